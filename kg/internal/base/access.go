@@ -25,7 +25,7 @@ const (
 // and commits, so that no adapter can forget it. It must be fast, safe for concurrent use, and
 // answer by the newest policies.
 type Access interface {
-	// Allowed tells whether the principal has the right in the graph, which is
+	// Allowed reports whether the principal has the right on the graph, which is
 	// DefaultGraph, an IRI or a blank node.
 	Allowed(p Principal, graph Term, right Right) bool
 }
@@ -35,9 +35,8 @@ type Access interface {
 // and watches. It decides by predicate and graph, for which the catalogue has counts, so that
 // counts agree with scans.
 type Hider interface {
-	// Hides gives a function that tells whether the statements with a predicate in
-	// a graph are hidden from the principal; nil where nothing is. It is used for
-	// one read.
+	// Hides returns a predicate that reports whether the statements with a predicate in a
+	// graph are hidden from the principal; nil if none are. It is used for one read.
 	Hides(p Principal) func(predicate, graph Term) bool
 }
 
@@ -45,16 +44,16 @@ type Hider interface {
 // itself: embed it, and write an Allowed that calls the wrapped Access for the others.
 type Front struct{ Access }
 
-// Version is that of the access behind it.
+// Version returns the version of the wrapped Access.
 func (f Front) Version() *atomic.Uint64 { return VersionOf(f.Access) }
 
-// Unwrap is the access behind it.
+// Unwrap returns the wrapped Access.
 func (f Front) Unwrap() Access { return f.Access }
 
-// Hides passes on what the access behind it hides.
+// Hides returns the predicate of the wrapped Access.
 func (f Front) Hides(p Principal) func(predicate, graph Term) bool { return Hidden(f.Access, p) }
 
-// Forgets passes on what the access behind it forgets.
+// Forgets returns the predicate of the wrapped Access.
 func (f Front) Forgets(p Principal) func(graph Term) bool { return Forgetful(f.Access, p) }
 
 // Hidden returns the predicate that reports statements hidden from the principal, nil for
@@ -69,16 +68,16 @@ func Hidden(a Access, p Principal) func(predicate, graph Term) bool {
 // AllowAll is the Access of a store without policies.
 type AllowAll struct{}
 
-// Allowed says yes.
+// Allowed returns true.
 func (AllowAll) Allowed(Principal, Term, Right) bool { return true }
 
-// Version never moves.
+// Version returns a version that never changes.
 func (AllowAll) Version() *atomic.Uint64 { return &noPolicies }
 
 var noPolicies atomic.Uint64
 
-// OwnGraphPrefix is the prefix of the IRIs of koine's own graphs. The default view leaves
-// them out.
+// OwnGraphPrefix is the prefix of the IRIs of koine's own graphs. The default view omits
+// them.
 const OwnGraphPrefix = "urn:koine:graph:"
 
 // ProposalGraphPrefix begins the IRI of the graph of each proposal, PendingGraphPrefix
@@ -88,9 +87,9 @@ const (
 	PendingGraphPrefix  = OwnGraphPrefix + "pending:"
 )
 
-// JournalGraphPrefix is the prefix of the IRIs of journals: koine's own graphs that only
-// record, such as messages, receipts and events. No decision depends on them, so commits
-// that touch no other system graph are not passed to Options.OnSystemChange, and share a
+// JournalGraphPrefix is the prefix of the IRIs of journals: graphs of koine's own that
+// only record messages, receipts and events. They control nothing. Commits that change no
+// other graph of koine's own are not reported to Options.OnSystemChange, and share their
 // group with others.
 const JournalGraphPrefix = OwnGraphPrefix + "journal:"
 
@@ -100,8 +99,8 @@ var SystemGraph = IRI(OwnGraphPrefix + "system")
 // ShapesGraph holds the shapes that updates are checked against. Everybody may read it.
 var ShapesGraph = IRI(OwnGraphPrefix + "shapes")
 
-// OwnVocabulary is the prefix of the IRIs of koine's own properties and classes. Its short
-// name is koine:.
+// OwnVocabulary is the prefix of the IRIs of the properties and classes that koine itself
+// interprets. Its registered prefix is koine:.
 const OwnVocabulary = "urn:koine:vocab:"
 
 // Sequence is the property that numbers the entries of a journal: 1, 2, 3 … The index also
@@ -123,7 +122,7 @@ var Parts = IRI(OwnVocabulary + "parts")
 // gives the oldest entry with content.
 var Evicted = IRI(OwnVocabulary + "evicted")
 
-// CountsForQuota tells whether a statement counts for the share of its sources.
+// CountsForQuota reports whether a statement counts toward the quotas of its sources.
 func CountsForQuota(predicate, graph Term) bool {
 	return !IsOwnGraph(graph) || predicate == Parts && strings.HasPrefix(graph.value, JournalGraphPrefix)
 }
@@ -131,8 +130,8 @@ func CountsForQuota(predicate, graph Term) bool {
 // IsOwnGraph reports whether the graph is one of koine's own.
 func IsOwnGraph(graph Term) bool { return strings.HasPrefix(graph.value, OwnGraphPrefix) }
 
-// IsControlGraph tells whether something may be decided by what the graph holds: it is
-// one of koine's own, and no journal.
+// IsControlGraph reports whether the content of a graph can control koine: it is one of
+// koine's own and not a journal.
 func IsControlGraph(graph Term) bool {
 	return IsOwnGraph(graph) && !strings.HasPrefix(graph.value, JournalGraphPrefix)
 }
@@ -151,7 +150,7 @@ func Reserved(q Quad) bool {
 // count: reads do not show those recorded then or later. Nil means none. It is read-only.
 type Doubts map[AgentID]time.Time
 
-// Excludes tells whether the assertion is one that does not count.
+// Excludes reports whether the assertion does not count.
 func (d Doubts) Excludes(a *Assertion) bool {
 	since, doubted := d[a.Source]
 	return doubted && !a.Time.Before(since)
@@ -162,22 +161,26 @@ func (d Doubts) Excludes(a *Assertion) bool {
 // and records of agents. Nothing is removed: ending the quarantine makes the assertions
 // visible again. It must be fast and safe for concurrent use.
 type Distrust interface {
-	// Doubted is asked once for each read, and for each assertion that a watcher
-	// looks at.
+	// Doubted is called once for each read, and for each assertion that a watcher
+	// examines.
 	Doubted() Doubts
-	// DoubtsChanged tells whether they changed in a commit behind the revision, and
-	// up to which revision that is the answer, which is not before after. It is
-	// asked at every commit that a watcher looks at.
+	// DoubtsChanged reports whether the doubts changed in a commit after the revision, and
+	// up to which revision the answer holds (at least after). It is called for every
+	// commit that a watcher examines.
 	DoubtsChanged(after Revision) (changed bool, upTo Revision)
 }
 
-// TrustAll is the Distrust of a store without any.
+// TrustAll is the Distrust of a store without quarantine.
 type TrustAll struct{}
 
-func (TrustAll) Doubted() Doubts                               { return nil }
+// Doubted returns nil.
+func (TrustAll) Doubted() Doubts { return nil }
+
+// DoubtsChanged reports no change.
 func (TrustAll) DoubtsChanged(after Revision) (bool, Revision) { return false, after }
 
-// ApplyDistrust fills in whose assertions the view leaves out.
+// ApplyDistrust sets the doubts of the view. It returns CodePermissionDenied if the view
+// admits agents under quarantine and the principal is not an administrator.
 func (v *View) ApplyDistrust(d Distrust) error {
 	v.Doubts = nil
 	if !v.Doubted {
@@ -200,13 +203,14 @@ func (v *View) ApplyDistrust(d Distrust) error {
 // not know of gets CodeAccessChanged and reads a new snapshot. A history shows neither the
 // addition nor the removal.
 type Forgetter interface {
-	// Forgets gives a function that tells whether the past of a graph is kept from
-	// the principal; nil where that of none is. It must not change its answers, and
-	// is used for one read.
+	// Forgets returns a predicate that reports whether the past of a graph is hidden from
+	// the principal; nil if no graph's is. Its answers must not change. It is used for one
+	// read.
 	Forgets(p Principal) func(graph Term) bool
 }
 
-// Forgetful is what an Access forgets for the principal.
+// Forgetful returns the predicate of Forgetter for the principal, nil for an Access that
+// is no Forgetter.
 func Forgetful(a Access, p Principal) func(graph Term) bool {
 	if f, ok := a.(Forgetter); ok {
 		return f.Forgets(p)
@@ -223,8 +227,8 @@ func Forgetful(a Access, p Principal) func(graph Term) bool {
 // moment).
 type VersionedAccess interface {
 	Access
-	// Version is the counter of the versions, always the same one; nil when
-	// answers may change without one, and are not kept.
+	// Version returns the counter of the versions, always the same one. It returns nil if
+	// answers may change without a new version; then they are not cached.
 	Version() *atomic.Uint64
 }
 

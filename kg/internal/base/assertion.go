@@ -8,12 +8,13 @@ import (
 	"koine/kg/internal/codec"
 )
 
-// SameContent tells whether two assertions of one source say the same.
+// SameContent reports whether two assertions of one source have the same certainty,
+// validity and provenance.
 func (a Assertion) SameContent(b Assertion) bool {
 	return a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty && a.Validity.Equal(b.Validity) && bytes.Equal(a.Provenance, b.Provenance)
 }
 
-// EqualAssertions tells whether two lists are the same to the last part.
+// EqualAssertions reports whether two lists are equal in all fields.
 func EqualAssertions(a, b []Assertion) bool {
 	if len(a) != len(b) {
 		return false
@@ -26,13 +27,13 @@ func EqualAssertions(a, b []Assertion) bool {
 	return true
 }
 
-// IsPlain tells whether it says no more than who asserts and when.
+// IsPlain reports whether the assertion has only a source and a time.
 func (a *Assertion) IsPlain() bool {
 	return !a.HasCertainty && a.Provenance == nil && a.Validity.IsZero()
 }
 
-// WithAssertion is the list with a made or changed, in the order in which the
-// sources came. The list given is not touched.
+// WithAssertion returns a copy of the list with a added, or in the place of the previous
+// assertion of its source.
 func WithAssertion(list []Assertion, a Assertion) []Assertion {
 	out := make([]Assertion, 0, len(list)+1)
 	found := false
@@ -48,7 +49,7 @@ func WithAssertion(list []Assertion, a Assertion) []Assertion {
 	return out
 }
 
-// WithoutSource is the list less that source's assertion.
+// WithoutSource returns a copy of the list without the source's assertion.
 func WithoutSource(list []Assertion, source AgentID) []Assertion {
 	var out []Assertion
 	for _, b := range list {
@@ -59,6 +60,7 @@ func WithoutSource(list []Assertion, source AgentID) []Assertion {
 	return out
 }
 
+// FindSource returns the source's assertion in the list.
 func FindSource(list []Assertion, source AgentID) (Assertion, bool) {
 	for _, a := range list {
 		if a.Source == source {
@@ -76,10 +78,9 @@ const (
 	flagsKnown     = flagCertainty | flagProvenance | flagValidFrom | flagValidTo
 )
 
-// AppendAssertion appends what follows the source, which log and index write
-// each in its own way. Its first byte are the flags of what comes: one that is
-// not set costs nothing, so that what was written before there was such a part
-// reads as it did.
+// AppendAssertion appends the encoding of an assertion without its source, which log and
+// index encode differently. The first byte has a flag for each optional part. A new
+// optional part gets a new flag, so that existing encodings stay valid.
 func AppendAssertion(dst []byte, a Assertion) []byte {
 	var flags byte
 	if a.HasCertainty {
@@ -112,6 +113,7 @@ func AppendAssertion(dst []byte, a Assertion) []byte {
 	return dst
 }
 
+// ReadAssertion decodes an assertion without its source.
 func ReadAssertion(r *codec.Reader) Assertion {
 	var a Assertion
 	flags := r.Byte()
@@ -138,8 +140,8 @@ func ReadAssertion(r *codec.Reader) Assertion {
 	return a
 }
 
-// readEnd reads an end of a validity, which is not the zero time: that stands for
-// one that is open, and has no bytes.
+// readEnd reads an end of a validity. The zero time is malformed, because an open end has
+// no bytes.
 func readEnd(r *codec.Reader) time.Time {
 	t := time.UnixMilli(r.Varint()).UTC()
 	if t.IsZero() {
@@ -148,21 +150,21 @@ func readEnd(r *codec.Reader) time.Time {
 	return t
 }
 
-// MinAssertionBytes is the least that an encoded assertion takes, its source
-// included.
+// MinAssertionBytes is the minimum size of an encoded assertion, including its source.
 const MinAssertionBytes = 4
 
-// State is what SPOG keeps of a statement: from which revision it has stood as
-// it is, and by whose assertions.
+// State is the value of a statement in the SPOG order: the revision from which on it has
+// this state, and its assertions.
 type State struct {
 	Since      Revision
 	Assertions []Assertion
 }
 
+// StateVersion is the version of the encoding of State.
 const StateVersion = 1
 
-// AppendState encodes a state for the index; number gives the dictionary
-// number of a source.
+// AppendState encodes a state for the index. number returns the dictionary number of a
+// source.
 func AppendState(dst []byte, s State, number func(AgentID) uint64) []byte {
 	dst = append(dst, StateVersion)
 	dst = binary.AppendUvarint(dst, uint64(s.Since))
@@ -174,7 +176,7 @@ func AppendState(dst []byte, s State, number func(AgentID) uint64) []byte {
 	return dst
 }
 
-// ParseSince reads only from which revision a state has stood.
+// ParseSince decodes only the revision of a state.
 func ParseSince(value []byte) (Revision, error) {
 	r := codec.NewReader(value)
 	if r.Byte() != StateVersion {
@@ -184,8 +186,8 @@ func ParseSince(value []byte) (Revision, error) {
 	return since, r.Err()
 }
 
-// ParseState decodes what appendState made; source gives the agent that a
-// dictionary number stands for.
+// ParseState decodes the output of AppendState. source returns the agent with a dictionary
+// number.
 func ParseState(value []byte, source func(uint64) (AgentID, error)) (State, error) {
 	r := codec.NewReader(value)
 	if r.Byte() != StateVersion {

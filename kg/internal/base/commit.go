@@ -31,46 +31,46 @@ type Commit struct {
 	IdempotencyKey string
 	ContentHash    [32]byte
 
-	// ProposalID names the proposal that the commit keeps (Held), or whose patches
-	// it applied; "" for neither. HeldFor is what the verdict of the held update
-	// told.
+	// ProposalID is the proposal that the commit holds (Held) or whose patches it applied,
+	// "" for neither. HeldFor is the reason that the verdict of a held update gave.
 	ProposalID string
 	Held       bool
 	HeldFor    string
 
 	Changes []Change
 
-	// Replaced tells of the graph whose content the commit exchanged as a whole, nil
-	// for none. What that did to single statements is in no Changes.
+	// Replaced describes the replacement of a graph's whole content, nil for none. Changes
+	// does not list its effect on single statements.
 	Replaced *GraphReplacement
-	// Written is what the commit wrote that counts only from a later one on, nil for
-	// nothing. Readers of the log see nothing of it.
+	// Written is content that becomes current with a later commit, nil for none. Readers
+	// of the log do not see it.
 	Written *WrittenGeneration
 }
 
 // GraphReplacement is the replacement of a whole graph's content.
 type GraphReplacement struct {
 	Graph Term
-	// Before is how many statements the graph held, Statements how many it holds from
-	// then on. Added counts those that came or got another assertion, Removed those
-	// that went.
+	// Before and Statements are the numbers of statements before and after the
+	// replacement. Added counts the statements that were added or got another assertion,
+	// Removed those that were removed.
 	Before, Statements, Added, Removed uint64
-	// Uncounted tells that the counts are not told: they may be of what is hidden from
-	// the reader, or of what was erased.
+	// Uncounted tells that the counts are withheld, because they may include statements
+	// that are hidden from the reader or erased.
 	Uncounted bool
-	// Deleted tells that the graph was deleted: what its name stood for before is
-	// found at no revision any more.
+	// Deleted tells that the graph was deleted. Its earlier content is not readable at any
+	// revision.
 	Deleted bool
-	// Anew, beside Deleted, tells that the name is about to be used again: from then on
-	// the graph has the place in the order of graphs that a new name has.
+	// Anew, beside Deleted, tells that the name is about to be reused: the graph then
+	// sorts among graphs like a new name.
 	Anew bool
 
-	Began   Revision      // of the generation: the first commit that wrote to it
-	Sources []SourceShare // by how much what they back changed
+	Began   Revision      // the first commit that wrote to the generation
+	Sources []SourceShare // changes of the counts by source
 }
 
-// Redacted is the replacement for a reader; partial tells that some of the graph may be
-// hidden from it. How it was written is nobody's matter.
+// Redacted returns the replacement for a reader, without the fields about how it was
+// written. partial tells that some of the graph may be hidden from the reader; then the
+// counts are withheld.
 func (r *GraphReplacement) Redacted(partial bool) *GraphReplacement {
 	if partial || r.Uncounted {
 		return &GraphReplacement{Graph: r.Graph, Uncounted: true}
@@ -78,31 +78,32 @@ func (r *GraphReplacement) Redacted(partial bool) *GraphReplacement {
 	return &GraphReplacement{Graph: r.Graph, Before: r.Before, Statements: r.Statements, Added: r.Added, Removed: r.Removed}
 }
 
-// SourceShare is by how much the number of statements changed that a source backs.
+// SourceShare is the change of the number of statements that a source backs.
 type SourceShare struct {
 	Source AgentID
 	By     int64
 }
 
-// WrittenGeneration is a part of the content of a graph that counts later, or never.
+// WrittenGeneration is a part of a graph's content that becomes current later, or never.
 type WrittenGeneration struct {
 	Graph      Term
 	Began      Revision
 	Statements []WrittenStatement
-	// GivenUp tells that the generation never counts, and that nothing more of it
-	// comes.
+	// GivenUp tells that the generation was given up: it never becomes current, and no
+	// commit adds to it.
 	GivenUp bool
 }
 
-// WrittenStatement is one in a generation. Its graph is the generation's. A since of 0,
-// and a revision of 0 of an assertion, stand for the commit by which the generation
-// comes to count.
+// WrittenStatement is a statement of a generation. Its graph is that of the generation. A
+// zero Since, and a zero Revision of an assertion, stand for the commit that makes the
+// generation current.
 type WrittenStatement struct {
 	Subject, Predicate, Object Term
 	Since                      Revision
 	Assertions                 []Assertion
 }
 
+// Quad returns the quad of the statement in the graph.
 func (s *WrittenStatement) Quad(graph Term) Quad {
 	return Quad{s.Subject, s.Predicate, s.Object, graph}
 }
@@ -112,30 +113,32 @@ func (s *WrittenStatement) Quad(graph Term) Quad {
 type Change struct {
 	Op   Op
 	Quad Quad
-	// Assertion is the one that was made (Add, Replace) or withdrawn (Remove;
-	// the first in order when the whole statement went).
+	// Assertion was made (Add, Replace) or withdrawn (Remove; the first one if the whole
+	// statement was removed).
 	Assertion Assertion
-	// Before and After are the assertions that backed the statement before and
-	// after this change; none means that the statement did not exist.
+	// Before and After are the assertions of the statement before and after the change.
+	// Without assertions the statement does not exist.
 	Before, After []Assertion
-	// Since is the revision from which Before had stood, 0 without Before.
+	// Since is the revision from which on the statement had the assertions Before, 0
+	// without them.
 	Since Revision
-	// Replaces, on the Add of a replace patch, holds the indexes of the changes
-	// in this commit that took the other statements away; ReplacedBy, on those,
-	// is the index of that Add. Both sides are absent (nil, -1) otherwise.
+	// Replaces, on the Add of a replace patch, has the indexes of the changes in this
+	// commit that removed the other statements. ReplacedBy, on those, is the index of that
+	// Add. Otherwise they are nil and -1.
 	Replaces   []uint32
 	ReplacedBy int
 }
 
-// ChangesGraph tells whether the commit changes a statement of the graph.
+// ChangesGraph reports whether the commit changes a statement of the graph.
 func (c *Commit) ChangesGraph(graph Term) bool {
 	return slices.ContainsFunc(c.Changes, func(ch Change) bool { return ch.Quad.Graph == graph })
 }
 
-// WithMotives returns the commit as its reader sees it: with why it was made if the
-// principal made it or sees all that it changed, because that may speak of all of it. Of
-// statements readable tells that, and of a graph that was replaced as a whole seesAll.
-// Statements of a generation that does not count are seen by nobody.
+// WithMotives returns the commit for a reader. It includes the justification and the
+// references only if the principal made the commit or can read all of its changes, because
+// these texts may describe any of them. readable reports this of statements, seesAll of a
+// graph that was replaced as a whole. Statements of a generation that is not current are
+// not readable.
 func (c *Commit) WithMotives(p *Principal, readable func(*Quad) bool, seesAll func(*GraphReplacement) bool) *Commit {
 	if c.madeBy(p) || c.Justification+c.TaskID+c.SessionID+c.MessageID+c.IdempotencyKey == "" {
 		return c
@@ -156,16 +159,17 @@ func (c *Commit) WithMotives(p *Principal, readable func(*Quad) bool, seesAll fu
 	return c
 }
 
-// madeBy tells whether the principal made the commit, or it was made in its name.
+// madeBy reports whether the principal is the commit's principal or actor.
 func (c *Commit) madeBy(p *Principal) bool { return c.Principal == p.ID || c.Actor == p.ID }
 
 func (c *Commit) withoutMotives() *Commit {
 	out := *c
 	out.Justification, out.TaskID, out.SessionID, out.MessageID, out.IdempotencyKey = "", "", "", "", ""
-	out.ContentHash = [32]byte{} // of the hidden part too
+	out.ContentHash = [32]byte{} // it covers the hidden part
 	return &out
 }
 
+// SortedShares returns the nonzero shares in the order of the sources.
 func SortedShares(shares map[AgentID]int64) (out []SourceShare) {
 	for _, source := range slices.SortedFunc(maps.Keys(shares), func(a, b AgentID) int { return cmp.Compare(a, b) }) {
 		if by := shares[source]; by != 0 {
@@ -175,6 +179,7 @@ func SortedShares(shares map[AgentID]int64) (out []SourceShare) {
 	return out
 }
 
+// SubjectInGraph is a subject in a graph, by ids.
 type SubjectInGraph struct{ Graph, Subject ID }
 
 // Dependency is an input of a verdict, which holds until a commit changes one. It is one of
@@ -188,13 +193,14 @@ type Dependency struct {
 	Graph           Term
 }
 
-// DependencySeed makes numbers of dependencies. Two that get the same number are
-// taken for one, which costs a judgement and nothing else.
+// DependencySeed is the seed of the hashes of dependencies. A collision costs an
+// unnecessary judgement and nothing else.
 var DependencySeed = maphash.MakeSeed()
 
+// Number returns the hash of the dependency.
 func (d Dependency) Number() uint64 { return maphash.Comparable(DependencySeed, d) }
 
-// ChangedNumbers yields the numbers of the dependencies that the changes of a commit change.
+// ChangedNumbers yields the hashes of the dependencies that the commit changes.
 func (c *Commit) ChangedNumbers() iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		for i := range c.Changes {

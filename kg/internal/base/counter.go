@@ -2,7 +2,7 @@ package base
 
 import "sync/atomic"
 
-// Counter counts what happens often and is read seldom.
+// Counter is an atomic counter.
 type Counter struct{ n atomic.Uint64 }
 
 // Add adds n. A nil counter counts nothing.
@@ -12,4 +12,5 @@ func (c *Counter) Add(n uint64) {
 	}
 }
 
+// Read returns the count.
 func (c *Counter) Read() uint64 { return c.n.Load() }

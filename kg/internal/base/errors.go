@@ -71,21 +71,21 @@ const (
 type Error struct {
 	Code    Code
 	Message string
-	// Field names the part of the request that is wrong, as a path such as
-	// "mutations[3].statement.object"; "" when it is not about one part.
+	// Field is the path of the invalid part of the request, such as
+	// "mutations[3].statement.object"; "" if the error is not about one part.
 	Field string
-	// Hint says what to do, where that is not plain from Message.
+	// Hint tells what to do next, if Message does not.
 	Hint string
-	// Limit is the name of the bound that was passed, for CodeLimitExceeded, where
-	// it is one that can be set.
+	// Limit is the name of the configurable bound that was exceeded, for
+	// CodeLimitExceeded.
 	Limit string
-	// RetryAfter is set where trying again later makes sense.
+	// RetryAfter is set if a later retry can succeed.
 	RetryAfter time.Duration
-	// Oldest is the oldest position that can be had, for codes that end a
-	// reader because the log behind it is gone.
+	// Oldest is the oldest readable position, for codes that end a reader because the log
+	// before it was trimmed.
 	Oldest *Position
-	// OldestSequence is the oldest message that is left, where it is about those of a
-	// channel.
+	// OldestSequence is the oldest retained message of the channel, for errors about its
+	// messages.
 	OldestSequence int64
 	Err            error
 }
@@ -96,6 +96,7 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
+// Error returns the message, with the field before it.
 func (e *Error) Error() string {
 	if e.Field != "" {
 		return e.Field + ": " + e.Message
@@ -103,11 +104,11 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// Unwrap gives the cause, if there is one.
+// Unwrap returns the wrapped error, or nil.
 func (e *Error) Unwrap() error { return e.Err }
 
-// At says which part of the request the error is about. An outer caller's part
-// goes before an inner one's.
+// At returns a copy of the error with field prepended to its path. Callers add their part
+// from the inside out.
 func (e *Error) At(field string) *Error {
 	f := *e
 	switch {
@@ -144,9 +145,10 @@ func AsError(err error) *Error {
 	return &Error{Code: CodeInternal, Message: "internal error", Err: err}
 }
 
+// ErrClosed returns the error of a closed store.
 func ErrClosed() error { return Errorf(CodeClosed, "the store is closed") }
 
-// ErrLog gives what the log reports a code.
+// ErrLog returns an error of the log with its code.
 func ErrLog(err error) error {
 	switch {
 	case errors.Is(err, wal.ErrVersion):
@@ -159,8 +161,8 @@ func ErrLog(err error) error {
 	return fmt.Errorf("the log: %w", err)
 }
 
-// ErrLogDamaged tells where the damage is. What the system said of a file stays out of
-// the message, which goes to whoever asks.
+// ErrLogDamaged returns the error about a damaged log. The message, which every caller may
+// see, has the place of the damage and no file path.
 func ErrLogDamaged(cause error) *Error {
 	e := Errorf(CodeLogDamaged, "the log is damaged")
 	var d *wal.DamageError

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ForeignIDPrefix is the prefix of the IRI under which an id is stored that is not an IRI:
-// the protocols allow "a URI or unique identifier".
+// ForeignIDPrefix is the prefix of the IRI for an id that is not an IRI: the protocols
+// allow "a URI or unique identifier".
 const ForeignIDPrefix = "urn:koine:id:"
 
 // ResourceFromID returns the resource for an id from outside: an absolute IRI, a blank node
@@ -25,7 +25,7 @@ func ResourceFromID(id string) (Term, error) {
 	return t, t.Valid()
 }
 
-// ExternalID is the id by which the outside knows a resource.
+// ExternalID returns the id of a resource in the protocols, the inverse of ResourceFromID.
 func (t Term) ExternalID() string {
 	if rest, ok := strings.CutPrefix(t.value, ForeignIDPrefix); ok && t.kind == KindIRI {
 		if id, err := url.PathUnescape(rest); err == nil && url.PathEscape(id) == rest && !IsAbsoluteIRI(id) {

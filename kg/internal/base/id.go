@@ -24,9 +24,8 @@ type IDQuad = keys.Quad
 // IDPattern selects quads: a zero ID matches any.
 type IDPattern IDQuad
 
-// InlineID is the id of a term that needs no dictionary entry. A value is kept
-// inline only in the one lexical form that termOf gives back, so that every
-// literal comes back as it was written.
+// InlineID returns the id of a term that needs no dictionary entry. A value is inlined
+// only in the lexical form that InlineTerm returns, so that every literal keeps its form.
 func InlineID(t Term) (ID, bool) {
 	var id ID
 	switch {
@@ -95,7 +94,7 @@ func floorDiv(a, b int64) int64 {
 // values of 64 bits. It avoids decoding the term.
 func IntegerOf(id ID) (n int64, ok bool) { return id.Int(), id.Tag() == keys.TagInteger }
 
-// InlineTerm is the term that an id without a dictionary number holds.
+// InlineTerm returns the term that an id without a dictionary number encodes.
 func InlineTerm(id ID) (Term, error) {
 	switch id.Tag() {
 	case keys.TagDefaultGraph:
@@ -141,7 +140,7 @@ var (
 	maxMilli = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC).UnixMilli()
 )
 
-// TagOf is the tag of a term that is numbered in the dictionary.
+// TagOf returns the id tag of a term that is numbered in the dictionary.
 func TagOf(t Term) byte {
 	switch t.kind {
 	case KindIRI:
@@ -163,6 +162,7 @@ const (
 	FormXSD
 )
 
+// AppendTerm appends the record of a term.
 func AppendTerm(dst []byte, t Term) []byte {
 	switch {
 	case t.kind == KindDefaultGraph:
@@ -183,8 +183,8 @@ func AppendTerm(dst []byte, t Term) []byte {
 	return append(dst, t.value...)
 }
 
-// ParseTerm reads a record that appendTerm made. It accepts exactly those:
-// anything else is malformed.
+// ParseTerm decodes a record of AppendTerm. It returns codec.ErrMalformed for any other
+// bytes.
 func ParseTerm(record []byte) (Term, error) {
 	r := codec.NewReader(record)
 	var t Term
@@ -222,29 +222,29 @@ func ParseTerm(record []byte) (Term, error) {
 	return t, r.Err()
 }
 
+// Hash16 returns the first 16 bytes of SHA-256.
 func Hash16(b []byte) (h [16]byte) {
 	sum := sha256.Sum256(b)
 	copy(h[:], sum[:])
 	return h
 }
 
-// quadPart is a term of a quad and the place of its id.
+// quadPart is a term of a quad and a pointer to its id.
 type quadPart struct {
 	Term *Term
 	ID   *ID
 }
 
-// QuadParts pairs the terms of a quad with where their ids go.
+// QuadParts pairs the terms of a quad with their ids.
 func QuadParts(q *Quad, ids *IDQuad) [4]quadPart {
 	return [4]quadPart{{&q.Subject, &ids.Subject}, {&q.Predicate, &ids.Predicate}, {&q.Object, &ids.Object}, {&q.Graph, &ids.Graph}}
 }
 
-// LocalNumbers is where the numbers of local ids begin. The dictionary never
-// comes that far.
+// LocalNumbers is the first number of local ids. The dictionary never reaches it.
 const LocalNumbers = 1 << 63
 
-// MaxLocalTerms bounds the local ids of a snapshot. One GraphQL operation can name fewer:
-// two ends of each of 64 triples in each of 50 fields.
+// MaxLocalTerms bounds the local ids of a snapshot. It is more than an operation of
+// GraphQL can name: two ends of each of 64 triples in each of 50 fields.
 const MaxLocalTerms = 10_000
 
 // IsLocal reports whether the id is from Snapshot.LocalID.

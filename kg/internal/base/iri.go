@@ -35,13 +35,13 @@ func validIRI(s string) error {
 		}
 		ascii = ascii && c < utf8.RuneSelf
 	}
-	if !ascii && strings.ContainsRune(rest, utf8.RuneError) { // or what is no UTF-8
+	if !ascii && strings.ContainsRune(rest, utf8.RuneError) { // or invalid UTF-8
 		return Errorf(CodeInvalid, "%q is not an IRI: it holds the character %q", Clip(s), utf8.RuneError)
 	}
 	return nil
 }
 
-// notInIRI are the ASCII characters that an IRIREF cannot hold (N-Triples grammar,
+// notInIRI are the ASCII characters that an IRIREF cannot contain (N-Triples grammar,
 // [8]).
 var notInIRI = func() (not [256]bool) {
 	for c := range ' ' + 1 {
@@ -53,6 +53,7 @@ var notInIRI = func() (not [256]bool) {
 	return not
 }()
 
+// ValidScheme reports whether s is a valid URI scheme name (RFC 3986, section 3.1).
 func ValidScheme(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -95,5 +96,5 @@ func validLang(s string) error {
 	return nil
 }
 
-// Clip shortens text from outside before it goes into an error.
+// Clip shortens text from outside to 120 bytes, for error messages.
 func Clip(s string) string { return Excerpt(s, 120) }

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// ValidNew is Valid with what is asked of terms that come in: their IRIs are as RFC 3987
-// says, and a datatype that needs more than a lexical form has it. Terms that were stored
-// before this was asked stay readable and removable.
+// ValidNew is Valid with the further requirements on incoming terms: IRIs follow RFC 3987,
+// and a datatype that needs more than a lexical form has it. Stored terms that do not meet
+// them stay readable and removable.
 func (t Term) ValidNew() error {
 	if t.kind == KindIRI && len(t.value) <= MaxResourceBytes && plainIRI(t.value) {
 		return nil
@@ -26,8 +26,8 @@ func (t Term) ValidNew() error {
 	return nil
 }
 
-// plainIRI tells whether a text is an IRI for certain: most are, and this is a quick look
-// at each byte.
+// plainIRI reports whether a text is certainly a valid IRI. It is a fast check of single
+// bytes that accepts most IRIs.
 func plainIRI(s string) bool {
 	n := strings.IndexByte(s, ':')
 	if n <= 0 || n+1 == len(s) || !ValidScheme(s[:n]) {
@@ -127,9 +127,9 @@ func forbiddenIn(iri, at, part string) error {
 	return e
 }
 
-// forbiddenAt is where the first character stands that cannot stand in a part of an IRI,
-// -1 for none. Beside ipchar without ":" and "@" it may have those of also, and where
-// private is true those of iprivate.
+// forbiddenAt returns the index of the first character that is not allowed in a part of an
+// IRI, -1 for none. The part may contain ipchar without ":" and "@", the characters of
+// also and, if private is true, iprivate.
 func forbiddenAt(s, also string, private bool) int {
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -175,9 +175,9 @@ func isPrivateChar(r rune) bool {
 	return r >= 0xE000 && r <= 0xF8FF || r >= 0xF0000 && r <= 0xFFFFD || r >= 0x100000 && r <= 0x10FFFD
 }
 
-// FixIRI percent-encodes the characters that an IRI may not contain (RFC 3987, section 3.1).
-// It leaves other faults, such as a missing scheme or an invalid port, for Term.ValidNew to
-// refuse, and valid IRIs unchanged.
+// FixIRI percent-encodes the characters of an IRI that are not allowed (RFC 3987, section
+// 3.1). Other defects, such as a missing scheme or a port of letters, stay, and
+// Term.ValidNew refuses them. A valid IRI is returned unchanged.
 func FixIRI(s string) string {
 	if plainIRI(s) {
 		return s

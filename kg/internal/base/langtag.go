@@ -2,13 +2,13 @@ package base
 
 import "strings"
 
-// canonicalTag spells a language tag, given in lower case, as RFC 5646 recommends
-// (section 2.1.1): behind the first subtag and before any singleton, subtags of two
-// letters are in upper case and those of four begin with a capital.
+// canonicalTag returns a language tag, given in lower case, in the case that RFC 5646
+// recommends (section 2.1.1): after the first subtag and before any singleton, subtags of
+// two letters are in upper case and those of four begin with a capital.
 //
-// Terms keep the lower case, in the log and the index too, and are spelled when they are
-// shown: so the spelling does not depend on who wrote a tag first, and nothing that is
-// stored has to be rewritten.
+// Terms keep the lower case in the log and the index, and are spelled on output. The
+// spelling therefore does not depend on the first writer of a tag, and nothing stored has
+// to be rewritten.
 func canonicalTag(lower string) string {
 	at := strings.IndexByte(lower, '-')
 	if at <= 1 { // no second subtag, or a private one (x-…)
@@ -24,7 +24,7 @@ func canonicalTag(lower string) string {
 		upTo := begin // letters that become capitals
 		switch end - begin {
 		case 1:
-			at = len(lower) // a singleton: what follows stays
+			at = len(lower) // a singleton: the rest keeps its case
 			continue
 		case 2:
 			upTo = end

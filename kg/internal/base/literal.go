@@ -87,10 +87,10 @@ func numberFromJSON(text, datatype string) (Term, error) {
 	return Double(f), nil
 }
 
-// ValueJSON is the literal's value as JSON: a number for the number datatypes, true
-// or false for booleans, and a string for all others, for numbers that JSON does not
-// have, and for what is no value of its datatype. A number keeps its digits, and
-// loses only what JSON does not allow: "+007" is 7.
+// ValueJSON returns the literal's value as JSON: a number for the number datatypes, true
+// or false for booleans, and otherwise a string. Numbers that JSON cannot represent and
+// invalid forms are strings as well. A number keeps its digits except those that JSON does
+// not allow: "+007" is 7.
 func (t Term) ValueJSON() []byte {
 	switch datatype := t.Datatype(); {
 	case numberTypes[datatype]:
@@ -111,7 +111,7 @@ func (t Term) ValueJSON() []byte {
 	return jsonString(t.value)
 }
 
-// numberTypes are the datatypes whose values are numbers.
+// numberTypes are the numeric datatypes.
 var numberTypes = map[string]bool{
 	XSDInteger: true, XSDDecimal: true, XSDDouble: true, XSD + "float": true,
 	XSD + "long": true, XSD + "int": true, XSD + "short": true, XSD + "byte": true,
@@ -119,8 +119,8 @@ var numberTypes = map[string]bool{
 	XSD + "unsignedLong": true, XSD + "unsignedInt": true, XSD + "unsignedShort": true, XSD + "unsignedByte": true,
 }
 
-// jsonNumber writes a number of XML Schema as JSON has it: without a plus before it,
-// without zeros that are not needed, and with a digit on both sides of a point.
+// jsonNumber converts a number of XML Schema to JSON: without a plus sign and redundant
+// zeros, and with a digit on both sides of the point.
 func jsonNumber(text string) []byte {
 	mantissa, exponent := text, ""
 	if i := strings.IndexAny(text, "eE"); i >= 0 {
@@ -170,8 +170,8 @@ var lexical = map[string]*regexp.Regexp{
 	XSDDate:                    regexp.MustCompile(`^-?[0-9]{4,}-[0-9]{2}-[0-9]{2}(Z|[+-][0-9]{2}:[0-9]{2})?$`),
 }
 
-// FitsDatatype tells whether the lexical form is one of its datatype. A
-// datatype that the store does not know is taken at its word.
+// FitsDatatype reports whether the lexical form is valid for the datatype. Unknown
+// datatypes accept all forms.
 func (t Term) FitsDatatype() bool {
 	form := lexical[t.ExplicitDatatype()]
 	return form == nil || form.MatchString(t.value)
@@ -206,8 +206,8 @@ func (t Term) Number() (float64, bool) {
 	return f, err == nil
 }
 
-// DateTimeValue is the instant of an xsd:dateTime or xsd:date literal; one
-// without a time zone is taken as UTC.
+// DateTimeValue returns the instant of an xsd:dateTime or xsd:date literal. Without a time
+// zone the value is UTC.
 func (t Term) DateTimeValue() (time.Time, bool) {
 	layouts := []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"}
 	switch t.Datatype() {

@@ -24,6 +24,7 @@ func ParseMoment(text string) (Moment, error) {
 	return Moment{Time: t}, nil
 }
 
+// String returns the revision or the time in the form of ParseMoment.
 func (m Moment) String() string {
 	if m.Time.IsZero() {
 		return "revision " + strconv.FormatUint(uint64(m.Revision), 10)

@@ -9,7 +9,7 @@ type Pattern struct {
 	Subject, Predicate, Object, Graph Term
 }
 
-// Matches tells whether the quad fits the pattern.
+// Matches reports whether the quad matches the pattern.
 func (p Pattern) Matches(q Quad) bool {
 	return (p.Subject.IsZero() || p.Subject == q.Subject) &&
 		(p.Predicate.IsZero() || p.Predicate == q.Predicate) &&
@@ -17,9 +17,8 @@ func (p Pattern) Matches(q Quad) bool {
 		(p.Graph.IsZero() || p.Graph == q.Graph)
 }
 
-// Order names the index that a pattern is read from, by the sequence of its
-// parts: rows come in that order, the bound parts apart. A literal without a
-// predicate is looked for under every predicate: POSG as well.
+// Order returns the name of the index order that the pattern is read from. Rows come in
+// that order. A literal without a predicate is read from POSG, once for each predicate.
 func (p IDPattern) Order() string {
 	if keys.NeedsPredicates(IDQuad(p)) {
 		return "POSG"
@@ -37,8 +36,8 @@ func (p IDPattern) Order() string {
 	return "SPOG"
 }
 
-// MayBeIn tells whether statements of the graph may fit the pattern. koine's own stand in
-// koine's own graphs: who follows tasks or proposals is not bothered with other graphs.
+// MayBeIn reports whether the graph may hold matching statements. koine's own statements
+// are in koine's own graphs, so that watchers of tasks or proposals skip all other graphs.
 func (p Pattern) MayBeIn(graph Term) bool {
 	if !p.Graph.IsZero() {
 		return p.Graph == graph

@@ -14,7 +14,7 @@ import (
 // log; others do not change. They are safe for concurrent use.
 type Prefixes struct{ table atomic.Pointer[prefixTable] }
 
-// prefixTable is one state of Prefixes, and never changes.
+// prefixTable is one immutable state of Prefixes.
 type prefixTable struct {
 	namespace map[string]string
 	longest   []string // prefixes, the longest namespace first
@@ -57,7 +57,8 @@ func ValidPrefixOf(name, namespace string) error {
 	return validIRI(namespace)
 }
 
-// Set replaces all but the built-in prefixes, which these win over.
+// Set replaces all but the built-in prefixes. The new ones take precedence over the
+// built-in ones.
 func (p *Prefixes) Set(more map[string]string) {
 	t := &prefixTable{namespace: maps.Clone(BuiltinPrefixes)}
 	maps.Copy(t.namespace, more)
@@ -70,15 +71,15 @@ func (p *Prefixes) Set(more map[string]string) {
 	p.table.Store(t)
 }
 
-// Fixed returns the prefixes as they are now, for a document that is written with one
-// state of them.
+// Fixed returns an immutable copy of the current prefixes, for a document that is written
+// with one state of them.
 func (p *Prefixes) Fixed() *Prefixes {
 	fixed := new(Prefixes)
 	fixed.table.Store(p.table.Load())
 	return fixed
 }
 
-// Namespace returns what a registered prefix stands for.
+// Namespace returns the namespace of a registered prefix.
 func (p *Prefixes) Namespace(name string) (iri string, ok bool) {
 	iri, ok = p.table.Load().namespace[name]
 	return iri, ok
@@ -98,14 +99,14 @@ func IsScheme(name string) bool {
 	return false
 }
 
-// Registrable tells whether a name could be a prefix and is not registered.
+// Registrable reports whether a name is a valid prefix that is not registered.
 func (p *Prefixes) Registrable(name string) bool {
 	_, known := p.Namespace(name)
 	return !known && validPrefix(name)
 }
 
-// Resource is the resource that a text names: a registered prefix:name, an
-// absolute IRI, or a blank node as "_:label".
+// Resource returns the resource for a text: a registered prefix:name, an absolute IRI, or
+// a blank node as "_:label".
 func (p *Prefixes) Resource(text string) (Term, error) {
 	if name, local, ok := strings.Cut(text, ":"); ok && !strings.HasPrefix(local, "//") {
 		if ns, ok := p.Namespace(name); ok {
@@ -124,10 +125,11 @@ func (p *Prefixes) Resource(text string) (Term, error) {
 // BareNameError is the cause of the error for a name without a prefix in place of an IRI.
 type BareNameError struct{ Name string }
 
+// Error implements error.
 func (e *BareNameError) Error() string { return "a name without a prefix: " + Clip(e.Name) }
 
-// Shorten writes an IRI with the prefix of its namespace, if there is one and
-// the rest can stand behind it.
+// Shorten returns an IRI as prefix:name if a registered namespace fits and the rest is a
+// valid local name, and otherwise unchanged.
 func (p *Prefixes) Shorten(iri string) string {
 	t := p.table.Load()
 	for _, name := range t.longest {
@@ -138,7 +140,7 @@ func (p *Prefixes) Shorten(iri string) string {
 	return iri
 }
 
-// All yields the registered prefixes in order, each with its namespace.
+// All returns the registered prefixes in order, with their namespaces.
 func (p *Prefixes) All() []Prefix {
 	t := p.table.Load()
 	out := make([]Prefix, 0, len(t.namespace))
@@ -151,19 +153,19 @@ func (p *Prefixes) All() []Prefix {
 // Prefix is a short name with its namespace IRI.
 type Prefix struct{ Name, Namespace string }
 
-// PrefixesVersion of the file of kept prefixes.
+// PrefixesVersion is the version of prefixes.json.
 const PrefixesVersion = 1
 
-// PrefixesFile is the content of prefixes.json, where directories of format 1 have their
-// prefixes.
+// PrefixesFile is the content of prefixes.json, which holds the prefixes in directories of
+// format 1.
 type PrefixesFile struct {
-	// Version goes up when an older koine could no longer read the file.
+	// Version is incremented when an older koine can no longer read the file.
 	Version  int               `json:"version"`
 	Prefixes map[string]string `json:"prefixes"` // namespaces by name
 	Checksum string            `json:"checksum"` // CRC-32C of the prefixes as JSON, in hexadecimal
 }
 
-// ValidPrefixes checks the prefixes of a file.
+// ValidPrefixes checks the number and the form of stored prefixes.
 func ValidPrefixes(prefixes map[string]string) error {
 	if n := len(prefixes); n > MaxKeptPrefixes {
 		return Errorf(CodeLimitExceeded, "%d prefixes are more than the %d that a store keeps", n, MaxKeptPrefixes)
@@ -172,7 +174,8 @@ func ValidPrefixes(prefixes map[string]string) error {
 	return err
 }
 
-// PrefixesSum does not depend on the order: JSON sorts the names.
+// PrefixesSum returns the checksum of prefixes. It does not depend on their order, because
+// JSON sorts the names.
 func PrefixesSum(prefixes map[string]string) (string, error) {
 	raw, err := json.Marshal(prefixes)
 	return fmt.Sprintf("%08x", crc32.Checksum(raw, crc32.MakeTable(crc32.Castagnoli))), err

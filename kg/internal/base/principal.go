@@ -14,12 +14,13 @@ import (
 type Principal struct {
 	ID    AgentID
 	Roles []string
-	// ActFor lists the agents that it may act for beside itself; "*" is everybody but koine itself.
+	// ActFor lists the agents that the principal may act for beside itself; Anybody stands
+	// for all agents except koine itself.
 	ActFor []AgentID
-	// Method says how it was authenticated: MethodOpen, "key", "jwt", or MethodLocal.
-	// "" is code inside this process, which is trusted as MethodLocal is.
+	// Method is the method of authentication: MethodOpen, "key", "jwt" or MethodLocal. ""
+	// is code in this process, which is trusted like MethodLocal.
 	Method string
-	// Key names the API key that it came with; "" for none. It is no secret.
+	// Key is the name of the API key of the request, "" for none. It is not secret.
 	Key string
 }
 
@@ -50,15 +51,16 @@ func SystemPrincipal() Principal {
 // Anybody in Principal.ActFor stands for every agent.
 const Anybody AgentID = "*"
 
-// HasRole tells whether the principal has the role.
+// HasRole reports whether the principal has the role.
 func (p Principal) HasRole(role string) bool { return slices.Contains(p.Roles, role) }
 
-// IsAdmin tells whether the principal may do what administrators may: by its role, or
-// because it is inside this process or at its files. In open mode everybody is one;
-// what is between some agents only asks for MethodOpen too.
+// IsAdmin reports whether the principal has the rights of an administrator: by its role,
+// or because it is in this process or has access to the files. In open mode everybody is
+// an administrator; operations that are private to some agents check MethodOpen as well.
 func (p Principal) IsAdmin() bool { return p.Trusted() || p.HasRole(RoleAdmin) }
 
-// confinedTo tells whether the principal has roles, and only some of these.
+// confinedTo reports whether the principal has at least one role, and none outside the
+// list.
 func (p Principal) confinedTo(to ...string) bool {
 	if p.Trusted() || len(p.Roles) == 0 {
 		return false
@@ -71,9 +73,9 @@ func (p Principal) confinedTo(to ...string) bool {
 	return true
 }
 
-// CheckWrite returns CodePermissionDenied if the principal changes nothing on any path:
-// all of its roles are RoleReader, RoleMetrics or RoleBackup. Without roles it may write
-// what its agent may.
+// CheckWrite returns CodePermissionDenied if the principal may not write at all: each of
+// its roles is RoleReader, RoleMetrics or RoleBackup. Without roles it may write what its
+// agent may.
 func (p Principal) CheckWrite() error {
 	if !p.confinedTo(RoleReader, RoleMetrics, RoleBackup) {
 		return nil
@@ -83,8 +85,8 @@ func (p Principal) CheckWrite() error {
 	return e
 }
 
-// CheckRead returns CodePermissionDenied if the principal reads nothing: RoleBackup is
-// its only role.
+// CheckRead returns CodePermissionDenied if the principal may not read at all: RoleBackup
+// is its only role.
 func (p Principal) CheckRead() error {
 	if !p.confinedTo(RoleBackup) {
 		return nil
@@ -92,8 +94,9 @@ func (p Principal) CheckRead() error {
 	return Errorf(CodePermissionDenied, "a credential with no role but %s takes backups and does nothing else", RoleBackup)
 }
 
-// CommonRoles returns the roles of a principal limited by a further credential: those that
-// both have. If either is confined, the result is.
+// CommonRoles returns the roles of a principal whose rights are restricted to those of a
+// further credential: the roles that both have. If either is confined to reading, the
+// result is as well.
 func CommonRoles(p, further Principal) []string {
 	out := slices.DeleteFunc(slices.Clone(p.Roles), func(role string) bool { return !slices.Contains(further.Roles, role) })
 	narrow := p
@@ -104,9 +107,9 @@ func CommonRoles(p, further Principal) []string {
 	return out
 }
 
-// MayActFor tells whether the principal may act in the agent's name. Nobody from
-// outside may in that of koine itself, whatever ActFor says: what koine says is
-// not put under quarantine.
+// MayActFor reports whether the principal may act for the agent. Callers from outside may
+// never act for koine itself, regardless of ActFor, because koine's assertions are exempt
+// from quarantine.
 func (p Principal) MayActFor(agent AgentID) bool {
 	if agent == System && !p.Trusted() {
 		return false
@@ -114,10 +117,10 @@ func (p Principal) MayActFor(agent AgentID) bool {
 	return p.ID == agent || p.Trusted() || slices.Contains(p.ActFor, Anybody) || slices.Contains(p.ActFor, agent)
 }
 
-// Trusted tells whether the principal is inside this process or at its files.
+// Trusted reports whether the principal is in this process or has access to the files.
 func (p Principal) Trusted() bool { return p.Method == "" || p.Method == MethodLocal }
 
-// Normalise spells the id out.
+// Normalise replaces the id by its canonical form, Anonymous if it is empty.
 func (p *Principal) Normalise() {
 	p.ID = CanonicalAgent(string(p.ID))
 	if p.ID == "" {
@@ -140,13 +143,13 @@ func CanonicalAgent(id string) AgentID {
 	return AgentID("agent://" + id)
 }
 
-// Valid reports what keeps an agent id from being stored.
+// Valid returns an error if the agent id cannot be stored.
 func (a AgentID) Valid() error {
 	if len(a) > MaxAgentIDBytes {
 		return Errorf(CodeLimitExceeded, "an agent id of %d bytes is longer than the %d that are stored", len(a), MaxAgentIDBytes)
 	}
 	if _, inline := InlineID(AgentTerm(a)); inline {
-		return Errorf(CodeInvalid, "%s is koine's own word, and no agent", a) // an assertion keeps its source by number
+		return Errorf(CodeInvalid, "%s is koine's own word, and no agent", a) // assertions store their source by number
 	}
 	if err := validIRI(string(a)); err != nil || !utf8.ValidString(string(a)) {
 		return Errorf(CodeInvalid, "%q "+agentIDWanted, Clip(string(a)))
@@ -156,17 +159,17 @@ func (a AgentID) Valid() error {
 
 const agentScheme = "agent://"
 
-// agentIDWanted ends the error about an id that no agent may have.
+// agentIDWanted is the end of the error message about an invalid agent id.
 const agentIDWanted = "is not an agent id: use letters, digits and - . _ ~ @ +, or an IRI of a scheme in use"
 
-// reservedIDs begin the ids of things that are no agents.
+// reservedIDs are the prefixes of ids that do not name agents.
 var reservedIDs = []string{"urn:koine:", "chan:direct:"}
 
-// WellFormed returns CodeInvalid unless the id is one that an agent may take from now on:
-// letters, digits and - . _ ~ @ + behind agent://, which has no slash, or an IRI with an
-// authority or of a scheme in use; in the composed form of Unicode (NFC), and without
-// marks that show a text as another one. Ids of koine's own things are refused. It is stricter than Valid, because stores hold
-// ids of before it.
+// WellFormed returns CodeInvalid unless the id is valid for a new agent: letters, digits
+// and - . _ ~ @ + after agent://, without a slash, or an IRI with an authority or of a
+// scheme in use; in the composed form of Unicode (NFC), and without invisible or direction
+// characters. Ids of koine's own things are refused. It is stricter than Valid, because
+// stores hold older ids.
 func (a AgentID) WellFormed() error {
 	if err := a.Valid(); err != nil {
 		return err
@@ -191,13 +194,14 @@ func (a AgentID) WellFormed() error {
 	return nil
 }
 
-// notInName tells whether a character is none of an agent's name.
+// notInName reports whether a character is not allowed in an agent's name.
 func notInName(r rune) bool {
 	return !unicode.In(r, unicode.L, unicode.M, unicode.Nd) && !strings.ContainsRune("-._~@+", r)
 }
 
-// isMisleading tells whether a character is not seen, or changes how others are seen:
-// control and format characters, direction marks among them, and variation selectors.
+// isMisleading reports whether a character is invisible or changes the appearance of
+// others: control and format characters, including direction marks, and variation
+// selectors.
 func isMisleading(r rune) bool {
 	return unicode.In(r, unicode.C, unicode.Z, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
@@ -224,5 +228,5 @@ func NamesAgent(match func(Pattern) iter.Seq2[Statement, error], id AgentID) (bo
 // agentsGraph holds the records of agents (package agents).
 var agentsGraph = IRI(OwnGraphPrefix + "agents")
 
-// AgentTerm is the term under which the dictionary keeps an agent.
+// AgentTerm returns the dictionary term of an agent.
 func AgentTerm(a AgentID) Term { return IRI(string(a)) }

@@ -14,6 +14,7 @@ type Revision uint64
 // erased from, so that positions and cursors of another log are recognised.
 type Epoch [16]byte
 
+// String returns the epoch in hexadecimal.
 func (e Epoch) String() string { return hex.EncodeToString(e[:]) }
 
 // EndOfCommit is the index of the position behind all changes of a commit.

@@ -20,24 +20,22 @@ type Quad struct {
 // assertion of each source.
 type Assertion struct {
 	Source AgentID
-	// Certainty is 0…1. Without one (HasCertainty false) the assertion is one
-	// of fact and counts as 1.
+	// Certainty is from 0 to 1. Without one (HasCertainty is false) the assertion states a
+	// fact and counts as 1.
 	Certainty    float64
 	HasCertainty bool
-	// Time is when it was recorded: the commit's time, in UTC, to the
-	// millisecond.
+	// Time is the commit's time, in UTC and milliseconds.
 	Time time.Time
-	// Validity is the span of time in which what it says holds, to the
-	// millisecond. The zero span is always: an end that was not given is open.
+	// Validity is the span of time in which the statement holds, in milliseconds. An end
+	// that is zero is open.
 	Validity TimeSpan
-	// Provenance is free JSON about where it comes from, or nil. Not to be
-	// changed.
+	// Provenance is any JSON about the origin, or nil. It is read-only.
 	Provenance []byte
-	// Revision is the commit that made this assertion as it is now.
+	// Revision is the commit that last changed the assertion.
 	Revision Revision
 }
 
-// EffectiveCertainty is the certainty, or 1 where none was given.
+// EffectiveCertainty returns the certainty, or 1 if there is none.
 func (a Assertion) EffectiveCertainty() float64 {
 	if !a.HasCertainty {
 		return 1
@@ -51,8 +49,8 @@ type Statement struct {
 	Assertions []Assertion
 }
 
-// Certainty is the greatest certainty among the assertions, and whether any of
-// them has one at all.
+// Certainty returns the greatest certainty of the assertions, and whether any of them has
+// one.
 func (s Statement) Certainty() (certainty float64, known bool) {
 	for _, a := range s.Assertions {
 		certainty = max(certainty, a.EffectiveCertainty())
@@ -61,7 +59,7 @@ func (s Statement) Certainty() (certainty float64, known bool) {
 	return certainty, known
 }
 
-// RecordedAt is the newest time among the assertions.
+// RecordedAt returns the newest time of the assertions.
 func (s Statement) RecordedAt() time.Time {
 	var t time.Time
 	for _, a := range s.Assertions {
@@ -72,7 +70,7 @@ func (s Statement) RecordedAt() time.Time {
 	return t
 }
 
-// Revision is the newest revision among the assertions.
+// Revision returns the newest revision of the assertions.
 func (s Statement) Revision() Revision {
 	var r Revision
 	for _, a := range s.Assertions {
@@ -104,6 +102,7 @@ const (
 	Replace
 )
 
+// String returns the name of the operation.
 func (o Op) String() string {
 	switch o {
 	case Add:
@@ -116,7 +115,8 @@ func (o Op) String() string {
 	return "none"
 }
 
-// Valid reports which part of a quad cannot be stored.
+// Valid returns an error about the first part of the quad that cannot be stored. check is
+// called for each term.
 func (q Quad) Valid(check func(Term) error) error {
 	switch {
 	case !q.Subject.IsResource():
@@ -133,7 +133,7 @@ func (q Quad) Valid(check func(Term) error) error {
 	return ValidGraph(q.Graph, check)
 }
 
-// ValidGraph refuses a term that names no graph, or that check refuses.
+// ValidGraph returns an error if the term cannot name a graph or check refuses it.
 func ValidGraph(graph Term, check func(Term) error) error {
 	if !graph.NamesGraph() {
 		return ErrNamesNoGraph()
@@ -144,11 +144,12 @@ func ValidGraph(graph Term, check func(Term) error) error {
 	return nil
 }
 
+// ErrNamesNoGraph returns the error about a term that cannot name a graph.
 func ErrNamesNoGraph() *Error {
 	return Errorf(CodeInvalid, "a graph is named by an IRI or a blank node").At("graph")
 }
 
-// ValidPredicateObject is valid of what is said of the subject.
+// ValidPredicateObject is Valid for predicate and object only.
 func (q *Quad) ValidPredicateObject(check func(Term) error) error {
 	switch {
 	case q.Predicate.kind != KindIRI:
@@ -165,12 +166,14 @@ func (q *Quad) ValidPredicateObject(check func(Term) error) error {
 	return nil
 }
 
-// OrderedSeek is a quad that all with a lower number come before, and those with this number
-// whose subjects are not behind the given one.
+// OrderedSeek returns the quad at which a scan in the order of numbers resumes: all quads
+// with a lower number sort before it, and so do those with the same number whose subject
+// is not after the given one.
 func OrderedSeek(p IDPattern, number int64, subject ID) *IDQuad {
 	return &IDQuad{Graph: p.Graph, Predicate: p.Predicate, Object: keys.FromInt(keys.TagInteger, number), Subject: subject}
 }
 
+// ClippedString returns the quad as text of bounded length, for messages.
 func (q Quad) ClippedString() string {
 	return Clip(fmt.Sprintf("%s %s %s %s", q.Subject, q.Predicate, q.Object, q.Graph))
 }

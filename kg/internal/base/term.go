@@ -65,17 +65,17 @@ const MaxLiteralKindBytes = 1 << 10
 type Term struct {
 	kind  Kind
 	value string
-	// literalKind is what literal it is: its datatype, or '@' and its language tag in lower
-	// case (RDF 1.1 Concepts, section 3.3), "" for xsd:string. It is one text because
-	// terms are many, and copied all the time. How a tag is spelled follows from its
-	// lower case: see canonicalTag.
+	// literalKind is the datatype of a literal, or '@' and its language tag in lower case
+	// (RDF 1.1 Concepts, section 3.3); "" stands for xsd:string. It is one string to keep
+	// terms small, because they are copied often. canonicalTag derives the spelling of a
+	// tag.
 	literalKind string
 }
 
 // taggedWith is what a literal is that has a language tag.
 const taggedWith = "@"
 
-// langTag is the language tag of a literal, or "".
+// langTag returns the language tag of a literal in lower case, or "".
 func (t Term) langTag() string {
 	if strings.HasPrefix(t.literalKind, taggedWith) {
 		return t.literalKind[len(taggedWith):]
@@ -83,8 +83,8 @@ func (t Term) langTag() string {
 	return ""
 }
 
-// ExplicitDatatype is the datatype of a literal that has one of its own: "" stands for
-// xsd:string, or for rdf:langString where there is a language tag.
+// ExplicitDatatype returns the datatype of a literal; "" stands for xsd:string, or for
+// rdf:langString if there is a language tag.
 func (t Term) ExplicitDatatype() string {
 	if strings.HasPrefix(t.literalKind, taggedWith) {
 		return ""
@@ -123,12 +123,12 @@ func Typed(lexical, datatype string) Term {
 		datatype = ""
 	}
 	if strings.HasPrefix(datatype, taggedWith) {
-		datatype = "<" + datatype + ">" // which is no IRI either
+		datatype = "<" + datatype + ">" // not a valid IRI either
 	}
 	return Term{kind: KindLiteral, value: lexical, literalKind: datatype}
 }
 
-// Tagged is what a literal with a language tag is; without one it is a plain text.
+// Tagged returns the literal kind for a language tag; without one, that of xsd:string.
 func Tagged(lang string) string {
 	if lang == "" {
 		return ""
@@ -148,38 +148,38 @@ func Double(f float64) Term { return Typed(formatDouble(f), XSDDouble) }
 // DateTime returns an xsd:dateTime literal in UTC, with milliseconds if they are not zero.
 func DateTime(t time.Time) Term { return Typed(formatDateTime(t), XSDDateTime) }
 
-// Kind says what the term is.
+// Kind returns the kind of the term.
 func (t Term) Kind() Kind { return t.kind }
 
-// IsZero tells whether this is no term: "any" in a pattern.
+// IsZero reports whether the term is absent, which means "any" in a pattern.
 func (t Term) IsZero() bool { return t.kind == KindNone }
 
-// IsResource tells whether the term is an IRI or a blank node.
+// IsResource reports whether the term is an IRI or a blank node.
 func (t Term) IsResource() bool { return t.kind == KindIRI || t.kind == KindBlank }
 
-// NamesGraph tells whether the term can name a graph: it is DefaultGraph, an IRI or a
+// NamesGraph reports whether the term can name a graph: it is DefaultGraph, an IRI or a
 // blank node (RDF 1.1 Concepts, section 4).
 func (t Term) NamesGraph() bool { return t.kind == KindDefaultGraph || t.IsResource() }
 
-// IsLiteral tells whether the term is a literal.
+// IsLiteral reports whether the term is a literal.
 func (t Term) IsLiteral() bool { return t.kind == KindLiteral }
 
 // LiteralKind returns the kind of a literal in one text: its datatype, "@" and its
 // language tag in lower case, or "" for xsd:string.
 func (t Term) LiteralKind() string { return t.literalKind }
 
-// Value is the IRI's text, the blank node's label, or the lexical form.
+// Value returns the text of an IRI, the label of a blank node, or the lexical form of a
+// literal.
 func (t Term) Value() string { return t.value }
 
-// Lang is the language tag of a literal as RFC 5646 spells it ("en-GB", "zh-Hant"), or
-// "".
+// Lang returns the language tag of a literal in the spelling of RFC 5646 ("en-GB",
+// "zh-Hant"), or "".
 func (t Term) Lang() string { return canonicalTag(t.langTag()) }
 
-// LangKey is the language tag of a literal in lower case, by which tags are compared, or
-// "".
+// LangKey returns the language tag of a literal in lower case, for comparison, or "".
 func (t Term) LangKey() string { return t.langTag() }
 
-// Datatype is the datatype IRI of a literal, and "" for any other term.
+// Datatype returns the datatype IRI of a literal, and "" for any other term.
 func (t Term) Datatype() string {
 	switch {
 	case t.kind != KindLiteral:
@@ -192,9 +192,8 @@ func (t Term) Datatype() string {
 	return t.ExplicitDatatype()
 }
 
-// Name is the text by which people and protocols refer to a resource: the
-// IRI, "_:label" for a blank node, "" for the default graph. For a literal it
-// is the lexical form.
+// Name returns the text for people and protocols: the IRI, "_:label" for a blank node, ""
+// for the default graph, the lexical form of a literal.
 func (t Term) Name() string {
 	if t.kind == KindBlank {
 		return "_:" + t.value
@@ -202,8 +201,8 @@ func (t Term) Name() string {
 	return t.value
 }
 
-// String is the term in N-Triples notation (RDF 1.1 N-Triples, section 7),
-// with a readable word for the kinds that the notation does not have.
+// String returns the term in N-Triples notation (RDF 1.1 N-Triples, section 7), and a
+// readable word for kinds that the notation lacks.
 func (t Term) String() string {
 	switch t.kind {
 	case KindIRI:
@@ -225,8 +224,8 @@ func (t Term) String() string {
 	return "ANY"
 }
 
-// Compare orders terms by kind, text, datatype and language: a total order
-// that depends on nothing else, for output that must come out the same.
+// Compare orders terms by kind, text, datatype and language. The order is total and
+// depends on nothing else, for deterministic output.
 func (t Term) Compare(u Term) int {
 	if c := cmp.Compare(t.kind, u.kind); c != 0 {
 		return c
@@ -240,15 +239,15 @@ func (t Term) Compare(u Term) int {
 	return cmp.Compare(t.langTag(), u.langTag())
 }
 
-// TextBytes is the length of all that is written of a term.
+// TextBytes returns the length of the term's text and literal kind.
 func (t Term) TextBytes() int { return len(t.value) + len(t.literalKind) }
 
-// TextBytes is the length of all that is written of a quad.
+// TextBytes returns the sum of the lengths of the quad's terms.
 func (q *Quad) TextBytes() int {
 	return q.Subject.TextBytes() + q.Predicate.TextBytes() + q.Object.TextBytes() + q.Graph.TextBytes()
 }
 
-// Valid reports what is wrong with a term as a part of a statement, or nil.
+// Valid returns an error if the term cannot be part of a statement.
 func (t Term) Valid() error {
 	if t.kind != KindLiteral && len(t.value) > MaxResourceBytes {
 		return Errorf(CodeLimitExceeded, "an IRI or a blank node's label of %d bytes is longer than the %d that are stored", len(t.value), MaxResourceBytes)
@@ -300,8 +299,8 @@ var quoteReplacer = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", 
 
 func quote(s string) string { return `"` + quoteReplacer.Replace(s) + `"` }
 
-// formatDouble writes a double as XML Schema reads it (Datatypes 1.1, section
-// 3.3.5): the infinities and NaN have names of their own there.
+// formatDouble formats a double for XML Schema (Datatypes 1.1, section 3.3.5), which has
+// its own names for infinities and NaN.
 func formatDouble(f float64) string {
 	switch {
 	case math.IsInf(f, 1):

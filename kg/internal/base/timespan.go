@@ -5,16 +5,16 @@ import "time"
 // TimeSpan is the time from From until before Until; a zero time leaves that end open.
 type TimeSpan struct{ From, Until time.Time }
 
-// Contains tells whether the time is in the span.
+// Contains reports whether the time is in the span.
 func (s TimeSpan) Contains(t time.Time) bool {
 	return !t.Before(s.From) && (s.Until.IsZero() || t.Before(s.Until))
 }
 
-// IsZero tells whether the span is open at both ends.
+// IsZero reports whether the span is open at both ends.
 func (s TimeSpan) IsZero() bool { return s.From.IsZero() && s.Until.IsZero() }
 
-// Intersect is the time that is in both spans; one that ends where it begins,
-// and so contains nothing, when there is none.
+// Intersect returns the intersection of both spans. If it is empty, the result ends where
+// it begins.
 func (s TimeSpan) Intersect(o TimeSpan) TimeSpan {
 	if o.From.After(s.From) {
 		s.From = o.From
@@ -28,9 +28,8 @@ func (s TimeSpan) Intersect(o TimeSpan) TimeSpan {
 	return s
 }
 
-// Normalise brings a span that is to be stored into the form in which it is: UTC,
-// milliseconds. One that contains nothing is refused, and so is a year that
-// RFC 3339 cannot write.
+// Normalise converts a span to UTC and milliseconds for storage. It returns an error if
+// the span is empty or RFC 3339 cannot represent a year.
 func (s *TimeSpan) Normalise() error {
 	var err *Error
 	if s.From, err = NormalEnd(s.From); err != nil {
@@ -45,6 +44,7 @@ func (s *TimeSpan) Normalise() error {
 	return nil
 }
 
+// NormalEnd converts one end of a span to UTC and milliseconds.
 func NormalEnd(t time.Time) (time.Time, *Error) {
 	if t.IsZero() {
 		return time.Time{}, nil
@@ -56,5 +56,5 @@ func NormalEnd(t time.Time) (time.Time, *Error) {
 	return t, nil
 }
 
-// Equal tells whether both spans have the same ends.
+// Equal reports whether both spans have the same ends.
 func (s TimeSpan) Equal(o TimeSpan) bool { return s.From.Equal(o.From) && s.Until.Equal(o.Until) }

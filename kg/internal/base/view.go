@@ -9,7 +9,7 @@ import (
 // assertions. The zero View reads the newest revision as the anonymous caller.
 type View struct {
 	Principal Principal
-	// At reads as of this revision; 0 means the newest.
+	// At is the revision to read; 0 means the newest.
 	At Revision
 	// Graphs restricts the read to these graphs (DefaultGraph is one). Nil
 	// means all readable graphs but koine's own, AllGraphs those as well.
@@ -18,7 +18,7 @@ type View struct {
 	// IncludePending adds, where Graphs is nil, what proposals under review would
 	// add, as far as the principal may read those.
 	IncludePending bool
-	WithoutPending bool // those are not shown by AllGraphs either
+	WithoutPending bool // AllGraphs excludes pending graphs as well
 	// MinCertainty admits only assertions with at least this certainty; one
 	// without a certainty counts as 1. 0 admits all.
 	MinCertainty float64
@@ -46,12 +46,12 @@ type View struct {
 // MaxBelieved bounds the sources in a view.
 const MaxBelieved = 1024
 
-// AdmitsAll tells whether the view shows every assertion of a statement.
+// AdmitsAll reports whether the view shows every assertion of a statement.
 func (v *View) AdmitsAll() bool {
 	return v.MinCertainty <= 0 && v.MaxAge == 0 && v.Believed == nil && v.Recorded.IsZero() && v.ValidAt.IsZero() && v.Doubts == nil
 }
 
-// Admits tells whether the view shows this assertion.
+// Admits reports whether the view shows the assertion.
 func (v *View) Admits(a Assertion) bool {
 	if a.EffectiveCertainty() < v.MinCertainty || v.Doubts.Excludes(&a) {
 		return false
@@ -76,8 +76,8 @@ func (v *View) Admits(a Assertion) bool {
 	return true
 }
 
-// Visible gives the assertions that the view admits. It allocates only when
-// some are left out.
+// Visible returns the assertions that the view admits. It allocates only if some are left
+// out.
 func (v *View) Visible(all []Assertion) []Assertion {
 	if v.AdmitsAll() {
 		return all
@@ -97,7 +97,7 @@ func (v *View) Visible(all []Assertion) []Assertion {
 	return all
 }
 
-// Valid reports what is wrong with a view that came from outside.
+// Valid returns an error if a view from outside is invalid.
 func (v *View) Valid() error {
 	if !(v.MinCertainty >= 0 && v.MinCertainty <= 1) {
 		return Errorf(CodeInvalid, "a certainty is between 0 and 1, not %v", v.MinCertainty)
@@ -114,7 +114,7 @@ func (v *View) Valid() error {
 	return nil
 }
 
-// Shows tells whether the view includes the graph at all.
+// Shows reports whether the view includes the graph.
 func (v *View) Shows(graph Term) bool {
 	switch {
 	case v.Graphs != nil:
