@@ -275,7 +275,7 @@ func TestReplacementThatDependsOnTooMuch(t *testing.T) {
 	depends = most + 2
 	_, err := s.ReplaceGraph(t.Context(), m, wholeGraph, wholeQuads(n, 2*n), ReplaceOptions{})
 	if e := AsError(err); CodeOf(err) != CodeLimitExceeded || e.Limit != LimitReplacedDepends || e.Hint == "" ||
-		!strings.Contains(e.Message, wholeGraph.Value()) || !strings.Contains(e.Message, fmt.Sprint(most, " things (replacedDepends)")) {
+		!strings.Contains(e.Message, wholeGraph.Value()) || !strings.Contains(e.Message, fmt.Sprint(most, " inputs (replacedDepends)")) {
 		t.Errorf("past the bound it gets %v", err)
 	}
 	depends = 0
