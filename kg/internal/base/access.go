@@ -118,7 +118,7 @@ const orderedPrefix = OwnVocabulary + "ordered/"
 // hold the entry's text, and are removed when it is evicted.
 var Parts = IRI(OwnVocabulary + "parts")
 
-// Evicted is the property of a journal's entry whose content is no longer kept. Its count
+// Evicted is the property of a journal's entry without content, after its removal. Its count
 // gives the oldest entry with content.
 var Evicted = IRI(OwnVocabulary + "evicted")
 

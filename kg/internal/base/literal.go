@@ -225,6 +225,6 @@ func (t Term) DateTimeValue() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// InlineDatatypes are those whose values may be in the id itself, so that no
-// literal of theirs need be in the dictionary.
+// InlineDatatypes are the datatypes with values in the id itself. A literal of another
+// datatype is always in the dictionary.
 var InlineDatatypes = []string{XSDBoolean, XSDInteger, XSDDouble, XSDDateTime, XSDDate}

@@ -32,7 +32,7 @@ const MethodLocal = "local"
 // name and everybody is an administrator.
 const MethodOpen = "open"
 
-// The roles that have a meaning to koine. The last three confine who has no other one:
+// The roles that koine interprets. The last three confine a principal without another role:
 // see CheckWrite and CheckRead.
 const (
 	RoleAdmin    = "admin"
@@ -206,9 +206,9 @@ func isMisleading(r rune) bool {
 	return unicode.In(r, unicode.C, unicode.Z, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// NamesAgent tells whether the agent has a record, a key to act for it, or a place in a
-// channel. Whatever writes these checks the id before, so that a malformed id has them only
-// since before ids were checked.
+// NamesAgent reports whether the agent has a record, a key to act for it, or a role in a
+// channel. All writers of these check the id first, so that a malformed id has them only
+// from before ids were checked.
 func NamesAgent(match func(Pattern) iter.Seq2[Statement, error], id AgentID) (bool, error) {
 	patterns := []Pattern{
 		{Subject: AgentTerm(id), Graph: agentsGraph},

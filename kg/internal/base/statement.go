@@ -79,7 +79,7 @@ func (s Statement) Revision() Revision {
 	return r
 }
 
-// Bounds on what backs one statement.
+// Bounds on the assertions of a statement.
 const (
 	MaxAssertions      = 128     // sources of one statement
 	MaxProvenanceBytes = 4 << 10 // JSON of one assertion

@@ -45,9 +45,9 @@ const (
 // 3, sets no bound).
 const MaxResourceBytes = 512 << 10
 
-// Bounds of the lexical form of a literal. What a store takes is between
-// MinLiteralBytes and MaxLiteralBytes (Options.LiteralBytes); what it has is read
-// whatever it takes.
+// Bounds of the lexical form of a literal. The limit of a store is between MinLiteralBytes
+// and MaxLiteralBytes (Options.LiteralBytes). Stored literals stay readable when it is
+// lowered.
 const (
 	MinLiteralBytes     = 512 << 10
 	DefaultLiteralBytes = 4 << 20
@@ -72,7 +72,7 @@ type Term struct {
 	literalKind string
 }
 
-// taggedWith is what a literal is that has a language tag.
+// taggedWith begins the literal kind of a literal with a language tag.
 const taggedWith = "@"
 
 // langTag returns the language tag of a literal in lower case, or "".
@@ -280,8 +280,8 @@ func (t Term) Valid() error {
 	return nil
 }
 
-// LiteralWithin returns CodeLimitExceeded if the term is a literal whose lexical form
-// is longer than most bytes, which is what Options.LiteralBytes is set to.
+// LiteralWithin returns CodeLimitExceeded if the term is a literal with a lexical form of
+// more than most bytes (Options.LiteralBytes).
 func (t Term) LiteralWithin(most int) error {
 	if t.kind != KindLiteral || len(t.value) <= most {
 		return nil

@@ -15,8 +15,8 @@ type View struct {
 	// means all readable graphs but koine's own, AllGraphs those as well.
 	Graphs    []Term
 	AllGraphs bool
-	// IncludePending adds, where Graphs is nil, what proposals under review would
-	// add, as far as the principal may read those.
+	// IncludePending adds, if Graphs is nil, the statements that proposals under review
+	// would add, as far as the principal may read the proposals.
 	IncludePending bool
 	WithoutPending bool // AllGraphs excludes pending graphs as well
 	// MinCertainty admits only assertions with at least this certainty; one

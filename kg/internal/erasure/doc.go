@@ -1,4 +1,4 @@
 // Package erasure takes statements out of the log's commits and out of a checkpoint, and
-// counts what it took. It keeps revisions as they are; the caller writes the result under
+// counts the removed content. It keeps all revisions; the caller writes the result under
 // another epoch.
 package erasure

@@ -41,7 +41,7 @@ type ErasedCheckpoint struct {
 	atCheckpoint *erasedContents
 	used         map[uint64]bool // numbers of terms
 	counts       map[string]uint64
-	last         map[[2]base.ID]base.Revision // of what is left in the checkpoint, by graph and subject
+	last         map[[2]base.ID]base.Revision // last change that remains in the checkpoint, by graph and subject
 }
 
 // CheckpointRecord is one record of a checkpoint.

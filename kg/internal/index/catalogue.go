@@ -15,7 +15,7 @@ import (
 // Catalogue counts statements per (graph, predicate), subjects per (graph, class) and
 // statements per source. Overviews and planning read the counts instead of scanning, and
 // quotas are checked against them. The keys are those of the index. A copy is cheap and
-// shares what does not change; a published catalogue is never modified.
+// shares unchanged parts; a published catalogue is never modified.
 type Catalogue struct {
 	mu      sync.Mutex // guards the tree while it is copied, which writes to it
 	Tallies memtree.Map[Tally]

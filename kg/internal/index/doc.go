@@ -3,6 +3,6 @@
 // statements by predicate, class and source, Generations tells which content of a graph
 // counts at a revision, and IndexWriter turns the changes of a commit into keys.
 //
-// What IndexWriter writes follows from the changes and the dictionary alone. A live
+// The keys that IndexWriter writes depend only on the changes and the dictionary. A live
 // group, a replay and a rebuild therefore write the same keys for the same log.
 package index

@@ -6,8 +6,8 @@ import (
 	"koine/kg/internal/memtree"
 )
 
-// MemTree holds index keys in memory, in order. A copy is cheap and shares what does not
-// change.
+// MemTree holds index keys in memory, in order. A copy is cheap and shares unchanged
+// parts.
 type MemTree = memtree.Map[*MemValue]
 
 // MemValue is the entry of a key in an in-memory layer. It is immutable and shared by
