@@ -69,7 +69,7 @@ func readBackup(ctx context.Context, r io.Reader, sink backupSink, progress func
 
 func errBackupDamaged(format string, args ...any) *base.Error {
 	e := base.Errorf(base.CodeLogDamaged, "the backup is damaged: "+format, args...)
-	e.Hint = "take another copy of it, or an earlier backup"
+	e.Hint = "use another copy of the backup, or an earlier backup"
 	return e
 }
 
@@ -95,7 +95,7 @@ func (c *backupChain) handleRecord(kind byte, content []byte, sink backupSink) e
 	case BackupCheckpoint:
 		c.pieces++
 		if c.info.Checkpoint == 0 || c.entries > 0 {
-			return errBackupDamaged("a checkpoint where none belongs")
+			return errBackupDamaged("it has an unexpected checkpoint")
 		}
 		if sink.checkpoint != nil {
 			return sink.checkpoint(content)
@@ -103,7 +103,7 @@ func (c *backupChain) handleRecord(kind byte, content []byte, sink backupSink) e
 	case BackupEntry:
 		return c.checkEntry(content, sink)
 	default:
-		return errBackupDamaged("a record of the kind %q", kind)
+		return errBackupDamaged("it has a record of the unknown kind %q", kind)
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (c *backupChain) checkEntry(raw []byte, sink backupSink) error {
 		return errBackupDamaged("%w", err)
 	}
 	if f.Index != c.next {
-		return errBackupDamaged("entry %d where %d belongs", f.Index, c.next)
+		return errBackupDamaged("it has entry %d instead of %d", f.Index, c.next)
 	}
 	switch {
 	case c.entries > 0 && f.Prev != c.hash:
@@ -138,9 +138,9 @@ func (c *backupChain) checkEntry(raw []byte, sink backupSink) error {
 func (c *backupChain) checkEnd() error {
 	switch {
 	case c.entries != c.info.Entries():
-		return errBackupDamaged("%d entries of %d", c.entries, c.info.Entries())
+		return errBackupDamaged("it has %d entries of %d", c.entries, c.info.Entries())
 	case c.entries > 0 && hex.EncodeToString(c.hash[:]) != c.info.ToHash:
-		return errBackupDamaged("its last entry is not the one that it was made up to")
+		return errBackupDamaged("its last entry does not match its header")
 	case c.info.Checkpoint > 0 && c.pieces == 0:
 		return errBackupDamaged("its checkpoint is missing")
 	}
@@ -158,7 +158,7 @@ type backupReader struct {
 func (r *backupReader) readHeader() (info BackupInfo, err error) {
 	magic := make([]byte, len(BackupMagic)+1)
 	if err := r.readFull(magic); err != nil || string(magic[:len(BackupMagic)]) != BackupMagic {
-		return info, base.Errorf(base.CodeFormatUnknown, "this is no backup of a koine store")
+		return info, base.Errorf(base.CodeFormatUnknown, "the stream is not a backup of a koine store")
 	}
 	format := int(magic[len(BackupMagic)])
 	text, err := r.readPart(maxBackupHeader)
@@ -173,7 +173,7 @@ func (r *backupReader) readHeader() (info BackupInfo, err error) {
 	}
 	info.Format = format
 	if info.To < info.From || info.First == 0 && info.To > 0 || info.First > info.To+1 || info.Full() && info.First > 1 && info.Checkpoint+1 < info.First {
-		return info, errBackupDamaged("its header makes no sense")
+		return info, errBackupDamaged("its header is inconsistent")
 	}
 	info.First = max(info.First, 1)
 	return info, nil
@@ -197,7 +197,7 @@ func (r *backupReader) readRecord() (kind byte, content []byte, err error) {
 // readEnd verifies the checksum and that nothing follows it.
 func (r *backupReader) readEnd(content []byte) error {
 	if n, k := binary.Uvarint(content); k <= 0 || n != r.records-1 { // the count excludes the end record
-		return errBackupDamaged("%d records of %d", r.records-1, n)
+		return errBackupDamaged("it has %d records of %d", r.records-1, n)
 	}
 	want := r.sum.Sum(nil)
 	got := make([]byte, len(want))
@@ -205,10 +205,10 @@ func (r *backupReader) readEnd(content []byte) error {
 		return readError(err)
 	}
 	if !bytes.Equal(got, want) {
-		return errBackupDamaged("its checksum does not fit")
+		return errBackupDamaged("its checksum does not match")
 	}
 	if _, err := r.in.ReadByte(); err != io.EOF {
-		return errBackupDamaged("something follows its end")
+		return errBackupDamaged("data follows its end")
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func (r *backupReader) readPart(most int) ([]byte, error) {
 		return nil, readError(err)
 	}
 	if n > uint64(most) {
-		return nil, errBackupDamaged("a part of %d bytes, at most %d", n, most)
+		return nil, errBackupDamaged("it has a part of %d bytes, and at most %d are allowed", n, most)
 	}
 	if uint64(cap(r.buf)) < n {
 		r.buf = make([]byte, n)
@@ -238,7 +238,7 @@ func (r *backupReader) readFull(b []byte) error {
 // reading.
 func readError(err error) error {
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errBackupDamaged("it breaks off")
+		return errBackupDamaged("it is truncated")
 	}
 	if err != nil {
 		return fmt.Errorf("reading the backup: %w", err)

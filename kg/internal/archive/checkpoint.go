@@ -189,7 +189,7 @@ func VerifySum(f *os.File) (size int64, err error) {
 		return 0, err
 	}
 	if !bytes.Equal(sum.Sum(nil), want) {
-		return 0, fmt.Errorf("its checksum does not fit: %w", codec.ErrMalformed)
+		return 0, fmt.Errorf("its checksum does not match: %w", codec.ErrMalformed)
 	}
 	return size, nil
 }

@@ -93,7 +93,7 @@ func newRestore(dir string, o RestoreOptions) (_ *restore, err error) {
 	}
 	if len(entries) > 0 {
 		e := base.Errorf(base.CodeInvalid, "%s is not empty", dir)
-		e.Hint = "restore into a new directory; nothing that is there is ever written over"
+		e.Hint = "restore into a new directory: existing files are never overwritten"
 		return nil, e
 	}
 	r := &restore{dir: dir, options: o, newStore: made}
@@ -133,13 +133,13 @@ func (r *restore) restoreOne(ctx context.Context, in io.Reader) error {
 func (r *restore) beginBackup(info BackupInfo) error {
 	switch {
 	case !r.started && !info.Full():
-		return base.Errorf(base.CodeInvalid, "it follows on revision %d: the first one must be a full backup", info.From)
+		return base.Errorf(base.CodeInvalid, "the backup begins after revision %d: the first one must be a full backup", info.From)
 	case r.started && info.Full():
-		return base.Errorf(base.CodeInvalid, "it is a full backup: restore it by itself")
+		return base.Errorf(base.CodeInvalid, "a full backup cannot follow another backup: restore it alone")
 	case r.started && info.Epoch != r.info.Epoch:
-		return base.Errorf(base.CodeInvalid, "it is of another store")
+		return base.Errorf(base.CodeInvalid, "the backup is of another store")
 	case r.started && (info.From != r.info.To || info.FromHash != r.info.ToHash):
-		return base.Errorf(base.CodeInvalid, "it follows on revision %d, and the one before it ends with revision %d", info.From, r.info.To)
+		return base.Errorf(base.CodeInvalid, "the backup begins after revision %d, and the previous one ends with revision %d", info.From, r.info.To)
 	}
 	if r.started {
 		info.Checkpoint, info.First = r.info.Checkpoint, r.info.First

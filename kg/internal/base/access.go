@@ -188,7 +188,7 @@ func (v *View) ApplyDistrust(d Distrust) error {
 		return nil
 	}
 	if !v.Principal.IsAdmin() {
-		return Errorf(CodePermissionDenied, "only administrators see what agents under quarantine said")
+		return Errorf(CodePermissionDenied, "only administrators may read assertions of agents under quarantine")
 	}
 	return nil
 }

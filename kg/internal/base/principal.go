@@ -81,7 +81,7 @@ func (p Principal) CheckWrite() error {
 		return nil
 	}
 	e := Errorf(CodePermissionDenied, "a credential with no role but %s changes nothing", strings.Join(p.Roles, ", "))
-	e.Hint = "Use one without roles, or with another one."
+	e.Hint = "Use a credential without roles, or with another role."
 	return e
 }
 
@@ -149,7 +149,7 @@ func (a AgentID) Valid() error {
 		return Errorf(CodeLimitExceeded, "an agent id of %d bytes is longer than the %d that are stored", len(a), MaxAgentIDBytes)
 	}
 	if _, inline := InlineID(AgentTerm(a)); inline {
-		return Errorf(CodeInvalid, "%s is koine's own word, and no agent", a) // assertions store their source by number
+		return Errorf(CodeInvalid, "%s is reserved by koine and cannot be an agent", a) // assertions store their source by number
 	}
 	if err := validIRI(string(a)); err != nil || !utf8.ValidString(string(a)) {
 		return Errorf(CodeInvalid, "%q "+agentIDWanted, Clip(string(a)))
@@ -176,7 +176,7 @@ func (a AgentID) WellFormed() error {
 	}
 	for _, reserved := range reservedIDs {
 		if len(a) >= len(reserved) && strings.EqualFold(string(a[:len(reserved)]), reserved) {
-			return Errorf(CodeInvalid, "%+q is not an agent id: %s names what is koine's own", Clip(string(a)), reserved)
+			return Errorf(CodeInvalid, "%+q is not an agent id: %s is reserved by koine", Clip(string(a)), reserved)
 		}
 	}
 	ok := norm.NFC.IsNormalString(string(a))
@@ -188,7 +188,7 @@ func (a AgentID) WellFormed() error {
 	}
 	if !ok {
 		e := Errorf(CodeInvalid, "%+q "+agentIDWanted, Clip(string(a)))
-		e.Hint = "Accents are composed (NFC), and there are no marks of direction."
+		e.Hint = "Compose accents (NFC), and remove marks of direction."
 		return e
 	}
 	return nil

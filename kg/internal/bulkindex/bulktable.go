@@ -78,7 +78,7 @@ func (t *hashTable) grow(s *hashSegment) error {
 	size -= size % pageBytes
 	memory, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
-		return fmt.Errorf("%d bytes of memory for the terms and statements of a load: %w", size, err)
+		return fmt.Errorf("allocating %d bytes for the terms and statements of a load: %w", size, err)
 	}
 	next := hashSegment{memory: memory, used: s.used}
 	n := size / 8 / t.words

@@ -126,7 +126,7 @@ func OpenDirectory(path string, mustExist bool) (_ *Directory, err error) {
 // ErrInUse returns the CodeDataDirInUse error for a directory.
 func ErrInUse(path string) *base.Error {
 	e := base.Errorf(base.CodeDataDirInUse, "the data directory %s is in use by another process", path)
-	e.Hint = "stop the other process, or talk to its server with --url"
+	e.Hint = "stop the other process, or use its server with --url"
 	return e
 }
 

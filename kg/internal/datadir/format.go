@@ -55,7 +55,7 @@ func ReadFormat(raw []byte) (f FormatFile, err error) {
 		return f, e
 	}
 	if f.Format != "koine" {
-		return f, base.Errorf(base.CodeFormatUnknown, "%s is of another program, so its directory is %w", FormatName, ErrNoStore)
+		return f, base.Errorf(base.CodeFormatUnknown, "%s belongs to another program: its directory is %w", FormatName, ErrNoStore)
 	}
 	if f.Version > FormatVersion {
 		return f, ErrNewerFormat("data directory", f.Version, f.Requires)

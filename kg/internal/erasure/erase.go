@@ -38,7 +38,7 @@ type EraseOptions struct {
 func (o *EraseOptions) Valid() error {
 	p := o.Pattern
 	if p == (base.Pattern{}) && o.Source == "" && o.Text == "" {
-		return base.Errorf(base.CodeInvalid, "say what is to be erased: a part of a statement, or a source")
+		return base.Errorf(base.CodeInvalid, "nothing is selected: set a part of a statement, a text or a source")
 	}
 	if o.Source != "" {
 		o.Source = base.CanonicalAgent(string(o.Source))

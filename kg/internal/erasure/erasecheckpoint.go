@@ -61,7 +61,7 @@ type interval struct {
 // removes the content that x erases. first is the first entry of the log after it.
 func ReadErasedCheckpoint(path string, m index.Marker, x *Eraser, first base.Revision) (*ErasedCheckpoint, error) {
 	if m.Revision+1 < first {
-		return nil, base.ErrLogDamaged(fmt.Errorf("it begins at %d, and the newest checkpoint is of %d", first, m.Revision))
+		return nil, base.ErrLogDamaged(fmt.Errorf("the log begins at %d, and the newest checkpoint is of revision %d", first, m.Revision))
 	}
 	c := &ErasedCheckpoint{
 		eraser: x, marker: m, terms: make(map[uint64]base.Term), touched: make(map[base.IDQuad][]interval),
