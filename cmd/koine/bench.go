@@ -14,7 +14,7 @@ type benchCommand struct {
 	Workload string `arg:"" optional:"" enum:"query,update,mixed,a2a,generate" default:"mixed" help:"query: one entity by GraphQL. update: 10 statements of a new subject. mixed: nine queries to one update. a2a: JSON-RPC, one entity by knowledge/query, and messages. generate: no load, but data for one: a social network as N-Quads on standard output, always the same."`
 	URL      string `help:"The server (default ${url}; a2a: one of its own, with the demo's graph in a temporary directory)." placeholder:"URL" env:"KOINE_URL"`
 	caFlag
-	as
+	callerFlags
 	Clients int           `short:"c" help:"How many clients ask at the same time." default:"16"`
 	Time    time.Duration `short:"t" help:"How long to measure, the twin included." default:"20s"`
 	Rounds  int           `help:"How many times the server and the twin take turns." default:"10"`

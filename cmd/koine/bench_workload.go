@@ -54,7 +54,7 @@ const entityQuery = `query($iri: IRI!) { entity(iri: $iri) { iri label types } }
 const updatesInMixed = 10
 
 func (c *benchCommand) newWorkload(ctx context.Context, kind string) (*workload, error) {
-	server, err := (&serverFlags{URL: c.URL, caFlag: c.caFlag, as: c.as}).openClient(ctx)
+	server, err := (&serverFlags{URL: c.URL, caFlag: c.caFlag, callerFlags: c.callerFlags}).openClient(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ type diffCommand struct {
 	A string `arg:"" help:"A data directory that no server has open, the URL of a server, or an RDF file."`
 	B string `arg:"" optional:"" help:"What A is compared with; without it, two revisions of A are."`
 	caFlag
-	as
+	callerFlags
 	From         string `help:"Read A as of this revision or time (2026-01-31T12:00:00Z)." placeholder:"REVISION"`
 	To           string `help:"Read B, or A where there is no B, as of this revision or time; default is the newest." placeholder:"REVISION"`
 	Graph        string `help:"Compare only this graph; default is the one without a name." placeholder:"IRI"`

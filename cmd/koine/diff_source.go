@@ -61,7 +61,7 @@ func (s *diffSource) readStatements(ctx context.Context) (iter.Seq2[assertions.S
 // openSnapshot opens a snapshot of a data directory at a revision or time. It includes the
 // assertions of quarantined agents.
 func (s *diffSource) openSnapshot(ctx context.Context, at string) (*kg.Snapshot, error) {
-	t := target{Data: s.name, as: s.command.as}
+	t := target{Data: s.name, callerFlags: s.command.callerFlags}
 	store, err := t.openToRead(s.log, kg.Options{})
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (s *diffSource) ofServer(ctx context.Context) (iter.Seq2[assertions.Stateme
 	if s.at != "" {
 		query.Set("at", s.at)
 	}
-	on := &serverFlags{URL: s.name, caFlag: s.command.caFlag, as: s.command.as}
+	on := &serverFlags{URL: s.name, caFlag: s.command.caFlag, callerFlags: s.command.callerFlags}
 	server, err := on.openUnbounded(ctx)
 	if err != nil {
 		return nil, err

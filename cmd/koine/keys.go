@@ -51,18 +51,18 @@ func (c *createKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 	if c.Test {
 		mode = auth.Test
 	}
-	wish := auth.KeyRequest{Agent: kg.AgentID(c.Agent), Label: c.Name, Roles: c.Role, Mode: mode, Lifetime: c.Life}
+	request := auth.KeyRequest{Agent: kg.AgentID(c.Agent), Label: c.Name, Roles: c.Role, Mode: mode, Lifetime: c.Life}
 	for _, agent := range c.ActFor {
-		wish.ActFor = append(wish.ActFor, kg.AgentID(agent))
+		request.ActFor = append(request.ActFor, kg.AgentID(agent))
 	}
 	return c.withKeys(ctx, command, log, c.openOrCreate, func(keys *auth.Keys, m kg.Meta) error {
-		made, err := keys.Create(ctx, m, wish)
+		made, err := keys.Create(ctx, m, request)
 		if err != nil {
 			return err
 		}
 		return printKey(t, newWireKey(&made.Key), made.Secret)
 	}, func(ctx context.Context, server *client.Client) error {
-		input := map[string]any{"agent": c.Agent, "name": c.Name, "roles": wish.Roles, "actFor": c.ActFor, "mode": strings.ToUpper(string(mode))}
+		input := map[string]any{"agent": c.Agent, "name": c.Name, "roles": request.Roles, "actFor": c.ActFor, "mode": strings.ToUpper(string(mode))}
 		if s := int64(c.Life / time.Second); s > 0 {
 			input["lifetimeSeconds"] = s
 		}

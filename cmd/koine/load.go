@@ -133,7 +133,7 @@ func warnUnjudged(ctx context.Context, t terminal, store *kg.Store, dir string) 
 	if err := set.Load(ctx, store); err != nil || set.Idle() {
 		return err
 	}
-	t.sayf("the shapes that are kept here did not judge this; koine shapes check --data %s finds what violates them", dir)
+	t.sayf("the shapes of this store did not check the load; koine shapes check --data %s finds violations", dir)
 	return nil
 }
 
@@ -314,9 +314,9 @@ func (c *loadCommand) checkSource(ctx context.Context, t terminal, s *source, gr
 	s.options = c.readOptions(s)
 	s.options.Graph = graph
 	checking := s.options
-	told := 0
+	reported := 0
 	checking.Rejected = func(e *rdf.SyntaxError) {
-		if told++; told <= maxRejectedShown {
+		if reported++; reported <= maxRejectedShown {
 			t.sayf("skipped: %v", e)
 		}
 	}

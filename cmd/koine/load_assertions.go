@@ -41,12 +41,12 @@ func (l *loadJob) restoreFile(ctx context.Context, s *source) (err error) {
 	meta := kg.Meta{Principal: l.c.localPrincipal(), Justification: expandWhy(l.c.Why, s.name)}
 	report, err := assertions.Restore(ctx, l.store, meta, document.Statements(), assertions.RestoreOptions{Dir: l.c.Data})
 	if err != nil {
-		standing := fmt.Sprintf("%s assertions before it are in the store; loading the file again adds the rest", countText(report.Changed))
+		progress := fmt.Sprintf("%s assertions before it are in the store; loading the file again adds the rest", countText(report.Changed))
 		if errors.Is(err, context.Canceled) {
-			return interruptedWith(err, fmt.Sprintf("in %s: %s", s.name, standing))
+			return interruptedWith(err, fmt.Sprintf("in %s: %s", s.name, progress))
 		}
 		if report.Changed > 0 {
-			return fmt.Errorf("%w\n%s", err, standing)
+			return fmt.Errorf("%w\n%s", err, progress)
 		}
 		return err
 	}

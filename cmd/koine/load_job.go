@@ -182,11 +182,11 @@ func (l *loadJob) interruptedError(err error, report kg.LoadReport) error {
 		return interruptedWith(err, "before anything of the files was written")
 	}
 	in := l.from + report.Read
-	standing := fmt.Sprintf("%s: the %s before it are in the store, at revision %d; the same command with --resume goes on there", l.statementPosition(in), countText(in), report.Revision)
+	progress := fmt.Sprintf("%s: the %s before it are in the store, at revision %d; the same command with --resume goes on there", l.statementPosition(in), countText(in), report.Revision)
 	if errors.Is(err, context.Canceled) {
-		return interruptedWith(err, standing)
+		return interruptedWith(err, progress)
 	}
-	return fmt.Errorf("%w\nstopped %s", err, standing)
+	return fmt.Errorf("%w\nstopped %s", err, progress)
 }
 
 // unloadedQuads yields the statements of the files that are not in the store yet.

@@ -29,8 +29,8 @@ const maxFactsCounted = 1000
 // out.
 func lookupFates(ctx context.Context, server *client.Client, list []*client.Message) messageFates {
 	out := messageFates{}
-	asked := slices.DeleteFunc(slices.Clone(list), func(m *client.Message) bool { return m.Retracts == "" && !mayHaveFate(m) })
-	for some := range slices.Chunk(asked, graph.DefaultRootFields) {
+	lookups := slices.DeleteFunc(slices.Clone(list), func(m *client.Message) bool { return m.Retracts == "" && !mayHaveFate(m) })
+	for some := range slices.Chunk(lookups, graph.DefaultRootFields) {
 		if out.queryFates(ctx, server, some) == nil || len(some) == 1 {
 			continue
 		}

@@ -17,7 +17,7 @@ import (
 type serverFlags struct {
 	URL string `help:"The server (default ${url})." placeholder:"URL" env:"KOINE_URL"`
 	caFlag
-	as
+	callerFlags
 }
 
 // requestTimeout bounds a short request, and the time until a stream begins.
@@ -42,7 +42,7 @@ func (s *serverFlags) openStream(ctx context.Context, t terminal) (*client.Clien
 	return s.openWith(ctx, 0, func(h *http.Transport) { h.ResponseHeaderTimeout = requestTimeout }, func(cause error, wait time.Duration) {
 		var refused *client.Error
 		if errors.As(cause, &refused) && refused.Reason == "RESYNC" {
-			t.sayf("what was told may not hold any more (%s); reading it anew in %s", refused.Message, wait.Round(time.Millisecond))
+			t.sayf("the statements shown may be outdated (%s); reading them again in %s", refused.Message, wait.Round(time.Millisecond))
 			return
 		}
 		t.sayf("connection lost (%v); again in %s", cause, wait.Round(time.Millisecond))

@@ -116,7 +116,7 @@ func TestWatchTellsOfAReplacedGraph(t *testing.T) {
 		}
 		var out, said strings.Builder
 		execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
-		if !strings.HasPrefix(out.String(), want) || !strings.HasPrefix(said.String(), "what was told may not hold any more (the graph was replaced); reading it anew in ") {
+		if !strings.HasPrefix(out.String(), want) || !strings.HasPrefix(said.String(), "the statements shown may be outdated (the graph was replaced); reading them again in ") {
 			t.Errorf("%s: told\n%s\nand said %s", flag, out.String(), said.String())
 		}
 	}
@@ -188,7 +188,7 @@ func TestWatchGoesOnBehindAResync(t *testing.T) {
 		} else if out.String() != want {
 			t.Errorf("told\n%s", out.String())
 		}
-		if code != exitRefused || !strings.Contains(said.String(), "what was told may not hold any more (the caller's access has changed); reading it anew") || !strings.Contains(said.String(), "Go on with --from p3\n") || !strings.HasSuffix(said.String(), "koine: no more (PERMISSION_DENIED)\n") {
+		if code != exitRefused || !strings.Contains(said.String(), "the statements shown may be outdated (the caller's access has changed); reading them again") || !strings.Contains(said.String(), "Go on with --from p3\n") || !strings.HasSuffix(said.String(), "koine: no more (PERMISSION_DENIED)\n") {
 			t.Errorf("ends with %d and says %s", code, said.String())
 		}
 	}

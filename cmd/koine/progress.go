@@ -79,7 +79,7 @@ func (p *progress) allRead() {
 	}
 }
 
-// serverReportDelay is the time after an upload until tellServerWorks first reports.
+// serverReportDelay is the time after an upload until reportServerWork first reports.
 const serverReportDelay = 2 * time.Second
 
 // reportServerWork reports from time to time that the server still processes the whole input,

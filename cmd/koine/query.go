@@ -66,7 +66,7 @@ func (c *queryCommand) Run(ctx context.Context, t terminal) error {
 			return printing
 		}
 	case unread != nil:
-		return fmt.Errorf("the query has no columns that can be told (%w): use --json", unread)
+		return fmt.Errorf("the columns of the query cannot be determined (%w): use --json", unread)
 	default:
 		if printing := c.printTables(ctx, t, server, data, selected); printing != nil {
 			return printing

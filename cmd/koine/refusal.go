@@ -64,8 +64,8 @@ func messageText(e *client.Error, command *kong.Context) string {
 	if field == "" { // over HTTP the message contains the field
 		field, wrong, _ = strings.Cut(e.Message, ": ")
 	}
-	if said, ok := flagOfField(command, field); ok {
-		return said + ": " + wrong
+	if flag, ok := flagOfField(command, field); ok {
+		return flag + ": " + wrong
 	}
 	text := e.Message
 	for _, more := range []string{e.Field, e.Detail} {

@@ -60,14 +60,14 @@ func (c *restoreCommand) Run(ctx context.Context, t terminal, log *slog.Logger) 
 	dir := target{Data: c.Data}
 	store, err := dir.openStore(log, false, kg.Options{})
 	if err != nil {
-		return fmt.Errorf("the backups are restored, and the index could not be made: %w", err)
+		return fmt.Errorf("the backups are restored, but the index could not be built: %w", err)
 	}
 	stats, sound := store.Stats(), store.Sound()
 	if err := errors.Join(sound, store.Close()); err != nil {
 		return err
 	}
 	if stats.Revision < info.To { // an upgrade may add revisions
-		return exitError{fmt.Errorf("the backups end with revision %d, and what was restored with %d", info.To, stats.Revision), exitDamaged}
+		return exitError{fmt.Errorf("the backups end with revision %d, but the restored store ends with %d", info.To, stats.Revision), exitDamaged}
 	}
 	t.sayf("%s: revision %d, %s statements. Compare everything in it with koine check --data %s", c.Data, info.To, countText(stats.Statements), c.Data)
 	return nil

@@ -20,11 +20,11 @@ type target struct {
 	Data string `help:"Work on this data directory, which no server may have open." placeholder:"DIR" type:"path" env:"KOINE_DATA"`
 	URL  string `help:"Work on this running server (default ${url})." placeholder:"URL" env:"KOINE_URL"`
 	caFlag
-	as
+	callerFlags
 }
 
-// as holds the flags for the caller's identity at a server.
-type as struct {
+// callerFlags identify the caller at a server.
+type callerFlags struct {
 	As  string `help:"The agent that asks (X-Agent-ID); with a key, the one that it acts for." placeholder:"AGENT" env:"KOINE_AS"`
 	Key string `help:"The API key or token that the server wants; better in KOINE_KEY than on the command line." placeholder:"KEY" env:"KOINE_KEY"`
 }
@@ -43,7 +43,7 @@ func (t *target) isOffline(command *kong.Context) (bool, error) {
 
 // serverFlags returns the server of the target.
 func (t *target) serverFlags() *serverFlags {
-	return &serverFlags{URL: t.URL, caFlag: t.caFlag, as: t.as}
+	return &serverFlags{URL: t.URL, caFlag: t.caFlag, callerFlags: t.callerFlags}
 }
 
 // openStore opens the data directory. Unless create is set, it must contain a store.

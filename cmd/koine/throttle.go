@@ -50,17 +50,17 @@ func (f throttleFlags) principalQuotas(open bool) (statements, graphs uint64, er
 		statements, graphs = principalStatements, principalGraphs
 	}
 	for _, flag := range []struct {
-		name string
-		said *int64
-		to   *uint64
+		name  string
+		value *int64
+		to    *uint64
 	}{{"principal-statements", f.PrincipalStatements, &statements}, {"principal-graphs", f.PrincipalGraphs, &graphs}} {
-		if flag.said == nil {
+		if flag.value == nil {
 			continue
 		}
-		if *flag.said < 0 || *flag.said > maxShare {
+		if *flag.value < 0 || *flag.value > maxShare {
 			return 0, 0, usageError{fmt.Errorf("--%s is between 0 and %d", flag.name, int64(maxShare))}
 		}
-		*flag.to = uint64(*flag.said)
+		*flag.to = uint64(*flag.value)
 	}
 	return statements, graphs, nil
 }
@@ -74,9 +74,9 @@ func (f throttleFlags) newThrottle(open bool, streams int, counters *httpd.Count
 	}
 	o.MaxStreams = streams
 	for _, flag := range []struct {
-		name string
-		said *float64
-		to   *float64
+		name  string
+		value *float64
+		to    *float64
 	}{
 		{"principal-requests", f.PrincipalRequests, &o.Principal.Requests},
 		{"principal-updates", f.PrincipalUpdates, &o.Principal.Updates},
@@ -84,29 +84,29 @@ func (f throttleFlags) newThrottle(open bool, streams int, counters *httpd.Count
 		{"address-requests", f.AddressRequests, &o.Address.Requests},
 		{"address-updates", f.AddressUpdates, &o.Address.Updates},
 	} {
-		if flag.said == nil {
+		if flag.value == nil {
 			continue
 		}
-		if !(*flag.said >= 0 && *flag.said <= maxRate) {
+		if !(*flag.value >= 0 && *flag.value <= maxRate) {
 			return nil, usageError{fmt.Errorf("--%s is between 0 and %d a second", flag.name, int(maxRate))}
 		}
-		*flag.to = *flag.said
+		*flag.to = *flag.value
 	}
 	for _, flag := range []struct {
-		name string
-		said *int
-		to   *int
+		name  string
+		value *int
+		to    *int
 	}{
 		{"principal-streams", f.PrincipalStreams, &o.Principal.Streams},
 		{"address-streams", f.AddressStreams, &o.Address.Streams},
 	} {
-		if flag.said == nil {
+		if flag.value == nil {
 			continue
 		}
-		if *flag.said < 0 || *flag.said > maxRate {
+		if *flag.value < 0 || *flag.value > maxRate {
 			return nil, usageError{fmt.Errorf("--%s is between 0 and %d", flag.name, int(maxRate))}
 		}
-		*flag.to = *flag.said
+		*flag.to = *flag.value
 	}
 	o.OnRefusal = func(r throttle.Refusal) {
 		counters.RateLimited(r.What, r.By)

@@ -68,7 +68,7 @@ func (f tierFlags) applyTiers(o channels.Options) (channels.Options, error) {
 // parseTier parses the name of a tier, a list of bounds, or a name followed by bounds that
 // override it. Only a tier without overrides keeps the name.
 func parseTier(text string) (t channels.Tier, err error) {
-	said := map[string]bool{}
+	seen := map[string]bool{}
 	for i, item := range strings.Split(text, ",") {
 		item = strings.TrimSpace(item)
 		if named, ok := lookupTier(item); ok && i == 0 {
@@ -82,15 +82,15 @@ func parseTier(text string) (t channels.Tier, err error) {
 			return t, fmt.Errorf("there is no tier %.60q: it is free, standard, unlimited, or bounds such as messages:120", item)
 		case !ok || at < 0:
 			return t, fmt.Errorf("%.60q is no bound: there are messages (a minute), streams, channels and bytes (of a message), such as messages:120", item)
-		case said[name]:
-			return t, fmt.Errorf("%s is said twice", name)
+		case seen[name]:
+			return t, fmt.Errorf("%s is given twice", name)
 		}
 		bound := tierBounds[at]
 		n, err := strconv.Atoi(number)
 		if err != nil || n < 0 || n > bound.most {
 			return t, fmt.Errorf("%s is between 0, for no bound, and %d", name, bound.most)
 		}
-		said[name], t.Name, *bound.of(&t) = true, "", n
+		seen[name], t.Name, *bound.of(&t) = true, "", n
 	}
 	return t, nil
 }

@@ -43,7 +43,7 @@ func TestTierFlag(t *testing.T) {
 		{map[string]string{"a": ""}, `--tier a: there is no tier ""`},
 		{map[string]string{"a": "free,standard"}, `--tier a: "standard" is no bound`},
 		{map[string]string{"a": "messages:1,speed:3"}, `"speed:3" is no bound`},
-		{map[string]string{"a": "messages:1,messages:2"}, "messages is said twice"},
+		{map[string]string{"a": "messages:1,messages:2"}, "messages is given twice"},
 		{map[string]string{"a": "messages:6001"}, "messages is between 0, for no bound, and 6000"},
 		{map[string]string{"a": "streams:1000001"}, "streams is between"},
 		{map[string]string{"a": "channels:-1"}, "channels is between"},

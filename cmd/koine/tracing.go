@@ -23,8 +23,8 @@ const tracingCloseTime = 5 * time.Second
 // startTracing starts the export of traces; nil unless configured. stop sends the buffered
 // spans.
 func (f tracingFlags) startTracing(ctx context.Context, log *slog.Logger) (t *tracing.Tracing, stop func(), err error) {
-	asked := f.OTLPEndpoint != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
-	if !asked || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
+	configured := f.OTLPEndpoint != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+	if !configured || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return nil, func() {}, nil
 	}
 	u, err := url.Parse(f.OTLPEndpoint)

@@ -66,17 +66,17 @@ func (c *watchCommand) printSnapshotStatement(t terminal, s *snapshotStatement) 
 	if !c.JSON {
 		return c.printChange(t, s.strongestChange())
 	}
-	told := s.strongestChange()
-	statement := map[string]any{"subject": told.Statement.Subject.jsonValue(), "predicate": told.Statement.Predicate.jsonValue(), "object": told.Statement.Object.jsonValue()}
+	change := s.strongestChange()
+	statement := map[string]any{"subject": change.Statement.Subject.jsonValue(), "predicate": change.Statement.Predicate.jsonValue(), "object": change.Statement.Object.jsonValue()}
 	if s.Graph != "" {
 		statement["graph"] = s.Graph
 	}
-	if told.Statement.Certainty != nil {
-		statement["certainty"] = *told.Statement.Certainty
+	if change.Statement.Certainty != nil {
+		statement["certainty"] = *change.Statement.Certainty
 	}
 	event := map[string]any{
 		"op": "add", "statement": statement,
-		"changeMetadata": map[string]any{"revision": s.Revision, "source": told.Metadata.Source, "snapshot": true},
+		"changeMetadata": map[string]any{"revision": s.Revision, "source": change.Metadata.Source, "snapshot": true},
 	}
 	out, err := json.Marshal(event)
 	if err != nil {

@@ -40,7 +40,7 @@ func shownFieldsOf(subscription string) *shownFields {
 
 // addShownFields adds the additional fields of a subscription to its text. A text that needs
 // none or does not parse is returned unchanged: the server reports the error.
-func addShownFields(text string) (asked string, shown *shownFields) {
+func addShownFields(text string) (query string, shown *shownFields) {
 	document, err := parser.ParseQuery(&ast.Source{Input: text})
 	if err != nil || len(document.Operations) != 1 {
 		return text, nil
@@ -69,7 +69,7 @@ func addShownFields(text string) (asked string, shown *shownFields) {
 // addShown adds the additional fields to the subscription s. It leaves s unchanged if the
 // server executes trusted documents only: statements are then shown as of any subscription.
 func (c *watchCommand) addShown(ctx context.Context, server *client.Client, s *client.Subscription) error {
-	asked, shown := addShownFields(s.Query)
+	query, shown := addShownFields(s.Query)
 	if c.JSON || shown == nil {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (c *watchCommand) addShown(ctx context.Context, server *client.Client, s *c
 	case err != nil:
 		return err
 	}
-	s.Query, c.shown = asked, shown
+	s.Query, c.shown = query, shown
 	return nil
 }
 
@@ -136,7 +136,7 @@ func (c *watchCommand) printShown(t terminal, e *change) (printed bool, err erro
 	return len(event.KoineAdded)+len(event.KoineRemoved) > 0, nil
 }
 
-// rowColumns and rowColumnsBehind surround the columns of a pattern in CSV.
+// rowColumns and rowColumnsAfter surround the columns of a pattern in CSV.
 var (
 	rowColumns      = [...]string{"op", "revision", "time"}
 	rowColumnsAfter = [...]string{"actor", "justification"}

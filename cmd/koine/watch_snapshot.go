@@ -5,13 +5,13 @@ const entitySnapshotSubscription = `subscription Watch($iri: IRI!, $depth: Int!,
   entityChanged(iri: $iri, depth: $depth) {
     ... on EntityChange {
       entity {
-        out(first: 1000) @skip(if: $far) { nodes { ...told } pageInfo { hasNextPage } }
-        neighbourhood(depth: $depth) @include(if: $far) { statements { ...told } truncated }
+        out(first: 1000) @skip(if: $far) { nodes { ...fields } pageInfo { hasNextPage } }
+        neighbourhood(depth: $depth) @include(if: $far) { statements { ...fields } truncated }
       }
     }
   }
 }
-fragment told on Statement {
+fragment fields on Statement {
   subject { id: iri } predicate object { ... on Entity { id: iri } ... on Literal { value language } } graph revision
   assertions { source certainty revision }
 }`
@@ -60,7 +60,7 @@ func (s *entitySnapshot) printSnapshot(c *watchCommand, t terminal) error {
 		}
 	}
 	if s.Entity.Out.PageInfo.HasNextPage || s.Entity.Neighbourhood.Truncated {
-		t.sayf("More stands there than these %d statements; koine query shows the rest.", len(list))
+		t.sayf("The entity has more than these %d statements; koine query shows the rest.", len(list))
 	}
 	return nil
 }
