@@ -13,7 +13,7 @@ import (
 func requireAdmin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := caller.From(r.Context()).Principal; !p.IsAdmin() {
-			writeAdminError(w, kg.Errorf(kg.CodePermissionDenied, "this is for administrators"))
+			writeAdminError(w, kg.Errorf(kg.CodePermissionDenied, "this endpoint requires an administrator"))
 			return
 		}
 		next.ServeHTTP(w, r)

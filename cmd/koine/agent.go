@@ -125,7 +125,7 @@ func (c *registerAgent) Run(ctx context.Context, t terminal) error {
 	}
 	var card map[string]any
 	if err := json.Unmarshal([]byte(text), &card); err != nil {
-		return usageError{fmt.Errorf("%s holds no JSON object: %w", c.Card, err)}
+		return usageError{fmt.Errorf("%s is not a JSON object: %w", c.Card, err)}
 	}
 	return c.sendAgentMutation(ctx, t, c.JSON, `mutation($input: RegisterAgentInput!) { made: registerAgent(input: $input) `+agentFields+` }`,
 		map[string]any{"input": map[string]any{"id": c.ID, "card": card}})

@@ -46,7 +46,7 @@ func (c *backupCommand) Run(ctx context.Context, command *kong.Context, t termin
 		return err
 	}
 	if _, err := os.Stat(c.Output); err == nil {
-		return usageError{fmt.Errorf("there is a file %s already", c.Output)}
+		return usageError{fmt.Errorf("the file %s exists: name another", c.Output)}
 	}
 	since, err := c.parseSince(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (c *backupCommand) backupDirectory(ctx context.Context, t terminal, store *
 		w.CloseWithError(err)
 	}()
 	info, err := copyVerified(ctx, t, r, out)
-	r.CloseWithError(errors.New("not wanted any more"))
+	r.CloseWithError(errors.New("the backup was aborted"))
 	if failed := <-ended; failed != nil {
 		err = failed // the cause: the reader only sees the pipe close
 	}
@@ -201,7 +201,7 @@ func backupHandler(store *kg.Store, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
-			http.Error(w, "a backup is asked for with POST", http.StatusMethodNotAllowed)
+			http.Error(w, "a backup requires the method POST", http.StatusMethodNotAllowed)
 			return
 		}
 		o, err := backupOptionsOf(r.URL.Query())
@@ -213,7 +213,7 @@ func backupHandler(store *kg.Store, log *slog.Logger) http.Handler {
 		case places <- struct{}{}:
 			defer func() { <-places }()
 		default:
-			writeAdminError(w, kg.Errorf(kg.CodeOverloaded, "%d backups are being made, and no more can be at a time", maxBackups))
+			writeAdminError(w, kg.Errorf(kg.CodeOverloaded, "%d backups are in progress, the maximum: try again later", maxBackups))
 			return
 		}
 		begun := false
@@ -225,7 +225,7 @@ func backupHandler(store *kg.Store, log *slog.Logger) http.Handler {
 		info, err := store.Backup(r.Context(), w, o)
 		switch {
 		case err != nil && begun:
-			log.Warn("a backup broke off", "err", err)
+			log.Warn("the backup was aborted", "err", err)
 			panic(http.ErrAbortHandler) // aborts the response: the client must not take a partial backup for a complete one
 		case err != nil:
 			writeAdminError(w, kg.AsError(err))

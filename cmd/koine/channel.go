@@ -115,7 +115,7 @@ func (c *createChannel) newChannelInput() (client.NewChannel, error) {
 	metadata := json.NewDecoder(strings.NewReader(c.Metadata))
 	metadata.UseNumber() // keeps all digits of numbers
 	if err := metadata.Decode(&wish.Metadata); err != nil || metadata.More() {
-		return wish, errors.New("--metadata is no JSON object")
+		return wish, errors.New("--metadata is not a JSON object")
 	}
 	return wish, nil
 }

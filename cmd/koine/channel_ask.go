@@ -38,9 +38,9 @@ func (c *askInChannel) Run(ctx context.Context, t terminal) error {
 	case err != nil:
 		return usageError{err}
 	case c.To == "" && c.Recipient == "":
-		return usageError{errors.New("say whom: --recipient an agent or role:NAME, or --to an agent")}
+		return usageError{errors.New("ask requires a recipient: pass --recipient AGENT, --recipient role:NAME or --to AGENT")}
 	case c.Wait <= 0:
-		return usageError{errors.New("--wait is more than nothing")}
+		return usageError{errors.New("--wait must be positive")}
 	}
 	server, err := c.openStream(ctx, t)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *askInChannel) Run(ctx context.Context, t terminal) error {
 		if _, err := server.Publish(ctx, p); err != nil {
 			return err
 		}
-		t.sayf("Nothing is known here of %s: no agent of the name is on record, and none has written anything. It may still come, or only listen; waiting for %s.", kg.CanonicalAgent(whom), c.Wait)
+		t.sayf("The server does not know %s: no agent of this name is registered or has written anything. It may still connect; waiting for %s.", kg.CanonicalAgent(whom), c.Wait)
 	}
 	m, err := server.Ask(ctx, p, c.Wait)
 	switch {

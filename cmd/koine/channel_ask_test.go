@@ -24,7 +24,7 @@ func TestAskTellsOfAStrangerOnceAsked(t *testing.T) {
 		t.Errorf("refused: ends with %d and says %q", code, said)
 	}
 	code, said = ask(noRecord, noDeeds, published, published, answered)
-	if code != exitOK || !strings.Contains(said, "Nothing is known here of agent://zoe") {
+	if code != exitOK || !strings.Contains(said, "The server does not know agent://zoe") {
 		t.Errorf("out: ends with %d and says %q", code, said)
 	}
 }

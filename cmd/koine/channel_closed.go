@@ -9,6 +9,6 @@ import (
 // sayClosed prints the reason for which the channel was closed, if one was given.
 func sayClosed(ctx context.Context, t terminal, server *client.Client, id string) {
 	if c, err := server.GetChannel(ctx, id); err == nil && c.ClosedReason != "" {
-		t.sayf("Why it was closed: %s", singleLine(c.ClosedReason))
+		t.sayf("Reason for closing: %s", singleLine(c.ClosedReason))
 	}
 }

@@ -41,7 +41,7 @@ type inboxPage struct {
 // Run prints a line for each message.
 func (c *channelInbox) Run(ctx context.Context, t terminal) error {
 	if c.Count < 0 {
-		return usageError{errors.New("--count is not negative")}
+		return usageError{errors.New("--count must not be negative")}
 	}
 	server, err := c.openClient(ctx)
 	if err != nil {

@@ -47,11 +47,11 @@ func findChannel(ctx context.Context, server *client.Client, scope, text string,
 	}
 	switch len(found) {
 	case 0:
-		return "", exitError{fmt.Errorf("there is no channel with the id or the name %q\nkoine channel list shows those that there are", text), exitRefused}
+		return "", exitError{fmt.Errorf("there is no channel with the id or the name %q\nkoine channel list shows the channels that you may see", text), exitRefused}
 	case 1:
 		return found[0].ID, nil
 	}
-	return "", exitError{fmt.Errorf("%d channels have the name %q: say which by its id%s", len(found), text, channelLines(found)), exitRefused}
+	return "", exitError{fmt.Errorf("%d channels have the name %q: pass an id%s", len(found), text, channelLines(found)), exitRefused}
 }
 
 func isChannelID(text string) bool {
@@ -63,14 +63,14 @@ func isChannelID(text string) bool {
 // channel has it.
 func nameFree(ctx context.Context, server *client.Client, name string) error {
 	if isChannelID(name) {
-		return usageError{fmt.Errorf("%q is an id of channels: it cannot be a name", name)}
+		return usageError{fmt.Errorf("%q has the form of a channel id and cannot be a name", name)}
 	}
 	found, err := channelsNamed(ctx, server, "", name)
 	if err != nil {
 		return err
 	}
 	if found = stillOpen(found); len(found) > 0 {
-		return exitError{fmt.Errorf("there is a channel with the name %q; with --another there is one more%s", name, channelLines(found)), exitRefused}
+		return exitError{fmt.Errorf("the name %q is taken by an open channel: pass --another to use it again%s", name, channelLines(found)), exitRefused}
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func namedInScopes(ctx context.Context, server *client.Client, name string) (fou
 	}
 	for i, scope := range scopes {
 		if i == maxNamedScopes {
-			return nil, exitError{fmt.Errorf("you have access to more than %d scopes: say by --scope in which one %q is", maxNamedScopes, name), exitRefused}
+			return nil, exitError{fmt.Errorf("you have access to more than %d scopes: name the scope of %q with --scope", maxNamedScopes, name), exitRefused}
 		}
 		in, err := channelsNamed(ctx, server, scope, name)
 		if errors.Is(err, client.Reason(kg.CodeScopeNotFound)) {

@@ -22,13 +22,13 @@ type channelReference struct {
 func (in channelReference) resolveChannel(ctx context.Context, server *client.Client, text string) (id string, err error) {
 	switch {
 	case in.To != "" && text != "":
-		return "", usageError{errors.New("--to says which channel: leave the other out")}
+		return "", usageError{errors.New("--to and a channel are mutually exclusive: leave one of them out")}
 	case in.To != "" && in.Scope != "":
-		return "", usageError{errors.New("the channel of two agents is in no scope: leave --scope or --to out")}
+		return "", usageError{errors.New("a direct channel is in no scope: leave --scope or --to out")}
 	case in.To != "":
 		return directChannel(ctx, server, in.To)
 	case text == "":
-		return "", usageError{errors.New("say which: a channel, or --to an agent")}
+		return "", usageError{errors.New("no channel is given: name one, or pass --to AGENT")}
 	}
 	return findChannel(ctx, server, in.Scope, text, preferOpen)
 }
@@ -46,7 +46,7 @@ func (c *oneMessage) openChannel(ctx context.Context) (server *client.Client, id
 	channel := c.Channel
 	switch {
 	case c.messageArgument() == "":
-		return nil, "", usageError{errors.New("say which message, by its sequence or id")}
+		return nil, "", usageError{errors.New("no message is given: name one by its sequence or id")}
 	case c.Message == "":
 		channel = ""
 	}

@@ -35,7 +35,7 @@ Examples:
 // Run publishes the message.
 func (c *publishMessage) Run(ctx context.Context, t terminal) error {
 	if c.Answers != "" && c.Type != "" && c.Type != "response" {
-		return usageError{fmt.Errorf("what answers a request is a response, and no %s: leave --type or --answers out", c.Type)}
+		return usageError{fmt.Errorf("--answers publishes a response, not a %s: leave --type or --answers out", c.Type)}
 	}
 	if err := c.checkFlags(); err != nil {
 		return usageError{err}
@@ -56,7 +56,7 @@ func (c *publishMessage) Run(ctx context.Context, t terminal) error {
 		return printJSON(t.out, made.Raw, true)
 	}
 	if made.Replayed {
-		t.sayf("It was published before; nothing is new.")
+		t.sayf("The message was published before; nothing has changed.")
 	}
 	if made.VerificationStatus != "" {
 		t.sayf("%s", stripControls(factsLine(made)))
@@ -112,7 +112,7 @@ func factsIn(file string) (patches []client.Patch, err error) {
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, exitError{fmt.Errorf("--facts: %s is no JSON array of patches: %w", file, err), exitRefused}
+		return nil, exitError{fmt.Errorf("--facts: %s is not a JSON array of patches: %w", file, err), exitRefused}
 	}
 	for _, raw := range list {
 		patches = append(patches, client.RawPatch(raw))

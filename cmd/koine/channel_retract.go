@@ -90,13 +90,13 @@ func (c *retractMessage) printOutcome(t terminal, raw json.RawMessage) error {
 	}
 	switch {
 	case !became.Success:
-		return exitError{errors.New("it was not taken back: " + stripControls(reasonText(became.VerificationStatus, became.VerificationDetails))), exitRefused}
+		return exitError{errors.New("the message was not retracted: " + stripControls(reasonText(became.VerificationStatus, became.VerificationDetails))), exitRefused}
 	case c.JSON:
 		return nil
 	case became.Replayed:
-		t.sayf("It was taken back before.")
+		t.sayf("The message was retracted before.")
 	case c.DryRun && !c.Facts:
-		t.sayf("It would be taken back.")
+		t.sayf("The message would be retracted.")
 	}
 	if became.WithdrawnProposalID != "" {
 		t.sayf("%s", became.pendingFactsText(c.DryRun))

@@ -8,9 +8,9 @@ import (
 // A retraction that is only tried says what would become of the message.
 func TestWhatWouldBecomeOfARetraction(t *testing.T) {
 	for answer, want := range map[string]string{
-		`{"success": true, "dryRun": true, "verificationStatus": "Verified"}`:                             "It would be taken back.\n",
-		`{"success": true, "dryRun": true, "replayed": true, "verificationStatus": "Verified"}`:           "It was taken back before.\n",
-		`{"success": true, "dryRun": true, "verificationStatus": "Verified", "withdrawnProposalId": "p"}`: "It would be taken back.\nfacts: they wait as proposal p, which would be withdrawn with the message; none stands\n",
+		`{"success": true, "dryRun": true, "verificationStatus": "Verified"}`:                             "The message would be retracted.\n",
+		`{"success": true, "dryRun": true, "replayed": true, "verificationStatus": "Verified"}`:           "The message was retracted before.\n",
+		`{"success": true, "dryRun": true, "verificationStatus": "Verified", "withdrawnProposalId": "p"}`: "The message would be retracted.\nfacts: they wait as proposal p, which would be withdrawn with the message; none stands\n",
 	} {
 		var out, said strings.Builder
 		url := acting(t, actingCard, `{"data": {"retractMessage": `+answer+`}}`)
@@ -39,7 +39,7 @@ func TestWhatBecameOfARetraction(t *testing.T) {
 		"none stands": {`{"success": true, "message": {"id": "m", "sequence": 3}, "verificationStatus": "Verified"}`,
 			exitOK, "3  m\n", "facts: none stands that it asserted, and nothing is withdrawn\n"},
 		"refused": {`{"success": false, "message": null, "verificationStatus": "Rejected - Policy", "verificationDetails": "facts stay"}`,
-			exitRefused, "", "koine: it was not taken back: Rejected - Policy\nfacts stay\n"},
+			exitRefused, "", "koine: the message was not retracted: Rejected - Policy\nfacts stay\n"},
 	} {
 		var out, said strings.Builder
 		url := acting(t, actingCard, `{"data": {"retractMessage": `+c.answer+`}}`)

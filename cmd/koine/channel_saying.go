@@ -29,11 +29,11 @@ type publishInput struct {
 func (c *publishInput) checkFlags() error {
 	switch {
 	case c.To != "" && c.Text != nil:
-		return errors.New("--to says where: leave the channel out, and put the text into quotes")
+		return errors.New("--to and a channel are mutually exclusive: leave the channel out, and put the text into quotes")
 	case c.To != "" && c.Scope != "":
-		return errors.New("the channel of two agents is in no scope: leave --scope or --to out")
+		return errors.New("a direct channel is in no scope: leave --scope or --to out")
 	case c.To == "" && (c.Channel == nil || *c.Channel == ""):
-		return errors.New("say where: a channel, or --to an agent")
+		return errors.New("no channel is given: name one, or pass --to AGENT")
 	}
 	if text := c.textArgument(); text != nil && *text == "" && len(c.Data) == 0 {
 		return errors.New("the text is empty: say something, or leave it out to read standard input")
@@ -86,7 +86,7 @@ func (c *publishInput) messageParts(t terminal, text string) (parts []any, err e
 	}
 	for _, data := range c.Data {
 		if !json.Valid([]byte(data)) {
-			return nil, usageError{errors.New("--data is no JSON: " + data)}
+			return nil, usageError{errors.New("--data is not JSON: " + data)}
 		}
 		parts = append(parts, client.DataPart(json.RawMessage(data)))
 	}

@@ -30,7 +30,7 @@ Examples:
 // Run prints messages until it is interrupted or has printed --count messages.
 func (c *tailChannel) Run(ctx context.Context, t terminal) error {
 	if c.Since != nil && *c.Since < 0 {
-		return usageError{errors.New("--since is not negative")}
+		return usageError{errors.New("--since must not be negative")}
 	}
 	server, err := c.openStream(ctx, t)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *tailChannel) Run(ctx context.Context, t terminal) error {
 
 func (c *tailChannel) endOfTail(ctx context.Context, t terminal, last int64, err error) error {
 	if errors.Is(err, client.Reason(kg.CodeChannelClosed)) {
-		t.sayf("The channel is closed: nothing more is said there.")
+		t.sayf("The channel is closed and takes no new messages.")
 		return nil
 	}
 	if since, ok := resumeSequence(last, err); ok {

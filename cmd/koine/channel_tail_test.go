@@ -33,7 +33,7 @@ func TestTailEndsWithItsChannel(t *testing.T) {
 	var out, said strings.Builder
 	args := []string{"channel", "tail", "0192f1c0-0000-7000-8000-000000000000", "--since", "1", "--url", acting(t, card, answer)}
 	code := execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
-	if code != exitOK || !strings.HasPrefix(out.String(), "2  ") || said.String() != "The channel is closed: nothing more is said there.\n" {
+	if code != exitOK || !strings.HasPrefix(out.String(), "2  ") || said.String() != "The channel is closed and takes no new messages.\n" {
 		t.Errorf("ends with %d, prints %q and says %q", code, out.String(), said.String())
 	}
 }

@@ -138,7 +138,7 @@ func checkHandler(store *kg.Store) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
-			http.Error(w, "a check is asked for with POST", http.StatusMethodNotAllowed)
+			http.Error(w, "a check requires the method POST", http.StatusMethodNotAllowed)
 			return
 		}
 		report, err := store.Check(r.Context(), kg.CheckOptions{Checkpoints: true})

@@ -106,7 +106,7 @@ func (c *diffCommand) compareSources(ctx context.Context, log *slog.Logger) (*as
 	a := &diffSource{command: c, log: log, name: c.A, at: c.From}
 	if c.B == "" {
 		if c.From == "" {
-			return nil, usageError{errors.New("name what is compared with, or say --from which revision")}
+			return nil, usageError{errors.New("diff requires a second source, or --from REVISION")}
 		}
 		o.Labels = true
 		if a.isStore() {
@@ -160,5 +160,5 @@ func splitSides(differences iter.Seq2[kg.Difference, error], statement func(kg.V
 
 // errNoSource returns the error for a name that is not a comparable source.
 func errNoSource(name string) error {
-	return usageError{fmt.Errorf("%s is no data directory, no URL of a server and no RDF file (.nq, .nt, .trig, .ttl, .jsonld, each also with .gz)", name)}
+	return usageError{fmt.Errorf("%s is not a data directory, the URL of a server or an RDF file (.nq, .nt, .trig, .ttl, .jsonld, each also with .gz)", name)}
 }

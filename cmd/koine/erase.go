@@ -50,7 +50,7 @@ func (c *eraseCommand) Run(ctx context.Context, t terminal, log *slog.Logger) er
 		return hintInUse(err)
 	}
 	if r.Changes+r.Rows == 0 {
-		t.sayf("Nothing in the store fits; nothing was changed.")
+		t.sayf("No statement matches; nothing was changed.")
 		return nil
 	}
 	what := fmt.Sprintf("%s changes in %s commits", countText(r.Changes), countText(r.Commits))
@@ -61,11 +61,11 @@ func (c *eraseCommand) Run(ctx context.Context, t terminal, log *slog.Logger) er
 		t.sayf("It would be %s. Nothing was changed.", what)
 		return nil
 	}
-	t.sayf("Erased: %s. Everything that is left agrees; the newest revision is still %d.", what, r.Revision)
+	t.sayf("Erased: %s. The remaining content is consistent; the newest revision is still %d.", what, r.Revision)
 	if c.Keep {
-		t.sayf("What was erased is still in %s.", filepath.Join(c.Data, kg.KeptName))
+		t.sayf("The erased content is still in %s.", filepath.Join(c.Data, kg.KeptName))
 	}
-	t.sayf("Backups from before still hold it.")
+	t.sayf("Earlier backups still contain it.")
 	return nil
 }
 
@@ -97,7 +97,7 @@ func (c *eraseCommand) eraseOptions(log *slog.Logger) (o kg.EraseOptions, err er
 		o.Pattern.Graph, err = parseGraphName(registry, c.Graph)
 	}
 	if err == nil && o.Pattern == (kg.Pattern{}) && c.Text == "" && c.Source == "" {
-		err = usageError{errors.New("say what is to be erased: --subject, --predicate, --object, --text, --graph or --source")}
+		err = usageError{errors.New("erase requires at least one of --subject, --predicate, --object, --text, --graph and --source")}
 	}
 	return o, err
 }

@@ -219,7 +219,7 @@ func (c *exportCommand) exportServer(ctx context.Context, out io.Writer, f rdf.F
 	}
 	defer in.Close()
 	if _, err := io.Copy(out, in); err != nil {
-		return fmt.Errorf("the export broke off: %w", err)
+		return fmt.Errorf("the export was interrupted: %w", err)
 	}
 	return nil
 }

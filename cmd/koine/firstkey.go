@@ -55,7 +55,7 @@ func (w *identity) firstKeyInFile(ctx context.Context, log *slog.Logger, store *
 	case err != nil && !absent:
 		return fmt.Errorf("--admin-key-file: %w", err)
 	case !absent && (info.Size() > 0 || !info.Mode().IsRegular()):
-		return usageError{fmt.Errorf("--admin-key-file: %s is there and not an empty file, and nothing is written over: name another file, or remove it", path)}
+		return usageError{fmt.Errorf("--admin-key-file: %s exists and is not empty: name another file, or remove it", path)}
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
