@@ -1,5 +1,5 @@
-// Contradictions shows an agent that follows the graph and tells, as soon as they are
-// there, which statements cannot all hold.
+// Contradictions is an agent that subscribes to the graph and prints contradictions as
+// they arise.
 //
 //	koine serve --demo             # in another terminal
 //	go run ./examples/contradictions
@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// contradictionsQuery says what is shown of contradictions; the number bounds how many at a time.
+// contradictionsQuery selects the printed fields of at most 100 contradictions.
 const contradictionsQuery = `{ contradictions(first: 100) { nodes { reason statements {
 	statement { statementId subject { id } predicate { id } object { id value } } assertions { source }
 } } } }`
@@ -53,7 +53,7 @@ type contradiction struct {
 	}
 }
 
-// identity is the same whenever the contradiction is found.
+// identity returns a key that is stable across queries.
 func (c *contradiction) identity() string {
 	key := c.Reason
 	for _, one := range c.Statements {
@@ -79,7 +79,7 @@ func (c *contradiction) String() string {
 	return text
 }
 
-// run tells so many contradictions, or all that come if count is 0.
+// run prints contradictions until it has printed count of them (0: no limit).
 func run(ctx context.Context, address string, options client.Options, count int, out io.Writer) error {
 	if options.Key == "" {
 		options.Agent = "watcher"
@@ -92,12 +92,12 @@ func run(ctx context.Context, address string, options client.Options, count int,
 	fmt.Fprintf(out, "watching %s\n", c.Address())
 	told := map[string]bool{}
 	var looked uint64
-	// From a snapshot, so that what contradicts already is told too.
+	// Begin with a snapshot, to print existing contradictions too.
 	for change, err := range c.Subscribe(ctx, client.Subscription{Query: `subscription { statementChanged { __typename } }`, From: client.Snapshot}) {
 		if err != nil {
 			return err
 		}
-		// A snapshot is looked at once, at its end; a commit of many statements once.
+		// Query once at the end of a snapshot, and once per commit.
 		m := change.Metadata
 		if change.Op == client.OpResync || m.Snapshot && !m.SnapshotEnd || !m.Snapshot && m.Revision <= looked {
 			continue

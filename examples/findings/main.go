@@ -1,6 +1,6 @@
-// Findings shows two agents that share what they find: ann asks bob in a channel what he
-// makes of a finding; bob reads it in the graph, writes down what he thinks of it, and
-// answers. Both are in one program here; as two programs they would be the same.
+// Findings shows two agents that discuss a finding: ann asks bob about it in a channel; bob
+// reads it in the graph, asserts an opinion of it, and responds. The agents share a program
+// here, and could as well be two programs.
 //
 //	koine serve --demo             # in another terminal
 //	go run ./examples/findings
@@ -44,14 +44,14 @@ func run(ctx context.Context, address string, options client.Options, out io.Wri
 	if err != nil {
 		return err
 	}
-	// Whichever ends first: ann has her answer, or one of the two could not go on.
+	// Return when ann has the response, or when either agent fails.
 	ended := make(chan error, 2)
 	go func() { ended <- answerRequests(ctx, bob, channel.ID) }()
 	go func() { ended <- askAboutFinding(ctx, ann, channel.ID, out) }()
 	return <-ended
 }
 
-// askAboutFinding is what ann does.
+// askAboutFinding publishes ann's request, and prints the response and bob's assertion.
 func askAboutFinding(ctx context.Context, ann *client.Client, channel string, out io.Writer) error {
 	answer, err := ann.Ask(ctx, client.Publication{
 		Channel: channel, Recipient: "bob", Parts: []any{client.TextPart("finding:1")},
@@ -60,7 +60,7 @@ func askAboutFinding(ctx context.Context, ann *client.Client, channel string, ou
 		return err
 	}
 	fmt.Fprintf(out, "%s says: %s\n", answer.Author, answer.Text())
-	// What bob wrote down is in the graph, for everybody.
+	// The assertion of bob is in the graph, for all agents.
 	var read struct {
 		Entity *struct {
 			Label  string
@@ -75,7 +75,7 @@ func askAboutFinding(ctx context.Context, ann *client.Client, channel string, ou
 	return nil
 }
 
-// answerRequests is what bob does, until the context ends.
+// answerRequests responds to requests on behalf of bob until ctx is done.
 func answerRequests(ctx context.Context, bob *client.Client, channel string) error {
 	for message, err := range bob.Stream(ctx, channel, client.StreamOptions{}) {
 		if err != nil {

@@ -1,5 +1,5 @@
-// Firstagent reads what agents disagree about, asserts a statement of its own, and
-// follows the graph. agent.py and agent.ts do the same over plain HTTP.
+// Firstagent reads contradicting findings, asserts a statement of its own, and subscribes
+// to the graph. agent.py and agent.ts do the same over plain HTTP.
 //
 //	koine serve --demo             # in another terminal
 //	go run ./examples/firstagent

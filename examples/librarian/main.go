@@ -1,6 +1,5 @@
-// Librarian shows an agent without an address of its own: it registers with koine, takes
-// what it is asked from its mailbox, and reports what came of it. Anybody asks it with
-// any client of A2A.
+// Librarian is an agent without an address of its own: it registers with koine, reads its
+// tasks from its mailbox, and reports the results. Any A2A client can send it a task.
 //
 //	koine serve --demo             # in another terminal
 //	go run ./examples/librarian
@@ -54,7 +53,7 @@ func run(ctx context.Context, address string, options client.Options, out io.Wri
 	return nil
 }
 
-// lookUpLabel says what becomes of a question.
+// lookUpLabel returns the report on a request for the label of an IRI.
 func lookUpLabel(ctx context.Context, c *client.Client, iri string) client.Report {
 	var read struct{ Entity *struct{ Label string } }
 	_, err := c.Query(ctx, client.Query{Text: `query($iri: IRI!) { entity(iri: $iri) { label } }`, Variables: map[string]any{"iri": iri}}, &read)

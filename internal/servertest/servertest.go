@@ -1,4 +1,4 @@
-// Package servertest runs the program as it is, for tests of what talks to it.
+// Package servertest runs the koine binary for tests of its clients.
 package servertest
 
 import (
@@ -45,7 +45,7 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// forwardConnections leads connections to where the server is now, until the listener is closed.
+// forwardConnections forwards connections to the current process until front is closed.
 func (s *Server) forwardConnections(front net.Listener) {
 	for {
 		in, err := front.Accept()
@@ -71,7 +71,7 @@ func (s *Server) forwardConnections(front net.Listener) {
 
 // Kill ends the process at once, as SIGKILL does. Requests fail until Restart.
 func (s *Server) Kill() {
-	// One that has ended cannot be killed, and need not.
+	// Kill fails if the process has ended already.
 	if s.process.Process.Kill() == nil {
 		_, _ = s.process.Process.Wait()
 	}
@@ -124,7 +124,7 @@ var Demo = sync.OnceValue(func() string {
 var demoTB *exampleTB
 
 type exampleTB struct {
-	testing.TB // for what is not below: nil
+	testing.TB // nil: only the methods below may be called
 	cleanups   []func()
 }
 
@@ -150,8 +150,8 @@ func (e *exampleTB) runCleanups() {
 	}
 }
 
-// Main is the TestMain of a package whose tests start servers: it takes away behind
-// them what was built, and ends the server of its examples.
+// Main is the TestMain of packages with servers: it runs the tests, stops the server of
+// the examples, and removes the binary.
 func Main(m *testing.M) {
 	code := m.Run()
 	if demoTB != nil {
