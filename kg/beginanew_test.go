@@ -29,7 +29,7 @@ func TestGraphThatBeganAnewIsInItsPlace(t *testing.T) {
 			t.Helper()
 			if _, err := s.Update(t.Context(), m, func(tx *Tx) error {
 				for _, n := range objects {
-					if err := tx.Apply(Patch{Op: Add, Quad: Quad{IRI("urn:s"), IRI("urn:p"), Integer(int64(n)), graph}}); err != nil {
+					if err := tx.Apply(Patch{Op: Add, Quad: Quad{Subject: IRI("urn:s"), Predicate: IRI("urn:p"), Object: Integer(int64(n)), Graph: graph}}); err != nil {
 						return err
 					}
 				}
@@ -104,12 +104,12 @@ func TestGraphThatBeganAnewIsInItsPlace(t *testing.T) {
 		}
 		// It is written to by loads, replaced, and dropped again, as any other.
 		must(s.Load(t.Context(), m, func(yield func(Quad, error) bool) {
-			yield(Quad{IRI("urn:s"), IRI("urn:p"), Integer(7), g}, nil)
+			yield(Quad{Subject: IRI("urn:s"), Predicate: IRI("urn:p"), Object: Integer(7), Graph: g}, nil)
 		}, LoadOptions{}))
 		tell()
 		must(s.ReplaceGraph(t.Context(), m, g, func(yield func(Quad, error) bool) {
 			for i := range whole {
-				if q := wholeQuad(i); !yield(Quad{q.Subject, IRI("urn:q"), q.Object, g}, nil) {
+				if q := wholeQuad(i); !yield(Quad{Subject: q.Subject, Predicate: IRI("urn:q"), Object: q.Object, Graph: g}, nil) {
 					return
 				}
 			}
@@ -135,7 +135,7 @@ func TestGraphThatBeganAnewIsInItsPlace(t *testing.T) {
 	}
 	want := []string{"urn:g:first", "urn:g:meanwhile", "urn:g:again", "urn:g:later"}
 	for i, line := range again[:len(want)] {
-		if got := fmt.Sprint(Quad{IRI("urn:s"), IRI("urn:p"), Integer(1), IRI(want[i])}); line != got {
+		if got := fmt.Sprint(Quad{Subject: IRI("urn:s"), Predicate: IRI("urn:p"), Object: Integer(1), Graph: IRI(want[i])}); line != got {
 			t.Errorf("line %d is %s, want %s", i, line, got)
 		}
 	}

@@ -218,7 +218,7 @@ func tenQuads(i, n int) []Quad {
 		case 2:
 			object = String(fmt.Sprintf("the text of value %d of thing %d", j, i%100))
 		}
-		quads[j] = Quad{subject, IRI(fmt.Sprintf("https://bench.example/p%d", j)), object, DefaultGraph}
+		quads[j] = Quad{Subject: subject, Predicate: IRI(fmt.Sprintf("https://bench.example/p%d", j)), Object: object, Graph: DefaultGraph}
 	}
 	return quads
 }

@@ -218,7 +218,7 @@ func (b *bulk) commitQuads(quads []Quad) (read int, changed uint64, err error) {
 	if b.options.Place != nil {
 		c.MessageID = b.options.Place(b.totals.read)
 	}
-	value, err := b.encodeState(base.State{c.Revision, after})
+	value, err := b.encodeState(base.State{Since: c.Revision, Assertions: after})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -244,7 +244,7 @@ func (b *bulk) newCommit(now time.Time) *Commit {
 
 // applyChange adds a change and reports whether it has an effect.
 func (b *bulk) applyChange(c *Change, ids IDQuad) (bool, error) {
-	row := bulkindex.BulkQuad{ids, uint32(len(b.index.Values))}
+	row := bulkindex.BulkQuad{IDs: ids, Commit: uint32(len(b.index.Values))}
 	before, err := b.stateBefore(&ids)
 	if err != nil {
 		return false, err
@@ -305,13 +305,13 @@ func (b *bulk) stateBefore(ids *IDQuad) (s base.State, err error) {
 // updateExisting writes the new state of an existing statement, and the old one to the past
 // (index.IndexWriter).
 func (b *bulk) updateExisting(c *Change, ids IDQuad) error {
-	value, err := b.encodeState(base.State{c.Assertion.Revision, c.After})
+	value, err := b.encodeState(base.State{Since: c.Assertion.Revision, Assertions: c.After})
 	if err != nil {
 		return err
 	}
 	b.index.Chunk.AddPair(keys.SPOG.Append(nil, ids), value)
 	if from, to := c.Since, c.Assertion.Revision; to > b.s.oldestReadable() {
-		if value, err = b.encodeState(base.State{from, c.Before}); err != nil {
+		if value, err = b.encodeState(base.State{Since: from, Assertions: c.Before}); err != nil {
 			return err
 		}
 		for _, o := range keys.Orders {
@@ -381,7 +381,7 @@ func (b *bulk) termID(t Term) (ID, error) {
 		b.terms.Set(place, key, id)
 	}
 	if late != nil {
-		*late = index.Resolved{t, id}
+		*late = index.Resolved{Term: t, ID: id}
 	}
 	return id, nil
 }
@@ -587,7 +587,7 @@ func (b *bulk) writeRound() error {
 	if b.indexedUpTo == b.revision {
 		return nil
 	}
-	m := index.Marker{b.s.dir.Epoch, b.revision, b.next, b.time.UnixMilli(), b.hash}
+	m := index.Marker{Epoch: b.s.dir.Epoch, Revision: b.revision, NextNumber: b.next, Millis: b.time.UnixMilli(), Hash: b.hash}
 	err := b.index.Write(b.catalogue, m, b.options.Indexing)
 	if b.index.Failed != nil {
 		return b.writeFromLog(err)
@@ -707,7 +707,7 @@ func (r *replayer) endBulk() error {
 	if err != nil {
 		return err
 	}
-	m := index.Marker{r.s.dir.Epoch, b.revision, b.next, b.time.UnixMilli(), hash}
+	m := index.Marker{Epoch: r.s.dir.Epoch, Revision: b.revision, NextNumber: b.next, Millis: b.time.UnixMilli(), Hash: hash}
 	if err := b.index.Write(b.catalogue, m, nil); err != nil {
 		return err
 	}
@@ -754,7 +754,7 @@ func (b *bulk) replayCommit(c *Commit) error {
 		b.deltas.CountStatement(&ch.Quad, row.IDs, 1)
 		b.countSource(source)
 	}
-	value, err := b.encodeState(base.State{c.Revision, c.Changes[0].After})
+	value, err := b.encodeState(base.State{Since: c.Revision, Assertions: c.Changes[0].After})
 	if err != nil {
 		return err
 	}

@@ -22,16 +22,16 @@ func people(n int) iter.Seq2[Quad, error] {
 		}
 		for i := range n {
 			for _, q := range []Quad{
-				{person(i), IRI(RDFType), IRI("urn:Person"), graph(i)},
-				{person(i), IRI("urn:name"), LangString(fmt.Sprint("somebody by the name of ", i), "en"), graph(i)},
-				{person(i), IRI("urn:age"), Integer(int64(i % 90)), graph(i)},
-				{person(i), IRI("urn:knows"), person((i * 7) % n), graph(i)},
-				{person(i), IRI("urn:knows"), Blank(fmt.Sprint("b", i%50)), graph(i)},
-				{person(i), IRI("urn:weight"), Typed(fmt.Sprint(i%40, ".5"), XSDDecimal), graph(i)},
-				{person(i), IRI("urn:age"), Integer(int64(i % 90)), graph(i)},      // again, close by
-				{person(i / 2), IRI(RDFType), IRI("urn:Person"), graph(i / 2)},     // again, far away
-				{Blank(fmt.Sprint("b", i%50)), IRI("urn:p"), person(i), graph(i)},  // a blank subject
-				{person(i), IRI("urn:said"), String(fmt.Sprint("s", i)), graph(i)}, // an inline string
+				{Subject: person(i), Predicate: IRI(RDFType), Object: IRI("urn:Person"), Graph: graph(i)},
+				{Subject: person(i), Predicate: IRI("urn:name"), Object: LangString(fmt.Sprint("somebody by the name of ", i), "en"), Graph: graph(i)},
+				{Subject: person(i), Predicate: IRI("urn:age"), Object: Integer(int64(i % 90)), Graph: graph(i)},
+				{Subject: person(i), Predicate: IRI("urn:knows"), Object: person((i * 7) % n), Graph: graph(i)},
+				{Subject: person(i), Predicate: IRI("urn:knows"), Object: Blank(fmt.Sprint("b", i%50)), Graph: graph(i)},
+				{Subject: person(i), Predicate: IRI("urn:weight"), Object: Typed(fmt.Sprint(i%40, ".5"), XSDDecimal), Graph: graph(i)},
+				{Subject: person(i), Predicate: IRI("urn:age"), Object: Integer(int64(i % 90)), Graph: graph(i)},      // again, close by
+				{Subject: person(i / 2), Predicate: IRI(RDFType), Object: IRI("urn:Person"), Graph: graph(i / 2)},     // again, far away
+				{Subject: Blank(fmt.Sprint("b", i%50)), Predicate: IRI("urn:p"), Object: person(i), Graph: graph(i)},  // a blank subject
+				{Subject: person(i), Predicate: IRI("urn:said"), Object: String(fmt.Sprint("s", i)), Graph: graph(i)}, // an inline string
 			} {
 				if !yield(q, nil) {
 					return

@@ -194,7 +194,7 @@ func (l *logExpectation) addWritten(commit *Commit) error {
 	}
 	for i := range g.Statements {
 		s := &g.Statements[i]
-		st := base.State{s.Since, s.Assertions}
+		st := base.State{Since: s.Since, Assertions: s.Assertions}
 		l.c.head.generations.SettleState(&st, id)
 		change := loggedChange{
 			ids:      IDQuad{Subject: l.termID(s.Subject), Predicate: l.termID(s.Predicate), Object: l.termID(s.Object), Graph: id},

@@ -16,7 +16,7 @@ func commitAdding(r Revision, quads ...Quad) *Commit {
 func TestRecentlyKnowsWhatAVerdictMayDependOn(t *testing.T) {
 	s, p, o, other := IRI("urn:s"), IRI("urn:p"), IRI("urn:o"), IRI("urn:other")
 	var r recentChanges
-	r.addCommit(commitAdding(7, Quad{s, p, o, DefaultGraph}, Quad{other, other, other, ShapesGraph}))
+	r.addCommit(commitAdding(7, Quad{Subject: s, Predicate: p, Object: o, Graph: DefaultGraph}, Quad{Subject: other, Predicate: other, Object: other, Graph: ShapesGraph}))
 	for _, row := range []struct {
 		name    string
 		depends Dependency
@@ -49,7 +49,7 @@ func TestRecentlyIsBounded(t *testing.T) {
 	never := dependencyHashes([]Dependency{{Node: IRI("urn:never")}})
 	quads := make([]Quad, maxRecent/4)
 	for i := range quads {
-		quads[i] = Quad{IRI(fmt.Sprint("urn:s", i)), IRI("urn:p"), IRI(fmt.Sprint("urn:o", i)), DefaultGraph}
+		quads[i] = Quad{Subject: IRI(fmt.Sprint("urn:s", i)), Predicate: IRI("urn:p"), Object: IRI(fmt.Sprint("urn:o", i)), Graph: DefaultGraph}
 	}
 	var r recentChanges
 	r.addCommit(commitAdding(1, quads...))
@@ -61,7 +61,7 @@ func TestRecentlyIsBounded(t *testing.T) {
 		t.Error("a commit past the bound has to make everything before it unknown, and nothing after it")
 	}
 	for i := range 2 * maxRecent / 3 {
-		r.addCommit(commitAdding(Revision(3+i), Quad{IRI(fmt.Sprint("urn:t", i)), IRI("urn:p"), IRI("urn:o"), DefaultGraph}))
+		r.addCommit(commitAdding(Revision(3+i), Quad{Subject: IRI(fmt.Sprint("urn:t", i)), Predicate: IRI("urn:p"), Object: IRI("urn:o"), Graph: DefaultGraph}))
 		if len(r.last) > maxRecent+4 {
 			t.Fatalf("%d are remembered", len(r.last))
 		}

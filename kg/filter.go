@@ -55,7 +55,7 @@ func (e *Event) Start() Position {
 		i = len(e.Commit.Changes) - 1
 	}
 	if i <= 0 {
-		return Position{p.Epoch, p.Revision - 1, EndOfCommit}
+		return Position{Epoch: p.Epoch, Revision: p.Revision - 1, Index: EndOfCommit}
 	}
 	p.Index = uint32(i - 1)
 	return p
@@ -170,7 +170,7 @@ func (f *watchFilter) eventOf(epoch Epoch, c *Commit, i int) *Event {
 	if !f.matchesQuad(ch.Quad) || !f.View.Shows(ch.Quad.Graph) || !f.mayRead(&ch.Quad) || f.isDeletedAt(ch.Quad.Graph, c.Revision) {
 		return nil
 	}
-	e := &Event{Commit: c, Position: Position{epoch, c.Revision, uint32(i)}}
+	e := &Event{Commit: c, Position: Position{Epoch: epoch, Revision: c.Revision, Index: uint32(i)}}
 	if i == len(c.Changes)-1 {
 		e.Position.Index = EndOfCommit
 	}
@@ -213,7 +213,9 @@ func (f *watchFilter) replacementEvent(epoch Epoch, c *Commit) *Event {
 
 // replacedAt returns the position behind the event of a replacement. The end of the commit is
 // the position behind the CodeResync that follows.
-func replacedAt(epoch Epoch, c *Commit) Position { return Position{epoch, c.Revision, 0} }
+func replacedAt(epoch Epoch, c *Commit) Position {
+	return Position{Epoch: epoch, Revision: c.Revision, Index: 0}
+}
 
 // isPartlyHidden reports whether statements of the graph, or of its past, may be hidden from
 // the principal.

@@ -133,7 +133,7 @@ var fuzzAssertions = []Assertion{
 
 func FuzzParseState(f *testing.F) {
 	for n := range fuzzAssertions {
-		s := base.State{Revision(n + 1), fuzzAssertions[:n+1]}
+		s := base.State{Since: Revision(n + 1), Assertions: fuzzAssertions[:n+1]}
 		b := base.AppendState(nil, s, agentNumber)
 		if back, err := base.ParseState(b, numberedAgent); err != nil || !cmp.Equal(back, s, cmp.AllowUnexported(base.State{})) {
 			f.Fatalf("%+v comes back as %+v, %v", s, back, err)
@@ -158,8 +158,8 @@ func FuzzParseState(f *testing.F) {
 
 // fuzzCommit is a commit with every kind of change.
 func fuzzCommit() *Commit {
-	q := Quad{IRI("urn:s"), IRI("urn:p"), String("o"), DefaultGraph}
-	other := Quad{IRI("urn:s"), IRI("urn:p"), LangString("oh", "en"), IRI("urn:g")}
+	q := Quad{Subject: IRI("urn:s"), Predicate: IRI("urn:p"), Object: String("o"), Graph: DefaultGraph}
+	other := Quad{Subject: IRI("urn:s"), Predicate: IRI("urn:p"), Object: LangString("oh", "en"), Graph: IRI("urn:g")}
 	a := fuzzAssertions
 	return &Commit{
 		Revision: 9, Time: time.UnixMilli(1e12).UTC(), Principal: "agent://1", Actor: "agent://2", Justification: "because",
@@ -235,10 +235,10 @@ func FuzzParseEntry(f *testing.F) {
 
 // Values of fixed form.
 func FuzzParseValues(f *testing.F) {
-	f.Add(index.Tally{3, 4}.Encode())
+	f.Add(index.Tally{Count: 3, Revision: 4}.Encode())
 	f.Add(index.IdempotencyRow{Revision: 7, ContentHash: [32]byte{1}, Millis: -5}.Encode())
 	f.Add(index.IdempotencyRow{Revision: 7, ContentHash: [32]byte{1}, Millis: 5, Proposal: "p"}.Encode())
-	f.Add(index.Marker{Epoch{1}, 2, 3, 1e12, [32]byte{4}}.Encode())
+	f.Add(index.Marker{Epoch: Epoch{1}, Revision: 2, NextNumber: 3, Millis: 1e12, Hash: [32]byte{4}}.Encode())
 	f.Add([]byte{0x80, 0x00, 0x01})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if v, err := index.ParseTally(b); err == nil {
@@ -265,7 +265,7 @@ func fuzzStore(f *testing.F) *Store {
 // A position is read only from the very token that was made for it.
 func FuzzParsePosition(f *testing.F) {
 	s := fuzzStore(f)
-	for _, p := range []Position{s.Head(), {s.Epoch(), 5, 0}, {s.Epoch(), math.MaxUint64, EndOfCommit}} {
+	for _, p := range []Position{s.Head(), {Epoch: s.Epoch(), Revision: 5, Index: 0}, {Epoch: s.Epoch(), Revision: math.MaxUint64, Index: EndOfCommit}} {
 		token := s.FormatPosition(p)
 		if back, err := s.ParsePosition(token); err != nil || back != p {
 			f.Fatalf("%v comes back as %v, %v", p, back, err)
@@ -317,7 +317,7 @@ func FuzzUnseal(f *testing.F) {
 func FuzzReadCheckpoint(f *testing.F) {
 	s := fuzzStore(f)
 	_, err := s.Update(context.Background(), Meta{Principal: Principal{ID: "agent://a"}, IdempotencyKey: "k"}, func(tx *Tx) error {
-		return tx.Apply(Patch{Op: Add, Quad: Quad{IRI("urn:s"), IRI(RDFType), IRI("urn:c"), DefaultGraph}})
+		return tx.Apply(Patch{Op: Add, Quad: Quad{Subject: IRI("urn:s"), Predicate: IRI(RDFType), Object: IRI("urn:c"), Graph: DefaultGraph}})
 	})
 	if err != nil {
 		f.Fatal(err)

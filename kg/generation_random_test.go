@@ -92,7 +92,7 @@ func (r *genRun) quad(graph Term) Quad {
 	if r.dice.IntN(2) == 0 {
 		object = IRI(fmt.Sprint("urn:s:", r.dice.IntN(4)))
 	}
-	return Quad{IRI(fmt.Sprint("urn:s:", r.dice.IntN(4))), IRI(fmt.Sprint("urn:p:", r.dice.IntN(3))), object, graph}
+	return Quad{Subject: IRI(fmt.Sprint("urn:s:", r.dice.IntN(4))), Predicate: IRI(fmt.Sprint("urn:p:", r.dice.IntN(3))), Object: object, Graph: graph}
 }
 
 func (r *genRun) graph() Term { return IRI(fmt.Sprint("urn:g:", r.dice.IntN(3))) }

@@ -132,7 +132,7 @@ func TestTableOfGenerationsDoesNotGrow(t *testing.T) {
 				t.Errorf("%s: revision %d tells of what was deleted: %+v", what, r, c.Replaced)
 			}
 		}
-		if _, end := told(t, s, Filter{Patterns: []Pattern{{Graph: wholeGraph}}, View: View{AllGraphs: true}}, Position{s.Epoch(), from.Revision, EndOfCommit}, 1); CodeOf(end) != CodeResync {
+		if _, end := told(t, s, Filter{Patterns: []Pattern{{Graph: wholeGraph}}, View: View{AllGraphs: true}}, Position{Epoch: s.Epoch(), Revision: from.Revision, Index: EndOfCommit}, 1); CodeOf(end) != CodeResync {
 			t.Errorf("%s: who follows it from before gets %v", what, end)
 		}
 		mustBeClean(t, s)

@@ -440,17 +440,19 @@ func (g *group) commitAt(r Revision) (*Commit, error) {
 	return g.s.readCommit(r)
 }
 
-func (g *group) endPosition() Position { return Position{g.s.dir.Epoch, g.revision, EndOfCommit} }
+func (g *group) endPosition() Position {
+	return Position{Epoch: g.s.dir.Epoch, Revision: g.revision, Index: EndOfCommit}
+}
 
 func receiptOf(c *Commit, e Epoch) Receipt {
 	if c.Held {
 		return Receipt{
-			Revision: c.Revision, Position: Position{e, c.Revision, EndOfCommit}, Time: c.Time,
+			Revision: c.Revision, Position: Position{Epoch: e, Revision: c.Revision, Index: EndOfCommit}, Time: c.Time,
 			Verdict: Verdict{Outcome: Held, Reason: ReasonHeld, Details: c.HeldFor}, ProposalID: c.ProposalID,
 		}
 	}
 	return Receipt{
-		Revision: c.Revision, Position: Position{e, c.Revision, EndOfCommit}, Time: c.Time,
+		Revision: c.Revision, Position: Position{Epoch: e, Revision: c.Revision, Index: EndOfCommit}, Time: c.Time,
 		Committed: true, Affected: len(c.Changes), Subjects: changedSubjects(c.Changes), Replaced: c.Replaced,
 	}
 }

@@ -25,7 +25,7 @@ func TestLately(t *testing.T) {
 	read := func(r Revision) *Commit {
 		t.Helper()
 		l, err := s.ReadLog(context.Background(), Filter{}, LogRange{
-			After: Position{s.Epoch(), r - 1, EndOfCommit}, Until: Position{s.Epoch(), r, EndOfCommit}})
+			After: Position{Epoch: s.Epoch(), Revision: r - 1, Index: EndOfCommit}, Until: Position{Epoch: s.Epoch(), Revision: r, Index: EndOfCommit}})
 		if err != nil {
 			t.Fatal(err)
 		}

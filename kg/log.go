@@ -283,7 +283,7 @@ func (l *LogReader) readForward(c *Commit, yield func(Event, error) bool) (more 
 		}
 	}
 	for i := range c.Changes {
-		at := Position{l.s.dir.Epoch, c.Revision, uint32(i)}
+		at := Position{Epoch: l.s.dir.Epoch, Revision: c.Revision, Index: uint32(i)}
 		if at.Compare(l.reached) <= 0 {
 			continue
 		}
@@ -301,7 +301,7 @@ func (l *LogReader) readForward(c *Commit, yield func(Event, error) bool) (more 
 			l.reached = at
 		}
 	}
-	l.reached = Position{l.s.dir.Epoch, c.Revision, EndOfCommit}
+	l.reached = Position{Epoch: l.s.dir.Epoch, Revision: c.Revision, Index: EndOfCommit}
 	if l.reached.Compare(l.part.Until) > 0 {
 		l.reached = l.part.Until
 	}
@@ -316,7 +316,7 @@ func (l *LogReader) readBackward(c *Commit, yield func(Event, error) bool) (more
 		}
 	}
 	for i := len(c.Changes) - 1; i >= 0; i-- {
-		at := Position{l.s.dir.Epoch, c.Revision, uint32(i)}
+		at := Position{Epoch: l.s.dir.Epoch, Revision: c.Revision, Index: uint32(i)}
 		if at.Compare(l.reached) > 0 {
 			continue
 		}
@@ -334,7 +334,7 @@ func (l *LogReader) readBackward(c *Commit, yield func(Event, error) bool) (more
 			l.reached = e.Start()
 		}
 	}
-	l.reached = Position{l.s.dir.Epoch, c.Revision - 1, EndOfCommit}
+	l.reached = Position{Epoch: l.s.dir.Epoch, Revision: c.Revision - 1, Index: EndOfCommit}
 	if l.reached.Compare(l.part.After) < 0 {
 		l.reached = l.part.After
 	}

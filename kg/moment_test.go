@@ -62,7 +62,7 @@ func TestTimeSpans(t *testing.T) {
 		}
 		return out
 	}
-	span := func(from, until int) TimeSpan { return TimeSpan{at(from), at(until)} }
+	span := func(from, until int) TimeSpan { return TimeSpan{From: at(from), Until: at(until)} }
 	for _, row := range []struct{ a, b TimeSpan }{
 		{span(0, 0), span(0, 0)}, {span(2, 0), span(0, 0)}, {span(0, 4), span(0, 0)}, {span(2, 6), span(4, 8)},
 		{span(2, 8), span(4, 6)}, {span(2, 4), span(4, 6)}, {span(2, 3), span(5, 6)}, {span(0, 3), span(5, 0)}, {span(4, 4), span(0, 0)},

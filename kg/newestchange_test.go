@@ -37,7 +37,7 @@ func openForLastChanges(t *testing.T, o Options) *lastChangesStore {
 func (s *lastChangesStore) apply(op Op, graph Term, subject, object int) {
 	s.Helper()
 	_, err := s.Update(s.Context(), Meta{Principal: SystemPrincipal()}, func(tx *Tx) error {
-		return tx.Apply(Patch{Op: op, Quad: Quad{IRI(fmt.Sprint("urn:s", subject)), IRI("urn:p"), Integer(int64(object)), graph}})
+		return tx.Apply(Patch{Op: op, Quad: Quad{Subject: IRI(fmt.Sprint("urn:s", subject)), Predicate: IRI("urn:p"), Object: Integer(int64(object)), Graph: graph}})
 	})
 	if err != nil {
 		s.Fatal(err)
@@ -49,7 +49,7 @@ func (s *lastChangesStore) fill(graph Term, subjects int) {
 	s.Helper()
 	_, err := s.Update(s.Context(), Meta{Principal: SystemPrincipal()}, func(tx *Tx) error {
 		for i := range subjects {
-			if err := tx.Apply(Patch{Op: Add, Quad: Quad{IRI(fmt.Sprint("urn:s", i)), IRI("urn:p"), Integer(0), graph}}); err != nil {
+			if err := tx.Apply(Patch{Op: Add, Quad: Quad{Subject: IRI(fmt.Sprint("urn:s", i)), Predicate: IRI("urn:p"), Object: Integer(0), Graph: graph}}); err != nil {
 				return err
 			}
 		}
@@ -104,7 +104,7 @@ func TestLastChangesAreThoseOfTheSubjects(t *testing.T) {
 			n, offset := dice.IntN(60), dice.IntN(10)
 			_, err := s.ReplaceGraph(t.Context(), Meta{Principal: SystemPrincipal()}, graph, func(yield func(Quad, error) bool) {
 				for i := range n {
-					if !yield(Quad{IRI(fmt.Sprint("urn:s", i+offset)), IRI("urn:p"), Integer(0), graph}, nil) {
+					if !yield(Quad{Subject: IRI(fmt.Sprint("urn:s", i+offset)), Predicate: IRI("urn:p"), Object: Integer(0), Graph: graph}, nil) {
 						return
 					}
 				}
@@ -194,7 +194,7 @@ func TestLastChangesForget(t *testing.T) {
 // TestEntryHead compares the beginning of entries with the commits they hold, of all
 // versions of entries.
 func TestEntryHead(t *testing.T) {
-	q := Quad{IRI("urn:s"), IRI("urn:p"), Integer(1), IRI("urn:g")}
+	q := Quad{Subject: IRI("urn:s"), Predicate: IRI("urn:p"), Object: Integer(1), Graph: IRI("urn:g")}
 	a := Assertion{Source: "agent://a", Revision: 1}
 	for name, c := range map[string]Commit{
 		"plain":           {},

@@ -171,7 +171,7 @@ func TestInMemory(t *testing.T) {
 		for i := range 16 {
 			var got, want string
 			key := fmt.Appendf(nil, "k%02d", i)
-			found, err := index.InMemory{whole}.Get(key, func(v []byte) error { got = string(v); return nil })
+			found, err := index.InMemory{KV: whole}.Get(key, func(v []byte) error { got = string(v); return nil })
 			is, _ := alone.Get(key, func(v []byte) error { want = string(v); return nil })
 			if found != is || got != want || err != nil {
 				t.Fatalf("seed %d, %s: %v %q %v, want %v %q", seed, key, found, got, err, is, want)

@@ -121,7 +121,7 @@ func (s *Store) keepCounts(h *head, counts index.SourceCounts) error {
 	})
 	w := &indexTxn{db: s.db, at: uint64(h.revision)}
 	put := func(key string, n uint64) {
-		t := index.Tally{n, h.revision}
+		t := index.Tally{Count: n, Revision: h.revision}
 		c.Tallies.Set(key, t)
 		w.setKey([]byte(key), t.Encode())
 	}

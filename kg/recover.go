@@ -393,7 +393,7 @@ func (r *replayer) finish() error {
 // replayMarker returns the marker of the last commit replayed.
 func (r *replayer) replayMarker() (index.Marker, error) {
 	hash, err := r.s.wal.Hash(uint64(r.last.Revision))
-	return index.Marker{r.s.dir.Epoch, r.last.Revision, r.w.Dictionary.Fresh.Next, r.last.Time.UnixMilli(), hash}, err
+	return index.Marker{Epoch: r.s.dir.Epoch, Revision: r.last.Revision, NextNumber: r.w.Dictionary.Fresh.Next, Millis: r.last.Time.UnixMilli(), Hash: hash}, err
 }
 
 // checkRebuild reads everything that a requested rebuild needs, so that the index is not

@@ -18,11 +18,11 @@ func TestUndoneNumbersAreNotRemembered(t *testing.T) {
 	defer s.Close()
 	about := func(subject, graph string, fail error) func(*Tx) error {
 		return func(tx *Tx) error {
-			quads := []Quad{{IRI("urn:" + subject), IRI("urn:says"), String(subject + "one"), IRI("urn:" + graph)}}
+			quads := []Quad{{Subject: IRI("urn:" + subject), Predicate: IRI("urn:says"), Object: String(subject + "one"), Graph: IRI("urn:" + graph)}}
 			quads = append(quads, quads[0])
 			quads[1].Object = String(subject + "two")
 			if fail != nil { // other numbers than the next one gives
-				quads = append([]Quad{{IRI("urn:x"), IRI("urn:says"), String("x"), IRI("urn:" + graph)}}, quads...)
+				quads = append([]Quad{{Subject: IRI("urn:x"), Predicate: IRI("urn:says"), Object: String("x"), Graph: IRI("urn:" + graph)}}, quads...)
 			}
 			for _, q := range quads {
 				if err := tx.Apply(Patch{Op: Add, Quad: q, Source: AgentID("agent://" + strings.TrimPrefix(q.Subject.Value(), "urn:"))}); err != nil {

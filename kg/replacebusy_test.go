@@ -42,7 +42,7 @@ func (b *busyStore) change(subject Term, commits int) {
 	b.t.Helper()
 	for i := range commits {
 		if _, err := b.Update(b.t.Context(), Meta{Principal: SystemPrincipal(), Actor: "agent://busy"}, func(tx *Tx) error {
-			return tx.Apply(Patch{Op: Add, Quad: Quad{subject, IRI("urn:p"), String(fmt.Sprint("text ", b.Head().Revision, " ", i)), DefaultGraph}})
+			return tx.Apply(Patch{Op: Add, Quad: Quad{Subject: subject, Predicate: IRI("urn:p"), Object: String(fmt.Sprint("text ", b.Head().Revision, " ", i)), Graph: DefaultGraph}})
 		}); err != nil {
 			b.t.Fatal(err)
 		}

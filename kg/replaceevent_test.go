@@ -178,7 +178,7 @@ func TestFollowersOfOtherThingsAreNotSentBack(t *testing.T) {
 	}
 	defer w.Close()
 	replaceWith(t, s, m, wholeQuads(0, MaxPatches+1))
-	own := Quad{IRI("urn:x"), Sequence, Integer(1), IRI(JournalGraphPrefix + "test")}
+	own := Quad{Subject: IRI("urn:x"), Predicate: Sequence, Object: Integer(1), Graph: IRI(JournalGraphPrefix + "test")}
 	if _, err := s.Update(t.Context(), m, func(tx *Tx) error { return tx.ApplyOwn(Patch{Op: Add, Quad: own}) }); err != nil {
 		t.Fatal(err)
 	}

@@ -511,7 +511,7 @@ func (w *wholeReplacement) compareContent() (err error) {
 		if err != nil {
 			return err
 		}
-		carry = append(carry, base.WrittenStatement{q.Subject, q.Predicate, q.Object, d.before.Since, d.before.Assertions})
+		carry = append(carry, base.WrittenStatement{Subject: q.Subject, Predicate: q.Predicate, Object: q.Object, Since: d.before.Since, Assertions: d.before.Assertions})
 		bytes += q.TextBytes() + 32*len(d.before.Assertions)
 		for i := range d.before.Assertions {
 			bytes += len(d.before.Assertions[i].Provenance)
@@ -675,7 +675,7 @@ func (w *wholeReplacement) snapshotWith(p pinned, t *index.Generations) *Snapsho
 		ctx: w.ctx, kv: p.kv, dict: index.Dictionary{KV: p.kv, Cache: s.cache}, access: s.options.Access,
 		hides: Hidden(s.options.Access, w.meta.Principal), catalogue: p.head.catalogue, generations: t,
 		view:     View{Principal: w.meta.Principal, AllGraphs: true, WithoutPending: true, Now: s.options.Clock(), At: p.head.revision, Doubts: s.options.Distrust.Doubted()},
-		position: Position{s.dir.Epoch, p.head.revision, EndOfCommit},
+		position: Position{Epoch: s.dir.Epoch, Revision: p.head.revision, Index: EndOfCommit},
 	}
 }
 

@@ -30,7 +30,7 @@ func wholeQuads(from, n int) iter.Seq2[Quad, error] {
 }
 
 func wholeQuad(i int) Quad {
-	return Quad{IRI(fmt.Sprint("urn:s:", i/4)), IRI(fmt.Sprint("urn:p:", i%4)), String(fmt.Sprint("value ", i)), wholeGraph}
+	return Quad{Subject: IRI(fmt.Sprint("urn:s:", i/4)), Predicate: IRI(fmt.Sprint("urn:p:", i%4)), Object: String(fmt.Sprint("value ", i)), Graph: wholeGraph}
 }
 
 func openStore(t *testing.T, dir string, o Options) *Store {

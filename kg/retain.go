@@ -183,7 +183,7 @@ func (s *Store) pruneKeys(ctx context.Context, now time.Time) (n uint64, err err
 		if err != nil || row.Millis >= oldest {
 			return false
 		}
-		gone(bulkindex.KeyValue{bytes.Clone(key), bytes.Clone(value)})
+		gone(bulkindex.KeyValue{Key: bytes.Clone(key), Value: bytes.Clone(value)})
 		return true
 	})
 }

@@ -49,7 +49,7 @@ func TestScratchLists(t *testing.T) {
 	give := func(keys int) {
 		o := &index.Overlay{}
 		for range keys {
-			o.Pending = append(o.Pending, index.KeyWrite{"k", index.PlainKey})
+			o.Pending = append(o.Pending, index.KeyWrite{Key: "k", Value: index.PlainKey})
 		}
 		o.Pending = slices.Clip(o.Pending)
 		s.reclaimKeyList(o)

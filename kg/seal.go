@@ -133,7 +133,7 @@ func (s *Store) ParsePosition(token string) (Position, error) {
 	}
 	var plain [aes.BlockSize]byte
 	s.sealer.position.Decrypt(plain[:], raw[1:])
-	return Position{s.dir.Epoch, Revision(binary.BigEndian.Uint64(plain[:])), binary.BigEndian.Uint32(plain[8:])}, nil
+	return Position{Epoch: s.dir.Epoch, Revision: Revision(binary.BigEndian.Uint64(plain[:])), Index: binary.BigEndian.Uint32(plain[8:])}, nil
 }
 
 func (s *Store) errPositionGone(why string) *Error {

@@ -328,7 +328,7 @@ func (s *Snapshot) oldestReadable() Revision {
 }
 
 func (s *Snapshot) errGone(r Revision) error {
-	return datadir.ErrRevisionGone(r, Position{s.position.Epoch, s.oldestReadable(), EndOfCommit})
+	return datadir.ErrRevisionGone(r, Position{Epoch: s.position.Epoch, Revision: s.oldestReadable(), Index: EndOfCommit})
 }
 
 // admitsGraph reports whether the view admits the graph. An unreadable name is an error:

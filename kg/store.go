@@ -331,7 +331,7 @@ func (s *Store) setReadOnly(e *Error) {
 
 // Head returns the position behind the newest revision.
 func (s *Store) Head() Position {
-	return Position{s.dir.Epoch, s.head.Load().revision, EndOfCommit}
+	return Position{Epoch: s.dir.Epoch, Revision: s.head.Load().revision, Index: EndOfCommit}
 }
 
 // LiteralBytes returns Options.LiteralBytes: the bound on the lexical form of a new literal.
@@ -341,9 +341,9 @@ func (s *Store) LiteralBytes() int { return s.options.LiteralBytes }
 func (s *Store) Oldest() Position {
 	first := Revision(s.wal.First())
 	if first == 0 {
-		return Position{s.dir.Epoch, s.head.Load().revision, EndOfCommit}
+		return Position{Epoch: s.dir.Epoch, Revision: s.head.Load().revision, Index: EndOfCommit}
 	}
-	return Position{s.dir.Epoch, first - 1, EndOfCommit}
+	return Position{Epoch: s.dir.Epoch, Revision: first - 1, Index: EndOfCommit}
 }
 
 // Epoch returns the identity of the store's log.
@@ -381,7 +381,7 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 	}
 	if v.At != 0 && v.At < s.oldestReadable() {
 		release()
-		return nil, datadir.ErrRevisionGone(v.At, Position{s.dir.Epoch, s.oldestReadable(), EndOfCommit})
+		return nil, datadir.ErrRevisionGone(v.At, Position{Epoch: s.dir.Epoch, Revision: s.oldestReadable(), Index: EndOfCommit})
 	}
 	if v.At == 0 {
 		v.At = newest
@@ -403,7 +403,7 @@ func (s *Store) View(ctx context.Context, v View) (*Snapshot, error) {
 		cachedReader: s.accessCache.readerFor(&v.Principal),
 		dict:         index.Dictionary{KV: p.kv, Cache: s.cache},
 		view:         v,
-		position:     Position{s.dir.Epoch, v.At, EndOfCommit},
+		position:     Position{Epoch: s.dir.Epoch, Revision: v.At, Index: EndOfCommit},
 		past:         past,
 		oldest:       &s.oldest,
 		commit:       s.tailer.commitAt,

@@ -175,7 +175,7 @@ func TestPositionInsideACommitThatIsNotMatchedYet(t *testing.T) {
 	s.tailer.mu.Lock()
 	s.tailer.head = 0
 	s.tailer.mu.Unlock()
-	from := Position{s.Epoch(), 1, 0}
+	from := Position{Epoch: s.Epoch(), Revision: 1, Index: 0}
 	w, err := s.Watch(context.Background(), Filter{}, from)
 	if err != nil {
 		t.Fatal(err)

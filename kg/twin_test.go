@@ -68,7 +68,7 @@ var movies = sync.OnceValues(func() ([]Quad, error) {
 	lines := bufio.NewScanner(z)
 	for lines.Scan() {
 		parts := strings.SplitN(strings.TrimSuffix(lines.Text(), " ."), " ", 3)
-		quads = append(quads, Quad{plainTerm(parts[0]), plainTerm(parts[1]), plainTerm(parts[2]), DefaultGraph})
+		quads = append(quads, Quad{Subject: plainTerm(parts[0]), Predicate: plainTerm(parts[1]), Object: plainTerm(parts[2]), Graph: DefaultGraph})
 	}
 	return quads, lines.Err()
 })

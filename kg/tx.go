@@ -406,7 +406,7 @@ func errCommitTooLarge() error {
 
 // touchSubject notes the last change of the quad's subject before the update changes it.
 func (tx *Tx) touchSubject(ids IDQuad, graph Term) error {
-	t := base.SubjectInGraph{ids.Graph, ids.Subject}
+	t := base.SubjectInGraph{Graph: ids.Graph, Subject: ids.Subject}
 	if tx.touched == nil {
 		return nil
 	}
@@ -449,7 +449,7 @@ func (tx *Tx) LastChange(graph, subject Term) (Revision, error) {
 	if !known || err != nil {
 		return 0, err
 	}
-	return tx.w.LastChange(base.SubjectInGraph{tx.w.Generations.CurrentID(g), s})
+	return tx.w.LastChange(base.SubjectInGraph{Graph: tx.w.Generations.CurrentID(g), Subject: s})
 }
 
 // Match yields the statements that match the pattern and that the caller may read, with the

@@ -73,7 +73,7 @@ func (tx *Tx) writeGeneration(p *Patch, old ID) (as writtenAs, err error) {
 	if !known {
 		tx.w.AssignNumbers(&p.Quad, &ids)
 	}
-	return writtenAs{new: true, changed: true, restates: len(before.Assertions) > 0, backs: !had}, tx.writeStatement(p.Quad, base.State{0, tx.assertionsAfter(before.Assertions, &a)}, ids)
+	return writtenAs{new: true, changed: true, restates: len(before.Assertions) > 0, backs: !had}, tx.writeStatement(p.Quad, base.State{Since: 0, Assertions: tx.assertionsAfter(before.Assertions, &a)}, ids)
 }
 
 // writtenAs classifies a statement written to a generation: new if the generation did not have
@@ -91,7 +91,7 @@ func (tx *Tx) writeStatement(q Quad, st base.State, ids IDQuad) error {
 	if tx.bytes > MaxCommitBytes {
 		return errCommitTooLarge()
 	}
-	tx.written.Statements = append(tx.written.Statements, base.WrittenStatement{q.Subject, q.Predicate, q.Object, st.Since, st.Assertions})
+	tx.written.Statements = append(tx.written.Statements, base.WrittenStatement{Subject: q.Subject, Predicate: q.Predicate, Object: q.Object, Since: st.Since, Assertions: st.Assertions})
 	return tx.w.WriteGeneration(&tx.written.Statements[len(tx.written.Statements)-1], &q, ids)
 }
 
@@ -106,7 +106,7 @@ func (tx *Tx) carryOver(list []base.WrittenStatement) error {
 		if !known {
 			return Errorf(CodeInternal, "a current statement has an unknown term")
 		}
-		if err := tx.writeStatement(s.Quad(tx.written.Graph), base.State{s.Since, s.Assertions}, ids); err != nil {
+		if err := tx.writeStatement(s.Quad(tx.written.Graph), base.State{Since: s.Since, Assertions: s.Assertions}, ids); err != nil {
 			return err
 		}
 	}

@@ -108,7 +108,7 @@ func (w *Watcher) Position() Position {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.idle && w.wakeAt == 0 && t.head > w.pos.Revision {
-		return Position{w.s.dir.Epoch, t.head, EndOfCommit}
+		return Position{Epoch: w.s.dir.Epoch, Revision: t.head, Index: EndOfCommit}
 	}
 	return w.pos
 }
@@ -188,7 +188,7 @@ func (w *Watcher) nextMatch() (at, head Revision, err error) {
 	w.wakeAt = 0
 	w.idle = at == 0
 	if w.idle && head > w.pos.Revision {
-		w.pos = Position{w.s.dir.Epoch, head, EndOfCommit}
+		w.pos = Position{Epoch: w.s.dir.Epoch, Revision: head, Index: EndOfCommit}
 	}
 	return at, head, nil
 }
@@ -213,7 +213,7 @@ func (w *Watcher) yieldCommit(r Revision, yield func(*Event) bool) (more bool, e
 		return false, err
 	}
 	if more {
-		w.moveTo(Position{w.s.dir.Epoch, r, EndOfCommit})
+		w.moveTo(Position{Epoch: w.s.dir.Epoch, Revision: r, Index: EndOfCommit})
 	}
 	return more, nil
 }
@@ -285,7 +285,7 @@ func (s *Store) errReplaced(c *Commit, r *GraphReplacement) error {
 		e = Errorf(CodeResync, "the graph %s was replaced as a whole", r.Graph)
 	}
 	e.Hint = "read the graph again and watch from the position given"
-	behind := Position{s.dir.Epoch, c.Revision, EndOfCommit}
+	behind := Position{Epoch: s.dir.Epoch, Revision: c.Revision, Index: EndOfCommit}
 	e.Oldest = &behind
 	return e
 }
@@ -293,7 +293,7 @@ func (s *Store) errReplaced(c *Commit, r *GraphReplacement) error {
 // eachEvent calls fn for each event of the commit behind from. It returns false if fn did.
 func (w *Watcher) eachEvent(c *Commit, from Position, fn func(*Event) bool) bool {
 	for i := range c.Changes {
-		at := Position{w.s.dir.Epoch, c.Revision, uint32(i)}
+		at := Position{Epoch: w.s.dir.Epoch, Revision: c.Revision, Index: uint32(i)}
 		if at.Compare(from) <= 0 {
 			continue
 		}
@@ -335,7 +335,7 @@ func (w *Watcher) Commits() iter.Seq2[[]Event, error] {
 			if len(events) > 0 && !yield(events, nil) {
 				return false, nil
 			}
-			w.moveTo(Position{w.s.dir.Epoch, r, EndOfCommit})
+			w.moveTo(Position{Epoch: w.s.dir.Epoch, Revision: r, Index: EndOfCommit})
 			return true, nil
 		})
 		if err != nil {

@@ -16,7 +16,7 @@ func (d *Directory) WritePrefixes(prefixes map[string]string) error {
 	if err != nil {
 		return err
 	}
-	raw, err := json.MarshalIndent(base.PrefixesFile{base.PrefixesVersion, prefixes, sum}, "", "  ")
+	raw, err := json.MarshalIndent(base.PrefixesFile{Version: base.PrefixesVersion, Prefixes: prefixes, Checksum: sum}, "", "  ")
 	if err != nil {
 		return err
 	}

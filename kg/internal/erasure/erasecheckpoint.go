@@ -224,7 +224,7 @@ func (c *ErasedCheckpoint) keepRow(ids base.IDQuad, at interval) error {
 		numbers[a.Source] = n
 		c.used[n] = true
 	}
-	value := base.AppendState(nil, base.State{at.from, at.assertions}, func(a base.AgentID) uint64 { return numbers[a] })
+	value := base.AppendState(nil, base.State{Since: at.from, Assertions: at.assertions}, func(a base.AgentID) uint64 { return numbers[a] })
 	for _, id := range [...]base.ID{ids.Subject, ids.Predicate, ids.Object, ids.Graph} {
 		if id.IsNumbered() {
 			c.used[id.Number()] = true

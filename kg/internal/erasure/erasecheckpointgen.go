@@ -96,7 +96,7 @@ func (c *ErasedCheckpoint) alignSince(ids base.IDQuad, list []interval) {
 func (c *ErasedCheckpoint) intervalBefore(ids base.IDQuad, at base.Revision) (interval, bool) {
 	for _, st := range c.touched[ids] {
 		if st.from == 0 { // since its generation is current
-			now := base.State{0, slices.Clone(st.assertions)}
+			now := base.State{Since: 0, Assertions: slices.Clone(st.assertions)}
 			c.generations.SettleState(&now, ids.Graph)
 			st.from, st.assertions = now.Since, now.Assertions
 		}

@@ -341,7 +341,7 @@ func (w *IndexWriter) writeNewStatement(q *base.Quad, ids base.IDQuad) {
 // WriteGeneration writes a statement of a generation that is not current yet. Source
 // counts and last changes follow when it becomes current.
 func (w *IndexWriter) WriteGeneration(s *base.WrittenStatement, q *base.Quad, ids base.IDQuad) error {
-	value, err := w.encodeState(base.State{s.Since, s.Assertions})
+	value, err := w.encodeState(base.State{Since: s.Since, Assertions: s.Assertions})
 	if err != nil {
 		return err
 	}
@@ -366,7 +366,7 @@ func (w *IndexWriter) WriteChange(c *base.Change, ids base.IDQuad, revision base
 		w.Deltas.CountStatement(&c.Quad, ids, -1)
 	}
 	if len(c.After) > 0 {
-		value, err := w.encodeState(base.State{revision, c.After})
+		value, err := w.encodeState(base.State{Since: revision, Assertions: c.After})
 		if err != nil {
 			return err
 		}
@@ -382,7 +382,7 @@ func (w *IndexWriter) WriteChange(c *base.Change, ids base.IDQuad, revision base
 	if err := w.countSources(c); err != nil {
 		return err
 	}
-	if t := (base.SubjectInGraph{ids.Graph, ids.Subject}); t != w.lastChanged {
+	if t := (base.SubjectInGraph{Graph: ids.Graph, Subject: ids.Subject}); t != w.lastChanged {
 		w.Overlay.Put(string(keys.Last(ids.Graph, ids.Subject)), w.varintValue(uint64(revision)))
 		w.lastChanged = t
 	}
@@ -395,7 +395,7 @@ func (w *IndexWriter) writePast(c *base.Change, ids base.IDQuad, revision base.R
 	if len(c.Before) == 0 || c.Since >= revision || revision <= w.Floor {
 		return nil
 	}
-	value, err := w.encodeState(base.State{c.Since, c.Before})
+	value, err := w.encodeState(base.State{Since: c.Since, Assertions: c.Before})
 	if err != nil {
 		return err
 	}

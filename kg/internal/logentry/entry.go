@@ -409,7 +409,7 @@ func (r *entryReader) readAgent() base.AgentID {
 
 func (r *entryReader) readChange(c *base.Change, index, total int) {
 	c.Op, c.ReplacedBy = base.Op(r.Byte()), -1
-	c.Quad = base.Quad{r.readTerm(), r.readTerm(), r.readTerm(), r.readTerm()}
+	c.Quad = base.Quad{Subject: r.readTerm(), Predicate: r.readTerm(), Object: r.readTerm(), Graph: r.readTerm()}
 	var gone uint64
 	switch c.Op {
 	case base.Add:
@@ -477,7 +477,7 @@ func (r *entryReader) readReplacement(graph base.Term, began base.Revision) *bas
 	}
 	out.Sources = make([]base.SourceShare, r.Count(2))
 	for i := range out.Sources {
-		out.Sources[i] = base.SourceShare{r.readAgent(), r.Varint()}
+		out.Sources[i] = base.SourceShare{Source: r.readAgent(), By: r.Varint()}
 	}
 	return out
 }
