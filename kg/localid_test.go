@@ -28,7 +28,7 @@ func TestMaxLocalTerms(t *testing.T) {
 		t.Errorf("%d terms have %d ids", kg.MaxLocalTerms, len(ids))
 	}
 	_, err = s.LocalID(term(kg.MaxLocalTerms))
-	if e := kg.AsError(err); kg.CodeOf(err) != kg.CodeLimitExceeded || e.Limit != "localTerms" || e.Hint == "" || !strings.Contains(e.Error(), "10000 terms that are in no statement") {
+	if e := kg.AsError(err); kg.CodeOf(err) != kg.CodeLimitExceeded || e.Limit != "localTerms" || e.Hint == "" || !strings.Contains(e.Error(), "10000 unknown terms") {
 		t.Errorf("one term more: got %v", err)
 	}
 	if id, err := s.LocalID(term(0)); err != nil || !ids[id] {
