@@ -48,7 +48,7 @@ func (h *Handler) awaitRevision(ctx context.Context, least kg.Revision) error {
 	defer cancel()
 	err := h.store.WaitFor(waiting, least)
 	if waiting.Err() != nil && ctx.Err() == nil && kg.CodeOf(err) == kg.CodeTimeout {
-		err := kg.Errorf(kg.CodeTimeout, "revision %d did not come within %s; the newest is %d", least, h.options.MaxWait, h.store.Head().Revision)
+		err := kg.Errorf(kg.CodeTimeout, "revision %d was not reached within %v; the newest is %d", least, h.options.MaxWait, h.store.Head().Revision)
 		return err.At("metadata.koine.minRevision")
 	}
 	return err
