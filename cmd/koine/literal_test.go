@@ -165,10 +165,10 @@ func TestLongLiterals(t *testing.T) {
 			t.Errorf("GET /data: %v, %d bytes", err, len(q.Object.Value()))
 		}
 	}
-	if answer := rpc("SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"mutations":[`+patch("urn:long:message", text)+`]}}]}}`); !strings.Contains(answer, "are more than the 262144 of one message") {
+	if answer := rpc("SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"mutations":[`+patch("urn:long:message", text)+`]}}]}}`); !strings.Contains(answer, "more than the limit of 262144 for one message") {
 		t.Errorf("a message: %.600s", answer)
 	}
-	if answer := rpc("knowledge/update", `{"mutations":[`+patch("urn:long:s", text)+`,`+patch("urn:long:s", text)+`]}`); !strings.Contains(answer, "/data takes RDF of any size") {
+	if answer := rpc("knowledge/update", `{"mutations":[`+patch("urn:long:s", text)+`,`+patch("urn:long:s", text)+`]}`); !strings.Contains(answer, "/data accepts RDF of any size") {
 		t.Errorf("a body that is too large: %.600s", answer)
 	}
 }

@@ -158,7 +158,7 @@ func (c *shapesCheckCommand) Run(ctx context.Context, command *kong.Context, t t
 		return exitError{errors.New("there is too much to check at a time: check one --shape, or the data directory itself with --data"), exitFailure}
 	}
 	if r.leftOut > 0 {
-		t.sayf("no violations, but %s parts of the shapes are not supported and were not checked: koine shapes list", countText(uint64(r.leftOut)))
+		t.sayf("no violations; parts of the shapes that are not supported and were not checked: %s (koine shapes list)", countText(uint64(r.leftOut)))
 		return nil
 	}
 	t.sayf("no violations")
