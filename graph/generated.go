@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"koine/kg"
+	"koine/kg/base"
 	"math"
 	"strconv"
 	"sync/atomic"
@@ -67,8 +68,8 @@ type MutationResolver interface {
 	ReplaceGraph(ctx context.Context, input ReplaceGraphInput) (*ReplaceGraphPayload, error)
 	DeleteGraph(ctx context.Context, input DeleteGraphInput) (*DeleteGraphPayload, error)
 	SetShapes(ctx context.Context, turtle string, supportedOnly *bool, dryRun *bool, justification *string) (*SetShapesPayload, error)
-	RemoveShapes(ctx context.Context, shapes []kg.Term, dryRun *bool, justification *string) (*ApplyPatchesPayload, error)
-	ReviewProposal(ctx context.Context, id string, decision ReviewDecision, comment *string, expectedRevision *kg.Revision) (*Proposal, error)
+	RemoveShapes(ctx context.Context, shapes []base.Term, dryRun *bool, justification *string) (*ApplyPatchesPayload, error)
+	ReviewProposal(ctx context.Context, id string, decision ReviewDecision, comment *string, expectedRevision *base.Revision) (*Proposal, error)
 	WithdrawProposal(ctx context.Context, id string) (*Proposal, error)
 	CreateChannel(ctx context.Context, input CreateChannelInput) (*Channel, error)
 	UpdateChannel(ctx context.Context, input UpdateChannelInput) (*Channel, error)
@@ -103,14 +104,14 @@ type MutationResolver interface {
 }
 type QueryResolver interface {
 	Node(ctx context.Context, id string) (Node, error)
-	Entity(ctx context.Context, iri kg.Term, view *ViewInput) (*Entity, error)
+	Entity(ctx context.Context, iri base.Term, view *ViewInput) (*Entity, error)
 	Entities(ctx context.Context, where *EntityFilter, orderBy []EntityOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*EntityConnection, error)
 	Statements(ctx context.Context, where *StatementFilter, orderBy []StatementOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*StatementConnection, error)
 	Match(ctx context.Context, pattern PatternInput, selectArg []string, distinct bool, orderBy []MatchOrder, first *int, after *Cursor, explain bool, view *ViewInput, budget *BudgetInput) (*MatchConnection, error)
-	ShortestPaths(ctx context.Context, from kg.Term, to kg.Term, predicates []kg.Term, direction Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error)
+	ShortestPaths(ctx context.Context, from base.Term, to base.Term, predicates []base.Term, direction Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error)
 	Audit(ctx context.Context, first *int, after *Cursor, principal *string, actor *string, since *time.Time, until *time.Time, kinds []AuditKind, channelID *string) (*AuditConnection, error)
-	Changes(ctx context.Context, where *StatementFilter, ops []kg.Op, order SortDirection, after *Position, since *kg.Moment, until *kg.Moment, first *int, view *ViewInput, budget *BudgetInput) (*ChangeConnection, error)
-	Diff(ctx context.Context, from kg.Moment, to *kg.Moment, where *StatementFilter, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*DiffConnection, error)
+	Changes(ctx context.Context, where *StatementFilter, ops []base.Op, order SortDirection, after *Position, since *base.Moment, until *base.Moment, first *int, view *ViewInput, budget *BudgetInput) (*ChangeConnection, error)
+	Diff(ctx context.Context, from base.Moment, to *base.Moment, where *StatementFilter, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*DiffConnection, error)
 	Why(ctx context.Context, statement StatementRef, first *int, view *ViewInput) (*StatementReasons, error)
 	Proposals(ctx context.Context, status *ProposalStatus, author *string, first *int, after *string) (*ProposalConnection, error)
 	Proposal(ctx context.Context, id string) (*Proposal, error)
@@ -122,8 +123,8 @@ type QueryResolver interface {
 	Agent(ctx context.Context, id string) (*Agent, error)
 	APIKeys(ctx context.Context, agent *string, ended bool, first *int, after *string) ([]APIKey, error)
 	Stats(ctx context.Context, view *ViewInput) (*Stats, error)
-	Revision(ctx context.Context) (*kg.Revision, error)
-	Graphs(ctx context.Context, first *int, after *kg.Term) ([]Graph, error)
+	Revision(ctx context.Context) (*base.Revision, error)
+	Graphs(ctx context.Context, first *int, after *base.Term) ([]Graph, error)
 	Channel(ctx context.Context, id string) (*Channel, error)
 	Channels(ctx context.Context, first *int, after *Cursor, visibility *ChannelVisibility, member *string, invited bool, scopeID *string) (*ChannelConnection, error)
 	Scope(ctx context.Context, id string) (*Scope, error)
@@ -131,16 +132,16 @@ type QueryResolver interface {
 	ChannelBars(ctx context.Context) ([]ChannelBar, error)
 	Message(ctx context.Context, id string) (*Message, error)
 	Inbox(ctx context.Context, first *int, after *Position) (*Inbox, error)
-	Graph(ctx context.Context, iri *kg.Term) (*Graph, error)
+	Graph(ctx context.Context, iri *base.Term) (*Graph, error)
 	Shapes(ctx context.Context) ([]Shape, error)
 	ShapesLeftOut(ctx context.Context) ([]LeftOut, error)
-	Violations(ctx context.Context, first *int, shape *kg.Term, view *ViewInput) (*ValidationReport, error)
+	Violations(ctx context.Context, first *int, shape *base.Term, view *ViewInput) (*ValidationReport, error)
 	Task(ctx context.Context, id string) (*Task, error)
 	Tasks(ctx context.Context, first *int, after *Cursor, created bool, handled bool, contextID *string, handler *string, states []TaskState, parentID *string, since *time.Time) (*TaskConnection, error)
 }
 type SubscriptionResolver interface {
-	StatementChanged(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) (<-chan StatementEvent, error)
-	EntityChanged(ctx context.Context, iri kg.Term, depth int, resume *Position, view *ViewInput) (<-chan EntityEvent, error)
+	StatementChanged(ctx context.Context, where *StatementFilter, ops []base.Op, resume *Position, view *ViewInput) (<-chan StatementEvent, error)
+	EntityChanged(ctx context.Context, iri base.Term, depth int, resume *Position, view *ViewInput) (<-chan EntityEvent, error)
 	MatchChanged(ctx context.Context, pattern PatternInput, selectArg []string, resume *Position, view *ViewInput) (<-chan MatchEvent, error)
 	ProposalChanged(ctx context.Context, id *string, resume *Position) (<-chan ProposalEvent, error)
 	MessagePublished(ctx context.Context, channelID string, sinceSequence *int64, resume *Position) (<-chan MessageEvent, error)
@@ -7669,8 +7670,8 @@ func (ec *executionContext) field_Entity_neighbourhood_args(ctx context.Context,
 	}
 	args["depth"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "predicates",
-		func(ctx context.Context, v any) ([]kg.Term, error) {
-			return ec.unmarshalOIRI2ᚕkoineᚋkgᚐTermᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]base.Term, error) {
+			return ec.unmarshalOIRI2ᚕkoineᚋkgᚋbaseᚐTermᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7729,8 +7730,8 @@ func (ec *executionContext) field_Entity_value_args(ctx context.Context, rawArgs
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "predicate",
-		func(ctx context.Context, v any) (*kg.Term, error) {
-			return ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+		func(ctx context.Context, v any) (*base.Term, error) {
+			return ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7751,8 +7752,8 @@ func (ec *executionContext) field_Entity_values_args(ctx context.Context, rawArg
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "predicate",
-		func(ctx context.Context, v any) (*kg.Term, error) {
-			return ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+		func(ctx context.Context, v any) (*base.Term, error) {
+			return ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8437,8 +8438,8 @@ func (ec *executionContext) field_Mutation_removeShapes_args(ctx context.Context
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "shapes",
-		func(ctx context.Context, v any) ([]kg.Term, error) {
-			return ec.unmarshalNIRI2ᚕkoineᚋkgᚐTermᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]base.Term, error) {
+			return ec.unmarshalNIRI2ᚕkoineᚋkgᚋbaseᚐTermᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8561,8 +8562,8 @@ func (ec *executionContext) field_Mutation_reviewProposal_args(ctx context.Conte
 	}
 	args["comment"] = arg2
 	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "expectedRevision",
-		func(ctx context.Context, v any) (*kg.Revision, error) {
-			return ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
+		func(ctx context.Context, v any) (*base.Revision, error) {
+			return ec.unmarshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8955,8 +8956,8 @@ func (ec *executionContext) field_Query_changes_args(ctx context.Context, rawArg
 	}
 	args["where"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "ops",
-		func(ctx context.Context, v any) ([]kg.Op, error) {
-			return ec.unmarshalOChangeOp2ᚕkoineᚋkgᚐOpᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]base.Op, error) {
+			return ec.unmarshalOChangeOp2ᚕkoineᚋkgᚋbaseᚐOpᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8979,16 +8980,16 @@ func (ec *executionContext) field_Query_changes_args(ctx context.Context, rawArg
 	}
 	args["after"] = arg3
 	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "since",
-		func(ctx context.Context, v any) (*kg.Moment, error) {
-			return ec.unmarshalOMoment2ᚖkoineᚋkgᚐMoment(ctx, v)
+		func(ctx context.Context, v any) (*base.Moment, error) {
+			return ec.unmarshalOMoment2ᚖkoineᚋkgᚋbaseᚐMoment(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["since"] = arg4
 	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "until",
-		func(ctx context.Context, v any) (*kg.Moment, error) {
-			return ec.unmarshalOMoment2ᚖkoineᚋkgᚐMoment(ctx, v)
+		func(ctx context.Context, v any) (*base.Moment, error) {
+			return ec.unmarshalOMoment2ᚖkoineᚋkgᚋbaseᚐMoment(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9123,16 +9124,16 @@ func (ec *executionContext) field_Query_diff_args(ctx context.Context, rawArgs m
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
-		func(ctx context.Context, v any) (kg.Moment, error) {
-			return ec.unmarshalNMoment2koineᚋkgᚐMoment(ctx, v)
+		func(ctx context.Context, v any) (base.Moment, error) {
+			return ec.unmarshalNMoment2koineᚋkgᚋbaseᚐMoment(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["from"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
-		func(ctx context.Context, v any) (*kg.Moment, error) {
-			return ec.unmarshalOMoment2ᚖkoineᚋkgᚐMoment(ctx, v)
+		func(ctx context.Context, v any) (*base.Moment, error) {
+			return ec.unmarshalOMoment2ᚖkoineᚋkgᚋbaseᚐMoment(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9239,8 +9240,8 @@ func (ec *executionContext) field_Query_entity_args(ctx context.Context, rawArgs
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "iri",
-		func(ctx context.Context, v any) (kg.Term, error) {
-			return ec.unmarshalNIRI2koineᚋkgᚐTerm(ctx, v)
+		func(ctx context.Context, v any) (base.Term, error) {
+			return ec.unmarshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9261,8 +9262,8 @@ func (ec *executionContext) field_Query_graph_args(ctx context.Context, rawArgs 
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "iri",
-		func(ctx context.Context, v any) (*kg.Term, error) {
-			return ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+		func(ctx context.Context, v any) (*base.Term, error) {
+			return ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9283,8 +9284,8 @@ func (ec *executionContext) field_Query_graphs_args(ctx context.Context, rawArgs
 	}
 	args["first"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*kg.Term, error) {
-			return ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+		func(ctx context.Context, v any) (*base.Term, error) {
+			return ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9529,24 +9530,24 @@ func (ec *executionContext) field_Query_shortestPaths_args(ctx context.Context, 
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
-		func(ctx context.Context, v any) (kg.Term, error) {
-			return ec.unmarshalNIRI2koineᚋkgᚐTerm(ctx, v)
+		func(ctx context.Context, v any) (base.Term, error) {
+			return ec.unmarshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["from"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
-		func(ctx context.Context, v any) (kg.Term, error) {
-			return ec.unmarshalNIRI2koineᚋkgᚐTerm(ctx, v)
+		func(ctx context.Context, v any) (base.Term, error) {
+			return ec.unmarshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["to"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "predicates",
-		func(ctx context.Context, v any) ([]kg.Term, error) {
-			return ec.unmarshalOIRI2ᚕkoineᚋkgᚐTermᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]base.Term, error) {
+			return ec.unmarshalOIRI2ᚕkoineᚋkgᚋbaseᚐTermᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9759,8 +9760,8 @@ func (ec *executionContext) field_Query_violations_args(ctx context.Context, raw
 	}
 	args["first"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "shape",
-		func(ctx context.Context, v any) (*kg.Term, error) {
-			return ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+		func(ctx context.Context, v any) (*base.Term, error) {
+			return ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -10017,8 +10018,8 @@ func (ec *executionContext) field_Subscription_entityChanged_args(ctx context.Co
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "iri",
-		func(ctx context.Context, v any) (kg.Term, error) {
-			return ec.unmarshalNIRI2koineᚋkgᚐTerm(ctx, v)
+		func(ctx context.Context, v any) (base.Term, error) {
+			return ec.unmarshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -10217,8 +10218,8 @@ func (ec *executionContext) field_Subscription_statementChanged_args(ctx context
 	}
 	args["where"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "ops",
-		func(ctx context.Context, v any) ([]kg.Op, error) {
-			return ec.unmarshalOChangeOp2ᚕkoineᚋkgᚐOpᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]base.Op, error) {
+			return ec.unmarshalOChangeOp2ᚕkoineᚋkgᚋbaseᚐOpᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -11461,8 +11462,8 @@ func (ec *executionContext) _ApplyPatchesPayload_revision(ctx context.Context, f
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -12090,8 +12091,8 @@ func (ec *executionContext) _Assertion_revision(ctx context.Context, field graph
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -12407,8 +12408,8 @@ func (ec *executionContext) _AuditEntry_revision(ctx context.Context, field grap
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *kg.Revision) graphql.Marshaler {
-			return ec.marshalORevision2ᚖkoineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *base.Revision) graphql.Marshaler {
+			return ec.marshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		false,
@@ -13972,8 +13973,8 @@ func (ec *executionContext) _Channel_factsGraph(ctx context.Context, field graph
 			return obj.FactsGraph(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
-			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		true,
@@ -14280,8 +14281,8 @@ func (ec *executionContext) _ChannelChange_revision(ctx context.Context, field g
 			return obj.Revision(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15011,8 +15012,8 @@ func (ec *executionContext) _Commit_revision(ctx context.Context, field graphql.
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15273,8 +15274,8 @@ func (ec *executionContext) _Contradiction_property(ctx context.Context, field g
 			return obj.Property, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *kg.Term) graphql.Marshaler {
-			return ec.marshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *base.Term) graphql.Marshaler {
+			return ec.marshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		false,
@@ -15498,8 +15499,8 @@ func (ec *executionContext) _DeleteGraphPayload_revision(ctx context.Context, fi
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15590,8 +15591,8 @@ func (ec *executionContext) _DiffConnection_from(ctx context.Context, field grap
 			return obj.From, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15613,8 +15614,8 @@ func (ec *executionContext) _DiffConnection_to(ctx context.Context, field graphq
 			return obj.To, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15810,8 +15811,8 @@ func (ec *executionContext) _Entity_iri(ctx context.Context, field graphql.Colle
 			return obj.Iri, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
-			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15833,8 +15834,8 @@ func (ec *executionContext) _Entity_types(ctx context.Context, field graphql.Col
 			return obj.Types, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []kg.Term) graphql.Marshaler {
-			return ec.marshalNIRI2ᚕkoineᚋkgᚐTermᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []base.Term) graphql.Marshaler {
+			return ec.marshalNIRI2ᚕkoineᚋkgᚋbaseᚐTermᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -16730,8 +16731,8 @@ func (ec *executionContext) _Graph_iri(ctx context.Context, field graphql.Collec
 			return obj.Iri(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *kg.Term) graphql.Marshaler {
-			return ec.marshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *base.Term) graphql.Marshaler {
+			return ec.marshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		false,
@@ -16831,8 +16832,8 @@ func (ec *executionContext) _GraphCount_graph(ctx context.Context, field graphql
 			return obj.Graph, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *kg.Term) graphql.Marshaler {
-			return ec.marshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *base.Term) graphql.Marshaler {
+			return ec.marshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		false,
@@ -16996,8 +16997,8 @@ func (ec *executionContext) _GraphPayload_revision(ctx context.Context, field gr
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -17157,8 +17158,8 @@ func (ec *executionContext) _GraphPolicy_revision(ctx context.Context, field gra
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *kg.Revision) graphql.Marshaler {
-			return ec.marshalORevision2ᚖkoineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *base.Revision) graphql.Marshaler {
+			return ec.marshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		false,
@@ -17180,8 +17181,8 @@ func (ec *executionContext) _GraphReplaced_graph(ctx context.Context, field grap
 			return obj.Graph, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *kg.Term) graphql.Marshaler {
-			return ec.marshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *base.Term) graphql.Marshaler {
+			return ec.marshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		false,
@@ -17747,8 +17748,8 @@ func (ec *executionContext) _LeftOut_resource(ctx context.Context, field graphql
 			return obj.Resource, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *kg.Term) graphql.Marshaler {
-			return ec.marshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *base.Term) graphql.Marshaler {
+			return ec.marshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		false,
@@ -17885,8 +17886,8 @@ func (ec *executionContext) _Literal_datatype(ctx context.Context, field graphql
 			return obj.Datatype, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
-			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		true,
@@ -20054,8 +20055,8 @@ func (ec *executionContext) _Message_revision(ctx context.Context, field graphql
 			return obj.Revision(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -21279,7 +21280,7 @@ func (ec *executionContext) _Mutation_removeShapes(ctx context.Context, field gr
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().RemoveShapes(ctx, fc.Args["shapes"].([]kg.Term), fc.Args["dryRun"].(*bool), fc.Args["justification"].(*string))
+			return ec.Resolvers.Mutation().RemoveShapes(ctx, fc.Args["shapes"].([]base.Term), fc.Args["dryRun"].(*bool), fc.Args["justification"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ApplyPatchesPayload) graphql.Marshaler {
@@ -21323,7 +21324,7 @@ func (ec *executionContext) _Mutation_reviewProposal(ctx context.Context, field 
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().ReviewProposal(ctx, fc.Args["id"].(string), fc.Args["decision"].(ReviewDecision), fc.Args["comment"].(*string), fc.Args["expectedRevision"].(*kg.Revision))
+			return ec.Resolvers.Mutation().ReviewProposal(ctx, fc.Args["id"].(string), fc.Args["decision"].(ReviewDecision), fc.Args["comment"].(*string), fc.Args["expectedRevision"].(*base.Revision))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Proposal) graphql.Marshaler {
@@ -22733,8 +22734,8 @@ func (ec *executionContext) _NamesPayload_prefixes(ctx context.Context, field gr
 			return obj.Prefixes, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []kg.Prefix) graphql.Marshaler {
-			return ec.marshalNPrefix2ᚕkoineᚋkgᚐPrefixᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []base.Prefix) graphql.Marshaler {
+			return ec.marshalNPrefix2ᚕkoineᚋkgᚋbaseᚐPrefixᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -22788,8 +22789,8 @@ func (ec *executionContext) _NamesPayload_revision(ctx context.Context, field gr
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -23323,7 +23324,7 @@ func (ec *executionContext) fieldContext_Part_metadata(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Part", field, true, false, errors.New("field of type JSON does not have child fields"))
 }
 
-func (ec *executionContext) _Prefix_name(ctx context.Context, field graphql.CollectedField, obj *kg.Prefix) (ret graphql.Marshaler) {
+func (ec *executionContext) _Prefix_name(ctx context.Context, field graphql.CollectedField, obj *base.Prefix) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -23346,7 +23347,7 @@ func (ec *executionContext) fieldContext_Prefix_name(_ context.Context, field gr
 	return graphql.NewScalarFieldContext("Prefix", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Prefix_namespace(ctx context.Context, field graphql.CollectedField, obj *kg.Prefix) (ret graphql.Marshaler) {
+func (ec *executionContext) _Prefix_namespace(ctx context.Context, field graphql.CollectedField, obj *base.Prefix) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -23882,8 +23883,8 @@ func (ec *executionContext) _Proposal_appliedIn(ctx context.Context, field graph
 			return obj.AppliedIn, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *kg.Revision) graphql.Marshaler {
-			return ec.marshalORevision2ᚖkoineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *base.Revision) graphql.Marshaler {
+			return ec.marshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		false,
@@ -23937,8 +23938,8 @@ func (ec *executionContext) _Proposal_revision(ctx context.Context, field graphq
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -24658,8 +24659,8 @@ func (ec *executionContext) _QuarantinePayload_revision(ctx context.Context, fie
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -24769,7 +24770,7 @@ func (ec *executionContext) _Query_entity(ctx context.Context, field graphql.Col
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Entity(ctx, fc.Args["iri"].(kg.Term), fc.Args["view"].(*ViewInput))
+			return ec.Resolvers.Query().Entity(ctx, fc.Args["iri"].(base.Term), fc.Args["view"].(*ViewInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Entity) graphql.Marshaler {
@@ -24945,7 +24946,7 @@ func (ec *executionContext) _Query_shortestPaths(ctx context.Context, field grap
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().ShortestPaths(ctx, fc.Args["from"].(kg.Term), fc.Args["to"].(kg.Term), fc.Args["predicates"].([]kg.Term), fc.Args["direction"].(Direction), fc.Args["maxDepth"].(int), fc.Args["k"].(int), fc.Args["view"].(*ViewInput))
+			return ec.Resolvers.Query().ShortestPaths(ctx, fc.Args["from"].(base.Term), fc.Args["to"].(base.Term), fc.Args["predicates"].([]base.Term), fc.Args["direction"].(Direction), fc.Args["maxDepth"].(int), fc.Args["k"].(int), fc.Args["view"].(*ViewInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []GraphPath) graphql.Marshaler {
@@ -25033,7 +25034,7 @@ func (ec *executionContext) _Query_changes(ctx context.Context, field graphql.Co
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Changes(ctx, fc.Args["where"].(*StatementFilter), fc.Args["ops"].([]kg.Op), fc.Args["order"].(SortDirection), fc.Args["after"].(*Position), fc.Args["since"].(*kg.Moment), fc.Args["until"].(*kg.Moment), fc.Args["first"].(*int), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
+			return ec.Resolvers.Query().Changes(ctx, fc.Args["where"].(*StatementFilter), fc.Args["ops"].([]base.Op), fc.Args["order"].(SortDirection), fc.Args["after"].(*Position), fc.Args["since"].(*base.Moment), fc.Args["until"].(*base.Moment), fc.Args["first"].(*int), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ChangeConnection) graphql.Marshaler {
@@ -25077,7 +25078,7 @@ func (ec *executionContext) _Query_diff(ctx context.Context, field graphql.Colle
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Diff(ctx, fc.Args["from"].(kg.Moment), fc.Args["to"].(*kg.Moment), fc.Args["where"].(*StatementFilter), fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
+			return ec.Resolvers.Query().Diff(ctx, fc.Args["from"].(base.Moment), fc.Args["to"].(*base.Moment), fc.Args["where"].(*StatementFilter), fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *DiffConnection) graphql.Marshaler {
@@ -25583,8 +25584,8 @@ func (ec *executionContext) _Query_revision(ctx context.Context, field graphql.C
 			return ec.Resolvers.Query().Revision(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *kg.Revision) graphql.Marshaler {
-			return ec.marshalORevision2ᚖkoineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *base.Revision) graphql.Marshaler {
+			return ec.marshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		false,
@@ -25604,7 +25605,7 @@ func (ec *executionContext) _Query_graphs(ctx context.Context, field graphql.Col
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Graphs(ctx, fc.Args["first"].(*int), fc.Args["after"].(*kg.Term))
+			return ec.Resolvers.Query().Graphs(ctx, fc.Args["first"].(*int), fc.Args["after"].(*base.Term))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []Graph) graphql.Marshaler {
@@ -25944,7 +25945,7 @@ func (ec *executionContext) _Query_graph(ctx context.Context, field graphql.Coll
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Graph(ctx, fc.Args["iri"].(*kg.Term))
+			return ec.Resolvers.Query().Graph(ctx, fc.Args["iri"].(*base.Term))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Graph) graphql.Marshaler {
@@ -26052,7 +26053,7 @@ func (ec *executionContext) _Query_violations(ctx context.Context, field graphql
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Violations(ctx, fc.Args["first"].(*int), fc.Args["shape"].(*kg.Term), fc.Args["view"].(*ViewInput))
+			return ec.Resolvers.Query().Violations(ctx, fc.Args["first"].(*int), fc.Args["shape"].(*base.Term), fc.Args["view"].(*ViewInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ValidationReport) graphql.Marshaler {
@@ -26354,8 +26355,8 @@ func (ec *executionContext) _ReplaceGraphPayload_revision(ctx context.Context, f
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -26538,8 +26539,8 @@ func (ec *executionContext) _ResolveContradictionPayload_revision(ctx context.Co
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -27108,8 +27109,8 @@ func (ec *executionContext) _RevertCommitPayload_revision(ctx context.Context, f
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -28400,8 +28401,8 @@ func (ec *executionContext) _SetShapesPayload_revision(ctx context.Context, fiel
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -28524,8 +28525,8 @@ func (ec *executionContext) _Shape_iri(ctx context.Context, field graphql.Collec
 			return obj.Iri, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
-			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		true,
@@ -28547,8 +28548,8 @@ func (ec *executionContext) _Shape_severity(ctx context.Context, field graphql.C
 			return obj.Severity, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
-			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		true,
@@ -28616,8 +28617,8 @@ func (ec *executionContext) _Shape_targetClasses(ctx context.Context, field grap
 			return obj.TargetClasses, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []kg.Term) graphql.Marshaler {
-			return ec.marshalNIRI2ᚕkoineᚋkgᚐTermᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []base.Term) graphql.Marshaler {
+			return ec.marshalNIRI2ᚕkoineᚋkgᚋbaseᚐTermᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -28662,8 +28663,8 @@ func (ec *executionContext) _Shape_targetSubjectsOf(ctx context.Context, field g
 			return obj.TargetSubjectsOf, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []kg.Term) graphql.Marshaler {
-			return ec.marshalNIRI2ᚕkoineᚋkgᚐTermᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []base.Term) graphql.Marshaler {
+			return ec.marshalNIRI2ᚕkoineᚋkgᚋbaseᚐTermᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -28685,8 +28686,8 @@ func (ec *executionContext) _Shape_targetObjectsOf(ctx context.Context, field gr
 			return obj.TargetObjectsOf, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []kg.Term) graphql.Marshaler {
-			return ec.marshalNIRI2ᚕkoineᚋkgᚐTermᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []base.Term) graphql.Marshaler {
+			return ec.marshalNIRI2ᚕkoineᚋkgᚋbaseᚐTermᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -28795,8 +28796,8 @@ func (ec *executionContext) _Statement_predicate(ctx context.Context, field grap
 			return obj.Predicate, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
-			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		true,
@@ -28841,8 +28842,8 @@ func (ec *executionContext) _Statement_graph(ctx context.Context, field graphql.
 			return obj.Graph, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *kg.Term) graphql.Marshaler {
-			return ec.marshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *base.Term) graphql.Marshaler {
+			return ec.marshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		false,
@@ -28965,8 +28966,8 @@ func (ec *executionContext) _Statement_revision(ctx context.Context, field graph
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -29097,8 +29098,8 @@ func (ec *executionContext) _StatementChange_op(ctx context.Context, field graph
 			return obj.Op, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Op) graphql.Marshaler {
-			return ec.marshalNChangeOp2koineᚋkgᚐOp(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Op) graphql.Marshaler {
+			return ec.marshalNChangeOp2koineᚋkgᚋbaseᚐOp(ctx, selections, v)
 		},
 		true,
 		true,
@@ -29493,8 +29494,8 @@ func (ec *executionContext) _StatementDifference_op(ctx context.Context, field g
 			return obj.Op, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Op) graphql.Marshaler {
-			return ec.marshalNChangeOp2koineᚋkgᚐOp(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Op) graphql.Marshaler {
+			return ec.marshalNChangeOp2koineᚋkgᚋbaseᚐOp(ctx, selections, v)
 		},
 		true,
 		true,
@@ -29896,8 +29897,8 @@ func (ec *executionContext) _StatementStep_op(ctx context.Context, field graphql
 			return obj.Op, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Op) graphql.Marshaler {
-			return ec.marshalNChangeOp2koineᚋkgᚐOp(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Op) graphql.Marshaler {
+			return ec.marshalNChangeOp2koineᚋkgᚋbaseᚐOp(ctx, selections, v)
 		},
 		true,
 		true,
@@ -30134,8 +30135,8 @@ func (ec *executionContext) _Stats_revision(ctx context.Context, field graphql.C
 			return obj.Revision(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -30270,7 +30271,7 @@ func (ec *executionContext) _Subscription_statementChanged(ctx context.Context, 
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().StatementChanged(ctx, fc.Args["where"].(*StatementFilter), fc.Args["ops"].([]kg.Op), fc.Args["resume"].(*Position), fc.Args["view"].(*ViewInput))
+			return ec.Resolvers.Subscription().StatementChanged(ctx, fc.Args["where"].(*StatementFilter), fc.Args["ops"].([]base.Op), fc.Args["resume"].(*Position), fc.Args["view"].(*ViewInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v StatementEvent) graphql.Marshaler {
@@ -30314,7 +30315,7 @@ func (ec *executionContext) _Subscription_entityChanged(ctx context.Context, fie
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().EntityChanged(ctx, fc.Args["iri"].(kg.Term), fc.Args["depth"].(int), fc.Args["resume"].(*Position), fc.Args["view"].(*ViewInput))
+			return ec.Resolvers.Subscription().EntityChanged(ctx, fc.Args["iri"].(base.Term), fc.Args["depth"].(int), fc.Args["resume"].(*Position), fc.Args["view"].(*ViewInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v EntityEvent) graphql.Marshaler {
@@ -32239,8 +32240,8 @@ func (ec *executionContext) _TermCount_iri(ctx context.Context, field graphql.Co
 			return obj.Iri, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
-			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		true,
@@ -32354,8 +32355,8 @@ func (ec *executionContext) _UpToDate_revision(ctx context.Context, field graphq
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -32446,8 +32447,8 @@ func (ec *executionContext) _ValidationReport_revision(ctx context.Context, fiel
 			return obj.Revision, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
 		},
 		true,
 		true,
@@ -32524,8 +32525,8 @@ func (ec *executionContext) _ValidationResult_shape(ctx context.Context, field g
 			return obj.Shape, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
-			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		true,
@@ -32616,8 +32617,8 @@ func (ec *executionContext) _ValidationResult_sourceShape(ctx context.Context, f
 			return obj.SourceShape, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
-			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		true,
@@ -32639,8 +32640,8 @@ func (ec *executionContext) _ValidationResult_sourceConstraintComponent(ctx cont
 			return obj.SourceConstraintComponent, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
-			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		true,
@@ -32662,8 +32663,8 @@ func (ec *executionContext) _ValidationResult_severity(ctx context.Context, fiel
 			return obj.Severity, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v kg.Term) graphql.Marshaler {
-			return ec.marshalNIRI2koineᚋkgᚐTerm(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v base.Term) graphql.Marshaler {
+			return ec.marshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		true,
@@ -32709,7 +32710,7 @@ func (ec *executionContext) _Vocabulary_prefixes(ctx context.Context, field grap
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []kg.Prefix) graphql.Marshaler {
-			return ec.marshalNPrefix2ᚕkoineᚋkgᚐPrefixᚄ(ctx, selections, v)
+			return ec.marshalNPrefix2ᚕkoineᚋkgᚋbaseᚐPrefixᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -34082,7 +34083,7 @@ func (ec *executionContext) unmarshalInputApplyPatchesInput(ctx context.Context,
 			it.IdempotencyKey = data
 		case "expectedRevision":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedRevision"))
-			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
+			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -34735,7 +34736,7 @@ func (ec *executionContext) unmarshalInputCreateGraphInput(ctx context.Context, 
 		switch k {
 		case "iri":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("iri"))
-			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -34951,7 +34952,7 @@ func (ec *executionContext) unmarshalInputDeleteGraphInput(ctx context.Context, 
 		switch k {
 		case "iri":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("iri"))
-			data, err := ec.unmarshalNIRI2koineᚋkgᚐTerm(ctx, v)
+			data, err := ec.unmarshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -35046,7 +35047,7 @@ func (ec *executionContext) unmarshalInputEntityAggregate(ctx context.Context, o
 			it.Fn = data
 		case "property":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("property"))
-			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -35169,7 +35170,7 @@ func (ec *executionContext) unmarshalInputEntityGroupKey(ctx context.Context, ob
 			it.As = data
 		case "property":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("property"))
-			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -35220,7 +35221,7 @@ func (ec *executionContext) unmarshalInputEntityOrder(ctx context.Context, obj a
 			it.By = data
 		case "property":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("property"))
-			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -35357,28 +35358,28 @@ func (ec *executionContext) unmarshalInputGraphFilter(ctx context.Context, obj a
 		switch k {
 		case "eq":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("eq"))
-			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Eq = data
 		case "ne":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ne"))
-			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Ne = data
 		case "in":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("in"))
-			data, err := ec.unmarshalOIRI2ᚕᚖkoineᚋkgᚐTerm(ctx, v)
+			data, err := ec.unmarshalOIRI2ᚕᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.In = data
 		case "nin":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nin"))
-			data, err := ec.unmarshalOIRI2ᚕᚖkoineᚋkgᚐTerm(ctx, v)
+			data, err := ec.unmarshalOIRI2ᚕᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -35594,28 +35595,28 @@ func (ec *executionContext) unmarshalInputIRIFilter(ctx context.Context, obj any
 			it.Exists = data
 		case "eq":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("eq"))
-			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Eq = data
 		case "ne":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ne"))
-			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Ne = data
 		case "in":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("in"))
-			data, err := ec.unmarshalOIRI2ᚕkoineᚋkgᚐTermᚄ(ctx, v)
+			data, err := ec.unmarshalOIRI2ᚕkoineᚋkgᚋbaseᚐTermᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.In = data
 		case "nin":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nin"))
-			data, err := ec.unmarshalOIRI2ᚕkoineᚋkgᚐTermᚄ(ctx, v)
+			data, err := ec.unmarshalOIRI2ᚕkoineᚋkgᚋbaseᚐTermᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -36241,7 +36242,7 @@ func (ec *executionContext) unmarshalInputPatchInput(ctx context.Context, obj an
 		switch k {
 		case "op":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("op"))
-			data, err := ec.unmarshalNChangeOp2koineᚋkgᚐOp(ctx, v)
+			data, err := ec.unmarshalNChangeOp2koineᚋkgᚋbaseᚐOp(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -36424,7 +36425,7 @@ func (ec *executionContext) unmarshalInputPropertyFilter(ctx context.Context, ob
 		switch k {
 		case "predicate":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("predicate"))
-			data, err := ec.unmarshalNIRI2koineᚋkgᚐTerm(ctx, v)
+			data, err := ec.unmarshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -36947,7 +36948,7 @@ func (ec *executionContext) unmarshalInputReplaceGraphInput(ctx context.Context,
 		switch k {
 		case "iri":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("iri"))
-			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -36961,7 +36962,7 @@ func (ec *executionContext) unmarshalInputReplaceGraphInput(ctx context.Context,
 			it.Turtle = data
 		case "expectedRevision":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedRevision"))
-			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
+			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -37200,7 +37201,7 @@ func (ec *executionContext) unmarshalInputRevertCommitInput(ctx context.Context,
 		switch k {
 		case "revision":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
-			data, err := ec.unmarshalNRevision2koineᚋkgᚐRevision(ctx, v)
+			data, err := ec.unmarshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -37258,56 +37259,56 @@ func (ec *executionContext) unmarshalInputRevisionFilter(ctx context.Context, ob
 			it.Exists = data
 		case "eq":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("eq"))
-			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
+			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Eq = data
 		case "ne":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ne"))
-			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
+			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Ne = data
 		case "in":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("in"))
-			data, err := ec.unmarshalORevision2ᚕkoineᚋkgᚐRevisionᚄ(ctx, v)
+			data, err := ec.unmarshalORevision2ᚕkoineᚋkgᚋbaseᚐRevisionᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.In = data
 		case "nin":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nin"))
-			data, err := ec.unmarshalORevision2ᚕkoineᚋkgᚐRevisionᚄ(ctx, v)
+			data, err := ec.unmarshalORevision2ᚕkoineᚋkgᚋbaseᚐRevisionᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Nin = data
 		case "lt":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lt"))
-			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
+			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Lt = data
 		case "lte":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lte"))
-			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
+			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Lte = data
 		case "gt":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("gt"))
-			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
+			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Gt = data
 		case "gte":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("gte"))
-			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
+			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -37566,7 +37567,7 @@ func (ec *executionContext) unmarshalInputSetGraphPolicyInput(ctx context.Contex
 		switch k {
 		case "iri":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("iri"))
-			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -37601,7 +37602,7 @@ func (ec *executionContext) unmarshalInputSetGraphPolicyInput(ctx context.Contex
 			it.Readers = data
 		case "expectedRevision":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedRevision"))
-			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
+			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -38285,7 +38286,7 @@ func (ec *executionContext) unmarshalInputTriplePattern(ctx context.Context, obj
 			it.Language = data
 		case "datatype":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("datatype"))
-			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, v)
+			data, err := ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -38814,14 +38815,14 @@ func (ec *executionContext) unmarshalInputViewInput(ctx context.Context, obj any
 		switch k {
 		case "at":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("at"))
-			data, err := ec.unmarshalOMoment2ᚖkoineᚋkgᚐMoment(ctx, v)
+			data, err := ec.unmarshalOMoment2ᚖkoineᚋkgᚋbaseᚐMoment(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.At = data
 		case "graphs":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("graphs"))
-			data, err := ec.unmarshalOIRI2ᚕᚖkoineᚋkgᚐTerm(ctx, v)
+			data, err := ec.unmarshalOIRI2ᚕᚖkoineᚋkgᚋbaseᚐTerm(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -38856,7 +38857,7 @@ func (ec *executionContext) unmarshalInputViewInput(ctx context.Context, obj any
 			it.RecordedAt = data
 		case "minRevision":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("minRevision"))
-			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx, v)
+			data, err := ec.unmarshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -44897,7 +44898,7 @@ func (ec *executionContext) _Part(ctx context.Context, sel ast.SelectionSet, obj
 
 var prefixImplementors = []string{"Prefix"}
 
-func (ec *executionContext) _Prefix(ctx context.Context, sel ast.SelectionSet, obj *kg.Prefix) graphql.Marshaler {
+func (ec *executionContext) _Prefix(ctx context.Context, sel ast.SelectionSet, obj *base.Prefix) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, prefixImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -50334,12 +50335,12 @@ func (ec *executionContext) marshalNChangeEvent2ᚕkoineᚋgraphᚐChangeEvent�
 	return ret
 }
 
-func (ec *executionContext) unmarshalNChangeOp2koineᚋkgᚐOp(ctx context.Context, v any) (kg.Op, error) {
+func (ec *executionContext) unmarshalNChangeOp2koineᚋkgᚋbaseᚐOp(ctx context.Context, v any) (base.Op, error) {
 	res, err := UnmarshalChangeOp(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNChangeOp2koineᚋkgᚐOp(ctx context.Context, sel ast.SelectionSet, v kg.Op) graphql.Marshaler {
+func (ec *executionContext) marshalNChangeOp2koineᚋkgᚋbaseᚐOp(ctx context.Context, sel ast.SelectionSet, v base.Op) graphql.Marshaler {
 	_ = sel
 	res := MarshalChangeOp(v)
 	if res == graphql.Null {
@@ -50915,12 +50916,12 @@ func (ec *executionContext) marshalNID2ᚕstringᚄ(ctx context.Context, sel ast
 	return ret
 }
 
-func (ec *executionContext) unmarshalNIRI2koineᚋkgᚐTerm(ctx context.Context, v any) (kg.Term, error) {
+func (ec *executionContext) unmarshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx context.Context, v any) (base.Term, error) {
 	res, err := UnmarshalIRI(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNIRI2koineᚋkgᚐTerm(ctx context.Context, sel ast.SelectionSet, v kg.Term) graphql.Marshaler {
+func (ec *executionContext) marshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx context.Context, sel ast.SelectionSet, v base.Term) graphql.Marshaler {
 	_ = sel
 	res := MarshalIRI(v)
 	if res == graphql.Null {
@@ -50931,13 +50932,13 @@ func (ec *executionContext) marshalNIRI2koineᚋkgᚐTerm(ctx context.Context, s
 	return graphql.WrapContextMarshaler(ctx, res)
 }
 
-func (ec *executionContext) unmarshalNIRI2ᚕkoineᚋkgᚐTermᚄ(ctx context.Context, v any) ([]kg.Term, error) {
+func (ec *executionContext) unmarshalNIRI2ᚕkoineᚋkgᚋbaseᚐTermᚄ(ctx context.Context, v any) ([]base.Term, error) {
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]kg.Term, len(vSlice))
+	res := make([]base.Term, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNIRI2koineᚋkgᚐTerm(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -50945,10 +50946,10 @@ func (ec *executionContext) unmarshalNIRI2ᚕkoineᚋkgᚐTermᚄ(ctx context.Co
 	return res, nil
 }
 
-func (ec *executionContext) marshalNIRI2ᚕkoineᚋkgᚐTermᚄ(ctx context.Context, sel ast.SelectionSet, v []kg.Term) graphql.Marshaler {
+func (ec *executionContext) marshalNIRI2ᚕkoineᚋkgᚋbaseᚐTermᚄ(ctx context.Context, sel ast.SelectionSet, v []base.Term) graphql.Marshaler {
 	ret := make(graphql.Array, len(v))
 	for i := range v {
-		ret[i] = ec.marshalNIRI2koineᚋkgᚐTerm(ctx, sel, v[i])
+		ret[i] = ec.marshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, sel, v[i])
 	}
 
 	for _, e := range ret {
@@ -51234,12 +51235,12 @@ func (ec *executionContext) marshalNMessageReceipt2koineᚋgraphᚐMessageReceip
 	return ec._MessageReceipt(ctx, sel, &v)
 }
 
-func (ec *executionContext) unmarshalNMoment2koineᚋkgᚐMoment(ctx context.Context, v any) (kg.Moment, error) {
+func (ec *executionContext) unmarshalNMoment2koineᚋkgᚋbaseᚐMoment(ctx context.Context, v any) (base.Moment, error) {
 	res, err := UnmarshalMoment(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNMoment2koineᚋkgᚐMoment(ctx context.Context, sel ast.SelectionSet, v kg.Moment) graphql.Marshaler {
+func (ec *executionContext) marshalNMoment2koineᚋkgᚋbaseᚐMoment(ctx context.Context, sel ast.SelectionSet, v base.Moment) graphql.Marshaler {
 	_ = sel
 	res := MarshalMoment(v)
 	if res == graphql.Null {
@@ -51436,15 +51437,15 @@ func (ec *executionContext) unmarshalNPredicateInput2ᚖkoineᚋgraphᚐPredicat
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNPrefix2koineᚋkgᚐPrefix(ctx context.Context, sel ast.SelectionSet, v kg.Prefix) graphql.Marshaler {
+func (ec *executionContext) marshalNPrefix2koineᚋkgᚋbaseᚐPrefix(ctx context.Context, sel ast.SelectionSet, v kg.Prefix) graphql.Marshaler {
 	return ec._Prefix(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNPrefix2ᚕkoineᚋkgᚐPrefixᚄ(ctx context.Context, sel ast.SelectionSet, v []kg.Prefix) graphql.Marshaler {
+func (ec *executionContext) marshalNPrefix2ᚕkoineᚋkgᚋbaseᚐPrefixᚄ(ctx context.Context, sel ast.SelectionSet, v []kg.Prefix) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNPrefix2koineᚋkgᚐPrefix(ctx, sel, v[i])
+		return ec.marshalNPrefix2koineᚋkgᚋbaseᚐPrefix(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -51650,12 +51651,12 @@ func (ec *executionContext) marshalNReviewDecision2koineᚋgraphᚐReviewDecisio
 	return v
 }
 
-func (ec *executionContext) unmarshalNRevision2koineᚋkgᚐRevision(ctx context.Context, v any) (kg.Revision, error) {
+func (ec *executionContext) unmarshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx context.Context, v any) (base.Revision, error) {
 	res, err := UnmarshalRevision(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNRevision2koineᚋkgᚐRevision(ctx context.Context, sel ast.SelectionSet, v kg.Revision) graphql.Marshaler {
+func (ec *executionContext) marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx context.Context, sel ast.SelectionSet, v base.Revision) graphql.Marshaler {
 	_ = sel
 	res := MarshalRevision(v)
 	if res == graphql.Null {
@@ -52666,16 +52667,16 @@ func (ec *executionContext) marshalOChangeConnection2ᚖkoineᚋgraphᚐChangeCo
 	return ec._ChangeConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOChangeOp2ᚕkoineᚋkgᚐOpᚄ(ctx context.Context, v any) ([]kg.Op, error) {
+func (ec *executionContext) unmarshalOChangeOp2ᚕkoineᚋkgᚋbaseᚐOpᚄ(ctx context.Context, v any) ([]base.Op, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]kg.Op, len(vSlice))
+	res := make([]base.Op, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNChangeOp2koineᚋkgᚐOp(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNChangeOp2koineᚋkgᚋbaseᚐOp(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -52683,14 +52684,14 @@ func (ec *executionContext) unmarshalOChangeOp2ᚕkoineᚋkgᚐOpᚄ(ctx context
 	return res, nil
 }
 
-func (ec *executionContext) marshalOChangeOp2ᚕkoineᚋkgᚐOpᚄ(ctx context.Context, sel ast.SelectionSet, v []kg.Op) graphql.Marshaler {
+func (ec *executionContext) marshalOChangeOp2ᚕkoineᚋkgᚋbaseᚐOpᚄ(ctx context.Context, sel ast.SelectionSet, v []base.Op) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNChangeOp2koineᚋkgᚐOp(ctx, sel, v[i])
+		return ec.marshalNChangeOp2koineᚋkgᚋbaseᚐOp(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -53331,16 +53332,16 @@ func (ec *executionContext) marshalOID2ᚖstring(ctx context.Context, sel ast.Se
 	return res
 }
 
-func (ec *executionContext) unmarshalOIRI2ᚕkoineᚋkgᚐTermᚄ(ctx context.Context, v any) ([]kg.Term, error) {
+func (ec *executionContext) unmarshalOIRI2ᚕkoineᚋkgᚋbaseᚐTermᚄ(ctx context.Context, v any) ([]base.Term, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]kg.Term, len(vSlice))
+	res := make([]base.Term, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNIRI2koineᚋkgᚐTerm(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -53348,13 +53349,13 @@ func (ec *executionContext) unmarshalOIRI2ᚕkoineᚋkgᚐTermᚄ(ctx context.Co
 	return res, nil
 }
 
-func (ec *executionContext) marshalOIRI2ᚕkoineᚋkgᚐTermᚄ(ctx context.Context, sel ast.SelectionSet, v []kg.Term) graphql.Marshaler {
+func (ec *executionContext) marshalOIRI2ᚕkoineᚋkgᚋbaseᚐTermᚄ(ctx context.Context, sel ast.SelectionSet, v []base.Term) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := make(graphql.Array, len(v))
 	for i := range v {
-		ret[i] = ec.marshalNIRI2koineᚋkgᚐTerm(ctx, sel, v[i])
+		ret[i] = ec.marshalNIRI2koineᚋkgᚋbaseᚐTerm(ctx, sel, v[i])
 	}
 
 	for _, e := range ret {
@@ -53366,16 +53367,16 @@ func (ec *executionContext) marshalOIRI2ᚕkoineᚋkgᚐTermᚄ(ctx context.Cont
 	return ret
 }
 
-func (ec *executionContext) unmarshalOIRI2ᚕᚖkoineᚋkgᚐTerm(ctx context.Context, v any) ([]*kg.Term, error) {
+func (ec *executionContext) unmarshalOIRI2ᚕᚖkoineᚋkgᚋbaseᚐTerm(ctx context.Context, v any) ([]*base.Term, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]*kg.Term, len(vSlice))
+	res := make([]*base.Term, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, vSlice[i])
+		res[i], err = ec.unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -53383,19 +53384,19 @@ func (ec *executionContext) unmarshalOIRI2ᚕᚖkoineᚋkgᚐTerm(ctx context.Co
 	return res, nil
 }
 
-func (ec *executionContext) marshalOIRI2ᚕᚖkoineᚋkgᚐTerm(ctx context.Context, sel ast.SelectionSet, v []*kg.Term) graphql.Marshaler {
+func (ec *executionContext) marshalOIRI2ᚕᚖkoineᚋkgᚋbaseᚐTerm(ctx context.Context, sel ast.SelectionSet, v []*base.Term) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := make(graphql.Array, len(v))
 	for i := range v {
-		ret[i] = ec.marshalOIRI2ᚖkoineᚋkgᚐTerm(ctx, sel, v[i])
+		ret[i] = ec.marshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, sel, v[i])
 	}
 
 	return ret
 }
 
-func (ec *executionContext) unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx context.Context, v any) (*kg.Term, error) {
+func (ec *executionContext) unmarshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx context.Context, v any) (*base.Term, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -53403,7 +53404,7 @@ func (ec *executionContext) unmarshalOIRI2ᚖkoineᚋkgᚐTerm(ctx context.Conte
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOIRI2ᚖkoineᚋkgᚐTerm(ctx context.Context, sel ast.SelectionSet, v *kg.Term) graphql.Marshaler {
+func (ec *executionContext) marshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx context.Context, sel ast.SelectionSet, v *base.Term) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -53764,7 +53765,7 @@ func (ec *executionContext) unmarshalOMetadataPatchInput2ᚖkoineᚋgraphᚐMeta
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalOMoment2ᚖkoineᚋkgᚐMoment(ctx context.Context, v any) (*kg.Moment, error) {
+func (ec *executionContext) unmarshalOMoment2ᚖkoineᚋkgᚋbaseᚐMoment(ctx context.Context, v any) (*base.Moment, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -53772,7 +53773,7 @@ func (ec *executionContext) unmarshalOMoment2ᚖkoineᚋkgᚐMoment(ctx context.
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOMoment2ᚖkoineᚋkgᚐMoment(ctx context.Context, sel ast.SelectionSet, v *kg.Moment) graphql.Marshaler {
+func (ec *executionContext) marshalOMoment2ᚖkoineᚋkgᚋbaseᚐMoment(ctx context.Context, sel ast.SelectionSet, v *base.Moment) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -54125,16 +54126,16 @@ func (ec *executionContext) marshalORevertCommitPayload2ᚖkoineᚋgraphᚐRever
 	return ec._RevertCommitPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalORevision2ᚕkoineᚋkgᚐRevisionᚄ(ctx context.Context, v any) ([]kg.Revision, error) {
+func (ec *executionContext) unmarshalORevision2ᚕkoineᚋkgᚋbaseᚐRevisionᚄ(ctx context.Context, v any) ([]base.Revision, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]kg.Revision, len(vSlice))
+	res := make([]base.Revision, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNRevision2koineᚋkgᚐRevision(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -54142,13 +54143,13 @@ func (ec *executionContext) unmarshalORevision2ᚕkoineᚋkgᚐRevisionᚄ(ctx c
 	return res, nil
 }
 
-func (ec *executionContext) marshalORevision2ᚕkoineᚋkgᚐRevisionᚄ(ctx context.Context, sel ast.SelectionSet, v []kg.Revision) graphql.Marshaler {
+func (ec *executionContext) marshalORevision2ᚕkoineᚋkgᚋbaseᚐRevisionᚄ(ctx context.Context, sel ast.SelectionSet, v []base.Revision) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := make(graphql.Array, len(v))
 	for i := range v {
-		ret[i] = ec.marshalNRevision2koineᚋkgᚐRevision(ctx, sel, v[i])
+		ret[i] = ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, sel, v[i])
 	}
 
 	for _, e := range ret {
@@ -54160,7 +54161,7 @@ func (ec *executionContext) marshalORevision2ᚕkoineᚋkgᚐRevisionᚄ(ctx con
 	return ret
 }
 
-func (ec *executionContext) unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx context.Context, v any) (*kg.Revision, error) {
+func (ec *executionContext) unmarshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx context.Context, v any) (*base.Revision, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -54168,7 +54169,7 @@ func (ec *executionContext) unmarshalORevision2ᚖkoineᚋkgᚐRevision(ctx cont
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalORevision2ᚖkoineᚋkgᚐRevision(ctx context.Context, sel ast.SelectionSet, v *kg.Revision) graphql.Marshaler {
+func (ec *executionContext) marshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx context.Context, sel ast.SelectionSet, v *base.Revision) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

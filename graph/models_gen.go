@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"koine/kg"
+	"koine/kg/base"
 	"strconv"
 	"time"
 )
@@ -187,7 +187,7 @@ type ApplyPatchesInput struct {
 	// same key with other patches is refused.
 	IdempotencyKey *string `json:"idempotencyKey"`
 	// Refuse if a statement of an affected subject and graph changed after this revision.
-	ExpectedRevision *kg.Revision `json:"expectedRevision"`
+	ExpectedRevision *base.Revision `json:"expectedRevision"`
 	// Judge and count only, without writing.
 	DryRun *bool `json:"dryRun"`
 	// The id of the task that the update belongs to.
@@ -211,7 +211,7 @@ type ApplyPatchesPayload struct {
 	// An explanation of the status.
 	VerificationDetails *string `json:"verificationDetails"`
 	// The revision of the commit, or the newest revision if nothing changed.
-	Revision kg.Revision `json:"revision"`
+	Revision base.Revision `json:"revision"`
 	// The position after that revision, from which to follow changes.
 	Position Position `json:"position"`
 	// The id of the commit. Null if nothing changed, the patches were refused or held, or this was a dry run.
@@ -281,7 +281,7 @@ type Assertion struct {
 	// The end of the validity, which is exclusive. Null if it is unbounded.
 	ValidTo *time.Time `json:"validTo"`
 	// The revision that last changed the assertion.
-	Revision kg.Revision `json:"revision"`
+	Revision base.Revision `json:"revision"`
 	// The provenance given by the source.
 	Provenance json.RawMessage `json:"provenance"`
 }
@@ -319,7 +319,7 @@ type AuditEntry struct {
 	// The agent that the principal acted for.
 	Actor string `json:"actor"`
 	// The revision of the commit. Null for a refusal.
-	Revision *kg.Revision `json:"revision"`
+	Revision *base.Revision `json:"revision"`
 	// The number of statements or assertions that the commit added.
 	Added *int `json:"added"`
 	// The number of statements or assertions that the commit removed.
@@ -556,7 +556,7 @@ type Commit struct {
 	// The id that answers to updates contain, in every protocol.
 	CommitID string `json:"commitId"`
 	// The revision number.
-	Revision kg.Revision `json:"revision"`
+	Revision base.Revision `json:"revision"`
 	// When the commit was made.
 	Time time.Time `json:"time"`
 	// The authenticated agent.
@@ -584,7 +584,7 @@ type Contradiction struct {
 	// The subject of the contradiction: the entity, or the literal that several entities share.
 	About *ObjectRecord `json:"about"`
 	// The property with too many values; rdf:type for classes. Null for owl:sameAs and owl:differentFrom.
-	Property *kg.Term `json:"property"`
+	Property *base.Term `json:"property"`
 	// The contradicting statements with their assertions, at most 20.
 	Statements []BackedStatement `json:"statements"`
 	// The number of contradicting statements, counted up to 10,000.
@@ -661,7 +661,7 @@ type CreateChannelInput struct {
 type CreateGraphInput struct {
 	// The name, which begins with your agent id and a slash, such as "agent://dora/notes". Administrators choose any
 	// name. By default a name is generated.
-	Iri *kg.Term `json:"iri"`
+	Iri *base.Term `json:"iri"`
 	// Whether everybody may read the graph.
 	Visibility *GraphVisibility `json:"visibility"`
 	// The agents with all rights: agent ids or "role:NAME". By default you.
@@ -715,7 +715,7 @@ type DateTimeFilter struct {
 // The input of `deleteGraph`.
 type DeleteGraphInput struct {
 	// The graph.
-	Iri kg.Term `json:"iri"`
+	Iri base.Term `json:"iri"`
 	// The justification, which is kept with the commits.
 	Justification *string `json:"justification"`
 }
@@ -727,7 +727,7 @@ type DeleteGraphPayload struct {
 	// The number of statements left if the call was interrupted. They are hidden already; repeat the call to remove them.
 	Remaining int64 `json:"remaining"`
 	// The revision of the last commit of this call, or the newest revision if nothing was left to remove.
-	Revision kg.Revision `json:"revision"`
+	Revision base.Revision `json:"revision"`
 	// The position after that revision, from which to follow changes.
 	Position Position `json:"position"`
 }
@@ -747,9 +747,9 @@ type DeletedTask struct {
 // A page of differences between two moments.
 type DiffConnection struct {
 	// The revision of the earlier moment.
-	From kg.Revision `json:"from"`
+	From base.Revision `json:"from"`
 	// The revision of the later moment.
-	To kg.Revision `json:"to"`
+	To base.Revision `json:"to"`
 	// The differences with their cursors.
 	Edges []DiffEdge `json:"edges"`
 	// The differences.
@@ -785,9 +785,9 @@ type Entity struct {
 	// `node` does not find it.
 	ID string `json:"id"`
 	// The IRI, or "_:label" for a blank node.
-	Iri kg.Term `json:"iri"`
+	Iri base.Term `json:"iri"`
 	// The classes of the entity (rdf:type), distinct and ordered by IRI.
-	Types []kg.Term `json:"types"`
+	Types []base.Term `json:"types"`
 	// The label of the entity: a value of rdfs:label, skos:prefLabel, schema:name, foaf:name, dcterms:title, or of
 	// the properties configured in the server. Among several labels the language preference decides, then the order
 	// of the properties. Null if there is none.
@@ -833,7 +833,7 @@ type EntityAggregate struct {
 	// The function.
 	Fn AggregateFunction `json:"fn"`
 	// The values of this property, distinct for each entity.
-	Property *kg.Term `json:"property"`
+	Property *base.Term `json:"property"`
 	// The ends of this path, distinct for each entity.
 	Path *string `json:"path"`
 }
@@ -906,7 +906,7 @@ type EntityGroupKey struct {
 	// The name of the key in the groups.
 	As string `json:"as"`
 	// Group by the values of this property.
-	Property *kg.Term `json:"property"`
+	Property *base.Term `json:"property"`
 	// Group by the ends of this path.
 	Path *string `json:"path"`
 }
@@ -916,7 +916,7 @@ type EntityOrder struct {
 	// An attribute of the entity.
 	By *EntityOrderKey `json:"by"`
 	// The value of this property: the smallest value when ascending, the greatest when descending.
-	Property *kg.Term `json:"property"`
+	Property *base.Term `json:"property"`
 	// The ends of this path: the smallest value when ascending, the greatest when descending.
 	Path *string `json:"path"`
 	// Ascending or descending.
@@ -950,7 +950,7 @@ type FloatFilter struct {
 // A graph with its number of statements.
 type GraphCount struct {
 	// The graph. Null for the default graph, which has no name.
-	Graph *kg.Term `json:"graph"`
+	Graph *base.Term `json:"graph"`
 	// The number of statements.
 	Count int64 `json:"count"`
 }
@@ -958,13 +958,13 @@ type GraphCount struct {
 // A condition on the graph that holds a statement.
 type GraphFilter struct {
 	// Equal.
-	Eq *kg.Term `json:"eq"`
+	Eq *base.Term `json:"eq"`
 	// Not equal; also the default graph.
-	Ne *kg.Term `json:"ne"`
+	Ne *base.Term `json:"ne"`
 	// Equal to one of these; null is the default graph.
-	In []*kg.Term `json:"in"`
+	In []*base.Term `json:"in"`
 	// Equal to none of these; null is the default graph.
-	Nin []*kg.Term `json:"nin"`
+	Nin []*base.Term `json:"nin"`
 	// With true: the default graph. With false: a named graph.
 	Default *bool `json:"default"`
 	// A named graph whose name contains this.
@@ -992,7 +992,7 @@ type GraphPayload struct {
 	// The graph.
 	Graph *Graph `json:"graph"`
 	// The revision of the commit, or the newest revision if nothing changed.
-	Revision kg.Revision `json:"revision"`
+	Revision base.Revision `json:"revision"`
 	// The position after that revision, from which to follow changes.
 	Position Position `json:"position"`
 	// The id of the commit, null if nothing changed.
@@ -1010,7 +1010,7 @@ type GraphPolicy struct {
 	// The agents that may read, in addition to owners and writers.
 	Readers []string `json:"readers"`
 	// The revision that last changed the policy. Null if none was set: then it is the server's default.
-	Revision *kg.Revision `json:"revision"`
+	Revision *base.Revision `json:"revision"`
 }
 
 // A commit replaced the content of a graph as a whole, as `replaceGraph` does beyond 10,000 statements. Changes of
@@ -1019,7 +1019,7 @@ type GraphPolicy struct {
 // whole graph, and are null if part of it may be hidden from you or was erased.
 type GraphReplaced struct {
 	// The graph. Null for the default graph, which has no name.
-	Graph *kg.Term `json:"graph"`
+	Graph *base.Term `json:"graph"`
 	// The number of statements before the commit.
 	StatementsBefore *int64 `json:"statementsBefore"`
 	// The number of statements after the commit.
@@ -1101,13 +1101,13 @@ type IRIFilter struct {
 	// With true: a value exists. With false: none does.
 	Exists *bool `json:"exists"`
 	// Equal.
-	Eq *kg.Term `json:"eq"`
+	Eq *base.Term `json:"eq"`
 	// Not equal.
-	Ne *kg.Term `json:"ne"`
+	Ne *base.Term `json:"ne"`
 	// Equal to one of these.
-	In []kg.Term `json:"in"`
+	In []base.Term `json:"in"`
 	// Equal to none of these.
-	Nin []kg.Term `json:"nin"`
+	Nin []base.Term `json:"nin"`
 	// The full IRI contains this.
 	Contains *string `json:"contains"`
 	// The full IRI starts with this.
@@ -1155,7 +1155,7 @@ type LeftChannel struct {
 // A part of a shape that is not validated, or not as SHACL defines it.
 type LeftOut struct {
 	// The named resource that the part belongs to. Null after the thousandth, where `reason` has the number of the others.
-	Resource *kg.Term `json:"resource"`
+	Resource *base.Term `json:"resource"`
 	// The path from the resource to the node with the part.
 	Place string `json:"place"`
 	// The property or the class, such as sh:sparql. Null for the node as a whole.
@@ -1182,7 +1182,7 @@ type Literal struct {
 	// The lexical form, with all its digits.
 	Lexical string `json:"lexical"`
 	// The datatype, such as http://www.w3.org/2001/XMLSchema#integer.
-	Datatype kg.Term `json:"datatype"`
+	Datatype base.Term `json:"datatype"`
 	// The language tag of a text, in the form that RFC 5646 recommends.
 	Language *string `json:"language"`
 }
@@ -1422,11 +1422,11 @@ type Mutation struct {
 // The prefixes and URI schemes after a change.
 type NamesPayload struct {
 	// All prefixes.
-	Prefixes []kg.Prefix `json:"prefixes"`
+	Prefixes []base.Prefix `json:"prefixes"`
 	// The URI schemes allowed in addition to the built-in ones.
 	Schemes []string `json:"schemes"`
 	// The revision of the commit, or the newest revision if nothing changed.
-	Revision kg.Revision `json:"revision"`
+	Revision base.Revision `json:"revision"`
 	// The position after that revision.
 	Position Position `json:"position"`
 }
@@ -1502,7 +1502,7 @@ type PartInput struct {
 // A patch (knowledge graph extension, KnowledgeGraphPatch).
 type PatchInput struct {
 	// The operation.
-	Op kg.Op `json:"op"`
+	Op base.Op `json:"op"`
 	// The statement.
 	Statement *StatementInput `json:"statement"`
 }
@@ -1562,7 +1562,7 @@ type PreviousRecord struct {
 // statement with the value. Without operators it holds if there is any value.
 type PropertyFilter struct {
 	// The property.
-	Predicate kg.Term `json:"predicate"`
+	Predicate base.Term `json:"predicate"`
 	// With true: a value exists. With false: none does, and no other operator can hold.
 	Exists *bool `json:"exists"`
 	// The value is equal, as for ValueFilter.eq. A text is looked up in the index unless it reads as a date. Other
@@ -1647,11 +1647,11 @@ type Proposal struct {
 	// The reason why a CONFLICTED proposal could not be applied.
 	Conflict *string `json:"conflict"`
 	// The revision that applied an APPLIED proposal.
-	AppliedIn *kg.Revision `json:"appliedIn"`
+	AppliedIn *base.Revision `json:"appliedIn"`
 	// The reviews, in order.
 	Reviews []ProposalReview `json:"reviews"`
 	// The revision that last changed the proposal.
-	Revision kg.Revision `json:"revision"`
+	Revision base.Revision `json:"revision"`
 }
 
 func (Proposal) IsNode() {}
@@ -1800,7 +1800,7 @@ type QuarantinePayload struct {
 	// Whether this was a dry run.
 	DryRun bool `json:"dryRun"`
 	// The revision of the commit, or the newest revision if nothing changed.
-	Revision kg.Revision `json:"revision"`
+	Revision base.Revision `json:"revision"`
 	// The position after that revision.
 	Position Position `json:"position"`
 	// The id of the commit. Null if nothing changed or this was a dry run.
@@ -1849,11 +1849,11 @@ type RemovedAgent struct {
 // The input of `replaceGraph`.
 type ReplaceGraphInput struct {
 	// The graph. By default the default graph.
-	Iri *kg.Term `json:"iri"`
+	Iri *base.Term `json:"iri"`
 	// The new content, in Turtle with its own prefixes. A document without statements empties the graph.
 	Turtle string `json:"turtle"`
 	// Refuse if a statement to be changed, or one of its subject, changed after this revision.
-	ExpectedRevision *kg.Revision `json:"expectedRevision"`
+	ExpectedRevision *base.Revision `json:"expectedRevision"`
 	// An idempotency key, which makes a retry safe.
 	IdempotencyKey *string `json:"idempotencyKey"`
 	// The justification, which is kept with the commit.
@@ -1867,7 +1867,7 @@ type ReplaceGraphPayload struct {
 	// The number of statements that were removed.
 	Removed int64 `json:"removed"`
 	// The revision of the commit, or the newest revision if nothing changed.
-	Revision kg.Revision `json:"revision"`
+	Revision base.Revision `json:"revision"`
 	// The position after that revision, from which to follow changes.
 	Position Position `json:"position"`
 	// The id of the commit. Null if nothing changed or the update is held for review.
@@ -1924,7 +1924,7 @@ type ResolveContradictionPayload struct {
 	// An explanation of the status.
 	VerificationDetails *string `json:"verificationDetails"`
 	// The revision of the commit, or the newest revision if there is no commit.
-	Revision kg.Revision `json:"revision"`
+	Revision base.Revision `json:"revision"`
 	// The position after that revision.
 	Position Position `json:"position"`
 	// The id of the commit, null if there is none.
@@ -2008,7 +2008,7 @@ type RetractMessagePayload struct {
 // The input of `revertCommit`.
 type RevertCommitInput struct {
 	// The revision of the commit.
-	Revision kg.Revision `json:"revision"`
+	Revision base.Revision `json:"revision"`
 	// The justification, which is kept with the new commit.
 	Justification *string `json:"justification"`
 	// Revert statements that have changed since as well, which undoes the later changes.
@@ -2032,7 +2032,7 @@ type RevertCommitPayload struct {
 	// An explanation of the status.
 	VerificationDetails *string `json:"verificationDetails"`
 	// The revision of the commit, or the newest revision if there is no commit.
-	Revision kg.Revision `json:"revision"`
+	Revision base.Revision `json:"revision"`
 	// The position after that revision. Null if conflicts prevented the commit.
 	Position *Position `json:"position"`
 	// The id of the new commit, null if there is none.
@@ -2046,21 +2046,21 @@ type RevisionFilter struct {
 	// With true: a value exists. With false: none does.
 	Exists *bool `json:"exists"`
 	// Equal.
-	Eq *kg.Revision `json:"eq"`
+	Eq *base.Revision `json:"eq"`
 	// Not equal.
-	Ne *kg.Revision `json:"ne"`
+	Ne *base.Revision `json:"ne"`
 	// Equal to one of these.
-	In []kg.Revision `json:"in"`
+	In []base.Revision `json:"in"`
 	// Equal to none of these.
-	Nin []kg.Revision `json:"nin"`
+	Nin []base.Revision `json:"nin"`
 	// Older.
-	Lt *kg.Revision `json:"lt"`
+	Lt *base.Revision `json:"lt"`
 	// Older or equal.
-	Lte *kg.Revision `json:"lte"`
+	Lte *base.Revision `json:"lte"`
 	// Newer.
-	Gt *kg.Revision `json:"gt"`
+	Gt *base.Revision `json:"gt"`
 	// Newer or equal.
-	Gte *kg.Revision `json:"gte"`
+	Gte *base.Revision `json:"gte"`
 }
 
 // The input of `rotateApiKey`.
@@ -2172,7 +2172,7 @@ type SendSignalPayload struct {
 // The input of `setGraphPolicy`. Absent members stay unchanged; a given list replaces the previous one.
 type SetGraphPolicyInput struct {
 	// The graph. By default the default graph.
-	Iri *kg.Term `json:"iri"`
+	Iri *base.Term `json:"iri"`
 	// Whether everybody may read the graph.
 	Visibility *GraphVisibility `json:"visibility"`
 	// The agents with all rights. At least one must remain unless the caller is an administrator.
@@ -2182,7 +2182,7 @@ type SetGraphPolicyInput struct {
 	// The agents that may read.
 	Readers []string `json:"readers"`
 	// Refuse if the policy changed after this revision.
-	ExpectedRevision *kg.Revision `json:"expectedRevision"`
+	ExpectedRevision *base.Revision `json:"expectedRevision"`
 	// An idempotency key, which makes a retry safe.
 	IdempotencyKey *string `json:"idempotencyKey"`
 	// The justification, which is kept with the commit.
@@ -2202,7 +2202,7 @@ type SetShapesPayload struct {
 	// An explanation of the status.
 	VerificationDetails *string `json:"verificationDetails"`
 	// The revision of the commit, or the newest revision if nothing changed.
-	Revision kg.Revision `json:"revision"`
+	Revision base.Revision `json:"revision"`
 	// The position after that revision, from which to follow changes.
 	Position Position `json:"position"`
 	// The id of the commit. Null if nothing changed or this was a dry run.
@@ -2216,21 +2216,21 @@ type SetShapesPayload struct {
 // A SHACL shape: the constraints on its target nodes.
 type Shape struct {
 	// The name of the shape.
-	Iri kg.Term `json:"iri"`
+	Iri base.Term `json:"iri"`
 	// The severity: sh:Violation refuses an update; sh:Warning and sh:Info are only reported.
-	Severity kg.Term `json:"severity"`
+	Severity base.Term `json:"severity"`
 	// A message that replaces those of the constraints.
 	Message *string `json:"message"`
 	// Whether the shape is deactivated.
 	Deactivated bool `json:"deactivated"`
 	// The target classes, which include their subclasses.
-	TargetClasses []kg.Term `json:"targetClasses"`
+	TargetClasses []base.Term `json:"targetClasses"`
 	// The target nodes.
 	TargetNodes []string `json:"targetNodes"`
 	// The properties whose subjects are targets.
-	TargetSubjectsOf []kg.Term `json:"targetSubjectsOf"`
+	TargetSubjectsOf []base.Term `json:"targetSubjectsOf"`
 	// The properties whose objects are targets.
-	TargetObjectsOf []kg.Term `json:"targetObjectsOf"`
+	TargetObjectsOf []base.Term `json:"targetObjectsOf"`
 	// The parts of the shape that are not validated.
 	LeftOut []LeftOut `json:"leftOut"`
 }
@@ -2244,11 +2244,11 @@ type Statement struct {
 	// The subject of the statement.
 	Subject *Entity `json:"subject"`
 	// The predicate of the statement.
-	Predicate kg.Term `json:"predicate"`
+	Predicate base.Term `json:"predicate"`
 	// The object of the statement: an entity or a literal.
 	Object Term `json:"object"`
 	// The graph of the statement. Null for the default graph, which has no name.
-	Graph *kg.Term `json:"graph"`
+	Graph *base.Term `json:"graph"`
 	// The greatest certainty of its assertions, from 0 to 1. Null if none states one: then it is asserted as a fact, which counts as 1.
 	Certainty *float64 `json:"certainty"`
 	// The sources of its assertions.
@@ -2258,7 +2258,7 @@ type Statement struct {
 	// When the newest assertion was recorded.
 	RecordedAt time.Time `json:"recordedAt"`
 	// The revision of the newest assertion.
-	Revision kg.Revision `json:"revision"`
+	Revision base.Revision `json:"revision"`
 	// Whether the statement is held for review: it is in the pending graph of a proposal, which `view.includePending` shows.
 	Pending bool `json:"pending"`
 	// The messages that its assertions came with and that you may read, the oldest first.
@@ -2282,7 +2282,7 @@ type StatementAggregate struct {
 // A change of a statement, or a statement in the snapshot.
 type StatementChange struct {
 	// The kind of the change in the view. `add` for a statement in the snapshot.
-	Op kg.Op `json:"op"`
+	Op base.Op `json:"op"`
 	// The statement with the assertion that changed.
 	Statement *Statement `json:"statement"`
 	// The statements and assertions that were replaced.
@@ -2323,7 +2323,7 @@ type StatementConnection struct {
 // The difference of a statement between two moments.
 type StatementDifference struct {
 	// `add`: it exists only at the later moment. `remove`: only at the earlier one. `replace`: at both, with different assertions.
-	Op kg.Op `json:"op"`
+	Op base.Op `json:"op"`
 	// The statement as of the later moment, or of the earlier one if it was removed.
 	Statement *Statement `json:"statement"`
 	// The statement as of the earlier moment. Null if it did not exist.
@@ -2449,7 +2449,7 @@ type StatementRef struct {
 // A change of a statement.
 type StatementStep struct {
 	// The kind of the change. A changed assertion is a `replace`, with the earlier one in `previous`.
-	Op kg.Op `json:"op"`
+	Op base.Op `json:"op"`
 	// The assertion that was added or removed.
 	Assertion *Assertion `json:"assertion"`
 	// The statements and assertions that it replaced.
@@ -2568,7 +2568,7 @@ type TaskStatus struct {
 // A class or predicate with its number of statements.
 type TermCount struct {
 	// The class or predicate.
-	Iri kg.Term `json:"iri"`
+	Iri base.Term `json:"iri"`
 	// The number of statements.
 	Count int64 `json:"count"`
 }
@@ -2594,7 +2594,7 @@ type TriplePattern struct {
 	// The language of `value`. By default any.
 	Language *string `json:"language"`
 	// The datatype of `value`. By default any. With a datatype, a string is the lexical form: `1` of xsd:integer equals `01`.
-	Datatype *kg.Term `json:"datatype"`
+	Datatype *base.Term `json:"datatype"`
 	// The graph: a variable or an IRI. By default the union of all graphs.
 	G *string `json:"g"`
 }
@@ -2623,7 +2623,7 @@ type UpToDate struct {
 	// The position to resume from. Never null; the type matches StatementChange.position.
 	Position *Position `json:"position"`
 	// The revision scanned to.
-	Revision kg.Revision `json:"revision"`
+	Revision base.Revision `json:"revision"`
 }
 
 func (UpToDate) IsProposalEvent() {}
@@ -2703,7 +2703,7 @@ type ValidationReport struct {
 	// The number of validated nodes, counted once for each shape that they are a target of.
 	Judged int64 `json:"judged"`
 	// The validated revision.
-	Revision kg.Revision `json:"revision"`
+	Revision base.Revision `json:"revision"`
 	// The number of parts of shapes that are not validated: see `shapesLeftOut`.
 	LeftOut int `json:"leftOut"`
 	// The results, shape by shape.
@@ -2713,7 +2713,7 @@ type ValidationReport struct {
 // A value that violates a shape (sh:ValidationResult).
 type ValidationResult struct {
 	// The shape whose target has the violation.
-	Shape kg.Term `json:"shape"`
+	Shape base.Term `json:"shape"`
 	// The validated node: an IRI, "_:" and a label, or a text.
 	FocusNode string `json:"focusNode"`
 	// The path from the node to the values, in SPARQL notation. Null for the node itself.
@@ -2721,11 +2721,11 @@ type ValidationResult struct {
 	// The violating value, in N-Triples notation. Null if all values together violate the shape.
 	Value *string `json:"value"`
 	// The shape with the constraint, which may be nested in the target's shape.
-	SourceShape kg.Term `json:"sourceShape"`
+	SourceShape base.Term `json:"sourceShape"`
 	// The kind of constraint, such as sh:MinCountConstraintComponent.
-	SourceConstraintComponent kg.Term `json:"sourceConstraintComponent"`
+	SourceConstraintComponent base.Term `json:"sourceConstraintComponent"`
 	// The severity of the shape with the constraint.
-	Severity kg.Term `json:"severity"`
+	Severity base.Term `json:"severity"`
 	// A description of the violation.
 	Message string `json:"message"`
 }
@@ -2801,9 +2801,9 @@ type VariableFilter struct {
 // newest revision of all graphs that you may read, except system graphs.
 type ViewInput struct {
 	// The moment to read at.
-	At *kg.Moment `json:"at"`
+	At *base.Moment `json:"at"`
 	// Only these graphs; null is the default graph. System graphs are included if they are listed.
-	Graphs []*kg.Term `json:"graphs"`
+	Graphs []*base.Term `json:"graphs"`
 	// All graphs that you may read, including system graphs.
 	AllGraphs *bool `json:"allGraphs"`
 	// Only assertions with at least this certainty, from 0 to 1. An assertion without one counts as 1.
@@ -2813,7 +2813,7 @@ type ViewInput struct {
 	// Only assertions recorded in this time span.
 	RecordedAt *TimeSpanInput `json:"recordedAt"`
 	// Read at this revision or a newer one, as returned by `applyPatches`: the operation waits for it for a few seconds.
-	MinRevision *kg.Revision `json:"minRevision"`
+	MinRevision *base.Revision `json:"minRevision"`
 	// Only assertions valid at this time, past or future: see `Assertion.validFrom`.
 	ValidAt *time.Time `json:"validAt"`
 	// Only assertions of these agents, at most 1024.

@@ -8,7 +8,7 @@ package graph
 import (
 	"context"
 	"koine/internal/tasks"
-	"koine/kg"
+	"koine/kg/base"
 	"time"
 )
 
@@ -118,12 +118,12 @@ func (r *mutationResolver) SetShapes(ctx context.Context, turtle string, support
 }
 
 // RemoveShapes is the resolver for the removeShapes field.
-func (r *mutationResolver) RemoveShapes(ctx context.Context, shapes []kg.Term, dryRun *bool, justification *string) (*ApplyPatchesPayload, error) {
+func (r *mutationResolver) RemoveShapes(ctx context.Context, shapes []base.Term, dryRun *bool, justification *string) (*ApplyPatchesPayload, error) {
 	return removeShapes(ctx, shapes, dryRun, justification)
 }
 
 // ReviewProposal is the resolver for the reviewProposal field.
-func (r *mutationResolver) ReviewProposal(ctx context.Context, id string, decision ReviewDecision, comment *string, expectedRevision *kg.Revision) (*Proposal, error) {
+func (r *mutationResolver) ReviewProposal(ctx context.Context, id string, decision ReviewDecision, comment *string, expectedRevision *base.Revision) (*Proposal, error) {
 	return reviewProposal(ctx, id, decision, comment, expectedRevision)
 }
 
@@ -288,7 +288,7 @@ func (r *queryResolver) Node(ctx context.Context, id string) (Node, error) {
 }
 
 // Entity is the resolver for the entity field.
-func (r *queryResolver) Entity(ctx context.Context, iri kg.Term, view *ViewInput) (*Entity, error) {
+func (r *queryResolver) Entity(ctx context.Context, iri base.Term, view *ViewInput) (*Entity, error) {
 	return nil, readEntity(ctx, iri, view)
 }
 
@@ -308,7 +308,7 @@ func (r *queryResolver) Match(ctx context.Context, pattern PatternInput, selectA
 }
 
 // ShortestPaths is the resolver for the shortestPaths field.
-func (r *queryResolver) ShortestPaths(ctx context.Context, from kg.Term, to kg.Term, predicates []kg.Term, direction Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error) {
+func (r *queryResolver) ShortestPaths(ctx context.Context, from base.Term, to base.Term, predicates []base.Term, direction Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error) {
 	return nil, readShortestPaths(ctx, from, to, maxDepth, k, view)
 }
 
@@ -318,12 +318,12 @@ func (r *queryResolver) Audit(ctx context.Context, first *int, after *Cursor, pr
 }
 
 // Changes is the resolver for the changes field.
-func (r *queryResolver) Changes(ctx context.Context, where *StatementFilter, ops []kg.Op, order SortDirection, after *Position, since *kg.Moment, until *kg.Moment, first *int, view *ViewInput, budget *BudgetInput) (*ChangeConnection, error) {
+func (r *queryResolver) Changes(ctx context.Context, where *StatementFilter, ops []base.Op, order SortDirection, after *Position, since *base.Moment, until *base.Moment, first *int, view *ViewInput, budget *BudgetInput) (*ChangeConnection, error) {
 	return nil, readChanges(ctx, view)
 }
 
 // Diff is the resolver for the diff field.
-func (r *queryResolver) Diff(ctx context.Context, from kg.Moment, to *kg.Moment, where *StatementFilter, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*DiffConnection, error) {
+func (r *queryResolver) Diff(ctx context.Context, from base.Moment, to *base.Moment, where *StatementFilter, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*DiffConnection, error) {
 	return nil, readDiff(ctx, view)
 }
 
@@ -383,12 +383,12 @@ func (r *queryResolver) Stats(ctx context.Context, view *ViewInput) (*Stats, err
 }
 
 // Revision is the resolver for the revision field.
-func (r *queryResolver) Revision(ctx context.Context) (*kg.Revision, error) {
+func (r *queryResolver) Revision(ctx context.Context) (*base.Revision, error) {
 	return readRevision(ctx)
 }
 
 // Graphs is the resolver for the graphs field.
-func (r *queryResolver) Graphs(ctx context.Context, first *int, after *kg.Term) ([]Graph, error) {
+func (r *queryResolver) Graphs(ctx context.Context, first *int, after *base.Term) ([]Graph, error) {
 	return readGraphs(ctx, first, after)
 }
 
@@ -428,7 +428,7 @@ func (r *queryResolver) Inbox(ctx context.Context, first *int, after *Position) 
 }
 
 // Graph is the resolver for the graph field.
-func (r *queryResolver) Graph(ctx context.Context, iri *kg.Term) (*Graph, error) {
+func (r *queryResolver) Graph(ctx context.Context, iri *base.Term) (*Graph, error) {
 	return readGraph(ctx, iri)
 }
 
@@ -443,7 +443,7 @@ func (r *queryResolver) ShapesLeftOut(ctx context.Context) ([]LeftOut, error) {
 }
 
 // Violations is the resolver for the violations field.
-func (r *queryResolver) Violations(ctx context.Context, first *int, shape *kg.Term, view *ViewInput) (*ValidationReport, error) {
+func (r *queryResolver) Violations(ctx context.Context, first *int, shape *base.Term, view *ViewInput) (*ValidationReport, error) {
 	return readViolations(ctx, first, shape, view)
 }
 
@@ -459,12 +459,12 @@ func (r *queryResolver) Tasks(ctx context.Context, first *int, after *Cursor, cr
 }
 
 // StatementChanged is the resolver for the statementChanged field.
-func (r *subscriptionResolver) StatementChanged(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) (<-chan StatementEvent, error) {
+func (r *subscriptionResolver) StatementChanged(ctx context.Context, where *StatementFilter, ops []base.Op, resume *Position, view *ViewInput) (<-chan StatementEvent, error) {
 	return nil, followStatements(ctx, where, ops, resume, view)
 }
 
 // EntityChanged is the resolver for the entityChanged field.
-func (r *subscriptionResolver) EntityChanged(ctx context.Context, iri kg.Term, depth int, resume *Position, view *ViewInput) (<-chan EntityEvent, error) {
+func (r *subscriptionResolver) EntityChanged(ctx context.Context, iri base.Term, depth int, resume *Position, view *ViewInput) (<-chan EntityEvent, error) {
 	return nil, followEntity(ctx, iri, depth, resume, view)
 }
 

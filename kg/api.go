@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"koine/kg/base"
 	"koine/kg/internal/archive"
-	"koine/kg/internal/base"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/erasure"
 )

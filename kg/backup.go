@@ -12,8 +12,8 @@ import (
 	"io"
 	"os"
 
+	"koine/kg/base"
 	"koine/kg/internal/archive"
-	"koine/kg/internal/base"
 	"koine/kg/internal/datadir"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/bulkindex"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/index"

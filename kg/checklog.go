@@ -9,7 +9,7 @@ import (
 	"math"
 
 	"koine/internal/extsort"
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 	"koine/kg/internal/logentry"

@@ -14,8 +14,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"koine/kg/base"
 	"koine/kg/internal/archive"
-	"koine/kg/internal/base"
 	"koine/kg/internal/codec"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/index"

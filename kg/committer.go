@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/index"
 	"koine/kg/internal/wal"
 )

@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"koine/kg/base"
 	"koine/kg/internal/archive"
-	"koine/kg/internal/base"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/erasure"
 	"koine/kg/internal/logentry"

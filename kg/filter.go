@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 )
 
 // Filter selects the changes that a watcher or log reader yields.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/index"
 	"koine/kg/internal/logentry"
 	"koine/kg/internal/wal"

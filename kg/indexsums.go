@@ -17,7 +17,7 @@ import (
 	"sync"
 
 	"koine/internal/extsort"
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/index"
 	"koine/kg/internal/keys"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/logentry"
 	"koine/kg/internal/wal"

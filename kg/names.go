@@ -11,7 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/codec"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/keys"

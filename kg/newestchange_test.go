@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/logentry"
 )
 

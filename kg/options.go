@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/raft-wal/types"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/index"
 )

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/index"
 )
 

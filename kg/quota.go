@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )

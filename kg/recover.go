@@ -15,7 +15,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/index"
 	"koine/kg/internal/logentry"

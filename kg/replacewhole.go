@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )

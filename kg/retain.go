@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/bulkindex"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/index"

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 )
 
 // sealer makes opaque tokens for clients, with keys derived from the directory's secret.

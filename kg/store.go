@@ -14,7 +14,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"github.com/tidwall/btree"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/index"
 	"koine/kg/internal/logentry"

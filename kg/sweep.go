@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 	"koine/kg/internal/wal"

@@ -3,7 +3,7 @@ package kg
 import (
 	"sync"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/logentry"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )

@@ -1,7 +1,7 @@
 package kg
 
 import (
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/codec"
 	"koine/kg/internal/index"
 	"koine/kg/internal/keys"

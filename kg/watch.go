@@ -5,7 +5,7 @@ import (
 	"iter"
 	"sync"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 )
 
 // Watcher reads the changes of the log from a position on and waits for new ones. It has no

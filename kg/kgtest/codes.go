@@ -16,7 +16,7 @@ import (
 // test.
 func Codes(t testing.TB, dir string) (out []kg.Code) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), dir+"/internal/base/errors.go", nil, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(token.NewFileSet(), dir+"/base/errors.go", nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package archive
 import (
 	"time"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/wal"
 )

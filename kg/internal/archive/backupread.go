@@ -13,7 +13,7 @@ import (
 	"hash"
 	"io"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/wal"
 )

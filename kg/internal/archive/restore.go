@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/codec"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/wal"

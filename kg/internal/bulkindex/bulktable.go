@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/keys"
 )
 

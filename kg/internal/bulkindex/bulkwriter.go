@@ -9,7 +9,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"koine/internal/extsort"
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/codec"
 	"koine/kg/internal/index"
 	"koine/kg/internal/keys"

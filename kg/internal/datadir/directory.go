@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"koine/internal/extsort"
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/wal"
 )
 

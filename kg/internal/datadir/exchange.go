@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 )
 
 // exchangeFile is the content of erasing.ready, which describes the replacement of the

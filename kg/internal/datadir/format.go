@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 )
 
 // The format of a data directory and of a backup is a number. It is incremented with each

@@ -9,7 +9,7 @@ import (
 	"os"
 	"strconv"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 )
 
 // historyVersion is the version of history.json.

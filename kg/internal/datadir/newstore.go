@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/wal"
 )
 

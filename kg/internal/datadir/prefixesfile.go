@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 )
 
 // WritePrefixes writes prefixes.json, which belongs to format 1: a backup of format 1 is

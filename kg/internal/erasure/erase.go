@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 )
 
 // EraseOptions selects the content to erase: everything that matches all set fields. At

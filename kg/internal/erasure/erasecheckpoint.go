@@ -11,8 +11,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"koine/kg/base"
 	"koine/kg/internal/archive"
-	"koine/kg/internal/base"
 	"koine/kg/internal/codec"
 	"koine/kg/internal/index"
 	"koine/kg/internal/keys"

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/codec"
 	"koine/kg/internal/index"
 	"koine/kg/internal/keys"

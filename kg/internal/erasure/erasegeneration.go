@@ -3,7 +3,7 @@ package erasure
 import (
 	"maps"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 )
 
 // erasedGeneration counts the erased content of a generation that is not current yet.

@@ -3,7 +3,7 @@ package erasure
 import (
 	"slices"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 )
 
 // Eraser removes erased content from commits, one after the other in the order of the log,

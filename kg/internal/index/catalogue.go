@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/codec"
 	"koine/kg/internal/keys"
 	"koine/kg/internal/memtree"

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/codec"
 	"koine/kg/internal/keys"
 )

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/codec"
 	"koine/kg/internal/keys"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/codec"
 	"koine/kg/internal/keys"
 )

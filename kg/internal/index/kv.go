@@ -7,7 +7,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 )
 
 // KV reads the keys of the index at one revision: from a Badger snapshot, or from one

@@ -1,7 +1,7 @@
 package index
 
 import (
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/keys"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"sync/atomic"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/keys"
 )
 

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"koine/kg/internal/base"
+	"koine/kg/base"
 	"koine/kg/internal/codec"
 )
 
