@@ -51437,11 +51437,11 @@ func (ec *executionContext) unmarshalNPredicateInput2ᚖkoineᚋgraphᚐPredicat
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNPrefix2koineᚋkgᚋbaseᚐPrefix(ctx context.Context, sel ast.SelectionSet, v kg.Prefix) graphql.Marshaler {
+func (ec *executionContext) marshalNPrefix2koineᚋkgᚋbaseᚐPrefix(ctx context.Context, sel ast.SelectionSet, v base.Prefix) graphql.Marshaler {
 	return ec._Prefix(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNPrefix2ᚕkoineᚋkgᚋbaseᚐPrefixᚄ(ctx context.Context, sel ast.SelectionSet, v []kg.Prefix) graphql.Marshaler {
+func (ec *executionContext) marshalNPrefix2ᚕkoineᚋkgᚋbaseᚐPrefixᚄ(ctx context.Context, sel ast.SelectionSet, v []base.Prefix) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
