@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"koine/kg"
 	"koine/kg/base"
 	"math"
 	"strconv"
@@ -32709,7 +32708,7 @@ func (ec *executionContext) _Vocabulary_prefixes(ctx context.Context, field grap
 			return obj.Prefixes(ctx), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []kg.Prefix) graphql.Marshaler {
+		func(ctx context.Context, selections ast.SelectionSet, v []base.Prefix) graphql.Marshaler {
 			return ec.marshalNPrefix2ᚕkoineᚋkgᚋbaseᚐPrefixᚄ(ctx, selections, v)
 		},
 		true,

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"koine/kg"
+	"koine/kg/base"
 )
 
 // Vocabulary is the vocabulary of the statements in a view.
@@ -20,7 +21,7 @@ func readVocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error) {
 }
 
 // Prefixes lists the registered prefixes.
-func (v *Vocabulary) Prefixes(ctx context.Context) []kg.Prefix {
+func (v *Vocabulary) Prefixes(ctx context.Context) []base.Prefix {
 	return runOf(ctx).engine.deps.Prefixes.All()
 }
 
