@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"koine/graph"
-	"koine/internal/pattern"
+	"koine/internal/query/pattern"
 	"koine/internal/rdf"
 	"koine/kg"
 )

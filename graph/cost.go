@@ -7,7 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/channels"
-	"koine/internal/path"
+	"koine/internal/query/path"
 )
 
 // checkCost bounds the cost of an answer before anything is read. Each field

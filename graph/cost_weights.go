@@ -5,7 +5,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"koine/internal/path"
+	"koine/internal/query/path"
 )
 
 // The weights of the parts of an operation, relative to a scalar in the

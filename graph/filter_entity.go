@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"koine/internal/valuespace"
+	"koine/internal/query/valuespace"
 	"koine/kg"
 )
 

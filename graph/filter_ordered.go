@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"koine/internal/valuespace"
+	"koine/internal/query/valuespace"
 	"koine/kg"
 )
 

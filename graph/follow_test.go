@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"koine/graph"
-	"koine/internal/path"
+	"koine/internal/query/path"
 	"koine/kg"
 )
 

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"koine/internal/follow"
-	"koine/internal/livematch"
-	"koine/internal/path"
-	"koine/internal/pattern"
+	"koine/internal/query/livematch"
+	"koine/internal/query/path"
+	"koine/internal/query/pattern"
 	"koine/kg"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"koine/internal/pattern"
+	"koine/internal/query/pattern"
 	"koine/kg"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/internal/follow"
-	"koine/internal/livematch"
 	"koine/internal/operation"
+	"koine/internal/query/livematch"
 	"koine/kg"
 )
 

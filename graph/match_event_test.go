@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"koine/graph"
-	"koine/internal/livematch"
 	"koine/internal/operation"
+	"koine/internal/query/livematch"
 	"koine/kg"
 	"koine/kg/kgtest"
 )

@@ -6,7 +6,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"koine/internal/pattern"
+	"koine/internal/query/pattern"
 )
 
 // explanationPlan is the plan of a MatchExplanation.

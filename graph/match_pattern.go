@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"koine/internal/nearest"
-	"koine/internal/path"
-	"koine/internal/pattern"
-	"koine/internal/valuespace"
+	"koine/internal/query/path"
+	"koine/internal/query/pattern"
+	"koine/internal/query/valuespace"
 	"koine/kg"
 )
 

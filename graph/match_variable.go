@@ -3,8 +3,8 @@ package graph
 import (
 	"fmt"
 
-	"koine/internal/pattern"
-	"koine/internal/valuespace"
+	"koine/internal/query/pattern"
+	"koine/internal/query/valuespace"
 	"koine/kg"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/internal/operation"
-	"koine/internal/path"
+	"koine/internal/query/path"
 	"koine/kg"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"koine/internal/valuespace"
+	"koine/internal/query/valuespace"
 	"koine/kg"
 )
 

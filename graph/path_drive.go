@@ -3,7 +3,7 @@ package graph
 import (
 	"slices"
 
-	"koine/internal/path"
+	"koine/internal/query/path"
 	"koine/kg"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"strconv"
 
-	"koine/internal/valuespace"
+	"koine/internal/query/valuespace"
 	"koine/kg"
 )
 

@@ -3,7 +3,7 @@ package graph
 import (
 	"iter"
 
-	"koine/internal/path"
+	"koine/internal/query/path"
 	"koine/kg"
 )
 

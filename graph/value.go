@@ -1,7 +1,7 @@
 package graph
 
 import (
-	"koine/internal/valuespace"
+	"koine/internal/query/valuespace"
 	"koine/kg"
 )
 

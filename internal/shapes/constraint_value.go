@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"koine/internal/pacedregexp"
-	"koine/internal/valuespace"
+	"koine/internal/query/valuespace"
 	"koine/kg"
 )
 

@@ -1,7 +1,7 @@
 package shapes
 
 import (
-	"koine/internal/valuespace"
+	"koine/internal/query/valuespace"
 	"koine/kg"
 )
 

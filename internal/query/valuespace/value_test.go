@@ -3,7 +3,7 @@ package valuespace_test
 import (
 	"testing"
 
-	"koine/internal/valuespace"
+	"koine/internal/query/valuespace"
 	"koine/kg"
 )
 

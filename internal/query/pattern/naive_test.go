@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"koine/internal/pattern"
+	"koine/internal/query/pattern"
 	"koine/kg"
 )
 

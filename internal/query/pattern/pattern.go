@@ -1,7 +1,7 @@
 package pattern
 
 import (
-	"koine/internal/path"
+	"koine/internal/query/path"
 	"koine/kg"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"koine/internal/livematch"
-	"koine/internal/path"
-	"koine/internal/pattern"
+	"koine/internal/query/livematch"
+	"koine/internal/query/path"
+	"koine/internal/query/pattern"
 	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"koine/internal/pattern"
+	"koine/internal/query/pattern"
 	"koine/kg"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"koine/internal/path"
+	"koine/internal/query/path"
 	"koine/kg"
 )
 

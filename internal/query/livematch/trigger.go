@@ -3,7 +3,7 @@ package livematch
 import (
 	"slices"
 
-	"koine/internal/pattern"
+	"koine/internal/query/pattern"
 	"koine/kg"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"koine/internal/path"
+	"koine/internal/query/path"
 	"koine/kg"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"koine/internal/livematch"
-	"koine/internal/pattern"
+	"koine/internal/query/livematch"
+	"koine/internal/query/pattern"
 	"koine/kg"
 	"koine/kg/kgtest"
 )

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"testing"
 
-	"koine/internal/path"
+	"koine/internal/query/path"
 	"koine/kg"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"koine/internal/path"
-	"koine/internal/pattern"
+	"koine/internal/query/path"
+	"koine/internal/query/pattern"
 	"koine/kg"
 	"koine/kg/kgtest"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"koine/internal/path"
+	"koine/internal/query/path"
 	"koine/internal/rdf"
 	"koine/kg"
 )
@@ -25,7 +25,7 @@ func films(b *testing.B) *kg.Snapshot {
 	b.Helper()
 	name := os.Getenv("KOINE_FILMS")
 	if name == "" {
-		name = "../rdf/testdata/movies-excerpt.nq.gz"
+		name = "../../rdf/testdata/movies-excerpt.nq.gz"
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -60,7 +60,7 @@ func films(b *testing.B) *kg.Snapshot {
 // alternating with a baseline: two hand-written loops over MatchIDs that keep each actor
 // of a film once. Aim: at most twice the baseline's time.
 //
-//	KOINE_FILMS=movies.nq.gz go test ./internal/path -run '^$' -bench Follow
+//	KOINE_FILMS=movies.nq.gz go test ./internal/query/path -run '^$' -bench Follow
 func BenchmarkFollow(b *testing.B) {
 	s := films(b)
 	var ids []kg.ID

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"slices"
 
-	"koine/internal/pattern"
+	"koine/internal/query/pattern"
 	"koine/kg"
 )
 

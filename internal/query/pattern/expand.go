@@ -3,7 +3,7 @@ package pattern
 import (
 	"fmt"
 
-	"koine/internal/path"
+	"koine/internal/query/path"
 	"koine/kg"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"koine/internal/path"
+	"koine/internal/query/path"
 	"koine/kg"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"koine/internal/path"
+	"koine/internal/query/path"
 	"koine/kg"
 )
 
