@@ -18,19 +18,7 @@
 //
 // [Client.Query] runs a GraphQL query and decodes the data like json.Unmarshal.
 // [Client.Update] applies patches, made by [Add], [Remove] and [Replace], all of them or
-// none. [Client.Subscribe] delivers the changes of the graph:
-//
-//	var answer struct{ Entity struct{ Label string } }
-//	_, err = c.Query(ctx, client.Query{Text: `{ entity(iri: "finding:1") { label } }`}, &answer)
-//
-//	_, err = c.Update(ctx, client.Update{
-//		Patches:       []client.Patch{client.Add("finding:1", "lab:status", client.Text("doubtful")).Certain(0.4)},
-//		Justification: "Read it again",
-//	})
-//
-//	for change, err := range c.Subscribe(ctx, client.Subscription{Query: `subscription { statementChanged { __typename } }`}) {
-//		…
-//	}
+// none. [Client.Subscribe] delivers the changes of the graph.
 //
 // # Agents
 //
@@ -45,11 +33,8 @@
 //
 // # Errors
 //
-// An error response of a server is an [*Error]. errors.Is matches its [Reason]:
-//
-//	if errors.Is(err, client.GraphNotFound) { … }
-//
-// Any other error comes from the connection or the context.
+// An error response of a server is an [*Error]; errors.Is(err, GraphNotFound) matches its
+// [Reason]. Any other error comes from the connection or the context.
 //
 // # Lost connections
 //
