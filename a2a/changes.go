@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"koine/internal/caller"
-	"koine/internal/follow"
+	"koine/internal/changefeed"
 	"koine/internal/operation"
 	"koine/internal/sse"
 	"koine/kg"
@@ -47,7 +47,7 @@ func (c *Changes) openFeed(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	o := &opening{of: subscriptions, write: changesFraming, ids: true, establish: func(ctx context.Context) (*feed, error) {
-		sub, err := follow.Start(ctx, c.h.store, follow.Statements{Filter: q.filter}, q.resume)
+		sub, err := changefeed.Start(ctx, c.h.store, changefeed.Statements{Filter: q.filter}, q.resume)
 		if err != nil {
 			return nil, err
 		}

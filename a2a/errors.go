@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"koine/internal/nearest"
+	"koine/internal/suggest"
 	"koine/kg"
 )
 
@@ -137,7 +137,7 @@ func invalidRequest(reason, detail, hint string) *Error {
 // and unknown names.
 func (h *Handler) methodNotFound(name string) *Error {
 	d := details{Reason: reasonMethodNotFound, Supported: slices.Sorted(maps.Keys(h.table))}
-	if meant := nearest.Name(name, d.Supported); meant != "" {
+	if meant := suggest.Name(name, d.Supported); meant != "" {
 		d.Hint = "Did you mean " + meant + "?"
 	}
 	e := newError(codeMethodNotFound, "Method not found", d)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"koine/a2a"
-	"koine/internal/review"
+	"koine/internal/proposals"
 	"koine/internal/sse"
 	"koine/kg"
 )
@@ -31,7 +31,7 @@ func fact(value, more string) string {
 // Facts of a message are judged like an update: a message is published while its held
 // facts wait, and rejected facts reject it.
 func TestMessagesWithFacts(t *testing.T) {
-	reviews := review.New(review.Options{})
+	reviews := proposals.New(proposals.Options{})
 	s := newTestServerWith(t, kg.Options{Access: reviews.Guard(kg.AllowAll{}), Holder: reviews, Verifier: doubting{}, OnSystemChange: reviews.Follow}, sse.Options{}, a2a.Options{})
 	if err := reviews.Open(t.Context(), s.store); err != nil {
 		t.Fatal(err)

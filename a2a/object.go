@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"koine/internal/nearest"
+	"koine/internal/suggest"
 	"koine/kg"
 )
 
@@ -116,7 +116,7 @@ func (o *object) checkAllRead() {
 	for _, m := range o.members {
 		if m.name != takenName && !isAbsent(m.value) {
 			err := kg.Errorf(kg.CodeInvalid, "unknown member")
-			if meant := nearest.Name(m.name, o.known[:o.asked]); meant != "" {
+			if meant := suggest.Name(m.name, o.known[:o.asked]); meant != "" {
 				err.Hint = "Did you mean " + meant + "?"
 			} else if o.asked > 0 {
 				err.Hint = "Known members are " + strings.Join(o.known[:o.asked], ", ") + "."

@@ -8,7 +8,7 @@ import (
 
 	"koine/channels"
 	"koine/internal/agents"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -16,7 +16,7 @@ import (
 func (s *server) role(t testing.TB, role string, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		err := records.Update(within(t), s.store, kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
+		err := systemgraph.Update(within(t), s.store, kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
 			return agents.Ensure(tx, agents.Record{ID: kg.CanonicalAgent(name), Roles: []string{role}})
 		})
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 
 	"koine/channels"
 	"koine/internal/agents"
-	"koine/internal/records"
 	"koine/internal/slowtest"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -105,7 +105,7 @@ func TestBoundOfRecipients(t *testing.T) {
 	ensure := func(from, to int) {
 		t.Helper()
 		for ; from < to; from += 250 {
-			err := records.Update(within(t), s.store, kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
+			err := systemgraph.Update(within(t), s.store, kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
 				for i := from; i < min(to, from+250); i++ {
 					if err := agents.Ensure(tx, agents.Record{ID: kg.CanonicalAgent(fmt.Sprint("a", i)), Roles: []string{"dev"}}); err != nil {
 						return err

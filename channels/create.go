@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -66,7 +66,7 @@ func (s *Service) createChannel(ctx context.Context, by Caller, c *Channel, key 
 		return nil, err
 	}
 	var earlier kg.Term
-	err = records.Update(ctx, s.store, by.updateMeta("channels/create"), func(tx *kg.Tx) (err error) {
+	err = systemgraph.Update(ctx, s.store, by.updateMeta("channels/create"), func(tx *kg.Tx) (err error) {
 		if earlier, err = request.findEarlier(tx); err != nil || !earlier.IsZero() {
 			return err
 		}

@@ -3,7 +3,7 @@ package channels
 import (
 	"context"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -34,7 +34,7 @@ func (s *Service) EndScope(ctx context.Context, by Caller, id ScopeID, status Sc
 			}
 			t.Status, t.EndedAt, t.EndReason = status, tx.Time(), reason
 			t.Version++
-			if err := records.Write(tx, task.RecordGraph(), task.Entity(), t.toRecord()); err != nil {
+			if err := systemgraph.Write(tx, task.RecordGraph(), task.Entity(), t.toRecord()); err != nil {
 				return err
 			}
 			if err := s.closeAllOf(tx, task); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -241,7 +241,7 @@ func (x *messageExpirer) commitExpired(ctx context.Context) (written int, err er
 	looked := 0
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/expire",
 		Justification: fmt.Sprintf("expired the messages that were due by %s", time.UnixMilli(list[len(list)-1].at).UTC().Format(time.RFC3339Nano))}
-	err = records.Update(ctx, x.service.store, meta, func(tx *kg.Tx) error {
+	err = systemgraph.Update(ctx, x.service.store, meta, func(tx *kg.Tx) error {
 		looked = 0
 		changes, size := 0, 0
 		for _, d := range list {

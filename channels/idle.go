@@ -10,7 +10,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -163,7 +163,7 @@ func (s *Service) closeIdle(ctx context.Context, list []ChannelID) error {
 	}
 	if len(due) > 0 {
 		meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/expire", Justification: fmt.Sprintf("the idle timeout of %d channels has ended", len(due))}
-		err := records.Update(ctx, s.store, meta, func(tx *kg.Tx) error {
+		err := systemgraph.Update(ctx, s.store, meta, func(tx *kg.Tx) error {
 			if err := look(tx, func(id ChannelID) (time.Time, error) { return lastMessageTimeTx(tx, id) }); err != nil {
 				return err
 			}

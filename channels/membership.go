@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -115,7 +115,7 @@ func (s *Service) Delete(ctx context.Context, by Caller, id ChannelID) error {
 	if e.Kind == Direct {
 		return errDenied("direct channel cannot be deleted")
 	}
-	return records.Update(ctx, s.store, by.updateMeta("channels/delete"), func(tx *kg.Tx) error {
+	return systemgraph.Update(ctx, s.store, by.updateMeta("channels/delete"), func(tx *kg.Tx) error {
 		e := s.table.get(id).atTime(tx.Time()).asPrincipal(by.readerPrincipal(agent))
 		if !e.canDiscover(agent) {
 			return errNoChannel()

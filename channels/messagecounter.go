@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -136,7 +136,7 @@ func (c *messageCounter) countBatch(ctx context.Context) error {
 		return err
 	}
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/count", Justification: fmt.Sprintf("counted %d messages", messages)}
-	return records.Update(ctx, c.service.store, meta, func(tx *kg.Tx) error {
+	return systemgraph.Update(ctx, c.service.store, meta, func(tx *kg.Tx) error {
 		for i := range batch {
 			of := &batch[i]
 			before, err := countedUpTo(tx.MatchOwn, of.id)

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -129,7 +129,7 @@ func (r *receiptQueue) commitBatch(id ChannelID, list []*pendingAck) {
 	ctx, cancel := context.WithTimeout(context.Background(), receiptTime)
 	defer cancel()
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/acknowledge", Justification: "receipts"}
-	err := records.Update(ctx, r.service.store, meta, func(tx *kg.Tx) error {
+	err := systemgraph.Update(ctx, r.service.store, meta, func(tx *kg.Tx) error {
 		e := r.service.table.get(id)
 		for _, a := range list {
 			if err := a.writeReceipts(tx, e); err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -152,7 +152,7 @@ func (r *removal) run(ctx context.Context) (out bool, err error) {
 			return out, err
 		}
 		wasIn, left := false, false
-		err = records.Update(ctx, r.service.store, r.meta, func(tx *kg.Tx) (err error) {
+		err = systemgraph.Update(ctx, r.service.store, r.meta, func(tx *kg.Tx) (err error) {
 			if wasIn, err = r.removeFromChannel(tx, notice); err != nil {
 				return err
 			}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -168,7 +168,7 @@ func (s *Service) updateServerRestriction(ctx context.Context, by Caller, b Rest
 	if err := mustAdminister(by.Principal); err != nil {
 		return err
 	}
-	return records.Update(ctx, s.store, by.updateMeta("channels/bar"), func(tx *kg.Tx) error {
+	return systemgraph.Update(ctx, s.store, by.updateMeta("channels/bar"), func(tx *kg.Tx) error {
 		w := &writer{tx: tx}
 		if err := s.writeRestriction(w, s.table.serverRestrictions(), b, stands); err != nil {
 			return err

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"unicode/utf8"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -51,7 +51,7 @@ func (s *Service) CreateScope(ctx context.Context, by Caller, d ScopeDraft) (*Sc
 		return nil, err
 	}
 	var earlier kg.Term
-	err = records.Update(ctx, s.store, by.updateMeta("scopes/create"), func(tx *kg.Tx) (err error) {
+	err = systemgraph.Update(ctx, s.store, by.updateMeta("scopes/create"), func(tx *kg.Tx) (err error) {
 		if earlier, err = request.findEarlier(tx); err != nil || !earlier.IsZero() {
 			return err
 		}
@@ -64,7 +64,7 @@ func (s *Service) CreateScope(ctx context.Context, by Caller, d ScopeDraft) (*Sc
 			}
 		}
 		made.CreatedAt = tx.Time()
-		if err := records.Write(tx, made.ID.RecordGraph(), made.ID.Entity(), made.toRecord()); err != nil {
+		if err := systemgraph.Write(tx, made.ID.RecordGraph(), made.ID.Entity(), made.toRecord()); err != nil {
 			return err
 		}
 		return request.writeTo(tx, made.ID.RecordGraph(), made.ID.Entity())
@@ -207,7 +207,7 @@ func (s *Service) alterScope(ctx context.Context, by Caller, id ScopeID, method 
 		return nil, err
 	}
 	var now *Scope
-	err = records.Update(ctx, s.store, by.updateMeta(method), func(tx *kg.Tx) error {
+	err = systemgraph.Update(ctx, s.store, by.updateMeta(method), func(tx *kg.Tx) error {
 		sc := s.table.scopes.get(id)
 		switch {
 		case !sc.admitsPrincipal(by.readerPrincipal(agent)):
@@ -223,7 +223,7 @@ func (s *Service) alterScope(ctx context.Context, by Caller, id ScopeID, method 
 			return nil
 		}
 		now.Version++
-		return records.Write(tx, id.RecordGraph(), id.Entity(), now.toRecord())
+		return systemgraph.Write(tx, id.RecordGraph(), id.Entity(), now.toRecord())
 	})
 	return now, err
 }
@@ -243,15 +243,15 @@ func (s *Service) accessibleScope(by Caller, id ScopeID) (kg.AgentID, *scope, er
 }
 
 // toRecord returns the stored form of a scope.
-func (s *Scope) toRecord() records.Record {
-	class, of := records.Class("Scope")
-	r := records.Record{
-		class: of, "scopeStatus": records.Values(string(s.Status)), "scopeTitle": nil, "scopeParent": nil, "scopeCoordinator": nil,
-		"scopeEverybody": nil, "scopeRole": records.Values(s.Access.Roles...), "scopeAgent": nil, "scopeCreatedAt": {kg.DateTime(s.CreatedAt)},
+func (s *Scope) toRecord() systemgraph.Record {
+	class, of := systemgraph.Class("Scope")
+	r := systemgraph.Record{
+		class: of, "scopeStatus": systemgraph.Values(string(s.Status)), "scopeTitle": nil, "scopeParent": nil, "scopeCoordinator": nil,
+		"scopeEverybody": nil, "scopeRole": systemgraph.Values(s.Access.Roles...), "scopeAgent": nil, "scopeCreatedAt": {kg.DateTime(s.CreatedAt)},
 		"scopeCreatedBy": {kg.IRI(string(s.CreatedBy))}, "scopeVersion": {kg.Integer(s.Version)}, "scopeEndedAt": nil, "scopeEndReason": nil,
 	}
 	if s.Title != "" {
-		r["scopeTitle"] = records.Values(s.Title)
+		r["scopeTitle"] = systemgraph.Values(s.Title)
 	}
 	if s.Parent != "" {
 		r["scopeParent"] = []kg.Term{s.Parent.Entity()}
@@ -269,7 +269,7 @@ func (s *Scope) toRecord() records.Record {
 		r["scopeEndedAt"] = []kg.Term{kg.DateTime(s.EndedAt)}
 	}
 	if s.EndReason != "" {
-		r["scopeEndReason"] = records.Values(s.EndReason)
+		r["scopeEndReason"] = systemgraph.Values(s.EndReason)
 	}
 	return r
 }

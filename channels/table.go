@@ -9,7 +9,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -60,7 +60,7 @@ type table struct {
 
 	idle    *idleQueue
 	pending sync.Map // ChannelID → *entry of channels being created with their first message
-	recent  records.RecentChanges[accessChange]
+	recent  systemgraph.RecentChanges[accessChange]
 	version *atomic.Uint64 // version of the Guard; nil if its decisions are not cached
 
 	mu              sync.RWMutex // guards the following

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"koine/internal/plainjson"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -136,7 +136,7 @@ func (s *Service) alterChannel(ctx context.Context, by Caller, id ChannelID, met
 		return nil, errDenied("direct channel cannot be changed")
 	}
 	var c *Channel
-	err = records.Update(ctx, s.store, by.updateMeta(method), func(tx *kg.Tx) (err error) {
+	err = systemgraph.Update(ctx, s.store, by.updateMeta(method), func(tx *kg.Tx) (err error) {
 		e := s.table.get(id).atTime(tx.Time()).asPrincipal(by.readerPrincipal(agent))
 		if !e.canDiscover(agent) {
 			return errNoChannel() // access was lost

@@ -12,7 +12,7 @@ import (
 	"koine/channels"
 	"koine/graph"
 	"koine/internal/operation"
-	"koine/internal/review"
+	"koine/internal/proposals"
 	"koine/internal/slowtest"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -35,11 +35,11 @@ func newConversingWith(t testing.TB, limits graph.Limits, o channels.Options) *c
 	if limits.Duration == 0 {
 		limits.Duration = slowtest.Slack(graph.DefaultDuration)
 	}
-	var reviews *review.Service
+	var reviews *proposals.Service
 	o.WithdrawProposal = func(tx *kg.Tx, proposal, why string) (bool, error) { return reviews.WithdrawIn(tx, proposal, why) }
 	service := channels.New(o)
 	b := newBench(t, graph.Options{}, func(o *kg.Options) {
-		reviews = review.New(review.Options{Clock: o.Clock})
+		reviews = proposals.New(proposals.Options{Clock: o.Clock})
 		o.Verifier, o.Holder = payHeld{}, reviews
 		o.Access = tasks.NewGuard(service.Guard(reviews.Guard(kg.AllowAll{})))
 		o.OnSystemChange = func(c *kg.Commit) {

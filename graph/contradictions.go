@@ -4,19 +4,19 @@ import (
 	"context"
 	"time"
 
-	"koine/internal/belief"
+	"koine/internal/provenance"
 	"koine/kg"
 )
 
-var contradictionKinds = map[belief.Kind]ContradictionKind{
-	belief.Functional: ContradictionKindFunctional, belief.InverseFunctional: ContradictionKindInverseFunctional,
-	belief.MaxCount: ContradictionKindMaxCount, belief.SameAndDifferent: ContradictionKindSameAndDifferent, belief.Disjoint: ContradictionKindDisjoint,
+var contradictionKinds = map[provenance.Kind]ContradictionKind{
+	provenance.Functional: ContradictionKindFunctional, provenance.InverseFunctional: ContradictionKindInverseFunctional,
+	provenance.MaxCount: ContradictionKindMaxCount, provenance.SameAndDifferent: ContradictionKindSameAndDifferent, provenance.Disjoint: ContradictionKindDisjoint,
 }
 
 // readContradictions answers Query.contradictions.
 func readContradictions(ctx context.Context, first *int, after *Cursor, view *ViewInput) (*ContradictionPage, error) {
 	r := runOf(ctx)
-	n, err := countUpTo(first, belief.DefaultContradictions, belief.MaxContradictions)
+	n, err := countUpTo(first, provenance.DefaultContradictions, provenance.MaxContradictions)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func readContradictions(ctx context.Context, first *int, after *Cursor, view *Vi
 	if err != nil {
 		return nil, err
 	}
-	found, err := belief.Contradictions(s, limits, belief.Search{Most: n, After: begin})
+	found, err := provenance.Contradictions(s, limits, provenance.Search{Most: n, After: begin})
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func readContradictions(ctx context.Context, first *int, after *Cursor, view *Vi
 
 // openContradictions opens the snapshot of the page that a cursor continues, and returns
 // the place where the page begins.
-func (r *run) openContradictions(ctx context.Context, v kg.View, after *Cursor) (s *kg.Snapshot, begin belief.Cursor, bound cursorBound, err error) {
+func (r *run) openContradictions(ctx context.Context, v kg.View, after *Cursor) (s *kg.Snapshot, begin provenance.Cursor, bound cursorBound, err error) {
 	// The evaluation time is left out: all pages of a walk read at that of the
 	// first page.
 	named := v
@@ -68,7 +68,7 @@ func (r *run) openContradictions(ctx context.Context, v kg.View, after *Cursor) 
 	if err != nil {
 		return nil, begin, bound, err
 	}
-	begin, ok := belief.ParseCursor(at.key)
+	begin, ok := provenance.ParseCursor(at.key)
 	if !ok {
 		return nil, begin, bound, foreignCursor()
 	}
@@ -76,7 +76,7 @@ func (r *run) openContradictions(ctx context.Context, v kg.View, after *Cursor) 
 	return s, begin, bound, err
 }
 
-func contradictionOf(c belief.Contradiction) Contradiction {
+func contradictionOf(c provenance.Contradiction) Contradiction {
 	out := Contradiction{
 		Kind: contradictionKinds[c.Kind], Reason: c.Reason, About: objectRecordOf(c.About), StatementCount: c.Total,
 		Statements: make([]BackedStatement, len(c.Statements)),

@@ -18,11 +18,11 @@ import (
 	"koine/channels"
 	"koine/internal/agents"
 	"koine/internal/audit"
-	"koine/internal/belief"
 	kgnames "koine/internal/names"
 	"koine/internal/operation"
 	"koine/internal/policy"
 	"koine/internal/presence"
+	"koine/internal/provenance"
 	"koine/internal/shapes"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -56,7 +56,7 @@ type Deps struct {
 	Presence *presence.Tracker
 	// Quarantines are the quarantines that Store applies; nil for a store
 	// without.
-	Quarantines *belief.Quarantines
+	Quarantines *provenance.Quarantines
 }
 
 // Options of an engine. The zero value works.

@@ -7,7 +7,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"koine/internal/follow"
+	"koine/internal/changefeed"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -29,13 +29,13 @@ type entityEventField struct {
 
 // followEntity establishes Subscription.entityChanged.
 func followEntity(ctx context.Context, iri kg.Term, depth int, resume *Position, view *ViewInput) error {
-	return subscribeTo(ctx, resume, view, func(p *planner, field ast.SelectionSet) (eventContent, follow.Subject, error) {
-		if depth < 0 || depth > follow.MaxDepth {
-			return nil, nil, kg.Errorf(kg.CodeInvalid, "depth must be between 0 and %d, not %d", follow.MaxDepth, depth).At("depth")
+	return subscribeTo(ctx, resume, view, func(p *planner, field ast.SelectionSet) (eventContent, changefeed.Subject, error) {
+		if depth < 0 || depth > changefeed.MaxDepth {
+			return nil, nil, kg.Errorf(kg.CodeInvalid, "depth must be between 0 and %d, not %d", changefeed.MaxDepth, depth).At("depth")
 		}
 		content := &entityEvent{iri: iri}
 		limits := p.run.engine.limits
-		subject := &follow.Surroundings{Entity: iri, Depth: depth, FromView: p.view, Entities: limits.WatchedEntities, Reads: limits.WatchedReads}
+		subject := &changefeed.Surroundings{Entity: iri, Depth: depth, FromView: p.view, Entities: limits.WatchedEntities, Reads: limits.WatchedReads}
 		return content, subject, p.planEntityEvent(content, field)
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"koine/graph"
-	"koine/internal/follow"
+	"koine/internal/changefeed"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -64,7 +64,7 @@ func TestEntityChangedDepth(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.update(add(iri("s"), iri("knows"), iri("a")), add(iri("a"), iri("knows"), iri("b")), add(iri("b"), iri("knows"), iri("c")))
 	var tails []*tail
-	for depth := range follow.MaxDepth + 1 {
+	for depth := range changefeed.MaxDepth + 1 {
 		tails = append(tails, b.follow(t, fmt.Sprintf(`subscription { e: entityChanged(iri: "ex:s", depth: %d) { ... on EntityChange { changes { statement { subject { iri } } } } } }`, depth), "", operation.Resume{}))
 	}
 	for _, name := range []string{"c", "b", "a"} {

@@ -10,8 +10,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"koine/internal/nearest"
 	"koine/internal/operation"
+	"koine/internal/suggest"
 	"koine/kg"
 )
 
@@ -212,7 +212,7 @@ func (g *nameSuggester) suggestHint(ctx context.Context, r *run, x mention, t kg
 	if x.kind == "graph" {
 		h.Message = fmt.Sprintf("there is no visible graph %s", t.Value())
 	}
-	h.Nearest = nearest.IRIs(t.Value(), g.names[x.kind], maxNearest)
+	h.Nearest = suggest.IRIs(t.Value(), g.names[x.kind], maxNearest)
 	if prefix, local, ok := r.engine.splitUnregistered(t.Value()); ok && len(h.Nearest) == 0 {
 		tellPrefix(&h, r.engine.deps.Prefixes, prefix, local)
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"koine/internal/nearest"
 	"koine/internal/operation"
+	"koine/internal/suggest"
 	"koine/kg"
 )
 
@@ -25,7 +25,7 @@ func tellPrefix(h *operation.Hint, prefixes *kg.Prefixes, prefix, local string) 
 		registered = append(registered, p.Name)
 	}
 	h.Message += fmt.Sprintf(": %s is not a registered prefix", prefix)
-	near := nearest.Names(prefix, registered, maxNearest)
+	near := suggest.Names(prefix, registered, maxNearest)
 	if len(near) == 0 {
 		return
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"koine/internal/follow"
+	"koine/internal/changefeed"
 	"koine/internal/query/livematch"
 	"koine/internal/query/path"
 	"koine/internal/query/pattern"
@@ -33,7 +33,7 @@ type Limits struct {
 	Reads, PathNodes int
 	Commits          int // of the log, read for a page of changes
 	// WatchedEntities bounds the entities that entityChanged watches, up to
-	// follow.MaxEntities. WatchedReads bounds the statements read to find
+	// changefeed.MaxEntities. WatchedReads bounds the statements read to find
 	// them.
 	WatchedEntities int
 	WatchedReads    int
@@ -65,9 +65,9 @@ const (
 	DefaultReads           = pattern.DefaultStatements
 	DefaultPathNodes       = path.DefaultNodes
 	DefaultCommits         = kg.DefaultLogCommits
-	DefaultWatchedEntities = follow.DefaultEntities
+	DefaultWatchedEntities = changefeed.DefaultEntities
 	DefaultSnapshotRows    = 500
-	DefaultWatchedReads    = follow.DefaultReads
+	DefaultWatchedReads    = changefeed.DefaultReads
 	DefaultVariableBytes   = 8 << 20
 	DefaultResultBytes     = 16 << 20
 	DefaultDuration        = 10 * time.Second
@@ -98,7 +98,7 @@ func (l Limits) withDefaults() Limits {
 			*m.to = m.value
 		}
 	}
-	l.WatchedEntities = min(l.WatchedEntities, follow.MaxEntities)
+	l.WatchedEntities = min(l.WatchedEntities, changefeed.MaxEntities)
 	if l.Duration <= 0 {
 		l.Duration = DefaultDuration
 	}

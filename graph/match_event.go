@@ -11,7 +11,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"koine/internal/follow"
+	"koine/internal/changefeed"
 	"koine/internal/operation"
 	"koine/internal/query/livematch"
 	"koine/kg"
@@ -40,7 +40,7 @@ type matchEventField struct {
 
 // followMatch establishes Subscription.matchChanged.
 func followMatch(ctx context.Context, input PatternInput, selected []string, resume *Position, view *ViewInput) error {
-	return subscribeTo(ctx, resume, view, func(p *planner, set ast.SelectionSet) (eventContent, follow.Subject, error) {
+	return subscribeTo(ctx, resume, view, func(p *planner, set ast.SelectionSet) (eventContent, changefeed.Subject, error) {
 		c, err := p.planMatchEvent(&input, selected)
 		if err != nil {
 			return nil, nil, err
@@ -107,7 +107,7 @@ func (c *matchEvent) Begin(context.Context, *kg.Store, kg.Position) (kg.Filter, 
 
 // Changes yields the commits. Some of them change no row.
 func (c *matchEvent) Changes(_ context.Context, _ *kg.Store, w *kg.Watcher) iter.Seq2[operation.Event, error] {
-	return follow.Commits(w)
+	return changefeed.Commits(w)
 }
 
 // Current yields an event for each part of the rows.
@@ -115,11 +115,11 @@ func (c *matchEvent) Current(ctx context.Context, s *kg.Snapshot) iter.Seq2[oper
 	return func(yield func(operation.Event, error) bool) {
 		var example *kg.Statement
 		var failed error
-		err := follow.MarkLast(c.snapshotParts(ctx, s), func(part []livematch.Row, last bool) bool {
+		err := changefeed.MarkLast(c.snapshotParts(ctx, s), func(part []livematch.Row, last bool) bool {
 			if c.snapshotRows == nil {
 				// Protocols with events about statements represent the rows by
 				// a statement that the pattern matches, or by any statement.
-				if example, failed = follow.FirstStatement(s, append(slices.Clone(c.match.Patterns()), kg.Pattern{})...); failed != nil {
+				if example, failed = changefeed.FirstStatement(s, append(slices.Clone(c.match.Patterns()), kg.Pattern{})...); failed != nil {
 					return false
 				}
 			}

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"koine/internal/nearest"
 	"koine/internal/query/path"
 	"koine/internal/query/pattern"
 	"koine/internal/query/valuespace"
+	"koine/internal/suggest"
 	"koine/kg"
 )
 
@@ -225,7 +225,7 @@ func (r *patternReader) checkVariable(name, field string) error {
 func unknownVariable(name string, known []string) *kg.Error {
 	e := kg.Errorf(kg.CodeInvalid, "the pattern has no variable %.40q", name)
 	bare := strings.TrimPrefix(name, "?")
-	switch near := nearest.Name(bare, known); {
+	switch near := suggest.Name(bare, known); {
 	case bare != name && slices.Contains(known, bare):
 		e.Hint = "Leave the question mark out."
 	case near != "":

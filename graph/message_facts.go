@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"koine/channels"
-	"koine/internal/review"
+	"koine/internal/proposals"
 	"koine/kg"
 )
 
@@ -61,7 +61,7 @@ func (r *run) commitsOf(ctx context.Context, m *channels.Message) (list []*kg.Co
 	if m.ProposalID != "" && r.engine.deps.Reviews != nil {
 		// The proposal is read as the system: the caller may see its result
 		// without being allowed to see the proposal.
-		p, err := unlessGone(r.engine.deps.Reviews.Get(ctx, review.Caller{Principal: kg.SystemPrincipal()}, m.ProposalID))
+		p, err := unlessGone(r.engine.deps.Reviews.Get(ctx, proposals.Caller{Principal: kg.SystemPrincipal()}, m.ProposalID))
 		if err != nil {
 			return nil, err
 		}

@@ -1,12 +1,11 @@
 package graph
 
 import (
+	"koine/internal/suggest"
 	"regexp"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-
-	"koine/internal/nearest"
 )
 
 // unknownName finds the unknown name in a validation message.
@@ -38,7 +37,7 @@ func hintNames(schema *ast.Schema, doc *ast.QueryDocument, err *gqlerror.Error) 
 			names = append(names, name)
 		}
 	}
-	if near := nearest.Name(found[1], names); near != "" {
+	if near := suggest.Name(found[1], names); near != "" {
 		setExtension(err, "hint", "Did you mean "+prefix+near+"?")
 	}
 }
@@ -71,7 +70,7 @@ func hintMember(schema *ast.Schema, op *ast.OperationDefinition, path ast.Path, 
 	for _, f := range kind.Fields {
 		names = append(names, f.Name)
 	}
-	if near := nearest.Name(string(name), names); near != "" {
+	if near := suggest.Name(string(name), names); near != "" {
 		setExtension(err, "hint", "Did you mean "+near+"?")
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"koine/internal/follow"
+	"koine/internal/changefeed"
 	"koine/internal/operation"
-	"koine/internal/review"
+	"koine/internal/proposals"
 	"koine/kg"
 )
 
@@ -20,7 +20,7 @@ import (
 type proposalEvent struct {
 	fields  []proposalEventField
 	reviews Reviews
-	by      review.Caller
+	by      proposals.Caller
 }
 
 // proposalEventField is a field of a ProposalChange. part has the selected
@@ -34,16 +34,16 @@ type proposalEventField struct {
 
 // followProposals establishes Subscription.proposalChanged.
 func followProposals(ctx context.Context, id *string, resume *Position) error {
-	return subscribeTo(ctx, resume, nil, func(p *planner, field ast.SelectionSet) (eventContent, follow.Subject, error) {
+	return subscribeTo(ctx, resume, nil, func(p *planner, field ast.SelectionSet) (eventContent, changefeed.Subject, error) {
 		service, by, err := p.run.reviewService()
 		if err != nil {
 			return nil, nil, err
 		}
 		content := &proposalEvent{reviews: service, by: by}
 		content.fields, err = p.planProposalChange(field)
-		filter := kg.Filter{Patterns: review.Patterns(deref(id)), View: kg.View{Principal: p.view.Principal, AllGraphs: true}}
-		subject := proposalSubject{follow.Statements{Filter: filter}, filter}
-		subject.standing.Patterns = review.StatusPatterns(deref(id))
+		filter := kg.Filter{Patterns: proposals.Patterns(deref(id)), View: kg.View{Principal: p.view.Principal, AllGraphs: true}}
+		subject := proposalSubject{changefeed.Statements{Filter: filter}, filter}
+		subject.standing.Patterns = proposals.StatusPatterns(deref(id))
 		return content, subject, err
 	})
 }
@@ -51,13 +51,13 @@ func followProposals(ctx context.Context, id *string, resume *Position) error {
 // proposalSubject follows proposals. Its snapshot has each existing proposal
 // once.
 type proposalSubject struct {
-	follow.Statements
+	changefeed.Statements
 	standing kg.Filter
 }
 
 // Current yields the statement with each proposal's status.
 func (s proposalSubject) Current(ctx context.Context, snapshot *kg.Snapshot) iter.Seq2[operation.Event, error] {
-	return follow.Statements{Filter: s.standing}.Current(ctx, snapshot)
+	return changefeed.Statements{Filter: s.standing}.Current(ctx, snapshot)
 }
 
 func (p *planner) planProposalChange(set ast.SelectionSet) (fields []proposalEventField, err error) {
@@ -91,7 +91,7 @@ func (p *planner) planProposal(set ast.SelectionSet, implementors []string) (fie
 
 func (c *proposalEvent) write(t *eventWriter, e *operation.Event) ([]byte, error) {
 	change := &e.Changes[0]
-	id, counts := review.ParseEvent(change)
+	id, counts := proposals.ParseEvent(change)
 	if !counts {
 		return nil, nil
 	}

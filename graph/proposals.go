@@ -7,23 +7,23 @@ import (
 	"strings"
 	"time"
 
-	"koine/internal/review"
+	"koine/internal/proposals"
 	"koine/kg"
 )
 
-// Reviews keeps held updates and decides on them (review.Service).
+// Reviews keeps held updates and decides on them (proposals.Service).
 type Reviews interface {
-	Get(ctx context.Context, by review.Caller, id string) (*review.Proposal, error)
-	List(ctx context.Context, by review.Caller, q review.Query) (*review.Page, error)
-	Decide(ctx context.Context, by review.Caller, id string, d review.Decision, comment string, expected *kg.Revision) (*review.Proposal, error)
+	Get(ctx context.Context, by proposals.Caller, id string) (*proposals.Proposal, error)
+	List(ctx context.Context, by proposals.Caller, q proposals.Query) (*proposals.Page, error)
+	Decide(ctx context.Context, by proposals.Caller, id string, d proposals.Decision, comment string, expected *kg.Revision) (*proposals.Proposal, error)
 	// GetAt is Get at a revision.
-	GetAt(ctx context.Context, by review.Caller, id string, r kg.Revision) (*review.Proposal, error)
-	Withdraw(ctx context.Context, by review.Caller, id string) (*review.Proposal, error)
+	GetAt(ctx context.Context, by proposals.Caller, id string, r kg.Revision) (*proposals.Proposal, error)
+	Withdraw(ctx context.Context, by proposals.Caller, id string) (*proposals.Proposal, error)
 }
 
 // reviewService returns the review service and the caller.
-func (r *run) reviewService() (Reviews, review.Caller, error) {
-	by := review.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
+func (r *run) reviewService() (Reviews, proposals.Caller, error) {
+	by := proposals.Caller{Principal: r.request.Principal, Actor: r.request.Actor}
 	if r.engine.deps.Reviews == nil {
 		return nil, by, kg.Errorf(kg.CodeNotFound, "reviews are disabled on this server")
 	}
@@ -35,9 +35,9 @@ func readProposals(ctx context.Context, status *ProposalStatus, author *string, 
 	if err != nil {
 		return nil, err
 	}
-	q := review.Query{Author: kg.AgentID(deref(author)), First: deref(first), After: deref(after)}
+	q := proposals.Query{Author: kg.AgentID(deref(author)), First: deref(first), After: deref(after)}
 	if status != nil {
-		q.Status = review.Status(strings.ToLower(string(*status)))
+		q.Status = proposals.Status(strings.ToLower(string(*status)))
 	}
 	if first != nil && *first <= 0 {
 		return nil, kg.Errorf(kg.CodeInvalid, "first is at least 1").At("first")
@@ -67,7 +67,7 @@ func reviewProposal(ctx context.Context, id string, d ReviewDecision, comment *s
 	if err != nil {
 		return nil, err
 	}
-	p, err := service.Decide(ctx, by, id, review.Decision(strings.ToLower(string(d))), deref(comment), expected)
+	p, err := service.Decide(ctx, by, id, proposals.Decision(strings.ToLower(string(d))), deref(comment), expected)
 	return r.proposalPayload(p, err)
 }
 
@@ -83,7 +83,7 @@ func withdrawProposal(ctx context.Context, id string) (*Proposal, error) {
 
 // proposalPayload answers a mutation of a proposal and notes the position after its
 // commit.
-func (r *run) proposalPayload(p *review.Proposal, err error) (*Proposal, error) {
+func (r *run) proposalPayload(p *proposals.Proposal, err error) (*Proposal, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -95,14 +95,14 @@ func (r *run) proposalPayload(p *review.Proposal, err error) (*Proposal, error) 
 	return shownProposal(p), nil
 }
 
-func answerProposal(p *review.Proposal, err error) (*Proposal, error) {
+func answerProposal(p *proposals.Proposal, err error) (*Proposal, error) {
 	if err != nil {
 		return nil, err
 	}
 	return shownProposal(p), nil
 }
 
-func shownProposal(p *review.Proposal) *Proposal {
+func shownProposal(p *proposals.Proposal) *Proposal {
 	out := &Proposal{
 		ID: p.ID, Status: ProposalStatus(strings.ToUpper(string(p.Status))), Author: string(p.Author), Actor: string(p.Actor),
 		Patches: make([]json.RawMessage, len(p.Patches)), Justification: nilIfZero(p.Justification), TaskID: nilIfZero(p.TaskID), SessionID: nilIfZero(p.SessionID),

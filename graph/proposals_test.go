@@ -10,7 +10,7 @@ import (
 
 	"koine/graph"
 	"koine/internal/operation"
-	"koine/internal/review"
+	"koine/internal/proposals"
 	"koine/kg"
 )
 
@@ -31,9 +31,9 @@ func (payHeld) Verify(_ context.Context, j kg.Judgement) (kg.Verdict, error) {
 
 // newReviewed is a bench with reviews.
 func newReviewed(t *testing.T) *bench {
-	var service *review.Service
+	var service *proposals.Service
 	b := newBench(t, graph.Options{}, func(o *kg.Options) {
-		service = review.New(review.Options{Clock: o.Clock})
+		service = proposals.New(proposals.Options{Clock: o.Clock})
 		o.Verifier, o.Holder, o.Access, o.OnSystemChange = payHeld{}, service, service.Guard(kg.AllowAll{}), service.Follow
 	})
 	if err := service.Open(t.Context(), b.store); err != nil {

@@ -3,12 +3,12 @@ package graph
 import (
 	"context"
 
-	"koine/internal/belief"
+	"koine/internal/provenance"
 	"koine/kg"
 )
 
 // quarantineTable returns the table of quarantined agents.
-func (r *run) quarantineTable() (*belief.Quarantines, error) {
+func (r *run) quarantineTable() (*provenance.Quarantines, error) {
 	if r.engine.deps.Quarantines == nil {
 		return nil, kg.Errorf(kg.CodeInvalid, "quarantine is disabled on this server")
 	}
@@ -41,7 +41,7 @@ func liftQuarantine(ctx context.Context, input LiftQuarantineInput) (*Quarantine
 	return r.quarantinePayload(e, err)
 }
 
-func (r *run) quarantinePayload(e *belief.Effect, err error) (*QuarantinePayload, error) {
+func (r *run) quarantinePayload(e *provenance.Effect, err error) (*QuarantinePayload, error) {
 	if err != nil {
 		return nil, atInput(err)
 	}

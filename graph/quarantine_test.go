@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"koine/graph"
-	"koine/internal/belief"
 	"koine/internal/operation"
+	"koine/internal/provenance"
 	"koine/kg"
 )
 
 // distrusting is a bench whose store reads under quarantines.
-func distrusting(t *testing.T) (*bench, *belief.Quarantines) {
-	table := new(belief.Quarantines)
+func distrusting(t *testing.T) (*bench, *provenance.Quarantines) {
+	table := new(provenance.Quarantines)
 	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Distrust, o.OnSystemChange = table, table.Follow })
 	b.engine = graph.NewEngine(graph.Deps{Store: b.store, Prefixes: testPrefixes(t), Quarantines: table}, graph.Options{})
 	return b, table
@@ -171,7 +171,7 @@ func TestQuarantine(t *testing.T) {
 	})
 	t.Run("read again", func(t *testing.T) {
 		b := b.of(t)
-		again := new(belief.Quarantines)
+		again := new(provenance.Quarantines)
 		if err := again.Load(t.Context(), b.store); err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +221,7 @@ func TestQuarantine(t *testing.T) {
 		if table.Doubted() != nil {
 			t.Errorf("%v is left: reads would pay for nobody", table.Doubted())
 		}
-		again := new(belief.Quarantines)
+		again := new(provenance.Quarantines)
 		if err := again.Load(t.Context(), b.store); err != nil || again.Doubted() != nil {
 			t.Errorf("read again: %v, %v", again.Doubted(), err)
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strconv"
 
-	"koine/internal/belief"
+	"koine/internal/provenance"
 	"koine/kg"
 )
 
@@ -14,7 +14,7 @@ func revertCommit(ctx context.Context, input RevertCommitInput) (*RevertCommitPa
 	store := r.engine.deps.Store
 	m := r.graphMeta(input.Justification, nil)
 	m.DryRun = deref(input.DryRun)
-	rev, err := belief.Revert(ctx, store, m, input.Revision, deref(input.Force))
+	rev, err := provenance.Revert(ctx, store, m, input.Revision, deref(input.Force))
 	if err != nil {
 		return nil, atInput(err)
 	}
@@ -40,8 +40,8 @@ func resolveContradiction(ctx context.Context, input ResolveContradictionInput) 
 	if err != nil {
 		return nil, err
 	}
-	if n := len(input.Drop); n > belief.MaxDropped {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "drop has %d statements; at most %d are allowed", n, belief.MaxDropped).At("input.drop")
+	if n := len(input.Drop); n > provenance.MaxDropped {
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "drop has %d statements; at most %d are allowed", n, provenance.MaxDropped).At("input.drop")
 	}
 	keep, err := r.quadsOf(s, "keep", input.Keep)
 	if err != nil {
@@ -53,7 +53,7 @@ func resolveContradiction(ctx context.Context, input ResolveContradictionInput) 
 	}
 	m := r.graphMeta(input.Justification, nil)
 	m.DryRun = deref(input.DryRun)
-	receipt, err := belief.Resolve(ctx, r.engine.deps.Store, m, keep, drop)
+	receipt, err := provenance.Resolve(ctx, r.engine.deps.Store, m, keep, drop)
 	if err != nil {
 		return nil, atInput(err)
 	}

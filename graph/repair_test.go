@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"koine/graph"
-	"koine/internal/belief"
+	"koine/internal/provenance"
 	"koine/internal/shapes"
 	"koine/kg"
 )
@@ -168,7 +168,7 @@ func TestRevertRights(t *testing.T) {
 // What an agent under quarantine says keeps a commit from being reverted, and is
 // told to administrators' eyes only, which are others than these.
 func TestConflictsAreToldAsTheCallerSeesThem(t *testing.T) {
-	table := new(belief.Quarantines)
+	table := new(provenance.Quarantines)
 	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Distrust, o.OnSystemChange = table, table.Follow })
 	said := add(iri("s"), iri("p"), kg.Integer(1))
 	wrong := b.update(by("agent://ann", -1, said)).Revision
@@ -242,7 +242,7 @@ func (b *bench) contradictions(variables string) (f found) {
 // contradicting fills a bench with contradictions of every kind, and with what
 // only looks like one.
 func contradicting(t *testing.T) (*bench, []string) {
-	table := new(belief.Quarantines)
+	table := new(provenance.Quarantines)
 	set := new(shapes.Set)
 	b := newBench(t, graph.Options{}, func(o *kg.Options) {
 		o.Distrust, o.OnSystemChange = table, func(c *kg.Commit) { table.Follow(c); set.Follow(c) }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"koine/internal/follow"
+	"koine/internal/changefeed"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -15,14 +15,14 @@ type statementEvent struct{ change changePlan }
 
 // followStatements establishes Subscription.statementChanged.
 func followStatements(ctx context.Context, where *StatementFilter, ops []kg.Op, resume *Position, view *ViewInput) error {
-	return subscribeTo(ctx, resume, view, func(p *planner, field ast.SelectionSet) (eventContent, follow.Subject, error) {
+	return subscribeTo(ctx, resume, view, func(p *planner, field ast.SelectionSet) (eventContent, changefeed.Subject, error) {
 		match, err := matchChanges(context.WithoutCancel(ctx), where) // the test runs as long as the stream is open
 		if err != nil {
 			return nil, nil, kg.AsError(err).At("where")
 		}
 		content := &statementEvent{}
 		filter := kg.Filter{Patterns: []kg.Pattern{match.pattern}, Ops: ops, View: p.view, Keep: match.watchFilter(), Replacements: true}
-		return content, follow.Statements{Filter: filter}, p.planChange(&content.change, field)
+		return content, changefeed.Statements{Filter: filter}, p.planChange(&content.change, field)
 	})
 }
 

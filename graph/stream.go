@@ -7,7 +7,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"koine/internal/follow"
+	"koine/internal/changefeed"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -24,7 +24,7 @@ type Stream struct {
 	hints   atomic.Pointer[[]operation.Hint] // until an event has sent them
 }
 
-// source is the source of a stream's events: a follow.Following, or a stream
+// source is the source of a stream's events: a changefeed.Following, or a stream
 // of a domain package.
 type source interface {
 	operation.Subscription
@@ -36,11 +36,11 @@ type source interface {
 }
 
 // startFollowing starts following at the given start.
-func (s *Stream) startFollowing(subject follow.Subject, start operation.Resume) error {
+func (s *Stream) startFollowing(subject changefeed.Subject, start operation.Resume) error {
 	if err := s.checkView(); err != nil {
 		return err
 	}
-	f, err := follow.Start(s.ctx, s.engine.deps.Store, subject, start)
+	f, err := changefeed.Start(s.ctx, s.engine.deps.Store, subject, start)
 	s.source = f
 	return err
 }

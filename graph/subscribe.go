@@ -8,7 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"koine/internal/follow"
+	"koine/internal/changefeed"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -94,13 +94,13 @@ type subscriptionResultKey struct{}
 
 // subscribeTo establishes the subscription of the resolver's field. of makes
 // its content and its subject.
-func subscribeTo(ctx context.Context, resume *Position, view *ViewInput, of func(*planner, ast.SelectionSet) (eventContent, follow.Subject, error)) error {
+func subscribeTo(ctx context.Context, resume *Position, view *ViewInput, of func(*planner, ast.SelectionSet) (eventContent, changefeed.Subject, error)) error {
 	f, _ := ctx.Value(subscriptionResultKey{}).(*subscriptionResult)
 	f.subscription, f.err = newStream(ctx, f.ctx, resume, view, of)
 	return f.err
 }
 
-func newStream(ctx, life context.Context, resume *Position, view *ViewInput, of func(*planner, ast.SelectionSet) (eventContent, follow.Subject, error)) (*Stream, error) {
+func newStream(ctx, life context.Context, resume *Position, view *ViewInput, of func(*planner, ast.SelectionSet) (eventContent, changefeed.Subject, error)) (*Stream, error) {
 	r, fc := runOf(ctx), graphql.GetFieldContext(ctx)
 	v, err := r.fieldView(view)
 	if err != nil {

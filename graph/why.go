@@ -3,14 +3,14 @@ package graph
 import (
 	"context"
 
-	"koine/internal/belief"
+	"koine/internal/provenance"
 	"koine/kg"
 )
 
 // explainStatement answers Query.why.
 func explainStatement(ctx context.Context, ref StatementRef, first *int, view *ViewInput) (*StatementReasons, error) {
 	r := runOf(ctx)
-	steps, err := countUpTo(first, belief.DefaultSteps, belief.MaxSteps)
+	steps, err := countUpTo(first, provenance.DefaultSteps, provenance.MaxSteps)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func explainStatement(ctx context.Context, ref StatementRef, first *int, view *V
 	if !found {
 		return nil, nil
 	}
-	account, err := belief.Why(ctx, r.engine.deps.Store, s, st.Quad, steps)
+	account, err := provenance.Why(ctx, r.engine.deps.Store, s, st.Quad, steps)
 	if account == nil || err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func explainStatement(ctx context.Context, ref StatementRef, first *int, view *V
 	return out, nil
 }
 
-func (r *run) convertStep(s belief.Step) StatementStep {
+func (r *run) convertStep(s provenance.Step) StatementStep {
 	out := StatementStep{
 		Op: s.Op, Assertion: assertionOf(s.Assertion), StatementRemains: s.Remains, Commit: r.commitOf(s.Commit),
 		Previous: []PreviousRecord{},

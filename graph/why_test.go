@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"koine/graph"
-	"koine/internal/review"
+	"koine/internal/proposals"
 	"koine/kg"
 )
 
@@ -276,11 +276,11 @@ type keptProposals struct {
 	hiddenFrom kg.AgentID
 }
 
-func (k keptProposals) Get(_ context.Context, by review.Caller, id string) (*review.Proposal, error) {
+func (k keptProposals) Get(_ context.Context, by proposals.Caller, id string) (*proposals.Proposal, error) {
 	if id != "p1" || by.Principal.ID == k.hiddenFrom {
 		return nil, kg.Errorf(kg.CodeNotFound, "proposal %s does not exist", id)
 	}
-	return &review.Proposal{ID: id, Status: review.Applied, Reviews: []review.Review{{Reviewer: "agent://judge", Decision: review.Approve, Comment: "I looked"}}}, nil
+	return &proposals.Proposal{ID: id, Status: proposals.Applied, Reviews: []proposals.Review{{Reviewer: "agent://judge", Decision: proposals.Approve, Comment: "I looked"}}}, nil
 }
 
 // The proposal that led to a statement is told with its reviews, to who may read

@@ -1,13 +1,12 @@
 package main
 
 import (
+	"koine/internal/suggest"
 	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
-
-	"koine/internal/nearest"
 )
 
 const variablePrefix = "KOINE_"
@@ -77,7 +76,7 @@ func nearestVariable(name string, known []string) string {
 		bare[i] = strings.TrimPrefix(k, variablePrefix)
 	}
 	short := strings.TrimPrefix(name, variablePrefix)
-	if meant := nearest.Names(short, bare, 1); len(meant) > 0 {
+	if meant := suggest.Names(short, bare, 1); len(meant) > 0 {
 		return variablePrefix + meant[0]
 	}
 	for _, k := range bare {

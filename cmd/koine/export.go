@@ -18,7 +18,7 @@ import (
 
 	"koine/client"
 	"koine/internal/assertions"
-	"koine/internal/belief"
+	"koine/internal/provenance"
 	"koine/internal/rdf"
 	"koine/kg"
 )
@@ -66,7 +66,7 @@ func (c *exportCommand) Run(ctx context.Context, command *kong.Context, t termin
 	}
 	write := func(out io.Writer) error { return c.exportServer(ctx, out, format, registry) }
 	if offline {
-		quarantines := new(belief.Quarantines)
+		quarantines := new(provenance.Quarantines)
 		store, err := c.openToRead(log, kg.Options{Distrust: quarantines})
 		if err != nil {
 			return err

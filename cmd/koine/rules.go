@@ -2,9 +2,8 @@ package main
 
 import (
 	"fmt"
+	"koine/internal/celrules"
 	"os"
-
-	"koine/internal/rules"
 )
 
 // rulesCommand contains the commands on rules that need no server.
@@ -31,7 +30,7 @@ func (c *rulesCheckCommand) Run(t terminal) error {
 	if err != nil {
 		return usageError{err}
 	}
-	set, err := rules.Parse(text, rules.Options{})
+	set, err := celrules.Parse(text, celrules.Options{})
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 	"koine/channels"
 	"koine/graph"
 	"koine/internal/caller"
+	"koine/internal/celrules"
 	"koine/internal/operation"
-	"koine/internal/rules"
 	"koine/kg"
 )
 
@@ -22,11 +22,11 @@ type rulesFlags struct {
 
 // openRules opens the rules file; nil without --policy. A broken file is a usage error. The
 // channels service supplies the messages that rules refer to.
-func (f *rulesFlags) openRules(log *slog.Logger, of *channels.Service) (*rules.File, error) {
+func (f *rulesFlags) openRules(log *slog.Logger, of *channels.Service) (*celrules.File, error) {
 	if f.Policy == "" {
 		return nil, nil
 	}
-	file, err := rules.Open(f.Policy, rules.Options{Messages: of.JudgedMessages}, log)
+	file, err := celrules.Open(f.Policy, celrules.Options{Messages: of.JudgedMessages}, log)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -37,7 +37,7 @@ func (f *rulesFlags) openRules(log *slog.Logger, of *channels.Service) (*rules.F
 // ruledAccess is an access that also hides statements by rules.
 type ruledAccess struct {
 	kg.Access
-	*rules.File
+	*celrules.File
 }
 
 // Version returns the version of the wrapped access: rules hide statements, never whole
@@ -48,11 +48,11 @@ func (a ruledAccess) Version() *atomic.Uint64 { return kg.VersionOf(a.Access) }
 func (a ruledAccess) Unwrap() kg.Access { return a.Access }
 
 // followRules reloads the rules when their file changes, and on SIGHUP.
-func followRules(ctx context.Context, file *rules.File) (stop func()) {
+func followRules(ctx context.Context, file *celrules.File) (stop func()) {
 	if file == nil {
 		return func() {}
 	}
-	return runWithHangup(ctx, rules.DefaultPoll, file.Follow)
+	return runWithHangup(ctx, celrules.DefaultPoll, file.Follow)
 }
 
 // admitRead checks a read against the rules that was not checked as a query or subscription
@@ -62,8 +62,8 @@ func (t *trust) admitRead(ctx context.Context, p kg.Principal, follow bool) erro
 		return nil
 	}
 	c := caller.From(ctx)
-	return t.rules.CheckQuery(ctx, rules.Query{
-		Principal: p, Actor: c.Actor, Subscription: follow, Fields: []string{}, Call: rules.Call{Method: http.MethodGet + " " + c.Path},
+	return t.rules.CheckQuery(ctx, celrules.Query{
+		Principal: p, Actor: c.Actor, Subscription: follow, Fields: []string{}, Call: celrules.Call{Method: http.MethodGet + " " + c.Path},
 	})
 }
 
@@ -73,8 +73,8 @@ func (t *trust) CheckOperation(ctx context.Context, a graph.OperationInfo) error
 		return nil
 	}
 	r := a.Request
-	return t.rules.CheckQuery(ctx, rules.Query{
+	return t.rules.CheckQuery(ctx, celrules.Query{
 		Principal: r.Principal, Actor: r.Actor, Subscription: a.Subscription, Text: a.Text, OperationName: r.OperationName, Fields: a.Fields,
-		Call: rules.Call{Method: cmp.Or(r.Method, "graphql"), TaskID: r.TaskID, SessionID: r.SessionID, Metadata: r.Metadata},
+		Call: celrules.Call{Method: cmp.Or(r.Method, "graphql"), TaskID: r.TaskID, SessionID: r.SessionID, Metadata: r.Metadata},
 	})
 }

@@ -19,8 +19,8 @@ import (
 
 	"koine/channels"
 	"koine/internal/caller"
+	"koine/internal/proposals"
 	"koine/internal/push"
-	"koine/internal/review"
 	"koine/internal/slowtest"
 	"koine/internal/tasks"
 	"koine/internal/webhook"
@@ -44,7 +44,7 @@ const fillers = 256
 func fillStore(t testing.TB, dir string, c contents) {
 	t.Helper()
 	conversations := channels.New(channels.Options{})
-	reviews := review.New(review.Options{})
+	reviews := proposals.New(proposals.Options{})
 	store, err := kg.Open(dir, kg.Options{
 		ReserveBytes: 1, OnSystemChange: func(c *kg.Commit) { reviews.Follow(c); conversations.Follow(c) },
 		Access: push.NewGuard(tasks.NewGuard(conversations.Guard(reviews.Guard(kg.AllowAll{})))),

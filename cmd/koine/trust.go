@@ -6,12 +6,12 @@ import (
 	"log/slog"
 
 	"koine/channels"
-	"koine/internal/belief"
+	"koine/internal/celrules"
 	"koine/internal/policy"
 	"koine/internal/presence"
+	"koine/internal/proposals"
+	"koine/internal/provenance"
 	"koine/internal/push"
-	"koine/internal/review"
-	"koine/internal/rules"
 	"koine/internal/shapes"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -24,10 +24,10 @@ import (
 type trust struct {
 	identity    *identity
 	policies    *policy.Policies
-	rules       *rules.File // may be nil
+	rules       *celrules.File // may be nil
 	shapes      *shapes.Set
-	reviews     *review.Service
-	quarantines *belief.Quarantines
+	reviews     *proposals.Service
+	quarantines *provenance.Quarantines
 	channels    *channels.Service
 	presence    *presence.Tracker
 }
@@ -42,7 +42,7 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 	if err != nil {
 		return nil, err
 	}
-	reviews := review.New(review.Options{CurrentRights: who.currentRights()})
+	reviews := proposals.New(proposals.Options{CurrentRights: who.currentRights()})
 	options, err := c.applyTiers(channels.Options{Agents: who.eachAgent, WithdrawProposal: reviews.WithdrawIn})
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 	}
 	return &trust{
 		identity: who, policies: policies, rules: file, shapes: &shapes.Set{Logger: log},
-		reviews: reviews, quarantines: new(belief.Quarantines),
+		reviews: reviews, quarantines: new(provenance.Quarantines),
 		channels: conversations, presence: presence.New(presence.Options{Logger: log}),
 	}, nil
 }

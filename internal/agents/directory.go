@@ -7,14 +7,14 @@ import (
 	"slices"
 
 	"koine/internal/caller"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
 // Directory registers agents that can be asked, and finds them. Its methods may be
 // called concurrently.
 type Directory struct {
-	store   records.Store
+	store   systemgraph.Store
 	options DirectoryOptions
 }
 
@@ -37,7 +37,7 @@ type DirectoryOptions struct {
 }
 
 // NewDirectory returns a directory of the records in the store.
-func NewDirectory(store records.Store, o DirectoryOptions) *Directory {
+func NewDirectory(store systemgraph.Store, o DirectoryOptions) *Directory {
 	o.MaxAgents = cmp.Or(o.MaxAgents, MaxAgents)
 	if o.Presence == nil {
 		o.Presence = func(kg.AgentID) string { return "" }
@@ -117,7 +117,7 @@ func (d *Directory) Find(ctx context.Context, q Query) (page []Record, last kg.A
 			page = append(page, *d.options.Self)
 			continue
 		}
-		r, err := records.Read(snapshot.Match, Graph, subjectOf(id))
+		r, err := systemgraph.Read(snapshot.Match, Graph, subjectOf(id))
 		if err != nil {
 			return nil, "", err
 		}
@@ -132,7 +132,7 @@ func (d *Directory) findIDs(snapshot *kg.Snapshot, q Query) (ids []kg.AgentID, e
 	if q.Capability != "" {
 		tag := kg.String(q.Capability)
 		patterns = []kg.Pattern{
-			{Predicate: records.Property(propCapability), Object: tag, Graph: Graph}, {Predicate: records.Property(propSkillTag), Object: tag, Graph: Graph},
+			{Predicate: systemgraph.Property(propCapability), Object: tag, Graph: Graph}, {Predicate: systemgraph.Property(propSkillTag), Object: tag, Graph: Graph},
 		}
 	}
 	for _, p := range patterns {
@@ -204,10 +204,10 @@ func (d *Directory) writeRecord(ctx context.Context, by caller.Caller, id kg.Age
 		if err != nil {
 			return err
 		}
-		if err := records.Write(tx, Graph, subjectOf(id), r); err != nil {
+		if err := systemgraph.Write(tx, Graph, subjectOf(id), r); err != nil {
 			return err
 		}
-		found, err := records.Read(tx.MatchOwn, Graph, subjectOf(id))
+		found, err := systemgraph.Read(tx.MatchOwn, Graph, subjectOf(id))
 		if err == nil {
 			now = *recordOf(subjectOf(id), found)
 			now.NewlyRegistered = known == nil || known.Registration == nil
@@ -237,8 +237,8 @@ func (d *Directory) updateAuthorized(ctx context.Context, by caller.Caller, id k
 		return err
 	}
 	m := kg.Meta{Principal: by.Principal, Actor: by.Actor, Method: method}
-	return records.Update(ctx, d.store, m, func(tx *kg.Tx) error {
-		found, err := records.Read(tx.MatchOwn, Graph, subjectOf(id))
+	return systemgraph.Update(ctx, d.store, m, func(tx *kg.Tx) error {
+		found, err := systemgraph.Read(tx.MatchOwn, Graph, subjectOf(id))
 		if err != nil {
 			return err
 		}
@@ -251,7 +251,7 @@ func (d *Directory) updateAuthorized(ctx context.Context, by caller.Caller, id k
 }
 
 // buildRecord returns the properties that the record should have.
-func (d *Directory) buildRecord(tx *kg.Tx, by caller.Caller, id kg.AgentID, known, wish *Record) (records.Record, error) {
+func (d *Directory) buildRecord(tx *kg.Tx, by caller.Caller, id kg.AgentID, known, wish *Record) (systemgraph.Record, error) {
 	r, err := wish.Registration.toRecord()
 	if err != nil {
 		return nil, err
@@ -263,8 +263,8 @@ func (d *Directory) buildRecord(tx *kg.Tx, by caller.Caller, id kg.AgentID, know
 		if err := d.checkCapacity(tx); err != nil {
 			return nil, err
 		}
-		class, of := records.Class(agentClass)
-		r[class], r[propStatus], r[propSince] = of, records.Values(string(Active)), []kg.Term{kg.DateTime(tx.Time())}
+		class, of := systemgraph.Class(agentClass)
+		r[class], r[propStatus], r[propSince] = of, systemgraph.Values(string(Active)), []kg.Term{kg.DateTime(tx.Time())}
 		known = &Record{Status: Active}
 	}
 	change := Change{Name: &wish.Name}
@@ -299,8 +299,8 @@ func (d *Directory) buildRecord(tx *kg.Tx, by caller.Caller, id kg.AgentID, know
 		r[propRegistered] = now
 		return r, nil
 	}
-	stands, err := records.Read(tx.MatchOwn, Graph, subjectOf(id))
-	if err == nil && records.WouldChange(stands, r) { // a repeated registration changes nothing
+	stands, err := systemgraph.Read(tx.MatchOwn, Graph, subjectOf(id))
+	if err == nil && systemgraph.WouldChange(stands, r) { // a repeated registration changes nothing
 		r[propReregistered] = now
 	}
 	return r, err
@@ -348,7 +348,7 @@ func (d *Directory) Deregister(ctx context.Context, by caller.Caller, id kg.Agen
 		if err := registered(tx, known); err != nil {
 			return err
 		}
-		if err := records.Write(tx, Graph, subjectOf(id), clearedRegistration()); err != nil {
+		if err := systemgraph.Write(tx, Graph, subjectOf(id), clearedRegistration()); err != nil {
 			return err
 		}
 		return d.options.DeregisterTx(tx, id)

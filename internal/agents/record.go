@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -13,7 +13,7 @@ import (
 var Graph = kg.IRI(kg.OwnGraphPrefix + "agents")
 
 // Class is the class of the records.
-var Class = records.Property(agentClass)
+var Class = systemgraph.Property(agentClass)
 
 // Status determines whether an agent is admitted.
 type Status string
@@ -60,7 +60,7 @@ const (
 func subjectOf(id kg.AgentID) kg.Term { return kg.IRI(string(id)) }
 
 // recordOf converts a stored record; nil if it is not that of an agent.
-func recordOf(subject kg.Term, r records.Record) *Record {
+func recordOf(subject kg.Term, r systemgraph.Record) *Record {
 	if !r.Is(agentClass) {
 		return nil
 	}
@@ -75,48 +75,48 @@ func recordOf(subject kg.Term, r records.Record) *Record {
 // that issue credentials call it within their update.
 func Ensure(tx *kg.Tx, wish Record) error {
 	subject := subjectOf(wish.ID)
-	found, err := records.Read(tx.MatchOwn, Graph, subject)
+	found, err := systemgraph.Read(tx.MatchOwn, Graph, subject)
 	if err != nil {
 		return err
 	}
-	r := records.Record{}
+	r := systemgraph.Record{}
 	known := recordOf(subject, found)
 	if known == nil {
 		if err := tx.CheckAgent(wish.ID); err != nil {
 			return kg.AsError(err).At("agent")
 		}
-		class, of := records.Class(agentClass)
-		r[class], r[propStatus], r[propSince] = of, records.Values(string(Active)), []kg.Term{kg.DateTime(tx.Time())}
+		class, of := systemgraph.Class(agentClass)
+		r[class], r[propStatus], r[propSince] = of, systemgraph.Values(string(Active)), []kg.Term{kg.DateTime(tx.Time())}
 		if wish.Name != "" {
-			r[propName] = records.Values(wish.Name)
+			r[propName] = systemgraph.Values(wish.Name)
 		}
 		if wish.Owner != "" {
-			r[propOwner] = records.Values(string(wish.Owner))
+			r[propOwner] = systemgraph.Values(string(wish.Owner))
 		}
 		known = &Record{}
 	}
 	roles := slices.Concat(known.Roles, wish.Roles)
 	slices.Sort(roles)
 	if roles = slices.Compact(roles); len(roles) > len(known.Roles) && len(roles) <= MaxRoles {
-		r[propRole] = records.Values(roles...)
+		r[propRole] = systemgraph.Values(roles...)
 	}
-	return records.Write(tx, Graph, subject, r)
+	return systemgraph.Write(tx, Graph, subject, r)
 }
 
 // RolesOf returns the roles of an agent as of the update.
 func RolesOf(tx *kg.Tx, id kg.AgentID) ([]string, error) {
-	r, err := records.Read(tx.MatchOwn, Graph, subjectOf(id))
+	r, err := systemgraph.Read(tx.MatchOwn, Graph, subjectOf(id))
 	return r.Texts(propRole), err
 }
 
 // InRole returns the agents with a role that are not suspended, as of the update, in no
 // particular order.
 func InRole(tx *kg.Tx, role string) (out []kg.AgentID, err error) {
-	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: records.Property(propRole), Object: kg.String(role), Graph: Graph}) {
+	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: systemgraph.Property(propRole), Object: kg.String(role), Graph: Graph}) {
 		if err != nil {
 			return nil, err
 		}
-		r, err := records.Read(tx.MatchOwn, Graph, st.Subject)
+		r, err := systemgraph.Read(tx.MatchOwn, Graph, st.Subject)
 		if err != nil {
 			return nil, err
 		}

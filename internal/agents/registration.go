@@ -10,7 +10,7 @@ import (
 	"unicode"
 
 	"koine/internal/plainjson"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -63,7 +63,7 @@ const (
 )
 
 // Registered is the property whose removal indicates that an agent has deregistered.
-var Registered = records.Property(propRegistered)
+var Registered = systemgraph.Property(propRegistered)
 
 // skill holds the members of a skill that koine reads.
 type skill struct {
@@ -126,7 +126,7 @@ func skillTags(skills []json.RawMessage) (tags []string, err error) {
 }
 
 // toRecord validates the registration and returns it as properties.
-func (r *Registration) toRecord() (records.Record, error) {
+func (r *Registration) toRecord() (systemgraph.Record, error) {
 	for _, f := range []struct {
 		field, text string
 		most        int
@@ -153,9 +153,9 @@ func (r *Registration) toRecord() (records.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := records.Record{
+	out := systemgraph.Record{
 		propDescription: someText(r.Description), propVersion: someText(r.Version), propDuty: someText(r.Role), propEndpoint: someText(r.Endpoint),
-		propCapability: records.Values(sortedUnique(r.Capabilities)...), propSkillTag: records.Values(tags...), propSkills: nil, propRest: nil,
+		propCapability: systemgraph.Values(sortedUnique(r.Capabilities)...), propSkillTag: systemgraph.Values(tags...), propSkills: nil, propRest: nil,
 	}
 	if _, err := limitsOf(r.Limits); err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func sortedUnique(list []string) []string {
 }
 
 // putJSON stores a value as JSON and returns its size.
-func putJSON(r records.Record, property string, value any) int {
+func putJSON(r systemgraph.Record, property string, value any) int {
 	raw := plainjson.MustEncode(value)
 	r[property] = []kg.Term{kg.Typed(string(raw), kg.RDF+"JSON")}
 	return len(raw)
@@ -232,7 +232,7 @@ func checkEndpoint(text string) error {
 }
 
 // registrationOf reads the self-description of an agent; nil if it is not registered.
-func registrationOf(r records.Record) *Registration {
+func registrationOf(r systemgraph.Record) *Registration {
 	if r[propRegistered] == nil {
 		return nil
 	}
@@ -246,7 +246,7 @@ func registrationOf(r records.Record) *Registration {
 	return out
 }
 
-func rawOf(r records.Record, name string) json.RawMessage {
+func rawOf(r systemgraph.Record, name string) json.RawMessage {
 	if text := r.Text(name); text != "" {
 		return json.RawMessage(text)
 	}
@@ -254,8 +254,8 @@ func rawOf(r records.Record, name string) json.RawMessage {
 }
 
 // clearedRegistration returns a record update that removes the registration.
-func clearedRegistration() records.Record {
-	out := records.Record{}
+func clearedRegistration() systemgraph.Record {
+	out := systemgraph.Record{}
 	for _, name := range []string{
 		propDescription, propVersion, propDuty, propEndpoint, propCapability, propSkills, propSkillTag, propParameters, propAuth, propLimits,
 		propMetadata, propRest, propRegistered, propReregistered,

@@ -6,14 +6,14 @@ import (
 	"sync"
 	"time"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
 // Registry holds the status of agents in memory, and creates the records of agents with
 // tokens asynchronously.
 type Registry struct {
-	table  *records.Table
+	table  *systemgraph.Table
 	states sync.Map // kg.AgentID → agentState, of all agents with a record
 	// OnSuspend is called when an agent is suspended. It must not block. Set it before
 	// Load.
@@ -46,7 +46,7 @@ func NewRegistry(log *slog.Logger) *Registry {
 	}
 	g := &Registry{OnSuspend: func() {}, log: log, queue: make(chan kg.Principal, queueLength)}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
-	g.table = records.NewTable(Graph, "", g.applyRecord, propStatus, propRegistered, propLimits)
+	g.table = systemgraph.NewTable(Graph, "", g.applyRecord, propStatus, propRegistered, propLimits)
 	return g
 }
 
@@ -69,7 +69,7 @@ func (g *Registry) Close() {
 // Follow applies a commit (kg.Options.OnSystemChange).
 func (g *Registry) Follow(c *kg.Commit) { g.table.Follow(c) }
 
-func (g *Registry) applyRecord(subject kg.Term, r records.Record) {
+func (g *Registry) applyRecord(subject kg.Term, r systemgraph.Record) {
 	limits, _ := limitsOf(rawOf(r, propLimits)) // was validated when written
 	id, now := kg.AgentID(subject.Value()), agentState{Status(r.Text(propStatus)), r[propRegistered] != nil, limits}
 	if now.status == "" {
@@ -141,7 +141,7 @@ func (g *Registry) Seen(p kg.Principal) {
 // writeTimeout is the timeout for writing one record.
 const writeTimeout = 10 * time.Second
 
-func (g *Registry) runWriter(store records.Store) {
+func (g *Registry) runWriter(store systemgraph.Store) {
 	for {
 		select {
 		case <-g.ctx.Done():
@@ -155,13 +155,13 @@ func (g *Registry) runWriter(store records.Store) {
 	}
 }
 
-func (g *Registry) writeOne(store records.Store, p kg.Principal) error {
+func (g *Registry) writeOne(store systemgraph.Store, p kg.Principal) error {
 	if g.table.Len() >= MaxAgents {
 		return kg.Errorf(kg.CodeLimitExceeded, "server has %d agents on record, which is the limit", MaxAgents)
 	}
 	ctx, cancel := context.WithTimeout(g.ctx, writeTimeout)
 	defer cancel()
-	return records.Update(ctx, store, kg.Meta{Principal: kg.SystemPrincipal(), Justification: "agent seen for the first time"}, func(tx *kg.Tx) error {
+	return systemgraph.Update(ctx, store, kg.Meta{Principal: kg.SystemPrincipal(), Justification: "agent seen for the first time"}, func(tx *kg.Tx) error {
 		return Ensure(tx, Record{ID: p.ID, Roles: p.Roles})
 	})
 }

@@ -8,15 +8,15 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
 // Service reads and changes records. Its methods may be called concurrently.
-type Service struct{ store records.Store }
+type Service struct{ store systemgraph.Store }
 
 // NewService returns a service for the records in the store.
-func NewService(store records.Store) *Service { return &Service{store} }
+func NewService(store systemgraph.Store) *Service { return &Service{store} }
 
 // Limits of records.
 const (
@@ -33,7 +33,7 @@ func (s *Service) Get(ctx context.Context, id kg.AgentID) (*Record, error) {
 	}
 	defer snapshot.Close()
 	subject := subjectOf(kg.CanonicalAgent(string(id)))
-	r, err := records.Read(snapshot.Match, Graph, subject)
+	r, err := systemgraph.Read(snapshot.Match, Graph, subject)
 	return recordOf(subject, r), err
 }
 
@@ -45,7 +45,7 @@ func (s *Service) List(ctx context.Context, after kg.AgentID, first int) (page [
 		return nil, false, err
 	}
 	defer snapshot.Close()
-	subjects, err := records.Subjects(snapshot.Match, Graph, agentClass)
+	subjects, err := systemgraph.Subjects(snapshot.Match, Graph, agentClass)
 	if err != nil {
 		return nil, false, err
 	}
@@ -57,7 +57,7 @@ func (s *Service) List(ctx context.Context, after kg.AgentID, first int) (page [
 		if len(page) == first {
 			return page, true, nil
 		}
-		r, err := records.Read(snapshot.Match, Graph, subject)
+		r, err := systemgraph.Read(snapshot.Match, Graph, subject)
 		if err != nil {
 			return nil, false, err
 		}
@@ -89,19 +89,19 @@ func (s *Service) Update(ctx context.Context, m kg.Meta, id kg.AgentID, change C
 		return now, err
 	}
 	m.Justification = cmp.Or(m.Justification, "agent changed")
-	err = records.Update(ctx, s.store, m, func(tx *kg.Tx) error {
+	err = systemgraph.Update(ctx, s.store, m, func(tx *kg.Tx) error {
 		subject := subjectOf(id)
-		found, err := records.Read(tx.MatchOwn, Graph, subject)
+		found, err := systemgraph.Read(tx.MatchOwn, Graph, subject)
 		if err != nil {
 			return err
 		}
 		if recordOf(subject, found) == nil {
 			return kg.Errorf(kg.CodeNotFound, "agent %s not found", id).At("id")
 		}
-		if err := records.Write(tx, Graph, subject, properties); err != nil {
+		if err := systemgraph.Write(tx, Graph, subject, properties); err != nil {
 			return err
 		}
-		if found, err = records.Read(tx.MatchOwn, Graph, subject); err == nil {
+		if found, err = systemgraph.Read(tx.MatchOwn, Graph, subject); err == nil {
 			now = *recordOf(subject, found)
 		}
 		return err
@@ -123,8 +123,8 @@ func (c *Change) checkAllowed(p kg.Principal, id kg.AgentID) error {
 }
 
 // toRecord validates the change and returns it as properties.
-func (c *Change) toRecord() (records.Record, error) {
-	r := records.Record{}
+func (c *Change) toRecord() (systemgraph.Record, error) {
+	r := systemgraph.Record{}
 	if c.Name != nil {
 		if len(*c.Name) > MaxNameBytes || !utf8.ValidString(*c.Name) || strings.ContainsFunc(*c.Name, unicode.IsControl) {
 			return nil, kg.Errorf(kg.CodeInvalid, "name must be plain text of at most %d bytes", MaxNameBytes).At("name")
@@ -142,7 +142,7 @@ func (c *Change) toRecord() (records.Record, error) {
 		if *c.Status != Active && *c.Status != Suspended {
 			return nil, kg.Errorf(kg.CodeInvalid, "status must be %s or %s", Active, Suspended).At("status")
 		}
-		r[propStatus] = records.Values(string(*c.Status))
+		r[propStatus] = systemgraph.Values(string(*c.Status))
 	}
 	return r, nil
 }
@@ -151,5 +151,5 @@ func someText(text string) []kg.Term {
 	if text == "" {
 		return nil
 	}
-	return records.Values(text)
+	return systemgraph.Values(text)
 }

@@ -11,19 +11,19 @@ import (
 // own lists the folders that may read and write system graphs without access checks, and the vocabulary
 // that belongs to each. Code in such a folder must check access itself.
 var own = map[string]string{
-	"kg":                "it is the capability's home",
-	"internal/records":  "the writing of records for agents and auth",
-	"internal/agents":   "records of agents",
-	"internal/tasks":    "tasks, their messages and artifacts",
-	"internal/push":     "configurations of push notifications",
-	"internal/courier":  "web hooks of mailboxes",
-	"internal/auth":     "API keys",
-	"internal/presence": "who of the agents is there",
-	"internal/policy":   "graphs and their policies",
-	"internal/shapes":   "shapes",
-	"internal/review":   "proposals",
-	"internal/belief":   "quarantine",
-	"channels":          "channels and messages",
+	"kg":                   "it is the capability's home",
+	"internal/systemgraph": "the writing of records for agents and auth",
+	"internal/agents":      "records of agents",
+	"internal/tasks":       "tasks, their messages and artifacts",
+	"internal/push":        "configurations of push notifications",
+	"internal/courier":     "web hooks of mailboxes",
+	"internal/auth":        "API keys",
+	"internal/presence":    "who of the agents is there",
+	"internal/policy":      "graphs and their policies",
+	"internal/shapes":      "shapes",
+	"internal/proposals":   "proposals",
+	"internal/provenance":  "quarantine",
+	"channels":             "channels and messages",
 }
 
 var ownCall = regexp.MustCompile(`\.(ApplyOwn|MatchOwn)\b`)

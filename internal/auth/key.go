@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -73,7 +73,7 @@ const (
 func subjectOf(name string) kg.Term { return kg.IRI(keySubject + name) }
 
 // keyOf converts a stored record; nil if it is not a complete key.
-func keyOf(subject kg.Term, r records.Record) *Key {
+func keyOf(subject kg.Term, r systemgraph.Record) *Key {
 	if !r.Is(keyClass) || len(subject.Value()) != len(keySubject)+nameLength {
 		return nil
 	}
@@ -91,17 +91,17 @@ func keyOf(subject kg.Term, r records.Record) *Key {
 }
 
 // toRecord returns the stored form of a new key.
-func (k *Key) toRecord() records.Record {
-	class, of := records.Class(keyClass)
-	r := records.Record{
-		class: of, propHash: records.Values(k.hash), propMode: records.Values(string(k.Mode)), propAgent: records.Values(string(k.Agent)),
-		propRole: records.Values(k.Roles...), propCreated: {kg.DateTime(k.Created)}, propCreatedBy: records.Values(string(k.CreatedBy)),
+func (k *Key) toRecord() systemgraph.Record {
+	class, of := systemgraph.Class(keyClass)
+	r := systemgraph.Record{
+		class: of, propHash: systemgraph.Values(k.hash), propMode: systemgraph.Values(string(k.Mode)), propAgent: systemgraph.Values(string(k.Agent)),
+		propRole: systemgraph.Values(k.Roles...), propCreated: {kg.DateTime(k.Created)}, propCreatedBy: systemgraph.Values(string(k.CreatedBy)),
 	}
 	for _, agent := range k.ActFor {
 		r[propActFor] = append(r[propActFor], kg.String(string(agent)))
 	}
 	if k.Label != "" {
-		r[propLabel] = records.Values(k.Label)
+		r[propLabel] = systemgraph.Values(k.Label)
 	}
 	if !k.Expires.IsZero() {
 		r[propExpires] = []kg.Term{kg.DateTime(k.Expires)}

@@ -11,16 +11,16 @@ import (
 	"unicode/utf8"
 
 	"koine/internal/agents"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
 // Keys manages API keys. Its methods may be called concurrently. Each fails with
 // CodePermissionDenied unless the caller is an administrator.
-type Keys struct{ store records.Store }
+type Keys struct{ store systemgraph.Store }
 
 // NewKeys returns a manager of the keys in the store.
-func NewKeys(store records.Store) *Keys { return &Keys{store} }
+func NewKeys(store systemgraph.Store) *Keys { return &Keys{store} }
 
 // Limits of keys.
 const (
@@ -73,7 +73,7 @@ func (k *Keys) Create(ctx context.Context, m kg.Meta, wish KeyRequest) (made Cre
 		if wish.Lifetime > 0 {
 			made.Expires = tx.Time().Add(wish.Lifetime)
 		}
-		if err := records.Write(tx, kg.SystemGraph, subjectOf(name), made.toRecord()); err != nil {
+		if err := systemgraph.Write(tx, kg.SystemGraph, subjectOf(name), made.toRecord()); err != nil {
 			return err
 		}
 		return agents.Ensure(tx, agents.Record{ID: wish.Agent, Roles: wish.Roles})
@@ -117,11 +117,11 @@ func (k *Keys) Rotate(ctx context.Context, m kg.Meta, name string, overlap time.
 			old.Expires = ends
 		}
 		old.ReplacedBy = newName
-		if err := records.Write(tx, kg.SystemGraph, subjectOf(newName), made.toRecord()); err != nil {
+		if err := systemgraph.Write(tx, kg.SystemGraph, subjectOf(newName), made.toRecord()); err != nil {
 			return err
 		}
-		return records.Write(tx, kg.SystemGraph, subjectOf(name), records.Record{
-			propExpires: {kg.DateTime(old.Expires)}, propReplacedBy: records.Values(newName)})
+		return systemgraph.Write(tx, kg.SystemGraph, subjectOf(name), systemgraph.Record{
+			propExpires: {kg.DateTime(old.Expires)}, propReplacedBy: systemgraph.Values(newName)})
 	})
 	if err != nil {
 		return CreatedKey{}, Key{}, err
@@ -143,7 +143,7 @@ func (k *Keys) Revoke(ctx context.Context, m kg.Meta, name string) (gone Key, er
 			return nil
 		}
 		gone.Revoked = tx.Time()
-		return records.Write(tx, kg.SystemGraph, subjectOf(name), records.Record{propRevoked: {kg.DateTime(gone.Revoked)}})
+		return systemgraph.Write(tx, kg.SystemGraph, subjectOf(name), systemgraph.Record{propRevoked: {kg.DateTime(gone.Revoked)}})
 	})
 	return gone, err
 }
@@ -195,7 +195,7 @@ func (k *Keys) updateAsAdmin(ctx context.Context, m kg.Meta, do func(*kg.Tx) err
 	if err := checkAdmin(m.Principal); err != nil {
 		return err
 	}
-	return records.Update(ctx, k.store, m, do)
+	return systemgraph.Update(ctx, k.store, m, do)
 }
 
 func checkAdmin(p kg.Principal) error {
@@ -206,9 +206,9 @@ func checkAdmin(p kg.Principal) error {
 }
 
 // readKey reads a key.
-func readKey(match records.Matcher, name string) (*Key, error) {
+func readKey(match systemgraph.Matcher, name string) (*Key, error) {
 	if len(name) == nameLength && !strings.ContainsFunc(name, notInKey) {
-		r, err := records.Read(match, kg.SystemGraph, subjectOf(name))
+		r, err := systemgraph.Read(match, kg.SystemGraph, subjectOf(name))
 		if err != nil {
 			return nil, err
 		}
@@ -222,15 +222,15 @@ func readKey(match records.Matcher, name string) (*Key, error) {
 func notInKey(r rune) bool { return !strings.ContainsRune(alphabet, r) }
 
 // allKeys yields the keys.
-func allKeys(match records.Matcher) iter.Seq2[*Key, error] {
+func allKeys(match systemgraph.Matcher) iter.Seq2[*Key, error] {
 	return func(yield func(*Key, error) bool) {
-		subjects, err := records.Subjects(match, kg.SystemGraph, keyClass)
+		subjects, err := systemgraph.Subjects(match, kg.SystemGraph, keyClass)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		for _, subject := range subjects {
-			r, err := records.Read(match, kg.SystemGraph, subject)
+			r, err := systemgraph.Read(match, kg.SystemGraph, subject)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -245,7 +245,7 @@ func allKeys(match records.Matcher) iter.Seq2[*Key, error] {
 // roomForKey returns an error if there are too many active keys. It examines each key
 // only in a store with very many keys.
 func roomForKey(tx *kg.Tx) error {
-	subjects, err := records.Subjects(tx.MatchOwn, kg.SystemGraph, keyClass)
+	subjects, err := systemgraph.Subjects(tx.MatchOwn, kg.SystemGraph, keyClass)
 	if err != nil || len(subjects) < MaxKeys {
 		return err
 	}

@@ -6,13 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
 // Table holds the keys in memory. It is empty until Load; Follow applies later changes.
 type Table struct {
-	records  *records.Table
+	records  *systemgraph.Table
 	keys     sync.Map // name → *Key
 	onChange func()   // called when a key may have become invalid
 }
@@ -20,7 +20,7 @@ type Table struct {
 // NewTable returns an empty table.
 func NewTable() *Table {
 	t := &Table{onChange: func() {}}
-	t.records = records.NewTable(kg.SystemGraph, keySubject, t.applyRecord)
+	t.records = systemgraph.NewTable(kg.SystemGraph, keySubject, t.applyRecord)
 	return t
 }
 
@@ -30,7 +30,7 @@ func (t *Table) Load(ctx context.Context, store *kg.Store) error { return t.reco
 // Follow applies a commit (kg.Options.OnSystemChange).
 func (t *Table) Follow(c *kg.Commit) { t.records.Follow(c) }
 
-func (t *Table) applyRecord(subject kg.Term, r records.Record) {
+func (t *Table) applyRecord(subject kg.Term, r systemgraph.Record) {
 	name := strings.TrimPrefix(subject.Value(), keySubject)
 	if key := keyOf(subject, r); key != nil {
 		t.keys.Store(name, key)

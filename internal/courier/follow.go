@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/internal/tasks"
 	"koine/internal/webhook"
 	"koine/kg"
@@ -19,7 +19,7 @@ func (s *Service) loadHooks(ctx context.Context) error {
 	}
 	defer snapshot.Close()
 	var list []kg.AgentID
-	for st, err := range snapshot.Match(kg.Pattern{Predicate: records.Property(propTarget), Graph: Graph}) {
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: systemgraph.Property(propTarget), Graph: Graph}) {
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"koine/internal/caller"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -58,9 +58,9 @@ func (s *Service) dirtyHooks() (out []savedProgress) {
 // writeTo stores the progress unless the hook was replaced or removed.
 func (k *savedProgress) writeTo(tx *kg.Tx) error {
 	subject := subjectOf(k.hook.agent)
-	r, err := records.Read(tx.MatchOwn, Graph, subject)
+	r, err := systemgraph.Read(tx.MatchOwn, Graph, subject)
 	if err != nil || r.Text(propTarget) != k.hook.sealed {
 		return err
 	}
-	return records.Write(tx, Graph, subject, records.Record{propTold: records.Values(strconv.FormatUint(uint64(k.delivered), 10))})
+	return systemgraph.Write(tx, Graph, subject, systemgraph.Record{propTold: systemgraph.Values(strconv.FormatUint(uint64(k.delivered), 10))})
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/internal/webhook"
 	"koine/kg"
 )
@@ -44,8 +44,8 @@ func (s *Service) sealTarget(agent kg.AgentID, t *webhook.Target) (string, error
 }
 
 // hookIn reads the hook of an agent; nil if there is none.
-func (s *Service) hookIn(match records.Matcher, agent kg.AgentID) (*storedHook, error) {
-	r, err := records.Read(match, Graph, subjectOf(agent))
+func (s *Service) hookIn(match systemgraph.Matcher, agent kg.AgentID) (*storedHook, error) {
+	r, err := systemgraph.Read(match, Graph, subjectOf(agent))
 	if err != nil || r[propTarget] == nil {
 		return nil, err
 	}
@@ -64,5 +64,5 @@ func (s *Service) hookIn(match records.Matcher, agent kg.AgentID) (*storedHook, 
 
 // Forget removes the hook of an agent in the update that deregisters it.
 func Forget(tx *kg.Tx, agent kg.AgentID) error {
-	return records.Write(tx, Graph, subjectOf(agent), records.Record{propTarget: nil, propSet: nil, propTold: nil})
+	return systemgraph.Write(tx, Graph, subjectOf(agent), systemgraph.Record{propTarget: nil, propSet: nil, propTold: nil})
 }

@@ -7,7 +7,7 @@ import (
 
 	"koine/internal/agents"
 	"koine/internal/caller"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/internal/tasks"
 	"koine/internal/webhook"
 	"koine/kg"
@@ -30,7 +30,7 @@ type Service struct {
 
 // Store is the store of hooks and letters (kg.Store).
 type Store interface {
-	records.Store
+	systemgraph.Store
 	Head() kg.Position
 	Watch(context.Context, kg.Filter, kg.Position) (*kg.Watcher, error)
 	Seal(plain, bound []byte) string
@@ -94,8 +94,8 @@ func (s *Service) Set(ctx context.Context, by caller.Caller, t webhook.Target) (
 		if err := s.checkMayHaveHook(tx, agent); err != nil {
 			return err
 		}
-		return records.Write(tx, Graph, subjectOf(agent), records.Record{
-			propTarget: records.Values(sealed), propSet: {kg.DateTime(tx.Time())}, propTold: nil,
+		return systemgraph.Write(tx, Graph, subjectOf(agent), systemgraph.Record{
+			propTarget: systemgraph.Values(sealed), propSet: {kg.DateTime(tx.Time())}, propTold: nil,
 		})
 	})
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Service) checkMayHaveHook(tx *kg.Tx, agent kg.AgentID) error {
 	if !found {
 		return kg.Errorf(kg.CodeAgentNotFound, "agent is not registered: register it before setting a web hook").At("id")
 	}
-	hooks := kg.Pattern{Predicate: records.Property(propTarget), Graph: Graph}
+	hooks := kg.Pattern{Predicate: systemgraph.Property(propTarget), Graph: Graph}
 	full, err := atLeast(tx.MatchOwn, hooks, s.options.MaxHooks)
 	if err != nil || !full {
 		return err
@@ -129,7 +129,7 @@ func (s *Service) checkMayHaveHook(tx *kg.Tx, agent kg.AgentID) error {
 }
 
 // atLeast reports whether at least n statements match.
-func atLeast(match records.Matcher, p kg.Pattern, n int) (bool, error) {
+func atLeast(match systemgraph.Matcher, p kg.Pattern, n int) (bool, error) {
 	count := 0
 	for _, err := range match(p) {
 		if err != nil {
@@ -188,7 +188,7 @@ func (s *Service) Delete(ctx context.Context, by caller.Caller) error {
 		return err
 	}
 	err = s.commitUpdate(ctx, by, "mailhook/delete", func(tx *kg.Tx) error {
-		found, err := atLeast(tx.MatchOwn, kg.Pattern{Subject: subjectOf(agent), Predicate: records.Property(propTarget), Graph: Graph}, 1)
+		found, err := atLeast(tx.MatchOwn, kg.Pattern{Subject: subjectOf(agent), Predicate: systemgraph.Property(propTarget), Graph: Graph}, 1)
 		if err != nil {
 			return err
 		}
@@ -244,5 +244,5 @@ func (s *Service) allHooks() []*hook {
 var systemView = kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}
 
 func (s *Service) commitUpdate(ctx context.Context, by caller.Caller, method string, do func(*kg.Tx) error) error {
-	return records.Update(ctx, s.store, kg.Meta{Principal: by.Principal, Actor: by.Actor, Method: method}, do)
+	return systemgraph.Update(ctx, s.store, kg.Meta{Principal: by.Principal, Actor: by.Actor, Method: method}, do)
 }

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"koine/internal/nearest"
 	"koine/internal/operation"
+	"koine/internal/suggest"
 	"koine/kg"
 )
 
@@ -160,7 +160,7 @@ func (g *guesser) hintSimilar(what string, t kg.Term) {
 		g.failed = err
 		return
 	}
-	near := nearest.IRIs(t.Value(), g.listUsed(what), maxNearest)
+	near := suggest.IRIs(t.Value(), g.listUsed(what), maxNearest)
 	if len(near) == 0 {
 		return
 	}

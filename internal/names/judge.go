@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"koine/internal/nearest"
 	"koine/internal/operation"
+	"koine/internal/suggest"
 	"koine/kg"
 )
 
@@ -191,7 +191,7 @@ func nearestTo(store Known, iri, scheme string) (out []string) {
 	}
 	candidates = append(candidates, "http", "https", "urn", "agent", "mailto", "tel")
 	candidates = append(candidates, store.KeptSchemes()...)
-	for _, name := range nearest.Names(scheme, candidates, maxNearest) {
+	for _, name := range suggest.Names(scheme, candidates, maxNearest) {
 		out = append(out, name+":"+clipText(rest))
 	}
 	return out

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -15,9 +15,9 @@ type Policies struct {
 	options  Options
 	table    atomic.Pointer[table]
 	version  atomic.Uint64 // incremented after each change of the table
-	recent   records.RecentChanges[policyChange]
+	recent   systemgraph.RecentChanges[policyChange]
 	creators creatorCounts
-	mirror   records.Mirror
+	mirror   systemgraph.Mirror
 }
 
 // New returns Policies without any policy. Call Load before use.
@@ -30,7 +30,7 @@ func New(o Options) *Policies {
 // Load reads the policies from the store. It must be called once, after the store is
 // opened and before any other use; Follow applies later changes.
 func (ps *Policies) Load(ctx context.Context, store *kg.Store) error {
-	return ps.mirror.Load(ctx, store, func(_ kg.Revision, facts []records.Fact) {
+	return ps.mirror.Load(ctx, store, func(_ kg.Revision, facts []systemgraph.Fact) {
 		drafts, first := map[kg.Term]*draft{}, map[kg.Term]kg.Revision{}
 		for _, f := range facts {
 			d, known := ps.applyFact(drafts, f), first[graphOf(f.Subject)]
@@ -51,7 +51,7 @@ func (ps *Policies) Load(ctx context.Context, store *kg.Store) error {
 
 // Follow applies a commit (kg.Options.OnSystemChange).
 func (ps *Policies) Follow(c *kg.Commit) {
-	ps.mirror.Follow(c, func(at kg.Revision, facts []records.Fact) {
+	ps.mirror.Follow(c, func(at kg.Revision, facts []systemgraph.Fact) {
 		drafts := map[kg.Term]*draft{}
 		for _, f := range facts {
 			ps.applyFact(drafts, f)
@@ -66,7 +66,7 @@ func (ps *Policies) Follow(c *kg.Commit) {
 }
 
 // applyFact adds a statement to the draft of its graph's policy.
-func (ps *Policies) applyFact(drafts map[kg.Term]*draft, f records.Fact) *draft {
+func (ps *Policies) applyFact(drafts map[kg.Term]*draft, f systemgraph.Fact) *draft {
 	graph := graphOf(f.Subject)
 	d := drafts[graph]
 	if d == nil {

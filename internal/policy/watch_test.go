@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"koine/internal/policy"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -164,20 +164,20 @@ func TestKeptChanges(t *testing.T) {
 		}
 		ps.Follow(c)
 	}
-	for r := range kg.Revision(records.MaxRecentChanges) {
+	for r := range kg.Revision(systemgraph.MaxRecentChanges) {
 		follow(r + 1)
 	}
 	changed, upTo := ps.ReadChanged(admin, 0)
-	if changed || upTo != records.MaxRecentChanges {
+	if changed || upTo != systemgraph.MaxRecentChanges {
 		t.Errorf("all are remembered: got %v, %d", changed, upTo)
 	}
-	follow(records.MaxRecentChanges + 1)
+	follow(systemgraph.MaxRecentChanges + 1)
 	for after, want := range map[kg.Revision]bool{0: true, 1: false} {
 		if changed, _ := ps.ReadChanged(admin, after); changed != want {
 			t.Errorf("after %d: got %v, want %v", after, changed, want)
 		}
 	}
-	if changed, _ := ps.ReadChanged(eve, records.MaxRecentChanges); !changed {
+	if changed, _ := ps.ReadChanged(eve, systemgraph.MaxRecentChanges); !changed {
 		t.Error("a change of sight was not told")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"koine/internal/agents"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -15,8 +15,8 @@ import (
 var Graph = kg.IRI(kg.JournalGraphPrefix + "presence")
 
 var (
-	propStatus = records.Property("presence")
-	propSince  = records.Property("presenceSince")
+	propStatus = systemgraph.Property("presence")
+	propSince  = systemgraph.Property("presenceSince")
 )
 
 // Load reads the stored states and starts writing changes, until Close. It must be
@@ -44,7 +44,7 @@ var watchedPatterns = []kg.Pattern{
 func (t *Tracker) Follow(c *kg.Commit) { t.mirror.Follow(c, t.applyFacts, watchedPatterns...) }
 
 // applyFacts passes changes of agent records to the tracker.
-func (t *Tracker) applyFacts(_ kg.Revision, facts []records.Fact) {
+func (t *Tracker) applyFacts(_ kg.Revision, facts []systemgraph.Fact) {
 	for _, f := range facts {
 		agent := kg.AgentID(f.Subject.Value())
 		switch {
@@ -61,11 +61,11 @@ func (t *Tracker) applyFacts(_ kg.Revision, facts []records.Fact) {
 // Forget removes the stored state of an agent in the update that deregisters it. The
 // tracker learns of the deregistration from the commit (agents.Registered).
 func Forget(tx *kg.Tx, agent kg.AgentID) error {
-	return records.Write(tx, Graph, kg.IRI(string(agent)), records.Record{"presence": nil, "presenceSince": nil})
+	return systemgraph.Write(tx, Graph, kg.IRI(string(agent)), systemgraph.Record{"presence": nil, "presenceSince": nil})
 }
 
 // readStored returns the stored states.
-func readStored(ctx context.Context, store records.Store) (map[kg.AgentID]Presence, error) {
+func readStored(ctx context.Context, store systemgraph.Store) (map[kg.AgentID]Presence, error) {
 	snapshot, err := store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{Graph}})
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func readStored(ctx context.Context, store records.Store) (map[kg.AgentID]Presen
 
 // journal is the Journal in a store.
 type journal struct {
-	store   records.Store
+	store   systemgraph.Store
 	tracker *Tracker
 }
 
@@ -103,7 +103,7 @@ func (j journal) Write(ctx context.Context, list []Transition) error {
 	}
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "presence",
 		Justification: fmt.Sprintf("presence of agents as of %s", last.Format(time.RFC3339Nano))}
-	return records.Update(ctx, j.store, meta, func(tx *kg.Tx) error {
+	return systemgraph.Update(ctx, j.store, meta, func(tx *kg.Tx) error {
 		for _, tr := range list {
 			// A deregistration is applied to the tracker before later commits are
 			// written.
@@ -126,7 +126,7 @@ func (j journal) Write(ctx context.Context, list []Transition) error {
 // Register implements Journal. The tracker learns of the record from the commit.
 func (j journal) Register(ctx context.Context, agent kg.AgentID) error {
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "presence", Justification: "first heartbeat of an agent"}
-	return records.Update(ctx, j.store, meta, func(tx *kg.Tx) error {
+	return systemgraph.Update(ctx, j.store, meta, func(tx *kg.Tx) error {
 		return agents.Ensure(tx, agents.Record{ID: agent})
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"koine/internal/agents"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -17,7 +17,7 @@ import (
 // stores changes (writer.go), from Start to Close.
 type Tracker struct {
 	options Options
-	mirror  records.Mirror // follows the agents' records
+	mirror  systemgraph.Mirror // follows the agents' records
 	writer  writer
 
 	mu       sync.Mutex            // guards the following; no callback runs under it

@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/internal/tasks"
 	"koine/internal/webhook"
 	"koine/kg"
 )
 
 // watchedPatterns match changes of tasks and of configurations.
-var watchedPatterns = []kg.Pattern{tasks.ChangesPattern(), {Predicate: records.Property(propSet)}}
+var watchedPatterns = []kg.Pattern{tasks.ChangesPattern(), {Predicate: systemgraph.Property(propSet)}}
 
 // startWatch loads the hooks and watches the log from the earliest position of a hook.
 func (s *Service) startWatch(ctx context.Context) (w *kg.Watcher, err error) {
@@ -47,7 +47,7 @@ func (s *Service) loadHooks(ctx context.Context) (from kg.Position, err error) {
 	// that could be recorded.
 	ended := batch{flush: func(list []kg.Statement) { s.markEnded(ctx, list) }}
 	defer ended.finish()
-	for st, err := range snapshot.Match(kg.Pattern{Predicate: records.Property(propSet)}) {
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: systemgraph.Property(propSet)}) {
 		if err != nil {
 			return from, err
 		}
@@ -83,7 +83,7 @@ func (s *Service) loadHook(ctx context.Context, snapshot *kg.Snapshot, set kg.St
 	if _, ours := ownerOf(set.Graph); !ours {
 		return nil, false, nil
 	}
-	r, err := records.Read(snapshot.Match, set.Graph, set.Subject)
+	r, err := systemgraph.Read(snapshot.Match, set.Graph, set.Subject)
 	if err != nil || r == nil || len(r[propTask]) == 0 {
 		return nil, false, err
 	}
@@ -214,7 +214,7 @@ func (s *Service) readEvents(w *kg.Watcher) error {
 
 // handleEvent handles a change of a task or a configuration. It is called in log order.
 func (s *Service) handleEvent(e *kg.Event) error {
-	if e.Statement.Predicate == records.Property(propSet) {
+	if e.Statement.Predicate == systemgraph.Property(propSet) {
 		return s.handleConfig(e)
 	}
 	id, gone := tasks.ChangedBy(e)

@@ -3,7 +3,7 @@ package push
 import (
 	"context"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -67,15 +67,15 @@ func (s *Service) dirtyHooks() (out []savedPosition) {
 func (k *savedPosition) writeTo(tx *kg.Tx) error {
 	c, graph := k.hook.config, graphOf(k.hook.task.Creator)
 	subject := configEntity(c.Task, c.ID)
-	r, err := records.Read(tx.MatchOwn, graph, subject)
+	r, err := systemgraph.Read(tx.MatchOwn, graph, subject)
 	if err != nil || r.Text(propSet) != k.hook.version {
 		return err
 	}
-	now := records.Record{propPosition: records.Values(formatPosition(k.at))}
+	now := systemgraph.Record{propPosition: systemgraph.Values(formatPosition(k.at))}
 	if k.done {
 		markDone(now)
 	}
-	return records.Write(tx, graph, subject, now)
+	return systemgraph.Write(tx, graph, subject, now)
 }
 
 // maxEnded is the maximum number of configurations that one commit marks as done.
@@ -106,16 +106,16 @@ func (b *batch) finish() {
 func (s *Service) markEnded(ctx context.Context, list []kg.Statement) {
 	err := s.commitUpdate(ctx, systemCaller(), "push/position", func(tx *kg.Tx) error {
 		for _, set := range list {
-			r, err := records.Read(tx.MatchOwn, set.Graph, set.Subject)
+			r, err := systemgraph.Read(tx.MatchOwn, set.Graph, set.Subject)
 			if err != nil {
 				return err
 			}
 			if r.Text(propSet) != set.Object.Value() {
 				continue // replaced
 			}
-			now := records.Record{}
+			now := systemgraph.Record{}
 			markDone(now)
-			if err := records.Write(tx, set.Graph, set.Subject, now); err != nil {
+			if err := systemgraph.Write(tx, set.Graph, set.Subject, now); err != nil {
 				return err
 			}
 		}

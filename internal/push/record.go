@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -45,29 +45,29 @@ func (c *Config) sealContext(property string) []byte {
 
 // configRecord returns the stored form of a configuration. It clears the position of a
 // configuration that it replaces.
-func (s *Service) configRecord(c *Config, version string, done bool) records.Record {
-	class, of := records.Class(configClass)
-	r := records.Record{
-		class: of, propTask: {c.Task.Entity()}, propKey: records.Values(c.ID), propForm: records.Values(c.Form), propSet: records.Values(version),
+func (s *Service) configRecord(c *Config, version string, done bool) systemgraph.Record {
+	class, of := systemgraph.Class(configClass)
+	r := systemgraph.Record{
+		class: of, propTask: {c.Task.Entity()}, propKey: systemgraph.Values(c.ID), propForm: systemgraph.Values(c.Form), propSet: systemgraph.Values(version),
 		propPosition: nil, propDone: nil,
 	}
 	if done {
 		markDone(r)
 	}
 	for property, text := range c.sealedFields() {
-		r[property] = records.Values(s.store.Seal([]byte(*text), c.sealContext(property)))
+		r[property] = systemgraph.Values(s.store.Seal([]byte(*text), c.sealContext(property)))
 	}
 	return r
 }
 
 // markDone marks a record as done. A start finds active configurations by propSet and
 // reads no others.
-func markDone(r records.Record) {
+func markDone(r systemgraph.Record) {
 	r[propSet], r[propDone] = nil, []kg.Term{kg.Boolean(true)}
 }
 
 // configOf reads a configuration; nil if another store sealed it.
-func (s *Service) configOf(task tasks.TaskID, r records.Record) *Config {
+func (s *Service) configOf(task tasks.TaskID, r systemgraph.Record) *Config {
 	c := &Config{Task: task, ID: r.Text(propKey), Form: r.Text(propForm)}
 	for property, text := range c.sealedFields() {
 		plain, err := s.store.Unseal(r.Text(property), c.sealContext(property))

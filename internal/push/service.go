@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"koine/internal/caller"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/internal/tasks"
 	"koine/internal/webhook"
 	"koine/kg"
@@ -136,13 +136,13 @@ func (s *Service) PrepareConfig(c Config) (func(tx *kg.Tx, t *tasks.Task) error,
 		if len(existing) >= MaxConfigs && !slices.Contains(existing, subject) {
 			return kg.Errorf(kg.CodeLimitExceeded, "task has %d push configurations, which is the limit", MaxConfigs).At("taskId")
 		}
-		return records.Write(tx, graph, subject, s.configRecord(&config, version.String(), t.Status.State.Ended()))
+		return systemgraph.Write(tx, graph, subject, s.configRecord(&config, version.String(), t.Status.State.Ended()))
 	}, nil
 }
 
 // configSubjects lists the configurations of a task.
-func configSubjects(match records.Matcher, graph kg.Term, task tasks.TaskID) (out []kg.Term, err error) {
-	for st, err := range match(kg.Pattern{Predicate: records.Property(propTask), Object: task.Entity(), Graph: graph}) {
+func configSubjects(match systemgraph.Matcher, graph kg.Term, task tasks.TaskID) (out []kg.Term, err error) {
+	for st, err := range match(kg.Pattern{Predicate: systemgraph.Property(propTask), Object: task.Entity(), Graph: graph}) {
 		if err != nil {
 			return nil, err
 		}
@@ -172,7 +172,7 @@ func (s *Service) List(ctx context.Context, by caller.Caller, id tasks.TaskID) (
 	}
 	var out []Config
 	for _, subject := range list {
-		r, err := records.Read(snapshot.Match, graph, subject)
+		r, err := systemgraph.Read(snapshot.Match, graph, subject)
 		if err != nil {
 			return nil, err
 		}
@@ -242,7 +242,7 @@ func removeConfig(tx *kg.Tx, graph, subject kg.Term) error {
 }
 
 func (s *Service) commitUpdate(ctx context.Context, by caller.Caller, method string, do func(*kg.Tx) error) error {
-	return records.Update(ctx, s.store, kg.Meta{Principal: by.Principal, Actor: by.Actor, Method: method}, do)
+	return systemgraph.Update(ctx, s.store, kg.Meta{Principal: by.Principal, Actor: by.Actor, Method: method}, do)
 }
 
 // systemCaller is the caller of koine itself.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -22,7 +22,7 @@ type Set struct {
 
 	active atomic.Pointer[shapeSet]
 
-	mirror records.Mirror
+	mirror systemgraph.Mirror
 	quads  map[kg.Quad]bool // shapes graph; used by take only
 }
 
@@ -41,7 +41,7 @@ var graph = kg.Pattern{Graph: kg.ShapesGraph}
 // valid. Exceeding a limit is an error.
 func (s *Set) Load(ctx context.Context, store *kg.Store) error {
 	var broken error
-	err := s.mirror.Load(ctx, store, func(at kg.Revision, facts []records.Fact) { broken = s.applyShapes(at, facts) }, graph)
+	err := s.mirror.Load(ctx, store, func(at kg.Revision, facts []systemgraph.Fact) { broken = s.applyShapes(at, facts) }, graph)
 	if err == nil && broken != nil {
 		e := *kg.AsError(broken)
 		e.Message = "the shapes of this store are invalid: " + e.Message
@@ -57,7 +57,7 @@ func (s *Set) Load(ctx context.Context, store *kg.Store) error {
 // Follow applies a commit; use it as kg.Options.OnSystemChange. If the new shapes exceed a
 // limit, which Put prevents, the previous ones stay in force.
 func (s *Set) Follow(c *kg.Commit) {
-	s.mirror.Follow(c, func(at kg.Revision, facts []records.Fact) {
+	s.mirror.Follow(c, func(at kg.Revision, facts []systemgraph.Fact) {
 		if err := s.applyShapes(at, facts); err != nil && s.Logger != nil {
 			s.Logger.Error("the shapes of a commit are invalid: the previous shapes stay in force", "revision", at, "error", err)
 		}
@@ -65,7 +65,7 @@ func (s *Set) Follow(c *kg.Commit) {
 }
 
 // applyShapes compiles the shapes of a revision and puts them in force.
-func (s *Set) applyShapes(at kg.Revision, facts []records.Fact) error {
+func (s *Set) applyShapes(at kg.Revision, facts []systemgraph.Fact) error {
 	if s.quads == nil {
 		s.quads = map[kg.Quad]bool{}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"koine/internal/plainjson"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -104,7 +104,7 @@ func (e *edit) addChunk(c *Chunk, most int) error {
 		Number: size.chunks, Append: more, Last: c.Complete, Version: e.task.Version + 1, Parts: c.Parts,
 		Name: c.Name, Description: c.Description, Metadata: c.Metadata, Extensions: c.Extensions,
 	}
-	r := records.Record{propChunks: {kg.Integer(int64(size.chunks))}, propBytes: {kg.Integer(int64(size.bytes))}}
+	r := systemgraph.Record{propChunks: {kg.Integer(int64(size.chunks))}, propBytes: {kg.Integer(int64(size.bytes))}}
 	if !more {
 		if err := e.writeArtifact(subject, c, !there, r); err != nil {
 			return err
@@ -118,16 +118,16 @@ func (e *edit) addChunk(c *Chunk, most int) error {
 	if c.Complete {
 		r[propComplete] = []kg.Term{kg.Boolean(true)}
 	}
-	write := records.Write
+	write := systemgraph.Write
 	if !there {
-		write = func(tx *kg.Tx, graph, subject kg.Term, r records.Record) error {
-			return records.WriteOver(tx, graph, subject, nil, r)
+		write = func(tx *kg.Tx, graph, subject kg.Term, r systemgraph.Record) error {
+			return systemgraph.WriteOver(tx, graph, subject, nil, r)
 		}
 	}
 	if err := write(e.tx, e.graph, subject, r); err != nil {
 		return err
 	}
-	return e.applyStatement(kg.Add, subject, records.Property(propChunk), jsonText(raw))
+	return e.applyStatement(kg.Add, subject, systemgraph.Property(propChunk), jsonText(raw))
 }
 
 // artifactSize is the size of an artifact so far.
@@ -137,9 +137,9 @@ type artifactSize struct {
 }
 
 // readSize reads the size of an artifact.
-func readSize(match records.Matcher, graph, artifact kg.Term) (size artifactSize, err error) {
+func readSize(match systemgraph.Matcher, graph, artifact kg.Term) (size artifactSize, err error) {
 	count := func(property string, into *int) (there bool, err error) {
-		for st, err := range match(kg.Pattern{Subject: artifact, Predicate: records.Property(property), Graph: graph}) {
+		for st, err := range match(kg.Pattern{Subject: artifact, Predicate: systemgraph.Property(property), Graph: graph}) {
 			if err != nil {
 				return false, err
 			}
@@ -155,7 +155,7 @@ func readSize(match records.Matcher, graph, artifact kg.Term) (size artifactSize
 		return size, err
 	}
 	// Artifacts of older builds have no size: count their chunks once.
-	for st, err := range match(kg.Pattern{Subject: artifact, Predicate: records.Property(propChunk), Graph: graph}) {
+	for st, err := range match(kg.Pattern{Subject: artifact, Predicate: systemgraph.Property(propChunk), Graph: graph}) {
 		if err != nil {
 			return size, err
 		}
@@ -169,7 +169,7 @@ func readSize(match records.Matcher, graph, artifact kg.Term) (size artifactSize
 }
 
 // writeArtifact replaces everything of an artifact but its content.
-func (e *edit) writeArtifact(subject kg.Term, c *Chunk, new bool, r records.Record) error {
+func (e *edit) writeArtifact(subject kg.Term, c *Chunk, new bool, r systemgraph.Record) error {
 	if new {
 		n, err := e.countArtifacts()
 		if err != nil {
@@ -178,8 +178,8 @@ func (e *edit) writeArtifact(subject kg.Term, c *Chunk, new bool, r records.Reco
 		if n == MaxArtifacts {
 			return errTooMuch("artifact", "a task has at most %d artifacts", MaxArtifacts)
 		}
-		class, of := records.Class(artifactClass)
-		r[class], r[propTask], r[propKey] = of, []kg.Term{e.task.ID.Entity()}, records.Values(c.ID)
+		class, of := systemgraph.Class(artifactClass)
+		r[class], r[propTask], r[propKey] = of, []kg.Term{e.task.ID.Entity()}, systemgraph.Values(c.ID)
 		r[propNumber] = []kg.Term{kg.Integer(int64(n) + 1)}
 	}
 	r[propName], r[propText], r[propMetadata], r[propChunk] = someText(c.Name), someText(c.Description), someJSON(c.Metadata), nil
@@ -195,7 +195,7 @@ func (e *edit) writeArtifact(subject kg.Term, c *Chunk, new bool, r records.Reco
 }
 
 func (e *edit) countArtifacts() (n int, err error) {
-	for st, err := range e.tx.MatchOwn(kg.Pattern{Predicate: records.Property(propTask), Object: e.task.ID.Entity(), Graph: e.graph}) {
+	for st, err := range e.tx.MatchOwn(kg.Pattern{Predicate: systemgraph.Property(propTask), Object: e.task.ID.Entity(), Graph: e.graph}) {
 		if err != nil {
 			return 0, err
 		}
@@ -207,7 +207,7 @@ func (e *edit) countArtifacts() (n int, err error) {
 }
 
 // artifactOf assembles an artifact from its chunks.
-func artifactOf(r records.Record) (*Artifact, error) {
+func artifactOf(r systemgraph.Record) (*Artifact, error) {
 	a := &Artifact{
 		ID: r.Text(propKey), Name: r.Text(propName), Description: r.Text(propText), Metadata: rawOf(r, propMetadata),
 		Complete: r[propComplete] != nil, number: integerOf(r, propNumber),

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"koine/internal/caller"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -36,7 +36,7 @@ func (s *Service) Delete(ctx context.Context, by caller.Caller, id TaskID) error
 // removeTask removes all statements about the task, its messages and its artifacts.
 func (e *edit) removeTask() error {
 	subjects := []kg.Term{e.task.ID.Entity()}
-	for st, err := range e.tx.MatchOwn(kg.Pattern{Predicate: records.Property(propTask), Object: e.task.ID.Entity(), Graph: e.graph}) {
+	for st, err := range e.tx.MatchOwn(kg.Pattern{Predicate: systemgraph.Property(propTask), Object: e.task.ID.Entity(), Graph: e.graph}) {
 		if err != nil {
 			return err
 		}

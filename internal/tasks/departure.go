@@ -3,7 +3,7 @@ package tasks
 import (
 	"context"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -16,7 +16,7 @@ const propLeft = "taskHandlerLeft"
 // RecordDeparture records, in the update that deregisters an agent, that the agent leaves its
 // tasks.
 func RecordDeparture(tx *kg.Tx, agent kg.AgentID) error {
-	return records.Write(tx, departures, kg.IRI(string(agent)), records.Record{propLeft: {kg.DateTime(tx.Time())}})
+	return systemgraph.Write(tx, departures, kg.IRI(string(agent)), systemgraph.Record{propLeft: {kg.DateTime(tx.Time())}})
 }
 
 // failAbandoned fails the tasks of agents that deregistered and did not return within
@@ -28,7 +28,7 @@ func (s *Service) failAbandoned(ctx context.Context) error {
 	}
 	defer snapshot.Close()
 	due := s.options.Clock().Add(-s.options.LeaveGrace)
-	for st, err := range snapshot.Match(kg.Pattern{Predicate: records.Property(propLeft), Graph: departures}) {
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: systemgraph.Property(propLeft), Graph: departures}) {
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (s *Service) failTasksOf(ctx context.Context, snapshot *kg.Snapshot, agent 
 }
 
 func openOf(agent kg.AgentID) kg.Pattern {
-	return kg.Pattern{Predicate: records.Property(propOpen), Object: kg.IRI(string(agent))}
+	return kg.Pattern{Predicate: systemgraph.Property(propOpen), Object: kg.IRI(string(agent))}
 }
 
 // noteDeparted records the departure of agents that are not registered and have open
@@ -99,7 +99,7 @@ func (s *Service) noteDeparted(ctx context.Context) error {
 		if !open {
 			continue
 		}
-		noted, err := hasMatch(snapshot, kg.Pattern{Subject: kg.IRI(string(agent)), Predicate: records.Property(propLeft), Graph: departures})
+		noted, err := hasMatch(snapshot, kg.Pattern{Subject: kg.IRI(string(agent)), Predicate: systemgraph.Property(propLeft), Graph: departures})
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -107,7 +107,7 @@ func (d *dispatcher) notifyFeeds(e *kg.Event) error {
 	if !ours {
 		return nil
 	}
-	if e.Statement.Predicate == records.Property(propMail) {
+	if e.Statement.Predicate == systemgraph.Property(propMail) {
 		for _, f := range d.feedsOf(kg.AgentID(e.Statement.Object.Value())) {
 			f.enqueue(notification{at: e.Position, letter: e.Statement.Subject})
 		}
@@ -130,7 +130,7 @@ func (s *Service) startDispatch(ctx context.Context) error {
 	view := kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}
 	watch := func() (*kg.Watcher, error) {
 		return s.store.Watch(s.pool.ctx, kg.Filter{View: view, Ops: []kg.Op{kg.Add}, Patterns: []kg.Pattern{
-			{Predicate: records.Property(propVersion)}, {Predicate: records.Property(propMail)},
+			{Predicate: systemgraph.Property(propVersion)}, {Predicate: systemgraph.Property(propMail)},
 		}}, s.store.Head())
 	}
 	w, err := watch()

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -16,8 +16,8 @@ type edit struct {
 	agent  kg.AgentID // the agent that changes it
 	task   *Task      // the new state, without history and artifacts
 	graph  kg.Term
-	was    records.Record // the stored record; empty for a new task
-	record records.Record // the properties to write
+	was    systemgraph.Record // the stored record; empty for a new task
+	record systemgraph.Record // the properties to write
 }
 
 // editTask starts an edit of a task that the principal takes part in.
@@ -33,12 +33,12 @@ func editTask(tx *kg.Tx, p kg.Principal, id TaskID) (*edit, error) {
 		if !ok || !takesPart(p, creator, handler) {
 			continue
 		}
-		r, err := records.Read(tx.MatchOwn, st.Graph, id.Entity())
+		r, err := systemgraph.Read(tx.MatchOwn, st.Graph, id.Entity())
 		if err != nil {
 			return nil, err
 		}
 		task := taskOf(id, r)
-		return &edit{tx: tx, agent: p.ID, task: task, graph: st.Graph, was: r, record: records.Record{}}, nil
+		return &edit{tx: tx, agent: p.ID, task: task, graph: st.Graph, was: r, record: systemgraph.Record{}}, nil
 	}
 	return nil, errNoTask()
 }
@@ -49,20 +49,20 @@ func (e *edit) write() error {
 	e.task.Updated = e.tx.Time()
 	e.record[propVersion] = []kg.Term{kg.Integer(e.task.Version)}
 	byChange.setOrder(e.record, e.was, e.task.Status.State, momentOf(e.tx.Time(), e.tx.Revision()))
-	return records.WriteOver(e.tx, e.graph, e.task.ID.Entity(), e.was, e.record)
+	return systemgraph.WriteOver(e.tx, e.graph, e.task.ID.Entity(), e.was, e.record)
 }
 
 // writeQuietly ends an edit that does not change the task: no stream or feed is
 // notified.
 func (e *edit) writeQuietly() error {
-	return records.WriteOver(e.tx, e.graph, e.task.ID.Entity(), e.was, e.record)
+	return systemgraph.WriteOver(e.tx, e.graph, e.task.ID.Entity(), e.was, e.record)
 }
 
 // addEntity states the properties of a new entity.
-func (e *edit) addEntity(subject kg.Term, r records.Record) error {
+func (e *edit) addEntity(subject kg.Term, r systemgraph.Record) error {
 	for _, name := range slices.Sorted(maps.Keys(r)) {
 		for _, object := range r[name] {
-			if err := e.applyStatement(kg.Add, subject, records.Property(name), object); err != nil {
+			if err := e.applyStatement(kg.Add, subject, systemgraph.Property(name), object); err != nil {
 				return err
 			}
 		}
@@ -83,7 +83,7 @@ func (e *edit) appendMessage(m *Message) (int, error) {
 	n := e.task.Messages
 	e.record[propMessages] = []kg.Term{kg.Integer(int64(n))}
 	subject := e.task.ID.messageEntity(n)
-	if err := e.applyStatement(kg.Add, subject, rdfType, records.Property(messageClass)); err != nil {
+	if err := e.applyStatement(kg.Add, subject, rdfType, systemgraph.Property(messageClass)); err != nil {
 		return 0, err
 	}
 	m.Time = e.tx.Time()
@@ -119,7 +119,7 @@ func (e *edit) setStatus(state State, message *Message) error {
 		return err
 	}
 	e.task.Status = Status{State: state, Message: message, Time: status.At}
-	e.record[propState], e.record[propStatus] = records.Values(string(state)), []kg.Term{kg.Typed(string(raw), kg.RDF+"JSON")}
+	e.record[propState], e.record[propStatus] = systemgraph.Values(string(state)), []kg.Term{kg.Typed(string(raw), kg.RDF+"JSON")}
 	byStatus.setOrder(e.record, e.was, state, momentOf(e.tx.Time(), e.tx.Revision()))
 	if state.Ended() {
 		e.record[propOpen] = nil

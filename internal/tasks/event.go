@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -98,7 +98,7 @@ func replacedParts(c *kg.Commit, artifact, graph kg.Term) ([]Part, error) {
 	var chunks []storedChunk
 	for i := range c.Changes {
 		q := &c.Changes[i].Quad
-		if c.Changes[i].Op != kg.Remove || q.Subject != artifact || q.Graph != graph || q.Predicate != records.Property(propChunk) {
+		if c.Changes[i].Op != kg.Remove || q.Subject != artifact || q.Graph != graph || q.Predicate != systemgraph.Property(propChunk) {
 			continue
 		}
 		var chunk storedChunk
@@ -113,7 +113,7 @@ func replacedParts(c *kg.Commit, artifact, graph kg.Term) ([]Part, error) {
 // advancesVersion reports whether a commit gives the task another version. A commit that only
 // removes the version deletes the task.
 func advancesVersion(c *kg.Commit, id TaskID, graph kg.Term) bool {
-	version := records.Property(propVersion)
+	version := systemgraph.Property(propVersion)
 	return slices.ContainsFunc(c.Changes, func(ch kg.Change) bool {
 		return ch.Op == kg.Add && ch.Quad.Predicate == version && ch.Quad.Subject == id.Entity() && ch.Quad.Graph == graph
 	})
@@ -122,7 +122,7 @@ func advancesVersion(c *kg.Commit, id TaskID, graph kg.Term) bool {
 // entityStatements holds the statements that a commit added about an entity.
 type entityStatements struct {
 	subject kg.Term
-	record  records.Record
+	record  systemgraph.Record
 }
 
 // addedStatements groups the statements that a commit added about a task, its messages and its
@@ -148,14 +148,14 @@ func addedStatements(c *kg.Commit, id TaskID, graph kg.Term) []entityStatements 
 		if !there {
 			place = len(out)
 			places[subject] = place
-			out = append(out, entityStatements{subject, records.Record{}})
+			out = append(out, entityStatements{subject, systemgraph.Record{}})
 		}
 		out[place].record[name] = append(out[place].record[name], ch.Quad.Object)
 	}
 	return out
 }
 
-func failureOf(r records.Record) *Failure {
+func failureOf(r systemgraph.Record) *Failure {
 	raw := rawOf(r, propFailure)
 	if raw == nil {
 		return nil

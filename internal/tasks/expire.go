@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -70,7 +70,7 @@ func (s *Service) listUnclaimed(ctx context.Context, before time.Time) (ids []Ta
 		return nil, err
 	}
 	defer snapshot.Close()
-	for st, err := range snapshot.Match(kg.Pattern{Predicate: records.Property(propState), Object: kg.String(string(Submitted))}) {
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: systemgraph.Property(propState), Object: kg.String(string(Submitted))}) {
 		if err != nil {
 			return nil, err
 		}

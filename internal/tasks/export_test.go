@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"koine/internal/caller"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 )
 
 // Unclaimed lists tasks that have waited for their handler since before a time.
@@ -35,7 +35,7 @@ func (s *Service) AtDesk() int {
 }
 
 // BytesProperty is the property that older builds do not state.
-var BytesProperty = records.Property(propBytes)
+var BytesProperty = systemgraph.Property(propBytes)
 
 // FailAbandoned runs one round of failing the tasks of agents that left.
 func (s *Service) FailAbandoned(ctx context.Context) error { return s.failAbandoned(ctx) }

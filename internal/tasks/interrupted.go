@@ -3,7 +3,7 @@ package tasks
 import (
 	"context"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -53,7 +53,7 @@ func (s *Service) listInterrupted(ctx context.Context) (ids []TaskID, err error)
 // isUnderWay reports whether an open task waits for its handler and not for its
 // creator.
 func isUnderWay(snapshot *kg.Snapshot, open kg.Statement) (bool, error) {
-	for st, err := range snapshot.Match(kg.Pattern{Subject: open.Subject, Predicate: records.Property(propState), Graph: open.Graph}) {
+	for st, err := range snapshot.Match(kg.Pattern{Subject: open.Subject, Predicate: systemgraph.Property(propState), Graph: open.Graph}) {
 		if err != nil {
 			return false, err
 		}

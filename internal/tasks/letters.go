@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"koine/internal/caller"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -94,7 +94,7 @@ func (e *edit) waitingLetters() (out []waitingLetter, err error) {
 // letterSince returns the revision in which a letter came into the mailbox, 0 if it is
 // not there.
 func (e *edit) letterSince(number int) (kg.Revision, error) {
-	mail := kg.Pattern{Subject: letterEntity(e.task.ID, number), Predicate: records.Property(propMail), Object: kg.IRI(string(e.task.Handler)), Graph: e.graph}
+	mail := kg.Pattern{Subject: letterEntity(e.task.ID, number), Predicate: systemgraph.Property(propMail), Object: kg.IRI(string(e.task.Handler)), Graph: e.graph}
 	for st, err := range e.tx.MatchOwn(mail) {
 		if err != nil {
 			return 0, err
@@ -114,7 +114,7 @@ func (e *edit) removeLetters(gone func(waitingLetter) bool) error {
 	for _, l := range waiting {
 		switch {
 		case gone(l):
-			if err := e.applyStatement(kg.Remove, letterEntity(e.task.ID, l.number), records.Property(propMail), kg.IRI(string(e.task.Handler))); err != nil {
+			if err := e.applyStatement(kg.Remove, letterEntity(e.task.ID, l.number), systemgraph.Property(propMail), kg.IRI(string(e.task.Handler))); err != nil {
 				return err
 			}
 		case oldest == 0:
@@ -136,7 +136,7 @@ func (e *edit) removeAllLetters() error {
 
 // addLetter puts a letter into the mailbox of the handler.
 func (e *edit) addLetter(number int) error {
-	return e.applyStatement(kg.Add, letterEntity(e.task.ID, number), records.Property(propMail), kg.IRI(string(e.task.Handler)))
+	return e.applyStatement(kg.Add, letterEntity(e.task.ID, number), systemgraph.Property(propMail), kg.IRI(string(e.task.Handler)))
 }
 
 // numbersOf parses the ids of letters of the task.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -45,7 +45,7 @@ func (s *Service) checkLimits(e *edit, m *Message, fresh bool, counted *bool) er
 
 // countOpen counts the open tasks of a handler, up to most.
 func countOpen(tx *kg.Tx, handler kg.AgentID, most int) (n int, err error) {
-	for _, err := range tx.MatchOwn(kg.Pattern{Predicate: records.Property(propOpen), Object: kg.IRI(string(handler))}) {
+	for _, err := range tx.MatchOwn(kg.Pattern{Predicate: systemgraph.Property(propOpen), Object: kg.IRI(string(handler))}) {
 		if err != nil {
 			return 0, err
 		}

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"koine/internal/caller"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -66,13 +66,13 @@ func (q *Query) resolve(s *kg.Snapshot, who caller.Caller, agent kg.AgentID, mos
 	for _, journal := range journals {
 		for _, state := range states[1:] {
 			if len(q.States) == 0 || slices.Contains(q.States, state) {
-				l.runs = append(l.runs, run{journal, records.Property(by.propertyOf(state))})
+				l.runs = append(l.runs, run{journal, systemgraph.Property(by.propertyOf(state))})
 			}
 		}
 	}
 	for _, f := range []struct{ property, text string }{{propParent, string(q.Parent)}, {propContext, q.Context}} {
 		if f.text != "" {
-			l.filters = append(l.filters, kg.Pattern{Predicate: records.Property(f.property), Object: kg.String(f.text)})
+			l.filters = append(l.filters, kg.Pattern{Predicate: systemgraph.Property(f.property), Object: kg.String(f.text)})
 		}
 	}
 	return l, nil
@@ -81,7 +81,7 @@ func (q *Query) resolve(s *kg.Snapshot, who caller.Caller, agent kg.AgentID, mos
 // listJournals lists the graphs of the tasks that the query selects.
 func (q *Query) listJournals(s *kg.Snapshot, by caller.Caller, agent kg.AgentID, most int) (list []kg.Term, err error) {
 	of := func(property string, agent kg.AgentID) kg.Pattern {
-		return kg.Pattern{Predicate: records.Property(property), Object: kg.IRI(string(agent))}
+		return kg.Pattern{Predicate: systemgraph.Property(property), Object: kg.IRI(string(agent))}
 	}
 	both := q.Created == q.Handled
 	var patterns []kg.Pattern
@@ -89,7 +89,7 @@ func (q *Query) listJournals(s *kg.Snapshot, by caller.Caller, agent kg.AgentID,
 	case all && q.Handler != "":
 		patterns = []kg.Pattern{of(propListHandler, q.Handler)}
 	case all:
-		patterns = []kg.Pattern{{Predicate: records.Property(propListCreator)}}
+		patterns = []kg.Pattern{{Predicate: systemgraph.Property(propListCreator)}}
 	default:
 		if (both || q.Created) && q.Handler != "" {
 			list = append(list, graphOf(agent, q.Handler))

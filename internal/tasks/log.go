@@ -1,19 +1,19 @@
 package tasks
 
 import (
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
 // ChangesPattern is the pattern for a watcher of all tasks: each commit that changes a task
 // changes a matching statement.
-func ChangesPattern() kg.Pattern { return kg.Pattern{Predicate: records.Property(propVersion)} }
+func ChangesPattern() kg.Pattern { return kg.Pattern{Predicate: systemgraph.Property(propVersion)} }
 
 // ChangedBy returns the task that an event of ChangesPattern is about, "" if none is. The
 // removal of a replaced version is about none; gone reports that the task was deleted.
 func ChangedBy(e *kg.Event) (id TaskID, gone bool) {
 	st := &e.Statement
-	if _, _, ok := pairOf(st.Graph); !ok || st.Predicate != records.Property(propVersion) {
+	if _, _, ok := pairOf(st.Graph); !ok || st.Predicate != systemgraph.Property(propVersion) {
 		return "", false
 	}
 	id = idOf(st.Subject)

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"koine/internal/caller"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -59,7 +59,7 @@ func (s *Service) Mail(ctx context.Context, by caller.Caller) (*Mailbox, error) 
 }
 
 func mailOf(agent kg.AgentID) kg.Pattern {
-	return kg.Pattern{Predicate: records.Property(propMail), Object: kg.IRI(string(agent))}
+	return kg.Pattern{Predicate: systemgraph.Property(propMail), Object: kg.IRI(string(agent))}
 }
 
 // openMailbox returns the mailbox with the letters that wait now.
@@ -141,7 +141,7 @@ func (b *Mailbox) readLetter(subject kg.Term) (*Letter, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := records.Read(snapshot.Match, graph, subject)
+	r, err := systemgraph.Read(snapshot.Match, graph, subject)
 	if err != nil || r[propMail] == nil {
 		return nil, err
 	}

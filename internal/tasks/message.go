@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"koine/internal/plainjson"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -173,13 +173,13 @@ func sizeOf(parts []Part) (size int) {
 }
 
 // toRecord returns the message as it is stored, without its task and number.
-func (m *Message) toRecord() (records.Record, error) {
+func (m *Message) toRecord() (systemgraph.Record, error) {
 	parts, err := plainjson.Encode(m.Parts)
 	if err != nil {
 		return nil, err
 	}
-	r := records.Record{
-		propKey: records.Values(m.ID), propRole: records.Values(string(m.Role)), propParts: {jsonText(parts)},
+	r := systemgraph.Record{
+		propKey: systemgraph.Values(m.ID), propRole: systemgraph.Values(string(m.Role)), propParts: {jsonText(parts)},
 		propAuthor: {kg.IRI(string(m.Author))}, propSaid: {kg.DateTime(m.Time)}, propMetadata: someJSON(m.Metadata),
 	}
 	// Stored as JSON: the order matters, and no query asks for one element.
@@ -197,7 +197,7 @@ func (m *Message) toRecord() (records.Record, error) {
 }
 
 // messageOf decodes a message; nil if the record is not a message.
-func messageOf(r records.Record) (*Message, error) {
+func messageOf(r systemgraph.Record) (*Message, error) {
 	if r[propParts] == nil {
 		return nil, nil
 	}
@@ -216,7 +216,7 @@ func messageOf(r records.Record) (*Message, error) {
 	return m, json.Unmarshal(rawOf(r, propParts), &m.Parts)
 }
 
-func rawOf(r records.Record, name string) json.RawMessage {
+func rawOf(r systemgraph.Record, name string) json.RawMessage {
 	if text := r.Text(name); text != "" {
 		return json.RawMessage(text)
 	}
@@ -236,5 +236,5 @@ func someText(text string) []kg.Term {
 	if text == "" {
 		return nil
 	}
-	return records.Values(text)
+	return systemgraph.Values(text)
 }

@@ -3,7 +3,7 @@ package tasks
 import (
 	"context"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -17,7 +17,7 @@ type Notice struct {
 
 // MailPattern is the pattern for a watcher of all mailboxes: each new letter adds a matching
 // statement.
-func MailPattern() kg.Pattern { return kg.Pattern{Predicate: records.Property(propMail)} }
+func MailPattern() kg.Pattern { return kg.Pattern{Predicate: systemgraph.Property(propMail)} }
 
 // ParseMailEvent returns the owner of the mailbox and the letter of an event of MailPattern.
 func ParseMailEvent(e *kg.Event) (kg.AgentID, Notice) {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -38,7 +38,7 @@ func (o *order) propertyOf(s State) string {
 }
 
 // setOrder sets the position of a task in the properties to be written over a record.
-func (o *order) setOrder(r, was records.Record, s State, at moment) {
+func (o *order) setOrder(r, was systemgraph.Record, s State, at moment) {
 	for _, name := range o {
 		if was[name] != nil {
 			r[name] = nil
@@ -68,7 +68,7 @@ func firstMoment(t time.Time) moment {
 func (m moment) toTime() time.Time { return time.UnixMilli(int64(m) >> revisionBits).UTC() }
 
 // changedAt returns the time of the last change of a task.
-func changedAt(r records.Record) time.Time {
+func changedAt(r systemgraph.Record) time.Time {
 	for _, name := range byChange {
 		if r[name] != nil {
 			return moment(-integerOf(r, name)).toTime()

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"koine/internal/caller"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -124,7 +124,7 @@ func readTask(s *kg.Snapshot, id TaskID, reading ReadOptions) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := records.Read(s.Match, graph, id.Entity())
+	r, err := systemgraph.Read(s.Match, graph, id.Entity())
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func graphIn(s *kg.Snapshot, id TaskID) (graph kg.Term, err error) {
 }
 
 // taskOf decodes a task without its messages and artifacts.
-func taskOf(id TaskID, r records.Record) *Task {
+func taskOf(id TaskID, r systemgraph.Record) *Task {
 	t := &Task{
 		ID: id, Context: r.Text(propContext), Creator: kg.AgentID(r.Text(propCreator)), Handler: kg.AgentID(r.Text(propHandler)),
 		Metadata: rawOf(r, propMetadata), Parent: TaskID(r.Text(propParent)), User: r.Text(propUser), Created: r.Time(propCreated),
@@ -173,17 +173,17 @@ func taskOf(id TaskID, r records.Record) *Task {
 	return t
 }
 
-func statusOf(r records.Record) (stored storedStatus) {
+func statusOf(r systemgraph.Record) (stored storedStatus) {
 	_ = json.Unmarshal(rawOf(r, propStatus), &stored) // written by setStatus
 	return stored
 }
 
-func integerOf(r records.Record, name string) int64 {
+func integerOf(r systemgraph.Record, name string) int64 {
 	n, _ := strconv.ParseInt(r.Text(name), 10, 64)
 	return n
 }
 
-func readStatusMessage(s *kg.Snapshot, graph kg.Term, t *Task, r records.Record) (*Message, error) {
+func readStatusMessage(s *kg.Snapshot, graph kg.Term, t *Task, r systemgraph.Record) (*Message, error) {
 	n := statusOf(r).Message
 	if n == 0 {
 		return nil, nil
@@ -192,7 +192,7 @@ func readStatusMessage(s *kg.Snapshot, graph kg.Term, t *Task, r records.Record)
 }
 
 func readMessage(s *kg.Snapshot, graph, subject kg.Term) (*Message, error) {
-	r, err := records.Read(s.Match, graph, subject)
+	r, err := systemgraph.Read(s.Match, graph, subject)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func readMessage(s *kg.Snapshot, graph, subject kg.Term) (*Message, error) {
 }
 
 // readHistory reads the newest messages without that of the status, oldest first.
-func readHistory(s *kg.Snapshot, graph kg.Term, t *Task, r records.Record, most int) ([]Message, error) {
+func readHistory(s *kg.Snapshot, graph kg.Term, t *Task, r systemgraph.Record, most int) ([]Message, error) {
 	var out []Message
 	current := statusOf(r).Message
 	for n := t.Messages; n > 0 && (most < 0 || len(out) < most); n-- {
@@ -220,7 +220,7 @@ func readHistory(s *kg.Snapshot, graph kg.Term, t *Task, r records.Record, most 
 }
 
 func readArtifacts(s *kg.Snapshot, graph kg.Term, id TaskID) (out []Artifact, err error) {
-	for st, err := range s.Match(kg.Pattern{Predicate: records.Property(propTask), Object: id.Entity(), Graph: graph}) {
+	for st, err := range s.Match(kg.Pattern{Predicate: systemgraph.Property(propTask), Object: id.Entity(), Graph: graph}) {
 		if err != nil {
 			return nil, err
 		}
@@ -238,7 +238,7 @@ func readArtifacts(s *kg.Snapshot, graph kg.Term, id TaskID) (out []Artifact, er
 }
 
 func readArtifact(s *kg.Snapshot, graph, subject kg.Term) (*Artifact, error) {
-	r, err := records.Read(s.Match, graph, subject)
+	r, err := systemgraph.Read(s.Match, graph, subject)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"koine/internal/caller"
 	"koine/internal/plainjson"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -141,11 +141,11 @@ func (s *Service) applyReport(ctx context.Context, by caller.Caller, id TaskID, 
 			return e.writeQuietly()
 		}
 		letters := e.record
-		e.record = records.Record{}
+		e.record = systemgraph.Record{}
 		if err := r.applyTo(e, s.options.MaxArtifactBytes); err != nil {
 			return err
 		}
-		changes := len(r.Artifacts) > 0 || records.WouldChange(e.was, e.record)
+		changes := len(r.Artifacts) > 0 || systemgraph.WouldChange(e.was, e.record)
 		maps.Copy(e.record, letters)
 		if !changes { // the version counts visible changes only
 			return e.writeQuietly()
@@ -293,7 +293,7 @@ func (r *Report) applyTo(e *edit, most int) error {
 			return err
 		}
 	}
-	if r.State == "" || len(r.Artifacts) == 0 && !records.WouldChange(e.was, e.record) && r.repeatsStatus(e) {
+	if r.State == "" || len(r.Artifacts) == 0 && !systemgraph.WouldChange(e.was, e.record) && r.repeatsStatus(e) {
 		return nil
 	}
 	var message *Message

@@ -9,7 +9,7 @@ import (
 
 	"koine/internal/caller"
 	"koine/internal/plainjson"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -198,7 +198,7 @@ func (s *Service) writeMessage(ctx context.Context, by caller.Caller, agent kg.A
 // sentBefore returns the task and number of an identical earlier message; "" if there
 // is none.
 func sentBefore(tx *kg.Tx, once kg.Term) (TaskID, int, error) {
-	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: records.Property(propOnce), Object: once}) {
+	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: systemgraph.Property(propOnce), Object: once}) {
 		if err != nil {
 			return "", 0, err
 		}
@@ -232,9 +232,9 @@ func (p *SendRequest) editTask(tx *kg.Tx, reader kg.Principal, fresh TaskID) (*e
 func (p *SendRequest) createTask(tx *kg.Tx, agent kg.AgentID, id TaskID) (*edit, error) {
 	t := &Task{ID: id, Context: cmp.Or(p.Context, string(id)), Creator: agent, Handler: p.To, Metadata: p.Metadata, Parent: p.Parent, User: p.User, Created: tx.Time()}
 	e := &edit{tx: tx, agent: agent, task: t, graph: graphOf(agent, p.To)}
-	class, of := records.Class(taskClass)
-	e.record = records.Record{
-		class: of, propContext: records.Values(t.Context), propCreator: {kg.IRI(string(agent))}, propHandler: {kg.IRI(string(p.To))}, propOpen: {kg.IRI(string(p.To))},
+	class, of := systemgraph.Class(taskClass)
+	e.record = systemgraph.Record{
+		class: of, propContext: systemgraph.Values(t.Context), propCreator: {kg.IRI(string(agent))}, propHandler: {kg.IRI(string(p.To))}, propOpen: {kg.IRI(string(p.To))},
 		propCreated: {kg.DateTime(t.Created)}, propMetadata: someJSON(p.Metadata), propParent: someText(string(p.Parent)), propUser: someText(p.User),
 	}
 	if err := e.writeJournalAgents(); err != nil {
@@ -245,11 +245,11 @@ func (p *SendRequest) createTask(tx *kg.Tx, agent kg.AgentID, id TaskID) (*edit,
 
 // writeJournalAgents records the agents of a journal, in its first task.
 func (e *edit) writeJournalAgents() error {
-	n, err := e.tx.CountOwn(e.graph, records.Property(propCreator))
+	n, err := e.tx.CountOwn(e.graph, systemgraph.Property(propCreator))
 	if err != nil || n > 0 {
 		return err
 	}
-	return e.addEntity(e.graph, records.Record{propListCreator: {kg.IRI(string(e.task.Creator))}, propListHandler: {kg.IRI(string(e.task.Handler))}})
+	return e.addEntity(e.graph, systemgraph.Record{propListCreator: {kg.IRI(string(e.task.Creator))}, propListHandler: {kg.IRI(string(e.task.Handler))}})
 }
 
 // receiveMessage adds a message of the creator to the task, and to the mailbox of the handler if
@@ -265,7 +265,7 @@ func (e *edit) receiveMessage(m *Message, once kg.Term, mailbox bool) error {
 		}
 	}
 	if !once.IsZero() {
-		if err := e.applyStatement(kg.Add, e.task.ID.messageEntity(n), records.Property(propOnce), once); err != nil {
+		if err := e.applyStatement(kg.Add, e.task.ID.messageEntity(n), systemgraph.Property(propOnce), once); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"koine/internal/caller"
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -90,7 +90,7 @@ func (s *Service) startStream(ctx context.Context, snapshot *kg.Snapshot, st *St
 	if st.graph, err = graphIn(snapshot, st.id); err != nil {
 		return err
 	}
-	r, err := records.Read(snapshot.Match, st.graph, st.id.Entity())
+	r, err := systemgraph.Read(snapshot.Match, st.graph, st.id.Entity())
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (s *Service) deliveredLast(ctx context.Context, snapshot *kg.Snapshot, st *
 func (s *Service) watchVersion(ctx context.Context, reader kg.Principal, st *Stream, from kg.Position) (err error) {
 	st.watcher, err = s.store.Watch(ctx, kg.Filter{
 		View:     kg.View{Principal: reader, Graphs: []kg.Term{st.graph}},
-		Patterns: []kg.Pattern{{Subject: st.id.Entity(), Predicate: records.Property(propVersion), Graph: st.graph}},
+		Patterns: []kg.Pattern{{Subject: st.id.Entity(), Predicate: systemgraph.Property(propVersion), Graph: st.graph}},
 	}, from)
 	return err
 }
@@ -192,7 +192,7 @@ func (st *Stream) Position() kg.Position { return st.after }
 
 // lastChange returns the revision of the last change of the task.
 func lastChange(s *kg.Snapshot, graph kg.Term, id TaskID) (at kg.Revision, err error) {
-	for st, err := range s.Match(kg.Pattern{Subject: id.Entity(), Predicate: records.Property(propVersion), Graph: graph}) {
+	for st, err := range s.Match(kg.Pattern{Subject: id.Entity(), Predicate: systemgraph.Property(propVersion), Graph: graph}) {
 		if err != nil {
 			return 0, err
 		}

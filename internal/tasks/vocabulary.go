@@ -1,7 +1,7 @@
 package tasks
 
 import (
-	"koine/internal/records"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -64,6 +64,6 @@ const (
 )
 
 var (
-	classOfTask = records.Property(taskClass)
+	classOfTask = systemgraph.Property(taskClass)
 	rdfType     = kg.IRI(kg.RDFType)
 )

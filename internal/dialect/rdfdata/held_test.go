@@ -10,7 +10,7 @@ import (
 
 	"koine/internal/dialect/rdfdata"
 	"koine/internal/policy"
-	"koine/internal/review"
+	"koine/internal/proposals"
 	"koine/kg"
 )
 
@@ -25,7 +25,7 @@ func (holdsAll) Verify(context.Context, kg.Judgement) (kg.Verdict, error) {
 // that one of many commits is refused: neither goes in.
 func TestHeldImports(t *testing.T) {
 	policies := policy.New(policy.Options{})
-	service := review.New(review.Options{})
+	service := proposals.New(proposals.Options{})
 	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Verifier: holdsAll{}, Holder: service, Access: service.Guard(kg.AllowAll{}), OnSystemChange: service.Follow})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestHeldImports(t *testing.T) {
 		if err != nil || response.StatusCode != row.status || !strings.Contains(string(body), row.want) {
 			t.Errorf("%s: status %d, %s, %v", row.method, response.StatusCode, body, err)
 		}
-		page, err := service.List(t.Context(), review.Caller{Principal: kg.SystemPrincipal()}, review.Query{})
+		page, err := service.List(t.Context(), proposals.Caller{Principal: kg.SystemPrincipal()}, proposals.Query{})
 		if err != nil || len(page.Proposals) != row.proposals {
 			t.Fatalf("%s: the proposals are %+v, %v", row.method, page, err)
 		}

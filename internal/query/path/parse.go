@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"koine/internal/nearest"
+	"koine/internal/suggest"
 	"koine/kg"
 )
 
@@ -435,7 +435,7 @@ func (p *parser) errUnknownPrefix(at int, prefix string) error {
 	}
 	e := p.errNotIRI(at, "the prefix %q is not registered", prefix)
 	e.Hint = "Registered prefixes: " + strings.Join(names, ", ") + "."
-	if near := nearest.Name(prefix, names); near != "" {
+	if near := suggest.Name(prefix, names); near != "" {
 		e.Hint = "Did you mean " + near + "?"
 	}
 	e.Hint += " Put an IRI with a scheme of that name in angle brackets."

@@ -1,0 +1,128 @@
+package proposals
+
+import (
+	"container/heap"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"koine/kg"
+)
+
+// indexes indexes the proposals: all in order, and the open ones by author and by expiry,
+// so that no lookup walks over all proposals that ever existed.
+type indexes struct {
+	mu sync.Mutex // guards the fields below
+	// order has all ids in order of creation: ids begin with their time. Returned
+	// slices of it are never overwritten.
+	order    []string
+	open     map[string]*openProposal
+	byAuthor map[kg.AgentID]map[string]*openProposal
+	expiries expiries
+}
+
+// openProposal is a proposal that has not ended.
+type openProposal struct {
+	id      string
+	author  kg.AgentID
+	expires time.Time
+	place   int // index in the heap
+}
+
+// updateEntry updates the index with the present state of a proposal.
+func (l *indexes) updateEntry(id string, e *entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := len(l.order); n == 0 || l.order[n-1] < id {
+		l.order = append(l.order, id)
+	} else if i, known := slices.BinarySearch(l.order, id); !known {
+		l.order = slices.Insert(slices.Clone(l.order), i, id)
+	}
+	if w := l.open[id]; w != nil {
+		heap.Remove(&l.expiries, w.place)
+		delete(l.open, id)
+		if delete(l.byAuthor[w.author], id); len(l.byAuthor[w.author]) == 0 {
+			delete(l.byAuthor, w.author)
+		}
+	}
+	if !e.open {
+		return
+	}
+	w := &openProposal{id: id, author: e.author, expires: e.expires}
+	if l.open == nil {
+		l.open, l.byAuthor = map[string]*openProposal{}, map[kg.AgentID]map[string]*openProposal{}
+	}
+	if l.byAuthor[w.author] == nil {
+		l.byAuthor[w.author] = map[string]*openProposal{}
+	}
+	l.open[id], l.byAuthor[w.author][id] = w, w
+	heap.Push(&l.expiries, w)
+}
+
+// listAll lists the proposals after one.
+func (l *indexes) listAll(after string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i, found := slices.BinarySearch(l.order, after)
+	if found {
+		i++
+	}
+	return l.order[i:len(l.order):len(l.order)]
+}
+
+// listOpen lists the proposals after one that have not ended; they may have expired.
+func (l *indexes) listOpen(after string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(l.open)), func(id string) bool { return id <= after })
+}
+
+// countOpen counts the pending proposals of a principal.
+func (l *indexes) countOpen(author kg.AgentID, now time.Time) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.byAuthor[author] {
+		if now.Before(w.expires) {
+			n++
+		}
+	}
+	return n
+}
+
+// firstExpired returns the first expired proposal that has not ended, "" for none.
+func (l *indexes) firstExpired(now time.Time) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.expiries) == 0 || now.Before(l.expiries[0].expires) {
+		return ""
+	}
+	return l.expiries[0].id
+}
+
+// expiries is a heap, the next to expire first.
+type expiries []*openProposal
+
+func (h expiries) Len() int { return len(h) }
+func (h expiries) Less(i, j int) bool {
+	if c := h[i].expires.Compare(h[j].expires); c != 0 {
+		return c < 0
+	}
+	return h[i].id < h[j].id
+}
+func (h expiries) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+func (h *expiries) Push(x any) {
+	w := x.(*openProposal)
+	w.place = len(*h)
+	*h = append(*h, w)
+}
+func (h *expiries) Pop() any {
+	last := len(*h) - 1
+	w := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return w
+}

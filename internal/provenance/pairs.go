@@ -1,0 +1,106 @@
+package provenance
+
+import (
+	"fmt"
+
+	"koine/kg"
+)
+
+// checkSameAndDifferent finds pairs that are both owl:sameAs and owl:differentFrom, in
+// either direction.
+func (f *finder) checkSameAndDifferent() error {
+	if f.startDeclaration(0) {
+		return nil
+	}
+	different, known, err := f.s.ID(kg.IRI(differentFrom))
+	if !known || err != nil {
+		return err
+	}
+	return f.scanRows(kg.IDPattern{Predicate: different}, func(row *kg.Row, last kg.IDQuad) error {
+		if row.Subject == last.Subject && row.Object == last.Object {
+			return nil // in another graph too
+		}
+		q, err := f.s.Quad(*row)
+		if err != nil {
+			return err
+		}
+		return f.checkPair(q.Subject, q.Object)
+	})
+}
+
+// checkPair checks two nodes that are declared to be different.
+func (f *finder) checkPair(a, b kg.Term) error {
+	c := Contradiction{Kind: SameAndDifferent, About: a,
+		Reason: fmt.Sprintf("%s and %s are owl:sameAs and owl:differentFrom each other", a.Name(), b.Name())}
+	different, same := kg.IRI(differentFrom), kg.IRI(sameAs)
+	if a == b {
+		c.Reason = a.Name() + " is owl:differentFrom itself"
+		for _, p := range [...]kg.Term{different, same} {
+			if _, err := f.addStatements(&c, kg.Pattern{Subject: a, Predicate: p, Object: a}); err != nil {
+				return err
+			}
+		}
+		return f.addResult(c)
+	}
+	backwards, err := f.addStatements(&c, kg.Pattern{Subject: b, Predicate: different, Object: a})
+	if err != nil || backwards && b.Compare(a) < 0 {
+		return err // reported with the opposite statement
+	}
+	for _, p := range [...]kg.Pattern{
+		{Subject: a, Predicate: different, Object: b}, {Subject: a, Predicate: same, Object: b}, {Subject: b, Predicate: same, Object: a},
+	} {
+		if _, err := f.addStatements(&c, p); err != nil {
+			return err
+		}
+	}
+	if !conflictInTime(c.Statements, 1, predicateOf) {
+		return nil
+	}
+	return f.addResult(c)
+}
+
+// checkDisjoint finds nodes that have two disjoint classes.
+func (f *finder) checkDisjoint() error {
+	list, err := f.listDeclared(kg.Pattern{Predicate: kg.IRI(disjointWith)})
+	if err != nil {
+		return err
+	}
+	declared := make(map[kg.Quad]bool, len(list))
+	for _, q := range list {
+		declared[q] = true
+	}
+	for nth, q := range list {
+		a, b := q.Subject, q.Object
+		other := kg.Quad{Subject: b, Predicate: q.Predicate, Object: a, Graph: q.Graph}
+		if f.startDeclaration(nth) || b.Compare(a) < 0 && declared[other] {
+			continue // checked on an earlier page, or with the opposite declaration
+		}
+		class, known, err := f.s.ID(a)
+		if err != nil {
+			return err
+		}
+		if !known {
+			continue
+		}
+		reason := fmt.Sprintf("no node may have both classes %s and %s: they are owl:disjointWith each other", a.Name(), b.Name())
+		err = f.scanInstances(class, func(id kg.ID) error {
+			about, err := f.s.Term(id)
+			if err != nil {
+				return err
+			}
+			c := Contradiction{Kind: Disjoint, About: about, Property: rdfType, Reason: reason}
+			of, err := f.addStatements(&c, kg.Pattern{Subject: about, Predicate: rdfType, Object: b})
+			if !of || err != nil {
+				return err
+			}
+			if _, err := f.addStatements(&c, kg.Pattern{Subject: about, Predicate: rdfType, Object: a}); err != nil || !conflictInTime(c.Statements, 1, objectOf) {
+				return err
+			}
+			return f.addResult(c)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
