@@ -13,7 +13,7 @@ import (
 func (l *loader) appendTyped(entity kg.Term, f *entityField, b []byte) ([]byte, error) {
 	ctx := context.WithValue(l.ctx, runKey{}, l.run)
 	if f.kind == entityAsTask {
-		t, err := taskIfAny(ctx, tasks.TaskOf(entity))
+		t, err := taskIfAny(ctx, tasks.IDOf(entity))
 		if t == nil || err != nil {
 			return append(b, "null"...), err
 		}

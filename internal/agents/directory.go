@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"koine/internal/caller"
@@ -136,11 +137,12 @@ func (d *Directory) findIDs(snapshot *kg.Snapshot, q Query) (ids []kg.AgentID, e
 		}
 	}
 	for _, p := range patterns {
-		for st, err := range snapshot.Match(p) {
-			if err != nil {
-				return nil, err
-			}
-			ids = append(ids, kg.AgentID(st.Subject.Value()))
+		subjects, err := systemgraph.Subjects(snapshot.Match, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range subjects {
+			ids = append(ids, kg.AgentID(s.Value()))
 		}
 	}
 	if self := d.options.Self; self != nil && (q.Capability == "" || self.Registration.Can(q.Capability)) {
@@ -291,9 +293,7 @@ func (d *Directory) buildRecord(tx *kg.Tx, by caller.Caller, id kg.AgentID, know
 	if err != nil {
 		return nil, err
 	}
-	for name, objects := range more {
-		r[name] = objects
-	}
+	maps.Copy(r, more)
 	now := []kg.Term{kg.DateTime(tx.Time())}
 	if known.Registration == nil {
 		r[propRegistered] = now

@@ -87,17 +87,10 @@ func Ensure(tx *kg.Tx, wish Record) error {
 		}
 		class, of := systemgraph.Class(agentClass)
 		r[class], r[propStatus], r[propSince] = of, systemgraph.Values(string(Active)), []kg.Term{kg.DateTime(tx.Time())}
-		if wish.Name != "" {
-			r[propName] = systemgraph.Values(wish.Name)
-		}
-		if wish.Owner != "" {
-			r[propOwner] = systemgraph.Values(string(wish.Owner))
-		}
+		r[propName], r[propOwner] = systemgraph.Text(wish.Name), systemgraph.Text(string(wish.Owner))
 		known = &Record{}
 	}
-	roles := slices.Concat(known.Roles, wish.Roles)
-	slices.Sort(roles)
-	if roles = slices.Compact(roles); len(roles) > len(known.Roles) && len(roles) <= MaxRoles {
+	if roles := sortedUnique(slices.Concat(known.Roles, wish.Roles)); len(roles) > len(known.Roles) && len(roles) <= MaxRoles {
 		r[propRole] = systemgraph.Values(roles...)
 	}
 	return systemgraph.Write(tx, Graph, subject, r)

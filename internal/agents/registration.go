@@ -154,7 +154,7 @@ func (r *Registration) toRecord() (systemgraph.Record, error) {
 		return nil, err
 	}
 	out := systemgraph.Record{
-		propDescription: someText(r.Description), propVersion: someText(r.Version), propDuty: someText(r.Role), propEndpoint: someText(r.Endpoint),
+		propDescription: systemgraph.Text(r.Description), propVersion: systemgraph.Text(r.Version), propDuty: systemgraph.Text(r.Role), propEndpoint: systemgraph.Text(r.Endpoint),
 		propCapability: systemgraph.Values(sortedUnique(r.Capabilities)...), propSkillTag: systemgraph.Values(tags...), propSkills: nil, propRest: nil,
 	}
 	if _, err := limitsOf(r.Limits); err != nil {
@@ -199,7 +199,7 @@ func sortedUnique(list []string) []string {
 // putJSON stores a value as JSON and returns its size.
 func putJSON(r systemgraph.Record, property string, value any) int {
 	raw := plainjson.MustEncode(value)
-	r[property] = []kg.Term{kg.Typed(string(raw), kg.RDF+"JSON")}
+	r[property] = systemgraph.JSON(raw)
 	return len(raw)
 }
 
@@ -238,19 +238,12 @@ func registrationOf(r systemgraph.Record) *Registration {
 	}
 	out := &Registration{
 		Description: r.Text(propDescription), Version: r.Text(propVersion), Role: r.Text(propDuty), Endpoint: r.Text(propEndpoint),
-		Capabilities: r.Texts(propCapability), Parameters: rawOf(r, propParameters), Auth: rawOf(r, propAuth), Limits: rawOf(r, propLimits),
-		Metadata: rawOf(r, propMetadata), Time: r.Time(propRegistered), Changed: r.Time(propReregistered),
+		Capabilities: r.Texts(propCapability), Parameters: r.JSON(propParameters), Auth: r.JSON(propAuth), Limits: r.JSON(propLimits),
+		Metadata: r.JSON(propMetadata), Time: r.Time(propRegistered), Changed: r.Time(propReregistered),
 	}
-	_ = json.Unmarshal(rawOf(r, propSkills), &out.Skills) // was validated when written
-	_ = json.Unmarshal(rawOf(r, propRest), &out.Extra)
+	_ = json.Unmarshal(r.JSON(propSkills), &out.Skills) // was validated when written
+	_ = json.Unmarshal(r.JSON(propRest), &out.Extra)
 	return out
-}
-
-func rawOf(r systemgraph.Record, name string) json.RawMessage {
-	if text := r.Text(name); text != "" {
-		return json.RawMessage(text)
-	}
-	return nil
 }
 
 // clearedRegistration returns a record update that removes the registration.

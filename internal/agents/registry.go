@@ -28,7 +28,6 @@ type Registry struct {
 	done   sync.WaitGroup
 }
 
-// agentState is the state of an agent in memory.
 type agentState struct {
 	status     Status
 	registered bool
@@ -70,7 +69,7 @@ func (g *Registry) Close() {
 func (g *Registry) Follow(c *kg.Commit) { g.table.Follow(c) }
 
 func (g *Registry) applyRecord(subject kg.Term, r systemgraph.Record) {
-	limits, _ := limitsOf(rawOf(r, propLimits)) // was validated when written
+	limits, _ := limitsOf(r.JSON(propLimits)) // was validated when written
 	id, now := kg.AgentID(subject.Value()), agentState{Status(r.Text(propStatus)), r[propRegistered] != nil, limits}
 	if now.status == "" {
 		g.states.Delete(id)
@@ -138,7 +137,6 @@ func (g *Registry) Seen(p kg.Principal) {
 	}
 }
 
-// writeTimeout is the timeout for writing one record.
 const writeTimeout = 10 * time.Second
 
 func (g *Registry) runWriter(store systemgraph.Store) {

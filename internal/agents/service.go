@@ -45,7 +45,7 @@ func (s *Service) List(ctx context.Context, after kg.AgentID, first int) (page [
 		return nil, false, err
 	}
 	defer snapshot.Close()
-	subjects, err := systemgraph.Subjects(snapshot.Match, Graph, agentClass)
+	subjects, err := systemgraph.Instances(snapshot.Match, Graph, agentClass)
 	if err != nil {
 		return nil, false, err
 	}
@@ -129,14 +129,14 @@ func (c *Change) toRecord() (systemgraph.Record, error) {
 		if len(*c.Name) > MaxNameBytes || !utf8.ValidString(*c.Name) || strings.ContainsFunc(*c.Name, unicode.IsControl) {
 			return nil, kg.Errorf(kg.CodeInvalid, "name must be plain text of at most %d bytes", MaxNameBytes).At("name")
 		}
-		r[propName] = someText(*c.Name)
+		r[propName] = systemgraph.Text(*c.Name)
 	}
 	if c.Owner != nil {
 		owner := kg.CanonicalAgent(string(*c.Owner))
 		if err := owner.Valid(); owner != "" && err != nil {
 			return nil, kg.AsError(err).At("owner")
 		}
-		r[propOwner] = someText(string(owner))
+		r[propOwner] = systemgraph.Text(string(owner))
 	}
 	if c.Status != nil {
 		if *c.Status != Active && *c.Status != Suspended {
@@ -145,11 +145,4 @@ func (c *Change) toRecord() (systemgraph.Record, error) {
 		r[propStatus] = systemgraph.Values(string(*c.Status))
 	}
 	return r, nil
-}
-
-func someText(text string) []kg.Term {
-	if text == "" {
-		return nil
-	}
-	return systemgraph.Values(text)
 }

@@ -125,7 +125,7 @@ var law = []layer{
 		"who is there is the same for all protocols, so it knows none; who is written down stands in the records of agents"},
 	{"koine/internal/conformance", []string{"koine/internal/caller", "koine/internal/tasks"}, []string{},
 		"it stands in for an agent, and knows no more than one"},
-	{"koine/internal/tasks", []string{"koine/kg", "koine/internal/caller", "koine/internal/plainjson", "koine/internal/systemgraph"}, []string{"github.com/google/uuid"},
+	{"koine/internal/tasks", []string{"koine/kg", "koine/internal/caller", "koine/internal/plainjson", "koine/internal/systemgraph"}, []string{"github.com/google/uuid", "golang.org/x/time"},
 		"work that agents ask of each other is the same in all protocols, so it knows none"},
 	{"koine/internal/auth", []string{"koine/kg", "koine/internal/caller", "koine/internal/systemgraph", "koine/internal/agents"}, []string{},
 		"whose a credential is has nothing to do with how it came; other people's tokens are checked below it"},

@@ -283,7 +283,6 @@ func (c *cursor) next() {
 	c.err = r.err
 }
 
-// decodeAssertions decodes the assertions.
 func (c *cursor) decodeAssertions() (list []Assertion) {
 	r := record{rest: c.rest}
 	for len(r.rest) > 0 {

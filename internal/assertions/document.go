@@ -165,7 +165,6 @@ func (d *Document) describedSubjects() (*extsort.Sorter, error) {
 	return out, nil
 }
 
-// addNode adds a node as data or as an assertion.
 func (d *Document) addNode(n *node, data bool) error {
 	switch {
 	case !data && n.statesVersion():

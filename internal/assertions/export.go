@@ -136,7 +136,6 @@ func (r *reasonCache) reasonOf(revision kg.Revision) (string, error) {
 	return why, nil
 }
 
-// descriptionOf returns the description of an assertion of the quad.
 func descriptionOf(node kg.Term, q *kg.Quad, a *Assertion) []kg.Quad {
 	out := make([]kg.Quad, 0, 14)
 	say := func(p, o kg.Term) {

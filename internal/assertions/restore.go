@@ -208,7 +208,6 @@ func (r *restorer) updateWithRetry(m kg.Meta) (kg.Receipt, error) {
 	}
 }
 
-// withStatement adds the statement to an error.
 func withStatement(q *kg.Quad, err error) error {
 	e := *kg.AsError(err)
 	e.Message = clippedTriple(q) + ": " + e.Message

@@ -55,7 +55,6 @@ const (
 
 var strength = map[Kind]int{Update: 0, Message: 1, Channel: 2, Admin: 3, Proposal: 4, Policy: 5, Key: 6}
 
-// entryOf returns the entry of a commit.
 func entryOf(c *kg.Commit) Entry {
 	e := Entry{Time: c.Time, Kind: Update, Principal: c.Principal, Actor: c.Actor}
 	if c.ProposalID != "" {
@@ -99,7 +98,6 @@ func kindOf(q *kg.Quad) Kind {
 	return Admin
 }
 
-// refusalEntry returns the entry of a refusal.
 func refusalEntry(r *Refusal) Entry {
 	copied := *r
 	return Entry{Time: r.First, Kind: r.Kind, Principal: r.Principal, Actor: r.Actor, Refusal: &copied}

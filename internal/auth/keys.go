@@ -205,7 +205,6 @@ func checkAdmin(p kg.Principal) error {
 	return kg.Errorf(kg.CodePermissionDenied, "only administrators can manage keys")
 }
 
-// readKey reads a key.
 func readKey(match systemgraph.Matcher, name string) (*Key, error) {
 	if len(name) == nameLength && !strings.ContainsFunc(name, notInKey) {
 		r, err := systemgraph.Read(match, kg.SystemGraph, subjectOf(name))
@@ -221,10 +220,9 @@ func readKey(match systemgraph.Matcher, name string) (*Key, error) {
 
 func notInKey(r rune) bool { return !strings.ContainsRune(alphabet, r) }
 
-// allKeys yields the keys.
 func allKeys(match systemgraph.Matcher) iter.Seq2[*Key, error] {
 	return func(yield func(*Key, error) bool) {
-		subjects, err := systemgraph.Subjects(match, kg.SystemGraph, keyClass)
+		subjects, err := systemgraph.Instances(match, kg.SystemGraph, keyClass)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -245,7 +243,7 @@ func allKeys(match systemgraph.Matcher) iter.Seq2[*Key, error] {
 // roomForKey returns an error if there are too many active keys. It examines each key
 // only in a store with very many keys.
 func roomForKey(tx *kg.Tx) error {
-	subjects, err := systemgraph.Subjects(tx.MatchOwn, kg.SystemGraph, keyClass)
+	subjects, err := systemgraph.Instances(tx.MatchOwn, kg.SystemGraph, keyClass)
 	if err != nil || len(subjects) < MaxKeys {
 		return err
 	}

@@ -235,7 +235,6 @@ func (v *server) openStreams(ctx context.Context, r row, events int) (told func(
 	}, nil
 }
 
-// countEvents reads n events with data.
 func countEvents(r io.Reader, n int) error {
 	for lines := bufio.NewReader(r); n > 0; {
 		line, err := lines.ReadString('\n')

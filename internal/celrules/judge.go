@@ -62,7 +62,6 @@ func (g *judgement) commonVars() map[string]any {
 	return vars
 }
 
-// evaluateRules evaluates rules with the given variables.
 func (g *judgement) evaluateRules(list []*Rule, vars map[string]any, about string) error {
 	for _, r := range list {
 		if r.Effect == Review && slices.Contains(g.j.Meta.Reviewed, r.Name) || g.sum.hasCounted(r) {
@@ -79,7 +78,6 @@ func (g *judgement) evaluateRules(list []*Rule, vars map[string]any, about strin
 	return nil
 }
 
-// judgeMessages judges the messages of the update.
 func (g *judgement) judgeMessages() error {
 	messages, err := g.messages()
 	if err != nil {
@@ -109,7 +107,6 @@ func (g *judgement) dependOn(m *channels.JudgedMessage) {
 	g.sum.Own = append(g.sum.Own, m.Message.ID.Entity())
 }
 
-// judgeChanges judges the changes of the update.
 func (g *judgement) judgeChanges() error {
 	message := g.messageVariable()
 	for i := range g.j.Changes {

@@ -12,7 +12,6 @@ import (
 	"koine/kg"
 )
 
-// publishesMessage reports whether an update publishes a message.
 func publishesMessage(j *kg.Judgement) bool {
 	return slices.ContainsFunc(j.Changes, func(c kg.Change) bool {
 		return c.Op == kg.Add && c.Quad.Predicate == kg.Sequence && kg.IsOwnGraph(c.Quad.Graph)

@@ -48,7 +48,6 @@ func textOf(t kg.Term) string {
 	return t.ExternalID()
 }
 
-// setObject sets the fields of an object.
 func setObject(m map[string]any, t kg.Term) map[string]any {
 	m["object"], m["datatype"], m["language"] = valueOf(t), "", t.Lang()
 	if t.IsLiteral() {
@@ -164,7 +163,6 @@ func entityVariable(b *budget, j *kg.Judgement, subject kg.Term) func() ref.Val 
 	}
 }
 
-// addTypes adds the types of the subject in a snapshot.
 func addTypes(b *budget, kinds []string, side *kg.Snapshot, subject kg.Term) ([]string, error) {
 	read := 0
 	for s, err := range side.Match(kg.Pattern{Subject: subject, Predicate: kg.IRI(kg.RDFType)}) {

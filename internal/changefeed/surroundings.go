@@ -175,7 +175,6 @@ func (s *Surroundings) readCommit(ctx context.Context, w *kg.Watcher, end kg.Pos
 	return changes, nil
 }
 
-// touchesAny reports whether a statement has one of the entities.
 func (s *Surroundings) touchesAny(set entities, q kg.Quad) bool {
 	if _, ok := set[q.Subject]; ok || s.Depth == 0 {
 		return ok
@@ -201,7 +200,6 @@ func changesLinks(changes []kg.Event) bool {
 	return false
 }
 
-// entitiesAt finds the entities as of a revision.
 func (s *Surroundings) entitiesAt(ctx context.Context, store *kg.Store, r kg.Revision) (entities, error) {
 	if s.Depth <= 1 || r == 0 {
 		return entities{s.Entity: {}}, nil

@@ -53,7 +53,6 @@ type connections struct {
 	barren   map[throttle.Owner]time.Time // time of the last failed search for room, by owner
 }
 
-// connection is one connection of a client.
 type connection struct {
 	net.Conn
 	all    *connections

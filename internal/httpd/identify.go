@@ -75,7 +75,6 @@ func (s *Server) identifyByCredential(ctx context.Context, r *http.Request, who 
 
 var unauthenticated = kg.Principal{ID: kg.Anonymous, Method: MethodNone}
 
-// authenticateCredential authenticates a credential.
 func (s *Server) authenticateCredential(ctx context.Context, credential string, who *caller.Caller) (context.Context, func(), *refusal) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p, release, err := s.options.Admit(ctx, credential, cancel)

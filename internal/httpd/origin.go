@@ -77,7 +77,6 @@ func (s *Server) allowsOrigin(origin, path string) bool {
 	return slices.Contains(s.options.AllowOrigins, AnyOrigin) || slices.Contains(s.options.AllowOrigins, origin)
 }
 
-// isOpen reports whether the server is in open mode.
 func (s *Server) isOpen() bool { return s.options.Admit == nil }
 
 // isOwn reports whether an origin is the server's own: the requested host or

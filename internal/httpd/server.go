@@ -93,7 +93,6 @@ func (s *Server) HandleUpload(pattern string, form Form, handler http.Handler) {
 	s.uploads[pattern] = true
 }
 
-// maxConnections returns the limit of connections.
 func (s *Server) maxConnections() int {
 	if s.options.MaxConnections > 0 {
 		return s.options.MaxConnections

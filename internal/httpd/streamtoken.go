@@ -49,7 +49,6 @@ type streamTokens struct {
 	byHash map[[sha256.Size]byte]*streamToken
 }
 
-// streamToken is the content of a token.
 type streamToken struct {
 	target     string // path and query, as targetOf writes them
 	credential string

@@ -87,7 +87,6 @@ func (g *Judging) Check(p *kg.Patch, index int, implied string) error {
 	return g.checkName(q.Graph, "graph")
 }
 
-// checkName checks one term.
 func (g *Judging) checkName(t kg.Term, field string) error {
 	iri := iriOf(t)
 	if iri == "" || g.known != "" && strings.HasPrefix(iri, g.known) {
@@ -162,7 +161,6 @@ func (g *Judging) isStored(t kg.Term, iri string) (bool, error) {
 	return false, nil
 }
 
-// unknownError returns the error for an unknown name.
 func (j *Judge) unknownError(iri, scheme string) *kg.Error {
 	e := kg.Errorf(kg.CodeUnknownPrefix, "%s: %s is neither a registered prefix nor a known URI scheme", clipText(iri), clipText(scheme))
 	if near := j.nearestNames(iri, scheme); len(near) > 0 {

@@ -56,7 +56,6 @@ func (g *Graphs) Delete(ctx context.Context, m kg.Meta, graph kg.Term) (d Deleti
 	return d, err
 }
 
-// isDeleted reports whether the graph was deleted.
 func (g *Graphs) isDeleted(graph kg.Term) bool {
 	p := g.table.Load().find(graph)
 	return p != nil && p.Deleted

@@ -71,5 +71,4 @@ func (d *draft) toPolicy() *Policy {
 	return &p
 }
 
-// isPolicyPredicate reports whether the predicate belongs to policies.
 func isPolicyPredicate(predicate kg.Term) bool { return slices.Contains(predicates[:], predicate) }

@@ -214,7 +214,6 @@ func errNoGraph(graph kg.Term) error {
 	return kg.Errorf(kg.CodeGraphNotFound, "there is no graph %s", graph).At("graph")
 }
 
-// hasStatements reports whether the graph has statements.
 func hasStatements(tx *kg.Tx, graph kg.Term) (bool, error) {
 	for _, err := range tx.MatchOwn(kg.Pattern{Graph: graph}) {
 		return err == nil, err

@@ -50,7 +50,6 @@ func (t *table) withPolicies(changed map[kg.Term]*Policy) *table {
 	return &next
 }
 
-// each calls fn for every policy.
 func (t *table) each(fn func(*compiledPolicy)) {
 	for _, shard := range t {
 		for _, p := range shard {

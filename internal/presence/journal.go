@@ -64,7 +64,6 @@ func Forget(tx *kg.Tx, agent kg.AgentID) error {
 	return systemgraph.Write(tx, Graph, kg.IRI(string(agent)), systemgraph.Record{"presence": nil, "presenceSince": nil})
 }
 
-// readStored returns the stored states.
 func readStored(ctx context.Context, store systemgraph.Store) (map[kg.AgentID]Presence, error) {
 	snapshot, err := store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{Graph}})
 	if err != nil {
@@ -89,7 +88,6 @@ func readStored(ctx context.Context, store systemgraph.Store) (map[kg.AgentID]Pr
 	return out, nil
 }
 
-// journal is the Journal in a store.
 type journal struct {
 	store   systemgraph.Store
 	tracker *Tracker

@@ -39,7 +39,6 @@ type activity struct {
 	active time.Time // arrival or last activity
 }
 
-// isPresent reports whether the agent is present.
 func (s *activity) isPresent(now time.Time) bool {
 	return s.connections > 0 || now.Before(s.heartbeatUntil) || now.Before(s.lingerUntil)
 }

@@ -86,7 +86,6 @@ type decision struct {
 	own error // failure of the decision itself, not of the patches
 }
 
-// commitDecision commits the decision.
 func (d *decision) commitDecision(ctx context.Context) error {
 	if d.decision == Approve && d.isLast(d.proposal) {
 		return d.applyProposal(ctx)
@@ -276,7 +275,6 @@ func (d *decision) endApplied(tx *kg.Tx) error {
 	return d.service.expireOne(tx)
 }
 
-// applyPatches applies the patches of the proposal.
 func (d *decision) applyPatches(tx *kg.Tx) error {
 	if d.proposal.hasExpected {
 		if err := checkSubjects(tx, d.proposal, d.proposal.expected); err != nil {

@@ -22,7 +22,6 @@ type indexes struct {
 	expiries expiries
 }
 
-// openProposal is a proposal that has not ended.
 type openProposal struct {
 	id      string
 	author  kg.AgentID

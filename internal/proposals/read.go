@@ -76,7 +76,6 @@ func compareAgents(a, b kg.AgentID) int {
 	return 0
 }
 
-// setProperty sets one property of a proposal.
 func (p *Proposal) setProperty(property, object kg.Term) (err error) {
 	text := object.Value()
 	switch property {

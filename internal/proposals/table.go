@@ -112,7 +112,6 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	return ok && e.readableBy(p)
 }
 
-// proposalOf returns the proposal that a graph belongs to.
 func proposalOf(graph kg.Term) (id string, ok bool) {
 	if id, ok = strings.CutPrefix(graph.Value(), kg.ProposalGraphPrefix); ok {
 		return id, true

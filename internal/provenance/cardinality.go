@@ -206,7 +206,6 @@ func (f *finder) checkCardinality(c cardinality, before []cardinality) error {
 	})
 }
 
-// scanInstances calls fn for each instance of a class.
 func (f *finder) scanInstances(class kg.ID, fn func(kg.ID) error) error {
 	typed, known, err := f.s.ID(rdfType)
 	if !known || err != nil {
@@ -265,7 +264,6 @@ func (f *finder) reportMember(c cardinality, before []cardinality, member kg.ID)
 	return f.addResult(out)
 }
 
-// isMember reports whether the node is one of the members.
 func (f *finder) isMember(node kg.Term, m members) (bool, error) {
 	var p kg.Pattern
 	switch m.sort {

@@ -186,7 +186,6 @@ func (f *finder) countRead() error {
 	return nil
 }
 
-// addResult adds a contradiction to the page.
 func (f *finder) addResult(c Contradiction) error {
 	if len(f.found.List) == f.most {
 		return errEnough

@@ -144,7 +144,6 @@ func sameAssertions(a, b []kg.Assertion) bool {
 // errConflicts aborts an update that would undo later changes.
 var errConflicts = kg.Errorf(kg.CodeRevisionConflict, "statements of the commit have changed since")
 
-// reverting is the state of one Revert.
 type reverting struct {
 	states []netChange
 	force  bool

@@ -168,7 +168,6 @@ func (p *jsonldReader) reportDroppedKey(m *expandedKey, key []byte) {
 	p.reportDropped(format, excerpt(key))
 }
 
-// readError returns the error that ends the reading.
 func (p *jsonldReader) readError(err error) error {
 	if errors.Is(err, errWindow) {
 		err = p.tooLong()

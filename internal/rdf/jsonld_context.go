@@ -30,7 +30,6 @@ type activeContext struct {
 	keys     map[string]*expandedKey // see jsonldReader.expandKey
 }
 
-// termDef is the definition of a term.
 type termDef struct {
 	iri       string // "" if the term maps to null
 	prefix    bool
@@ -141,7 +140,6 @@ func (p *jsonldReader) applyContext(active *activeContext, local val, call conte
 	return made, nil
 }
 
-// initialContext returns the initial context.
 func (p *jsonldReader) initialContext() *activeContext {
 	return &activeContext{base: p.o.Base, terms: &btree.Map[string, *termDef]{}}
 }

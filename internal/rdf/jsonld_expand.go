@@ -46,7 +46,6 @@ const (
 // indexEntry is the statement of a property-valued index.
 type indexEntry struct{ predicate, value ref }
 
-// item is an expanded value.
 type item struct {
 	ref
 	kind itemKind
@@ -65,7 +64,6 @@ type sink func(item) error
 
 func discardItem(item) error { return nil }
 
-// expandedKey is an expanded key.
 type expandedKey struct {
 	iri       string // "" if it maps to null
 	keyword   bool
@@ -83,7 +81,6 @@ const (
 	meaningBytes = 256
 )
 
-// expandKey expands a key.
 func (p *jsonldReader) expandKey(c *activeContext, key []byte) (*expandedKey, error) {
 	if m, ok := c.keys[string(key)]; ok {
 		return m, nil

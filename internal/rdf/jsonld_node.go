@@ -35,7 +35,6 @@ func (p *jsonldReader) emitNode(o *object, at position, to sink) (kept bool, err
 	return true, nil
 }
 
-// isGraph reports whether a node object is a graph object.
 func (o *object) isGraph() bool {
 	return o.properties == 0 && len(o.types) == 0 && o.hasOnly("@graph", "@id", "@index")
 }

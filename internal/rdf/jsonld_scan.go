@@ -44,7 +44,6 @@ func newJSONScanner(ctx context.Context, in io.Reader, limit int) *jsonScanner {
 // setMark retains the input from here on.
 func (s *jsonScanner) setMark() { s.mark = s.pos }
 
-// hasMore reports whether there is a next byte.
 func (s *jsonScanner) hasMore() bool { return s.pos < s.end || s.fillBuffer() }
 
 // fillBuffer reads more input.
@@ -70,7 +69,6 @@ func (s *jsonScanner) fillBuffer() bool {
 	return n > 0
 }
 
-// growBuffer grows the buffer within the limit.
 func (s *jsonScanner) growBuffer() error {
 	from := s.pos
 	if s.mark >= 0 {

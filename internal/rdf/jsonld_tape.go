@@ -152,7 +152,6 @@ func stringEnd(text []byte, pos int) int {
 	return pos + 1
 }
 
-// raw returns the value's text.
 func (v val) raw() []byte { return v.t.text[v.pos():v.end()] }
 
 // clone returns the value on a tape of its own.

@@ -182,7 +182,6 @@ func typeTerm(value val) error {
 	return nil
 }
 
-// termBuilder builds the definition of a term.
 type termBuilder struct {
 	p     *jsonldReader
 	c     *activeContext

@@ -78,7 +78,6 @@ func (s *source) skip(n int) {
 	s.offset += int64(n)
 }
 
-// isAtEnd reports whether the text is at its end.
 func (s *source) isAtEnd() bool { return s.pos == s.end && !s.fillBuffer(1) }
 
 // readErr returns the error that ended the text early, if any.
@@ -89,7 +88,6 @@ func (s *source) readErr() error {
 	return s.err
 }
 
-// hasPrefix reports whether the given text is next.
 func (s *source) hasPrefix(text string) bool {
 	return s.fillBuffer(len(text)) && string(s.buf[s.pos:s.pos+len(text)]) == text
 }
@@ -110,7 +108,6 @@ func (s *source) skipSpace() {
 	}
 }
 
-// errUnexpected returns the error for unexpected input.
 func (s *source) errUnexpected(wanted string) error {
 	if s.isAtEnd() {
 		return invalid("unexpected end of the document, expected %s", wanted)

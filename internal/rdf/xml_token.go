@@ -424,7 +424,6 @@ func (x *xmlReader) beginElement(name xmlName) (err error) {
 	return nil
 }
 
-// namespaceOf returns the namespace of a prefix.
 func (x *xmlReader) namespaceOf(prefix string) (string, error) {
 	for i := len(x.bindings) - 1; i >= 0; i-- {
 		if x.bindings[i].prefix == prefix {

@@ -301,10 +301,8 @@ func (c *compiler) compileProperty(s *shape, name string) {
 	}
 }
 
-// isText reports whether the term is an xsd:string literal.
 func isText(t kg.Term) bool { return t.IsLiteral() && t.Datatype() == kg.XSDString }
 
-// compileConstraint compiles the constraints of a parameter.
 func (c *compiler) compileConstraint(s *shape, name string, depth int) {
 	predicate, p := shTerm(name), c.parameters[name]
 	values := c.doc.sortedObjects(s.id, predicate)

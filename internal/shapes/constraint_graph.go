@@ -164,7 +164,6 @@ func (p parts) recordReads(r *dependencies, _, values []propertyPath) {
 	}
 }
 
-// countConforming counts the shapes that the value conforms to.
 func (p parts) countConforming(v *dataView, value kg.Term) (n int, err error) {
 	for _, s := range p.shapes {
 		ok, err := s.isConforming(v, value)

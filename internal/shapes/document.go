@@ -48,7 +48,6 @@ func (d document) sortedProperties(subject kg.Term) []kg.Term {
 	return out
 }
 
-// sortedObjects returns the objects sorted by term.
 func (d document) sortedObjects(subject, predicate kg.Term) []kg.Term {
 	list := slices.Clone(d[subject][predicate])
 	slices.SortFunc(list, kg.Term.Compare)

@@ -93,7 +93,6 @@ func (s *shape) computeWorsened(node kg.Term, before, after *dataView) (bool, er
 	return false, nil
 }
 
-// violationsOf returns the violations of the shape by the node.
 func (s *shape) violationsOf(v *dataView, node kg.Term) (list []finding, err error) {
 	err = s.collectFindings(v, node, func(f finding) bool {
 		list = append(list, f)

@@ -43,7 +43,6 @@ type issueKey struct {
 	reason             string
 }
 
-// recordIssue records an issue of a property of a subject.
 func (c *compiler) recordIssue(subject, predicate kg.Term, err error) {
 	e := kg.AsError(err)
 	key := issueKey{subject, predicate, truncateText(e.Message, maxReason)}

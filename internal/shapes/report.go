@@ -109,7 +109,6 @@ func (r *Report) validateTargets(v *dataView, root *shape, limit int) error {
 	return nil
 }
 
-// allTargets returns all targets.
 func (t *targets) allTargets(v *dataView) ([]kg.Term, error) {
 	var out nodeSet
 	out.add(t.nodes)

@@ -33,7 +33,6 @@ func (s *Set) currentSet() *shapeSet {
 	return &shapeSet{}
 }
 
-// graph matches the shapes graph.
 var graph = kg.Pattern{Graph: kg.ShapesGraph}
 
 // Load compiles the shapes of a store that was just opened. Unsupported parts are omitted

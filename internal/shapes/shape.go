@@ -32,7 +32,6 @@ func (t *targets) isEmpty() bool {
 	return len(t.nodes)+len(t.classes)+len(t.subjectsOf)+len(t.objectsOf) == 0
 }
 
-// isTarget reports whether the node is a target.
 func (t *targets) isTarget(v *dataView, node kg.Term) (bool, error) {
 	for _, n := range t.nodes {
 		if n == node {
@@ -105,7 +104,6 @@ func (s *shape) validate(v *dataView, focus kg.Term, out emitFunc) (more bool, e
 	return more, err
 }
 
-// runConstraints runs the constraints.
 func (s *shape) runConstraints(v *dataView, focus kg.Term, out emitFunc) (more bool, err error) {
 	values := []kg.Term{focus}
 	path := ""

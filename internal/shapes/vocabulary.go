@@ -49,7 +49,6 @@ var shapeProperties = namesOf(
 	"flags", "ignoredProperties", "qualifiedMinCount", "qualifiedMaxCount", "qualifiedValueShapesDisjoint",
 )
 
-// pathProperties are the properties of paths.
 var pathProperties = namesOf("alternativePath", "inversePath", "zeroOrMorePath", "oneOrMorePath", "zeroOrOnePath")
 
 // unsupportedProperties are the unsupported properties of SHACL and its extensions, with
@@ -91,7 +90,6 @@ var classes = namesOf(
 	"AbstractResult", "ValidationReport", "ValidationResult",
 )
 
-// unsupportedClasses are the classes with unsupported instances.
 var unsupportedClasses = map[string]string{
 	"ConstraintComponent": "a custom constraint component",
 	"Parameterizable":     "a custom parameterizable",

@@ -1,7 +1,11 @@
 package systemgraph
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"koine/kg"
@@ -22,6 +26,36 @@ func Values(list ...string) []kg.Term {
 		out = append(out, kg.String(text))
 	}
 	return out
+}
+
+// Text returns a text as the object of a property; no object for "".
+func Text(text string) []kg.Term {
+	if text == "" {
+		return nil
+	}
+	return Values(text)
+}
+
+// JSON returns a JSON text as the object of a property; no object for an empty one.
+func JSON(raw []byte) []kg.Term {
+	if len(raw) == 0 {
+		return nil
+	}
+	return []kg.Term{kg.Typed(string(raw), kg.RDF+"JSON")}
+}
+
+// JSON returns the first object of a property as JSON, nil if there is none.
+func (r Record) JSON(name string) json.RawMessage {
+	if text := r.Text(name); text != "" {
+		return json.RawMessage(text)
+	}
+	return nil
+}
+
+// Integer returns the first object of a property as an integer, 0 if it is not one.
+func (r Record) Integer(name string) int64 {
+	n, _ := strconv.ParseInt(r.Text(name), 10, 64)
+	return n
 }
 
 // Text returns the first object of a property as text, "" if there is none.
@@ -70,23 +104,21 @@ const classes = "a"
 // nameOf returns the key of a property in a record, "" if the property is not in
 // koine's vocabulary.
 func nameOf(predicate kg.Term) string {
-	text := predicate.Value()
-	switch {
-	case text == kg.RDFType:
+	if predicate.Value() == kg.RDFType {
 		return classes
-	case len(text) > len(kg.OwnVocabulary) && text[:len(kg.OwnVocabulary)] == kg.OwnVocabulary:
-		return text[len(kg.OwnVocabulary):]
 	}
-	return ""
+	name, ours := strings.CutPrefix(predicate.Value(), kg.OwnVocabulary)
+	if !ours {
+		return ""
+	}
+	return name
 }
 
 // withObject returns a copy of the record with one statement added or removed. It copies
 // because readers may hold the old record.
 func (r Record) withObject(name string, object kg.Term, exists bool) Record {
-	out := make(Record, len(r)+1)
-	for n, objects := range r {
-		out[n] = objects
-	}
+	out := Record{}
+	maps.Copy(out, r)
 	objects := slices.DeleteFunc(slices.Clone(out[name]), func(o kg.Term) bool { return o == object })
 	if exists {
 		objects = append(objects, object)

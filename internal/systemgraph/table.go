@@ -98,14 +98,35 @@ func Read(match Matcher, graph, subject kg.Term) (Record, error) {
 	return r, nil
 }
 
-// Subjects lists the instances of a class in index order.
-func Subjects(match Matcher, graph kg.Term, class string) ([]kg.Term, error) {
-	var out []kg.Term
-	for st, err := range match(kg.Pattern{Predicate: kg.IRI(kg.RDFType), Object: Property(class), Graph: graph}) {
+// First returns the first statement that matches; found is false if none does.
+func First(match Matcher, p kg.Pattern) (st kg.Statement, found bool, err error) {
+	for st, err = range match(p) {
+		return st, err == nil, err
+	}
+	return st, false, nil
+}
+
+// Quads lists the statements that match, in index order.
+func Quads(match Matcher, p kg.Pattern) (list []kg.Quad, err error) {
+	for st, err := range match(p) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, st.Subject)
+		list = append(list, st.Quad)
 	}
-	return out, nil
+	return list, nil
+}
+
+// Subjects lists the subjects of the statements that match, in index order.
+func Subjects(match Matcher, p kg.Pattern) (out []kg.Term, err error) {
+	quads, err := Quads(match, p)
+	for i := range quads {
+		out = append(out, quads[i].Subject)
+	}
+	return out, err
+}
+
+// Instances lists the instances of a class in index order.
+func Instances(match Matcher, graph kg.Term, class string) ([]kg.Term, error) {
+	return Subjects(match, kg.Pattern{Predicate: kg.IRI(kg.RDFType), Object: Property(class), Graph: graph})
 }

@@ -14,14 +14,20 @@ type Store interface {
 	View(context.Context, kg.View) (*kg.Snapshot, error)
 }
 
-// Update runs an update of records. Unlike an update of statements it cannot wait for a
-// review: every verdict but acceptance is an error.
+// Update is UpdateWithReceipt without the receipt.
 func Update(ctx context.Context, store Store, m kg.Meta, do func(*kg.Tx) error) error {
+	_, err := UpdateWithReceipt(ctx, store, m, do)
+	return err
+}
+
+// UpdateWithReceipt runs an update of records. Unlike an update of statements it cannot
+// wait for a review: every verdict but acceptance is an error.
+func UpdateWithReceipt(ctx context.Context, store Store, m kg.Meta, do func(*kg.Tx) error) (kg.Receipt, error) {
 	receipt, err := store.Update(ctx, m, do)
 	if err == nil && receipt.Verdict.Outcome != kg.Accepted {
 		err = kg.Errorf(kg.CodeConstraintViolation, "a rule of this server rejects the change: %s", receipt.Verdict.Reason)
 	}
-	return err
+	return receipt, err
 }
 
 // Class returns the property that states the class of a record.
@@ -30,22 +36,23 @@ func Class(name string) (string, []kg.Term) { return classes, []kg.Term{Property
 // Write sets the given properties of a subject: each gets exactly these objects. Other
 // properties keep theirs.
 func Write(tx *kg.Tx, graph, subject kg.Term, properties Record) error {
-	for _, name := range sortedNames(properties) {
-		stand, err := objectsOf(tx, kg.Pattern{Subject: subject, Predicate: predicateOf(name), Graph: graph})
+	was := Record{}
+	for name := range properties {
+		quads, err := Quads(tx.MatchOwn, kg.Pattern{Subject: subject, Predicate: predicateOf(name), Graph: graph})
 		if err != nil {
 			return err
 		}
-		if err := writeProperty(tx, kg.Quad{Subject: subject, Predicate: predicateOf(name), Graph: graph}, stand, properties[name]); err != nil {
-			return err
+		for i := range quads {
+			was[name] = append(was[name], quads[i].Object)
 		}
 	}
-	return nil
+	return WriteOver(tx, graph, subject, was, properties)
 }
 
 // WriteOver is Write without reading: was is the record as read in the same update,
 // empty for a new subject.
 func WriteOver(tx *kg.Tx, graph, subject kg.Term, was, properties Record) error {
-	for _, name := range sortedNames(properties) {
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		if err := writeProperty(tx, kg.Quad{Subject: subject, Predicate: predicateOf(name), Graph: graph}, was[name], properties[name]); err != nil {
 			return err
 		}
@@ -66,7 +73,19 @@ func WouldChange(was, properties Record) bool {
 	return false
 }
 
-func sortedNames(r Record) []string { return slices.Sorted(maps.Keys(r)) }
+// Remove removes the statements that match.
+func Remove(tx *kg.Tx, p kg.Pattern) error {
+	quads, err := Quads(tx.MatchOwn, p)
+	if err != nil {
+		return err
+	}
+	for _, q := range quads {
+		if err := tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // predicateOf returns the property with the given key in a record.
 func predicateOf(name string) kg.Term {
@@ -74,16 +93,6 @@ func predicateOf(name string) kg.Term {
 		return kg.IRI(kg.RDFType)
 	}
 	return Property(name)
-}
-
-func objectsOf(tx *kg.Tx, p kg.Pattern) (out []kg.Term, err error) {
-	for st, err := range tx.MatchOwn(p) {
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, st.Object)
-	}
-	return out, nil
 }
 
 // writeProperty removes the existing objects that are not wanted and adds the missing

@@ -26,7 +26,6 @@ type Chunk struct {
 	Replaced []Part `json:"-"`
 }
 
-// storedChunk is the stored form of a chunk.
 type storedChunk struct {
 	Number int  `json:"number"` // in its artifact, from 1
 	Append bool `json:"append,omitempty"`
@@ -61,7 +60,7 @@ func (c *Chunk) validate() error {
 		return err
 	}
 	for _, f := range []struct{ field, text string }{{"name", c.Name}, {"description", c.Description}} {
-		if err := checkText(f.field, f.text); err != nil {
+		if err := checkText(f.field, f.text, MaxTextBytes); err != nil {
 			return err
 		}
 	}
@@ -118,35 +117,24 @@ func (e *edit) addChunk(c *Chunk, most int) error {
 	if c.Complete {
 		r[propComplete] = []kg.Term{kg.Boolean(true)}
 	}
-	write := systemgraph.Write
-	if !there {
-		write = func(tx *kg.Tx, graph, subject kg.Term, r systemgraph.Record) error {
-			return systemgraph.WriteOver(tx, graph, subject, nil, r)
-		}
-	}
-	if err := write(e.tx, e.graph, subject, r); err != nil {
+	if err := systemgraph.Write(e.tx, e.graph, subject, r); err != nil {
 		return err
 	}
 	return e.applyStatement(kg.Add, subject, systemgraph.Property(propChunk), jsonText(raw))
 }
 
-// artifactSize is the size of an artifact so far.
 type artifactSize struct {
 	chunks, bytes int
 	there         bool
 }
 
-// readSize reads the size of an artifact.
 func readSize(match systemgraph.Matcher, graph, artifact kg.Term) (size artifactSize, err error) {
 	count := func(property string, into *int) (there bool, err error) {
-		for st, err := range match(kg.Pattern{Subject: artifact, Predicate: systemgraph.Property(property), Graph: graph}) {
-			if err != nil {
-				return false, err
-			}
+		st, there, err := systemgraph.First(match, kg.Pattern{Subject: artifact, Predicate: systemgraph.Property(property), Graph: graph})
+		if there {
 			*into, err = strconv.Atoi(st.Object.Value())
-			return true, err
 		}
-		return false, nil
+		return there, err
 	}
 	if size.there, err = count(propChunks, &size.chunks); err != nil || !size.there {
 		return size, err
@@ -182,37 +170,35 @@ func (e *edit) writeArtifact(subject kg.Term, c *Chunk, new bool, r systemgraph.
 		r[class], r[propTask], r[propKey] = of, []kg.Term{e.task.ID.Entity()}, systemgraph.Values(c.ID)
 		r[propNumber] = []kg.Term{kg.Integer(int64(n) + 1)}
 	}
-	r[propName], r[propText], r[propMetadata], r[propChunk] = someText(c.Name), someText(c.Description), someJSON(c.Metadata), nil
+	r[propName], r[propText], r[propMetadata], r[propChunk] = systemgraph.Text(c.Name), systemgraph.Text(c.Description), systemgraph.JSON(c.Metadata), nil
 	r[propExtensions] = nil
 	if len(c.Extensions) > 0 {
 		raw, err := plainjson.Encode(c.Extensions)
 		if err != nil {
 			return err
 		}
-		r[propExtensions] = []kg.Term{jsonText(raw)}
+		r[propExtensions] = systemgraph.JSON(raw)
 	}
 	return nil
 }
 
 func (e *edit) countArtifacts() (n int, err error) {
-	for st, err := range e.tx.MatchOwn(kg.Pattern{Predicate: systemgraph.Property(propTask), Object: e.task.ID.Entity(), Graph: e.graph}) {
-		if err != nil {
-			return 0, err
-		}
-		if strings.HasPrefix(st.Subject.Value(), artifactPrefix) {
+	parts, err := systemgraph.Subjects(e.tx.MatchOwn, kg.Pattern{Predicate: systemgraph.Property(propTask), Object: e.task.ID.Entity(), Graph: e.graph})
+	for _, part := range parts {
+		if strings.HasPrefix(part.Value(), artifactPrefix) {
 			n++
 		}
 	}
-	return n, nil
+	return n, err
 }
 
 // artifactOf assembles an artifact from its chunks.
 func artifactOf(r systemgraph.Record) (*Artifact, error) {
 	a := &Artifact{
-		ID: r.Text(propKey), Name: r.Text(propName), Description: r.Text(propText), Metadata: rawOf(r, propMetadata),
-		Complete: r[propComplete] != nil, number: integerOf(r, propNumber),
+		ID: r.Text(propKey), Name: r.Text(propName), Description: r.Text(propText), Metadata: r.JSON(propMetadata),
+		Complete: r[propComplete] != nil, number: r.Integer(propNumber),
 	}
-	if raw := rawOf(r, propExtensions); raw != nil {
+	if raw := r.JSON(propExtensions); raw != nil {
 		if err := json.Unmarshal(raw, &a.Extensions); err != nil {
 			return nil, err
 		}

@@ -35,25 +35,13 @@ func (s *Service) Delete(ctx context.Context, by caller.Caller, id TaskID) error
 
 // removeTask removes all statements about the task, its messages and its artifacts.
 func (e *edit) removeTask() error {
-	subjects := []kg.Term{e.task.ID.Entity()}
-	for st, err := range e.tx.MatchOwn(kg.Pattern{Predicate: systemgraph.Property(propTask), Object: e.task.ID.Entity(), Graph: e.graph}) {
-		if err != nil {
-			return err
-		}
-		subjects = append(subjects, st.Subject)
+	parts, err := systemgraph.Subjects(e.tx.MatchOwn, kg.Pattern{Predicate: systemgraph.Property(propTask), Object: e.task.ID.Entity(), Graph: e.graph})
+	if err != nil {
+		return err
 	}
-	for _, subject := range subjects {
-		var quads []kg.Quad
-		for st, err := range e.tx.MatchOwn(kg.Pattern{Subject: subject, Graph: e.graph}) {
-			if err != nil {
-				return err
-			}
-			quads = append(quads, st.Quad)
-		}
-		for _, q := range quads {
-			if err := e.tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
-				return err
-			}
+	for _, subject := range append(parts, e.task.ID.Entity()) {
+		if err := systemgraph.Remove(e.tx, kg.Pattern{Subject: subject, Graph: e.graph}); err != nil {
+			return err
 		}
 	}
 	return nil

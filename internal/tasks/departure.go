@@ -66,7 +66,7 @@ func (s *Service) failTasksOf(ctx context.Context, snapshot *kg.Snapshot, agent 
 		if n++; n > maxExpired {
 			return true, nil
 		}
-		err := s.editTask(ctx, systemCaller(), "tasks/abandoned", idOf(st.Subject), func(e *edit) error {
+		err := s.editTask(ctx, systemCaller(), "tasks/abandoned", IDOf(st.Subject), func(e *edit) error {
 			if e.task.Status.State.Ended() || s.options.Registered(agent) {
 				return errEnded(e.task.Status.State)
 			}
@@ -92,14 +92,14 @@ func (s *Service) noteDeparted(ctx context.Context) error {
 	}
 	defer snapshot.Close()
 	for _, agent := range s.options.Unregistered() {
-		open, err := hasMatch(snapshot, openOf(agent))
+		_, open, err := systemgraph.First(snapshot.Match, openOf(agent))
 		if err != nil {
 			return err
 		}
 		if !open {
 			continue
 		}
-		noted, err := hasMatch(snapshot, kg.Pattern{Subject: kg.IRI(string(agent)), Predicate: systemgraph.Property(propLeft), Graph: departures})
+		_, noted, err := systemgraph.First(snapshot.Match, kg.Pattern{Subject: kg.IRI(string(agent)), Predicate: systemgraph.Property(propLeft), Graph: departures})
 		if err != nil {
 			return err
 		}
@@ -111,12 +111,4 @@ func (s *Service) noteDeparted(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// hasMatch reports whether a statement matches the pattern.
-func hasMatch(snapshot *kg.Snapshot, p kg.Pattern) (bool, error) {
-	for _, err := range snapshot.Match(p) {
-		return err == nil, err
-	}
-	return false, nil
 }

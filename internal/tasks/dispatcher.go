@@ -41,7 +41,6 @@ func (d *dispatcher) removeFeed(f *Feed) {
 	}
 }
 
-// feedsOf lists the feeds of the agents.
 func (d *dispatcher) feedsOf(agents ...kg.AgentID) (out []*Feed) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -117,7 +116,7 @@ func (d *dispatcher) notifyFeeds(e *kg.Event) error {
 	if len(feeds) == 0 {
 		return nil
 	}
-	id := idOf(e.Statement.Subject)
+	id := IDOf(e.Statement.Subject)
 	events, err := eventsIn(e.Commit, id, graph)
 	for _, f := range feeds {
 		f.enqueue(notification{at: e.Position, task: id, events: events})

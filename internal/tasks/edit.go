@@ -1,11 +1,11 @@
 package tasks
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
 
+	"koine/internal/plainjson"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -74,7 +74,6 @@ func (e *edit) applyStatement(op kg.Op, subject, predicate, object kg.Term) erro
 	return e.tx.ApplyOwn(kg.Patch{Op: op, Quad: kg.Quad{Subject: subject, Predicate: predicate, Object: object, Graph: e.graph}})
 }
 
-// appendMessage appends a message to the task and returns its number.
 func (e *edit) appendMessage(m *Message) (int, error) {
 	if e.task.Messages == MaxMessages {
 		return 0, errTooMuch("message", "the task has %d messages already", MaxMessages)
@@ -95,7 +94,6 @@ func (e *edit) appendMessage(m *Message) (int, error) {
 	return n, e.addEntity(subject, r)
 }
 
-// storedStatus is the stored form of a status.
 type storedStatus struct {
 	State   State     `json:"state"`
 	At      time.Time `json:"at"`
@@ -104,7 +102,6 @@ type storedStatus struct {
 	Version int64 `json:"version"`
 }
 
-// setStatus sets the status of the task.
 func (e *edit) setStatus(state State, message *Message) error {
 	status := storedStatus{State: state, At: e.tx.Time(), Version: e.task.Version + 1}
 	if message != nil {
@@ -114,12 +111,8 @@ func (e *edit) setStatus(state State, message *Message) error {
 		}
 		status.Message = n
 	}
-	raw, err := json.Marshal(status)
-	if err != nil {
-		return err
-	}
 	e.task.Status = Status{State: state, Message: message, Time: status.At}
-	e.record[propState], e.record[propStatus] = systemgraph.Values(string(state)), []kg.Term{kg.Typed(string(raw), kg.RDF+"JSON")}
+	e.record[propState], e.record[propStatus] = systemgraph.Values(string(state)), systemgraph.JSON(plainjson.MustEncode(status))
 	byStatus.setOrder(e.record, e.was, state, momentOf(e.tx.Time(), e.tx.Revision()))
 	if state.Ended() {
 		e.record[propOpen] = nil

@@ -17,7 +17,7 @@ func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
 	version := int64(0)
 	for _, entity := range entities {
 		if entity.subject == id.Entity() {
-			version = integerOf(entity.record, propVersion)
+			version = entity.record.Integer(propVersion)
 		}
 	}
 	var out []Event
@@ -156,7 +156,7 @@ func addedStatements(c *kg.Commit, id TaskID, graph kg.Term) []entityStatements 
 }
 
 func failureOf(r systemgraph.Record) *Failure {
-	raw := rawOf(r, propFailure)
+	raw := r.JSON(propFailure)
 	if raw == nil {
 		return nil
 	}

@@ -74,12 +74,12 @@ func (s *Service) listUnclaimed(ctx context.Context, before time.Time) (ids []Ta
 		if err != nil {
 			return nil, err
 		}
-		id := idOf(st.Subject)
+		id := IDOf(st.Subject)
 		if id.createdAt().After(before.Add(madeSlack)) {
 			break
 		}
 		_, handler, ok := pairOf(st.Graph)
-		if !ok || s.workerOf(handler) != nil || st.Assertions[0].Time.After(before) {
+		if !ok || s.Worker(handler) != nil || st.Assertions[0].Time.After(before) {
 			continue
 		}
 		if ids = append(ids, id); len(ids) == maxExpired {

@@ -5,6 +5,7 @@ import (
 
 	"koine/internal/caller"
 	"koine/internal/plainjson"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -46,6 +47,6 @@ func (e *edit) setFailure(why *Failure) error {
 	if err != nil {
 		return err
 	}
-	e.record[propFailure] = []kg.Term{jsonText(raw)}
+	e.record[propFailure] = systemgraph.JSON(raw)
 	return nil
 }

@@ -25,7 +25,7 @@ const (
 func (t TaskID) Entity() kg.Term { return kg.IRI(taskPrefix + string(t)) }
 
 // idOf returns the id of the task with this IRI, "" for another entity.
-func idOf(t kg.Term) TaskID {
+func IDOf(t kg.Term) TaskID {
 	id, ok := strings.CutPrefix(t.Value(), taskPrefix)
 	if !ok || !TaskID(id).valid() {
 		return ""
@@ -87,7 +87,6 @@ func newID() (string, error) {
 	return id.String(), nil
 }
 
-// graphOf returns the graph of the tasks with this creator and this handler.
 func graphOf(creator, handler kg.AgentID) kg.Term {
 	return kg.IRI(graphPrefix + url.QueryEscape(string(creator)) + ":" + url.QueryEscape(string(handler)))
 }
@@ -106,9 +105,6 @@ func pairOf(graph kg.Term) (creator, handler kg.AgentID, ok bool) {
 	}
 	return kg.AgentID(a), kg.AgentID(b), true
 }
-
-// TaskOf returns the id of the task with this IRI, "" for another entity.
-func TaskOf(entity kg.Term) TaskID { return idOf(entity) }
 
 // ParseArtifact parses a reference to an artifact: its IRI, or <task>/<id>. It reports
 // false if the text is neither.

@@ -43,7 +43,7 @@ func (s *Service) listInterrupted(ctx context.Context) (ids []TaskID, err error)
 				return nil, err
 			}
 			if under {
-				ids = append(ids, idOf(st.Subject))
+				ids = append(ids, IDOf(st.Subject))
 			}
 		}
 	}
@@ -53,12 +53,7 @@ func (s *Service) listInterrupted(ctx context.Context) (ids []TaskID, err error)
 // isUnderWay reports whether an open task waits for its handler and not for its
 // creator.
 func isUnderWay(snapshot *kg.Snapshot, open kg.Statement) (bool, error) {
-	for st, err := range snapshot.Match(kg.Pattern{Subject: open.Subject, Predicate: systemgraph.Property(propState), Graph: open.Graph}) {
-		if err != nil {
-			return false, err
-		}
-		state := State(st.Object.Value())
-		return state == Submitted || state == Working, nil
-	}
-	return false, nil
+	st, found, err := systemgraph.First(snapshot.Match, kg.Pattern{Subject: open.Subject, Predicate: systemgraph.Property(propState), Graph: open.Graph})
+	state := State(st.Object.Value())
+	return found && (state == Submitted || state == Working), err
 }

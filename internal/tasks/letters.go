@@ -48,7 +48,7 @@ func letterEntity(task TaskID, number int) kg.Term {
 
 // letterOf returns the task and the number of an entity in a mailbox.
 func letterOf(entity kg.Term) (TaskID, int) {
-	if id := idOf(entity); id != "" {
+	if id := IDOf(entity); id != "" {
 		return id, cancelNumber
 	}
 	return messageNumber(entity)
@@ -63,7 +63,7 @@ type waitingLetter struct {
 // waitingLetters lists the unacknowledged letters of the task: the cancellation first,
 // then messages in order.
 func (e *edit) waitingLetters() (out []waitingLetter, err error) {
-	from := int(integerOf(e.was, propMailFrom))
+	from := int(e.was.Integer(propMailFrom))
 	if from == 0 { // the newest messages wait, without a gap
 		for from = e.task.Messages + 1; from > 1; from-- {
 			since, err := e.letterSince(from - 1)
@@ -95,13 +95,11 @@ func (e *edit) waitingLetters() (out []waitingLetter, err error) {
 // not there.
 func (e *edit) letterSince(number int) (kg.Revision, error) {
 	mail := kg.Pattern{Subject: letterEntity(e.task.ID, number), Predicate: systemgraph.Property(propMail), Object: kg.IRI(string(e.task.Handler)), Graph: e.graph}
-	for st, err := range e.tx.MatchOwn(mail) {
-		if err != nil {
-			return 0, err
-		}
-		return st.Assertions[0].Revision, nil
+	st, found, err := systemgraph.First(e.tx.MatchOwn, mail)
+	if !found {
+		return 0, err
 	}
-	return 0, nil
+	return st.Assertions[0].Revision, nil
 }
 
 // removeLetters removes the waiting letters for which gone is true from the mailbox.
@@ -145,7 +143,7 @@ func (e *edit) numbersOf(ids []string) (map[int]bool, error) {
 	for i, id := range ids {
 		task, number, ok := ParseLetterID(id)
 		if !ok || task != e.task.ID || number > e.task.Messages {
-			err := kg.Errorf(kg.CodeInvalid, "the task has no letter %q", clipKey(id)).At("letters[" + strconv.Itoa(i) + "]")
+			err := kg.Errorf(kg.CodeInvalid, "the task has no letter %q", kg.Excerpt(id, MaxKeyBytes)).At("letters[" + strconv.Itoa(i) + "]")
 			err.Hint = "Use the id of a delivered letter: " + LetterID(e.task.ID, 1) + " is the first of the task."
 			return nil, err
 		}
@@ -153,8 +151,6 @@ func (e *edit) numbersOf(ids []string) (map[int]bool, error) {
 	}
 	return out, nil
 }
-
-func clipKey(text string) string { return kg.Excerpt(text, MaxKeyBytes) }
 
 // Acknowledge removes a letter from the mailbox of the calling agent. Acknowledging it
 // again has no effect.
@@ -306,7 +302,7 @@ func (r *Report) removeLetters(s *Service, e *edit, calls *[]*Delivery) error {
 		switch {
 		case r.Letters != nil:
 			return named[l.number]
-		case s.workerOf(e.task.Handler) != nil:
+		case s.Worker(e.task.Handler) != nil:
 			return true // left by an older build: workers have no mailbox
 		case e.task.Handler != e.agent:
 			return false

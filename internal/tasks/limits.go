@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -43,7 +45,6 @@ func (s *Service) checkLimits(e *edit, m *Message, fresh bool, counted *bool) er
 	return nil
 }
 
-// countOpen counts the open tasks of a handler, up to most.
 func countOpen(tx *kg.Tx, handler kg.AgentID, most int) (n int, err error) {
 	for _, err := range tx.MatchOwn(kg.Pattern{Predicate: systemgraph.Property(propOpen), Object: kg.IRI(string(handler))}) {
 		if err != nil {
@@ -60,12 +61,7 @@ func countOpen(tx *kg.Tx, handler kg.AgentID, most int) (n int, err error) {
 // evenly. It is in memory and starts full.
 type rateLimits struct {
 	mu  sync.Mutex // guards all
-	all map[kg.AgentID]*tokenBucket
-}
-
-type tokenBucket struct {
-	left float64 // messages allowed at once
-	at   time.Time
+	all map[kg.AgentID]*rate.Limiter
 }
 
 // consume counts a message, or returns how long to wait before the next is allowed.
@@ -77,20 +73,19 @@ func (p *rateLimits) consume(agent kg.AgentID, perMinute int, now time.Time) (wa
 		delete(p.all, agent)
 		return 0
 	}
-	if p.all == nil {
-		p.all = map[kg.AgentID]*tokenBucket{}
-	}
-	one, most := p.all[agent], float64(perMinute)
+	limit, one := rate.Limit(float64(perMinute)/60), p.all[agent]
 	if one == nil {
-		one = &tokenBucket{left: most, at: now}
+		if p.all == nil {
+			p.all = map[kg.AgentID]*rate.Limiter{}
+		}
+		one = rate.NewLimiter(limit, perMinute)
 		p.all[agent] = one
 	}
-	if passed := now.Sub(one.at); passed > 0 {
-		one.left, one.at = min(most, one.left+most*passed.Minutes()), now
+	one.SetLimitAt(now, limit)
+	one.SetBurstAt(now, perMinute)
+	message := one.ReserveN(now, 1)
+	if wait = message.DelayFrom(now); wait > 0 {
+		message.CancelAt(now)
 	}
-	if one.left < 1 {
-		return max(time.Duration((1-one.left)/most*float64(time.Minute)), 1)
-	}
-	one.left--
-	return 0
+	return wait
 }

@@ -89,7 +89,7 @@ func (s *Service) listAt(snapshot *kg.Snapshot, by caller.Caller, q Query) (*Pag
 		if err != nil {
 			return nil, err
 		}
-		t, err := readTask(snapshot, idOf(entity), q.Reading)
+		t, err := readTask(snapshot, IDOf(entity), q.Reading)
 		if err != nil {
 			return nil, err
 		}

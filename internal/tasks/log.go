@@ -16,7 +16,7 @@ func ChangedBy(e *kg.Event) (id TaskID, gone bool) {
 	if _, _, ok := pairOf(st.Graph); !ok || st.Predicate != systemgraph.Property(propVersion) {
 		return "", false
 	}
-	id = idOf(st.Subject)
+	id = IDOf(st.Subject)
 	if e.Op == kg.Remove {
 		if advancesVersion(e.Commit, id, st.Graph) {
 			return "", false
@@ -31,6 +31,3 @@ func ChangedBy(e *kg.Event) (id TaskID, gone bool) {
 func EventsIn(c *kg.Commit, t *Task) ([]Event, error) {
 	return eventsIn(c, t.ID, graphOf(t.Creator, t.Handler))
 }
-
-// IDOf returns the id of the task with this IRI, "" for another entity.
-func IDOf(t kg.Term) TaskID { return idOf(t) }

@@ -67,20 +67,12 @@ func checkExtensions(list []string) error {
 }
 
 // checkKey bounds an id that a client chose.
-func checkKey(field, key string) error {
-	switch {
-	case len(key) > MaxKeyBytes:
-		return errTooMuch(field, "at most %d bytes", MaxKeyBytes)
-	case !utf8.ValidString(key):
-		return kg.Errorf(kg.CodeInvalid, "the text is not valid UTF-8").At(field)
-	}
-	return nil
-}
+func checkKey(field, key string) error { return checkText(field, key, MaxKeyBytes) }
 
-func checkText(field, text string) error {
+func checkText(field, text string, most int) error {
 	switch {
-	case len(text) > MaxTextBytes:
-		return errTooMuch(field, "at most %d bytes", MaxTextBytes)
+	case len(text) > most:
+		return errTooMuch(field, "at most %d bytes", most)
 	case !utf8.ValidString(text):
 		return kg.Errorf(kg.CodeInvalid, "the text is not valid UTF-8").At(field)
 	}
@@ -127,7 +119,7 @@ func checkParts(field string, parts []Part) error {
 			return kg.Errorf(kg.CodeInvalid, "a part must have exactly one of text, raw, url and data").At(at)
 		}
 		for _, text := range []string{p.Type, p.MediaType, p.Filename} {
-			if err := checkText(at, text); err != nil {
+			if err := checkText(at, text, MaxTextBytes); err != nil {
 				return err
 			}
 		}
@@ -180,7 +172,7 @@ func (m *Message) toRecord() (systemgraph.Record, error) {
 	}
 	r := systemgraph.Record{
 		propKey: systemgraph.Values(m.ID), propRole: systemgraph.Values(string(m.Role)), propParts: {jsonText(parts)},
-		propAuthor: {kg.IRI(string(m.Author))}, propSaid: {kg.DateTime(m.Time)}, propMetadata: someJSON(m.Metadata),
+		propAuthor: {kg.IRI(string(m.Author))}, propSaid: {kg.DateTime(m.Time)}, propMetadata: systemgraph.JSON(m.Metadata),
 	}
 	// Stored as JSON: the order matters, and no query asks for one element.
 	if len(m.Extensions) > 0 {
@@ -188,7 +180,7 @@ func (m *Message) toRecord() (systemgraph.Record, error) {
 		if err != nil {
 			return nil, err
 		}
-		r[propExtensions] = []kg.Term{jsonText(raw)}
+		r[propExtensions] = systemgraph.JSON(raw)
 	}
 	for _, id := range m.References {
 		r[propReferences] = append(r[propReferences], kg.String(string(id)))
@@ -203,38 +195,17 @@ func messageOf(r systemgraph.Record) (*Message, error) {
 	}
 	m := &Message{
 		ID: r.Text(propKey), Role: Role(r.Text(propRole)), Author: kg.AgentID(r.Text(propAuthor)),
-		Metadata: rawOf(r, propMetadata), Time: r.Time(propSaid),
+		Metadata: r.JSON(propMetadata), Time: r.Time(propSaid),
 	}
 	for _, id := range r.Texts(propReferences) {
 		m.References = append(m.References, TaskID(id))
 	}
-	if raw := rawOf(r, propExtensions); raw != nil {
+	if raw := r.JSON(propExtensions); raw != nil {
 		if err := json.Unmarshal(raw, &m.Extensions); err != nil {
 			return nil, err
 		}
 	}
-	return m, json.Unmarshal(rawOf(r, propParts), &m.Parts)
-}
-
-func rawOf(r systemgraph.Record, name string) json.RawMessage {
-	if text := r.Text(name); text != "" {
-		return json.RawMessage(text)
-	}
-	return nil
+	return m, json.Unmarshal(r.JSON(propParts), &m.Parts)
 }
 
 func jsonText(raw []byte) kg.Term { return kg.Typed(string(raw), kg.RDF+"JSON") }
-
-func someJSON(raw json.RawMessage) []kg.Term {
-	if len(raw) == 0 {
-		return nil
-	}
-	return []kg.Term{jsonText(raw)}
-}
-
-func someText(text string) []kg.Term {
-	if text == "" {
-		return nil
-	}
-	return systemgraph.Values(text)
-}

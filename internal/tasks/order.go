@@ -28,7 +28,6 @@ func orderFrom(number int) (o order) {
 	return o
 }
 
-// propertyOf returns the property of tasks in the state.
 func (o *order) propertyOf(s State) string {
 	i := slices.Index(states[:], s)
 	if i <= 0 {
@@ -67,11 +66,10 @@ func firstMoment(t time.Time) moment {
 
 func (m moment) toTime() time.Time { return time.UnixMilli(int64(m) >> revisionBits).UTC() }
 
-// changedAt returns the time of the last change of a task.
 func changedAt(r systemgraph.Record) time.Time {
 	for _, name := range byChange {
 		if r[name] != nil {
-			return moment(-integerOf(r, name)).toTime()
+			return moment(-r.Integer(name)).toTime()
 		}
 	}
 	return time.Time{}

@@ -92,7 +92,6 @@ func (d *workerPool) removeJob(j *Job) {
 	}
 }
 
-// cancelJobs cancels the jobs of a task.
 func (d *workerPool) cancelJobs(id TaskID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"koine/internal/caller"
@@ -118,7 +117,6 @@ func (s *Service) snapshotAt(ctx context.Context, by caller.Caller, at kg.Revisi
 	return s.store.View(ctx, kg.View{Principal: by.Reader(agent), AllGraphs: true, At: at})
 }
 
-// readTask reads a task that the snapshot shows.
 func readTask(s *kg.Snapshot, id TaskID, reading ReadOptions) (*Task, error) {
 	graph, err := graphIn(s, id)
 	if err != nil {
@@ -163,8 +161,8 @@ func graphIn(s *kg.Snapshot, id TaskID) (graph kg.Term, err error) {
 func taskOf(id TaskID, r systemgraph.Record) *Task {
 	t := &Task{
 		ID: id, Context: r.Text(propContext), Creator: kg.AgentID(r.Text(propCreator)), Handler: kg.AgentID(r.Text(propHandler)),
-		Metadata: rawOf(r, propMetadata), Parent: TaskID(r.Text(propParent)), User: r.Text(propUser), Created: r.Time(propCreated),
-		Messages: int(integerOf(r, propMessages)), Version: integerOf(r, propVersion),
+		Metadata: r.JSON(propMetadata), Parent: TaskID(r.Text(propParent)), User: r.Text(propUser), Created: r.Time(propCreated),
+		Messages: int(r.Integer(propMessages)), Version: r.Integer(propVersion),
 	}
 	stored := statusOf(r)
 	t.Status = Status{State: stored.State, Time: stored.At}
@@ -174,13 +172,8 @@ func taskOf(id TaskID, r systemgraph.Record) *Task {
 }
 
 func statusOf(r systemgraph.Record) (stored storedStatus) {
-	_ = json.Unmarshal(rawOf(r, propStatus), &stored) // written by setStatus
+	_ = json.Unmarshal(r.JSON(propStatus), &stored) // written by setStatus
 	return stored
-}
-
-func integerOf(r systemgraph.Record, name string) int64 {
-	n, _ := strconv.ParseInt(r.Text(name), 10, 64)
-	return n
 }
 
 func readStatusMessage(s *kg.Snapshot, graph kg.Term, t *Task, r systemgraph.Record) (*Message, error) {

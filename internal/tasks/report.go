@@ -125,7 +125,7 @@ func (s *Service) applyReport(ctx context.Context, by caller.Caller, id TaskID, 
 		return kg.Receipt{}, err
 	}
 	var calls []*Delivery
-	receipt, err := s.runUpdateWith(ctx, m, func(tx *kg.Tx) error {
+	receipt, err := systemgraph.UpdateWithReceipt(ctx, s.store, m, func(tx *kg.Tx) error {
 		calls = nil
 		e, err := editTask(tx, by.Reader(agent), id)
 		if err != nil {
@@ -286,7 +286,7 @@ func (r *Report) applyTo(e *edit, most int) error {
 		if err != nil {
 			return err
 		}
-		e.record[propMetadata] = someJSON(merged)
+		e.record[propMetadata] = systemgraph.JSON(merged)
 	}
 	if r.Failure != nil {
 		if err := e.setFailure(r.Failure); err != nil {
@@ -296,12 +296,11 @@ func (r *Report) applyTo(e *edit, most int) error {
 	if r.State == "" || len(r.Artifacts) == 0 && !systemgraph.WouldChange(e.was, e.record) && r.repeatsStatus(e) {
 		return nil
 	}
-	var message *Message
-	if r.Message != nil {
-		m := *r.Message
-		message = &m
+	if r.Message == nil {
+		return e.setStatus(r.State, nil)
 	}
-	return e.setStatus(r.State, message)
+	message := *r.Message
+	return e.setStatus(r.State, &message)
 }
 
 // repeatsStatus reports whether the report repeats the current state without a message.
@@ -389,7 +388,7 @@ func (s *Service) CancelFor(ctx context.Context, by caller.Caller, id TaskID, wh
 		}
 		// The cancellation replaces the task's other letters, because the creator wants
 		// no answer to them.
-		if agent != e.task.Handler && s.workerOf(e.task.Handler) == nil {
+		if agent != e.task.Handler && s.Worker(e.task.Handler) == nil {
 			if err := e.addLetter(cancelNumber); err != nil {
 				return err
 			}

@@ -65,7 +65,7 @@ func (s *Service) Send(ctx context.Context, by caller.Caller, p SendRequest) (*S
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	worker := s.workerOf(p.To)
+	worker := s.Worker(p.To)
 	if worker != nil {
 		if err := worker.CheckMessage(m); err != nil {
 			return nil, err
@@ -103,7 +103,7 @@ func (s *Service) recipientOf(ctx context.Context, by caller.Caller, p *SendRequ
 		return t.Handler, nil
 	}
 	to := kg.CanonicalAgent(string(p.To))
-	if s.workerOf(to) == nil && (to.Valid() != nil || !s.options.Known(to)) {
+	if s.Worker(to) == nil && (to.Valid() != nil || !s.options.Known(to)) {
 		return "", errNoAgent()
 	}
 	return to, nil
@@ -161,13 +161,13 @@ func (s *Service) writeMessage(ctx context.Context, by caller.Caller, agent kg.A
 		if err != nil {
 			return err
 		}
-		if p.Task == "" && s.workerOf(p.To) == nil && !s.options.Known(p.To) { // deregistered meanwhile
+		if p.Task == "" && s.Worker(p.To) == nil && !s.options.Known(p.To) { // deregistered meanwhile
 			return errNoAgent()
 		}
 		if err := s.checkLimits(e, &m, p.Task == "", &counted); err != nil {
 			return err
 		}
-		if err := e.receiveMessage(&m, once, s.workerOf(p.To) == nil); err != nil {
+		if err := e.receiveMessage(&m, once, s.Worker(p.To) == nil); err != nil {
 			return err
 		}
 		number = e.task.Messages
@@ -228,14 +228,13 @@ func (p *SendRequest) editTask(tx *kg.Tx, reader kg.Principal, fresh TaskID) (*e
 	return e, nil
 }
 
-// createTask creates a task.
 func (p *SendRequest) createTask(tx *kg.Tx, agent kg.AgentID, id TaskID) (*edit, error) {
 	t := &Task{ID: id, Context: cmp.Or(p.Context, string(id)), Creator: agent, Handler: p.To, Metadata: p.Metadata, Parent: p.Parent, User: p.User, Created: tx.Time()}
 	e := &edit{tx: tx, agent: agent, task: t, graph: graphOf(agent, p.To)}
 	class, of := systemgraph.Class(taskClass)
 	e.record = systemgraph.Record{
 		class: of, propContext: systemgraph.Values(t.Context), propCreator: {kg.IRI(string(agent))}, propHandler: {kg.IRI(string(p.To))}, propOpen: {kg.IRI(string(p.To))},
-		propCreated: {kg.DateTime(t.Created)}, propMetadata: someJSON(p.Metadata), propParent: someText(string(p.Parent)), propUser: someText(p.User),
+		propCreated: {kg.DateTime(t.Created)}, propMetadata: systemgraph.JSON(p.Metadata), propParent: systemgraph.Text(string(p.Parent)), propUser: systemgraph.Text(p.User),
 	}
 	if err := e.writeJournalAgents(); err != nil {
 		return nil, err
@@ -279,14 +278,6 @@ func (e *edit) receiveMessage(m *Message, once kg.Term, mailbox bool) error {
 
 // runUpdate runs an update and returns its revision.
 func (s *Service) runUpdate(ctx context.Context, by caller.Caller, method string, do func(*kg.Tx) error) (kg.Revision, error) {
-	receipt, err := s.runUpdateWith(ctx, metaFor(by, method), do)
+	receipt, err := systemgraph.UpdateWithReceipt(ctx, s.store, metaFor(by, method), do)
 	return receipt.Revision, err
-}
-
-func (s *Service) runUpdateWith(ctx context.Context, m kg.Meta, do func(*kg.Tx) error) (kg.Receipt, error) {
-	receipt, err := s.store.Update(ctx, m, do)
-	if err == nil && receipt.Verdict.Outcome != kg.Accepted {
-		err = kg.Errorf(kg.CodeConstraintViolation, "a rule of this server rejects the change: %s", receipt.Verdict.Reason)
-	}
-	return receipt, err
 }

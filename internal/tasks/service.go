@@ -49,16 +49,13 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 func (s *Service) Close() { s.pool.close() }
 
 // Worker returns the worker of an agent in this process, nil if it has none.
-func (s *Service) Worker(agent kg.AgentID) Worker { return s.workerOf(agent) }
-
-func (s *Service) workerOf(agent kg.AgentID) Worker {
+func (s *Service) Worker(agent kg.AgentID) Worker {
 	if w, ok := s.workers.Load(agent); ok {
 		return w.(Worker)
 	}
 	return nil
 }
 
-// workerIDs lists the agents that have a worker in this process.
 func (s *Service) workerIDs() (ids []kg.AgentID) {
 	s.workers.Range(func(id, _ any) bool {
 		ids = append(ids, id.(kg.AgentID))

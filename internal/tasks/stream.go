@@ -190,15 +190,12 @@ func (st *Stream) About() *Task { return st.about }
 // Position is the position after the last delivered event.
 func (st *Stream) Position() kg.Position { return st.after }
 
-// lastChange returns the revision of the last change of the task.
 func lastChange(s *kg.Snapshot, graph kg.Term, id TaskID) (at kg.Revision, err error) {
-	for st, err := range s.Match(kg.Pattern{Subject: id.Entity(), Predicate: systemgraph.Property(propVersion), Graph: graph}) {
-		if err != nil {
-			return 0, err
-		}
-		at = st.Assertions[0].Revision
+	st, found, err := systemgraph.First(s.Match, kg.Pattern{Subject: id.Entity(), Predicate: systemgraph.Property(propVersion), Graph: graph})
+	if !found {
+		return 0, err
 	}
-	return at, nil
+	return st.Assertions[0].Revision, nil
 }
 
 // AtEnd reports whether the stream is at its end: the last event of the task is before

@@ -20,7 +20,6 @@ func (s *Service) Wait(ctx context.Context, by caller.Caller, t *Task, r ReadOpt
 	return s.Get(context.WithoutCancel(ctx), by, t.ID, r)
 }
 
-// waitSettled waits until the task is in a settled state.
 func (s *Service) waitSettled(ctx context.Context, by caller.Caller, t *Task) error {
 	st, err := s.followKnown(ctx, by, t)
 	if err != nil {

@@ -71,7 +71,6 @@ func (b *buckets[K]) bucketFor(key K) *rate.Limiter {
 	return fresh.tokens
 }
 
-// len returns the number of buckets.
 func (b *buckets[K]) len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

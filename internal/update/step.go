@@ -74,7 +74,6 @@ func atMutation(err error, mutation int) error {
 	return kg.AsError(err).At(fmt.Sprintf("[%d]", mutation))
 }
 
-// applyTo applies the step in the transaction.
 func (s *step) applyTo(tx *kg.Tx) error {
 	if s.implied {
 		asserted, err := alreadyAsserted(tx, s.Source, s.Quad)
@@ -85,7 +84,6 @@ func (s *step) applyTo(tx *kg.Tx) error {
 	return tx.Apply(s.Patch)
 }
 
-// alreadyAsserted reports whether the source already asserts the statement.
 func alreadyAsserted(tx *kg.Tx, source kg.AgentID, q kg.Quad) (bool, error) {
 	for st, err := range tx.Match(kg.Pattern(q)) {
 		if err != nil {

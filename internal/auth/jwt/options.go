@@ -74,7 +74,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// isURL reports whether Keys is a URL.
 func (o *Options) isURL() bool {
 	return strings.HasPrefix(o.Keys, "https://") || strings.HasPrefix(o.Keys, "http://")
 }
