@@ -131,7 +131,7 @@ var law = []layer{
 		"whose a credential is has nothing to do with how it came; other people's tokens are checked below it"},
 	{"koine/internal/auth/jwt", []string{"koine/kg", "koine/internal/auth", "koine/internal/caller"}, []string{"github.com/lestrrat-go/jwx/v3"},
 		"the one place that knows the library for tokens"},
-	{"koine/internal/demo", []string{"koine/kg", "koine/internal/rdf", "koine/internal/policy"}, nil,
+	{"koine/internal/demo", []string{"koine/kg", "koine/internal/rdf", "koine/internal/policy", "koine/internal/systemgraph"}, nil,
 		"the demo is data, how to load it, and who may read it"},
 	{"koine/internal/archtest", []string{}, []string{},
 		"the law stands beside the packages"},
@@ -140,7 +140,7 @@ var law = []layer{
 
 	{"koine/internal/celrules", []string{"koine/kg", "koine/internal/query/valuespace", "koine/channels", "koine/internal/pacedregexp"}, []string{"github.com/google/cel-go", "gopkg.in/yaml.v3"},
 		"what the operator's rules say, of facts and of messages, is the same for all protocols; only it knows their language"},
-	{"koine/internal/proposals", []string{"koine/kg", "koine/internal/systemgraph"}, []string{"github.com/google/uuid"},
+	{"koine/internal/proposals", []string{"koine/kg", "koine/internal/systemgraph"}, []string{"github.com/google/uuid", "github.com/tidwall/btree"},
 		"held updates are kept and decided about in the domain: it knows no protocol, and no rules either"},
 
 	{"koine/graph", []string{"koine/kg/base", "koine/channels", "koine/internal/query/valuespace", "koine/internal/tasks", "koine/internal/audit", "koine/internal/provenance", "koine/internal/proposals", "koine/internal/query/livematch", "koine/kg", "koine/internal/query/pattern", "koine/internal/names", "koine/internal/suggest", "koine/internal/pacedregexp", "koine/internal/query/path", "koine/internal/operation", "koine/internal/update", "koine/internal/changefeed", "koine/internal/policy", "koine/internal/rdf",

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"koine/internal/policy"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -26,7 +27,7 @@ func Publish(ctx context.Context, store *kg.Store, policies *policy.Policies) er
 			if _, stored := policies.PolicyOf(g.name); stored {
 				continue
 			}
-			held, err := hasStatements(tx, g.name)
+			_, held, err := systemgraph.First(tx.Match, kg.Pattern{Graph: g.name})
 			if err != nil {
 				return err
 			}
@@ -40,11 +41,4 @@ func Publish(ctx context.Context, store *kg.Store, policies *policy.Policies) er
 		return nil
 	})
 	return err
-}
-
-func hasStatements(tx *kg.Tx, graph kg.Term) (bool, error) {
-	for _, err := range tx.Match(kg.Pattern{Graph: graph}) {
-		return err == nil, err
-	}
-	return false, nil
 }

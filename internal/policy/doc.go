@@ -1,4 +1,4 @@
-// Package policy is the access control for graphs (DESIGN 3.5). It implements
+// Package policy is the access control for graphs. It implements
 // kg.Access.
 //
 //	policies := policy.New(policy.Options{})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -215,10 +216,8 @@ func errNoGraph(graph kg.Term) error {
 }
 
 func hasStatements(tx *kg.Tx, graph kg.Term) (bool, error) {
-	for _, err := range tx.MatchOwn(kg.Pattern{Graph: graph}) {
-		return err == nil, err
-	}
-	return false, nil
+	_, found, err := systemgraph.First(tx.MatchOwn, kg.Pattern{Graph: graph})
+	return found, err
 }
 
 // commitUpdate makes one commit. It returns an error if the update is not accepted.

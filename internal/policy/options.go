@@ -1,6 +1,10 @@
 package policy
 
-import "koine/kg"
+import (
+	"cmp"
+
+	"koine/kg"
+)
 
 // Mode is the access of everyone to graphs without a policy.
 type Mode string
@@ -56,11 +60,6 @@ func (m Mode) defaultPolicy(graph kg.Term) Policy {
 }
 
 func (o Options) withDefaults() Options {
-	if o.DefaultGraph == "" {
-		o.DefaultGraph = ReadWrite
-	}
-	if o.NewGraphs == "" {
-		o.NewGraphs = Private
-	}
+	o.DefaultGraph, o.NewGraphs = cmp.Or(o.DefaultGraph, ReadWrite), cmp.Or(o.NewGraphs, Private)
 	return o
 }

@@ -35,10 +35,11 @@ func (s *Service) Decide(ctx context.Context, by Caller, id string, d Decision, 
 		return nil, kg.Errorf(kg.CodeLimitExceeded, "the comment has %d bytes, more than the limit of %d", len(comment), MaxCommentBytes).At("comment")
 	}
 	for range maxRounds {
-		p, err := s.getWhole(ctx, by, id)
+		p, err := s.getWhole(ctx, by, id, 0)
 		if err != nil {
 			return nil, err
 		}
+		p.statusAt(s.options.Clock())
 		if err := checkReviewer(by, p); err != nil {
 			return nil, err
 		}
@@ -138,15 +139,9 @@ func verdictError(r kg.Receipt, err error) error {
 // recordReview reads the proposal inside the update, returns an error if it can no longer be
 // decided, and records the review.
 func (d *decision) recordReview(tx *kg.Tx) (*Proposal, error) {
-	p, err := readProposal(tx.MatchOwn, d.proposal.ID, false)
+	p, err := readPending(tx, d.proposal.ID)
 	if err != nil {
 		return nil, err
-	}
-	if p == nil {
-		return nil, errNotFound(d.proposal.ID)
-	}
-	if p = p.statusAt(tx.Time()); p.Status != Pending {
-		return nil, errClosed(p)
 	}
 	if d.expected != nil {
 		if err := checkUnchanged(tx, d.proposal, p.Revision, *d.expected); err != nil {
@@ -209,19 +204,13 @@ func (s *Service) rightsUnchanged(p *Proposal, rights kg.Principal) bool {
 	return err == nil && reflect.DeepEqual(now, rights)
 }
 
-// lostRights is the conflict reason for an author that no longer has the rights to make the
-// proposal.
-func lostRights(p *Proposal, err error) string {
-	return fmt.Sprintf("the author %s no longer has the rights for it: %v", p.Author, err)
-}
-
 // applyProposal applies the patches in the author's name and with the author's current rights,
 // in the commit that records the last review.
 func (d *decision) applyProposal(ctx context.Context) error {
 	p := d.proposal
 	author, err := d.service.options.CurrentRights(p.authorThen())
 	if err != nil {
-		return d.endConflicted(ctx, lostRights(p, err))
+		return d.endConflicted(ctx, fmt.Sprintf("the author %s no longer has the rights for it: %v", p.Author, err))
 	}
 	if judge := d.service.patchCheck; judge != nil {
 		if err := judge(ctx, author, p.Patches); err != nil {
@@ -332,15 +321,8 @@ func (s *Service) Withdraw(ctx context.Context, by Caller, id string) (*Proposal
 	}
 	meta := kg.Meta{Principal: by.Principal, Actor: by.Actor, ProposalID: id}
 	receipt, err := s.store.Update(ctx, meta, func(tx *kg.Tx) error {
-		now, err := readProposal(tx.MatchOwn, id, false)
-		if err != nil {
+		if _, err := readPending(tx, id); err != nil {
 			return err
-		}
-		if now == nil {
-			return errNotFound(id)
-		}
-		if now.statusAt(tx.Time()).Status != Pending {
-			return errClosed(now)
 		}
 		if err := endProposal(tx, id, Withdrawn, by.Principal.ID); err != nil {
 			return err
@@ -351,6 +333,21 @@ func (s *Service) Withdraw(ctx context.Context, by Caller, id string) (*Proposal
 		return nil, err
 	}
 	return s.Get(ctx, by, id)
+}
+
+// WithdrawIn withdraws a proposal with a reason, in the commit of an update that retracts
+// its origin. It reports false if the proposal has ended or does not exist.
+func (s *Service) WithdrawIn(tx *kg.Tx, id, why string) (withdrawn bool, err error) {
+	p, err := readProposal(tx.MatchOwn, id, false)
+	if err != nil || p == nil || p.statusAt(tx.Time()).Status != Pending {
+		return false, err
+	}
+	if err := endProposal(tx, id, Withdrawn, kg.System); err != nil {
+		return false, err
+	}
+	w := &writer{tx: tx, graph: graphOf(id), source: kg.System}
+	w.addText(propConflict, why)
+	return w.err == nil, w.err
 }
 
 func errNotFound(id string) *kg.Error {

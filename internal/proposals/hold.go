@@ -1,12 +1,14 @@
 package proposals
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -135,17 +137,7 @@ func endProposal(tx *kg.Tx, id string, status Status, by kg.AgentID) error {
 	w := &writer{tx: tx, graph: graphOf(id), source: by}
 	w.applyPatch(kg.Patch{Op: kg.Replace, Source: by, Quad: kg.Quad{Subject: w.graph, Predicate: propStatus, Object: kg.String(string(status)), Graph: w.graph}})
 	w.addProperty(propEnded, kg.DateTime(tx.Time()))
-	var gone []kg.Quad
-	for st, err := range tx.MatchOwn(kg.Pattern{Graph: pendingOf(id)}) {
-		if err != nil {
-			return err
-		}
-		gone = append(gone, st.Quad)
-	}
-	for _, q := range gone {
-		w.applyPatch(kg.Patch{Op: kg.Remove, Quad: q})
-	}
-	return w.err
+	return cmp.Or(w.err, systemgraph.Remove(tx, kg.Pattern{Graph: pendingOf(id)}))
 }
 
 // expireOne records the expiry of one proposal, in a commit about proposals that is made

@@ -1,6 +1,7 @@
 package proposals
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -30,49 +31,37 @@ type Page struct {
 	More      bool
 }
 
-// systemView returns a snapshot of everything.
-func (s *Service) systemView(ctx context.Context) (*kg.Snapshot, error) {
-	return s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
+// systemView returns a snapshot of everything at a revision, 0 for the newest.
+func (s *Service) systemView(ctx context.Context, at kg.Revision) (*kg.Snapshot, error) {
+	return s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true, At: at})
 }
 
 // Get returns a proposal that the caller may read, without the patches that are hidden
 // from it. Otherwise the error is CodeNotFound.
 func (s *Service) Get(ctx context.Context, by Caller, id string) (*Proposal, error) {
-	p, err := s.getWhole(ctx, by, id)
+	p, err := s.getWhole(ctx, by, id, 0)
+	if err != nil {
+		return nil, err
+	}
+	return s.withoutHidden(p.statusAt(s.options.Clock()), by.Principal), nil
+}
+
+// GetAt is Get as of a revision, with the status recorded at that time.
+func (s *Service) GetAt(ctx context.Context, by Caller, id string, r kg.Revision) (*Proposal, error) {
+	p, err := s.getWhole(ctx, by, id, r)
 	if err != nil {
 		return nil, err
 	}
 	return s.withoutHidden(p, by.Principal), nil
 }
 
-// getWhole is Get with all patches.
-func (s *Service) getWhole(ctx context.Context, by Caller, id string) (*Proposal, error) {
+// getWhole is GetAt with all patches; at is 0 for the newest revision.
+func (s *Service) getWhole(ctx context.Context, by Caller, id string, at kg.Revision) (*Proposal, error) {
 	e, ok := s.table.get(id)
 	if !ok || !by.Principal.Trusted() && !e.readableBy(by.Principal) {
 		return nil, errNotFound(id)
 	}
-	snapshot, err := s.systemView(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer snapshot.Close()
-	p, err := readProposal(snapshot.Match, id, true)
-	if err != nil {
-		return nil, err
-	}
-	if p == nil {
-		return nil, errNotFound(id)
-	}
-	return p.statusAt(s.options.Clock()), nil
-}
-
-// GetAt is Get as of a revision, with the status recorded at that time.
-func (s *Service) GetAt(ctx context.Context, by Caller, id string, r kg.Revision) (*Proposal, error) {
-	e, ok := s.table.get(id)
-	if !ok || !by.Principal.Trusted() && !e.readableBy(by.Principal) {
-		return nil, errNotFound(id)
-	}
-	snapshot, err := s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true, At: r})
+	snapshot, err := s.systemView(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -81,10 +70,7 @@ func (s *Service) GetAt(ctx context.Context, by Caller, id string, r kg.Revision
 	if err == nil && p == nil {
 		err = errNotFound(id)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return s.withoutHidden(p, by.Principal), nil
+	return p, err
 }
 
 // Patterns returns the patterns of statements that change with a proposal, or with any
@@ -124,14 +110,11 @@ func ParseEvent(e *kg.Event) (id string, counts bool) {
 
 // List lists the proposals that the caller may read, a page at a time.
 func (s *Service) List(ctx context.Context, by Caller, q Query) (*Page, error) {
-	if q.First == 0 {
-		q.First = DefaultPage
-	}
-	if q.First < 0 || q.First > MaxPage {
+	if q.First = cmp.Or(q.First, DefaultPage); q.First < 0 || q.First > MaxPage {
 		return nil, kg.Errorf(kg.CodeLimitExceeded, "first must be between 1 and %d, not %d", MaxPage, q.First).At("first")
 	}
 	q.Author = kg.CanonicalAgent(string(q.Author))
-	snapshot, err := s.systemView(ctx)
+	snapshot, err := s.systemView(ctx, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -14,16 +15,15 @@ func findPending(tx *kg.Tx, h *kg.HeldUpdate, pieces []string) (id string, err e
 	if h.Meta.MessageID == "" || h.Meta.WhenHeld == nil {
 		return "", nil
 	}
-	var with []string
-	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: propMessage, Object: kg.String(h.Meta.MessageID)}) {
-		if err != nil {
-			return "", err
-		}
-		if one, ok := strings.CutPrefix(st.Subject.Value(), kg.ProposalGraphPrefix); ok && st.Subject == st.Graph {
-			with = append(with, one)
-		}
+	with, err := systemgraph.Quads(tx.MatchOwn, kg.Pattern{Predicate: propMessage, Object: kg.String(h.Meta.MessageID)})
+	if err != nil {
+		return "", err
 	}
-	for _, one := range with {
+	for _, q := range with {
+		one, ok := strings.CutPrefix(q.Subject.Value(), kg.ProposalGraphPrefix)
+		if !ok || q.Subject != q.Graph {
+			continue
+		}
 		p, err := readProposal(tx.MatchOwn, one, false)
 		if err != nil {
 			return "", err
@@ -40,12 +40,13 @@ func findPending(tx *kg.Tx, h *kg.HeldUpdate, pieces []string) (id string, err e
 
 // hasPatches reports whether the proposal has exactly these patches.
 func hasPatches(tx *kg.Tx, id string, pieces []string) (bool, error) {
+	quads, err := systemgraph.Quads(tx.MatchOwn, kg.Pattern{Subject: graphOf(id), Predicate: propPatches, Graph: graphOf(id)})
+	if err != nil {
+		return false, err
+	}
 	var has []string
-	for st, err := range tx.MatchOwn(kg.Pattern{Subject: graphOf(id), Predicate: propPatches, Graph: graphOf(id)}) {
-		if err != nil {
-			return false, err
-		}
-		has = append(has, st.Object.Value())
+	for i := range quads {
+		has = append(has, quads[i].Object.Value())
 	}
 	return slices.Equal(slices.Sorted(slices.Values(has)), slices.Sorted(slices.Values(pieces))), nil
 }

@@ -1,21 +1,19 @@
 package proposals
 
 import (
+	"cmp"
 	"encoding/json"
-	"iter"
 	"slices"
 	"strconv"
 	"time"
 
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
-// matcher reads statements of a snapshot or of an update.
-type matcher func(kg.Pattern) iter.Seq2[kg.Statement, error]
-
 // readProposal reads a proposal with its reviews, and with its patches if patches is set; nil
 // if it does not exist.
-func readProposal(match matcher, id string, patches bool) (*Proposal, error) {
+func readProposal(match systemgraph.Matcher, id string, patches bool) (*Proposal, error) {
 	p := &Proposal{ID: id}
 	graph := graphOf(id)
 	var pieces []string
@@ -50,12 +48,7 @@ func readProposal(match matcher, id string, patches bool) (*Proposal, error) {
 	for _, r := range reviews {
 		p.Reviews = append(p.Reviews, *r)
 	}
-	slices.SortFunc(p.Reviews, func(a, b Review) int {
-		if c := a.Time.Compare(b.Time); c != 0 {
-			return c
-		}
-		return compareAgents(a.Reviewer, b.Reviewer)
-	})
+	slices.SortFunc(p.Reviews, func(a, b Review) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Reviewer, b.Reviewer)) })
 	slices.Sort(p.Rules)
 	slices.Sort(p.ReviewerRoles)
 	if !patches {
@@ -66,14 +59,18 @@ func readProposal(match matcher, id string, patches bool) (*Proposal, error) {
 	return p, err
 }
 
-func compareAgents(a, b kg.AgentID) int {
+// readPending reads a proposal, without its patches, that has not ended.
+func readPending(tx *kg.Tx, id string) (*Proposal, error) {
+	p, err := readProposal(tx.MatchOwn, id, false)
 	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
+	case err != nil:
+		return nil, err
+	case p == nil:
+		return nil, errNotFound(id)
+	case p.statusAt(tx.Time()).Status != Pending:
+		return nil, errClosed(p)
 	}
-	return 0
+	return p, nil
 }
 
 func (p *Proposal) setProperty(property, object kg.Term) (err error) {

@@ -1,6 +1,7 @@
 package proposals
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -49,12 +50,7 @@ type Service struct {
 
 // New returns a service.
 func New(o Options) *Service {
-	if o.OpenPerAgent == 0 {
-		o.OpenPerAgent = DefaultOpenPerAgent
-	}
-	if o.Expires == 0 {
-		o.Expires = DefaultExpires
-	}
+	o.OpenPerAgent, o.Expires = cmp.Or(o.OpenPerAgent, DefaultOpenPerAgent), cmp.Or(o.Expires, DefaultExpires)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

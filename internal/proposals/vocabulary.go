@@ -1,45 +1,46 @@
 package proposals
 
-import "koine/kg"
+import (
+	"koine/internal/systemgraph"
+	"koine/kg"
+)
 
 // The classes and properties of proposals and reviews.
 var (
-	classProposal = ownTerm("Proposal")
-	classReview   = ownTerm("Review")
+	classProposal = systemgraph.Property("Proposal")
+	classReview   = systemgraph.Property("Review")
 
-	propStatus        = ownTerm("status")
-	propAuthor        = ownTerm("author")    // the principal
-	propActor         = ownTerm("actor")     // the agent that it acted for
-	propAuthority     = ownTerm("authority") // JSON: the rights of the author
-	propCreated       = ownTerm("createdAt") //
-	propExpires       = ownTerm("expiresAt") //
-	propRequired      = ownTerm("requiredApprovals")
-	propReviewerRole  = ownTerm("reviewerRole")
-	propRule          = ownTerm("rule")             // that held the update
-	propReason        = ownTerm("reason")           // for the review
-	propPatches       = ownTerm("patches")          // a numbered piece of the JSON
-	propPatchCount    = ownTerm("patchCount")       //
-	propAbout         = ownTerm("about")            // a place: predicate and graph of patches
-	propJustification = ownTerm("justification")    //
-	propTask          = ownTerm("taskId")           //
-	propSession       = ownTerm("sessionId")        //
-	propMessage       = ownTerm("messageId")        //
-	propExpected      = ownTerm("expectedRevision") // set by the author
-	propReview        = ownTerm("review")           // to a review
-	propEnded         = ownTerm("endedAt")          //
-	propConflict      = ownTerm("conflict")         // reason for which it could not be applied
-	propAppliedIn     = ownTerm("appliedIn")        // the revision
+	propStatus        = systemgraph.Property("status")
+	propAuthor        = systemgraph.Property("author")    // the principal
+	propActor         = systemgraph.Property("actor")     // the agent that it acted for
+	propAuthority     = systemgraph.Property("authority") // JSON: the rights of the author
+	propCreated       = systemgraph.Property("createdAt")
+	propExpires       = systemgraph.Property("expiresAt")
+	propRequired      = systemgraph.Property("requiredApprovals")
+	propReviewerRole  = systemgraph.Property("reviewerRole")
+	propRule          = systemgraph.Property("rule")    // that held the update
+	propReason        = systemgraph.Property("reason")  // for the review
+	propPatches       = systemgraph.Property("patches") // a numbered piece of the JSON
+	propPatchCount    = systemgraph.Property("patchCount")
+	propAbout         = systemgraph.Property("about") // a place: predicate and graph of patches
+	propJustification = systemgraph.Property("justification")
+	propTask          = systemgraph.Property("taskId")
+	propSession       = systemgraph.Property("sessionId")
+	propMessage       = systemgraph.Property("messageId")
+	propExpected      = systemgraph.Property("expectedRevision") // set by the author
+	propReview        = systemgraph.Property("review")           // to a review
+	propEnded         = systemgraph.Property("endedAt")
+	propConflict      = systemgraph.Property("conflict")  // reason for which it could not be applied
+	propAppliedIn     = systemgraph.Property("appliedIn") // the revision
 
-	propReviewer      = ownTerm("reviewer")
-	propReviewerActor = ownTerm("reviewerActor")
-	propDecision      = ownTerm("decision")
-	propComment       = ownTerm("comment")
-	propReviewed      = ownTerm("reviewedAt")
+	propReviewer      = systemgraph.Property("reviewer")
+	propReviewerActor = systemgraph.Property("reviewerActor")
+	propDecision      = systemgraph.Property("decision")
+	propComment       = systemgraph.Property("comment")
+	propReviewed      = systemgraph.Property("reviewedAt")
 
 	rdfType = kg.IRI(kg.RDFType)
 )
-
-func ownTerm(name string) kg.Term { return kg.IRI(kg.OwnVocabulary + name) }
 
 // graphOf returns the graph of a proposal, which is also its subject.
 func graphOf(id string) kg.Term { return kg.IRI(kg.ProposalGraphPrefix + id) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"koine/internal/shapes"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -279,9 +280,9 @@ func (f *finder) isMember(node kg.Term, m members) (bool, error) {
 	if p.Subject.IsLiteral() {
 		return false, nil
 	}
-	for _, err := range f.s.Match(p) {
+	_, found, err := systemgraph.First(f.s.Match, p)
+	if found {
 		f.left--
-		return err == nil, err
 	}
-	return false, nil
+	return found, err
 }

@@ -1,6 +1,8 @@
 package provenance
 
 import (
+	"slices"
+
 	"koine/internal/shapes"
 	"koine/kg"
 )
@@ -191,7 +193,7 @@ func (f *finder) addResult(c Contradiction) error {
 		return errEnough
 	}
 	c.Total = len(c.Statements)
-	sortSides(c.Statements)
+	slices.SortFunc(c.Statements, func(a, b kg.Statement) int { return compareQuads(a.Quad, b.Quad) })
 	c.Statements = c.Statements[:min(c.Total, MaxSides)]
 	f.found.List = append(f.found.List, c)
 	return nil

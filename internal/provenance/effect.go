@@ -1,9 +1,7 @@
 package provenance
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"koine/kg"
 )
@@ -88,8 +86,4 @@ func (e *Effect) countChanged(list []kg.Assertion, now, then kg.Doubts) bool {
 		}
 	}
 	return visibleBefore != visibleAfter
-}
-
-func sortBy[T any, K cmp.Ordered](list []T, key func(T) K) {
-	slices.SortFunc(list, func(a, b T) int { return cmp.Compare(key(a), key(b)) })
 }

@@ -1,8 +1,10 @@
 package provenance
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,8 +19,8 @@ import (
 //
 // koine itself asserts both, so a quarantine never hides its own record.
 var (
-	propSince  = kg.IRI(kg.OwnVocabulary + "quarantinedSince")
-	propLifted = kg.IRI(kg.OwnVocabulary + "quarantineLifted")
+	propSince  = systemgraph.Property("quarantinedSince")
+	propLifted = systemgraph.Property("quarantineLifted")
 )
 
 // MaxQuarantined bounds the number of agents in quarantine.
@@ -41,6 +43,12 @@ func (q *Quarantines) Doubted() kg.Doubts {
 	return nil
 }
 
+func (q *Quarantines) copyDoubts() kg.Doubts {
+	copied := kg.Doubts{}
+	maps.Copy(copied, q.Doubted())
+	return copied
+}
+
 // DoubtsChanged implements kg.Distrust.
 func (q *Quarantines) DoubtsChanged(after kg.Revision) (changed bool, upTo kg.Revision) {
 	newest := kg.Revision(q.changed.Load())
@@ -60,10 +68,7 @@ func (q *Quarantines) Load(ctx context.Context, store *kg.Store) error {
 func (q *Quarantines) Follow(c *kg.Commit) { q.mirror.Follow(c, q.applyFacts, quarantined...) }
 
 func (q *Quarantines) applyFacts(_ kg.Revision, facts []systemgraph.Fact) {
-	doubts := maps.Clone(q.Doubted())
-	if doubts == nil {
-		doubts = kg.Doubts{}
-	}
+	doubts := q.copyDoubts()
 	var changed kg.Revision
 	for _, f := range facts {
 		changed = max(changed, f.Since)
@@ -126,7 +131,7 @@ func (q *Quarantines) List(ctx context.Context, store *kg.Store, by kg.Principal
 		}
 		list = append(list, Quarantine{Agent: kg.AgentID(st.Subject.Value()), Since: since, Commit: c})
 	}
-	sortBy(list, func(q Quarantine) string { return string(q.Agent) })
+	slices.SortFunc(list, func(a, b Quarantine) int { return cmp.Compare(a.Agent, b.Agent) })
 	return list, nil
 }
 
@@ -155,10 +160,7 @@ func (q *Quarantines) Set(ctx context.Context, store *kg.Store, m kg.Meta, agent
 	if _, there := now[agent]; !there && len(now) >= MaxQuarantined {
 		return nil, kg.Errorf(kg.CodeLimitExceeded, "%d agents are in quarantine, the limit", MaxQuarantined)
 	}
-	then := maps.Clone(now)
-	if then == nil {
-		then = kg.Doubts{}
-	}
+	then := q.copyDoubts()
 	then[agent] = since
 	return applyDoubts(ctx, store, m, agent, now, then, func(tx *kg.Tx) error {
 		return tx.ApplyOwn(kg.Patch{Op: kg.Replace, Quad: quarantineQuad(agent, propSince, since), Source: kg.System})

@@ -3,6 +3,7 @@ package provenance
 import (
 	"context"
 
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -51,8 +52,9 @@ func Resolve(ctx context.Context, store Writer, m kg.Meta, keep, drop []kg.Quad)
 }
 
 func requireStatement(tx *kg.Tx, q kg.Quad) error {
-	for _, err := range tx.Match(kg.Pattern(q)) {
-		return err
+	_, found, err := systemgraph.First(tx.Match, kg.Pattern(q))
+	if err == nil && !found {
+		err = kg.Errorf(kg.CodeRevisionConflict, "one of the statements no longer exists")
 	}
-	return kg.Errorf(kg.CodeRevisionConflict, "one of the statements no longer exists")
+	return err
 }

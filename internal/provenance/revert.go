@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -158,21 +159,20 @@ func (r *reverting) run(tx *kg.Tx) error {
 	for i := range r.states {
 		// MatchOwn includes the assertions of agents in quarantine: they are restored
 		// too.
-		for st, err := range tx.MatchOwn(kg.Pattern(r.states[i].quad)) {
-			if err != nil {
-				return err
-			}
-			now[i] = st.Assertions
+		st, _, err := systemgraph.First(tx.MatchOwn, kg.Pattern(r.states[i].quad))
+		if err != nil {
+			return err
 		}
+		now[i] = st.Assertions
 		if sameAssertions(now[i], r.states[i].after) || sameAssertions(now[i], r.states[i].before) {
 			continue
 		}
 		if r.total++; len(r.conflicts) < MaxConflicts {
-			visible, err := visibleAssertions(tx, r.states[i].quad)
+			visible, _, err := systemgraph.First(tx.Match, kg.Pattern(r.states[i].quad))
 			if err != nil {
 				return err
 			}
-			r.conflicts = append(r.conflicts, Conflict{r.states[i].quad, visible})
+			r.conflicts = append(r.conflicts, Conflict{r.states[i].quad, visible.Assertions})
 		}
 	}
 	if r.total > 0 && !r.force {
@@ -184,14 +184,6 @@ func (r *reverting) run(tx *kg.Tx) error {
 		}
 	}
 	return nil
-}
-
-// visibleAssertions returns the assertions of a statement that the caller sees.
-func visibleAssertions(tx *kg.Tx, q kg.Quad) ([]kg.Assertion, error) {
-	for st, err := range tx.Match(kg.Pattern(q)) {
-		return st.Assertions, err
-	}
-	return nil, nil
 }
 
 // restore restores the assertions of the statement.

@@ -67,10 +67,6 @@ func conflictInTime(list []kg.Statement, allowed int, side func(kg.Quad) kg.Term
 	return false
 }
 
-func sortSides(list []kg.Statement) {
-	slices.SortFunc(list, func(a, b kg.Statement) int { return compareQuads(a.Quad, b.Quad) })
-}
-
 func compareQuads(a, b kg.Quad) int {
 	return cmp.Or(a.Graph.Compare(b.Graph), a.Subject.Compare(b.Subject), a.Predicate.Compare(b.Predicate), a.Object.Compare(b.Object))
 }

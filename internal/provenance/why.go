@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -50,7 +51,7 @@ type Log interface {
 // show the statement. steps bounds the history (at most MaxSteps). The history follows
 // the snapshot's view except for its age limit, which does not apply to the past.
 func Why(ctx context.Context, log Log, s *kg.Snapshot, q kg.Quad, steps int) (*Explanation, error) {
-	st, found, err := findStatement(s, q)
+	st, found, err := systemgraph.First(s.Match, kg.Pattern(q))
 	if !found || err != nil {
 		return nil, err
 	}
@@ -63,14 +64,6 @@ func Why(ctx context.Context, log Log, s *kg.Snapshot, q kg.Quad, steps int) (*E
 	}
 	a.History, a.More, err = w.readHistory(min(steps, MaxSteps))
 	return a, err
-}
-
-// findStatement reads a statement as the snapshot shows it.
-func findStatement(s *kg.Snapshot, q kg.Quad) (st kg.Statement, found bool, err error) {
-	for st, err = range s.Match(kg.Pattern(q)) {
-		return st, err == nil, err
-	}
-	return st, false, nil
 }
 
 // explainer collects the explanation of one statement.

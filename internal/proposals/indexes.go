@@ -1,11 +1,13 @@
 package proposals
 
 import (
-	"container/heap"
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tidwall/btree"
 
 	"koine/kg"
 )
@@ -19,14 +21,17 @@ type indexes struct {
 	order    []string
 	open     map[string]*openProposal
 	byAuthor map[kg.AgentID]map[string]*openProposal
-	expiries expiries
+	expiries *btree.BTreeG[*openProposal] // of open, the next to expire first
 }
 
 type openProposal struct {
 	id      string
 	author  kg.AgentID
 	expires time.Time
-	place   int // index in the heap
+}
+
+func (w *openProposal) expiresBefore(other *openProposal) bool {
+	return cmp.Or(w.expires.Compare(other.expires), cmp.Compare(w.id, other.id)) < 0
 }
 
 // updateEntry updates the index with the present state of a proposal.
@@ -39,7 +44,7 @@ func (l *indexes) updateEntry(id string, e *entry) {
 		l.order = slices.Insert(slices.Clone(l.order), i, id)
 	}
 	if w := l.open[id]; w != nil {
-		heap.Remove(&l.expiries, w.place)
+		l.expiries.Delete(w)
 		delete(l.open, id)
 		if delete(l.byAuthor[w.author], id); len(l.byAuthor[w.author]) == 0 {
 			delete(l.byAuthor, w.author)
@@ -51,12 +56,13 @@ func (l *indexes) updateEntry(id string, e *entry) {
 	w := &openProposal{id: id, author: e.author, expires: e.expires}
 	if l.open == nil {
 		l.open, l.byAuthor = map[string]*openProposal{}, map[kg.AgentID]map[string]*openProposal{}
+		l.expiries = btree.NewBTreeGOptions((*openProposal).expiresBefore, btree.Options{NoLocks: true})
 	}
 	if l.byAuthor[w.author] == nil {
 		l.byAuthor[w.author] = map[string]*openProposal{}
 	}
 	l.open[id], l.byAuthor[w.author][id] = w, w
-	heap.Push(&l.expiries, w)
+	l.expiries.Set(w)
 }
 
 // listAll lists the proposals after one.
@@ -93,35 +99,11 @@ func (l *indexes) countOpen(author kg.AgentID, now time.Time) (n int) {
 func (l *indexes) firstExpired(now time.Time) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.expiries) == 0 || now.Before(l.expiries[0].expires) {
+	if l.expiries == nil {
 		return ""
 	}
-	return l.expiries[0].id
-}
-
-// expiries is a heap, the next to expire first.
-type expiries []*openProposal
-
-func (h expiries) Len() int { return len(h) }
-func (h expiries) Less(i, j int) bool {
-	if c := h[i].expires.Compare(h[j].expires); c != 0 {
-		return c < 0
+	if first, some := l.expiries.Min(); some && !now.Before(first.expires) {
+		return first.id
 	}
-	return h[i].id < h[j].id
-}
-func (h expiries) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
-}
-func (h *expiries) Push(x any) {
-	w := x.(*openProposal)
-	w.place = len(*h)
-	*h = append(*h, w)
-}
-func (h *expiries) Pop() any {
-	last := len(*h) - 1
-	w := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return w
+	return ""
 }
