@@ -10,14 +10,14 @@ import (
 // agentCommand groups the commands for the agents that a server knows.
 type agentCommand struct {
 	List       listAgents      `cmd:"" help:"List the agents that the server knows."`
-	Show       showAgent       `cmd:"" help:"Show an agent and what it registered."`
-	Register   registerAgent   `cmd:"" help:"Register an agent, so that others can ask it."`
-	Deregister deregisterAgent `cmd:"" help:"End the registration of an agent."`
+	Show       showAgent       `cmd:"" help:"Show an agent and its registration."`
+	Register   registerAgent   `cmd:"" help:"Register an agent, so that others can send it messages."`
+	Deregister deregisterAgent `cmd:"" help:"Deregister an agent."`
 }
 
 // Help is shown by --help.
 func (agentCommand) Help() string {
-	return `REGISTERED is since when an agent is registered, or no: others cannot ask one that has not registered, or has deregistered. STATUS is whether it is let in.
+	return `REGISTERED is the time of the registration, or no: agents that are not registered cannot be sent messages. STATUS tells whether the server admits the agent.
 
 Examples:
   koine agent list --capability count
@@ -43,7 +43,7 @@ func agentTable(raw []json.RawMessage) (*table, error) {
 	for _, one := range raw {
 		var a agentInfo
 		if err := json.Unmarshal(one, &a); err != nil {
-			return nil, fmt.Errorf("the server's answer: %w", err)
+			return nil, invalidResponse(err)
 		}
 		row := []string{a.ID, a.Name, strings.ToLower(a.Status), "no", "", a.Since, "", ""}
 		if a.Presence != nil {
@@ -59,7 +59,7 @@ func agentTable(raw []json.RawMessage) (*table, error) {
 
 type listAgents struct {
 	serverFlags
-	Capability string `help:"Only registered agents with this capability." placeholder:"WORD"`
+	Capability string `help:"List only registered agents with this capability." placeholder:"WORD"`
 	outputFlags
 }
 
@@ -85,7 +85,7 @@ func (c *listAgents) Run(ctx context.Context, t terminal) error {
 }
 
 type showAgent struct {
-	ID string `arg:"" help:"Which agent."`
+	ID string `arg:"" help:"Id of the agent."`
 	serverFlags
 	outputFlags
 }
@@ -101,7 +101,7 @@ func (c *showAgent) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	if isNull(answer.Agent) {
-		return notFoundError("there is no agent %s that you may see", c.ID)
+		return notFoundError("agent %s does not exist, or you may not see it", c.ID)
 	}
 	b, err := agentTable([]json.RawMessage{answer.Agent})
 	if err != nil {
@@ -111,8 +111,8 @@ func (c *showAgent) Run(ctx context.Context, t terminal) error {
 }
 
 type registerAgent struct {
-	ID   string `arg:"" help:"Which agent."`
-	Card string `arg:"" help:"A file with what it says of itself, a JSON object (name, description, capabilities, …); - reads standard input." type:"path"`
+	ID   string `arg:"" help:"Id of the agent."`
+	Card string `arg:"" help:"JSON file with its description (name, description, capabilities, …); - reads standard input." type:"path"`
 	serverFlags
 	JSON bool `help:"Print the agent as JSON."`
 }
@@ -132,7 +132,7 @@ func (c *registerAgent) Run(ctx context.Context, t terminal) error {
 }
 
 type deregisterAgent struct {
-	ID string `arg:"" help:"Which agent."`
+	ID string `arg:"" help:"Id of the agent."`
 	serverFlags
 	JSON bool `help:"Print the agent as JSON."`
 }
@@ -158,7 +158,7 @@ func (s *serverFlags) sendAgentMutation(ctx context.Context, t terminal, asJSON 
 	}
 	var a agentInfo
 	if err := json.Unmarshal(answer.Made, &a); err != nil {
-		return fmt.Errorf("the server's answer: %w", err)
+		return invalidResponse(err)
 	}
 	_, err = fmt.Fprintln(t.out, a.ID)
 	return err

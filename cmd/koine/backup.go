@@ -20,17 +20,17 @@ import (
 // backupCommand backs up a store while it is in use.
 type backupCommand struct {
 	target
-	Output string `short:"o" required:"" help:"The file to write; one that is there is left alone." placeholder:"FILE" type:"path"`
-	Since  string `help:"Only what came after this backup, a file, or after this revision." placeholder:"FILE|REVISION"`
+	Output string `short:"o" required:"" help:"File to write. It must not exist." placeholder:"FILE" type:"path"`
+	Since  string `help:"Write an incremental backup: only what follows this backup file, or this revision." placeholder:"FILE|REVISION"`
 }
 
 // Help is shown by --help.
 func (backupCommand) Help() string {
-	return `Writes the store as of its newest revision, with all of its history, while updates and reads go on. A running server is asked with --url, with the key of an administrator or one of the role backup; a data directory that no server has open is read with --data.
+	return `Writes the store at its newest revision with all of its history, while updates and reads continue. With --url the backup is taken from a running server and requires a key of an administrator or of the role backup. With --data it is taken from a data directory that no server has open.
 
-The file is checked while it is written, and appears under its name when it is whole. It holds everything, also what few may read: policies, and the hashes of keys. It is written for its owner only (mode 0600).
+The file is verified while it is written and appears under its name when it is complete. It contains everything, including policies and the hashes of keys, and is readable by its owner only (mode 0600).
 
-With --since the backup holds only what came after another one; to restore it takes the full one and all that follow on it, in order. When the server's history no longer reaches back to it, make a full one.
+With --since the backup contains only what follows another one. A restore needs the full backup and all incremental ones in order. If the store's history no longer reaches back that far, take a full backup.
 
 Examples:
   koine backup -o monday.koine
@@ -46,7 +46,7 @@ func (c *backupCommand) Run(ctx context.Context, command *kong.Context, t termin
 		return err
 	}
 	if _, err := os.Stat(c.Output); err == nil {
-		return usageError{fmt.Errorf("the file %s exists: name another", c.Output)}
+		return usageError{fmt.Errorf("file %s already exists: choose another name", c.Output)}
 	}
 	since, err := c.parseSince(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ func printBackupSummary(t terminal, path string, info kg.BackupInfo) {
 	}
 	what := "full"
 	if !info.Full() {
-		what = fmt.Sprintf("what follows on revision %d", info.From)
+		what = fmt.Sprintf("incremental from revision %d", info.From)
 	}
 	t.sayf("%s: %s, up to revision %d; %s", filepath.Base(path), what, info.To, sizeText(size))
 }
@@ -201,7 +201,7 @@ func backupHandler(store *kg.Store, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
-			http.Error(w, "a backup requires the method POST", http.StatusMethodNotAllowed)
+			http.Error(w, "a backup requires method POST", http.StatusMethodNotAllowed)
 			return
 		}
 		o, err := backupOptionsOf(r.URL.Query())

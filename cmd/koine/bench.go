@@ -11,29 +11,29 @@ import (
 
 // benchCommand puts load on a running server and measures its throughput and latency.
 type benchCommand struct {
-	Workload string `arg:"" optional:"" enum:"query,update,mixed,a2a,generate" default:"mixed" help:"query: one entity by GraphQL. update: 10 statements of a new subject. mixed: nine queries to one update. a2a: JSON-RPC, one entity by knowledge/query, and messages. generate: no load, but data for one: a social network as N-Quads on standard output, always the same."`
-	URL      string `help:"The server (default ${url}; a2a: one of its own, with the demo's graph in a temporary directory)." placeholder:"URL" env:"KOINE_URL"`
+	Workload string `arg:"" optional:"" enum:"query,update,mixed,a2a,generate" default:"mixed" help:"Workload. query: one entity by GraphQL. update: 10 statements about a new subject. mixed: nine queries for each update. a2a: JSON-RPC, knowledge/query and messages. generate: no load, but test data: a social network as N-Quads on standard output, always the same."`
+	URL      string `help:"Server to work on (default ${url}; for a2a, a temporary server with the demo graph)." placeholder:"URL" env:"KOINE_URL"`
 	caFlag
 	callerFlags
-	Clients int           `short:"c" help:"How many clients ask at the same time." default:"16"`
-	Time    time.Duration `short:"t" help:"How long to measure, the twin included." default:"20s"`
-	Rounds  int           `help:"How many times the server and the twin take turns." default:"10"`
-	Entity  []string      `help:"Query these entities; otherwise the first hundred that the server lists." placeholder:"IRI"`
-	Graph   string        `help:"Where updates go." default:"urn:koine:bench" placeholder:"IRI"`
+	Clients int           `short:"c" help:"Number of concurrent clients." default:"16"`
+	Time    time.Duration `short:"t" help:"Duration of the measurement, including the reference server." default:"20s"`
+	Rounds  int           `help:"Number of turns of the server and the reference server." default:"10"`
+	Entity  []string      `help:"Entities to query (default: the first hundred of the server)." placeholder:"IRI"`
+	Graph   string        `help:"Graph that updates write to." default:"urn:koine:bench" placeholder:"IRI"`
 	JSON    bool          `help:"Print the result as JSON."`
 
-	Statements int `help:"How many statements generate writes." default:"1000000"`
+	Statements int `help:"Number of statements to generate." default:"1000000"`
 
 	own bool // the server was started for this benchmark
 }
 
 // Help is shown by --help.
 func (benchCommand) Help() string {
-	return `In turns, the same clients ask a twin: a bare net/http server in this process, which decodes the same JSON and answers with as many bytes. Its rate is what this machine gives at best at this moment, and the ratio of the two is worth more than either. The twin of updates does not write to disk.
+	return `The clients take turns between the server and a reference: a bare net/http server in this process, which decodes the same JSON and answers with as many bytes. Its rate is the best that this machine can do at the moment; the ratio of the two is more meaningful than either rate. The reference for updates does not write to disk.
 
-a2a measures three things one after the other: knowledge/query; SendMessage with the same query as a message to koine, which makes a task, waits for it and answers it with its artifact; and SendMessage to an agent behind the hub, which makes a task and does not wait.
+a2a measures three operations one after the other: knowledge/query; SendMessage with the same query as a message to koine, which creates a task, waits for it and returns its artifact; and SendMessage to an agent behind the hub, which creates a task and does not wait.
 
-What its updates add to the graph named by --graph is removed at the end, also after Ctrl-C, and so are its tasks and its agent; the history keeps them.
+Statements added to the graph of --graph are removed at the end, also after Ctrl-C, and so are the tasks and the agent of the benchmark. They remain in the history.
 
 Examples:
   koine bench a2a
@@ -60,9 +60,9 @@ func (c *benchCommand) Run(ctx context.Context, t terminal) (err error) {
 	each := c.Time / time.Duration(len(kinds))
 	switch {
 	case c.Clients < 1 || c.Clients > maxBenchClients:
-		return usageError{fmt.Errorf("--clients: between 1 and %d", maxBenchClients)}
+		return usageError{fmt.Errorf("--clients must be between 1 and %d", maxBenchClients)}
 	case c.Rounds < 1 || each < time.Duration(c.Rounds)*20*time.Millisecond || c.Time > maxBenchTime:
-		return usageError{fmt.Errorf("--time: at least 20ms for each of the rounds (of a2a: thrice), at most %s", maxBenchTime)}
+		return usageError{fmt.Errorf("--time must allow 20ms for each round (a2a: three times that), and be at most %s", maxBenchTime)}
 	}
 	if c.Workload == "a2a" && c.URL == "" {
 		end, err := c.serveOwn(ctx)
@@ -114,15 +114,15 @@ func (c *benchCommand) cleanUp(ctx context.Context, t terminal, load *workload) 
 	}
 	removed, err := load.cleanUp(ctx)
 	if err != nil {
-		t.sayf("Not everything that was added to %s could be removed: %v", c.Graph, err)
+		t.sayf("Some statements could not be removed from %s: %v", c.Graph, err)
 	} else if removed > 0 {
-		t.sayf("Removed the %s statements that it had added to %s.", countText(uint64(removed)), c.Graph)
+		t.sayf("Removed %s statements from %s.", countText(uint64(removed)), c.Graph)
 	}
 	deleted, err := load.deleteTasks(ctx, c.Clients)
 	if err != nil {
-		t.sayf("Not all tasks could be deleted: %v", err)
+		t.sayf("Some tasks could not be deleted: %v", err)
 	} else if deleted > 0 {
-		t.sayf("Deleted its %s tasks.", countText(uint64(deleted)))
+		t.sayf("Deleted %s tasks.", countText(uint64(deleted)))
 	}
 }
 
@@ -168,7 +168,7 @@ func (c *benchCommand) printReport(t terminal, kind string, d time.Duration, ser
 		return err
 	}
 	if server.firstError != nil {
-		t.sayf("The first error: %v", server.firstError)
+		t.sayf("First error: %v", server.firstError)
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func (m *createdTasks) addTask(text []byte, state string) error {
 		}
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
-		return fmt.Errorf("the server's answer: %w", err)
+		return invalidResponse(err)
 	}
 	task := answer.Result.Task
 	if task.ID != "" {

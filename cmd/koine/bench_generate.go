@@ -17,7 +17,7 @@ const maxBenchStatements = 1_000_000_000
 // --statements only.
 func (c *benchCommand) writeSocialNetwork(ctx context.Context, t terminal) error {
 	if c.Statements < 1 || c.Statements > maxBenchStatements {
-		return usageError{fmt.Errorf("--statements: between 1 and %d", maxBenchStatements)}
+		return usageError{fmt.Errorf("--statements must be between 1 and %d", maxBenchStatements)}
 	}
 	w := rdf.NewWriter(t.out, rdf.NQuads, rdf.WriteOptions{})
 	for q := range social.Statements(c.Statements, kg.DefaultGraph) {

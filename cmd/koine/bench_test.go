@@ -35,7 +35,7 @@ func TestInterruptedBenchmarkCleansUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	bench.Wait()
-	if code := bench.ProcessState.ExitCode(); seen != 100 || code != exitInterrupted || !strings.Contains(said.String(), "Removed the ") {
+	if code := bench.ProcessState.ExitCode(); seen != 100 || code != exitInterrupted || !strings.Contains(said.String(), "Removed ") {
 		t.Errorf("%d changes seen; it ended with %d and said %s", seen, code, said.String())
 	}
 	left, err := http.Get(url + "/data?graph=urn:koine:bench")

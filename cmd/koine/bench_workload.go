@@ -87,7 +87,7 @@ func (c *benchCommand) newWorkload(ctx context.Context, kind string) (*workload,
 		}
 	}
 	if len(w.entities) == 0 {
-		return nil, errors.New("the server has no entities to query; load something first, or name one with --entity")
+		return nil, errors.New("the server has no entities to query: load a file first, or pass --entity IRI")
 	}
 	return w, nil
 }

@@ -10,9 +10,9 @@ import (
 // capacityFlags bound the server resources that all callers share. One caller may use half
 // of the amount that the others leave (throttle.Pool).
 type capacityFlags struct {
-	MaxStreams     int  `help:"How many event streams, WebSockets and subscriptions on them may be open at a time; one caller may have half of what the others leave." default:"10000" placeholder:"N"`
-	MaxConnections *int `help:"How many connections may be open at a time; one caller may have half of what the others leave (default: by how many files the process may open, at most 16384)." placeholder:"N"`
-	ReceivedMiB    int  `help:"How much may have been received of requests and messages that are not answered yet; one caller may use half of what the others leave." default:"256" name:"received-mib" placeholder:"MIB"`
+	MaxStreams     int  `help:"Maximum number of open event streams, WebSockets and subscriptions. One caller may use half of what the others leave." default:"10000" placeholder:"N"`
+	MaxConnections *int `help:"Maximum number of open connections. One caller may use half of what the others leave (default: derived from the limit of open files, at most 16384)." placeholder:"N"`
+	ReceivedMiB    int  `help:"Maximum memory for received requests and messages that are not answered yet. One caller may use half of what the others leave." default:"256" name:"received-mib" placeholder:"MIB"`
 }
 
 // Bounds of the flags.
@@ -36,7 +36,7 @@ func (f capacityFlags) validateRanges() error {
 		{"received-mib", f.ReceivedMiB, minReceivedMiB, maxReceivedMiB},
 	} {
 		if flag.value < flag.least || flag.value > flag.most {
-			return usageError{fmt.Errorf("--%s is between %d and %d", flag.name, flag.least, flag.most)}
+			return usageError{fmt.Errorf("--%s must be between %d and %d", flag.name, flag.least, flag.most)}
 		}
 	}
 	return nil

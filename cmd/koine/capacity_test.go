@@ -24,15 +24,15 @@ func TestCapacityFlags(t *testing.T) {
 		{valid, ""},
 		{with(func(f *capacityFlags) { f.MaxStreams = 1 }), ""},
 		{with(func(f *capacityFlags) { f.MaxStreams = maxCapacity }), ""},
-		{with(func(f *capacityFlags) { f.MaxStreams = 0 }), "--max-streams is between 1 and 1000000"},
+		{with(func(f *capacityFlags) { f.MaxStreams = 0 }), "--max-streams must be between 1 and 1000000"},
 		{with(func(f *capacityFlags) { f.MaxStreams = maxCapacity + 1 }), "--max-streams"},
 		{with(func(f *capacityFlags) { f.MaxConnections = n(httpd.MinConnections) }), ""},
 		{with(func(f *capacityFlags) { f.MaxConnections = n(maxCapacity) }), ""},
-		{with(func(f *capacityFlags) { f.MaxConnections = n(httpd.MinConnections - 1) }), "--max-connections is between 8 and 1000000"},
+		{with(func(f *capacityFlags) { f.MaxConnections = n(httpd.MinConnections - 1) }), "--max-connections must be between 8 and 1000000"},
 		{with(func(f *capacityFlags) { f.MaxConnections = n(maxCapacity + 1) }), "--max-connections"},
 		{with(func(f *capacityFlags) { f.ReceivedMiB = minReceivedMiB }), ""},
 		{with(func(f *capacityFlags) { f.ReceivedMiB = maxReceivedMiB }), ""},
-		{with(func(f *capacityFlags) { f.ReceivedMiB = minReceivedMiB - 1 }), "--received-mib is between 32 and 65536"},
+		{with(func(f *capacityFlags) { f.ReceivedMiB = minReceivedMiB - 1 }), "--received-mib must be between 32 and 65536"},
 		{with(func(f *capacityFlags) { f.ReceivedMiB = maxReceivedMiB + 1 }), "--received-mib"},
 	} {
 		err := row.flags.validateRanges()

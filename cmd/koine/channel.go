@@ -15,27 +15,27 @@ import (
 
 // channelCommand groups the commands for the channels of a server.
 type channelCommand struct {
-	Create      createChannel      `cmd:"" help:"Make a channel, and print its id."`
-	Add         addMember          `cmd:"" help:"Take an agent into a channel, or give it another role there."`
-	Remove      removeMember       `cmd:"" help:"Take an agent out of a channel."`
-	Invite      inviteMember       `cmd:"" help:"Let an agent join a channel."`
-	Join        joinChannel        `cmd:"" help:"Become a member of a channel."`
-	Rename      renameChannel      `cmd:"" help:"Give a channel another name."`
-	Close       closeChannel       `cmd:"" help:"Let a channel take no message any more; it is read on."`
-	Delete      deleteChannel      `cmd:"" help:"Delete a channel for good: nobody reads it any more."`
-	List        listChannels       `cmd:"" help:"List the channels that one is a member of, and the public ones."`
-	History     channelHistory     `cmd:"" help:"Print what was said."`
-	Publish     publishMessage     `cmd:"" help:"Say something."`
-	Retract     retractMessage     `cmd:"" help:"Take back what was said, and its facts if you want."`
-	Ask         askInChannel       `cmd:"" help:"Ask something, and print the response."`
-	Inbox       channelInbox       `cmd:"" help:"Print what others wrote to you, in all channels."`
-	Acknowledge acknowledgeMessage `cmd:"" help:"Say that what is for you was read, or arrived."`
-	Tail        tailChannel        `cmd:"" help:"Print what is said, as it is said."`
+	Create      createChannel      `cmd:"" help:"Create a channel and print its id."`
+	Add         addMember          `cmd:"" help:"Add a member to a channel, or change its role."`
+	Remove      removeMember       `cmd:"" help:"Remove a member from a channel."`
+	Invite      inviteMember       `cmd:"" help:"Invite an agent to a channel."`
+	Join        joinChannel        `cmd:"" help:"Join a channel."`
+	Rename      renameChannel      `cmd:"" help:"Rename a channel."`
+	Close       closeChannel       `cmd:"" help:"Close a channel: it stays readable."`
+	Delete      deleteChannel      `cmd:"" help:"Delete a channel: it can no longer be read."`
+	List        listChannels       `cmd:"" help:"List your channels and the public ones."`
+	History     channelHistory     `cmd:"" help:"Print the messages of a channel."`
+	Publish     publishMessage     `cmd:"" help:"Publish a message."`
+	Retract     retractMessage     `cmd:"" help:"Retract a message, and optionally its facts."`
+	Ask         askInChannel       `cmd:"" help:"Publish a request and print the response."`
+	Inbox       channelInbox       `cmd:"" help:"Print the messages addressed to you, from all channels."`
+	Acknowledge acknowledgeMessage `cmd:"" help:"Mark messages as read or delivered."`
+	Tail        tailChannel        `cmd:"" help:"Print messages as they are published."`
 }
 
 // Help is shown by --help.
 func (channelCommand) Help() string {
-	return `A channel is named by its id, or by its name if only one has it of those that are listed, or, if none has, of those in scopes that you have access to; --scope looks in one scope only. Where an open one has the name, closed ones count only for rename and delete. The channel of yourself and another agent has no name and is not listed: --to AGENT is it.
+	return `A channel is selected by its id, or by its name if that is unique among the listed channels, or else among those of the scopes that you have access to; --scope searches one scope only. Open channels take precedence over closed ones of the same name, except for rename and delete. The direct channel with another agent has no name and is not listed: use --to AGENT.
 
 Examples (with koine serve --demo):
   koine channel create lab --member bob --as ann
@@ -54,16 +54,16 @@ Examples (with koine serve --demo):
 
 // createChannel creates a channel.
 type createChannel struct {
-	Name string `arg:"" help:"Its name."`
+	Name string `arg:"" help:"Name of the channel."`
 	serverFlags
-	Another  bool     `help:"Make it also where one that is open and listed has the name; only their ids tell them apart then."`
-	Public   bool     `help:"Let everybody read it."`
-	Member   []string `help:"Somebody who is in it, with a role (owner, moderator, member, observer) if not a member; may be repeated." placeholder:"AGENT[=ROLE]"`
-	Metadata string   `help:"Its metadata, a JSON object." placeholder:"JSON"`
-	Scope    string   `help:"Make it in this scope." placeholder:"ID"`
-	Once     string   `help:"A key of your own: the same command with the same key makes one channel, however often it runs. It does not look whether the name is free." placeholder:"KEY"`
+	Another  bool     `help:"Create the channel even if an open channel in the list has the same name."`
+	Public   bool     `help:"Let everyone read the channel."`
+	Member   []string `help:"Member, with a role (owner, moderator, member, observer; default: member); may be repeated." placeholder:"AGENT[=ROLE]"`
+	Metadata string   `help:"Metadata of the channel, a JSON object." placeholder:"JSON"`
+	Scope    string   `help:"Scope to create the channel in." placeholder:"ID"`
+	Once     string   `help:"Idempotency key: commands with the same key create one channel. The name may already be in use." placeholder:"KEY"`
 
-	MembersBy string `help:"Who takes part in a channel of a scope: scope (whoever has access to it) or explicit (members only, the default)." enum:"scope,explicit," default:"" placeholder:"scope|explicit"`
+	MembersBy string `help:"Participants of a channel in a scope: scope (everyone with access to it) or explicit (members only, the default)." enum:"scope,explicit," default:"" placeholder:"scope|explicit"`
 
 	JSON bool `help:"Print the channel as JSON."`
 }
@@ -97,13 +97,13 @@ func (c *createChannel) Run(ctx context.Context, t terminal) error {
 func (c *createChannel) newChannelInput() (client.NewChannel, error) {
 	wish := client.NewChannel{Name: c.Name, Scope: c.Scope, MemberPolicy: c.MembersBy, IdempotencyKey: c.Once}
 	if c.Name == "" {
-		return wish, errors.New("a channel needs a name")
+		return wish, errors.New("the name of the channel is empty")
 	}
 	if c.Public {
 		wish.Visibility = "public"
 	}
 	if c.MembersBy != "" && c.Scope == "" {
-		return wish, errors.New("--members-by is for a channel in a scope: say --scope too")
+		return wish, errors.New("--members-by requires --scope")
 	}
 	for _, text := range c.Member {
 		agent, role, _ := strings.Cut(text, "=")
@@ -115,7 +115,7 @@ func (c *createChannel) newChannelInput() (client.NewChannel, error) {
 	metadata := json.NewDecoder(strings.NewReader(c.Metadata))
 	metadata.UseNumber() // keeps all digits of numbers
 	if err := metadata.Decode(&wish.Metadata); err != nil || metadata.More() {
-		return wish, errors.New("--metadata is not a JSON object")
+		return wish, errors.New("--metadata must be a JSON object")
 	}
 	return wish, nil
 }
@@ -123,18 +123,18 @@ func (c *createChannel) newChannelInput() (client.NewChannel, error) {
 // listChannels lists channels.
 type listChannels struct {
 	serverFlags
-	Visibility string `help:"Only the private, or only the public ones." enum:"private,public," default:"" placeholder:"private|public"`
-	Member     string `help:"Only those that this agent is a member of." placeholder:"AGENT"`
-	Scope      string `help:"Those of this scope that you may find." placeholder:"ID"`
-	Invited    bool   `help:"Only those that you are invited to, with who invited you."`
+	Visibility string `help:"List only private or only public channels." enum:"private,public," default:"" placeholder:"private|public"`
+	Member     string `help:"List only channels with this member." placeholder:"AGENT"`
+	Scope      string `help:"List the channels of this scope that you may find." placeholder:"ID"`
+	Invited    bool   `help:"List only channels that you are invited to, and by whom."`
 	outputFlags
 }
 
 // Help is shown by --help.
 func (listChannels) Help() string {
-	return `Not listed are the channels of a scope that one takes part in without being a member: see --scope. Channels of two agents are in no list: see --to of publish, history and tail.
+	return `Channels of a scope are listed only with --scope, unless you are a member. Direct channels are not listed: see --to of publish, history and tail.
 
-What one is invited to is accepted with koine channel join. With --invited and --json a line has id, name, visibility, scopeId, closedAt, invitedBy and invitedAt.
+Accept an invitation with koine channel join. With --invited and --json, each line has id, name, visibility, scopeId, closedAt, invitedBy and invitedAt.
 
 Examples:
   koine channel list --visibility public
@@ -170,10 +170,10 @@ func (c *listChannels) Run(ctx context.Context, t terminal) error {
 // channelTable has a row for each channel. The column for the reason of closing is present
 // if any channel has one.
 func channelTable(list []*client.Channel) *table {
-	b := &table{columns: []string{"ID", "VISIBILITY", "STATUS", "MEMBERS", "MADE", "NAME"}}
+	b := &table{columns: []string{"ID", "VISIBILITY", "STATUS", "MEMBERS", "CREATED", "NAME"}}
 	why := slices.ContainsFunc(list, func(c *client.Channel) bool { return c.ClosedReason != "" })
 	if why {
-		b.columns = append(b.columns, "WHY CLOSED")
+		b.columns = append(b.columns, "REASON")
 	}
 	for _, c := range list {
 		row := channelRow(c)

@@ -11,16 +11,16 @@ import (
 // acknowledgeMessage marks a message as read, or as delivered.
 type acknowledgeMessage struct {
 	oneMessage
-	Delivered bool `help:"It arrived, and was not read yet."`
-	UpTo      bool `help:"With it all before it that is for you."`
-	JSON      bool `help:"Print as JSON what of the channel is read now."`
+	Delivered bool `help:"Mark as delivered, not as read."`
+	UpTo      bool `help:"Mark all earlier messages addressed to you as well."`
+	JSON      bool `help:"Print the state of the channel as JSON."`
 }
 
 // Help is shown by --help.
 func (acknowledgeMessage) Help() string {
-	return `A message that is for you was read, or with --delivered only arrived: koine channel inbox shows what was read, and those who read the channel see it in GraphQL (Message.receipts). Nothing says so by itself. What was read stays so; what has expired cannot be acknowledged any more, nor anything in a channel that was closed.
+	return `Marks a message addressed to you as read, or with --delivered as delivered. koine channel inbox shows what you have read; readers of the channel see it in GraphQL (Message.receipts). No other command marks messages. Messages that are read remain so. Expired messages, and messages in closed channels, cannot be marked.
 
-It prints the id of the channel, with --json also readMarker, up to which sequence it is read, and unread, how many messages behind that wait, as GraphQL has it (Channel). What was read is written down then; what arrived is up to a second later.
+Prints the id of the channel; with --json also readMarker (the sequence up to which it is read) and unread (the number of messages after it), as in GraphQL (Channel). Read marks are stored at once, delivered marks within a second.
 
 Examples:
   koine channel acknowledge lab 7

@@ -23,7 +23,7 @@ type askInChannel struct {
 
 // Help is shown by --help.
 func (askInChannel) Help() string {
-	return `It prints the first response that was not retracted. An agent that the server knows nothing of is told of once the request is out, and waited for: it may still come. When none comes in time it ends with exit code 6. A line then, and when it is interrupted, tells how to wait on: the same again with that --once asks nothing new, and finds what came meanwhile too.
+	return `Prints the first response that was not retracted. If the server does not know the agent, the request is published, the command says so, and waits: the agent may still connect. Without a response in time, the exit code is 6. After a timeout or an interrupt, the command prints how to continue waiting: with the same --once, it publishes no new request, and finds responses that arrived in between.
 
 Examples:
   koine channel ask --to bob 'Was it dry?'
@@ -63,9 +63,9 @@ func (c *askInChannel) Run(ctx context.Context, t terminal) error {
 	m, err := server.Ask(ctx, p, c.Wait)
 	switch {
 	case errors.Is(err, client.Unanswered):
-		return exitError{fmt.Errorf("%w\nWait on with --once %s", err, p.IdempotencyKey), exitUnanswered}
+		return exitError{fmt.Errorf("%w\nContinue waiting with --once %s", err, p.IdempotencyKey), exitUnanswered}
 	case ctx.Err() != nil:
-		t.sayf("Wait on with --once %s", p.IdempotencyKey)
+		t.sayf("Continue waiting with --once %s", p.IdempotencyKey)
 		return ctx.Err()
 	case err != nil:
 		return c.streamError(err)

@@ -11,16 +11,16 @@ import (
 // channelInbox prints the messages that are addressed to the caller.
 type channelInbox struct {
 	serverFlags
-	From  string `help:"Only what came behind this position." placeholder:"POSITION"`
-	Count int    `help:"At most so many." placeholder:"N"`
+	From  string `help:"Print only messages after this position." placeholder:"POSITION"`
+	Count int    `help:"Maximum number of messages to print." placeholder:"N"`
 	outputFlags
 }
 
 // Help is shown by --help.
 func (channelInbox) Help() string {
-	return `It prints what others wrote to you or to a role of yours, in all channels that you may read, and what they wrote to everybody where you are a member, the oldest first. A line begins with the id of the channel, and goes on as in koine channel history. A request is [open] until it is [answered], by whomever, or expired; [read] is what you said so of with koine channel acknowledge. The last line tells where to go on with --from.
+	return `Prints messages addressed to you or to one of your roles, from all channels that you may read, and messages to everyone in channels that you are a member of, the oldest first. Each line begins with the id of the channel and continues as in koine channel history. A request is [open] until it is [answered] by anyone, or expires; [read] marks what you have acknowledged. The last line prints the position to continue from with --from.
 
-With --json a message has the form that it has in koine channel history --json, and receiptStatus: pending, delivered, read or expired.
+With --json, messages have the form of koine channel history --json, and receiptStatus: pending, delivered, read or expired.
 
 Examples:
   koine channel inbox
@@ -68,7 +68,7 @@ func (c *channelInbox) Run(ctx context.Context, t terminal) error {
 		seen += len(page.Inbox.Nodes)
 		ask["after"] = page.Inbox.Position
 		if !page.Inbox.HasNextPage || c.Count > 0 && seen >= c.Count {
-			t.sayf("Go on with --from %s", page.Inbox.Position)
+			t.sayf("Continue with --from %s", page.Inbox.Position)
 			return nil
 		}
 	}
@@ -82,7 +82,7 @@ func (c *channelInbox) explainBadPosition(err error) error {
 		return err
 	}
 	told := *e
-	told.Hint = "--from takes what the last line of koine channel inbox said; without it the whole inbox is printed."
+	told.Hint = "--from takes the position that koine channel inbox printed last; without it, the whole inbox is printed."
 	return &told
 }
 

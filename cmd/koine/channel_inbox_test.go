@@ -11,7 +11,7 @@ func TestInboxFromNowhere(t *testing.T) {
 	var out, said strings.Builder
 	url := acting(t, actingCard, `{"errors": [{"message": "the position is not of this log", "extensions": {"code": "POSITION_GONE", "hint": "start from a snapshot"}}]}`)
 	code := execute(t.Context(), []string{"channel", "inbox", "--from", "rubbish", "--url", url}, terminal{in: strings.NewReader(""), out: &out, err: &said})
-	if code != exitRefused || !strings.Contains(said.String(), "--from takes what the last line of koine channel inbox said") || strings.Contains(said.String(), "snapshot") {
+	if code != exitRefused || !strings.Contains(said.String(), "--from takes the position that koine channel inbox printed last") || strings.Contains(said.String(), "snapshot") {
 		t.Errorf("ends with %d and says %q", code, said.String())
 	}
 }
@@ -41,7 +41,7 @@ func TestInboxIsReadPageByPage(t *testing.T) {
 		var out, said strings.Builder
 		args := []string{"channel", "inbox", "--count", c.count, "--url", acting(t, actingCard, c.answers...)}
 		code := execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
-		if code != exitOK || out.String() != c.printed || said.String() != "Go on with --from "+c.said+"\n" {
+		if code != exitOK || out.String() != c.printed || said.String() != "Continue with --from "+c.said+"\n" {
 			t.Errorf("%s: ends with %d, prints %q and says %q", name, code, out.String(), said.String())
 		}
 	}

@@ -11,32 +11,32 @@ import (
 
 // publishInput holds the arguments and flags that ask and publish share.
 type publishInput struct {
-	Channel *string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
-	Text    *string `arg:"" optional:"" help:"What to say; - or nothing reads standard input."`
+	Channel *string `arg:"" optional:"" help:"Id or name of the channel; not with --to."`
+	Text    *string `arg:"" optional:"" help:"Text of the message; - or no text reads standard input."`
 	serverFlags
-	Scope     string   `help:"The scope that the channel is in, where others have the name too." placeholder:"ID"`
-	To        string   `help:"Say it to this agent, in the channel of the two of you." placeholder:"AGENT"`
-	Recipient string   `help:"Whom it is addressed to: an agent or role:NAME, and then nobody else but the author reads it; or *." placeholder:"AGENT"`
-	Data      []string `help:"A further part of the message, with this JSON as its data; may be repeated." placeholder:"JSON" sep:"none"`
-	Once      string   `help:"Publish it once, however often this is run with the same key." placeholder:"KEY"`
-	Thread    string   `help:"The thread that it belongs to." placeholder:"TEXT"`
-	Tag       []string `help:"A tag; may be repeated." placeholder:"TEXT"`
-	Why       string   `help:"Why, for the log." placeholder:"TEXT"`
-	JSON      bool     `help:"Print the server's answer as JSON."`
+	Scope     string   `help:"Scope of the channel, if its name is not unique." placeholder:"ID"`
+	To        string   `help:"Publish in the direct channel with this agent." placeholder:"AGENT"`
+	Recipient string   `help:"Recipient: an agent or role:NAME, and then only the recipients and the author can read the message; or * for all members." placeholder:"AGENT"`
+	Data      []string `help:"JSON data to add to the message as a part; may be repeated." placeholder:"JSON" sep:"none"`
+	Once      string   `help:"Idempotency key: commands with the same key publish one message." placeholder:"KEY"`
+	Thread    string   `help:"Thread of the message." placeholder:"TEXT"`
+	Tag       []string `help:"Tag of the message; may be repeated." placeholder:"TEXT"`
+	Why       string   `help:"Justification for the history." placeholder:"TEXT"`
+	JSON      bool     `help:"Print the response as JSON."`
 }
 
 // checkFlags reports an error if arguments or flags exclude each other.
 func (c *publishInput) checkFlags() error {
 	switch {
 	case c.To != "" && c.Text != nil:
-		return errors.New("--to and a channel are mutually exclusive: leave the channel out, and put the text into quotes")
+		return errors.New("--to and a channel are mutually exclusive: omit the channel, and quote the text")
 	case c.To != "" && c.Scope != "":
-		return errors.New("a direct channel is in no scope: leave --scope or --to out")
+		return errors.New("a direct channel has no scope: omit --scope or --to")
 	case c.To == "" && (c.Channel == nil || *c.Channel == ""):
-		return errors.New("no channel is given: name one, or pass --to AGENT")
+		return errors.New("no channel given: pass one, or --to AGENT")
 	}
 	if text := c.textArgument(); text != nil && *text == "" && len(c.Data) == 0 {
-		return errors.New("the text is empty: say something, or leave it out to read standard input")
+		return errors.New("the text is empty: pass one, or omit it to read standard input")
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (c *publishInput) messageParts(t terminal, text string) (parts []any, err e
 	}
 	for _, data := range c.Data {
 		if !json.Valid([]byte(data)) {
-			return nil, usageError{errors.New("--data is not JSON: " + data)}
+			return nil, usageError{errors.New("--data must be JSON, not " + data)}
 		}
 		parts = append(parts, client.DataPart(json.RawMessage(data)))
 	}

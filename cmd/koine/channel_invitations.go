@@ -9,12 +9,12 @@ import (
 // inviteMember invites an agent to a channel.
 type inviteMember struct {
 	changedChannel
-	Member string `arg:"" name:"agent" help:"Who may join."`
+	Member string `arg:"" name:"agent" help:"Agent to invite."`
 }
 
 // Help is shown by --help.
 func (inviteMember) Help() string {
-	return `Who is invited finds the channel and is in it once it says koine channel join. Owners invite, and where everybody may join, members.`
+	return `An invited agent finds the channel, and becomes a member with koine channel join. Owners may invite; if everyone may join the channel, members may as well.`
 }
 
 // Run prints the channel.
@@ -31,7 +31,7 @@ type joinChannel struct{ changedChannel }
 
 // Help is shown by --help.
 func (joinChannel) Help() string {
-	return `It is a channel that one is invited to, or that everybody may join.
+	return `You must be invited to the channel, or everyone may join it.
 
 Examples:
   koine channel list --invited

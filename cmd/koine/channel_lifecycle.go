@@ -10,9 +10,9 @@ import (
 
 // oneChannel names the channel that a command works on.
 type oneChannel struct {
-	Channel string `arg:"" help:"The channel, by its id or name."`
+	Channel string `arg:"" help:"Id or name of the channel."`
 	serverFlags
-	Scope string `help:"The scope that the channel is in, where others have the name too." placeholder:"ID"`
+	Scope string `help:"Scope of the channel, if its name is not unique." placeholder:"ID"`
 }
 
 // openChannel connects to the server and resolves the id of the channel. If open is set,
@@ -27,7 +27,7 @@ func (c *oneChannel) openChannel(ctx context.Context, open bool) (server *client
 // changedChannel names a channel that a command changes and then prints.
 type changedChannel struct {
 	oneChannel
-	JSON bool `help:"Print the channel as JSON, as channels/get has it."`
+	JSON bool `help:"Print the channel as JSON, in the form of channels/get."`
 }
 
 // printChannel prints the id of the channel, or with --json the channel.
@@ -42,14 +42,14 @@ func (c *changedChannel) printChannel(t terminal, is *client.Channel) error {
 // renameChannel renames a channel.
 type renameChannel struct {
 	changedChannel
-	Name    string `arg:"" help:"Its new name."`
-	Another bool   `help:"Also where one that is open and listed has the name; only their ids tell them apart then."`
+	Name    string `arg:"" help:"New name of the channel."`
+	Another bool   `help:"Rename the channel even if an open channel in the list has the same name."`
 }
 
 // Run prints the channel.
 func (c *renameChannel) Run(ctx context.Context, t terminal) error {
 	if c.Name == "" {
-		return usageError{errors.New("a channel needs a name")}
+		return usageError{errors.New("the name of the channel is empty")}
 	}
 	server, id, err := c.openChannel(ctx, anyState)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *renameChannel) Run(ctx context.Context, t terminal) error {
 // closeChannel closes a channel: it stays readable.
 type closeChannel struct {
 	changedChannel
-	Reason string `help:"Why, for those who read it later." placeholder:"TEXT"`
+	Reason string `help:"Reason, for readers of the channel." placeholder:"TEXT"`
 }
 
 // Run prints the channel.

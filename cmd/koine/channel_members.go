@@ -8,12 +8,12 @@ import (
 // addMember adds an agent to a channel.
 type addMember struct {
 	changedChannel
-	Member string `arg:"" name:"agent[=role]" help:"Who is to be in it, with a role (owner, moderator, member, observer) if not a member."`
+	Member string `arg:"" name:"agent[=role]" help:"Agent to add, with a role (owner, moderator, member, observer; default: member)."`
 }
 
 // Help is shown by --help.
 func (addMember) Help() string {
-	return `Its owners may. Who is in it already gets the role, and is a member where none is said.
+	return `Requires an owner of the channel. A member gets the given role, or becomes an ordinary member without one.
 
 Examples:
   koine channel add lab chen
@@ -37,12 +37,12 @@ func (c *addMember) Run(ctx context.Context, t terminal) error {
 // removeMember removes an agent from a channel.
 type removeMember struct {
 	changedChannel
-	Member string `arg:"" name:"agent" help:"Who is to be in it no more."`
+	Member string `arg:"" name:"agent" help:"Agent to remove."`
 }
 
 // Help is shown by --help.
 func (removeMember) Help() string {
-	return `Its owners may, and each member itself; the last owner stays.`
+	return `Owners may remove any member, and members themselves. The last owner cannot be removed.`
 }
 
 // Run prints the channel.

@@ -47,7 +47,7 @@ func findChannel(ctx context.Context, server *client.Client, scope, text string,
 	}
 	switch len(found) {
 	case 0:
-		return "", exitError{fmt.Errorf("there is no channel with the id or the name %q\nkoine channel list shows the channels that you may see", text), exitRefused}
+		return "", exitError{fmt.Errorf("channel %q does not exist\nkoine channel list prints the channels that you may see", text), exitRefused}
 	case 1:
 		return found[0].ID, nil
 	}
@@ -87,7 +87,7 @@ func channelLines(list []*client.Channel) string {
 			fmt.Fprintf(&b, "\n  and %d more", len(list)-i)
 			break
 		}
-		fmt.Fprintf(&b, "\n  %s  %s  %s  made %s by %s", c.ID, c.Visibility, channelStatus(c.ClosedAt), atMilli(c.CreatedAt), singleLine(c.CreatedBy))
+		fmt.Fprintf(&b, "\n  %s  %s  %s  created %s by %s", c.ID, c.Visibility, channelStatus(c.ClosedAt), atMilli(c.CreatedAt), singleLine(c.CreatedBy))
 	}
 	return b.String()
 }

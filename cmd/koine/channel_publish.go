@@ -12,17 +12,17 @@ import (
 // publishMessage publishes a message.
 type publishMessage struct {
 	publishInput
-	Facts   string `help:"Facts that come with the message: a file with a JSON array of patches, as in knowledge/update." placeholder:"FILE" type:"path"`
-	Type    string `help:"What the message is for: request, response, notify or broadcast." enum:"request,response,notify,broadcast," default:"" placeholder:"TYPE"`
-	Answers string `help:"The request that it answers, by its sequence or id: it is a response." placeholder:"MESSAGE"`
-	ReplyTo string `help:"The message that it replies to, by its sequence or id." placeholder:"MESSAGE"`
+	Facts   string `help:"File with the facts of the message: a JSON array of patches, as in knowledge/update." placeholder:"FILE" type:"path"`
+	Type    string `help:"Type of the message: request, response, notify or broadcast." enum:"request,response,notify,broadcast," default:"" placeholder:"TYPE"`
+	Answers string `help:"Request that the message responds to, by sequence or id." placeholder:"MESSAGE"`
+	ReplyTo string `help:"Message that this one replies to, by sequence or id." placeholder:"MESSAGE"`
 }
 
 // Help is shown by --help.
 func (publishMessage) Help() string {
-	return `It prints the sequence and the id of the message, and with --to the id of the channel.
+	return `Prints the sequence and the id of the message, and with --to the id of the channel.
 
-Facts that are refused take the message along; what became of others is told on standard error.
+If its facts are refused, the message is not published. Standard error reports the outcome of the facts.
 
 Examples:
   koine channel publish lab 'Shall we look at finding 1?'
@@ -35,7 +35,7 @@ Examples:
 // Run publishes the message.
 func (c *publishMessage) Run(ctx context.Context, t terminal) error {
 	if c.Answers != "" && c.Type != "" && c.Type != "response" {
-		return usageError{fmt.Errorf("--answers publishes a response, not a %s: leave --type or --answers out", c.Type)}
+		return usageError{fmt.Errorf("--answers publishes a response, not a %s: omit --type or --answers", c.Type)}
 	}
 	if err := c.checkFlags(); err != nil {
 		return usageError{err}

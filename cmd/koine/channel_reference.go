@@ -13,8 +13,8 @@ import (
 
 // channelReference holds the flags that select a channel beside its name.
 type channelReference struct {
-	Scope string `help:"The scope that the channel is in, where others have the name too." placeholder:"ID"`
-	To    string `help:"The channel of yourself and this agent." placeholder:"AGENT"`
+	Scope string `help:"Scope of the channel, if its name is not unique." placeholder:"ID"`
+	To    string `help:"Use the direct channel with this agent." placeholder:"AGENT"`
 }
 
 // resolveChannel returns the id of the channel with the id or name text, or of the direct
@@ -22,21 +22,21 @@ type channelReference struct {
 func (in channelReference) resolveChannel(ctx context.Context, server *client.Client, text string) (id string, err error) {
 	switch {
 	case in.To != "" && text != "":
-		return "", usageError{errors.New("--to and a channel are mutually exclusive: leave one of them out")}
+		return "", usageError{errors.New("--to and a channel are mutually exclusive: omit one of them")}
 	case in.To != "" && in.Scope != "":
-		return "", usageError{errors.New("a direct channel is in no scope: leave --scope or --to out")}
+		return "", usageError{errors.New("a direct channel has no scope: omit --scope or --to")}
 	case in.To != "":
 		return directChannel(ctx, server, in.To)
 	case text == "":
-		return "", usageError{errors.New("no channel is given: name one, or pass --to AGENT")}
+		return "", usageError{errors.New("no channel given: pass one, or --to AGENT")}
 	}
 	return findChannel(ctx, server, in.Scope, text, preferOpen)
 }
 
 // oneMessage names the message that a command works on.
 type oneMessage struct {
-	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
-	Message string `arg:"" optional:"" help:"The message, by its sequence or id."`
+	Channel string `arg:"" optional:"" help:"Id or name of the channel; not with --to."`
+	Message string `arg:"" optional:"" help:"Sequence or id of the message."`
 	serverFlags
 	channelReference
 }
@@ -46,7 +46,7 @@ func (c *oneMessage) openChannel(ctx context.Context) (server *client.Client, id
 	channel := c.Channel
 	switch {
 	case c.messageArgument() == "":
-		return nil, "", usageError{errors.New("no message is given: name one by its sequence or id")}
+		return nil, "", usageError{errors.New("no message given: pass its sequence or id")}
 	case c.Message == "":
 		channel = ""
 	}
@@ -95,7 +95,7 @@ func sequenceAt(ctx context.Context, server *client.Client, channel, id string) 
 	}
 	err := server.GraphQL(ctx, `query($id: ID!) { message(id: $id) { channelId sequence } }`, map[string]any{"id": id}, &answer)
 	if err == nil && answer.Message.ChannelID != channel {
-		err = exitError{fmt.Errorf("there is no message %s in the channel", stripControls(id)), exitRefused}
+		err = exitError{fmt.Errorf("message %s does not exist in the channel", stripControls(id)), exitRefused}
 	}
 	return answer.Message.Sequence, err
 }
@@ -121,5 +121,5 @@ func messageNamed(ctx context.Context, server *client.Client, channel, message s
 		}
 		break
 	}
-	return "", exitError{fmt.Errorf("there is no message %d in the channel", n), exitRefused}
+	return "", exitError{fmt.Errorf("message %d does not exist in the channel", n), exitRefused}
 }

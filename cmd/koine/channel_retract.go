@@ -13,19 +13,19 @@ import (
 // retractMessage retracts a message.
 type retractMessage struct {
 	oneMessage
-	Reason string `help:"Why, for those who read the channel." placeholder:"TEXT"`
-	Facts  bool   `help:"Withdraw what it asserted as well, as far as that stands and you may."`
-	DryRun bool   `help:"Only tell what would become of it; change nothing."`
-	JSON   bool   `help:"Print the server's answer as JSON."`
+	Reason string `help:"Reason, for readers of the channel." placeholder:"TEXT"`
+	Facts  bool   `help:"Withdraw the facts of the message as well, as far as they still hold and you may."`
+	DryRun bool   `help:"Print what would be withdrawn without changing anything."`
+	JSON   bool   `help:"Print the response as JSON."`
 }
 
 // Help is shown by --help.
 func (retractMessage) Help() string {
-	return `A message of its own says that the message is taken back; its sequence and id are printed. The content of the other is not shown from then on. Its author may do so, and owners and moderators of the channel.
+	return `Publishes a retraction and prints its sequence and id. The content of the retracted message is no longer shown. The author of the message may retract it, and owners and moderators of the channel.
 
-Facts of it that still wait for review go with it, with --facts or without: their proposal is withdrawn. With --facts and --dry-run the patches are printed that would withdraw its facts, as JSON. A fact belongs to the message that said it first: what the same author said again in another one goes with the first, and is published once more if it is to stand. What another author said stays.
+Facts that are still pending review are withdrawn with the message, also without --facts. --facts --dry-run prints the patches that would withdraw its facts, as JSON. A fact belongs to the message that asserted it first: if the same author repeated it in a later message, it is withdrawn with the first one, and must be published again to remain. Assertions of other authors remain.
 
-With --json the message is the event, in the form that it has in koine channel history --json; the rest of the answer is as GraphQL has it (RetractMessagePayload).
+With --json, the message is an event in the form of koine channel history --json; the other fields are those of GraphQL (RetractMessagePayload).
 
 Examples:
   koine channel retract lab 7 --reason 'Wrong sample'
@@ -81,7 +81,7 @@ func (c *retractMessage) sendRetraction(ctx context.Context, server *client.Clie
 func (c *retractMessage) printOutcome(t terminal, raw json.RawMessage) error {
 	var became retractionResult
 	if err := json.Unmarshal(raw, &became); err != nil {
-		return fmt.Errorf("the server's answer: %w", err)
+		return invalidResponse(err)
 	}
 	if c.JSON {
 		if err := became.printJSON(t); err != nil {
@@ -151,9 +151,9 @@ func (r *retractionResult) printJSON(t terminal) error {
 // with the message.
 func (r *retractionResult) pendingFactsText(dryRun bool) string {
 	if dryRun {
-		return "facts: they wait as proposal " + r.WithdrawnProposalID + ", which would be withdrawn with the message; none stands"
+		return "facts: pending as proposal " + r.WithdrawnProposalID + ", which would be withdrawn with the message; none is asserted"
 	}
-	return "facts: they waited as proposal " + r.WithdrawnProposalID + ", which was withdrawn with the message; none stood"
+	return "facts: were pending as proposal " + r.WithdrawnProposalID + ", which was withdrawn with the message; none was asserted"
 }
 
 // factsText describes the withdrawal of the message's facts, or with dryRun the expected
@@ -163,14 +163,14 @@ func (r *retractionResult) factsText(dryRun bool) string {
 	text := fmt.Sprintf("facts: %d withdrawn", len(r.Withdrawn))
 	switch {
 	case len(r.Withdrawn) == 0 && r.Kept == 0 && !held:
-		return "facts: none stands that it asserted, and nothing is withdrawn"
+		return "facts: none of the message is asserted anymore; nothing is withdrawn"
 	case held:
-		text = fmt.Sprintf("facts: %d to be withdrawn once that is approved", len(r.Withdrawn))
+		text = fmt.Sprintf("facts: %d to be withdrawn once approved", len(r.Withdrawn))
 	case dryRun:
 		text = fmt.Sprintf("facts: %d to be withdrawn", len(r.Withdrawn))
 	}
 	if r.Kept > 0 {
-		text += fmt.Sprintf(", %d stay, which you may not withdraw", r.Kept)
+		text += fmt.Sprintf(", %d remain that you may not withdraw", r.Kept)
 	}
 	if r.ProposalID != "" {
 		text += ", as proposal " + r.ProposalID

@@ -10,7 +10,7 @@ func TestWhatWouldBecomeOfARetraction(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"success": true, "dryRun": true, "verificationStatus": "Verified"}`:                             "The message would be retracted.\n",
 		`{"success": true, "dryRun": true, "replayed": true, "verificationStatus": "Verified"}`:           "The message was retracted before.\n",
-		`{"success": true, "dryRun": true, "verificationStatus": "Verified", "withdrawnProposalId": "p"}`: "The message would be retracted.\nfacts: they wait as proposal p, which would be withdrawn with the message; none stands\n",
+		`{"success": true, "dryRun": true, "verificationStatus": "Verified", "withdrawnProposalId": "p"}`: "The message would be retracted.\nfacts: pending as proposal p, which would be withdrawn with the message; none is asserted\n",
 	} {
 		var out, said strings.Builder
 		url := acting(t, actingCard, `{"data": {"retractMessage": `+answer+`}}`)
@@ -31,13 +31,13 @@ func TestWhatBecameOfARetraction(t *testing.T) {
 		said    string
 	}{
 		"some stay": {`{"success": true, "message": {"id": "m", "sequence": 3}, "withdrawn": [{"op": "remove"}], "kept": 2, "verificationStatus": "Verified"}`,
-			exitOK, "3  m\n", "facts: 1 withdrawn, 2 stay, which you may not withdraw: Verified\n"},
+			exitOK, "3  m\n", "facts: 1 withdrawn, 2 remain that you may not withdraw: Verified\n"},
 		"they wait": {`{"success": true, "message": {"id": "m", "sequence": 3}, "withdrawn": [{"op": "remove"}], "verificationStatus": "Pending Review", "verificationDetails": "two eyes", "proposalId": "p"}`,
-			exitOK, "3  m\n", "facts: 1 to be withdrawn once that is approved, as proposal p: Pending Review\ntwo eyes\n"},
+			exitOK, "3  m\n", "facts: 1 to be withdrawn once approved, as proposal p: Pending Review\ntwo eyes\n"},
 		"they waited": {`{"success": true, "message": {"id": "m", "sequence": 3}, "verificationStatus": "Verified", "withdrawnProposalId": "p"}`,
-			exitOK, "3  m\n", "facts: they waited as proposal p, which was withdrawn with the message; none stood\n"},
+			exitOK, "3  m\n", "facts: were pending as proposal p, which was withdrawn with the message; none was asserted\n"},
 		"none stands": {`{"success": true, "message": {"id": "m", "sequence": 3}, "verificationStatus": "Verified"}`,
-			exitOK, "3  m\n", "facts: none stands that it asserted, and nothing is withdrawn\n"},
+			exitOK, "3  m\n", "facts: none of the message is asserted anymore; nothing is withdrawn\n"},
 		"refused": {`{"success": false, "message": null, "verificationStatus": "Rejected - Policy", "verificationDetails": "facts stay"}`,
 			exitRefused, "", "koine: the message was not retracted: Rejected - Policy\nfacts stay\n"},
 	} {

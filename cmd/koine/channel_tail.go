@@ -10,17 +10,17 @@ import (
 
 // tailChannel prints the messages of a channel as they are published.
 type tailChannel struct {
-	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
+	Channel string `arg:"" optional:"" help:"Id or name of the channel; not with --to."`
 	serverFlags
 	channelReference
-	Since *int64 `help:"Begin with what came after this sequence; 0 is all." placeholder:"N"`
-	Count int    `help:"End after so many messages." placeholder:"N"`
+	Since *int64 `help:"Start after this sequence; 0 prints all messages (default: the newest)." placeholder:"N"`
+	Count int    `help:"Exit after this number of messages." placeholder:"N"`
 	outputFlags
 }
 
 // Help is shown by --help.
 func (tailChannel) Help() string {
-	return `A line is as in koine channel history. When a connection is lost that worked, it is made again and goes on where it was: no message is missed or seen twice. It ends where the channel is closed. End it with Ctrl-C; the last line tells where to go on with --since.
+	return `Prints messages in the form of koine channel history. A lost connection is re-established and resumes where it was: no message is missed or repeated. The command exits when the channel is closed, or on Ctrl-C; the last line prints the sequence to continue from with --since.
 
 Examples:
   koine channel tail lab
@@ -57,7 +57,7 @@ func (c *tailChannel) Run(ctx context.Context, t terminal) error {
 		}
 		last = m.Sequence
 		if seen++; c.Count > 0 && seen >= c.Count {
-			t.sayf("Go on with --since %d", last)
+			t.sayf("Continue with --since %d", last)
 			return nil
 		}
 	}
@@ -70,7 +70,7 @@ func (c *tailChannel) endOfTail(ctx context.Context, t terminal, last int64, err
 		return nil
 	}
 	if since, ok := resumeSequence(last, err); ok {
-		t.sayf("Go on with --since %d", since)
+		t.sayf("Continue with --since %d", since)
 	}
 	if ctx.Err() != nil {
 		return nil // Ctrl-C is the normal end

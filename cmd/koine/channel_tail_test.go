@@ -13,9 +13,9 @@ func TestTailTellsWhereToGoOn(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ answer, said string }{
 		"beyond the end":     {refusal(`{"reason": "INVALID", "detail": "the channel has 5 messages"}`), "koine: no: the channel has 5 messages (INVALID)\n"},
-		"no longer kept":     {refusal(`{"reason": "POSITION_GONE", "oldestSequence": 5}`), "Go on with --since 4\nkoine: no (POSITION_GONE)\n"},
-		"refused meanwhile":  {"data: {\"error\": {\"code\": -31101, \"message\": \"no\", \"data\": {\"reason\": \"CHANNEL_NOT_FOUND\"}}}\n\n", "Go on with --since 1\nkoine: no (CHANNEL_NOT_FOUND)\n"},
-		"behind what is new": {"data: {\"result\": {\"kind\": \"messageEvent\", \"event\": {\"sequence\": 2}}}\n\ndata: {\"error\": {\"code\": -31106, \"message\": \"no\", \"data\": {\"reason\": \"POSITION_GONE\", \"oldestSequence\": 5}}}\n\n", "Go on with --since 4\nkoine: no (POSITION_GONE)\n"},
+		"no longer kept":     {refusal(`{"reason": "POSITION_GONE", "oldestSequence": 5}`), "Continue with --since 4\nkoine: no (POSITION_GONE)\n"},
+		"refused meanwhile":  {"data: {\"error\": {\"code\": -31101, \"message\": \"no\", \"data\": {\"reason\": \"CHANNEL_NOT_FOUND\"}}}\n\n", "Continue with --since 1\nkoine: no (CHANNEL_NOT_FOUND)\n"},
+		"behind what is new": {"data: {\"result\": {\"kind\": \"messageEvent\", \"event\": {\"sequence\": 2}}}\n\ndata: {\"error\": {\"code\": -31106, \"message\": \"no\", \"data\": {\"reason\": \"POSITION_GONE\", \"oldestSequence\": 5}}}\n\n", "Continue with --since 4\nkoine: no (POSITION_GONE)\n"},
 	} {
 		var out, said strings.Builder
 		args := []string{"channel", "tail", "0192f1c0-0000-7000-8000-000000000000", "--since", "1", "--url", acting(t, card, c.answer)}

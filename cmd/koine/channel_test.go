@@ -15,7 +15,7 @@ func TestChannelTableKeepsItsLines(t *testing.T) {
 		{ID: "c", Visibility: "private", Name: "attic", ClosedAt: 1, ClosedReason: "All\r\nis said"},
 	}).write(terminal{out: &out})
 	want := "" +
-		"ID  VISIBILITY  STATUS  MEMBERS  MADE                  NAME                WHY CLOSED\n" +
+		"ID  VISIBILITY  STATUS  MEMBERS  CREATED               NAME                REASON\n" +
 		"a   public      open    -        1970-01-01 00:00:00Z  lab�b�public��[31m\n" +
 		"c   private     closed  -        1970-01-01 00:00:00Z  attic               All��is said\n"
 	if err != nil || out.String() != want {
@@ -28,7 +28,7 @@ func TestChannelTableWithoutReasons(t *testing.T) {
 	var out strings.Builder
 	err := channelTable([]*client.Channel{{ID: "a", Visibility: "public", Name: "lab", ClosedAt: 1}}).write(terminal{out: &out})
 	want := "" +
-		"ID  VISIBILITY  STATUS  MEMBERS  MADE                  NAME\n" +
+		"ID  VISIBILITY  STATUS  MEMBERS  CREATED               NAME\n" +
 		"a   public      closed  -        1970-01-01 00:00:00Z  lab\n"
 	if err != nil || out.String() != want {
 		t.Errorf("%v\n%s, want\n%s", err, out.String(), want)

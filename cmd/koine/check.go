@@ -17,13 +17,13 @@ import (
 // checkCommand verifies the integrity of a store.
 type checkCommand struct {
 	target
-	Repair  bool `help:"Make anew what is wrong and follows from the log: the index, checkpoints. Needs --data."`
-	Rebuild bool `help:"First throw the index away and build it again from the newest checkpoint and the log. Needs --data."`
+	Repair  bool `help:"Rebuild damaged data that follows from the log: the index and checkpoints. Requires --data."`
+	Rebuild bool `help:"Rebuild the index from the newest checkpoint and the log before the check. Requires --data."`
 }
 
 // Help is shown by --help.
 func (checkCommand) Help() string {
-	return `Compares the index's orders, the dictionary, the counts, the past and the log with each other. It ends with exit code 4 if it finds a fault; then try --repair, which makes the index and the checkpoints anew where they are wrong, says what it did, and ends with 0 if all is well then; the log, from which they follow, it never touches. A directory that holds no store is exit code 2. A damaged log (LOG_DAMAGED) takes a backup: koine restore. --rebuild makes the index anew in any case.
+	return `Compares the orders of the index, the dictionary, the counts, the history and the log with each other. The exit code is 4 if anything is damaged: --repair then rebuilds the index and the checkpoints where they are wrong, reports what it did, and exits with 0 if the store is sound afterwards. It never changes the log. A damaged log (LOG_DAMAGED) requires a backup: see koine restore. The exit code is 2 if the directory contains no store. --rebuild rebuilds the index in any case.
 
 Examples:
   koine check --data ./koine-data
@@ -41,15 +41,15 @@ func (c *checkCommand) Run(ctx context.Context, command *kong.Context, t termina
 	var report *kg.CheckReport
 	switch {
 	case c.Repair && c.Rebuild:
-		return usageError{errors.New("--repair and --rebuild exclude each other: a repair rebuilds if it has to")}
+		return usageError{errors.New("--repair and --rebuild are mutually exclusive: a repair rebuilds the index if necessary")}
 	case c.Repair && !offline:
-		return usageError{errors.New("--repair needs --data: stop the server first")}
+		return usageError{errors.New("--repair requires --data: stop the server first")}
 	case c.Repair:
 		report, err = c.repairDirectory(ctx, t, log)
 	case offline:
 		report, err = c.checkDirectory(ctx, t, log)
 	case c.Rebuild:
-		return usageError{errors.New("--rebuild needs --data: stop the server first")}
+		return usageError{errors.New("--rebuild requires --data: stop the server first")}
 	default:
 		report, err = c.checkServer(ctx)
 	}
@@ -74,7 +74,7 @@ func (c *checkCommand) checkDirectory(ctx context.Context, t terminal, log *slog
 	}
 	defer store.Close()
 	if c.Rebuild {
-		t.sayf("The index was built again.")
+		t.sayf("The index was rebuilt.")
 	}
 	if err := store.Sound(); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (c *checkCommand) repairDirectory(ctx context.Context, t terminal, log *slo
 		return nil, hintInUse(err)
 	}
 	if len(r.Done) == 0 {
-		t.sayf("There was nothing to repair.")
+		t.sayf("Nothing to repair.")
 	}
 	return r.Check, nil
 }
@@ -112,22 +112,22 @@ func (c *checkCommand) checkServer(ctx context.Context) (*kg.CheckReport, error)
 	defer response.Body.Close()
 	report := new(kg.CheckReport)
 	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswerBytes)).Decode(report); err != nil {
-		return nil, fmt.Errorf("the server's answer: %w", err)
+		return nil, invalidResponse(err)
 	}
 	return report, nil
 }
 
 func sayReport(t terminal, r *kg.CheckReport) error {
-	fmt.Fprintf(t.out, "revision %d: %s statements, %s intervals of the past, %s terms, %s log entries\n",
+	fmt.Fprintf(t.out, "revision %d: %s statements, %s history intervals, %s terms, %s log entries\n",
 		r.Revision, countText(r.Statements), countText(r.Past), countText(r.Terms), countText(r.Entries))
 	if r.Clean() {
-		_, err := fmt.Fprintln(t.out, "everything agrees")
+		_, err := fmt.Fprintln(t.out, "no damage found")
 		return err
 	}
 	for _, p := range r.Problems {
 		fmt.Fprintln(t.out, "fault:", p)
 	}
-	return exitError{fmt.Errorf("%s faults; try koine check --data DIR --repair", countText(uint64(r.Total))), exitDamaged}
+	return exitError{fmt.Errorf("%s faults found: run koine check --data DIR --repair", countText(uint64(r.Total))), exitDamaged}
 }
 
 // checkPath is the path at which a server verifies its store.
@@ -138,7 +138,7 @@ func checkHandler(store *kg.Store) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
-			http.Error(w, "a check requires the method POST", http.StatusMethodNotAllowed)
+			http.Error(w, "a check requires method POST", http.StatusMethodNotAllowed)
 			return
 		}
 		report, err := store.Check(r.Context(), kg.CheckOptions{Checkpoints: true})

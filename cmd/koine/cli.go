@@ -13,44 +13,82 @@ import (
 // cli is the command line. The configuration file can set every flag. Environment
 // variables set the flags that are settings (see addVariables).
 type cli struct {
-	Config kong.ConfigFlag `help:"Read settings from this YAML file. Flags and environment variables win over it." placeholder:"FILE" type:"path" env:"KOINE_CONFIG"`
+	Config kong.ConfigFlag `help:"YAML file with settings. Flags and environment variables take precedence." placeholder:"FILE" type:"path" env:"KOINE_CONFIG"`
 	Log    logFlags        `embed:"" prefix:"log-"`
-	Quiet  bool            `help:"Leave out what is only said to people: the welcome, progress, remarks. Errors, warnings and the log stay."`
+	Quiet  bool            `help:"Suppress messages for people: the welcome, progress and remarks. Errors, warnings and the log remain."`
 
-	ShowVersion kong.VersionFlag `help:"Print the version and end." name:"version"`
+	ShowVersion kong.VersionFlag `help:"Print the version and exit." name:"version"`
 
-	Serve   serveCommand   `cmd:"" help:"Run the server."`
-	Load    loadCommand    `cmd:"" help:"Load RDF files."`
-	Export  exportCommand  `cmd:"" help:"Write the graph, or one named graph, as RDF."`
-	Diff    diffCommand    `cmd:"" help:"Compare two stores, or two revisions of one."`
-	Query   queryCommand   `cmd:"" help:"Run a GraphQL query on a server."`
-	Update  updateCommand  `cmd:"" help:"Add, remove or replace statements on a server."`
-	Watch   watchCommand   `cmd:"" help:"Follow the changes of a server's graph."`
-	Channel channelCommand `cmd:"" help:"Talk in the channels of a server."`
-	Graph   graphCommand   `cmd:"" help:"Create graphs, and change who may read and write them."`
-	Review  reviewCommand  `cmd:"" help:"List proposals, and approve or reject them."`
-	Agent   agentCommand   `cmd:"" help:"List, show and register agents."`
-	Check   checkCommand   `cmd:"" help:"Compare everything in a store with everything else."`
-	Backup  backupCommand  `cmd:"" help:"Back a store up while it is used."`
-	Restore restoreCommand `cmd:"" help:"Make a data directory of backups."`
-	Keys    keysCommand    `cmd:"" help:"Make, list, rotate and revoke API keys."`
-	Shapes  shapesCommand  `cmd:"" help:"Keep, list and check the shapes that updates are judged by."`
-	Prefix  prefixCommand  `cmd:"" help:"Register, list and remove the prefixes of a store."`
-	Scheme  schemeCommand  `cmd:"" help:"Allow, list and take back the URI schemes of new names."`
-	Rules   rulesCommand   `cmd:"" help:"Work with files of rules."`
-	Erase   eraseCommand   `cmd:"" help:"Take statements out of a store for good, with their history."`
-	Bench   benchCommand   `cmd:"" help:"Measure a running server."`
-	Health  healthCommand  `cmd:"" help:"Ask whether a server is ready."`
-	Version versionCommand `cmd:"" help:"Say which version this is."`
-	Help    helpCommand    `cmd:"" help:"Show the help of a command."`
+	Serve  serveCommand  `cmd:"" group:"server" help:"Run the server."`
+	Health healthCommand `cmd:"" group:"server" help:"Check whether a server is ready."`
+	Bench  benchCommand  `cmd:"" group:"server" help:"Benchmark a server."`
 
-	Completion completionCommand `cmd:"" help:"Print the script that completes commands in bash, zsh or fish."`
-	Complete   completeCommand   `cmd:"" hidden:"" help:"Print what may come next on a command line."`
+	Query  queryCommand  `cmd:"" group:"data" help:"Run a GraphQL query."`
+	Update updateCommand `cmd:"" group:"data" help:"Add, remove or replace statements."`
+	Watch  watchCommand  `cmd:"" group:"data" help:"Print changes as they happen."`
+	Load   loadCommand   `cmd:"" group:"data" help:"Load RDF files."`
+	Export exportCommand `cmd:"" group:"data" help:"Export statements as RDF."`
+	Diff   diffCommand   `cmd:"" group:"data" help:"Compare two stores, or two revisions of a store."`
+
+	Channel channelCommand `cmd:"" group:"channels" help:"Manage channels, and publish and read messages."`
+	Agent   agentCommand   `cmd:"" group:"channels" help:"List, register and deregister agents."`
+
+	Graph  graphCommand  `cmd:"" group:"access" help:"Manage named graphs and their access policies."`
+	Keys   keysCommand   `cmd:"" group:"access" help:"Create, list, rotate and revoke API keys."`
+	Review reviewCommand `cmd:"" group:"access" help:"List, approve and reject proposals."`
+	Rules  rulesCommand  `cmd:"" group:"access" help:"Validate rules files."`
+
+	Prefix prefixCommand `cmd:"" group:"vocabulary" help:"Register, list and remove prefixes."`
+	Scheme schemeCommand `cmd:"" group:"vocabulary" help:"Allow, list and forbid URI schemes of new names."`
+	Shapes shapesCommand `cmd:"" group:"vocabulary" help:"Manage the shapes that updates are checked against."`
+
+	Check   checkCommand   `cmd:"" group:"maintenance" help:"Verify the integrity of a store."`
+	Backup  backupCommand  `cmd:"" group:"maintenance" help:"Back up a store while it is in use."`
+	Restore restoreCommand `cmd:"" group:"maintenance" help:"Restore a data directory from backups."`
+	Erase   eraseCommand   `cmd:"" group:"maintenance" help:"Erase statements from a store, including their history."`
+
+	Version    versionCommand    `cmd:"" group:"other" help:"Print the version."`
+	Help       helpCommand       `cmd:"" group:"other" help:"Print the help of a command."`
+	Completion completionCommand `cmd:"" group:"other" help:"Print the completion script for bash, zsh or fish."`
+	Complete   completeCommand   `cmd:"" hidden:"" group:"other" help:"Print the completions of a command line."`
 }
 
-const description = `A knowledge graph that agents share: query it with GraphQL, patch it, follow its changes.
+// helpGroups are the titles under which --help lists commands, and those of the flags of
+// serve, by the keys in the tags.
+var helpGroups = []kong.Group{
+	{Key: "server", Title: "Server:"},
+	{Key: "data", Title: "Data:"},
+	{Key: "channels", Title: "Channels and agents:"},
+	{Key: "access", Title: "Access and review:"},
+	{Key: "vocabulary", Title: "Vocabulary:"},
+	{Key: "maintenance", Title: "Maintenance:"},
+	{Key: "other", Title: "Other:"},
 
-Try:  koine serve --demo
+	{Key: "network", Title: "Network:"},
+	{Key: "authentication", Title: "Authentication:"},
+	{Key: "policies", Title: "Access and rules:"},
+	{Key: "storage", Title: "Storage:"},
+	{Key: "names", Title: "Names:"},
+	{Key: "limits", Title: "Limits:"},
+	{Key: "rates", Title: "Limits per caller:"},
+	{Key: "agents", Title: "Agents and tasks:"},
+	{Key: "observability", Title: "Observability:"},
+}
+
+// groupSubcommands lists the subcommands of a command as such, and not under the title of
+// the command's group.
+func groupSubcommands(parser *kong.Kong) error {
+	for _, command := range parser.Model.Children {
+		for _, sub := range command.Children {
+			sub.Group = &kong.Group{Key: "commands", Title: "Commands:"}
+		}
+	}
+	return nil
+}
+
+const description = `A shared knowledge graph for agents: query it with GraphQL, update it, subscribe to its changes.
+
+Get started with: koine serve --demo
 
 ` + exitHelp
 
@@ -105,9 +143,11 @@ func newParser(t terminal, exit func(int)) (*kong.Kong, error) {
 		kong.Description(description),
 		kong.Writers(t.out, t.err),
 		kong.Exit(exit),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
+		kong.ExplicitGroups(helpGroups),
 		kong.Configuration(loadConfig),
 		kong.PostBuild(addVariables),
+		kong.PostBuild(groupSubcommands),
 		kong.Vars{"url": defaultURL, "version": thisBuild().String()},
 	)
 }

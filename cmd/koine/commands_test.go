@@ -273,7 +273,7 @@ func (c *commands) backUp() {
 	full, rest, _ := strings.Cut(c.block, "\n")
 	c.run(full, url)
 	c.run("koine update add finding:1 lab:status doubtful", url)
-	c.has(c.run(rest, url), "everything agrees")
+	c.has(c.run(rest, url), "no damage found")
 	c.has(c.run("koine export --data ./new-data", url), `<https://koine.example/demo/status> "doubtful"`)
 }
 

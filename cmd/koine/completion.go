@@ -15,12 +15,12 @@ var completionScripts embed.FS
 
 // completionCommand prints the completion script of a shell.
 type completionCommand struct {
-	Shell string `arg:"" help:"bash, zsh or fish." enum:"bash,zsh,fish"`
+	Shell string `arg:"" help:"Shell: bash, zsh or fish." enum:"bash,zsh,fish"`
 }
 
 // Help is shown by --help.
 func (completionCommand) Help() string {
-	return `The script asks koine itself for the commands, flags and values that may come next, so it need not be made again for a newer version.
+	return `The script asks koine for the commands, flags and values that can follow, so it does not change with the version.
 
   bash   echo 'source <(koine completion bash)' >> ~/.bashrc
   zsh    echo 'source <(koine completion zsh)' >> ~/.zshrc      (after compinit)
@@ -40,8 +40,8 @@ func (c *completionCommand) Run(t terminal) error {
 // completeCommand prints the words that can complete a command line, each followed by a
 // tab and its description. The scripts of completionCommand call it.
 type completeCommand struct {
-	Shell string `help:"The shell." enum:"bash,zsh,fish" required:""`
-	Line  string `arg:"" help:"The command line as far as it is typed."`
+	Shell string `help:"Shell that asks." enum:"bash,zsh,fish" required:""`
+	Line  string `arg:"" help:"Command line up to the cursor."`
 }
 
 // Run prints the completions of the last word.

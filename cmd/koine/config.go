@@ -55,11 +55,11 @@ func checkUnknownSettings(settings map[string]any, node *kong.Node, path string)
 		}
 		child := childOf(node, name)
 		if child == nil {
-			return fmt.Errorf("configuration file: there is no setting %q", path+name)
+			return fmt.Errorf("configuration file: unknown setting %q", path+name)
 		}
 		below, ok := value.(map[string]any)
 		if !ok {
-			return fmt.Errorf("configuration file: %q has settings below it, not a value", path+name)
+			return fmt.Errorf("configuration file: %q must contain settings, not a value", path+name)
 		}
 		if err := checkUnknownSettings(below, child, path+name+"."); err != nil {
 			return err

@@ -14,16 +14,16 @@ import (
 
 // diffCommand compares two stores, or two revisions of a store.
 type diffCommand struct {
-	A string `arg:"" help:"A data directory that no server has open, the URL of a server, or an RDF file."`
-	B string `arg:"" optional:"" help:"What A is compared with; without it, two revisions of A are."`
+	A string `arg:"" help:"Data directory that no server has open, URL of a server, or RDF file."`
+	B string `arg:"" optional:"" help:"Source to compare A with (default: another revision of A)."`
 	caFlag
 	callerFlags
-	From         string `help:"Read A as of this revision or time (2026-01-31T12:00:00Z)." placeholder:"REVISION"`
-	To           string `help:"Read B, or A where there is no B, as of this revision or time; default is the newest." placeholder:"REVISION"`
-	Graph        string `help:"Compare only this graph; default is the one without a name." placeholder:"IRI"`
-	NoAssertions bool   `help:"Compare statements only, not who asserts them, how surely, since when and why."`
-	Labels       bool   `help:"Blank nodes are the same if their labels are, as they always are in two revisions of one store. Without it they are the same if what is said of them is."`
-	MaxBlank     int    `help:"Statements with blank nodes of which so many are held in memory of each side. With more, blank nodes are compared by their labels, and differences of labels alone end with exit code 2." default:"200000" placeholder:"N"`
+	From         string `help:"Read A at this revision or time (2026-01-31T12:00:00Z)." placeholder:"REVISION"`
+	To           string `help:"Read B, or A without B, at this revision or time (default: the newest)." placeholder:"REVISION"`
+	Graph        string `help:"Compare only this graph; \"default\" is the default graph." placeholder:"IRI"`
+	NoAssertions bool   `help:"Compare statements only, and not their assertions."`
+	Labels       bool   `help:"Match blank nodes by their labels, as is always done for two revisions of a store (default: by their statements)."`
+	MaxBlank     int    `help:"Maximum number of statements with blank nodes held in memory per side. With more, blank nodes are matched by their labels, and if only labels differ, the exit code is 2." default:"200000" placeholder:"N"`
 	jsonldFlags
 	outputFlags
 
@@ -32,11 +32,11 @@ type diffCommand struct {
 
 // Help is shown by --help.
 func (diffCommand) Help() string {
-	return `Statements that B has and A has not are added (+), those that A alone has are removed (-). A statement that both have by other assertions is told with the assertions that differ. Revisions make no difference, since each store counts its own. Koine's own graphs (policies, agents, proposals) are not compared.
+	return `Statements that only B has are added (+), those that only A has are removed (-). A statement that both have with different assertions is printed with the assertions that differ. Revisions are not compared, since each store has its own, and neither are koine's own graphs (policies, agents, proposals).
 
-In a file, assertions are what koine export --assertions wrote.
+In a file, assertions are those that koine export --assertions wrote.
 
-Exit codes: 0 they are equal, 1 they differ, 2 they could not be compared.
+Exit codes: 0 equal, 1 different, 2 not comparable.
 
 Examples:
   koine diff ./koine-data ./restored
@@ -68,7 +68,7 @@ func (c *diffCommand) Run(ctx context.Context, t terminal, log *slog.Logger) err
 
 func (c *diffCommand) printDifferences(ctx context.Context, t terminal, log *slog.Logger) (differ bool, err error) {
 	if c.MaxBlank < 1 {
-		return false, usageError{errors.New("--max-blank: at least 1")}
+		return false, usageError{errors.New("--max-blank must be at least 1")}
 	}
 	if c.reading, err = c.jsonldOptions(); err != nil {
 		return false, err
@@ -96,7 +96,7 @@ func (c *diffCommand) printDifferences(ctx context.Context, t terminal, log *slo
 		t.sayf("%s", note)
 	}
 	if out.printedAny() && !sure {
-		return false, errors.New("all differences are of statements with blank nodes, which could not be paired: raise --max-blank, or compare labels with --labels")
+		return false, errors.New("all differences are statements with blank nodes that could not be matched: raise --max-blank, or compare labels with --labels")
 	}
 	return out.printedAny(), nil
 }

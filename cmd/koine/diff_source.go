@@ -153,7 +153,7 @@ func (s *diffSource) ofFile(ctx context.Context) (iter.Seq2[assertions.Statement
 		return nil, errNoSource(s.name)
 	}
 	if s.at != "" {
-		return nil, usageError{fmt.Errorf("%s is a file and has no revisions", s.name)}
+		return nil, usageError{fmt.Errorf("%s is a file, which has no revisions", s.name)}
 	}
 	file, err := os.Open(s.name)
 	if err != nil {

@@ -70,7 +70,7 @@ func TestImportsEndWithTheServer(t *testing.T) {
 			if best > most {
 				t.Errorf("SIGTERM ended the server after %s at best, want within %s", best, most)
 			}
-			runKoine(t, "check", "--data", dir) // fails unless everything agrees
+			runKoine(t, "check", "--data", dir) // fails if anything is damaged
 			if out := runKoine(t, "export", "--data", dir); strings.Contains(out, "urn:b") {
 				t.Errorf("something of it is there: %.300s", out)
 			}

@@ -45,7 +45,7 @@ func warnOfVariables(log *slog.Logger, commands *kong.Node, environment []string
 		name, value, _ := strings.Cut(variable, "=")
 		if value != "" && strings.HasPrefix(name, variablePrefix) && !slices.Contains(known, name) {
 			if meant := nearestVariable(name, known); meant != "" {
-				log.Warn("no setting has this environment variable", "variable", name, "nearest", meant)
+				log.Warn("unknown environment variable", "variable", name, "nearest", meant)
 			}
 		}
 	}

@@ -12,25 +12,25 @@ import (
 
 // eraseCommand erases statements from a data directory for good.
 type eraseCommand struct {
-	Data string `required:"" help:"The data directory, which no server may have open." placeholder:"DIR" type:"path" env:"KOINE_DATA"`
+	Data string `required:"" help:"Data directory to work on. No server may have it open." placeholder:"DIR" type:"path" env:"KOINE_DATA"`
 	prefixFlags
-	Subject   string `help:"Statements about this resource: an IRI, or prefix:name." placeholder:"IRI"`
-	Predicate string `help:"Statements with this predicate." placeholder:"IRI"`
-	Object    string `help:"Statements that lead to this resource." placeholder:"IRI"`
-	Text      string `help:"Statements whose value is this text, of any datatype and language." placeholder:"TEXT"`
-	Graph     string `help:"Statements in this graph; default is the one without a name." placeholder:"IRI"`
-	Source    string `help:"Only what this agent asserted; statements that others back stay." placeholder:"AGENT"`
-	DryRun    bool   `help:"Say how much it would be, and change nothing."`
-	Keep      bool   `help:"Leave the files of before in the directory, under before-erasing; they hold what was erased."`
+	Subject   string `help:"Erase statements about this subject: an IRI, or prefix:name." placeholder:"IRI"`
+	Predicate string `help:"Erase statements with this predicate." placeholder:"IRI"`
+	Object    string `help:"Erase statements with this resource as their object." placeholder:"IRI"`
+	Text      string `help:"Erase statements with this text as their value, of any datatype and language." placeholder:"TEXT"`
+	Graph     string `help:"Erase statements in this graph; \"default\" is the default graph." placeholder:"IRI"`
+	Source    string `help:"Erase only assertions of this agent. Statements that other agents assert remain." placeholder:"AGENT"`
+	DryRun    bool   `help:"Print how much would be erased without changing anything."`
+	Keep      bool   `help:"Keep the previous files, which contain the erased data, in the folder before-erasing of the directory."`
 }
 
 // Help is shown by --help.
 func (eraseCommand) Help() string {
-	return `Deleting leaves a statement in the history; this takes it out of that too. What fits all that is said is erased: the log is written anew with the same revisions, without it, and the index is built from that. When both have been checked against each other they take the place of the old files, which are removed.
+	return `Deleting a statement keeps it in the history; erase removes it from the history as well. Statements that match all given flags are erased: the log is rewritten without them, under the same revisions, and the index is rebuilt from the log. When both have been verified they replace the old files, which are deleted.
 
-Commits of which something was erased also lose their justification, and their idempotency keys are refused from then on. Their authors, times, and references to tasks stay. The store is another one for its clients: positions and cursors are refused, and they start again.
+Commits with erased statements also lose their justification, and their idempotency keys are refused from then on. Their authors, times and task references remain. The store is a new one for its clients: positions and cursors are refused.
 
-Graphs that koine keeps for itself (proposals among them) are erased only if --graph names them. Backups are not touched: make a new one and delete the old ones. It takes as much free space as the store.
+Koine's own graphs (such as proposals) are erased only if --graph names them. Backups are not changed: take a new one and delete the old ones. The command needs as much free disk space as the store uses.
 
 Examples:
   koine erase --data ./koine-data --subject https://example.org/person/7 --dry-run
@@ -50,22 +50,22 @@ func (c *eraseCommand) Run(ctx context.Context, t terminal, log *slog.Logger) er
 		return hintInUse(err)
 	}
 	if r.Changes+r.Rows == 0 {
-		t.sayf("No statement matches; nothing was changed.")
+		t.sayf("No statement matches; nothing changed.")
 		return nil
 	}
 	what := fmt.Sprintf("%s changes in %s commits", countText(r.Changes), countText(r.Commits))
 	if r.Rows > 0 {
-		what += fmt.Sprintf(", and %s rows from before the log begins", countText(r.Rows))
+		what += fmt.Sprintf(", and %s rows from before the start of the log", countText(r.Rows))
 	}
 	if c.DryRun {
-		t.sayf("It would be %s. Nothing was changed.", what)
+		t.sayf("Would erase: %s. Nothing changed.", what)
 		return nil
 	}
-	t.sayf("Erased: %s. The remaining content is consistent; the newest revision is still %d.", what, r.Revision)
+	t.sayf("Erased: %s. The store was verified; its newest revision is still %d.", what, r.Revision)
 	if c.Keep {
-		t.sayf("The erased content is still in %s.", filepath.Join(c.Data, kg.KeptName))
+		t.sayf("The erased data is still in %s.", filepath.Join(c.Data, kg.KeptName))
 	}
-	t.sayf("Earlier backups still contain it.")
+	t.sayf("Earlier backups still contain the erased data.")
 	return nil
 }
 

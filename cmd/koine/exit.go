@@ -28,7 +28,7 @@ const (
 	exitInterrupted = 130 // ended by a signal
 )
 
-const exitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the request or the input was refused, 4 the store or a backup is damaged or of a newer version, 5 no server there or the data directory is in use, 6 nobody responded in time, 130 interrupted.`
+const exitHelp = `Exit codes: 0 success, 1 failure, 2 invalid usage, 3 request or input refused, 4 store or backup damaged or of a newer version, 5 server unreachable or data directory in use, 6 no response in time, 130 interrupted.`
 
 // usageError marks an error in the command line.
 type usageError struct{ error }
@@ -57,6 +57,9 @@ func plainUsage(err error) error {
 	allowed := slices.DeleteFunc(strings.Split(strings.ReplaceAll(found[2], `"`, ""), ","), func(one string) bool { return one == "" })
 	return notOneOf(found[1], value, allowed...)
 }
+
+// invalidResponse returns the error of a response that cannot be decoded.
+func invalidResponse(err error) error { return fmt.Errorf("invalid response of the server: %w", err) }
 
 // exitError is an error with an explicit exit code.
 type exitError struct {

@@ -27,21 +27,21 @@ import (
 type exportCommand struct {
 	target
 	prefixFlags
-	Output       string  `short:"o" help:"Write to this file, compressed if its name ends with .gz, instead of to standard output." placeholder:"FILE" type:"path"`
-	Format       string  `help:"nquads, ntriples, trig, turtle or jsonld. Otherwise the output's name tells, or it is nquads." placeholder:"FORMAT" completes:"nquads,ntriples,trig,turtle,jsonld"`
-	Graph        string  `help:"Only this graph; default is the one without a name." placeholder:"IRI"`
-	At           string  `help:"As of this revision or time (2026-01-31T12:00:00Z)." placeholder:"REVISION"`
-	MinCertainty float64 `help:"Only statements asserted with at least this certainty." placeholder:"0…1"`
-	Assertions   bool    `help:"Also describe who asserts each statement, how surely, since when and why, in RDF; koine load --assertions takes it back."`
+	Output       string  `short:"o" help:"Write to this file instead of standard output. It is compressed if its name ends with .gz." placeholder:"FILE" type:"path"`
+	Format       string  `help:"Output format: nquads, ntriples, trig, turtle or jsonld (default: by the name of the output file, else nquads)." placeholder:"FORMAT" completes:"nquads,ntriples,trig,turtle,jsonld"`
+	Graph        string  `help:"Export only this graph; \"default\" is the default graph." placeholder:"IRI"`
+	At           string  `help:"Export as of this revision or time (2026-01-31T12:00:00Z)." placeholder:"REVISION"`
+	MinCertainty float64 `help:"Export only statements asserted with at least this certainty." placeholder:"0…1"`
+	Assertions   bool    `help:"Describe the assertions of each statement as well: source, certainty, time and justification. koine load --assertions restores them."`
 }
 
 // Help is shown by --help.
 func (exportCommand) Help() string {
-	return `Turtle and N-Triples cannot name graphs: without --graph they hold the statements of all graphs together.
+	return `Turtle and N-Triples cannot name graphs: without --graph they contain the statements of all graphs.
 
-Plain RDF carries neither certainties nor sources: what is exported and loaded again is asserted as fact by whoever loads it. With --assertions, both go along, with times and justifications, as reified statements (docs/reference/assertions.md). It is no backup, for it has no history: koine backup makes one.
+Plain RDF has neither certainties nor sources: loaded again, every statement is a fact asserted by the caller. --assertions adds both, with times and justifications, as reified statements (docs/reference/assertions.md). An export has no history and is not a backup (see koine backup).
 
-With --data, the prefixes that are kept with the store are known; a --prefix is added to them for this export only.
+With --data, the registered prefixes of the store apply; a --prefix is added for this export only.
 
 Examples:
   koine export > everything.nq
@@ -96,7 +96,7 @@ func (c *exportCommand) outputFormat() (rdf.Format, error) {
 	}
 	if f, ok := rdf.FormatByPath(c.Output); ok {
 		if !f.IsWritten() {
-			return 0, usageError{fmt.Errorf("%s: %s is read, not written; use --format", c.Output, f)}
+			return 0, usageError{fmt.Errorf("%s: %s cannot be written: use --format", c.Output, f)}
 		}
 		return f, nil
 	}
@@ -166,7 +166,7 @@ func (c *exportCommand) exportDirectory(ctx context.Context, store *kg.Store, ou
 		some = true
 	}
 	if !some && len(view.Graphs) == 1 && view.Graphs[0] != kg.DefaultGraph { // the server answers the same
-		return kg.Errorf(kg.CodeGraphNotFound, "there is no graph %s", view.Graphs[0].Name())
+		return kg.Errorf(kg.CodeGraphNotFound, "graph %s does not exist", view.Graphs[0].Name())
 	}
 	return w.Close()
 }
@@ -238,7 +238,7 @@ func downloadData(ctx context.Context, server *client.Client, query url.Values, 
 	text, err := gzip.NewReader(response.Body)
 	if err != nil {
 		response.Body.Close()
-		return nil, fmt.Errorf("the server's answer: %w", err)
+		return nil, invalidResponse(err)
 	}
 	return struct {
 		io.Reader

@@ -22,11 +22,11 @@ var fieldFlags = map[string][]string{
 	"channelId":                {"to", "channel"},
 	"correlationId":            {"answers"},
 	"graph":                    {"graph", "replace"},
+	"names":                    {"scheme", "name"},
 	"idempotencyKey":           {"once"},
 	"justification":            {"why"},
 	"memberId":                 {"member"},
 	"memberPolicy":             {"members-by"},
-	"members":                  {"member"},
 	"messageId":                {"message"},
 	"messageIds":               {"message"},
 	"messageType":              {"type"},
@@ -43,7 +43,6 @@ var fieldFlags = map[string][]string{
 	"scopeId":                  {"scope"},
 	"sinceSequence":            {"since"},
 	"subscriptionQuery":        {"subscription"},
-	"tags":                     {"tag"},
 	"threadId":                 {"thread"},
 	"upToSequence":             {"message"},
 }
@@ -62,7 +61,7 @@ func flagOfField(command *kong.Context, field string) (said string, ok bool) {
 	}
 	for name := aroundFields.ReplaceAllString(field, ""); name != ""; name = lastStep.ReplaceAllString(name, "") {
 		first := ""
-		for _, one := range slices.Concat(fieldFlags[name], []string{kebabCase(name)}) {
+		for _, one := range flagNames(name) {
 			said, given := flagText(command, one)
 			if given {
 				return said, true
@@ -74,6 +73,12 @@ func flagOfField(command *kong.Context, field string) (said string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// flagNames returns the names that the flag or argument for a wire field may have.
+func flagNames(field string) []string {
+	kebab := kebabCase(field)
+	return append(slices.Clone(fieldFlags[field]), kebab, strings.TrimSuffix(kebab, "s"))
 }
 
 // flagText returns a flag or an argument of the command as it is written, "" if it has

@@ -40,10 +40,10 @@ func (w *identity) firstKey(ctx context.Context, t terminal, log *slog.Logger, s
 		t.sayf(firstKeyText, made.Agent, made.Secret)
 		return nil
 	case w.acceptsTokens():
-		log.Warn("no administrator has a key, and none is made because a log holds no secrets", "hint", "--admin-key-file FILE makes one; administrators known by tokens can make keys too")
+		log.Warn("no administrator has a key, and none is created: secrets are not written to a JSON log", "hint", "create one with --admin-key-file FILE, or as an administrator with a token")
 		return nil
 	}
-	return usageError{errors.New("no administrator has a key yet, and a log in JSON holds no secrets: name a file for the first one with --admin-key-file FILE")}
+	return usageError{errors.New("no administrator has a key, and secrets are not written to a JSON log: pass --admin-key-file FILE for the first one")}
 }
 
 func (w *identity) firstKeyInFile(ctx context.Context, log *slog.Logger, store *kg.Store, path string, hasAdmin bool) error {
@@ -55,7 +55,7 @@ func (w *identity) firstKeyInFile(ctx context.Context, log *slog.Logger, store *
 	case err != nil && !absent:
 		return fmt.Errorf("--admin-key-file: %w", err)
 	case !absent && (info.Size() > 0 || !info.Mode().IsRegular()):
-		return usageError{fmt.Errorf("--admin-key-file: %s exists and is not empty: name another file, or remove it", path)}
+		return usageError{fmt.Errorf("--admin-key-file: %s exists and is not empty: choose another file, or remove it", path)}
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -75,7 +75,7 @@ func (w *identity) firstKeyInFile(ctx context.Context, log *slog.Logger, store *
 	if err := errors.Join(file.Sync(), file.Close()); err != nil {
 		return fmt.Errorf("--admin-key-file: %w", err)
 	}
-	log.Info("the first administrator's key is in a file", "agent", made.Agent, "key", made.Name, "file", path)
+	log.Info("the first administrator's key was written to a file", "agent", made.Agent, "key", made.Name, "file", path)
 	return nil
 }
 
@@ -87,7 +87,7 @@ func makeFirstKey(ctx context.Context, store *kg.Store) (auth.CreatedKey, error)
 const firstAdmin kg.AgentID = "agent://admin"
 
 const firstKeyText = `
-There was no administrator's key, so here is one, for %s. It is shown this once:
+No administrator has a key. This is the first one, for %s; it is printed only once:
 
   %s
 `

@@ -12,14 +12,14 @@ import (
 type graphCommand struct {
 	List   listGraphs  `cmd:"" help:"List the graphs that you may read or write."`
 	Show   showGraph   `cmd:"" help:"Show a graph and its policy."`
-	Create createGraph `cmd:"" help:"Create a graph, and print its IRI."`
-	Policy setPolicy   `cmd:"" help:"Change who may read and write a graph."`
+	Create createGraph `cmd:"" help:"Create a graph and print its IRI."`
+	Policy setPolicy   `cmd:"" help:"Set who may read and write a graph."`
 	Delete deleteGraph `cmd:"" help:"Delete a graph with all its statements."`
 }
 
 // Help is shown by --help.
 func (graphCommand) Help() string {
-	return `Principals are agents (agent://dora, or dora), roles (role:reviewer) and * for everybody.
+	return `Principals are agents (agent://dora, or dora), roles (role:reviewer), and * for everyone.
 
 Examples:
   koine graph create agent://dora/notes --reader chen --as dora
@@ -48,7 +48,7 @@ func graphTable(raw []json.RawMessage) (*table, error) {
 	for _, one := range raw {
 		var g graphInfo
 		if err := json.Unmarshal(one, &g); err != nil {
-			return nil, fmt.Errorf("the server's answer: %w", err)
+			return nil, invalidResponse(err)
 		}
 		if g.IRI == "" {
 			g.IRI = defaultGraphName
@@ -94,7 +94,7 @@ func (c *listGraphs) Run(ctx context.Context, t terminal) error {
 }
 
 type showGraph struct {
-	IRI string `arg:"" optional:"" help:"Which graph; without it the default graph."`
+	IRI string `arg:"" optional:"" help:"Graph to show (default: the default graph)."`
 	serverFlags
 	outputFlags
 }
@@ -114,7 +114,7 @@ func (c *showGraph) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	if isNull(answer.Graph) {
-		return notFoundError("there is no graph <%s> that you may read", c.IRI)
+		return notFoundError("graph <%s> does not exist, or you may not read it", c.IRI)
 	}
 	b, err := graphTable([]json.RawMessage{answer.Graph})
 	if err != nil {
@@ -125,11 +125,11 @@ func (c *showGraph) Run(ctx context.Context, t terminal) error {
 
 // graphPolicyFlags set the visibility and the access lists of a graph.
 type graphPolicyFlags struct {
-	Visibility string   `help:"Whether everybody may read it: public or private." enum:"public,private," default:"" placeholder:"public|private"`
-	Owner      []string `help:"A principal that may do everything with it; may be repeated." placeholder:"PRINCIPAL"`
-	Writer     []string `help:"A principal that may read and write it; may be repeated." placeholder:"PRINCIPAL"`
-	Reader     []string `help:"A principal that may read it; may be repeated." placeholder:"PRINCIPAL"`
-	Why        string   `help:"Why: kept with the commit." placeholder:"TEXT"`
+	Visibility string   `help:"Who may read the graph: public (everyone) or private." enum:"public,private," default:"" placeholder:"public|private"`
+	Owner      []string `help:"Principal with all rights on the graph; may be repeated." placeholder:"PRINCIPAL"`
+	Writer     []string `help:"Principal that may read and write the graph; may be repeated." placeholder:"PRINCIPAL"`
+	Reader     []string `help:"Principal that may read the graph; may be repeated." placeholder:"PRINCIPAL"`
+	Why        string   `help:"Justification for the history." placeholder:"TEXT"`
 }
 
 // policyInput returns the mutation's input with the flags that were given. The server
@@ -154,7 +154,7 @@ func (p *graphPolicyFlags) policyInput(iri string) map[string]any {
 }
 
 type createGraph struct {
-	IRI string `arg:"" optional:"" help:"Its name, below your own agent id; without it one is made up."`
+	IRI string `arg:"" optional:"" help:"IRI of the graph, below your own agent id (default: a generated one)."`
 	serverFlags
 	graphPolicyFlags
 	JSON bool `help:"Print the graph as JSON."`
@@ -182,14 +182,14 @@ func (s *serverFlags) runGraphMutation(ctx context.Context, t terminal, mutation
 	}
 	var g graphInfo
 	if err := json.Unmarshal(answer.Made.Graph, &g); err != nil {
-		return fmt.Errorf("the server's answer: %w", err)
+		return invalidResponse(err)
 	}
 	_, err = fmt.Fprintln(t.out, g.IRI)
 	return err
 }
 
 type setPolicy struct {
-	IRI string `arg:"" help:"Which graph."`
+	IRI string `arg:"" help:"Graph to change."`
 	serverFlags
 	graphPolicyFlags
 	JSON bool `help:"Print the graph as JSON."`
@@ -197,7 +197,7 @@ type setPolicy struct {
 
 // Help is shown by --help.
 func (setPolicy) Help() string {
-	return `A list that is given replaces the one before; a list that is not given stays.`
+	return `A list that is given replaces the previous one; the other lists do not change.`
 }
 
 // Run prints the IRI of the graph.
@@ -206,7 +206,7 @@ func (c *setPolicy) Run(ctx context.Context, t terminal) error {
 }
 
 type deleteGraph struct {
-	IRI string `arg:"" help:"Which graph."`
+	IRI string `arg:"" help:"Graph to delete."`
 	serverFlags
 }
 

@@ -14,15 +14,15 @@ import (
 // healthCommand reports whether a server is ready. Containers without a shell use it as
 // their probe.
 type healthCommand struct {
-	URL string `help:"The server (default ${url})." placeholder:"URL" env:"KOINE_URL"`
+	URL string `help:"Server to check (default ${url})." placeholder:"URL" env:"KOINE_URL"`
 	caFlag
-	Live    bool          `help:"Ask whether it answers at all, and not whether it takes updates."`
-	Timeout time.Duration `help:"How long to wait for the answer." default:"3s"`
+	Live    bool          `help:"Check only that the server responds, not that it accepts updates."`
+	Timeout time.Duration `help:"How long to wait for the response." default:"3s"`
 }
 
 // Help is shown by --help.
 func (healthCommand) Help() string {
-	return `Ends with 0 if the server is ready, with 1 if it says that it is not, with 5 if it does not answer. It needs no credential.
+	return `The exit code is 0 if the server is ready, 1 if it is not, and 5 if it does not respond. No credentials are required.
 
 Examples:
   koine health

@@ -5,7 +5,7 @@ const helpCommandName = "help"
 
 // helpCommand shows the help of a command: koine help load is koine load --help.
 type helpCommand struct {
-	Command []string `arg:"" optional:"" help:"The command, such as: channel publish."`
+	Command []string `arg:"" optional:"" help:"Command, for example: channel publish."`
 }
 
 // Run prints the help. It ends with the parserExit panic, as --help does.

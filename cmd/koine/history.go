@@ -32,11 +32,11 @@ func (h *historyTime) UnmarshalText(text []byte) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("%q is neither all nor a time like 30d or 36h", text)
+		return fmt.Errorf("%q is neither all nor a duration such as 30d or 36h", text)
 	case d < kg.MinHistory:
-		return fmt.Errorf("at least %s is kept, not %s", kg.MinHistory, text)
+		return fmt.Errorf("must be at least %s, not %s", kg.MinHistory, text)
 	case d > maxHistoryDays*24*time.Hour:
-		return fmt.Errorf("at most %dd, or all", maxHistoryDays)
+		return fmt.Errorf("must be at most %dd, or all", maxHistoryDays)
 	}
 	*h = historyTime(d)
 	return nil

@@ -20,19 +20,19 @@ import (
 
 // identityFlags select how the server authenticates its callers.
 type identityFlags struct {
-	Auth string `help:"By what callers are known: open (they say who they are, on this machine only), keys (API keys), jwt (tokens of an identity provider), or keys,jwt." default:"open" placeholder:"HOW" completes:"open,keys,jwt"`
+	Auth string `help:"Authentication of callers: open (none, on this machine only), keys (API keys), jwt (tokens of an identity provider), or keys,jwt." default:"open" placeholder:"HOW" completes:"open,keys,jwt"`
 
-	JWKS           string            `help:"The key set that tokens are signed with: a URL, or a file." placeholder:"URL|FILE" name:"jwks"`
-	JWTIssuer      string            `help:"The issuer of the tokens." placeholder:"ISS" name:"jwt-issuer"`
-	JWTAudience    []string          `help:"Whom the tokens must be for; one of them is enough." placeholder:"AUD" name:"jwt-audience"`
-	JWTSkew        time.Duration     `help:"How far the issuer's clock may be from ours." default:"30s" name:"jwt-skew"`
-	JWTAgentClaim  string            `help:"The claim that names the agent." default:"sub" name:"jwt-agent-claim" placeholder:"CLAIM"`
-	JWTRolesClaim  string            `help:"The claim with the roles; dots lead into objects." default:"roles" name:"jwt-roles-claim" placeholder:"CLAIM"`
-	JWTActForClaim string            `help:"The claim with the agents that it may act for." default:"actFor" name:"jwt-act-for-claim" placeholder:"CLAIM"`
-	JWTAlgorithm   []string          `help:"The algorithms that are taken (default: those with a pair of keys). HS256, HS384 and HS512 need a key set in a file." name:"jwt-algorithm" placeholder:"ALG"`
-	RoleActFor     map[string]string `help:"Whom those who have a role may act for: agents with spaces between them, or *. May be repeated." placeholder:"ROLE=AGENTS"`
-	RefuseTestKeys bool              `help:"Take no ak_test_ keys."`
-	AdminKeyFile   string            `help:"Write the first administrator's key to this new file, which only its owner may read, and not to standard error." placeholder:"FILE" type:"path"`
+	JWKS           string            `help:"Key set that verifies tokens: a URL or a file." placeholder:"URL|FILE" name:"jwks"`
+	JWTIssuer      string            `help:"Required issuer of tokens." placeholder:"ISS" name:"jwt-issuer"`
+	JWTAudience    []string          `help:"Required audience of tokens; one of several is enough." placeholder:"AUD" name:"jwt-audience"`
+	JWTSkew        time.Duration     `help:"Maximum difference between the clocks of the issuer and of this machine." default:"30s" name:"jwt-skew"`
+	JWTAgentClaim  string            `help:"Claim that names the agent." default:"sub" name:"jwt-agent-claim" placeholder:"CLAIM"`
+	JWTRolesClaim  string            `help:"Claim with the roles. Dots separate the names of nested objects." default:"roles" name:"jwt-roles-claim" placeholder:"CLAIM"`
+	JWTActForClaim string            `help:"Claim with the agents that the caller may act for." default:"actFor" name:"jwt-act-for-claim" placeholder:"CLAIM"`
+	JWTAlgorithm   []string          `help:"Accepted signature algorithms (default: those with key pairs). HS256, HS384 and HS512 require a key set in a file." name:"jwt-algorithm" placeholder:"ALG"`
+	RoleActFor     map[string]string `help:"Agents that principals with a role may act for, separated by spaces, or *; may be repeated." placeholder:"ROLE=AGENTS"`
+	RefuseTestKeys bool              `help:"Refuse ak_test_ keys."`
+	AdminKeyFile   string            `help:"Write the first administrator key to this new file, readable by its owner only, instead of standard error." placeholder:"FILE" type:"path"`
 }
 
 // identity authenticates the callers of a server. In open mode it only holds the registered
@@ -64,7 +64,7 @@ func (f *identityFlags) newIdentity(ctx context.Context, log *slog.Logger) (*ide
 		return who, nil
 	}
 	if !slices.Contains([]string{"keys", "jwt", "keys,jwt", "jwt,keys"}, f.Auth) {
-		return nil, usageError{fmt.Errorf("--auth %s: it is open, keys, jwt, or keys,jwt", f.Auth)}
+		return nil, usageError{fmt.Errorf("--auth %s: must be open, keys, jwt, or keys,jwt", f.Auth)}
 	}
 	byRole, err := f.roleActFor()
 	if err != nil {
@@ -95,7 +95,7 @@ func (f *identityFlags) newIdentity(ctx context.Context, log *slog.Logger) (*ide
 
 func (f *identityFlags) openVerifier(ctx context.Context, log *slog.Logger) (*jwt.Verifier, error) {
 	if f.JWKS == "" || f.JWTIssuer == "" || len(f.JWTAudience) == 0 {
-		return nil, errors.New("tokens need --jwks, --jwt-issuer and --jwt-audience")
+		return nil, errors.New("tokens require --jwks, --jwt-issuer and --jwt-audience")
 	}
 	return jwt.Open(ctx, jwt.Options{
 		Keys: f.JWKS, Issuer: f.JWTIssuer, Audience: f.JWTAudience, Skew: f.JWTSkew,

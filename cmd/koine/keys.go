@@ -17,15 +17,15 @@ import (
 
 // keysCommand manages the API keys.
 type keysCommand struct {
-	Create createKey `cmd:"" help:"Make a key. It is printed this once."`
-	List   listKeys  `cmd:"" help:"List the keys, without their secrets."`
-	Rotate rotateKey `cmd:"" help:"Make a key like another, which goes on for a while."`
-	Revoke revokeKey `cmd:"" help:"End a key at once."`
+	Create createKey `cmd:"" help:"Create a key and print its secret."`
+	List   listKeys  `cmd:"" help:"List keys, without their secrets."`
+	Rotate rotateKey `cmd:"" help:"Replace a key by a new one with the same rights."`
+	Revoke revokeKey `cmd:"" help:"Revoke a key."`
 }
 
 // Help is shown by --help.
 func (keysCommand) Help() string {
-	return `With --data they work on a data directory that no server has open, otherwise on a running server, as an administrator whose key KOINE_KEY holds: others on the machine can see what stands on a command line.
+	return `With --data, the commands work on a data directory that no server has open; otherwise on a server, as an administrator with the key in KOINE_KEY: command lines are visible to other users.
 
 Examples:
   koine keys create --data ./koine-data --agent dora --role reviewer --name "Dora's laptop"
@@ -37,12 +37,12 @@ Examples:
 // createKey creates a key.
 type createKey struct {
 	target
-	Agent  string        `help:"Whose key it is." placeholder:"AGENT" required:""`
-	Name   string        `help:"What people call it." placeholder:"TEXT"`
-	Role   []string      `help:"A role that it gives: admin, reviewer, reader, metrics, backup, or a word of your own; may be repeated. A key with no roles but reader, metrics and backup changes nothing: reader reads what its agent may, backup takes backups and does nothing else." placeholder:"ROLE"`
-	ActFor []string      `help:"An agent that it may act for, or * for everybody; may be repeated." placeholder:"AGENT"`
-	Test   bool          `help:"Make an ak_test_ key."`
-	Life   time.Duration `help:"How long it is good (720h); for ever if not said." name:"expires" placeholder:"TIME"`
+	Agent  string        `help:"Agent that the key belongs to." placeholder:"AGENT" required:""`
+	Name   string        `help:"Display name of the key." placeholder:"TEXT"`
+	Role   []string      `help:"Role of the key: admin, reviewer, reader, metrics, backup, or one of your own; may be repeated. A key whose only roles are reader, metrics and backup cannot change anything: reader reads what its agent may read, backup only takes backups." placeholder:"ROLE"`
+	ActFor []string      `help:"Agent that the key may act for, or * for all; may be repeated." placeholder:"AGENT"`
+	Test   bool          `help:"Create an ak_test_ key."`
+	Life   time.Duration `help:"Lifetime of the key, such as 720h (default: unlimited)." name:"expires" placeholder:"TIME"`
 }
 
 // Run creates a key and writes only the secret to standard output.
@@ -78,8 +78,8 @@ func (c *createKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 // listKeys lists the keys.
 type listKeys struct {
 	target
-	Agent string `help:"Only those of this agent." placeholder:"AGENT"`
-	Ended bool   `help:"Also those that were revoked or have expired."`
+	Agent string `help:"List only keys of this agent." placeholder:"AGENT"`
+	Ended bool   `help:"List revoked and expired keys as well."`
 	outputFlags
 }
 
@@ -129,9 +129,9 @@ func (c *listKeys) printKeys(t terminal, list []wireKey) error {
 
 // rotateKey replaces a key by a new one with the same rights.
 type rotateKey struct {
-	ID string `arg:"" help:"The key's id, as koine keys list shows it."`
+	ID string `arg:"" help:"Id of the key, as printed by koine keys list."`
 	target
-	Overlap time.Duration `help:"How long the old key goes on beside the new one." default:"0s"`
+	Overlap time.Duration `help:"How long the old key remains valid." default:"0s"`
 }
 
 // Run creates a key and writes only the secret to standard output.
@@ -141,7 +141,7 @@ func (c *rotateKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 		if err != nil {
 			return err
 		}
-		t.sayf("%s is good until %s.", old.Name, old.Expires.UTC().Format(time.RFC3339))
+		t.sayf("%s is valid until %s.", old.Name, old.Expires.UTC().Format(time.RFC3339))
 		return printKey(t, newWireKey(&made.Key), made.Secret)
 	}, func(ctx context.Context, server *client.Client) error {
 		input := map[string]any{"id": c.ID}
@@ -153,14 +153,14 @@ func (c *rotateKey) Run(ctx context.Context, command *kong.Context, t terminal, 
 		if err != nil {
 			return err
 		}
-		t.sayf("%s is good until %s.", answer.Made.Replaced.ID, answer.Made.Replaced.ExpiresAt.UTC().Format(time.RFC3339))
+		t.sayf("%s is valid until %s.", answer.Made.Replaced.ID, answer.Made.Replaced.ExpiresAt.UTC().Format(time.RFC3339))
 		return printKey(t, answer.Made.Key, answer.Made.Secret)
 	})
 }
 
 // revokeKey revokes a key.
 type revokeKey struct {
-	ID string `arg:"" help:"The key's id, as koine keys list shows it."`
+	ID string `arg:"" help:"Id of the key, as printed by koine keys list."`
 	target
 }
 
@@ -229,7 +229,7 @@ func newWireKey(k *auth.Key) wireKey {
 // printKey writes the secret of a new key to standard output, for scripts, and a note to
 // standard error.
 func printKey(t terminal, k wireKey, secret string) error {
-	t.sayf("Key %s of %s. It is shown this once:", k.ID, k.Agent)
+	t.sayf("Key %s of %s. It is printed only once:", k.ID, k.Agent)
 	_, err := fmt.Fprintln(t.out, secret)
 	return err
 }

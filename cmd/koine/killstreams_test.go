@@ -134,7 +134,7 @@ func TestStreamsAcrossServers(t *testing.T) {
 			t.Errorf("%s was told %d of %d messages\n%s", h.name, h.last.Load(), said.Load(), notes)
 		}
 	}
-	if want := fmt.Sprintf("Go on with --since %d\n", said.Load()); !strings.HasSuffix(notes.String(), want) {
+	if want := fmt.Sprintf("Continue with --since %d\n", said.Load()); !strings.HasSuffix(notes.String(), want) {
 		t.Errorf("koine channel tail ends with %q, want %q", notes, want)
 	}
 	t.Logf("%d messages", said.Load())

@@ -10,10 +10,10 @@ import (
 // limitFlags are the limits of a GraphQL operation that operators tune. The others have the
 // defaults of package graph.
 type limitFlags struct {
-	QueryTime       time.Duration `help:"How long a GraphQL query or mutation may take." default:"10s"`
-	QueryComplexity int           `help:"What a GraphQL operation may cost, by the weights in docs/reference/graphql.md." default:"1000000" placeholder:"N"`
-	PageSize        int           `help:"How many elements a page of a GraphQL list may have." default:"1000" placeholder:"N"`
-	ResultMiB       int           `help:"How large the answer of a GraphQL operation may be." default:"16" name:"result-mib" placeholder:"MIB"`
+	QueryTime       time.Duration `help:"Maximum duration of a GraphQL query or mutation." default:"10s"`
+	QueryComplexity int           `help:"Maximum cost of a GraphQL operation, by the weights in docs/reference/graphql.md." default:"1000000" placeholder:"N"`
+	PageSize        int           `help:"Maximum number of elements in a page of a GraphQL list." default:"1000" placeholder:"N"`
+	ResultMiB       int           `help:"Maximum size of a GraphQL response." default:"16" name:"result-mib" placeholder:"MIB"`
 }
 
 // maxResultMiB bounds --result-mib: an answer is built in memory.
@@ -31,14 +31,14 @@ func (f limitFlags) graphLimits() (graph.Limits, error) {
 		{"result-mib", int64(f.ResultMiB), maxResultMiB},
 	} {
 		if flag.value < 1 {
-			return graph.Limits{}, usageError{fmt.Errorf("--%s has to be more than 0", flag.name)}
+			return graph.Limits{}, usageError{fmt.Errorf("--%s must be positive", flag.name)}
 		}
 		if flag.value > flag.most {
 			most := any(flag.most)
 			if flag.name == "query-time" {
 				most = time.Duration(flag.most)
 			}
-			return graph.Limits{}, usageError{fmt.Errorf("--%s is at most %v", flag.name, most)}
+			return graph.Limits{}, usageError{fmt.Errorf("--%s must be at most %v", flag.name, most)}
 		}
 	}
 	return graph.Limits{

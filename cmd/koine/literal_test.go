@@ -202,8 +202,8 @@ func TestLoadOfLongLiterals(t *testing.T) {
 		{"longest", longest, []string{"--max-literal", fmt.Sprint(kg.MaxLiteralBytes)}, ""},
 		{"longer", longest + "x", []string{"--max-literal", fmt.Sprint(kg.MaxLiteralBytes)}, "that are taken"},
 		{"replaced", longest, []string{"--replace", "urn:long:g", "--max-literal", fmt.Sprint(kg.MaxLiteralBytes)}, ""},
-		{"flag", text, []string{"--max-literal", fmt.Sprint(kg.MaxLiteralBytes + 1)}, "--max-literal is between 524288 and 8388608"},
-		{"flag", text, []string{"--max-literal", fmt.Sprint(kg.MinLiteralBytes - 1)}, "--max-literal is between 524288 and 8388608"},
+		{"flag", text, []string{"--max-literal", fmt.Sprint(kg.MaxLiteralBytes + 1)}, "--max-literal must be between 524288 and 8388608"},
+		{"flag", text, []string{"--max-literal", fmt.Sprint(kg.MinLiteralBytes - 1)}, "--max-literal must be between 524288 and 8388608"},
 	} {
 		out, err := koine(append([]string{"load", "--reserve-mib", "0", "--data", store, file(row.name, row.text)}, row.args...)...)
 		if (err != nil) != (row.says != "") || !strings.Contains(out, row.says) {

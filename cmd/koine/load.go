@@ -24,39 +24,39 @@ import (
 
 // loadCommand loads RDF files into a data directory or through a server.
 type loadCommand struct {
-	Files []string `arg:"" name:"file" help:"RDF files, also compressed with gzip; - reads standard input." type:"path"`
+	Files []string `arg:"" name:"file" help:"RDF files, optionally compressed with gzip; - reads standard input." type:"path"`
 	target
 	prefixFlags
 	reserveFlag
 	literalFlag
 	jsonldFlags
-	Base            string `help:"Resolve relative IRIs of the files against this IRI; default is each file's own file: IRI, none for standard input; a server then takes the graph's IRI, or its own address." placeholder:"IRI"`
-	FixIRIs         bool   `name:"fix-iris" help:"Percent-encode what stands in an IRI and may not (RFC 3987), instead of refusing the file."`
-	Graph           string `help:"Put statements into this graph that the files put into none; default is the one without a name." placeholder:"IRI"`
-	Replace         string `help:"Make this graph hold exactly the statements of the files, all together; default is the one without a name." placeholder:"IRI"`
-	Format          string `help:"The files' format, if their names do not tell: nquads, ntriples, trig, turtle, jsonld, rdfxml." placeholder:"FORMAT" completes:"nquads,ntriples,trig,turtle,jsonld,rdfxml"`
-	ContinueOnError bool   `help:"Skip lines that are no statements (N-Quads, N-Triples), and statements that cannot be kept (JSON-LD), and say how many. All other errors end the file."`
-	Resume          bool   `help:"Go on with a load of the same files that was interrupted (with --data)."`
-	Assertions      bool   `help:"Take the descriptions of assertions that koine export --assertions wrote for what they are: sources, certainties, times and justifications are those of the file. For administrators."`
-	KeepPrefixes    bool   `help:"Register the prefixes that the files declare (Turtle, TriG, JSON-LD) with the store, where they mean nothing else yet."`
-	Why             string `help:"The reason, kept in the history; {file} is the file's name, or the first one's and how many there are." default:"Load of {file}" placeholder:"TEXT"`
+	Base            string `help:"Base IRI for relative IRIs (default: the file: IRI of each file; for standard input none, and on a server the IRI of the graph or the server's address)." placeholder:"IRI"`
+	FixIRIs         bool   `name:"fix-iris" help:"Percent-encode characters that IRIs must not contain (RFC 3987) instead of refusing the file."`
+	Graph           string `help:"Graph for statements without one; \"default\" is the default graph." placeholder:"IRI"`
+	Replace         string `help:"Replace the content of this graph by the statements of all files together; \"default\" is the default graph." placeholder:"IRI"`
+	Format          string `help:"Format of the files, if their names do not tell: nquads, ntriples, trig, turtle, jsonld, rdfxml." placeholder:"FORMAT" completes:"nquads,ntriples,trig,turtle,jsonld,rdfxml"`
+	ContinueOnError bool   `help:"Skip invalid lines (N-Quads, N-Triples) and statements that cannot be stored (JSON-LD), and report their number. Any other error aborts the file."`
+	Resume          bool   `help:"Resume an interrupted load of the same files (with --data)."`
+	Assertions      bool   `help:"Restore the assertions described in the files (koine export --assertions): sources, certainties, times and justifications. Requires an administrator."`
+	KeepPrefixes    bool   `help:"Register the prefixes that the files declare (Turtle, TriG, JSON-LD) with the store, unless they have another meaning there."`
+	Why             string `help:"Justification for the history. {file} is replaced by the name of the file, or of the first file and the number of others." default:"Load of {file}" placeholder:"TEXT"`
 
 	reading rdf.JSONLDOptions // from jsonldFlags
 }
 
 // Help is shown by --help.
 func (loadCommand) Help() string {
-	return `The files are one load: each is read through once before anything is written, so a bad line, told with its file and number, leaves nothing of them behind (through a server: nothing of its file). Blank nodes belong to their file: loading it again adds nothing.
+	return `All files are one load. Each file is checked before anything is written, so an invalid line, reported with its file and number, leaves nothing of the files in the store (on a server: nothing of its file). Blank nodes are scoped to their file; loading a file again adds nothing.
 
-With --data, shapes do not judge what is loaded: koine shapes check finds what violates them. Through a server they refuse it.
+With --data, shapes do not check the load; koine shapes check finds violations afterwards. A server refuses statements that violate its shapes.
 
-With --data, a load that was interrupted, by Ctrl-C, a full disk or the end of the machine, goes on where it was with --resume and the same files in the same order.
+With --data, a load that was interrupted by Ctrl-C, a full disk or a crash resumes with --resume and the same files in the same order.
 
---replace changes a graph of any size in one commit: readers see it as it was or as it is to be. What stays keeps its sources and its history. An empty file empties the graph.
+--replace changes a graph of any size in one commit: readers see the graph before it or after it. Statements that remain keep their sources and their history. An empty file empties the graph.
 
-Plain RDF carries neither certainties nor sources: every statement is asserted as fact by whoever loads it (--as). An export with --assertions carries both, and load --assertions takes them back. To back up or move a whole store with its history, use koine backup and koine restore.
+Plain RDF has neither certainties nor sources: every statement becomes a fact asserted by the caller (--as). An export with --assertions has both, and load --assertions restores them. To back up or move a store with its history, use koine backup and koine restore.
 
-With --data, a --prefix is kept with the store, so that the server that opens it next knows it. A running server keeps its own: there it is for --graph only. The prefixes that a file declares are its own, unless --keep-prefixes registers them. Names with neither a registered prefix nor a known URI scheme are loaded as they are, counted and told.
+With --data, a --prefix is registered with the store, so the next server knows it. A running server has its own prefixes: with --url, --prefix applies to --graph only. Prefixes declared in a file are registered only with --keep-prefixes. Names with neither a registered prefix nor a known URI scheme are loaded, and reported with their number.
 
 Examples:
   koine load --data ./koine-data movies.nq.gz
@@ -74,15 +74,15 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 	}
 	if c.Replace != "" {
 		if c.Resume {
-			return usageError{errors.New("--resume is not for --replace: what it does is one commit, or nothing")}
+			return usageError{errors.New("--resume cannot be combined with --replace, which is a single commit")}
 		}
 		if c.Graph != "" {
-			return usageError{errors.New("--replace names the graph; --graph has no place beside it")}
+			return usageError{errors.New("--replace and --graph are mutually exclusive: --replace names the graph")}
 		}
 		c.Graph = c.Replace
 	}
 	if c.Assertions && (c.Resume || c.Replace != "") {
-		return usageError{errors.New("--assertions is not for --resume and --replace: loading the file again adds what is missing")}
+		return usageError{errors.New("--assertions cannot be combined with --resume and --replace: loading the file again adds what is missing")}
 	}
 	if c.reading, err = c.jsonldOptions(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (c *loadCommand) Run(ctx context.Context, command *kong.Context, t terminal
 	}
 	if !offline {
 		if c.Resume {
-			return usageError{errors.New("--resume is for --data: a server takes each file as one request; send those again that were not answered")}
+			return usageError{errors.New("--resume requires --data: a server loads each file in one request; send the unanswered ones again")}
 		}
 		return c.uploadFiles(ctx, t, sources)
 	}
@@ -133,7 +133,7 @@ func warnUnjudged(ctx context.Context, t terminal, store *kg.Store, dir string) 
 	if err := set.Load(ctx, store); err != nil || set.Idle() {
 		return err
 	}
-	t.sayf("the shapes of this store did not check the load; koine shapes check --data %s finds violations", dir)
+	t.sayf("the load was not checked against the shapes of this store; run koine shapes check --data %s to find violations", dir)
 	return nil
 }
 
@@ -160,9 +160,9 @@ func registerDeclaredPrefixes(t terminal, file string, declared, kept map[string
 		switch {
 		case known && before == namespace || name == "":
 		case known:
-			t.sayf("%s: the prefix %s is not kept: in this store, it is %s", file, name, before)
+			t.sayf("%s: prefix %s is not registered: in this store, it is %s", file, name, before)
 		case err != nil:
-			t.sayf("%s: the prefix %s is not kept: %v", file, name, err)
+			t.sayf("%s: prefix %s is not registered: %v", file, name, err)
 		default:
 			keep[name] = namespace
 		}
@@ -171,7 +171,7 @@ func registerDeclaredPrefixes(t terminal, file string, declared, kept map[string
 		return
 	}
 	if err := register(keep); err != nil {
-		t.sayf("%s: its prefixes are not kept: %v", file, err)
+		t.sayf("%s: its prefixes are not registered: %v", file, err)
 	}
 }
 
@@ -243,10 +243,10 @@ func (c *loadCommand) openSources(t terminal) (out []*source, err error) {
 			return out, usageError{fmt.Errorf("cannot read %s: %w", s.path, errors.Unwrap(err))}
 		}
 		if info.Size() == 0 && strings.HasSuffix(path, ".gz") {
-			return out, kg.Errorf(kg.CodeInvalid, "%s is empty and no gzip file; a compressed document without statements has 20 bytes", path)
+			return out, kg.Errorf(kg.CodeInvalid, "%s is empty, which is not a gzip file; a compressed empty document has 20 bytes", path)
 		}
 		if info.IsDir() {
-			return out, usageError{fmt.Errorf("%s is a directory; name the files in it", s.path)}
+			return out, usageError{fmt.Errorf("%s is a directory: pass the files in it", s.path)}
 		}
 		s.size = info.Size()
 	}
@@ -272,7 +272,7 @@ func (c *loadCommand) detectFormat(path string) (rdf.Format, error) {
 	}
 	f, ok := rdf.FormatByPath(path)
 	if !ok {
-		return 0, usageError{fmt.Errorf("%s: its name tells no format (.nq, .nt, .trig, .ttl, .jsonld, .rdf, .owl, .xml, each also with .gz); use --format", path)}
+		return 0, usageError{fmt.Errorf("%s: the format is not known from the name (.nq, .nt, .trig, .ttl, .jsonld, .rdf, .owl, .xml, each also with .gz); use --format", path)}
 	}
 	return f, nil
 }

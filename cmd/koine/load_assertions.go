@@ -36,12 +36,12 @@ func (l *loadJob) restoreFile(ctx context.Context, s *source) (err error) {
 	err = document.AddAll(rdf.ReadContext(ctx, in, s.format, s.options))
 	s.progress.finish()
 	if err != nil {
-		return interruptedWith(err, fmt.Sprintf("while %s was read: nothing of it was written", s.name))
+		return interruptedWith(err, fmt.Sprintf("while %s was read; nothing of it was written", s.name))
 	}
 	meta := kg.Meta{Principal: l.c.localPrincipal(), Justification: expandWhy(l.c.Why, s.name)}
 	report, err := assertions.Restore(ctx, l.store, meta, document.Statements(), assertions.RestoreOptions{Dir: l.c.Data})
 	if err != nil {
-		progress := fmt.Sprintf("%s assertions before it are in the store; loading the file again adds the rest", countText(report.Changed))
+		progress := fmt.Sprintf("%s assertions before it are stored; loading the file again adds the rest", countText(report.Changed))
 		if errors.Is(err, context.Canceled) {
 			return interruptedWith(err, fmt.Sprintf("in %s: %s", s.name, progress))
 		}
@@ -62,6 +62,6 @@ func printRestored(t terminal, name string, rejected uint64, r assertions.Restor
 	t.sayf("%s: %s statements with %s assertions, %s of them new%s; revision %d; %s", name, countText(r.Statements), countText(r.Assertions),
 		countText(r.Changed), skipped, r.Revision, took.Round(time.Millisecond))
 	if unasserted > 0 {
-		t.sayf("%s: %s descriptions are of statements that it does not hold, and were left out", name, countText(unasserted))
+		t.sayf("%s: %s descriptions of statements that it does not contain were ignored", name, countText(unasserted))
 	}
 }

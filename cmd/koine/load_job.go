@@ -35,7 +35,7 @@ func (l *loadJob) run(ctx context.Context) error {
 	for _, s := range l.sources {
 		u, d, err := l.checkFile(ctx, s)
 		if err != nil {
-			return interruptedWith(err, "while "+s.name+" was checked: nothing of the files was written")
+			return interruptedWith(err, "while "+s.name+" was checked; nothing was written")
 		}
 		unknown, declared = append(unknown, u), append(declared, d)
 	}
@@ -111,16 +111,16 @@ func (l *loadJob) findResumePoint(ctx context.Context, session string) (whole bo
 		return false, err
 	}
 	if place == "" {
-		return false, usageError{errors.New("--resume: no load of these files, in this order, from the same place and with these options, was begun: load them without it")}
+		return false, usageError{errors.New("--resume: no interrupted load of these files, in this order, from the same place and with these options, exists: load them without --resume")}
 	}
 	if l.from, err = strconv.ParseUint(place, 10, 64); err != nil || l.from > l.quads {
-		return false, fmt.Errorf("--resume: commit %d says %q of how far the load was", at, place)
+		return false, fmt.Errorf("--resume: commit %d has an invalid load position %q", at, place)
 	}
 	if l.from == l.quads {
-		l.t.sayf("nothing to resume: all %s statements were loaded at revision %d", countText(l.quads), at)
+		l.t.sayf("nothing to resume: all %s statements are loaded, at revision %d", countText(l.quads), at)
 		return true, nil
 	}
-	l.t.sayf("resuming %s, behind revision %d", l.statementPosition(l.from), at)
+	l.t.sayf("resuming %s, after revision %d", l.statementPosition(l.from), at)
 	return false, nil
 }
 
@@ -177,12 +177,12 @@ func (l *loadJob) displayName() string {
 func (l *loadJob) interruptedError(err error, report kg.LoadReport) error {
 	if report.Commits == 0 {
 		if l.from > 0 {
-			return interruptedWith(err, fmt.Sprintf("%s, where it had begun: --resume goes on there", l.statementPosition(l.from)))
+			return interruptedWith(err, fmt.Sprintf("%s, where it began: use --resume to continue", l.statementPosition(l.from)))
 		}
-		return interruptedWith(err, "before anything of the files was written")
+		return interruptedWith(err, "before anything was written")
 	}
 	in := l.from + report.Read
-	progress := fmt.Sprintf("%s: the %s before it are in the store, at revision %d; the same command with --resume goes on there", l.statementPosition(in), countText(in), report.Revision)
+	progress := fmt.Sprintf("%s: the %s before it are stored, at revision %d; run the same command with --resume to continue", l.statementPosition(in), countText(in), report.Revision)
 	if errors.Is(err, context.Canceled) {
 		return interruptedWith(err, progress)
 	}

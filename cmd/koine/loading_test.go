@@ -66,7 +66,7 @@ func TestInterruptedLoadSaysWhereItWas(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	err = loadingOf(t, store, io.Discard, false, files).run(ended)
-	if got, want := complaint(err), "koine: interrupted while a.nq was checked: nothing of the files was written\n"; got != want {
+	if got, want := complaint(err), "koine: interrupted while a.nq was checked; nothing was written\n"; got != want {
 		t.Errorf("while it is checked: %q, want %q", got, want)
 	}
 
@@ -76,7 +76,7 @@ func TestInterruptedLoadSaysWhereItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, want := complaint(l.interruptedError(ended.Err(), kg.LoadReport{})), "koine: interrupted before anything of the files was written\n"; got != want {
+	if got, want := complaint(l.interruptedError(ended.Err(), kg.LoadReport{})), "koine: interrupted before anything was written\n"; got != want {
 		t.Errorf("before the first commit: %q, want %q", got, want)
 	}
 	const most, commits = 70, 7
@@ -103,7 +103,7 @@ func TestInterruptedLoadSaysWhereItWas(t *testing.T) {
 	}
 	meta := kg.Meta{Principal: l.c.localPrincipal(), SessionID: l.sessionID()}
 	report, err := store.Load(ctx, meta, source, kg.LoadOptions{CommitQuads: 10, Place: l.formatPosition, Progress: func(uint64) { taken <- struct{}{} }})
-	want := "koine: interrupted at statement 11 of 60 in b.nq: the 70 before it are in the store, at revision 7; the same command with --resume goes on there\n"
+	want := "koine: interrupted at statement 11 of 60 in b.nq: the 70 before it are stored, at revision 7; run the same command with --resume to continue\n"
 	if got := complaint(l.interruptedError(err, report)); got != want {
 		t.Errorf("in the second file: %q, want %q", got, want)
 	}
@@ -149,7 +149,7 @@ func TestLoadResumes(t *testing.T) {
 	meta := kg.Meta{Principal: l.c.localPrincipal(), SessionID: l.sessionID()}
 	report, err := at.Load(t.Context(), meta, until(l.unloadedQuads(t.Context()), each+15, broken), kg.LoadOptions{CommitQuads: 10, Place: l.formatPosition})
 	err = l.interruptedError(err, report)
-	want := "stopped at statement 16 of 60 in b.nq: the 75 before it are in the store, at revision 8;"
+	want := "stopped at statement 16 of 60 in b.nq: the 75 before it are stored, at revision 8;"
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), want) {
 		t.Errorf("the load failed with %v, want %q", err, want)
 	}
@@ -158,7 +158,7 @@ func TestLoadResumes(t *testing.T) {
 	if err := loadingOf(t, at, &said, true, files).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"resuming at statement 16 of 60 in b.nq, behind revision 8", "45 statements, 45 of them new; revision 9"} {
+	for _, want := range []string{"resuming at statement 16 of 60 in b.nq, after revision 8", "45 statements, 45 of them new; revision 9"} {
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("said %q, want %q", said.String(), want)
 		}

@@ -14,8 +14,8 @@ const formatJSON = "json"
 
 // logFlags configures the log.
 type logFlags struct {
-	Format string   `help:"How log lines are written: text or json. With json nothing but JSON is on standard error, one object a line." enum:"text,json" default:"text"`
-	Level  logLevel `help:"The least level that is logged: debug, info, warn or error." default:"info" completes:"debug,info,warn,error"`
+	Format string   `help:"Log format: text or json. With json, standard error holds JSON objects only, one per line." enum:"text,json" default:"text"`
+	Level  logLevel `help:"Lowest level to log: debug, info, warn or error." default:"info" completes:"debug,info,warn,error"`
 }
 
 // logLevel is a level given by name.

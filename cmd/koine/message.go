@@ -118,20 +118,20 @@ func printMessages(ctx context.Context, t terminal, server *client.Client, list 
 
 // channelHistory prints the messages of a channel.
 type channelHistory struct {
-	Channel string `arg:"" optional:"" help:"The channel, by its id or name; not with --to."`
+	Channel string `arg:"" optional:"" help:"Id or name of the channel; not with --to."`
 	serverFlags
 	channelReference
-	Since  int64    `help:"Only what comes after this sequence." placeholder:"N"`
-	Before int64    `help:"Only what comes before this sequence." placeholder:"N"`
-	Author []string `help:"Only what this agent said; may be repeated." placeholder:"AGENT"`
-	Last   int      `help:"Only the last so many." placeholder:"N"`
-	Count  int      `help:"At most so many." placeholder:"N"`
+	Since  int64    `help:"Print only messages after this sequence." placeholder:"N"`
+	Before int64    `help:"Print only messages before this sequence." placeholder:"N"`
+	Author []string `help:"Print only messages of this agent; may be repeated." placeholder:"AGENT"`
+	Last   int      `help:"Print only this number of the newest messages." placeholder:"N"`
+	Count  int      `help:"Maximum number of messages to print." placeholder:"N"`
 	outputFlags
 }
 
 // Help is shown by --help.
 func (channelHistory) Help() string {
-	return `A line has the sequence, the time and the author, and what was said. ` + factsNoteHelp + `
+	return `Each line has the sequence, the time, the author and the content of a message. ` + factsNoteHelp + `
 
 Examples:
   koine channel history lab
@@ -142,10 +142,10 @@ Examples:
 // Run prints a line for each message, the oldest first.
 func (c *channelHistory) Run(ctx context.Context, t terminal) error {
 	if c.Last < 0 || c.Count < 0 || c.Since < 0 || c.Before < 0 {
-		return usageError{errors.New("--since, --before, --last and --count are not negative")}
+		return usageError{errors.New("--since, --before, --last and --count must not be negative")}
 	}
 	if c.Last > 0 && c.Count > 0 {
-		return usageError{errors.New("--last and --count exclude each other")}
+		return usageError{errors.New("--last and --count are mutually exclusive")}
 	}
 	server, err := c.openClient(ctx)
 	if err != nil {

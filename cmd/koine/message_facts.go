@@ -8,7 +8,7 @@ import (
 )
 
 // factsNoteHelp documents the notes of factsNote in help texts.
-const factsNoteHelp = `[2 facts] came with it, [2 facts proposed] wait for review; those of a message that was retracted stand or were withdrawn with it ([2 facts, none stands]), as far as you may read them.`
+const factsNoteHelp = `[2 facts] marks the facts of a message, [2 facts proposed] facts pending review, and [2 facts, none asserted] those of a retracted message, as far as you may read them.`
 
 // mayHaveFate reports whether the facts of a message may differ from its event: they were held
 // for review, or the message was retracted.
@@ -40,11 +40,11 @@ func factsNote(m *client.Message, known messageFates) string {
 	case status != "" && status != "APPLIED":
 		return note + " " + strings.ToLower(status)
 	case m.Withheld == "retracted" && stand == 0:
-		return note + ", none stands"
+		return note + ", none asserted"
 	case m.Withheld == "retracted" && stand < m.FactCount:
-		return fmt.Sprintf("%s, %d stand", note, stand)
+		return fmt.Sprintf("%s, %d asserted", note, stand)
 	case m.Withheld == "retracted":
-		return note + ", all stand"
+		return note + ", all asserted"
 	case status != "" || stand > 0:
 		return note + " approved"
 	}

@@ -71,10 +71,10 @@ func TestHistoryAsksForFatesTogether(t *testing.T) {
 			t.Fatalf("%d lines", len(lines))
 		}
 		for i, line := range lines {
-			want := "[1 fact, all stand]"
+			want := "[1 fact, all asserted]"
 			switch {
 			case i == 0:
-				want = "[1 fact, none stands]"
+				want = "[1 fact, none asserted]"
 			case i%2 == 1:
 				want = fmt.Sprintf("  retracts %d  ", i)
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -106,7 +105,7 @@ func encodeJSON(v any) (json.RawMessage, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return nil, fmt.Errorf("the server's answer: %w", err)
+		return nil, invalidResponse(err)
 	}
 	return b.Bytes(), nil
 }

@@ -15,7 +15,7 @@ import (
 
 // serverFlags holds the flags that select a server and the caller's identity.
 type serverFlags struct {
-	URL string `help:"The server (default ${url})." placeholder:"URL" env:"KOINE_URL"`
+	URL string `help:"Server to work on (default ${url})." placeholder:"URL" env:"KOINE_URL"`
 	caFlag
 	callerFlags
 }
@@ -42,10 +42,10 @@ func (s *serverFlags) openStream(ctx context.Context, t terminal) (*client.Clien
 	return s.openWith(ctx, 0, func(h *http.Transport) { h.ResponseHeaderTimeout = requestTimeout }, func(cause error, wait time.Duration) {
 		var refused *client.Error
 		if errors.As(cause, &refused) && refused.Reason == "RESYNC" {
-			t.sayf("the statements shown may be outdated (%s); reading them again in %s", refused.Message, wait.Round(time.Millisecond))
+			t.sayf("the statements shown may be outdated (%s); rereading them in %s", refused.Message, wait.Round(time.Millisecond))
 			return
 		}
-		t.sayf("connection lost (%v); again in %s", cause, wait.Round(time.Millisecond))
+		t.sayf("connection lost (%v); reconnecting in %s", cause, wait.Round(time.Millisecond))
 	})
 }
 
@@ -72,7 +72,7 @@ func (s *serverFlags) openWith(ctx context.Context, timeout time.Duration, adjus
 	case errors.As(err, new(*url.Error)):
 		return nil, s.unreachableError(err)
 	case strings.Contains(err.Error(), plainHTTPAnswer):
-		return nil, exitError{fmt.Errorf("the server at %s speaks https: begin the address with https://", s.serverURL()), exitUnreachable}
+		return nil, exitError{fmt.Errorf("the server at %s requires HTTPS: use a URL that begins with https://", s.serverURL()), exitUnreachable}
 	}
 	return nil, err
 }

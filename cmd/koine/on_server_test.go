@@ -76,7 +76,7 @@ func TestAnswersOfServers(t *testing.T) {
 		"a failed disk":  {"", rpc(`{"reason": "READ_ONLY"}`), exitFailure, "koine: Query failed (READ_ONLY)\n"},
 		"a damaged log":  {"", rpc(`{"reason": "LOG_DAMAGED"}`), exitDamaged, "koine: Query failed (LOG_DAMAGED)\n"},
 		"no reason":      {"", rpc(`null`), exitRefused, "koine: Query failed\n"},
-		"no credential":  {"", "401 " + rpc(`{"reason": "UNAUTHENTICATED", "hint": "Send a key as Authorization: Bearer …"}`), exitRefused, "koine: Query failed (UNAUTHENTICATED)\nPut a key or a token into KOINE_KEY.\n"},
+		"no credential":  {"", "401 " + rpc(`{"reason": "UNAUTHENTICATED", "hint": "Send a key as Authorization: Bearer …"}`), exitRefused, "koine: Query failed (UNAUTHENTICATED)\nSet KOINE_KEY to a key or a token.\n"},
 		"a bad one":      {"", "401 " + rpc(`{"reason": "UNAUTHENTICATED", "hint": "Get a new one."}`), exitRefused, "koine: Query failed (UNAUTHENTICATED)\nGet a new one.\n"},
 		"a proxy":        {"", "502 <html>", exitFailure, "koine: the server answered 502 Bad Gateway: <html>\n"},
 		"nonsense":       {"", "<html>", exitFailure, "koine: the response is not JSON-RPC: "},
@@ -101,7 +101,7 @@ func TestWatchTellsOfAReplacedGraph(t *testing.T) {
 	event := func(id, member string) string { return fmt.Sprintf("id: %s\ndata: {%s}\n\n", id, member) }
 	replaced := `"result": {"op": "graphReplaced", "graph": "urn:g", "timestamp": "2026-01-02T03:04:05Z", "changeMetadata": {"revision": 7, "actor": "agent://a", "justification": "why", "position": "p1", "counts": {"statementsBefore": 3, "statementsAfter": 4, "statementsAdded": 2, "statementsRemoved": 1}}}`
 	for flag, want := range map[string]string{
-		"":       "! 7  urn:g was replaced as a whole: 2 statements added, 1 removed, it had 3 and has 4  by agent://a  (why)\n! resync: what stands follows, from its beginning\n",
+		"":       "! 7  urn:g was replaced: 2 statements added, 1 removed, it had 3 and has 4  by agent://a  (why)\n! resync: the current state follows\n",
 		"--csv":  "op,revision,time,subject,predicate,object,graph,certainty,source,actor,justification\ngraphReplaced,7,2026-01-02T03:04:05Z,,,,urn:g,,,agent://a,why\nresync,,,,,,,,,,\n",
 		"--json": `{"op":"graphReplaced","graph":"urn:g"`,
 	} {
@@ -116,7 +116,7 @@ func TestWatchTellsOfAReplacedGraph(t *testing.T) {
 		}
 		var out, said strings.Builder
 		execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
-		if !strings.HasPrefix(out.String(), want) || !strings.HasPrefix(said.String(), "the statements shown may be outdated (the graph was replaced); reading them again in ") {
+		if !strings.HasPrefix(out.String(), want) || !strings.HasPrefix(said.String(), "the statements shown may be outdated (the graph was replaced); rereading them in ") {
 			t.Errorf("%s: told\n%s\nand said %s", flag, out.String(), said.String())
 		}
 	}
@@ -141,7 +141,7 @@ func TestWatchRereadsAReplacedGraph(t *testing.T) {
 		want    string
 	}{
 		"lines": {nil, []string{replaced, page("urn:x", "true"), page("urn:y", "false"), behind, end},
-			"! 7  urn:g was replaced as a whole  by agent://a\n! resync: what stands in urn:g follows, from its beginning\n= 7  urn:x  urn:p  1  in urn:g  0.5  by agent://s\n= 7  urn:y  urn:p  1  in urn:g  0.5  by agent://s\n+ 8  urn:z  urn:p  3  by agent://s\n"},
+			"! 7  urn:g was replaced  by agent://a\n! resync: the current state of urn:g follows\n= 7  urn:x  urn:p  1  in urn:g  0.5  by agent://s\n= 7  urn:y  urn:p  1  in urn:g  0.5  by agent://s\n+ 8  urn:z  urn:p  3  by agent://s\n"},
 		"CSV": {[]string{"--csv"}, []string{replaced, page("urn:x", "false"), behind, end},
 			"op,revision,time,subject,predicate,object,graph,certainty,source,actor,justification\ngraphReplaced,7,2026-01-02T03:04:05Z,,,,urn:g,,,agent://a,\nresync,7,,,,,urn:g,,,,\nsnapshot,7,,urn:x,urn:p,1,urn:g,0.5,agent://s,,\nadd,8,,urn:z,urn:p,3,,,agent://s,,\n"},
 		"JSON": {[]string{"--json"}, []string{replaced, page("urn:x", "false"), behind, end},
@@ -150,7 +150,7 @@ func TestWatchRereadsAReplacedGraph(t *testing.T) {
 				`{"changeMetadata":{"revision":7,"snapshot":true,"source":"agent://s"},"op":"add","statement":{"certainty":0.5,"graph":"urn:g","object":{"value":1},"predicate":{"id":"urn:p"},"subject":{"id":"urn:x"}}}` + "\n" +
 				`{"op":"add","statement":{"subject":{"id":"urn:z"},"predicate":{"id":"urn:p"},"object":{"value":3}},"changeMetadata":{"revision":8,"source":"agent://s","position":"p3"}}` + "\n"},
 		"no queries": {nil, []string{replaced, `{"errors": [{"message": "trusted documents only", "extensions": {"code": "PERMISSION_DENIED"}}]}`, whole, end},
-			"! 7  urn:g was replaced as a whole  by agent://a\n! resync: what stands follows, from its beginning\n= 7  urn:w  urn:p  2  by agent://s\n"},
+			"! 7  urn:g was replaced  by agent://a\n! resync: the current state follows\n= 7  urn:w  urn:p  2  by agent://s\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, said strings.Builder
@@ -176,7 +176,7 @@ func TestWatchGoesOnBehindAResync(t *testing.T) {
 		)
 		var out, said strings.Builder
 		args := []string{"watch", "--url", url}
-		want := "+ 7  urn:s  urn:p  1  by agent://s\n! resync: what stands follows, from its beginning\n= 7  urn:s  urn:p  2  by agent://s\n+ 7  urn:s  urn:p  3  by agent://s\n"
+		want := "+ 7  urn:s  urn:p  1  by agent://s\n! resync: the current state follows\n= 7  urn:s  urn:p  2  by agent://s\n+ 7  urn:s  urn:p  3  by agent://s\n"
 		if asJSON {
 			args = append(args, "--json")
 		}
@@ -188,7 +188,7 @@ func TestWatchGoesOnBehindAResync(t *testing.T) {
 		} else if out.String() != want {
 			t.Errorf("told\n%s", out.String())
 		}
-		if code != exitRefused || !strings.Contains(said.String(), "the statements shown may be outdated (the caller's access has changed); reading them again") || !strings.Contains(said.String(), "Go on with --from p3\n") || !strings.HasSuffix(said.String(), "koine: no more (PERMISSION_DENIED)\n") {
+		if code != exitRefused || !strings.Contains(said.String(), "the statements shown may be outdated (the caller's access has changed); rereading them") || !strings.Contains(said.String(), "Continue with --from p3\n") || !strings.HasSuffix(said.String(), "koine: no more (PERMISSION_DENIED)\n") {
 			t.Errorf("ends with %d and says %s", code, said.String())
 		}
 	}
@@ -230,7 +230,7 @@ func TestLoadTellsThatTheServerWorks(t *testing.T) {
 		fmt.Fprint(w, `{"quads": 1, "statements": 1, "revision": 3}`)
 	}))
 	defer server.Close()
-	said := &waiting{text: "standard input is sent; the server has been at work on it for", told: told}
+	said := &waiting{text: "standard input was sent; the server has been processing it for", told: told}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	code := execute(ctx, []string{"load", "--url", server.URL, "--format", "nt", "-"},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"koine/client"
 )
@@ -27,7 +26,7 @@ func readPages(ctx context.Context, server *client.Client, query, list, key stri
 		}
 		var last map[string]json.RawMessage
 		if err := json.Unmarshal(all[len(all)-1], &last); err != nil {
-			return nil, fmt.Errorf("the server's answer: %w", err)
+			return nil, invalidResponse(err)
 		}
 		variables["after"] = last[key]
 	}

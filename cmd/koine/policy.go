@@ -8,8 +8,8 @@ import (
 
 // policyFlags set the rights on graphs without a policy.
 type policyFlags struct {
-	DefaultGraph string `help:"What everybody who is let in may do with the default graph while it has no policy: read-write, read-only or private." default:"read-write" name:"default-graph" placeholder:"MODE" completes:"read-write,read-only,private"`
-	NewGraphs    string `help:"What everybody may do with other graphs that have no policy, and with new ones whose maker says nothing: private, read-only or read-write." default:"private" name:"new-graphs" placeholder:"MODE" completes:"private,read-only,read-write"`
+	DefaultGraph string `help:"Access of all authenticated callers to the default graph while it has no policy: read-write, read-only or private." default:"read-write" name:"default-graph" placeholder:"MODE" completes:"read-write,read-only,private"`
+	NewGraphs    string `help:"Access of all authenticated callers to other graphs without a policy, and to new graphs by default: private, read-only or read-write." default:"private" name:"new-graphs" placeholder:"MODE" completes:"private,read-only,read-write"`
 }
 
 // newPolicies returns the policies with these defaults; made is the number of graphs that a

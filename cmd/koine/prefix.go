@@ -16,14 +16,14 @@ import (
 
 // prefixFlags register prefixes.
 type prefixFlags struct {
-	Prefix      map[string]string `help:"A short name for the IRIs of a namespace; may be repeated. Serve, and load on a data directory, keep it with the store." placeholder:"NAME=IRI" env:"KOINE_PREFIX"`
-	PrefixForce bool              `help:"Let --prefix give another meaning to a name that the store knows already."`
+	Prefix      map[string]string `help:"Prefix for the IRIs of a namespace; may be repeated. serve, and load on a data directory, register it with the store." placeholder:"NAME=IRI" env:"KOINE_PREFIX"`
+	PrefixForce bool              `help:"Let --prefix change the meaning of a registered prefix."`
 }
 
 // nameFlags restrict the names that updates may use.
 type nameFlags struct {
-	Names  string   `help:"What becomes of names with neither a registered prefix nor a known URI scheme: strict refuses them in updates, lenient takes them with a hint." enum:"strict,lenient" default:"strict"`
-	Scheme []string `help:"A URI scheme that new names may have; may be repeated. It is kept with the store: koine scheme." placeholder:"NAME"`
+	Names  string   `help:"How updates treat names with neither a registered prefix nor a known URI scheme: strict refuses them, lenient accepts them with a hint." enum:"strict,lenient" default:"strict"`
+	Scheme []string `help:"URI scheme to allow in new names; may be repeated. It is registered with the store (see koine scheme)." placeholder:"NAME"`
 }
 
 // checkMode returns the mode in which names are checked.
@@ -88,7 +88,7 @@ func (p *prefixFlags) mergePrefixes(kept map[string]string) (map[string]string, 
 		case known && before == ns:
 		case known && !p.PrefixForce:
 			e := kg.Errorf(kg.CodeInvalid, "--prefix %s=%s: in this store, %s is %s", name, ns, name, before)
-			e.Hint = "Leave it out to go on with that, or add --prefix-force to change it: what is stored stays as it is, and " + name + ":… means other IRIs from then on."
+			e.Hint = "Omit it to keep that meaning, or add --prefix-force to change it: stored statements do not change, and " + name + ":… means other IRIs from then on."
 			return nil, usageError{e}
 		default:
 			all[name] = ns
@@ -108,13 +108,13 @@ func newPrefixes(prefixes map[string]string) (*kg.Prefixes, error) {
 // prefixCommand manages the prefixes of a store.
 type prefixCommand struct {
 	Add    prefixAddCommand    `cmd:"" help:"Register prefixes."`
-	List   prefixListCommand   `cmd:"" help:"List the prefixes."`
+	List   prefixListCommand   `cmd:"" help:"List the registered prefixes."`
 	Remove prefixRemoveCommand `cmd:"" help:"Remove prefixes."`
 }
 
 // Help is shown by --help.
 func (prefixCommand) Help() string {
-	return `A prefix stands for the beginning of IRIs, for everybody who writes to the store or reads from it. With --data these work on a data directory that no server has open, otherwise on a running server, as an administrator.
+	return `A prefix is a short name for the beginning of IRIs, for all clients of the store. With --data, the commands work on a data directory that no server has open; otherwise on a server, as an administrator.
 
 Examples:
   koine prefix add ex=https://example.org/
@@ -126,8 +126,8 @@ Examples:
 type prefixAddCommand struct {
 	target
 	reserveFlag
-	Prefixes []string `arg:"" name:"prefix" help:"NAME=IRI." placeholder:"NAME=IRI"`
-	Force    bool     `help:"Give a prefix that is registered another meaning. What is stored stays as it is."`
+	Prefixes []string `arg:"" name:"prefix" help:"Prefix and namespace, as NAME=IRI." placeholder:"NAME=IRI"`
+	Force    bool     `help:"Change the meaning of a registered prefix. Stored statements do not change."`
 }
 
 // Run registers the prefixes; on a data directory in one commit.
@@ -136,7 +136,7 @@ func (c *prefixAddCommand) Run(ctx context.Context, command *kong.Context, t ter
 	for _, text := range c.Prefixes {
 		name, namespace, ok := strings.Cut(text, "=")
 		if !ok || name == "" || namespace == "" {
-			return usageError{fmt.Errorf("%s: a prefix is given as NAME=IRI", text)}
+			return usageError{fmt.Errorf("%s: a prefix must be NAME=IRI", text)}
 		}
 		prefixes[name] = namespace
 	}
@@ -161,7 +161,7 @@ func (c *prefixAddCommand) Run(ctx context.Context, command *kong.Context, t ter
 type prefixRemoveCommand struct {
 	target
 	reserveFlag
-	Names []string `arg:"" name:"name" help:"A prefix."`
+	Names []string `arg:"" name:"name" help:"Prefix to remove."`
 }
 
 // Run removes the prefixes.

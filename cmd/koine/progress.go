@@ -64,7 +64,7 @@ func (p *progress) Read(b []byte) (int, error) {
 		p.work.setBytesRead(p.read)
 	}
 	if p.bar != nil && errors.Is(err, io.EOF) {
-		p.bar.Describe(p.what + p.rateText(time.Now()) + ", all read")
+		p.bar.Describe(p.what + p.rateText(time.Now()) + ", read completely")
 	} else {
 		p.report(n)
 	}
@@ -99,7 +99,7 @@ func (p *progress) reportServerWork(name string) (stop func()) {
 			case <-quit:
 				return
 			case <-time.After(next):
-				p.t.sayf("%s is sent; the server has been at work on it for %s", name, time.Since(began).Round(time.Second))
+				p.t.sayf("%s was sent; the server has been processing it for %s", name, time.Since(began).Round(time.Second))
 			}
 		}
 	}()

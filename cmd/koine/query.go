@@ -17,15 +17,15 @@ import (
 
 // queryCommand runs a GraphQL query through knowledge/query.
 type queryCommand struct {
-	Query string `arg:"" optional:"" help:"GraphQL; - or nothing reads standard input."`
+	Query string `arg:"" optional:"" help:"GraphQL query; - or no query reads standard input."`
 	File  string `short:"f" help:"Read the query from this file." placeholder:"FILE" type:"path"`
 	serverFlags
-	Var           map[string]string `help:"A variable, as JSON; what is no JSON is a string. May be repeated." placeholder:"NAME=VALUE" mapsep:"none"`
-	Operation     string            `help:"Which operation, if the document has several." placeholder:"NAME"`
-	At            string            `help:"Read as of this revision or time." placeholder:"REVISION"`
+	Var           map[string]string `help:"Variable, as JSON; anything else is a string. May be repeated." placeholder:"NAME=VALUE" mapsep:"none"`
+	Operation     string            `help:"Operation to run, if the document has several." placeholder:"NAME"`
+	At            string            `help:"Read at this revision or time." placeholder:"REVISION"`
 	MinRevision   uint64            `help:"Wait until the server has this revision." placeholder:"REVISION"`
-	MinCertainty  float64           `help:"Only what is asserted with at least this certainty." placeholder:"0…1"`
-	MaxAgeSeconds int64             `help:"Only what was asserted in the last so many seconds." placeholder:"N"`
+	MinCertainty  float64           `help:"Read only what is asserted with at least this certainty." placeholder:"0…1"`
+	MaxAgeSeconds int64             `help:"Read only what was asserted in this number of seconds." placeholder:"N"`
 	Full          bool              `help:"Print JSON with queryMetadata (revision, position, sources …)."`
 	Compact       bool              `help:"Print JSON on one line."`
 	outputFlags
@@ -33,9 +33,9 @@ type queryCommand struct {
 
 // Help is shown by --help.
 func (queryCommand) Help() string {
-	return `The answer is printed as tables: a list, or a connection with nodes, has a column for each selected leaf; other fields are lines of name and value. IRIs are shortened by the server's prefixes. With --json, --compact or --full it is JSON as the server sent it, with --csv one list with whole IRIs.
+	return `Prints the response as tables: a list, or a connection with nodes, has a column for each selected leaf; other fields are rows of name and value. IRIs are shortened with the server's prefixes. --json, --compact and --full print the response as JSON, --csv prints a single list with full IRIs.
 
-Where the answer was cut, which lists go on behind what is shown, and names in the query that nothing in the graph has, are told on standard error. The columns are those of the selection, in its order, whatever the answer has: what is null is empty.
+Columns follow the selection and its order, whatever the response contains; null is empty. Standard error reports where the response was cut, which lists continue, and names in the query that the graph does not contain.
 
 Examples (with koine serve --demo):
   koine query '{ stats { statements revision } }'
@@ -134,7 +134,7 @@ func parseVariables(flags map[string]string) map[string]any {
 func readText(t terminal, argument, file string) (string, error) {
 	switch {
 	case argument != "" && file != "":
-		return "", usageError{errors.New("a file and an argument exclude each other")}
+		return "", usageError{errors.New("a file and an argument are mutually exclusive")}
 	case file != "" && file != "-":
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -146,7 +146,7 @@ func readText(t terminal, argument, file string) (string, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(t.in, maxAnswerBytes))
 	if err == nil && strings.TrimSpace(string(text)) == "" {
-		err = usageError{errors.New("there is nothing on standard input")}
+		err = usageError{errors.New("standard input is empty")}
 	}
 	return string(text), err
 }
@@ -172,7 +172,7 @@ func printJSON(w io.Writer, raw json.RawMessage, compact bool) error {
 		err = json.Indent(&b, raw, "", "  ")
 	}
 	if err != nil {
-		return fmt.Errorf("the server's answer: %w", err)
+		return invalidResponse(err)
 	}
 	b.WriteByte('\n')
 	_, err = w.Write(b.Bytes())

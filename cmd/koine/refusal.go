@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -41,10 +42,10 @@ func refusalText(e *client.Error, command *kong.Context) string {
 	}
 	switch {
 	case e.Hint == "" && e.Reason == client.NotMember && strings.HasSuffix(e.Field, "recipient"):
-		text += "\nkoine channel add takes an agent in, or gives it another role; koine channel invite lets it join."
+		text += "\nkoine channel add adds a member or changes its role; koine channel invite lets an agent join."
 	case e.Hint == "":
 	case e.Reason == client.Unauthenticated && strings.Contains(e.Hint, "Authorization"):
-		text += "\nPut a key or a token into KOINE_KEY." // sent as the Authorization header
+		text += "\nSet KOINE_KEY to a key or a token." // sent as the Authorization header
 	default:
 		text += "\n" + e.Hint
 	}
@@ -58,20 +59,28 @@ func bracketReason(reason client.Reason) string {
 	return " (" + string(reason) + ")"
 }
 
-// messageText returns the message, prefixed by the flag or field that it refers to.
+// messageText returns the message with the flag or the field that it refers to, once: the
+// message may begin with the field.
 func messageText(e *client.Error, command *kong.Context) string {
 	field, wrong := e.Field, cmp.Or(e.Detail, e.Message)
 	if field == "" { // over HTTP the message contains the field
 		field, wrong, _ = strings.Cut(e.Message, ": ")
 	}
-	if flag, ok := flagOfField(command, field); ok {
+	flag, ok := flagOfField(command, field)
+	last := field[strings.LastIndexByte(field, '.')+1:]
+	rest, named := strings.CutPrefix(wrong, last+" ")
+	switch {
+	case ok && named && slices.Contains(flagNames(last), strings.Trim(flag, "-<>")):
+		return flag + " " + rest
+	case ok:
 		return flag + ": " + wrong
+	case e.Field != "" && !named:
+		wrong = e.Field + ": " + wrong
+	case e.Field == "":
+		wrong = e.Detail
 	}
-	text := e.Message
-	for _, more := range []string{e.Field, e.Detail} {
-		if more != "" {
-			text += ": " + more
-		}
+	if e.Detail == "" {
+		return cmp.Or(wrong, e.Message)
 	}
-	return text
+	return e.Message + ": " + wrong
 }

@@ -16,9 +16,9 @@ func printRemarks(t terminal, m *client.QueryMetadata) {
 	for _, cut := range m.Truncated[:min(len(m.Truncated), maxCutsShown)] {
 		more := ""
 		if cut.Cursor != "" {
-			more = fmt.Sprintf("; go on with after: %q", cut.Cursor)
+			more = fmt.Sprintf("; continue with after: %q", cut.Cursor)
 		}
-		t.sayf("truncated: %s, by the budget's %s%s", fieldPath(cut.Path), strings.ToLower(cut.Reason), more)
+		t.sayf("truncated: %s, limited by the budget's %s%s", fieldPath(cut.Path), strings.ToLower(cut.Reason), more)
 	}
 	if more := len(m.Truncated) - maxCutsShown; more > 0 {
 		t.sayf("truncated: %d more lists", more)
@@ -26,7 +26,7 @@ func printRemarks(t terminal, m *client.QueryMetadata) {
 	for _, hint := range m.Hints {
 		meant := ""
 		if len(hint.Nearest) > 0 {
-			meant = "; meant " + strings.Join(hint.Nearest, " or ") + "?"
+			meant = "; did you mean " + strings.Join(hint.Nearest, " or ") + "?"
 		}
 		t.sayf("hint: %s: %s%s", fieldPath(hint.Path), hint.Message, meant)
 	}

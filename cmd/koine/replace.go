@@ -40,7 +40,7 @@ func (c *loadCommand) replaceIn(ctx context.Context, t terminal, store *kg.Store
 	report, err := store.ReplaceGraph(ctx, meta, graph, r.allQuads(ctx), kg.ReplaceOptions{Progress: r.setWritten})
 	r.endProgress()
 	if err != nil {
-		return interruptedWith(err, "before the graph was replaced: it is as it was")
+		return interruptedWith(err, "before the graph was replaced; the graph is unchanged")
 	}
 	r.printSummary(report.Added, report.Removed, report.Revision, time.Since(began))
 	return nil
@@ -158,5 +158,5 @@ func (r *replaceJob) printSummary(added, removed uint64, revision kg.Revision, t
 }
 
 func replacedText(quads, added, removed uint64, revision kg.Revision, took time.Duration) string {
-	return fmt.Sprintf("replaced: the files have %s statements, %s came, %s went; revision %d; %s", countText(quads), countText(added), countText(removed), revision, took.Round(time.Millisecond))
+	return fmt.Sprintf("replaced: %s statements in the files, %s added, %s removed; revision %d; %s", countText(quads), countText(added), countText(removed), revision, took.Round(time.Millisecond))
 }

@@ -16,7 +16,7 @@ import (
 
 // restFlags configure the REST and WebSocket protocol of agents and tasks.
 type restFlags struct {
-	RestPrefix string `help:"The path below which agents and tasks are over REST and WebSocket; with / they are at the paths of their own text (/agents, /messages, /tasks, /ws)." default:"/rest" placeholder:"PATH" name:"rest-prefix"`
+	RestPrefix string `help:"Path prefix of the REST and WebSocket protocol of agents and tasks. With / its paths are those of its specification (/agents, /messages, /tasks, /ws)." default:"/rest" placeholder:"PATH" name:"rest-prefix"`
 }
 
 // reservedPaths are the first path segments of koine's other endpoints.
@@ -31,10 +31,10 @@ func (f *restFlags) restPrefix() (string, error) {
 		return "", nil
 	}
 	if len(prefix) < 2 || prefix[0] != '/' || path.Clean(prefix) != prefix || strings.ContainsFunc(prefix, notInPath) {
-		return "", usageError{fmt.Errorf("--rest-prefix %s: it is / or a path such as /rest, of letters, digits, and - . _ ~", f.RestPrefix)}
+		return "", usageError{fmt.Errorf("--rest-prefix %s: must be / or a path such as /rest, of letters, digits, and - . _ ~", f.RestPrefix)}
 	}
 	if first, _, _ := strings.Cut(prefix[1:], "/"); slices.Contains(reservedPaths, first) {
-		return "", usageError{fmt.Errorf("--rest-prefix %s: koine has other things at /%s", f.RestPrefix, first)}
+		return "", usageError{fmt.Errorf("--rest-prefix %s: /%s is used by another endpoint", f.RestPrefix, first)}
 	}
 	return prefix, nil
 }

@@ -67,8 +67,8 @@ func TestRESTPrefix(t *testing.T) {
 // command line that says so.
 func TestRESTPrefixIsRefused(t *testing.T) {
 	for prefix, want := range map[string]string{
-		"/agents": "other things at /agents", "/graphql/": "other things at /graphql", "/a2a/rest": "other things at /a2a", "/changes": "other things", "/.well-known": "other things", "/metrics": "other things",
-		"rest": "it is / or a path", "": "it is / or a path", "//": "it is / or a path", "/a//b": "it is / or a path", "/a/../b": "it is / or a path", "/{x}": "it is / or a path", "/a b": "it is / or a path",
+		"/agents": "/agents is used by another endpoint", "/graphql/": "/graphql is used by another endpoint", "/a2a/rest": "/a2a is used by another endpoint", "/changes": "is used by another endpoint", "/.well-known": "is used by another endpoint", "/metrics": "is used by another endpoint",
+		"rest": "must be / or a path", "": "must be / or a path", "//": "must be / or a path", "/a//b": "must be / or a path", "/a/../b": "must be / or a path", "/{x}": "must be / or a path", "/a b": "must be / or a path",
 	} {
 		f := restFlags{RestPrefix: prefix}
 		if _, err := f.restPrefix(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--rest-prefix "+prefix) {

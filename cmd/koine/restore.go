@@ -15,15 +15,15 @@ import (
 
 // restoreCommand creates a data directory from backups.
 type restoreCommand struct {
-	Data    string   `required:"" help:"The data directory to make; it must be empty or not there." placeholder:"NEWDIR" type:"path"`
-	Backups []string `arg:"" name:"backup" help:"A full backup, and those that follow on it, in order." type:"path"`
+	Data    string   `required:"" help:"Data directory to create. It must be empty or not exist." placeholder:"NEWDIR" type:"path"`
+	Backups []string `arg:"" name:"backup" help:"Full backup, followed by its incremental backups in order." type:"path"`
 }
 
 // Help is shown by --help.
 func (restoreCommand) Help() string {
-	return `Makes a store that holds what the backed up one held at the end of the last backup: statements, their sources and certainties, policies, history, every revision under its number. Nothing that is there is ever written over.
+	return `Creates a store with the content at the end of the last backup: statements, assertions, policies, and every revision under its number. Existing files are never overwritten.
 
-The restored store is another one: what clients hold of the old one (positions, cursors) is refused, and they start again. Credentials are restored with it; tokens that the old server sealed are not good any more.
+The restored store is a new one for its clients: positions and cursors of the old store are refused. Credentials are restored, but tokens that the old server sealed are no longer valid.
 
 Examples:
   koine restore --data ./new-data monday.koine
@@ -60,15 +60,15 @@ func (c *restoreCommand) Run(ctx context.Context, t terminal, log *slog.Logger) 
 	dir := target{Data: c.Data}
 	store, err := dir.openStore(log, false, kg.Options{})
 	if err != nil {
-		return fmt.Errorf("the backups are restored, but the index could not be built: %w", err)
+		return fmt.Errorf("the backups were restored, but building the index failed: %w", err)
 	}
 	stats, sound := store.Stats(), store.Sound()
 	if err := errors.Join(sound, store.Close()); err != nil {
 		return err
 	}
 	if stats.Revision < info.To { // an upgrade may add revisions
-		return exitError{fmt.Errorf("the backups end with revision %d, but the restored store ends with %d", info.To, stats.Revision), exitDamaged}
+		return exitError{fmt.Errorf("the backups end at revision %d, but the restored store ends at %d", info.To, stats.Revision), exitDamaged}
 	}
-	t.sayf("%s: revision %d, %s statements. Compare everything in it with koine check --data %s", c.Data, info.To, countText(stats.Statements), c.Data)
+	t.sayf("%s: revision %d, %s statements. Verify it with koine check --data %s", c.Data, info.To, countText(stats.Statements), c.Data)
 	return nil
 }

@@ -16,7 +16,7 @@ type reviewCommand struct {
 	Show     showProposal    `cmd:"" help:"Show a proposal with its patches and reviews."`
 	Approve  approveProposal `cmd:"" help:"Approve a proposal."`
 	Reject   rejectProposal  `cmd:"" help:"Reject a proposal."`
-	Withdraw withdrawn       `cmd:"" help:"Withdraw a proposal of your own."`
+	Withdraw withdrawn       `cmd:"" help:"Withdraw your own proposal."`
 }
 
 // Help is shown by --help.
@@ -44,23 +44,23 @@ type proposalInfo struct {
 
 func parseProposal(raw json.RawMessage) (p proposalInfo, err error) {
 	if err = json.Unmarshal(raw, &p); err != nil {
-		err = fmt.Errorf("the server's answer: %w", err)
+		err = invalidResponse(err)
 	}
 	return p, err
 }
 
 type listProposals struct {
 	serverFlags
-	Status string `help:"Only those with this status: pending, applied, rejected, withdrawn, expired or conflicted." placeholder:"STATUS" completes:"pending,applied,rejected,withdrawn,expired,conflicted"`
-	Author string `help:"Only those of this agent." placeholder:"AGENT"`
-	Limit  int    `help:"How many at most, the newest first." default:"100" placeholder:"N"`
+	Status string `help:"List only proposals with this status: pending, applied, rejected, withdrawn, expired or conflicted." placeholder:"STATUS" completes:"pending,applied,rejected,withdrawn,expired,conflicted"`
+	Author string `help:"List only proposals of this agent." placeholder:"AGENT"`
+	Limit  int    `help:"Maximum number of proposals to list, the newest first." default:"100" placeholder:"N"`
 	outputFlags
 }
 
 // Run prints a row per proposal.
 func (c *listProposals) Run(ctx context.Context, t terminal) error {
 	if c.Limit < 1 {
-		return usageError{errors.New("--limit is at least 1")}
+		return usageError{errors.New("--limit must be at least 1")}
 	}
 	if statuses := []string{"pending", "applied", "rejected", "withdrawn", "expired", "conflicted"}; c.Status != "" && !slices.Contains(statuses, strings.ToLower(c.Status)) {
 		return notOneOf("--status", c.Status, statuses...)
@@ -90,7 +90,7 @@ func (c *listProposals) Run(ctx context.Context, t terminal) error {
 }
 
 func proposalTable(raw []json.RawMessage) (*table, error) {
-	b := &table{columns: []string{"ID", "STATUS", "AUTHOR", "CREATED", "APPROVALS", "PATCHES", "WHY HELD"}}
+	b := &table{columns: []string{"ID", "STATUS", "AUTHOR", "CREATED", "APPROVALS", "PATCHES", "REASON"}}
 	for _, one := range raw {
 		p, err := parseProposal(one)
 		if err != nil {
@@ -102,7 +102,7 @@ func proposalTable(raw []json.RawMessage) (*table, error) {
 }
 
 type showProposal struct {
-	ID string `arg:"" help:"Which proposal."`
+	ID string `arg:"" help:"Id of the proposal."`
 	serverFlags
 	outputFlags
 }
@@ -118,7 +118,7 @@ func (c *showProposal) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	if isNull(answer.Proposal) {
-		return notFoundError("there is no proposal %s that you may see", c.ID)
+		return notFoundError("proposal %s does not exist, or you may not see it", c.ID)
 	}
 	if c.JSON {
 		return printJSON(t.out, answer.Proposal, false)
@@ -153,7 +153,7 @@ func (c *showProposal) Run(ctx context.Context, t terminal) error {
 func (p *proposalInfo) detailTables() []*table {
 	fields := &table{columns: []string{"FIELD", "VALUE"}}
 	for _, f := range [][]string{
-		{"id", p.ID}, {"status", strings.ToLower(p.Status)}, {"author", p.Author}, {"justification", p.Justification}, {"why held", p.Reason},
+		{"id", p.ID}, {"status", strings.ToLower(p.Status)}, {"author", p.Author}, {"justification", p.Justification}, {"reason", p.Reason},
 		{"approvals", fmt.Sprintf("%d of %d", p.Approvals, p.RequiredApprovals)}, {"reviewers", strings.Join(p.ReviewerRoles, " ")},
 		{"created", p.CreatedAt}, {"expires", p.ExpiresAt}, {"conflict", p.Conflict},
 	} {
@@ -178,9 +178,9 @@ func (p *proposalInfo) detailTables() []*table {
 
 // reviewDecision approves or rejects a proposal.
 type reviewDecision struct {
-	ID string `arg:"" help:"Which proposal."`
+	ID string `arg:"" help:"Id of the proposal."`
 	serverFlags
-	Comment string `help:"Why: kept with the decision." placeholder:"TEXT"`
+	Comment string `help:"Comment, kept with the decision." placeholder:"TEXT"`
 	JSON    bool   `help:"Print the proposal as JSON."`
 }
 
@@ -208,7 +208,7 @@ func (c *reviewDecision) reviewProposal(ctx context.Context, t terminal, decisio
 }
 
 type withdrawn struct {
-	ID string `arg:"" help:"Which proposal."`
+	ID string `arg:"" help:"Id of the proposal."`
 	serverFlags
 	JSON bool `help:"Print the proposal as JSON."`
 }
@@ -229,7 +229,7 @@ func (s *serverFlags) endProposal(ctx context.Context, t terminal, id string, as
 		return err
 	}
 	if isNull(answer.Made) {
-		return notFoundError("there is no proposal %s that you may see", id)
+		return notFoundError("proposal %s does not exist, or you may not see it", id)
 	}
 	if asJSON {
 		return printJSON(t.out, answer.Made, true)

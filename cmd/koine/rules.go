@@ -8,17 +8,17 @@ import (
 
 // rulesCommand contains the commands on rules that need no server.
 type rulesCommand struct {
-	Check rulesCheckCommand `cmd:"" help:"Say what is wrong with a file of rules."`
+	Check rulesCheckCommand `cmd:"" help:"Validate a rules file."`
 }
 
 // rulesCheckCommand parses a rules file as the server does.
 type rulesCheckCommand struct {
-	File string `arg:"" help:"The file." type:"path"`
+	File string `arg:"" help:"Rules file." type:"path"`
 }
 
 // Help is shown by --help.
 func (rulesCheckCommand) Help() string {
-	return `Reads the file as koine serve --policy would, and names what is wrong with its line. It ends with exit code 3 for a file that the server would refuse.
+	return `Parses the file as koine serve --policy does, and reports the line of each error. The exit code is 3 if the server would refuse the file.
 
 Examples:
   koine rules check policy.yaml`

@@ -17,7 +17,7 @@ import (
 
 // rulesFlags name the file of rules.
 type rulesFlags struct {
-	Policy string `help:"Judge updates, queries and reads by the rules in this YAML file. It is read again when it changes." placeholder:"FILE" type:"path"`
+	Policy string `help:"YAML file of rules for updates, queries and reads. It is reloaded when it changes." placeholder:"FILE" type:"path"`
 }
 
 // openRules opens the rules file; nil without --policy. A broken file is a usage error. The
@@ -30,7 +30,7 @@ func (f *rulesFlags) openRules(log *slog.Logger, of *channels.Service) (*celrule
 	if err != nil {
 		return nil, usageError{err}
 	}
-	log.Info("rules in force", "file", f.Policy, "rules", len(file.Set().Rules()))
+	log.Info("rules loaded", "file", f.Policy, "rules", len(file.Set().Rules()))
 	return file, nil
 }
 

@@ -15,13 +15,13 @@ import (
 // schemeCommand manages the URI schemes allowed in new names.
 type schemeCommand struct {
 	Add    schemeAddCommand    `cmd:"" help:"Allow URI schemes in new names."`
-	List   schemeListCommand   `cmd:"" help:"List the URI schemes that are allowed beside those that every store takes."`
-	Remove schemeRemoveCommand `cmd:"" help:"Take URI schemes back."`
+	List   schemeListCommand   `cmd:"" help:"List the URI schemes that are allowed in addition to the built-in ones."`
+	Remove schemeRemoveCommand `cmd:"" help:"Forbid URI schemes in new names."`
 }
 
 // Help is shown by --help.
 func (schemeCommand) Help() string {
-	return `A name in an update begins with a registered prefix (koine prefix) or with a URI scheme. Every store takes http, https, urn, agent, file, mailto, data, did, tag, tel, chan, ws and wss; others have to be allowed, because they are most often prefixes that were misspelt. With --data these work on a data directory that no server has open, otherwise on a running server, as an administrator.
+	return `A name in an update must begin with a registered prefix (koine prefix) or a URI scheme. Every store accepts http, https, urn, agent, file, mailto, data, did, tag, tel, chan, ws and wss. Other schemes must be allowed, because most of them are misspelt prefixes. With --data, the commands work on a data directory that no server has open; otherwise on a server, as an administrator.
 
 Examples:
   koine scheme add doi ipfs
@@ -41,7 +41,7 @@ type (
 type schemesChange struct {
 	target
 	reserveFlag
-	Schemes []string `arg:"" name:"scheme" help:"A URI scheme, without the colon."`
+	Schemes []string `arg:"" name:"scheme" help:"URI scheme, without the colon."`
 }
 
 // Run allows the schemes.

@@ -38,49 +38,55 @@ const judgingGrace = 200 * time.Millisecond
 
 // serveCommand runs the server.
 type serveCommand struct {
-	Listen    string `help:"The address to listen on. Without credentials it has to be a loopback one." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
-	Data      string `help:"The data directory, made if it is not there (default: koine-data here, or with --demo a temporary one)." placeholder:"DIR" type:"path"`
-	Demo      bool   `help:"Load a small graph to look around in, if the store is empty."`
-	PublicURL string `help:"The address under which clients reach the server, for the agent card; otherwise the one that it is asked at." placeholder:"URL" name:"public-url"`
-	Insecure  bool   `help:"Listen on any address although everybody who reaches it may do anything."`
-	identityFlags
-	prefixFlags
-	nameFlags
-	trustedFlags
-	limitFlags
-	rulesFlags
-	throttleFlags
-	capacityFlags
-	tierFlags
-	tlsFlags
-	originFlags
-	tracingFlags
-	policyFlags
-	taskFlags
-	pushFlags
-	restFlags
-	serveJSONLDFlags
+	Listen       string        `group:"network" help:"Address to listen on. Without credentials it must be a loopback address." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+	PublicURL    string        `group:"network" help:"URL under which clients reach the server, for the agent card (default: the URL of the request)." placeholder:"URL" name:"public-url"`
+	Insecure     bool          `group:"network" help:"Listen on any address without credentials. Everyone who can connect may do anything."`
+	Heartbeat    time.Duration `group:"network" help:"Interval of heartbeats on idle streams." default:"15s"`
+	ShutdownTime time.Duration `group:"network" help:"How long requests in progress may take to finish at shutdown." default:"20s"`
+	tlsFlags     `group:"network"`
+	originFlags  `group:"network"`
+	restFlags    `group:"network"`
 
-	Card             string `help:"The version of A2A that agent cards are of: 1.0 or 0.3, without a key that this version does not know, or both, which clients of each version read." enum:"1.0,0.3,both" default:"both" placeholder:"1.0|0.3|both"`
-	ConformanceAgent bool   `help:"Answer messages as the public A2A compatibility kit expects of a server under test, not as koine."`
+	identityFlags `group:"authentication"`
 
-	QueryMutations bool          `help:"Let knowledge/query run mutations." default:"true" negatable:""`
-	Heartbeat      time.Duration `help:"How long a stream may be silent before it gets a sign of life." default:"15s"`
-	History        historyTime   `help:"How long the past is kept: all, or a time like 30d or 36h. What is older can no longer be read, and goes from disk." default:"all" placeholder:"all|TIME"`
-	reserveFlag
-	literalFlag
-	ShutdownTime time.Duration `help:"How long requests under way may take to finish when the server ends." default:"20s"`
+	policyFlags    `group:"policies"`
+	rulesFlags     `group:"policies"`
+	trustedFlags   `group:"policies"`
+	QueryMutations bool `group:"policies" help:"Allow mutations in knowledge/query." default:"true" negatable:""`
+
+	Data        string      `group:"storage" help:"Data directory, created if it does not exist (default: koine-data in the working directory; with --demo, a temporary one)." placeholder:"DIR" type:"path"`
+	Demo        bool        `group:"storage" help:"Load a small example graph if the store is empty."`
+	History     historyTime `group:"storage" help:"How long to keep history: all, or a duration such as 30d or 36h. Older history is deleted and cannot be read anymore." default:"all" placeholder:"all|TIME"`
+	reserveFlag `group:"storage"`
+
+	prefixFlags `group:"names"`
+	nameFlags   `group:"names"`
+
+	limitFlags       `group:"limits"`
+	capacityFlags    `group:"limits"`
+	literalFlag      `group:"limits"`
+	serveJSONLDFlags `group:"limits"`
+
+	throttleFlags `group:"rates"`
+	tierFlags     `group:"rates"`
+
+	taskFlags        `group:"agents"`
+	pushFlags        `group:"agents"`
+	Card             string `group:"agents" help:"A2A version of agent cards: 1.0, 0.3, or both for cards that clients of either version can read." enum:"1.0,0.3,both" default:"both" placeholder:"1.0|0.3|both"`
+	ConformanceAgent bool   `group:"agents" help:"Answer messages as the public A2A compatibility kit expects of a server under test."`
+
+	tracingFlags `group:"observability"`
 
 	listening func(url string) // called with the server's address; may be nil
 }
 
 // Help is shown by --help.
 func (serveCommand) Help() string {
-	return `Without --auth the server runs in open mode: it knows no credentials, takes the caller's name from X-Agent-ID, and answers on loopback addresses only. With --auth keys it lets in who brings an API key (koine keys), with --auth jwt who brings a token of the provider that --jwks, --jwt-issuer and --jwt-audience name.
+	return `Without --auth the server runs in open mode: callers need no credentials, X-Agent-ID names the caller, and the server listens on loopback addresses only. With --auth keys, callers need an API key (koine keys). With --auth jwt, they need a token of the provider that --jwks, --jwt-issuer and --jwt-audience describe.
 
-A --prefix is kept with the store: the next server on it knows it without being told, and one that says something else is refused, unless --prefix-force says that it is meant. --demo keeps its own (lab and finding). Names in updates begin with a registered prefix or a known URI scheme: --scheme allows more, --names lenient takes all.
+A --prefix is registered with the store, so later servers know it as well. To change the meaning of a registered prefix, add --prefix-force. --demo registers its own (lab and finding). Names in updates must begin with a registered prefix or a known URI scheme: --scheme allows further schemes, --names lenient accepts all names.
 
-Ctrl-C ends it in good order: streams are told, requests are finished, the store is closed. A second Ctrl-C ends it at once; nothing that was acknowledged is lost.
+Ctrl-C shuts the server down: streams receive a last event, requests are completed, and the store is closed. A second Ctrl-C ends the process at once; acknowledged updates are not lost.
 
 Examples:
   koine serve --demo
@@ -256,7 +262,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(judgingGrace, store.EndJudging) })()
 	garbage.Allow() // back to normal garbage collection after the start
 	err = server.Serve(ctx, listener)
-	log.Info("ended", "revision", store.Head().Revision)
+	log.Info("server stopped", "revision", store.Head().Revision)
 	return err
 }
 
@@ -300,14 +306,14 @@ func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, o kg.Opt
 			return nil, nil, errors.Join(err, store.Close(), forget())
 		}
 	}
-	log.Info("store open", "dir", dir.Data, "revision", store.Head().Revision)
+	log.Info("store opened", "dir", dir.Data, "revision", store.Head().Revision)
 	return store, forget, nil
 }
 
 func listenError(err error) error {
 	var network *net.OpError
 	if errors.As(err, &network) {
-		return exitError{fmt.Errorf("%w\nanother server may be there: choose another address with --listen", err), exitFailure}
+		return exitError{fmt.Errorf("%w\nThe address may be in use: choose another one with --listen", err), exitFailure}
 	}
 	return usageError{err}
 }

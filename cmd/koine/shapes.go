@@ -18,15 +18,15 @@ import (
 
 // shapesCommand manages the shapes that validate updates.
 type shapesCommand struct {
-	Put    shapesPutCommand    `cmd:"" help:"Keep shapes, in place of those of the same names."`
-	List   shapesListCommand   `cmd:"" help:"List the shapes that are kept."`
-	Remove shapesRemoveCommand `cmd:"" help:"Take shapes away."`
-	Check  shapesCheckCommand  `cmd:"" help:"List what stands against the shapes."`
+	Put    shapesPutCommand    `cmd:"" help:"Store shapes, replacing those with the same names."`
+	List   shapesListCommand   `cmd:"" help:"List the stored shapes."`
+	Remove shapesRemoveCommand `cmd:"" help:"Remove shapes."`
+	Check  shapesCheckCommand  `cmd:"" help:"List statements that violate the shapes."`
 }
 
 // Help is shown by --help.
 func (shapesCommand) Help() string {
-	return `Shapes are SHACL core. What of a document cannot be judged, such as constraints in SPARQL, is refused with its place; put --supported-only keeps the rest and lists what is left out, and so does list. An update that brings a violation is refused; what violates a shape already is left alone, and found by check. To see the shapes as RDF: koine export --graph urn:koine:graph:shapes --format turtle
+	return `Shapes are SHACL Core. Parts that are not supported, such as constraints in SPARQL, are refused with their place in the document; put --supported-only leaves them out and lists them, as list does. An update that adds a violation is refused. Existing violations remain, and check lists them. To print the shapes as RDF: koine export --graph urn:koine:graph:shapes --format turtle
 
 Examples:
   koine shapes put people.ttl
@@ -40,10 +40,10 @@ Examples:
 type shapesPutCommand struct {
 	target
 	reserveFlag
-	Files         []string `arg:"" name:"file" help:"Turtle; - reads standard input."`
-	SupportedOnly bool     `help:"Leave out what cannot be judged, and list it."`
-	DryRun        bool     `help:"Only check them."`
-	Why           string   `help:"Why, for the log." placeholder:"TEXT"`
+	Files         []string `arg:"" name:"file" help:"Turtle file; - reads standard input."`
+	SupportedOnly bool     `help:"Leave out unsupported parts, and list them."`
+	DryRun        bool     `help:"Check the shapes without storing them."`
+	Why           string   `help:"Justification for the history." placeholder:"TEXT"`
 }
 
 // Run stores the shapes of each file, one file after the other.
@@ -72,7 +72,7 @@ func (c *shapesPutCommand) Run(ctx context.Context, command *kong.Context, t ter
 			}
 		}
 		if c.DryRun {
-			t.sayf("%s: good; %s changes would be made", name, countText(uint64(n)))
+			t.sayf("%s: valid; %s changes would be made", name, countText(uint64(n)))
 			continue
 		}
 		t.sayf("%s: %s changes", name, countText(uint64(n)))
@@ -87,8 +87,8 @@ const unsupportedPrefix = "left out: "
 type shapesRemoveCommand struct {
 	target
 	reserveFlag
-	Shapes []string `arg:"" name:"shape" help:"The IRI of a shape."`
-	Why    string   `help:"Why, for the log." placeholder:"TEXT"`
+	Shapes []string `arg:"" name:"shape" help:"IRI of a shape."`
+	Why    string   `help:"Justification for the history." placeholder:"TEXT"`
 }
 
 // Run removes all given shapes, or none.
@@ -131,8 +131,8 @@ func (c *shapesListCommand) Run(ctx context.Context, command *kong.Context, t te
 // shapesCheckCommand reports violations.
 type shapesCheckCommand struct {
 	target
-	Shape string `help:"Only this shape." placeholder:"IRI"`
-	First int    `help:"How many to list at most." default:"100"`
+	Shape string `help:"Check only this shape." placeholder:"IRI"`
+	First int    `help:"Maximum number of violations to list." default:"100"`
 }
 
 // Run writes a line per violation.
@@ -151,14 +151,14 @@ func (c *shapesCheckCommand) Run(ctx context.Context, command *kong.Context, t t
 	}
 	switch {
 	case len(r.lines) > 0 && !r.complete:
-		return exitError{errors.New("there may be more: raise --first, or check one --shape"), exitFailure}
+		return exitError{errors.New("more may exist: raise --first, or check a single --shape"), exitFailure}
 	case len(r.lines) > 0:
-		return exitError{fmt.Errorf("%d found", len(r.lines)), exitFailure}
+		return exitError{fmt.Errorf("%d violations found", len(r.lines)), exitFailure}
 	case !r.complete:
-		return exitError{errors.New("there is too much to check at a time: check one --shape, or the data directory itself with --data"), exitFailure}
+		return exitError{errors.New("too many statements to check at once: check a single --shape, or the data directory with --data"), exitFailure}
 	}
 	if r.leftOut > 0 {
-		t.sayf("no violations; parts of the shapes that are not supported and were not checked: %s (koine shapes list)", countText(uint64(r.leftOut)))
+		t.sayf("no violations; unsupported parts of the shapes that were not checked: %s (koine shapes list)", countText(uint64(r.leftOut)))
 		return nil
 	}
 	t.sayf("no violations")

@@ -104,13 +104,13 @@ func (l *shortList) String() string {
 	case l.more && l.total > uint64(l.shown):
 		text = fmt.Sprintf("%s: %d of %s shown", l.path, l.shown, countText(l.total))
 	case l.more:
-		text += ", and there are more"
+		text += ", and more exist"
 	default:
-		text += ", and there may be more"
+		text += ", and more may exist"
 	}
-	text += "; ask for more with first: N"
+	text += "; request more with first: N"
 	if l.more && l.cursor != "" {
-		text += fmt.Sprintf(", or go on with after: %q", l.cursor)
+		text += fmt.Sprintf(", or continue with after: %q", l.cursor)
 	}
 	return text
 }
@@ -125,6 +125,6 @@ func printShortLists(t terminal, lists []shortList, meta *client.QueryMetadata) 
 		t.sayf("%s", &lists[i])
 	}
 	if more := len(lists) - maxCutsShown; more > 0 {
-		t.sayf("%d more lists go on", more)
+		t.sayf("%d more lists continue", more)
 	}
 }

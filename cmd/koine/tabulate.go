@@ -114,5 +114,5 @@ func (c *collector) addList(path string, elements []json.RawMessage, selected *s
 
 // errManyTables refuses CSV for an answer without a single table.
 func errManyTables(n int) error {
-	return usageError{fmt.Errorf("the answer has %d tables, and CSV has one: select one list, or use --json", n)}
+	return usageError{fmt.Errorf("the response has %d tables, but CSV can hold one: select one list, or use --json", n)}
 }

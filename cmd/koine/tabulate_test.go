@@ -92,16 +92,16 @@ func TestCutCell(t *testing.T) {
 func TestShortLists(t *testing.T) {
 	page := strings.TrimSuffix(strings.Repeat(`{"a":1},`, 25), ",")
 	for name, c := range map[string]struct{ query, data, want string }{
-		"a page that nobody asked for":  {`{ t { nodes { a } } }`, `{"t":{"nodes":[` + page + `]}}`, "t: 25 shown, and there may be more; ask for more with first: N"},
-		"a page of a list":              {`{ x { t { a } } }`, `{"x":{"t":[` + page + `]}}`, "x.t: 25 shown, and there may be more; ask for more with first: N"},
+		"a page that nobody asked for":  {`{ t { nodes { a } } }`, `{"t":{"nodes":[` + page + `]}}`, "t: 25 shown, and more may exist; request more with first: N"},
+		"a page of a list":              {`{ x { t { a } } }`, `{"x":{"t":[` + page + `]}}`, "x.t: 25 shown, and more may exist; request more with first: N"},
 		"a page as long as asked for":   {`{ t(first: 25) { nodes { a } } }`, `{"t":{"nodes":[` + page + `]}}`, ""},
 		"asked for with a variable":     {`query($n: Int = 25) { t(first: $n) { nodes { a } } }`, `{"t":{"nodes":[` + page + `]}}`, ""},
 		"all of them":                   {`{ t { totalCount nodes { a } } }`, `{"t":{"totalCount":25,"nodes":[` + page + `]}}`, ""},
-		"fewer than there are":          {`{ t(first: 1) { n: totalCount edges { node { a } } } }`, `{"t":{"n":4113,"edges":[{"node":{"a":1}}]}}`, "t: 1 of 4,113 shown; ask for more with first: N"},
+		"fewer than there are":          {`{ t(first: 1) { n: totalCount edges { node { a } } } }`, `{"t":{"n":4113,"edges":[{"node":{"a":1}}]}}`, "t: 1 of 4,113 shown; request more with first: N"},
 		"another page":                  {`{ t(first: 1, after: "c") { totalCount nodes { a } } }`, `{"t":{"totalCount":2,"nodes":[{"a":1}]}}`, ""},
-		"the next page":                 {`{ t(first: 1) { nodes { a } pageInfo { hasNextPage endCursor } } }`, `{"t":{"nodes":[{"a":1}],"pageInfo":{"hasNextPage":true,"endCursor":"c"}}}`, `t: 1 shown, and there are more; ask for more with first: N, or go on with after: "c"`},
+		"the next page":                 {`{ t(first: 1) { nodes { a } pageInfo { hasNextPage endCursor } } }`, `{"t":{"nodes":[{"a":1}],"pageInfo":{"hasNextPage":true,"endCursor":"c"}}}`, `t: 1 shown, and more exist; request more with first: N, or continue with after: "c"`},
 		"no next page":                  {`{ t { nodes { a } pageInfo { hasNextPage } } }`, `{"t":{"nodes":[` + page + `],"pageInfo":{"hasNextPage":false}}}`, ""},
-		"lists in rows, told once":      {`{ t(first: 2) { nodes { u { nodes { a } } } } }`, `{"t":{"nodes":[{"u":{"nodes":[` + page + `]}},{"u":{"nodes":[` + page + `]}}]}}`, "t.u: 25 shown, and there may be more; ask for more with first: N"},
+		"lists in rows, told once":      {`{ t(first: 2) { nodes { u { nodes { a } } } } }`, `{"t":{"nodes":[{"u":{"nodes":[` + page + `]}},{"u":{"nodes":[` + page + `]}}]}}`, "t.u: 25 shown, and more may exist; request more with first: N"},
 		"cut by a budget, told already": {`{ cut { nodes { a } } }`, `{"cut":{"nodes":[` + page + `]}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

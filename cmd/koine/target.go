@@ -17,16 +17,16 @@ const defaultURL = "http://127.0.0.1:8080"
 // target selects the store that a command works on: a running server, or a data directory
 // that no server has open.
 type target struct {
-	Data string `help:"Work on this data directory, which no server may have open." placeholder:"DIR" type:"path" env:"KOINE_DATA"`
-	URL  string `help:"Work on this running server (default ${url})." placeholder:"URL" env:"KOINE_URL"`
+	Data string `help:"Data directory to work on. No server may have it open." placeholder:"DIR" type:"path" env:"KOINE_DATA"`
+	URL  string `help:"Server to work on (default ${url})." placeholder:"URL" env:"KOINE_URL"`
 	caFlag
 	callerFlags
 }
 
 // callerFlags identify the caller at a server.
 type callerFlags struct {
-	As  string `help:"The agent that asks (X-Agent-ID); with a key, the one that it acts for." placeholder:"AGENT" env:"KOINE_AS"`
-	Key string `help:"The API key or token that the server wants; better in KOINE_KEY than on the command line." placeholder:"KEY" env:"KOINE_KEY"`
+	As  string `help:"Agent to act as (X-Agent-ID); with a key, an agent that it may act for." placeholder:"AGENT" env:"KOINE_AS"`
+	Key string `help:"API key or token. Prefer KOINE_KEY: command lines are visible to other users." placeholder:"KEY" env:"KOINE_KEY"`
 }
 
 // isOffline reports whether the target is a directory. Flags take precedence over the
@@ -34,7 +34,7 @@ type callerFlags struct {
 func (t *target) isOffline(command *kong.Context) (bool, error) {
 	switch data, url := isOnCommandLine(command, "data"), isOnCommandLine(command, "url"); {
 	case data && url:
-		return false, usageError{errors.New("--data and --url exclude each other")}
+		return false, usageError{errors.New("--data and --url are mutually exclusive")}
 	case data, url:
 		return data, nil
 	}
@@ -74,7 +74,7 @@ func (t *target) openExisting(log *slog.Logger, o kg.Options) (*kg.Store, error)
 func (t *target) openToRead(log *slog.Logger, o kg.Options) (*kg.Store, error) {
 	o.CheckIndexFirst = true
 	if o.ReadOnly = !kg.Writable(t.Data); o.ReadOnly {
-		log.Info("the data directory cannot be written: it is read as it is", "dir", t.Data)
+		log.Info("the data directory is not writable: opened read-only", "dir", t.Data)
 	}
 	return t.openStore(log, false, o)
 }
@@ -97,12 +97,12 @@ func (r reserveFlag) reserveBytes() uint64 { return max(1, r.ReserveMiB<<20) }
 
 // literalFlag bounds the length of added literals.
 type literalFlag struct {
-	MaxLiteral int `help:"How long the text of a literal may be that is added, in UTF-8, between 524288 (512 KiB) and 8388608 (8 MiB). Longer ones that the store has already are kept and served." default:"4194304" placeholder:"BYTES"`
+	MaxLiteral int `help:"Maximum size of an added literal in bytes of UTF-8, from 524288 (512 KiB) to 8388608 (8 MiB). Longer literals that the store already has are kept." default:"4194304" placeholder:"BYTES"`
 }
 
 func (f literalFlag) checkMaxLiteral() error {
 	if f.MaxLiteral < kg.MinLiteralBytes || f.MaxLiteral > kg.MaxLiteralBytes {
-		return usageError{fmt.Errorf("--max-literal is between %d and %d", kg.MinLiteralBytes, kg.MaxLiteralBytes)}
+		return usageError{fmt.Errorf("--max-literal must be between %d and %d", kg.MinLiteralBytes, kg.MaxLiteralBytes)}
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (f literalFlag) checkMaxLiteral() error {
 // requireDirectory returns an error unless the data directory exists.
 func (t *target) requireDirectory() error {
 	if _, err := os.Stat(t.Data); err != nil {
-		return usageError{errors.New("there is no data directory " + t.Data)}
+		return usageError{errors.New("data directory " + t.Data + " does not exist")}
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func hintInUse(err error) error {
 		return err
 	}
 	e := *kg.AsError(err)
-	e.Hint = "A server is running on it? Stop it, or use --url instead of --data where the command takes it."
+	e.Hint = "If a server has it open, stop the server, or use --url instead of --data if the command accepts it."
 	return &e
 }
 

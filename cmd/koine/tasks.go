@@ -27,24 +27,24 @@ func (c *serveCommand) newTasks(log *slog.Logger, who *identity) *tasks.Service 
 
 // taskFlags configure tasks.
 type taskFlags struct {
-	LeaveGrace     time.Duration `help:"How long the tasks of an agent that deregistered wait for it to register again before they fail." default:"1m"`
-	MaxArtifactMiB int           `help:"How large an artifact of a task may become, with half a KiB for each chunk of it." default:"64" name:"max-artifact-mib" placeholder:"MIB"`
+	LeaveGrace     time.Duration `help:"How long the tasks of a deregistered agent wait for it to register again before they fail." default:"1m"`
+	MaxArtifactMiB int           `help:"Maximum size of a task's artifact, counting half a KiB for each of its chunks." default:"64" name:"max-artifact-mib" placeholder:"MIB"`
 }
 
 // Validate checks the bounds of the flags.
 func (f *taskFlags) Validate() error {
 	switch {
 	case f.LeaveGrace <= 0:
-		return errors.New("--leave-grace is a time, such as 1m")
+		return errors.New("--leave-grace must be positive, such as 1m")
 	case f.MaxArtifactMiB < 1 || f.MaxArtifactMiB > 1<<20:
-		return errors.New("--max-artifact-mib is between 1 and 1048576")
+		return errors.New("--max-artifact-mib must be between 1 and 1048576")
 	}
 	return nil
 }
 
 // pushFlags configure web hooks.
 type pushFlags struct {
-	AllowPrivateWebhooks bool `help:"Call web hooks at private and loopback addresses too: whoever creates a task, or registers an agent, can then have this server call its own network."`
+	AllowPrivateWebhooks bool `help:"Allow webhooks at private and loopback addresses. Whoever creates a task or registers an agent can then make this server call its own network."`
 }
 
 // newPushService creates the service that delivers task events to push configurations.

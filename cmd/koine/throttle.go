@@ -13,16 +13,16 @@ import (
 // throttleFlags bound the rates of a principal and of an address. The defaults are off in
 // open mode.
 type throttleFlags struct {
-	PrincipalRequests   *float64       `help:"Requests a second of one principal, ten times that at once; 0 for no limit (default: 200, in open mode 0)." placeholder:"N"`
-	PrincipalUpdates    *float64       `help:"Updates a second of one principal (default: 50, in open mode 0)." placeholder:"N"`
-	PrincipalHistories  *float64       `help:"Reads of the history of channels a second of one principal (default: 50, in open mode 0)." placeholder:"N"`
-	PrincipalStreams    *int           `help:"Streams, WebSockets and subscriptions on them that one principal may have open (default: 200, in open mode 0)." placeholder:"N"`
-	PrincipalStatements *int64         `help:"Statements that one agent may back at a time, in all graphs together (default: 1000000, in open mode 0)." placeholder:"N"`
-	PrincipalGraphs     *int64         `help:"Graphs that one agent may create, deleted ones included (default: 10000, in open mode 0)." placeholder:"N"`
-	AddressRequests     *float64       `help:"Requests a second from one address, an IPv6 /64 being one; loopback addresses have no limit (default: 500, in open mode 0)." placeholder:"N"`
-	AddressUpdates      *float64       `help:"Updates a second from one address (default: 100, in open mode 0)." placeholder:"N"`
-	AddressStreams      *int           `help:"Streams, WebSockets and subscriptions on them open from one address (default: 500, in open mode 0)." placeholder:"N"`
-	TrustedProxy        []netip.Prefix `help:"Addresses of proxies whose X-Forwarded-For says where a request comes from; may be repeated." placeholder:"CIDR"`
+	PrincipalRequests   *float64       `help:"Requests per second of one principal, in bursts of up to ten times as many; 0 for no limit (default: 200, in open mode 0)." placeholder:"N"`
+	PrincipalUpdates    *float64       `help:"Updates per second of one principal (default: 50, in open mode 0)." placeholder:"N"`
+	PrincipalHistories  *float64       `help:"Reads of channel histories per second of one principal (default: 50, in open mode 0)." placeholder:"N"`
+	PrincipalStreams    *int           `help:"Open streams, WebSockets and subscriptions of one principal (default: 200, in open mode 0)." placeholder:"N"`
+	PrincipalStatements *int64         `help:"Statements that one agent may assert at a time, in all graphs together (default: 1000000, in open mode 0)." placeholder:"N"`
+	PrincipalGraphs     *int64         `help:"Graphs that one agent may create, including deleted ones (default: 10000, in open mode 0)." placeholder:"N"`
+	AddressRequests     *float64       `help:"Requests per second from one address, or one /64 of IPv6. Loopback addresses have no limit (default: 500, in open mode 0)." placeholder:"N"`
+	AddressUpdates      *float64       `help:"Updates per second from one address (default: 100, in open mode 0)." placeholder:"N"`
+	AddressStreams      *int           `help:"Open streams, WebSockets and subscriptions from one address (default: 500, in open mode 0)." placeholder:"N"`
+	TrustedProxy        []netip.Prefix `group:"network" help:"Proxy addresses whose X-Forwarded-For is trusted; may be repeated." placeholder:"CIDR"`
 }
 
 // The default limits of a server with authentication.
@@ -58,7 +58,7 @@ func (f throttleFlags) principalQuotas(open bool) (statements, graphs uint64, er
 			continue
 		}
 		if *flag.value < 0 || *flag.value > maxShare {
-			return 0, 0, usageError{fmt.Errorf("--%s is between 0 and %d", flag.name, int64(maxShare))}
+			return 0, 0, usageError{fmt.Errorf("--%s must be between 0 and %d", flag.name, int64(maxShare))}
 		}
 		*flag.to = uint64(*flag.value)
 	}
@@ -88,7 +88,7 @@ func (f throttleFlags) newThrottle(open bool, streams int, counters *httpd.Count
 			continue
 		}
 		if !(*flag.value >= 0 && *flag.value <= maxRate) {
-			return nil, usageError{fmt.Errorf("--%s is between 0 and %d a second", flag.name, int(maxRate))}
+			return nil, usageError{fmt.Errorf("--%s must be between 0 and %d per second", flag.name, int(maxRate))}
 		}
 		*flag.to = *flag.value
 	}
@@ -104,7 +104,7 @@ func (f throttleFlags) newThrottle(open bool, streams int, counters *httpd.Count
 			continue
 		}
 		if *flag.value < 0 || *flag.value > maxRate {
-			return nil, usageError{fmt.Errorf("--%s is between 0 and %d", flag.name, int(maxRate))}
+			return nil, usageError{fmt.Errorf("--%s must be between 0 and %d", flag.name, int(maxRate))}
 		}
 		*flag.to = *flag.value
 	}

@@ -14,7 +14,7 @@ import (
 
 // tierFlags assign channel tiers to roles.
 type tierFlags struct {
-	Tier map[string]string `help:"What a principal with a role may do in channels, or everybody else (*): free, standard, unlimited, or bounds such as messages:120,streams:5,channels:20,bytes:65536; may be repeated." placeholder:"ROLE=TIER"`
+	Tier map[string]string `help:"Channel limits of a role, or of all other principals (*): free, standard, unlimited, or bounds such as messages:120,streams:5,channels:20,bytes:65536; may be repeated." placeholder:"ROLE=TIER"`
 }
 
 // otherRoles stands for principals without any of the other roles.
@@ -43,12 +43,12 @@ var tierBounds = []tierBound{
 // applyTiers adds the tiers of the flags to the options.
 func (f tierFlags) applyTiers(o channels.Options) (channels.Options, error) {
 	if len(f.Tier) > maxTiers {
-		return o, usageError{fmt.Errorf("--tier: at most %d roles have one", maxTiers)}
+		return o, usageError{fmt.Errorf("--tier accepts at most %d roles", maxTiers)}
 	}
 	o.Tiers = map[string]channels.Tier{}
 	for _, role := range slices.Sorted(maps.Keys(f.Tier)) {
 		if role == "" || !utf8.ValidString(role) || utf8.RuneCountInString(role) > channels.MaxRoleRunes {
-			return o, usageError{fmt.Errorf("--tier %.60q: a role is a text of at most %d characters", role, channels.MaxRoleRunes)}
+			return o, usageError{fmt.Errorf("--tier %.60q: a role has between 1 and %d characters", role, channels.MaxRoleRunes)}
 		}
 		t, err := parseTier(f.Tier[role])
 		if err != nil {
@@ -79,16 +79,16 @@ func parseTier(text string) (t channels.Tier, err error) {
 		at := slices.IndexFunc(tierBounds, func(b tierBound) bool { return b.name == name })
 		switch {
 		case !ok && i == 0:
-			return t, fmt.Errorf("there is no tier %.60q: it is free, standard, unlimited, or bounds such as messages:120", item)
+			return t, fmt.Errorf("unknown tier %.60q: use free, standard, unlimited, or bounds such as messages:120", item)
 		case !ok || at < 0:
-			return t, fmt.Errorf("%.60q is no bound: there are messages (a minute), streams, channels and bytes (of a message), such as messages:120", item)
+			return t, fmt.Errorf("unknown bound %.60q: use messages (per minute), streams, channels or bytes (of a message), such as messages:120", item)
 		case seen[name]:
 			return t, fmt.Errorf("%s is given twice", name)
 		}
 		bound := tierBounds[at]
 		n, err := strconv.Atoi(number)
 		if err != nil || n < 0 || n > bound.most {
-			return t, fmt.Errorf("%s is between 0, for no bound, and %d", name, bound.most)
+			return t, fmt.Errorf("%s must be between 0 (no bound) and %d", name, bound.most)
 		}
 		seen[name], t.Name, *bound.of(&t) = true, "", n
 	}

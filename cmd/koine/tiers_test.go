@@ -39,18 +39,18 @@ func TestTierFlag(t *testing.T) {
 		flags map[string]string
 		want  string
 	}{
-		{map[string]string{"a": "gold"}, `--tier a: there is no tier "gold"`},
-		{map[string]string{"a": ""}, `--tier a: there is no tier ""`},
-		{map[string]string{"a": "free,standard"}, `--tier a: "standard" is no bound`},
-		{map[string]string{"a": "messages:1,speed:3"}, `"speed:3" is no bound`},
+		{map[string]string{"a": "gold"}, `--tier a: unknown tier "gold"`},
+		{map[string]string{"a": ""}, `--tier a: unknown tier ""`},
+		{map[string]string{"a": "free,standard"}, `--tier a: unknown bound "standard"`},
+		{map[string]string{"a": "messages:1,speed:3"}, `unknown bound "speed:3"`},
 		{map[string]string{"a": "messages:1,messages:2"}, "messages is given twice"},
-		{map[string]string{"a": "messages:6001"}, "messages is between 0, for no bound, and 6000"},
-		{map[string]string{"a": "streams:1000001"}, "streams is between"},
-		{map[string]string{"a": "channels:-1"}, "channels is between"},
-		{map[string]string{"a": "bytes:262145"}, "bytes is between 0, for no bound, and 262144"},
-		{map[string]string{"a": "bytes:64k"}, "bytes is between"},
-		{map[string]string{"": "free"}, "a role is a text"},
-		{map[string]string{long: "free"}, "a role is a text"},
+		{map[string]string{"a": "messages:6001"}, "messages must be between 0 (no bound) and 6000"},
+		{map[string]string{"a": "streams:1000001"}, "streams must be between"},
+		{map[string]string{"a": "channels:-1"}, "channels must be between"},
+		{map[string]string{"a": "bytes:262145"}, "bytes must be between 0 (no bound) and 262144"},
+		{map[string]string{"a": "bytes:64k"}, "bytes must be between"},
+		{map[string]string{"": "free"}, "a role has between"},
+		{map[string]string{long: "free"}, "a role has between"},
 		{many, "at most 1000 roles"},
 	} {
 		if _, err := (tierFlags{row.flags}).applyTiers(channels.Options{}); err == nil || !strings.Contains(err.Error(), row.want) || exitCode(err) != exitUsage {

@@ -10,8 +10,8 @@ import (
 
 // tlsFlags enable TLS.
 type tlsFlags struct {
-	TLSCert string `help:"Speak HTTPS with the certificate chain in this PEM file; read again when it changes, and on SIGHUP." name:"tls-cert" placeholder:"FILE" type:"path"`
-	TLSKey  string `help:"The certificate's key." name:"tls-key" placeholder:"FILE" type:"path"`
+	TLSCert string `help:"PEM file with the certificate chain for HTTPS. It is reloaded when it changes, and on SIGHUP." name:"tls-cert" placeholder:"FILE" type:"path"`
+	TLSKey  string `help:"PEM file with the private key of the certificate." name:"tls-key" placeholder:"FILE" type:"path"`
 }
 
 func (f tlsFlags) openCertificate(log *slog.Logger) (*httpd.Certificate, error) {
@@ -19,7 +19,7 @@ func (f tlsFlags) openCertificate(log *slog.Logger) (*httpd.Certificate, error) 
 	case f.TLSCert == "" && f.TLSKey == "":
 		return nil, nil
 	case f.TLSCert == "" || f.TLSKey == "":
-		return nil, usageError{errors.New("--tls-cert and --tls-key belong together")}
+		return nil, usageError{errors.New("--tls-cert and --tls-key must be given together")}
 	}
 	return httpd.LoadCertificate(f.TLSCert, f.TLSKey, log)
 }

@@ -14,7 +14,7 @@ import (
 
 // tracingFlags configure the export of traces.
 type tracingFlags struct {
-	OTLPEndpoint string `help:"Send OpenTelemetry traces to this collector (OTLP over HTTP); the other OTEL_ variables of the SDK hold as well." name:"otlp-endpoint" env:"KOINE_OTLP_ENDPOINT,OTEL_EXPORTER_OTLP_ENDPOINT" placeholder:"URL"`
+	OTLPEndpoint string `help:"OpenTelemetry collector to send traces to (OTLP over HTTP). The other OTEL_ variables of the SDK apply as well." name:"otlp-endpoint" env:"KOINE_OTLP_ENDPOINT,OTEL_EXPORTER_OTLP_ENDPOINT" placeholder:"URL"`
 }
 
 // tracingCloseTime bounds the export of the last spans at the end.
@@ -29,7 +29,7 @@ func (f tracingFlags) startTracing(ctx context.Context, log *slog.Logger) (t *tr
 	}
 	u, err := url.Parse(f.OTLPEndpoint)
 	if f.OTLPEndpoint != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return nil, nil, usageError{fmt.Errorf("--otlp-endpoint is an address such as http://127.0.0.1:4318")}
+		return nil, nil, usageError{fmt.Errorf("--otlp-endpoint must be a URL such as http://127.0.0.1:4318")}
 	}
 	t, err = tracing.New(ctx, tracing.Options{Endpoint: f.OTLPEndpoint, Version: versionText(), Logger: log})
 	if err != nil {
@@ -39,7 +39,7 @@ func (f tracingFlags) startTracing(ctx context.Context, log *slog.Logger) (t *tr
 		ctx, cancel := context.WithTimeout(context.Background(), tracingCloseTime)
 		defer cancel()
 		if err := t.Close(ctx); err != nil {
-			log.Warn("the last traces were not sent", "error", err)
+			log.Warn("the last traces could not be sent", "error", err)
 		}
 	}, nil
 }

@@ -11,7 +11,7 @@ import (
 
 // trustedFlags select the GraphQL documents that may be executed.
 type trustedFlags struct {
-	TrustedDocuments     string `help:"A manifest of GraphQL documents that requests may name by id or SHA-256: a JSON object from id to text, or the operations manifest of Apollo's tools." placeholder:"FILE" type:"path"`
+	TrustedDocuments     string `help:"Manifest of GraphQL documents that requests may name by id or SHA-256: a JSON object from id to text, or the operations manifest of Apollo's tools." placeholder:"FILE" type:"path"`
 	OnlyTrustedDocuments bool   `help:"Execute only the documents of --trusted-documents, on /graphql and in knowledge/query and knowledge/subscribe."`
 }
 
@@ -19,7 +19,7 @@ type trustedFlags struct {
 func (f trustedFlags) trustedDocuments() (*graph.TrustedDocuments, error) {
 	if f.TrustedDocuments == "" {
 		if f.OnlyTrustedDocuments {
-			return nil, usageError{errors.New("--only-trusted-documents needs --trusted-documents FILE")}
+			return nil, usageError{errors.New("--only-trusted-documents requires --trusted-documents FILE")}
 		}
 		return nil, nil
 	}
@@ -49,7 +49,7 @@ func reportDocuments(log *slog.Logger, engine *graph.Engine, documents *graph.Tr
 		if i == reportedDocuments {
 			break
 		}
-		log.Warn("a trusted document is not valid", "id", d.ID, "err", d.Errors[0].Message)
+		log.Warn("a trusted document is invalid", "id", d.ID, "err", d.Errors[0].Message)
 	}
 	log.Info("trusted documents", "documents", documents.Len(), "invalid ids", len(invalid))
 }

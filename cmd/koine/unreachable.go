@@ -15,7 +15,7 @@ import (
 
 // caFlag names certificate authorities to trust beside the system's.
 type caFlag struct {
-	CACert string `help:"Also trust servers with a certificate of the authorities in this PEM file." name:"cacert" placeholder:"FILE" type:"path" env:"KOINE_CACERT"`
+	CACert string `help:"PEM file with certificate authorities to trust in addition to the system's." name:"cacert" placeholder:"FILE" type:"path" env:"KOINE_CACERT"`
 }
 
 // newTransport returns a transport that trusts the system's authorities and those of the
@@ -49,21 +49,21 @@ func explainUnreachable(err error) (format, hint string) {
 	)
 	switch {
 	case errors.As(err, &byValue), errors.As(err, &unknown):
-		return "the certificate of the server at %s is not trusted", "If it is of an authority of your own, name that authority's certificate with --cacert FILE or KOINE_CACERT."
+		return "the certificate of the server at %s is not trusted", "If it was issued by your own authority, pass that authority's certificate with --cacert FILE or KOINE_CACERT."
 	case errors.As(err, &name):
-		return "the certificate of the server at %s is for another name", "Ask for it by a name that the certificate has."
+		return "the certificate of the server at %s is for another host name", "Use a host name that the certificate contains."
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && time.Now().Before(invalid.Cert.NotBefore):
-		return "the certificate of the server at %s is not valid yet", "It is from " + invalid.Cert.NotBefore.UTC().Format(time.RFC3339) + " on; is the clock of this machine right?"
+		return "the certificate of the server at %s is not valid yet", "It is valid from " + invalid.Cert.NotBefore.UTC().Format(time.RFC3339) + ": check the clock of this machine."
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "the certificate of the server at %s has expired", "It was valid until " + invalid.Cert.NotAfter.UTC().Format(time.RFC3339) + ". The server needs a new one; or is the clock of this machine wrong?"
+		return "the certificate of the server at %s has expired", "It was valid until " + invalid.Cert.NotAfter.UTC().Format(time.RFC3339) + ": renew it, or check the clock of this machine."
 	case errors.As(err, &trust):
 		return "the certificate of the server at %s is not trusted", ""
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return "the server at %s does not speak https", "Begin the address with http:// if it is to be asked without TLS."
+		return "the server at %s does not support HTTPS", "Use a URL that begins with http://."
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return "the host of %s is unknown", "Look at the spelling of --url or KOINE_URL."
+		return "the host of %s is unknown", "Check --url or KOINE_URL."
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "no server answers at %s", "Is it running? Start one with: koine serve --demo"
+		return "no server responds at %s", "Start one with: koine serve --demo"
 	}
-	return "no server answers at %s", ""
+	return "no server responds at %s", ""
 }

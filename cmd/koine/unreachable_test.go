@@ -41,15 +41,15 @@ func TestUnreachableServers(t *testing.T) {
 		code      int
 		says, not string
 	}{
-		{"an authority that nobody trusts", secure.URL, nil, exitUnreachable, "name that authority's certificate with --cacert FILE", "Is it running"},
+		{"an authority that nobody trusts", secure.URL, nil, exitUnreachable, "pass that authority's certificate with --cacert FILE", "Start one"},
 		{"one that is trusted", secure.URL, []string{"--cacert", authority}, exitFailure, "404", "trusted"},
-		{"another name", "https://localhost" + port, []string{"--cacert", authority}, exitUnreachable, "is for another name", "Is it running"},
-		{"https to http", "https" + strings.TrimPrefix(plain.URL, "http"), nil, exitUnreachable, "does not speak https", "Is it running"},
-		{"http to https", "http" + strings.TrimPrefix(secure.URL, "https"), nil, exitUnreachable, "begin the address with https://", "Is it running"},
-		{"an unknown host", "http://nowhere.invalid:8080", nil, exitUnreachable, "the host of http://nowhere.invalid:8080 is unknown", "Is it running"},
-		{"nobody there", gone.URL, nil, exitUnreachable, "Is it running? Start one with: koine serve --demo", "trusted"},
-		{"no such file", secure.URL, []string{"--cacert", filepath.Join(dir, "absent")}, exitUsage, "--cacert: ", "Is it running"},
-		{"a file without a certificate", secure.URL, []string{"--cacert", rubbish}, exitUsage, "has no certificate: pass a PEM file", "Is it running"},
+		{"another name", "https://localhost" + port, []string{"--cacert", authority}, exitUnreachable, "is for another host name", "Start one"},
+		{"https to http", "https" + strings.TrimPrefix(plain.URL, "http"), nil, exitUnreachable, "does not support HTTPS", "Start one"},
+		{"http to https", "http" + strings.TrimPrefix(secure.URL, "https"), nil, exitUnreachable, "use a URL that begins with https://", "Start one"},
+		{"an unknown host", "http://nowhere.invalid:8080", nil, exitUnreachable, "the host of http://nowhere.invalid:8080 is unknown", "Start one"},
+		{"nobody there", gone.URL, nil, exitUnreachable, "Start one with: koine serve --demo", "trusted"},
+		{"no such file", secure.URL, []string{"--cacert", filepath.Join(dir, "absent")}, exitUsage, "--cacert: ", "Start one"},
+		{"a file without a certificate", secure.URL, []string{"--cacert", rubbish}, exitUsage, "has no certificate: pass a PEM file", "Start one"},
 	} {
 		for _, command := range [][]string{{"query", "{ revision }"}, {"watch"}, {"keys", "list"}, {"channel", "list"}, {"bench", "query"}} {
 			var out, said strings.Builder
@@ -78,8 +78,8 @@ func TestCertificatesOutOfTime(t *testing.T) {
 		from, to time.Time
 		says     []string
 	}{
-		{time.Now().Add(-2 * day), time.Now().Add(-day), []string{"has expired", "It was valid until ", "The server needs a new one"}},
-		{time.Now().Add(day), time.Now().Add(2 * day), []string{"is not valid yet", " on; is the clock of this machine right?"}},
+		{time.Now().Add(-2 * day), time.Now().Add(-day), []string{"has expired", "It was valid until ", "renew it"}},
+		{time.Now().Add(day), time.Now().Add(2 * day), []string{"is not valid yet", ": check the clock of this machine."}},
 	} {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {

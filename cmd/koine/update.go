@@ -16,7 +16,7 @@ type updateCommand struct {
 	Add     addStatement     `cmd:"" help:"Assert a statement."`
 	Remove  removeStatement  `cmd:"" help:"Remove a statement, or with --source one agent's assertion of it."`
 	Replace replaceStatement `cmd:"" help:"Assert a statement in place of all others with its subject, predicate and graph."`
-	Apply   applyUpdate      `cmd:"" help:"Apply patches from JSON, all of them or none."`
+	Apply   applyUpdate      `cmd:"" help:"Apply patches from JSON, all or none."`
 }
 
 // Help is shown by --help.
@@ -31,10 +31,10 @@ func (updateCommand) Help() string {
 // updateFlags are common to all updates.
 type updateFlags struct {
 	serverFlags
-	Why              string `help:"The reason, kept in the history." placeholder:"TEXT"`
-	IdempotencyKey   string `help:"Makes it safe to send the same update again." placeholder:"KEY"`
-	ExpectedRevision uint64 `help:"Refuse if the subject changed after this revision." placeholder:"REVISION"`
-	DryRun           bool   `help:"Only judge; change nothing."`
+	Why              string `help:"Justification for the history." placeholder:"TEXT"`
+	IdempotencyKey   string `help:"Key that makes it safe to send the same update again." placeholder:"KEY"`
+	ExpectedRevision uint64 `help:"Refuse the update if the subject changed after this revision." placeholder:"REVISION"`
+	DryRun           bool   `help:"Check the update without applying it."`
 }
 
 type (
@@ -45,7 +45,7 @@ type (
 
 // Help is shown by --help.
 func (addStatement) Help() string {
-	return `What the same source said of the statement before is brought up to date; what others say stays.
+	return `Updates the caller's own assertion of the statement, if there is one. Assertions of others remain.
 
 Examples (with koine serve --demo):
   koine update add finding:1 lab:status checked --certainty 0.9 --why "Read it again" --as dora
@@ -56,7 +56,7 @@ Examples (with koine serve --demo):
 
 // Help is shown by --help.
 func (removeStatement) Help() string {
-	return `Without --source the statement goes, with everybody's assertions of it. With --source only that agent's assertion goes, and the statement stays while another agent asserts it. Removing what is not there is no error.
+	return `Without --source, the statement and everybody's assertions of it are removed. With --source, only that agent's assertion is removed, and the statement remains while another agent asserts it. Removing a statement that does not exist is not an error.
 
 Examples (with koine serve --demo):
   koine update remove finding:1 lab:status checked --source dora
@@ -65,7 +65,7 @@ Examples (with koine serve --demo):
 
 // Help is shown by --help.
 func (replaceStatement) Help() string {
-	return `All other statements with this subject, predicate and graph go, whoever asserted them.
+	return `Removes all other statements with this subject, predicate and graph, whoever asserted them.
 
 Example (with koine serve --demo):
   koine update replace finding:1 rdfs:label "Water costs capacity" --language en`
@@ -87,16 +87,16 @@ func (c *replaceStatement) Run(ctx context.Context, t terminal) error {
 
 // statementUpdate is an update of one statement.
 type statementUpdate struct {
-	Subject   string `arg:"" help:"An IRI, or prefix:name."`
-	Predicate string `arg:"" help:"An IRI, or prefix:name."`
-	Object    string `arg:"" help:"An IRI or prefix:name, a JSON number, true, false, or a text."`
+	Subject   string `arg:"" help:"IRI, or prefix:name."`
+	Predicate string `arg:"" help:"IRI, or prefix:name."`
+	Object    string `arg:"" help:"IRI or prefix:name, JSON number, true, false, or text."`
 	updateFlags
-	Graph     string  `help:"The graph; otherwise the default graph." placeholder:"IRI"`
-	Certainty float64 `help:"How certain it is; without, it is a fact." placeholder:"0…1" default:"-1"`
-	Type      string  `help:"The object's datatype (xsd:date), or class if it is a resource." placeholder:"IRI"`
-	Language  string  `help:"The language of a text." placeholder:"TAG"`
-	Text      bool    `help:"The object is a text, whatever it looks like."`
-	Source    string  `help:"With remove: withdraw only this agent's assertion; without, everybody's go. Otherwise: whose assertion it is." placeholder:"AGENT"`
+	Graph     string  `help:"Graph of the statement (default: the default graph)." placeholder:"IRI"`
+	Certainty float64 `help:"Certainty of the statement (default: it is a fact)." placeholder:"0…1" default:"-1"`
+	Type      string  `help:"Datatype of the object (such as xsd:date), or class if it is a resource." placeholder:"IRI"`
+	Language  string  `help:"Language of a text." placeholder:"TAG"`
+	Text      bool    `help:"Treat the object as text, whatever it looks like."`
+	Source    string  `help:"Agent that the assertion belongs to. With remove, only this agent's assertion is removed instead of all." placeholder:"AGENT"`
 }
 
 func (c *statementUpdate) sendPatch(ctx context.Context, t terminal, op string) error {
@@ -130,7 +130,7 @@ func (c *statementUpdate) objectNode() client.Node {
 
 // applyUpdate applies a document of patches.
 type applyUpdate struct {
-	File string `arg:"" optional:"" help:"JSON: an array of patches as in knowledge/update, or an object with mutations; - or nothing reads standard input." type:"path"`
+	File string `arg:"" optional:"" help:"JSON array of patches as in knowledge/update, or object with mutations; - or no file reads standard input." type:"path"`
 	updateFlags
 }
 
@@ -155,7 +155,7 @@ func readPatches(document []byte) (patches []client.Patch, err error) {
 			Mutations []json.RawMessage `json:"mutations"`
 		}
 		if err := json.Unmarshal(document, &object); err != nil || object.Mutations == nil {
-			return nil, exitError{errors.New("the patches are neither a JSON array nor an object with mutations"), exitRefused}
+			return nil, exitError{errors.New("the patches must be a JSON array, or an object with mutations"), exitRefused}
 		}
 		list = object.Mutations
 	}

@@ -153,7 +153,7 @@ func checkUpgraded(t *testing.T, dir string, want olderStore, restored string) {
 	leave()
 	stopUpgraded(t, s)
 
-	runKoine(t, "check", "--data", dir) // fails unless everything agrees
+	runKoine(t, "check", "--data", dir) // fails if anything is damaged
 	s, _ = startUpgraded(t, dir)
 	if strings.Contains(s.log.String(), "upgraded the data directory") {
 		t.Errorf("the second start upgrades again:\n%s", s.log)

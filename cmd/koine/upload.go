@@ -27,19 +27,19 @@ func (c *loadCommand) uploadFiles(ctx context.Context, t terminal, sources []*so
 		return err
 	}
 	if len(c.Prefix) > 0 {
-		t.sayf("--prefix is for --graph here and is not kept: a server's own are registered with koine prefix add")
+		t.sayf("--prefix applies to --graph only and is not registered: register prefixes on a server with koine prefix add")
 	}
 	query := url.Values{"graph": {"default"}}
 	if c.Graph != "" {
 		query.Set("graph", expandPrefix(registry, c.Graph))
 	}
 	if c.FixIRIs {
-		return usageError{errors.New("--fix-iris is for --data: a server takes IRIs as they are, or refuses them")}
+		return usageError{errors.New("--fix-iris requires --data: a server does not change IRIs")}
 	}
 	sentAsIs := c.Replace == "" || len(sources) == 1
 	if ofJSONLD := func(s *source) bool { return s.format == rdf.JSONLD }; sentAsIs && slices.ContainsFunc(sources, ofJSONLD) &&
 		(len(c.JSONLDContext) > 0 || c.JSONLDMaxBytes != rdf.DefaultJSONLDMaxBytes) {
-		return usageError{errors.New("--jsonld-context and --jsonld-max-bytes are for --data: a server reads documents by those that koine serve was given")}
+		return usageError{errors.New("--jsonld-context and --jsonld-max-bytes require --data: a server uses its own")}
 	}
 	if c.ContinueOnError {
 		query.Set("continueOnError", "true")
@@ -62,7 +62,7 @@ func (c *loadCommand) uploadFiles(ctx context.Context, t terminal, sources []*so
 		}
 		query.Set("justification", expandWhy(c.Why, s.name))
 		if err := c.sendFile(ctx, t, server, http.MethodPost, s, query); err != nil {
-			return interruptedWith(fmt.Errorf("%s: %w", s.name, err), fmt.Sprintf("in %s: %s loaded before it, and a part of it may be; sending it again adds what is missing", s.name, filesText(i)))
+			return interruptedWith(fmt.Errorf("%s: %w", s.name, err), fmt.Sprintf("in %s: %s loaded, and part of this one may be; sending it again adds the rest", s.name, filesText(i)))
 		}
 	}
 	if c.Replace != "" {
@@ -71,15 +71,15 @@ func (c *loadCommand) uploadFiles(ctx context.Context, t terminal, sources []*so
 	return nil
 }
 
-// filesText is a count of files followed by "is" or "are".
+// filesText is a count of files and its verb.
 func filesText(n int) string {
 	switch n {
 	case 0:
-		return "no file is"
+		return "no other file was"
 	case 1:
-		return "the file is"
+		return "1 other file was"
 	}
-	return fmt.Sprintf("%d files are", n)
+	return fmt.Sprintf("%d other files were", n)
 }
 
 // registerDeclared registers the prefixes that a file declares with the server.
@@ -186,7 +186,7 @@ func readReport(response *http.Response) (report uploadReport, err error) {
 		return report, nil
 	}
 	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswerBytes)).Decode(&report); err != nil {
-		return report, fmt.Errorf("the server's answer: %w", err)
+		return report, invalidResponse(err)
 	}
 	return report, nil
 }
@@ -197,6 +197,6 @@ func (r *uploadReport) printReport(t terminal) {
 		t.sayf("skipped: %s", e)
 	}
 	if r.ProposalID != "" {
-		t.sayf("it waits for review as %s", r.ProposalID)
+		t.sayf("pending review as proposal %s", r.ProposalID)
 	}
 }

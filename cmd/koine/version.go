@@ -75,7 +75,7 @@ func (b build) metricLabels() map[string]string {
 
 // logTo logs the build, as the first line of a server's log.
 func (b build) logTo(log *slog.Logger) {
-	log.Info("koine starts", "version", b.Version, "commit", cmp.Or(b.Commit, "unknown"), "date", cmp.Or(b.Date, "unknown"), "go", runtime.Version(), "platform", runtime.GOOS+"/"+runtime.GOARCH)
+	log.Info("koine starting", "version", b.Version, "commit", cmp.Or(b.Commit, "unknown"), "date", cmp.Or(b.Date, "unknown"), "go", runtime.Version(), "platform", runtime.GOOS+"/"+runtime.GOARCH)
 }
 
 // versionCommand prints the version.

@@ -16,16 +16,16 @@ import (
 
 // watchCommand follows a subscription through knowledge/subscribe.
 type watchCommand struct {
-	Subscription string `arg:"" optional:"" help:"A GraphQL subscription. Without one: all changes, or those that the flags select."`
+	Subscription string `arg:"" optional:"" help:"GraphQL subscription (default: all changes, or those that the flags select)."`
 	serverFlags
-	From      string            `help:"Where to begin: latest, earliest, snapshot (what is there first, then what changes), or a position. Without it where the subscription says, or with what comes."`
-	Subject   string            `help:"Only statements about this." placeholder:"IRI"`
-	Predicate string            `help:"Only statements with this predicate." placeholder:"IRI"`
-	Graph     []string          `help:"Only statements of this graph, or these: it may be repeated. default is the one without a name." placeholder:"IRI" sep:"none"`
-	Entity    string            `help:"The statements of this entity, told commit by commit." placeholder:"IRI"`
-	Depth     int               `help:"With --entity: also what is so many statements around it, in either direction, as the graph changes (up to 3)." placeholder:"N"`
-	Var       map[string]string `help:"A variable of the subscription, as JSON." placeholder:"NAME=VALUE" mapsep:"none"`
-	Count     int               `help:"End after so many events." placeholder:"N"`
+	From      string            `help:"Where to start: latest, earliest, snapshot (the current state, then changes), or a position (default: what the subscription says, else latest)."`
+	Subject   string            `help:"Print only statements about this subject." placeholder:"IRI"`
+	Predicate string            `help:"Print only statements with this predicate." placeholder:"IRI"`
+	Graph     []string          `help:"Print only statements of this graph; may be repeated. \"default\" is the default graph." placeholder:"IRI" sep:"none"`
+	Entity    string            `help:"Print the changes of this entity." placeholder:"IRI"`
+	Depth     int               `help:"With --entity: include statements up to this distance (at most 3)." placeholder:"N"`
+	Var       map[string]string `help:"Variable of the subscription, as JSON; may be repeated." placeholder:"NAME=VALUE" mapsep:"none"`
+	Count     int               `help:"Exit after this number of events." placeholder:"N"`
 	outputFlags
 
 	short         shortener
@@ -35,9 +35,9 @@ type watchCommand struct {
 
 // Help is shown by --help.
 func (watchCommand) Help() string {
-	return `When a connection is lost that worked, it is made again and goes on where it was: no change is missed or seen twice. A first one that fails ends the command. Where the server cannot go on from there (its history does not reach so far back, or what you may see has changed) it is said, with --json by {"op":"resync"}, and what stands follows. Where a graph was replaced as a whole, only what stands in that graph follows; of --entity and of subscriptions of your own, everything. End it with Ctrl-C; the last line tells the position to go on from with --from.
+	return `A lost connection is re-established and resumes where it was: no change is missed or repeated. If the first connection fails, the command fails. If the server cannot resume (its history does not reach back far enough, or your rights have changed), the command prints a line, or with --json {"op":"resync"}, followed by the current state. If a graph was replaced as a whole, only the state of that graph follows; with --entity and with your own subscriptions, all of it. On Ctrl-C, the last line prints the position to continue from with --from.
 
-Changes are lines: what came (+), went (-), changed (~) or stands (=), the revision, the statement, and by whom. A graph that was replaced as a whole is one line (!), and what stands in it follows. Of matchChanged they are the rows of the pattern, of messagePublished and the like the messages: watch asks for what it shows beside what the subscription selects. With --json an event is as it was asked for.
+Each line is a change: added (+), removed (-), replaced (~) or current (=), with the revision, the statement, and its source. A graph that was replaced as a whole is one line (!), followed by its statements. For matchChanged, lines are the rows of the pattern; for messagePublished and similar fields, messages: watch selects the fields that it prints in addition to those of the subscription. With --json, events contain exactly what was selected.
 
 Examples (with koine serve --demo):
   koine watch
@@ -117,11 +117,11 @@ func (c *watchCommand) printResync(t terminal, replaced *client.Change) error {
 		}
 		return writeRow(t.out, row)
 	case replaced != nil:
-		fmt.Fprintf(t.out, "! resync: what stands in %s follows, from its beginning\n", graphText(replaced.Graph, c.short))
+		fmt.Fprintf(t.out, "! resync: the current state of %s follows\n", graphText(replaced.Graph, c.short))
 	case c.CSV:
-		t.sayf("What stands follows, from its beginning.")
+		t.sayf("The current state follows.")
 	default:
-		fmt.Fprintln(t.out, "! resync: what stands follows, from its beginning")
+		fmt.Fprintln(t.out, "! resync: the current state follows")
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func (c *watchCommand) endedError(ctx context.Context, t terminal, position stri
 // starts again.
 func printResume(t terminal, position string) {
 	if position != "" {
-		t.sayf("Go on with --from %s", position)
+		t.sayf("Continue with --from %s", position)
 	}
 }
 
@@ -182,11 +182,11 @@ func (c *watchCommand) checkFlags() error {
 	statements := c.Subject != "" || c.Predicate != "" || len(c.Graph) > 0
 	switch {
 	case c.Subscription != "" && (statements || c.Entity != ""):
-		return errors.New("--subject, --predicate, --graph and --entity are for watching without a subscription of one's own")
+		return errors.New("--subject, --predicate, --graph and --entity cannot be combined with a subscription")
 	case c.Entity != "" && statements:
-		return errors.New("--entity says what to watch: leave --subject, --predicate and --graph out")
+		return errors.New("--entity cannot be combined with --subject, --predicate and --graph")
 	case c.Entity == "" && c.Depth != 0:
-		return errors.New("--depth goes with --entity")
+		return errors.New("--depth requires --entity")
 	}
 	return nil
 }
@@ -270,7 +270,7 @@ func (c *watchCommand) printEvent(t terminal, result json.RawMessage) (printed b
 	}
 	var e change
 	if err := json.Unmarshal(result, &e); err != nil {
-		return false, fmt.Errorf("the server's event: %w", err)
+		return false, invalidResponse(err)
 	}
 	for _, fault := range e.Metadata.Errors {
 		t.sayf("%s", fault.Message)
@@ -296,7 +296,7 @@ func (c *watchCommand) printEntitySnapshot(t terminal, e *change) error {
 	}
 	var s entitySnapshot
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return fmt.Errorf("the server's event: %w", err)
+		return invalidResponse(err)
 	}
 	return s.printSnapshot(c, t)
 }
@@ -392,7 +392,7 @@ func (c *watchCommand) printReplaced(t terminal, e *change) error {
 func (e *change) replacedText(short shortener) string {
 	m := &e.Metadata
 	var b strings.Builder
-	fmt.Fprintf(&b, "! %d  %s was replaced as a whole", m.Revision, graphText(e.Graph, short))
+	fmt.Fprintf(&b, "! %d  %s was replaced", m.Revision, graphText(e.Graph, short))
 	if n := m.Counts; n != nil {
 		fmt.Fprintf(&b, ": %d statements added, %d removed, it had %d and has %d", n.Added, n.Removed, n.Before, n.After)
 	}
@@ -421,7 +421,7 @@ const maxRemovedShown = 3
 func removedText(previous []changedStatement, short shortener) string {
 	var b strings.Builder
 	for i, p := range previous[:min(len(previous), maxRemovedShown)] {
-		b.WriteString([]string{"  in place of ", ", "}[min(i, 1)])
+		b.WriteString([]string{"  replaces ", ", "}[min(i, 1)])
 		b.WriteString(p.Object.shortText(short))
 		if p.Certainty != nil {
 			fmt.Fprintf(&b, " %g", *p.Certainty)

@@ -97,7 +97,7 @@ func (e *change) decodeShown() (*shownEvent, error) {
 	for _, raw := range e.Metadata.Data { // a subscription has one field
 		event := new(shownEvent)
 		if err := json.Unmarshal(raw, event); err != nil {
-			return nil, fmt.Errorf("the server's event: %w", err)
+			return nil, invalidResponse(err)
 		}
 		return event, nil
 	}
@@ -250,7 +250,7 @@ func warnUnknownNames(ctx context.Context, t terminal, server *client.Client, ir
 		if len(u.Nearest) > 0 {
 			meant = "; did you mean " + strings.Join(u.Nearest, " or ") + "?"
 		}
-		t.sayf("hint: %s: %s is neither a registered prefix nor a known URI scheme, so that nothing may ever come%s", singleLine(u.Example), singleLine(u.Prefix), meant)
+		t.sayf("hint: %s: %s is neither a registered prefix nor a known URI scheme, so no change may ever match%s", singleLine(u.Example), singleLine(u.Prefix), meant)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (s *entitySnapshot) printSnapshot(c *watchCommand, t terminal) error {
 		}
 	}
 	if s.Entity.Out.PageInfo.HasNextPage || s.Entity.Neighbourhood.Truncated {
-		t.sayf("The entity has more than these %d statements; koine query shows the rest.", len(list))
+		t.sayf("The entity has more than these %d statements; use koine query for the rest.", len(list))
 	}
 	return nil
 }

@@ -33,9 +33,9 @@ func TestChangeLine(t *testing.T) {
 		{"add", "agent://a", nil, false, "+ 7  urn:s  urn:p  2  by agent://s  recorded by agent://a"},
 		{"remove", "agent://a", nil, false, "- 7  urn:s  urn:p  2  of agent://s  removed by agent://a"},
 		{"remove", "agent://s", nil, true, "- 7  urn:s  urn:p  2  of agent://s  removed by agent://s, others still assert it"},
-		{"replace", "agent://s", []changedStatement{certain}, false, "~ 7  urn:s  urn:p  2  by agent://s  in place of 1 0.5 of agent://x"},
-		{"replace", "agent://s", []changedStatement{old("1"), old("3"), old("4")}, false, "~ 7  urn:s  urn:p  2  by agent://s  in place of 1 of agent://x, 3 of agent://x, 4 of agent://x"},
-		{"replace", "agent://s", []changedStatement{old("1"), old("3"), old("4"), old("5")}, false, "~ 7  urn:s  urn:p  2  by agent://s  in place of 1 of agent://x, 3 of agent://x, 4 of agent://x and 1 more"},
+		{"replace", "agent://s", []changedStatement{certain}, false, "~ 7  urn:s  urn:p  2  by agent://s  replaces 1 0.5 of agent://x"},
+		{"replace", "agent://s", []changedStatement{old("1"), old("3"), old("4")}, false, "~ 7  urn:s  urn:p  2  by agent://s  replaces 1 of agent://x, 3 of agent://x, 4 of agent://x"},
+		{"replace", "agent://s", []changedStatement{old("1"), old("3"), old("4"), old("5")}, false, "~ 7  urn:s  urn:p  2  by agent://s  replaces 1 of agent://x, 3 of agent://x, 4 of agent://x and 1 more"},
 	} {
 		e := change{Op: c.op, Statement: changedStatement{Subject: node{ID: "urn:s"}, Predicate: node{ID: "urn:p"}, Object: node{Value: []byte("2")}}}
 		m := &e.Metadata

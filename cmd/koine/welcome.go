@@ -12,7 +12,7 @@ import (
 func (c *serveCommand) printWelcome(t terminal, log *slog.Logger, addr net.Addr, store *kg.Store, who *identity) {
 	url := c.urlPrefix() + addr.String()
 	if err := store.Ready(); err != nil {
-		log.Warn("the store takes no updates", "reason", err)
+		log.Warn("the store refuses updates", "reason", err)
 	}
 	log.Info("listening", "url", url, "version", versionText(), "mode", c.Auth)
 	if t.records == nil { // JSON logs contain the record above
@@ -59,7 +59,7 @@ func (w *identity) credentialText() string {
 }
 
 const addressWelcome = `
-koine is at        {url}
+koine listens at   {url}
   playground       {url}/playground
   GraphQL          {url}/graphql
   JSON-RPC (A2A)   {url}/a2a
@@ -68,17 +68,17 @@ koine is at        {url}
   RDF in and out   {url}/data
 `
 
-const openWelcome = `Without credentials it answers on this machine only, and everybody on it may do anything.
+const openWelcome = `Without credentials, the server is reachable from this machine only, and every local user may do anything.
 `
 
 const credentialWelcome = `
-Callers bring {credential}; the playground asks for it. On the command line:
+Callers need {credential}; the playground asks for it. On the command line:
 
   export KOINE_URL={url} KOINE_KEY=…
   koine query '{ me { id roles } }'
 `
 
-const keysWelcome = `  koine keys create --agent NAME      # makes another, for administrators
+const keysWelcome = `  koine keys create --agent NAME      # creates another key; for administrators
 `
 
 // demoWelcome uses {auth} for a credential, and {name} for the agent's name of requests
@@ -86,11 +86,11 @@ const keysWelcome = `  koine keys create --agent NAME      # makes another, for 
 const demoWelcome = `
 Try, in another terminal:
 
-  # who says what about a finding, and how surely
+  # who asserts what about a finding, and with what certainty
   curl -s {url}/graphql{auth} -H 'Content-Type: application/json' -d '{"query":
     "{ entity(iri: \"finding:1\") { label out { nodes { predicate certainty assertedBy } } } }"}'
 
-  # follow the changes …
+  # watch the changes …
   curl -N {url}/changes{auth}
 
   # … and make one, as an agent
@@ -98,8 +98,8 @@ Try, in another terminal:
     "method": "knowledge/update", "params": {"justification": "Read it again", "mutations": [{"op": "add", "statement":
     {"subject": {"id": "finding:1"}, "predicate": {"id": "lab:status"}, "object": {"value": "doubtful"}, "certainty": 0.4}}]}}'
 
-  # all of it as RDF
+  # export everything as RDF
   curl -s {url}/data{auth} -H 'Accept: application/trig'
 
-The demo's data is gone when the server ends, unless it has a --data directory.
+The demo data is deleted when the server exits, unless --data is given.
 `

@@ -23,7 +23,7 @@ func TestWelcomeCanBeTried(t *testing.T) {
 			var text string // the rest of it comes behind the line that tells the address
 			eventually(t, "the welcome ends", func() bool {
 				text = server.log.String()
-				return strings.Contains(text, "The demo's data is gone")
+				return strings.Contains(text, "The demo data is deleted")
 			})
 			shell := &shell{t: t, state: t.TempDir() + "/state"}
 			want := 4
