@@ -93,7 +93,7 @@ var law = []layer{
 		"ways through the graph are the same for all protocols, so it knows none"},
 	{"koine/internal/rdf", []string{"koine/kg"}, nil,
 		"reading and writing RDF needs terms, not a server"},
-	{"koine/internal/assertions", []string{"koine/kg", "koine/internal/extsort"}, []string{},
+	{"koine/internal/assertions", []string{"koine/kg", "koine/internal/backoff", "koine/internal/extsort"}, []string{},
 		"what is known of statements is described and compared the same way in all formats, so it knows none"},
 	{"koine/internal/pacedregexp", []string{}, []string{},
 		"what a match costs is the same for all that pay"},

@@ -2,10 +2,12 @@ package assertions
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"koine/internal/extsort"
 	"koine/kg"
@@ -56,12 +58,7 @@ type Comparison struct {
 // Compare reads two sets of statements in any order; each set must have a statement at
 // most once. CompareOptions bound the memory.
 func Compare(ctx context.Context, before, after iter.Seq2[Statement, error], o CompareOptions) (_ *Comparison, err error) {
-	if o.MaxBlank == 0 {
-		o.MaxBlank = DefaultMaxBlank
-	}
-	if o.MaxBlankWork == 0 {
-		o.MaxBlankWork = DefaultMaxBlankWork
-	}
+	o.MaxBlank, o.MaxBlankWork = cmp.Or(o.MaxBlank, DefaultMaxBlank), cmp.Or(o.MaxBlankWork, DefaultMaxBlankWork)
 	sorted := extsort.Options{Dir: o.Dir, Bytes: o.SortBytes}
 	c := &Comparison{before: extsort.New(ctx, sorted), after: extsort.New(ctx, sorted)}
 	defer func() {
@@ -133,7 +130,7 @@ func (s *side) addStatement(st Statement) error {
 	if s.options.WithoutAssertions {
 		st.Assertions = nil
 	}
-	bySource(st.Assertions)
+	slices.SortFunc(st.Assertions, func(a, b Assertion) int { return cmp.Compare(a.Source, b.Source) })
 	if s.options.Labels || s.overflowed || !hasBlank(&st.Quad) {
 		return s.addRecord(&st)
 	}
@@ -236,20 +233,11 @@ func mergeNext(before, after *cursor) (d Difference, ok bool, err error) {
 // subtract returns the assertions of list that other lacks.
 func subtract(list, other []Assertion) (out []Assertion) {
 	for i := range list {
-		if !containsEqual(other, &list[i]) {
+		if !slices.ContainsFunc(other, func(a Assertion) bool { return a.Equal(&list[i]) }) {
 			out = append(out, list[i])
 		}
 	}
 	return out
-}
-
-func containsEqual(list []Assertion, a *Assertion) bool {
-	for i := range list {
-		if list[i].Equal(a) {
-			return true
-		}
-	}
-	return false
 }
 
 // cursor iterates over the statements of one side.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"strings"
 	"time"
 
 	"koine/kg"
@@ -18,23 +19,12 @@ var errRecord = errors.New("a temporary record of a statement is corrupt")
 
 func appendText(dst []byte, text string) []byte {
 	for {
-		i := indexZero(text)
-		if i < 0 {
-			break
+		before, after, found := strings.Cut(text, "\x00")
+		if dst = append(dst, before...); !found {
+			return append(dst, 0, 1)
 		}
-		dst = append(append(dst, text[:i]...), 0, 0xff)
-		text = text[i+1:]
+		dst, text = append(dst, 0, 0xff), after
 	}
-	return append(append(dst, text...), 0, 1)
-}
-
-func indexZero(text string) int {
-	for i := range len(text) {
-		if text[i] == 0 {
-			return i
-		}
-	}
-	return -1
 }
 
 // record decodes a record. The first error is sticky.
@@ -138,13 +128,10 @@ const (
 
 func appendAssertion(dst []byte, a *Assertion) []byte {
 	dst = appendText(dst, string(a.Source))
-	var flags byte
-	for _, part := range [...]struct {
-		there bool
-		flag  byte
-	}{{a.HasCertainty, hasCertainty}, {!a.Validity.From.IsZero(), hasFrom}, {!a.Validity.Until.IsZero(), hasUntil}, {a.Provenance != nil, hasProvenance}} {
-		if part.there {
-			flags |= part.flag
+	flags := byte(0)
+	for i, has := range [...]bool{a.HasCertainty, !a.Validity.From.IsZero(), !a.Validity.Until.IsZero(), a.Provenance != nil} {
+		if has {
+			flags |= 1 << i
 		}
 	}
 	dst = append(dst, flags)

@@ -1,6 +1,7 @@
 package assertions
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,25 +21,12 @@ type node struct {
 
 // isAssertion reports whether the node has the class of descriptions.
 func (n *node) isAssertion() bool {
-	if n.more {
-		return false
-	}
-	for i := range n.quads {
-		if n.quads[i].Predicate == rdfType && n.quads[i].Object == assertion {
-			return true
-		}
-	}
-	return false
+	return !n.more && slices.ContainsFunc(n.quads, func(q kg.Quad) bool { return q.Predicate == rdfType && q.Object == assertion })
 }
 
 // statesVersion reports whether the node only states the version of the vocabulary.
 func (n *node) statesVersion() bool {
-	for i := range n.quads {
-		if n.quads[i].Predicate != versionInfo {
-			return false
-		}
-	}
-	return n.subject == namespace && !n.more
+	return n.subject == namespace && !n.more && !slices.ContainsFunc(n.quads, func(q kg.Quad) bool { return q.Predicate != versionInfo })
 }
 
 func (n *node) checkVersion() error {

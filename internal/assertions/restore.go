@@ -9,6 +9,7 @@ import (
 	"math"
 	"time"
 
+	"koine/internal/backoff"
 	"koine/internal/extsort"
 	"koine/kg"
 )
@@ -31,8 +32,6 @@ type RestoreOptions struct {
 	// kg.CodeOverloaded or kg.CodeRateLimited; 0 means five minutes.
 	MaxWait time.Duration
 }
-
-func (o *RestoreOptions) maxWait() time.Duration { return cmp.Or(o.MaxWait, maxWait) }
 
 // Limits of one commit of Restore: other updates wait behind it.
 const (
@@ -195,15 +194,11 @@ func (r *restorer) updateWithRetry(m kg.Meta) (kg.Receipt, error) {
 			return receipt, err
 		}
 		pause := max(kg.AsError(err).RetryAfter, retryQueue)
-		if waited += pause; waited > r.options.maxWait() {
+		if waited += pause; waited > cmp.Or(r.options.MaxWait, maxWait) {
 			return receipt, err
 		}
-		wait := time.NewTimer(pause)
-		select {
-		case <-wait.C:
-		case <-r.ctx.Done():
-			wait.Stop()
-			return receipt, kg.Errorf(kg.CodeTimeout, "the load was cancelled: %w", r.ctx.Err())
+		if err := backoff.Sleep(r.ctx, pause); err != nil {
+			return receipt, kg.Errorf(kg.CodeTimeout, "the load was cancelled: %w", err)
 		}
 	}
 }

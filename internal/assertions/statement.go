@@ -2,8 +2,6 @@ package assertions
 
 import (
 	"bytes"
-	"cmp"
-	"slices"
 
 	"koine/kg"
 )
@@ -26,9 +24,4 @@ func (a *Assertion) Equal(b *Assertion) bool {
 type Statement struct {
 	kg.Quad
 	Assertions []Assertion
-}
-
-// bySource sorts assertions by source.
-func bySource(list []Assertion) {
-	slices.SortFunc(list, func(a, b Assertion) int { return cmp.Compare(a.Source, b.Source) })
 }

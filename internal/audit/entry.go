@@ -97,8 +97,3 @@ func kindOf(q *kg.Quad) Kind {
 	}
 	return Admin
 }
-
-func refusalEntry(r *Refusal) Entry {
-	copied := *r
-	return Entry{Time: r.First, Kind: r.Kind, Principal: r.Principal, Actor: r.Actor, Refusal: &copied}
-}

@@ -81,12 +81,7 @@ func List(ctx context.Context, commits Commits, trail *Trail, q Query) (*Page, e
 			return nil, err
 		}
 	}
-	trail.eachBefore(at.number, func(r Refusal) bool {
-		if e := refusalEntry(&r); l.matchesQuery(&e) {
-			l.refusals = append(l.refusals, e)
-		}
-		return true
-	})
+	l.refusals = trail.entriesBefore(at.number, l.matchesQuery)
 	if err := l.run(); err != nil {
 		return nil, err
 	}
@@ -175,17 +170,12 @@ func (l *lister) readCommit() error {
 func (l *lister) appendNewest() {
 	if l.commit != nil && (len(l.refusals) == 0 || !l.refusals[0].Time.After(l.commit.Time)) {
 		l.cursor.revision--
-		l.appendEntry(*l.commit)
-		l.commit = nil
+		l.page.Entries, l.commit = append(l.page.Entries, *l.commit), nil
 		return
 	}
 	e := l.refusals[0]
 	l.refusals = l.refusals[1:]
 	l.cursor.number = e.Refusal.number
-	l.appendEntry(e)
-}
-
-func (l *lister) appendEntry(e Entry) {
 	l.page.Entries = append(l.page.Entries, e)
 }
 

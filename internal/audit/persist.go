@@ -106,12 +106,12 @@ func (k *persister) run() {
 	defer close(k.stopped)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	defer k.journal.close()
+	defer k.writePending(true)
 	for {
 		select {
 		case <-k.wake:
 		case <-k.stop:
-			k.writePending(true)
-			k.journal.close()
 			return
 		}
 		for more := true; more; { // at most once per WriteInterval
@@ -120,8 +120,6 @@ func (k *persister) run() {
 			select {
 			case <-timer.C:
 			case <-k.stop:
-				k.writePending(true)
-				k.journal.close()
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"log/slog"
@@ -95,20 +96,14 @@ type origin struct {
 
 // NewTrail returns an empty Trail.
 func NewTrail(o Options) *Trail {
-	t := &Trail{max: o.MaxRefusals, maxFile: o.MaxFileBytes, log: o.Logger, clock: o.Clock, order: list.New(), open: map[refusalKey]*entry{}, origins: map[netip.Prefix]*origin{}}
-	if t.max == 0 {
-		t.max = DefaultMaxRefusals
+	if o.Clock == nil {
+		o.Clock = time.Now
 	}
-	if t.maxFile == 0 {
-		t.maxFile = DefaultMaxFileBytes
+	return &Trail{
+		max: cmp.Or(o.MaxRefusals, DefaultMaxRefusals), maxFile: cmp.Or(o.MaxFileBytes, DefaultMaxFileBytes),
+		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), clock: o.Clock,
+		order: list.New(), open: map[refusalKey]*entry{}, origins: map[netip.Prefix]*origin{},
 	}
-	if t.log == nil {
-		t.log = slog.New(slog.DiscardHandler)
-	}
-	if t.clock == nil {
-		t.clock = time.Now
-	}
-	return t
 }
 
 // Record records a refusal; the Trail sets its times, number and count.
@@ -244,19 +239,22 @@ func originOf(a netip.Addr) netip.Prefix {
 	return p
 }
 
-// eachBefore calls yield with a copy of each refusal with a smaller number, newest
-// first, until it returns false.
-func (t *Trail) eachBefore(number uint64, yield func(Refusal) bool) {
+// entriesBefore returns the entries of the refusals with a smaller number that match, newest
+// first.
+func (t *Trail) entriesBefore(number uint64, matches func(*Entry) bool) (list []Entry) {
 	if t == nil {
-		return
+		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for e := t.order.Front(); e != nil; e = e.Next() {
-		if r := e.Value.(*entry).refusal; r.number < number && !yield(*r) {
-			return
+		if r := *e.Value.(*entry).refusal; r.number < number {
+			if found := (Entry{Time: r.First, Kind: r.Kind, Principal: r.Principal, Actor: r.Actor, Refusal: &r}); matches(&found) {
+				list = append(list, found)
+			}
 		}
 	}
+	return list
 }
 
 func addressText(a netip.Addr) string {

@@ -254,7 +254,7 @@ func (g *Gate) startSession(h credentialHolder, end func(error)) (release func()
 	s := &session{holder: h, end: end}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	// Check again under the lock: earlier changes did not reach this session, later
+	// Check again under the lock: earlier changes did not reach the session, later
 	// ones will.
 	if err := g.checkValid(h); err != nil {
 		return nil, withHint(err)
@@ -315,11 +315,4 @@ func (g *Gate) Recheck() {
 	for _, e := range gone {
 		e.s.end(e.why)
 	}
-}
-
-// Sessions returns the number of active sessions.
-func (g *Gate) Sessions() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.sessions)
 }

@@ -100,9 +100,7 @@ func (k *Key) toRecord() systemgraph.Record {
 	for _, agent := range k.ActFor {
 		r[propActFor] = append(r[propActFor], kg.String(string(agent)))
 	}
-	if k.Label != "" {
-		r[propLabel] = systemgraph.Values(k.Label)
-	}
+	r[propLabel] = systemgraph.Text(k.Label)
 	if !k.Expires.IsZero() {
 		r[propExpires] = []kg.Term{kg.DateTime(k.Expires)}
 	}

@@ -3,7 +3,6 @@ package auth
 import (
 	"cmp"
 	"context"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -63,7 +62,7 @@ func (k *Keys) Create(ctx context.Context, m kg.Meta, wish KeyRequest) (made Cre
 				return kg.AsError(tx.CheckAgent(agent)).At("actFor")
 			}
 		}
-		if err := roomForKey(tx); err != nil {
+		if err := checkCapacity(tx); err != nil {
 			return err
 		}
 		made = CreatedKey{Key{
@@ -103,7 +102,7 @@ func (k *Keys) Rotate(ctx context.Context, m kg.Meta, name string, overlap time.
 		if found.ReplacedBy != "" {
 			return kg.Errorf(kg.CodeInvalid, "key was rotated already: rotate %s instead", found.ReplacedBy).At("id")
 		}
-		if err := roomForKey(tx); err != nil {
+		if err := checkCapacity(tx); err != nil {
 			return err
 		}
 		text, newName := newSecret(found.Mode)
@@ -151,34 +150,26 @@ func (k *Keys) Revoke(ctx context.Context, m kg.Meta, name string) (gone Key, er
 // List returns the keys of one agent, or of all if agent is empty, oldest first. With
 // ended, it includes expired and revoked keys.
 func (k *Keys) List(ctx context.Context, p kg.Principal, agent kg.AgentID, ended bool) ([]Key, error) {
-	if err := checkAdmin(p); err != nil {
-		return nil, err
-	}
-	s, err := k.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{kg.SystemGraph}})
+	s, err := k.openView(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
 	agent = kg.CanonicalAgent(string(agent))
-	var out []Key
-	for key, err := range allKeys(s.Match) {
-		if err != nil {
-			return nil, err
-		}
-		if (agent == "" || key.Agent == agent) && (ended || key.StateAt(s.View().Now) == Active) {
-			out = append(out, *key)
-		}
+	out, err := allKeys(s.Match)
+	if err != nil {
+		return nil, err
 	}
+	out = slices.DeleteFunc(out, func(k Key) bool {
+		return agent != "" && k.Agent != agent || !ended && k.StateAt(s.View().Now) != Active
+	})
 	slices.SortFunc(out, func(a, b Key) int { return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name)) })
 	return out, nil
 }
 
 // Get returns a key by name, even if it has ended.
 func (k *Keys) Get(ctx context.Context, p kg.Principal, name string) (Key, error) {
-	if err := checkAdmin(p); err != nil {
-		return Key{}, err
-	}
-	s, err := k.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{kg.SystemGraph}})
+	s, err := k.openView(ctx, p)
 	if err != nil {
 		return Key{}, err
 	}
@@ -188,6 +179,14 @@ func (k *Keys) Get(ctx context.Context, p kg.Principal, name string) (Key, error
 		return Key{}, err
 	}
 	return *key, nil
+}
+
+// openView returns a snapshot of the keys if the caller is an administrator.
+func (k *Keys) openView(ctx context.Context, p kg.Principal) (*kg.Snapshot, error) {
+	if err := checkAdmin(p); err != nil {
+		return nil, err
+	}
+	return k.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{kg.SystemGraph}})
 }
 
 // updateAsAdmin makes an update if the caller is an administrator.
@@ -220,46 +219,36 @@ func readKey(match systemgraph.Matcher, name string) (*Key, error) {
 
 func notInKey(r rune) bool { return !strings.ContainsRune(alphabet, r) }
 
-func allKeys(match systemgraph.Matcher) iter.Seq2[*Key, error] {
-	return func(yield func(*Key, error) bool) {
-		subjects, err := systemgraph.Instances(match, kg.SystemGraph, keyClass)
+func allKeys(match systemgraph.Matcher) (keys []Key, err error) {
+	subjects, err := systemgraph.Instances(match, kg.SystemGraph, keyClass)
+	if err != nil {
+		return nil, err
+	}
+	for _, subject := range subjects {
+		r, err := systemgraph.Read(match, kg.SystemGraph, subject)
 		if err != nil {
-			yield(nil, err)
-			return
+			return nil, err
 		}
-		for _, subject := range subjects {
-			r, err := systemgraph.Read(match, kg.SystemGraph, subject)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if key := keyOf(subject, r); key != nil && !yield(key, nil) {
-				return
-			}
+		if key := keyOf(subject, r); key != nil {
+			keys = append(keys, *key)
 		}
 	}
+	return keys, nil
 }
 
-// roomForKey returns an error if there are too many active keys. It examines each key
+// checkCapacity returns an error if there are too many active keys. It examines each key
 // only in a store with very many keys.
-func roomForKey(tx *kg.Tx) error {
+func checkCapacity(tx *kg.Tx) error {
 	subjects, err := systemgraph.Instances(tx.MatchOwn, kg.SystemGraph, keyClass)
 	if err != nil || len(subjects) < MaxKeys {
 		return err
 	}
-	n := 0
-	for key, err := range allKeys(tx.MatchOwn) {
-		if err != nil {
-			return err
-		}
-		if key.StateAt(tx.Time()) == Active {
-			n++
-		}
+	keys, err := allKeys(tx.MatchOwn)
+	keys = slices.DeleteFunc(keys, func(k Key) bool { return k.StateAt(tx.Time()) != Active })
+	if err == nil && len(keys) >= MaxKeys {
+		err = kg.Errorf(kg.CodeLimitExceeded, "store has %d active keys, which is the limit: revoke one first", MaxKeys)
 	}
-	if n >= MaxKeys {
-		return kg.Errorf(kg.CodeLimitExceeded, "store has %d active keys, which is the limit: revoke one first", MaxKeys)
-	}
-	return nil
+	return err
 }
 
 // normalize validates the request and brings it into canonical form.
@@ -274,9 +263,7 @@ func (n *KeyRequest) normalize() error {
 	if err := mayHaveCredential(n.Agent); err != nil {
 		return err
 	}
-	if n.Mode == "" {
-		n.Mode = Live
-	}
+	n.Mode = cmp.Or(n.Mode, Live)
 	switch {
 	case n.Mode != Live && n.Mode != Test:
 		return kg.Errorf(kg.CodeInvalid, "mode must be live or test").At("mode")

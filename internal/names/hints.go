@@ -113,14 +113,9 @@ func (g *guesser) openSnapshot() bool {
 	if g.all == nil && g.failed == nil {
 		var ctx context.Context
 		ctx, g.cancel = context.WithTimeout(g.ctx, hintTime)
-		g.all, g.failed = g.judge.viewFor(ctx, g.principal)
+		g.all, g.failed = g.judge.store.View(ctx, kg.View{Principal: g.principal, AllGraphs: true, Now: time.Now()})
 	}
 	return g.failed == nil
-}
-
-// viewFor returns a snapshot of everything that the principal may read.
-func (j *Judge) viewFor(ctx context.Context, p kg.Principal) (*kg.Snapshot, error) {
-	return j.store.View(ctx, kg.View{Principal: p, AllGraphs: true, Now: time.Now()})
 }
 
 func (g *guesser) closeSnapshot() {
@@ -273,7 +268,13 @@ func (g *guesser) findPrefixed(text string) (found []string) {
 	slices.SortStableFunc(prefixes, func(a, b kg.Prefix) int { // registered prefixes before built-in ones
 		_, x := kept[a.Name]
 		_, y := kept[b.Name]
-		return intOf(y) - intOf(x)
+		switch {
+		case x == y:
+			return 0
+		case x:
+			return -1
+		}
+		return 1
 	})
 	for _, p := range prefixes[:min(len(prefixes), maxPrefixes)] {
 		t, err := kg.ParseIRI(p.Namespace + text)
@@ -296,13 +297,6 @@ func (g *guesser) findPrefixed(text string) (found []string) {
 		}
 	}
 	return found
-}
-
-func intOf(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func (g *guesser) shorten(iri string) string { return clipText(g.judge.store.Prefixes().Shorten(iri)) }

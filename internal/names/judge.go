@@ -116,7 +116,7 @@ func (g *Judging) checkName(t kg.Term, field string) error {
 		}
 		g.hinted[scheme] = true
 		g.part, _, _ = strings.Cut(field, ".")
-		g.addHint(operation.Hint{Message: e.Message, Nearest: g.judge.nearestNames(iri, scheme)})
+		g.addHint(operation.Hint{Message: e.Message, Nearest: nearestTo(g.judge.store, iri, scheme)})
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (g *Judging) isStored(t kg.Term, iri string) (bool, error) {
 
 func (j *Judge) unknownError(iri, scheme string) *kg.Error {
 	e := kg.Errorf(kg.CodeUnknownPrefix, "%s: %s is neither a registered prefix nor a known URI scheme", clipText(iri), clipText(scheme))
-	if near := j.nearestNames(iri, scheme); len(near) > 0 {
+	if near := nearestTo(j.store, iri, scheme); len(near) > 0 {
 		e.Message += fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
 	}
 	e.Hint = "Write the full IRI, or ask an administrator to register the prefix (registerPrefix, koine prefix add) or allow the scheme (koine scheme add)."
@@ -173,9 +173,7 @@ func (j *Judge) unknownError(iri, scheme string) *kg.Error {
 // maxNearest limits the suggested names.
 const maxNearest = 3
 
-// nearestNames lists similar known names.
-func (j *Judge) nearestNames(iri, scheme string) []string { return nearestTo(j.store, iri, scheme) }
-
+// nearestTo lists similar known names.
 func nearestTo(store Known, iri, scheme string) (out []string) {
 	rest := iri[min(len(iri), len(scheme)+1):]
 	var candidates []string

@@ -47,9 +47,6 @@ const rolePrefix = "role:"
 // Agent returns the grantee for an agent.
 func Agent(id kg.AgentID) Grantee { return Grantee(kg.CanonicalAgent(string(id))) }
 
-// Role returns the grantee for all principals with a role.
-func Role(name string) Grantee { return Grantee(rolePrefix + name) }
-
 // ParseGrantee parses a grantee as users write it: a bare id is an agent's.
 func ParseGrantee(text string) (Grantee, error) {
 	if text == string(Everybody) {

@@ -70,9 +70,3 @@ func (b *buckets[K]) bucketFor(key K) *rate.Limiter {
 	b.byKey[key] = b.order.PushFront(fresh)
 	return fresh.tokens
 }
-
-func (b *buckets[K]) len() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.order.Len()
-}

@@ -13,11 +13,7 @@ import (
 type Throttle struct {
 	options Options
 
-	requests struct {
-		principal *buckets[kg.AgentID]
-		address   *buckets[netip.Prefix]
-	}
-	updates struct {
+	requests, updates struct {
 		principal *buckets[kg.AgentID]
 		address   *buckets[netip.Prefix]
 	}
@@ -61,7 +57,7 @@ func (t *Throttle) AllowRequest(principal kg.AgentID) error {
 	if t == nil {
 		return nil
 	}
-	return t.refusalError(t.requests.principal.takeToken(principal, t.options.Clock()), Refusal{What: Requests, By: ByPrincipal, Principal: principal})
+	return t.takeFromPrincipal(t.requests.principal, Requests, principal)
 }
 
 // AllowHistory takes a read of a channel's history from the limit of a principal.
@@ -69,7 +65,7 @@ func (t *Throttle) AllowHistory(principal kg.AgentID) error {
 	if t == nil {
 		return nil
 	}
-	return t.refusalError(t.histories.takeToken(principal, t.options.Clock()), Refusal{What: Histories, By: ByPrincipal, Principal: principal})
+	return t.takeFromPrincipal(t.histories, Histories, principal)
 }
 
 // AllowUpdate takes an update from the limits of the principal and the address. An
@@ -78,7 +74,7 @@ func (t *Throttle) AllowUpdate(principal kg.AgentID, addr netip.Addr) error {
 	if t == nil {
 		return nil
 	}
-	if err := t.refusalError(t.updates.principal.takeToken(principal, t.options.Clock()), Refusal{What: Updates, By: ByPrincipal, Principal: principal}); err != nil {
+	if err := t.takeFromPrincipal(t.updates.principal, Updates, principal); err != nil {
 		return err
 	}
 	return t.takeFromAddress(t.updates.address, Updates, addr)
@@ -122,6 +118,10 @@ func (t *Throttle) OpenStream(principal kg.AgentID, addr netip.Addr) (release fu
 			t.streams.address.releaseSlot(key)
 		}
 	}), nil
+}
+
+func (t *Throttle) takeFromPrincipal(b *buckets[kg.AgentID], resource string, principal kg.AgentID) error {
+	return t.refusalError(b.takeToken(principal, t.options.Clock()), Refusal{What: resource, By: ByPrincipal, Principal: principal})
 }
 
 func (t *Throttle) takeFromAddress(b *buckets[netip.Prefix], resource string, addr netip.Addr) error {
@@ -172,12 +172,4 @@ func prefixOf(addr netip.Addr) (netip.Prefix, bool) {
 	}
 	key, err := addr.WithZone("").Prefix(bits)
 	return key, err == nil
-}
-
-// BucketCount returns the number of buckets in memory.
-func (t *Throttle) BucketCount() int {
-	if t == nil {
-		return 0
-	}
-	return t.requests.principal.len() + t.requests.address.len() + t.updates.principal.len() + t.updates.address.len() + t.histories.len()
 }

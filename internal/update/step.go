@@ -2,6 +2,7 @@ package update
 
 import (
 	"fmt"
+	"slices"
 
 	"koine/kg"
 )
@@ -86,14 +87,7 @@ func (s *step) applyTo(tx *kg.Tx) error {
 
 func alreadyAsserted(tx *kg.Tx, source kg.AgentID, q kg.Quad) (bool, error) {
 	for st, err := range tx.Match(kg.Pattern(q)) {
-		if err != nil {
-			return false, err
-		}
-		for _, a := range st.Assertions {
-			if a.Source == source {
-				return true, nil
-			}
-		}
+		return slices.ContainsFunc(st.Assertions, func(a kg.Assertion) bool { return a.Source == source }), err
 	}
 	return false, nil
 }

@@ -7,6 +7,7 @@
 package update
 
 import (
+	"cmp"
 	"context"
 
 	"koine/internal/names"
@@ -61,7 +62,7 @@ func Apply(ctx context.Context, store Store, judge *names.Judge, r Request) (Res
 		e.Hint = "Send several updates, or load a file of RDF."
 		return Result{}, e
 	}
-	source := sourceOf(r.Meta)
+	source := cmp.Or(r.Meta.Actor, r.Meta.Principal.ID) // of mutations that name none
 	steps, err := normalise(r.Mutations, source)
 	if err != nil {
 		return Result{}, err
@@ -131,12 +132,4 @@ func checkNames(ctx context.Context, judge *names.Judge, by kg.Principal, steps 
 		judging.Hint(&steps[i].Patch, steps[i].mutation)
 	}
 	return judging.Hints(), nil
-}
-
-// sourceOf returns the source of mutations that name none.
-func sourceOf(m kg.Meta) kg.AgentID {
-	if m.Actor != "" {
-		return m.Actor
-	}
-	return m.Principal.ID
 }

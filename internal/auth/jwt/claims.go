@@ -11,10 +11,6 @@ import (
 	"koine/kg"
 )
 
-func haveCommon(a, b []string) bool {
-	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
-}
-
 // readClaims reads the agent, roles and expiry of a token.
 func (v *Verifier) readClaims(token jwt.Token) (c auth.Claims, err error) {
 	ends, ok := token.Expiration()

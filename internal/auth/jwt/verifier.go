@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -189,7 +190,7 @@ func (v *Verifier) validateClaims(token jwt.Token) error {
 	default:
 		return errToken
 	}
-	if list, _ := token.Audience(); !haveCommon(list, v.options.Audience) {
+	if list, _ := token.Audience(); !slices.ContainsFunc(list, func(s string) bool { return slices.Contains(v.options.Audience, s) }) {
 		return errUnauthenticated("token has another audience")
 	}
 	return nil
