@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/internal/operation"
+	"koine/internal/query"
 	"koine/internal/query/path"
 	"koine/kg"
 )
@@ -101,10 +102,10 @@ func (l Limits) pathEdges(args map[string]any) path.Edges {
 	if list, ok := args["predicates"].([]kg.Term); ok && list != nil {
 		e.Predicates = list
 	}
-	switch argumentOf[Direction](args, "direction") {
-	case DirectionOut:
+	switch argumentOf[query.Direction](args, "direction") {
+	case query.Out:
 		e.Direction = path.Along
-	case DirectionIn:
+	case query.In:
 		e.Direction = path.Against
 	}
 	return e

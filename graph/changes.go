@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/internal/operation"
+	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -18,12 +19,12 @@ type changeList struct {
 	*connection
 	plans []*changePlan // per selection
 
-	match        statementMatch
+	match        query.StatementMatch
 	filter       kg.Filter // without patterns
 	backward     bool
 	after        *Position
 	since, until *kg.Moment
-	direction    Direction // for the history of an entity
+	direction    query.Direction // for the history of an entity
 }
 
 var changeConnections = connectionTypes{
@@ -35,10 +36,10 @@ var changeConnections = connectionTypes{
 func (p *planner) planChangeList(f graphql.CollectedField, args map[string]any) (c *changeList, err error) {
 	c = &changeList{
 		connection: &connection{limit: p.run.engine.limits.ResultBytes},
-		backward:   argumentOf[SortDirection](args, "order") == SortDirectionDesc,
+		backward:   argumentOf[query.SortDirection](args, "order") == query.Descending,
 		after:      argumentOf[*Position](args, "after"),
 		since:      argumentOf[*kg.Moment](args, "since"), until: argumentOf[*kg.Moment](args, "until"),
-		direction: argumentOf[Direction](args, "direction"),
+		direction: argumentOf[query.Direction](args, "direction"),
 	}
 	if p.view.MaxAge != 0 {
 		return nil, kg.Errorf(kg.CodeInvalid, "changes cannot be listed in a view with maxAgeSeconds: use since or view.recordedAt").At("view.maxAgeSeconds")
@@ -50,10 +51,10 @@ func (p *planner) planChangeList(f graphql.CollectedField, args map[string]any) 
 		cursor := Cursor(*c.after)
 		c.connection.after = &cursor
 	}
-	if c.match, err = matchChanges(p.ctx, argumentOf[*StatementFilter](args, "where")); err != nil {
+	if c.match, err = p.compiler().Changes(argumentOf[*query.StatementFilter](args, "where")); err != nil {
 		return nil, kg.AsError(err).At("where")
 	}
-	c.filter = kg.Filter{Ops: argumentOf[[]kg.Op](args, "ops"), View: p.view, Keep: c.match.watchFilter()}
+	c.filter = kg.Filter{Ops: argumentOf[[]kg.Op](args, "ops"), View: p.view, Keep: c.match.WatchFilter()}
 	c.filter.View.At = 0 // the log range ends at the view's revision instead
 	c.element = func(set ast.SelectionSet) (int, error) {
 		plan := &changePlan{}
@@ -98,7 +99,7 @@ func (l *loader) changePage(c *changeList) (*page, error) {
 		return nil, err
 	}
 	filter := c.filter
-	filter.Patterns = []kg.Pattern{c.match.pattern}
+	filter.Patterns = []kg.Pattern{c.match.Pattern}
 	log, err := l.engine.deps.Store.ReadLog(l.ctx, filter, part)
 	if err != nil {
 		return nil, atAfter(err)

@@ -13,7 +13,7 @@ import (
 func (l *loader) closeStatements(g *page, p kg.IDPattern, known bool, after *kg.IDQuad, bound cursorBound) (err error) {
 	c := g.connection
 	if c.total && known {
-		if g.total, err = countStatements(l.snapshot, c, p); err != nil {
+		if g.total, err = c.statementList.Count(l.snapshot, p); err != nil {
 			return unsplittableError(err)
 		}
 	}
@@ -25,7 +25,7 @@ func (l *loader) closeStatements(g *page, p kg.IDPattern, known bool, after *kg.
 	if !known {
 		f = noFeed{}
 	}
-	peek := c.statementMatch.test == nil && len(c.statementOrder) == 0
+	peek := c.statementList.Match.MatchesAll() && len(c.statementList.Order) == 0
 	return l.closePage(g, f, peek || !known, statementKeyBytes, l.cursorSealer(bound, begin))
 }
 
@@ -33,13 +33,13 @@ func (l *loader) closeStatements(g *page, p kg.IDPattern, known bool, after *kg.
 func (l *loader) closeEntities(c *connection, after *kg.ID) (*page, error) {
 	g := &page{connection: c}
 	if c.total {
-		n, err := countEntities(l.snapshot, c)
+		n, err := c.entityList.Count(l.snapshot)
 		if err != nil {
 			return nil, unsplittableError(err)
 		}
 		g.total = n
 	}
-	if err := l.groupEntities(c, scanCandidates(l.snapshot, c.entityMatch, nil), g); err != nil {
+	if err := l.groupAll(c, g); err != nil {
 		return nil, unsplittableError(err)
 	}
 	var begin []byte
@@ -47,22 +47,6 @@ func (l *loader) closeEntities(c *connection, after *kg.ID) (*page, error) {
 		begin = after[:]
 	}
 	return g, l.closePage(g, l.entityFeed(c, after), false, entityKeyBytes, l.cursorSealer(c.bound, begin))
-}
-
-func countEntities(s *kg.Snapshot, c *connection) (n uint64, err error) {
-	for e, err := range scanCandidates(s, c.entityMatch, nil) {
-		if err != nil {
-			return n, err
-		}
-		ok, err := c.entityMatch.matchesEntity(e)
-		if err != nil {
-			return n, err
-		}
-		if ok {
-			n++
-		}
-	}
-	return n, nil
 }
 
 // cursorSealer returns the function that makes the cursors of a page beginning after
@@ -145,11 +129,11 @@ func (l *loader) differenceFeed(c *diffList, from kg.Revision, p kg.IDPattern, a
 				after = &q
 			}
 			return func(yield func(kg.Difference, error) bool) {
-				f := &testedStatement{snapshot: l.snapshot}
+				holds := c.statementList.Match.Tester(l.snapshot)
 				for d, err := range l.snapshot.Diff(from, p, after) {
 					ok := false
 					if err == nil {
-						ok, err = c.holdsEither(f, &d)
+						ok, err = holdsEither(holds, &d)
 					}
 					if err == nil && !ok {
 						if !looked(d) {

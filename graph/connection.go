@@ -7,6 +7,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -19,9 +20,7 @@ type connection struct {
 	// Plans for the elements: one for each `nodes` and each `node` of `edges`.
 	entities   []*entityPlan
 	statements []*statementPlan
-	// One for each `groups`.
-	entityGroups    []*grouping[*subject]
-	statementGroups []*grouping[*testedStatement]
+	groups     []*groupPlan // one for each `groups`
 
 	first int
 	after *Cursor
@@ -33,20 +32,18 @@ type connection struct {
 	lists []int
 	view  kg.View // the view that cursors are bound to
 
-	statementMatch statementMatch
-	statementOrder ordering[*testedStatement]
-	entityMatch    *entityMatch
+	statementList query.StatementList
+	entityList    query.EntityList // without a match if the elements are no entities
 	// element plans a selection of elements of another kind and returns its
 	// index.
 	element func(set ast.SelectionSet) (int, error)
 	// events plans the selection of a field `events`, which also lists the
 	// elements that no other list has.
 	events func(set ast.SelectionSet) (int, error)
-	// extra plans a field that only this connection has. otherGroups plans the
-	// groups of elements of another kind. Each returns its index.
-	extra, otherGroups func(f graphql.CollectedField) (int, error)
-
-	entityOrder ordering[*subject]
+	// extra plans a field that only this connection has and returns its index.
+	extra func(f graphql.CollectedField) (int, error)
+	// otherGroups compiles the groups of elements of another kind.
+	otherGroups func(*groupPlan, map[string]any, query.GroupOptions) error
 }
 
 type connectionKind uint8
@@ -100,7 +97,7 @@ func (p *planner) planElements(c *connection, set ast.SelectionSet) (int, error)
 	if c.element != nil {
 		return c.element(set)
 	}
-	if c.entityMatch != nil {
+	if c.entityList.Match != nil {
 		plan, err := p.planEntity(set)
 		c.entities = append(c.entities, plan)
 		return len(c.entities) - 1, err
@@ -160,17 +157,6 @@ func (p *planner) planConnection(c *connection, set ast.SelectionSet, types conn
 	})
 }
 
-// planGroups plans a field `groups` and returns its index.
-func (p *planner) planGroups(c *connection, f graphql.CollectedField) (int, error) {
-	if c.otherGroups != nil {
-		return c.otherGroups(f)
-	}
-	if c.entityMatch != nil {
-		return len(c.entityGroups), p.planEntityGroups(c, f)
-	}
-	return len(c.statementGroups), p.planStatementGroups(c, f)
-}
-
 func (p *planner) planEdge(c *connection, set ast.SelectionSet, types connectionTypes) (fields []edgeField, err error) {
 	err = p.eachField(set, types.edges, func(f graphql.CollectedField, key []byte) (err error) {
 		field := edgeField{key: key, name: f.Name}
@@ -221,34 +207,38 @@ func (p *planner) planStatementConnection(f graphql.CollectedField, args map[str
 	if err := p.planPaging(c, f, args); err != nil {
 		return nil, err
 	}
-	if c.statementMatch, err = matchStatement(p.ctx, argumentOf[*StatementFilter](args, "where")); err != nil {
+	if c.statementList.Match, err = p.compiler().Statements(argumentOf[*query.StatementFilter](args, "where")); err != nil {
 		return nil, kg.AsError(err).At("where")
 	}
-	c.statementOrder = orderStatements(argumentOf[[]StatementOrder](args, "orderBy"))
-	return c, p.planConnection(c, f.Selections, statementConnections)
+	c.statementList.Order = query.OrderStatements(argumentOf[[]query.StatementOrder](args, "orderBy"))
+	err = p.planConnection(c, f.Selections, statementConnections)
+	c.statementList.First, c.statementList.Total = c.first, c.total
+	c.statementList.Assertions = slices.ContainsFunc(c.statements, func(p *statementPlan) bool { return p.assertions })
+	return c, err
 }
 
 func (p *planner) planEntityConnection(f graphql.CollectedField, args map[string]any) (*connection, error) {
-	match := func(f *EntityFilter) (*entityMatch, error) { return p.run.engine.matchEntity(p.ctx, f) }
-	return p.planEntitiesMatching(match, f, args)
+	return p.planEntitiesMatching(p.compiler().Entities, f, args)
 }
 
 // planEntitiesMatching plans a connection of entities with a condition compiled by
 // match.
 func (p *planner) planEntitiesMatching(
-	match func(*EntityFilter) (*entityMatch, error), f graphql.CollectedField, args map[string]any,
+	match func(*query.EntityFilter) (*query.EntityMatch, error), f graphql.CollectedField, args map[string]any,
 ) (c *connection, err error) {
 	c = &connection{}
 	if err := p.planPaging(c, f, args); err != nil {
 		return nil, err
 	}
-	if c.entityMatch, err = match(argumentOf[*EntityFilter](args, "where")); err != nil {
+	if c.entityList.Match, err = match(argumentOf[*query.EntityFilter](args, "where")); err != nil {
 		return nil, kg.AsError(p.run.tellPrefixed(p.ctx, err)).At("where")
 	}
-	if c.entityOrder, err = orderEntities(argumentOf[[]EntityOrder](args, "orderBy"), c.entityMatch); err != nil {
+	if c.entityList.Order, err = c.entityList.Match.OrderBy(argumentOf[[]query.EntityOrder](args, "orderBy")); err != nil {
 		return nil, kg.AsError(p.run.tellPrefixed(p.ctx, err)).At("orderBy")
 	}
-	return c, p.planConnection(c, f.Selections, entityConnections)
+	err = p.planConnection(c, f.Selections, entityConnections)
+	c.entityList.First, c.entityList.Total = c.first, c.total
+	return c, err
 }
 
 // page is a loaded page of a connection.

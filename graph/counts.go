@@ -25,10 +25,10 @@ func appendCounts(b []byte, list []kg.TermCount, fields []scalarField) []byte {
 func (l *loader) appendPredicates(g *gathered, id kg.ID, fields []scalarField, b []byte) ([]byte, error) {
 	counts := map[kg.ID]uint64{}
 	if id != (kg.ID{}) {
-		for g.sweep.Seek(kg.IDPattern{Subject: id}, nil); g.sweep.Next(); {
-			counts[g.sweep.Row().Predicate]++
+		for g.Sweep.Seek(kg.IDPattern{Subject: id}, nil); g.Sweep.Next(); {
+			counts[g.Sweep.Row().Predicate]++
 		}
-		if err := g.sweep.Err(); err != nil {
+		if err := g.Sweep.Err(); err != nil {
 			return b, err
 		}
 	}

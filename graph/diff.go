@@ -8,6 +8,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -42,7 +43,7 @@ func (p *planner) planDiffList(f graphql.CollectedField, args map[string]any) (c
 	if err := p.planPaging(c.connection, f, args); err != nil {
 		return nil, err
 	}
-	if c.statementMatch, err = matchChanges(p.ctx, argumentOf[*StatementFilter](args, "where")); err != nil {
+	if c.statementList.Match, err = p.compiler().Changes(argumentOf[*query.StatementFilter](args, "where")); err != nil {
 		return nil, kg.AsError(err).At("where")
 	}
 	c.element = func(set ast.SelectionSet) (int, error) {
@@ -104,7 +105,7 @@ func (l *loader) diffPage(c *diffList) (*page, error) {
 		return nil, e.At("from")
 	}
 	g := &page{connection: c.connection, from: from, to: to}
-	p, known, err := idPattern(l.snapshot, c.statementMatch.pattern)
+	p, known, err := query.ResolvePattern(l.snapshot, c.statementList.Match.Pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -165,12 +166,12 @@ func (l *loader) openDifference(c *diffList) (later *loader, from kg.Revision, a
 
 // collectDifferences collects the differences of a page.
 func (l *loader) collectDifferences(c *diffList, g *page, all iter.Seq2[kg.Difference, error]) (found []kg.Difference, err error) {
-	f := &testedStatement{snapshot: l.snapshot}
+	holds := c.statementList.Match.Tester(l.snapshot)
 	for d, err := range all {
 		if err != nil {
 			return nil, err
 		}
-		ok, err := c.holdsEither(f, &d)
+		ok, err := holdsEither(holds, &d)
 		if err != nil {
 			return nil, err
 		}
@@ -196,12 +197,12 @@ func differenceKey(from kg.Revision, q kg.IDQuad) []byte {
 
 // holdsEither reports whether the condition holds for the statement at one of the
 // two moments.
-func (c *diffList) holdsEither(f *testedStatement, d *kg.Difference) (bool, error) {
+func holdsEither(holds func(kg.Row) (bool, error), d *kg.Difference) (bool, error) {
 	for _, v := range [...]*kg.Version{&d.Before, &d.After} {
 		if v.From == 0 {
 			continue
 		}
-		if ok, err := c.matchesRow(f, v.Row); ok || err != nil {
+		if ok, err := holds(v.Row); ok || err != nil {
 			return ok, err
 		}
 	}

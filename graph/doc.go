@@ -55,12 +55,8 @@
 //     its view, moment and cursor are places in time and in a list
 //   - plans: plan, read, entity, statement, connection, scalars; follow,
 //     value_path, around (paths and neighbourhoods), history, changes, diff
-//   - loading: load_*, list, candidates, subject, tested_statement,
-//     entity_scan, trail
-//   - conditions, compiled to tests: filter_*, quantifier, regex, value,
-//     decision_cache, path_drive (index lookups); ordering
-//   - patterns: match_* over package pattern
-//   - groups: group, group_sources, grouping, term_table
+//   - loading: load_*; package query finds the elements of a list and their
+//     groups (group, match_*)
 //   - budgets: budget, budgeted, cut, feed, closed_page
 //   - subscriptions: subscribe, stream, and *_event for each kind
 //   - channels: channel, room, restrictions, message, messages, message_facts,

@@ -6,6 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/internal/query"
 	"koine/internal/query/path"
 	"koine/kg"
 )
@@ -50,7 +51,7 @@ type entityField struct {
 	key       []byte
 	langs     []string
 	first     int
-	direction Direction // of degree; OUT or IN for statements
+	direction query.Direction // of degree; OUT or IN for statements
 	page      *connection
 	history   *changeList
 	way       *path.Path // for follow, and for value and values at its end
@@ -89,10 +90,10 @@ func (p *planner) planEntityField(plan *entityPlan, f graphql.CollectedField, fi
 	switch f.Name {
 	case "types":
 		field.kind = entityTypes
-		plan.wantPredicate(rdfType, 0)
+		plan.wantPredicate(query.RDFType, 0)
 	case "label":
 		args, err := p.parseArgs(f, ec.field_Entity_label_args)
-		field.kind, field.langs = entityLabel, lowerAll(argumentOf[[]string](args, "lang"))
+		field.kind, field.langs = entityLabel, query.LowerAll(argumentOf[[]string](args, "lang"))
 		for rank, predicate := range p.run.engine.labels {
 			plan.wantPredicate(predicate, rank)
 		}
@@ -103,7 +104,7 @@ func (p *planner) planEntityField(plan *entityPlan, f graphql.CollectedField, fi
 		return p.planEntityStatements(f, field)
 	case "degree":
 		args, err := p.parseArgs(f, ec.field_Entity_degree_args)
-		field.kind, field.direction = entityDegree, argumentOf[Direction](args, "direction")
+		field.kind, field.direction = entityDegree, argumentOf[query.Direction](args, "direction")
 		return err
 	case "predicates":
 		var err error
@@ -129,10 +130,10 @@ func (p *planner) planEntityField(plan *entityPlan, f graphql.CollectedField, fi
 }
 
 func (p *planner) planEntityStatements(f graphql.CollectedField, field *entityField) (err error) {
-	field.kind, field.direction = entityStatements, DirectionOut
+	field.kind, field.direction = entityStatements, query.Out
 	parse := p.run.ec.field_Entity_out_args
 	if f.Name == "in" {
-		field.direction, parse = DirectionIn, p.run.ec.field_Entity_in_args
+		field.direction, parse = query.In, p.run.ec.field_Entity_in_args
 	}
 	args, err := p.parseArgs(f, parse)
 	if err != nil {
@@ -155,11 +156,11 @@ func (plan *entityPlan) wantPredicate(predicate kg.Term, rank int) {
 
 // entityNode is a loaded entity.
 type entityNode struct {
-	plan    *entityPlan
-	subject subject
-	batch   *entityBatch
-	slots   []slot // one for each of the plan's fields
-	found   bool   // a statement with the entity was seen while loading
+	plan  *entityPlan
+	ref   entityRef
+	batch *entityBatch
+	slots []slot // one for each of the plan's fields
+	found bool   // a statement with the entity was seen while loading
 }
 
 // slot is the loaded content of a field: a range of the batch's arena, or a
@@ -188,9 +189,9 @@ func (n *entityNode) write(b []byte) []byte {
 		case entityTypename:
 			b = append(b, `"Entity"`...)
 		case entityID:
-			b = n.batch.ids.appendEntity(b, n.subject.name)
+			b = n.batch.ids.appendEntity(b, n.ref.name)
 		case entityName:
-			b = appendName(b, n.subject.name)
+			b = appendName(b, n.ref.name)
 		case entityStatements, entityHistory, entityFollow:
 			b = n.slots[i].page.write(b)
 		case entityAround:

@@ -115,10 +115,11 @@ func (l *loader) statementFeed(c *connection, p kg.IDPattern, after *kg.IDQuad) 
 				q := parseQuadKey(behind)
 				from = &q
 			}
-			if len(c.statementOrder) > 0 {
-				return sortedKeys(func() (listing[kg.Row], error) { return listStatements(l.snapshot, c.withOneMore(), p, from) })
+			found := c.statementList.Scan(l.snapshot, p, from, looked)
+			if len(c.statementList.Order) > 0 {
+				return unsplittable(found)
 			}
-			return l.scanStatements(c, p, from, looked)
+			return found
 		},
 		key: func(row kg.Row) []byte { return quadKey(row.IDQuad) },
 		read: func(row kg.Row) (func([]byte, int) []byte, error) {
@@ -134,27 +135,6 @@ func (l *loader) statementFeed(c *connection, p kg.IDPattern, after *kg.IDQuad) 
 	}
 }
 
-// scanStatements yields the statements for which the connection's test holds.
-func (l *loader) scanStatements(c *connection, p kg.IDPattern, after *kg.IDQuad, looked func(kg.Row) bool) iter.Seq2[kg.Row, error] {
-	return func(yield func(kg.Row, error) bool) {
-		f := &testedStatement{snapshot: l.snapshot}
-		for row, err := range l.snapshot.MatchIDs(p, after) {
-			ok := false
-			if err == nil {
-				ok, err = c.matchesRow(f, row)
-			}
-			switch {
-			case err == nil && !ok:
-				if !looked(row) {
-					return
-				}
-			case !yield(row, err) || err != nil:
-				return
-			}
-		}
-	}
-}
-
 // entityFeed returns the entities of a connection, after `after`.
 func (l *loader) entityFeed(c *connection, after *kg.ID) feed {
 	return &scanFeed[kg.ID]{
@@ -164,10 +144,11 @@ func (l *loader) entityFeed(c *connection, after *kg.ID) feed {
 				from = new(kg.ID)
 				copy(from[:], behind)
 			}
-			if len(c.entityOrder) > 0 {
-				return sortedKeys(func() (listing[kg.ID], error) { return sortEntities(l.snapshot, c.withOneMore(), from) })
+			found := c.entityList.Scan(l.snapshot, from, looked)
+			if len(c.entityList.Order) > 0 {
+				return unsplittable(found)
 			}
-			return l.scanEntities(c, from, looked)
+			return found
 		},
 		key: func(id kg.ID) []byte { return id[:] },
 		read: func(id kg.ID) (func([]byte, int) []byte, error) {
@@ -183,50 +164,15 @@ func (l *loader) entityFeed(c *connection, after *kg.ID) feed {
 	}
 }
 
-// scanEntities yields the entities that match.
-func (l *loader) scanEntities(c *connection, after *kg.ID, looked func(kg.ID) bool) iter.Seq2[kg.ID, error] {
-	return func(yield func(kg.ID, error) bool) {
-		for e, err := range scanCandidates(l.snapshot, c.entityMatch, after) {
-			if err != nil {
-				yield(kg.ID{}, err)
-				return
-			}
-			ok, err := c.entityMatch.matchesEntity(e)
-			switch {
-			case err == nil && !ok:
-				if !looked(e.id) {
-					return
-				}
-			case !yield(e.id, err) || err != nil:
-				return
-			}
-		}
-	}
-}
-
-// sortedKeys yields the elements of a page that only a full scan finds.
-func sortedKeys[K any](list func() (listing[K], error)) iter.Seq2[K, error] {
+// unsplittable yields the elements of a page that only a full scan finds.
+func unsplittable[K any](found iter.Seq2[K, error]) iter.Seq2[K, error] {
 	return func(yield func(K, error) bool) {
-		g, err := list()
-		if err != nil {
-			var none K
-			yield(none, unsplittableError(err))
-			return
-		}
-		for _, k := range g.keys {
-			if !yield(k, nil) {
+		for k, err := range found {
+			if !yield(k, unsplittableError(err)) {
 				return
 			}
 		}
 	}
-}
-
-// withOneMore returns the connection with one more element, which shows whether
-// there is a next page.
-func (c *connection) withOneMore() *connection {
-	more := *c
-	more.first++
-	return &more
 }
 
 // unsplittableError converts the error of a result that cannot be cut when the budget is

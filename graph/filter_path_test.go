@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -99,10 +100,10 @@ func TestNestedPathsAreBounded(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.films()
 	where := `iri: {exists: true}`
-	for depth := 1; depth <= graph.MaxNestedPaths+1; depth++ {
+	for depth := 1; depth <= query.MaxNestedPaths+1; depth++ {
 		where = `path: {path: "ex:director|^ex:director", where: {` + where + `}}`
 		result := b.execute(`{ entities(where: {`+where+`}) { totalCount } }`, "")
-		if refused := len(result.Errors) > 0 && result.Errors[0].Extensions["code"] == "LIMIT_EXCEEDED"; refused != (depth > graph.MaxNestedPaths) {
+		if refused := len(result.Errors) > 0 && result.Errors[0].Extensions["code"] == "LIMIT_EXCEEDED"; refused != (depth > query.MaxNestedPaths) {
 			t.Errorf("%d deep: got %v", depth, result.Errors)
 		}
 	}

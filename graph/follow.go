@@ -6,6 +6,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"koine/internal/query"
 	"koine/internal/query/path"
 	"koine/kg"
 )
@@ -41,8 +42,7 @@ func (p *planner) planEntityFollow(f graphql.CollectedField, field *entityField)
 	if field.way, err = p.parsePath(args); err != nil {
 		return err
 	}
-	match := func(f *EntityFilter) (*entityMatch, error) { return p.run.engine.matchEntityAt(p.ctx, f, 0) }
-	field.page, err = p.planEntitiesMatching(match, f, args)
+	field.page, err = p.planEntitiesMatching(p.compiler().Ends, f, args)
 	return err
 }
 
@@ -55,7 +55,7 @@ func (l *loader) followPath(w *path.Path, nodes []entityNode) ([][]kg.ID, error)
 	}
 	starts := make([]kg.ID, len(nodes))
 	for i := range nodes {
-		starts[i] = nodes[i].subject.id
+		starts[i] = nodes[i].ref.id
 	}
 	out := make([][]kg.ID, len(nodes))
 	for end, err := range b.ForwardAll(starts) {
@@ -65,7 +65,7 @@ func (l *loader) followPath(w *path.Path, nodes []entityNode) ([][]kg.ID, error)
 		out[end.Start] = append(out[end.Start], end.ID)
 	}
 	for _, ids := range out {
-		slices.SortFunc(ids, compareIDs)
+		slices.SortFunc(ids, query.CompareIDs)
 	}
 	return out, nil
 }
@@ -77,7 +77,7 @@ func (l *loader) loadFollowed(plan *entityPlan, field int, nodes []entityNode) (
 	from, after := l, make([]*kg.ID, len(nodes))
 	for i := range nodes {
 		if c.after != nil {
-			if from, after[i], err = l.resumeEntity(c, c.bound.forEntity(nodes[i].subject.name)); err != nil {
+			if from, after[i], err = l.resumeEntity(c, c.bound.forEntity(nodes[i].ref.name)); err != nil {
 				return err
 			}
 		}
@@ -86,20 +86,20 @@ func (l *loader) loadFollowed(plan *entityPlan, field int, nodes []entityNode) (
 	if err != nil {
 		return err
 	}
-	x, err := from.newEnds(c)
+	x, err := c.entityList.Ends(from.snapshot)
 	if err != nil {
 		return err
 	}
-	defer x.close()
+	defer x.Close()
 	var refs []entityRef
 	pages := make([]*page, len(nodes))
 	starts := make([]int, len(nodes)+1)
 	for i := range nodes {
 		g := &page{connection: c}
 		pages[i], nodes[i].slots[field].page = g, g
-		bound := c.bound.forEntity(nodes[i].subject.name)
+		bound := c.bound.forEntity(nodes[i].ref.name)
 		ids := slices.DeleteFunc(led[i], func(id kg.ID) bool { return !id.IsResource() })
-		if err := from.groupEntities(c, x.scanSubjects(ids), g); err != nil {
+		if err := from.groupEntities(c, func(by *query.EntityGrouping) ([]query.Group, error) { return x.Group(ids, by) }, g); err != nil {
 			return err
 		}
 		if l.run.cutter != nil {
@@ -108,12 +108,12 @@ func (l *loader) loadFollowed(plan *entityPlan, field int, nodes []entityNode) (
 			}
 			continue
 		}
-		found, err := x.listPage(ids, after[i])
+		found, err := x.Page(ids, after[i])
 		if err != nil {
 			return err
 		}
-		g.size, g.more, g.total = len(found.keys), found.more, found.total
-		for _, id := range found.keys {
+		g.size, g.more, g.total = len(found.Keys), found.More, found.Total
+		for _, id := range found.Keys {
 			refs = append(refs, entityRef{id: id})
 			if c.cursors {
 				g.cursors = append(g.cursors, l.engine.sealCursor(from.snapshot, bound, slices.Clone(id[:])))
@@ -152,120 +152,16 @@ func (l *loader) resumeEntity(c *connection, bound cursorBound) (*loader, *kg.ID
 	return l, &after, nil
 }
 
-// followEnds tests the entities at the ends of paths. Each is tested once,
-// however many paths lead to it.
-type followEnds struct {
-	*loader
-	c       *connection
-	gather  *subjectGatherer
-	subject subject // the entity under test
-	known   map[kg.ID]bool
-}
-
-func (l *loader) newEnds(c *connection) (*followEnds, error) {
-	w, err := resolvePredicates(c.entityMatch.wanted, l.snapshot.ID)
-	if err != nil {
-		return nil, err
-	}
-	return &followEnds{
-		loader: l, c: c, known: map[kg.ID]bool{}, gather: gatherSubjects(l.snapshot, &w),
-		subject: subject{snapshot: l.snapshot, scan: newEntityScan(l.snapshot)},
-	}, nil
-}
-
-func (x *followEnds) close() {
-	x.gather.close()
-	x.subject.scan.close()
-}
-
-func (x *followEnds) endFits(id kg.ID) (bool, error) {
-	if x.c.entityMatch.test == nil {
-		return true, nil
-	}
-	if ok, known := x.known[id]; known {
-		return ok, nil
-	}
-	if err := x.gather.next(&x.subject, id); err != nil {
-		return false, err
-	}
-	ok, err := x.c.entityMatch.matchesEntity(&x.subject)
-	if err == nil {
-		x.known[id] = ok
-	}
-	return ok, err
-}
-
-// scanSubjects yields the entities with these ids, untested. Each is valid until
-// the next one.
-func (x *followEnds) scanSubjects(ids []kg.ID) iter.Seq2[*subject, error] {
-	return func(yield func(*subject, error) bool) {
-		for _, id := range ids {
-			err := x.gather.next(&x.subject, id)
-			if !yield(&x.subject, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// idsAfter returns the ids after one. ids are sorted.
-func idsAfter(ids []kg.ID, after *kg.ID) []kg.ID {
-	if after == nil {
-		return ids
-	}
-	i, found := slices.BinarySearchFunc(ids, *after, compareIDs)
-	if found {
-		i++
-	}
-	return ids[i:]
-}
-
-// listPage finds the page of the matching entities after `after`.
-func (x *followEnds) listPage(ids []kg.ID, after *kg.ID) (g listing[kg.ID], err error) {
-	if x.c.total {
-		if g.total, err = x.countFitting(ids); err != nil {
-			return g, err
-		}
-	}
-	for _, id := range idsAfter(ids, after) {
-		if len(g.keys) > x.c.first {
-			break
-		}
-		ok, err := x.endFits(id)
-		if err != nil {
-			return g, err
-		}
-		if ok {
-			g.keys = append(g.keys, id)
-		}
-	}
-	g.trimTo(x.c.first)
-	return g, nil
-}
-
-func (x *followEnds) countFitting(ids []kg.ID) (n uint64, err error) {
-	for _, id := range ids {
-		ok, err := x.endFits(id)
-		if err != nil {
-			return n, err
-		}
-		if ok {
-			n++
-		}
-	}
-	return n, nil
-}
-
 // closeFollowed prepares a page of entities reached by a path to be filled by
 // a cutter.
 func (l *loader) closeFollowed(c *connection, g *page, ids []kg.ID, after *kg.ID, bound cursorBound) error {
 	if c.total {
-		x, err := l.newEnds(c)
+		x, err := c.entityList.Ends(l.snapshot)
 		if err != nil {
 			return err
 		}
-		defer x.close()
-		if g.total, err = x.countFitting(ids); err != nil {
+		defer x.Close()
+		if g.total, err = x.Count(ids); err != nil {
 			return unsplittableError(err)
 		}
 	}
@@ -280,30 +176,15 @@ func (l *loader) closeFollowed(c *connection, g *page, ids []kg.ID, after *kg.ID
 			id := kg.ID(stood)
 			from = &id
 		}
-		return l.fittingEnds(c, idsAfter(ids, from), looked)
-	}
-	return l.closePage(g, f, c.entityMatch.test == nil, entityKeyBytes, l.cursorSealer(bound, begin))
-}
-
-// fittingEnds yields the ids whose entities match.
-func (l *loader) fittingEnds(c *connection, ids []kg.ID, looked func(kg.ID) bool) iter.Seq2[kg.ID, error] {
-	return func(yield func(kg.ID, error) bool) {
-		x, err := l.newEnds(c)
-		if err != nil {
-			yield(kg.ID{}, err)
-			return
-		}
-		defer x.close()
-		for _, id := range ids {
-			ok, err := x.endFits(id)
-			switch {
-			case err == nil && !ok:
-				if !looked(id) {
-					return
-				}
-			case !yield(id, err) || err != nil:
+		return func(yield func(kg.ID, error) bool) {
+			x, err := c.entityList.Ends(l.snapshot)
+			if err != nil {
+				yield(kg.ID{}, err)
 				return
 			}
+			defer x.Close()
+			x.Scan(ids, from, looked)(yield)
 		}
 	}
+	return l.closePage(g, f, c.entityList.Match.MatchesAll(), entityKeyBytes, l.cursorSealer(bound, begin))
 }

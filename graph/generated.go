@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"koine/internal/query"
 	"koine/kg/base"
 	"math"
 	"strconv"
@@ -104,13 +105,13 @@ type MutationResolver interface {
 type QueryResolver interface {
 	Node(ctx context.Context, id string) (Node, error)
 	Entity(ctx context.Context, iri base.Term, view *ViewInput) (*Entity, error)
-	Entities(ctx context.Context, where *EntityFilter, orderBy []EntityOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*EntityConnection, error)
-	Statements(ctx context.Context, where *StatementFilter, orderBy []StatementOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*StatementConnection, error)
-	Match(ctx context.Context, pattern PatternInput, selectArg []string, distinct bool, orderBy []MatchOrder, first *int, after *Cursor, explain bool, view *ViewInput, budget *BudgetInput) (*MatchConnection, error)
-	ShortestPaths(ctx context.Context, from base.Term, to base.Term, predicates []base.Term, direction Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error)
+	Entities(ctx context.Context, where *query.EntityFilter, orderBy []query.EntityOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*EntityConnection, error)
+	Statements(ctx context.Context, where *query.StatementFilter, orderBy []query.StatementOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*StatementConnection, error)
+	Match(ctx context.Context, pattern query.PatternInput, selectArg []string, distinct bool, orderBy []query.MatchOrder, first *int, after *Cursor, explain bool, view *ViewInput, budget *BudgetInput) (*MatchConnection, error)
+	ShortestPaths(ctx context.Context, from base.Term, to base.Term, predicates []base.Term, direction query.Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error)
 	Audit(ctx context.Context, first *int, after *Cursor, principal *string, actor *string, since *time.Time, until *time.Time, kinds []AuditKind, channelID *string) (*AuditConnection, error)
-	Changes(ctx context.Context, where *StatementFilter, ops []base.Op, order SortDirection, after *Position, since *base.Moment, until *base.Moment, first *int, view *ViewInput, budget *BudgetInput) (*ChangeConnection, error)
-	Diff(ctx context.Context, from base.Moment, to *base.Moment, where *StatementFilter, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*DiffConnection, error)
+	Changes(ctx context.Context, where *query.StatementFilter, ops []base.Op, order query.SortDirection, after *Position, since *base.Moment, until *base.Moment, first *int, view *ViewInput, budget *BudgetInput) (*ChangeConnection, error)
+	Diff(ctx context.Context, from base.Moment, to *base.Moment, where *query.StatementFilter, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*DiffConnection, error)
 	Why(ctx context.Context, statement StatementRef, first *int, view *ViewInput) (*StatementReasons, error)
 	Proposals(ctx context.Context, status *ProposalStatus, author *string, first *int, after *string) (*ProposalConnection, error)
 	Proposal(ctx context.Context, id string) (*Proposal, error)
@@ -139,9 +140,9 @@ type QueryResolver interface {
 	Tasks(ctx context.Context, first *int, after *Cursor, created bool, handled bool, contextID *string, handler *string, states []TaskState, parentID *string, since *time.Time) (*TaskConnection, error)
 }
 type SubscriptionResolver interface {
-	StatementChanged(ctx context.Context, where *StatementFilter, ops []base.Op, resume *Position, view *ViewInput) (<-chan StatementEvent, error)
+	StatementChanged(ctx context.Context, where *query.StatementFilter, ops []base.Op, resume *Position, view *ViewInput) (<-chan StatementEvent, error)
 	EntityChanged(ctx context.Context, iri base.Term, depth int, resume *Position, view *ViewInput) (<-chan EntityEvent, error)
-	MatchChanged(ctx context.Context, pattern PatternInput, selectArg []string, resume *Position, view *ViewInput) (<-chan MatchEvent, error)
+	MatchChanged(ctx context.Context, pattern query.PatternInput, selectArg []string, resume *Position, view *ViewInput) (<-chan MatchEvent, error)
 	ProposalChanged(ctx context.Context, id *string, resume *Position) (<-chan ProposalEvent, error)
 	MessagePublished(ctx context.Context, channelID string, sinceSequence *int64, resume *Position) (<-chan MessageEvent, error)
 	InboxPublished(ctx context.Context, resume *Position) (<-chan MessageEvent, error)
@@ -7443,8 +7444,8 @@ func (ec *executionContext) field_Channel_messages_args(ctx context.Context, raw
 	}
 	args["where"] = arg7
 	arg8, err := graphql.ProcessArgField(ctx, rawArgs, "order",
-		func(ctx context.Context, v any) (SortDirection, error) {
-			return ec.unmarshalNSortDirection2koineᚋgraphᚐSortDirection(ctx, v)
+		func(ctx context.Context, v any) (query.SortDirection, error) {
+			return ec.unmarshalNSortDirection2koineᚋinternalᚋqueryᚐSortDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7473,32 +7474,32 @@ func (ec *executionContext) field_EntityConnection_groups_args(ctx context.Conte
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "by",
-		func(ctx context.Context, v any) ([]EntityGroupKey, error) {
-			return ec.unmarshalOEntityGroupKey2ᚕkoineᚋgraphᚐEntityGroupKeyᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]query.EntityGroupKey, error) {
+			return ec.unmarshalOEntityGroupKey2ᚕkoineᚋinternalᚋqueryᚐEntityGroupKeyᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["by"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "compute",
-		func(ctx context.Context, v any) ([]EntityAggregate, error) {
-			return ec.unmarshalOEntityAggregate2ᚕkoineᚋgraphᚐEntityAggregateᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]query.EntityAggregate, error) {
+			return ec.unmarshalOEntityAggregate2ᚕkoineᚋinternalᚋqueryᚐEntityAggregateᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["compute"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "having",
-		func(ctx context.Context, v any) ([]GroupCondition, error) {
-			return ec.unmarshalOGroupCondition2ᚕkoineᚋgraphᚐGroupConditionᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]query.GroupCondition, error) {
+			return ec.unmarshalOGroupCondition2ᚕkoineᚋinternalᚋqueryᚐGroupConditionᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["having"] = arg2
 	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
-		func(ctx context.Context, v any) ([]GroupOrder, error) {
-			return ec.unmarshalOGroupOrder2ᚕkoineᚋgraphᚐGroupOrderᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]query.GroupOrder, error) {
+			return ec.unmarshalOGroupOrder2ᚕkoineᚋinternalᚋqueryᚐGroupOrderᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7519,8 +7520,8 @@ func (ec *executionContext) field_Entity_degree_args(ctx context.Context, rawArg
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (Direction, error) {
-			return ec.unmarshalNDirection2koineᚋgraphᚐDirection(ctx, v)
+		func(ctx context.Context, v any) (query.Direction, error) {
+			return ec.unmarshalNDirection2koineᚋinternalᚋqueryᚐDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7541,8 +7542,8 @@ func (ec *executionContext) field_Entity_follow_args(ctx context.Context, rawArg
 	}
 	args["path"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "where",
-		func(ctx context.Context, v any) (*EntityFilter, error) {
-			return ec.unmarshalOEntityFilter2ᚖkoineᚋgraphᚐEntityFilter(ctx, v)
+		func(ctx context.Context, v any) (*query.EntityFilter, error) {
+			return ec.unmarshalOEntityFilter2ᚖkoineᚋinternalᚋqueryᚐEntityFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7571,24 +7572,24 @@ func (ec *executionContext) field_Entity_history_args(ctx context.Context, rawAr
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "where",
-		func(ctx context.Context, v any) (*StatementFilter, error) {
-			return ec.unmarshalOStatementFilter2ᚖkoineᚋgraphᚐStatementFilter(ctx, v)
+		func(ctx context.Context, v any) (*query.StatementFilter, error) {
+			return ec.unmarshalOStatementFilter2ᚖkoineᚋinternalᚋqueryᚐStatementFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["where"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (Direction, error) {
-			return ec.unmarshalNDirection2koineᚋgraphᚐDirection(ctx, v)
+		func(ctx context.Context, v any) (query.Direction, error) {
+			return ec.unmarshalNDirection2koineᚋinternalᚋqueryᚐDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["direction"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "order",
-		func(ctx context.Context, v any) (SortDirection, error) {
-			return ec.unmarshalNSortDirection2koineᚋgraphᚐSortDirection(ctx, v)
+		func(ctx context.Context, v any) (query.SortDirection, error) {
+			return ec.unmarshalNSortDirection2koineᚋinternalᚋqueryᚐSortDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7617,8 +7618,8 @@ func (ec *executionContext) field_Entity_in_args(ctx context.Context, rawArgs ma
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "where",
-		func(ctx context.Context, v any) (*StatementFilter, error) {
-			return ec.unmarshalOStatementFilter2ᚖkoineᚋgraphᚐStatementFilter(ctx, v)
+		func(ctx context.Context, v any) (*query.StatementFilter, error) {
+			return ec.unmarshalOStatementFilter2ᚖkoineᚋinternalᚋqueryᚐStatementFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7677,8 +7678,8 @@ func (ec *executionContext) field_Entity_neighbourhood_args(ctx context.Context,
 	}
 	args["predicates"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (Direction, error) {
-			return ec.unmarshalNDirection2koineᚋgraphᚐDirection(ctx, v)
+		func(ctx context.Context, v any) (query.Direction, error) {
+			return ec.unmarshalNDirection2koineᚋinternalᚋqueryᚐDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7699,8 +7700,8 @@ func (ec *executionContext) field_Entity_out_args(ctx context.Context, rawArgs m
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "where",
-		func(ctx context.Context, v any) (*StatementFilter, error) {
-			return ec.unmarshalOStatementFilter2ᚖkoineᚋgraphᚐStatementFilter(ctx, v)
+		func(ctx context.Context, v any) (*query.StatementFilter, error) {
+			return ec.unmarshalOStatementFilter2ᚖkoineᚋinternalᚋqueryᚐStatementFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7837,32 +7838,32 @@ func (ec *executionContext) field_MatchConnection_groups_args(ctx context.Contex
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "by",
-		func(ctx context.Context, v any) ([]MatchGroupKey, error) {
-			return ec.unmarshalOMatchGroupKey2ᚕkoineᚋgraphᚐMatchGroupKeyᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]query.MatchGroupKey, error) {
+			return ec.unmarshalOMatchGroupKey2ᚕkoineᚋinternalᚋqueryᚐMatchGroupKeyᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["by"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "compute",
-		func(ctx context.Context, v any) ([]MatchAggregate, error) {
-			return ec.unmarshalOMatchAggregate2ᚕkoineᚋgraphᚐMatchAggregateᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]query.MatchAggregate, error) {
+			return ec.unmarshalOMatchAggregate2ᚕkoineᚋinternalᚋqueryᚐMatchAggregateᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["compute"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "having",
-		func(ctx context.Context, v any) ([]GroupCondition, error) {
-			return ec.unmarshalOGroupCondition2ᚕkoineᚋgraphᚐGroupConditionᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]query.GroupCondition, error) {
+			return ec.unmarshalOGroupCondition2ᚕkoineᚋinternalᚋqueryᚐGroupConditionᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["having"] = arg2
 	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
-		func(ctx context.Context, v any) ([]GroupOrder, error) {
-			return ec.unmarshalOGroupOrder2ᚕkoineᚋgraphᚐGroupOrderᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]query.GroupOrder, error) {
+			return ec.unmarshalOGroupOrder2ᚕkoineᚋinternalᚋqueryᚐGroupOrderᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8947,8 +8948,8 @@ func (ec *executionContext) field_Query_changes_args(ctx context.Context, rawArg
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "where",
-		func(ctx context.Context, v any) (*StatementFilter, error) {
-			return ec.unmarshalOStatementFilter2ᚖkoineᚋgraphᚐStatementFilter(ctx, v)
+		func(ctx context.Context, v any) (*query.StatementFilter, error) {
+			return ec.unmarshalOStatementFilter2ᚖkoineᚋinternalᚋqueryᚐStatementFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8963,8 +8964,8 @@ func (ec *executionContext) field_Query_changes_args(ctx context.Context, rawArg
 	}
 	args["ops"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "order",
-		func(ctx context.Context, v any) (SortDirection, error) {
-			return ec.unmarshalNSortDirection2koineᚋgraphᚐSortDirection(ctx, v)
+		func(ctx context.Context, v any) (query.SortDirection, error) {
+			return ec.unmarshalNSortDirection2koineᚋinternalᚋqueryᚐSortDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9139,8 +9140,8 @@ func (ec *executionContext) field_Query_diff_args(ctx context.Context, rawArgs m
 	}
 	args["to"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "where",
-		func(ctx context.Context, v any) (*StatementFilter, error) {
-			return ec.unmarshalOStatementFilter2ᚖkoineᚋgraphᚐStatementFilter(ctx, v)
+		func(ctx context.Context, v any) (*query.StatementFilter, error) {
+			return ec.unmarshalOStatementFilter2ᚖkoineᚋinternalᚋqueryᚐStatementFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9185,16 +9186,16 @@ func (ec *executionContext) field_Query_entities_args(ctx context.Context, rawAr
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "where",
-		func(ctx context.Context, v any) (*EntityFilter, error) {
-			return ec.unmarshalOEntityFilter2ᚖkoineᚋgraphᚐEntityFilter(ctx, v)
+		func(ctx context.Context, v any) (*query.EntityFilter, error) {
+			return ec.unmarshalOEntityFilter2ᚖkoineᚋinternalᚋqueryᚐEntityFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["where"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
-		func(ctx context.Context, v any) ([]EntityOrder, error) {
-			return ec.unmarshalOEntityOrder2ᚕkoineᚋgraphᚐEntityOrderᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]query.EntityOrder, error) {
+			return ec.unmarshalOEntityOrder2ᚕkoineᚋinternalᚋqueryᚐEntityOrderᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9319,8 +9320,8 @@ func (ec *executionContext) field_Query_match_args(ctx context.Context, rawArgs 
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "pattern",
-		func(ctx context.Context, v any) (PatternInput, error) {
-			return ec.unmarshalNPatternInput2koineᚋgraphᚐPatternInput(ctx, v)
+		func(ctx context.Context, v any) (query.PatternInput, error) {
+			return ec.unmarshalNPatternInput2koineᚋinternalᚋqueryᚐPatternInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9343,8 +9344,8 @@ func (ec *executionContext) field_Query_match_args(ctx context.Context, rawArgs 
 	}
 	args["distinct"] = arg2
 	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
-		func(ctx context.Context, v any) ([]MatchOrder, error) {
-			return ec.unmarshalOMatchOrder2ᚕkoineᚋgraphᚐMatchOrderᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]query.MatchOrder, error) {
+			return ec.unmarshalOMatchOrder2ᚕkoineᚋinternalᚋqueryᚐMatchOrderᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9553,8 +9554,8 @@ func (ec *executionContext) field_Query_shortestPaths_args(ctx context.Context, 
 	}
 	args["predicates"] = arg2
 	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (Direction, error) {
-			return ec.unmarshalNDirection2koineᚋgraphᚐDirection(ctx, v)
+		func(ctx context.Context, v any) (query.Direction, error) {
+			return ec.unmarshalNDirection2koineᚋinternalᚋqueryᚐDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9591,16 +9592,16 @@ func (ec *executionContext) field_Query_statements_args(ctx context.Context, raw
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "where",
-		func(ctx context.Context, v any) (*StatementFilter, error) {
-			return ec.unmarshalOStatementFilter2ᚖkoineᚋgraphᚐStatementFilter(ctx, v)
+		func(ctx context.Context, v any) (*query.StatementFilter, error) {
+			return ec.unmarshalOStatementFilter2ᚖkoineᚋinternalᚋqueryᚐStatementFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["where"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
-		func(ctx context.Context, v any) ([]StatementOrder, error) {
-			return ec.unmarshalOStatementOrder2ᚕkoineᚋgraphᚐStatementOrderᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]query.StatementOrder, error) {
+			return ec.unmarshalOStatementOrder2ᚕkoineᚋinternalᚋqueryᚐStatementOrderᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9921,32 +9922,32 @@ func (ec *executionContext) field_StatementConnection_groups_args(ctx context.Co
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "by",
-		func(ctx context.Context, v any) ([]StatementGroupKey, error) {
-			return ec.unmarshalOStatementGroupKey2ᚕkoineᚋgraphᚐStatementGroupKeyᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]query.StatementGroupKey, error) {
+			return ec.unmarshalOStatementGroupKey2ᚕkoineᚋinternalᚋqueryᚐStatementGroupKeyᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["by"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "compute",
-		func(ctx context.Context, v any) ([]StatementAggregate, error) {
-			return ec.unmarshalOStatementAggregate2ᚕkoineᚋgraphᚐStatementAggregateᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]query.StatementAggregate, error) {
+			return ec.unmarshalOStatementAggregate2ᚕkoineᚋinternalᚋqueryᚐStatementAggregateᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["compute"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "having",
-		func(ctx context.Context, v any) ([]GroupCondition, error) {
-			return ec.unmarshalOGroupCondition2ᚕkoineᚋgraphᚐGroupConditionᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]query.GroupCondition, error) {
+			return ec.unmarshalOGroupCondition2ᚕkoineᚋinternalᚋqueryᚐGroupConditionᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["having"] = arg2
 	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
-		func(ctx context.Context, v any) ([]GroupOrder, error) {
-			return ec.unmarshalOGroupOrder2ᚕkoineᚋgraphᚐGroupOrderᚄ(ctx, v)
+		func(ctx context.Context, v any) ([]query.GroupOrder, error) {
+			return ec.unmarshalOGroupOrder2ᚕkoineᚋinternalᚋqueryᚐGroupOrderᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -10069,8 +10070,8 @@ func (ec *executionContext) field_Subscription_matchChanged_args(ctx context.Con
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "pattern",
-		func(ctx context.Context, v any) (PatternInput, error) {
-			return ec.unmarshalNPatternInput2koineᚋgraphᚐPatternInput(ctx, v)
+		func(ctx context.Context, v any) (query.PatternInput, error) {
+			return ec.unmarshalNPatternInput2koineᚋinternalᚋqueryᚐPatternInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -10209,8 +10210,8 @@ func (ec *executionContext) field_Subscription_statementChanged_args(ctx context
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "where",
-		func(ctx context.Context, v any) (*StatementFilter, error) {
-			return ec.unmarshalOStatementFilter2ᚖkoineᚋgraphᚐStatementFilter(ctx, v)
+		func(ctx context.Context, v any) (*query.StatementFilter, error) {
+			return ec.unmarshalOStatementFilter2ᚖkoineᚋinternalᚋqueryᚐStatementFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -13795,7 +13796,7 @@ func (ec *executionContext) _Channel_messages(ctx context.Context, field graphql
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return obj.Messages(ctx, fc.Args["sinceSequence"].(*int64), fc.Args["sinceTime"].(*time.Time), fc.Args["sinceMessageId"].(*string), fc.Args["beforeSequence"].(*int64), fc.Args["beforeTime"].(*time.Time), fc.Args["beforeMessageId"].(*string), fc.Args["authors"].([]string), fc.Args["where"].(*MessageFilter), fc.Args["order"].(SortDirection), fc.Args["first"].(*int), fc.Args["after"].(*Cursor))
+			return obj.Messages(ctx, fc.Args["sinceSequence"].(*int64), fc.Args["sinceTime"].(*time.Time), fc.Args["sinceMessageId"].(*string), fc.Args["beforeSequence"].(*int64), fc.Args["beforeTime"].(*time.Time), fc.Args["beforeMessageId"].(*string), fc.Args["authors"].([]string), fc.Args["where"].(*MessageFilter), fc.Args["order"].(query.SortDirection), fc.Args["first"].(*int), fc.Args["after"].(*Cursor))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *MessageConnection) graphql.Marshaler {
@@ -24813,7 +24814,7 @@ func (ec *executionContext) _Query_entities(ctx context.Context, field graphql.C
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Entities(ctx, fc.Args["where"].(*EntityFilter), fc.Args["orderBy"].([]EntityOrder), fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
+			return ec.Resolvers.Query().Entities(ctx, fc.Args["where"].(*query.EntityFilter), fc.Args["orderBy"].([]query.EntityOrder), fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *EntityConnection) graphql.Marshaler {
@@ -24857,7 +24858,7 @@ func (ec *executionContext) _Query_statements(ctx context.Context, field graphql
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Statements(ctx, fc.Args["where"].(*StatementFilter), fc.Args["orderBy"].([]StatementOrder), fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
+			return ec.Resolvers.Query().Statements(ctx, fc.Args["where"].(*query.StatementFilter), fc.Args["orderBy"].([]query.StatementOrder), fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *StatementConnection) graphql.Marshaler {
@@ -24901,7 +24902,7 @@ func (ec *executionContext) _Query_match(ctx context.Context, field graphql.Coll
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Match(ctx, fc.Args["pattern"].(PatternInput), fc.Args["select"].([]string), fc.Args["distinct"].(bool), fc.Args["orderBy"].([]MatchOrder), fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["explain"].(bool), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
+			return ec.Resolvers.Query().Match(ctx, fc.Args["pattern"].(query.PatternInput), fc.Args["select"].([]string), fc.Args["distinct"].(bool), fc.Args["orderBy"].([]query.MatchOrder), fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["explain"].(bool), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *MatchConnection) graphql.Marshaler {
@@ -24945,7 +24946,7 @@ func (ec *executionContext) _Query_shortestPaths(ctx context.Context, field grap
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().ShortestPaths(ctx, fc.Args["from"].(base.Term), fc.Args["to"].(base.Term), fc.Args["predicates"].([]base.Term), fc.Args["direction"].(Direction), fc.Args["maxDepth"].(int), fc.Args["k"].(int), fc.Args["view"].(*ViewInput))
+			return ec.Resolvers.Query().ShortestPaths(ctx, fc.Args["from"].(base.Term), fc.Args["to"].(base.Term), fc.Args["predicates"].([]base.Term), fc.Args["direction"].(query.Direction), fc.Args["maxDepth"].(int), fc.Args["k"].(int), fc.Args["view"].(*ViewInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []GraphPath) graphql.Marshaler {
@@ -25033,7 +25034,7 @@ func (ec *executionContext) _Query_changes(ctx context.Context, field graphql.Co
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Changes(ctx, fc.Args["where"].(*StatementFilter), fc.Args["ops"].([]base.Op), fc.Args["order"].(SortDirection), fc.Args["after"].(*Position), fc.Args["since"].(*base.Moment), fc.Args["until"].(*base.Moment), fc.Args["first"].(*int), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
+			return ec.Resolvers.Query().Changes(ctx, fc.Args["where"].(*query.StatementFilter), fc.Args["ops"].([]base.Op), fc.Args["order"].(query.SortDirection), fc.Args["after"].(*Position), fc.Args["since"].(*base.Moment), fc.Args["until"].(*base.Moment), fc.Args["first"].(*int), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ChangeConnection) graphql.Marshaler {
@@ -25077,7 +25078,7 @@ func (ec *executionContext) _Query_diff(ctx context.Context, field graphql.Colle
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Diff(ctx, fc.Args["from"].(base.Moment), fc.Args["to"].(*base.Moment), fc.Args["where"].(*StatementFilter), fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
+			return ec.Resolvers.Query().Diff(ctx, fc.Args["from"].(base.Moment), fc.Args["to"].(*base.Moment), fc.Args["where"].(*query.StatementFilter), fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["view"].(*ViewInput), fc.Args["budget"].(*BudgetInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *DiffConnection) graphql.Marshaler {
@@ -30270,7 +30271,7 @@ func (ec *executionContext) _Subscription_statementChanged(ctx context.Context, 
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().StatementChanged(ctx, fc.Args["where"].(*StatementFilter), fc.Args["ops"].([]base.Op), fc.Args["resume"].(*Position), fc.Args["view"].(*ViewInput))
+			return ec.Resolvers.Subscription().StatementChanged(ctx, fc.Args["where"].(*query.StatementFilter), fc.Args["ops"].([]base.Op), fc.Args["resume"].(*Position), fc.Args["view"].(*ViewInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v StatementEvent) graphql.Marshaler {
@@ -30358,7 +30359,7 @@ func (ec *executionContext) _Subscription_matchChanged(ctx context.Context, fiel
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().MatchChanged(ctx, fc.Args["pattern"].(PatternInput), fc.Args["select"].([]string), fc.Args["resume"].(*Position), fc.Args["view"].(*ViewInput))
+			return ec.Resolvers.Subscription().MatchChanged(ctx, fc.Args["pattern"].(query.PatternInput), fc.Args["select"].([]string), fc.Args["resume"].(*Position), fc.Args["view"].(*ViewInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v MatchEvent) graphql.Marshaler {
@@ -34845,8 +34846,8 @@ func (ec *executionContext) unmarshalInputCreateScopeInput(ctx context.Context, 
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputDateTimeFilter(ctx context.Context, obj any) (DateTimeFilter, error) {
-	var it DateTimeFilter
+func (ec *executionContext) unmarshalInputDateTimeFilter(ctx context.Context, obj any) (query.DateTimeFilter, error) {
+	var it query.DateTimeFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -35012,8 +35013,8 @@ func (ec *executionContext) unmarshalInputEndScopeInput(ctx context.Context, obj
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputEntityAggregate(ctx context.Context, obj any) (EntityAggregate, error) {
-	var it EntityAggregate
+func (ec *executionContext) unmarshalInputEntityAggregate(ctx context.Context, obj any) (query.EntityAggregate, error) {
+	var it query.EntityAggregate
 	if obj == nil {
 		return it, nil
 	}
@@ -35039,7 +35040,7 @@ func (ec *executionContext) unmarshalInputEntityAggregate(ctx context.Context, o
 			it.As = data
 		case "fn":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("fn"))
-			data, err := ec.unmarshalNAggregateFunction2koineᚋgraphᚐAggregateFunction(ctx, v)
+			data, err := ec.unmarshalNAggregateFunction2koineᚋinternalᚋqueryᚐAggregateFunction(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -35063,8 +35064,8 @@ func (ec *executionContext) unmarshalInputEntityAggregate(ctx context.Context, o
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputEntityFilter(ctx context.Context, obj any) (EntityFilter, error) {
-	var it EntityFilter
+func (ec *executionContext) unmarshalInputEntityFilter(ctx context.Context, obj any) (query.EntityFilter, error) {
+	var it query.EntityFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -35083,56 +35084,56 @@ func (ec *executionContext) unmarshalInputEntityFilter(ctx context.Context, obj 
 		switch k {
 		case "iri":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("iri"))
-			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋgraphᚐIRIFilter(ctx, v)
+			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋinternalᚋqueryᚐIRIFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Iri = data
+			it.IRI = data
 		case "type":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("type"))
-			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋgraphᚐIRIFilter(ctx, v)
+			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋinternalᚋqueryᚐIRIFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Type = data
 		case "label":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("label"))
-			data, err := ec.unmarshalOStringFilter2ᚖkoineᚋgraphᚐStringFilter(ctx, v)
+			data, err := ec.unmarshalOStringFilter2ᚖkoineᚋinternalᚋqueryᚐStringFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Label = data
 		case "property":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("property"))
-			data, err := ec.unmarshalOPropertyFilter2ᚕkoineᚋgraphᚐPropertyFilterᚄ(ctx, v)
+			data, err := ec.unmarshalOPropertyFilter2ᚕkoineᚋinternalᚋqueryᚐPropertyFilterᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Property = data
 		case "path":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("path"))
-			data, err := ec.unmarshalOPathFilter2ᚕkoineᚋgraphᚐPathFilterᚄ(ctx, v)
+			data, err := ec.unmarshalOPathFilter2ᚕkoineᚋinternalᚋqueryᚐPathFilterᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Path = data
 		case "and":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
-			data, err := ec.unmarshalOEntityFilter2ᚕkoineᚋgraphᚐEntityFilterᚄ(ctx, v)
+			data, err := ec.unmarshalOEntityFilter2ᚕkoineᚋinternalᚋqueryᚐEntityFilterᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.And = data
 		case "or":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
-			data, err := ec.unmarshalOEntityFilter2ᚕkoineᚋgraphᚐEntityFilterᚄ(ctx, v)
+			data, err := ec.unmarshalOEntityFilter2ᚕkoineᚋinternalᚋqueryᚐEntityFilterᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Or = data
 		case "not":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
-			data, err := ec.unmarshalOEntityFilter2ᚖkoineᚋgraphᚐEntityFilter(ctx, v)
+			data, err := ec.unmarshalOEntityFilter2ᚖkoineᚋinternalᚋqueryᚐEntityFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -35142,8 +35143,8 @@ func (ec *executionContext) unmarshalInputEntityFilter(ctx context.Context, obj 
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputEntityGroupKey(ctx context.Context, obj any) (EntityGroupKey, error) {
-	var it EntityGroupKey
+func (ec *executionContext) unmarshalInputEntityGroupKey(ctx context.Context, obj any) (query.EntityGroupKey, error) {
+	var it query.EntityGroupKey
 	if obj == nil {
 		return it, nil
 	}
@@ -35186,8 +35187,8 @@ func (ec *executionContext) unmarshalInputEntityGroupKey(ctx context.Context, ob
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputEntityOrder(ctx context.Context, obj any) (EntityOrder, error) {
-	var it EntityOrder
+func (ec *executionContext) unmarshalInputEntityOrder(ctx context.Context, obj any) (query.EntityOrder, error) {
+	var it query.EntityOrder
 	if obj == nil {
 		return it, nil
 	}
@@ -35213,7 +35214,7 @@ func (ec *executionContext) unmarshalInputEntityOrder(ctx context.Context, obj a
 		switch k {
 		case "by":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("by"))
-			data, err := ec.unmarshalOEntityOrderKey2ᚖkoineᚋgraphᚐEntityOrderKey(ctx, v)
+			data, err := ec.unmarshalOEntityOrderKey2ᚖkoineᚋinternalᚋqueryᚐEntityAttribute(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -35234,14 +35235,14 @@ func (ec *executionContext) unmarshalInputEntityOrder(ctx context.Context, obj a
 			it.Path = data
 		case "direction":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
-			data, err := ec.unmarshalNSortDirection2koineᚋgraphᚐSortDirection(ctx, v)
+			data, err := ec.unmarshalNSortDirection2koineᚋinternalᚋqueryᚐSortDirection(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Direction = data
 		case "nulls":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nulls"))
-			data, err := ec.unmarshalNNullsOrder2koineᚋgraphᚐNullsOrder(ctx, v)
+			data, err := ec.unmarshalNNullsOrder2koineᚋinternalᚋqueryᚐNullsOrder(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -35251,8 +35252,8 @@ func (ec *executionContext) unmarshalInputEntityOrder(ctx context.Context, obj a
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputFloatFilter(ctx context.Context, obj any) (FloatFilter, error) {
-	var it FloatFilter
+func (ec *executionContext) unmarshalInputFloatFilter(ctx context.Context, obj any) (query.FloatFilter, error) {
+	var it query.FloatFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -35337,8 +35338,8 @@ func (ec *executionContext) unmarshalInputFloatFilter(ctx context.Context, obj a
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputGraphFilter(ctx context.Context, obj any) (GraphFilter, error) {
-	var it GraphFilter
+func (ec *executionContext) unmarshalInputGraphFilter(ctx context.Context, obj any) (query.GraphFilter, error) {
+	var it query.GraphFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -35423,8 +35424,8 @@ func (ec *executionContext) unmarshalInputGraphFilter(ctx context.Context, obj a
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputGroupCondition(ctx context.Context, obj any) (GroupCondition, error) {
-	var it GroupCondition
+func (ec *executionContext) unmarshalInputGroupCondition(ctx context.Context, obj any) (query.GroupCondition, error) {
+	var it query.GroupCondition
 	if obj == nil {
 		return it, nil
 	}
@@ -35516,8 +35517,8 @@ func (ec *executionContext) unmarshalInputGroupCondition(ctx context.Context, ob
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputGroupOrder(ctx context.Context, obj any) (GroupOrder, error) {
-	var it GroupOrder
+func (ec *executionContext) unmarshalInputGroupOrder(ctx context.Context, obj any) (query.GroupOrder, error) {
+	var it query.GroupOrder
 	if obj == nil {
 		return it, nil
 	}
@@ -35550,14 +35551,14 @@ func (ec *executionContext) unmarshalInputGroupOrder(ctx context.Context, obj an
 			it.As = data
 		case "direction":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
-			data, err := ec.unmarshalNSortDirection2koineᚋgraphᚐSortDirection(ctx, v)
+			data, err := ec.unmarshalNSortDirection2koineᚋinternalᚋqueryᚐSortDirection(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Direction = data
 		case "nulls":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nulls"))
-			data, err := ec.unmarshalNNullsOrder2koineᚋgraphᚐNullsOrder(ctx, v)
+			data, err := ec.unmarshalNNullsOrder2koineᚋinternalᚋqueryᚐNullsOrder(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -35567,8 +35568,8 @@ func (ec *executionContext) unmarshalInputGroupOrder(ctx context.Context, obj an
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputIRIFilter(ctx context.Context, obj any) (IRIFilter, error) {
-	var it IRIFilter
+func (ec *executionContext) unmarshalInputIRIFilter(ctx context.Context, obj any) (query.IRIFilter, error) {
+	var it query.IRIFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -35771,8 +35772,8 @@ func (ec *executionContext) unmarshalInputLiftQuarantineInput(ctx context.Contex
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputLongFilter(ctx context.Context, obj any) (LongFilter, error) {
-	var it LongFilter
+func (ec *executionContext) unmarshalInputLongFilter(ctx context.Context, obj any) (query.LongFilter, error) {
+	var it query.LongFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -35850,8 +35851,8 @@ func (ec *executionContext) unmarshalInputLongFilter(ctx context.Context, obj an
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputMatchAggregate(ctx context.Context, obj any) (MatchAggregate, error) {
-	var it MatchAggregate
+func (ec *executionContext) unmarshalInputMatchAggregate(ctx context.Context, obj any) (query.MatchAggregate, error) {
+	var it query.MatchAggregate
 	if obj == nil {
 		return it, nil
 	}
@@ -35877,7 +35878,7 @@ func (ec *executionContext) unmarshalInputMatchAggregate(ctx context.Context, ob
 			it.As = data
 		case "fn":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("fn"))
-			data, err := ec.unmarshalNAggregateFunction2koineᚋgraphᚐAggregateFunction(ctx, v)
+			data, err := ec.unmarshalNAggregateFunction2koineᚋinternalᚋqueryᚐAggregateFunction(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -35894,8 +35895,8 @@ func (ec *executionContext) unmarshalInputMatchAggregate(ctx context.Context, ob
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputMatchGroupKey(ctx context.Context, obj any) (MatchGroupKey, error) {
-	var it MatchGroupKey
+func (ec *executionContext) unmarshalInputMatchGroupKey(ctx context.Context, obj any) (query.MatchGroupKey, error) {
+	var it query.MatchGroupKey
 	if obj == nil {
 		return it, nil
 	}
@@ -35931,8 +35932,8 @@ func (ec *executionContext) unmarshalInputMatchGroupKey(ctx context.Context, obj
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputMatchOrder(ctx context.Context, obj any) (MatchOrder, error) {
-	var it MatchOrder
+func (ec *executionContext) unmarshalInputMatchOrder(ctx context.Context, obj any) (query.MatchOrder, error) {
+	var it query.MatchOrder
 	if obj == nil {
 		return it, nil
 	}
@@ -35965,14 +35966,14 @@ func (ec *executionContext) unmarshalInputMatchOrder(ctx context.Context, obj an
 			it.Var = data
 		case "direction":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
-			data, err := ec.unmarshalNSortDirection2koineᚋgraphᚐSortDirection(ctx, v)
+			data, err := ec.unmarshalNSortDirection2koineᚋinternalᚋqueryᚐSortDirection(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Direction = data
 		case "nulls":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nulls"))
-			data, err := ec.unmarshalNNullsOrder2koineᚋgraphᚐNullsOrder(ctx, v)
+			data, err := ec.unmarshalNNullsOrder2koineᚋinternalᚋqueryᚐNullsOrder(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -36258,8 +36259,8 @@ func (ec *executionContext) unmarshalInputPatchInput(ctx context.Context, obj an
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputPathFilter(ctx context.Context, obj any) (PathFilter, error) {
-	var it PathFilter
+func (ec *executionContext) unmarshalInputPathFilter(ctx context.Context, obj any) (query.PathFilter, error) {
+	var it query.PathFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -36285,28 +36286,28 @@ func (ec *executionContext) unmarshalInputPathFilter(ctx context.Context, obj an
 			it.Path = data
 		case "quantifier":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("quantifier"))
-			data, err := ec.unmarshalOQuantifier2ᚖkoineᚋgraphᚐQuantifier(ctx, v)
+			data, err := ec.unmarshalOQuantifier2ᚖkoineᚋinternalᚋqueryᚐQuantifier(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Quantifier = data
 		case "where":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("where"))
-			data, err := ec.unmarshalOEntityFilter2ᚖkoineᚋgraphᚐEntityFilter(ctx, v)
+			data, err := ec.unmarshalOEntityFilter2ᚖkoineᚋinternalᚋqueryᚐEntityFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Where = data
 		case "value":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("value"))
-			data, err := ec.unmarshalOValueFilter2ᚖkoineᚋgraphᚐValueFilter(ctx, v)
+			data, err := ec.unmarshalOValueFilter2ᚖkoineᚋinternalᚋqueryᚐValueFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Value = data
 		case "count":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("count"))
-			data, err := ec.unmarshalOLongFilter2ᚖkoineᚋgraphᚐLongFilter(ctx, v)
+			data, err := ec.unmarshalOLongFilter2ᚖkoineᚋinternalᚋqueryᚐLongFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -36316,8 +36317,8 @@ func (ec *executionContext) unmarshalInputPathFilter(ctx context.Context, obj an
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputPatternInput(ctx context.Context, obj any) (PatternInput, error) {
-	var it PatternInput
+func (ec *executionContext) unmarshalInputPatternInput(ctx context.Context, obj any) (query.PatternInput, error) {
+	var it query.PatternInput
 	if obj == nil {
 		return it, nil
 	}
@@ -36336,35 +36337,35 @@ func (ec *executionContext) unmarshalInputPatternInput(ctx context.Context, obj 
 		switch k {
 		case "triples":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("triples"))
-			data, err := ec.unmarshalOTriplePattern2ᚕkoineᚋgraphᚐTriplePatternᚄ(ctx, v)
+			data, err := ec.unmarshalOTriplePattern2ᚕkoineᚋinternalᚋqueryᚐTriplePatternᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Triples = data
 		case "filter":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("filter"))
-			data, err := ec.unmarshalOVariableFilter2ᚕkoineᚋgraphᚐVariableFilterᚄ(ctx, v)
+			data, err := ec.unmarshalOVariableFilter2ᚕkoineᚋinternalᚋqueryᚐVariableFilterᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Filter = data
 		case "optional":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("optional"))
-			data, err := ec.unmarshalOPatternInput2ᚕkoineᚋgraphᚐPatternInputᚄ(ctx, v)
+			data, err := ec.unmarshalOPatternInput2ᚕkoineᚋinternalᚋqueryᚐPatternInputᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Optional = data
 		case "union":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("union"))
-			data, err := ec.unmarshalOPatternInput2ᚕkoineᚋgraphᚐPatternInputᚄ(ctx, v)
+			data, err := ec.unmarshalOPatternInput2ᚕkoineᚋinternalᚋqueryᚐPatternInputᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Union = data
 		case "notExists":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("notExists"))
-			data, err := ec.unmarshalOPatternInput2ᚕkoineᚋgraphᚐPatternInputᚄ(ctx, v)
+			data, err := ec.unmarshalOPatternInput2ᚕkoineᚋinternalᚋqueryᚐPatternInputᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -36404,8 +36405,8 @@ func (ec *executionContext) unmarshalInputPredicateInput(ctx context.Context, ob
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputPropertyFilter(ctx context.Context, obj any) (PropertyFilter, error) {
-	var it PropertyFilter
+func (ec *executionContext) unmarshalInputPropertyFilter(ctx context.Context, obj any) (query.PropertyFilter, error) {
+	var it query.PropertyFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -36522,63 +36523,63 @@ func (ec *executionContext) unmarshalInputPropertyFilter(ctx context.Context, ob
 			it.Regex = data
 		case "iri":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("iri"))
-			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋgraphᚐIRIFilter(ctx, v)
+			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋinternalᚋqueryᚐIRIFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Iri = data
+			it.IRI = data
 		case "language":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("language"))
-			data, err := ec.unmarshalOStringFilter2ᚖkoineᚋgraphᚐStringFilter(ctx, v)
+			data, err := ec.unmarshalOStringFilter2ᚖkoineᚋinternalᚋqueryᚐStringFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Language = data
 		case "datatype":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("datatype"))
-			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋgraphᚐIRIFilter(ctx, v)
+			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋinternalᚋqueryᚐIRIFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Datatype = data
 		case "certainty":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("certainty"))
-			data, err := ec.unmarshalOFloatFilter2ᚖkoineᚋgraphᚐFloatFilter(ctx, v)
+			data, err := ec.unmarshalOFloatFilter2ᚖkoineᚋinternalᚋqueryᚐFloatFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Certainty = data
 		case "assertedBy":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("assertedBy"))
-			data, err := ec.unmarshalOStringFilter2ᚖkoineᚋgraphᚐStringFilter(ctx, v)
+			data, err := ec.unmarshalOStringFilter2ᚖkoineᚋinternalᚋqueryᚐStringFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AssertedBy = data
 		case "recordedAt":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("recordedAt"))
-			data, err := ec.unmarshalODateTimeFilter2ᚖkoineᚋgraphᚐDateTimeFilter(ctx, v)
+			data, err := ec.unmarshalODateTimeFilter2ᚖkoineᚋinternalᚋqueryᚐDateTimeFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.RecordedAt = data
 		case "ageSeconds":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ageSeconds"))
-			data, err := ec.unmarshalOLongFilter2ᚖkoineᚋgraphᚐLongFilter(ctx, v)
+			data, err := ec.unmarshalOLongFilter2ᚖkoineᚋinternalᚋqueryᚐLongFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AgeSeconds = data
 		case "revision":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
-			data, err := ec.unmarshalORevisionFilter2ᚖkoineᚋgraphᚐRevisionFilter(ctx, v)
+			data, err := ec.unmarshalORevisionFilter2ᚖkoineᚋinternalᚋqueryᚐRevisionFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Revision = data
 		case "graph":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("graph"))
-			data, err := ec.unmarshalOGraphFilter2ᚖkoineᚋgraphᚐGraphFilter(ctx, v)
+			data, err := ec.unmarshalOGraphFilter2ᚖkoineᚋinternalᚋqueryᚐGraphFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -37231,8 +37232,8 @@ func (ec *executionContext) unmarshalInputRevertCommitInput(ctx context.Context,
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputRevisionFilter(ctx context.Context, obj any) (RevisionFilter, error) {
-	var it RevisionFilter
+func (ec *executionContext) unmarshalInputRevisionFilter(ctx context.Context, obj any) (query.RevisionFilter, error) {
+	var it query.RevisionFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -37625,8 +37626,8 @@ func (ec *executionContext) unmarshalInputSetGraphPolicyInput(ctx context.Contex
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputStatementAggregate(ctx context.Context, obj any) (StatementAggregate, error) {
-	var it StatementAggregate
+func (ec *executionContext) unmarshalInputStatementAggregate(ctx context.Context, obj any) (query.StatementAggregate, error) {
+	var it query.StatementAggregate
 	if obj == nil {
 		return it, nil
 	}
@@ -37652,14 +37653,14 @@ func (ec *executionContext) unmarshalInputStatementAggregate(ctx context.Context
 			it.As = data
 		case "fn":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("fn"))
-			data, err := ec.unmarshalNAggregateFunction2koineᚋgraphᚐAggregateFunction(ctx, v)
+			data, err := ec.unmarshalNAggregateFunction2koineᚋinternalᚋqueryᚐAggregateFunction(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Fn = data
 		case "of":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("of"))
-			data, err := ec.unmarshalOStatementOrderKey2ᚖkoineᚋgraphᚐStatementOrderKey(ctx, v)
+			data, err := ec.unmarshalOStatementOrderKey2ᚖkoineᚋinternalᚋqueryᚐStatementAttribute(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -37669,8 +37670,8 @@ func (ec *executionContext) unmarshalInputStatementAggregate(ctx context.Context
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputStatementFilter(ctx context.Context, obj any) (StatementFilter, error) {
-	var it StatementFilter
+func (ec *executionContext) unmarshalInputStatementFilter(ctx context.Context, obj any) (query.StatementFilter, error) {
+	var it query.StatementFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -37689,84 +37690,84 @@ func (ec *executionContext) unmarshalInputStatementFilter(ctx context.Context, o
 		switch k {
 		case "subject":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subject"))
-			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋgraphᚐIRIFilter(ctx, v)
+			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋinternalᚋqueryᚐIRIFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Subject = data
 		case "predicate":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("predicate"))
-			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋgraphᚐIRIFilter(ctx, v)
+			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋinternalᚋqueryᚐIRIFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Predicate = data
 		case "object":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("object"))
-			data, err := ec.unmarshalOValueFilter2ᚖkoineᚋgraphᚐValueFilter(ctx, v)
+			data, err := ec.unmarshalOValueFilter2ᚖkoineᚋinternalᚋqueryᚐValueFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Object = data
 		case "graph":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("graph"))
-			data, err := ec.unmarshalOGraphFilter2ᚖkoineᚋgraphᚐGraphFilter(ctx, v)
+			data, err := ec.unmarshalOGraphFilter2ᚖkoineᚋinternalᚋqueryᚐGraphFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Graph = data
 		case "certainty":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("certainty"))
-			data, err := ec.unmarshalOFloatFilter2ᚖkoineᚋgraphᚐFloatFilter(ctx, v)
+			data, err := ec.unmarshalOFloatFilter2ᚖkoineᚋinternalᚋqueryᚐFloatFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Certainty = data
 		case "assertedBy":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("assertedBy"))
-			data, err := ec.unmarshalOStringFilter2ᚖkoineᚋgraphᚐStringFilter(ctx, v)
+			data, err := ec.unmarshalOStringFilter2ᚖkoineᚋinternalᚋqueryᚐStringFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AssertedBy = data
 		case "recordedAt":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("recordedAt"))
-			data, err := ec.unmarshalODateTimeFilter2ᚖkoineᚋgraphᚐDateTimeFilter(ctx, v)
+			data, err := ec.unmarshalODateTimeFilter2ᚖkoineᚋinternalᚋqueryᚐDateTimeFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.RecordedAt = data
 		case "ageSeconds":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ageSeconds"))
-			data, err := ec.unmarshalOLongFilter2ᚖkoineᚋgraphᚐLongFilter(ctx, v)
+			data, err := ec.unmarshalOLongFilter2ᚖkoineᚋinternalᚋqueryᚐLongFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AgeSeconds = data
 		case "revision":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
-			data, err := ec.unmarshalORevisionFilter2ᚖkoineᚋgraphᚐRevisionFilter(ctx, v)
+			data, err := ec.unmarshalORevisionFilter2ᚖkoineᚋinternalᚋqueryᚐRevisionFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Revision = data
 		case "and":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
-			data, err := ec.unmarshalOStatementFilter2ᚕkoineᚋgraphᚐStatementFilterᚄ(ctx, v)
+			data, err := ec.unmarshalOStatementFilter2ᚕkoineᚋinternalᚋqueryᚐStatementFilterᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.And = data
 		case "or":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
-			data, err := ec.unmarshalOStatementFilter2ᚕkoineᚋgraphᚐStatementFilterᚄ(ctx, v)
+			data, err := ec.unmarshalOStatementFilter2ᚕkoineᚋinternalᚋqueryᚐStatementFilterᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Or = data
 		case "not":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
-			data, err := ec.unmarshalOStatementFilter2ᚖkoineᚋgraphᚐStatementFilter(ctx, v)
+			data, err := ec.unmarshalOStatementFilter2ᚖkoineᚋinternalᚋqueryᚐStatementFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -37776,8 +37777,8 @@ func (ec *executionContext) unmarshalInputStatementFilter(ctx context.Context, o
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputStatementGroupKey(ctx context.Context, obj any) (StatementGroupKey, error) {
-	var it StatementGroupKey
+func (ec *executionContext) unmarshalInputStatementGroupKey(ctx context.Context, obj any) (query.StatementGroupKey, error) {
+	var it query.StatementGroupKey
 	if obj == nil {
 		return it, nil
 	}
@@ -37803,7 +37804,7 @@ func (ec *executionContext) unmarshalInputStatementGroupKey(ctx context.Context,
 			it.As = data
 		case "by":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("by"))
-			data, err := ec.unmarshalNStatementGroupBy2koineᚋgraphᚐStatementGroupBy(ctx, v)
+			data, err := ec.unmarshalNStatementGroupBy2koineᚋinternalᚋqueryᚐStatementAttribute(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -37892,8 +37893,8 @@ func (ec *executionContext) unmarshalInputStatementInput(ctx context.Context, ob
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputStatementOrder(ctx context.Context, obj any) (StatementOrder, error) {
-	var it StatementOrder
+func (ec *executionContext) unmarshalInputStatementOrder(ctx context.Context, obj any) (query.StatementOrder, error) {
+	var it query.StatementOrder
 	if obj == nil {
 		return it, nil
 	}
@@ -37916,21 +37917,21 @@ func (ec *executionContext) unmarshalInputStatementOrder(ctx context.Context, ob
 		switch k {
 		case "by":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("by"))
-			data, err := ec.unmarshalNStatementOrderKey2koineᚋgraphᚐStatementOrderKey(ctx, v)
+			data, err := ec.unmarshalNStatementOrderKey2koineᚋinternalᚋqueryᚐStatementAttribute(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.By = data
 		case "direction":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
-			data, err := ec.unmarshalNSortDirection2koineᚋgraphᚐSortDirection(ctx, v)
+			data, err := ec.unmarshalNSortDirection2koineᚋinternalᚋqueryᚐSortDirection(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Direction = data
 		case "nulls":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nulls"))
-			data, err := ec.unmarshalONullsOrder2ᚖkoineᚋgraphᚐNullsOrder(ctx, v)
+			data, err := ec.unmarshalONullsOrder2ᚖkoineᚋinternalᚋqueryᚐNullsOrder(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -37998,8 +37999,8 @@ func (ec *executionContext) unmarshalInputStatementRef(ctx context.Context, obj 
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputStringFilter(ctx context.Context, obj any) (StringFilter, error) {
-	var it StringFilter
+func (ec *executionContext) unmarshalInputStringFilter(ctx context.Context, obj any) (query.StringFilter, error) {
+	var it query.StringFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -38230,8 +38231,8 @@ func (ec *executionContext) unmarshalInputTimeSpanInput(ctx context.Context, obj
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputTriplePattern(ctx context.Context, obj any) (TriplePattern, error) {
-	var it TriplePattern
+func (ec *executionContext) unmarshalInputTriplePattern(ctx context.Context, obj any) (query.TriplePattern, error) {
+	var it query.TriplePattern
 	if obj == nil {
 		return it, nil
 	}
@@ -38566,8 +38567,8 @@ func (ec *executionContext) unmarshalInputUpdateScopeInput(ctx context.Context, 
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputValueFilter(ctx context.Context, obj any) (ValueFilter, error) {
-	var it ValueFilter
+func (ec *executionContext) unmarshalInputValueFilter(ctx context.Context, obj any) (query.ValueFilter, error) {
+	var it query.ValueFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -38670,21 +38671,21 @@ func (ec *executionContext) unmarshalInputValueFilter(ctx context.Context, obj a
 			it.Regex = data
 		case "iri":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("iri"))
-			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋgraphᚐIRIFilter(ctx, v)
+			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋinternalᚋqueryᚐIRIFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			it.Iri = data
+			it.IRI = data
 		case "language":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("language"))
-			data, err := ec.unmarshalOStringFilter2ᚖkoineᚋgraphᚐStringFilter(ctx, v)
+			data, err := ec.unmarshalOStringFilter2ᚖkoineᚋinternalᚋqueryᚐStringFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Language = data
 		case "datatype":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("datatype"))
-			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋgraphᚐIRIFilter(ctx, v)
+			data, err := ec.unmarshalOIRIFilter2ᚖkoineᚋinternalᚋqueryᚐIRIFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -38694,8 +38695,8 @@ func (ec *executionContext) unmarshalInputValueFilter(ctx context.Context, obj a
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputVariableFilter(ctx context.Context, obj any) (VariableFilter, error) {
-	var it VariableFilter
+func (ec *executionContext) unmarshalInputVariableFilter(ctx context.Context, obj any) (query.VariableFilter, error) {
+	var it query.VariableFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -38728,7 +38729,7 @@ func (ec *executionContext) unmarshalInputVariableFilter(ctx context.Context, ob
 			it.Exists = data
 		case "value":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("value"))
-			data, err := ec.unmarshalOValueFilter2ᚖkoineᚋgraphᚐValueFilter(ctx, v)
+			data, err := ec.unmarshalOValueFilter2ᚖkoineᚋinternalᚋqueryᚐValueFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -38777,14 +38778,14 @@ func (ec *executionContext) unmarshalInputVariableFilter(ctx context.Context, ob
 			it.GteVar = data
 		case "or":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
-			data, err := ec.unmarshalOVariableFilter2ᚕkoineᚋgraphᚐVariableFilterᚄ(ctx, v)
+			data, err := ec.unmarshalOVariableFilter2ᚕkoineᚋinternalᚋqueryᚐVariableFilterᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Or = data
 		case "not":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
-			data, err := ec.unmarshalOVariableFilter2ᚖkoineᚋgraphᚐVariableFilter(ctx, v)
+			data, err := ec.unmarshalOVariableFilter2ᚖkoineᚋinternalᚋqueryᚐVariableFilter(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -50063,14 +50064,21 @@ func (ec *executionContext) marshalNAgentStatus2koineᚋgraphᚐAgentStatus(ctx 
 	return v
 }
 
-func (ec *executionContext) unmarshalNAggregateFunction2koineᚋgraphᚐAggregateFunction(ctx context.Context, v any) (AggregateFunction, error) {
-	var res AggregateFunction
-	err := res.UnmarshalGQL(v)
+func (ec *executionContext) unmarshalNAggregateFunction2koineᚋinternalᚋqueryᚐAggregateFunction(ctx context.Context, v any) (query.AggregateFunction, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := query.AggregateFunction(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNAggregateFunction2koineᚋgraphᚐAggregateFunction(ctx context.Context, sel ast.SelectionSet, v AggregateFunction) graphql.Marshaler {
-	return v
+func (ec *executionContext) marshalNAggregateFunction2koineᚋinternalᚋqueryᚐAggregateFunction(ctx context.Context, sel ast.SelectionSet, v query.AggregateFunction) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) marshalNApiKey2koineᚋgraphᚐAPIKey(ctx context.Context, sel ast.SelectionSet, v APIKey) graphql.Marshaler {
@@ -50641,14 +50649,21 @@ func (ec *executionContext) marshalNDiffEdge2ᚕkoineᚋgraphᚐDiffEdgeᚄ(ctx 
 	return ret
 }
 
-func (ec *executionContext) unmarshalNDirection2koineᚋgraphᚐDirection(ctx context.Context, v any) (Direction, error) {
-	var res Direction
-	err := res.UnmarshalGQL(v)
+func (ec *executionContext) unmarshalNDirection2koineᚋinternalᚋqueryᚐDirection(ctx context.Context, v any) (query.Direction, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := query.Direction(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNDirection2koineᚋgraphᚐDirection(ctx context.Context, sel ast.SelectionSet, v Direction) graphql.Marshaler {
-	return v
+func (ec *executionContext) marshalNDirection2koineᚋinternalᚋqueryᚐDirection(ctx context.Context, sel ast.SelectionSet, v query.Direction) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) unmarshalNEndScopeInput2koineᚋgraphᚐEndScopeInput(ctx context.Context, v any) (EndScopeInput, error) {
@@ -50686,7 +50701,7 @@ func (ec *executionContext) marshalNEntity2ᚖkoineᚋgraphᚐEntity(ctx context
 	return ec._Entity(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNEntityAggregate2koineᚋgraphᚐEntityAggregate(ctx context.Context, v any) (EntityAggregate, error) {
+func (ec *executionContext) unmarshalNEntityAggregate2koineᚋinternalᚋqueryᚐEntityAggregate(ctx context.Context, v any) (query.EntityAggregate, error) {
 	res, err := ec.unmarshalInputEntityAggregate(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -50721,17 +50736,17 @@ func (ec *executionContext) marshalNEntityEdge2ᚕkoineᚋgraphᚐEntityEdgeᚄ(
 	return ret
 }
 
-func (ec *executionContext) unmarshalNEntityFilter2koineᚋgraphᚐEntityFilter(ctx context.Context, v any) (EntityFilter, error) {
+func (ec *executionContext) unmarshalNEntityFilter2koineᚋinternalᚋqueryᚐEntityFilter(ctx context.Context, v any) (query.EntityFilter, error) {
 	res, err := ec.unmarshalInputEntityFilter(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNEntityGroupKey2koineᚋgraphᚐEntityGroupKey(ctx context.Context, v any) (EntityGroupKey, error) {
+func (ec *executionContext) unmarshalNEntityGroupKey2koineᚋinternalᚋqueryᚐEntityGroupKey(ctx context.Context, v any) (query.EntityGroupKey, error) {
 	res, err := ec.unmarshalInputEntityGroupKey(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNEntityOrder2koineᚋgraphᚐEntityOrder(ctx context.Context, v any) (EntityOrder, error) {
+func (ec *executionContext) unmarshalNEntityOrder2koineᚋinternalᚋqueryᚐEntityOrder(ctx context.Context, v any) (query.EntityOrder, error) {
 	res, err := ec.unmarshalInputEntityOrder(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -50860,12 +50875,12 @@ func (ec *executionContext) marshalNGroup2ᚕkoineᚋgraphᚐGroupᚄ(ctx contex
 	return ret
 }
 
-func (ec *executionContext) unmarshalNGroupCondition2koineᚋgraphᚐGroupCondition(ctx context.Context, v any) (GroupCondition, error) {
+func (ec *executionContext) unmarshalNGroupCondition2koineᚋinternalᚋqueryᚐGroupCondition(ctx context.Context, v any) (query.GroupCondition, error) {
 	res, err := ec.unmarshalInputGroupCondition(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNGroupOrder2koineᚋgraphᚐGroupOrder(ctx context.Context, v any) (GroupOrder, error) {
+func (ec *executionContext) unmarshalNGroupOrder2koineᚋinternalᚋqueryᚐGroupOrder(ctx context.Context, v any) (query.GroupOrder, error) {
 	res, err := ec.unmarshalInputGroupOrder(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -51101,7 +51116,7 @@ func (ec *executionContext) marshalNLong2int64(ctx context.Context, sel ast.Sele
 	return res
 }
 
-func (ec *executionContext) unmarshalNMatchAggregate2koineᚋgraphᚐMatchAggregate(ctx context.Context, v any) (MatchAggregate, error) {
+func (ec *executionContext) unmarshalNMatchAggregate2koineᚋinternalᚋqueryᚐMatchAggregate(ctx context.Context, v any) (query.MatchAggregate, error) {
 	res, err := ec.unmarshalInputMatchAggregate(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -51126,12 +51141,12 @@ func (ec *executionContext) marshalNMatchEdge2ᚕkoineᚋgraphᚐMatchEdgeᚄ(ct
 	return ret
 }
 
-func (ec *executionContext) unmarshalNMatchGroupKey2koineᚋgraphᚐMatchGroupKey(ctx context.Context, v any) (MatchGroupKey, error) {
+func (ec *executionContext) unmarshalNMatchGroupKey2koineᚋinternalᚋqueryᚐMatchGroupKey(ctx context.Context, v any) (query.MatchGroupKey, error) {
 	res, err := ec.unmarshalInputMatchGroupKey(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNMatchOrder2koineᚋgraphᚐMatchOrder(ctx context.Context, v any) (MatchOrder, error) {
+func (ec *executionContext) unmarshalNMatchOrder2koineᚋinternalᚋqueryᚐMatchOrder(ctx context.Context, v any) (query.MatchOrder, error) {
 	res, err := ec.unmarshalInputMatchOrder(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -51260,14 +51275,21 @@ func (ec *executionContext) marshalNNeighbourhood2ᚖkoineᚋgraphᚐNeighbourho
 	return ec._Neighbourhood(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNNullsOrder2koineᚋgraphᚐNullsOrder(ctx context.Context, v any) (NullsOrder, error) {
-	var res NullsOrder
-	err := res.UnmarshalGQL(v)
+func (ec *executionContext) unmarshalNNullsOrder2koineᚋinternalᚋqueryᚐNullsOrder(ctx context.Context, v any) (query.NullsOrder, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := query.NullsOrder(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNNullsOrder2koineᚋgraphᚐNullsOrder(ctx context.Context, sel ast.SelectionSet, v NullsOrder) graphql.Marshaler {
-	return v
+func (ec *executionContext) marshalNNullsOrder2koineᚋinternalᚋqueryᚐNullsOrder(ctx context.Context, sel ast.SelectionSet, v query.NullsOrder) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) unmarshalNObjectInput2ᚖkoineᚋgraphᚐObjectInput(ctx context.Context, v any) (*ObjectInput, error) {
@@ -51379,12 +51401,12 @@ func (ec *executionContext) marshalNPath2string(ctx context.Context, sel ast.Sel
 	return res
 }
 
-func (ec *executionContext) unmarshalNPathFilter2koineᚋgraphᚐPathFilter(ctx context.Context, v any) (PathFilter, error) {
+func (ec *executionContext) unmarshalNPathFilter2koineᚋinternalᚋqueryᚐPathFilter(ctx context.Context, v any) (query.PathFilter, error) {
 	res, err := ec.unmarshalInputPathFilter(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNPatternInput2koineᚋgraphᚐPatternInput(ctx context.Context, v any) (PatternInput, error) {
+func (ec *executionContext) unmarshalNPatternInput2koineᚋinternalᚋqueryᚐPatternInput(ctx context.Context, v any) (query.PatternInput, error) {
 	res, err := ec.unmarshalInputPatternInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -51486,7 +51508,7 @@ func (ec *executionContext) marshalNPreviousRecord2ᚕkoineᚋgraphᚐPreviousRe
 	return ret
 }
 
-func (ec *executionContext) unmarshalNPropertyFilter2koineᚋgraphᚐPropertyFilter(ctx context.Context, v any) (PropertyFilter, error) {
+func (ec *executionContext) unmarshalNPropertyFilter2koineᚋinternalᚋqueryᚐPropertyFilter(ctx context.Context, v any) (query.PropertyFilter, error) {
 	res, err := ec.unmarshalInputPropertyFilter(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -51760,14 +51782,21 @@ func (ec *executionContext) marshalNShape2koineᚋgraphᚐShape(ctx context.Cont
 	return ec._Shape(ctx, sel, &v)
 }
 
-func (ec *executionContext) unmarshalNSortDirection2koineᚋgraphᚐSortDirection(ctx context.Context, v any) (SortDirection, error) {
-	var res SortDirection
-	err := res.UnmarshalGQL(v)
+func (ec *executionContext) unmarshalNSortDirection2koineᚋinternalᚋqueryᚐSortDirection(ctx context.Context, v any) (query.SortDirection, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := query.SortDirection(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNSortDirection2koineᚋgraphᚐSortDirection(ctx context.Context, sel ast.SelectionSet, v SortDirection) graphql.Marshaler {
-	return v
+func (ec *executionContext) marshalNSortDirection2koineᚋinternalᚋqueryᚐSortDirection(ctx context.Context, sel ast.SelectionSet, v query.SortDirection) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) marshalNStatement2koineᚋgraphᚐStatement(ctx context.Context, sel ast.SelectionSet, v Statement) graphql.Marshaler {
@@ -51800,7 +51829,7 @@ func (ec *executionContext) marshalNStatement2ᚖkoineᚋgraphᚐStatement(ctx c
 	return ec._Statement(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNStatementAggregate2koineᚋgraphᚐStatementAggregate(ctx context.Context, v any) (StatementAggregate, error) {
+func (ec *executionContext) unmarshalNStatementAggregate2koineᚋinternalᚋqueryᚐStatementAggregate(ctx context.Context, v any) (query.StatementAggregate, error) {
 	res, err := ec.unmarshalInputStatementAggregate(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -51895,22 +51924,29 @@ func (ec *executionContext) marshalNStatementEdge2ᚕkoineᚋgraphᚐStatementEd
 	return ret
 }
 
-func (ec *executionContext) unmarshalNStatementFilter2koineᚋgraphᚐStatementFilter(ctx context.Context, v any) (StatementFilter, error) {
+func (ec *executionContext) unmarshalNStatementFilter2koineᚋinternalᚋqueryᚐStatementFilter(ctx context.Context, v any) (query.StatementFilter, error) {
 	res, err := ec.unmarshalInputStatementFilter(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNStatementGroupBy2koineᚋgraphᚐStatementGroupBy(ctx context.Context, v any) (StatementGroupBy, error) {
-	var res StatementGroupBy
-	err := res.UnmarshalGQL(v)
+func (ec *executionContext) unmarshalNStatementGroupBy2koineᚋinternalᚋqueryᚐStatementAttribute(ctx context.Context, v any) (query.StatementAttribute, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := query.StatementAttribute(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNStatementGroupBy2koineᚋgraphᚐStatementGroupBy(ctx context.Context, sel ast.SelectionSet, v StatementGroupBy) graphql.Marshaler {
-	return v
+func (ec *executionContext) marshalNStatementGroupBy2koineᚋinternalᚋqueryᚐStatementAttribute(ctx context.Context, sel ast.SelectionSet, v query.StatementAttribute) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
-func (ec *executionContext) unmarshalNStatementGroupKey2koineᚋgraphᚐStatementGroupKey(ctx context.Context, v any) (StatementGroupKey, error) {
+func (ec *executionContext) unmarshalNStatementGroupKey2koineᚋinternalᚋqueryᚐStatementGroupKey(ctx context.Context, v any) (query.StatementGroupKey, error) {
 	res, err := ec.unmarshalInputStatementGroupKey(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -51920,19 +51956,26 @@ func (ec *executionContext) unmarshalNStatementInput2ᚖkoineᚋgraphᚐStatemen
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNStatementOrder2koineᚋgraphᚐStatementOrder(ctx context.Context, v any) (StatementOrder, error) {
+func (ec *executionContext) unmarshalNStatementOrder2koineᚋinternalᚋqueryᚐStatementOrder(ctx context.Context, v any) (query.StatementOrder, error) {
 	res, err := ec.unmarshalInputStatementOrder(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNStatementOrderKey2koineᚋgraphᚐStatementOrderKey(ctx context.Context, v any) (StatementOrderKey, error) {
-	var res StatementOrderKey
-	err := res.UnmarshalGQL(v)
+func (ec *executionContext) unmarshalNStatementOrderKey2koineᚋinternalᚋqueryᚐStatementAttribute(ctx context.Context, v any) (query.StatementAttribute, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := query.StatementAttribute(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNStatementOrderKey2koineᚋgraphᚐStatementOrderKey(ctx context.Context, sel ast.SelectionSet, v StatementOrderKey) graphql.Marshaler {
-	return v
+func (ec *executionContext) marshalNStatementOrderKey2koineᚋinternalᚋqueryᚐStatementAttribute(ctx context.Context, sel ast.SelectionSet, v query.StatementAttribute) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) marshalNStatementRecord2koineᚋgraphᚐStatementRecord(ctx context.Context, sel ast.SelectionSet, v StatementRecord) graphql.Marshaler {
@@ -52194,7 +52237,7 @@ func (ec *executionContext) marshalNTermCount2ᚕkoineᚋgraphᚐTermCountᚄ(ct
 	return ret
 }
 
-func (ec *executionContext) unmarshalNTriplePattern2koineᚋgraphᚐTriplePattern(ctx context.Context, v any) (TriplePattern, error) {
+func (ec *executionContext) unmarshalNTriplePattern2koineᚋinternalᚋqueryᚐTriplePattern(ctx context.Context, v any) (query.TriplePattern, error) {
 	res, err := ec.unmarshalInputTriplePattern(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -52239,7 +52282,7 @@ func (ec *executionContext) marshalNValidationResult2ᚕkoineᚋgraphᚐValidati
 	return ret
 }
 
-func (ec *executionContext) unmarshalNVariableFilter2koineᚋgraphᚐVariableFilter(ctx context.Context, v any) (VariableFilter, error) {
+func (ec *executionContext) unmarshalNVariableFilter2koineᚋinternalᚋqueryᚐVariableFilter(ctx context.Context, v any) (query.VariableFilter, error) {
 	res, err := ec.unmarshalInputVariableFilter(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -52952,7 +52995,7 @@ func (ec *executionContext) marshalODateTime2ᚖtimeᚐTime(ctx context.Context,
 	return res
 }
 
-func (ec *executionContext) unmarshalODateTimeFilter2ᚖkoineᚋgraphᚐDateTimeFilter(ctx context.Context, v any) (*DateTimeFilter, error) {
+func (ec *executionContext) unmarshalODateTimeFilter2ᚖkoineᚋinternalᚋqueryᚐDateTimeFilter(ctx context.Context, v any) (*query.DateTimeFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -52995,16 +53038,16 @@ func (ec *executionContext) marshalOEntity2ᚖkoineᚋgraphᚐEntity(ctx context
 	return ec._Entity(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOEntityAggregate2ᚕkoineᚋgraphᚐEntityAggregateᚄ(ctx context.Context, v any) ([]EntityAggregate, error) {
+func (ec *executionContext) unmarshalOEntityAggregate2ᚕkoineᚋinternalᚋqueryᚐEntityAggregateᚄ(ctx context.Context, v any) ([]query.EntityAggregate, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]EntityAggregate, len(vSlice))
+	res := make([]query.EntityAggregate, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNEntityAggregate2koineᚋgraphᚐEntityAggregate(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNEntityAggregate2koineᚋinternalᚋqueryᚐEntityAggregate(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -53026,16 +53069,16 @@ func (ec *executionContext) marshalOEntityEvent2koineᚋgraphᚐEntityEvent(ctx 
 	return ec._EntityEvent(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOEntityFilter2ᚕkoineᚋgraphᚐEntityFilterᚄ(ctx context.Context, v any) ([]EntityFilter, error) {
+func (ec *executionContext) unmarshalOEntityFilter2ᚕkoineᚋinternalᚋqueryᚐEntityFilterᚄ(ctx context.Context, v any) ([]query.EntityFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]EntityFilter, len(vSlice))
+	res := make([]query.EntityFilter, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNEntityFilter2koineᚋgraphᚐEntityFilter(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNEntityFilter2koineᚋinternalᚋqueryᚐEntityFilter(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -53043,7 +53086,7 @@ func (ec *executionContext) unmarshalOEntityFilter2ᚕkoineᚋgraphᚐEntityFilt
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOEntityFilter2ᚖkoineᚋgraphᚐEntityFilter(ctx context.Context, v any) (*EntityFilter, error) {
+func (ec *executionContext) unmarshalOEntityFilter2ᚖkoineᚋinternalᚋqueryᚐEntityFilter(ctx context.Context, v any) (*query.EntityFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -53051,16 +53094,16 @@ func (ec *executionContext) unmarshalOEntityFilter2ᚖkoineᚋgraphᚐEntityFilt
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalOEntityGroupKey2ᚕkoineᚋgraphᚐEntityGroupKeyᚄ(ctx context.Context, v any) ([]EntityGroupKey, error) {
+func (ec *executionContext) unmarshalOEntityGroupKey2ᚕkoineᚋinternalᚋqueryᚐEntityGroupKeyᚄ(ctx context.Context, v any) ([]query.EntityGroupKey, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]EntityGroupKey, len(vSlice))
+	res := make([]query.EntityGroupKey, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNEntityGroupKey2koineᚋgraphᚐEntityGroupKey(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNEntityGroupKey2koineᚋinternalᚋqueryᚐEntityGroupKey(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -53068,16 +53111,16 @@ func (ec *executionContext) unmarshalOEntityGroupKey2ᚕkoineᚋgraphᚐEntityGr
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOEntityOrder2ᚕkoineᚋgraphᚐEntityOrderᚄ(ctx context.Context, v any) ([]EntityOrder, error) {
+func (ec *executionContext) unmarshalOEntityOrder2ᚕkoineᚋinternalᚋqueryᚐEntityOrderᚄ(ctx context.Context, v any) ([]query.EntityOrder, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]EntityOrder, len(vSlice))
+	res := make([]query.EntityOrder, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNEntityOrder2koineᚋgraphᚐEntityOrder(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNEntityOrder2koineᚋinternalᚋqueryᚐEntityOrder(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -53085,20 +53128,23 @@ func (ec *executionContext) unmarshalOEntityOrder2ᚕkoineᚋgraphᚐEntityOrder
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOEntityOrderKey2ᚖkoineᚋgraphᚐEntityOrderKey(ctx context.Context, v any) (*EntityOrderKey, error) {
+func (ec *executionContext) unmarshalOEntityOrderKey2ᚖkoineᚋinternalᚋqueryᚐEntityAttribute(ctx context.Context, v any) (*query.EntityAttribute, error) {
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(EntityOrderKey)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+	tmp, err := graphql.UnmarshalString(v)
+	res := query.EntityAttribute(tmp)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOEntityOrderKey2ᚖkoineᚋgraphᚐEntityOrderKey(ctx context.Context, sel ast.SelectionSet, v *EntityOrderKey) graphql.Marshaler {
+func (ec *executionContext) marshalOEntityOrderKey2ᚖkoineᚋinternalᚋqueryᚐEntityAttribute(ctx context.Context, sel ast.SelectionSet, v *query.EntityAttribute) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(string(*v))
+	return res
 }
 
 func (ec *executionContext) unmarshalOFloat2ᚕfloat64ᚄ(ctx context.Context, v any) ([]float64, error) {
@@ -53153,7 +53199,7 @@ func (ec *executionContext) marshalOFloat2ᚖfloat64(ctx context.Context, sel as
 	return graphql.WrapContextMarshaler(ctx, res)
 }
 
-func (ec *executionContext) unmarshalOFloatFilter2ᚖkoineᚋgraphᚐFloatFilter(ctx context.Context, v any) (*FloatFilter, error) {
+func (ec *executionContext) unmarshalOFloatFilter2ᚖkoineᚋinternalᚋqueryᚐFloatFilter(ctx context.Context, v any) (*query.FloatFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -53187,7 +53233,7 @@ func (ec *executionContext) marshalOGraph2ᚖkoineᚋgraphᚐGraph(ctx context.C
 	return ec._Graph(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOGraphFilter2ᚖkoineᚋgraphᚐGraphFilter(ctx context.Context, v any) (*GraphFilter, error) {
+func (ec *executionContext) unmarshalOGraphFilter2ᚖkoineᚋinternalᚋqueryᚐGraphFilter(ctx context.Context, v any) (*query.GraphFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -53244,16 +53290,16 @@ func (ec *executionContext) marshalOGraphVisibility2ᚖkoineᚋgraphᚐGraphVisi
 	return v
 }
 
-func (ec *executionContext) unmarshalOGroupCondition2ᚕkoineᚋgraphᚐGroupConditionᚄ(ctx context.Context, v any) ([]GroupCondition, error) {
+func (ec *executionContext) unmarshalOGroupCondition2ᚕkoineᚋinternalᚋqueryᚐGroupConditionᚄ(ctx context.Context, v any) ([]query.GroupCondition, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]GroupCondition, len(vSlice))
+	res := make([]query.GroupCondition, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNGroupCondition2koineᚋgraphᚐGroupCondition(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNGroupCondition2koineᚋinternalᚋqueryᚐGroupCondition(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -53261,16 +53307,16 @@ func (ec *executionContext) unmarshalOGroupCondition2ᚕkoineᚋgraphᚐGroupCon
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOGroupOrder2ᚕkoineᚋgraphᚐGroupOrderᚄ(ctx context.Context, v any) ([]GroupOrder, error) {
+func (ec *executionContext) unmarshalOGroupOrder2ᚕkoineᚋinternalᚋqueryᚐGroupOrderᚄ(ctx context.Context, v any) ([]query.GroupOrder, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]GroupOrder, len(vSlice))
+	res := make([]query.GroupOrder, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNGroupOrder2koineᚋgraphᚐGroupOrder(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNGroupOrder2koineᚋinternalᚋqueryᚐGroupOrder(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -53412,7 +53458,7 @@ func (ec *executionContext) marshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx context.
 	return graphql.WrapContextMarshaler(ctx, res)
 }
 
-func (ec *executionContext) unmarshalOIRIFilter2ᚖkoineᚋgraphᚐIRIFilter(ctx context.Context, v any) (*IRIFilter, error) {
+func (ec *executionContext) unmarshalOIRIFilter2ᚖkoineᚋinternalᚋqueryᚐIRIFilter(ctx context.Context, v any) (*query.IRIFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -53577,7 +53623,7 @@ func (ec *executionContext) marshalOLong2ᚖint64(ctx context.Context, sel ast.S
 	return res
 }
 
-func (ec *executionContext) unmarshalOLongFilter2ᚖkoineᚋgraphᚐLongFilter(ctx context.Context, v any) (*LongFilter, error) {
+func (ec *executionContext) unmarshalOLongFilter2ᚖkoineᚋinternalᚋqueryᚐLongFilter(ctx context.Context, v any) (*query.LongFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -53585,16 +53631,16 @@ func (ec *executionContext) unmarshalOLongFilter2ᚖkoineᚋgraphᚐLongFilter(c
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalOMatchAggregate2ᚕkoineᚋgraphᚐMatchAggregateᚄ(ctx context.Context, v any) ([]MatchAggregate, error) {
+func (ec *executionContext) unmarshalOMatchAggregate2ᚕkoineᚋinternalᚋqueryᚐMatchAggregateᚄ(ctx context.Context, v any) ([]query.MatchAggregate, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]MatchAggregate, len(vSlice))
+	res := make([]query.MatchAggregate, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNMatchAggregate2koineᚋgraphᚐMatchAggregate(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNMatchAggregate2koineᚋinternalᚋqueryᚐMatchAggregate(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -53623,16 +53669,16 @@ func (ec *executionContext) marshalOMatchExplanation2ᚖkoineᚋgraphᚐMatchExp
 	return ec._MatchExplanation(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOMatchGroupKey2ᚕkoineᚋgraphᚐMatchGroupKeyᚄ(ctx context.Context, v any) ([]MatchGroupKey, error) {
+func (ec *executionContext) unmarshalOMatchGroupKey2ᚕkoineᚋinternalᚋqueryᚐMatchGroupKeyᚄ(ctx context.Context, v any) ([]query.MatchGroupKey, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]MatchGroupKey, len(vSlice))
+	res := make([]query.MatchGroupKey, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNMatchGroupKey2koineᚋgraphᚐMatchGroupKey(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNMatchGroupKey2koineᚋinternalᚋqueryᚐMatchGroupKey(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -53640,16 +53686,16 @@ func (ec *executionContext) unmarshalOMatchGroupKey2ᚕkoineᚋgraphᚐMatchGrou
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOMatchOrder2ᚕkoineᚋgraphᚐMatchOrderᚄ(ctx context.Context, v any) ([]MatchOrder, error) {
+func (ec *executionContext) unmarshalOMatchOrder2ᚕkoineᚋinternalᚋqueryᚐMatchOrderᚄ(ctx context.Context, v any) ([]query.MatchOrder, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]MatchOrder, len(vSlice))
+	res := make([]query.MatchOrder, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNMatchOrder2koineᚋgraphᚐMatchOrder(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNMatchOrder2koineᚋinternalᚋqueryᚐMatchOrder(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -53796,20 +53842,23 @@ func (ec *executionContext) marshalONode2koineᚋgraphᚐNode(ctx context.Contex
 	return ec._Node(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalONullsOrder2ᚖkoineᚋgraphᚐNullsOrder(ctx context.Context, v any) (*NullsOrder, error) {
+func (ec *executionContext) unmarshalONullsOrder2ᚖkoineᚋinternalᚋqueryᚐNullsOrder(ctx context.Context, v any) (*query.NullsOrder, error) {
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(NullsOrder)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+	tmp, err := graphql.UnmarshalString(v)
+	res := query.NullsOrder(tmp)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalONullsOrder2ᚖkoineᚋgraphᚐNullsOrder(ctx context.Context, sel ast.SelectionSet, v *NullsOrder) graphql.Marshaler {
+func (ec *executionContext) marshalONullsOrder2ᚖkoineᚋinternalᚋqueryᚐNullsOrder(ctx context.Context, sel ast.SelectionSet, v *query.NullsOrder) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(string(*v))
+	return res
 }
 
 func (ec *executionContext) unmarshalOObjectInput2ᚖkoineᚋgraphᚐObjectInput(ctx context.Context, v any) (*ObjectInput, error) {
@@ -53872,16 +53921,16 @@ func (ec *executionContext) marshalOPath2ᚖstring(ctx context.Context, sel ast.
 	return res
 }
 
-func (ec *executionContext) unmarshalOPathFilter2ᚕkoineᚋgraphᚐPathFilterᚄ(ctx context.Context, v any) ([]PathFilter, error) {
+func (ec *executionContext) unmarshalOPathFilter2ᚕkoineᚋinternalᚋqueryᚐPathFilterᚄ(ctx context.Context, v any) ([]query.PathFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]PathFilter, len(vSlice))
+	res := make([]query.PathFilter, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNPathFilter2koineᚋgraphᚐPathFilter(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNPathFilter2koineᚋinternalᚋqueryᚐPathFilter(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -53889,16 +53938,16 @@ func (ec *executionContext) unmarshalOPathFilter2ᚕkoineᚋgraphᚐPathFilter�
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOPatternInput2ᚕkoineᚋgraphᚐPatternInputᚄ(ctx context.Context, v any) ([]PatternInput, error) {
+func (ec *executionContext) unmarshalOPatternInput2ᚕkoineᚋinternalᚋqueryᚐPatternInputᚄ(ctx context.Context, v any) ([]query.PatternInput, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]PatternInput, len(vSlice))
+	res := make([]query.PatternInput, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNPatternInput2koineᚋgraphᚐPatternInput(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNPatternInput2koineᚋinternalᚋqueryᚐPatternInput(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -53971,16 +54020,16 @@ func (ec *executionContext) marshalOPresenceStatus2ᚖkoineᚋgraphᚐPresenceSt
 	return v
 }
 
-func (ec *executionContext) unmarshalOPropertyFilter2ᚕkoineᚋgraphᚐPropertyFilterᚄ(ctx context.Context, v any) ([]PropertyFilter, error) {
+func (ec *executionContext) unmarshalOPropertyFilter2ᚕkoineᚋinternalᚋqueryᚐPropertyFilterᚄ(ctx context.Context, v any) ([]query.PropertyFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]PropertyFilter, len(vSlice))
+	res := make([]query.PropertyFilter, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNPropertyFilter2koineᚋgraphᚐPropertyFilter(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNPropertyFilter2koineᚋinternalᚋqueryᚐPropertyFilter(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -54032,20 +54081,23 @@ func (ec *executionContext) marshalOPublishMessagePayload2ᚖkoineᚋgraphᚐPub
 	return ec._PublishMessagePayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOQuantifier2ᚖkoineᚋgraphᚐQuantifier(ctx context.Context, v any) (*Quantifier, error) {
+func (ec *executionContext) unmarshalOQuantifier2ᚖkoineᚋinternalᚋqueryᚐQuantifier(ctx context.Context, v any) (*query.Quantifier, error) {
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(Quantifier)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+	tmp, err := graphql.UnmarshalString(v)
+	res := query.Quantifier(tmp)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOQuantifier2ᚖkoineᚋgraphᚐQuantifier(ctx context.Context, sel ast.SelectionSet, v *Quantifier) graphql.Marshaler {
+func (ec *executionContext) marshalOQuantifier2ᚖkoineᚋinternalᚋqueryᚐQuantifier(ctx context.Context, sel ast.SelectionSet, v *query.Quantifier) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(string(*v))
+	return res
 }
 
 func (ec *executionContext) marshalOQuarantine2ᚕkoineᚋgraphᚐQuarantineᚄ(ctx context.Context, sel ast.SelectionSet, v []Quarantine) graphql.Marshaler {
@@ -54178,7 +54230,7 @@ func (ec *executionContext) marshalORevision2ᚖkoineᚋkgᚋbaseᚐRevision(ctx
 	return res
 }
 
-func (ec *executionContext) unmarshalORevisionFilter2ᚖkoineᚋgraphᚐRevisionFilter(ctx context.Context, v any) (*RevisionFilter, error) {
+func (ec *executionContext) unmarshalORevisionFilter2ᚖkoineᚋinternalᚋqueryᚐRevisionFilter(ctx context.Context, v any) (*query.RevisionFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -54304,16 +54356,16 @@ func (ec *executionContext) marshalOStatement2ᚖkoineᚋgraphᚐStatement(ctx c
 	return ec._Statement(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOStatementAggregate2ᚕkoineᚋgraphᚐStatementAggregateᚄ(ctx context.Context, v any) ([]StatementAggregate, error) {
+func (ec *executionContext) unmarshalOStatementAggregate2ᚕkoineᚋinternalᚋqueryᚐStatementAggregateᚄ(ctx context.Context, v any) ([]query.StatementAggregate, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]StatementAggregate, len(vSlice))
+	res := make([]query.StatementAggregate, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNStatementAggregate2koineᚋgraphᚐStatementAggregate(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNStatementAggregate2koineᚋinternalᚋqueryᚐStatementAggregate(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -54335,16 +54387,16 @@ func (ec *executionContext) marshalOStatementEvent2koineᚋgraphᚐStatementEven
 	return ec._StatementEvent(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOStatementFilter2ᚕkoineᚋgraphᚐStatementFilterᚄ(ctx context.Context, v any) ([]StatementFilter, error) {
+func (ec *executionContext) unmarshalOStatementFilter2ᚕkoineᚋinternalᚋqueryᚐStatementFilterᚄ(ctx context.Context, v any) ([]query.StatementFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]StatementFilter, len(vSlice))
+	res := make([]query.StatementFilter, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNStatementFilter2koineᚋgraphᚐStatementFilter(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNStatementFilter2koineᚋinternalᚋqueryᚐStatementFilter(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -54352,7 +54404,7 @@ func (ec *executionContext) unmarshalOStatementFilter2ᚕkoineᚋgraphᚐStateme
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOStatementFilter2ᚖkoineᚋgraphᚐStatementFilter(ctx context.Context, v any) (*StatementFilter, error) {
+func (ec *executionContext) unmarshalOStatementFilter2ᚖkoineᚋinternalᚋqueryᚐStatementFilter(ctx context.Context, v any) (*query.StatementFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -54360,16 +54412,16 @@ func (ec *executionContext) unmarshalOStatementFilter2ᚖkoineᚋgraphᚐStateme
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalOStatementGroupKey2ᚕkoineᚋgraphᚐStatementGroupKeyᚄ(ctx context.Context, v any) ([]StatementGroupKey, error) {
+func (ec *executionContext) unmarshalOStatementGroupKey2ᚕkoineᚋinternalᚋqueryᚐStatementGroupKeyᚄ(ctx context.Context, v any) ([]query.StatementGroupKey, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]StatementGroupKey, len(vSlice))
+	res := make([]query.StatementGroupKey, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNStatementGroupKey2koineᚋgraphᚐStatementGroupKey(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNStatementGroupKey2koineᚋinternalᚋqueryᚐStatementGroupKey(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -54377,16 +54429,16 @@ func (ec *executionContext) unmarshalOStatementGroupKey2ᚕkoineᚋgraphᚐState
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOStatementOrder2ᚕkoineᚋgraphᚐStatementOrderᚄ(ctx context.Context, v any) ([]StatementOrder, error) {
+func (ec *executionContext) unmarshalOStatementOrder2ᚕkoineᚋinternalᚋqueryᚐStatementOrderᚄ(ctx context.Context, v any) ([]query.StatementOrder, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]StatementOrder, len(vSlice))
+	res := make([]query.StatementOrder, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNStatementOrder2koineᚋgraphᚐStatementOrder(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNStatementOrder2koineᚋinternalᚋqueryᚐStatementOrder(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -54394,20 +54446,23 @@ func (ec *executionContext) unmarshalOStatementOrder2ᚕkoineᚋgraphᚐStatemen
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOStatementOrderKey2ᚖkoineᚋgraphᚐStatementOrderKey(ctx context.Context, v any) (*StatementOrderKey, error) {
+func (ec *executionContext) unmarshalOStatementOrderKey2ᚖkoineᚋinternalᚋqueryᚐStatementAttribute(ctx context.Context, v any) (*query.StatementAttribute, error) {
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(StatementOrderKey)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
+	tmp, err := graphql.UnmarshalString(v)
+	res := query.StatementAttribute(tmp)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOStatementOrderKey2ᚖkoineᚋgraphᚐStatementOrderKey(ctx context.Context, sel ast.SelectionSet, v *StatementOrderKey) graphql.Marshaler {
+func (ec *executionContext) marshalOStatementOrderKey2ᚖkoineᚋinternalᚋqueryᚐStatementAttribute(ctx context.Context, sel ast.SelectionSet, v *query.StatementAttribute) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return v
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(string(*v))
+	return res
 }
 
 func (ec *executionContext) marshalOStatementReasons2ᚖkoineᚋgraphᚐStatementReasons(ctx context.Context, sel ast.SelectionSet, v *StatementReasons) graphql.Marshaler {
@@ -54501,7 +54556,7 @@ func (ec *executionContext) marshalOString2ᚖstring(ctx context.Context, sel as
 	return res
 }
 
-func (ec *executionContext) unmarshalOStringFilter2ᚖkoineᚋgraphᚐStringFilter(ctx context.Context, v any) (*StringFilter, error) {
+func (ec *executionContext) unmarshalOStringFilter2ᚖkoineᚋinternalᚋqueryᚐStringFilter(ctx context.Context, v any) (*query.StringFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -54648,16 +54703,16 @@ func (ec *executionContext) unmarshalOTimeSpanInput2ᚖkoineᚋgraphᚐTimeSpanI
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalOTriplePattern2ᚕkoineᚋgraphᚐTriplePatternᚄ(ctx context.Context, v any) ([]TriplePattern, error) {
+func (ec *executionContext) unmarshalOTriplePattern2ᚕkoineᚋinternalᚋqueryᚐTriplePatternᚄ(ctx context.Context, v any) ([]query.TriplePattern, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]TriplePattern, len(vSlice))
+	res := make([]query.TriplePattern, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNTriplePattern2koineᚋgraphᚐTriplePattern(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNTriplePattern2koineᚋinternalᚋqueryᚐTriplePattern(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -54679,7 +54734,7 @@ func (ec *executionContext) marshalOValidationReport2ᚖkoineᚋgraphᚐValidati
 	return ec._ValidationReport(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOValueFilter2ᚖkoineᚋgraphᚐValueFilter(ctx context.Context, v any) (*ValueFilter, error) {
+func (ec *executionContext) unmarshalOValueFilter2ᚖkoineᚋinternalᚋqueryᚐValueFilter(ctx context.Context, v any) (*query.ValueFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -54687,16 +54742,16 @@ func (ec *executionContext) unmarshalOValueFilter2ᚖkoineᚋgraphᚐValueFilter
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalOVariableFilter2ᚕkoineᚋgraphᚐVariableFilterᚄ(ctx context.Context, v any) ([]VariableFilter, error) {
+func (ec *executionContext) unmarshalOVariableFilter2ᚕkoineᚋinternalᚋqueryᚐVariableFilterᚄ(ctx context.Context, v any) ([]query.VariableFilter, error) {
 	if v == nil {
 		return nil, nil
 	}
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]VariableFilter, len(vSlice))
+	res := make([]query.VariableFilter, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNVariableFilter2koineᚋgraphᚐVariableFilter(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNVariableFilter2koineᚋinternalᚋqueryᚐVariableFilter(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -54704,7 +54759,7 @@ func (ec *executionContext) unmarshalOVariableFilter2ᚕkoineᚋgraphᚐVariable
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalOVariableFilter2ᚖkoineᚋgraphᚐVariableFilter(ctx context.Context, v any) (*VariableFilter, error) {
+func (ec *executionContext) unmarshalOVariableFilter2ᚖkoineᚋinternalᚋqueryᚐVariableFilter(ctx context.Context, v any) (*query.VariableFilter, error) {
 	if v == nil {
 		return nil, nil
 	}

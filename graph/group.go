@@ -1,26 +1,21 @@
 package graph
 
 import (
-	"context"
-	"slices"
-	"strconv"
-
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/internal/query"
 	"koine/kg"
 )
 
-// groupShape is the part of a field `groups` that does not depend on the
-// grouped elements.
-type groupShape struct {
-	limits Limits
-	names  []string // of the keys, then of the computed values
-	nKeys  int
-	having []func(*group) bool
-	order  ordering[*group]
-	first  int
-	fields []groupField
+// groupPlan is the plan of a field `groups`. It has a grouping of the list's
+// elements.
+type groupPlan struct {
+	shape      *query.GroupShape
+	fields     []groupField
+	entities   *query.EntityGrouping
+	statements *query.StatementGrouping
+	rows       *query.RowGrouping
 }
 
 // groupField is a selected field of a group.
@@ -32,126 +27,72 @@ type groupField struct {
 	literal []scalarField // for a `term` that is a literal
 }
 
-// Bounds of the keys of a field `groups` and of the values computed for each
-// group.
-const (
-	MaxGroupKeys = 4
-	MaxComputed  = 16
-)
+// groupOptions reads the arguments that all fields `groups` have.
+func (p *planner) groupOptions(args map[string]any) (o query.GroupOptions, err error) {
+	limits := p.run.engine.limits
+	o.First, err = limits.pageSize(argumentOf[*int](args, "first"), DefaultPageSize)
+	o.Having, o.Order = argumentOf[[]query.GroupCondition](args, "having"), argumentOf[[]query.GroupOrder](args, "orderBy")
+	o.Limits = query.GroupLimits{Groups: limits.Groups, Values: limits.GroupedValues}
+	return o, err
+}
 
-// sizeOfGroup is the index of "count" among a group's terms.
-const sizeOfGroup = -1
-
-// planGrouping plans the part that all fields `groups` share: names, conditions,
-// order and selection.
-func (p *planner) planGrouping(f graphql.CollectedField, args map[string]any, keys, computed []string) (s groupShape, err error) {
-	s = groupShape{limits: p.run.engine.limits, nKeys: len(keys), names: slices.Concat(keys, computed)}
+// planGroups plans a field `groups` and returns its index.
+func (p *planner) planGroups(c *connection, f graphql.CollectedField) (int, error) {
+	parse, compile := p.run.ec.field_StatementConnection_groups_args, compileStatementGroups
 	switch {
-	case len(keys) > MaxGroupKeys:
-		return s, limitError("groupKeys", "groups have at most %d keys", MaxGroupKeys)
-	case len(computed) > MaxComputed:
-		return s, limitError("groupValues", "groups have at most %d computed values", MaxComputed)
+	case c.otherGroups != nil:
+		parse, compile = p.run.ec.field_MatchConnection_groups_args, c.otherGroups
+	case c.entityList.Match != nil:
+		parse, compile = p.run.ec.field_EntityConnection_groups_args, c.compileEntityGroups
 	}
-	for i, name := range s.names {
-		if name == "" || name == "count" || slices.Contains(s.names[:i], name) {
-			e := kg.Errorf(kg.CodeInvalid, "the name %q cannot be used: names (as) must be unique, and count is reserved", name)
-			return s, e.At("as")
-		}
+	args, err := p.parseArgs(f, parse)
+	if err != nil {
+		return 0, err
 	}
-	if s.first, err = s.limits.pageSize(argumentOf[*int](args, "first"), DefaultPageSize); err != nil {
-		return s, err
+	o, err := p.groupOptions(args)
+	if err != nil {
+		return 0, err
 	}
-	if s.having, err = s.compileHaving(argumentOf[[]GroupCondition](args, "having")); err != nil {
-		return s, kg.AsError(err).At("having")
+	plan := &groupPlan{}
+	if err := compile(plan, args, o); err != nil {
+		return 0, p.run.tellPrefixed(p.ctx, err)
 	}
-	if s.order, err = s.compileOrder(argumentOf[[]GroupOrder](args, "orderBy")); err != nil {
-		return s, kg.AsError(err).At("orderBy")
-	}
-	s.fields, err = p.planGroupFields(&s, f.Selections)
-	return s, err
+	c.groups = append(c.groups, plan)
+	return len(c.groups) - 1, p.planGroupFields(plan, f.Selections)
 }
 
-// termIndex returns the index of a key or value by its name.
-func (s *groupShape) termIndex(name string) (int, error) {
-	if name == "count" {
-		return sizeOfGroup, nil
+func (c *connection) compileEntityGroups(plan *groupPlan, args map[string]any, o query.GroupOptions) error {
+	g, err := c.entityList.Match.GroupBy(argumentOf[[]query.EntityGroupKey](args, "by"), argumentOf[[]query.EntityAggregate](args, "compute"), o)
+	if err == nil {
+		plan.entities, plan.shape = g, &g.GroupShape
 	}
-	if i := slices.Index(s.names, name); i >= 0 {
-		return i, nil
-	}
-	e := kg.Errorf(kg.CodeInvalid, "no key or value is named %q", name)
-	e.Hint = "The names are: " + quotedList(append(slices.Clone(s.names), "count")) + "."
-	return 0, e.At("as")
+	return err
 }
 
-func quotedList(names []string) (text string) {
-	for i, n := range names {
-		if i > 0 {
-			text += ", "
-		}
-		text += strconv.Quote(n)
+func compileStatementGroups(plan *groupPlan, args map[string]any, o query.GroupOptions) error {
+	g, err := query.GroupStatements(argumentOf[[]query.StatementGroupKey](args, "by"), argumentOf[[]query.StatementAggregate](args, "compute"), o)
+	if err == nil {
+		plan.statements, plan.shape = g, &g.GroupShape
 	}
-	return text
+	return err
 }
 
-func (s *groupShape) compileHaving(list []GroupCondition) (out []func(*group) bool, err error) {
-	for i := range list {
-		c := &list[i]
-		of, err := s.termIndex(c.As)
-		if err != nil {
-			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
-		}
-		fits, err := matchValue(context.Background(), &ValueFilter{Eq: c.Eq, Ne: c.Ne, In: c.In, Nin: c.Nin, Lt: c.Lt, Lte: c.Lte, Gt: c.Gt, Gte: c.Gte})
-		if err != nil {
-			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
-		}
-		out = append(out, func(g *group) bool {
-			t := g.termAt(of)
-			if c.Exists != nil && *c.Exists == t.IsZero() {
-				return false
-			}
-			return fits == nil || !t.IsZero() && fits(t)
-		})
+func (c *matchList) compileGroups(plan *groupPlan, args map[string]any, o query.GroupOptions) error {
+	column := func(name string) int { return c.pattern.Column(name) }
+	g, err := query.GroupRows(c.shownNames(), column, argumentOf[[]query.MatchGroupKey](args, "by"), argumentOf[[]query.MatchAggregate](args, "compute"), o)
+	if err == nil {
+		plan.rows, plan.shape = g, &g.GroupShape
 	}
-	return out, nil
+	return err
 }
 
-func (s *groupShape) meetsHaving(g *group) bool {
-	for _, holds := range s.having {
-		if !holds(g) {
-			return false
-		}
-	}
-	return true
-}
-
-func (s *groupShape) compileOrder(list []GroupOrder) (o ordering[*group], err error) {
-	for i, by := range list {
-		of, err := s.termIndex(by.As)
-		if err != nil {
-			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
-		}
-		o = append(o, orderKey[*group]{
-			descending: by.Direction == SortDirectionDesc, nullFirst: by.Nulls == NullsOrderFirst,
-			extract: func(g *group) (value, bool, error) {
-				t := g.termAt(of)
-				if t.IsZero() {
-					return value{}, false, nil
-				}
-				return valueOf(t), true, nil
-			},
-		})
-	}
-	return o, nil
-}
-
-func (p *planner) planGroupFields(s *groupShape, set ast.SelectionSet) (fields []groupField, err error) {
-	err = p.eachField(set, groupImplementors, func(f graphql.CollectedField, key []byte) (err error) {
+func (p *planner) planGroupFields(plan *groupPlan, set ast.SelectionSet) error {
+	return p.eachField(set, groupImplementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := groupField{key: key, name: f.Name}
 		parse := p.run.ec.field_Group_key_args
 		switch f.Name {
 		case "__typename", "keys", "values", "count":
-			fields = append(fields, field)
+			plan.fields = append(plan.fields, field)
 			return nil
 		case "key":
 		case "value":
@@ -176,25 +117,26 @@ func (p *planner) planGroupFields(s *groupShape, set ast.SelectionSet) (fields [
 		if err != nil {
 			return err
 		}
-		field.index, err = s.termIndex(argumentOf[string](args, "as"))
-		fields = append(fields, field)
+		field.index, err = plan.shape.Index(argumentOf[string](args, "as"))
+		plan.fields = append(plan.fields, field)
 		return err
 	})
-	return fields, err
 }
 
 // groupList is a loaded field `groups`.
 type groupList struct {
-	shape    *groupShape
-	groups   []group
+	plan     *groupPlan
+	groups   []query.Group
 	entities [][]*entityNode // for each field that shows entities, for each group; nil for none
 }
 
-// groupList loads the entities that the fields show.
-func (l *loader) groupList(s *groupShape, groups []group) (*groupList, error) {
-	out := &groupList{shape: s, groups: groups, entities: make([][]*entityNode, len(s.fields))}
-	for i := range s.fields {
-		f := &s.fields[i]
+// loadGroups adds the groups to the page and loads the entities that the
+// fields show.
+func (l *loader) loadGroups(plan *groupPlan, groups []query.Group, to *page) error {
+	out := &groupList{plan: plan, groups: groups, entities: make([][]*entityNode, len(plan.fields))}
+	to.groups = append(to.groups, out)
+	for i := range plan.fields {
+		f := &plan.fields[i]
 		if f.entity == nil {
 			continue
 		}
@@ -202,23 +144,63 @@ func (l *loader) groupList(s *groupShape, groups []group) (*groupList, error) {
 		var refs []entityRef
 		var at []int
 		for k := range groups {
-			if t := groups[k].termAt(f.index); t.IsResource() {
+			if t := groups[k].Term(f.index); t.IsResource() {
 				ref, err := l.newEntityRef(t)
 				if err != nil {
-					return nil, err
+					return err
 				}
 				refs, at = append(refs, ref), append(at, k)
 			}
 		}
 		nodes, err := l.loadEntities(f.entity, refs)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for k, n := range nodes {
 			out.entities[i][at[k]] = n
 		}
 	}
-	return out, nil
+	return nil
+}
+
+// groupEntities groups the entities that find groups.
+func (l *loader) groupEntities(c *connection, find func(*query.EntityGrouping) ([]query.Group, error), to *page) error {
+	for _, plan := range c.groups {
+		groups, err := find(plan.entities)
+		if err == nil {
+			err = l.loadGroups(plan, groups, to)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groupAll groups the entities of the list.
+func (l *loader) groupAll(c *connection, to *page) error {
+	return l.groupEntities(c, func(by *query.EntityGrouping) ([]query.Group, error) { return c.entityList.Group(l.snapshot, by) }, to)
+}
+
+// groupStatements groups the statements that match the pattern. known is false
+// if nothing can match.
+func (l *loader) groupStatements(c *connection, p kg.IDPattern, known bool, to *page) error {
+	for _, plan := range c.groups {
+		var groups []query.Group
+		var err error
+		if known {
+			groups, err = c.statementList.Group(l.snapshot, p, plan.statements)
+		} else {
+			groups, err = query.NewGroupTable(l.snapshot, plan.statements).Groups()
+		}
+		if err == nil {
+			err = l.loadGroups(plan, groups, to)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *groupList) write(b []byte) []byte {
@@ -235,21 +217,21 @@ func (l *groupList) write(b []byte) []byte {
 func (l *groupList) writeGroup(b []byte, k int) []byte {
 	g := &l.groups[k]
 	b = append(b, '{')
-	for i := range l.shape.fields {
+	for i := range l.plan.fields {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		f := &l.shape.fields[i]
+		f := &l.plan.fields[i]
 		b = append(b, f.key...)
 		switch f.name {
 		case "keys":
-			b = l.shape.appendNamed(b, g, 0, l.shape.nKeys)
+			b = appendNamed(b, l.plan.shape.Names, g.Terms, 0, l.plan.shape.Keys)
 		case "values":
-			b = l.shape.appendNamed(b, g, l.shape.nKeys, len(g.terms))
+			b = appendNamed(b, l.plan.shape.Names, g.Terms, l.plan.shape.Keys, len(g.Terms))
 		case "count":
-			b = appendUint(b, g.count)
+			b = appendUint(b, g.Count)
 		case "key", "value":
-			b = appendNullable(b, g.termAt(f.index))
+			b = appendNullable(b, g.Term(f.index))
 		case "entity":
 			if n := l.entities[i][k]; n != nil {
 				b = n.write(b)
@@ -269,21 +251,21 @@ func (l *groupList) writeTerm(b []byte, f *groupField, i, k int) []byte {
 	if n := l.entities[i][k]; n != nil {
 		return n.write(b)
 	}
-	if t := l.groups[k].termAt(f.index); t.IsLiteral() {
+	if t := l.groups[k].Term(f.index); t.IsLiteral() {
 		return appendLiteral(b, t, f.literal)
 	}
 	return append(b, "null"...)
 }
 
 // appendNamed writes a range of a group's terms as an object.
-func (s *groupShape) appendNamed(b []byte, g *group, from, to int) []byte {
+func appendNamed(b []byte, names []string, terms []kg.Term, from, to int) []byte {
 	b = append(b, '{')
 	for i := from; i < to; i++ {
 		if i > from {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, s.names[i]), ':')
-		b = appendNullable(b, g.terms[i])
+		b = append(appendString(b, names[i]), ':')
+		b = appendNullable(b, terms[i])
 	}
 	return append(b, '}')
 }

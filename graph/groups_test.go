@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -254,8 +255,8 @@ func TestGroupBounds(t *testing.T) {
 	for _, c := range []struct{ limit, at, past string }{
 		{"groups", `where: {property: {predicate: "ex:q"}}) { groups(by: [{as: "q", property: "ex:q"}])`, `) { groups(by: [{as: "p", property: "ex:p"}])`},
 		{"groupedValues", `) { groups(compute: [{as: "p", fn: COUNT, property: "ex:p"}, {as: "q", fn: COUNT, property: "ex:q"}])`, `) { groups(compute: [{as: "p", fn: COUNT, property: "ex:p"}, {as: "r", fn: COUNT, property: "ex:r"}])`},
-		{"groupKeys", `) { groups(by: [` + keys(graph.MaxGroupKeys) + `])`, `) { groups(by: [` + keys(graph.MaxGroupKeys+1) + `])`},
-		{"groupValues", `) { groups(compute: [` + computed(graph.MaxComputed) + `])`, `) { groups(compute: [` + computed(graph.MaxComputed+1) + `])`},
+		{"groupKeys", `) { groups(by: [` + keys(query.MaxGroupKeys) + `])`, `) { groups(by: [` + keys(query.MaxGroupKeys+1) + `])`},
+		{"groupValues", `) { groups(compute: [` + computed(query.MaxComputed) + `])`, `) { groups(compute: [` + computed(query.MaxComputed+1) + `])`},
 		{"pageSize", `) { groups(first: 10)`, `) { groups(first: 11)`},
 	} {
 		if r := b.execute(`{ entities(first: 1, `+c.at+` { count } } }`, ""); len(r.Errors) > 0 {

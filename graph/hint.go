@@ -11,6 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/internal/operation"
+	"koine/internal/query"
 	"koine/internal/suggest"
 	"koine/kg"
 )
@@ -137,13 +138,13 @@ func termOccurs(s *kg.Snapshot, what string, t kg.Term) (bool, error) {
 	p := kg.IDPattern{Predicate: id}
 	switch what {
 	case "subject":
-		return holdsAny(s, kg.IDPattern{Subject: id})
+		return query.Shows(s, kg.IDPattern{Subject: id})
 	case "object":
-		return holdsAny(s, kg.IDPattern{Object: id})
+		return query.Shows(s, kg.IDPattern{Object: id})
 	case "graph":
 		p = kg.IDPattern{Graph: id}
 	case "class":
-		typeID, known, err := s.ID(rdfType)
+		typeID, known, err := s.ID(query.RDFType)
 		if err != nil || !known {
 			return false, err
 		}
@@ -151,13 +152,6 @@ func termOccurs(s *kg.Snapshot, what string, t kg.Term) (bool, error) {
 	}
 	n, _, err := s.Estimate(p)
 	return n > 0, err
-}
-
-func holdsAny(s *kg.Snapshot, p kg.IDPattern) (bool, error) {
-	for _, err := range s.MatchIDs(p, nil) {
-		return err == nil, err
-	}
-	return false, nil
 }
 
 // nameSuggester suggests names for a name that does not occur. Occurrence is checked

@@ -6,6 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"koine/internal/operation"
+	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -33,7 +34,7 @@ func (l *loader) loadHistories(plan *entityPlan, field int, nodes []entityNode) 
 	starts := make([]int, len(nodes)+1)
 	for i := range nodes {
 		pages[i] = &page{connection: c.connection}
-		if events, err = l.appendHistory(c, part, nodes[i].subject.name, pages[i], events); err != nil {
+		if events, err = l.appendHistory(c, part, nodes[i].ref.name, pages[i], events); err != nil {
 			return err
 		}
 		if l.run.cutter != nil {
@@ -114,10 +115,10 @@ func (c *changeList) entityPatterns(entity kg.Term) []kg.Pattern {
 		asked bool
 		of    func(*kg.Pattern) *kg.Term
 	}{
-		{c.direction != DirectionIn, func(p *kg.Pattern) *kg.Term { return &p.Subject }},
-		{c.direction != DirectionOut, func(p *kg.Pattern) *kg.Term { return &p.Object }},
+		{c.direction != query.In, func(p *kg.Pattern) *kg.Term { return &p.Subject }},
+		{c.direction != query.Out, func(p *kg.Pattern) *kg.Term { return &p.Object }},
 	} {
-		p := c.match.pattern
+		p := c.match.Pattern
 		if t := side.of(&p); side.asked && (t.IsZero() || *t == entity) {
 			*t = entity
 			patterns = append(patterns, p)
@@ -136,7 +137,7 @@ func (l *loader) changedIn(patterns []kg.Pattern, part kg.LogRange) (revisions [
 		}
 	}
 	for _, p := range patterns {
-		ids, known, err := idPattern(l.snapshot, p)
+		ids, known, err := query.ResolvePattern(l.snapshot, p)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"koine/internal/query"
+	"koine/internal/query/valuespace"
 	"koine/kg"
 )
 
@@ -79,10 +81,18 @@ func (l *loader) loadEntities(plan *entityPlan, refs []entityRef) ([]*entityNode
 			out[i] = out[before]
 			continue
 		}
-		nodes = append(nodes, entityNode{plan: plan, batch: batch, subject: subject{snapshot: l.snapshot, id: refs[i].id, name: refs[i].name}})
+		nodes = append(nodes, entityNode{plan: plan, batch: batch, ref: refs[i]})
 		out[i] = &nodes[len(nodes)-1]
 	}
 	return out, l.loadFields(plan, nodes, batch)
+}
+
+// readName reads the entity's name unless it is known.
+func (l *loader) readName(r *entityRef) (err error) {
+	if r.name.IsZero() {
+		r.name, err = l.snapshot.Term(r.id)
+	}
+	return err
 }
 
 // sameEntity reports whether two refs name one entity.
@@ -93,7 +103,7 @@ func (r *entityRef) sameEntity(of *entityRef) bool {
 // indexOrder returns the refs' order by id, nil if they are in that order.
 func indexOrder(refs []entityRef) []int {
 	compare := func(a, b *entityRef) int {
-		if c := compareIDs(a.id, b.id); c != 0 || a.id != (kg.ID{}) {
+		if c := query.CompareIDs(a.id, b.id); c != 0 || a.id != (kg.ID{}) {
 			return c
 		}
 		return a.name.Compare(b.name)
@@ -114,7 +124,7 @@ func indexOrder(refs []entityRef) []int {
 }
 
 func (l *loader) loadFields(plan *entityPlan, nodes []entityNode, batch *entityBatch) error {
-	w, err := resolvePredicates(plan.wanted, l.predicateID)
+	w, err := query.ResolveWanted(plan.wanted, l.predicateID)
 	if err != nil {
 		return err
 	}
@@ -125,7 +135,7 @@ func (l *loader) loadFields(plan *entityPlan, nodes []entityNode, batch *entityB
 		n := &nodes[i]
 		n.slots, slots = slots[:len(plan.fields):len(plan.fields)], slots[len(plan.fields):]
 		if plan.named || plan.reads {
-			if _, err := n.subject.entityTerm(); err != nil {
+			if err := l.readName(&n.ref); err != nil {
 				return err
 			}
 		}
@@ -142,7 +152,7 @@ func (l *loader) loadFields(plan *entityPlan, nodes []entityNode, batch *entityB
 		if i == 0 { // estimate for the others
 			batch.arena = slices.Grow(batch.arena, min(size*len(nodes)*5/4, maxGuess))
 		}
-		if err := l.run.chargeBytes(size + len(n.subject.name.Value())); err != nil {
+		if err := l.run.chargeBytes(size + len(n.ref.name.Value())); err != nil {
 			return err
 		}
 	}
@@ -175,25 +185,19 @@ const maxGuess = 1 << 20
 // gathered holds the statements for the fields of one entity. The memory is
 // reused for the next entity.
 type gathered struct {
-	*gatherer
+	*query.Gatherer
 	node    *entityNode
-	byField [][]candidate // for each field
+	byField [][]query.Candidate // for each field
 	terms   []kg.Term
-	// scan counts degrees and asserted reads assertions; nil until needed.
-	scan     *entityScan
+	// degrees and asserted, which reads assertions, are nil until needed.
+	degrees  *query.Degrees
 	asserted *kg.Sweep
 }
 
-// candidate is a statement whose object may be shown.
-type candidate struct {
-	row  kg.Row
-	rank int
-}
-
-func (l *loader) gatherEntities(plan *entityPlan, w *wantedPredicates) *gathered {
-	g := &gathered{byField: make([][]candidate, len(plan.fields))}
+func (l *loader) gatherEntities(plan *entityPlan, w *query.Wanted) *gathered {
+	g := &gathered{byField: make([][]query.Candidate, len(plan.fields))}
 	if plan.reads {
-		g.gatherer = newGatherer(l.snapshot, w, g.addRow)
+		g.Gatherer = query.NewGatherer(l.snapshot, w, g.addRow)
 	}
 	return g
 }
@@ -204,20 +208,20 @@ func (g *gathered) addRow(wanted int, row *kg.Row) error {
 	n.found = true
 	for _, u := range n.plan.uses[wanted] {
 		// The same triple in another graph is adjacent.
-		if c := g.byField[u.field]; len(c) > 0 && sameTriple(&c[len(c)-1].row, row) && n.plan.fields[u.field].kind != entityValue {
+		if c := g.byField[u.field]; len(c) > 0 && sameTriple(&c[len(c)-1].Row, row) && n.plan.fields[u.field].kind != entityValue {
 			continue
 		}
-		g.byField[u.field] = append(g.byField[u.field], candidate{*row, u.rank})
+		g.byField[u.field] = append(g.byField[u.field], query.Candidate{Row: *row, Rank: u.rank})
 	}
 	return nil
 }
 
 func (g *gathered) close() {
-	if g.gatherer != nil {
-		g.gatherer.close()
+	if g.Gatherer != nil {
+		g.Gatherer.Close()
 	}
-	if g.scan != nil {
-		g.scan.close()
+	if g.degrees != nil {
+		g.degrees.Close()
 	}
 	if g.asserted != nil {
 		g.asserted.Close()
@@ -230,8 +234,8 @@ func (l *loader) readFields(n *entityNode, g *gathered) error {
 	for i := range g.byField {
 		g.byField[i] = g.byField[i][:0]
 	}
-	if n.subject.id != (kg.ID{}) {
-		if err := g.gatherSubject(n.subject.id); err != nil {
+	if n.ref.id != (kg.ID{}) {
+		if err := g.Gather(n.ref.id); err != nil {
 			return err
 		}
 	}
@@ -253,7 +257,7 @@ func sameTriple(a, b *kg.Row) bool {
 }
 
 // appendField writes the value of a field that is not a page.
-func (l *loader) appendField(n *entityNode, f *entityField, g *gathered, found []candidate, b []byte) ([]byte, error) {
+func (l *loader) appendField(n *entityNode, f *entityField, g *gathered, found []query.Candidate, b []byte) ([]byte, error) {
 	switch f.kind {
 	case entityTypes:
 		return l.appendTypes(g, found, b)
@@ -264,20 +268,20 @@ func (l *loader) appendField(n *entityNode, f *entityField, g *gathered, found [
 	case entityValues:
 		return l.appendValues(g, found, f.first, b)
 	case entityDegree:
-		return l.appendDegree(g, n.subject.id, f.direction, b)
+		return l.appendDegree(g, n.ref.id, f.direction, b)
 	case entityPredicates:
-		return l.appendPredicates(g, n.subject.id, f.counts, b)
+		return l.appendPredicates(g, n.ref.id, f.counts, b)
 	case entityAsChannel, entityAsMessage, entityAsTask:
-		return l.appendTyped(n.subject.name, f, b)
+		return l.appendTyped(n.ref.name, f, b)
 	}
 	return b, nil
 }
 
 // decodeObjects decodes the objects. The result is valid until the next call.
-func (l *loader) decodeObjects(g *gathered, found []candidate) ([]kg.Term, error) {
+func (l *loader) decodeObjects(g *gathered, found []query.Candidate) ([]kg.Term, error) {
 	g.terms = g.terms[:0]
 	for i := range found {
-		t, err := l.snapshot.Term(found[i].row.Object)
+		t, err := l.snapshot.Term(found[i].Row.Object)
 		if err != nil {
 			return nil, err
 		}
@@ -286,7 +290,7 @@ func (l *loader) decodeObjects(g *gathered, found []candidate) ([]kg.Term, error
 	return g.terms, nil
 }
 
-func (l *loader) appendTypes(g *gathered, found []candidate, b []byte) ([]byte, error) {
+func (l *loader) appendTypes(g *gathered, found []query.Candidate, b []byte) ([]byte, error) {
 	terms, err := l.decodeObjects(g, found)
 	if err != nil {
 		return b, err
@@ -308,21 +312,21 @@ func (l *loader) appendTypes(g *gathered, found []candidate, b []byte) ([]byte, 
 
 // appendBestValue chooses the value with the greatest certainty, then the newest, then
 // the smallest.
-func (l *loader) appendBestValue(g *gathered, found []candidate, b []byte) ([]byte, error) {
+func (l *loader) appendBestValue(g *gathered, found []query.Candidate, b []byte) ([]byte, error) {
 	if len(found) == 0 {
 		return append(b, "null"...), nil
 	}
 	if len(found) == 1 {
-		return l.appendTermOf(b, found[0].row.Object)
+		return l.appendTermOf(b, found[0].Row.Object)
 	}
-	statements, err := l.assertedOf(g, &found[0].row, len(found))
+	statements, err := l.assertedOf(g, &found[0].Row, len(found))
 	if err != nil || len(statements) == 0 {
 		return append(b, "null"...), err
 	}
 	best := slices.MinFunc(statements, func(s, t kg.Statement) int {
 		cs, _ := s.Certainty()
 		ct, _ := t.Certainty()
-		return cmp.Or(cmp.Compare(ct, cs), t.RecordedAt().Compare(s.RecordedAt()), cmp.Compare(t.Revision(), s.Revision()), compareTerms(s.Object, t.Object))
+		return cmp.Or(cmp.Compare(ct, cs), t.RecordedAt().Compare(s.RecordedAt()), cmp.Compare(t.Revision(), s.Revision()), valuespace.OrderTerms(s.Object, t.Object))
 	})
 	return appendValue(b, best.Object), nil
 }
@@ -345,11 +349,6 @@ func (l *loader) assertedOf(g *gathered, row *kg.Row, n int) ([]kg.Statement, er
 	return list, g.asserted.Err()
 }
 
-// compareTerms orders terms by value, and those of equal value by their text.
-func compareTerms(a, b kg.Term) int {
-	return cmp.Or(valueOf(a).Order(valueOf(b)), a.Compare(b))
-}
-
 // appendTermOf writes the value of a literal or the name of an entity.
 func (l *loader) appendTermOf(b []byte, id kg.ID) ([]byte, error) {
 	if n, ok := kg.IntegerOf(id); ok {
@@ -359,16 +358,16 @@ func (l *loader) appendTermOf(b []byte, id kg.ID) ([]byte, error) {
 	return appendValue(b, t), err
 }
 
-func (l *loader) appendValues(g *gathered, found []candidate, first int, b []byte) ([]byte, error) {
+func (l *loader) appendValues(g *gathered, found []query.Candidate, first int, b []byte) ([]byte, error) {
 	if len(found) == 1 && first > 0 {
-		b, err := l.appendTermOf(append(b, '['), found[0].row.Object)
+		b, err := l.appendTermOf(append(b, '['), found[0].Row.Object)
 		return append(b, ']'), err
 	}
 	terms, err := l.decodeObjects(g, found)
 	if err != nil || len(terms) == 0 {
 		return append(b, "[]"...), err
 	}
-	slices.SortFunc(terms, compareTerms)
+	slices.SortFunc(terms, valuespace.OrderTerms)
 	b = append(b, '[')
 	shown := map[string]bool{} // "chat"@en and "chat"@fr are one value here
 	for _, t := range terms {
@@ -387,13 +386,21 @@ func (l *loader) appendValues(g *gathered, found []candidate, first int, b []byt
 	return append(b, ']'), nil
 }
 
-func (l *loader) appendDegree(g *gathered, id kg.ID, d Direction, b []byte) ([]byte, error) {
+func (l *loader) appendDegree(g *gathered, id kg.ID, d query.Direction, b []byte) ([]byte, error) {
 	if id == (kg.ID{}) {
 		return append(b, '0'), nil
 	}
-	if g.scan == nil {
-		g.scan = newEntityScan(l.snapshot)
+	if g.degrees == nil {
+		g.degrees = query.NewDegrees(l.snapshot)
 	}
-	n, err := g.scan.countDegree(id, d)
+	n, err := g.degrees.Count(id, d)
 	return appendUint(b, n), err
+}
+
+func (l *loader) appendLabel(found []query.Candidate, langs []string, b []byte) ([]byte, error) {
+	t, err := query.BestLabel(l.snapshot, found, langs)
+	if err != nil || t.IsZero() {
+		return append(b, "null"...), err
+	}
+	return appendString(b, t.Value()), nil
 }

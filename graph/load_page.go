@@ -3,6 +3,7 @@ package graph
 import (
 	"slices"
 
+	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -11,7 +12,7 @@ import (
 func (l *loader) loadStatementPages(plan *entityPlan, field int, nodes []entityNode) error {
 	f := &plan.fields[field]
 	c := f.page
-	pattern, known, err := idPattern(l.snapshot, c.statementMatch.pattern)
+	pattern, known, err := query.ResolvePattern(l.snapshot, c.statementList.Match.Pattern)
 	if err != nil {
 		return err
 	}
@@ -19,14 +20,14 @@ func (l *loader) loadStatementPages(plan *entityPlan, field int, nodes []entityN
 	made := make([]page, len(nodes))
 	starts := make([]int, len(nodes)+1)
 	from := l
-	var lister *statementLister
+	var found *query.Pages
 	var rows []kg.Row
 	for i := range nodes {
 		pages[i] = &made[i]
 		pages[i].connection = c
 		bound := c.bound
 		if c.cursors || c.after != nil || l.run.cutter != nil {
-			bound = bound.forEntity(nodes[i].subject.name)
+			bound = bound.forEntity(nodes[i].ref.name)
 		}
 		var after *kg.IDQuad
 		if c.after != nil {
@@ -34,22 +35,22 @@ func (l *loader) loadStatementPages(plan *entityPlan, field int, nodes []entityN
 				return err
 			}
 		}
-		p, any := joinPattern(pattern, f.direction, nodes[i].subject.id)
+		p, any := joinPattern(pattern, f.direction, nodes[i].ref.id)
 		if l.run.cutter != nil {
 			if err := from.closeStatements(pages[i], p, known && any, after, bound); err != nil {
 				return err
 			}
 		} else if known && any {
-			if lister == nil {
-				lister = newStatementLister(from.snapshot, c, p)
-				defer lister.close()
+			if found == nil {
+				found = c.statementList.Pages(from.snapshot, p)
+				defer found.Close()
 			}
-			g, err := lister.listPage(p, after)
+			g, err := found.Page(p, after)
 			if err != nil {
 				return err
 			}
 			from.fillPage(pages[i], g, bound)
-			rows = lister.rows
+			rows = found.Rows
 		}
 		if err := from.groupStatements(c, p, known && any, pages[i]); err != nil {
 			return err
@@ -65,9 +66,9 @@ func (l *loader) loadStatementPages(plan *entityPlan, field int, nodes []entityN
 
 // joinPattern returns the pattern for the statements of one entity. It returns
 // false if the condition fixes that side to another entity.
-func joinPattern(p kg.IDPattern, d Direction, id kg.ID) (kg.IDPattern, bool) {
+func joinPattern(p kg.IDPattern, d query.Direction, id kg.ID) (kg.IDPattern, bool) {
 	side := &p.Subject
-	if d == DirectionIn {
+	if d == query.In {
 		side = &p.Object
 	}
 	if *side != (kg.ID{}) && *side != id || id == (kg.ID{}) {
@@ -102,11 +103,11 @@ func (l *loader) resumeStatements(c *connection, bound cursorBound) (*loader, *k
 	return l, &after, nil
 }
 
-func (l *loader) fillPage(g *page, found listing[kg.Row], bound cursorBound) {
-	g.size, g.more, g.total = len(found.keys), found.more, found.total
+func (l *loader) fillPage(g *page, found query.Page[kg.Row], bound cursorBound) {
+	g.size, g.more, g.total = len(found.Keys), found.More, found.Total
 	if g.connection.cursors {
-		g.cursors = make([]string, len(found.keys))
-		for i, row := range found.keys {
+		g.cursors = make([]string, len(found.Keys))
+		for i, row := range found.Keys {
 			g.cursors[i] = l.engine.sealCursor(l.snapshot, bound, quadKey(row.IDQuad))
 		}
 	}
@@ -136,7 +137,7 @@ func (l *loader) statementPage(c *connection) (*page, error) {
 		}
 	}
 	g := &page{connection: c}
-	p, known, err := c.statementMatch.lookupPattern(l.snapshot)
+	p, known, err := c.statementList.Match.Lookup(l.snapshot)
 	if err == nil {
 		err = l.groupStatements(c, p, known, g)
 	}
@@ -146,12 +147,12 @@ func (l *loader) statementPage(c *connection) (*page, error) {
 	if err != nil || !known {
 		return g, l.orEmpty(c, g, err)
 	}
-	found, err := listStatements(l.snapshot, c, p, after)
+	found, err := c.statementList.Page(l.snapshot, p, after)
 	if err != nil {
 		return nil, err
 	}
 	l.fillPage(g, found, c.bound)
-	return g, l.shareStatements(c, found.keys, []*page{g}, []int{0, len(found.keys)})
+	return g, l.shareStatements(c, found.Keys, []*page{g}, []int{0, len(found.Keys)})
 }
 
 func (l *loader) orEmpty(c *connection, g *page, err error) error {
@@ -173,13 +174,13 @@ func (l *loader) entityPage(c *connection) (*page, error) {
 	if l.run.cutter != nil {
 		return l.closeEntities(c, after)
 	}
-	found, err := listEntities(l.snapshot, c, after)
+	found, err := c.entityList.Page(l.snapshot, after)
 	if err != nil {
 		return nil, err
 	}
-	g := &page{connection: c, size: len(found.keys), more: found.more, total: found.total}
-	refs := make([]entityRef, len(found.keys))
-	for i, id := range found.keys {
+	g := &page{connection: c, size: len(found.Keys), more: found.More, total: found.Total}
+	refs := make([]entityRef, len(found.Keys))
+	for i, id := range found.Keys {
 		refs[i].id = id
 		if c.cursors {
 			g.cursors = append(g.cursors, l.engine.sealCursor(l.snapshot, c.bound, slices.Clone(id[:])))
@@ -192,5 +193,5 @@ func (l *loader) entityPage(c *connection) (*page, error) {
 		}
 		g.entities = append(g.entities, nodes)
 	}
-	return g, l.groupEntities(c, scanCandidates(l.snapshot, c.entityMatch, nil), g)
+	return g, l.groupAll(c, g)
 }

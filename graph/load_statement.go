@@ -9,45 +9,46 @@ func (l *loader) loadStatements(plan *statementPlan, rows []kg.Row) ([]statement
 		return nil, err
 	}
 	nodes := make([]statementNode, len(rows))
-	f := testedStatement{snapshot: l.snapshot}
 	for i, row := range rows {
-		f.moveTo(row)
-		size, err := f.decodeParts(plan)
+		n := &nodes[i]
+		n.plan, n.ids = plan, ids
+		size, err := l.readStatement(plan, row, &n.statement)
 		if err != nil {
 			return nil, err
 		}
 		if err := l.run.chargeBytes(size); err != nil {
 			return nil, err
 		}
-		nodes[i] = statementNode{plan: plan, ids: ids, statement: kg.Statement{Quad: f.quad, Assertions: f.assertions}}
 	}
 	return nodes, l.linkEntities(plan, nodes, rows)
 }
 
-// decodeParts reads the parts of the statement that the plan shows, and returns
-// their size.
-func (f *testedStatement) decodeParts(plan *statementPlan) (size int, err error) {
+// readStatement reads the parts of the statement that the plan shows, and
+// returns their size.
+func (l *loader) readStatement(plan *statementPlan, row kg.Row, to *kg.Statement) (size int, err error) {
 	for _, part := range [...]struct {
-		of   uint8
-		term func() (kg.Term, error)
-	}{{haveSubject, f.subjectTerm}, {havePredicate, f.predicateTerm}, {haveObject, f.objectTerm}, {haveGraph, f.graphTerm}} {
-		if plan.terms&part.of == 0 {
+		shown uint8
+		id    kg.ID
+		term  *kg.Term
+	}{
+		{showsSubject, row.Subject, &to.Subject}, {showsPredicate, row.Predicate, &to.Predicate},
+		{showsObject, row.Object, &to.Object}, {showsGraph, row.Graph, &to.Graph},
+	} {
+		if plan.terms&part.shown == 0 {
 			continue
 		}
-		t, err := part.term()
-		if err != nil {
+		if *part.term, err = l.snapshot.Term(part.id); err != nil {
 			return size, err
 		}
-		size += len(t.Value())
+		size += len(part.term.Value())
 	}
 	if plan.assertions {
-		s, err := f.loadStatement()
-		for _, a := range s.Assertions {
+		to.Assertions, err = l.snapshot.Assertions(row)
+		for _, a := range to.Assertions {
 			size += len(a.Source) + len(a.Provenance)
 		}
-		return size, err
 	}
-	return size, nil
+	return size, err
 }
 
 // linkEntities loads the entities that the statements show, one batch for each field.

@@ -9,6 +9,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/internal/query"
 	"koine/internal/query/pattern"
 	"koine/kg"
 )
@@ -16,8 +17,8 @@ import (
 // matchList is the plan of the solutions of a pattern.
 type matchList struct {
 	*connection
-	input    *PatternInput
-	prefixes *kg.Prefixes
+	input    *query.PatternInput
+	compiler query.Compiler
 	limits   pattern.Limits
 	distinct bool
 	order    []pattern.Order
@@ -27,7 +28,6 @@ type matchList struct {
 	pattern  *pattern.Pattern // set once there is a snapshot
 	explain  bool
 	extras   []matchExtra
-	groups   []*grouping[solution]
 }
 
 // matchExtra is a field that only this connection has.
@@ -45,20 +45,20 @@ var matchConnections = connectionTypes{
 }
 
 func (p *planner) planMatchList(f graphql.CollectedField, args map[string]any) (c *matchList, err error) {
-	in := argumentOf[PatternInput](args, "pattern")
+	in := argumentOf[query.PatternInput](args, "pattern")
 	c = &matchList{
-		connection: &connection{}, input: &in, prefixes: p.run.engine.deps.Prefixes, limits: p.run.engine.limits.patternLimits(),
+		connection: &connection{}, input: &in, compiler: p.compiler(), limits: p.run.engine.limits.patternLimits(),
 		distinct: argumentOf[bool](args, "distinct"), explain: argumentOf[bool](args, "explain"),
 	}
 	if err := p.planPaging(c.connection, f, args); err != nil {
 		return nil, err
 	}
-	compiled, err := c.compile(p.ctx, nil)
+	compiled, err := c.compile(nil)
 	if err = p.run.tellPrefixed(p.ctx, err); err != nil {
 		return nil, err
 	}
-	c.noteNames(compiled)
-	if err := c.checkVariables(argumentOf[[]string](args, "select"), argumentOf[[]MatchOrder](args, "orderBy")); err != nil {
+	c.names = query.Variables(compiled)
+	if err := c.checkVariables(argumentOf[[]string](args, "select"), argumentOf[[]query.MatchOrder](args, "orderBy")); err != nil {
 		return nil, err
 	}
 	c.element = func(set ast.SelectionSet) (int, error) {
@@ -71,55 +71,33 @@ func (p *planner) planMatchList(f graphql.CollectedField, args map[string]any) (
 		c.extras = append(c.extras, x)
 		return len(c.extras) - 1, err
 	}
-	c.otherGroups = func(f graphql.CollectedField) (int, error) { return len(c.groups), p.planMatchGroups(c, f) }
+	c.otherGroups = c.compileGroups
 	return c, p.planConnection(c.connection, f.Selections, matchConnections)
 }
 
 // compile compiles the pattern. With a snapshot it looks texts up in it.
-func (c *matchList) compile(ctx context.Context, s *kg.Snapshot) (*pattern.Pattern, error) {
-	r := &patternReader{ctx: ctx, prefixes: c.prefixes}
-	if s != nil {
-		r.literals = func(text string) ([]kg.Term, bool, error) { return shownLiterals(s, text) }
-	}
-	g, err := r.readPattern(c.input)
+func (c *matchList) compile(s *kg.Snapshot) (*pattern.Pattern, error) {
+	g, err := c.compiler.Pattern(c.input, s)
 	if err != nil {
-		return nil, atField(err, "pattern")
+		return nil, err
 	}
 	compiled, err := pattern.Compile(g, c.limits)
-	return compiled, atField(err, "pattern")
+	if err != nil {
+		return nil, kg.AsError(err).At("pattern")
+	}
+	return compiled, nil
 }
 
-// shownLiterals returns the literals with this text that occur in a statement
-// that the view shows. Others would be revealed by the explanation.
-func shownLiterals(s *kg.Snapshot, text string) (shown []kg.Term, complete bool, err error) {
-	known, complete, err := s.Literals(text)
-	for _, t := range known {
-		id, _, err := s.ID(t)
-		if err != nil {
-			return nil, false, err
-		}
-		for _, err := range s.MatchIDs(kg.IDPattern{Object: id}, nil) {
-			if err != nil {
-				return nil, false, err
-			}
-			shown = append(shown, t)
-			break
-		}
+// shownNames are the variables by which rows can be ordered and grouped.
+func (c *matchList) shownNames() []string {
+	if c.distinct {
+		return c.columns
 	}
-	return shown, complete, err
-}
-
-// noteNames notes the variables that rows can show.
-func (c *matchList) noteNames(p *pattern.Pattern) {
-	for _, name := range p.Names() {
-		if !isHidden(name) {
-			c.names = append(c.names, name)
-		}
-	}
+	return c.names
 }
 
 // checkVariables checks the variables named in the arguments.
-func (c *matchList) checkVariables(selected []string, order []MatchOrder) error {
+func (c *matchList) checkVariables(selected []string, order []query.MatchOrder) error {
 	c.columns = c.names
 	if selected != nil {
 		c.columns = selected
@@ -127,44 +105,19 @@ func (c *matchList) checkVariables(selected []string, order []MatchOrder) error 
 	for i, name := range selected {
 		field := "select[" + strconv.Itoa(i) + "]"
 		if !slices.Contains(c.names, name) {
-			return unknownVariable(name, c.names).At(field)
+			return query.UnknownVariable(name, c.names).At(field)
 		}
 		if slices.Contains(selected[:i], name) {
 			return kg.Errorf(kg.CodeInvalid, "the variable %s is selected twice", name).At(field)
 		}
 	}
 	for i, by := range order {
-		among := c.names
-		if c.distinct {
-			among = c.columns
+		if among := c.shownNames(); !slices.Contains(among, by.Var) {
+			return query.UnknownVariable(by.Var, among).At("orderBy[" + strconv.Itoa(i) + "].var")
 		}
-		if !slices.Contains(among, by.Var) {
-			return unknownVariable(by.Var, among).At("orderBy[" + strconv.Itoa(i) + "].var")
-		}
-		c.order = append(c.order, pattern.Order{Var: by.Var, Compare: termOrder(by)})
+		c.order = append(c.order, pattern.Order{Var: by.Var, Compare: by.Compare()})
 	}
 	return nil
-}
-
-// termOrder returns a comparison of terms by value, in the requested order.
-func termOrder(by MatchOrder) func(a, b kg.Term) int {
-	first := 1
-	if by.Nulls == NullsOrderFirst {
-		first = -1
-	}
-	return func(a, b kg.Term) int {
-		switch {
-		case a.IsZero() && b.IsZero():
-			return 0
-		case a.IsZero():
-			return first
-		case b.IsZero():
-			return -first
-		case by.Direction == SortDirectionDesc:
-			return valueOf(b).Order(valueOf(a))
-		}
-		return valueOf(a).Order(valueOf(b))
-	}
 }
 
 // readMatch answers Query.match.
@@ -218,7 +171,7 @@ func (l *loader) matchPage(c *matchList) (*page, error) {
 	if len(after) == 0 {
 		after = nil
 	}
-	p, err := c.compile(l.ctx, l.snapshot)
+	p, err := c.compile(l.snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -245,9 +198,9 @@ func (l *loader) allSolutions(c *matchList, p *pattern.Pattern, g *page) error {
 	if !c.total && len(c.groups) == 0 {
 		return nil
 	}
-	tables := make([]*groupTable[solution], len(c.groups))
+	tables := make([]*query.GroupTable[[]kg.ID], len(c.groups))
 	for i, plan := range c.groups {
-		tables[i] = newGroupTable(l.snapshot, plan)
+		tables[i] = query.NewGroupTable(l.snapshot, plan.rows)
 	}
 	q := c.patternQuery(nil)
 	q.Order = nil
@@ -261,13 +214,17 @@ func (l *loader) allSolutions(c *matchList, p *pattern.Pattern, g *page) error {
 		}
 		g.total++
 		for _, t := range tables {
-			if err := t.add(solution(row)); err != nil {
+			if err := t.Add(row); err != nil {
 				return err
 			}
 		}
 	}
-	for _, t := range tables {
-		if err := showGroups(l, t, g); err != nil {
+	for i, t := range tables {
+		groups, err := t.Groups()
+		if err == nil {
+			err = l.loadGroups(c.groups[i], groups, g)
+		}
+		if err != nil {
 			return err
 		}
 	}

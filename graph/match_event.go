@@ -13,6 +13,7 @@ import (
 
 	"koine/internal/changefeed"
 	"koine/internal/operation"
+	"koine/internal/query"
 	"koine/internal/query/livematch"
 	"koine/kg"
 )
@@ -39,7 +40,7 @@ type matchEventField struct {
 }
 
 // followMatch establishes Subscription.matchChanged.
-func followMatch(ctx context.Context, input PatternInput, selected []string, resume *Position, view *ViewInput) error {
+func followMatch(ctx context.Context, input query.PatternInput, selected []string, resume *Position, view *ViewInput) error {
 	return subscribeTo(ctx, resume, view, func(p *planner, set ast.SelectionSet) (eventContent, changefeed.Subject, error) {
 		c, err := p.planMatchEvent(&input, selected)
 		if err != nil {
@@ -51,26 +52,28 @@ func followMatch(ctx context.Context, input PatternInput, selected []string, res
 
 // planMatchEvent compiles the pattern. Texts are not looked up, because literals
 // written later must match too.
-func (p *planner) planMatchEvent(input *PatternInput, selected []string) (*matchEvent, error) {
+func (p *planner) planMatchEvent(input *query.PatternInput, selected []string) (*matchEvent, error) {
 	limits := p.run.engine.limits
 	c := &matchEvent{view: p.view, maxRows: limits.SnapshotRows}
-	c.list = &matchList{connection: &connection{}, input: input, prefixes: p.run.engine.deps.Prefixes}
-	compiled, err := c.list.compile(context.WithoutCancel(p.ctx), nil)
+	c.list = &matchList{connection: &connection{}, input: input, compiler: p.compiler()}
+	c.list.compiler.Ctx = context.WithoutCancel(p.ctx)
+	compiled, err := c.list.compile(nil)
 	if err = p.run.tellPrefixed(p.ctx, err); err != nil {
 		return nil, err
 	}
 	c.list.pattern = compiled
-	c.list.noteNames(compiled)
+	c.list.names = query.Variables(compiled)
 	if err := c.list.checkVariables(selected, nil); err != nil {
 		return nil, err
 	}
-	reader := &patternReader{ctx: context.WithoutCancel(p.ctx), prefixes: c.list.prefixes}
-	group, err := reader.readPattern(input)
+	group, err := c.list.compiler.Pattern(input, nil)
 	if err != nil {
-		return nil, atField(err, "pattern")
+		return nil, err
 	}
-	c.match, err = livematch.New(group, c.list.columns, limits.Live)
-	return c, atField(err, "pattern")
+	if c.match, err = livematch.New(group, c.list.columns, limits.Live); err != nil {
+		return nil, kg.AsError(err).At("pattern")
+	}
+	return c, nil
 }
 
 func (c *matchEvent) planFields(p *planner, set ast.SelectionSet) error {

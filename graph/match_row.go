@@ -6,6 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -67,7 +68,7 @@ func (p *planner) planRowField(c *matchList, f graphql.CollectedField, field *ro
 	}
 	field.name = argumentOf[string](args, "var")
 	if !slices.Contains(c.columns, field.name) {
-		return unknownVariable(field.name, c.columns).At("var")
+		return query.UnknownVariable(field.name, c.columns).At("var")
 	}
 	if field.kind == rowValue {
 		return nil

@@ -5,6 +5,7 @@ import (
 
 	"koine/channels"
 	"koine/internal/proposals"
+	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -108,7 +109,7 @@ func factsOf(s *kg.Snapshot, c *kg.Commit, rows []kg.Row, n int) ([]kg.Row, erro
 
 // assertedIn finds a statement that has an assertion made by the commit.
 func assertedIn(s *kg.Snapshot, q kg.Quad, revision kg.Revision) (row kg.Row, found bool, err error) {
-	p, known, err := idPattern(s, kg.Pattern(q))
+	p, known, err := query.ResolvePattern(s, kg.Pattern(q))
 	if !known || err != nil {
 		return row, false, err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -15,7 +16,7 @@ const messagesAtOnce = 32
 // Messages reads messages of the channel.
 func (c *Channel) Messages(
 	ctx context.Context, sinceSequence *int64, sinceTime *time.Time, sinceMessageID *string, beforeSequence *int64, beforeTime *time.Time, beforeMessageID *string,
-	authors []string, where *MessageFilter, order SortDirection, first *int, after *Cursor,
+	authors []string, where *MessageFilter, order query.SortDirection, first *int, after *Cursor,
 ) (*MessageConnection, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
@@ -25,7 +26,7 @@ func (c *Channel) Messages(
 	q := channels.HistoryQuery{
 		SinceSequence: sinceSequence, SinceTime: orZero(sinceTime), SinceMessage: channels.MessageID(deref(sinceMessageID)),
 		BeforeSequence: deref(beforeSequence), BeforeTime: orZero(beforeTime), BeforeMessage: channels.MessageID(deref(beforeMessageID)),
-		Descending: order == SortDirectionDesc,
+		Descending: order == query.Descending,
 	}
 	for _, a := range authors {
 		q.Authors = append(q.Authors, kg.AgentID(a))

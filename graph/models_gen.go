@@ -690,28 +690,6 @@ type CreateScopeInput struct {
 	IdempotencyKey *string `json:"idempotencyKey"`
 }
 
-// A condition on a moment.
-type DateTimeFilter struct {
-	// With true: a value exists. With false: none does.
-	Exists *bool `json:"exists"`
-	// Equal.
-	Eq *time.Time `json:"eq"`
-	// Not equal.
-	Ne *time.Time `json:"ne"`
-	// Equal to one of these.
-	In []time.Time `json:"in"`
-	// Equal to none of these.
-	Nin []time.Time `json:"nin"`
-	// Before.
-	Lt *time.Time `json:"lt"`
-	// Before or equal.
-	Lte *time.Time `json:"lte"`
-	// After.
-	Gt *time.Time `json:"gt"`
-	// After or equal.
-	Gte *time.Time `json:"gte"`
-}
-
 // The input of `deleteGraph`.
 type DeleteGraphInput struct {
 	// The graph.
@@ -826,18 +804,6 @@ func (Entity) IsNode() {}
 
 func (Entity) IsTerm() {}
 
-// An aggregate over a group of entities: over the values of `property`, the ends of `path`, or the entities.
-type EntityAggregate struct {
-	// The name of the result in the groups.
-	As string `json:"as"`
-	// The function.
-	Fn AggregateFunction `json:"fn"`
-	// The values of this property, distinct for each entity.
-	Property *base.Term `json:"property"`
-	// The ends of this path, distinct for each entity.
-	Path *string `json:"path"`
-}
-
 // A change of an entity or its neighbourhood, or their state in the snapshot.
 type EntityChange struct {
 	// The entity after the commit. Null if the view shows nothing of it.
@@ -877,104 +843,12 @@ type EntityEdge struct {
 	Cursor Cursor `json:"cursor"`
 }
 
-// A condition on entities. All given members must hold; null equals absent.
-//
-// The graph is open: a property may have no value, one, or several. A condition on a property holds if **some**
-// value meets it, and all operators of the condition apply to the same value. So `ne` ("some value differs") is
-// not the opposite of `eq`; use `not` for "no value is equal".
-type EntityFilter struct {
-	// The entity's own IRI.
-	Iri *IRIFilter `json:"iri"`
-	// The classes (rdf:type): holds if one matches, or with `exists: false` if there is none.
-	Type *IRIFilter `json:"type"`
-	// The labels, as for Entity.label, in any language: holds if one matches.
-	Label *StringFilter `json:"label"`
-	// Conditions on properties, all of which must hold. A single condition needs no list.
-	Property []PropertyFilter `json:"property"`
-	// Conditions on paths, all of which must hold. They may be nested up to 4 deep.
-	Path []PathFilter `json:"path"`
-	// All of these must hold.
-	And []EntityFilter `json:"and"`
-	// At least one of these must hold.
-	Or []EntityFilter `json:"or"`
-	// This must not hold.
-	Not *EntityFilter `json:"not"`
-}
-
-// A key of groups of entities: `property` or `path`, not both.
-type EntityGroupKey struct {
-	// The name of the key in the groups.
-	As string `json:"as"`
-	// Group by the values of this property.
-	Property *base.Term `json:"property"`
-	// Group by the ends of this path.
-	Path *string `json:"path"`
-}
-
-// A sort key of entities: one of `by`, `property` and `path`.
-type EntityOrder struct {
-	// An attribute of the entity.
-	By *EntityOrderKey `json:"by"`
-	// The value of this property: the smallest value when ascending, the greatest when descending.
-	Property *base.Term `json:"property"`
-	// The ends of this path: the smallest value when ascending, the greatest when descending.
-	Path *string `json:"path"`
-	// Ascending or descending.
-	Direction SortDirection `json:"direction"`
-	// The place of entities without a value.
-	Nulls NullsOrder `json:"nulls"`
-}
-
-// A condition on a number.
-type FloatFilter struct {
-	// With true: a value exists. With false: none does.
-	Exists *bool `json:"exists"`
-	// Equal.
-	Eq *float64 `json:"eq"`
-	// Not equal.
-	Ne *float64 `json:"ne"`
-	// Equal to one of these.
-	In []float64 `json:"in"`
-	// Equal to none of these.
-	Nin []float64 `json:"nin"`
-	// Less.
-	Lt *float64 `json:"lt"`
-	// Less or equal.
-	Lte *float64 `json:"lte"`
-	// Greater.
-	Gt *float64 `json:"gt"`
-	// Greater or equal.
-	Gte *float64 `json:"gte"`
-}
-
 // A graph with its number of statements.
 type GraphCount struct {
 	// The graph. Null for the default graph, which has no name.
 	Graph *base.Term `json:"graph"`
 	// The number of statements.
 	Count int64 `json:"count"`
-}
-
-// A condition on the graph that holds a statement.
-type GraphFilter struct {
-	// Equal.
-	Eq *base.Term `json:"eq"`
-	// Not equal; also the default graph.
-	Ne *base.Term `json:"ne"`
-	// Equal to one of these; null is the default graph.
-	In []*base.Term `json:"in"`
-	// Equal to none of these; null is the default graph.
-	Nin []*base.Term `json:"nin"`
-	// With true: the default graph. With false: a named graph.
-	Default *bool `json:"default"`
-	// A named graph whose name contains this.
-	Contains *string `json:"contains"`
-	// A named graph whose name starts with this.
-	StartsWith *string `json:"startsWith"`
-	// A named graph whose name ends with this.
-	EndsWith *string `json:"endsWith"`
-	// A named graph in whose name this regular expression matches, as for StringFilter.regex.
-	Regex *string `json:"regex"`
 }
 
 // A path from one entity to another.
@@ -1062,62 +936,6 @@ type Group struct {
 	Count int64 `json:"count"`
 }
 
-// A condition on a key or computed value of a group, or on its size with `as: "count"`. All given operators must hold.
-type GroupCondition struct {
-	// The name of the key or value.
-	As string `json:"as"`
-	// With true: it is not null. With false: it is null.
-	Exists *bool `json:"exists"`
-	// Equal, as for ValueFilter.eq.
-	Eq json.RawMessage `json:"eq"`
-	// Not equal.
-	Ne json.RawMessage `json:"ne"`
-	// Equal to one of these.
-	In []json.RawMessage `json:"in"`
-	// Equal to none of these.
-	Nin []json.RawMessage `json:"nin"`
-	// Less.
-	Lt json.RawMessage `json:"lt"`
-	// Less or equal.
-	Lte json.RawMessage `json:"lte"`
-	// Greater.
-	Gt json.RawMessage `json:"gt"`
-	// Greater or equal.
-	Gte json.RawMessage `json:"gte"`
-}
-
-// A sort key of groups: a key or computed value, or the size with `as: "count"`.
-type GroupOrder struct {
-	// The name of the key or value.
-	As string `json:"as"`
-	// Ascending or descending.
-	Direction SortDirection `json:"direction"`
-	// The place of groups without a value.
-	Nulls NullsOrder `json:"nulls"`
-}
-
-// A condition on an IRI.
-type IRIFilter struct {
-	// With true: a value exists. With false: none does.
-	Exists *bool `json:"exists"`
-	// Equal.
-	Eq *base.Term `json:"eq"`
-	// Not equal.
-	Ne *base.Term `json:"ne"`
-	// Equal to one of these.
-	In []base.Term `json:"in"`
-	// Equal to none of these.
-	Nin []base.Term `json:"nin"`
-	// The full IRI contains this.
-	Contains *string `json:"contains"`
-	// The full IRI starts with this.
-	StartsWith *string `json:"startsWith"`
-	// The full IRI ends with this.
-	EndsWith *string `json:"endsWith"`
-	// This regular expression matches in the full IRI, as for StringFilter.regex.
-	Regex *string `json:"regex"`
-}
-
 // A page of an inbox.
 type Inbox struct {
 	// The messages.
@@ -1189,36 +1007,6 @@ type Literal struct {
 
 func (Literal) IsTerm() {}
 
-// A condition on a whole number.
-type LongFilter struct {
-	// Equal.
-	Eq *int64 `json:"eq"`
-	// Not equal.
-	Ne *int64 `json:"ne"`
-	// Equal to one of these.
-	In []int64 `json:"in"`
-	// Equal to none of these.
-	Nin []int64 `json:"nin"`
-	// Less.
-	Lt *int64 `json:"lt"`
-	// Less or equal.
-	Lte *int64 `json:"lte"`
-	// Greater.
-	Gt *int64 `json:"gt"`
-	// Greater or equal.
-	Gte *int64 `json:"gte"`
-}
-
-// An aggregate over a group of rows: over a variable, or the rows.
-type MatchAggregate struct {
-	// The name of the result in the groups.
-	As string `json:"as"`
-	// The function.
-	Fn AggregateFunction `json:"fn"`
-	// The name of the variable, without "?". By default the rows.
-	Var *string `json:"var"`
-}
-
 // A change of a pattern's solutions, or solutions in the snapshot.
 type MatchChange struct {
 	// The variables that the rows show, in the order of `MatchRow.values`.
@@ -1275,24 +1063,6 @@ type MatchExplanation struct {
 	Steps []MatchStep `json:"steps"`
 	// The number of statements read for this page.
 	StatementsRead int64 `json:"statementsRead"`
-}
-
-// A key of groups of rows.
-type MatchGroupKey struct {
-	// The name of the key in the groups. By default the name of the variable.
-	As *string `json:"as"`
-	// The name of the variable, without "?".
-	Var string `json:"var"`
-}
-
-// A sort key of rows.
-type MatchOrder struct {
-	// The name of the variable, without "?".
-	Var string `json:"var"`
-	// Ascending or descending.
-	Direction SortDirection `json:"direction"`
-	// The place of rows without a value.
-	Nulls NullsOrder `json:"nulls"`
 }
 
 // A solution of a pattern.
@@ -1507,35 +1277,6 @@ type PatchInput struct {
 	Statement *StatementInput `json:"statement"`
 }
 
-// A condition on the ends of a path, each of which counts once. An end matches if it meets `where` and `value`, as
-// far as they are given. The quantifier and `count` must both hold, as far as they are given.
-type PathFilter struct {
-	// The path.
-	Path string `json:"path"`
-	// The quantifier over the ends. SOME if neither this nor `count` is given.
-	Quantifier *Quantifier `json:"quantifier"`
-	// The end is an entity that matches.
-	Where *EntityFilter `json:"where"`
-	// The end is an entity or a literal that matches.
-	Value *ValueFilter `json:"value"`
-	// The number of matching ends. `count: {gte: 3}` means at least three.
-	Count *LongFilter `json:"count"`
-}
-
-// A basic graph pattern of SPARQL. A variable has the same value everywhere in the pattern. All given parts must hold together.
-type PatternInput struct {
-	// Statements that must exist.
-	Triples []TriplePattern `json:"triples"`
-	// Conditions on the variables.
-	Filter []VariableFilter `json:"filter"`
-	// Patterns that extend a solution if they match, and leave it unchanged otherwise.
-	Optional []PatternInput `json:"optional"`
-	// Alternatives, whose solutions are combined.
-	Union []PatternInput `json:"union"`
-	// Patterns that must not match.
-	NotExists []PatternInput `json:"notExists"`
-}
-
 // The predicate of a patch.
 type PredicateInput struct {
 	// An absolute IRI or a registered prefix:name.
@@ -1556,58 +1297,6 @@ type PreviousRecord struct {
 	Statement *StatementRecord `json:"statement"`
 	// The assertions.
 	Assertions []Assertion `json:"assertions"`
-}
-
-// A condition on the values of a property: holds if one value meets all given operators, including those on the
-// statement with the value. Without operators it holds if there is any value.
-type PropertyFilter struct {
-	// The property.
-	Predicate base.Term `json:"predicate"`
-	// With true: a value exists. With false: none does, and no other operator can hold.
-	Exists *bool `json:"exists"`
-	// The value is equal, as for ValueFilter.eq. A text is looked up in the index unless it reads as a date. Other
-	// values are found by reading the property.
-	Eq json.RawMessage `json:"eq"`
-	// The value differs, of any kind.
-	Ne json.RawMessage `json:"ne"`
-	// The value is equal to one of these.
-	In []json.RawMessage `json:"in"`
-	// The value equals none of these.
-	Nin []json.RawMessage `json:"nin"`
-	// The value is less, as for ValueFilter.lt.
-	Lt json.RawMessage `json:"lt"`
-	// The value is less or equal.
-	Lte json.RawMessage `json:"lte"`
-	// The value is greater.
-	Gt json.RawMessage `json:"gt"`
-	// The value is greater or equal.
-	Gte json.RawMessage `json:"gte"`
-	// The value is a text that contains this.
-	Contains *string `json:"contains"`
-	// The value is a text that starts with this.
-	StartsWith *string `json:"startsWith"`
-	// The value is a text that ends with this.
-	EndsWith *string `json:"endsWith"`
-	// The value is a text in which this regular expression matches, as for StringFilter.regex.
-	Regex *string `json:"regex"`
-	// The value is an entity whose IRI matches.
-	Iri *IRIFilter `json:"iri"`
-	// The value is a text whose language tag matches.
-	Language *StringFilter `json:"language"`
-	// The value is a literal whose datatype matches.
-	Datatype *IRIFilter `json:"datatype"`
-	// The certainty of the statement with the value, as for StatementFilter.
-	Certainty *FloatFilter `json:"certainty"`
-	// The sources of that statement: holds if one of them matches.
-	AssertedBy *StringFilter `json:"assertedBy"`
-	// When the newest assertion of that statement was recorded.
-	RecordedAt *DateTimeFilter `json:"recordedAt"`
-	// The age of that assertion in seconds, as for StatementFilter.
-	AgeSeconds *LongFilter `json:"ageSeconds"`
-	// The revision of that assertion.
-	Revision *RevisionFilter `json:"revision"`
-	// The graph of that statement.
-	Graph *GraphFilter `json:"graph"`
 }
 
 // An update that is or was held for review.
@@ -2041,28 +1730,6 @@ type RevertCommitPayload struct {
 	ProposalID *string `json:"proposalId"`
 }
 
-// A condition on a revision.
-type RevisionFilter struct {
-	// With true: a value exists. With false: none does.
-	Exists *bool `json:"exists"`
-	// Equal.
-	Eq *base.Revision `json:"eq"`
-	// Not equal.
-	Ne *base.Revision `json:"ne"`
-	// Equal to one of these.
-	In []base.Revision `json:"in"`
-	// Equal to none of these.
-	Nin []base.Revision `json:"nin"`
-	// Older.
-	Lt *base.Revision `json:"lt"`
-	// Older or equal.
-	Lte *base.Revision `json:"lte"`
-	// Newer.
-	Gt *base.Revision `json:"gt"`
-	// Newer or equal.
-	Gte *base.Revision `json:"gte"`
-}
-
 // The input of `rotateApiKey`.
 type RotateAPIKeyInput struct {
 	// The id of the key.
@@ -2269,16 +1936,6 @@ type Statement struct {
 
 func (Statement) IsNode() {}
 
-// An aggregate over a group of statements: over an attribute, or the statements.
-type StatementAggregate struct {
-	// The name of the result in the groups.
-	As string `json:"as"`
-	// The function.
-	Fn AggregateFunction `json:"fn"`
-	// The attribute. By default the statements.
-	Of *StatementOrderKey `json:"of"`
-}
-
 // A change of a statement, or a statement in the snapshot.
 type StatementChange struct {
 	// The kind of the change in the view. `add` for a statement in the snapshot.
@@ -2338,44 +1995,6 @@ type StatementEdge struct {
 	Cursor Cursor `json:"cursor"`
 }
 
-// A condition on statements. All given members must hold; null equals absent. A condition never holds for a
-// missing value: use `exists: false` or `not` for absence.
-type StatementFilter struct {
-	// The subject.
-	Subject *IRIFilter `json:"subject"`
-	// The predicate.
-	Predicate *IRIFilter `json:"predicate"`
-	// The object.
-	Object *ValueFilter `json:"object"`
-	// The graph.
-	Graph *GraphFilter `json:"graph"`
-	// The certainty, which is 1 if none is stated; `exists` tells whether one is stated.
-	Certainty *FloatFilter `json:"certainty"`
-	// The sources: holds if one of them matches.
-	AssertedBy *StringFilter `json:"assertedBy"`
-	// When the newest assertion was recorded.
-	RecordedAt *DateTimeFilter `json:"recordedAt"`
-	// The age of the newest assertion in seconds, rounded up: `lte` equals `maxAgeSeconds` of a view. It is refused
-	// for lists and subscriptions of changes, because an age changes without a commit.
-	AgeSeconds *LongFilter `json:"ageSeconds"`
-	// The revision of the newest assertion.
-	Revision *RevisionFilter `json:"revision"`
-	// All of these must hold.
-	And []StatementFilter `json:"and"`
-	// At least one of these must hold.
-	Or []StatementFilter `json:"or"`
-	// This must not hold.
-	Not *StatementFilter `json:"not"`
-}
-
-// A key of groups of statements.
-type StatementGroupKey struct {
-	// The name of the key in the groups.
-	As string `json:"as"`
-	// An attribute of the statement.
-	By StatementGroupBy `json:"by"`
-}
-
 // A statement in a patch (knowledge graph extension, KGStatement).
 type StatementInput struct {
 	// The subject.
@@ -2394,16 +2013,6 @@ type StatementInput struct {
 	ValidTo *time.Time `json:"validTo"`
 	// The provenance, an object. Its member `sourceAgentId` names the source.
 	Provenance json.RawMessage `json:"provenance"`
-}
-
-// A sort key of statements.
-type StatementOrder struct {
-	// An attribute of the statement.
-	By StatementOrderKey `json:"by"`
-	// Ascending or descending.
-	Direction SortDirection `json:"direction"`
-	// The place of statements without a value: those of the default graph, which has no name. By default they count as the smallest.
-	Nulls *NullsOrder `json:"nulls"`
 }
 
 // The reasons for a statement.
@@ -2464,37 +2073,6 @@ type StatementStep struct {
 	Proposal *Proposal `json:"proposal"`
 	// The message that the commit came with. Null if there is none or you may not read it.
 	Message *Message `json:"message"`
-}
-
-// A condition on a text.
-type StringFilter struct {
-	// With true: a value exists. With false: none does.
-	Exists *bool `json:"exists"`
-	// Equal.
-	Eq *string `json:"eq"`
-	// Not equal.
-	Ne *string `json:"ne"`
-	// Equal to one of these.
-	In []string `json:"in"`
-	// Equal to none of these.
-	Nin []string `json:"nin"`
-	// Less in code point order.
-	Lt *string `json:"lt"`
-	// Less or equal in code point order.
-	Lte *string `json:"lte"`
-	// Greater in code point order.
-	Gt *string `json:"gt"`
-	// Greater or equal in code point order.
-	Gte *string `json:"gte"`
-	// Contains this.
-	Contains *string `json:"contains"`
-	// Starts with this.
-	StartsWith *string `json:"startsWith"`
-	// Ends with this.
-	EndsWith *string `json:"endsWith"`
-	// This regular expression matches in the text: RE2 syntax, case-sensitive unless it begins with `(?i)`; `^` and
-	// `$` match the beginning and the end of the text. At most 1,000 bytes.
-	Regex *string `json:"regex"`
 }
 
 // The subject of a patch.
@@ -2579,24 +2157,6 @@ type TimeSpanInput struct {
 	From *time.Time `json:"from"`
 	// The exclusive end.
 	Until *time.Time `json:"until"`
-}
-
-// A statement with variables. The object is `o` or `value`, not both.
-type TriplePattern struct {
-	// The subject: a variable or an IRI.
-	S string `json:"s"`
-	// The predicate: a variable or a property path.
-	P string `json:"p"`
-	// The object: a variable or an IRI.
-	O *string `json:"o"`
-	// The object: a literal that is equal, as for ValueFilter.eq.
-	Value json.RawMessage `json:"value"`
-	// The language of `value`. By default any.
-	Language *string `json:"language"`
-	// The datatype of `value`. By default any. With a datatype, a string is the lexical form: `1` of xsd:integer equals `01`.
-	Datatype *base.Term `json:"datatype"`
-	// The graph: a variable or an IRI. By default the union of all graphs.
-	G *string `json:"g"`
 }
 
 // The input of `unbanAgent` and `unmuteAgent`.
@@ -2730,73 +2290,6 @@ type ValidationResult struct {
 	Message string `json:"message"`
 }
 
-// A condition on a value, the object of a statement. All given operators must hold.
-//
-// Values are compared by meaning, not by spelling: a number with every numeric literal (1, 1.0 and 1e0 are equal),
-// a boolean with booleans, and a string with every other literal: with a text by its characters, in any language;
-// with a date, a time or both by the moment, if the string denotes one of the same datatype, with or without a
-// time zone as it is; with any other literal by its lexical form. Incomparable values are neither equal nor less
-// nor greater. Use `iri` for entities.
-type ValueFilter struct {
-	// Equal.
-	Eq json.RawMessage `json:"eq"`
-	// Differs, of any kind. Times of which only one has a time zone do not match.
-	Ne json.RawMessage `json:"ne"`
-	// Equal to one of these.
-	In []json.RawMessage `json:"in"`
-	// Equals none of these, as for `ne`.
-	Nin []json.RawMessage `json:"nin"`
-	// Less: a smaller number, an earlier moment, false before true, a text earlier in code point order.
-	Lt json.RawMessage `json:"lt"`
-	// Less or equal.
-	Lte json.RawMessage `json:"lte"`
-	// Greater.
-	Gt json.RawMessage `json:"gt"`
-	// Greater or equal.
-	Gte json.RawMessage `json:"gte"`
-	// A text that contains this.
-	Contains *string `json:"contains"`
-	// A text that starts with this.
-	StartsWith *string `json:"startsWith"`
-	// A text that ends with this.
-	EndsWith *string `json:"endsWith"`
-	// A text in which this regular expression matches, as for StringFilter.regex.
-	Regex *string `json:"regex"`
-	// An entity whose IRI matches; with `exists: false` a literal.
-	Iri *IRIFilter `json:"iri"`
-	// A text whose language tag matches, ignoring case; `regex` sees the tag in lower case.
-	Language *StringFilter `json:"language"`
-	// A literal whose datatype matches.
-	Datatype *IRIFilter `json:"datatype"`
-}
-
-// A condition on a variable. All given operators must hold. For an unbound variable only `exists: false` and `not` hold.
-type VariableFilter struct {
-	// The name of the variable, without "?".
-	Var string `json:"var"`
-	// With true: the variable is bound. With false: it is not.
-	Exists *bool `json:"exists"`
-	// A condition on the value.
-	Value *ValueFilter `json:"value"`
-	// Equal to the value of this variable, like `=` in SPARQL: numbers, booleans, dates and times by value, texts
-	// with their language, other terms by identity.
-	EqVar *string `json:"eqVar"`
-	// Not equal to the value of this variable, like `!=` in SPARQL. Incomparable values are neither equal nor unequal.
-	NeVar *string `json:"neVar"`
-	// Less than the value of this variable. Entities are ordered by IRI, so that `ltVar` matches each pair once.
-	LtVar *string `json:"ltVar"`
-	// Less or equal.
-	LteVar *string `json:"lteVar"`
-	// Greater than the value of this variable.
-	GtVar *string `json:"gtVar"`
-	// Greater or equal.
-	GteVar *string `json:"gteVar"`
-	// At least one of these must hold too.
-	Or []VariableFilter `json:"or"`
-	// This must not hold.
-	Not *VariableFilter `json:"not"`
-}
-
 // The conditions of a read. They narrow the view of the request and are combined. By default a read sees the
 // newest revision of all graphs that you may read, except system graphs.
 type ViewInput struct {
@@ -2865,62 +2358,6 @@ func (e *AgentStatus) UnmarshalGQL(v any) error {
 }
 
 func (e AgentStatus) MarshalGQL(w io.Writer) {
-	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
-}
-
-// An aggregate function.
-type AggregateFunction string
-
-const (
-	// The number of values, or of elements if no values are given.
-	AggregateFunctionCount AggregateFunction = "COUNT"
-	// The number of distinct terms: 1 and 1.0 are different, and so are texts in two languages.
-	AggregateFunctionCountDistinct AggregateFunction = "COUNT_DISTINCT"
-	// The smallest value, in the order of `orderBy`.
-	AggregateFunctionMin AggregateFunction = "MIN"
-	// The greatest value.
-	AggregateFunctionMax AggregateFunction = "MAX"
-	// The sum of the numbers: exact unless a number is a float or a double. Other values are ignored.
-	AggregateFunctionSum AggregateFunction = "SUM"
-	// The mean of the numbers. Null if there are none.
-	AggregateFunctionAvg AggregateFunction = "AVG"
-)
-
-var AllAggregateFunction = []AggregateFunction{
-	AggregateFunctionCount,
-	AggregateFunctionCountDistinct,
-	AggregateFunctionMin,
-	AggregateFunctionMax,
-	AggregateFunctionSum,
-	AggregateFunctionAvg,
-}
-
-func (e AggregateFunction) IsValid() bool {
-	switch e {
-	case AggregateFunctionCount, AggregateFunctionCountDistinct, AggregateFunctionMin, AggregateFunctionMax, AggregateFunctionSum, AggregateFunctionAvg:
-		return true
-	}
-	return false
-}
-
-func (e AggregateFunction) String() string {
-	return string(e)
-}
-
-func (e *AggregateFunction) UnmarshalGQL(v any) error {
-	str, ok := v.(string)
-	if !ok {
-		return fmt.Errorf("enums must be strings")
-	}
-
-	*e = AggregateFunction(str)
-	if !e.IsValid() {
-		return fmt.Errorf("%s is not a valid AggregateFunction", str)
-	}
-	return nil
-}
-
-func (e AggregateFunction) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
@@ -3512,106 +2949,6 @@ func (e ContradictionKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The direction of statements, seen from an entity.
-type Direction string
-
-const (
-	// The entity is the subject.
-	DirectionOut Direction = "OUT"
-	// The entity is the object.
-	DirectionIn Direction = "IN"
-	// Both. A statement from an entity to itself counts twice.
-	DirectionBoth Direction = "BOTH"
-)
-
-var AllDirection = []Direction{
-	DirectionOut,
-	DirectionIn,
-	DirectionBoth,
-}
-
-func (e Direction) IsValid() bool {
-	switch e {
-	case DirectionOut, DirectionIn, DirectionBoth:
-		return true
-	}
-	return false
-}
-
-func (e Direction) String() string {
-	return string(e)
-}
-
-func (e *Direction) UnmarshalGQL(v any) error {
-	str, ok := v.(string)
-	if !ok {
-		return fmt.Errorf("enums must be strings")
-	}
-
-	*e = Direction(str)
-	if !e.IsValid() {
-		return fmt.Errorf("%s is not a valid Direction", str)
-	}
-	return nil
-}
-
-func (e Direction) MarshalGQL(w io.Writer) {
-	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
-}
-
-// The attributes that entities can be ordered by.
-type EntityOrderKey string
-
-const (
-	// The IRI.
-	EntityOrderKeyIri EntityOrderKey = "IRI"
-	// The label, as for Entity.label without languages.
-	EntityOrderKeyLabel EntityOrderKey = "LABEL"
-	// The number of statements with the entity as subject or object.
-	EntityOrderKeyDegree EntityOrderKey = "DEGREE"
-	// The number of statements with the entity as subject.
-	EntityOrderKeyOutDegree EntityOrderKey = "OUT_DEGREE"
-	// The number of statements with the entity as object.
-	EntityOrderKeyInDegree EntityOrderKey = "IN_DEGREE"
-)
-
-var AllEntityOrderKey = []EntityOrderKey{
-	EntityOrderKeyIri,
-	EntityOrderKeyLabel,
-	EntityOrderKeyDegree,
-	EntityOrderKeyOutDegree,
-	EntityOrderKeyInDegree,
-}
-
-func (e EntityOrderKey) IsValid() bool {
-	switch e {
-	case EntityOrderKeyIri, EntityOrderKeyLabel, EntityOrderKeyDegree, EntityOrderKeyOutDegree, EntityOrderKeyInDegree:
-		return true
-	}
-	return false
-}
-
-func (e EntityOrderKey) String() string {
-	return string(e)
-}
-
-func (e *EntityOrderKey) UnmarshalGQL(v any) error {
-	str, ok := v.(string)
-	if !ok {
-		return fmt.Errorf("enums must be strings")
-	}
-
-	*e = EntityOrderKey(str)
-	if !e.IsValid() {
-		return fmt.Errorf("%s is not a valid EntityOrderKey", str)
-	}
-	return nil
-}
-
-func (e EntityOrderKey) MarshalGQL(w io.Writer) {
-	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
-}
-
 // The rights on a graph.
 type GraphRight string
 
@@ -3806,50 +3143,6 @@ func (e MessageType) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The place of elements without a value.
-type NullsOrder string
-
-const (
-	// Before all other elements.
-	NullsOrderFirst NullsOrder = "FIRST"
-	// After all other elements.
-	NullsOrderLast NullsOrder = "LAST"
-)
-
-var AllNullsOrder = []NullsOrder{
-	NullsOrderFirst,
-	NullsOrderLast,
-}
-
-func (e NullsOrder) IsValid() bool {
-	switch e {
-	case NullsOrderFirst, NullsOrderLast:
-		return true
-	}
-	return false
-}
-
-func (e NullsOrder) String() string {
-	return string(e)
-}
-
-func (e *NullsOrder) UnmarshalGQL(v any) error {
-	str, ok := v.(string)
-	if !ok {
-		return fmt.Errorf("enums must be strings")
-	}
-
-	*e = NullsOrder(str)
-	if !e.IsValid() {
-		return fmt.Errorf("%s is not a valid NullsOrder", str)
-	}
-	return nil
-}
-
-func (e NullsOrder) MarshalGQL(w io.Writer) {
-	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
-}
-
 // The kinds of content.
 type PartKind string
 
@@ -4003,56 +3296,6 @@ func (e *ProposalStatus) UnmarshalGQL(v any) error {
 }
 
 func (e ProposalStatus) MarshalGQL(w io.Writer) {
-	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
-}
-
-// A quantifier over the ends of a path.
-type Quantifier string
-
-const (
-	// At least one end matches.
-	QuantifierSome Quantifier = "SOME"
-	// All ends match, also if there is none. Add SOME to require one.
-	QuantifierEvery Quantifier = "EVERY"
-	// No end matches.
-	QuantifierNone Quantifier = "NONE"
-	// Exactly one end matches.
-	QuantifierSingle Quantifier = "SINGLE"
-)
-
-var AllQuantifier = []Quantifier{
-	QuantifierSome,
-	QuantifierEvery,
-	QuantifierNone,
-	QuantifierSingle,
-}
-
-func (e Quantifier) IsValid() bool {
-	switch e {
-	case QuantifierSome, QuantifierEvery, QuantifierNone, QuantifierSingle:
-		return true
-	}
-	return false
-}
-
-func (e Quantifier) String() string {
-	return string(e)
-}
-
-func (e *Quantifier) UnmarshalGQL(v any) error {
-	str, ok := v.(string)
-	if !ok {
-		return fmt.Errorf("enums must be strings")
-	}
-
-	*e = Quantifier(str)
-	if !e.IsValid() {
-		return fmt.Errorf("%s is not a valid Quantifier", str)
-	}
-	return nil
-}
-
-func (e Quantifier) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
@@ -4238,168 +3481,6 @@ func (e *ScopeStatus) UnmarshalGQL(v any) error {
 }
 
 func (e ScopeStatus) MarshalGQL(w io.Writer) {
-	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
-}
-
-// A sort direction.
-type SortDirection string
-
-const (
-	// Ascending: the smallest first.
-	SortDirectionAsc SortDirection = "ASC"
-	// Descending: the greatest first.
-	SortDirectionDesc SortDirection = "DESC"
-)
-
-var AllSortDirection = []SortDirection{
-	SortDirectionAsc,
-	SortDirectionDesc,
-}
-
-func (e SortDirection) IsValid() bool {
-	switch e {
-	case SortDirectionAsc, SortDirectionDesc:
-		return true
-	}
-	return false
-}
-
-func (e SortDirection) String() string {
-	return string(e)
-}
-
-func (e *SortDirection) UnmarshalGQL(v any) error {
-	str, ok := v.(string)
-	if !ok {
-		return fmt.Errorf("enums must be strings")
-	}
-
-	*e = SortDirection(str)
-	if !e.IsValid() {
-		return fmt.Errorf("%s is not a valid SortDirection", str)
-	}
-	return nil
-}
-
-func (e SortDirection) MarshalGQL(w io.Writer) {
-	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
-}
-
-// The attributes that statements can be grouped by.
-type StatementGroupBy string
-
-const (
-	// The subject.
-	StatementGroupBySubject StatementGroupBy = "SUBJECT"
-	// The predicate.
-	StatementGroupByPredicate StatementGroupBy = "PREDICATE"
-	// The object.
-	StatementGroupByObject StatementGroupBy = "OBJECT"
-	// The graph; null is the default graph.
-	StatementGroupByGraph StatementGroupBy = "GRAPH"
-	// The source. It groups assertions, each with its own certainty and time.
-	StatementGroupBySource StatementGroupBy = "SOURCE"
-	// The certainty, which is 1 if none is stated.
-	StatementGroupByCertainty StatementGroupBy = "CERTAINTY"
-	// The day on which the newest assertion was recorded, in UTC.
-	StatementGroupByDay StatementGroupBy = "DAY"
-)
-
-var AllStatementGroupBy = []StatementGroupBy{
-	StatementGroupBySubject,
-	StatementGroupByPredicate,
-	StatementGroupByObject,
-	StatementGroupByGraph,
-	StatementGroupBySource,
-	StatementGroupByCertainty,
-	StatementGroupByDay,
-}
-
-func (e StatementGroupBy) IsValid() bool {
-	switch e {
-	case StatementGroupBySubject, StatementGroupByPredicate, StatementGroupByObject, StatementGroupByGraph, StatementGroupBySource, StatementGroupByCertainty, StatementGroupByDay:
-		return true
-	}
-	return false
-}
-
-func (e StatementGroupBy) String() string {
-	return string(e)
-}
-
-func (e *StatementGroupBy) UnmarshalGQL(v any) error {
-	str, ok := v.(string)
-	if !ok {
-		return fmt.Errorf("enums must be strings")
-	}
-
-	*e = StatementGroupBy(str)
-	if !e.IsValid() {
-		return fmt.Errorf("%s is not a valid StatementGroupBy", str)
-	}
-	return nil
-}
-
-func (e StatementGroupBy) MarshalGQL(w io.Writer) {
-	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
-}
-
-// The attributes that statements can be ordered by.
-type StatementOrderKey string
-
-const (
-	// The subject's IRI.
-	StatementOrderKeySubject StatementOrderKey = "SUBJECT"
-	// The predicate's IRI.
-	StatementOrderKeyPredicate StatementOrderKey = "PREDICATE"
-	// The object: numbers, then moments, booleans, texts, other literals, entities; each kind by value.
-	StatementOrderKeyObject StatementOrderKey = "OBJECT"
-	// The graph's IRI; the default graph has none.
-	StatementOrderKeyGraph StatementOrderKey = "GRAPH"
-	// The certainty, which is 1 if none is stated.
-	StatementOrderKeyCertainty StatementOrderKey = "CERTAINTY"
-	// When the newest assertion was recorded.
-	StatementOrderKeyRecordedAt StatementOrderKey = "RECORDED_AT"
-	// The revision of the newest assertion.
-	StatementOrderKeyRevision StatementOrderKey = "REVISION"
-)
-
-var AllStatementOrderKey = []StatementOrderKey{
-	StatementOrderKeySubject,
-	StatementOrderKeyPredicate,
-	StatementOrderKeyObject,
-	StatementOrderKeyGraph,
-	StatementOrderKeyCertainty,
-	StatementOrderKeyRecordedAt,
-	StatementOrderKeyRevision,
-}
-
-func (e StatementOrderKey) IsValid() bool {
-	switch e {
-	case StatementOrderKeySubject, StatementOrderKeyPredicate, StatementOrderKeyObject, StatementOrderKeyGraph, StatementOrderKeyCertainty, StatementOrderKeyRecordedAt, StatementOrderKeyRevision:
-		return true
-	}
-	return false
-}
-
-func (e StatementOrderKey) String() string {
-	return string(e)
-}
-
-func (e *StatementOrderKey) UnmarshalGQL(v any) error {
-	str, ok := v.(string)
-	if !ok {
-		return fmt.Errorf("enums must be strings")
-	}
-
-	*e = StatementOrderKey(str)
-	if !e.IsValid() {
-		return fmt.Errorf("%s is not a valid StatementOrderKey", str)
-	}
-	return nil
-}
-
-func (e StatementOrderKey) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 

@@ -76,7 +76,7 @@ func (l *loader) loadNeighbourhoods(plan *entityPlan, field int, nodes []entityN
 	arounds := make([]*path.Around, len(nodes))
 	for i := range nodes {
 		var err error
-		if arounds[i], err = path.Neighbourhood(l.snapshot, nodes[i].subject.id, a.depth, a.edges, a.extent); err != nil {
+		if arounds[i], err = path.Neighbourhood(l.snapshot, nodes[i].ref.id, a.depth, a.edges, a.extent); err != nil {
 			return err
 		}
 		ids, rows = append(ids, arounds[i].Entities...), append(rows, arounds[i].Statements...)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"strings"
 
+	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -152,7 +153,7 @@ func findStatement(s *kg.Snapshot, key string) (row kg.Row, found bool, err erro
 	if !ok {
 		return row, false, nil
 	}
-	p, known, err := idPattern(s, pattern)
+	p, known, err := query.ResolvePattern(s, pattern)
 	if !known || err != nil {
 		return row, false, err
 	}

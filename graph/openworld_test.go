@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -156,8 +157,8 @@ func TestAgesAreThoseOfViews(t *testing.T) {
 func TestRegularExpressions(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.update(add(iri("x"), kg.IRI(kg.RDFSLabel), kg.String(strings.Repeat("a", 1000))))
-	long := strings.Repeat("(?:)", graph.MaxRegexBytes/4)
-	deep := fmt.Sprintf("(?:a{%d})", graph.MaxRegexInstructions-2) // beside the start and the end
+	long := strings.Repeat("(?:)", query.MaxRegexBytes/4)
+	deep := fmt.Sprintf("(?:a{%d})", query.MaxRegexInstructions-2) // beside the start and the end
 	for name, tt := range map[string]struct{ regex, code, says string }{
 		"at the bound of length":   {long, "", ""},
 		"past the bound of length": {long + "a", "LIMIT_EXCEEDED", "1001 bytes"},

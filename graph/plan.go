@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -32,6 +33,10 @@ func newPlanner(ctx context.Context, view kg.View) *planner {
 		ctx: ctx, run: runOf(ctx), op: graphql.GetOperationContext(ctx),
 		path: graphql.GetPath(ctx), view: view,
 	}
+}
+
+func (p *planner) compiler() query.Compiler {
+	return query.Compiler{Ctx: p.ctx, Labels: p.run.engine.labels, Prefixes: p.run.engine.deps.Prefixes}
 }
 
 // eachField plans the fields of a selection set that apply to an object type

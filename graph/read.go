@@ -5,6 +5,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -107,9 +108,9 @@ func (l *loader) showsEntity(ref entityRef) (bool, error) {
 	if ref.id == (kg.ID{}) {
 		return false, nil
 	}
-	there, err := holdsAny(l.snapshot, kg.IDPattern{Subject: ref.id})
+	there, err := query.Shows(l.snapshot, kg.IDPattern{Subject: ref.id})
 	if err == nil && !there {
-		there, err = holdsAny(l.snapshot, kg.IDPattern{Object: ref.id})
+		there, err = query.Shows(l.snapshot, kg.IDPattern{Object: ref.id})
 	}
 	return there, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -32,7 +33,7 @@ func UnmarshalIRI(ctx context.Context, v any) (kg.Term, error) {
 		return kg.Term{}, kg.Errorf(kg.CodeInvalid, "an IRI must be a string, not %s", jsonKind(v))
 	}
 	r := runOf(ctx)
-	t, err := resourceNamed(r.engine.deps.Prefixes, text)
+	t, err := query.ParseResource(r.engine.deps.Prefixes, text)
 	return t, r.tellPrefixed(ctx, err)
 }
 

@@ -7,6 +7,7 @@ package graph
 
 import (
 	"context"
+	"koine/internal/query"
 	"koine/internal/tasks"
 	"koine/kg/base"
 	"time"
@@ -293,22 +294,22 @@ func (r *queryResolver) Entity(ctx context.Context, iri base.Term, view *ViewInp
 }
 
 // Entities is the resolver for the entities field.
-func (r *queryResolver) Entities(ctx context.Context, where *EntityFilter, orderBy []EntityOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*EntityConnection, error) {
+func (r *queryResolver) Entities(ctx context.Context, where *query.EntityFilter, orderBy []query.EntityOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*EntityConnection, error) {
 	return nil, readEntities(ctx, view)
 }
 
 // Statements is the resolver for the statements field.
-func (r *queryResolver) Statements(ctx context.Context, where *StatementFilter, orderBy []StatementOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*StatementConnection, error) {
+func (r *queryResolver) Statements(ctx context.Context, where *query.StatementFilter, orderBy []query.StatementOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*StatementConnection, error) {
 	return nil, readStatements(ctx, view)
 }
 
 // Match is the resolver for the match field.
-func (r *queryResolver) Match(ctx context.Context, pattern PatternInput, selectArg []string, distinct bool, orderBy []MatchOrder, first *int, after *Cursor, explain bool, view *ViewInput, budget *BudgetInput) (*MatchConnection, error) {
+func (r *queryResolver) Match(ctx context.Context, pattern query.PatternInput, selectArg []string, distinct bool, orderBy []query.MatchOrder, first *int, after *Cursor, explain bool, view *ViewInput, budget *BudgetInput) (*MatchConnection, error) {
 	return nil, readMatch(ctx, view)
 }
 
 // ShortestPaths is the resolver for the shortestPaths field.
-func (r *queryResolver) ShortestPaths(ctx context.Context, from base.Term, to base.Term, predicates []base.Term, direction Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error) {
+func (r *queryResolver) ShortestPaths(ctx context.Context, from base.Term, to base.Term, predicates []base.Term, direction query.Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error) {
 	return nil, readShortestPaths(ctx, from, to, maxDepth, k, view)
 }
 
@@ -318,12 +319,12 @@ func (r *queryResolver) Audit(ctx context.Context, first *int, after *Cursor, pr
 }
 
 // Changes is the resolver for the changes field.
-func (r *queryResolver) Changes(ctx context.Context, where *StatementFilter, ops []base.Op, order SortDirection, after *Position, since *base.Moment, until *base.Moment, first *int, view *ViewInput, budget *BudgetInput) (*ChangeConnection, error) {
+func (r *queryResolver) Changes(ctx context.Context, where *query.StatementFilter, ops []base.Op, order query.SortDirection, after *Position, since *base.Moment, until *base.Moment, first *int, view *ViewInput, budget *BudgetInput) (*ChangeConnection, error) {
 	return nil, readChanges(ctx, view)
 }
 
 // Diff is the resolver for the diff field.
-func (r *queryResolver) Diff(ctx context.Context, from base.Moment, to *base.Moment, where *StatementFilter, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*DiffConnection, error) {
+func (r *queryResolver) Diff(ctx context.Context, from base.Moment, to *base.Moment, where *query.StatementFilter, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*DiffConnection, error) {
 	return nil, readDiff(ctx, view)
 }
 
@@ -459,7 +460,7 @@ func (r *queryResolver) Tasks(ctx context.Context, first *int, after *Cursor, cr
 }
 
 // StatementChanged is the resolver for the statementChanged field.
-func (r *subscriptionResolver) StatementChanged(ctx context.Context, where *StatementFilter, ops []base.Op, resume *Position, view *ViewInput) (<-chan StatementEvent, error) {
+func (r *subscriptionResolver) StatementChanged(ctx context.Context, where *query.StatementFilter, ops []base.Op, resume *Position, view *ViewInput) (<-chan StatementEvent, error) {
 	return nil, followStatements(ctx, where, ops, resume, view)
 }
 
@@ -469,7 +470,7 @@ func (r *subscriptionResolver) EntityChanged(ctx context.Context, iri base.Term,
 }
 
 // MatchChanged is the resolver for the matchChanged field.
-func (r *subscriptionResolver) MatchChanged(ctx context.Context, pattern PatternInput, selectArg []string, resume *Position, view *ViewInput) (<-chan MatchEvent, error) {
+func (r *subscriptionResolver) MatchChanged(ctx context.Context, pattern query.PatternInput, selectArg []string, resume *Position, view *ViewInput) (<-chan MatchEvent, error) {
 	return nil, followMatch(ctx, pattern, selectArg, resume, view)
 }
 

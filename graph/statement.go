@@ -9,10 +9,18 @@ import (
 	"koine/kg"
 )
 
+// The terms that the fields of a statement need.
+const (
+	showsSubject = 1 << iota
+	showsPredicate
+	showsObject
+	showsGraph
+)
+
 // statementPlan is the plan of a selection set on statements.
 type statementPlan struct {
 	fields     []statementField
-	terms      uint8 // have… bits of the fact that the fields need
+	terms      uint8 // shows… bits
 	assertions bool
 	ids        bool // some field shows the id
 }
@@ -64,25 +72,25 @@ func (p *planner) planStatementField(plan *statementPlan, f graphql.CollectedFie
 	case "__typename":
 	case "id":
 		field.kind, plan.ids = statementID, true
-		plan.terms |= haveSubject | havePredicate | haveObject | haveGraph
+		plan.terms |= showsSubject | showsPredicate | showsObject | showsGraph
 	case "subject":
 		field.kind = statementSubject
 		field.entity, err = p.planEntity(f.Selections)
 	case "predicate":
 		field.kind = statementPredicate
-		plan.terms |= havePredicate
+		plan.terms |= showsPredicate
 	case "object":
 		field.kind = statementObject
-		plan.terms |= haveObject
+		plan.terms |= showsObject
 		if field.entity, err = p.planEntity(f.Selections); err == nil {
 			field.literal, err = p.planLiteral(f.Selections)
 		}
 	case "graph":
 		field.kind = statementGraph
-		plan.terms |= haveGraph
+		plan.terms |= showsGraph
 	case "pending":
 		field.kind = statementPending
-		plan.terms |= haveGraph
+		plan.terms |= showsGraph
 	default:
 		plan.assertions = true
 		return p.planAssertionField(f, field)

@@ -5,6 +5,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"koine/internal/query"
+	"koine/internal/query/valuespace"
 	"koine/kg"
 )
 
@@ -54,9 +56,9 @@ func (l *loader) valuesAt(plan *entityPlan, field int, nodes []entityNode, batch
 	g := &gathered{}
 	for i, ids := range led {
 		from := len(batch.arena)
-		found := make([]candidate, len(ids))
+		found := make([]query.Candidate, len(ids))
 		for k, id := range ids {
-			found[k].row.Object = id
+			found[k].Row.Object = id
 		}
 		if f.kind == entityValues {
 			batch.arena, err = l.appendValues(g, found, f.first, batch.arena)
@@ -76,10 +78,10 @@ func (l *loader) valuesAt(plan *entityPlan, field int, nodes []entityNode, batch
 
 // appendSmallest writes the smallest value. The ends of a path have neither
 // certainty nor time to choose by.
-func (l *loader) appendSmallest(g *gathered, found []candidate, b []byte) ([]byte, error) {
+func (l *loader) appendSmallest(g *gathered, found []query.Candidate, b []byte) ([]byte, error) {
 	terms, err := l.decodeObjects(g, found)
 	if err != nil || len(terms) == 0 {
 		return append(b, "null"...), err
 	}
-	return appendValue(b, slices.MinFunc(terms, compareTerms)), nil
+	return appendValue(b, slices.MinFunc(terms, valuespace.OrderTerms)), nil
 }

@@ -89,6 +89,8 @@ var law = []layer{
 		"what stands and what changes is the same for all protocols, so it knows none"},
 	{"koine/internal/suggest", []string{}, []string{},
 		"a guess at a name needs names"},
+	{"koine/internal/query", []string{"koine/kg", "koine/kg/base", "koine/internal/query/path", "koine/internal/query/pattern", "koine/internal/query/valuespace", "koine/internal/suggest", "koine/internal/pacedregexp"}, []string{},
+		"lists, conditions, orders and groups are the same for all protocols and schemas, so it knows none"},
 	{"koine/internal/query/path", []string{"koine/kg", "koine/internal/suggest"}, []string{},
 		"ways through the graph are the same for all protocols, so it knows none"},
 	{"koine/internal/rdf", []string{"koine/kg"}, nil,
@@ -143,7 +145,7 @@ var law = []layer{
 	{"koine/internal/proposals", []string{"koine/kg", "koine/internal/systemgraph"}, []string{"github.com/google/uuid", "github.com/tidwall/btree"},
 		"held updates are kept and decided about in the domain: it knows no protocol, and no rules either"},
 
-	{"koine/graph", []string{"koine/kg/base", "koine/channels", "koine/internal/query/valuespace", "koine/internal/tasks", "koine/internal/audit", "koine/internal/provenance", "koine/internal/proposals", "koine/internal/query/livematch", "koine/kg", "koine/internal/query/pattern", "koine/internal/names", "koine/internal/suggest", "koine/internal/pacedregexp", "koine/internal/query/path", "koine/internal/operation", "koine/internal/update", "koine/internal/changefeed", "koine/internal/policy", "koine/internal/rdf",
+	{"koine/graph", []string{"koine/kg/base", "koine/internal/query", "koine/channels", "koine/internal/query/valuespace", "koine/internal/tasks", "koine/internal/audit", "koine/internal/provenance", "koine/internal/proposals", "koine/internal/query/livematch", "koine/kg", "koine/internal/query/pattern", "koine/internal/names", "koine/internal/suggest", "koine/internal/query/path", "koine/internal/operation", "koine/internal/update", "koine/internal/changefeed", "koine/internal/policy", "koine/internal/rdf",
 		"koine/internal/auth", "koine/internal/agents", "koine/internal/presence", "koine/internal/shapes"}, nil,
 		"the engine executes operations, whatever brings them: it knows no HTTP"},
 	{"koine/graph/transport/...", []string{"koine/kg", "koine/internal/operation", "koine/internal/caller", "koine/internal/sse", "koine/internal/throttle"}, nil,

@@ -148,3 +148,8 @@ func compareBooleans(a, b bool) int {
 	}
 	return 1
 }
+
+// OrderTerms is a total order of terms: by value, and by text if the values are equal.
+func OrderTerms(a, b kg.Term) int {
+	return cmp.Or(Of(a).Order(Of(b)), a.Compare(b))
+}

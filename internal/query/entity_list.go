@@ -1,0 +1,191 @@
+package query
+
+import (
+	"iter"
+
+	"koine/kg"
+)
+
+// EntityList is a list of the entities that match, in id order or in an order
+// of its own.
+type EntityList struct {
+	Match *EntityMatch
+	Order EntityOrdering
+	First int  // the size of a page
+	Total bool // pages count all entities
+}
+
+// Page is a page of a list.
+type Page[K any] struct {
+	Keys  []K
+	More  bool   // there is a next page
+	Total uint64 // counted on demand
+}
+
+// trimTo removes the element beyond the page, which shows that there is a next
+// one.
+func (g *Page[K]) trimTo(first int) {
+	if len(g.Keys) > first {
+		g.Keys, g.More = g.Keys[:first], true
+	}
+}
+
+// Page finds the page after `after`.
+func (l *EntityList) Page(s *kg.Snapshot, after *kg.ID) (g Page[kg.ID], err error) {
+	if len(l.Order) > 0 {
+		return l.sortPage(s, after, l.First)
+	}
+	from, count := after, l.Total
+	if known := false; count && !l.Match.class.IsZero() {
+		if g.Total, known, err = s.Instances(l.Match.class); err != nil {
+			return g, err
+		}
+		count = !known
+	}
+	if count {
+		from, g.Total = nil, 0 // all entities have to be tested
+	}
+	for e, err := range l.matches(s, from, nil) {
+		if err != nil {
+			return g, err
+		}
+		if count {
+			g.Total++
+		}
+		if len(g.Keys) <= l.First && (after == nil || CompareIDs(e.id, *after) > 0) {
+			g.Keys = append(g.Keys, e.id)
+		}
+		if len(g.Keys) > l.First && !count {
+			break
+		}
+	}
+	g.trimTo(l.First)
+	return g, nil
+}
+
+// matches yields the entities that match, after `after`. It calls skipped, if
+// it is set, for each other candidate and ends when that returns false.
+func (l *EntityList) matches(s *kg.Snapshot, after *kg.ID, skipped func(kg.ID) bool) iter.Seq2[*subject, error] {
+	return func(yield func(*subject, error) bool) {
+		for e, err := range scanCandidates(s, l.Match, after) {
+			ok := false
+			if err == nil {
+				ok, err = l.Match.matchesEntity(e)
+			}
+			if err == nil && !ok {
+				if skipped != nil && !skipped(e.id) {
+					return
+				}
+			} else if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Count counts the entities that match.
+func (l *EntityList) Count(s *kg.Snapshot) (n uint64, err error) {
+	for _, err := range l.matches(s, nil, nil) {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// Scan yields the entities after `after` one at a time: all of them, or a page
+// and one more if the list has an order. It calls skipped for each candidate
+// that does not match and ends when that returns false.
+func (l *EntityList) Scan(s *kg.Snapshot, after *kg.ID, skipped func(kg.ID) bool) iter.Seq2[kg.ID, error] {
+	if len(l.Order) > 0 {
+		return scanPage(func() (Page[kg.ID], error) { return l.sortPage(s, after, l.First+1) })
+	}
+	return func(yield func(kg.ID, error) bool) {
+		for e, err := range l.matches(s, after, skipped) {
+			if err != nil {
+				yield(kg.ID{}, err)
+				return
+			}
+			if !yield(e.id, nil) {
+				return
+			}
+		}
+	}
+}
+
+func scanPage[K any](find func() (Page[K], error)) iter.Seq2[K, error] {
+	return func(yield func(K, error) bool) {
+		g, err := find()
+		if err != nil {
+			var none K
+			yield(none, err)
+			return
+		}
+		for _, k := range g.Keys {
+			if !yield(k, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Group groups the entities that match.
+func (l *EntityList) Group(s *kg.Snapshot, by *EntityGrouping) ([]Group, error) {
+	t := NewGroupTable(s, by)
+	for e, err := range l.matches(s, nil, nil) {
+		if err == nil {
+			err = t.Add(e)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return t.Groups()
+}
+
+func (m *EntityMatch) matchesEntity(s *subject) (bool, error) {
+	if m.test == nil {
+		return true, nil
+	}
+	return m.test(s)
+}
+
+func (l *EntityList) sortPage(s *kg.Snapshot, after *kg.ID, first int) (g Page[kg.ID], err error) {
+	b := topN[*subject, kg.ID]{order: l.Order, compare: CompareIDs, n: first + 1}
+	if after != nil {
+		if b.after, err = l.rank(s, *after); err != nil {
+			return g, err
+		}
+	}
+	for e, err := range l.matches(s, nil, nil) {
+		if err == nil {
+			g.Total++
+			err = b.add(e, e.id)
+		}
+		if err != nil {
+			return g, err
+		}
+	}
+	g.Keys = b.firstKeys()
+	g.trimTo(first)
+	return g, nil
+}
+
+// rank computes the rank of a cursor's entity.
+func (l *EntityList) rank(s *kg.Snapshot, id kg.ID) (*ranked[kg.ID], error) {
+	w, err := ResolveWanted(l.Match.wanted, s.ID)
+	if err != nil {
+		return nil, err
+	}
+	scan := newEntityScan(s)
+	defer scan.close()
+	g := gatherSubjects(s, &w)
+	defer g.Close()
+	e := &subject{snapshot: s, scan: scan}
+	if err := g.next(e, id); err != nil {
+		return nil, err
+	}
+	r, err := l.Order.rankOf(e)
+	return &ranked[kg.ID]{r, id}, err
+}

@@ -1,0 +1,122 @@
+package query
+
+import (
+	"context"
+	"strings"
+
+	"koine/kg"
+)
+
+// textMatch reports whether a condition holds for a text that may be absent.
+type textMatch func(text string, there bool) bool
+
+// matchText compiles a condition on a text. Only `exists: false` holds for an
+// absent text. A nil f holds for any text.
+func matchText(ctx context.Context, f *StringFilter) (textMatch, error) {
+	if f == nil {
+		return func(string, bool) bool { return true }, nil
+	}
+	var tests []func(string) bool
+	add := func(s *string, test func(text, s string) bool) {
+		if s != nil {
+			tests = append(tests, func(text string) bool { return test(text, *s) })
+		}
+	}
+	add(f.Eq, func(a, b string) bool { return a == b })
+	add(f.Ne, func(a, b string) bool { return a != b })
+	add(f.Lt, func(a, b string) bool { return a < b })
+	add(f.Lte, func(a, b string) bool { return a <= b })
+	add(f.Gt, func(a, b string) bool { return a > b })
+	add(f.Gte, func(a, b string) bool { return a >= b })
+	add(f.Contains, strings.Contains)
+	add(f.StartsWith, strings.HasPrefix)
+	add(f.EndsWith, strings.HasSuffix)
+	if f.In != nil {
+		among := setOf(f.In)
+		tests = append(tests, func(text string) bool { return among[text] })
+	}
+	if f.Nin != nil {
+		except := setOf(f.Nin)
+		tests = append(tests, func(text string) bool { return !except[text] })
+	}
+	re, err := matchRegex(ctx, f.Regex)
+	if err != nil {
+		return nil, err
+	}
+	if re != nil {
+		tests = append(tests, re)
+	}
+	return func(text string, there bool) bool {
+		if f.Exists != nil && *f.Exists != there {
+			return false
+		}
+		if !there {
+			return len(tests) == 0
+		}
+		for _, test := range tests {
+			if !test(text) {
+				return false
+			}
+		}
+		return true
+	}, nil
+}
+
+// toLower returns the condition in lower case, except for the regular
+// expression.
+func (f *StringFilter) toLower() *StringFilter {
+	out := *f
+	for _, s := range [...]**string{&out.Eq, &out.Ne, &out.Lt, &out.Lte, &out.Gt, &out.Gte, &out.Contains, &out.StartsWith, &out.EndsWith} {
+		if *s != nil {
+			text := strings.ToLower(**s)
+			*s = &text
+		}
+	}
+	if f.In != nil {
+		out.In = LowerAll(f.In)
+	}
+	if f.Nin != nil {
+		out.Nin = LowerAll(f.Nin)
+	}
+	return &out
+}
+
+// textTest tests the characters of a text. Other values do not match.
+func textTest(part *string, test func(s, part string) bool) termTest {
+	if part == nil {
+		return nil
+	}
+	p := *part
+	return func(t kg.Term) bool { return isText(t) && test(t.Value(), p) }
+}
+
+// regexTest tests the characters of a text. Other values do not match.
+func regexTest(ctx context.Context, expression *string) (termTest, error) {
+	re, err := matchRegex(ctx, expression)
+	if re == nil {
+		return nil, err
+	}
+	return func(t kg.Term) bool { return isText(t) && re(t.Value()) }, nil
+}
+
+func isText(t kg.Term) bool {
+	return t.IsLiteral() && (t.Lang() != "" || t.Datatype() == kg.XSDString)
+}
+
+// setOf converts a list to a set.
+func setOf(list []string) map[string]bool {
+	set := make(map[string]bool, len(list))
+	for _, text := range list {
+		set[text] = true
+	}
+	return set
+}
+
+// LowerAll returns the texts in lower case.
+func LowerAll(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = strings.ToLower(s)
+	}
+	return out
+}
