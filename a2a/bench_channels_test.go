@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/kg"
 )
 
@@ -21,7 +22,7 @@ func BenchmarkOpenChannelStreams(b *testing.B) {
 	for range b.N {
 		s := startBench(b)
 		ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
-		c, err := s.rooms.Create(b.Context(), ann, channels.Draft{Visibility: channels.Public})
+		c, err := s.rooms.Create(b.Context(), ann, channel.Draft{Visibility: channel.Public})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"koine/a2a"
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/internal/sse"
 	"koine/kg"
 )
@@ -58,11 +59,11 @@ func TestInvitedAreOutsiders(t *testing.T) {
 	private, public := s.channel(t, `{}`), s.channel(t, `{"visibility":"public"}`)
 	for _, id := range []string{private, public} {
 		by := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
-		if err := s.rooms.Invite(t.Context(), by, channels.ChannelID(id), "agent://ivy"); err != nil {
+		if err := s.rooms.Invite(t.Context(), by, channel.ID(id), "agent://ivy"); err != nil {
 			t.Fatal(err)
 		}
 		// An error about limits would reveal the channel.
-		if _, err := s.rooms.Update(t.Context(), by, channels.ChannelID(id), channels.ChannelUpdate{ExpectedVersion: 1, Limits: &channels.Limits{MessageBytes: 1}}); err != nil {
+		if _, err := s.rooms.Update(t.Context(), by, channel.ID(id), channel.Update{ExpectedVersion: 1, Limits: &channel.Limits{MessageBytes: 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -230,7 +231,7 @@ func TestErrorsOfTheSpecification(t *testing.T) {
 	member := `{"members":[{"principalId":"bob"},{"principalId":"mod","role":"moderator"}],"visibility":%q}`
 	private, public := s.channel(t, fmt.Sprintf(member, "private")), s.channel(t, fmt.Sprintf(member, "public"))
 	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
-	make := func(d channels.Draft) string {
+	make := func(d channel.Draft) string {
 		t.Helper()
 		c, err := s.rooms.Create(t.Context(), ann, d)
 		if err != nil {
@@ -238,10 +239,10 @@ func TestErrorsOfTheSpecification(t *testing.T) {
 		}
 		return string(c.ID)
 	}
-	room := make(channels.Draft{Kind: channels.Room, Visibility: channels.Public}) // found by all, read by members
-	paced := make(channels.Draft{Limits: channels.Limits{MessagesPerMinute: 1, Streams: 1}})
-	closed := make(channels.Draft{})
-	if _, err := s.rooms.CloseChannel(t.Context(), ann, channels.ChannelID(closed), ""); err != nil {
+	room := make(channel.Draft{Kind: channel.Room, Visibility: channel.Public}) // found by all, read by members
+	paced := make(channel.Draft{Limits: channel.Limits{MessagesPerMinute: 1, Streams: 1}})
+	closed := make(channel.Draft{})
+	if _, err := s.rooms.CloseChannel(t.Context(), ann, channel.ID(closed), ""); err != nil {
 		t.Fatal(err)
 	}
 	s.call(t, "ann", "channels/publish", `{"to":"bob","parts":[{}]}`)

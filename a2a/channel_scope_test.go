@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -14,7 +16,7 @@ import (
 func TestChannelsOfScope(t *testing.T) {
 	s, define := newTestServer(t), definitions(t)
 	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
-	scope, err := s.rooms.CreateScope(t.Context(), ann, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"agent://bob"}}})
+	scope, err := s.rooms.CreateScope(t.Context(), ann, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"agent://bob"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func TestChannelsOfScope(t *testing.T) {
 
 	// A closed channel has the time, and the reason if one was given; others have
 	// neither.
-	id := channels.ChannelID(s.channel(t, `{"name":"lab"}`))
+	id := channel.ID(s.channel(t, `{"name":"lab"}`))
 	if got := s.call(t, "ann", "channels/get", fmt.Sprintf(`{"channelId":%q}`, id)); strings.Contains(got, "closedAt") || strings.Contains(got, "scopeId") {
 		t.Errorf("an open one: %s", got)
 	}
@@ -60,7 +62,7 @@ func TestChannelsOfScope(t *testing.T) {
 	if got := s.call(t, "ann", "channels/get", fmt.Sprintf(`{"channelId":%q}`, id)); !strings.Contains(got, `"kind":"channel","closedAt":1767323045000}`) {
 		t.Errorf("a closed one: %s", got)
 	}
-	id = channels.ChannelID(s.channel(t, `{"name":"lab"}`))
+	id = channel.ID(s.channel(t, `{"name":"lab"}`))
 	if _, err := s.rooms.CloseChannel(t.Context(), ann, id, "All is said"); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"koine/a2a"
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/internal/slowtest"
 	"koine/internal/sse"
 	"koine/kg"
@@ -217,7 +219,7 @@ func TestStreamOfAClosedChannel(t *testing.T) {
 	s.say(t, "ann", id, "one")
 	live.expectBlocks("id: 1\n" + messageBlock(1, "one"))
 	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
-	if _, err := s.rooms.CloseChannel(t.Context(), ann, channels.ChannelID(id), ""); err != nil {
+	if _, err := s.rooms.CloseChannel(t.Context(), ann, channel.ID(id), ""); err != nil {
 		t.Fatal(err)
 	}
 	end := lastBlock(-31103, "the channel is closed", `"reason":"CHANNEL_CLOSED","domain":"koine","field":"channelId","position":"1"`)
@@ -294,7 +296,7 @@ func TestRetractedMessages(t *testing.T) {
 	s.say(t, "ann", id, "one")
 	first := remembered["message"].FindStringSubmatch(strings.ReplaceAll(s.call(t, "ann", "channels/history", `{"channelId":"`+id+`"}`), `"events":[{`, `"event":{`))[1]
 	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
-	if _, err := s.rooms.Retract(t.Context(), ann, channels.Retraction{Channel: channels.ChannelID(id), Message: channels.MessageID(first)}); err != nil {
+	if _, err := s.rooms.Retract(t.Context(), ann, channels.Retraction{Channel: channel.ID(id), Message: message.ID(first)}); err != nil {
 		t.Fatal(err)
 	}
 	want := `"result":{"kind":"messageEvent","event":{"id":"<uuid>","channelId":"<uuid>","sequence":1,"timestamp":1767323045000,"author":"agent://ann","kind":"messageEvent","withheld":"retracted"}}`

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/scope"
 )
 
 // The methods of the channels extension about channels (section 7; WIRE §7). The
@@ -12,9 +14,9 @@ import (
 // equal byte for byte: the domain decides, and no check precedes it.
 
 // channelParams reads the common params of methods about one channel.
-func (c *call) channelParams(f *failure) (params object, id channels.ChannelID) {
+func (c *call) channelParams(f *failure) (params object, id channel.ID) {
 	params = readParams(f, c.params)
-	return params, channels.ChannelID(params.readRequired("channelId"))
+	return params, channel.ID(params.readRequired("channelId"))
 }
 
 // readRest reads the optional controls and fails if unknown members remain.
@@ -34,7 +36,7 @@ type channelAnswer struct {
 	Replayed bool         `json:"replayed,omitempty"` // of channels/create
 }
 
-func answerWith(c *channels.Channel, err error) (any, error) {
+func answerWith(c *channel.Channel, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -45,15 +47,15 @@ func answerWith(c *channels.Channel, err error) (any, error) {
 func (h *Handler) createChannel(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)
-	var d channels.Draft
+	var d channel.Draft
 	d.Name, _ = params.readText("name")
 	visibility, _ := params.readText("visibility")
-	d.Visibility = channels.Visibility(visibility)
+	d.Visibility = channel.Visibility(visibility)
 	elements, _ := params.readArray("members")
 	for i, raw := range elements {
 		member := readObject(f, elementPath("members", i), raw)
 		role, _ := member.readText("role")
-		d.Members = append(d.Members, channels.Member{Agent: member.readRequiredAgent("principalId"), Role: channels.Role(role)})
+		d.Members = append(d.Members, channel.Member{Agent: member.readRequiredAgent("principalId"), Role: channel.Role(role)})
 		member.checkAllRead()
 		if f.err != nil {
 			break
@@ -61,9 +63,9 @@ func (h *Handler) createChannel(ctx context.Context, c *call) (any, error) {
 	}
 	d.Metadata = params.readContent("metadata")
 	d.IdempotencyKey, _ = params.readText("idempotencyKey")
-	scope, inScope := params.readText("scopeId")
+	id, inScope := params.readText("scopeId")
 	policy, ofScope := params.readText("memberPolicy")
-	d.MemberPolicy = channels.MemberPolicy(policy)
+	d.MemberPolicy = channel.MemberPolicy(policy)
 	if ofScope && !inScope {
 		params.failAt("memberPolicy", "memberPolicy requires scopeId")
 	}
@@ -72,7 +74,7 @@ func (h *Handler) createChannel(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	if inScope {
-		return answerWith(h.channels.CreateIn(ctx, c.byCaller(), channels.ScopeID(scope), d))
+		return answerWith(h.channels.CreateIn(ctx, c.byCaller(), scope.ID(id), d))
 	}
 	return answerWith(h.channels.Create(ctx, c.byCaller(), d))
 }
@@ -89,14 +91,14 @@ func (h *Handler) getChannel(ctx context.Context, c *call) (any, error) {
 // listChannels handles channels/list.
 func (h *Handler) listChannels(ctx context.Context, c *call) (any, error) {
 	params := readParams(new(failure), c.params)
-	var l channels.ListQuery
+	var l channel.ListQuery
 	l.PageSize = params.readPageSize()
 	l.PageToken, _ = params.readText("pageToken")
 	visibility, _ := params.readText("visibility")
-	l.Visibility = channels.Visibility(visibility)
+	l.Visibility = channel.Visibility(visibility)
 	l.Member = params.readAgent("memberId")
-	scope, _ := params.readText("scopeId")
-	l.Scope = channels.ScopeID(scope)
+	id, _ := params.readText("scopeId")
+	l.Scope = scope.ID(id)
 	if err := params.readRest(); err != nil {
 		return nil, err
 	}
@@ -117,7 +119,7 @@ func (h *Handler) listChannels(ctx context.Context, c *call) (any, error) {
 // updateChannel handles channels/update.
 func (h *Handler) updateChannel(ctx context.Context, c *call) (any, error) {
 	params, id := c.channelParams(new(failure))
-	var r channels.ChannelUpdate
+	var r channel.Update
 	version, ok := params.readNatural("expectedVersion")
 	if !ok {
 		params.failAt("expectedVersion", "is required")
@@ -164,7 +166,7 @@ func (h *Handler) addMember(ctx context.Context, c *call) (any, error) {
 	if err := params.readRest(); err != nil {
 		return nil, err
 	}
-	return answerWith(h.channels.AddMember(ctx, c.byCaller(), id, agent, channels.Role(role)))
+	return answerWith(h.channels.AddMember(ctx, c.byCaller(), id, agent, channel.Role(role)))
 }
 
 // removeMember handles channels/removeMember.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -114,11 +115,11 @@ type eventCache struct {
 }
 
 type encodedEvent struct {
-	message *channels.Message
+	message *message.Message
 	json    json.RawMessage // immutable
 }
 
-func (e *eventCache) encodeEvent(m *channels.Message) (json.RawMessage, error) {
+func (e *eventCache) encodeEvent(m *message.Message) (json.RawMessage, error) {
 	at := &e.places[m.Sequence%eventCacheSize]
 	e.mu.Lock()
 	known := *at
@@ -136,7 +137,7 @@ func (e *eventCache) encodeEvent(m *channels.Message) (json.RawMessage, error) {
 	return raw, nil
 }
 
-func (e *eventCache) encodeResults(messages iter.Seq2[*channels.Message, error]) iter.Seq2[result, error] {
+func (e *eventCache) encodeResults(messages iter.Seq2[*message.Message, error]) iter.Seq2[result, error] {
 	return func(yield func(result, error) bool) {
 		for m, err := range messages {
 			var event json.RawMessage

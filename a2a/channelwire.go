@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"time"
 
-	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -12,26 +14,26 @@ import (
 // messages has no times and no creator. The members after kind are extensions of koine
 // (WIRE §7), absent if not set.
 type wireChannel struct {
-	ID         channels.ChannelID  `json:"id"`
-	Name       string              `json:"name,omitempty"`
-	Visibility channels.Visibility `json:"visibility"`
-	CreatedAt  int64               `json:"createdAt,omitempty"`
-	CreatedBy  kg.AgentID          `json:"createdBy,omitempty"`
-	Members    []wireMember        `json:"members"`
-	Metadata   json.RawMessage     `json:"metadata,omitempty"`
-	Version    int64               `json:"version"`
-	Kind       string              `json:"kind"`
+	ID         channel.ID         `json:"id"`
+	Name       string             `json:"name,omitempty"`
+	Visibility channel.Visibility `json:"visibility"`
+	CreatedAt  int64              `json:"createdAt,omitempty"`
+	CreatedBy  kg.AgentID         `json:"createdBy,omitempty"`
+	Members    []wireMember       `json:"members"`
+	Metadata   json.RawMessage    `json:"metadata,omitempty"`
+	Version    int64              `json:"version"`
+	Kind       string             `json:"kind"`
 
-	ScopeID      channels.ScopeID `json:"scopeId,omitempty"`
-	ClosedAt     int64            `json:"closedAt,omitempty"`
-	ClosedReason string           `json:"closedReason,omitempty"`
+	ScopeID      scope.ID `json:"scopeId,omitempty"`
+	ClosedAt     int64    `json:"closedAt,omitempty"`
+	ClosedReason string   `json:"closedReason,omitempty"`
 }
 
 // wireMember is ChannelMember (section 4.2).
 type wireMember struct {
-	PrincipalID kg.AgentID    `json:"principalId"`
-	Role        channels.Role `json:"role"`
-	JoinedAt    int64         `json:"joinedAt,omitempty"`
+	PrincipalID kg.AgentID   `json:"principalId"`
+	Role        channel.Role `json:"role"`
+	JoinedAt    int64        `json:"joinedAt,omitempty"`
 }
 
 // The kinds of the extension's objects.
@@ -40,7 +42,7 @@ const (
 	kindMessageEvent = "messageEvent"
 )
 
-func encodeChannel(c *channels.Channel) *wireChannel {
+func encodeChannel(c *channel.Channel) *wireChannel {
 	out := &wireChannel{
 		ID: c.ID, Name: c.Name, Visibility: c.Visibility, CreatedAt: millisOf(c.CreatedAt), CreatedBy: c.CreatedBy,
 		Members: make([]wireMember, 0, len(c.Members)), Metadata: c.Metadata, Version: c.Version, Kind: kindChannel,
@@ -63,35 +65,35 @@ func millisOf(t time.Time) int64 {
 // wireMessage is MessageEvent (section 4.3) with koine's extensions (WIRE §7):
 // messageType and the members after it, absent if not set.
 type wireMessage struct {
-	ID             channels.MessageID `json:"id"`
-	ChannelID      channels.ChannelID `json:"channelId"`
-	Sequence       int64              `json:"sequence"`
-	Timestamp      int64              `json:"timestamp"`
-	Author         kg.AgentID         `json:"author"`
-	Parts          []json.RawMessage  `json:"parts,omitempty"` // absent if withheld
-	ArtifactRefs   []string           `json:"artifactRefs,omitempty"`
-	Metadata       json.RawMessage    `json:"metadata,omitempty"`
-	IdempotencyKey string             `json:"idempotencyKey,omitempty"`
-	Kind           string             `json:"kind"`
+	ID             message.ID        `json:"id"`
+	ChannelID      channel.ID        `json:"channelId"`
+	Sequence       int64             `json:"sequence"`
+	Timestamp      int64             `json:"timestamp"`
+	Author         kg.AgentID        `json:"author"`
+	Parts          []json.RawMessage `json:"parts,omitempty"` // absent if withheld
+	ArtifactRefs   []string          `json:"artifactRefs,omitempty"`
+	Metadata       json.RawMessage   `json:"metadata,omitempty"`
+	IdempotencyKey string            `json:"idempotencyKey,omitempty"`
+	Kind           string            `json:"kind"`
 
-	MessageType   channels.Interaction `json:"messageType,omitempty"`
-	ContentType   channels.ContentType `json:"contentType,omitempty"`
-	Format        string               `json:"format,omitempty"`
-	Tags          []string             `json:"tags,omitempty"`
-	Recipient     string               `json:"recipient,omitempty"`
-	Recipients    []kg.AgentID         `json:"recipients,omitempty"`
-	CorrelationID channels.MessageID   `json:"correlationId,omitempty"`
-	ExpiresAt     int64                `json:"expiresAt,omitempty"`
-	ReplyToID     channels.MessageID   `json:"replyToId,omitempty"`
-	ThreadID      string               `json:"threadId,omitempty"`
-	Retracts      channels.MessageID   `json:"retracts,omitempty"`
-	FactCount     int                  `json:"factCount,omitempty"`
-	ProposalID    string               `json:"proposalId,omitempty"`
-	AnsweredBy    channels.MessageID   `json:"answeredBy,omitempty"`
-	Withheld      channels.Withheld    `json:"withheld,omitempty"`
+	MessageType   message.Interaction `json:"messageType,omitempty"`
+	ContentType   message.ContentType `json:"contentType,omitempty"`
+	Format        string              `json:"format,omitempty"`
+	Tags          []string            `json:"tags,omitempty"`
+	Recipient     string              `json:"recipient,omitempty"`
+	Recipients    []kg.AgentID        `json:"recipients,omitempty"`
+	CorrelationID message.ID          `json:"correlationId,omitempty"`
+	ExpiresAt     int64               `json:"expiresAt,omitempty"`
+	ReplyToID     message.ID          `json:"replyToId,omitempty"`
+	ThreadID      string              `json:"threadId,omitempty"`
+	Retracts      message.ID          `json:"retracts,omitempty"`
+	FactCount     int                 `json:"factCount,omitempty"`
+	ProposalID    string              `json:"proposalId,omitempty"`
+	AnsweredBy    message.ID          `json:"answeredBy,omitempty"`
+	Withheld      message.Withheld    `json:"withheld,omitempty"`
 }
 
-func encodeMessage(m *channels.Message) *wireMessage {
+func encodeMessage(m *message.Message) *wireMessage {
 	return &wireMessage{
 		ID: m.ID, ChannelID: m.Channel, Sequence: m.Sequence, Timestamp: m.Time.UnixMilli(), Author: m.Author, Parts: m.Parts,
 		ArtifactRefs: m.ArtifactRefs, Metadata: m.Metadata, IdempotencyKey: m.IdempotencyKey, Kind: kindMessageEvent,

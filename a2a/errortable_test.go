@@ -10,6 +10,7 @@ import (
 
 	"koine/a2a"
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -66,7 +67,7 @@ func TestWhatIsLeftOfAChannel(t *testing.T) {
 	id := s.channel(t, `{}`)
 	keep := int64(2)
 	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
-	if _, err := s.rooms.Update(t.Context(), ann, channels.ChannelID(id), channels.ChannelUpdate{ExpectedVersion: 1, KeepMessages: &keep}); err != nil {
+	if _, err := s.rooms.Update(t.Context(), ann, channel.ID(id), channel.Update{ExpectedVersion: 1, KeepMessages: &keep}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 6 {
@@ -102,7 +103,7 @@ func TestWhatIsLeftOfAChannel(t *testing.T) {
 		t.Errorf("knowledge/subscribe: %s", got)
 	}
 	since := int64(3)
-	_, _, err := s.rooms.History(t.Context(), ann, channels.ChannelID(id), channels.HistoryQuery{SinceSequence: &since})
+	_, _, err := s.rooms.History(t.Context(), ann, channel.ID(id), channels.HistoryQuery{SinceSequence: &since})
 	last, err := json.Marshal(a2a.LastOfStream(a2a.NewHandler(a2a.Deps{Store: s.store}, a2a.Options{}), err, "3"))
 	if want := `{"code":-32602,"message":"Invalid parameters","data":` + fmt.Sprintf(data, "sinceSequence") + `}`; err != nil || string(last) != want {
 		t.Errorf("the last of a stream: got %s, %v, want %s", last, err, want)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/internal/update"
 	"koine/kg"
 )
@@ -81,7 +83,7 @@ func rejectedMessage(v kg.Verdict, facts bool) *Error {
 
 func readPublication(params *object) (p channels.Publication) {
 	id, _ := params.readText("channelId")
-	p.Channel, p.To = channels.ChannelID(id), params.readAgent("to")
+	p.Channel, p.To = channel.ID(id), params.readAgent("to")
 	parts, _ := params.readArray("parts")
 	for _, part := range parts {
 		p.Parts = append(p.Parts, part)
@@ -97,16 +99,16 @@ func readPublication(params *object) (p channels.Publication) {
 }
 
 // readEnvelope reads koine's extensions of a publication.
-func readEnvelope(params *object) (e channels.Envelope) {
+func readEnvelope(params *object) (e message.Envelope) {
 	text := func(name string) string { s, _ := params.readText(name); return s }
-	e.Interaction = channels.Interaction(text("messageType"))
-	e.ContentType = channels.ContentType(text("contentType"))
+	e.Interaction = message.Interaction(text("messageType"))
+	e.ContentType = message.ContentType(text("contentType"))
 	e.Format = text("format")
 	e.Tags = params.readTexts("tags")
 	e.To = text("recipient")
-	e.Correlation = channels.MessageID(text("correlationId"))
+	e.Correlation = message.ID(text("correlationId"))
 	e.ExpiresAt = params.readMillis("expiresAt")
-	e.ReplyTo = channels.MessageID(text("replyToId"))
+	e.ReplyTo = message.ID(text("replyToId"))
 	e.Thread = text("threadId")
 	return e
 }

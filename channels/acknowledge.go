@@ -3,6 +3,9 @@ package channels
 import (
 	"context"
 
+	"koine/channels/channel"
+	"koine/channels/internal/check"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -11,11 +14,11 @@ const MaxAcknowledged = 200
 
 // Acknowledgement reports that the caller received or read messages.
 type Acknowledgement struct {
-	Channel ChannelID
+	Channel channel.ID
 	// UpTo acknowledges all messages for the caller up to this sequence. Alternatively,
 	// Messages lists individual messages for the caller. Exactly one of the two is set.
 	UpTo     int64
-	Messages []MessageID
+	Messages []message.ID
 	// State is ReceiptDelivered or ReceiptRead. ReceiptRead implies ReceiptDelivered.
 	State ReceiptState
 }
@@ -65,7 +68,7 @@ func (a *Acknowledgement) validate() error {
 	case a.UpTo < 0:
 		return kg.Errorf(kg.CodeInvalid, "upToSequence must be at least 1").At("upToSequence")
 	case len(a.Messages) > MaxAcknowledged:
-		return errTooMuch("messageIds", "messageIds has %d messages; the limit is %d", len(a.Messages), MaxAcknowledged)
+		return check.TooMuch("messageIds", "messageIds has %d messages; the limit is %d", len(a.Messages), MaxAcknowledged)
 	}
 	return nil
 }

@@ -3,8 +3,10 @@ package channels
 import (
 	"slices"
 	"strings"
-	"time"
 
+	"koine/channels/internal/check"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
 	"koine/internal/agents"
 	"koine/kg"
 )
@@ -14,8 +16,8 @@ import (
 type recipientResolver struct {
 	tx      *kg.Tx
 	entry   *entry // the channel
-	message *Message
-	request *Message // the request that a response answers
+	message *message.Message
+	request *message.Message // the request that a response answers
 }
 
 // resolveRecipients sets the recipients of the message. It returns an error if a
@@ -25,7 +27,7 @@ func (a *recipientResolver) resolveRecipients() error {
 	m := a.message
 	if m.ReplyTo != "" {
 		if found, err := a.hasMessage(m.ReplyTo); err != nil || !found {
-			return errOr(err, errNoSuchMessage("replyToId"))
+			return check.FirstError(err, message.ErrNotInChannel("replyToId"))
 		}
 	}
 	if !m.ExpiresAt.IsZero() && !m.ExpiresAt.After(a.tx.Time()) {
@@ -33,13 +35,13 @@ func (a *recipientResolver) resolveRecipients() error {
 	}
 	if m.Correlation != "" {
 		if found, err := a.hasMessage(m.Correlation); err != nil || !found {
-			return errOr(err, errNoSuchMessage("correlationId"))
+			return check.FirstError(err, message.ErrNotInChannel("correlationId"))
 		}
 	}
-	switch role, isRole := strings.CutPrefix(m.To, rolePrefix); {
-	case m.Interaction == Response:
+	switch role, isRole := strings.CutPrefix(m.To, message.RolePrefix); {
+	case m.Interaction == message.Response:
 		return a.resolveResponse()
-	case m.To == "" || m.To == Everyone:
+	case m.To == "" || m.To == message.Everyone:
 		return nil
 	case isRole:
 		return a.resolveRole(role)
@@ -50,7 +52,7 @@ func (a *recipientResolver) resolveRecipients() error {
 		return err
 	case !hears:
 		return kg.Errorf(kg.CodeNotMember, "%s is not a member of the channel", agent).At("recipient")
-	case m.Interaction == Request && !answers:
+	case m.Interaction == message.Request && !answers:
 		return kg.Errorf(kg.CodeNotMember, "%s cannot publish in the channel, so it could not respond", agent).At("recipient")
 	}
 	m.Recipients = []kg.AgentID{agent}
@@ -58,7 +60,7 @@ func (a *recipientResolver) resolveRecipients() error {
 }
 
 // hasMessage reports whether the message exists in the channel.
-func (a *recipientResolver) hasMessage(id MessageID) (bool, error) {
+func (a *recipientResolver) hasMessage(id message.ID) (bool, error) {
 	for _, err := range a.tx.MatchOwn(kg.Pattern{Subject: id.Entity(), Predicate: kg.Sequence, Graph: a.message.Channel.MessagesGraph()}) {
 		return err == nil, err
 	}
@@ -93,21 +95,21 @@ func (a *recipientResolver) resolveRole(role string) error {
 		if err != nil {
 			return err
 		}
-		if agent != a.message.Author && hears && (answers || a.message.Interaction != Request) {
+		if agent != a.message.Author && hears && (answers || a.message.Interaction != message.Request) {
 			list = append(list, agent)
 		}
 	}
 	switch n := len(list); {
 	case n == 0:
 		group := "agent in the channel"
-		if a.message.Interaction == Request {
+		if a.message.Interaction == message.Request {
 			group = "agent that can publish in the channel"
 		}
 		err := kg.Errorf(kg.CodeNoRecipient, "no other %s has the role %q", group, role).At("recipient")
 		err.Hint = "use a role from the records of agents; a member's role in the channel does not count"
 		return err
-	case n > MaxRecipients:
-		return errTooMuch("recipient", "role has %d agents; a message has at most %d recipients", n, MaxRecipients)
+	case n > message.MaxRecipients:
+		return check.TooMuch("recipient", "role has %d agents; a message has at most %d recipients", n, message.MaxRecipients)
 	}
 	slices.Sort(list)
 	a.message.Recipients = list
@@ -117,18 +119,18 @@ func (a *recipientResolver) resolveRole(role string) error {
 // resolveResponse addresses a response to the author of the request.
 func (a *recipientResolver) resolveResponse() error {
 	m := a.message
-	request, err := readMessage(a.tx.MatchOwn, m.Channel, m.Correlation)
+	request, err := message.Read(a.tx.MatchOwn, m.Channel, m.Correlation)
 	if err != nil {
 		return err
 	}
 	switch {
-	case request.Interaction != Request:
+	case request.Interaction != message.Request:
 		return kg.Errorf(kg.CodeInvalid, "correlationId must name a request").At("correlationId")
 	case !slices.Contains(request.Recipients, m.Author):
-		return errDenied("only a recipient of the request can respond to it").At("correlationId")
-	case request.Withheld == Retracted:
+		return check.Denied("only a recipient of the request can respond to it").At("correlationId")
+	case request.Withheld == message.Retracted:
 		return kg.Errorf(kg.CodeMessageExpired, "request was retracted").At("correlationId")
-	case request.hasExpired(a.tx.Time()):
+	case request.HasExpired(a.tx.Time()):
 		return kg.Errorf(kg.CodeMessageExpired, "request has expired without a response").At("correlationId")
 	}
 	m.To, m.Recipients, a.request = string(request.Author), []kg.AgentID{request.Author}, request
@@ -137,35 +139,11 @@ func (a *recipientResolver) resolveResponse() error {
 
 // markAnswered marks a request as answered, which cancels its expiry. It returns the
 // number of statements that it changed.
-func (s *Service) markAnswered(tx *kg.Tx, request *Message, by MessageID) (int, error) {
-	q := kg.Quad{Subject: request.ID.Entity(), Predicate: propAnswered, Object: by.Entity(), Graph: request.contentGraph()}
+func (s *Service) markAnswered(tx *kg.Tx, request *message.Message, by message.ID) (int, error) {
+	q := kg.Quad{Subject: request.ID.Entity(), Predicate: vocab.Answered, Object: by.Entity(), Graph: request.ContentGraph()}
 	if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil || request.ExpiresAt.IsZero() {
 		return 1, err
 	}
-	q.Predicate, q.Object = propExpires, kg.DateTime(request.ExpiresAt)
+	q.Predicate, q.Object = vocab.Expires, kg.DateTime(request.ExpiresAt)
 	return 2, tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q})
-}
-
-// isFor reports whether the message is for an agent that can read its channel.
-func (m *Message) isFor(agent kg.AgentID) bool {
-	return m.Author != agent && (len(m.Recipients) == 0 || slices.Contains(m.Recipients, agent))
-}
-
-// hasExpired reports whether the message has expired at the given time. An answered
-// request does not expire.
-func (m *Message) hasExpired(at time.Time) bool {
-	return !m.ExpiresAt.IsZero() && !at.Before(m.ExpiresAt) && m.Answered == ""
-}
-
-// errNoSuchMessage reports a message that is not in the channel. The error is the same
-// for a message of another channel, so that it reveals nothing.
-func errNoSuchMessage(field string) *kg.Error {
-	return kg.Errorf(kg.CodeInvalid, "message not found in the channel").At(field)
-}
-
-func errOr(err error, other *kg.Error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/internal/agents"
 	"koine/internal/systemgraph"
 	"koine/kg"
@@ -38,7 +40,7 @@ func (c *clock) now() time.Time        { return time.UnixMilli(c.ms.Load()).UTC(
 func (c *clock) step(by time.Duration) { c.ms.Add(by.Milliseconds()) }
 
 // send publishes with an envelope.
-func (s *server) send(t testing.TB, by string, id channels.ChannelID, e channels.Envelope) (*channels.Message, error) {
+func (s *server) send(t testing.TB, by string, id channel.ID, e message.Envelope) (*message.Message, error) {
 	t.Helper()
 	r, err := s.Publish(within(t), as(by), channels.Publication{Channel: id, Parts: text("from %s", by), Envelope: e})
 	if err != nil {
@@ -47,7 +49,7 @@ func (s *server) send(t testing.TB, by string, id channels.ChannelID, e channels
 	return r.Message, nil
 }
 
-func (s *server) mustSend(t testing.TB, by string, id channels.ChannelID, e channels.Envelope) *channels.Message {
+func (s *server) mustSend(t testing.TB, by string, id channel.ID, e message.Envelope) *message.Message {
 	t.Helper()
 	m, err := s.send(t, by, id, e)
 	if err != nil {
@@ -61,10 +63,10 @@ func (s *server) mustSend(t testing.TB, by string, id channels.ChannelID, e chan
 // respond.
 func TestAddress(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob", "cleo", "dora")
-	public := s.make(t, channels.Public, "bob")
+	c := s.make(t, channel.Private, "bob", "cleo", "dora")
+	public := s.make(t, channel.Public, "bob")
 	s.role(t, "critic", "ann", "bob", "cleo", "eve")
-	if _, err := s.AddMember(within(t), as("ann"), c.ID, "ola", channels.Observer); err != nil {
+	if _, err := s.AddMember(within(t), as("ann"), c.ID, "ola", channel.Observer); err != nil {
 		t.Fatal(err)
 	}
 	s.role(t, "outside", "eve")
@@ -73,33 +75,33 @@ func TestAddress(t *testing.T) {
 	s.role(t, "mine", "ann")
 	for _, row := range []struct {
 		name    string
-		channel channels.ChannelID
-		e       channels.Envelope
+		channel channel.ID
+		e       message.Envelope
 		to      string
 		want    []kg.AgentID
 		code    kg.Code
 	}{
-		{"no address", c.ID, channels.Envelope{}, "", nil, ""},
-		{"everyone", c.ID, channels.Envelope{To: "*"}, "*", nil, ""},
-		{"a broadcast to one", c.ID, channels.Envelope{Interaction: channels.BroadcastAll, To: "bob"}, "*", nil, ""},
-		{"an agent", c.ID, channels.Envelope{Interaction: channels.Notification, To: "bob"}, "agent://bob", []kg.AgentID{"agent://bob"}, ""},
-		{"a request", c.ID, channels.Envelope{Interaction: channels.Request, To: "bob"}, "agent://bob", []kg.AgentID{"agent://bob"}, ""},
-		{"a role", c.ID, channels.Envelope{Interaction: channels.Request, To: "role:critic"}, "role:critic", []kg.AgentID{"agent://bob", "agent://cleo"}, ""},
-		{"a role of who only reads", public.ID, channels.Envelope{To: "role:outside"}, "", nil, kg.CodeNoRecipient},
-		{"an observer", c.ID, channels.Envelope{To: "ola"}, "agent://ola", []kg.AgentID{"agent://ola"}, ""},
-		{"a role of an observer", c.ID, channels.Envelope{To: "role:watcher"}, "role:watcher", []kg.AgentID{"agent://dora", "agent://ola"}, ""},
-		{"a request to a role of an observer", c.ID, channels.Envelope{Interaction: channels.Request, To: "role:watcher"}, "role:watcher", []kg.AgentID{"agent://dora"}, ""},
-		{"a request to an observer", c.ID, channels.Envelope{Interaction: channels.Request, To: "ola"}, "", nil, kg.CodeNotMember},
-		{"a request to a role of observers", c.ID, channels.Envelope{Interaction: channels.Request, To: "role:silent"}, "", nil, kg.CodeNoRecipient},
-		{"a request to nobody", c.ID, channels.Envelope{Interaction: channels.Request}, "", nil, kg.CodeInvalid},
-		{"a request to everyone", c.ID, channels.Envelope{Interaction: channels.Request, To: "*"}, "", nil, kg.CodeInvalid},
-		{"no name of a role", c.ID, channels.Envelope{To: "role:"}, "", nil, kg.CodeInvalid},
-		{"an outsider", c.ID, channels.Envelope{To: "eve"}, "", nil, kg.CodeNotMember},
-		{"an outsider of a public channel", public.ID, channels.Envelope{To: "eve"}, "", nil, kg.CodeNotMember},
-		{"a role outside", c.ID, channels.Envelope{To: "role:outside"}, "", nil, kg.CodeNoRecipient},
-		{"a role of the author alone", c.ID, channels.Envelope{To: "role:mine"}, "", nil, kg.CodeNoRecipient},
-		{"a role of nobody", c.ID, channels.Envelope{To: "role:none"}, "", nil, kg.CodeNoRecipient},
-		{"from the system", c.ID, channels.Envelope{ContentType: channels.Notice}, "", nil, kg.CodePermissionDenied},
+		{"no address", c.ID, message.Envelope{}, "", nil, ""},
+		{"everyone", c.ID, message.Envelope{To: "*"}, "*", nil, ""},
+		{"a broadcast to one", c.ID, message.Envelope{Interaction: message.BroadcastAll, To: "bob"}, "*", nil, ""},
+		{"an agent", c.ID, message.Envelope{Interaction: message.Notification, To: "bob"}, "agent://bob", []kg.AgentID{"agent://bob"}, ""},
+		{"a request", c.ID, message.Envelope{Interaction: message.Request, To: "bob"}, "agent://bob", []kg.AgentID{"agent://bob"}, ""},
+		{"a role", c.ID, message.Envelope{Interaction: message.Request, To: "role:critic"}, "role:critic", []kg.AgentID{"agent://bob", "agent://cleo"}, ""},
+		{"a role of who only reads", public.ID, message.Envelope{To: "role:outside"}, "", nil, kg.CodeNoRecipient},
+		{"an observer", c.ID, message.Envelope{To: "ola"}, "agent://ola", []kg.AgentID{"agent://ola"}, ""},
+		{"a role of an observer", c.ID, message.Envelope{To: "role:watcher"}, "role:watcher", []kg.AgentID{"agent://dora", "agent://ola"}, ""},
+		{"a request to a role of an observer", c.ID, message.Envelope{Interaction: message.Request, To: "role:watcher"}, "role:watcher", []kg.AgentID{"agent://dora"}, ""},
+		{"a request to an observer", c.ID, message.Envelope{Interaction: message.Request, To: "ola"}, "", nil, kg.CodeNotMember},
+		{"a request to a role of observers", c.ID, message.Envelope{Interaction: message.Request, To: "role:silent"}, "", nil, kg.CodeNoRecipient},
+		{"a request to nobody", c.ID, message.Envelope{Interaction: message.Request}, "", nil, kg.CodeInvalid},
+		{"a request to everyone", c.ID, message.Envelope{Interaction: message.Request, To: "*"}, "", nil, kg.CodeInvalid},
+		{"no name of a role", c.ID, message.Envelope{To: "role:"}, "", nil, kg.CodeInvalid},
+		{"an outsider", c.ID, message.Envelope{To: "eve"}, "", nil, kg.CodeNotMember},
+		{"an outsider of a public channel", public.ID, message.Envelope{To: "eve"}, "", nil, kg.CodeNotMember},
+		{"a role outside", c.ID, message.Envelope{To: "role:outside"}, "", nil, kg.CodeNoRecipient},
+		{"a role of the author alone", c.ID, message.Envelope{To: "role:mine"}, "", nil, kg.CodeNoRecipient},
+		{"a role of nobody", c.ID, message.Envelope{To: "role:none"}, "", nil, kg.CodeNoRecipient},
+		{"from the system", c.ID, message.Envelope{ContentType: message.Notice}, "", nil, kg.CodePermissionDenied},
 	} {
 		m, err := s.send(t, "ann", row.channel, row.e)
 		wantCode(t, row.name, err, row.code)
@@ -119,19 +121,19 @@ func TestAddress(t *testing.T) {
 // of an earlier message.
 func TestRoleAsOfTheMessage(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob", "cleo", "dora")
+	c := s.make(t, channel.Private, "bob", "cleo", "dora")
 	s.role(t, "critic", "bob", "cleo")
 	status := agents.Suspended
 	admin := kg.Meta{Principal: kg.Principal{ID: "agent://root", Method: "key", Roles: []string{kg.RoleAdmin}}}
 	if _, err := agents.NewService(s.store).Update(within(t), admin, "agent://cleo", agents.Change{Status: &status}); err != nil {
 		t.Fatal(err)
 	}
-	m := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "role:critic"})
+	m := s.mustSend(t, "ann", c.ID, message.Envelope{Interaction: message.Request, To: "role:critic"})
 	if !slices.Equal(m.Recipients, []kg.AgentID{"agent://bob"}) {
 		t.Errorf("the recipients are %v", m.Recipients)
 	}
 	s.role(t, "critic", "dora")
-	_, err := s.send(t, "dora", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: m.ID})
+	_, err := s.send(t, "dora", c.ID, message.Envelope{Interaction: message.Response, Correlation: m.ID})
 	wantCode(t, "a later critic's response", err, kg.CodePermissionDenied)
 }
 
@@ -140,16 +142,16 @@ func TestRoleAsOfTheMessage(t *testing.T) {
 func TestRespond(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
-	c, other := s.make(t, channels.Private, "bob", "cleo", "dora"), s.make(t, channels.Private, "bob")
+	c, other := s.make(t, channel.Private, "bob", "cleo", "dora"), s.make(t, channel.Private, "bob")
 	s.role(t, "critic", "bob", "cleo")
 	due := clock.now().Add(time.Minute)
-	ask := func(id channels.ChannelID, to string) *channels.Message {
-		return s.mustSend(t, "ann", id, channels.Envelope{Interaction: channels.Request, To: to, ExpiresAt: due})
+	ask := func(id channel.ID, to string) *message.Message {
+		return s.mustSend(t, "ann", id, message.Envelope{Interaction: message.Request, To: to, ExpiresAt: due})
 	}
 	answered, forgotten, elsewhere := ask(c.ID, "role:critic"), ask(c.ID, "role:critic"), ask(other.ID, "bob")
 	plain := s.say(t, "ann", c.ID, "no request")
-	respond := func(by string, to channels.MessageID) (*channels.Message, error) {
-		return s.send(t, by, c.ID, channels.Envelope{Interaction: channels.Response, Correlation: to, To: "agent://dora"})
+	respond := func(by string, to message.ID) (*message.Message, error) {
+		return s.send(t, by, c.ID, message.Envelope{Interaction: message.Response, Correlation: to, To: "agent://dora"})
 	}
 	for _, by := range []string{"bob", "cleo", "bob"} {
 		m, err := respond(by, answered.ID)
@@ -159,20 +161,20 @@ func TestRespond(t *testing.T) {
 	}
 	for _, row := range []struct {
 		name, by string
-		e        channels.Envelope
+		e        message.Envelope
 		code     kg.Code
 	}{
-		{"one who was not asked", "dora", channels.Envelope{Interaction: channels.Response, Correlation: answered.ID}, kg.CodePermissionDenied},
-		{"the author", "ann", channels.Envelope{Interaction: channels.Response, Correlation: answered.ID}, kg.CodePermissionDenied},
-		{"without a request", "bob", channels.Envelope{Interaction: channels.Response}, kg.CodeInvalid},
-		{"to what is no request", "bob", channels.Envelope{Interaction: channels.Response, Correlation: plain.ID}, kg.CodeInvalid},
-		{"to another channel's", "bob", channels.Envelope{Interaction: channels.Response, Correlation: elsewhere.ID}, kg.CodeInvalid},
-		{"to nothing", "bob", channels.Envelope{Interaction: channels.Response, Correlation: "no such"}, kg.CodeInvalid},
-		{"correlation with another channel's", "bob", channels.Envelope{Correlation: elsewhere.ID}, kg.CodeInvalid},
-		{"reply to another channel's", "bob", channels.Envelope{ReplyTo: elsewhere.ID}, kg.CodeInvalid},
-		{"reply to nothing", "bob", channels.Envelope{ReplyTo: "no such"}, kg.CodeInvalid},
-		{"expired before it is published", "bob", channels.Envelope{ExpiresAt: clock.now()}, kg.CodeInvalid},
-		{"a reply", "bob", channels.Envelope{ReplyTo: plain.ID, Correlation: plain.ID}, ""},
+		{"one who was not asked", "dora", message.Envelope{Interaction: message.Response, Correlation: answered.ID}, kg.CodePermissionDenied},
+		{"the author", "ann", message.Envelope{Interaction: message.Response, Correlation: answered.ID}, kg.CodePermissionDenied},
+		{"without a request", "bob", message.Envelope{Interaction: message.Response}, kg.CodeInvalid},
+		{"to what is no request", "bob", message.Envelope{Interaction: message.Response, Correlation: plain.ID}, kg.CodeInvalid},
+		{"to another channel's", "bob", message.Envelope{Interaction: message.Response, Correlation: elsewhere.ID}, kg.CodeInvalid},
+		{"to nothing", "bob", message.Envelope{Interaction: message.Response, Correlation: "no such"}, kg.CodeInvalid},
+		{"correlation with another channel's", "bob", message.Envelope{Correlation: elsewhere.ID}, kg.CodeInvalid},
+		{"reply to another channel's", "bob", message.Envelope{ReplyTo: elsewhere.ID}, kg.CodeInvalid},
+		{"reply to nothing", "bob", message.Envelope{ReplyTo: "no such"}, kg.CodeInvalid},
+		{"expired before it is published", "bob", message.Envelope{ExpiresAt: clock.now()}, kg.CodeInvalid},
+		{"a reply", "bob", message.Envelope{ReplyTo: plain.ID, Correlation: plain.ID}, ""},
 	} {
 		_, err := s.send(t, row.by, c.ID, row.e)
 		wantCode(t, row.name, err, row.code)
@@ -193,10 +195,10 @@ func TestRespond(t *testing.T) {
 func TestAddressedAgain(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
-	c := s.make(t, channels.Private, "bob", "cleo")
+	c := s.make(t, channel.Private, "bob", "cleo")
 	s.role(t, "critic", "bob")
 	p := channels.Publication{Channel: c.ID, Parts: text("look"), IdempotencyKey: "k",
-		Envelope: channels.Envelope{Interaction: channels.Request, To: "role:critic", ExpiresAt: clock.now().Add(time.Second)}}
+		Envelope: message.Envelope{Interaction: message.Request, To: "role:critic", ExpiresAt: clock.now().Add(time.Second)}}
 	first, err := s.Publish(within(t), as("ann"), p)
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -13,12 +15,12 @@ import (
 // makes no commit, whoever asks for it.
 func TestWhatChangesNothingIsNoVersion(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Title: "research", Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}, Roles: []string{"analyst"}}})
+	intent := s.scope(t, scope.Draft{Title: "research", Access: scope.Access{Agents: []kg.AgentID{"bob"}, Roles: []string{"analyst"}}})
 	name, topic, most, keep, audit, expire := "lab", "cells", 5, int64(100), true, time.Hour
-	rights, limits := channels.Rights{Post: channels.Owners}, channels.Limits{MessagesPerMinute: 7}
-	made, err := s.CreateIn(within(t), as("ann"), intent.ID, channels.Draft{
+	rights, limits := channel.Rights{Post: channel.Owners}, channel.Limits{MessagesPerMinute: 7}
+	made, err := s.CreateIn(within(t), as("ann"), intent.ID, channel.Draft{
 		Name: name, Topic: topic, Metadata: []byte(`{"b": 1.0, "a": "x"}`), Rights: rights, Limits: limits, MaxMembers: most, KeepMessages: keep, Audit: audit, ExpireAfter: expire,
-		Members: []channels.Member{{Agent: "bob", Role: channels.Owner}, {Agent: "cleo"}},
+		Members: []channel.Member{{Agent: "bob", Role: channel.Owner}, {Agent: "cleo"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -27,19 +29,19 @@ func TestWhatChangesNothingIsNoVersion(t *testing.T) {
 	title, access, nobody := intent.Title, intent.Access, kg.AgentID("")
 	changes := map[string]func(by channels.Caller) (int64, error){
 		"nothing": func(by channels.Caller) (int64, error) {
-			return version(s.Update(within(t), by, made.ID, channels.ChannelUpdate{ExpectedVersion: 1}))
+			return version(s.Update(within(t), by, made.ID, channel.Update{ExpectedVersion: 1}))
 		},
 		"all as it is": func(by channels.Caller) (int64, error) {
-			return version(s.Update(within(t), by, made.ID, channels.ChannelUpdate{
+			return version(s.Update(within(t), by, made.ID, channel.Update{
 				ExpectedVersion: 1, Name: &name, Topic: &topic, Set: set, Remove: []string{"c"}, Rights: &rights, Limits: &limits,
 				MaxMembers: &most, KeepMessages: &keep, Audit: &audit, ExpireAfter: &expire,
 			}))
 		},
 		"a member again": func(by channels.Caller) (int64, error) {
-			return version(s.AddMember(within(t), by, made.ID, "cleo", channels.Ordinary))
+			return version(s.AddMember(within(t), by, made.ID, "cleo", channel.Ordinary))
 		},
 		"an owner again": func(by channels.Caller) (int64, error) {
-			return version(s.AddMember(within(t), by, made.ID, "bob", channels.Owner))
+			return version(s.AddMember(within(t), by, made.ID, "bob", channel.Owner))
 		},
 	}
 	before := s.store.Head().Revision
@@ -50,7 +52,7 @@ func TestWhatChangesNothingIsNoVersion(t *testing.T) {
 			}
 		}
 	}
-	sc, err := s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeUpdate{ExpectedVersion: 1, Title: &title, Access: &access, Coordinator: &nobody})
+	sc, err := s.UpdateScope(within(t), as("ann"), intent.ID, scope.Update{ExpectedVersion: 1, Title: &title, Access: &access, Coordinator: &nobody})
 	if err != nil || sc.Version != 1 {
 		t.Errorf("the scope: %+v, %v, want version 1", sc, err)
 	}
@@ -59,16 +61,16 @@ func TestWhatChangesNothingIsNoVersion(t *testing.T) {
 	}
 	// What does change something is a version.
 	topic = "water"
-	if v, err := version(s.Update(within(t), as("bob"), made.ID, channels.ChannelUpdate{ExpectedVersion: 1, Name: &name, Topic: &topic})); err != nil || v != 2 {
+	if v, err := version(s.Update(within(t), as("bob"), made.ID, channel.Update{ExpectedVersion: 1, Name: &name, Topic: &topic})); err != nil || v != 2 {
 		t.Errorf("a change: version %d, %v, want 2", v, err)
 	}
 	title = "development"
-	if sc, err := s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeUpdate{ExpectedVersion: 1, Title: &title}); err != nil || sc.Version != 2 {
+	if sc, err := s.UpdateScope(within(t), as("ann"), intent.ID, scope.Update{ExpectedVersion: 1, Title: &title}); err != nil || sc.Version != 2 {
 		t.Errorf("a change of the scope: %+v, %v, want version 2", sc, err)
 	}
 }
 
-func version(c *channels.Channel, err error) (int64, error) {
+func version(c *channel.Channel, err error) (int64, error) {
 	if err != nil {
 		return 0, err
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"koine/channels/internal/check"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -13,7 +15,7 @@ const (
 	DefaultAskTime = 30 * time.Second
 	MaxAskTime     = 10 * time.Minute
 	// MaxAnswers is the maximum number of responses that AskAll collects.
-	MaxAnswers = MaxRecipients
+	MaxAnswers = message.MaxRecipients
 )
 
 // Question is a request with a wait for its responses.
@@ -28,7 +30,7 @@ type Question struct {
 type Answer struct {
 	Receipt
 	// Responses are the responses that were not retracted, in sequence order.
-	Responses []*Message
+	Responses []*message.Message
 }
 
 // Ask publishes a request and waits for the first response to it. A retracted response
@@ -69,16 +71,16 @@ func (s *Service) AskAll(ctx context.Context, by Caller, q Question) (*Answer, e
 // normalize validates the question and fills in defaults.
 func (q *Question) normalize(now time.Time) error {
 	if q.Interaction == "" {
-		q.Interaction = Request
+		q.Interaction = message.Request
 	}
-	if q.Interaction != Request {
+	if q.Interaction != message.Request {
 		return kg.Errorf(kg.CodeInvalid, "messageType must be request").At("messageType")
 	}
 	if q.Wait == 0 {
 		q.Wait = DefaultAskTime
 	}
 	if q.Wait < 0 || q.Wait > MaxAskTime {
-		return errTooMuch("timeout", "timeout must be between 0 and %v", MaxAskTime)
+		return check.TooMuch("timeout", "timeout must be between 0 and %v", MaxAskTime)
 	}
 	if q.ExpiresAt.IsZero() && q.IdempotencyKey == "" { // with a key, a varying time would make each repetition a different request
 		q.ExpiresAt = now.Add(q.Wait)
@@ -115,16 +117,16 @@ func (s *Service) askAndCollect(ctx context.Context, by Caller, q Question, enou
 				break
 			}
 			if m.Retracts != "" {
-				a.Responses = slices.DeleteFunc(a.Responses, func(r *Message) bool { return r.ID == m.Retracts })
+				a.Responses = slices.DeleteFunc(a.Responses, func(r *message.Message) bool { return r.ID == m.Retracts })
 			}
-			if m.Interaction == Response && m.Correlation == receipt.Message.ID && m.Withheld != Retracted {
+			if m.Interaction == message.Response && m.Correlation == receipt.Message.ID && m.Withheld != message.Retracted {
 				if a.Responses = append(a.Responses, m); enough(a) {
 					return a, nil
 				}
 			}
-			if m.ContentType == Notice || m.Retracts == receipt.Message.ID { // a recipient may have been removed
+			if m.ContentType == message.Notice || m.Retracts == receipt.Message.ID { // a recipient may have been removed
 				now, err := s.Message(waiting, by, receipt.Message.ID)
-				if err == nil && (now.DeadlinePassed || now.Withheld == Retracted) {
+				if err == nil && (now.DeadlinePassed || now.Withheld == message.Retracted) {
 					return a, nil
 				}
 			}

@@ -9,16 +9,18 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
 // ask is a question to an address.
-func question(id channels.ChannelID, to string, wait time.Duration) channels.Question {
-	return channels.Question{Publication: channels.Publication{Channel: id, Parts: text("well?"), Envelope: channels.Envelope{To: to}}, Wait: wait}
+func question(id channel.ID, to string, wait time.Duration) channels.Question {
+	return channels.Question{Publication: channels.Publication{Channel: id, Parts: text("well?"), Envelope: message.Envelope{To: to}}, Wait: wait}
 }
 
 // answering responds to every request to an agent, until the test ends.
-func (s *server) answering(t *testing.T, who string, id channels.ChannelID) {
+func (s *server) answering(t *testing.T, who string, id channel.ID) {
 	t.Helper()
 	stream, err := s.Stream(t.Context(), as(who), id, nil)
 	if err != nil {
@@ -32,8 +34,8 @@ func (s *server) answering(t *testing.T, who string, id channels.ChannelID) {
 			if err != nil {
 				return
 			}
-			if m.Interaction == channels.Request && slices.Contains(m.Recipients, kg.CanonicalAgent(who)) {
-				if _, err := s.send(t, who, id, channels.Envelope{Interaction: channels.Response, Correlation: m.ID}); err != nil {
+			if m.Interaction == message.Request && slices.Contains(m.Recipients, kg.CanonicalAgent(who)) {
+				if _, err := s.send(t, who, id, message.Envelope{Interaction: message.Response, Correlation: m.ID}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -45,7 +47,7 @@ func (s *server) answering(t *testing.T, who string, id channels.ChannelID) {
 // ask at once.
 func TestAsk(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob", "cleo", "dora")
+	c := s.make(t, channel.Private, "bob", "cleo", "dora")
 	s.role(t, "critic", "bob", "cleo")
 	s.answering(t, "bob", c.ID)
 	s.answering(t, "cleo", c.ID)
@@ -80,17 +82,17 @@ func TestAsk(t *testing.T) {
 // A response that was retracted is none: the same question again waits for another one.
 func TestAskPassesOverTheRetracted(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob", "cleo")
+	c := s.make(t, channel.Private, "bob", "cleo")
 	s.role(t, "critic", "bob", "cleo")
 	q := question(c.ID, "bob", time.Millisecond)
 	q.IdempotencyKey = "k"
 	first, err := s.Ask(within(t), as("ann"), q)
 	wantCode(t, "before it is answered", err, kg.CodeTimeout)
-	respond := func(who string, to channels.MessageID) *channels.Message {
+	respond := func(who string, to message.ID) *message.Message {
 		t.Helper()
-		return s.mustSend(t, who, c.ID, channels.Envelope{Interaction: channels.Response, Correlation: to})
+		return s.mustSend(t, who, c.ID, message.Envelope{Interaction: message.Response, Correlation: to})
 	}
-	retract := func(who string, m channels.MessageID) {
+	retract := func(who string, m message.ID) {
 		t.Helper()
 		_, err := s.Retract(within(t), as(who), channels.Retraction{Channel: c.ID, Message: m})
 		wantCode(t, "retracted", err, "")
@@ -107,7 +109,7 @@ func TestAskPassesOverTheRetracted(t *testing.T) {
 		t.Errorf("at last: %+v, %v", again, err)
 	}
 	// Of all those who were asked, one takes back what it said before the other does.
-	all := s.askAll(t, c.ID, func(asked channels.MessageID) {
+	all := s.askAll(t, c.ID, func(asked message.ID) {
 		if m, err := s.Message(within(t), as("ann"), asked); err != nil || !slices.Contains(m.Recipients, "agent://cleo") {
 			t.Fatal(m, err)
 		}
@@ -123,7 +125,7 @@ func TestAskPassesOverTheRetracted(t *testing.T) {
 // Nobody waits for longer than it said, nor when it gave up, and only so many do.
 func TestAskEnds(t *testing.T) {
 	s := serve(t, channels.Options{MaxPendingAsks: 1}, kg.Options{})
-	c := s.make(t, channels.Private, "bob", "cleo")
+	c := s.make(t, channel.Private, "bob", "cleo")
 	s.role(t, "critic", "bob", "cleo")
 	a, err := s.Ask(within(t), as("ann"), question(c.ID, "bob", time.Second))
 	if wantCode(t, "nobody", err, kg.CodeTimeout); a == nil || a.Message == nil || !a.Message.ExpiresAt.After(a.Message.Time) {
@@ -139,7 +141,7 @@ func TestAskEnds(t *testing.T) {
 		wantCode(t, what, err, kg.CodeLimitExceeded)
 	}
 	q := question(c.ID, "bob", time.Minute)
-	q.Interaction = channels.Notification
+	q.Interaction = message.Notification
 	_, err = s.Ask(within(t), as("ann"), q)
 	wantCode(t, "no request", err, kg.CodeInvalid)
 	_, err = s.Ask(within(t), as("ann"), question(c.ID, "eve", time.Minute))
@@ -172,11 +174,11 @@ func TestAskEnds(t *testing.T) {
 // Who responds twice is one of those who were asked; the others are waited for.
 func TestAskAllWaitsForEach(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob", "cleo")
+	c := s.make(t, channel.Private, "bob", "cleo")
 	s.role(t, "critic", "bob", "cleo")
-	answer := s.askAll(t, c.ID, func(asked channels.MessageID) {
+	answer := s.askAll(t, c.ID, func(asked message.ID) {
 		for _, who := range []string{"bob", "bob", "cleo"} {
-			if _, err := s.send(t, who, c.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked}); err != nil {
+			if _, err := s.send(t, who, c.ID, message.Envelope{Interaction: message.Response, Correlation: asked}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -189,14 +191,14 @@ func TestAskAllWaitsForEach(t *testing.T) {
 // So many responses are collected, also where somebody is still to respond.
 func TestAskAllIsBounded(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob", "cleo")
+	c := s.make(t, channel.Private, "bob", "cleo")
 	s.role(t, "critic", "bob", "cleo")
-	answer := s.askAll(t, c.ID, func(asked channels.MessageID) {
+	answer := s.askAll(t, c.ID, func(asked message.ID) {
 		var responding sync.WaitGroup
 		for range 20 { // at once: they share commits
 			responding.Go(func() {
 				for range channels.MaxAnswers / 20 {
-					if _, err := s.send(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked}); err != nil {
+					if _, err := s.send(t, "bob", c.ID, message.Envelope{Interaction: message.Response, Correlation: asked}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -210,7 +212,7 @@ func TestAskAllIsBounded(t *testing.T) {
 }
 
 // askAll asks the critics in ann's name, responds as the function does, and waits.
-func (s *server) askAll(t *testing.T, id channels.ChannelID, respond func(channels.MessageID)) *channels.Answer {
+func (s *server) askAll(t *testing.T, id channel.ID, respond func(message.ID)) *channels.Answer {
 	t.Helper()
 	stream, err := s.Stream(within(t), as("ann"), id, nil)
 	if err != nil {

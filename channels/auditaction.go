@@ -1,6 +1,12 @@
 package channels
 
-import "koine/kg"
+import (
+	"koine/channels/channel"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
+	"koine/channels/scope"
+	"koine/kg"
+)
 
 // AuditActionKind is the kind of an audit action.
 type AuditActionKind string
@@ -22,9 +28,9 @@ const MaxAuditActions = 100
 // AuditAction is one effect of a commit on a channel.
 type AuditAction struct {
 	Kind    AuditActionKind
-	Channel ChannelID
+	Channel channel.ID
 	// Message is the message of Published and MessageStateChanged; "" for other kinds.
-	Message MessageID
+	Message message.ID
 	// Member is the member of MemberAdded and MemberRemoved; "" for other kinds.
 	Member kg.AgentID
 }
@@ -36,12 +42,12 @@ func AuditActionsOf(c *kg.Commit) []AuditAction {
 	a := actionCollector{seen: map[AuditAction]bool{}}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		switch id, part := channelOfGraph(ch.Quad.Graph); part {
-		case recordPart:
+		switch id, part := channel.OfGraph(ch.Quad.Graph); part {
+		case channel.RecordPart:
 			if ch.Quad.Subject == id.Entity() {
 				a.addRecordChange(id, ch)
 			}
-		case journalPart, partitionPart, receiptPart:
+		case channel.JournalPart, channel.PartitionPart, channel.ReceiptPart:
 			a.addMessageChange(id, ch)
 		}
 	}
@@ -62,25 +68,25 @@ func (a *actionCollector) add(act AuditAction) {
 }
 
 // addRecordChange adds a change of a channel's record.
-func (a *actionCollector) addRecordChange(id ChannelID, ch *kg.Change) {
+func (a *actionCollector) addRecordChange(id channel.ID, ch *kg.Change) {
 	added := len(ch.After) > 0
 	switch q := &ch.Quad; {
-	case q.Predicate == rdfType && added:
+	case q.Predicate == vocab.Type && added:
 		a.add(AuditAction{Kind: Created, Channel: id})
-	case q.Predicate == propDeleted && added:
+	case q.Predicate == vocab.Deleted && added:
 		a.add(AuditAction{Kind: Deleted, Channel: id})
-	case roleOf(q.Predicate) != "" && added:
+	case channel.RoleOf(q.Predicate) != "" && added:
 		a.add(AuditAction{Kind: MemberAdded, Channel: id, Member: kg.AgentID(q.Object.Value())})
-	case roleOf(q.Predicate) != "":
+	case channel.RoleOf(q.Predicate) != "":
 		a.add(AuditAction{Kind: MemberRemoved, Channel: id, Member: kg.AgentID(q.Object.Value())})
-	case q.Predicate != propVersion:
+	case q.Predicate != vocab.Version:
 		a.add(AuditAction{Kind: Updated, Channel: id})
 	}
 }
 
 // addMessageChange adds a change of a statement about a message.
-func (a *actionCollector) addMessageChange(id ChannelID, ch *kg.Change) {
-	m := messageIDIn(ch.Quad.Subject)
+func (a *actionCollector) addMessageChange(id channel.ID, ch *kg.Change) {
+	m := message.IDIn(ch.Quad.Subject)
 	if m == "" {
 		return
 	}
@@ -124,4 +130,19 @@ func (a *actionCollector) withoutImplied() (out []AuditAction) {
 		}
 	}
 	return out
+}
+
+// IsRecordGraph reports whether a graph is the record of a channel or of a scope.
+func IsRecordGraph(graph kg.Term) bool {
+	_, part := channel.OfGraph(graph)
+	_, ofScope := scope.OfGraph(graph)
+	return part == channel.RecordPart || ofScope
+}
+
+// IsJournalGraph reports whether a graph holds messages, receipts, or events of a
+// scope.
+func IsJournalGraph(graph kg.Term) bool {
+	_, part := channel.OfGraph(graph)
+	scope, record := scope.OfGraph(graph)
+	return part == channel.JournalPart || part == channel.PartitionPart || part == channel.ReceiptPart || scope != "" && !record
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/kg"
 )
 
@@ -15,7 +16,7 @@ import (
 // without saying.
 func TestDeeds(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	var id channels.ChannelID
+	var id channel.ID
 	var got []string
 	step := func(err error) {
 		t.Helper()
@@ -38,15 +39,15 @@ func TestDeeds(t *testing.T) {
 		}
 		got = append(got, strings.Join(words, ", "))
 	}
-	c, err := s.Create(within(t), as("ann"), channels.Draft{Members: []channels.Member{{Agent: "agent://bob"}}, Metadata: []byte(`{"a":1}`)})
+	c, err := s.Create(within(t), as("ann"), channel.Draft{Members: []channel.Member{{Agent: "agent://bob"}}, Metadata: []byte(`{"a":1}`)})
 	step(err)
 	id = c.ID
 	name := "x"
-	_, err = s.Update(within(t), as("ann"), id, channels.ChannelUpdate{ExpectedVersion: 1, Name: &name})
+	_, err = s.Update(within(t), as("ann"), id, channel.Update{ExpectedVersion: 1, Name: &name})
 	step(err)
 	_, err = s.AddMember(within(t), as("ann"), id, "cleo", "")
 	step(err)
-	_, err = s.AddMember(within(t), as("ann"), id, "cleo", channels.Moderator)
+	_, err = s.AddMember(within(t), as("ann"), id, "cleo", channel.Moderator)
 	step(err)
 	_, err = s.RemoveMember(within(t), as("ann"), id, "cleo")
 	step(err)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -42,7 +44,7 @@ func BenchmarkPublish(b *testing.B) {
 	for _, publishers := range []int{1, 16, 128} {
 		b.Run(fmt.Sprintf("publishers=%d", publishers), func(b *testing.B) {
 			s := serve(b, channels.Options{}, kg.Options{})
-			c := s.make(b, channels.Private)
+			c := s.make(b, channel.Private)
 			b.ResetTimer()
 			inParallel(publishers, b.N, func(i int) {
 				if _, err := s.Publish(b.Context(), as("ann"), channels.Publication{Channel: c.ID, Parts: benchParts(i)}); err != nil {
@@ -59,10 +61,10 @@ func BenchmarkPublish(b *testing.B) {
 func BenchmarkFanOut(b *testing.B) {
 	const streams = 1000
 	s := serve(b, channels.Options{}, kg.Options{})
-	c := s.make(b, channels.Public)
+	c := s.make(b, channel.Public)
 	before := held()
 	type arrival struct {
-		m  *channels.Message
+		m  *message.Message
 		at time.Time
 	}
 	arrivals := make(chan arrival, streams)

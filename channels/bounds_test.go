@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/internal/agents"
 	"koine/internal/slowtest"
 	"koine/internal/systemgraph"
@@ -19,7 +22,7 @@ import (
 // What a message says is taken at each bound, and refused past it.
 func TestBoundsOfAMessage(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private)
+	c := s.make(t, channel.Private)
 	list := func(n int) (out []string) {
 		for i := range n {
 			out = append(out, fmt.Sprint("x", i))
@@ -30,19 +33,19 @@ func TestBoundsOfAMessage(t *testing.T) {
 		most int
 		fill func(p *channels.Publication, n int)
 	}{
-		"parts": {channels.MaxParts, func(p *channels.Publication, n int) {
+		"parts": {message.MaxParts, func(p *channels.Publication, n int) {
 			for len(p.Parts) < n {
 				p.Parts = append(p.Parts, p.Parts[0])
 			}
 		}},
-		"artifacts":             {channels.MaxArtifactRefs, func(p *channels.Publication, n int) { p.ArtifactRefs = list(n) }},
-		"bytes of an artifact":  {channels.MaxReferenceBytes, func(p *channels.Publication, n int) { p.ArtifactRefs = []string{strings.Repeat("x", n)} }},
+		"artifacts":             {message.MaxArtifactRefs, func(p *channels.Publication, n int) { p.ArtifactRefs = list(n) }},
+		"bytes of an artifact":  {message.MaxReferenceBytes, func(p *channels.Publication, n int) { p.ArtifactRefs = []string{strings.Repeat("x", n)} }},
 		"characters of a key":   {channels.MaxKeyRunes, func(p *channels.Publication, n int) { p.IdempotencyKey = strings.Repeat("ä", n) }},
-		"tags":                  {channels.MaxTags, func(p *channels.Publication, n int) { p.Tags = list(n) }},
-		"characters of a tag":   {channels.MaxTagRunes, func(p *channels.Publication, n int) { p.Tags = []string{strings.Repeat("ä", n)} }},
-		"characters of thread":  {channels.MaxThreadRunes, func(p *channels.Publication, n int) { p.Thread = strings.Repeat("ä", n) }},
-		"characters of format":  {channels.MaxFormatRunes, func(p *channels.Publication, n int) { p.Format = strings.Repeat("ä", n) }},
-		"bytes of the metadata": {channels.MaxMetadataBytes, func(p *channels.Publication, n int) { p.Metadata = []byte(`{"a":"` + strings.Repeat("x", n-8) + `"}`) }},
+		"tags":                  {message.MaxTags, func(p *channels.Publication, n int) { p.Tags = list(n) }},
+		"characters of a tag":   {message.MaxTagRunes, func(p *channels.Publication, n int) { p.Tags = []string{strings.Repeat("ä", n)} }},
+		"characters of thread":  {message.MaxThreadRunes, func(p *channels.Publication, n int) { p.Thread = strings.Repeat("ä", n) }},
+		"characters of format":  {message.MaxFormatRunes, func(p *channels.Publication, n int) { p.Format = strings.Repeat("ä", n) }},
+		"bytes of the metadata": {channel.MaxMetadataBytes, func(p *channels.Publication, n int) { p.Metadata = []byte(`{"a":"` + strings.Repeat("x", n-8) + `"}`) }},
 	} {
 		for n, want := range map[int]kg.Code{row.most: "", row.most + 1: kg.CodeLimitExceeded} {
 			p := channels.Publication{Channel: c.ID, Parts: text("hi")}
@@ -57,17 +60,17 @@ func TestBoundsOfAMessage(t *testing.T) {
 // long.
 func TestBoundsOfChannels(t *testing.T) {
 	s := serve(t, channels.Options{MaxChannels: 3}, kg.Options{})
-	long := strings.Repeat("ä", channels.MaxTopicRunes)
-	_, err := s.Create(within(t), as("ann"), channels.Draft{Topic: long + "x"})
+	long := strings.Repeat("ä", channel.MaxTopicRunes)
+	_, err := s.Create(within(t), as("ann"), channel.Draft{Topic: long + "x"})
 	wantCode(t, "a topic too long", err, kg.CodeLimitExceeded)
-	c, err := s.Create(within(t), as("ann"), channels.Draft{Topic: long})
+	c, err := s.Create(within(t), as("ann"), channel.Draft{Topic: long})
 	wantCode(t, "the longest topic", err, "")
 	wantCode(t, "delete", s.Delete(within(t), as("ann"), c.ID), "")
-	s.make(t, channels.Private)
+	s.make(t, channel.Private)
 	direct := channels.Publication{To: "bob", Parts: text("hi")}
 	_, err = s.Publish(within(t), as("ann"), direct)
 	wantCode(t, "the last one", err, "")
-	_, err = s.Create(within(t), as("ann"), channels.Draft{})
+	_, err = s.Create(within(t), as("ann"), channel.Draft{})
 	wantCode(t, "one more", err, kg.CodeLimitExceeded)
 	direct.To = "cleo"
 	_, err = s.Publish(within(t), as("ann"), direct)
@@ -100,8 +103,8 @@ func (s *server) own(t testing.TB, list []kg.Quad) {
 // A message goes to so many agents of a role.
 func TestBoundOfRecipients(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Roles: []string{"dev"}}})
-	c := s.makeIn(t, intent.ID, "all", channels.ByScope)
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Roles: []string{"dev"}}})
+	c := s.makeIn(t, intent.ID, "all", channel.ByScope)
 	ensure := func(from, to int) {
 		t.Helper()
 		for ; from < to; from += 250 {
@@ -118,12 +121,12 @@ func TestBoundOfRecipients(t *testing.T) {
 			}
 		}
 	}
-	ensure(0, channels.MaxRecipients)
-	ask := channels.Envelope{Interaction: channels.Request, To: "role:dev"}
-	if m := s.mustSend(t, "ann", c.ID, ask); len(m.Recipients) != channels.MaxRecipients {
+	ensure(0, message.MaxRecipients)
+	ask := message.Envelope{Interaction: message.Request, To: "role:dev"}
+	if m := s.mustSend(t, "ann", c.ID, ask); len(m.Recipients) != message.MaxRecipients {
 		t.Errorf("%d recipients", len(m.Recipients))
 	}
-	ensure(channels.MaxRecipients, channels.MaxRecipients+1)
+	ensure(message.MaxRecipients, message.MaxRecipients+1)
 	_, err := s.send(t, "ann", c.ID, ask)
 	wantCode(t, "one more", err, kg.CodeLimitExceeded)
 	_, err = s.send(t, "a7", c.ID, ask)
@@ -134,17 +137,17 @@ func TestBoundOfRecipients(t *testing.T) {
 func TestBoundOfAnswers(t *testing.T) {
 	slowtest.Long(t)
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob", "cleo")
+	c := s.make(t, channel.Private, "bob", "cleo")
 	s.role(t, "dev", "bob", "cleo")
 	q := question(c.ID, "role:dev", channels.MaxAskTime)
 	q.IdempotencyKey = "k"
-	q.Interaction = channels.Request
+	q.Interaction = message.Request
 	asked, err := s.Publish(within(t), as("ann"), q.Publication)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range channels.MaxAnswers + 1 {
-		s.mustSend(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked.Message.ID})
+		s.mustSend(t, "bob", c.ID, message.Envelope{Interaction: message.Response, Correlation: asked.Message.ID})
 	}
 	a, err := s.AskAll(within(t), as("ann"), q)
 	if err != nil || len(a.Responses) != channels.MaxAnswers {
@@ -178,15 +181,15 @@ func TestBoundOfNameTries(t *testing.T) {
 	hook := &hooked{method: "channels/publish", do: func() {}}
 	s := serve(t, channels.Options{}, kg.Options{Verifier: hook})
 	for changes, want := range map[int]kg.Code{channels.MaxNameTries - 1: "", channels.MaxNameTries: kg.CodeOverloaded} {
-		intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"agent://bob"}}})
-		var there channels.ChannelID
+		intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"agent://bob"}}})
+		var there channel.ID
 		left := changes
 		hook.do = func() {
 			switch {
 			case left == 0:
 				return
 			case there == "":
-				there = s.makeIn(t, intent.ID, "lab", channels.ByScope).ID
+				there = s.makeIn(t, intent.ID, "lab", channel.ByScope).ID
 			default:
 				wantCode(t, "delete", s.Delete(within(t), as("ann"), there), "")
 				there = ""
@@ -203,11 +206,11 @@ func TestBoundOfNameTries(t *testing.T) {
 // An intent and its tasks have so many channels, all of which close in one commit.
 func TestBoundOfChannelsInAScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{})
-	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID})
+	intent := s.scope(t, scope.Draft{})
+	task := s.scope(t, scope.Draft{Parent: intent.ID})
 	var list []kg.Quad
-	for i := range channels.MaxScopeChannels - 2 {
-		id := channels.ChannelID(fmt.Sprint("c", i))
+	for i := range scope.MaxChannels - 2 {
+		id := channel.ID(fmt.Sprint("c", i))
 		for name, object := range map[string]kg.Term{
 			"channelKind": kg.String("channel"), "channelVisibility": kg.String("private"), "channelCreatedAt": kg.DateTime(time.Now()),
 			"channelCreatedBy": kg.IRI("agent://ann"), "channelVersion": kg.Integer(1), "channelScope": intent.ID.Entity(),
@@ -215,24 +218,24 @@ func TestBoundOfChannelsInAScope(t *testing.T) {
 		} {
 			list = append(list, kg.Quad{Subject: id.Entity(), Predicate: kg.IRI(kg.OwnVocabulary + name), Object: object, Graph: id.RecordGraph()})
 		}
-		list = append(list, kg.Quad{Subject: id.Entity(), Predicate: kg.IRI(kg.RDFType), Object: channels.ClassChannel, Graph: id.RecordGraph()})
+		list = append(list, kg.Quad{Subject: id.Entity(), Predicate: kg.IRI(kg.RDFType), Object: vocab("Channel"), Graph: id.RecordGraph()})
 	}
 	s.own(t, list)
-	s.makeIn(t, intent.ID, "one", channels.ByScope)
-	last := s.makeIn(t, task.ID, "last", channels.ByScope)
-	for _, id := range []channels.ScopeID{intent.ID, task.ID} {
-		_, err := s.CreateIn(within(t), as("ann"), id, channels.Draft{Name: "one more"})
+	s.makeIn(t, intent.ID, "one", channel.ByScope)
+	last := s.makeIn(t, task.ID, "last", channel.ByScope)
+	for _, id := range []scope.ID{intent.ID, task.ID} {
+		_, err := s.CreateIn(within(t), as("ann"), id, channel.Draft{Name: "one more"})
 		wantCode(t, "one more", err, kg.CodeLimitExceeded)
 		_, err = s.PublishByName(within(t), as("ann"), id, "one more", channels.Publication{Parts: text("hi")})
 		wantCode(t, "one more by its name", err, kg.CodeLimitExceeded)
 	}
 	before := s.store.Head().Revision
-	_, err := s.EndScope(within(t), as("ann"), intent.ID, channels.Completed, "")
+	_, err := s.EndScope(within(t), as("ann"), intent.ID, scope.Completed, "")
 	wantCode(t, "end", err, "")
-	if n, err := s.countClosed(t); err != nil || n != channels.MaxScopeChannels || s.store.Head().Revision != before+1 {
+	if n, err := s.countClosed(t); err != nil || n != scope.MaxChannels || s.store.Head().Revision != before+1 {
 		t.Errorf("%d are closed, %v", n, err)
 	}
-	if c, err := s.Get(within(t), as("ann"), last.ID); err != nil || c.Status() != channels.Closed {
+	if c, err := s.Get(within(t), as("ann"), last.ID); err != nil || c.Status() != channel.Closed {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -241,10 +244,10 @@ func TestBoundOfChannelsInAScope(t *testing.T) {
 func TestBoundsOfEvents(t *testing.T) {
 	slowtest.Long(t)
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{})
+	intent := s.scope(t, scope.Draft{})
 	var list []kg.Quad
 	at, previous := time.UnixMilli(1_750_000_000_000).UTC(), ""
-	for n := range channels.MaxVerifyEvents + 1 {
+	for n := range scope.MaxVerifyEvents + 1 {
 		n++
 		raw, err := json.Marshal([]any{intent.ID, n, "x", "agent://ann", at.UnixMilli(), "{}", previous})
 		if err != nil {
@@ -260,16 +263,16 @@ func TestBoundsOfEvents(t *testing.T) {
 		previous = hash
 	}
 	s.own(t, list)
-	for n, want := range map[int]int{channels.MaxEvents: channels.MaxEvents, channels.MaxEvents + 1: channels.MaxEvents} {
+	for n, want := range map[int]int{scope.MaxEvents: scope.MaxEvents, scope.MaxEvents + 1: scope.MaxEvents} {
 		if page, err := s.ScopeEvents(within(t), as("ann"), intent.ID, 1, n); err != nil || len(page) != want {
 			t.Errorf("%d events, %v", len(page), err)
 		}
 	}
 	check, err := s.VerifyEvents(t.Context(), as("ann"), intent.ID, 1)
-	if err != nil || check.Verified != channels.MaxVerifyEvents || check.Next != channels.MaxVerifyEvents+1 {
+	if err != nil || check.Verified != scope.MaxVerifyEvents || check.Next != scope.MaxVerifyEvents+1 {
 		t.Errorf("all: %+v, %v", check, err)
 	}
-	if check, err = s.VerifyEvents(within(t), as("ann"), intent.ID, channels.MaxVerifyEvents+1); err != nil || check.Verified != 1 || check.Next != 0 || check.Head != previous {
+	if check, err = s.VerifyEvents(within(t), as("ann"), intent.ID, scope.MaxVerifyEvents+1); err != nil || check.Verified != 1 || check.Next != 0 || check.Head != previous {
 		t.Errorf("the last: %+v, %v", check, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/internal/slowtest"
 	"koine/kg"
 )
@@ -26,10 +27,10 @@ func TestInterleavingsInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, channels.Options{}, kg.Options{})
 		dice := rand.New(rand.NewPCG(seed, 5))
-		var c *channels.Channel
+		var c *channel.Channel
 		for i := range *raceCount {
 			if i%100 == 0 { // so that there are short channels too
-				c = s.make(t, channels.Private, "bob")
+				c = s.make(t, channel.Private, "bob")
 			}
 			s.raceOnce(t, dice, c.ID)
 			if t.Failed() {
@@ -40,7 +41,7 @@ func TestInterleavingsInABubble(t *testing.T) {
 }
 
 // raceOnce follows a channel from a random start on while two publish.
-func (s *server) raceOnce(t *testing.T, dice *rand.Rand, id channels.ChannelID) {
+func (s *server) raceOnce(t *testing.T, dice *rand.Rand, id channel.ID) {
 	c, err := s.Get(within(t), as("ann"), id)
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -17,7 +19,7 @@ const MaxNameTries = 8
 // A closed channel keeps its name.
 //
 // Errors: those of Publish and CreateIn.
-func (s *Service) PublishByName(ctx context.Context, by Caller, scope ScopeID, name string, p Publication) (*Receipt, error) {
+func (s *Service) PublishByName(ctx context.Context, by Caller, scope scope.ID, name string, p Publication) (*Receipt, error) {
 	agent, _, err := s.accessibleScope(by, scope)
 	if err != nil {
 		return nil, err
@@ -26,9 +28,9 @@ func (s *Service) PublishByName(ctx context.Context, by Caller, scope ScopeID, n
 		return nil, kg.Errorf(kg.CodeInvalid, "channelId and a channel name are mutually exclusive").At("channelId")
 	}
 	for range MaxNameTries {
-		var make *Channel
+		var make *channel.Channel
 		if p.Channel = s.table.channelByName(scope, name); p.Channel == "" {
-			if make, err = s.newScopedChannel(agent, scope, Draft{Name: name, MemberPolicy: ByScope}); err != nil {
+			if make, err = s.newScopedChannel(agent, scope, channel.Draft{Name: name, MemberPolicy: channel.ByScope}); err != nil {
 				return nil, err
 			}
 			p.Channel = make.ID

@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/kg"
 )
 
-func members(c *channels.Channel) (out []string) {
+func members(c *channel.Channel) (out []string) {
 	for _, m := range c.Members {
 		out = append(out, fmt.Sprint(m.Agent, " ", m.Role))
 	}
@@ -22,22 +23,22 @@ func members(c *channels.Channel) (out []string) {
 // each change of the channel is a version.
 func TestMembership(t *testing.T) {
 	s := serve(t, channels.Options{MaxMembers: 3}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
-	if got := members(c); !slices.Equal(got, []string{"agent://ann owner", "agent://bob member"}) || c.Version != 1 || c.CreatedBy != "agent://ann" || c.Kind != channels.Ordered {
+	c := s.make(t, channel.Private, "bob")
+	if got := members(c); !slices.Equal(got, []string{"agent://ann owner", "agent://bob member"}) || c.Version != 1 || c.CreatedBy != "agent://ann" || c.Kind != channel.Ordered {
 		t.Errorf("made: %+v", c)
 	}
 	joined := c.Members[1].Joined
-	change := func(what string, want kg.Code, c *channels.Channel, err error) *channels.Channel {
+	change := func(what string, want kg.Code, c *channel.Channel, err error) *channel.Channel {
 		t.Helper()
 		wantCode(t, what, err, want)
 		return c
 	}
-	add := func(by, whom string, role channels.Role, want kg.Code) *channels.Channel {
+	add := func(by, whom string, role channel.Role, want kg.Code) *channel.Channel {
 		t.Helper()
 		c, err := s.AddMember(within(t), as(by), c.ID, kg.AgentID(whom), role)
 		return change(fmt.Sprintf("%s adds %s as %s", by, whom, role), want, c, err)
 	}
-	remove := func(by, whom string, want kg.Code) *channels.Channel {
+	remove := func(by, whom string, want kg.Code) *channel.Channel {
 		t.Helper()
 		c, err := s.RemoveMember(within(t), as(by), c.ID, kg.AgentID(whom))
 		return change(fmt.Sprintf("%s removes %s", by, whom), want, c, err)
@@ -47,17 +48,17 @@ func TestMembership(t *testing.T) {
 	add("ann", "", "", kg.CodeInvalid)
 	c = add("ann", "cleo", "", "")
 	add("ann", "dora", "", kg.CodeLimitExceeded)
-	c = add("ann", "bob", channels.Moderator, "")
+	c = add("ann", "bob", channel.Moderator, "")
 	if got := members(c); !slices.Equal(got, []string{"agent://ann owner", "agent://bob moderator", "agent://cleo member"}) || c.Version != 3 || !c.Members[1].Joined.Equal(joined) {
 		t.Errorf("then: %v, version %d", got, c.Version)
 	}
 	remove("bob", "cleo", kg.CodePermissionDenied)
 	remove("ann", "ann", kg.CodeLastOwner)
-	add("ann", "ann", channels.Ordinary, kg.CodeLastOwner)
+	add("ann", "ann", channel.Ordinary, kg.CodeLastOwner)
 	remove("ann", "eve", kg.CodeNotFound)
 	remove("cleo", "cleo", "")
 	remove("cleo", "cleo", kg.CodeChannelNotFound)
-	add("ann", "bob", channels.Owner, "")
+	add("ann", "bob", channel.Owner, "")
 	remove("bob", "ann", "")
 	c, err := s.Get(within(t), as("bob"), c.ID)
 	if err != nil || !slices.Equal(members(c), []string{"agent://bob owner"}) || c.Version != 6 {
@@ -75,36 +76,36 @@ func TestMembership(t *testing.T) {
 
 func TestUpdate(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Public, "bob", "cleo")
-	if _, err := s.AddMember(within(t), as("ann"), c.ID, "bob", channels.Moderator); err != nil {
+	c := s.make(t, channel.Public, "bob", "cleo")
+	if _, err := s.AddMember(within(t), as("ann"), c.ID, "bob", channel.Moderator); err != nil {
 		t.Fatal(err)
 	}
 	name, topic := "war room", "the war"
-	c, err := s.Update(within(t), as("bob"), c.ID, channels.ChannelUpdate{ExpectedVersion: 2, Name: &name, Topic: &topic, Set: map[string]json.RawMessage{"a": []byte("1"), "b": []byte(`"<x>"`)}})
+	c, err := s.Update(within(t), as("bob"), c.ID, channel.Update{ExpectedVersion: 2, Name: &name, Topic: &topic, Set: map[string]json.RawMessage{"a": []byte("1"), "b": []byte(`"<x>"`)}})
 	if err != nil || c.Name != name || c.Topic != topic || c.Version != 3 || string(c.Metadata) != `{"a":1,"b":"<x>"}` {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	c, err = s.Update(within(t), as("ann"), c.ID, channels.ChannelUpdate{ExpectedVersion: 3, Set: map[string]json.RawMessage{"c": []byte("null")}, Remove: []string{"a", "none"}})
+	c, err = s.Update(within(t), as("ann"), c.ID, channel.Update{ExpectedVersion: 3, Set: map[string]json.RawMessage{"c": []byte("null")}, Remove: []string{"a", "none"}})
 	if err != nil || string(c.Metadata) != `{"b":"<x>","c":null}` || c.Name != name {
 		t.Errorf("%+v, %v", c, err)
 	}
-	long := strings.Repeat("ä", channels.MaxNameRunes)
+	long := strings.Repeat("ä", channel.MaxNameRunes)
 	tooLong := long + "x"
-	full := json.RawMessage(`"` + strings.Repeat("x", channels.MaxMetadataBytes-len(`{"b":"<x>","c":null,"d":""}`)) + `"`)
+	full := json.RawMessage(`"` + strings.Repeat("x", channel.MaxMetadataBytes-len(`{"b":"<x>","c":null,"d":""}`)) + `"`)
 	for _, row := range []struct {
 		what string
 		by   string
-		r    channels.ChannelUpdate
+		r    channel.Update
 		want kg.Code
 	}{
-		{"an old version", "ann", channels.ChannelUpdate{ExpectedVersion: 3}, kg.CodeVersionConflict},
-		{"none", "ann", channels.ChannelUpdate{}, kg.CodeVersionConflict},
-		{"a member", "cleo", channels.ChannelUpdate{ExpectedVersion: 4}, kg.CodePermissionDenied},
-		{"a reader", "eve", channels.ChannelUpdate{ExpectedVersion: 4}, kg.CodePermissionDenied},
-		{"both", "ann", channels.ChannelUpdate{ExpectedVersion: 4, Set: map[string]json.RawMessage{"a": []byte("1")}, Remove: []string{"a"}}, kg.CodeInvalid},
-		{"a name too long", "ann", channels.ChannelUpdate{ExpectedVersion: 4, Name: &tooLong}, kg.CodeLimitExceeded},
-		{"metadata too large", "ann", channels.ChannelUpdate{ExpectedVersion: 4, Set: map[string]json.RawMessage{"d": append(full[:len(full)-1:len(full)-1], 'x', '"')}}, kg.CodeLimitExceeded},
-		{"at the bounds", "ann", channels.ChannelUpdate{ExpectedVersion: 4, Name: &long, Set: map[string]json.RawMessage{"d": full}}, ""},
+		{"an old version", "ann", channel.Update{ExpectedVersion: 3}, kg.CodeVersionConflict},
+		{"none", "ann", channel.Update{}, kg.CodeVersionConflict},
+		{"a member", "cleo", channel.Update{ExpectedVersion: 4}, kg.CodePermissionDenied},
+		{"a reader", "eve", channel.Update{ExpectedVersion: 4}, kg.CodePermissionDenied},
+		{"both", "ann", channel.Update{ExpectedVersion: 4, Set: map[string]json.RawMessage{"a": []byte("1")}, Remove: []string{"a"}}, kg.CodeInvalid},
+		{"a name too long", "ann", channel.Update{ExpectedVersion: 4, Name: &tooLong}, kg.CodeLimitExceeded},
+		{"metadata too large", "ann", channel.Update{ExpectedVersion: 4, Set: map[string]json.RawMessage{"d": append(full[:len(full)-1:len(full)-1], 'x', '"')}}, kg.CodeLimitExceeded},
+		{"at the bounds", "ann", channel.Update{ExpectedVersion: 4, Name: &long, Set: map[string]json.RawMessage{"d": full}}, ""},
 	} {
 		_, err := s.Update(within(t), as(row.by), c.ID, row.r)
 		wantCode(t, row.what, err, row.want)
@@ -114,7 +115,7 @@ func TestUpdate(t *testing.T) {
 // A deleted channel is not there for anybody, at any revision, and streams end.
 func TestDelete(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Public, "bob")
+	c := s.make(t, channel.Public, "bob")
 	m := s.say(t, "bob", c.ID, "hi")
 	stream, err := s.Stream(within(t), as("bob"), c.ID, new(int64))
 	if err != nil {
@@ -145,15 +146,15 @@ func TestDelete(t *testing.T) {
 // Pages of a listing hold each channel that the caller may see once, in order.
 func TestList(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	var want []channels.ChannelID
+	var want []channel.ID
 	for i := range 9 {
-		visibility := channels.Private
+		visibility := channel.Private
 		if i%3 == 0 {
-			visibility = channels.Public
+			visibility = channel.Public
 		}
-		d := channels.Draft{Visibility: visibility}
+		d := channel.Draft{Visibility: visibility}
 		if i%2 == 0 {
-			d.Members = []channels.Member{{Agent: "bob"}}
+			d.Members = []channel.Member{{Agent: "bob"}}
 		}
 		c, err := s.Create(within(t), as("ann"), d)
 		if err != nil {
@@ -164,8 +165,8 @@ func TestList(t *testing.T) {
 		}
 	}
 	for _, size := range []int{1, 2, 5, 1000} {
-		var got []channels.ChannelID
-		l := channels.ListQuery{PageSize: size}
+		var got []channel.ID
+		l := channel.ListQuery{PageSize: size}
 		for {
 			page, next, err := s.List(within(t), as("bob"), l)
 			if err != nil {
@@ -177,9 +178,9 @@ func TestList(t *testing.T) {
 			if next == "" {
 				break
 			}
-			_, _, err = s.List(within(t), as("ann"), channels.ListQuery{PageSize: size, PageToken: next})
+			_, _, err = s.List(within(t), as("ann"), channel.ListQuery{PageSize: size, PageToken: next})
 			wantCode(t, "somebody else's token", err, kg.CodeCursorForeign)
-			_, _, err = s.List(within(t), as("bob"), channels.ListQuery{PageToken: next, Visibility: channels.Public})
+			_, _, err = s.List(within(t), as("bob"), channel.ListQuery{PageToken: next, Visibility: channel.Public})
 			wantCode(t, "another listing's token", err, kg.CodeCursorForeign)
 			l.PageToken = next
 		}
@@ -188,9 +189,9 @@ func TestList(t *testing.T) {
 		}
 	}
 	for _, row := range []struct {
-		l    channels.ListQuery
+		l    channel.ListQuery
 		want int
-	}{{channels.ListQuery{Visibility: channels.Public}, 3}, {channels.ListQuery{Visibility: channels.Private}, 3}, {channels.ListQuery{Member: "bob"}, 5}, {channels.ListQuery{Member: "agent://eve"}, 0}} {
+	}{{channel.ListQuery{Visibility: channel.Public}, 3}, {channel.ListQuery{Visibility: channel.Private}, 3}, {channel.ListQuery{Member: "bob"}, 5}, {channel.ListQuery{Member: "agent://eve"}, 0}} {
 		if page, _, err := s.List(within(t), as("bob"), row.l); err != nil || len(page) != row.want {
 			t.Errorf("%+v: %d, %v; want %d", row.l, len(page), err, row.want)
 		}
@@ -201,7 +202,7 @@ func TestList(t *testing.T) {
 // of them go on, however often they were read before.
 func TestFactsFollowMembership(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	fact := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}
 	if _, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: c.ID, Parts: text("see"), Patches: []kg.Patch{fact}}); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/internal/slowtest"
 	"koine/kg"
 )
@@ -16,28 +19,28 @@ func TestClosingExpires(t *testing.T) {
 	slowtest.Long(t)
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"agent://bob", "agent://cleo"}}})
-	due := func() *channels.Channel {
-		c, err := s.Create(within(t), as("ann"), channels.Draft{ExpireAfter: time.Minute, Members: []channels.Member{{Agent: "agent://bob"}, {Agent: "agent://cleo"}}})
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"agent://bob", "agent://cleo"}}})
+	due := func() *channel.Channel {
+		c, err := s.Create(within(t), as("ann"), channel.Draft{ExpireAfter: time.Minute, Members: []channel.Member{{Agent: "agent://bob"}, {Agent: "agent://cleo"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
 	for name, row := range map[string]struct {
-		make  func() *channels.Channel
-		close func(*channels.Channel)
+		make  func() *channel.Channel
+		close func(*channel.Channel)
 	}{
-		"closed": {func() *channels.Channel { return s.make(t, channels.Private, "bob", "cleo") }, func(c *channels.Channel) {
+		"closed": {func() *channel.Channel { return s.make(t, channel.Private, "bob", "cleo") }, func(c *channel.Channel) {
 			_, err := s.CloseChannel(within(t), as("ann"), c.ID, "")
 			wantCode(t, "close", err, "")
 		}},
-		"ended": {func() *channels.Channel { return s.makeIn(t, intent.ID, "lab", "", "bob", "cleo") }, func(*channels.Channel) {
-			_, err := s.EndScope(within(t), as("ann"), intent.ID, channels.Completed, "")
+		"ended": {func() *channel.Channel { return s.makeIn(t, intent.ID, "lab", "", "bob", "cleo") }, func(*channel.Channel) {
+			_, err := s.EndScope(within(t), as("ann"), intent.ID, scope.Completed, "")
 			wantCode(t, "end", err, "")
 		}},
-		"by itself": {due, func(*channels.Channel) { clock.step(time.Minute) }},
-		"by itself, and written down": {due, func(*channels.Channel) {
+		"by itself": {due, func(*channel.Channel) { clock.step(time.Minute) }},
+		"by itself, and written down": {due, func(*channel.Channel) {
 			before, err := s.countClosed(t)
 			if err != nil {
 				t.Fatal(err)
@@ -49,11 +52,11 @@ func TestClosingExpires(t *testing.T) {
 		c := row.make()
 		id := c.ID
 		all := s.say(t, "ann", id, "to all")
-		one := s.mustSend(t, "ann", id, channels.Envelope{To: "bob"})
-		request := s.mustSend(t, "ann", id, channels.Envelope{Interaction: channels.Request, To: "bob", ExpiresAt: clock.now().Add(time.Hour)})
-		answered := s.mustSend(t, "ann", id, channels.Envelope{Interaction: channels.Request, To: "bob", ExpiresAt: clock.now().Add(time.Hour)})
-		s.mustSend(t, "bob", id, channels.Envelope{Interaction: channels.Response, Correlation: answered.ID})
-		ack := func(by string, state channels.ReceiptState, upTo int64, messages ...channels.MessageID) error {
+		one := s.mustSend(t, "ann", id, message.Envelope{To: "bob"})
+		request := s.mustSend(t, "ann", id, message.Envelope{Interaction: message.Request, To: "bob", ExpiresAt: clock.now().Add(time.Hour)})
+		answered := s.mustSend(t, "ann", id, message.Envelope{Interaction: message.Request, To: "bob", ExpiresAt: clock.now().Add(time.Hour)})
+		s.mustSend(t, "bob", id, message.Envelope{Interaction: message.Response, Correlation: answered.ID})
+		ack := func(by string, state channels.ReceiptState, upTo int64, messages ...message.ID) error {
 			return s.Acknowledge(within(t), as(by), channels.Acknowledgement{Channel: id, UpTo: upTo, Messages: messages, State: state})
 		}
 		wantCode(t, name, ack("cleo", channels.ReceiptRead, 1), "")
@@ -67,7 +70,7 @@ func TestClosingExpires(t *testing.T) {
 		}
 		check := func() {
 			t.Helper()
-			for m, want := range map[*channels.Message]string{all: "bob:expired cleo:read", one: "bob:expired", request: "bob:expired", answered: "bob:read"} {
+			for m, want := range map[*message.Message]string{all: "bob:expired cleo:read", one: "bob:expired", request: "bob:expired", answered: "bob:read"} {
 				if got := s.got(t, "cleo", id, m.ID); got != want {
 					t.Errorf("%s: message %d is %q, want %q", name, m.Sequence, got, want)
 				}
@@ -97,7 +100,7 @@ func TestClosingExpires(t *testing.T) {
 		wantCode(t, name+": reads singly", ack("bob", channels.ReceiptRead, 0, one.ID), kg.CodeMessageExpired)
 		wantCode(t, name+": reads all", ack("bob", channels.ReceiptRead, 5), kg.CodeMessageExpired)
 		wantCode(t, name+": gets it", ack("bob", channels.ReceiptDelivered, 2), kg.CodeMessageExpired)
-		_, err := s.send(t, "bob", id, channels.Envelope{Interaction: channels.Response, Correlation: request.ID})
+		_, err := s.send(t, "bob", id, message.Envelope{Interaction: message.Response, Correlation: request.ID})
 		wantCode(t, name+": responds", err, kg.CodeChannelClosed)
 		if _, err := s.RemoveAgent(within(t), as("bob"), "bob"); err != nil {
 			t.Error(err)
@@ -114,7 +117,7 @@ func TestClosingExpires(t *testing.T) {
 // late.
 func TestClosingBeforeReceipts(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	m := s.say(t, "ann", c.ID, "read this")
 	read := func() error {
 		return s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: 1, State: channels.ReceiptRead})
@@ -149,21 +152,21 @@ func TestClosingBeforeReceipts(t *testing.T) {
 func TestAskEndsWithItsChannel(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}})
-	expires, err := s.Create(within(t), as("ann"), channels.Draft{ExpireAfter: time.Hour, Members: []channels.Member{{Agent: "bob"}}})
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob"}}})
+	expires, err := s.Create(within(t), as("ann"), channel.Draft{ExpireAfter: time.Hour, Members: []channel.Member{{Agent: "bob"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, row := range map[string]struct {
-		c     *channels.Channel
-		close func(channels.ChannelID) error
+		c     *channel.Channel
+		close func(channel.ID) error
 	}{
-		"closed": {s.make(t, channels.Private, "bob"), func(id channels.ChannelID) error { _, err := s.CloseChannel(within(t), as("ann"), id, ""); return err }},
-		"ended": {s.makeIn(t, intent.ID, "lab", "", "bob"), func(channels.ChannelID) error {
-			_, err := s.EndScope(within(t), as("ann"), intent.ID, channels.Abandoned, "")
+		"closed": {s.make(t, channel.Private, "bob"), func(id channel.ID) error { _, err := s.CloseChannel(within(t), as("ann"), id, ""); return err }},
+		"ended": {s.makeIn(t, intent.ID, "lab", "", "bob"), func(channel.ID) error {
+			_, err := s.EndScope(within(t), as("ann"), intent.ID, scope.Abandoned, "")
 			return err
 		}},
-		"by itself": {expires, func(channels.ChannelID) error { clock.step(time.Hour); return nil }},
+		"by itself": {expires, func(channel.ID) error { clock.step(time.Hour); return nil }},
 	} {
 		type end struct {
 			a   *channels.Answer
@@ -198,25 +201,25 @@ func TestAskEndsWithItsChannel(t *testing.T) {
 func TestAnsweredDoesNotExpire(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
-	c := s.make(t, channels.Private, "bob", "cleo")
+	c := s.make(t, channel.Private, "bob", "cleo")
 	stream, err := s.Stream(within(t), as("bob"), c.ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stream.Close()
 	due := clock.now().Add(time.Minute)
-	p := channels.Publication{Channel: c.ID, Parts: text("well?"), IdempotencyKey: "k", Envelope: channels.Envelope{Interaction: channels.Request, To: "bob", ExpiresAt: due}}
+	p := channels.Publication{Channel: c.ID, Parts: text("well?"), IdempotencyKey: "k", Envelope: message.Envelope{Interaction: message.Request, To: "bob", ExpiresAt: due}}
 	asked, err := s.Publish(within(t), as("ann"), p)
 	if err != nil || !asked.Message.ExpiresAt.Equal(due) {
 		t.Fatal(asked, err)
 	}
-	open := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "bob", ExpiresAt: due})
-	r, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: c.ID, Parts: text("well."), Envelope: channels.Envelope{Interaction: channels.Response, Correlation: asked.Message.ID}})
+	open := s.mustSend(t, "ann", c.ID, message.Envelope{Interaction: message.Request, To: "bob", ExpiresAt: due})
+	r, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: c.ID, Parts: text("well."), Envelope: message.Envelope{Interaction: message.Response, Correlation: asked.Message.ID}})
 	if err != nil || r.Affected != 0 {
 		t.Fatal(r, err)
 	}
-	s.mustSend(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked.Message.ID}) // another one
-	want := func(where string, m *channels.Message, err error) {
+	s.mustSend(t, "bob", c.ID, message.Envelope{Interaction: message.Response, Correlation: asked.Message.ID}) // another one
+	want := func(where string, m *message.Message, err error) {
 		t.Helper()
 		if err != nil || (m.ID == open.ID) != m.ExpiresAt.Equal(due) || (m.ID != open.ID) != m.ExpiresAt.IsZero() || m.Withheld != "" || m.Parts == nil {
 			t.Errorf("%s: %+v, %v", where, m, err)

@@ -5,6 +5,9 @@ import (
 	"iter"
 	"time"
 
+	"koine/channels/channel"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -24,12 +27,12 @@ const (
 
 // Control is a change of a channel as recorded in the log.
 type Control struct {
-	Channel ChannelID
+	Channel channel.ID
 	Kind    ControlKind
 	// Agent and Role are set for the member kinds: the member, and its new role or, for
 	// MemberLeft, its last one.
 	Agent kg.AgentID
-	Role  Role
+	Role  channel.Role
 	// By is the agent that made the change.
 	By kg.AgentID
 	// Version is the version of the channel after the change.
@@ -40,8 +43,8 @@ type Control struct {
 
 // Event is a message or a change of a channel.
 type Event struct {
-	Message *Message // nil for a change
-	Control *Control // nil for a message
+	Message *message.Message // nil for a change
+	Control *Control         // nil for a message
 	// Position resumes the stream after the event.
 	Position kg.Position
 }
@@ -52,7 +55,7 @@ type Events struct {
 	service  *Service
 	by       Caller
 	agent    kg.AgentID
-	id       ChannelID
+	id       channel.ID
 	ctx      context.Context
 	position kg.Position // after the last yielded event
 	watcher  *kg.Watcher
@@ -66,7 +69,7 @@ type Events struct {
 //
 // Errors: those of Stream; CodePositionGone for a position of another log, or for one
 // before the start of the retained log.
-func (s *Service) StreamEvents(ctx context.Context, by Caller, id ChannelID, from *kg.Position) (*Events, error) {
+func (s *Service) StreamEvents(ctx context.Context, by Caller, id channel.ID, from *kg.Position) (*Events, error) {
 	agent, e, err := s.requireReadable(by, id)
 	if err != nil {
 		return nil, err
@@ -86,7 +89,7 @@ func (s *Service) StreamEvents(ctx context.Context, by Caller, id ChannelID, fro
 }
 
 // eventsStart returns the position after which events are yielded.
-func (s *Service) eventsStart(ctx context.Context, id ChannelID, from *kg.Position) (kg.Position, error) {
+func (s *Service) eventsStart(ctx context.Context, id channel.ID, from *kg.Position) (kg.Position, error) {
 	head := s.store.Head()
 	switch {
 	case from == nil:
@@ -99,7 +102,7 @@ func (s *Service) eventsStart(ctx context.Context, id ChannelID, from *kg.Positi
 		return head, err
 	}
 	defer snapshot.Close()
-	for st, err := range snapshot.Match(kg.Pattern{Subject: id.Entity(), Predicate: rdfType, Graph: id.RecordGraph()}) {
+	for st, err := range snapshot.Match(kg.Pattern{Subject: id.Entity(), Predicate: vocab.Type, Graph: id.RecordGraph()}) {
 		if err != nil {
 			return head, err
 		}
@@ -115,7 +118,7 @@ func (ev *Events) startWatch(e *entry) (err error) {
 	record := ev.id.RecordGraph()
 	patterns := []kg.Pattern{
 		{Predicate: kg.Sequence, Graph: ev.id.MessagesGraph()}, {Graph: record},
-		{Predicate: propBanned, Object: kg.IRI(string(ev.agent)), Graph: kg.SystemGraph},
+		{Predicate: vocab.Banned, Object: kg.IRI(string(ev.agent)), Graph: kg.SystemGraph},
 	}
 	for sc := e.scope.get(); sc != nil; sc = sc.parent.get() {
 		patterns = append(patterns, kg.Pattern{Graph: sc.ID.RecordGraph()})
@@ -178,7 +181,7 @@ func (ev *Events) yieldCommit(c *kg.Commit, yield func(Event) bool) (more bool, 
 			return false, nil
 		}
 		if deleted {
-			return false, errNoChannel()
+			return false, channel.ErrNotFound()
 		}
 	}
 	if err := ev.checkRead(); err != nil && !ev.endedByDeletion() {
@@ -197,7 +200,7 @@ func (ev *Events) checkRead() error {
 // it. The agent then receives the deletion event, but no earlier event any more.
 func (ev *Events) endedByDeletion() bool {
 	e := ev.service.table.get(ev.id)
-	return e != nil && e.deleted && e.beforeDeletion.asPrincipal(ev.by.readerPrincipal(ev.agent)).canRead(ev.agent)
+	return e != nil && e.Deleted && e.beforeDeletion.asPrincipal(ev.by.readerPrincipal(ev.agent)).canRead(ev.agent)
 }
 
 // commitEvents lists the events of a commit: the channel's changes, then its message.
@@ -219,9 +222,9 @@ func (ev *Events) commitEvents(c *kg.Commit) (list []Event, err error) {
 }
 
 // controlsInCommit lists the changes of a channel in a commit.
-func controlsInCommit(c *kg.Commit, id ChannelID) (list []Control) {
+func controlsInCommit(c *kg.Commit, id channel.ID) (list []Control) {
 	record := Control{Channel: id, By: c.Actor, Time: c.Time, Revision: c.Revision}
-	was, is := map[kg.AgentID]Role{}, map[kg.AgentID]Role{}
+	was, is := map[kg.AgentID]channel.Role{}, map[kg.AgentID]channel.Role{}
 	var agents []kg.AgentID
 	kinds := map[ControlKind]bool{}
 	for i := range c.Changes {
@@ -230,7 +233,7 @@ func controlsInCommit(c *kg.Commit, id ChannelID) (list []Control) {
 			continue
 		}
 		stands := len(ch.After) > 0
-		switch role := roleOf(ch.Quad.Predicate); {
+		switch role := channel.RoleOf(ch.Quad.Predicate); {
 		case role != "":
 			agent := kg.AgentID(ch.Quad.Object.Value())
 			if was[agent] == "" && is[agent] == "" {
@@ -241,19 +244,19 @@ func controlsInCommit(c *kg.Commit, id ChannelID) (list []Control) {
 			} else {
 				was[agent] = role
 			}
-		case ch.Quad.Predicate == rdfType:
+		case ch.Quad.Predicate == vocab.Type:
 			kinds[ChannelCreated] = true
-		case ch.Quad.Predicate == propClosed && stands:
+		case ch.Quad.Predicate == vocab.Closed && stands:
 			kinds[ChannelClosed] = true
-		case ch.Quad.Predicate == propDeleted:
+		case ch.Quad.Predicate == vocab.Deleted:
 			kinds[ChannelDeleted] = true
-		case ch.Quad.Predicate == propVersion && stands:
-			record.Version = integerValue(ch.Quad.Object)
-		case isSetting(ch.Quad.Predicate):
+		case ch.Quad.Predicate == vocab.Version && stands:
+			record.Version = vocab.IntegerOf(ch.Quad.Object)
+		case channel.IsSetting(ch.Quad.Predicate):
 			kinds[ChannelUpdated] = true
 		}
 	}
-	add := func(kind ControlKind, agent kg.AgentID, role Role) {
+	add := func(kind ControlKind, agent kg.AgentID, role channel.Role) {
 		one := record
 		one.Kind, one.Agent, one.Role = kind, agent, role
 		list = append(list, one)
@@ -282,13 +285,4 @@ func controlsInCommit(c *kg.Commit, id ChannelID) (list []Control) {
 		add(ChannelClosed, "", "")
 	}
 	return list
-}
-
-// isSetting reports whether Update can change the property.
-func isSetting(property kg.Term) bool {
-	switch property {
-	case propName, propTopic, propMetadata, propMaxMembers:
-		return true
-	}
-	return new(Rights).forProperty(property) != nil || new(Limits).forProperty(property) != nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/kg"
 )
 
@@ -23,7 +24,7 @@ func plainly(e channels.Event) string {
 }
 
 // follow reads n events.
-func (s *server) follow(t testing.TB, by string, id channels.ChannelID, from *kg.Position, n int) (said []string, positions []kg.Position) {
+func (s *server) follow(t testing.TB, by string, id channel.ID, from *kg.Position, n int) (said []string, positions []kg.Position) {
 	t.Helper()
 	events, err := s.StreamEvents(within(t), as(by), id, from)
 	if err != nil {
@@ -47,7 +48,7 @@ func (s *server) follow(t testing.TB, by string, id channels.ChannelID, from *kg
 // extension's own stream has messages only.
 func TestEvents(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	plain := s.make(t, channels.Public)
+	plain := s.make(t, channel.Public)
 	stream, err := s.Stream(within(t), as("ann"), plain.ID, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +56,7 @@ func TestEvents(t *testing.T) {
 	defer stream.Close()
 	c := plain
 	s.say(t, "ann", c.ID, "one")
-	role := func(agent string, role channels.Role) {
+	role := func(agent string, role channel.Role) {
 		t.Helper()
 		if _, err := s.AddMember(within(t), as("ann"), c.ID, kg.AgentID(agent), role); err != nil {
 			t.Fatal(err)
@@ -68,16 +69,16 @@ func TestEvents(t *testing.T) {
 	}}}); err != nil {
 		t.Fatal(err)
 	}
-	role("bob", channels.Moderator)
-	role("bob", channels.Moderator) // says nothing new
+	role("bob", channel.Moderator)
+	role("bob", channel.Moderator) // says nothing new
 	topic := "cats"
-	if _, err := s.Update(within(t), as("bob"), c.ID, channels.ChannelUpdate{ExpectedVersion: 3, Topic: &topic, Rights: nil}); err != nil {
+	if _, err := s.Update(within(t), as("bob"), c.ID, channel.Update{ExpectedVersion: 3, Topic: &topic, Rights: nil}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Mute(within(t), as("ann"), c.ID, "eve", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	role("cleo", channels.Observer)
+	role("cleo", channel.Observer)
 	role("dora", "")
 	if _, err := s.RemoveAgent(within(t), admin("root"), "ann"); err != nil { // with a notice in the same commit
 		t.Fatal(err)
@@ -114,7 +115,7 @@ func TestEvents(t *testing.T) {
 // and those who read it to the end that it was deleted.
 func TestEventsEnd(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob", "cleo", "dora")
+	c := s.make(t, channel.Private, "bob", "cleo", "dora")
 	next := map[string]func() (channels.Event, error, bool){}
 	for _, who := range []string{"bob", "cleo", "dora", "ann"} {
 		events, err := s.StreamEvents(within(t), as(who), c.ID, nil)
@@ -143,7 +144,7 @@ func TestEventsEnd(t *testing.T) {
 	want("cleo", "agent://bob left member 2", "")
 	want("dora", "agent://bob left member 2", "")
 	want("ann", "agent://bob left member 2", "")
-	if err := s.Ban(within(t), admin("root"), channels.AllChannels, "cleo", time.Time{}); err != nil {
+	if err := s.Ban(within(t), admin("root"), channel.AllChannels, "cleo", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	want("cleo", "", kg.CodeChannelNotFound)
@@ -161,7 +162,7 @@ func TestEventsEnd(t *testing.T) {
 // That a channel was closed is told between its messages, whoever closed it.
 func TestClosingIsAnEvent(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Public)
+	c := s.make(t, channel.Public)
 	s.say(t, "ann", c.ID, "one")
 	if _, err := s.CloseChannel(within(t), as("ann"), c.ID, "done"); err != nil {
 		t.Fatal(err)
@@ -172,7 +173,7 @@ func TestClosingIsAnEvent(t *testing.T) {
 	}
 }
 
-func mustGet(t testing.TB, s *server, id channels.ChannelID) *channels.Channel {
+func mustGet(t testing.TB, s *server, id channel.ID) *channel.Channel {
 	t.Helper()
 	c, err := s.Get(within(t), as("ann"), id)
 	if err != nil {

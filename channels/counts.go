@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"koine/channels/channel"
+	"koine/channels/internal/check"
 	"koine/kg"
 )
 
@@ -42,7 +44,7 @@ type AuthorCount struct {
 // Errors: CodeChannelNotFound; CodeInvalid for a period that ends before it begins;
 // CodeLimitExceeded above MaxCountDays, MaxAuthorIDs or MaxCounts; CodeOverloaded while
 // too many recent messages are uncounted.
-func (s *Service) Counts(ctx context.Context, by Caller, id ChannelID, q CountQuery) ([]AuthorCount, error) {
+func (s *Service) Counts(ctx context.Context, by Caller, id channel.ID, q CountQuery) ([]AuthorCount, error) {
 	_, e, err := s.requireReadable(by, id)
 	if err != nil {
 		return nil, err
@@ -105,15 +107,15 @@ func (q *CountQuery) normalize(e *entry, now time.Time) error {
 	case days < 0:
 		return kg.Errorf(kg.CodeInvalid, "to is before from").At("to")
 	case days >= MaxCountDays:
-		return errTooMuch("from", "period has %d days; the limit is %d", days+1, MaxCountDays)
+		return check.TooMuch("from", "period has %d days; the limit is %d", days+1, MaxCountDays)
 	case len(q.Authors) > MaxAuthorIDs:
-		return errTooMuch("authorIds", "authorIds has %d authors; the limit is %d", len(q.Authors), MaxAuthorIDs)
+		return check.TooMuch("authorIds", "authorIds has %d authors; the limit is %d", len(q.Authors), MaxAuthorIDs)
 	}
 	if q.From.Before(first) { // the channel did not exist before
 		q.From = first
 	}
 	q.To = earlierOf(q.To, startOfDay(now.Add(24*time.Hour))) // allows for clock skew
-	q.Authors = sortedAgents(q.Authors)
+	q.Authors = check.SortedAgents(q.Authors)
 	return nil
 }
 
@@ -153,5 +155,5 @@ func (t tally) listCounts(q *CountQuery) ([]AuthorCount, error) {
 }
 
 func errTooManyCounts() *kg.Error {
-	return errTooMuch("from", "result has more than %d counts by day and author: request fewer days or authors", MaxCounts)
+	return check.TooMuch("from", "result has more than %d counts by day and author: request fewer days or authors", MaxCounts)
 }

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
 // counted is what Counts tells, as "2025-06-15 ann:3" and so on.
-func (s *server) counted(t testing.TB, id channels.ChannelID, q channels.CountQuery) string {
+func (s *server) counted(t testing.TB, id channel.ID, q channels.CountQuery) string {
 	t.Helper()
 	list, err := s.Counts(within(t), as("ann"), id, q)
 	if err != nil {
@@ -27,7 +29,7 @@ func (s *server) counted(t testing.TB, id channels.ChannelID, q channels.CountQu
 }
 
 // writtenDown is up to where the messages of a channel are counted in what is stored.
-func (s *server) writtenDown(t testing.TB, id channels.ChannelID) (upTo int64) {
+func (s *server) writtenDown(t testing.TB, id channel.ID) (upTo int64) {
 	t.Helper()
 	snapshot, err := s.store.View(within(t), kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
 	if err != nil {
@@ -50,12 +52,12 @@ func (s *server) writtenDown(t testing.TB, id channels.ChannelID) (upTo int64) {
 func TestCounts(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now, CountBatch: 4}, kg.Options{Clock: clock.now})
-	c, err := s.Create(within(t), as("ann"), channels.Draft{KeepMessages: 7, Members: []channels.Member{{Agent: "agent://bob"}, {Agent: "agent://cleo"}}})
+	c, err := s.Create(within(t), as("ann"), channel.Draft{KeepMessages: 7, Members: []channel.Member{{Agent: "agent://bob"}, {Agent: "agent://cleo"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := clock.now()
-	other := s.make(t, channels.Public, "bob")
+	other := s.make(t, channel.Public, "bob")
 	want := map[string]map[string]int{} // by day and author
 	said := func(who string) {
 		day := clock.now().Format(time.DateOnly)
@@ -98,10 +100,10 @@ func TestCounts(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	for i := range 90 {
 		who := []string{"ann", "bob", "cleo"}[dice.IntN(3)]
-		var m *channels.Message
+		var m *message.Message
 		switch i % 4 {
 		case 0:
-			m = s.mustSend(t, who, c.ID, channels.Envelope{To: "bob", ExpiresAt: clock.now().Add(time.Hour)})
+			m = s.mustSend(t, who, c.ID, message.Envelope{To: "bob", ExpiresAt: clock.now().Add(time.Hour)})
 		default:
 			m = s.say(t, who, c.ID, "%d", i)
 		}
@@ -148,7 +150,7 @@ func TestCounts(t *testing.T) {
 // To publish writes no count: so many messages share a commit.
 func TestCountsAreGathered(t *testing.T) {
 	s := serve(t, channels.Options{CountBatch: 50}, kg.Options{})
-	c := s.make(t, channels.Private)
+	c := s.make(t, channel.Private)
 	before := s.store.Head().Revision
 	for range 49 {
 		s.say(t, "ann", c.ID, "much")
@@ -165,7 +167,7 @@ func TestCountsAreGathered(t *testing.T) {
 
 func TestBoundsOfCounts(t *testing.T) {
 	s := serve(t, channels.Options{CountBatch: 2}, kg.Options{})
-	c := s.make(t, channels.Private)
+	c := s.make(t, channel.Private)
 	count := func(q channels.CountQuery) error {
 		_, err := s.Counts(within(t), as("ann"), c.ID, q)
 		return err
@@ -207,7 +209,7 @@ func TestBoundsOfCounts(t *testing.T) {
 func TestBoundsOfTallies(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now, CountBatch: 100}, kg.Options{Clock: clock.now})
-	c := s.make(t, channels.Private)
+	c := s.make(t, channel.Private)
 	s.Close()
 	const days = 1001
 	for range days {
@@ -223,7 +225,7 @@ func TestBoundsOfTallies(t *testing.T) {
 	if err != nil || len(list) != channels.MaxCountDays {
 		t.Errorf("%d days, %v", len(list), err)
 	}
-	busy := s.make(t, channels.Private)
+	busy := s.make(t, channel.Private)
 	day := kg.IRI("urn:koine:tally:" + string(busy.ID) + "/" + clock.now().Format(time.DateOnly))
 	write := func(from, to int) {
 		_, err := s.store.Update(within(t), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -14,13 +16,13 @@ import (
 // callers have keys of their own.
 func TestChannelsAreMadeOnce(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	draft := func() channels.Draft {
-		return channels.Draft{
+	draft := func() channel.Draft {
+		return channel.Draft{
 			Name: "lab", Metadata: []byte(`{"a": 1, "b": [2]}`), IdempotencyKey: "k1",
-			Members: []channels.Member{{Agent: "bob"}, {Agent: "cleo", Role: channels.Moderator}},
+			Members: []channel.Member{{Agent: "bob"}, {Agent: "cleo", Role: channel.Moderator}},
 		}
 	}
-	create := func(by string, d channels.Draft) *channels.Channel {
+	create := func(by string, d channel.Draft) *channel.Channel {
 		t.Helper()
 		c, err := s.Create(within(t), as(by), d)
 		if err != nil {
@@ -34,7 +36,7 @@ func TestChannelsAreMadeOnce(t *testing.T) {
 	}
 	again := draft()
 	again.Metadata = []byte(`{"b":[2],"a":1}`)
-	again.Members = []channels.Member{{Agent: "agent://cleo", Role: channels.Moderator}, {Agent: "agent://bob", Role: channels.Ordinary}}
+	again.Members = []channel.Member{{Agent: "agent://cleo", Role: channel.Moderator}, {Agent: "agent://bob", Role: channel.Ordinary}}
 	revision := s.store.Head().Revision
 	if c := create("ann", again); c.ID != first.ID || !c.Replayed {
 		t.Errorf("sent again: %+v, want channel %s", c, first.ID)
@@ -70,10 +72,10 @@ func TestChannelsAreMadeOnce(t *testing.T) {
 func TestRepetitionsAtOnceMakeOneChannel(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	var all sync.WaitGroup
-	made := make([]channels.ChannelID, 20)
+	made := make([]channel.ID, 20)
 	for i := range made {
 		all.Go(func() {
-			c, err := s.Create(within(t), as("ann"), channels.Draft{Kind: channels.Room, Name: "lab", IdempotencyKey: "k"})
+			c, err := s.Create(within(t), as("ann"), channel.Draft{Kind: channel.Room, Name: "lab", IdempotencyKey: "k"})
 			if err != nil {
 				t.Error(err)
 				return
@@ -93,16 +95,16 @@ func TestRepetitionsAtOnceMakeOneChannel(t *testing.T) {
 // does not stand in the way of its repetition.
 func TestScopesAreMadeOnce(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	scope := func(title string) (*channels.Scope, error) {
-		return s.CreateScope(within(t), as("ann"), channels.ScopeDraft{Title: title, IdempotencyKey: "k"})
+	scope := func(title string) (*scope.Scope, error) {
+		return s.CreateScope(within(t), as("ann"), scope.Draft{Title: title, IdempotencyKey: "k"})
 	}
 	first, err := scope("research")
 	if err != nil {
 		t.Fatal(err)
 	}
-	room := func() *channels.Channel {
+	room := func() *channel.Channel {
 		t.Helper()
-		c, err := s.CreateIn(within(t), as("ann"), first.ID, channels.Draft{Name: "lab", IdempotencyKey: "k"})
+		c, err := s.CreateIn(within(t), as("ann"), first.ID, channel.Draft{Name: "lab", IdempotencyKey: "k"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,21 +121,21 @@ func TestScopesAreMadeOnce(t *testing.T) {
 	_, err = scope("development")
 	wantCode(t, "another scope under the key", err, kg.CodeIdempotencyConflict)
 	// The same request outside of the scope says something else.
-	_, err = s.Create(within(t), as("ann"), channels.Draft{Name: "lab", IdempotencyKey: "k"})
+	_, err = s.Create(within(t), as("ann"), channel.Draft{Name: "lab", IdempotencyKey: "k"})
 	wantCode(t, "the same name outside of the scope", err, kg.CodeIdempotencyConflict)
 }
 
 func TestKeysOfRequestsAreBounded(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	most := strings.Repeat("ä", channels.MaxKeyRunes)
-	if _, err := s.Create(within(t), as("ann"), channels.Draft{IdempotencyKey: most}); err != nil {
+	if _, err := s.Create(within(t), as("ann"), channel.Draft{IdempotencyKey: most}); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.CreateScope(within(t), as("ann"), channels.ScopeDraft{IdempotencyKey: most}); err != nil {
+	if _, err := s.CreateScope(within(t), as("ann"), scope.Draft{IdempotencyKey: most}); err != nil {
 		t.Error(err)
 	}
-	_, err := s.Create(within(t), as("ann"), channels.Draft{IdempotencyKey: most + "ä"})
+	_, err := s.Create(within(t), as("ann"), channel.Draft{IdempotencyKey: most + "ä"})
 	wantCode(t, "one character more", err, kg.CodeLimitExceeded)
-	_, err = s.CreateScope(within(t), as("ann"), channels.ScopeDraft{IdempotencyKey: most + "ä"})
+	_, err = s.CreateScope(within(t), as("ann"), scope.Draft{IdempotencyKey: most + "ä"})
 	wantCode(t, "one character more", err, kg.CodeLimitExceeded)
 }

@@ -3,6 +3,8 @@ package channels
 import (
 	"sync"
 
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -20,27 +22,27 @@ type decodedCache struct {
 // cachedMessage is the message that a commit published in a channel.
 type cachedMessage struct {
 	revision kg.Revision
-	channel  ChannelID
+	channel  channel.ID
 
 	once sync.Once // initializes the following, which is then immutable
 	// public is the part that all readers of the channel may see, nil if the commit
 	// published nothing. full also has the content that is addressed to some.
-	public, full *Message
+	public, full *message.Message
 	err          error
 }
 
 // messageIn returns the message that a commit published in the channel, as the viewer
 // sees it, or nil if it published none. The result must not be modified.
-func (d *decodedCache) messageIn(c *kg.Commit, id ChannelID, by viewer) (*Message, error) {
+func (d *decodedCache) messageIn(c *kg.Commit, id channel.ID, by message.Viewer) (*message.Message, error) {
 	m := d.slotFor(c.Revision, id)
-	m.once.Do(func() { m.public, m.full, m.err = readFromCommit(c, id) })
+	m.once.Do(func() { m.public, m.full, m.err = message.ReadFromCommit(c, id) })
 	if m.err != nil || m.public == nil {
 		return nil, m.err
 	}
 	return visibleMessage(m.public, m.full, by), nil
 }
 
-func (d *decodedCache) slotFor(r kg.Revision, id ChannelID) *cachedMessage {
+func (d *decodedCache) slotFor(r kg.Revision, id channel.ID) *cachedMessage {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := &d.slots[r%decodedMessages]
@@ -52,15 +54,15 @@ func (d *decodedCache) slotFor(r kg.Revision, id ChannelID) *cachedMessage {
 
 // visibleMessage returns a message as the viewer sees it. It returns a shared message
 // if nothing has to be hidden.
-func visibleMessage(open, whole *Message, by viewer) *Message {
+func visibleMessage(open, whole *message.Message, by message.Viewer) *message.Message {
 	m := open
-	if m.Private && m.isReadableBy(by.agent) {
+	if m.Private && m.IsReadableBy(by.Agent) {
 		m = whole
 	}
-	if m.Answered == "" && m.Withheld == "" && m.isReadableBy(by.agent) && !m.hasExpired(by.now) {
+	if m.Answered == "" && m.Withheld == "" && m.IsReadableBy(by.Agent) && !m.HasExpired(by.Now) {
 		return m
 	}
 	changed := *m
-	changed.redactFor(by)
+	changed.RedactFor(by)
 	return &changed
 }

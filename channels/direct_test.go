@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/kg"
 )
 
@@ -13,13 +14,13 @@ import (
 func TestDirectStaysAsItIs(t *testing.T) {
 	known := func(fn func(kg.AgentID) bool) { _ = fn("agent://ann") && fn("agent://bob") && fn("agent://eve") }
 	s := serve(t, channels.Options{Agents: known}, kg.Options{})
-	id := channels.DirectID("agent://ann", "agent://bob")
+	id := channel.DirectID("agent://ann", "agent://bob")
 	name := "ours"
 	check := func(when string) {
 		t.Helper()
 		for method, call := range map[string]func(channels.Caller) error{
 			"update": func(by channels.Caller) error {
-				_, err := s.Update(within(t), by, id, channels.ChannelUpdate{ExpectedVersion: 1, Name: &name})
+				_, err := s.Update(within(t), by, id, channel.Update{ExpectedVersion: 1, Name: &name})
 				return err
 			},
 			"delete":       func(by channels.Caller) error { return s.Delete(within(t), by, id) },

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/kg"
 )
 
@@ -27,9 +28,9 @@ func TestEndings(t *testing.T) {
 	goroutines, watchers := runtime.NumGoroutine(), s.store.Stats().Watchers
 	told, begun := 0, 0
 	for i := range *endingsFlag {
-		visibility := channels.Private
+		visibility := channel.Private
 		if i%2 == 0 {
-			visibility = channels.Public
+			visibility = channel.Public
 		}
 		n, streams, err := s.ending(t, visibility)
 		if err != nil {
@@ -48,7 +49,7 @@ func TestEndings(t *testing.T) {
 }
 
 // ending lets a channel have its time. told is how many messages its streams had.
-func (s *server) ending(t *testing.T, visibility channels.Visibility) (told, streams int, err error) {
+func (s *server) ending(t *testing.T, visibility channel.Visibility) (told, streams int, err error) {
 	c := s.make(t, visibility, "bob", "cleo")
 	ctx := within(t)
 	for range rand.IntN(5) {
@@ -77,7 +78,7 @@ func (s *server) ending(t *testing.T, visibility channels.Visibility) (told, str
 			for { // it ends because the channel does, or for bob his membership
 				_, err := s.Publish(ctx, as(who), channels.Publication{Channel: c.ID, Parts: text("message")})
 				if err != nil {
-					if who == "bob" && visibility == channels.Public && kg.CodeOf(err) == kg.CodePermissionDenied {
+					if who == "bob" && visibility == channel.Public && kg.CodeOf(err) == kg.CodePermissionDenied {
 						return nil
 					}
 					return gone(err)
@@ -116,7 +117,7 @@ func (s *server) ending(t *testing.T, visibility channels.Visibility) (told, str
 func idle(most int) { time.Sleep(time.Duration(rand.IntN(most*1000)) * time.Microsecond) }
 
 // toTheEnd follows a channel until it ends for who follows it.
-func (s *server) toTheEnd(ctx context.Context, who string, id channels.ChannelID) (told int, begun bool, err error) {
+func (s *server) toTheEnd(ctx context.Context, who string, id channel.ID) (told int, begun bool, err error) {
 	since := rand.Int64N(3)
 	stream, err := s.Stream(ctx, as(who), id, &since)
 	switch kg.CodeOf(err) {

@@ -3,6 +3,8 @@ package channels
 import (
 	"context"
 
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -12,29 +14,29 @@ import (
 //
 // Errors: CodeInvalid for a status that is not final; CodeScopeEnded; those of
 // UpdateScope.
-func (s *Service) EndScope(ctx context.Context, by Caller, id ScopeID, status ScopeStatus, reason string) (*Scope, error) {
-	if status != Completed && status != Abandoned {
+func (s *Service) EndScope(ctx context.Context, by Caller, id scope.ID, status scope.Status, reason string) (*scope.Scope, error) {
+	if status != scope.Completed && status != scope.Abandoned {
 		return nil, kg.Errorf(kg.CodeInvalid, "status must be completed or abandoned, not %.60q", status).At("status")
 	}
 	if err := checkReason(reason); err != nil {
 		return nil, err
 	}
-	return s.alterScope(ctx, by, id, "scopes/end", func(tx *kg.Tx, sc *Scope) error {
+	return s.alterScope(ctx, by, id, "scopes/end", func(tx *kg.Tx, sc *scope.Scope) error {
 		if sc.Ended() {
-			return errScopeEnded(sc)
+			return scope.ErrEnded(sc.Status)
 		}
 		sc.Status, sc.EndedAt, sc.EndReason = status, tx.Time(), reason
 		if err := s.closeAllOf(tx, id); err != nil {
 			return err
 		}
 		for _, task := range s.table.tasksOf(id) {
-			t := s.table.scopes.get(task).clone()
+			t := s.table.scopes.get(task).Clone()
 			if t.Ended() {
 				continue
 			}
 			t.Status, t.EndedAt, t.EndReason = status, tx.Time(), reason
 			t.Version++
-			if err := systemgraph.Write(tx, task.RecordGraph(), task.Entity(), t.toRecord()); err != nil {
+			if err := systemgraph.Write(tx, task.RecordGraph(), task.Entity(), t.ToRecord()); err != nil {
 				return err
 			}
 			if err := s.closeAllOf(tx, task); err != nil {
@@ -46,18 +48,18 @@ func (s *Service) EndScope(ctx context.Context, by Caller, id ScopeID, status Sc
 }
 
 // closeAllOf closes the open channels of a scope.
-func (s *Service) closeAllOf(tx *kg.Tx, id ScopeID) error {
-	for _, channel := range s.table.channelsOf(id) {
-		if e := s.table.get(channel); e.deleted || e.Status() == Closed {
+func (s *Service) closeAllOf(tx *kg.Tx, id scope.ID) error {
+	for _, of := range s.table.channelsOf(id) {
+		if e := s.table.get(of); e.Deleted || e.Status() == channel.Closed {
 			continue
 		}
-		_, err := s.changeChannel(tx, channel, func(w *writer, c *Channel) error {
+		_, err := channel.ChangeRecord(tx, of, func(w *channel.Writer, c *channel.Channel) error {
 			if err := s.mustBeOpen(tx, c); kg.CodeOf(err) == kg.CodeChannelClosed {
 				return s.endExpired(w, c) // the idle timeout was first
 			} else if err != nil {
 				return err
 			}
-			s.closeAt(w, c, tx.Time(), reasonEnded)
+			s.closeAt(w, c, tx.Time(), channel.ReasonEnded)
 			return nil
 		})
 		if err != nil {
@@ -68,11 +70,11 @@ func (s *Service) closeAllOf(tx *kg.Tx, id ScopeID) error {
 }
 
 // endExpired closes a channel as of the end of its idle timeout.
-func (s *Service) endExpired(w *writer, c *Channel) error {
-	last, err := lastMessageTimeTx(w.tx, c.ID)
+func (s *Service) endExpired(w *channel.Writer, c *channel.Channel) error {
+	last, err := lastMessageTimeTx(w.Tx, c.ID)
 	if err != nil {
 		return err
 	}
-	s.closeAt(w, c, c.closesAt(last), reasonExpired)
+	s.closeAt(w, c, c.ClosesAt(last), channel.ReasonExpired)
 	return nil
 }

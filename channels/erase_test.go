@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/internal/slowtest"
 	"koine/kg"
 )
@@ -16,25 +19,25 @@ func TestErased(t *testing.T) {
 	slowtest.Long(t)
 	for _, row := range []struct {
 		name   string
-		erase  func(m *channels.Message) kg.EraseOptions
+		erase  func(m *message.Message) kg.EraseOptions
 		author kg.AgentID
 	}{
-		{"the message", func(m *channels.Message) kg.EraseOptions {
+		{"the message", func(m *message.Message) kg.EraseOptions {
 			return kg.EraseOptions{Pattern: kg.Pattern{Subject: m.ID.Entity(), Graph: m.Channel.MessagesGraph()}}
 		}, ""},
-		{"its number by name", func(m *channels.Message) kg.EraseOptions {
+		{"its number by name", func(m *message.Message) kg.EraseOptions {
 			return kg.EraseOptions{Pattern: kg.Pattern{Predicate: kg.Sequence, Graph: m.Channel.MessagesGraph()}}
 		}, "agent://bob"},
-		{"what its author said", func(m *channels.Message) kg.EraseOptions {
+		{"what its author said", func(m *message.Message) kg.EraseOptions {
 			return kg.EraseOptions{Source: "agent://bob", Pattern: kg.Pattern{Graph: m.Channel.MessagesGraph()}}
 		}, ""},
-		{"its parts", func(m *channels.Message) kg.EraseOptions {
+		{"its parts", func(m *message.Message) kg.EraseOptions {
 			return kg.EraseOptions{Pattern: kg.Pattern{Subject: m.ID.Entity(), Predicate: kg.Parts, Graph: m.Channel.MessagesGraph()}}
 		}, "agent://bob"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := serve(t, channels.Options{CountBatch: 1000}, kg.Options{})
-			c := s.make(t, channels.Private, "bob")
+			c := s.make(t, channel.Private, "bob")
 			s.say(t, "ann", c.ID, "one")
 			two := s.say(t, "bob", c.ID, "two")
 			s.say(t, "ann", c.ID, "three")
@@ -44,10 +47,10 @@ func TestErased(t *testing.T) {
 				t.Errorf("the next has the number %d", next.Sequence)
 			}
 			gone := o.Pattern.Predicate != kg.Sequence
-			check := func(where string, m *channels.Message) {
+			check := func(where string, m *message.Message) {
 				t.Helper()
 				erased := m.Sequence == 2 && gone
-				if (m.Withheld == channels.Erased) != erased || (m.Parts == nil) != erased || !m.Time.Equal(two.Time) && m.Sequence == 2 || m.Sequence == 2 && (m.ID != two.ID || m.Author != row.author) {
+				if (m.Withheld == message.Erased) != erased || (m.Parts == nil) != erased || !m.Time.Equal(two.Time) && m.Sequence == 2 || m.Sequence == 2 && (m.ID != two.ID || m.Author != row.author) {
 					t.Errorf("%s: %+v", where, m)
 				}
 			}
@@ -96,7 +99,7 @@ func TestErased(t *testing.T) {
 // Which is the oldest message that is left is known after what was evicted is erased.
 func TestErasedWhereEvicted(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c, err := s.Create(within(t), as("ann"), channels.Draft{KeepMessages: 1})
+	c, err := s.Create(within(t), as("ann"), channel.Draft{KeepMessages: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +131,7 @@ func (s *server) erase(t testing.TB, o kg.EraseOptions) {
 func TestErasedIsTheLast(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
-	c, err := s.Create(within(t), as("ann"), channels.Draft{ExpireAfter: time.Hour})
+	c, err := s.Create(within(t), as("ann"), channel.Draft{ExpireAfter: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +147,7 @@ func TestErasedIsTheLast(t *testing.T) {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	clock.step(40 * time.Minute)
-	if now, err := s.Get(within(t), as("ann"), c.ID); err != nil || now.Status() != channels.Open {
+	if now, err := s.Get(within(t), as("ann"), c.ID); err != nil || now.Status() != channel.Open {
 		t.Errorf("%+v, %v", now, err)
 	}
 	s.say(t, "ann", c.ID, "more") // is decided in a commit
@@ -154,7 +157,7 @@ func TestErasedIsTheLast(t *testing.T) {
 func TestErasedIsNotCounted(t *testing.T) {
 	const every, most = 4, 20 // messages, and times so many that are not counted yet
 	s := serve(t, channels.Options{CountBatch: every}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	s.say(t, "ann", c.ID, "one")
 	two := s.say(t, "bob", c.ID, "two")
 	s.erase(t, kg.EraseOptions{Pattern: kg.Pattern{Subject: two.ID.Entity(), Graph: c.ID.MessagesGraph()}})
@@ -182,12 +185,12 @@ func TestErasedIsNotCounted(t *testing.T) {
 // nor tasks intents.
 func TestErasedScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	access := channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}
-	intent := s.scope(t, channels.ScopeDraft{Access: access})
-	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: channels.ScopeAccess{Everybody: true}})
-	var ids []channels.ChannelID
-	for _, scope := range []channels.ScopeID{intent.ID, task.ID} {
-		for _, policy := range []channels.MemberPolicy{channels.ByScope, channels.Explicit} {
+	access := scope.Access{Agents: []kg.AgentID{"bob"}}
+	intent := s.scope(t, scope.Draft{Access: access})
+	task := s.scope(t, scope.Draft{Parent: intent.ID, Access: scope.Access{Everybody: true}})
+	var ids []channel.ID
+	for _, scope := range []scope.ID{intent.ID, task.ID} {
+		for _, policy := range []channel.MemberPolicy{channel.ByScope, channel.Explicit} {
 			ids = append(ids, s.makeIn(t, scope, "of "+string(policy), policy, "bob").ID)
 		}
 	}
@@ -202,13 +205,13 @@ func TestErasedScope(t *testing.T) {
 			_, err = s.Publish(within(t), as(who), channels.Publication{Channel: id, Parts: text("hi")})
 			wantCode(t, who+" publishes", err, kg.CodeChannelNotFound)
 		}
-		for _, scope := range []channels.ScopeID{intent.ID, task.ID} {
+		for _, scope := range []scope.ID{intent.ID, task.ID} {
 			_, err := s.GetScope(within(t), as(who), scope)
 			wantCode(t, who+" sees the scope", err, kg.CodeScopeNotFound)
-			_, err = s.CreateIn(within(t), as(who), scope, channels.Draft{Name: "new"})
+			_, err = s.CreateIn(within(t), as(who), scope, channel.Draft{Name: "new"})
 			wantCode(t, who+" makes another", err, kg.CodeScopeNotFound)
 		}
-		if list, _, err := s.List(within(t), as(who), channels.ListQuery{}); err != nil || len(list) != 0 {
+		if list, _, err := s.List(within(t), as(who), channel.ListQuery{}); err != nil || len(list) != 0 {
 			t.Errorf("%s lists %v, %v", who, list, err)
 		}
 		if page, _, _, err := s.Inbox(within(t), as(who), channels.InboxQuery{}); err != nil || len(page) != 0 {
@@ -231,21 +234,21 @@ func TestErasedScope(t *testing.T) {
 	if n, err := snapshot.Count(kg.Pattern{Predicate: kg.Parts}); err != nil || n != uint64(len(ids)) {
 		t.Errorf("an administrator counts %d contents, %v", n, err)
 	}
-	s.make(t, channels.Private) // the others go on
+	s.make(t, channel.Private) // the others go on
 }
 
 // A channel whose record is erased is not there any more, for anybody; one of two agents
 // begins anew, behind the numbers that were given.
 func TestErasedRecord(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Public, "bob")
+	c := s.make(t, channel.Public, "bob")
 	s.say(t, "bob", c.ID, "secret")
 	psst := channels.Publication{To: "bob", Parts: text("secret")}
 	direct, err := s.Publish(within(t), as("ann"), psst)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []channels.ChannelID{c.ID, direct.Message.Channel} {
+	for _, id := range []channel.ID{c.ID, direct.Message.Channel} {
 		s.erase(t, kg.EraseOptions{Pattern: kg.Pattern{Graph: id.RecordGraph()}})
 	}
 	for _, by := range []channels.Caller{as("ann"), as("bob"), as("eve"), admin("root")} {

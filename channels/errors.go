@@ -2,26 +2,6 @@ package channels
 
 import "koine/kg"
 
-// errNoChannel is the same for a channel that does not exist and for one that the
-// caller may not see, so that it reveals nothing.
-func errNoChannel() *kg.Error {
-	return kg.Errorf(kg.CodeChannelNotFound, "there is no such channel").At("channelId")
-}
-
-// errNoScope is the same for a scope that does not exist and for one that the caller
-// has no access to.
-func errNoScope() *kg.Error {
-	return kg.Errorf(kg.CodeScopeNotFound, "there is no such scope").At("scopeId")
-}
-
-func errScopeEnded(s *Scope) *kg.Error {
-	return kg.Errorf(kg.CodeScopeEnded, "scope is %s", s.Status).At("scopeId")
-}
-
-func errChannelClosed() *kg.Error {
-	return kg.Errorf(kg.CodeChannelClosed, "the channel is closed").At("channelId")
-}
-
 // errAllExpired reports that the messages of a closed channel have expired.
 func errAllExpired() *kg.Error {
 	return kg.Errorf(kg.CodeMessageExpired, "the channel is closed: its unread messages have expired").At("channelId")
@@ -31,21 +11,20 @@ func errNoEvents() *kg.Error {
 	return kg.Errorf(kg.CodeInvalid, "audit requires a channel in a scope").At("audit")
 }
 
-func errNameTaken() *kg.Error {
-	return kg.Errorf(kg.CodeNameTaken, "name is taken by another channel of the scope").At("name")
+func errOutOfScope(agent kg.AgentID) *kg.Error {
+	e := kg.Errorf(kg.CodeNotMember, "%s has no access to the scope of the channel, so it could not accept", agent).At("principalId")
+	e.Hint = "give the agent access to the scope first; the roles of a credential are known after its first request"
+	return e
 }
 
-func errDenied(format string, args ...any) *kg.Error {
-	return kg.Errorf(kg.CodePermissionDenied, format, args...)
+func errLastOwner() *kg.Error {
+	e := kg.Errorf(kg.CodeLastOwner, "agent is the last owner of the channel").At("principalId")
+	e.Hint = "make another member an owner first, or delete the channel"
+	return e
 }
 
-// errTooMuch reports a value of the request that exceeds a limit.
-func errTooMuch(field, format string, args ...any) *kg.Error {
-	return kg.Errorf(kg.CodeLimitExceeded, format, args...).At(field)
-}
-
-// errAhead reports a sequence that the channel has not reached: it belongs to another
-// channel, or the store was restored from a backup.
-func errAhead(count, since int64) *kg.Error {
-	return kg.Errorf(kg.CodeInvalid, "sequence %d is ahead of the channel, whose last sequence is %d", since, count).At("sinceSequence")
+func errStaysByScope(agent kg.AgentID) *kg.Error {
+	e := kg.Errorf(kg.CodeInvalid, "%s has access through the scope and would keep it", agent).At("principalId")
+	e.Hint = "ban the agent from the channel or remove its access to the scope; to change its role, add it again"
+	return e
 }

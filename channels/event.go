@@ -6,118 +6,22 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"strconv"
-	"time"
 
+	"koine/channels/channel"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/internal/plainjson"
 	"koine/kg"
 )
 
-// EventMessage is the event type of a published message.
-const EventMessage = "channel_message"
-
-// Limits of reading the events of a scope.
-const (
-	MaxEvents       = 200    // per page
-	MaxVerifyEvents = 10_000 // per call of VerifyEvents
-)
-
-// ScopeEvent is an entry in the append-only event log of a scope. Each event carries
-// the hash of the previous one.
-type ScopeEvent struct {
-	Scope    ScopeID
-	Sequence int64 // 1, 2, 3 … in the scope
-	Type     string
-	Actor    kg.AgentID
-	Time     time.Time
-	// Data is a JSON object. For a message it has the channel, message id, sequence,
-	// purpose, address, and content hash. It has the content and the correlation only
-	// if everyone with access to the scope may read the message. Otherwise the hash
-	// includes a salt, which is stored with the content, so that the content cannot be
-	// guessed from it.
-	Data json.RawMessage
-	// Previous is the hash of the previous event, "" for the first. Hash covers the
-	// whole event.
-	Previous, Hash string
-}
-
-// computeHash returns the hash of the event.
-func (e *ScopeEvent) computeHash() string {
-	raw, err := json.Marshal([]any{e.Scope, e.Sequence, e.Type, e.Actor, e.Time.UnixMilli(), string(e.Data), e.Previous})
-	if err != nil {
-		panic(err) // cannot fail for strings and numbers
-	}
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:])
-}
-
-// entityTerm returns the event as an entity of the graph.
-func (e *ScopeEvent) entityTerm() kg.Term {
-	return kg.IRI(eventPrefix + string(e.Scope) + ":" + strconv.FormatInt(e.Sequence, 10))
-}
-
-// applyStatement adds one statement to the event.
-func (e *ScopeEvent) applyStatement(property, object kg.Term) {
-	switch property {
-	case kg.Sequence:
-		e.Sequence = integerValue(object)
-	case propEventType:
-		e.Type = object.Value()
-	case propEventActor:
-		e.Actor = kg.AgentID(object.Value())
-	case propEventAt:
-		e.Time, _ = object.DateTimeValue()
-	case propEventData:
-		e.Data = json.RawMessage(object.Value())
-	case propEventPrevious:
-		e.Previous = object.Value()
-	case propEventHash:
-		e.Hash = object.Value()
-	}
-}
-
-// appendTo appends the event to the log of its scope. It returns the number of
-// statements.
-func (e *ScopeEvent) appendTo(tx *kg.Tx) (int, error) {
-	graph := e.Scope.EventsGraph()
-	last, err := tx.CountOwn(graph, kg.Sequence)
-	if err != nil {
-		return 0, err
-	}
-	if last > 0 {
-		before := ScopeEvent{Scope: e.Scope, Sequence: int64(last)}
-		for st, err := range tx.MatchOwn(kg.Pattern{Subject: before.entityTerm(), Predicate: propEventHash, Graph: graph}) {
-			if err != nil {
-				return 0, err
-			}
-			e.Previous = st.Object.Value()
-		}
-	}
-	e.Sequence, e.Time = int64(last)+1, tx.Time()
-	e.Hash = e.computeHash()
-	list := []statement{
-		{rdfType, ClassEvent}, {propEventType, kg.String(e.Type)}, {propEventActor, kg.IRI(string(e.Actor))}, {propEventAt, kg.DateTime(e.Time)},
-		{propEventData, jsonLiteral(e.Data)}, {propEventHash, kg.String(e.Hash)}, {kg.Sequence, kg.Integer(e.Sequence)},
-	}
-	if e.Previous != "" {
-		list = append(list, statement{propEventPrevious, kg.String(e.Previous)})
-	}
-	for i, st := range list {
-		q := kg.Quad{Subject: e.entityTerm(), Predicate: st.property, Object: st.object, Graph: graph}
-		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
-			return i, err
-		}
-	}
-	return len(list), nil
-}
-
 // auditMessage copies a message to the event log of the channel's scope, in the same
 // commit. It returns the number of statements.
-func (e *entry) auditMessage(tx *kg.Tx, m *Message, made *string) (n int, err error) {
+func auditMessage(tx *kg.Tx, e *entry, m *message.Message, made *string) (n int, err error) {
 	if !e.Audit || e.Scope == "" {
 		return 0, nil
 	}
-	open := e.MemberPolicy == ByScope && e.policy.Read == Everybody && !m.Private
+	open := e.MemberPolicy == channel.ByScope && e.policy.Read == channel.Everybody && !m.Private
 	salt := ""
 	if !open {
 		if *made == "" {
@@ -125,7 +29,7 @@ func (e *entry) auditMessage(tx *kg.Tx, m *Message, made *string) (n int, err er
 		}
 		salt = *made
 		n++
-		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: m.ID.Entity(), Predicate: propSalt, Object: kg.String(salt), Graph: m.contentGraph()}}); err != nil {
+		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: m.ID.Entity(), Predicate: vocab.Salt, Object: kg.String(salt), Graph: m.ContentGraph()}}); err != nil {
 			return n, err
 		}
 	}
@@ -134,17 +38,17 @@ func (e *entry) auditMessage(tx *kg.Tx, m *Message, made *string) (n int, err er
 		return n, err
 	}
 	data := struct {
-		Channel     ChannelID         `json:"channelId"`
-		Name        string            `json:"channelName"`
-		Message     MessageID         `json:"messageId"`
-		Sequence    int64             `json:"sequence"`
-		Interaction Interaction       `json:"messageType,omitempty"`
-		To          string            `json:"to,omitempty"`
-		Correlation MessageID         `json:"correlationId,omitempty"`
-		Retracts    MessageID         `json:"retracts,omitempty"`
-		Content     string            `json:"contentHash"`
-		Parts       []json.RawMessage `json:"parts,omitempty"`
-		Metadata    json.RawMessage   `json:"metadata,omitempty"`
+		Channel     channel.ID          `json:"channelId"`
+		Name        string              `json:"channelName"`
+		Message     message.ID          `json:"messageId"`
+		Sequence    int64               `json:"sequence"`
+		Interaction message.Interaction `json:"messageType,omitempty"`
+		To          string              `json:"to,omitempty"`
+		Correlation message.ID          `json:"correlationId,omitempty"`
+		Retracts    message.ID          `json:"retracts,omitempty"`
+		Content     string              `json:"contentHash"`
+		Parts       []json.RawMessage   `json:"parts,omitempty"`
+		Metadata    json.RawMessage     `json:"metadata,omitempty"`
 	}{
 		Channel: e.ID, Name: e.Name, Message: m.ID, Sequence: m.Sequence, Interaction: m.Interaction, To: m.To, Retracts: m.Retracts, Content: content,
 	}
@@ -155,8 +59,8 @@ func (e *entry) auditMessage(tx *kg.Tx, m *Message, made *string) (n int, err er
 	if err != nil {
 		return n, err
 	}
-	event := ScopeEvent{Scope: e.Scope, Type: EventMessage, Actor: m.Author, Data: raw}
-	appended, err := event.appendTo(tx)
+	event := scope.Event{Scope: e.Scope, Type: scope.EventMessage, Actor: m.Author, Data: raw}
+	appended, err := event.AppendTo(tx)
 	return n + appended, err
 }
 
@@ -169,7 +73,7 @@ func newSalt() string {
 
 // contentHash returns the SHA-256 of a compact JSON array of the parts, the metadata,
 // and the salt unless it is "".
-func contentHash(m *Message, salt string) (string, error) {
+func contentHash(m *message.Message, salt string) (string, error) {
 	content := []any{m.Parts, json.RawMessage(m.Metadata)}
 	if salt != "" {
 		content = append(content, salt)
@@ -183,8 +87,8 @@ func contentHash(m *Message, salt string) (string, error) {
 // is clamped to 1…MaxEvents.
 //
 // Errors: CodeScopeNotFound.
-func (s *Service) ScopeEvents(ctx context.Context, by Caller, scope ScopeID, from int64, n int) ([]*ScopeEvent, error) {
-	agent, _, err := s.accessibleScope(by, scope)
+func (s *Service) ScopeEvents(ctx context.Context, by Caller, id scope.ID, from int64, n int) ([]*scope.Event, error) {
+	agent, _, err := s.accessibleScope(by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -193,39 +97,7 @@ func (s *Service) ScopeEvents(ctx context.Context, by Caller, scope ScopeID, fro
 		return nil, err
 	}
 	defer snapshot.Close()
-	return readEvents(snapshot, scope, from, min(max(n, 1), MaxEvents))
-}
-
-func readEvents(snapshot *kg.Snapshot, scope ScopeID, from int64, n int) (out []*ScopeEvent, err error) {
-	graph := scope.EventsGraph()
-	for row, err := range snapshot.Numbered(graph, from) {
-		if err != nil {
-			return nil, err
-		}
-		subject, err := snapshot.Term(row.Subject)
-		if err != nil {
-			return nil, err
-		}
-		e := &ScopeEvent{Scope: scope}
-		for st, err := range snapshot.Match(kg.Pattern{Subject: subject, Graph: graph}) {
-			if err != nil {
-				return nil, err
-			}
-			e.applyStatement(st.Predicate, st.Object)
-		}
-		if out = append(out, e); len(out) == n {
-			break
-		}
-	}
-	return out, nil
-}
-
-// EventCheck is the result of VerifyEvents.
-type EventCheck struct {
-	Verified int64  // events
-	Head     string // hash of the last verified event, or of the one before the range if the range is empty
-	// Next is the sequence at which to continue, 0 at the end of the log.
-	Next int64
+	return scope.ReadEvents(snapshot, id, from, min(max(n, 1), scope.MaxEvents))
 }
 
 // VerifyEvents verifies up to MaxVerifyEvents events of a scope, starting with sequence
@@ -233,11 +105,11 @@ type EventCheck struct {
 // predecessor.
 //
 // Errors: CodeLogDamaged, which names the first damaged event; CodeScopeNotFound.
-func (s *Service) VerifyEvents(ctx context.Context, by Caller, scope ScopeID, from int64) (*EventCheck, error) {
-	check := &EventCheck{}
+func (s *Service) VerifyEvents(ctx context.Context, by Caller, id scope.ID, from int64) (*scope.EventCheck, error) {
+	check := &scope.EventCheck{}
 	next := max(from, 1)
 	if next > 1 {
-		before, err := s.ScopeEvents(ctx, by, scope, next-1, 1)
+		before, err := s.ScopeEvents(ctx, by, id, next-1, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -246,20 +118,20 @@ func (s *Service) VerifyEvents(ctx context.Context, by Caller, scope ScopeID, fr
 		}
 		check.Head = before[0].Hash
 	}
-	for check.Verified < MaxVerifyEvents {
-		page, err := s.ScopeEvents(ctx, by, scope, next, MaxEvents)
+	for check.Verified < scope.MaxVerifyEvents {
+		page, err := s.ScopeEvents(ctx, by, id, next, scope.MaxEvents)
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range page {
-			if e.Sequence != next || e.Previous != check.Head || e.Hash != e.computeHash() {
+			if e.Sequence != next || e.Previous != check.Head || e.Hash != e.ComputeHash() {
 				return nil, kg.Errorf(kg.CodeLogDamaged, "event %d of the scope does not match its hash", next)
 			}
 			check.Head = e.Hash
 			check.Verified++
 			next++
 		}
-		if len(page) < MaxEvents {
+		if len(page) < scope.MaxEvents {
 			return check, nil
 		}
 	}

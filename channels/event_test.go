@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -18,16 +21,16 @@ import (
 // commit; the events are a chain, whoever publishes at the same time where.
 func TestAudit(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "cleo"}}})
-	var ids []channels.ChannelID
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob", "cleo"}}})
+	var ids []channel.ID
 	for i := range 3 {
-		c, err := s.CreateIn(within(t), as("ann"), intent.ID, channels.Draft{Name: fmt.Sprint("c", i), MemberPolicy: channels.ByScope, Audit: i < 2})
+		c, err := s.CreateIn(within(t), as("ann"), intent.ID, channel.Draft{Name: fmt.Sprint("c", i), MemberPolicy: channel.ByScope, Audit: i < 2})
 		if err != nil || c.Audit != (i < 2) {
 			t.Fatal(c, err)
 		}
 		ids = append(ids, c.ID)
 	}
-	_, err := s.Create(within(t), as("ann"), channels.Draft{Audit: true})
+	_, err := s.Create(within(t), as("ann"), channel.Draft{Audit: true})
 	wantCode(t, "a copy without a scope", err, kg.CodeInvalid)
 	const each = 10
 	var done sync.WaitGroup
@@ -44,13 +47,13 @@ func TestAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	const events = 8 * each
-	page, err := s.ScopeEvents(within(t), as("cleo"), intent.ID, 1, channels.MaxEvents)
+	page, err := s.ScopeEvents(within(t), as("cleo"), intent.ID, 1, scope.MaxEvents)
 	if err != nil || len(page) != events {
 		t.Fatalf("%d events, %v; want %d", len(page), err, events)
 	}
 	previous := ""
 	for i, e := range page {
-		if e.Sequence != int64(i)+1 || e.Previous != previous || e.Type != channels.EventMessage || e.Actor != "agent://bob" || e.Time.IsZero() {
+		if e.Sequence != int64(i)+1 || e.Previous != previous || e.Type != scope.EventMessage || e.Actor != "agent://bob" || e.Time.IsZero() {
 			t.Fatalf("event %d is %+v", i+1, e)
 		}
 		previous = e.Hash
@@ -115,24 +118,24 @@ func TestAudit(t *testing.T) {
 // scope may read it; its hash is always.
 func TestAuditKeepsSecrets(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "cleo"}}})
-	open, err := s.CreateIn(within(t), as("ann"), intent.ID, channels.Draft{Name: "open", MemberPolicy: channels.ByScope})
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob", "cleo"}}})
+	open, err := s.CreateIn(within(t), as("ann"), intent.ID, channel.Draft{Name: "open", MemberPolicy: channel.ByScope})
 	if err != nil {
 		t.Fatal(err)
 	}
-	explicit, err := s.CreateIn(within(t), as("ann"), intent.ID, channels.Draft{Name: "explicit", Audit: true, Members: []channels.Member{{Agent: "bob"}}})
+	explicit, err := s.CreateIn(within(t), as("ann"), intent.ID, channel.Draft{Name: "explicit", Audit: true, Members: []channel.Member{{Agent: "bob"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	audit := true
-	_, err = s.Update(within(t), as("bob"), open.ID, channels.ChannelUpdate{ExpectedVersion: 1, Audit: &audit})
+	_, err = s.Update(within(t), as("bob"), open.ID, channel.Update{ExpectedVersion: 1, Audit: &audit})
 	wantCode(t, "who does not own it", err, kg.CodePermissionDenied)
 	s.say(t, "bob", open.ID, "before")
-	if _, err = s.Update(within(t), as("ann"), open.ID, channels.ChannelUpdate{ExpectedVersion: 1, Audit: &audit}); err != nil {
+	if _, err = s.Update(within(t), as("ann"), open.ID, channel.Update{ExpectedVersion: 1, Audit: &audit}); err != nil {
 		t.Fatal(err)
 	}
 	s.say(t, "bob", open.ID, "secret: none")
-	asked := s.mustSend(t, "ann", open.ID, channels.Envelope{Interaction: channels.Request, To: "bob"})
+	asked := s.mustSend(t, "ann", open.ID, message.Envelope{Interaction: message.Request, To: "bob"})
 	among := s.say(t, "bob", explicit.ID, "among us")
 	page, err := s.ScopeEvents(within(t), as("cleo"), intent.ID, 0, 0)
 	if err != nil || len(page) != 1 {
@@ -147,7 +150,7 @@ func TestAuditKeepsSecrets(t *testing.T) {
 		}
 	}
 	// A few words cannot be guessed from their hash; who reads them can check it.
-	for _, m := range []*channels.Message{asked, among} {
+	for _, m := range []*message.Message{asked, among} {
 		raw, err := json.Marshal([]any{m.Parts, nil})
 		if err != nil {
 			t.Fatal(err)
@@ -178,9 +181,9 @@ func TestAuditKeepsSecrets(t *testing.T) {
 		}
 	}
 	// What is answered is known to who reads the answer.
-	s.mustSend(t, "bob", open.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked.ID})
-	s.mustSend(t, "bob", open.ID, channels.Envelope{Interaction: channels.Notification, Correlation: asked.ID})
-	s.mustSend(t, "bob", explicit.ID, channels.Envelope{Interaction: channels.Notification, Correlation: among.ID})
+	s.mustSend(t, "bob", open.ID, message.Envelope{Interaction: message.Response, Correlation: asked.ID})
+	s.mustSend(t, "bob", open.ID, message.Envelope{Interaction: message.Notification, Correlation: asked.ID})
+	s.mustSend(t, "bob", explicit.ID, message.Envelope{Interaction: message.Notification, Correlation: among.ID})
 	if page, err = s.ScopeEvents(within(t), as("cleo"), intent.ID, 4, 10); err != nil || len(page) != 3 {
 		t.Fatalf("%d events, %v", len(page), err)
 	}
@@ -190,7 +193,7 @@ func TestAuditKeepsSecrets(t *testing.T) {
 		}
 	}
 	audit = false
-	if _, err = s.Update(within(t), as("ann"), open.ID, channels.ChannelUpdate{ExpectedVersion: 2, Audit: &audit}); err != nil {
+	if _, err = s.Update(within(t), as("ann"), open.ID, channel.Update{ExpectedVersion: 2, Audit: &audit}); err != nil {
 		t.Fatal(err)
 	}
 	s.say(t, "bob", open.ID, "after")

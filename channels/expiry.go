@@ -9,6 +9,9 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"koine/channels/channel"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -25,8 +28,8 @@ const (
 // queuedExpiry is a message that expires at a known time.
 type queuedExpiry struct {
 	at      int64 // in milliseconds since the epoch
-	message MessageID
-	channel ChannelID
+	message message.ID
+	channel channel.ID
 }
 
 func (d queuedExpiry) less(other queuedExpiry) bool {
@@ -80,7 +83,7 @@ func (x *messageExpirer) loadQueue(ctx context.Context) (*kg.Watcher, error) {
 		return nil, err
 	}
 	defer snapshot.Close()
-	pattern := kg.Pattern{Predicate: propExpires}
+	pattern := kg.Pattern{Predicate: vocab.Expires}
 	for st, err := range snapshot.Match(pattern) {
 		if err != nil {
 			return nil, err
@@ -94,11 +97,11 @@ func (x *messageExpirer) loadQueue(ctx context.Context) (*kg.Watcher, error) {
 // addStatement queues the message of an expiry statement.
 func (x *messageExpirer) addStatement(st kg.Statement) {
 	at, ok := st.Object.DateTimeValue()
-	channel, part := channelOfGraph(st.Graph)
-	if !ok || part != journalPart && part != partitionPart {
+	id, part := channel.OfGraph(st.Graph)
+	if !ok || part != channel.JournalPart && part != channel.PartitionPart {
 		return
 	}
-	d := queuedExpiry{at.UnixMilli(), messageIDIn(st.Subject), channel}
+	d := queuedExpiry{at.UnixMilli(), message.IDIn(st.Subject), id}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.enqueue(d)
@@ -195,7 +198,7 @@ func (x *messageExpirer) refillQueue(ctx context.Context) error {
 	snapshot, err := x.service.systemView(ctx)
 	if err == nil {
 		defer snapshot.Close()
-		for st, failed := range snapshot.Match(kg.Pattern{Predicate: propExpires}) {
+		for st, failed := range snapshot.Match(kg.Pattern{Predicate: vocab.Expires}) {
 			if err = failed; err != nil {
 				break
 			}
@@ -248,17 +251,17 @@ func (x *messageExpirer) commitExpired(ctx context.Context) (written int, err er
 			if tx.Time().UnixMilli() < d.at {
 				return nil
 			}
-			m, err := readMessage(tx.MatchOwn, d.channel, d.message)
+			m, err := message.Read(tx.MatchOwn, d.channel, d.message)
 			if err != nil {
 				return err
 			}
 			if m != nil {
 				changes += 8 + len(m.Tags)
-				size += m.size()
+				size += m.Size()
 				if looked > 0 && (changes > maxExpiryChanges || size > maxExpiryBytes) {
 					return nil
 				}
-				if err := m.expireIfDue(tx); err != nil {
+				if err := m.ExpireIfDue(tx); err != nil {
 					return err
 				}
 			}
@@ -275,28 +278,4 @@ func (x *messageExpirer) commitExpired(ctx context.Context) (written int, err er
 		x.queue.Delete(d)
 	}
 	return looked, nil
-}
-
-// expireIfDue removes the content of the message and records its expiry time, if it has
-// expired. Answered and retracted messages stay as they are.
-func (m *Message) expireIfDue(tx *kg.Tx) error {
-	if !m.hasExpired(tx.Time()) || m.Withheld != "" {
-		return nil
-	}
-	return m.expireAt(tx, m.ExpiresAt)
-}
-
-// expireAt removes the content of the message and records at as the time of expiry.
-func (m *Message) expireAt(tx *kg.Tx, at time.Time) error {
-	if err := removePayload(tx, m.Channel, m.ID); err != nil {
-		return err
-	}
-	q := kg.Quad{Subject: m.ID.Entity(), Predicate: propExpires, Object: kg.DateTime(m.ExpiresAt), Graph: m.contentGraph()}
-	if !m.ExpiresAt.IsZero() {
-		if err := tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
-			return err
-		}
-	}
-	q.Predicate, q.Object = propExpired, kg.DateTime(at)
-	return tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q})
 }

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -51,24 +54,24 @@ func (s *server) knowsDue(t testing.TB, n int) {
 func TestExpiry(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
-	a, b := s.make(t, channels.Private, "bob", "cleo"), s.make(t, channels.Private, "bob")
+	a, b := s.make(t, channel.Private, "bob", "cleo"), s.make(t, channel.Private, "bob")
 	due := clock.now().Add(time.Minute)
 	stream, err := s.Stream(within(t), as("bob"), a.ID, new(int64))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stream.Close()
-	p := channels.Publication{Channel: a.ID, Parts: text("soon gone"), IdempotencyKey: "k", Envelope: channels.Envelope{Tags: []string{"t"}, Thread: "th", ExpiresAt: due}}
+	p := channels.Publication{Channel: a.ID, Parts: text("soon gone"), IdempotencyKey: "k", Envelope: message.Envelope{Tags: []string{"t"}, Thread: "th", ExpiresAt: due}}
 	first, err := s.Publish(within(t), as("ann"), p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := s.mustSend(t, "ann", a.ID, channels.Envelope{Interaction: channels.Request, To: "bob", ExpiresAt: due})
-	s.mustSend(t, "ann", a.ID, channels.Envelope{Interaction: channels.Request, To: "bob", ExpiresAt: due})
-	s.mustSend(t, "bob", a.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked.ID})
-	s.mustSend(t, "ann", a.ID, channels.Envelope{ExpiresAt: due.Add(time.Hour)})
+	asked := s.mustSend(t, "ann", a.ID, message.Envelope{Interaction: message.Request, To: "bob", ExpiresAt: due})
+	s.mustSend(t, "ann", a.ID, message.Envelope{Interaction: message.Request, To: "bob", ExpiresAt: due})
+	s.mustSend(t, "bob", a.ID, message.Envelope{Interaction: message.Response, Correlation: asked.ID})
+	s.mustSend(t, "ann", a.ID, message.Envelope{ExpiresAt: due.Add(time.Hour)})
 	for range 20 {
-		s.mustSend(t, "ann", b.ID, channels.Envelope{ExpiresAt: due})
+		s.mustSend(t, "ann", b.ID, message.Envelope{ExpiresAt: due})
 	}
 	clock.step(59*time.Second + 999*time.Millisecond)
 	want := func(when string) {
@@ -77,7 +80,7 @@ func TestExpiry(t *testing.T) {
 		if err != nil || fmt.Sprint(sequences(page)) != "[1 2 3 4 5]" {
 			t.Fatalf("%s: %v, %v", when, page, err)
 		}
-		for i, why := range []channels.Withheld{channels.Expired, "", channels.Expired, "", ""} {
+		for i, why := range []message.Withheld{message.Expired, "", message.Expired, "", ""} {
 			if clock.now().Before(due) {
 				why = ""
 			}
@@ -96,7 +99,7 @@ func TestExpiry(t *testing.T) {
 	clock.step(time.Millisecond)
 	want("at once")
 	for m, err := range stream.Messages() {
-		if err != nil || (m.Withheld == channels.Expired) != (m.Sequence == 1 || m.Sequence == 3) || (m.Parts == nil) != (m.Withheld != "") {
+		if err != nil || (m.Withheld == message.Expired) != (m.Sequence == 1 || m.Sequence == 3) || (m.Parts == nil) != (m.Withheld != "") {
 			t.Errorf("the stream tells %+v, %v", m, err)
 		}
 		if m.Sequence == 5 {
@@ -122,13 +125,13 @@ func TestExpiry(t *testing.T) {
 	if marks != 22 {
 		t.Errorf("%d messages are said to have expired then, want 22", marks)
 	}
-	if r, err := s.Publish(within(t), as("ann"), p); err != nil || !r.Replayed || r.Message.ID != first.Message.ID || r.Message.Withheld != channels.Expired || r.Message.Parts != nil {
+	if r, err := s.Publish(within(t), as("ann"), p); err != nil || !r.Replayed || r.Message.ID != first.Message.ID || r.Message.Withheld != message.Expired || r.Message.Parts != nil {
 		t.Errorf("the same again: %+v, %v", r, err)
 	}
 	s.store.MustCheck(within(t)) // whoever replays the log comes to the same
 	s.restart(t)
 	want("opened again")
-	_, err = s.send(t, "bob", a.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked.ID})
+	_, err = s.send(t, "bob", a.ID, message.Envelope{Interaction: message.Response, Correlation: asked.ID})
 	wantCode(t, "another response", err, "")
 }
 
@@ -137,9 +140,9 @@ func TestExpiry(t *testing.T) {
 func TestExpiryAfterRestart(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now, MaxQueuedExpiries: 2}, kg.Options{Clock: clock.now})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	for i := range 7 {
-		s.mustSend(t, "ann", c.ID, channels.Envelope{To: []string{"*", "bob"}[i%2], ExpiresAt: clock.now().Add(time.Duration(7-i) * time.Minute)})
+		s.mustSend(t, "ann", c.ID, message.Envelope{To: []string{"*", "bob"}[i%2], ExpiresAt: clock.now().Add(time.Duration(7-i) * time.Minute)})
 	}
 	s.restart(t)
 	clock.step(4 * time.Minute)
@@ -157,7 +160,7 @@ func TestExpiryAfterRestart(t *testing.T) {
 		t.Fatalf("%v, %v", page, err)
 	}
 	for _, m := range page {
-		if m.Withheld != channels.Expired {
+		if m.Withheld != message.Expired {
 			t.Errorf("message %d is %+v", m.Sequence, m)
 		}
 	}
@@ -167,11 +170,11 @@ func TestExpiryAfterRestart(t *testing.T) {
 func TestExpiryInBoundedCommits(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Patient(channels.Options{Clock: clock.now}, time.Hour), kg.Options{Clock: clock.now})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	const messages = 18 // a little less than 256 KiB each, past 4 MiB
 	due := clock.now().Add(time.Minute)
 	for range messages {
-		_, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: c.ID, Parts: text("%s", strings.Repeat("x", 250<<10)), Envelope: channels.Envelope{ExpiresAt: due}})
+		_, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: c.ID, Parts: text("%s", strings.Repeat("x", 250<<10)), Envelope: message.Envelope{ExpiresAt: due}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +182,7 @@ func TestExpiryInBoundedCommits(t *testing.T) {
 	_, before := s.contents(t)
 	s.knowsDue(t, messages)
 	clock.step(time.Minute)
-	s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: due.Add(time.Hour)}) // wakes it
+	s.mustSend(t, "ann", c.ID, message.Envelope{ExpiresAt: due.Add(time.Hour)}) // wakes it
 	eventually(t, "all expire", func() bool { n, _ := s.contents(t); return n == 1 })
 	if _, now := s.contents(t); now-before-1 != 2 {
 		t.Errorf("%d commits, want 2", now-before-1)
@@ -191,14 +194,14 @@ func TestExpiryInBoundedCommits(t *testing.T) {
 func TestExpiryOfWhatComesLater(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now, MaxQueuedExpiries: 2}, kg.Options{Clock: clock.now})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	for i := range 4 {
-		s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Duration(1+i) * time.Hour)})
+		s.mustSend(t, "ann", c.ID, message.Envelope{ExpiresAt: clock.now().Add(time.Duration(1+i) * time.Hour)})
 	}
-	soon := s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Minute)})
+	soon := s.mustSend(t, "ann", c.ID, message.Envelope{ExpiresAt: clock.now().Add(time.Minute)})
 	clock.step(2 * time.Minute)
 	eventually(t, "the last expires", func() bool { n, _ := s.contents(t); return n == 4 })
-	if now, err := s.Message(within(t), as("bob"), soon.ID); err != nil || now.Withheld != channels.Expired {
+	if now, err := s.Message(within(t), as("bob"), soon.ID); err != nil || now.Withheld != message.Expired {
 		t.Errorf("%+v, %v", now, err)
 	}
 	clock.step(24 * time.Hour)
@@ -212,9 +215,9 @@ func TestExpiredIsNeverDelivered(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
 	s.StopExpiry()
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}})
-	c := s.makeIn(t, intent.ID, "room", channels.ByScope, "bob")
-	type told func() (*channels.Message, error, bool)
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob"}}})
+	c := s.makeIn(t, intent.ID, "room", channel.ByScope, "bob")
+	type told func() (*message.Message, error, bool)
 	tellers := map[string]told{}
 	follow := func(name string) {
 		t.Helper()
@@ -237,7 +240,7 @@ func TestExpiredIsNeverDelivered(t *testing.T) {
 		}
 		next, stop := iter.Pull2(f.Messages())
 		t.Cleanup(func() { stop(); f.Close() })
-		tellers[name] = func() (*channels.Message, error, bool) {
+		tellers[name] = func() (*message.Message, error, bool) {
 			d, err, more := next()
 			return d.Message, err, more
 		}
@@ -258,13 +261,13 @@ func TestExpiredIsNeverDelivered(t *testing.T) {
 		}
 	}
 	position := s.store.Head()
-	m := s.mustSend(t, "ann", c.ID, channels.Envelope{To: "bob", ReplyTo: s.only(t, c.ID, 1), Tags: []string{"secret"}, ExpiresAt: clock.now().Add(time.Minute)})
+	m := s.mustSend(t, "ann", c.ID, message.Envelope{To: "bob", ReplyTo: s.only(t, c.ID, 1), Tags: []string{"secret"}, ExpiresAt: clock.now().Add(time.Minute)})
 	clock.step(time.Minute)
 	follow("a stream that begins")
 	back, err := s.StreamInbox(within(t), as("bob"), &position)
 	feed("an inbox that goes on", back, err)
-	one := func(list []*channels.Message, err error) told {
-		return func() (*channels.Message, error, bool) {
+	one := func(list []*message.Message, err error) told {
+		return func() (*message.Message, error, bool) {
 			if err != nil || len(list) != 1 {
 				return nil, fmt.Errorf("%d messages, %v", len(list), err), false
 			}
@@ -280,11 +283,11 @@ func TestExpiredIsNeverDelivered(t *testing.T) {
 	}
 	tellers["a page of the inbox"] = one(page, err)
 	alone, err := s.Message(within(t), as("bob"), m.ID)
-	tellers["itself"] = one([]*channels.Message{alone}, err)
+	tellers["itself"] = one([]*message.Message{alone}, err)
 	page, _, err = s.Replies(within(t), as("bob"), s.only(t, c.ID, 1), 10, "")
 	tellers["replies"] = one(page, err)
 	for name, next := range tellers {
-		if told, err, _ := next(); err != nil || told.ID != m.ID || told.Withheld != channels.Expired || told.Parts != nil || told.Tags != nil {
+		if told, err, _ := next(); err != nil || told.ID != m.ID || told.Withheld != message.Expired || told.Parts != nil || told.Tags != nil {
 			t.Errorf("%s: told %+v, %v", name, told, err)
 		}
 	}
@@ -294,7 +297,7 @@ func TestExpiredIsNeverDelivered(t *testing.T) {
 }
 
 // only is the id of a message by its number.
-func (s *server) only(t testing.TB, id channels.ChannelID, sequence int64) channels.MessageID {
+func (s *server) only(t testing.TB, id channel.ID, sequence int64) message.ID {
 	t.Helper()
 	page, _, err := s.History(within(t), as("ann"), id, channels.HistoryQuery{SinceSequence: at(sequence - 1), PageSize: 1})
 	if err != nil || len(page) != 1 {

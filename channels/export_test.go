@@ -2,6 +2,7 @@ package channels
 
 import (
 	"context"
+	"koine/channels/message"
 	"time"
 )
 
@@ -23,7 +24,7 @@ func (s *Service) Due() int {
 func (s *Service) StopExpiry() { s.expiry.close() }
 
 // RepliesTo are the sequences of the replies to a message that Replies looks at.
-func (s *Service) RepliesTo(ctx context.Context, by Caller, id MessageID) ([]int64, error) {
+func (s *Service) RepliesTo(ctx context.Context, by Caller, id message.ID) ([]int64, error) {
 	snapshot, p, err := s.locateMessage(ctx, by, id)
 	if err != nil {
 		return nil, err

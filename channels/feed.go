@@ -5,13 +5,16 @@ import (
 	"iter"
 	"sync"
 
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
 // Delivery is a message of a feed. A feed orders messages as the log does; the messages
 // of one commit are ordered by channel id.
 type Delivery struct {
-	*Message
+	*message.Message
 	// Position is the position after the message. Resuming there neither misses nor
 	// repeats a message.
 	Position kg.Position
@@ -24,8 +27,8 @@ type Feed struct {
 	agent    kg.AgentID
 	ctx      context.Context
 	channels channelSet
-	include  func(*Message) bool // filters the messages
-	position kg.Position         // after the last yielded message
+	include  func(*message.Message) bool // filters the messages
+	position kg.Position                 // after the last yielded message
 	release  func()
 }
 
@@ -47,23 +50,23 @@ func (s *Service) StreamAll(ctx context.Context, by Caller, from *kg.Position) (
 	if err != nil {
 		return nil, err
 	}
-	return s.openFeed(ctx, by, s.joinedChannels(by, agent), from, func(*Message) bool { return true })
+	return s.openFeed(ctx, by, s.joinedChannels(by, agent), from, func(*message.Message) bool { return true })
 }
 
 // StreamScope is like StreamAll for the channels of a scope that the caller can read.
 // The channels of an intent include those of its tasks.
 //
 // Errors: also those of GetScope.
-func (s *Service) StreamScope(ctx context.Context, by Caller, scope ScopeID, from *kg.Position) (*Feed, error) {
+func (s *Service) StreamScope(ctx context.Context, by Caller, scope scope.ID, from *kg.Position) (*Feed, error) {
 	agent, _, err := s.accessibleScope(by, scope)
 	if err != nil {
 		return nil, err
 	}
-	return s.openFeed(ctx, by, s.channelsWithin(by, agent, scope), from, func(*Message) bool { return true })
+	return s.openFeed(ctx, by, s.channelsWithin(by, agent, scope), from, func(*message.Message) bool { return true })
 }
 
 // openFeed returns a feed that counts as one of the caller's open streams.
-func (s *Service) openFeed(ctx context.Context, by Caller, of channelSet, from *kg.Position, keep func(*Message) bool) (*Feed, error) {
+func (s *Service) openFeed(ctx context.Context, by Caller, of channelSet, from *kg.Position, keep func(*message.Message) bool) (*Feed, error) {
 	f, err := s.newFeed(ctx, by, of, from, keep)
 	if err != nil {
 		return nil, err
@@ -80,7 +83,7 @@ func (s *Service) openFeed(ctx context.Context, by Caller, of channelSet, from *
 }
 
 // newFeed returns a feed that starts after the position from (see StreamAll).
-func (s *Service) newFeed(ctx context.Context, by Caller, of channelSet, from *kg.Position, keep func(*Message) bool) (*Feed, error) {
+func (s *Service) newFeed(ctx context.Context, by Caller, of channelSet, from *kg.Position, keep func(*message.Message) bool) (*Feed, error) {
 	agent, err := by.actingAgent()
 	if err != nil {
 		return nil, err
@@ -125,7 +128,7 @@ func (f *Feed) Messages() iter.Seq2[Delivery, error] {
 
 // checkAdmission returns an error if the caller may not watch the store at all.
 func (f *Feed) checkAdmission() error {
-	none := kg.Filter{Patterns: []kg.Pattern{{Predicate: kg.Sequence, Graph: ChannelID("none").RecordGraph()}}, View: kg.View{Principal: f.by.readerPrincipal(f.agent), AllGraphs: true}}
+	none := kg.Filter{Patterns: []kg.Pattern{{Predicate: kg.Sequence, Graph: channel.ID("none").RecordGraph()}}, View: kg.View{Principal: f.by.readerPrincipal(f.agent), AllGraphs: true}}
 	w, err := f.service.store.Watch(f.ctx, none, f.service.store.Head())
 	if err == nil {
 		w.Close()

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -17,18 +20,18 @@ import (
 func TestHistoryFilters(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
-	c, other := s.make(t, channels.Private, "bob", "cleo"), s.make(t, channels.Private, "bob")
+	c, other := s.make(t, channel.Private, "bob", "cleo"), s.make(t, channel.Private, "bob")
 	s.role(t, "critic", "bob")
-	send := func(by string, e channels.Envelope) *channels.Message { return s.mustSend(t, by, c.ID, e) }
-	m := []*channels.Message{nil,
-		send("ann", channels.Envelope{Tags: []string{"x"}, Thread: "th"}),                                // 1
-		send("ann", channels.Envelope{Interaction: channels.Request, To: "role:critic"}),                 // 2
-		send("cleo", channels.Envelope{To: "ann", Tags: []string{"x", "y"}, ContentType: channels.Text}), // 3
+	send := func(by string, e message.Envelope) *message.Message { return s.mustSend(t, by, c.ID, e) }
+	m := []*message.Message{nil,
+		send("ann", message.Envelope{Tags: []string{"x"}, Thread: "th"}),                               // 1
+		send("ann", message.Envelope{Interaction: message.Request, To: "role:critic"}),                 // 2
+		send("cleo", message.Envelope{To: "ann", Tags: []string{"x", "y"}, ContentType: message.Text}), // 3
 	}
 	m = append(m,
-		send("bob", channels.Envelope{Interaction: channels.Response, Correlation: m[2].ID}),                                     // 4
-		send("bob", channels.Envelope{Interaction: channels.BroadcastAll, Thread: "th"}),                                         // 5
-		send("ann", channels.Envelope{Tags: []string{"x"}, ContentType: channels.Action, ExpiresAt: clock.now().Add(time.Hour)}), // 6
+		send("bob", message.Envelope{Interaction: message.Response, Correlation: m[2].ID}),                                     // 4
+		send("bob", message.Envelope{Interaction: message.BroadcastAll, Thread: "th"}),                                         // 5
+		send("ann", message.Envelope{Tags: []string{"x"}, ContentType: message.Action, ExpiresAt: clock.now().Add(time.Hour)}), // 6
 	)
 	elsewhere := s.say(t, "ann", other.ID, "elsewhere")
 	clock.step(time.Hour)
@@ -48,10 +51,10 @@ func TestHistoryFilters(t *testing.T) {
 		{"bob", channels.HistoryQuery{Recipient: "bob"}, "[1 2 6]", ""},
 		{"ann", channels.HistoryQuery{Recipient: "ann"}, "[3 4 5]", ""},
 		{"bob", channels.HistoryQuery{Recipient: "cleo"}, "[1 5 6]", ""},
-		{"bob", channels.HistoryQuery{Interaction: channels.Request}, "[2]", ""},
+		{"bob", channels.HistoryQuery{Interaction: message.Request}, "[2]", ""},
 		{"ann", channels.HistoryQuery{Tag: "x"}, "[1 3]", ""}, // 6 has expired
 		{"bob", channels.HistoryQuery{Tag: "x"}, "[1]", ""},   // 3 is for ann
-		{"ann", channels.HistoryQuery{ContentType: channels.Text}, "[3]", ""},
+		{"ann", channels.HistoryQuery{ContentType: message.Text}, "[3]", ""},
 		{"ann", channels.HistoryQuery{Thread: "th", Descending: true}, "[5 1]", ""},
 		{"ann", channels.HistoryQuery{Correlation: m[2].ID}, "[4]", ""},
 		{"cleo", channels.HistoryQuery{Correlation: m[2].ID}, "[]", ""}, // was not asked
@@ -76,26 +79,26 @@ func TestHistoryFilters(t *testing.T) {
 // it is read page by page from any position, and goes on as a stream.
 func TestInbox(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	a, b, c := s.make(t, channels.Private, "bob", "cleo"), s.make(t, channels.Public, "cleo"), s.make(t, channels.Public, "bob")
+	a, b, c := s.make(t, channel.Private, "bob", "cleo"), s.make(t, channel.Public, "cleo"), s.make(t, channel.Public, "bob")
 	s.role(t, "critic", "bob")
-	var want []channels.MessageID
-	send := func(mine bool, by string, id channels.ChannelID, e channels.Envelope) {
+	var want []message.ID
+	send := func(mine bool, by string, id channel.ID, e message.Envelope) {
 		if m := s.mustSend(t, by, id, e); mine {
 			want = append(want, m.ID)
 		}
 	}
-	send(true, "ann", a.ID, channels.Envelope{To: "bob"})
-	send(false, "ann", b.ID, channels.Envelope{}) // is no member there
-	send(true, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "role:critic"})
-	send(false, "bob", a.ID, channels.Envelope{})
-	send(false, "ann", a.ID, channels.Envelope{To: "cleo"})
-	send(true, "cleo", a.ID, channels.Envelope{Interaction: channels.BroadcastAll})
+	send(true, "ann", a.ID, message.Envelope{To: "bob"})
+	send(false, "ann", b.ID, message.Envelope{}) // is no member there
+	send(true, "ann", c.ID, message.Envelope{Interaction: message.Request, To: "role:critic"})
+	send(false, "bob", a.ID, message.Envelope{})
+	send(false, "ann", a.ID, message.Envelope{To: "cleo"})
+	send(true, "cleo", a.ID, message.Envelope{Interaction: message.BroadcastAll})
 	direct, err := s.Publish(within(t), as("ann"), channels.Publication{To: "bob", Parts: text("you")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want = append(want, direct.Message.ID)
-	read := func(size int) (got []channels.MessageID, at kg.Position) {
+	read := func(size int) (got []message.ID, at kg.Position) {
 		for more := true; more; {
 			var page []channels.Delivery
 			page, at, more, err = s.Inbox(within(t), as("bob"), channels.InboxQuery{After: at, PageSize: size})
@@ -123,20 +126,20 @@ func TestInbox(t *testing.T) {
 	}
 	defer stream.Close()
 	want = nil
-	send(true, "ann", a.ID, channels.Envelope{To: "bob"})
-	if _, err := s.AddMember(within(t), as("ann"), b.ID, "bob", channels.Ordinary); err != nil {
+	send(true, "ann", a.ID, message.Envelope{To: "bob"})
+	if _, err := s.AddMember(within(t), as("ann"), b.ID, "bob", channel.Ordinary); err != nil {
 		t.Fatal(err)
 	}
-	send(true, "ann", b.ID, channels.Envelope{})
-	made := s.make(t, channels.Private, "bob")
-	send(true, "ann", made.ID, channels.Envelope{})
+	send(true, "ann", b.ID, message.Envelope{})
+	made := s.make(t, channel.Private, "bob")
+	send(true, "ann", made.ID, message.Envelope{})
 	if _, err := s.RemoveMember(within(t), as("ann"), a.ID, "bob"); err != nil {
 		t.Fatal(err)
 	}
-	send(false, "ann", a.ID, channels.Envelope{})
-	send(true, "cleo", b.ID, channels.Envelope{})
+	send(false, "ann", a.ID, message.Envelope{})
+	send(true, "cleo", b.ID, message.Envelope{})
 	want = want[1:] // what he left he cannot read any more
-	var got []channels.MessageID
+	var got []message.ID
 	for d, err := range stream.Messages() {
 		if err != nil {
 			t.Fatal(err)
@@ -165,13 +168,13 @@ func TestInbox(t *testing.T) {
 // once and in the order of the log.
 func TestFeedMeetsLive(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	var ids []channels.ChannelID
+	var ids []channel.ID
 	for range 4 {
-		ids = append(ids, s.make(t, channels.Private, "bob").ID)
+		ids = append(ids, s.make(t, channel.Private, "bob").ID)
 	}
 	const rounds = 60
 	var mu sync.Mutex
-	var all []channels.MessageID
+	var all []message.ID
 	s.say(t, "ann", ids[0], "first")
 	page, _, err := s.History(within(t), as("ann"), ids[0], channels.HistoryQuery{})
 	if err != nil {
@@ -185,7 +188,7 @@ func TestFeedMeetsLive(t *testing.T) {
 		for i := range rounds {
 			id := ids[rand.IntN(len(ids))]
 			if i%10 == 5 { // one that is new
-				id = s.make(t, channels.Private, "bob").ID
+				id = s.make(t, channel.Private, "bob").ID
 			}
 			m := s.say(t, "ann", id, "%d", i)
 			mu.Lock()
@@ -199,7 +202,7 @@ func TestFeedMeetsLive(t *testing.T) {
 	})
 	for range 8 {
 		following.Go(func() {
-			var got []channels.MessageID
+			var got []message.ID
 			at := kg.Position{}
 			for len(got) < rounds+2 {
 				f, err := s.StreamAll(ctx, as("bob"), &at)
@@ -235,27 +238,27 @@ func TestFeedMeetsLive(t *testing.T) {
 // nothing of its intent.
 func TestStreamScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	access := channels.ScopeAccess{Agents: []kg.AgentID{"agent://bob"}}
-	scope, other := s.scope(t, channels.ScopeDraft{Access: access}), s.scope(t, channels.ScopeDraft{Access: access})
-	task, hidden := s.scope(t, channels.ScopeDraft{Parent: scope.ID, Access: access}), s.scope(t, channels.ScopeDraft{Parent: scope.ID})
-	open, closed := s.makeIn(t, scope.ID, "open", channels.ByScope), s.makeIn(t, scope.ID, "closed", channels.Explicit)
-	inTask, inHidden := s.makeIn(t, task.ID, "open", channels.ByScope), s.makeIn(t, hidden.ID, "open", channels.ByScope)
-	inOther := s.makeIn(t, other.ID, "open", channels.ByScope)
-	elsewhere := s.make(t, channels.Private, "bob")
-	f, err := s.StreamScope(within(t), as("bob"), scope.ID, nil)
+	access := scope.Access{Agents: []kg.AgentID{"agent://bob"}}
+	sc, other := s.scope(t, scope.Draft{Access: access}), s.scope(t, scope.Draft{Access: access})
+	task, hidden := s.scope(t, scope.Draft{Parent: sc.ID, Access: access}), s.scope(t, scope.Draft{Parent: sc.ID})
+	open, closed := s.makeIn(t, sc.ID, "open", channel.ByScope), s.makeIn(t, sc.ID, "closed", channel.Explicit)
+	inTask, inHidden := s.makeIn(t, task.ID, "open", channel.ByScope), s.makeIn(t, hidden.ID, "open", channel.ByScope)
+	inOther := s.makeIn(t, other.ID, "open", channel.ByScope)
+	elsewhere := s.make(t, channel.Private, "bob")
+	f, err := s.StreamScope(within(t), as("bob"), sc.ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []channels.MessageID{s.say(t, "ann", open.ID, "one").ID}
+	want := []message.ID{s.say(t, "ann", open.ID, "one").ID}
 	s.say(t, "ann", closed.ID, "not for bob")
 	s.say(t, "ann", elsewhere.ID, "not of a scope")
 	s.say(t, "ann", inOther.ID, "of another")
 	s.say(t, "ann", inHidden.ID, "of a task that is not for bob")
-	ofTask := []channels.MessageID{s.say(t, "ann", inTask.ID, "of a task").ID}
+	ofTask := []message.ID{s.say(t, "ann", inTask.ID, "of a task").ID}
 	want = append(want, ofTask...)
-	later := s.makeIn(t, scope.ID, "later", channels.ByScope)
+	later := s.makeIn(t, sc.ID, "later", channel.ByScope)
 	want = append(want, s.say(t, "ann", later.ID, "two").ID, s.say(t, "ann", open.ID, "three").ID)
-	laterTask := s.scope(t, channels.ScopeDraft{Parent: scope.ID, Access: access})
+	laterTask := s.scope(t, scope.Draft{Parent: sc.ID, Access: access})
 	first, err := s.PublishByName(within(t), as("ann"), laterTask.ID, "first", channels.Publication{Parts: text("of a later task")})
 	if err != nil {
 		t.Fatal(err)
@@ -263,10 +266,10 @@ func TestStreamScope(t *testing.T) {
 	want = append(want, first.Message.ID)
 	ofTask = append(ofTask, s.say(t, "ann", inTask.ID, "the last of the task").ID)
 	want = append(want, ofTask[1])
-	check := func(f *channels.Feed, want []channels.MessageID) {
+	check := func(f *channels.Feed, want []message.ID) {
 		t.Helper()
 		defer f.Close()
-		var got []channels.MessageID
+		var got []message.ID
 		for d, err := range f.Messages() {
 			if err != nil {
 				t.Fatal(err)
@@ -280,14 +283,14 @@ func TestStreamScope(t *testing.T) {
 		}
 	}
 	check(f, want)
-	for id, want := range map[channels.ScopeID][]channels.MessageID{scope.ID: want, task.ID: ofTask} {
+	for id, want := range map[scope.ID][]message.ID{sc.ID: want, task.ID: ofTask} {
 		again, err := s.StreamScope(within(t), as("bob"), id, new(kg.Position))
 		if err != nil {
 			t.Fatal(err)
 		}
 		check(again, want)
 	}
-	_, err = s.StreamScope(within(t), as("eve"), scope.ID, nil)
+	_, err = s.StreamScope(within(t), as("eve"), sc.ID, nil)
 	_, absent := s.StreamScope(within(t), as("eve"), "no-such-scope", nil)
 	if err == nil || fmt.Sprint(err) != fmt.Sprint(absent) {
 		t.Errorf("an outsider gets %v, and %v of what is not there", err, absent)
@@ -298,7 +301,7 @@ func TestStreamScope(t *testing.T) {
 // does not.
 func TestFeedsAreStreams(t *testing.T) {
 	s := serve(t, channels.Options{Tier: channels.Tier{Streams: 1}}, kg.Options{})
-	s.make(t, channels.Private, "bob")
+	s.make(t, channel.Private, "bob")
 	for range 2 {
 		f, err := s.StreamAll(within(t), as("bob"), nil)
 		if err != nil {
@@ -316,9 +319,9 @@ func TestFeedsAreStreams(t *testing.T) {
 // A feed of a scope that follows what comes is told of channels and tasks that come later.
 func TestStreamScopeLive(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	access := channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}
-	intent := s.scope(t, channels.ScopeDraft{Access: access})
-	c := s.makeIn(t, intent.ID, "room", channels.ByScope)
+	access := scope.Access{Agents: []kg.AgentID{"bob"}}
+	intent := s.scope(t, scope.Draft{Access: access})
+	c := s.makeIn(t, intent.ID, "room", channel.ByScope)
 	ctx, cancel := context.WithCancel(within(t))
 	defer cancel()
 	feed, err := s.StreamScope(ctx, as("bob"), intent.ID, nil)
@@ -326,7 +329,7 @@ func TestStreamScopeLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer feed.Close()
-	came := make(chan channels.MessageID)
+	came := make(chan message.ID)
 	go func() { // which waits for what comes all the time
 		defer close(came)
 		for d, err := range feed.Messages() {
@@ -336,13 +339,13 @@ func TestStreamScopeLive(t *testing.T) {
 			came <- d.ID
 		}
 	}()
-	told := func(what string, m *channels.Message) {
+	told := func(what string, m *message.Message) {
 		t.Helper()
 		if id := <-came; id != m.ID { // "" at the end
 			t.Fatalf("%s: told %q, want %s", what, id, m.ID)
 		}
 	}
-	first := func(scope channels.ScopeID, name string) *channels.Message {
+	first := func(scope scope.ID, name string) *message.Message {
 		t.Helper()
 		r, err := s.PublishByName(within(t), as("ann"), scope, name, channels.Publication{Parts: text("first")})
 		if err != nil {
@@ -354,11 +357,11 @@ func TestStreamScopeLive(t *testing.T) {
 	told("what comes", s.say(t, "ann", c.ID, "two"))
 	told("a later channel", first(intent.ID, "later"))
 	told("behind it", s.say(t, "ann", c.ID, "behind"))
-	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: access})
+	task := s.scope(t, scope.Draft{Parent: intent.ID, Access: access})
 	m := first(task.ID, "of a task")
 	told("a channel of a later task", m)
 	told("what comes there", s.say(t, "ann", m.Channel, "two"))
-	first(s.scope(t, channels.ScopeDraft{Access: access}).ID, "elsewhere")
+	first(s.scope(t, scope.Draft{Access: access}).ID, "elsewhere")
 	told("and not what comes elsewhere", s.say(t, "ann", c.ID, "three"))
 	cancel()
 	<-came

@@ -6,30 +6,17 @@ import (
 	"slices"
 	"strconv"
 
+	"koine/channels/channel"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
 	"koine/kg"
 )
-
-// ChannelIDOf returns the id of a channel entity, or "" for another term.
-func ChannelIDOf(entity kg.Term) ChannelID {
-	if entity.IsLiteral() {
-		return ""
-	}
-	return idOf[ChannelID](entity, channelPrefix)
-}
-
-// MessageIDOf returns the id of a message entity, or "" for another term.
-func MessageIDOf(entity kg.Term) MessageID {
-	if entity.IsLiteral() {
-		return ""
-	}
-	return messageIDIn(entity)
-}
 
 // Message returns a message of a channel that the caller can read.
 //
 // Errors: CodeNotFound, both for a message that does not exist and for one that the
 // caller may not read.
-func (s *Service) Message(ctx context.Context, by Caller, id MessageID) (*Message, error) {
+func (s *Service) Message(ctx context.Context, by Caller, id message.ID) (*message.Message, error) {
 	snapshot, place, err := s.locateMessage(ctx, by, id)
 	if err != nil {
 		return nil, err
@@ -40,26 +27,26 @@ func (s *Service) Message(ctx context.Context, by Caller, id MessageID) (*Messag
 		return nil, err
 	}
 	if len(list) == 0 || list[0].ID != id {
-		return nil, errNoMessage()
+		return nil, message.ErrNotFound()
 	}
 	return list[0], nil
 }
 
 // messageLocation is the location of a message and the agent that requests it.
 type messageLocation struct {
-	channel  ChannelID
+	channel  channel.ID
 	sequence int64
 	agent    kg.AgentID
 }
 
 // locateMessage returns the location of a message and a snapshot with the caller's
 // view, which the caller must close.
-func (s *Service) locateMessage(ctx context.Context, by Caller, id MessageID) (_ *kg.Snapshot, p messageLocation, err error) {
+func (s *Service) locateMessage(ctx context.Context, by Caller, id message.ID) (_ *kg.Snapshot, p messageLocation, err error) {
 	if p.agent, err = by.actingAgent(); err != nil {
 		return nil, p, err
 	}
-	if id == "" || len(id) > MaxIDBytes || !kg.IsAbsoluteIRI(messagePrefix+string(id)) {
-		return nil, p, errNoMessage()
+	if !id.IsValid() {
+		return nil, p, message.ErrNotFound()
 	}
 	all, err := s.systemView(ctx)
 	if err != nil {
@@ -70,12 +57,12 @@ func (s *Service) locateMessage(ctx context.Context, by Caller, id MessageID) (_
 		if err != nil {
 			return nil, p, err
 		}
-		if channel, part := channelOfGraph(st.Graph); part == journalPart {
-			p.channel, p.sequence = channel, integerValue(st.Object)
+		if of, part := channel.OfGraph(st.Graph); part == channel.JournalPart {
+			p.channel, p.sequence = of, vocab.IntegerOf(st.Object)
 		}
 	}
 	if p.channel == "" || !s.table.get(p.channel).asPrincipal(by.readerPrincipal(p.agent)).canRead(p.agent) {
-		return nil, p, errNoMessage()
+		return nil, p, message.ErrNotFound()
 	}
 	snapshot, err := s.store.View(ctx, kg.View{Principal: by.readerPrincipal(p.agent), AllGraphs: true})
 	return snapshot, p, err
@@ -87,7 +74,7 @@ func (s *Service) locateMessage(ctx context.Context, by Caller, id MessageID) (_
 //
 // Errors: CodeNotFound as for Message; CodeCursorForeign for a page token of another
 // message or caller.
-func (s *Service) Replies(ctx context.Context, by Caller, id MessageID, size int, page string) (list []*Message, next string, err error) {
+func (s *Service) Replies(ctx context.Context, by Caller, id message.ID, size int, page string) (list []*message.Message, next string, err error) {
 	snapshot, p, err := s.locateMessage(ctx, by, id)
 	if err != nil {
 		return nil, "", err
@@ -111,7 +98,7 @@ func (s *Service) Replies(ctx context.Context, by Caller, id MessageID, size int
 		if err != nil {
 			return nil, "", err
 		}
-		if bytes += one[0].size(); bytes > MaxPageBytes && i > 0 {
+		if bytes += one[0].Size(); bytes > message.MaxPageBytes && i > 0 {
 			n = i
 			break
 		}
@@ -124,10 +111,10 @@ func (s *Service) Replies(ctx context.Context, by Caller, id MessageID, size int
 }
 
 // repliesTo returns the sequences of the replies to a message, sorted.
-func repliesTo(snapshot *kg.Snapshot, channel ChannelID, id MessageID) (numbers []int64, err error) {
+func repliesTo(snapshot *kg.Snapshot, channel channel.ID, id message.ID) (numbers []int64, err error) {
 	// Replies addressed to the caller are in partitions, so this does not restrict the
 	// graph to the journal.
-	for st, err := range snapshot.Match(kg.Pattern{Predicate: propReplyTo, Object: id.Entity()}) {
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.ReplyTo, Object: id.Entity()}) {
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +122,7 @@ func repliesTo(snapshot *kg.Snapshot, channel ChannelID, id MessageID) (numbers 
 			if err != nil {
 				return nil, err
 			}
-			numbers = append(numbers, integerValue(of.Object))
+			numbers = append(numbers, vocab.IntegerOf(of.Object))
 		}
 		if len(numbers) == MaxReplies {
 			break

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/internal/slowtest"
 	"koine/kg"
 )
@@ -15,7 +17,7 @@ import (
 // one that is not there.
 func TestMessageByID(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	m := s.say(t, "ann", c.ID, "hello")
 	for _, who := range []string{"ann", "bob"} {
 		got, err := s.Message(within(t), as(who), m.ID)
@@ -24,7 +26,7 @@ func TestMessageByID(t *testing.T) {
 		}
 	}
 	var said []string
-	for _, id := range []channels.MessageID{m.ID, "0192aaaa-0000-7000-8000-000000000000", "no such / id", ""} {
+	for _, id := range []message.ID{m.ID, "0192aaaa-0000-7000-8000-000000000000", "no such / id", ""} {
 		_, err := s.Message(within(t), as("eve"), id)
 		wantCode(t, string(id), err, kg.CodeNotFound)
 		_, _, other := s.Replies(within(t), as("eve"), id, 0, "")
@@ -33,11 +35,11 @@ func TestMessageByID(t *testing.T) {
 	if slices.Sort(said); len(slices.Compact(said)) != 1 {
 		t.Errorf("eve is told %q", said)
 	}
-	if channels.MessageIDOf(m.ID.Entity()) != m.ID || channels.ChannelIDOf(c.ID.Entity()) != c.ID {
+	if message.IDOf(m.ID.Entity()) != m.ID || channel.IDOf(c.ID.Entity()) != c.ID {
 		t.Error("the ids of the entities are others")
 	}
 	for _, other := range []kg.Term{kg.String(m.ID.Entity().Value()), kg.IRI("urn:other"), c.ID.RecordGraph()} {
-		if channels.MessageIDOf(other) != "" || channels.ChannelIDOf(other) != "" {
+		if message.IDOf(other) != "" || channel.IDOf(other) != "" {
 			t.Errorf("%v has an id", other)
 		}
 	}
@@ -47,14 +49,14 @@ func TestMessageByID(t *testing.T) {
 // at MaxReplies.
 func TestReplies(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	m, other := s.say(t, "ann", c.ID, "a"), s.say(t, "ann", c.ID, "b")
 	for i := range 12 {
 		to := m.ID
 		if i%3 == 0 {
 			to = other.ID
 		}
-		if _, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: c.ID, Parts: text("%d", i), Envelope: channels.Envelope{ReplyTo: to}}); err != nil {
+		if _, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: c.ID, Parts: text("%d", i), Envelope: message.Envelope{ReplyTo: to}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,10 +84,10 @@ func TestReplies(t *testing.T) {
 func TestRepliesAreBounded(t *testing.T) {
 	slowtest.Long(t)
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private)
+	c := s.make(t, channel.Private)
 	m := s.say(t, "ann", c.ID, "well?")
 	reply := func() {
-		if _, err := s.send(t, "ann", c.ID, channels.Envelope{ReplyTo: m.ID}); err != nil {
+		if _, err := s.send(t, "ann", c.ID, message.Envelope{ReplyTo: m.ID}); err != nil {
 			t.Error(err)
 		}
 	}

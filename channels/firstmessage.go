@@ -1,6 +1,9 @@
 package channels
 
-import "koine/kg"
+import (
+	"koine/channels/channel"
+	"koine/kg"
+)
 
 // pendingEntry returns the entry of the channel that is created with the message, or
 // nil if the channel exists. Its facts are written in the same commit, and the guard
@@ -17,7 +20,7 @@ func (p *publishOp) pendingEntry() *entry {
 
 // pendingEntry returns the entry of a channel that is being created with its first
 // message, or nil.
-func (t *table) pendingEntry(id ChannelID) *entry {
+func (t *table) pendingEntry(id channel.ID) *entry {
 	e, _ := t.pending.Load(id)
 	coming, _ := e.(*entry)
 	return coming
@@ -25,7 +28,7 @@ func (t *table) pendingEntry(id ChannelID) *entry {
 
 // newPendingEntry returns the entry of a channel whose commit has not been applied to
 // the table yet.
-func (t *table) newPendingEntry(c Channel) *entry {
+func (t *table) newPendingEntry(c channel.Channel) *entry {
 	e := t.newEntry(c)
 	e.scope = t.scopes.cellOrEmpty(c.Scope)
 	return e
@@ -55,7 +58,7 @@ func (p *publishOp) createDirect(tx *kg.Tx) (*entry, error) {
 	if err := e.mustPost(p.author); err != nil {
 		return nil, err
 	}
-	made, err := readChannel(tx.MatchOwn, p.message.Channel)
+	made, err := channel.ReadRecord(tx.MatchOwn, p.message.Channel)
 	if err != nil || made != nil {
 		return e, err
 	}

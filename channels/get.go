@@ -3,12 +3,14 @@ package channels
 import (
 	"context"
 
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
 // Get returns a channel that the caller can find, or CodeChannelNotFound. Without read
 // access the result is an outline: no members, metadata or messages.
-func (s *Service) Get(ctx context.Context, by Caller, id ChannelID) (*Channel, error) {
+func (s *Service) Get(ctx context.Context, by Caller, id channel.ID) (*channel.Channel, error) {
 	agent, e, err := s.requireDiscoverable(by, id)
 	if err != nil {
 		return nil, err
@@ -29,28 +31,28 @@ func (s *Service) Get(ctx context.Context, by Caller, id ChannelID) (*Channel, e
 }
 
 // publicOutline returns the part of the channel that is visible without read access.
-func (e *entry) publicOutline() *Channel {
-	return &Channel{
+func (e *entry) publicOutline() *channel.Channel {
+	return &channel.Channel{
 		ID: e.ID, Kind: e.Kind, Name: e.Name, Topic: e.Topic, Visibility: e.Visibility, CreatedAt: e.CreatedAt,
-		KeepMessages: e.KeepMessages, Audit: e.Audit, ExpireAfter: e.ExpireAfter, expireAfterSetAt: e.expireAfterSetAt, ClosedAt: e.ClosedAt, CloseReason: e.CloseReason,
+		KeepMessages: e.KeepMessages, Audit: e.Audit, ExpireAfter: e.ExpireAfter, ExpireAfterSetAt: e.ExpireAfterSetAt, ClosedAt: e.ClosedAt, CloseReason: e.CloseReason,
 		Scope: e.Scope, MemberPolicy: e.MemberPolicy, Rights: e.Rights, MaxMembers: e.MaxMembers, Version: e.Version,
 	}
 }
 
 // readChannelState reads a channel with its message count and last message time.
-func (s *Service) readChannelState(snapshot *kg.Snapshot, id ChannelID) (*Channel, error) {
-	c, err := readChannel(snapshot.Match, id)
+func (s *Service) readChannelState(snapshot *kg.Snapshot, id channel.ID) (*channel.Channel, error) {
+	c, err := channel.ReadRecord(snapshot.Match, id)
 	if err != nil {
 		return nil, err
 	}
-	if c == nil || c.deleted {
-		return nil, errNoChannel()
+	if c == nil || c.Deleted {
+		return nil, channel.ErrNotFound()
 	}
-	defer func() { c.markClosedIfDue(s.options.Clock()) }()
+	defer func() { c.MarkClosedIfDue(s.options.Clock()) }()
 	if c.Messages, err = countMessages(snapshot, id); err != nil || c.Messages == 0 {
 		return c, err
 	}
-	last, err := readMessages(snapshot, id, c.Messages, 1, viewer{})
+	last, err := readMessages(snapshot, id, c.Messages, 1, message.Viewer{})
 	if err == nil && len(last) == 1 {
 		c.LastMessageAt = last[0].Time
 	}
@@ -58,13 +60,13 @@ func (s *Service) readChannelState(snapshot *kg.Snapshot, id ChannelID) (*Channe
 }
 
 // countMessages returns the number of published messages without reading any.
-func countMessages(snapshot *kg.Snapshot, id ChannelID) (int64, error) {
+func countMessages(snapshot *kg.Snapshot, id channel.ID) (int64, error) {
 	return countOf(snapshot, id, kg.Sequence)
 }
 
 // countOf returns the number of messages that have a property, for properties with at
 // most one value.
-func countOf(snapshot *kg.Snapshot, id ChannelID, property kg.Term) (int64, error) {
+func countOf(snapshot *kg.Snapshot, id channel.ID, property kg.Term) (int64, error) {
 	graph, known, err := snapshot.ID(id.MessagesGraph())
 	if !known || err != nil {
 		return 0, err
@@ -77,28 +79,12 @@ func countOf(snapshot *kg.Snapshot, id ChannelID, property kg.Term) (int64, erro
 	return int64(n), err
 }
 
-// ListQuery selects the channels to list.
-type ListQuery struct {
-	// PageSize is clamped to 1…MaxPage; DefaultPage if 0.
-	PageSize int
-	// PageToken is the token returned with the previous page.
-	PageToken string
-	// Visibility and Member, if set, exclude other channels.
-	Visibility Visibility
-	Member     kg.AgentID
-	// Invited restricts the list to channels that the caller is invited to.
-	Invited bool
-	// Scope, if set, lists all channels of the scope that the caller can find. Without
-	// it, channels that the caller takes part in through their scope are not listed.
-	Scope ScopeID
-}
-
 // List returns the channels that the caller is a member of or invited to and those that
 // everyone can find, or the channels of one scope, in order of creation, one page at a
 // time. It never returns direct channels. next is "" after the last page.
 //
 // Errors: CodeCursorForeign for a page token of another query or caller.
-func (s *Service) List(ctx context.Context, by Caller, l ListQuery) (page []*Channel, next string, err error) {
+func (s *Service) List(ctx context.Context, by Caller, l channel.ListQuery) (page []*channel.Channel, next string, err error) {
 	agent, err := by.actingAgent()
 	if err != nil {
 		return nil, "", err
@@ -106,7 +92,7 @@ func (s *Service) List(ctx context.Context, by Caller, l ListQuery) (page []*Cha
 	if l.Member != "" {
 		l.Member = kg.CanonicalAgent(string(l.Member))
 	}
-	if l.Visibility != "" && l.Visibility != Private && l.Visibility != Public {
+	if l.Visibility != "" && l.Visibility != channel.Private && l.Visibility != channel.Public {
 		return nil, "", kg.Errorf(kg.CodeInvalid, "visibility must be private or public, not %.60q", l.Visibility).At("visibility")
 	}
 	token := pageToken{store: s.store, bound: boundTo("channels/list", agent, l.Visibility, l.Member, l.Invited, l.Scope)}
@@ -119,8 +105,8 @@ func (s *Service) List(ctx context.Context, by Caller, l ListQuery) (page []*Cha
 			return nil, "", err
 		}
 	}
-	found, more := s.table.listChannels(by.readerPrincipal(agent), l.Scope, ChannelID(after), pageSize(l.PageSize), func(e *entry) bool {
-		return e.Kind != Direct && (!by.IgnoreInvitations || e.seenBy(by).canDiscover(agent)) && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.isInvited(agent)) &&
+	found, more := s.table.listChannels(by.readerPrincipal(agent), l.Scope, channel.ID(after), pageSize(l.PageSize), func(e *entry) bool {
+		return e.Kind != channel.Direct && (!by.IgnoreInvitations || e.seenBy(by).canDiscover(agent)) && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.IsInvited(agent)) &&
 			(l.Member == "" || e.canRead(agent) && e.roles[l.Member] != "")
 	})
 	snapshot, err := s.systemView(ctx)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -22,22 +24,22 @@ type Guard struct {
 // graphs. The facts graph of a closed channel cannot be created any more, but existing
 // facts can be corrected.
 func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
-	if id, part := scopeOfGraph(graph); part != 0 {
+	if id, _ := scope.OfGraph(graph); id != "" {
 		return p.Trusted() || (right == kg.Discover || right == kg.Read) && g.table.scopes.get(id).readBy(p)
 	}
-	id, part := channelOfGraph(graph)
+	id, part := channel.OfGraph(graph)
 	if part == 0 {
 		return g.Access.Allowed(p, graph, right)
 	}
 	e := g.table.get(id)
-	if e == nil && part == factsPart {
+	if e == nil && part == channel.FactsPart {
 		e = g.table.pendingEntry(id)
 	}
 	switch right {
 	case kg.Discover, kg.Read:
-		return p.Trusted() || e.readBy(p) && (part != partitionPart || g.mayReadPartition(p, graph))
+		return p.Trusted() || e.readBy(p) && (part != channel.PartitionPart || g.mayReadPartition(p, graph))
 	case kg.Write, kg.Create:
-		return part == factsPart && (p.Trusted() || e.asPrincipal(p).canPost(p.ID) && (right == kg.Write || e.Status() == Open))
+		return part == channel.FactsPart && (p.Trusted() || e.asPrincipal(p).canPost(p.ID) && (right == kg.Write || e.Status() == channel.Open))
 	}
 	return p.Trusted()
 }
@@ -45,7 +47,7 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 // readBy reports whether the principal may read the channel. In open mode, in which
 // every principal is an administrator, administrators have no extra access.
 func (e *entry) readBy(p kg.Principal) bool {
-	return e.asPrincipal(p).canRead(p.ID) || e != nil && !e.deleted && isOverseer(p)
+	return e.asPrincipal(p).canRead(p.ID) || e != nil && !e.Deleted && isOverseer(p)
 }
 
 // mayReadPartition reports whether the principal, which can read the channel, can read
@@ -89,4 +91,6 @@ func (g *Guard) Forgets(p kg.Principal) func(graph kg.Term) bool {
 }
 
 // holdsMessages reports whether the graph holds message content.
-func holdsMessages(graph kg.Term) bool { return strings.HasPrefix(graph.Value(), journalPrefix) }
+func holdsMessages(graph kg.Term) bool {
+	return strings.HasPrefix(graph.Value(), channel.JournalPrefix)
+}

@@ -6,6 +6,10 @@ import (
 	"strconv"
 	"time"
 
+	"koine/channels/channel"
+	"koine/channels/internal/check"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -32,7 +36,7 @@ type HistoryQuery struct {
 	BeforeTime     time.Time
 	// SinceMessage and BeforeMessage are the same bounds, given by a message of the
 	// channel.
-	SinceMessage, BeforeMessage MessageID
+	SinceMessage, BeforeMessage message.ID
 	// Authors, if not empty, excludes messages of other authors.
 	Authors []kg.AgentID
 	// Recipient, if set, excludes messages that are not for this agent: its own, and
@@ -41,11 +45,11 @@ type HistoryQuery struct {
 	Recipient kg.AgentID
 	// The following filters, if set, exclude messages with other values. A message
 	// without visible content does not match filters on its content.
-	Interaction Interaction
-	ContentType ContentType
+	Interaction message.Interaction
+	ContentType message.ContentType
 	Tag         string
 	Thread      string
-	Correlation MessageID
+	Correlation message.ID
 	// Status excludes messages that are not for the caller, and those with another
 	// receipt state.
 	Status ReceiptState
@@ -60,7 +64,7 @@ type HistoryQuery struct {
 // message bound that is not in the channel; CodePositionGone, with the oldest retained
 // sequence, for a lower bound before it; CodeCursorForeign for a page token of another
 // channel, caller or query.
-func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q HistoryQuery) (page []*Message, next string, err error) {
+func (s *Service) History(ctx context.Context, by Caller, id channel.ID, q HistoryQuery) (page []*message.Message, next string, err error) {
 	agent, e, err := s.requireReadable(by, id)
 	if err != nil {
 		return nil, "", err
@@ -93,8 +97,8 @@ func (s *Service) History(ctx context.Context, by Caller, id ChannelID, q Histor
 		if k.channelClosed, err = s.closedInSnapshot(snapshot, e); err != nil {
 			return nil, "", err
 		}
-		admits = func(m *Message) (bool, error) {
-			if ok, err := q.matches(m); !ok || err != nil || !m.isFor(agent) {
+		admits = func(m *message.Message) (bool, error) {
+			if ok, err := q.matches(m); !ok || err != nil || !m.IsFor(agent) {
 				return false, err
 			}
 			state, err := k.receiptState(m)
@@ -122,7 +126,7 @@ func (q *HistoryQuery) normalize() error {
 	case q.BeforeMessage != "" && (q.BeforeSequence > 0 || !q.BeforeTime.IsZero()):
 		return kg.Errorf(kg.CodeInvalid, "beforeMessageId excludes beforeSequence and beforeTime").At("beforeMessageId")
 	case len(q.Authors) > MaxAuthorIDs:
-		return errTooMuch("authorIds", "authorIds has %d authors; the limit is %d", len(q.Authors), MaxAuthorIDs)
+		return check.TooMuch("authorIds", "authorIds has %d authors; the limit is %d", len(q.Authors), MaxAuthorIDs)
 	}
 	authors := make([]kg.AgentID, 0, len(q.Authors))
 	for _, a := range q.Authors {
@@ -137,9 +141,9 @@ func (q *HistoryQuery) normalize() error {
 }
 
 // matches reports whether the message passes the filters of the query.
-func (q *HistoryQuery) matches(m *Message) (bool, error) {
+func (q *HistoryQuery) matches(m *message.Message) (bool, error) {
 	return (len(q.Authors) == 0 || slices.Contains(q.Authors, m.Author)) &&
-		(q.Recipient == "" || m.isFor(q.Recipient)) &&
+		(q.Recipient == "" || m.IsFor(q.Recipient)) &&
 		(q.Interaction == "" || q.Interaction == m.Interaction) &&
 		(q.ContentType == "" || q.ContentType == m.ContentType) &&
 		(q.Tag == "" || slices.Contains(m.Tags, q.Tag)) &&
@@ -148,11 +152,11 @@ func (q *HistoryQuery) matches(m *Message) (bool, error) {
 }
 
 // sequenceOf returns the sequence of a message of the channel.
-func sequenceOf(snapshot *kg.Snapshot, id ChannelID, m MessageID, field string) (int64, error) {
+func sequenceOf(snapshot *kg.Snapshot, id channel.ID, m message.ID, field string) (int64, error) {
 	for st, err := range snapshot.Match(kg.Pattern{Subject: m.Entity(), Predicate: kg.Sequence, Graph: id.MessagesGraph()}) {
-		return integerValue(st.Object), err
+		return vocab.IntegerOf(st.Object), err
 	}
-	return 0, errNoSuchMessage(field)
+	return 0, message.ErrNotInChannel(field)
 }
 
 // historyWindow is the range of sequences to read and the progress of reading it.
@@ -164,7 +168,7 @@ type historyWindow struct {
 
 // resolveWindow returns the range that the query selects, after the page that ended at
 // at.
-func (q *HistoryQuery) resolveWindow(snapshot *kg.Snapshot, id ChannelID, at string) (*historyWindow, error) {
+func (q *HistoryQuery) resolveWindow(snapshot *kg.Snapshot, id channel.ID, at string) (*historyWindow, error) {
 	count, err := countMessages(snapshot, id)
 	if err != nil {
 		return nil, err
@@ -184,7 +188,7 @@ func (q *HistoryQuery) resolveWindow(snapshot *kg.Snapshot, id ChannelID, at str
 	// This is checked on every page: with the newest first, the last pages may have
 	// been evicted since.
 	if field != "" && low < oldest {
-		return nil, errEvicted(oldest, field)
+		return nil, message.ErrEvicted(oldest, field)
 	}
 	w.low = max(low, oldest)
 	w.at = w.low - 1
@@ -196,7 +200,7 @@ func (q *HistoryQuery) resolveWindow(snapshot *kg.Snapshot, id ChannelID, at str
 			return nil, err
 		}
 		if !w.descending && w.at+1 < oldest {
-			return nil, errEvicted(oldest, "pageToken")
+			return nil, message.ErrEvicted(oldest, "pageToken")
 		}
 	}
 	return w, nil
@@ -204,14 +208,14 @@ func (q *HistoryQuery) resolveWindow(snapshot *kg.Snapshot, id ChannelID, at str
 
 // lowerBound returns the first sequence within the lower bound and the field of the
 // request that sets it, or "" if none does.
-func (q *HistoryQuery) lowerBound(snapshot *kg.Snapshot, id ChannelID, count int64) (from int64, field string, err error) {
+func (q *HistoryQuery) lowerBound(snapshot *kg.Snapshot, id channel.ID, count int64) (from int64, field string, err error) {
 	switch {
 	case q.SinceMessage != "":
 		n, err := sequenceOf(snapshot, id, q.SinceMessage, "sinceMessageId")
 		return n + 1, "sinceMessageId", err
 	case q.SinceSequence != nil:
 		if *q.SinceSequence > count {
-			return 0, "", errAhead(count, *q.SinceSequence)
+			return 0, "", message.ErrAhead(count, *q.SinceSequence)
 		}
 		return *q.SinceSequence + 1, "sinceSequence", nil
 	case !q.SinceTime.IsZero():
@@ -222,7 +226,7 @@ func (q *HistoryQuery) lowerBound(snapshot *kg.Snapshot, id ChannelID, count int
 }
 
 // upperBound returns the last sequence within the upper bound.
-func (q *HistoryQuery) upperBound(snapshot *kg.Snapshot, id ChannelID, count int64) (int64, error) {
+func (q *HistoryQuery) upperBound(snapshot *kg.Snapshot, id channel.ID, count int64) (int64, error) {
 	switch {
 	case q.BeforeMessage != "":
 		n, err := sequenceOf(snapshot, id, q.BeforeMessage, "beforeMessageId")
@@ -238,7 +242,7 @@ func (q *HistoryQuery) upperBound(snapshot *kg.Snapshot, id ChannelID, count int
 
 // readPage reads up to n matching messages, up to MaxPageBytes. more reports that there
 // may be others.
-func (w *historyWindow) readPage(snapshot *kg.Snapshot, id ChannelID, n int, admits func(*Message) (bool, error), by viewer) (page []*Message, more bool, err error) {
+func (w *historyWindow) readPage(snapshot *kg.Snapshot, id channel.ID, n int, admits func(*message.Message) (bool, error), by message.Viewer) (page []*message.Message, more bool, err error) {
 	size := 0
 	for looked := 0; looked < maxLookedAt && len(page) < n; {
 		atOnce := n
@@ -266,7 +270,7 @@ func (w *historyWindow) readPage(snapshot *kg.Snapshot, id ChannelID, n int, adm
 				return nil, false, err
 			}
 			if ok {
-				if size += m.size(); size > MaxPageBytes && len(page) > 0 {
+				if size += m.Size(); size > message.MaxPageBytes && len(page) > 0 {
 					return page, true, nil
 				}
 				page = append(page, m)

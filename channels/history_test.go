@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
 func TestHistory(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{}, kg.Options{Clock: clock.now})
-	c := s.make(t, channels.Public, "bob")
+	c := s.make(t, channel.Public, "bob")
 	var times []time.Time
 	for i := range 10 {
 		clock.step(time.Duration(i%3) * time.Millisecond) // some have the same
@@ -65,7 +67,7 @@ func from(times []time.Time, t time.Time) string {
 }
 
 // walk reads all pages.
-func (s *server) walk(t *testing.T, by string, id channels.ChannelID, q channels.HistoryQuery) (out []int64, err error) {
+func (s *server) walk(t *testing.T, by string, id channel.ID, q channels.HistoryQuery) (out []int64, err error) {
 	for {
 		page, next, err := s.History(within(t), as(by), id, q)
 		if err != nil {
@@ -84,7 +86,7 @@ func (s *server) walk(t *testing.T, by string, id channels.ChannelID, q channels
 func TestHistoryBeforeTime(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
-	id := s.make(t, channels.Private).ID
+	id := s.make(t, channel.Private).ID
 	var times []time.Time
 	for i := range 6 {
 		times = append(times, s.say(t, "ann", id, "%d", i+1).Time)
@@ -116,11 +118,11 @@ func TestHistoryBeforeTime(t *testing.T) {
 // not with another bound, filter or order, and not with a byte changed.
 func TestPageTokens(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c, other := s.make(t, channels.Public, "bob"), s.make(t, channels.Public, "bob")
-	for _, id := range []channels.ChannelID{c.ID, c.ID, c.ID, other.ID, other.ID, other.ID} {
+	c, other := s.make(t, channel.Public, "bob"), s.make(t, channel.Public, "bob")
+	for _, id := range []channel.ID{c.ID, c.ID, c.ID, other.ID, other.ID, other.ID} {
 		s.say(t, "ann", id, "hi")
 	}
-	read := func(by string, id channels.ChannelID, q channels.HistoryQuery) (string, error) {
+	read := func(by string, id channel.ID, q channels.HistoryQuery) (string, error) {
 		_, next, err := s.History(within(t), as(by), id, q)
 		return next, err
 	}
@@ -137,9 +139,9 @@ func TestPageTokens(t *testing.T) {
 	_, err = read("bob", other.ID, channels.HistoryQuery{PageToken: token})
 	wantCode(t, "another channel", err, kg.CodeCursorForeign)
 	said := map[string]any{
-		"SinceSequence": at(0), "SinceTime": time.UnixMilli(1), "BeforeSequence": int64(9), "BeforeTime": time.UnixMilli(1), "SinceMessage": channels.MessageID("m"), "BeforeMessage": channels.MessageID("m"),
-		"Authors": []kg.AgentID{"ann"}, "Recipient": kg.AgentID("bob"), "Interaction": channels.Request, "ContentType": channels.Text, "Tag": "t", "Thread": "t",
-		"Correlation": channels.MessageID("m"), "Status": channels.ReceiptRead, "Descending": true,
+		"SinceSequence": at(0), "SinceTime": time.UnixMilli(1), "BeforeSequence": int64(9), "BeforeTime": time.UnixMilli(1), "SinceMessage": message.ID("m"), "BeforeMessage": message.ID("m"),
+		"Authors": []kg.AgentID{"ann"}, "Recipient": kg.AgentID("bob"), "Interaction": message.Request, "ContentType": message.Text, "Tag": "t", "Thread": "t",
+		"Correlation": message.ID("m"), "Status": channels.ReceiptRead, "Descending": true,
 	}
 	for i := range reflect.TypeFor[channels.HistoryQuery]().NumField() {
 		name := reflect.TypeFor[channels.HistoryQuery]().Field(i).Name

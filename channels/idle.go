@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"koine/channels/channel"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -22,7 +23,7 @@ const maxIdleCloses = 200
 // idleDeadline is the earliest time at which a channel's idle timeout may end.
 type idleDeadline struct {
 	at      int64 // in milliseconds since the epoch
-	channel ChannelID
+	channel channel.ID
 }
 
 // idleQueue orders channels by their idle deadlines. Publishing does not update the
@@ -36,12 +37,12 @@ type idleQueue struct {
 
 	mu        sync.Mutex // guards the following
 	queue     *btree.BTreeG[idleDeadline]
-	deadlines map[ChannelID]int64 // deadlines in the queue, by channel
+	deadlines map[channel.ID]int64 // deadlines in the queue, by channel
 }
 
 func newIdleQueue() *idleQueue {
 	return &idleQueue{
-		wake: make(chan struct{}, 1), stop: func() {}, deadlines: map[ChannelID]int64{},
+		wake: make(chan struct{}, 1), stop: func() {}, deadlines: map[channel.ID]int64{},
 		queue: btree.NewBTreeG(func(a, b idleDeadline) bool {
 			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.channel, b.channel)) < 0
 		}),
@@ -49,7 +50,7 @@ func newIdleQueue() *idleQueue {
 }
 
 // schedule sets the deadline of a channel; the zero time removes it. It does not block.
-func (l *idleQueue) schedule(id ChannelID, at time.Time) {
+func (l *idleQueue) schedule(id channel.ID, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if before, ok := l.deadlines[id]; ok {
@@ -69,7 +70,7 @@ func (l *idleQueue) schedule(id ChannelID, at time.Time) {
 
 // dueChannels returns up to n channels whose deadline has passed, and the next
 // deadline, 0 for none.
-func (l *idleQueue) dueChannels(now int64, n int) (list []ChannelID, next int64) {
+func (l *idleQueue) dueChannels(now int64, n int) (list []channel.ID, next int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.queue.Scan(func(at idleDeadline) bool {
@@ -98,7 +99,7 @@ func (l *idleQueue) close() {
 // runIdleCloser closes channels whose idle timeout has ended until the queue is closed
 // or the store is.
 func (s *Service) runIdleCloser(ctx context.Context) {
-	var before []ChannelID
+	var before []channel.ID
 	for {
 		pause := time.Duration(0) // until woken
 		list, next := s.table.idle.dueChannels(s.options.Clock().UnixMilli(), maxIdleCloses)
@@ -128,16 +129,16 @@ func (s *Service) runIdleCloser(ctx context.Context) {
 
 // closeIdle closes the channels of the list whose idle timeout has ended, in one
 // commit, and reschedules the others.
-func (s *Service) closeIdle(ctx context.Context, list []ChannelID) error {
-	later := map[ChannelID]time.Time{} // the zero time removes the deadline
+func (s *Service) closeIdle(ctx context.Context, list []channel.ID) error {
+	later := map[channel.ID]time.Time{} // the zero time removes the deadline
 	now := s.options.Clock()
-	var due []ChannelID
-	look := func(tx *kg.Tx, last func(ChannelID) (time.Time, error)) error {
+	var due []channel.ID
+	look := func(tx *kg.Tx, last func(channel.ID) (time.Time, error)) error {
 		clear(later)
 		due = due[:0]
 		for _, id := range list {
 			e := s.table.get(id)
-			if e == nil || e.deleted || e.closesAt(time.Time{}).IsZero() {
+			if e == nil || e.Deleted || e.ClosesAt(time.Time{}).IsZero() {
 				later[id] = time.Time{}
 				continue
 			}
@@ -145,7 +146,7 @@ func (s *Service) closeIdle(ctx context.Context, list []ChannelID) error {
 			if err != nil {
 				return err
 			}
-			at := e.closesAt(sent)
+			at := e.ClosesAt(sent)
 			if tx != nil {
 				now = tx.Time()
 			}
@@ -164,11 +165,11 @@ func (s *Service) closeIdle(ctx context.Context, list []ChannelID) error {
 	if len(due) > 0 {
 		meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/expire", Justification: fmt.Sprintf("the idle timeout of %d channels has ended", len(due))}
 		err := systemgraph.Update(ctx, s.store, meta, func(tx *kg.Tx) error {
-			if err := look(tx, func(id ChannelID) (time.Time, error) { return lastMessageTimeTx(tx, id) }); err != nil {
+			if err := look(tx, func(id channel.ID) (time.Time, error) { return lastMessageTimeTx(tx, id) }); err != nil {
 				return err
 			}
 			for _, id := range due {
-				if _, err := s.changeChannel(tx, id, s.endExpired); err != nil {
+				if _, err := channel.ChangeRecord(tx, id, s.endExpired); err != nil {
 					return err
 				}
 			}
@@ -185,11 +186,11 @@ func (s *Service) closeIdle(ctx context.Context, list []ChannelID) error {
 }
 
 // viewLastMessages calls look with a lookup of last message times in a snapshot.
-func (s *Service) viewLastMessages(ctx context.Context, look func(*kg.Tx, func(ChannelID) (time.Time, error)) error) error {
+func (s *Service) viewLastMessages(ctx context.Context, look func(*kg.Tx, func(channel.ID) (time.Time, error)) error) error {
 	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return err
 	}
 	defer snapshot.Close()
-	return look(nil, func(id ChannelID) (time.Time, error) { return lastMessageTime(snapshot, id) })
+	return look(nil, func(id channel.ID) (time.Time, error) { return lastMessageTime(snapshot, id) })
 }

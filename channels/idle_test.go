@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/internal/slowtest"
 	"koine/kg"
 )
@@ -45,16 +46,16 @@ func TestManyChannelsExpire(t *testing.T) {
 	clock := startClock()
 	o := channels.Patient(channels.Options{Clock: clock.now}, time.Hour)
 	s := serve(t, o, kg.Options{Clock: clock.now})
-	make := func(after time.Duration) channels.ChannelID {
+	make := func(after time.Duration) channel.ID {
 		t.Helper()
-		c, err := s.Create(within(t), as("ann"), channels.Draft{ExpireAfter: after})
+		c, err := s.Create(within(t), as("ann"), channel.Draft{ExpireAfter: after})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c.ID
 	}
-	due := map[channels.ChannelID]time.Time{}
-	ids := []channels.ChannelID{}
+	due := map[channel.ID]time.Time{}
+	ids := []channel.ID{}
 	for range many {
 		clock.step(time.Millisecond)
 		id := make(time.Minute)
@@ -99,11 +100,11 @@ func TestManyChannelsExpire(t *testing.T) {
 	}
 	for id, at := range due {
 		c, err := s.Get(within(t), as("ann"), id)
-		if err != nil || c.Status() != channels.Closed || !c.ClosedAt.Equal(at) {
+		if err != nil || c.Status() != channel.Closed || !c.ClosedAt.Equal(at) {
 			t.Errorf("one that was due at %v is %+v, %v", at, c, err)
 		}
 	}
-	if c, err := s.Get(within(t), as("ann"), last); err != nil || c.Status() != channels.Open {
+	if c, err := s.Get(within(t), as("ann"), last); err != nil || c.Status() != channel.Open {
 		t.Errorf("one that is not due is %+v, %v", c, err)
 	}
 }

@@ -3,6 +3,8 @@ package channels
 import (
 	"context"
 
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -44,16 +46,16 @@ func (s *Service) Inbox(ctx context.Context, by Caller, q InboxQuery) (page []De
 	size, bytes := pageSize(q.PageSize), 0
 	more, err = f.replayStored(maxLookedAt, func(d Delivery) bool {
 		page = append(page, d)
-		bytes += d.size()
-		return len(page) < size && bytes <= MaxPageBytes-MaxMessageBytes // the next message may have any size
+		bytes += d.Size()
+		return len(page) < size && bytes <= message.MaxPageBytes-channel.MaxMessageBytes // the next message may have any size
 	})
 	return page, f.position, more, err
 }
 
 // inboxFilter accepts messages that are for the agent. In channels without membership
 // these are only the messages that are addressed to it.
-func (s *Service) inboxFilter(agent kg.AgentID) func(*Message) bool {
-	return func(m *Message) bool {
-		return m.isFor(agent) && (len(m.Recipients) > 0 || s.table.get(m.Channel).roles[agent] != "")
+func (s *Service) inboxFilter(agent kg.AgentID) func(*message.Message) bool {
+	return func(m *message.Message) bool {
+		return m.IsFor(agent) && (len(m.Recipients) > 0 || s.table.get(m.Channel).roles[agent] != "")
 	}
 }

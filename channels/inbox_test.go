@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -16,14 +19,14 @@ import (
 func TestInboxWithoutMembership(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	s.role(t, "critic", "bob")
-	agents := func(list ...kg.AgentID) *channels.ScopeAccess { return &channels.ScopeAccess{Agents: list} }
-	scope := s.scope(t, channels.ScopeDraft{Access: *agents("bob", "eve")})
-	shared := s.makeIn(t, scope.ID, "shared", channels.ByScope, "cleo")
-	public := s.make(t, channels.Public)
-	ask := func(to string, id channels.ChannelID) channels.MessageID {
-		return s.mustSend(t, "ann", id, channels.Envelope{Interaction: channels.Request, To: to}).ID
+	agents := func(list ...kg.AgentID) *scope.Access { return &scope.Access{Agents: list} }
+	sc := s.scope(t, scope.Draft{Access: *agents("bob", "eve")})
+	shared := s.makeIn(t, sc.ID, "shared", channel.ByScope, "cleo")
+	public := s.make(t, channel.Public)
+	ask := func(to string, id channel.ID) message.ID {
+		return s.mustSend(t, "ann", id, message.Envelope{Interaction: message.Request, To: to}).ID
 	}
-	read := func(who string) (got []channels.MessageID) {
+	read := func(who string) (got []message.ID) {
 		t.Helper()
 		page, _, more, err := s.Inbox(within(t), as(who), channels.InboxQuery{})
 		if err != nil || more {
@@ -37,7 +40,7 @@ func TestInboxWithoutMembership(t *testing.T) {
 		}
 		return got
 	}
-	var want []channels.MessageID
+	var want []message.ID
 	live, err := s.StreamInbox(within(t), as("bob"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +48,7 @@ func TestInboxWithoutMembership(t *testing.T) {
 	defer live.Close()
 	next, stop := iter.Pull2(live.Messages())
 	defer stop()
-	told := func(list []channels.MessageID) {
+	told := func(list []message.ID) {
 		t.Helper()
 		for _, m := range list {
 			if d, err, _ := next(); err != nil || d.ID != m || d.Withheld != "" {
@@ -59,7 +62,7 @@ func TestInboxWithoutMembership(t *testing.T) {
 			t.Errorf("%s: bob has %v, want %v", what, got, want)
 		}
 	}
-	mine := s.make(t, channels.Private, "bob")
+	mine := s.make(t, channel.Private, "bob")
 	for range 2 { // the first is replayed, from the second on it is live
 		want = append(want, s.say(t, "ann", mine.ID, "hi").ID)
 		told(want[len(want)-1:])
@@ -69,7 +72,7 @@ func TestInboxWithoutMembership(t *testing.T) {
 	want = append(want, ask("bob", shared.ID))
 	question := want[2]
 	ask("eve", shared.ID)
-	if _, err := s.AddMember(within(t), as("ann"), public.ID, "bob", channels.Ordinary); err != nil {
+	if _, err := s.AddMember(within(t), as("ann"), public.ID, "bob", channel.Ordinary); err != nil {
 		t.Fatal(err)
 	}
 	want = append(want, ask("role:critic", public.ID))
@@ -79,7 +82,7 @@ func TestInboxWithoutMembership(t *testing.T) {
 	want = append(want, ask("bob", shared.ID))
 	check("addressed")
 	told(want[2:])
-	if _, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: shared.ID, Parts: text("!"), Envelope: channels.Envelope{Interaction: channels.Response, Correlation: question}}); err != nil {
+	if _, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: shared.ID, Parts: text("!"), Envelope: message.Envelope{Interaction: message.Response, Correlation: question}}); err != nil {
 		t.Fatal(err)
 	}
 	check("own response")
@@ -88,9 +91,9 @@ func TestInboxWithoutMembership(t *testing.T) {
 	}
 
 	version := int64(1)
-	give := func(a *channels.ScopeAccess) {
+	give := func(a *scope.Access) {
 		t.Helper()
-		if _, err := s.UpdateScope(within(t), as("ann"), scope.ID, channels.ScopeUpdate{ExpectedVersion: version, Access: a}); err != nil {
+		if _, err := s.UpdateScope(within(t), as("ann"), sc.ID, scope.Update{ExpectedVersion: version, Access: a}); err != nil {
 			t.Fatal(err)
 		}
 		version++
@@ -116,11 +119,11 @@ func TestInboxWithoutMembership(t *testing.T) {
 	again := ask("bob", shared.ID)
 	want = append(want, again)
 	check("addressed again")
-	told([]channels.MessageID{again})
-	if _, err := s.AddMember(within(t), as("ann"), shared.ID, "bob", channels.Ordinary); err != nil {
+	told([]message.ID{again})
+	if _, err := s.AddMember(within(t), as("ann"), shared.ID, "bob", channel.Ordinary); err != nil {
 		t.Fatal(err)
 	}
-	told([]channels.MessageID{s.say(t, "ann", shared.ID, "to everybody").ID})
+	told([]message.ID{s.say(t, "ann", shared.ID, "to everybody").ID})
 	if err := s.Leave(within(t), as("bob"), shared.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +133,7 @@ func TestInboxWithoutMembership(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer replay.Close()
-	var got []channels.MessageID
+	var got []message.ID
 	for d, err := range replay.Messages() {
 		if err != nil {
 			t.Fatal(err)

@@ -3,17 +3,11 @@ package channels
 import (
 	"context"
 
+	"koine/channels/channel"
+	"koine/channels/internal/check"
+	"koine/channels/internal/vocab"
+	"koine/channels/scope"
 	"koine/kg"
-)
-
-// MemberPolicy determines who takes part in a channel of a scope. Channels outside of a
-// scope have none.
-type MemberPolicy string
-
-// Member policies.
-const (
-	Explicit MemberPolicy = "explicit" // members with access to the scope
-	ByScope  MemberPolicy = "scope"    // every agent with access to the scope
 )
 
 // CreateIn creates a channel in a scope that the caller has access to. The channel
@@ -21,7 +15,7 @@ const (
 // policy decide access.
 //
 // Errors: those of Create; CodeScopeNotFound; CodeScopeEnded; CodeNameTaken.
-func (s *Service) CreateIn(ctx context.Context, by Caller, scope ScopeID, d Draft) (*Channel, error) {
+func (s *Service) CreateIn(ctx context.Context, by Caller, scope scope.ID, d channel.Draft) (*channel.Channel, error) {
 	agent, err := by.actingAgent()
 	if err != nil {
 		return nil, err
@@ -35,27 +29,27 @@ func (s *Service) CreateIn(ctx context.Context, by Caller, scope ScopeID, d Draf
 			return err
 		}
 		if s.table.channelByName(scope, c.Name) != "" {
-			return errNameTaken()
+			return channel.ErrNameTaken()
 		}
 		return nil
 	})
 }
 
 // newScopedChannel validates a draft and builds a channel in a scope.
-func (s *Service) newScopedChannel(agent kg.AgentID, scope ScopeID, d Draft) (*Channel, error) {
+func (s *Service) newScopedChannel(agent kg.AgentID, scope scope.ID, d channel.Draft) (*channel.Channel, error) {
 	policy := d.MemberPolicy
 	switch policy {
 	case "":
-		policy = Explicit
-	case Explicit, ByScope:
+		policy = channel.Explicit
+	case channel.Explicit, channel.ByScope:
 	default:
 		return nil, kg.Errorf(kg.CodeInvalid, "memberPolicy must be explicit or scope, not %.60q", policy).At("memberPolicy")
 	}
-	if d.MemberPolicy = policy; d.Visibility == Public {
+	if d.MemberPolicy = policy; d.Visibility == channel.Public {
 		return nil, kg.Errorf(kg.CodeInvalid, "visibility must be private in a scope").At("visibility")
 	}
 	if d.Name == "" {
-		return nil, errNoName()
+		return nil, channel.ErrNoName()
 	}
 	c, err := s.newChannel(agent, d)
 	if err != nil {
@@ -65,46 +59,33 @@ func (s *Service) newScopedChannel(agent kg.AgentID, scope ScopeID, d Draft) (*C
 	return c, nil
 }
 
-func errNoName() *kg.Error {
-	return kg.Errorf(kg.CodeInvalid, "channel in a scope requires a name").At("name")
-}
-
 // checkNewChannelIn returns an error if the reader cannot create a channel in the
 // scope.
-func (s *Service) checkNewChannelIn(id ScopeID, reader kg.Principal) error {
+func (s *Service) checkNewChannelIn(id scope.ID, reader kg.Principal) error {
 	sc := s.table.scopes.get(id)
 	switch {
 	case !sc.admitsPrincipal(reader):
-		return errNoScope()
+		return scope.ErrNotFound()
 	case sc.Ended():
-		return errScopeEnded(&sc.Scope)
-	case s.table.countIn(id) >= MaxScopeChannels:
-		return errTooMuch("scopeId", "scope has the maximum of %d channels, including its tasks", MaxScopeChannels)
+		return scope.ErrEnded(sc.Status)
+	case s.table.countIn(id) >= scope.MaxChannels:
+		return check.TooMuch("scopeId", "scope has the maximum of %d channels, including its tasks", scope.MaxChannels)
 	}
 	return nil
 }
 
 // checkNameFree returns an error if another channel of the scope has the name.
-func (s *Service) checkNameFree(c *Channel, name string) error {
+func (s *Service) checkNameFree(c *channel.Channel, name string) error {
 	if c.Scope == "" {
 		return nil
 	}
 	if name == "" {
-		return errNoName()
+		return channel.ErrNoName()
 	}
 	if other := s.table.channelByName(c.Scope, name); other != "" && other != c.ID {
-		return errNameTaken()
+		return channel.ErrNameTaken()
 	}
 	return nil
-}
-
-// effectiveVisibility returns the visibility of a channel for agents with access to its
-// scope.
-func effectiveVisibility(v Visibility, policy MemberPolicy) Visibility {
-	if policy == ByScope {
-		return Public
-	}
-	return v
 }
 
 // asPrincipal returns the entry as seen by a principal, which brings its roles.
@@ -133,26 +114,26 @@ func (e *entry) admitsAgent(agent kg.AgentID) bool {
 // of its scope or of the intent of its task. Managing through a task requires access to
 // the intent, like everything else.
 func (e *entry) managedBy(agent kg.AgentID) bool {
-	return e != nil && !e.deleted && e.scope.get().managedBy(agent) && e.admitsAgent(agent) && !e.table.serverRestrictions().appliesTo(agent, false, e.decisionTime())
+	return e != nil && !e.Deleted && e.scope.get().managedBy(agent) && e.admitsAgent(agent) && !e.table.serverRestrictions().AppliesTo(agent, false, e.decisionTime())
 }
 
 // loadScopes reads the scopes from the store. The caller holds the lock of the table.
 func (s *Service) loadScopes(snapshot *kg.Snapshot) error {
-	var tasks []*Scope
-	for st, err := range snapshot.Match(kg.Pattern{Predicate: rdfType, Object: ClassScope}) {
+	var tasks []*scope.Scope
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.Type, Object: vocab.ClassScope}) {
 		if err != nil {
 			return err
 		}
-		id, part := scopeOfGraph(st.Graph)
-		if part != recordPart || st.Subject != id.Entity() {
+		id, record := scope.OfGraph(st.Graph)
+		if !record || st.Subject != id.Entity() {
 			continue
 		}
-		sc := &Scope{ID: id}
+		sc := &scope.Scope{ID: id}
 		for st, err := range snapshot.Match(kg.Pattern{Subject: id.Entity(), Graph: id.RecordGraph()}) {
 			if err != nil {
 				return err
 			}
-			sc.applyStatement(st.Predicate, st.Object)
+			sc.ApplyStatement(st.Predicate, st.Object)
 		}
 		if sc.Parent != "" {
 			tasks = append(tasks, sc)

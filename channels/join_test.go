@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -15,7 +17,7 @@ import (
 // the rest is by invitation.
 func TestJoin(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	make := func(d channels.Draft) channels.ChannelID {
+	make := func(d channel.Draft) channel.ID {
 		t.Helper()
 		c, err := s.Create(within(t), as("ann"), d)
 		if err != nil {
@@ -23,20 +25,20 @@ func TestJoin(t *testing.T) {
 		}
 		return c.ID
 	}
-	room := make(channels.Draft{Kind: channels.Room, Visibility: channels.Public, MaxMembers: 3})
-	news := make(channels.Draft{Kind: channels.Broadcast, Visibility: channels.Public})
-	public, private := make(channels.Draft{Visibility: channels.Public}), make(channels.Draft{Kind: channels.Room})
+	room := make(channel.Draft{Kind: channel.Room, Visibility: channel.Public, MaxMembers: 3})
+	news := make(channel.Draft{Kind: channel.Broadcast, Visibility: channel.Public})
+	public, private := make(channel.Draft{Visibility: channel.Public}), make(channel.Draft{Kind: channel.Room})
 	for _, row := range []struct {
 		what string
-		id   channels.ChannelID
+		id   channel.ID
 		who  string
-		role channels.Role
+		role channel.Role
 		want kg.Code
 	}{
 		{"a room", room, "bob", "", ""},
-		{"again", room, "bob", channels.Observer, ""},
-		{"as an owner", room, "eve", channels.Owner, kg.CodeInvalid},
-		{"as an observer", room, "ola", channels.Observer, ""},
+		{"again", room, "bob", channel.Observer, ""},
+		{"as an owner", room, "eve", channel.Owner, kg.CodeInvalid},
+		{"as an observer", room, "ola", channel.Observer, ""},
 		{"a full room", room, "eve", "", kg.CodeLimitExceeded},
 		{"a broadcast", news, "bob", "", ""},
 		{"what has owners that let in", public, "bob", "", kg.CodePermissionDenied},
@@ -62,7 +64,7 @@ func TestJoin(t *testing.T) {
 // However many join at once, no more are let in than there is place.
 func TestJoinAtOnce(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c, err := s.Create(within(t), as("ann"), channels.Draft{Kind: channels.Room, Visibility: channels.Public, MaxMembers: 5})
+	c, err := s.Create(within(t), as("ann"), channel.Draft{Kind: channel.Room, Visibility: channel.Public, MaxMembers: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +92,7 @@ func TestJoinAtOnce(t *testing.T) {
 // Who is invited finds the channel, and does not read it before it has accepted.
 func TestInvite(t *testing.T) {
 	s := serve(t, channels.Options{MaxInvitations: 2}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	s.say(t, "ann", c.ID, "secret")
 	invite := func(by, whom string) error { return s.Invite(within(t), as(by), c.ID, kg.AgentID(whom)) }
 	wantCode(t, "a member invites", invite("bob", "eve"), kg.CodePermissionDenied)
@@ -110,7 +112,7 @@ func TestInvite(t *testing.T) {
 	wantCode(t, "read before", err, kg.CodePermissionDenied)
 	invitedTo := func(who string, want int) {
 		t.Helper()
-		if list, _, err := s.List(within(t), as(who), channels.ListQuery{Invited: true}); err != nil || len(list) != want {
+		if list, _, err := s.List(within(t), as(who), channel.ListQuery{Invited: true}); err != nil || len(list) != want {
 			t.Errorf("%s is invited to %v, %v; want %d", who, list, err, want)
 		}
 	}
@@ -140,7 +142,7 @@ func TestInvite(t *testing.T) {
 	if err := again.Load(t.Context(), s.store.Store); err != nil {
 		t.Fatal(err)
 	}
-	if list, _, err := again.List(within(t), as("fay"), channels.ListQuery{Invited: true}); err != nil || len(list) != 1 {
+	if list, _, err := again.List(within(t), as("fay"), channel.ListQuery{Invited: true}); err != nil || len(list) != 1 {
 		t.Errorf("opened again, fay is invited to %v, %v", list, err)
 	}
 }
@@ -149,15 +151,15 @@ func TestInvite(t *testing.T) {
 // to the scope, or to the intent of the task. A role on record is access.
 func TestInviteIntoScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}, Roles: []string{"analyst"}}})
-	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "eve"}}})
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob"}, Roles: []string{"analyst"}}})
+	task := s.scope(t, scope.Draft{Parent: intent.ID, Access: scope.Access{Agents: []kg.AgentID{"bob", "eve"}}})
 	s.role(t, "analyst", "finn")
 	for _, row := range []struct {
-		scope channels.ScopeID
+		scope scope.ID
 		whom  kg.AgentID
 		want  kg.Code
 	}{{intent.ID, "bob", ""}, {intent.ID, "finn", ""}, {intent.ID, "eve", kg.CodeNotMember}, {intent.ID, "never-seen", kg.CodeNotMember}, {task.ID, "bob", ""}, {task.ID, "finn", kg.CodeNotMember}, {task.ID, "eve", kg.CodeNotMember}} {
-		c := s.makeIn(t, row.scope, fmt.Sprint("for ", row.whom), channels.Explicit)
+		c := s.makeIn(t, row.scope, fmt.Sprint("for ", row.whom), channel.Explicit)
 		err := s.Invite(within(t), as("ann"), c.ID, row.whom)
 		wantCode(t, string(row.whom), err, row.want)
 		if row.want != "" {
@@ -171,16 +173,16 @@ func TestInviteIntoScope(t *testing.T) {
 			t.Errorf("%s accepts: %v", row.whom, err)
 		}
 	}
-	wantCode(t, "outside of scopes", s.Invite(within(t), as("ann"), s.make(t, channels.Private).ID, "never-seen"), "")
+	wantCode(t, "outside of scopes", s.Invite(within(t), as("ann"), s.make(t, channel.Private).ID, "never-seen"), "")
 }
 
 // Who reads a channel through its scope is not removed from it, as that would change
 // nothing: it can leave, be banned, or lose access.
 func TestRemoveFromScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	scope := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "cleo"}}})
-	shared, explicit := s.makeIn(t, scope.ID, "shared", channels.ByScope, "bob", "cleo", "eve"), s.makeIn(t, scope.ID, "explicit", channels.Explicit, "bob")
-	remove := func(id channels.ChannelID, whom kg.AgentID) error {
+	scope := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob", "cleo"}}})
+	shared, explicit := s.makeIn(t, scope.ID, "shared", channel.ByScope, "bob", "cleo", "eve"), s.makeIn(t, scope.ID, "explicit", channel.Explicit, "bob")
+	remove := func(id channel.ID, whom kg.AgentID) error {
 		_, err := s.RemoveMember(within(t), as("ann"), id, whom)
 		return err
 	}

@@ -3,6 +3,9 @@ package channels
 import (
 	"fmt"
 
+	"koine/channels/channel"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -82,14 +85,14 @@ func (p *publishOp) publishMessage(tx *kg.Tx, proposal string) (replayed bool, e
 	if p.ownChanges += evicted; err != nil {
 		return false, err
 	}
-	audited, err := e.auditMessage(tx, &m, &p.salt)
+	audited, err := auditMessage(tx, e, &m, &p.salt)
 	p.ownChanges += audited
 	return false, err
 }
 
 // checkEarlier returns the earlier message of the same request, or nil. If there is
 // none, it verifies that the channel is open and runs p.extra.
-func (p *publishOp) checkEarlier(tx *kg.Tx, e *entry, m *Message) (*Message, error) {
+func (p *publishOp) checkEarlier(tx *kg.Tx, e *entry, m *message.Message) (*message.Message, error) {
 	if first, err := p.findEarlier(tx); err != nil || first != nil {
 		return first, err
 	}
@@ -101,31 +104,31 @@ func (p *publishOp) checkEarlier(tx *kg.Tx, e *entry, m *Message) (*Message, err
 
 // writeMessage writes the message, which has its sequence, time and recipients. request
 // is the request that it answers, or nil.
-func (p *publishOp) writeMessage(tx *kg.Tx, e *entry, m *Message, request *Message) error {
+func (p *publishOp) writeMessage(tx *kg.Tx, e *entry, m *message.Message, request *message.Message) error {
 	graph := p.messagesGraph()
 	content := graph
-	if len(m.Recipients) > 0 && e.Kind != Direct { // both agents of a direct channel read everything
+	if len(m.Recipients) > 0 && e.Kind != channel.Direct { // both agents of a direct channel read everything
 		m.Private = true
-		content = m.contentGraph()
+		content = m.ContentGraph()
 		made, err := openPartition(tx, m, p.service.options.MaxPartitions)
 		if p.ownChanges += made; err != nil {
 			return err
 		}
 	}
-	write := func(st statement) error {
+	write := func(st vocab.Statement) error {
 		p.ownChanges++
-		patch, err := p.statements[0].With(st.property, st.object)
+		patch, err := p.statements[0].With(st.Property, st.Object)
 		if err != nil {
 			return err
 		}
-		if !skeleton[st.property] {
+		if !message.Skeleton[st.Property] {
 			patch.Quad.Graph = content
 		}
 		return tx.ApplyOwn(patch)
 	}
 	for _, patch := range p.statements {
 		p.ownChanges++
-		if !skeleton[patch.Quad.Predicate] {
+		if !message.Skeleton[patch.Quad.Predicate] {
 			patch.Quad.Graph = content
 		}
 		if err := tx.ApplyOwn(patch); err != nil {
@@ -133,16 +136,16 @@ func (p *publishOp) writeMessage(tx *kg.Tx, e *entry, m *Message, request *Messa
 		}
 	}
 	if m.Private {
-		if err := write(statement{propPayload, content}); err != nil {
+		if err := write(vocab.Statement{vocab.Payload, content}); err != nil {
 			return err
 		}
 	}
-	placed := m.addressStatements()
+	placed := m.AddressStatements()
 	if m.FactCount > 0 {
-		placed = append(placed, statement{propFactCount, kg.Integer(int64(m.FactCount))})
+		placed = append(placed, vocab.Statement{vocab.FactCount, kg.Integer(int64(m.FactCount))})
 	}
 	if m.ProposalID != "" {
-		placed = append(placed, statement{propProposal, kg.String(m.ProposalID)})
+		placed = append(placed, vocab.Statement{vocab.Proposal, kg.String(m.ProposalID)})
 	}
 	for _, st := range placed {
 		if err := write(st); err != nil {
@@ -155,10 +158,10 @@ func (p *publishOp) writeMessage(tx *kg.Tx, e *entry, m *Message, request *Messa
 			return err
 		}
 	}
-	if err := write(statement{propSent, tx.TimeTerm()}); err != nil {
+	if err := write(vocab.Statement{vocab.Sent, tx.TimeTerm()}); err != nil {
 		return err
 	}
-	return write(statement{kg.Sequence, kg.Integer(m.Sequence)})
+	return write(vocab.Statement{kg.Sequence, kg.Integer(m.Sequence)})
 }
 
 // authorizeAuthor returns an error if the author may not publish, and creates the
@@ -170,7 +173,7 @@ func (p *publishOp) authorizeAuthor(tx *kg.Tx) (*entry, error) {
 		return p.createFirstChannel(tx)
 	case e == nil && p.peer != "":
 		return p.createDirect(tx)
-	case p.message.ContentType == Notice && e != nil && !e.deleted: // published by koine itself
+	case p.message.ContentType == message.Notice && e != nil && !e.Deleted: // published by koine itself
 		return e, nil
 	case p.message.Retracts != "":
 		return e, e.mustRetract(p.author)

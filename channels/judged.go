@@ -3,6 +3,8 @@ package channels
 import (
 	"context"
 
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -11,9 +13,9 @@ import (
 type JudgedMessage struct {
 	// Message has its full content, even if it is addressed to some. Sequence and Time
 	// are provisional.
-	Message *Message
+	Message *message.Message
 	// Channel comes from the table: it lacks Metadata, Messages and LastMessageAt.
-	Channel *Channel
+	Channel *channel.Channel
 	// Depends lists the data read that is not part of the update's changes.
 	Depends []kg.Dependency
 }
@@ -27,16 +29,16 @@ func (s *Service) JudgedMessages(ctx context.Context, j kg.Judgement) (out []Jud
 	c := kg.Commit{Changes: j.Changes}
 	for i := range j.Changes {
 		ch := &j.Changes[i]
-		id, part := channelOfGraph(ch.Quad.Graph)
-		if part != journalPart || ch.Op != kg.Add || ch.Quad.Predicate != kg.Sequence {
+		id, part := channel.OfGraph(ch.Quad.Graph)
+		if part != channel.JournalPart || ch.Op != kg.Add || ch.Quad.Predicate != kg.Sequence {
 			continue
 		}
-		m := &Message{ID: messageIDIn(ch.Quad.Subject), Channel: id}
-		if err := m.applyCommit(&c, id.MessagesGraph()); err != nil {
+		m := &message.Message{ID: message.IDIn(ch.Quad.Subject), Channel: id}
+		if err := m.ApplyCommit(&c, id.MessagesGraph()); err != nil {
 			return nil, err
 		}
 		if m.Private {
-			if err := m.applyCommit(&c, m.contentGraph()); err != nil {
+			if err := m.ApplyCommit(&c, m.ContentGraph()); err != nil {
 				return nil, err
 			}
 		}
@@ -45,7 +47,7 @@ func (s *Service) JudgedMessages(ctx context.Context, j kg.Judgement) (out []Jud
 		}
 	}
 	if len(out) == 0 && j.Meta.ProposalID != "" && j.Meta.MessageID != "" {
-		m, err := s.readJudgedMessage(ctx, MessageID(j.Meta.MessageID))
+		m, err := s.readJudgedMessage(ctx, message.ID(j.Meta.MessageID))
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +58,7 @@ func (s *Service) JudgedMessages(ctx context.Context, j kg.Judgement) (out []Jud
 
 // appendJudged appends a message with its channel, which may be created in the same
 // commit.
-func (s *Service) appendJudged(list []JudgedMessage, m *Message) ([]JudgedMessage, error) {
+func (s *Service) appendJudged(list []JudgedMessage, m *message.Message) ([]JudgedMessage, error) {
 	e := s.table.get(m.Channel)
 	if e == nil {
 		e = s.table.pendingEntry(m.Channel)
@@ -68,7 +70,7 @@ func (s *Service) appendJudged(list []JudgedMessage, m *Message) ([]JudgedMessag
 }
 
 // readJudgedMessage returns a message with its remaining content.
-func (s *Service) readJudgedMessage(ctx context.Context, id MessageID) (*Message, error) {
+func (s *Service) readJudgedMessage(ctx context.Context, id message.ID) (*message.Message, error) {
 	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return nil, err
@@ -78,8 +80,8 @@ func (s *Service) readJudgedMessage(ctx context.Context, id MessageID) (*Message
 		if err != nil {
 			return nil, err
 		}
-		if channel, part := channelOfGraph(st.Graph); part == journalPart {
-			m, err := readMessage(snapshot.Match, channel, id)
+		if of, part := channel.OfGraph(st.Graph); part == channel.JournalPart {
+			m, err := message.Read(snapshot.Match, of, id)
 			if err == nil && (m == nil || m.RetractedBy != "") {
 				err = errNoEvidence()
 			}

@@ -20,6 +20,8 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -180,7 +182,7 @@ func (r *record) made(in asked) bool {
 type killed struct {
 	*channels.Service
 	store *kg.Store
-	ids   []channels.ChannelID
+	ids   []channel.ID
 }
 
 // openKilled opens a directory, and makes the channels where they are not there yet.
@@ -195,7 +197,7 @@ func openKilled(dir string) (*killed, error) {
 	if err := k.Load(ctx, k.store); err != nil {
 		return nil, err
 	}
-	list, _, err := k.List(ctx, as("ann"), channels.ListQuery{})
+	list, _, err := k.List(ctx, as("ann"), channel.ListQuery{})
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +205,7 @@ func openKilled(dir string) (*killed, error) {
 		k.ids = append(k.ids, c.ID)
 	}
 	for len(k.ids) < killedChannels {
-		c, err := k.Create(ctx, as("ann"), channels.Draft{})
+		c, err := k.Create(ctx, as("ann"), channel.Draft{})
 		if err != nil {
 			return nil, err
 		}
@@ -237,7 +239,7 @@ func (k *killed) do(ctx context.Context, in asked) (out answered, err error) {
 
 // history reads all messages as they stand now: the pages go from the newest back, so
 // that they are of one moment.
-func (k *killed) history(ctx context.Context, id channels.ChannelID) (list []string, err error) {
+func (k *killed) history(ctx context.Context, id channel.ID) (list []string, err error) {
 	var expect int64
 	for q := (channels.HistoryQuery{PageSize: 37, Descending: true}); ; {
 		page, next, err := k.History(ctx, as("ann"), id, q)
@@ -259,7 +261,7 @@ func (k *killed) history(ctx context.Context, id channels.ChannelID) (list []str
 }
 
 // streamed reads the first n messages from a stream.
-func (k *killed) streamed(ctx context.Context, id channels.ChannelID, n int64) (list []string, err error) {
+func (k *killed) streamed(ctx context.Context, id channel.ID, n int64) (list []string, err error) {
 	stream, err := k.Stream(ctx, as("ann"), id, new(int64))
 	if err != nil || n == 0 {
 		return nil, err
@@ -279,7 +281,7 @@ func (k *killed) streamed(ctx context.Context, id channels.ChannelID, n int64) (
 	return list, nil
 }
 
-func textOf(m *channels.Message) string {
+func textOf(m *message.Message) string {
 	var part struct{ Text string }
 	if err := json.Unmarshal(m.Parts[0], &part); err != nil {
 		return err.Error()
@@ -288,7 +290,7 @@ func textOf(m *channels.Message) string {
 }
 
 // logged lists what was published in a channel in the order of the log.
-func (k *killed) logged(ctx context.Context, id channels.ChannelID) (list []string, err error) {
+func (k *killed) logged(ctx context.Context, id channel.ID) (list []string, err error) {
 	for rev := kg.Revision(1); rev <= k.store.Head().Revision; rev++ {
 		c, err := k.store.Commit(ctx, kg.SystemPrincipal(), rev)
 		if err != nil {
@@ -403,7 +405,7 @@ func TestAcrossKills(t *testing.T) {
 
 // agree gives the texts of a channel, which history and a stream have alike, and in
 // the order of the log.
-func (k *killed) agree(ctx context.Context, id channels.ChannelID) ([]string, error) {
+func (k *killed) agree(ctx context.Context, id channel.ID) ([]string, error) {
 	list, err := k.history(ctx, id)
 	if err != nil {
 		return nil, err

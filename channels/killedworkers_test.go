@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"
@@ -35,7 +37,7 @@ const (
 // working is where the agents of the test talk: ann made the channels, by their names.
 type working struct {
 	*killed
-	talk, short channels.ChannelID
+	talk, short channel.ID
 }
 
 func openWorking(dir string) (*working, error) {
@@ -44,7 +46,7 @@ func openWorking(dir string) (*working, error) {
 		return nil, err
 	}
 	w := &working{killed: k}
-	for name, id := range map[string]*channels.ChannelID{"talk": &w.talk, "short": &w.short} {
+	for name, id := range map[string]*channel.ID{"talk": &w.talk, "short": &w.short} {
 		list, err := w.named(name)
 		if err != nil {
 			return nil, err
@@ -53,7 +55,7 @@ func openWorking(dir string) (*working, error) {
 			*id = list[0].ID
 			continue
 		}
-		d := channels.Draft{Name: name, Members: []channels.Member{{Agent: "bob"}, {Agent: "cleo"}}}
+		d := channel.Draft{Name: name, Members: []channel.Member{{Agent: "bob"}, {Agent: "cleo"}}}
 		if name == "short" {
 			d.KeepMessages = keptNewest
 		}
@@ -67,8 +69,8 @@ func openWorking(dir string) (*working, error) {
 }
 
 // named are ann's channels of a name.
-func (w *working) named(name string) (out []*channels.Channel, err error) {
-	for l := (channels.ListQuery{PageSize: channels.MaxPage}); ; {
+func (w *working) named(name string) (out []*channel.Channel, err error) {
+	for l := (channel.ListQuery{PageSize: channels.MaxPage}); ; {
 		page, next, err := w.List(context.Background(), as("ann"), l)
 		if err != nil {
 			return nil, err
@@ -86,13 +88,13 @@ func (w *working) named(name string) (out []*channels.Channel, err error) {
 
 // deed is a line of a child: what it was told was done.
 type deed struct {
-	Channel channels.ChannelID `json:",omitempty"`
-	Said    channels.MessageID `json:",omitempty"`
-	Due     time.Time          `json:",omitzero"`  // of what was said
-	Answer  channels.MessageID `json:",omitempty"` // a request that was answered
-	Reader  string             `json:",omitempty"` // has read up to, or one message
-	UpTo    int64              `json:",omitempty"`
-	Read    channels.MessageID `json:",omitempty"`
+	Channel channel.ID `json:",omitempty"`
+	Said    message.ID `json:",omitempty"`
+	Due     time.Time  `json:",omitzero"`  // of what was said
+	Answer  message.ID `json:",omitempty"` // a request that was answered
+	Reader  string     `json:",omitempty"` // has read up to, or one message
+	UpTo    int64      `json:",omitempty"`
+	Read    message.ID `json:",omitempty"`
 }
 
 // beWorking talks until the process is killed.
@@ -140,14 +142,14 @@ func (w *working) work(note func(deed)) error {
 		return time.Now().Add(200*time.Millisecond + time.Duration(rand.IntN(1500))*time.Millisecond).UTC().Truncate(time.Millisecond)
 	}
 	var newest atomic.Int64
-	for _, id := range []channels.ChannelID{w.talk, w.short} {
+	for _, id := range []channel.ID{w.talk, w.short} {
 		loop(10*time.Millisecond, func() error { // messages, requests, answers
-			p := channels.Publication{Channel: id, Parts: text("message"), Envelope: channels.Envelope{Tags: []string{"t"}}}
+			p := channels.Publication{Channel: id, Parts: text("message"), Envelope: message.Envelope{Tags: []string{"t"}}}
 			if rand.IntN(3) > 0 {
 				p.ExpiresAt = soon()
 			}
 			if rand.IntN(3) == 0 {
-				p.Interaction, p.Envelope.To = channels.Request, "bob"
+				p.Interaction, p.Envelope.To = message.Request, "bob"
 			}
 			r, err := w.Publish(ctx, as("ann"), p)
 			if late(err) {
@@ -160,10 +162,10 @@ func (w *working) work(note func(deed)) error {
 			if id == w.talk {
 				newest.Store(m.Sequence)
 			}
-			if m.Interaction != channels.Request || rand.IntN(2) == 0 {
+			if m.Interaction != message.Request || rand.IntN(2) == 0 {
 				return nil
 			}
-			answer := channels.Publication{Channel: id, Parts: text("answer"), Envelope: channels.Envelope{Interaction: channels.Response, Correlation: m.ID}}
+			answer := channels.Publication{Channel: id, Parts: text("answer"), Envelope: message.Envelope{Interaction: message.Response, Correlation: m.ID}}
 			r, err = w.Publish(ctx, as("bob"), answer)
 			if kg.CodeOf(err) == kg.CodeMessageExpired {
 				return nil
@@ -202,11 +204,11 @@ func (w *working) work(note func(deed)) error {
 			if err != nil || len(page) == 0 {
 				return err
 			}
-			return read(channels.Acknowledgement{Messages: []channels.MessageID{page[rand.IntN(len(page))].ID}, State: channels.ReceiptRead})
+			return read(channels.Acknowledgement{Messages: []message.ID{page[rand.IntN(len(page))].ID}, State: channels.ReceiptRead})
 		})
 	}
 	loop(100*time.Millisecond, func() error { // channels that come to their end
-		c, err := w.Create(ctx, as("ann"), channels.Draft{Name: "idle", ExpireAfter: channels.MinExpireAfter + time.Duration(rand.IntN(300))*time.Millisecond})
+		c, err := w.Create(ctx, as("ann"), channel.Draft{Name: "idle", ExpireAfter: channel.MinExpireAfter + time.Duration(rand.IntN(300))*time.Millisecond})
 		if err != nil {
 			return err
 		}
@@ -227,11 +229,11 @@ func (w *working) work(note func(deed)) error {
 
 // deeds are what the children were told was done.
 type deeds struct {
-	said     map[channels.MessageID]time.Time // when it expires
-	answered map[channels.MessageID]bool
+	said     map[message.ID]time.Time // when it expires
+	answered map[message.ID]bool
 	upTo     map[string]int64 // by reader
-	read     map[string]map[channels.MessageID]bool
-	idle     map[channels.ChannelID]bool
+	read     map[string]map[message.ID]bool
+	idle     map[channel.ID]bool
 }
 
 func (d *deeds) note(line deed) {
@@ -252,8 +254,8 @@ func (d *deeds) note(line deed) {
 func TestWorkersAcrossKills(t *testing.T) {
 	slowtest.Long(t)
 	dir := filepath.Join(t.TempDir(), "data")
-	d := &deeds{said: map[channels.MessageID]time.Time{}, answered: map[channels.MessageID]bool{}, upTo: map[string]int64{},
-		read: map[string]map[channels.MessageID]bool{"bob": {}, "cleo": {}}, idle: map[channels.ChannelID]bool{}}
+	d := &deeds{said: map[message.ID]time.Time{}, answered: map[message.ID]bool{}, upTo: map[string]int64{},
+		read: map[string]map[message.ID]bool{"bob": {}, "cleo": {}}, idle: map[channel.ID]bool{}}
 	var late time.Duration
 	var had logged
 	for range max(2, *killsFlag/2) {
@@ -339,9 +341,9 @@ func tidied(t *testing.T, dir string, d *deeds) (took time.Duration, found logge
 
 // logged is what the log says of messages and channels.
 type logged struct {
-	messages map[channels.MessageID]*loggedMessage
-	idle     map[channels.ChannelID]*loggedChannel
-	closed   map[channels.ChannelID]time.Time
+	messages map[message.ID]*loggedMessage
+	idle     map[channel.ID]*loggedChannel
+	closed   map[channel.ID]time.Time
 	expired  int
 	evicted  int
 	receipts int
@@ -362,7 +364,7 @@ type loggedChannel struct {
 
 // logOf reads the whole log. What it says twice, or against itself, is an error.
 func (w *working) logOf(ctx context.Context) (logged, error) {
-	l := logged{messages: map[channels.MessageID]*loggedMessage{}, idle: map[channels.ChannelID]*loggedChannel{}, closed: map[channels.ChannelID]time.Time{}}
+	l := logged{messages: map[message.ID]*loggedMessage{}, idle: map[channel.ID]*loggedChannel{}, closed: map[channel.ID]time.Time{}}
 	marks := map[string]int64{} // the markers as they went up
 	for rev := kg.Revision(1); rev <= w.store.Head().Revision; rev++ {
 		c, err := w.store.Commit(ctx, kg.SystemPrincipal(), rev)
@@ -386,7 +388,7 @@ func (l *logged) take(c *kg.Commit, ch *kg.Change, marks map[string]int64) error
 	at, _ := q.Object.DateTimeValue()
 	added := ch.Op != kg.Remove
 	if id, ok := strings.CutPrefix(subject, "urn:koine:channel:"); ok && added {
-		channel := channels.ChannelID(id)
+		channel := channel.ID(id)
 		switch q.Predicate {
 		case vocab("channelExpireAfter"):
 			n, _ := strconv.ParseInt(q.Object.Value(), 10, 64)
@@ -416,10 +418,10 @@ func (l *logged) take(c *kg.Commit, ch *kg.Change, marks map[string]int64) error
 	if !ok {
 		return nil
 	}
-	m := l.messages[channels.MessageID(id)]
+	m := l.messages[message.ID(id)]
 	if m == nil {
 		m = new(loggedMessage)
-		l.messages[channels.MessageID(id)] = m
+		l.messages[message.ID(id)] = m
 	}
 	switch q.Predicate {
 	case kg.Sequence:
@@ -428,7 +430,7 @@ func (l *logged) take(c *kg.Commit, ch *kg.Change, marks map[string]int64) error
 		}
 		m.sequence, _ = strconv.ParseInt(q.Object.Value(), 10, 64)
 		m.channel = q.Graph.Value()
-		channel := channels.ChannelID(m.channel[len("urn:koine:graph:journal:messages:"):])
+		channel := channel.ID(m.channel[len("urn:koine:graph:journal:messages:"):])
 		if _, closed := l.closed[channel]; closed {
 			return fmt.Errorf("message %d comes to the channel %s, which was closed", m.sequence, channel)
 		}
@@ -509,7 +511,7 @@ func (l *logged) check(d *deeds) error {
 func (w *working) check(ctx context.Context, d *deeds, l *logged) error {
 	for id, at := range l.closed {
 		c, err := w.Get(ctx, as("ann"), id)
-		if err != nil || c.Status() != channels.Closed || !c.ClosedAt.Equal(at) {
+		if err != nil || c.Status() != channel.Closed || !c.ClosedAt.Equal(at) {
 			return fmt.Errorf("the channel %s, closed as of %v, is %+v, %v", id, at, c, err)
 		}
 		if _, err := w.Publish(ctx, as("ann"), channels.Publication{Channel: id, Parts: text("late")}); kg.CodeOf(err) != kg.CodeChannelClosed {
@@ -527,7 +529,7 @@ func (w *working) check(ctx context.Context, d *deeds, l *logged) error {
 			}
 		}
 	}
-	for _, id := range []channels.ChannelID{w.talk, w.short} {
+	for _, id := range []channel.ID{w.talk, w.short} {
 		if err := w.shows(ctx, id, l); err != nil {
 			return err
 		}
@@ -536,7 +538,7 @@ func (w *working) check(ctx context.Context, d *deeds, l *logged) error {
 }
 
 // shows holds the messages of a channel, as they are read, against the log.
-func (w *working) shows(ctx context.Context, id channels.ChannelID, l *logged) error {
+func (w *working) shows(ctx context.Context, id channel.ID, l *logged) error {
 	c, err := w.Get(ctx, as("ann"), id)
 	if err != nil {
 		return err
@@ -555,7 +557,7 @@ func (w *working) shows(ctx context.Context, id channels.ChannelID, l *logged) e
 			if m.Sequence != next || was == nil || was.sequence != next || was.evicted > 0 {
 				return fmt.Errorf("where message %d comes next, there is %d, in the log %+v", next, m.Sequence, was)
 			}
-			if (m.Withheld == channels.Expired) != (was.expired > 0) && was.expired > 0 || (m.Parts == nil) != (m.Withheld != "") {
+			if (m.Withheld == message.Expired) != (was.expired > 0) && was.expired > 0 || (m.Parts == nil) != (m.Withheld != "") {
 				return fmt.Errorf("message %d, in the log %+v, is %+v", next, *was, m)
 			}
 			next++

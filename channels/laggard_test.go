@@ -7,12 +7,15 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
 // live is a stream that has told the first message of a channel, and follows what
 // comes.
-func (s *server) live(t *testing.T, by string, id channels.ChannelID) (next func() (*channels.Message, error, bool)) {
+func (s *server) live(t *testing.T, by string, id channel.ID) (next func() (*message.Message, error, bool)) {
 	t.Helper()
 	stream, err := s.Stream(within(t), as(by), id, nil)
 	if err != nil {
@@ -37,7 +40,7 @@ func TestLaggardBehindEviction(t *testing.T) {
 	for behind := 1; behind <= 2*kept; behind++ {
 		t.Run(fmt.Sprint(behind), func(t *testing.T) {
 			s := serve(t, channels.Options{}, kg.Options{})
-			c, err := s.Create(within(t), as("ann"), channels.Draft{Members: []channels.Member{{Agent: "bob"}}, KeepMessages: kept})
+			c, err := s.Create(within(t), as("ann"), channel.Draft{Members: []channel.Member{{Agent: "bob"}}, KeepMessages: kept})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +79,7 @@ func TestLaggardBehindEviction(t *testing.T) {
 // channel is lost: replay does not need the log.
 func TestLaggardBehindACutLog(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{RingCommits: 1})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	next := s.live(t, "bob", c.ID)
 	for i := range 10 {
 		s.say(t, "ann", c.ID, "%d", i)
@@ -115,9 +118,9 @@ func TestLaggardBehindACutLog(t *testing.T) {
 // said, though the log still has it.
 func TestLaggardBehindRemoval(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}})
-	c := s.makeIn(t, intent.ID, "open", channels.ByScope)
-	nexts := map[string]func() (*channels.Message, error, bool){}
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob"}}})
+	c := s.makeIn(t, intent.ID, "open", channel.ByScope)
+	nexts := map[string]func() (*message.Message, error, bool){}
 	feed := func(name string, f *channels.Feed, err error) {
 		t.Helper()
 		if err != nil {
@@ -125,7 +128,7 @@ func TestLaggardBehindRemoval(t *testing.T) {
 		}
 		pull, stop := iter.Pull2(f.Messages())
 		t.Cleanup(func() { stop(); f.Close() })
-		nexts[name] = func() (*channels.Message, error, bool) {
+		nexts[name] = func() (*message.Message, error, bool) {
 			d, err, more := pull()
 			return d.Message, err, more
 		}
@@ -143,7 +146,7 @@ func TestLaggardBehindRemoval(t *testing.T) {
 	feed("the scope", all, err)
 	inbox, err := s.StreamInbox(within(t), as("bob"), nil)
 	feed("the inbox", inbox, err)
-	tell := func(check func(name string, m *channels.Message)) {
+	tell := func(check func(name string, m *message.Message)) {
 		t.Helper()
 		for name, next := range nexts {
 			m, err, _ := next()
@@ -154,19 +157,19 @@ func TestLaggardBehindRemoval(t *testing.T) {
 		}
 	}
 	for range 2 { // each reads what stands, and then what comes
-		m := s.mustSend(t, "ann", c.ID, channels.Envelope{To: "bob"})
-		tell(func(name string, told *channels.Message) {
+		m := s.mustSend(t, "ann", c.ID, message.Envelope{To: "bob"})
+		tell(func(name string, told *message.Message) {
 			if told.ID != m.ID || told.Parts == nil {
 				t.Errorf("%s: told %+v", name, told)
 			}
 		})
 	}
-	asked := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "bob"})
+	asked := s.mustSend(t, "ann", c.ID, message.Envelope{Interaction: message.Request, To: "bob"})
 	if _, err := s.RemoveAgent(within(t), admin("root"), "bob"); err != nil {
 		t.Fatal(err)
 	}
-	tell(func(name string, told *channels.Message) {
-		if told.ID != asked.ID || told.Sequence != 3 || told.Parts != nil || told.Withheld != channels.Expired {
+	tell(func(name string, told *message.Message) {
+		if told.ID != asked.ID || told.Sequence != 3 || told.Parts != nil || told.Withheld != message.Expired {
 			t.Errorf("%s: told %+v", name, told)
 		}
 	})
@@ -176,7 +179,7 @@ func TestLaggardBehindRemoval(t *testing.T) {
 // evicted, to who comes back and to who lags behind.
 func TestFeedTellsWhatIsEvicted(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c, err := s.Create(within(t), as("ann"), channels.Draft{Members: []channels.Member{{Agent: "bob"}}, KeepMessages: 2})
+	c, err := s.Create(within(t), as("ann"), channel.Draft{Members: []channel.Member{{Agent: "bob"}}, KeepMessages: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,9 +199,9 @@ func TestFeedTellsWhatIsEvicted(t *testing.T) {
 	for range all - 2 {
 		s.say(t, "ann", c.ID, "more")
 	}
-	check := func(m *channels.Message, err error, want int64) {
+	check := func(m *message.Message, err error, want int64) {
 		t.Helper()
-		if err != nil || m.Sequence != want || (m.Withheld == channels.Evicted) != (want <= all-2) || (m.Parts == nil) != (m.Withheld != "") {
+		if err != nil || m.Sequence != want || (m.Withheld == message.Evicted) != (want <= all-2) || (m.Parts == nil) != (m.Withheld != "") {
 			t.Errorf("told %+v, %v; want %d", m, err, want)
 		}
 	}

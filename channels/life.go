@@ -3,69 +3,12 @@ package channels
 import (
 	"context"
 	"time"
-	"unicode/utf8"
 
+	"koine/channels/channel"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
 	"koine/kg"
 )
-
-// Status is the state of a channel.
-type Status string
-
-// Channel states. A closed channel remains readable and never reopens.
-const (
-	Open   Status = "open"
-	Closed Status = "closed"
-)
-
-// Limits of the idle timeout.
-const (
-	MinExpireAfter = time.Second
-	MaxExpireAfter = 10 * 365 * 24 * time.Hour
-)
-
-// Reasons of koine itself for closing a channel.
-const (
-	reasonExpired = "expired"
-	reasonEnded   = "its scope has ended"
-)
-
-// Status returns Open if the channel accepts messages.
-func (c *Channel) Status() Status {
-	if c.ClosedAt.IsZero() {
-		return Open
-	}
-	return Closed
-}
-
-// closesAt returns the end of the idle timeout if last is the time of the last message;
-// the zero time means never.
-func (c *Channel) closesAt(last time.Time) time.Time {
-	if c.ExpireAfter == 0 || c.Status() == Closed {
-		return time.Time{}
-	}
-	if last.Before(c.expireAfterSetAt) {
-		last = c.expireAfterSetAt
-	}
-	return last.Add(c.ExpireAfter)
-}
-
-// ExpiresAt returns the time at which the channel closes unless another message is
-// published. It is the zero time if there is no idle timeout, if the channel is closed,
-// and in an outline (see Service.Get).
-func (c *Channel) ExpiresAt() time.Time {
-	if c.CreatedBy == "" {
-		return time.Time{} // an outline has no LastMessageAt
-	}
-	return c.closesAt(c.LastMessageAt)
-}
-
-// markClosedIfDue marks a channel as closed if its idle timeout has ended, before a
-// commit records it.
-func (c *Channel) markClosedIfDue(now time.Time) {
-	if due := c.closesAt(c.LastMessageAt); !due.IsZero() && !now.Before(due) {
-		c.ClosedAt, c.CloseReason = due, reasonExpired
-	}
-}
 
 // CloseChannel closes a channel: it remains readable and accepts no more messages.
 // Unread messages become ReceiptExpired permanently, and requests can no longer be
@@ -74,7 +17,7 @@ func (c *Channel) markClosedIfDue(now time.Time) {
 //
 // Errors: CodeChannelClosed if the channel is already closed; CodeChannelNotFound;
 // CodePermissionDenied; CodeLimitExceeded.
-func (s *Service) CloseChannel(ctx context.Context, by Caller, id ChannelID, reason string) (*Channel, error) {
+func (s *Service) CloseChannel(ctx context.Context, by Caller, id channel.ID, reason string) (*channel.Channel, error) {
 	if err := checkReason(reason); err != nil {
 		return nil, err
 	}
@@ -84,25 +27,25 @@ func (s *Service) CloseChannel(ctx context.Context, by Caller, id ChannelID, rea
 		}
 		return e.mustOwn(agent)
 	}
-	return s.alterChannel(ctx, by, id, "channels/close", must, func(w *writer, c *Channel) error {
-		if err := s.mustBeOpen(w.tx, c); err != nil {
+	return s.alterChannel(ctx, by, id, "channels/close", must, func(w *channel.Writer, c *channel.Channel) error {
+		if err := s.mustBeOpen(w.Tx, c); err != nil {
 			return err
 		}
-		s.closeAt(w, c, w.tx.Time(), reason)
+		s.closeAt(w, c, w.Tx.Time(), reason)
 		return nil
 	})
 }
 
 // isClosed reports whether the closing of the channel is recorded.
-func (s *Service) isClosed(id ChannelID) bool {
+func (s *Service) isClosed(id channel.ID) bool {
 	e := s.table.get(id)
-	return e != nil && e.Status() == Closed
+	return e != nil && e.Status() == channel.Closed
 }
 
 // closedInCommit reports whether a commit closed the channel.
-func closedInCommit(c *kg.Commit, id ChannelID) bool {
+func closedInCommit(c *kg.Commit, id channel.ID) bool {
 	for i := range c.Changes {
-		if q := &c.Changes[i].Quad; q.Predicate == propClosed && q.Graph == id.RecordGraph() {
+		if q := &c.Changes[i].Quad; q.Predicate == vocab.Closed && q.Graph == id.RecordGraph() {
 			return true
 		}
 	}
@@ -111,16 +54,16 @@ func closedInCommit(c *kg.Commit, id ChannelID) bool {
 
 // closeAt closes a channel within an update, as of the time at, which is not after the
 // commit's time.
-func (s *Service) closeAt(w *writer, c *Channel, at time.Time, reason string) {
+func (s *Service) closeAt(w *channel.Writer, c *channel.Channel, at time.Time, reason string) {
 	c.ClosedAt, c.CloseReason = at, reason
-	w.setProperty(propClosed, kg.DateTime(at))
-	w.setText(propCloseReason, reason)
+	w.SetProperty(vocab.Closed, kg.DateTime(at))
+	w.SetText(vocab.CloseReason, reason)
 }
 
 // closedInSnapshot reports whether the channel is closed in a snapshot or its idle
 // timeout has ended.
 func (s *Service) closedInSnapshot(snapshot *kg.Snapshot, e *entry) (bool, error) {
-	for _, err := range snapshot.Match(kg.Pattern{Subject: e.ID.Entity(), Predicate: propClosed, Graph: e.ID.RecordGraph()}) {
+	for _, err := range snapshot.Match(kg.Pattern{Subject: e.ID.Entity(), Predicate: vocab.Closed, Graph: e.ID.RecordGraph()}) {
 		return err == nil, err
 	}
 	if e.ExpireAfter == 0 {
@@ -130,17 +73,17 @@ func (s *Service) closedInSnapshot(snapshot *kg.Snapshot, e *entry) (bool, error
 	if err != nil {
 		return false, err
 	}
-	due := e.closesAt(last)
+	due := e.ClosesAt(last)
 	return !due.IsZero() && !s.options.Clock().Before(due), nil
 }
 
 // lastMessageTime is lastMessageTimeTx for a snapshot.
-func lastMessageTime(snapshot *kg.Snapshot, id ChannelID) (time.Time, error) {
+func lastMessageTime(snapshot *kg.Snapshot, id channel.ID) (time.Time, error) {
 	n, err := countMessages(snapshot, id)
 	if n == 0 || err != nil {
 		return time.Time{}, err
 	}
-	last, err := readMessages(snapshot, id, n, 1, viewer{})
+	last, err := readMessages(snapshot, id, n, 1, message.Viewer{})
 	if err != nil || len(last) == 0 {
 		return time.Time{}, err
 	}
@@ -148,25 +91,25 @@ func lastMessageTime(snapshot *kg.Snapshot, id ChannelID) (time.Time, error) {
 }
 
 // mustBeOpen returns an error if the channel is closed or its idle timeout has ended.
-func (s *Service) mustBeOpen(tx *kg.Tx, c *Channel) error {
-	if c.Status() == Open && c.ExpireAfter > 0 {
+func (s *Service) mustBeOpen(tx *kg.Tx, c *channel.Channel) error {
+	if c.Status() == channel.Open && c.ExpireAfter > 0 {
 		last, err := lastMessageTimeTx(tx, c.ID)
 		if err != nil {
 			return err
 		}
-		if tx.Time().Before(c.closesAt(last)) {
+		if tx.Time().Before(c.ClosesAt(last)) {
 			return nil
 		}
-		return errChannelClosed()
+		return channel.ErrClosed()
 	}
-	if c.Status() == Closed {
-		return errChannelClosed()
+	if c.Status() == channel.Closed {
+		return channel.ErrClosed()
 	}
 	return nil
 }
 
 // lastMessageTimeTx returns the time of the channel's last message, or the zero time.
-func lastMessageTimeTx(tx *kg.Tx, id ChannelID) (at time.Time, err error) {
+func lastMessageTimeTx(tx *kg.Tx, id channel.ID) (at time.Time, err error) {
 	graph := id.MessagesGraph()
 	n, err := tx.CountOwn(graph, kg.Sequence)
 	if n == 0 || err != nil {
@@ -177,7 +120,7 @@ func lastMessageTimeTx(tx *kg.Tx, id ChannelID) (at time.Time, err error) {
 			return at, err
 		}
 		at = st.Assertions[0].Time
-		for sent, err := range tx.MatchOwn(kg.Pattern{Subject: st.Subject, Predicate: propSent, Graph: graph}) {
+		for sent, err := range tx.MatchOwn(kg.Pattern{Subject: st.Subject, Predicate: vocab.Sent, Graph: graph}) {
 			if err != nil {
 				return at, err
 			}
@@ -187,28 +130,4 @@ func lastMessageTimeTx(tx *kg.Tx, id ChannelID) (at time.Time, err error) {
 		}
 	}
 	return at, nil
-}
-
-func checkReason(reason string) error {
-	if !utf8.ValidString(reason) {
-		return kg.Errorf(kg.CodeInvalid, "reason must be valid UTF-8").At("reason")
-	}
-	if n := utf8.RuneCountInString(reason); n > MaxReasonRunes {
-		return errTooMuch("reason", "reason has %d characters; the limit is %d", n, MaxReasonRunes)
-	}
-	return nil
-}
-
-// checkExpireAfter validates an idle timeout; 0 means none.
-func checkExpireAfter(d time.Duration) error {
-	if d == 0 {
-		return nil
-	}
-	if d < MinExpireAfter || d%time.Millisecond != 0 {
-		return kg.Errorf(kg.CodeInvalid, "expireAfter must be at least %s, in whole milliseconds", MinExpireAfter).At("expireAfter")
-	}
-	if d > MaxExpireAfter {
-		return errTooMuch("expireAfter", "expireAfter must be at most %s", MaxExpireAfter)
-	}
-	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -16,7 +18,7 @@ import (
 // last; what was published before is still answered to the same key.
 func TestCloseChannel(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	live, err := s.Stream(within(t), as("bob"), c.ID, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +37,7 @@ func TestCloseChannel(t *testing.T) {
 	_, err = s.CloseChannel(within(t), as("ann"), c.ID, strings.Repeat("x", channels.MaxReasonRunes+1))
 	wantCode(t, "a reason too long", err, kg.CodeLimitExceeded)
 	closed, err := s.CloseChannel(within(t), as("ann"), c.ID, strings.Repeat("ä", channels.MaxReasonRunes))
-	if err != nil || closed.Status() != channels.Closed || closed.ClosedAt.IsZero() || closed.CloseReason == "" || closed.Version != c.Version+1 || closed.Messages != 2 {
+	if err != nil || closed.Status() != channel.Closed || closed.ClosedAt.IsZero() || closed.CloseReason == "" || closed.Version != c.Version+1 || closed.Messages != 2 {
 		t.Fatalf("closed: %+v, %v", closed, err)
 	}
 	_, err = s.CloseChannel(within(t), as("ann"), c.ID, "")
@@ -56,7 +58,7 @@ func TestCloseChannel(t *testing.T) {
 		if page, _, err := s.History(within(t), as("bob"), c.ID, channels.HistoryQuery{}); err != nil || len(page) != 2 {
 			t.Errorf("%d messages, %v", len(page), err)
 		}
-		if got, err := s.Get(within(t), as("bob"), c.ID); err != nil || got.Status() != channels.Closed || !got.ClosedAt.Equal(closed.ClosedAt) {
+		if got, err := s.Get(within(t), as("bob"), c.ID); err != nil || got.Status() != channel.Closed || !got.ClosedAt.Equal(closed.ClosedAt) {
 			t.Errorf("%+v, %v", got, err)
 		}
 		replay, err := s.Stream(within(t), as("bob"), c.ID, new(int64))
@@ -98,56 +100,56 @@ func wantStream(t testing.TB, stream *channels.Stream, want string, end kg.Code)
 // whose time they all have; nothing new comes into it.
 func TestEndScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Coordinator: "cleo", Access: channels.ScopeAccess{Everybody: true}})
-	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: channels.ScopeAccess{Everybody: true}})
-	done := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: channels.ScopeAccess{Everybody: true}})
-	other := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Everybody: true}})
-	a, b, d := s.makeIn(t, intent.ID, "a", channels.ByScope), s.makeIn(t, task.ID, "b", channels.ByScope), s.makeIn(t, done.ID, "d", channels.ByScope)
-	e, gone, early := s.makeIn(t, other.ID, "e", channels.ByScope), s.makeIn(t, intent.ID, "gone", ""), s.makeIn(t, intent.ID, "early", "")
+	intent := s.scope(t, scope.Draft{Coordinator: "cleo", Access: scope.Access{Everybody: true}})
+	task := s.scope(t, scope.Draft{Parent: intent.ID, Access: scope.Access{Everybody: true}})
+	done := s.scope(t, scope.Draft{Parent: intent.ID, Access: scope.Access{Everybody: true}})
+	other := s.scope(t, scope.Draft{Access: scope.Access{Everybody: true}})
+	a, b, d := s.makeIn(t, intent.ID, "a", channel.ByScope), s.makeIn(t, task.ID, "b", channel.ByScope), s.makeIn(t, done.ID, "d", channel.ByScope)
+	e, gone, early := s.makeIn(t, other.ID, "e", channel.ByScope), s.makeIn(t, intent.ID, "gone", ""), s.makeIn(t, intent.ID, "early", "")
 	wantCode(t, "delete", s.Delete(within(t), as("ann"), gone.ID), "")
 	_, err := s.CloseChannel(within(t), as("ann"), early.ID, "early")
 	wantCode(t, "close", err, "")
-	end := func(by string, id channels.ScopeID, status channels.ScopeStatus, want kg.Code) *channels.Scope {
+	end := func(by string, id scope.ID, status scope.Status, want kg.Code) *scope.Scope {
 		t.Helper()
 		sc, err := s.EndScope(within(t), as(by), id, status, "why")
 		wantCode(t, "end", err, want)
 		return sc
 	}
-	end("ann", intent.ID, channels.Active, kg.CodeInvalid)
-	end("bob", intent.ID, channels.Completed, kg.CodePermissionDenied)
-	end("ann", "none", channels.Completed, kg.CodeScopeNotFound)
-	end("cleo", done.ID, channels.Completed, "")
-	if got, _ := s.Get(within(t), as("ann"), a.ID); got.Status() != channels.Open {
+	end("ann", intent.ID, scope.Active, kg.CodeInvalid)
+	end("bob", intent.ID, scope.Completed, kg.CodePermissionDenied)
+	end("ann", "none", scope.Completed, kg.CodeScopeNotFound)
+	end("cleo", done.ID, scope.Completed, "")
+	if got, _ := s.Get(within(t), as("ann"), a.ID); got.Status() != channel.Open {
 		t.Error("the end of a task closes a channel of the intent")
 	}
 	head := s.store.Head().Revision
-	ended := end("cleo", intent.ID, channels.Abandoned, "")
+	ended := end("cleo", intent.ID, scope.Abandoned, "")
 	if n := s.store.Head().Revision - head; n != 1 {
 		t.Errorf("it took %d commits", n)
 	}
-	if ended.Status != channels.Abandoned || ended.EndedAt.IsZero() || ended.EndReason != "why" {
+	if ended.Status != scope.Abandoned || ended.EndedAt.IsZero() || ended.EndReason != "why" {
 		t.Errorf("ended: %+v", ended)
 	}
-	end("cleo", intent.ID, channels.Completed, kg.CodeScopeEnded)
+	end("cleo", intent.ID, scope.Completed, kg.CodeScopeEnded)
 	for _, row := range []struct {
-		c      *channels.Channel
+		c      *channel.Channel
 		at     time.Time
 		reason string
 	}{{a, ended.EndedAt, "its scope has ended"}, {b, ended.EndedAt, "its scope has ended"}, {early, time.Time{}, "early"}, {d, time.Time{}, "its scope has ended"}} {
 		got, err := s.Get(within(t), as("ann"), row.c.ID)
-		if err != nil || got.Status() != channels.Closed || got.CloseReason != row.reason || !row.at.IsZero() && !got.ClosedAt.Equal(row.at) {
+		if err != nil || got.Status() != channel.Closed || got.CloseReason != row.reason || !row.at.IsZero() && !got.ClosedAt.Equal(row.at) {
 			t.Errorf("%s: %+v, %v", row.c.Name, got, err)
 		}
 	}
-	for id, want := range map[channels.ScopeID]channels.ScopeStatus{task.ID: channels.Abandoned, done.ID: channels.Completed, other.ID: channels.Active} {
+	for id, want := range map[scope.ID]scope.Status{task.ID: scope.Abandoned, done.ID: scope.Completed, other.ID: scope.Active} {
 		if sc, err := s.GetScope(within(t), as("bob"), id); err != nil || sc.Status != want {
 			t.Errorf("%+v, %v", sc, err)
 		}
 	}
 	s.say(t, "bob", e.ID, "elsewhere life goes on")
-	_, err = s.CreateIn(within(t), as("ann"), task.ID, channels.Draft{Name: "new"})
+	_, err = s.CreateIn(within(t), as("ann"), task.ID, channel.Draft{Name: "new"})
 	wantCode(t, "a channel", err, kg.CodeScopeEnded)
-	_, err = s.CreateScope(within(t), as("ann"), channels.ScopeDraft{Parent: intent.ID})
+	_, err = s.CreateScope(within(t), as("ann"), scope.Draft{Parent: intent.ID})
 	wantCode(t, "a task", err, kg.CodeScopeEnded)
 	_, err = s.PublishByName(within(t), as("ann"), intent.ID, "new", channels.Publication{Parts: text("hi")})
 	wantCode(t, "a message of a new name", err, kg.CodeScopeEnded)
@@ -158,12 +160,12 @@ func TestEndScope(t *testing.T) {
 // Of many first messages of a name one makes the channel, and all are in it.
 func TestPublishByName(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "cleo"}}})
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob", "cleo"}}})
 	for round := range 5 {
 		name := fmt.Sprint("room ", round)
 		head := s.store.Head().Revision
 		const publishers = 48
-		where := make([]channels.ChannelID, publishers)
+		where := make([]channel.ID, publishers)
 		var done sync.WaitGroup
 		for i := range where {
 			done.Go(func() {
@@ -181,17 +183,17 @@ func TestPublishByName(t *testing.T) {
 			t.Fatalf("they went to %v", where)
 		}
 		c, err := s.Get(within(t), as("bob"), where[0])
-		if err != nil || c.Messages != publishers || c.Name != name || c.MemberPolicy != channels.ByScope {
+		if err != nil || c.Messages != publishers || c.Name != name || c.MemberPolicy != channel.ByScope {
 			t.Errorf("%+v, %v", c, err)
 		}
 		if n := s.store.Head().Revision - head; n != publishers {
 			t.Errorf("it took %d commits", n)
 		}
 	}
-	if list, _, err := s.List(within(t), as("cleo"), channels.ListQuery{Scope: intent.ID}); err != nil || len(list) != 5 {
+	if list, _, err := s.List(within(t), as("cleo"), channel.ListQuery{Scope: intent.ID}); err != nil || len(list) != 5 {
 		t.Errorf("%d channels, %v", len(list), err)
 	}
-	publish := func(by string, scope channels.ScopeID, name string, p channels.Publication, want kg.Code) *channels.Receipt {
+	publish := func(by string, scope scope.ID, name string, p channels.Publication, want kg.Code) *channels.Receipt {
 		t.Helper()
 		r, err := s.PublishByName(within(t), as(by), scope, name, p)
 		wantCode(t, name, err, want)
@@ -201,7 +203,7 @@ func TestPublishByName(t *testing.T) {
 	publish("eve", intent.ID, "room 1", hi, kg.CodeScopeNotFound)
 	publish("eve", "none", "room 1", hi, kg.CodeScopeNotFound)
 	publish("bob", intent.ID, "", hi, kg.CodeInvalid)
-	publish("bob", intent.ID, strings.Repeat("x", channels.MaxNameRunes+1), hi, kg.CodeLimitExceeded)
+	publish("bob", intent.ID, strings.Repeat("x", channel.MaxNameRunes+1), hi, kg.CodeLimitExceeded)
 	publish("bob", intent.ID, "no parts", channels.Publication{}, kg.CodeInvalid)
 	publish("bob", intent.ID, "both", channels.Publication{Channel: "c", Parts: text("hi")}, kg.CodeInvalid)
 	s.makeIn(t, intent.ID, "explicit", "")
@@ -223,18 +225,18 @@ func TestPublishByName(t *testing.T) {
 func TestExpireAfter(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
-	made, err := s.Create(within(t), as("ann"), channels.Draft{ExpireAfter: time.Minute})
+	made, err := s.Create(within(t), as("ann"), channel.Draft{ExpireAfter: time.Minute})
 	if err != nil || made.ExpireAfter != time.Minute {
 		t.Fatal(made, err)
 	}
-	idle, err := s.Create(within(t), as("ann"), channels.Draft{ExpireAfter: time.Hour})
+	idle, err := s.Create(within(t), as("ann"), channel.Draft{ExpireAfter: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	clock.step(59 * time.Second)
 	m := s.say(t, "ann", made.ID, "one")
 	clock.step(59 * time.Second)
-	if c, err := s.Get(within(t), as("ann"), made.ID); err != nil || c.Status() != channels.Open {
+	if c, err := s.Get(within(t), as("ann"), made.ID); err != nil || c.Status() != channel.Open {
 		t.Errorf("before: %+v, %v", c, err)
 	}
 	head := s.store.Head().Revision
@@ -287,12 +289,12 @@ func (s *server) countClosed(t testing.TB) (uint64, error) {
 func TestChangeExpireAfter(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	clock.step(time.Hour)
 	version := c.Version
-	update := func(by string, d time.Duration, want kg.Code) *channels.Channel {
+	update := func(by string, d time.Duration, want kg.Code) *channel.Channel {
 		t.Helper()
-		now, err := s.Update(within(t), as(by), c.ID, channels.ChannelUpdate{ExpectedVersion: version, ExpireAfter: &d})
+		now, err := s.Update(within(t), as(by), c.ID, channel.Update{ExpectedVersion: version, ExpireAfter: &d})
 		wantCode(t, fmt.Sprint(d), err, want)
 		if err == nil {
 			version = now.Version
@@ -300,11 +302,11 @@ func TestChangeExpireAfter(t *testing.T) {
 		return now
 	}
 	update("bob", time.Hour, kg.CodePermissionDenied)
-	update("ann", channels.MinExpireAfter-time.Millisecond, kg.CodeInvalid)
-	update("ann", channels.MinExpireAfter+time.Microsecond, kg.CodeInvalid)
-	update("ann", channels.MaxExpireAfter+time.Second, kg.CodeLimitExceeded)
-	update("ann", channels.MaxExpireAfter, "")
-	if now := update("ann", channels.MinExpireAfter, ""); now.Status() != channels.Open {
+	update("ann", channel.MinExpireAfter-time.Millisecond, kg.CodeInvalid)
+	update("ann", channel.MinExpireAfter+time.Microsecond, kg.CodeInvalid)
+	update("ann", channel.MaxExpireAfter+time.Second, kg.CodeLimitExceeded)
+	update("ann", channel.MaxExpireAfter, "")
+	if now := update("ann", channel.MinExpireAfter, ""); now.Status() != channel.Open {
 		t.Error("it expired before it was said that it would")
 	}
 	if now := update("ann", 0, ""); now.ExpireAfter != 0 {
@@ -312,8 +314,8 @@ func TestChangeExpireAfter(t *testing.T) {
 	}
 	clock.step(time.Hour)
 	s.say(t, "bob", c.ID, "still here")
-	update("ann", channels.MinExpireAfter, "")
-	clock.step(channels.MinExpireAfter)
+	update("ann", channel.MinExpireAfter, "")
+	clock.step(channel.MinExpireAfter)
 	_, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: c.ID, Parts: text("too late")})
 	wantCode(t, "past its time", err, kg.CodeChannelClosed)
 	eventually(t, "it is written down", func() bool {

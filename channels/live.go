@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -60,11 +62,11 @@ func (f *Feed) watchFilter() kg.Filter {
 
 // messagesIn returns the messages that a commit published in the channels, sorted by
 // channel.
-func (f *Feed) messagesIn(c *kg.Commit) (out []*Message, err error) {
+func (f *Feed) messagesIn(c *kg.Commit) (out []*message.Message, err error) {
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		id, part := channelOfGraph(ch.Quad.Graph)
-		if ch.Op != kg.Add || ch.Quad.Predicate != kg.Sequence || part != journalPart || !f.channels.has(f.service.table.get(id)) {
+		id, part := channel.OfGraph(ch.Quad.Graph)
+		if ch.Op != kg.Add || ch.Quad.Predicate != kg.Sequence || part != channel.JournalPart || !f.channels.has(f.service.table.get(id)) {
 			continue
 		}
 		m, err := f.service.decoded.messageIn(c, id, f.service.viewerOf(f.agent))
@@ -76,12 +78,12 @@ func (f *Feed) messagesIn(c *kg.Commit) (out []*Message, err error) {
 		}
 		out = append(out, m)
 	}
-	slices.SortFunc(out, func(a, b *Message) int { return cmp.Compare(a.Channel, b.Channel) })
+	slices.SortFunc(out, func(a, b *message.Message) int { return cmp.Compare(a.Channel, b.Channel) })
 	return out, nil
 }
 
 // rereadMessage returns a message as the agent sees it now.
-func (s *Service) rereadMessage(ctx context.Context, m *Message, agent kg.AgentID) (*Message, error) {
+func (s *Service) rereadMessage(ctx context.Context, m *message.Message, agent kg.AgentID) (*message.Message, error) {
 	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return nil, err

@@ -1,11 +1,17 @@
 package channels
 
-import "koine/kg"
+import (
+	"koine/channels/channel"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
+	"koine/internal/systemgraph"
+	"koine/kg"
+)
 
 // markers are the sequences up to which an agent received and read the messages of a
 // channel.
 type markers struct {
-	match           matcher
+	match           systemgraph.Matcher
 	graph           kg.Term
 	agent           kg.AgentID
 	delivered, read int64
@@ -13,17 +19,17 @@ type markers struct {
 }
 
 // markersOf reads the markers of an agent; they are 0 if there are none.
-func markersOf(match matcher, id ChannelID, agent kg.AgentID) (*markers, error) {
+func markersOf(match systemgraph.Matcher, id channel.ID, agent kg.AgentID) (*markers, error) {
 	k := &markers{match: match, graph: id.ReceiptsGraph(), agent: agent}
 	for st, err := range match(kg.Pattern{Subject: kg.IRI(string(agent)), Graph: k.graph}) {
 		if err != nil {
 			return nil, err
 		}
 		switch st.Predicate {
-		case propDeliveredUpTo:
-			k.delivered = integerValue(st.Object)
-		case propReadUpTo:
-			k.read = integerValue(st.Object)
+		case vocab.DeliveredUpTo:
+			k.delivered = vocab.IntegerOf(st.Object)
+		case vocab.ReadUpTo:
+			k.read = vocab.IntegerOf(st.Object)
 		}
 	}
 	return k, nil
@@ -38,12 +44,12 @@ func (k *markers) forState(state ReceiptState) int64 {
 }
 
 // receiptState returns the state of a message that is for the agent.
-func (k *markers) receiptState(m *Message) (ReceiptState, error) {
+func (k *markers) receiptState(m *message.Message) (ReceiptState, error) {
 	expires := !m.ExpiresAt.IsZero()
 	if m.Sequence <= k.read && !expires {
 		return ReceiptRead, nil
 	}
-	if read, err := k.hasReceipt(m.ID, propReadBy); err != nil || read {
+	if read, err := k.hasReceipt(m.ID, vocab.ReadBy); err != nil || read {
 		return ReceiptRead, err
 	}
 	if m.DeadlinePassed || k.channelClosed {
@@ -52,14 +58,14 @@ func (k *markers) receiptState(m *Message) (ReceiptState, error) {
 	if m.Sequence <= k.delivered && !expires {
 		return ReceiptDelivered, nil
 	}
-	if delivered, err := k.hasReceipt(m.ID, propDeliveredTo); err != nil || delivered {
+	if delivered, err := k.hasReceipt(m.ID, vocab.DeliveredTo); err != nil || delivered {
 		return ReceiptDelivered, err
 	}
 	return ReceiptPending, nil
 }
 
 // hasReceipt reports whether the message has an individual receipt.
-func (k *markers) hasReceipt(m MessageID, property kg.Term) (bool, error) {
+func (k *markers) hasReceipt(m message.ID, property kg.Term) (bool, error) {
 	for _, err := range k.match(kg.Pattern{Subject: m.Entity(), Predicate: property, Object: kg.IRI(string(k.agent)), Graph: k.graph}) {
 		return err == nil, err
 	}

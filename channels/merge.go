@@ -4,19 +4,21 @@ import (
 	"cmp"
 	"slices"
 
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
 // mergeReader reads the messages of many channels in log order.
 type mergeReader struct {
 	snapshot *kg.Snapshot
-	by       viewer
+	by       message.Viewer
 	heads    []*mergeHead // channels with more messages, in log order
 }
 
 // mergeHead is the read position of one channel.
 type mergeHead struct {
-	id       ChannelID
+	id       channel.ID
 	next     int64       // the next sequence
 	revision kg.Revision // the revision of the next message
 }
@@ -58,7 +60,7 @@ func (h *mergeHead) compare(other *mergeHead) int {
 }
 
 // next returns the next message, or nil after the last one.
-func (m *mergeReader) next() (*Message, error) {
+func (m *mergeReader) next() (*message.Message, error) {
 	if len(m.heads) == 0 {
 		return nil, nil
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"koine/channels/channel"
+	"koine/channels/internal/vocab"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -30,11 +32,11 @@ type messageCounter struct {
 	wake    chan struct{}
 
 	mu  sync.Mutex // guards the following
-	due map[ChannelID]bool
+	due map[channel.ID]bool
 }
 
 func newMessageCounter(s *Service) *messageCounter {
-	return &messageCounter{service: s, stop: func() {}, wake: make(chan struct{}, 1), due: map[ChannelID]bool{}}
+	return &messageCounter{service: s, stop: func() {}, wake: make(chan struct{}, 1), due: map[channel.ID]bool{}}
 }
 
 // start starts counting. Call close to stop.
@@ -50,14 +52,14 @@ func (c *messageCounter) close() {
 }
 
 // notePublished is called after a message with this sequence was published.
-func (c *messageCounter) notePublished(id ChannelID, sequence int64) {
+func (c *messageCounter) notePublished(id channel.ID, sequence int64) {
 	if sequence%int64(c.service.options.CountBatch) == 0 {
 		c.enqueue(id)
 	}
 }
 
 // enqueue schedules the channel for counting. It does not block.
-func (c *messageCounter) enqueue(id ChannelID) {
+func (c *messageCounter) enqueue(id channel.ID) {
 	c.mu.Lock()
 	c.due[id] = true
 	c.mu.Unlock()
@@ -104,7 +106,7 @@ func (c *messageCounter) scanUncounted(ctx context.Context) error {
 	}
 	defer snapshot.Close()
 	c.service.table.entries.Range(func(key, _ any) bool {
-		id := key.(ChannelID)
+		id := key.(channel.ID)
 		var head, counted int64
 		if head, err = countMessages(snapshot, id); err == nil && head >= int64(c.service.options.CountBatch) {
 			if counted, err = countedUpTo(snapshot.Match, id); err == nil && head-counted >= int64(c.service.options.CountBatch) {
@@ -118,7 +120,7 @@ func (c *messageCounter) scanUncounted(ctx context.Context) error {
 
 // countedRange is the tally of a range of messages of one channel.
 type countedRange struct {
-	id       ChannelID
+	id       channel.ID
 	from, to int64
 	tally    tally
 }
@@ -149,7 +151,7 @@ func (c *messageCounter) countBatch(ctx context.Context) error {
 			if err := of.tally.writeTo(tx, of.id); err != nil {
 				return err
 			}
-			q := kg.Quad{Subject: of.id.Entity(), Predicate: propCountedUpTo, Object: kg.Integer(of.to), Graph: of.id.ReceiptsGraph()}
+			q := kg.Quad{Subject: of.id.Entity(), Predicate: vocab.CountedUpTo, Object: kg.Integer(of.to), Graph: of.id.ReceiptsGraph()}
 			if err := tx.ApplyOwn(kg.Patch{Op: kg.Replace, Quad: q}); err != nil {
 				return err
 			}
@@ -160,7 +162,7 @@ func (c *messageCounter) countBatch(ctx context.Context) error {
 
 // gatherBatch counts messages of the due channels up to the limits of one commit, and
 // removes the channels that are complete from c.due.
-func (c *messageCounter) gatherBatch(ctx context.Context, due []ChannelID) (batch []countedRange, messages int64, err error) {
+func (c *messageCounter) gatherBatch(ctx context.Context, due []channel.ID) (batch []countedRange, messages int64, err error) {
 	snapshot, err := c.service.systemView(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -181,7 +183,7 @@ func (c *messageCounter) gatherBatch(ctx context.Context, due []ChannelID) (batc
 			return nil, 0, err
 		}
 		of := countedRange{id: id, from: before + 1, tally: tally{}}
-		if e := c.service.table.get(id); e != nil && !e.deleted {
+		if e := c.service.table.get(id); e != nil && !e.Deleted {
 			of.to, err = of.tally.countFrom(snapshot, id, of.from, left, func(t tally) bool { return tallies+len(t) >= maxTallies })
 		}
 		if err != nil {

@@ -6,7 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -21,10 +22,10 @@ type model struct {
 
 type modelChannel struct {
 	name       string
-	visibility channels.Visibility
-	kind       channels.Kind
+	visibility channel.Visibility
+	kind       channel.Kind
 	creator    string
-	members    map[string]channels.Role
+	members    map[string]channel.Role
 	invited    map[string]bool
 	banned     map[string]bool
 	muted      map[string]bool
@@ -34,8 +35,8 @@ type modelChannel struct {
 	version    int64
 	gone       bool
 	messages   []modelMessage
-	ids        []channels.MessageID // of the messages
-	keys       map[string]int       // of author and key: which message
+	ids        []message.ID   // of the messages
+	keys       map[string]int // of author and key: which message
 }
 
 type modelMessage struct {
@@ -62,8 +63,8 @@ func (m *model) between(a, b string) *modelChannel {
 	c := m.direct[pair(a, b)]
 	if c == nil {
 		c = newModelChannel(modelChannel{
-			visibility: channels.Private, kind: channels.Direct,
-			members: map[string]channels.Role{a: channels.Ordinary, b: channels.Ordinary},
+			visibility: channel.Private, kind: channel.Direct,
+			members: map[string]channel.Role{a: channel.Ordinary, b: channel.Ordinary},
 		})
 		m.direct[pair(a, b)] = c
 	}
@@ -71,42 +72,42 @@ func (m *model) between(a, b string) *modelChannel {
 }
 
 // modelRights say who may do what in a channel of a kind, private and public.
-var modelRights = map[channels.Kind][2]channels.Rights{
-	channels.Ordered: {
-		{Discover: channels.Members, Join: channels.Owners, Read: channels.Members, Post: channels.Members},
-		{Discover: channels.Everybody, Join: channels.Owners, Read: channels.Everybody, Post: channels.Members},
+var modelRights = map[channel.Kind][2]channel.Rights{
+	channel.Ordered: {
+		{Discover: channel.Members, Join: channel.Owners, Read: channel.Members, Post: channel.Members},
+		{Discover: channel.Everybody, Join: channel.Owners, Read: channel.Everybody, Post: channel.Members},
 	},
-	channels.Room: {
-		{Discover: channels.Members, Join: channels.Moderators, Read: channels.Members, Post: channels.Members},
-		{Discover: channels.Everybody, Join: channels.Everybody, Read: channels.Members, Post: channels.Members},
+	channel.Room: {
+		{Discover: channel.Members, Join: channel.Moderators, Read: channel.Members, Post: channel.Members},
+		{Discover: channel.Everybody, Join: channel.Everybody, Read: channel.Members, Post: channel.Members},
 	},
-	channels.Broadcast: {
-		{Discover: channels.Members, Join: channels.Owners, Read: channels.Members, Post: channels.Owners},
-		{Discover: channels.Everybody, Join: channels.Everybody, Read: channels.Everybody, Post: channels.Owners},
+	channel.Broadcast: {
+		{Discover: channel.Members, Join: channel.Owners, Read: channel.Members, Post: channel.Owners},
+		{Discover: channel.Everybody, Join: channel.Everybody, Read: channel.Everybody, Post: channel.Owners},
 	},
 }
 
-func (c *modelChannel) rights() channels.Rights {
-	if c.kind == channels.Direct {
-		return modelRights[channels.Ordered][0]
+func (c *modelChannel) rights() channel.Rights {
+	if c.kind == channel.Direct {
+		return modelRights[channel.Ordered][0]
 	}
-	if c.visibility == channels.Public {
+	if c.visibility == channel.Public {
 		return modelRights[c.kind][1]
 	}
 	return modelRights[c.kind][0]
 }
 
 // given tells whether an agent is one of those. Observers see what members see.
-func (c *modelChannel) given(by string, who channels.Grantee, seeing bool) bool {
+func (c *modelChannel) given(by string, who channel.Grantee, seeing bool) bool {
 	switch role := c.members[by]; who {
-	case channels.Everybody:
+	case channel.Everybody:
 		return true
-	case channels.Members:
-		return role != "" && (role != channels.Observer || seeing)
-	case channels.Moderators:
-		return role == channels.Owner || role == channels.Moderator
+	case channel.Members:
+		return role != "" && (role != channel.Observer || seeing)
+	case channel.Moderators:
+		return role == channel.Owner || role == channel.Moderator
 	default:
-		return role == channels.Owner
+		return role == channel.Owner
 	}
 }
 
@@ -152,7 +153,7 @@ func (c *modelChannel) first() int {
 
 func (c *modelChannel) owners() (n int) {
 	for _, role := range c.members {
-		if role == channels.Owner {
+		if role == channel.Owner {
 			n++
 		}
 	}
@@ -170,9 +171,9 @@ func (c *modelChannel) text() string {
 	if len(c.metadata) == 0 {
 		metadata = nil
 	}
-	status := channels.Open
+	status := channel.Open
 	if c.closed {
-		status = channels.Closed
+		status = channel.Closed
 	}
 	return fmt.Sprintf("%q %s %s %s %v %s version %d, %d messages, keeps %d", c.name, status, c.visibility, c.kind, members, metadata, c.version, len(c.messages), c.keep)
 }
@@ -204,7 +205,7 @@ func newModelChannel(c modelChannel) *modelChannel {
 func (m *model) create(by string, made modelChannel) string {
 	c := newModelChannel(made)
 	c.members, c.creator = maps.Clone(c.members), by
-	c.members[by] = channels.Owner
+	c.members[by] = channel.Owner
 	m.channels = append(m.channels, c)
 	return c.text()
 }
@@ -216,7 +217,7 @@ func (m *model) get(by string, c *modelChannel) string {
 	return c.textFor(by)
 }
 
-func (m *model) list(by string, visibility channels.Visibility, member string) (out []string) {
+func (m *model) list(by string, visibility channel.Visibility, member string) (out []string) {
 	for _, c := range m.channels {
 		if c.finds(by) && (visibility == "" || c.visibility == visibility) && (member == "" || c.reads(by) && c.members[member] != "") {
 			out = append(out, c.textFor(by))
@@ -230,14 +231,14 @@ func (c *modelChannel) alters(by string) string {
 	switch {
 	case !c.finds(by):
 		return string(kg.CodeChannelNotFound)
-	case c.kind == channels.Direct:
+	case c.kind == channel.Direct:
 		return string(kg.CodePermissionDenied)
 	}
 	return ""
 }
 
 // may is the code for who may not change the channel, "" for who may.
-func (c *modelChannel) may(by string, roles ...channels.Role) string {
+func (c *modelChannel) may(by string, roles ...channel.Role) string {
 	if code := c.alters(by); code != "" {
 		return code
 	}
@@ -249,10 +250,10 @@ func (c *modelChannel) may(by string, roles ...channels.Role) string {
 
 // mayBar is that for who may not ban and mute another.
 func (c *modelChannel) mayBar(by, other string) string {
-	if code := c.may(by, channels.Owner, channels.Moderator); code != "" {
+	if code := c.may(by, channel.Owner, channel.Moderator); code != "" {
 		return code
 	}
-	ranks := []channels.Role{channels.Owner, channels.Moderator, channels.Ordinary, channels.Observer, ""}
+	ranks := []channel.Role{channel.Owner, channel.Moderator, channel.Ordinary, channel.Observer, ""}
 	if slices.Index(ranks, c.members[other]) <= slices.Index(ranks, c.members[by]) {
 		return string(kg.CodePermissionDenied)
 	}
@@ -285,8 +286,8 @@ func (c *modelChannel) mayInvite(by string) string {
 		return code
 	}
 	who := c.rights().Join
-	if who == channels.Everybody {
-		who = channels.Members
+	if who == channel.Everybody {
+		who = channel.Members
 	}
 	if !c.given(by, who, false) {
 		return string(kg.CodePermissionDenied)
@@ -325,12 +326,12 @@ func (m *model) uninvite(by string, c *modelChannel, other string) string {
 }
 
 // enter is to accept an invitation, or to join with or without one.
-func (m *model) enter(by string, c *modelChannel, role channels.Role, joins bool) string {
+func (m *model) enter(by string, c *modelChannel, role channel.Role, joins bool) string {
 	if code := c.alters(by); code != "" {
 		return code
 	}
 	switch asked := c.members[by] != "" || c.invited[by]; {
-	case joins && !asked && c.rights().Join != channels.Everybody:
+	case joins && !asked && c.rights().Join != channel.Everybody:
 		return string(kg.CodePermissionDenied)
 	case !joins && !asked:
 		return string(kg.CodeNotFound)
@@ -345,7 +346,7 @@ func (m *model) close(by string, c *modelChannel) string {
 	if code := c.alters(by); code != "" {
 		return code
 	}
-	if !c.reads(by) || c.creator != by && c.members[by] != channels.Owner {
+	if !c.reads(by) || c.creator != by && c.members[by] != channel.Owner {
 		return string(kg.CodePermissionDenied)
 	}
 	if c.closed {
@@ -371,7 +372,7 @@ func (m *model) retract(by string, c *modelChannel, number int) string {
 	switch {
 	case c.closed:
 		return string(kg.CodeChannelClosed)
-	case target.author != by && c.members[by] != channels.Owner && c.members[by] != channels.Moderator:
+	case target.author != by && c.members[by] != channel.Owner && c.members[by] != channel.Moderator:
 		return string(kg.CodePermissionDenied)
 	case target.retractedBy != 0:
 		return "again " + c.message(target.retractedBy-1)
@@ -384,7 +385,7 @@ func (m *model) retract(by string, c *modelChannel, number int) string {
 }
 
 func (m *model) update(by string, c *modelChannel, expected int64, name *string, set map[string]string, remove []string) string {
-	if code := c.may(by, channels.Owner, channels.Moderator); code != "" {
+	if code := c.may(by, channel.Owner, channel.Moderator); code != "" {
 		return code
 	}
 	if c.version != expected {
@@ -405,18 +406,18 @@ func (m *model) update(by string, c *modelChannel, expected int64, name *string,
 }
 
 func (m *model) delete(by string, c *modelChannel) string {
-	if code := c.may(by, channels.Owner); code != "" {
+	if code := c.may(by, channel.Owner); code != "" {
 		return code
 	}
 	c.gone = true
 	return "deleted"
 }
 
-func (m *model) addMember(by string, c *modelChannel, agent string, role channels.Role) string {
-	if code := c.may(by, channels.Owner); code != "" {
+func (m *model) addMember(by string, c *modelChannel, agent string, role channel.Role) string {
+	if code := c.may(by, channel.Owner); code != "" {
 		return code
 	}
-	if c.members[agent] == channels.Owner && role != channels.Owner && c.owners() == 1 {
+	if c.members[agent] == channel.Owner && role != channel.Owner && c.owners() == 1 {
 		return string(kg.CodeLastOwner)
 	}
 	if c.members[agent] == "" && c.banned[agent] {
@@ -434,7 +435,7 @@ func (m *model) removeMember(by string, c *modelChannel, agent string) string {
 	switch {
 	case code != "":
 	case by != agent:
-		code = c.may(by, channels.Owner)
+		code = c.may(by, channel.Owner)
 	case c.members[by] == "":
 		code = string(kg.CodePermissionDenied)
 	}
@@ -443,7 +444,7 @@ func (m *model) removeMember(by string, c *modelChannel, agent string) string {
 		return code
 	case c.members[agent] == "":
 		return string(kg.CodeNotFound)
-	case c.members[agent] == channels.Owner && c.owners() == 1:
+	case c.members[agent] == channel.Owner && c.owners() == 1:
 		return string(kg.CodeLastOwner)
 	}
 	delete(c.members, agent)

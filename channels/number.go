@@ -4,13 +4,14 @@ import (
 	"context"
 	"sort"
 
+	"koine/channels/channel"
 	"koine/kg"
 )
 
 // SequenceAt returns the sequence of the channel's last message at a revision, or 0.
 //
 // Errors: CodeChannelNotFound.
-func (s *Service) SequenceAt(ctx context.Context, by Caller, id ChannelID, r kg.Revision) (int64, error) {
+func (s *Service) SequenceAt(ctx context.Context, by Caller, id channel.ID, r kg.Revision) (int64, error) {
 	agent, _, err := s.requireReadable(by, id)
 	if err != nil {
 		return 0, err
@@ -30,7 +31,7 @@ func (s *Service) SequenceAt(ctx context.Context, by Caller, id ChannelID, r kg.
 
 // publicationOf returns the assertion of the message with a sequence (its source, time,
 // and revision), or nil.
-func publicationOf(snapshot *kg.Snapshot, id ChannelID, n int64) (*kg.Assertion, error) {
+func publicationOf(snapshot *kg.Snapshot, id channel.ID, n int64) (*kg.Assertion, error) {
 	for row, err := range snapshot.Numbered(id.MessagesGraph(), n) {
 		if err != nil {
 			return nil, err
@@ -46,7 +47,7 @@ func publicationOf(snapshot *kg.Snapshot, id ChannelID, n int64) (*kg.Assertion,
 
 // publishRevision returns the revision that published the message with a sequence, or
 // 0.
-func publishRevision(snapshot *kg.Snapshot, id ChannelID, n int64) (kg.Revision, error) {
+func publishRevision(snapshot *kg.Snapshot, id channel.ID, n int64) (kg.Revision, error) {
 	a, err := publicationOf(snapshot, id, n)
 	if a == nil || err != nil {
 		return 0, err
@@ -56,7 +57,7 @@ func publishRevision(snapshot *kg.Snapshot, id ChannelID, n int64) (kg.Revision,
 
 // firstNumber returns the sequence of the first of count messages whose publication
 // satisfies test. test must be monotonic: once true, true for all later messages.
-func firstNumber(snapshot *kg.Snapshot, id ChannelID, count int64, test func(*kg.Assertion) bool) (int64, error) {
+func firstNumber(snapshot *kg.Snapshot, id channel.ID, count int64, test func(*kg.Assertion) bool) (int64, error) {
 	var failed error
 	n := sort.Search(int(count), func(i int) bool {
 		if failed != nil {
@@ -71,7 +72,7 @@ func firstNumber(snapshot *kg.Snapshot, id ChannelID, count int64, test func(*kg
 
 // firstSince returns the sequence of the first message published at revision r or
 // later. It checks the last message first, because most channels have no new ones.
-func firstSince(snapshot *kg.Snapshot, id ChannelID, count int64, r kg.Revision) (int64, error) {
+func firstSince(snapshot *kg.Snapshot, id channel.ID, count int64, r kg.Revision) (int64, error) {
 	if r <= 1 || count == 0 {
 		return 1, nil
 	}

@@ -7,35 +7,6 @@ import (
 	"koine/kg"
 )
 
-// Limits of the channels extension (section 8) and of WIRE §7.
-const (
-	MaxNameRunes      = 128
-	MaxMetadataBytes  = 16 << 10
-	MaxParts          = 32
-	MaxMessageBytes   = 256 << 10
-	MaxKeyRunes       = 128
-	DefaultPage       = 50
-	MaxPage           = 200
-	MaxPageBytes      = 4 << 20 // content of a page, which always has at least one message
-	MaxArtifactRefs   = 32
-	MaxAuthorIDs      = 32
-	MaxTopicRunes     = 1024
-	MaxReferenceBytes = 1 << 10 // per artifact reference
-	MaxReplies        = 5000    // per message, returned by Replies
-	MaxRemovals       = 20      // passes of RemoveAgent over the agent's channels
-)
-
-// Limits of scopes.
-const (
-	// MaxScopeChannels bounds the channels of an intent including its tasks: they are
-	// closed in one commit.
-	MaxScopeChannels = 1000
-	MaxScopeTasks    = 100 // per intent
-	MaxScopeAgents   = 1000
-	MaxScopeRoles    = 64
-	MaxRoleRunes     = 128
-)
-
 // Defaults of Options.
 const (
 	DefaultMaxMembers        = 1000

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -11,9 +13,9 @@ import (
 // was taken back. In open mode, where everybody is one, nobody does.
 func TestAdministratorsInOpenMode(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob", "cleo")
+	c := s.make(t, channel.Private, "bob", "cleo")
 	s.say(t, "ann", c.ID, "to all")
-	if _, err := s.send(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "bob"}); err != nil {
+	if _, err := s.send(t, "ann", c.ID, message.Envelope{Interaction: message.Request, To: "bob"}); err != nil {
 		t.Fatal(err)
 	}
 	gone := s.say(t, "ann", c.ID, "gone")

@@ -8,15 +8,17 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
 // TestPagesAreBoundedInBytes proves that a page of messages has no more content than
 // MaxPageBytes, whichever way they are read, and that nothing is lost between pages.
 func TestPagesAreBoundedInBytes(t *testing.T) {
-	const fit = channels.MaxPageBytes / channels.MaxMessageBytes // of the largest
+	const fit = message.MaxPageBytes / channel.MaxMessageBytes // of the largest
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	first := s.say(t, "ann", c.ID, "small")
 	part := func(size int) json.RawMessage {
 		const frame = `{"type":"text","text":""}`
@@ -24,7 +26,7 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 	}
 	const large = fit + 4
 	for range large {
-		_, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: c.ID, Parts: []json.RawMessage{part(channels.MaxMessageBytes)}, Envelope: channels.Envelope{ReplyTo: first.ID}})
+		_, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: c.ID, Parts: []json.RawMessage{part(channel.MaxMessageBytes)}, Envelope: message.Envelope{ReplyTo: first.ID}})
 		if err != nil {
 			t.Fatal(err)
 		}

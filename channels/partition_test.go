@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -18,7 +21,7 @@ import (
 // statement of it; the sequences stay whole.
 func TestAddressedIsWithheld(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob", "cleo")
+	c := s.make(t, channel.Private, "bob", "cleo")
 	streams := map[string]*channels.Stream{}
 	for _, who := range []string{"ann", "bob", "cleo"} {
 		stream, err := s.Stream(within(t), as(who), c.ID, nil)
@@ -31,7 +34,7 @@ func TestAddressedIsWithheld(t *testing.T) {
 	s.say(t, "ann", c.ID, "to all")
 	r, err := s.Publish(within(t), as("ann"), channels.Publication{
 		Channel: c.ID, Parts: text("psst"), Metadata: []byte(`{"a":1}`), ArtifactRefs: []string{"x"}, IdempotencyKey: "k",
-		Envelope: channels.Envelope{Interaction: channels.Request, ContentType: channels.Text, Tags: []string{"t"}, Thread: "th", To: "bob", ExpiresAt: time.Now().Add(time.Hour)},
+		Envelope: message.Envelope{Interaction: message.Request, ContentType: message.Text, Tags: []string{"t"}, Thread: "th", To: "bob", ExpiresAt: time.Now().Add(time.Hour)},
 	})
 	if err != nil || !r.Message.Private || r.Message.Withheld != "" {
 		t.Fatalf("%+v, %v", r, err)
@@ -42,7 +45,7 @@ func TestAddressedIsWithheld(t *testing.T) {
 			if err != nil || fmt.Sprint(sequences(page)) != "[1 2]" {
 				t.Fatalf("%s reads %v, %v", who, page, err)
 			}
-			got := []*channels.Message{page[1]}
+			got := []*message.Message{page[1]}
 			if stream != nil {
 				for m, err := range stream.Messages() {
 					if err != nil {
@@ -56,11 +59,11 @@ func TestAddressedIsWithheld(t *testing.T) {
 				streams[who] = nil
 			}
 			for _, m := range got {
-				if m.ID != r.Message.ID || m.Author != "agent://ann" || m.To != "agent://bob" || !m.Time.Equal(r.Message.Time) || m.Interaction != channels.Request {
+				if m.ID != r.Message.ID || m.Author != "agent://ann" || m.To != "agent://bob" || !m.Time.Equal(r.Message.Time) || m.Interaction != message.Request {
 					t.Errorf("%s gets %+v", who, m)
 				}
 				whole := string(m.Metadata) == `{"a":1}` && len(m.Parts) == 1 && len(m.Tags) == 1 && m.Thread == "th" && m.IdempotencyKey == "k" && m.Withheld == ""
-				bare := m.Withheld == channels.Addressed && m.Parts == nil && m.Metadata == nil && m.ArtifactRefs == nil && m.Tags == nil && m.Thread == "" &&
+				bare := m.Withheld == message.Addressed && m.Parts == nil && m.Metadata == nil && m.ArtifactRefs == nil && m.Tags == nil && m.Thread == "" &&
 					m.IdempotencyKey == "" && m.ContentType == "" && m.ExpiresAt.IsZero()
 				if whole != (who != "cleo") || bare != (who == "cleo") {
 					t.Errorf("%s gets %+v", who, m)
@@ -86,7 +89,7 @@ func TestAddressedIsWithheld(t *testing.T) {
 	admin := channels.Caller{Principal: kg.Principal{ID: "agent://cleo", Method: "key", Roles: []string{kg.RoleAdmin}}}
 	for _, by := range []channels.Caller{acting, admin} {
 		page, _, err := s.History(within(t), by, c.ID, channels.HistoryQuery{SinceSequence: at(1)})
-		if err != nil || len(page) != 1 || page[0].Withheld != channels.Addressed || page[0].Parts != nil {
+		if err != nil || len(page) != 1 || page[0].Withheld != message.Addressed || page[0].Parts != nil {
 			t.Errorf("%+v reads %+v, %v", by, page[0], err)
 		}
 	}
@@ -118,14 +121,14 @@ func (s *server) counts(t *testing.T, who string) uint64 {
 // A response is for who asked, and uses the same graph as its request.
 func TestLanesAreBounded(t *testing.T) {
 	s := serve(t, channels.Options{MaxPartitions: 2}, kg.Options{})
-	c := s.make(t, channels.Private, "bob", "cleo")
-	m := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "bob"})
-	s.mustSend(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: m.ID})
-	s.mustSend(t, "ann", c.ID, channels.Envelope{To: "cleo"})
-	_, err := s.send(t, "bob", c.ID, channels.Envelope{To: "cleo"})
+	c := s.make(t, channel.Private, "bob", "cleo")
+	m := s.mustSend(t, "ann", c.ID, message.Envelope{Interaction: message.Request, To: "bob"})
+	s.mustSend(t, "bob", c.ID, message.Envelope{Interaction: message.Response, Correlation: m.ID})
+	s.mustSend(t, "ann", c.ID, message.Envelope{To: "cleo"})
+	_, err := s.send(t, "bob", c.ID, message.Envelope{To: "cleo"})
 	wantCode(t, "a third set", err, kg.CodeLimitExceeded)
-	s.mustSend(t, "cleo", c.ID, channels.Envelope{To: "ann"})
-	s.mustSend(t, "bob", c.ID, channels.Envelope{To: "*"})
+	s.mustSend(t, "cleo", c.ID, message.Envelope{To: "ann"})
+	s.mustSend(t, "bob", c.ID, message.Envelope{To: "*"})
 	if n := s.counts(t, "cleo"); n != 3 {
 		t.Errorf("cleo reads %d contents, want 3", n)
 	}
@@ -143,7 +146,7 @@ func TestAddressedLeavesNoTrace(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1)) // the same choices in both
 		clock := startClock()
 		s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
-		c := s.make(t, channels.Public, "bob", "cleo", "dora")
+		c := s.make(t, channel.Public, "bob", "cleo", "dora")
 		s.role(t, "pair", "ann", "bob")
 		names := []string{"ann", "bob"}
 		for i := range 60 {
@@ -154,7 +157,7 @@ func TestAddressedLeavesNoTrace(t *testing.T) {
 			case 0:
 				by = names[r.IntN(2)]
 				p.To, p.Envelope.To = "", "role:pair"
-				p.Interaction = channels.Request
+				p.Interaction = message.Request
 			case 1:
 				by = "ann"
 				p.Envelope.To = "bob"
@@ -162,7 +165,7 @@ func TestAddressedLeavesNoTrace(t *testing.T) {
 			if p.Envelope.To != "" && world == 1 { // otherwise in every way
 				p.Parts = append(text("something else %d", i), text("and more")...)
 				p.Metadata, p.Tags, p.Thread, p.ArtifactRefs = []byte(`{"x":1}`), []string{"a", "b"}, "th", []string{"r"}
-				p.ContentType, p.Format, p.IdempotencyKey = channels.Structured, "f", fmt.Sprint(i)
+				p.ContentType, p.Format, p.IdempotencyKey = message.Structured, "f", fmt.Sprint(i)
 				p.ExpiresAt = clock.now().Add(time.Hour)
 			}
 			if _, err := s.Publish(within(t), as(by), p); err != nil {
@@ -186,7 +189,7 @@ func TestAddressedLeavesNoTrace(t *testing.T) {
 }
 
 // seen is all that an agent can find out, as a text without what is by chance.
-func (s *server) seen(t *testing.T, c *channels.Channel, who string) string {
+func (s *server) seen(t *testing.T, c *channel.Channel, who string) string {
 	t.Helper()
 	var out []string
 	chance := []string{string(c.ID), "C"}
@@ -254,9 +257,9 @@ func (s *server) seen(t *testing.T, c *channels.Channel, who string) string {
 // scope by those whose role lets them in.
 func TestAddressedReplies(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob", "cleo")
-	asked := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "bob"})
-	answer := s.mustSend(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked.ID, ReplyTo: asked.ID})
+	c := s.make(t, channel.Private, "bob", "cleo")
+	asked := s.mustSend(t, "ann", c.ID, message.Envelope{Interaction: message.Request, To: "bob"})
+	answer := s.mustSend(t, "bob", c.ID, message.Envelope{Interaction: message.Response, Correlation: asked.ID, ReplyTo: asked.ID})
 	for who, want := range map[string]int{"ann": 1, "bob": 1, "cleo": 0} {
 		list, _, err := s.Replies(within(t), as(who), asked.ID, 0, "")
 		if err != nil || len(list) != want || want == 1 && (list[0].ID != answer.ID || list[0].Parts == nil) {
@@ -264,19 +267,19 @@ func TestAddressedReplies(t *testing.T) {
 		}
 	}
 	// Among the others, in their order.
-	s.mustSend(t, "cleo", c.ID, channels.Envelope{ReplyTo: asked.ID})
-	s.mustSend(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked.ID, ReplyTo: asked.ID})
+	s.mustSend(t, "cleo", c.ID, message.Envelope{ReplyTo: asked.ID})
+	s.mustSend(t, "bob", c.ID, message.Envelope{Interaction: message.Response, Correlation: asked.ID, ReplyTo: asked.ID})
 	for who, want := range map[string][]int64{"ann": {2, 3, 4}, "bob": {2, 3, 4}, "cleo": {3}} {
 		list, _, err := s.Replies(within(t), as(who), asked.ID, 0, "")
 		if err != nil || !slices.Equal(sequences(list), want) {
 			t.Errorf("%s finds %v, %v; want %v", who, sequences(list), err, want)
 		}
 	}
-	if m, err := s.Message(within(t), as("cleo"), asked.ID); err != nil || m.Withheld != channels.Addressed || m.Parts != nil {
+	if m, err := s.Message(within(t), as("cleo"), asked.ID); err != nil || m.Withheld != message.Addressed || m.Parts != nil {
 		t.Errorf("cleo finds %+v, %v", m, err)
 	}
-	scope := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Roles: []string{"analyst"}}})
-	in := s.makeIn(t, scope.ID, "all", channels.ByScope)
+	scope := s.scope(t, scope.Draft{Access: scope.Access{Roles: []string{"analyst"}}})
+	in := s.makeIn(t, scope.ID, "all", channel.ByScope)
 	m := s.say(t, "ann", in.ID, "to analysts")
 	if _, err := s.Message(within(t), withRole("finn", "analyst"), m.ID); err != nil {
 		t.Errorf("an analyst finds nothing: %v", err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/kg"
 )
 
@@ -12,7 +13,7 @@ import (
 // apart by their ends alone.
 func TestPartsComeBackAsTheyWere(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Public)
+	c := s.make(t, channel.Public)
 	for i, texts := range [][]string{
 		{`{}`},
 		{`{"type":"text","text":"a"}`, `{"type":"text","text":"b"}`, `{"type":"data","data":[1,[2,{"x":[]}],"]},{"]}`},

@@ -4,6 +4,10 @@ import (
 	"context"
 	"time"
 
+	"koine/channels/channel"
+	"koine/channels/internal/check"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -13,7 +17,7 @@ type pendingAck struct {
 	service    *Service
 	agent      kg.AgentID
 	reader     kg.Principal
-	individual []MessageID // messages that get a receipt of their own
+	individual []message.ID // messages that get a receipt of their own
 	done       chan error
 	lastErr    error // result of the last attempt
 }
@@ -28,7 +32,7 @@ func (a *pendingAck) resolveMessages(ctx context.Context, e *entry) error {
 	}
 	defer snapshot.Close()
 	if over, err := s.closedInSnapshot(snapshot, e); err != nil || over {
-		return errOr(err, errAllExpired())
+		return check.FirstError(err, errAllExpired())
 	}
 	if a.UpTo > 0 {
 		head, err := countMessages(snapshot, a.Channel)
@@ -46,12 +50,12 @@ func (a *pendingAck) resolveMessages(ctx context.Context, e *entry) error {
 		return err
 	}
 	for _, id := range a.Messages {
-		m, err := readMessage(snapshot.Match, a.Channel, id)
+		m, err := message.Read(snapshot.Match, a.Channel, id)
 		if err != nil {
 			return err
 		}
 		if m == nil {
-			return errNoSuchMessage("messageIds")
+			return message.ErrNotInChannel("messageIds")
 		}
 		if err := a.checkMessage(m, s.options.Clock()); err != nil {
 			return err
@@ -63,9 +67,9 @@ func (a *pendingAck) resolveMessages(ctx context.Context, e *entry) error {
 
 // expiringMessages lists the expiring messages after marker and up to a.UpTo, from the
 // journal and from the partitions that the agent can read.
-func (a *pendingAck) expiringMessages(snapshot *kg.Snapshot, marker int64) (out []MessageID, err error) {
+func (a *pendingAck) expiringMessages(snapshot *kg.Snapshot, marker int64) (out []message.ID, err error) {
 	graphs := []kg.Term{a.Channel.MessagesGraph()}
-	for st, err := range snapshot.Match(kg.Pattern{Predicate: propLaneReader, Object: kg.IRI(string(a.agent)), Graph: a.Channel.RecordGraph()}) {
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.LaneReader, Object: kg.IRI(string(a.agent)), Graph: a.Channel.RecordGraph()}) {
 		if err != nil {
 			return nil, err
 		}
@@ -73,18 +77,18 @@ func (a *pendingAck) expiringMessages(snapshot *kg.Snapshot, marker int64) (out 
 	}
 	now := a.service.options.Clock()
 	for _, graph := range graphs {
-		for st, err := range snapshot.Match(kg.Pattern{Predicate: propExpires, Graph: graph}) {
+		for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.Expires, Graph: graph}) {
 			if err != nil {
 				return nil, err
 			}
-			n, err := sequenceOf(snapshot, a.Channel, messageIDIn(st.Subject), "")
+			n, err := sequenceOf(snapshot, a.Channel, message.IDIn(st.Subject), "")
 			if err != nil {
 				return nil, err
 			}
 			if n <= marker || n > a.UpTo {
 				continue
 			}
-			m, err := readMessage(snapshot.Match, a.Channel, messageIDIn(st.Subject))
+			m, err := message.Read(snapshot.Match, a.Channel, message.IDIn(st.Subject))
 			if err != nil {
 				return nil, err
 			}
@@ -92,7 +96,7 @@ func (a *pendingAck) expiringMessages(snapshot *kg.Snapshot, marker int64) (out 
 				continue
 			}
 			if out = append(out, m.ID); len(out) > maxExpiryChanges {
-				return nil, errTooMuch("upToSequence", "more than %d messages up to this sequence expire: acknowledge in smaller steps", maxExpiryChanges)
+				return nil, check.TooMuch("upToSequence", "more than %d messages up to this sequence expire: acknowledge in smaller steps", maxExpiryChanges)
 			}
 		}
 	}
@@ -100,11 +104,11 @@ func (a *pendingAck) expiringMessages(snapshot *kg.Snapshot, marker int64) (out 
 }
 
 // checkMessage returns an error if the agent cannot acknowledge m at the given time.
-func (a *pendingAck) checkMessage(m *Message, at time.Time) error {
+func (a *pendingAck) checkMessage(m *message.Message, at time.Time) error {
 	switch {
-	case !m.isFor(a.agent):
-		return errDenied("only a recipient of the message can acknowledge it").At("messageIds")
-	case m.DeadlinePassed || m.hasExpired(at):
+	case !m.IsFor(a.agent):
+		return check.Denied("only a recipient of the message can acknowledge it").At("messageIds")
+	case m.DeadlinePassed || m.HasExpired(at):
 		return kg.Errorf(kg.CodeMessageExpired, "message has expired").At("messageIds")
 	}
 	return nil
@@ -116,7 +120,7 @@ func (a *pendingAck) checkMessage(m *Message, at time.Time) error {
 func (a *pendingAck) writeReceipts(tx *kg.Tx, e *entry) error {
 	a.lastErr = nil
 	if !e.asPrincipal(a.reader).canRead(a.agent) {
-		a.lastErr = errNoChannel()
+		a.lastErr = channel.ErrNotFound()
 		return nil
 	}
 	if err := a.service.mustBeOpen(tx, &e.Channel); kg.CodeOf(err) == kg.CodeChannelClosed {
@@ -127,7 +131,7 @@ func (a *pendingAck) writeReceipts(tx *kg.Tx, e *entry) error {
 	}
 	graph, properties := a.Channel.ReceiptsGraph(), receiptProperties[a.State]
 	for _, id := range a.individual {
-		m, err := readMessage(tx.MatchOwn, a.Channel, id)
+		m, err := message.Read(tx.MatchOwn, a.Channel, id)
 		if err != nil {
 			return err
 		}

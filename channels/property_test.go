@@ -17,6 +17,8 @@ import (
 	"github.com/google/uuid"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -65,9 +67,9 @@ type random struct {
 	store *kg.Store
 
 	model *model
-	ids   []channels.ChannelID // of the model's channels
-	of    *modelChannel        // that a step is about, and its id
-	id    channels.ChannelID
+	ids   []channel.ID  // of the model's channels
+	of    *modelChannel // that a step is about, and its id
+	id    channel.ID
 }
 
 func newRandom(t *testing.T, seed uint64) *random {
@@ -112,13 +114,13 @@ func (r *random) close() {
 
 func (r *random) agent() string { return r.model.agents[r.dice.IntN(len(r.model.agents))] }
 
-func (r *random) role() channels.Role {
-	return []channels.Role{channels.Owner, channels.Moderator, channels.Ordinary, channels.Observer}[r.dice.IntN(4)]
+func (r *random) role() channel.Role {
+	return []channel.Role{channel.Owner, channel.Moderator, channel.Ordinary, channel.Observer}[r.dice.IntN(4)]
 }
 
 // channel is one that was made, or a direct one; nil, with an id of none, for one
 // that never was.
-func (r *random) channel() (*modelChannel, channels.ChannelID) {
+func (r *random) channel() (*modelChannel, channel.ID) {
 	switch n := r.dice.IntN(20); {
 	case n < 12: // few of them see much
 		at := max(0, len(r.ids)-1-r.dice.IntN(3))
@@ -127,13 +129,13 @@ func (r *random) channel() (*modelChannel, channels.ChannelID) {
 		at := r.dice.IntN(len(r.ids))
 		return r.model.channels[at], r.ids[at]
 	case n == 15:
-		return nil, channels.ChannelID(uuid.NewString())
+		return nil, channel.ID(uuid.NewString())
 	}
 	a, b := r.agent(), r.agent()
 	for a == b {
 		b = r.agent()
 	}
-	return r.model.between(a, b), channels.DirectID(kg.CanonicalAgent(a), kg.CanonicalAgent(b))
+	return r.model.between(a, b), channel.DirectID(kg.CanonicalAgent(a), kg.CanonicalAgent(b))
 }
 
 // do does one thing to both.
@@ -156,23 +158,23 @@ func (r *random) do() {
 	case n < 11:
 		r.list(by)
 	case n < 16:
-		r.call(by, "get", func(c *modelChannel) string { return r.model.get(by, c) }, func(id channels.ChannelID) (string, error) {
+		r.call(by, "get", func(c *modelChannel) string { return r.model.get(by, c) }, func(id channel.ID) (string, error) {
 			return shown(r.Get(within(r.t), as(by), id))
 		})
 	case n < 25:
 		r.update(by)
 	case n < 26:
-		r.call(by, "delete", func(c *modelChannel) string { return r.model.delete(by, c) }, func(id channels.ChannelID) (string, error) {
+		r.call(by, "delete", func(c *modelChannel) string { return r.model.delete(by, c) }, func(id channel.ID) (string, error) {
 			return "deleted", r.Delete(within(r.t), as(by), id)
 		})
 	case n < 36:
 		other, role := r.agent(), r.role()
-		r.call(by, "addMember "+other+" "+string(role), func(c *modelChannel) string { return r.model.addMember(by, c, other, role) }, func(id channels.ChannelID) (string, error) {
+		r.call(by, "addMember "+other+" "+string(role), func(c *modelChannel) string { return r.model.addMember(by, c, other, role) }, func(id channel.ID) (string, error) {
 			return shown(r.AddMember(within(r.t), as(by), id, kg.AgentID(other), role))
 		})
 	case n < 40:
 		other := r.agent()
-		r.call(by, "removeMember "+other, func(c *modelChannel) string { return r.model.removeMember(by, c, other) }, func(id channels.ChannelID) (string, error) {
+		r.call(by, "removeMember "+other, func(c *modelChannel) string { return r.model.removeMember(by, c, other) }, func(id channel.ID) (string, error) {
 			return shown(r.RemoveMember(within(r.t), as(by), id, kg.AgentID(other)))
 		})
 	case n < 48:
@@ -180,7 +182,7 @@ func (r *random) do() {
 	case n < 53:
 		r.bars(by)
 	case n < 54:
-		r.call(by, "close", func(c *modelChannel) string { return r.model.close(by, c) }, func(id channels.ChannelID) (string, error) {
+		r.call(by, "close", func(c *modelChannel) string { return r.model.close(by, c) }, func(id channel.ID) (string, error) {
 			return shown(r.CloseChannel(within(r.t), as(by), id, "enough"))
 		})
 	case n < 59:
@@ -196,12 +198,12 @@ func (r *random) do() {
 
 // invitations does one of the things by which agents come in.
 func (r *random) invitations(by string) {
-	other, role := r.agent(), []channels.Role{channels.Ordinary, channels.Observer}[r.dice.IntN(2)]
+	other, role := r.agent(), []channel.Role{channel.Ordinary, channel.Observer}[r.dice.IntN(2)]
 	one := kg.AgentID(other)
 	ctx, who := within(r.t), as(by)
 	switch r.dice.IntN(6) {
 	case 0, 1:
-		r.call(by, "invite "+other, func(c *modelChannel) string { return r.model.invite(by, c, other) }, func(id channels.ChannelID) (string, error) {
+		r.call(by, "invite "+other, func(c *modelChannel) string { return r.model.invite(by, c, other) }, func(id channel.ID) (string, error) {
 			return isDone, r.Invite(ctx, who, id, one)
 		})
 	case 2:
@@ -214,19 +216,19 @@ func (r *random) invitations(by string) {
 			}
 		}
 		one = kg.AgentID(other)
-		r.call(by, "withdraw "+other, func(c *modelChannel) string { return r.model.uninvite(by, c, other) }, func(id channels.ChannelID) (string, error) {
+		r.call(by, "withdraw "+other, func(c *modelChannel) string { return r.model.uninvite(by, c, other) }, func(id channel.ID) (string, error) {
 			return isDone, r.WithdrawInvitation(ctx, who, id, one)
 		})
 	case 3:
-		r.call(by, "decline", func(c *modelChannel) string { return r.model.uninvite(by, c, by) }, func(id channels.ChannelID) (string, error) {
+		r.call(by, "decline", func(c *modelChannel) string { return r.model.uninvite(by, c, by) }, func(id channel.ID) (string, error) {
 			return isDone, r.DeclineInvitation(ctx, who, id)
 		})
 	case 4:
-		r.call(by, "accept", func(c *modelChannel) string { return r.model.enter(by, c, channels.Ordinary, false) }, func(id channels.ChannelID) (string, error) {
+		r.call(by, "accept", func(c *modelChannel) string { return r.model.enter(by, c, channel.Ordinary, false) }, func(id channel.ID) (string, error) {
 			return shown(r.AcceptInvitation(ctx, who, id))
 		})
 	default:
-		r.call(by, "join as "+string(role), func(c *modelChannel) string { return r.model.enter(by, c, role, true) }, func(id channels.ChannelID) (string, error) {
+		r.call(by, "join as "+string(role), func(c *modelChannel) string { return r.model.enter(by, c, role, true) }, func(id channel.ID) (string, error) {
 			return shown(r.Join(ctx, who, id, role))
 		})
 	}
@@ -244,7 +246,7 @@ func (r *random) bars(by string) {
 	if r.dice.IntN(2) == 0 {
 		do, end, model, what = r.Mute, r.Unmute, r.model.mute, "mute"
 	}
-	r.call(by, fmt.Sprintf("%s %s: %t", what, other, stands), func(c *modelChannel) string { return model(by, c, other, stands) }, func(id channels.ChannelID) (string, error) {
+	r.call(by, fmt.Sprintf("%s %s: %t", what, other, stands), func(c *modelChannel) string { return model(by, c, other, stands) }, func(id channel.ID) (string, error) {
 		if stands {
 			return isDone, do(within(r.t), as(by), id, kg.AgentID(other), time.Time{})
 		}
@@ -254,14 +256,14 @@ func (r *random) bars(by string) {
 
 // retract takes a message back, or what is none.
 func (r *random) retract(by string) {
-	number, message := 0, channels.MessageID(uuid.NewString())
+	number, message := 0, message.ID(uuid.NewString())
 	r.call(by, "retract", func(c *modelChannel) string {
 		if c != nil && len(c.messages) > 0 && r.dice.IntN(10) > 0 {
 			number = 1 + r.dice.IntN(len(c.messages))
 			message = c.ids[number-1]
 		}
 		return r.model.retract(by, c, number)
-	}, func(id channels.ChannelID) (string, error) {
+	}, func(id channel.ID) (string, error) {
 		receipt, err := r.Retract(within(r.t), as(by), channels.Retraction{Channel: id, Message: message})
 		if err != nil {
 			return "", err
@@ -281,7 +283,7 @@ func (r *random) published(receipt *channels.Receipt) string {
 
 // call does the same with a channel of both. An answer that it is not there must be
 // that for one that never was.
-func (r *random) call(by, what string, model func(*modelChannel) string, real func(channels.ChannelID) (string, error)) {
+func (r *random) call(by, what string, model func(*modelChannel) string, real func(channel.ID) (string, error)) {
 	id := r.id
 	want := model(r.of)
 	got, err := real(id)
@@ -292,7 +294,7 @@ func (r *random) call(by, what string, model func(*modelChannel) string, real fu
 		r.t.Errorf("step %d: %s by %s in %s:\n got %s (%v)\nwant %s", r.step, what, by, id, got, err, want)
 	}
 	if kg.CodeOf(err) == kg.CodeChannelNotFound {
-		_, absent := real(channels.ChannelID(uuid.NewString()))
+		_, absent := real(channel.ID(uuid.NewString()))
 		if a, b := told(err), told(absent); a != b {
 			r.t.Errorf("step %d: %s by %s: of %s is told\n%s, of one that never was\n%s", r.step, what, by, id, a, b)
 		}
@@ -305,13 +307,13 @@ func told(err error) string {
 	return fmt.Sprintf("%s %q %q %q %q %v %v", e.Code, e.Message, e.Field, e.Hint, e.Limit, e.RetryAfter, e.Oldest)
 }
 
-func shown(c *channels.Channel, err error) (string, error) {
+func shown(c *channel.Channel, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
 	m := &modelChannel{
-		name: c.Name, visibility: c.Visibility, kind: c.Kind, members: map[string]channels.Role{}, version: c.Version,
-		messages: make([]modelMessage, c.Messages), closed: c.Status() == channels.Closed, keep: int(c.KeepMessages),
+		name: c.Name, visibility: c.Visibility, kind: c.Kind, members: map[string]channel.Role{}, version: c.Version,
+		messages: make([]modelMessage, c.Messages), closed: c.Status() == channel.Closed, keep: int(c.KeepMessages),
 	}
 	for _, member := range c.Members {
 		m.members[short(member.Agent)] = member.Role
@@ -333,7 +335,7 @@ func short(a kg.AgentID) string {
 	return name[strings.LastIndexAny(name, ":/")+1:]
 }
 
-func said(m *channels.Message) string {
+func said(m *message.Message) string {
 	if m.Parts == nil && m.Withheld != "" {
 		return fmt.Sprintf("%d %s withheld", m.Sequence, short(m.Author))
 	}
@@ -345,21 +347,21 @@ func said(m *channels.Message) string {
 }
 
 func (r *random) create(by string) {
-	made := modelChannel{name: fmt.Sprintf("channel %d", r.step), visibility: channels.Private, members: map[string]channels.Role{}}
-	made.kind = []channels.Kind{channels.Ordered, channels.Ordered, channels.Room, channels.Broadcast}[r.dice.IntN(4)]
+	made := modelChannel{name: fmt.Sprintf("channel %d", r.step), visibility: channel.Private, members: map[string]channel.Role{}}
+	made.kind = []channel.Kind{channel.Ordered, channel.Ordered, channel.Room, channel.Broadcast}[r.dice.IntN(4)]
 	if r.dice.IntN(3) == 0 {
-		made.visibility = channels.Public
+		made.visibility = channel.Public
 	}
 	if r.dice.IntN(3) == 0 {
 		made.keep = 1 + r.dice.IntN(4)
 	}
 	members := made.members
-	d := channels.Draft{Name: made.name, Visibility: made.visibility, Kind: made.kind, KeepMessages: int64(made.keep)}
+	d := channel.Draft{Name: made.name, Visibility: made.visibility, Kind: made.kind, KeepMessages: int64(made.keep)}
 	for range r.dice.IntN(3) {
 		agent, role := r.agent(), r.role()
 		if members[agent] == "" && agent != by {
 			members[agent] = role
-			d.Members = append(d.Members, channels.Member{Agent: kg.AgentID(agent), Role: role})
+			d.Members = append(d.Members, channel.Member{Agent: kg.AgentID(agent), Role: role})
 		}
 	}
 	want := r.model.create(by, made)
@@ -374,7 +376,7 @@ func (r *random) create(by string) {
 }
 
 func (r *random) list(by string) {
-	l := channels.ListQuery{PageSize: 1 + r.dice.IntN(5), Visibility: []channels.Visibility{"", channels.Private, channels.Public}[r.dice.IntN(3)]}
+	l := channel.ListQuery{PageSize: 1 + r.dice.IntN(5), Visibility: []channel.Visibility{"", channel.Private, channel.Public}[r.dice.IntN(3)]}
 	member := ""
 	if r.dice.IntN(2) == 0 {
 		member = r.agent()
@@ -430,8 +432,8 @@ func (r *random) update(by string) {
 			expected--
 		}
 		return r.model.update(by, c, expected, name, set, remove)
-	}, func(id channels.ChannelID) (string, error) {
-		return shown(r.Update(within(r.t), as(by), id, channels.ChannelUpdate{ExpectedVersion: expected, Name: name, Set: raw, Remove: remove}))
+	}, func(id channel.ID) (string, error) {
+		return shown(r.Update(within(r.t), as(by), id, channel.Update{ExpectedVersion: expected, Name: name, Set: raw, Remove: remove}))
 	})
 }
 
@@ -444,7 +446,7 @@ func (r *random) publish(by string) {
 		m.refs = []string{"artifact"}
 	}
 	p := channels.Publication{Parts: text("%s", m.text), IdempotencyKey: m.key, ArtifactRefs: m.refs}
-	publish := func(id channels.ChannelID) (string, error) {
+	publish := func(id channel.ID) (string, error) {
 		p.Channel = id
 		receipt, err := r.Publish(within(r.t), as(by), p)
 		if err != nil {
@@ -472,7 +474,7 @@ func (r *random) history(by string) {
 	}
 	r.call(by, fmt.Sprintf("history behind %d, %+v", since, q), func(c *modelChannel) string {
 		return strings.Join(r.model.history(by, c, since, q.BeforeSequence, author, q.Descending), "\n")
-	}, func(id channels.ChannelID) (string, error) {
+	}, func(id channel.ID) (string, error) {
 		var got []string
 		for q := q; ; {
 			page, next, err := r.History(within(r.t), as(by), id, q)
@@ -495,7 +497,7 @@ func (r *random) stream(by string) {
 	r.call(by, fmt.Sprintf("stream behind %d", since), func(c *modelChannel) string {
 		want = r.model.stream(by, c, since)
 		return strings.Join(want, "\n")
-	}, func(id channels.ChannelID) (string, error) {
+	}, func(id channel.ID) (string, error) {
 		stream, err := r.Stream(within(r.t), as(by), id, &since)
 		if err != nil {
 			return "", err

@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
+	"koine/channels/channel"
+	"koine/channels/internal/check"
+	"koine/channels/message"
 	"koine/kg"
 )
 
 // Publication describes a message to publish.
 type Publication struct {
 	// Channel is the target or, for a direct channel, To is the other agent.
-	Channel ChannelID
+	Channel channel.ID
 	To      kg.AgentID
 	// Parts are 1 to MaxParts JSON objects, stored byte for byte.
 	Parts        []json.RawMessage
@@ -19,7 +22,7 @@ type Publication struct {
 	Metadata     []byte // a JSON object, or nil
 	// Envelope is the header of the message. Recipients is ignored: it is resolved from
 	// To.
-	Envelope
+	message.Envelope
 	// IdempotencyKey, if set, makes a repeated publication return the first message.
 	IdempotencyKey string
 	// Patches are facts asserted with the message, which is their evidence. A patch
@@ -45,15 +48,15 @@ func (p *Publication) countExplicit() (n int) {
 
 // newMessage validates a publication and returns its message, without a channel or
 // sequence.
-func (p *Publication) newMessage(author kg.AgentID) (*Message, error) {
+func (p *Publication) newMessage(author kg.AgentID) (*message.Message, error) {
 	if n := len(p.Parts); n == 0 {
 		return nil, kg.Errorf(kg.CodeInvalid, "parts must have at least one part").At("parts")
-	} else if n > MaxParts {
-		return nil, errTooMuch("parts", "parts has %d parts; the limit is %d", n, MaxParts)
+	} else if n > message.MaxParts {
+		return nil, check.TooMuch("parts", "parts has %d parts; the limit is %d", n, message.MaxParts)
 	}
-	m := &Message{Author: author, ArtifactRefs: p.ArtifactRefs, Envelope: p.Envelope, IdempotencyKey: p.IdempotencyKey}
+	m := &message.Message{Author: author, ArtifactRefs: p.ArtifactRefs, Envelope: p.Envelope, IdempotencyKey: p.IdempotencyKey}
 	m.Recipients = nil
-	if err := m.Envelope.normalize(); err != nil {
+	if err := m.Envelope.Normalize(); err != nil {
 		return nil, err
 	}
 	size := 0
@@ -66,24 +69,24 @@ func (p *Publication) newMessage(author kg.AgentID) (*Message, error) {
 		m.Parts = append(m.Parts, part)
 	}
 	var err error
-	if m.Metadata, err = checkMetadata(p.Metadata); err != nil {
+	if m.Metadata, err = check.JSONObject("metadata", p.Metadata, channel.MaxMetadataBytes); err != nil {
 		return nil, err
 	}
 	size += len(m.Metadata)
-	if n := len(p.ArtifactRefs); n > MaxArtifactRefs {
-		return nil, errTooMuch("artifactRefs", "artifactRefs has %d references; the limit is %d", n, MaxArtifactRefs)
+	if n := len(p.ArtifactRefs); n > message.MaxArtifactRefs {
+		return nil, check.TooMuch("artifactRefs", "artifactRefs has %d references; the limit is %d", n, message.MaxArtifactRefs)
 	}
 	for _, ref := range p.ArtifactRefs {
 		if ref == "" || !utf8.ValidString(ref) {
 			return nil, kg.Errorf(kg.CodeInvalid, "artifact reference must be non-empty valid UTF-8").At("artifactRefs")
 		}
-		if len(ref) > MaxReferenceBytes {
-			return nil, errTooMuch("artifactRefs", "artifact reference has more than %d bytes", MaxReferenceBytes)
+		if len(ref) > message.MaxReferenceBytes {
+			return nil, check.TooMuch("artifactRefs", "artifact reference has more than %d bytes", message.MaxReferenceBytes)
 		}
 		size += len(ref)
 	}
-	if size > MaxMessageBytes {
-		return nil, errTooMuch("parts", "message has %d bytes; the limit is %d", size, MaxMessageBytes)
+	if size > channel.MaxMessageBytes {
+		return nil, check.TooMuch("parts", "message has %d bytes; the limit is %d", size, channel.MaxMessageBytes)
 	}
 	if !utf8.ValidString(p.IdempotencyKey) {
 		return nil, kg.Errorf(kg.CodeInvalid, "idempotencyKey must be valid UTF-8").At("idempotencyKey")
@@ -92,7 +95,7 @@ func (p *Publication) newMessage(author kg.AgentID) (*Message, error) {
 		return nil, err
 	}
 	if n := len(p.Patches); n > kg.MaxPatches {
-		return nil, errTooMuch("patches", "patches has %d patches; the limit is %d", n, kg.MaxPatches)
+		return nil, check.TooMuch("patches", "patches has %d patches; the limit is %d", n, kg.MaxPatches)
 	}
 	return m, nil
 }

@@ -3,6 +3,8 @@ package channels
 import (
 	"context"
 
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -10,7 +12,7 @@ import (
 type Receipt struct {
 	// Message is the published message, or the earlier one with the same key. It is nil
 	// if the facts were rejected, which also rejects the message.
-	Message *Message
+	Message *message.Message
 	// Replayed means that Message is the earlier one.
 	Replayed bool
 	// Verdict is the verdict on the facts. If it is kg.Held, the message was published,
@@ -33,7 +35,7 @@ func (s *Service) Publish(ctx context.Context, by Caller, p Publication) (*Recei
 
 // publishTo publishes in an existing channel or, if make is not nil, in a channel that
 // is created with the message.
-func (s *Service) publishTo(ctx context.Context, by Caller, p Publication, make *Channel) (*Receipt, error) {
+func (s *Service) publishTo(ctx context.Context, by Caller, p Publication, make *channel.Channel) (*Receipt, error) {
 	pub, err := s.newPublishOp(by, p)
 	if err != nil {
 		return nil, err

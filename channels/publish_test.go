@@ -11,6 +11,9 @@ import (
 	"github.com/google/uuid"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -18,7 +21,7 @@ import (
 // that was open, and in one that replays.
 func TestMessageReadsBack(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	live, err := s.Stream(within(t), as("bob"), c.ID, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -27,13 +30,13 @@ func TestMessageReadsBack(t *testing.T) {
 	r, err := s.Publish(within(t), as("bob"), channels.Publication{
 		Channel: c.ID, Parts: append(text("hello"), []byte(`{"kind":"data","data":{"b":[1,2.50,null],"a":"<&>"}}`)),
 		Metadata: []byte(`{"phase": "analysis"}`), ArtifactRefs: []string{"artifact_b", "artifact_a"}, IdempotencyKey: "k1",
-		Envelope: channels.Envelope{Interaction: channels.Notification, ContentType: channels.Structured, Format: "json", Tags: []string{"b", "a", "b"}, To: "*", Thread: "t 1", ExpiresAt: time.Now().Add(time.Hour)},
+		Envelope: message.Envelope{Interaction: message.Notification, ContentType: message.Structured, Format: "json", Tags: []string{"b", "a", "b"}, To: "*", Thread: "t 1", ExpiresAt: time.Now().Add(time.Hour)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := r.Message
-	if !slices.Equal(m.Tags, []string{"a", "b"}) || m.Interaction != channels.Notification || m.Thread != "t 1" {
+	if !slices.Equal(m.Tags, []string{"a", "b"}) || m.Interaction != message.Notification || m.Thread != "t 1" {
 		t.Errorf("the envelope is %+v", m.Envelope)
 	}
 	if m.Sequence != 1 || m.Author != "agent://bob" || m.Channel != c.ID || m.Time.IsZero() || string(m.Metadata) != `{"phase":"analysis"}` || m.Revision == 0 {
@@ -64,8 +67,8 @@ func TestMessageReadsBack(t *testing.T) {
 // Sequences are 1, 2, 3 … however many publish at once, in the order of the log.
 func TestSequencesHaveNoGap(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Public, "bob")
-	other := s.make(t, channels.Private)
+	c := s.make(t, channel.Public, "bob")
+	other := s.make(t, channel.Private)
 	const each, publishers = 20, 16
 	var done sync.WaitGroup
 	for i := range publishers {
@@ -81,8 +84,8 @@ func TestSequencesHaveNoGap(t *testing.T) {
 		})
 	}
 	done.Wait()
-	for id, want := range map[channels.ChannelID]int{c.ID: each * (publishers - 1), other.ID: each} {
-		var all []*channels.Message
+	for id, want := range map[channel.ID]int{c.ID: each * (publishers - 1), other.ID: each} {
+		var all []*message.Message
 		q := channels.HistoryQuery{PageSize: 33}
 		for {
 			page, next, err := s.History(within(t), as("ann"), id, q)
@@ -109,9 +112,9 @@ func TestSequencesHaveNoGap(t *testing.T) {
 // another content is a conflict, another author has keys of its own.
 func TestIdempotency(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	p := channels.Publication{Channel: c.ID, Parts: []jsonText{[]byte(`{"a":1,"b":2}`)}, IdempotencyKey: "k", Metadata: []byte(`{"x":1,"y":2}`)}
-	ids := make([]channels.MessageID, 8)
+	ids := make([]message.ID, 8)
 	var done sync.WaitGroup
 	for i := range ids {
 		done.Go(func() {
@@ -154,10 +157,10 @@ func TestIdempotency(t *testing.T) {
 // whatever it asks.
 func TestPrivateIsNotThere(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	s.say(t, "ann", c.ID, "secret")
 	var said []string
-	for _, id := range []channels.ChannelID{c.ID, "0192aaaa-0000-7000-8000-000000000000", "chan:direct:000000000000000000000000", "no such / id"} {
+	for _, id := range []channel.ID{c.ID, "0192aaaa-0000-7000-8000-000000000000", "chan:direct:000000000000000000000000", "no such / id"} {
 		var answers []string
 		note := func(what string, err error) {
 			wantCode(t, fmt.Sprintf("%s of %s", what, id), err, kg.CodeChannelNotFound)
@@ -166,10 +169,10 @@ func TestPrivateIsNotThere(t *testing.T) {
 		eve := as("eve")
 		_, err := s.Get(within(t), eve, id)
 		note("get", err)
-		_, err = s.Update(within(t), eve, id, channels.ChannelUpdate{ExpectedVersion: 1})
+		_, err = s.Update(within(t), eve, id, channel.Update{ExpectedVersion: 1})
 		note("update", err)
 		note("delete", s.Delete(within(t), eve, id))
-		_, err = s.AddMember(within(t), eve, id, "agent://eve", channels.Owner)
+		_, err = s.AddMember(within(t), eve, id, "agent://eve", channel.Owner)
 		note("addMember", err)
 		_, err = s.RemoveMember(within(t), eve, id, "agent://bob")
 		note("removeMember", err)
@@ -188,7 +191,7 @@ func TestPrivateIsNotThere(t *testing.T) {
 			t.Errorf("got %s\nwant %s", other, said[0])
 		}
 	}
-	if list, _, err := s.List(within(t), as("eve"), channels.ListQuery{}); err != nil || len(list) != 0 {
+	if list, _, err := s.List(within(t), as("eve"), channel.ListQuery{}); err != nil || len(list) != 0 {
 		t.Errorf("eve lists %v, %v", list, err)
 	}
 	// Nor in the graph.
@@ -213,10 +216,10 @@ func TestPrivateIsNotThere(t *testing.T) {
 func TestFacts(t *testing.T) {
 	v, h := &judge{}, &holder{}
 	s := serve(t, channels.Options{}, kg.Options{Verifier: v, Holder: h})
-	private, public := s.make(t, channels.Private, "bob"), s.make(t, channels.Public, "bob")
+	private, public := s.make(t, channel.Private, "bob"), s.make(t, channel.Public, "bob")
 	fact := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}
 	for _, row := range []struct {
-		channel *channels.Channel
+		channel *channel.Channel
 		graph   kg.Term
 	}{{private, private.ID.FactsGraph()}, {public, kg.DefaultGraph}} {
 		r, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: row.channel.ID, Parts: text("see"), Patches: []kg.Patch{fact}})
@@ -265,11 +268,11 @@ func TestFacts(t *testing.T) {
 func TestDirect(t *testing.T) {
 	known := func(fn func(kg.AgentID) bool) { _ = fn("agent://ann") && fn("agent://bob") && fn("agent://eve") }
 	s := serve(t, channels.Options{Agents: known}, kg.Options{})
-	id := channels.DirectID("agent://bob", "agent://ann")
-	if id != channels.DirectID("agent://ann", "agent://bob") || !id.IsDirect() {
+	id := channel.DirectID("agent://bob", "agent://ann")
+	if id != channel.DirectID("agent://ann", "agent://bob") || !id.IsDirect() {
 		t.Errorf("the id is %s", id)
 	}
-	if c, err := s.Get(within(t), as("ann"), id); err != nil || len(c.Members) != 2 || c.Kind != channels.Direct || c.Messages != 0 {
+	if c, err := s.Get(within(t), as("ann"), id); err != nil || len(c.Members) != 2 || c.Kind != channel.Direct || c.Messages != 0 {
 		t.Errorf("before: %+v, %v", c, err)
 	}
 	stream, err := s.Stream(within(t), as("bob"), id, new(int64))
@@ -290,14 +293,14 @@ func TestDirect(t *testing.T) {
 	if r, err = s.Publish(within(t), as("bob"), channels.Publication{Channel: id, Parts: text("what")}); err != nil || r.Message.Sequence != 2 {
 		t.Errorf("the answer: %+v, %v", r, err)
 	}
-	_, err = s.AddMember(within(t), as("ann"), id, "agent://eve", channels.Ordinary)
+	_, err = s.AddMember(within(t), as("ann"), id, "agent://eve", channel.Ordinary)
 	wantCode(t, "a third", err, kg.CodePermissionDenied)
 	wantCode(t, "delete", s.Delete(within(t), as("ann"), id), kg.CodePermissionDenied)
 	_, err = s.Get(within(t), as("eve"), id)
 	wantCode(t, "an outsider", err, kg.CodeChannelNotFound)
 	_, err = s.Publish(within(t), as("ann"), channels.Publication{To: "agent://ann", Parts: text("me")})
 	wantCode(t, "alone", err, kg.CodeInvalid)
-	if list, _, err := s.List(within(t), as("ann"), channels.ListQuery{}); err != nil || len(list) != 0 {
+	if list, _, err := s.List(within(t), as("ann"), channel.ListQuery{}); err != nil || len(list) != 0 {
 		t.Errorf("listed: %v, %v", list, err)
 	}
 }
@@ -326,7 +329,7 @@ func TestFirstMessageWithFacts(t *testing.T) {
 	bad.Quad.Graph = kg.SystemGraph
 	_, err = s.Publish(within(t), as("ann"), channels.Publication{To: "cleo", Parts: text("see"), Patches: []kg.Patch{bad}})
 	wantCode(t, "a reserved graph", err, kg.CodeReserved)
-	_, err = s.Get(within(t), as("ann"), channels.DirectID("agent://ann", "agent://cleo"))
+	_, err = s.Get(within(t), as("ann"), channel.DirectID("agent://ann", "agent://cleo"))
 	wantCode(t, "after that", err, kg.CodeChannelNotFound)
 }
 
@@ -334,9 +337,9 @@ func TestFirstMessageWithFacts(t *testing.T) {
 // which they were made; to publish changes no version.
 func TestIDsAndVersions(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c, before := s.make(t, channels.Private), ""
+	c, before := s.make(t, channel.Private), ""
 	for range 5 {
-		for _, id := range []string{string(s.scope(t, channels.ScopeDraft{}).ID), string(s.make(t, channels.Private).ID), string(s.say(t, "ann", c.ID, "hi").ID)} {
+		for _, id := range []string{string(s.scope(t, scope.Draft{}).ID), string(s.make(t, channel.Private).ID), string(s.say(t, "ann", c.ID, "hi").ID)} {
 			made, err := uuid.Parse(id)
 			if err != nil || made.Version() != 7 || made.String() != id || id <= before {
 				t.Errorf("%s behind %s: %v, %v", id, before, made.Version(), err)

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"koine/channels/channel"
+	"koine/channels/internal/check"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -14,12 +18,12 @@ type publishOp struct {
 	author     kg.AgentID
 	by         Caller
 	reader     kg.Principal // with whose rights the author reads
-	message    *Message
+	message    *message.Message
 	patches    []kg.Patch
-	implied    []bool     // parallel to patches
-	newChannel *Channel   // channel to create with the message; nil if it exists
-	peer       kg.AgentID // other agent of a direct channel, which may have to be created
-	statements []kg.Patch // stored statements of the message, without those known only in the commit
+	implied    []bool           // parallel to patches
+	newChannel *channel.Channel // channel to create with the message; nil if it exists
+	peer       kg.AgentID       // other agent of a direct channel, which may have to be created
+	statements []kg.Patch       // stored statements of the message, without those known only in the commit
 	prefetch   *kg.TermPrefetch
 	hash       string // content hash, if there is a key
 	salt       string // for the event of the scope, the same in each attempt; "" until needed
@@ -27,9 +31,9 @@ type publishOp struct {
 
 	// extra, if set, writes further system statements in the commit of the message. If
 	// the work was done before, it returns the message that it was done with.
-	extra func(tx *kg.Tx, m *Message) (first *Message, err error)
+	extra func(tx *kg.Tx, m *message.Message) (first *message.Message, err error)
 
-	published  *Message
+	published  *message.Message
 	replayed   bool
 	ownChanges int // changes other than the facts
 }
@@ -68,8 +72,8 @@ func (s *Service) checkPublication(by Caller, p Publication) (*publishOp, error)
 	if err != nil {
 		return nil, err
 	}
-	if m.ContentType == Notice && !by.Principal.Trusted() {
-		return nil, errDenied("contentType system is reserved for koine itself").At("contentType")
+	if m.ContentType == message.Notice && !by.Principal.Trusted() {
+		return nil, check.Denied("contentType system is reserved for koine itself").At("contentType")
 	}
 	if m.Channel, err = s.resolveTarget(author, &p); err != nil {
 		return nil, err
@@ -78,17 +82,17 @@ func (s *Service) checkPublication(by Caller, p Publication) (*publishOp, error)
 	if err != nil {
 		return nil, err
 	}
-	m.ID, m.FactCount = MessageID(id), p.countExplicit()
+	m.ID, m.FactCount = message.ID(id), p.countExplicit()
 	return &publishOp{service: s, author: author, by: by, reader: by.readerPrincipal(author), message: m, patches: slices.Clone(p.Patches), implied: p.Implied, peer: p.To}, nil
 }
 
 // resolveTarget returns the channel of a publication.
-func (s *Service) resolveTarget(author kg.AgentID, p *Publication) (ChannelID, error) {
+func (s *Service) resolveTarget(author kg.AgentID, p *Publication) (channel.ID, error) {
 	if p.To != "" {
 		if p.Channel != "" {
 			return "", kg.Errorf(kg.CodeInvalid, "channelId and to are mutually exclusive").At("to")
 		}
-		to, err := parseMember(p.To)
+		to, err := channel.ParseMember(p.To)
 		if err != nil {
 			return "", kg.AsError(err).At("to")
 		}
@@ -96,18 +100,18 @@ func (s *Service) resolveTarget(author kg.AgentID, p *Publication) (ChannelID, e
 			return "", kg.Errorf(kg.CodeInvalid, "to is the author: a direct channel needs another agent").At("to")
 		}
 		p.To = to
-		return DirectID(author, to), nil
+		return channel.DirectID(author, to), nil
 	}
 	if p.Channel == "" {
 		return "", kg.Errorf(kg.CodeInvalid, "channelId or to is required").At("channelId")
 	}
-	if !p.Channel.isValid() {
-		return "", errNoChannel()
+	if !p.Channel.IsValid() {
+		return "", channel.ErrNotFound()
 	}
 	if e := s.table.get(p.Channel); e == nil && p.Channel.IsDirect() {
 		other := s.directPeer(p.Channel, author)
 		if other == "" {
-			return "", errNoChannel()
+			return "", channel.ErrNotFound()
 		}
 		p.To = other
 	}
@@ -116,7 +120,7 @@ func (s *Service) resolveTarget(author kg.AgentID, p *Publication) (ChannelID, e
 
 // prepareStatements prepares everything that does not depend on the commit.
 func (p *publishOp) prepareStatements() (err error) {
-	statements, err := p.message.storedStatements()
+	statements, err := p.message.StoredStatements()
 	if err != nil {
 		return err
 	}
@@ -124,7 +128,7 @@ func (p *publishOp) prepareStatements() (err error) {
 		if p.hash, err = p.hashContent(); err != nil {
 			return err
 		}
-		statements = append(statements, statement{propContent, kg.String(p.hash)})
+		statements = append(statements, vocab.Statement{vocab.Content, kg.String(p.hash)})
 	}
 	p.prefetch = p.service.store.NewTermPrefetch(p.author, len(statements)+len(p.patches))
 	p.statements = make([]kg.Patch, 0, len(statements))
@@ -150,8 +154,8 @@ func (p *publishOp) prepareStatements() (err error) {
 
 // addStatement adds a statement about the message. It validates the statement here,
 // rather than while others wait for the committer.
-func (p *publishOp) addStatement(st statement) error {
-	q := kg.Quad{Predicate: st.property, Object: st.object}
+func (p *publishOp) addStatement(st vocab.Statement) error {
+	q := kg.Quad{Predicate: st.Property, Object: st.Object}
 	if len(p.statements) > 0 {
 		q.Subject, q.Graph = p.statements[0].Quad.Subject, p.messagesGraph()
 	} else {

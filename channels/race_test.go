@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/internal/slowtest"
 	"koine/kg"
 )
@@ -48,10 +49,10 @@ func TestInterleavings(t *testing.T) {
 	t.Logf("again with: -channels.raceseed=%d -channels.races=%d", seed, *raceCount)
 	s := serve(t, channels.Options{}, kg.Options{})
 	dice := rand.New(rand.NewPCG(seed, 4))
-	var c *channels.Channel
+	var c *channel.Channel
 	for i := range *raceCount {
 		if i%100 == 0 { // so that there are short channels too
-			c = s.make(t, channels.Private, "bob")
+			c = s.make(t, channel.Private, "bob")
 		}
 		if err := s.interleave(t, dice, c.ID); err != nil {
 			t.Fatalf("interleaving %d: %v", i, err)
@@ -60,7 +61,7 @@ func TestInterleavings(t *testing.T) {
 }
 
 // interleave follows a channel once.
-func (s *server) interleave(t *testing.T, dice *rand.Rand, id channels.ChannelID) error {
+func (s *server) interleave(t *testing.T, dice *rand.Rand, id channel.ID) error {
 	head := func() int64 {
 		c, err := s.Get(within(t), as("ann"), id)
 		if err != nil {

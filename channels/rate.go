@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"koine/channels/channel"
+	"koine/channels/internal/check"
 	"koine/kg"
 )
 
@@ -39,7 +41,7 @@ func (r *rateWindows) reserveAll(now time.Time, paces ...rateLimit) error {
 		if known {
 			r.last[p.key] = times
 		}
-		if most := min(p.limit, MaxPerMinute); len(times) >= most {
+		if most := min(p.limit, channel.MaxPerMinute); len(times) >= most {
 			return errTooFast(time.Duration(times[len(times)-most]-begin) * time.Millisecond)
 		}
 		if !known && len(r.last) >= r.most && !r.evictIdle(begin) {
@@ -84,7 +86,7 @@ func (c *openCounts) acquireAll(paces ...rateLimit) (release func(), err error) 
 	defer c.mu.Unlock()
 	for _, p := range paces {
 		if p.limit > 0 && c.open[p.key] >= p.limit {
-			e := errTooMuch("", "%d streams are open, which is the limit", p.limit)
+			e := check.TooMuch("", "%d streams are open, which is the limit", p.limit)
 			e.Limit = "streams"
 			return nil, e
 		}

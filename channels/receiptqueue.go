@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"koine/channels/channel"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -29,12 +30,12 @@ type receiptQueue struct {
 	mu      sync.Mutex // guards the following
 	closed  bool
 	count   int
-	pending map[ChannelID][]*pendingAck
-	last    map[ChannelID]time.Time // last commit, while it delays the next one
+	pending map[channel.ID][]*pendingAck
+	last    map[channel.ID]time.Time // last commit, while it delays the next one
 }
 
 func (s *Service) startReceipts() {
-	r := &receiptQueue{service: s, wake: make(chan struct{}, 1), pending: map[ChannelID][]*pendingAck{}, last: map[ChannelID]time.Time{}}
+	r := &receiptQueue{service: s, wake: make(chan struct{}, 1), pending: map[channel.ID][]*pendingAck{}, last: map[channel.ID]time.Time{}}
 	s.receipts = r
 	r.done.Go(r.run)
 }
@@ -91,7 +92,7 @@ func (r *receiptQueue) run() {
 
 // dequeue returns the next batch to write. If there is none, pause is the time until
 // the next one, 0 if nothing is pending.
-func (r *receiptQueue) dequeue() (id ChannelID, list []*pendingAck, pause time.Duration, closed bool) {
+func (r *receiptQueue) dequeue() (id channel.ID, list []*pendingAck, pause time.Duration, closed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
@@ -125,7 +126,7 @@ func (r *receiptQueue) dequeue() (id ChannelID, list []*pendingAck, pause time.D
 
 // commitBatch writes acknowledgements of one channel in one commit and reports the
 // results to their callers.
-func (r *receiptQueue) commitBatch(id ChannelID, list []*pendingAck) {
+func (r *receiptQueue) commitBatch(id channel.ID, list []*pendingAck) {
 	ctx, cancel := context.WithTimeout(context.Background(), receiptTime)
 	defer cancel()
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/acknowledge", Justification: "receipts"}

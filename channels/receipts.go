@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"koine/channels/channel"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -26,25 +29,10 @@ type MessageReceipt struct {
 	State ReceiptState
 }
 
-// Storage of receipts, in ReceiptsGraph: for each agent the sequences up to which all
-// messages for it were delivered and read, and in addition receipts of individual
-// messages. A message that expires always gets individual receipts: reading on past it
-// after its expiry must not mark it as read. Pending messages have no statements.
-var (
-	propDeliveredUpTo = vocabTerm("deliveredUpTo")
-	propReadUpTo      = vocabTerm("readUpTo")
-	propDeliveredTo   = vocabTerm("deliveredTo")
-	propReadBy        = vocabTerm("readBy")
-
-	// propGone marks the recipients of a request that were removed from the server
-	// (RemoveAgent) while others could still answer it.
-	propGone = vocabTerm("recipientGone")
-)
-
 // receiptProperties maps the states that can be acknowledged to their properties.
 var receiptProperties = map[ReceiptState]struct{ upTo, single kg.Term }{
-	ReceiptDelivered: {propDeliveredUpTo, propDeliveredTo},
-	ReceiptRead:      {propReadUpTo, propReadBy},
+	ReceiptDelivered: {vocab.DeliveredUpTo, vocab.DeliveredTo},
+	ReceiptRead:      {vocab.ReadUpTo, vocab.ReadBy},
 }
 
 // Receipts returns the state of a message at each of its recipients; a message to
@@ -52,7 +40,7 @@ var receiptProperties = map[ReceiptState]struct{ upTo, single kg.Term }{
 // access.
 //
 // Errors: CodeChannelNotFound; CodeNotFound if the message is not in the channel.
-func (s *Service) Receipts(ctx context.Context, by Caller, id ChannelID, message MessageID) ([]MessageReceipt, error) {
+func (s *Service) Receipts(ctx context.Context, by Caller, id channel.ID, message message.ID) ([]MessageReceipt, error) {
 	_, e, err := s.requireReadable(by, id)
 	if err != nil {
 		return nil, err
@@ -94,7 +82,7 @@ func (s *Service) Receipts(ctx context.Context, by Caller, id ChannelID, message
 // for the caller.
 //
 // Errors: those of Receipts.
-func (s *Service) OwnReceipt(ctx context.Context, by Caller, id ChannelID, message MessageID) (ReceiptState, error) {
+func (s *Service) OwnReceipt(ctx context.Context, by Caller, id channel.ID, message message.ID) (ReceiptState, error) {
 	agent, e, err := s.requireReadable(by, id)
 	if err != nil {
 		return "", err
@@ -105,7 +93,7 @@ func (s *Service) OwnReceipt(ctx context.Context, by Caller, id ChannelID, messa
 	}
 	defer snapshot.Close()
 	m, err := s.readForReceipts(snapshot, e, message)
-	if err != nil || !m.isFor(agent) {
+	if err != nil || !m.IsFor(agent) {
 		return "", err
 	}
 	k, err := markersOf(snapshot.Match, id, agent)
@@ -116,22 +104,22 @@ func (s *Service) OwnReceipt(ctx context.Context, by Caller, id ChannelID, messa
 }
 
 // readForReceipts returns a message with DeadlinePassed set as receipts need it.
-func (s *Service) readForReceipts(snapshot *kg.Snapshot, e *entry, message MessageID) (*Message, error) {
-	m, err := readMessage(snapshot.Match, e.ID, message)
+func (s *Service) readForReceipts(snapshot *kg.Snapshot, e *entry, id message.ID) (*message.Message, error) {
+	m, err := message.Read(snapshot.Match, e.ID, id)
 	if err != nil {
 		return nil, err
 	}
 	if m == nil {
-		return nil, errNoMessage()
+		return nil, message.ErrNotFound()
 	}
 	over, err := s.closedInSnapshot(snapshot, e)
-	m.DeadlinePassed = m.DeadlinePassed || over || m.hasExpired(s.options.Clock())
+	m.DeadlinePassed = m.DeadlinePassed || over || m.HasExpired(s.options.Clock())
 	return m, err
 }
 
 // ReadMarker returns the sequence up to which the caller has read the channel, 0
 // initially.
-func (s *Service) ReadMarker(ctx context.Context, by Caller, id ChannelID) (int64, error) {
+func (s *Service) ReadMarker(ctx context.Context, by Caller, id channel.ID) (int64, error) {
 	agent, _, err := s.requireReadable(by, id)
 	if err != nil {
 		return 0, err
@@ -161,7 +149,7 @@ type UnreadCount struct {
 
 // Unread counts the unread messages for the caller: those after its read marker without
 // an individual receipt and with content. A closed channel has none.
-func (s *Service) Unread(ctx context.Context, by Caller, id ChannelID) (n UnreadCount, err error) {
+func (s *Service) Unread(ctx context.Context, by Caller, id channel.ID) (n UnreadCount, err error) {
 	agent, e, err := s.requireReadable(by, id)
 	if err != nil {
 		return n, err
@@ -189,7 +177,7 @@ func (s *Service) Unread(ctx context.Context, by Caller, id ChannelID) (n Unread
 			return n, err
 		}
 		for _, m := range list {
-			if m.Withheld != "" || !m.isFor(agent) {
+			if m.Withheld != "" || !m.IsFor(agent) {
 				continue
 			}
 			state, err := k.receiptState(m)

@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/internal/slowtest"
 	"koine/kg"
 )
 
 // got is what became of the messages of a channel at their recipients, as
 // "bob:read" and so on.
-func (s *server) got(t testing.TB, by string, id channels.ChannelID, m channels.MessageID) string {
+func (s *server) got(t testing.TB, by string, id channel.ID, m message.ID) string {
 	t.Helper()
 	list, err := s.Receipts(within(t), as(by), id, m)
 	if err != nil {
@@ -34,8 +36,8 @@ func TestReceipts(t *testing.T) {
 	slowtest.Long(t)
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
-	c := s.make(t, channels.Private, "bob", "cleo")
-	ack := func(by string, state channels.ReceiptState, upTo int64, messages ...channels.MessageID) error {
+	c := s.make(t, channel.Private, "bob", "cleo")
+	ack := func(by string, state channels.ReceiptState, upTo int64, messages ...message.ID) error {
 		return s.Acknowledge(within(t), as(by), channels.Acknowledgement{Channel: c.ID, UpTo: upTo, Messages: messages, State: state})
 	}
 	must := func(err error) {
@@ -50,14 +52,14 @@ func TestReceipts(t *testing.T) {
 			t.Errorf("%s has %+v unread, %v; want %d", who, n, err, want)
 		}
 	}
-	all := s.say(t, "ann", c.ID, "to all")                                                                    // 1
-	one := s.mustSend(t, "ann", c.ID, channels.Envelope{To: "bob"})                                           // 2
-	soon := s.mustSend(t, "ann", c.ID, channels.Envelope{To: "bob", ExpiresAt: clock.now().Add(time.Minute)}) // 3
-	soonToo := s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Minute)})         // 4
+	all := s.say(t, "ann", c.ID, "to all")                                                                   // 1
+	one := s.mustSend(t, "ann", c.ID, message.Envelope{To: "bob"})                                           // 2
+	soon := s.mustSend(t, "ann", c.ID, message.Envelope{To: "bob", ExpiresAt: clock.now().Add(time.Minute)}) // 3
+	soonToo := s.mustSend(t, "ann", c.ID, message.Envelope{ExpiresAt: clock.now().Add(time.Minute)})         // 4
 	for who, n := range map[string]int{"ann": 0, "bob": 4, "cleo": 2} {
 		unread(who, n)
 	}
-	want := func(when string, m *channels.Message, states string) {
+	want := func(when string, m *message.Message, states string) {
 		t.Helper()
 		if got := s.got(t, "ann", c.ID, m.ID); got != states {
 			t.Errorf("%s: message %d is %q, want %q", when, m.Sequence, got, states)
@@ -82,15 +84,15 @@ func TestReceipts(t *testing.T) {
 		a        channels.Acknowledgement
 		code     kg.Code
 	}{
-		{"what is for another", "cleo", channels.Acknowledgement{Messages: []channels.MessageID{one.ID}, State: channels.ReceiptRead}, kg.CodePermissionDenied},
-		{"one's own", "ann", channels.Acknowledgement{Messages: []channels.MessageID{all.ID}, State: channels.ReceiptRead}, kg.CodePermissionDenied},
+		{"what is for another", "cleo", channels.Acknowledgement{Messages: []message.ID{one.ID}, State: channels.ReceiptRead}, kg.CodePermissionDenied},
+		{"one's own", "ann", channels.Acknowledgement{Messages: []message.ID{all.ID}, State: channels.ReceiptRead}, kg.CodePermissionDenied},
 		{"nothing", "bob", channels.Acknowledgement{State: channels.ReceiptRead}, kg.CodeInvalid},
-		{"both", "bob", channels.Acknowledgement{UpTo: 1, Messages: []channels.MessageID{all.ID}, State: channels.ReceiptRead}, kg.CodeInvalid},
+		{"both", "bob", channels.Acknowledgement{UpTo: 1, Messages: []message.ID{all.ID}, State: channels.ReceiptRead}, kg.CodeInvalid},
 		{"before the channel", "bob", channels.Acknowledgement{UpTo: -1, State: channels.ReceiptRead}, kg.CodeInvalid},
 		{"behind the channel", "bob", channels.Acknowledgement{UpTo: 5, State: channels.ReceiptRead}, kg.CodeInvalid},
-		{"no such message", "bob", channels.Acknowledgement{Messages: []channels.MessageID{"x"}, State: channels.ReceiptRead}, kg.CodeInvalid},
+		{"no such message", "bob", channels.Acknowledgement{Messages: []message.ID{"x"}, State: channels.ReceiptRead}, kg.CodeInvalid},
 		{"another state", "bob", channels.Acknowledgement{UpTo: 1, State: channels.ReceiptExpired}, kg.CodeInvalid},
-		{"too many", "bob", channels.Acknowledgement{Messages: make([]channels.MessageID, channels.MaxAcknowledged+1), State: channels.ReceiptRead}, kg.CodeLimitExceeded},
+		{"too many", "bob", channels.Acknowledgement{Messages: make([]message.ID, channels.MaxAcknowledged+1), State: channels.ReceiptRead}, kg.CodeLimitExceeded},
 		{"an outsider", "eve", channels.Acknowledgement{UpTo: 1, State: channels.ReceiptRead}, kg.CodeChannelNotFound},
 	} {
 		row.a.Channel = c.ID
@@ -144,7 +146,7 @@ func TestReceiptsAreGathered(t *testing.T) {
 	for i := range 30 {
 		names = append(names, fmt.Sprintf("m%02d", i))
 	}
-	c := s.make(t, channels.Private, names...)
+	c := s.make(t, channel.Private, names...)
 	for range 40 {
 		s.say(t, "ann", c.ID, "read this")
 	}
@@ -194,7 +196,7 @@ func TestReceiptsAreGathered(t *testing.T) {
 // To count what is unread costs the same however much there is.
 func TestUnreadIsBounded(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	var publishing sync.WaitGroup
 	for i := range 17 {
 		publishing.Go(func() {
@@ -223,7 +225,7 @@ func TestUnreadIsBounded(t *testing.T) {
 // what is not for it, nothing.
 func TestOwnReceipt(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	id := s.make(t, channels.Private, "bob", "cy").ID
+	id := s.make(t, channel.Private, "bob", "cy").ID
 	m := s.say(t, "ann", id, "hello")
 	own := func(who string) channels.ReceiptState {
 		t.Helper()
@@ -253,20 +255,20 @@ func TestOwnReceipt(t *testing.T) {
 func TestReceiptsOfWhatIsGone(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
-	c, err := s.Create(within(t), as("ann"), channels.Draft{Members: []channels.Member{{Agent: "bob"}, {Agent: "cleo"}}, KeepMessages: 2})
+	c, err := s.Create(within(t), as("ann"), channel.Draft{Members: []channel.Member{{Agent: "bob"}, {Agent: "cleo"}}, KeepMessages: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := func(by string, m *channels.Message) error {
-		return s.Acknowledge(within(t), as(by), channels.Acknowledgement{Channel: c.ID, Messages: []channels.MessageID{m.ID}, State: channels.ReceiptRead})
+	read := func(by string, m *message.Message) error {
+		return s.Acknowledge(within(t), as(by), channels.Acknowledgement{Channel: c.ID, Messages: []message.ID{m.ID}, State: channels.ReceiptRead})
 	}
 	due := clock.now().Add(time.Minute)
-	evicted := s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: due})
-	retracted := s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: due})
+	evicted := s.mustSend(t, "ann", c.ID, message.Envelope{ExpiresAt: due})
+	retracted := s.mustSend(t, "ann", c.ID, message.Envelope{ExpiresAt: due})
 	if _, err := s.Retract(within(t), as("ann"), channels.Retraction{Channel: c.ID, Message: retracted.ID}); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []*channels.Message{evicted, retracted} {
+	for _, m := range []*message.Message{evicted, retracted} {
 		wantCode(t, "read in time", read("cleo", m), "")
 		if got := s.got(t, "ann", c.ID, m.ID); got != "bob:pending cleo:read" {
 			t.Errorf("before its time, message %d is %q", m.Sequence, got)
@@ -275,7 +277,7 @@ func TestReceiptsOfWhatIsGone(t *testing.T) {
 	clock.step(time.Minute)
 	check := func() {
 		t.Helper()
-		for _, m := range []*channels.Message{evicted, retracted} {
+		for _, m := range []*message.Message{evicted, retracted} {
 			if got := s.got(t, "ann", c.ID, m.ID); got != "bob:expired cleo:read" {
 				t.Errorf("past its time, message %d is %q", m.Sequence, got)
 			}
@@ -286,7 +288,7 @@ func TestReceiptsOfWhatIsGone(t *testing.T) {
 				t.Errorf("bob has %v %s, %v; want %s", got, status, err, want)
 			}
 		}
-		for m, want := range map[*channels.Message]channels.Withheld{evicted: channels.Evicted, retracted: channels.Retracted} {
+		for m, want := range map[*message.Message]message.Withheld{evicted: message.Evicted, retracted: message.Retracted} {
 			if got, err := s.Message(within(t), as("bob"), m.ID); err != nil || got.Withheld != want {
 				t.Errorf("bob sees %+v, %v; want %s", got, err, want)
 			}
@@ -301,8 +303,8 @@ func TestReceiptsOfWhatIsGone(t *testing.T) {
 func TestReadStaysRead(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	s.role(t, "dev", "bob", "cleo")
-	c := s.make(t, channels.Private, "bob", "cleo")
-	m := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "role:dev"})
+	c := s.make(t, channel.Private, "bob", "cleo")
+	m := s.mustSend(t, "ann", c.ID, message.Envelope{Interaction: message.Request, To: "role:dev"})
 	if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: 1, State: channels.ReceiptRead}); err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +313,7 @@ func TestReadStaysRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if now, err := s.Message(within(t), as("ann"), m.ID); err != nil || now.Withheld != channels.Expired {
+	if now, err := s.Message(within(t), as("ann"), m.ID); err != nil || now.Withheld != message.Expired {
 		t.Errorf("the request is %+v, %v", now, err)
 	}
 	if got := s.got(t, "ann", c.ID, m.ID); got != "bob:read cleo:expired" {
@@ -336,28 +338,28 @@ func (a *afterTrial) Verify(_ context.Context, of kg.Judgement) (kg.Verdict, err
 func TestAcknowledgedTooLate(t *testing.T) {
 	for _, row := range []struct {
 		name string
-		do   func(t *testing.T, s *server, clock *clock, id channels.ChannelID)
+		do   func(t *testing.T, s *server, clock *clock, id channel.ID)
 		want kg.Code
 	}{
-		{"it expires", func(_ *testing.T, _ *server, clock *clock, _ channels.ChannelID) { clock.step(time.Minute) }, kg.CodeMessageExpired},
-		{"its channel closes", func(t *testing.T, s *server, _ *clock, id channels.ChannelID) {
+		{"it expires", func(_ *testing.T, _ *server, clock *clock, _ channel.ID) { clock.step(time.Minute) }, kg.CodeMessageExpired},
+		{"its channel closes", func(t *testing.T, s *server, _ *clock, id channel.ID) {
 			_, err := s.CloseChannel(within(t), as("ann"), id, "")
 			wantCode(t, "closed", err, "")
 		}, kg.CodeMessageExpired},
-		{"its reader goes", func(t *testing.T, s *server, _ *clock, id channels.ChannelID) {
+		{"its reader goes", func(t *testing.T, s *server, _ *clock, id channel.ID) {
 			_, err := s.RemoveMember(within(t), as("ann"), id, "bob")
 			wantCode(t, "removed", err, "")
 		}, kg.CodeChannelNotFound},
-		{"nothing", func(*testing.T, *server, *clock, channels.ChannelID) {}, ""},
+		{"nothing", func(*testing.T, *server, *clock, channel.ID) {}, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			clock, hook := startClock(), new(afterTrial)
 			s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now, Verifier: hook})
 			s.StopExpiry()
-			c := s.make(t, channels.Private, "bob")
-			m := s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Minute)})
+			c := s.make(t, channel.Private, "bob")
+			m := s.mustSend(t, "ann", c.ID, message.Envelope{ExpiresAt: clock.now().Add(time.Minute)})
 			hook.do = func() { row.do(t, s, clock, c.ID) }
-			err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, Messages: []channels.MessageID{m.ID}, State: channels.ReceiptRead})
+			err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, Messages: []message.ID{m.ID}, State: channels.ReceiptRead})
 			wantCode(t, "acknowledged", err, row.want)
 			if hook.do != nil {
 				t.Error("nothing came between")
@@ -378,9 +380,9 @@ func TestAcknowledgedTooLate(t *testing.T) {
 // sequence, whether the message expires or not.
 func TestReadIsNotDeliveredAgain(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
-	plain, soon := s.say(t, "ann", c.ID, "plain"), s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: time.Now().Add(time.Hour)})
-	both := []channels.MessageID{plain.ID, soon.ID}
+	c := s.make(t, channel.Private, "bob")
+	plain, soon := s.say(t, "ann", c.ID, "plain"), s.mustSend(t, "ann", c.ID, message.Envelope{ExpiresAt: time.Now().Add(time.Hour)})
+	both := []message.ID{plain.ID, soon.ID}
 	for _, a := range []channels.Acknowledgement{
 		{Messages: both, State: channels.ReceiptRead},
 		{Messages: both, State: channels.ReceiptDelivered}, {UpTo: 2, State: channels.ReceiptDelivered},
@@ -391,7 +393,7 @@ func TestReadIsNotDeliveredAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, m := range []*channels.Message{plain, soon} {
+	for _, m := range []*message.Message{plain, soon} {
 		if got := s.got(t, "ann", c.ID, m.ID); got != "bob:read" {
 			t.Errorf("message %d is %q", m.Sequence, got)
 		}
@@ -405,7 +407,7 @@ func TestReadIsNotDeliveredAgain(t *testing.T) {
 func TestReceiptsAreASecondApart(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	const times = 3
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	for range times {
 		s.say(t, "ann", c.ID, "read this")
 	}

@@ -8,6 +8,9 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"koine/channels/channel"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -38,7 +41,7 @@ func (s *Service) RemoveAgent(ctx context.Context, by Caller, agent kg.AgentID) 
 	if err != nil {
 		return 0, err
 	}
-	if agent, err = parseMember(agent); err != nil {
+	if agent, err = channel.ParseMember(agent); err != nil {
 		return 0, err
 	}
 	if self != agent {
@@ -74,27 +77,27 @@ func (s *Service) RemoveAgent(ctx context.Context, by Caller, agent kg.AgentID) 
 }
 
 // channelsAwaiting lists the channels with an open request to the agent.
-func (s *Service) channelsAwaiting(ctx context.Context, agent kg.AgentID) (list []ChannelID, err error) {
+func (s *Service) channelsAwaiting(ctx context.Context, agent kg.AgentID) (list []channel.ID, err error) {
 	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	found := map[ChannelID]bool{}
-	for st, err := range snapshot.Match(kg.Pattern{Predicate: propRecipient, Object: kg.IRI(string(agent))}) {
+	found := map[channel.ID]bool{}
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.Recipient, Object: kg.IRI(string(agent))}) {
 		if err != nil {
 			return nil, err
 		}
-		id, part := channelOfGraph(st.Graph)
-		if e := s.table.get(id); part != journalPart || found[id] || e == nil || e.deleted {
+		id, part := channel.OfGraph(st.Graph)
+		if e := s.table.get(id); part != channel.JournalPart || found[id] || e == nil || e.Deleted {
 			continue
 		}
-		requests, err := snapshot.Count(kg.Pattern{Subject: st.Subject, Predicate: propInteraction, Object: kg.String(string(Request)), Graph: st.Graph})
+		requests, err := snapshot.Count(kg.Pattern{Subject: st.Subject, Predicate: vocab.Interaction, Object: kg.String(string(message.Request)), Graph: st.Graph})
 		if err != nil {
 			return nil, err
 		}
 		if requests > 0 {
-			m, err := readMessage(snapshot.Match, id, messageIDIn(st.Subject))
+			m, err := message.Read(snapshot.Match, id, message.IDIn(st.Subject))
 			if err != nil {
 				return nil, err
 			}
@@ -116,12 +119,12 @@ func (s *Service) channelsAwaiting(ctx context.Context, agent kg.AgentID) (list 
 
 // channelsOfAgent lists the channels that an agent is a member of or invited to, except
 // direct channels.
-func (t *table) channelsOfAgent(agent kg.AgentID) (ids []ChannelID) {
+func (t *table) channelsOfAgent(agent kg.AgentID) (ids []channel.ID) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	for _, index := range []map[kg.AgentID]*btree.Set[ChannelID]{t.byMember, t.invited} {
+	for _, index := range []map[kg.AgentID]*btree.Set[channel.ID]{t.byMember, t.invited} {
 		if set := index[agent]; set != nil {
-			set.Scan(func(id ChannelID) bool {
+			set.Scan(func(id channel.ID) bool {
 				if !id.IsDirect() {
 					ids = append(ids, id)
 				}
@@ -136,7 +139,7 @@ func (t *table) channelsOfAgent(agent kg.AgentID) (ids []ChannelID) {
 type removal struct {
 	service *Service
 	agent   kg.AgentID
-	channel ChannelID
+	channel channel.ID
 	meta    kg.Meta
 }
 
@@ -173,7 +176,7 @@ func (r *removal) run(ctx context.Context) (out bool, err error) {
 
 // pendingRequests lists the open requests that the removal affects. A closed channel
 // has none.
-func (r *removal) pendingRequests(ctx context.Context) (list []MessageID, err error) {
+func (r *removal) pendingRequests(ctx context.Context) (list []message.ID, err error) {
 	snapshot, err := r.service.systemView(ctx)
 	if err != nil {
 		return nil, err
@@ -182,11 +185,11 @@ func (r *removal) pendingRequests(ctx context.Context) (list []MessageID, err er
 	if over, err := r.service.closedInSnapshot(snapshot, r.service.table.get(r.channel)); err != nil || over {
 		return nil, err
 	}
-	for st, err := range snapshot.Match(kg.Pattern{Predicate: propRecipient, Object: kg.IRI(string(r.agent)), Graph: r.channel.MessagesGraph()}) {
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.Recipient, Object: kg.IRI(string(r.agent)), Graph: r.channel.MessagesGraph()}) {
 		if err != nil {
 			return nil, err
 		}
-		m, err := readMessage(snapshot.Match, r.channel, messageIDIn(st.Subject))
+		m, err := message.Read(snapshot.Match, r.channel, message.IDIn(st.Subject))
 		if err != nil {
 			return nil, err
 		}
@@ -212,8 +215,8 @@ const (
 
 // outcomeOf returns the effect on the message. It does not depend on the content,
 // except that a retracted request can no longer be answered.
-func (r *removal) outcomeOf(match matcher, m *Message) (requestOutcome, error) {
-	if m == nil || m.Interaction != Request || m.Answered != "" || m.DeadlinePassed || m.Withheld == Retracted || !slices.Contains(m.Recipients, r.agent) {
+func (r *removal) outcomeOf(match systemgraph.Matcher, m *message.Message) (requestOutcome, error) {
+	if m == nil || m.Interaction != message.Request || m.Answered != "" || m.DeadlinePassed || m.Withheld == message.Retracted || !slices.Contains(m.Recipients, r.agent) {
 		return requestUnaffected, nil
 	}
 	e := r.service.table.get(r.channel)
@@ -226,7 +229,7 @@ func (r *removal) outcomeOf(match matcher, m *Message) (requestOutcome, error) {
 	// In other channels recipients need not be members, so the removed ones are on
 	// record.
 	gone := map[kg.AgentID]bool{}
-	for st, err := range match(kg.Pattern{Subject: m.ID.Entity(), Predicate: propGone, Graph: r.channel.ReceiptsGraph()}) {
+	for st, err := range match(kg.Pattern{Subject: m.ID.Entity(), Predicate: vocab.Gone, Graph: r.channel.ReceiptsGraph()}) {
 		if err != nil {
 			return requestUnaffected, err
 		}
@@ -243,7 +246,7 @@ func (r *removal) outcomeOf(match matcher, m *Message) (requestOutcome, error) {
 
 // expireRequests expires as many requests as one commit may hold. left reports that
 // there are more.
-func (r *removal) expireRequests(tx *kg.Tx, pending []MessageID) (left bool, err error) {
+func (r *removal) expireRequests(tx *kg.Tx, pending []message.ID) (left bool, err error) {
 	switch err := r.service.mustBeOpen(tx, &r.service.table.get(r.channel).Channel); {
 	case kg.CodeOf(err) == kg.CodeChannelClosed: // closed concurrently
 		return false, nil
@@ -252,7 +255,7 @@ func (r *removal) expireRequests(tx *kg.Tx, pending []MessageID) (left bool, err
 	}
 	changes, size := 0, 0
 	for i, id := range pending {
-		m, err := readMessage(tx.MatchOwn, r.channel, id)
+		m, err := message.Read(tx.MatchOwn, r.channel, id)
 		if err != nil {
 			return false, err
 		}
@@ -266,26 +269,26 @@ func (r *removal) expireRequests(tx *kg.Tx, pending []MessageID) (left bool, err
 		case requestLosesRecipient:
 			changes++
 		case requestExpires:
-			changes, size = changes+6+len(m.Tags)+2*len(m.Recipients), size+m.size()
+			changes, size = changes+6+len(m.Tags)+2*len(m.Recipients), size+m.Size()
 		}
 		if i > 0 && (changes > maxExpiryChanges || size > maxExpiryBytes) {
 			return true, nil
 		}
 		if end == requestLosesRecipient {
-			q := kg.Quad{Subject: id.Entity(), Predicate: propGone, Object: kg.IRI(string(r.agent)), Graph: r.channel.ReceiptsGraph()}
+			q := kg.Quad{Subject: id.Entity(), Predicate: vocab.Gone, Object: kg.IRI(string(r.agent)), Graph: r.channel.ReceiptsGraph()}
 			if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
 				return false, err
 			}
 			continue
 		}
 		at := tx.Time()
-		if m.hasExpired(at) {
+		if m.HasExpired(at) {
 			at = m.ExpiresAt
 		}
-		if err := m.writeIndividualReceipts(tx); err != nil {
+		if err := writeIndividualReceipts(tx, m); err != nil {
 			return false, err
 		}
-		if err := m.expireAt(tx, at); err != nil {
+		if err := m.ExpireAt(tx, at); err != nil {
 			return false, err
 		}
 	}
@@ -295,7 +298,7 @@ func (r *removal) expireRequests(tx *kg.Tx, pending []MessageID) (left bool, err
 // writeIndividualReceipts converts the markers of the recipients into individual
 // receipts for a message that had no expiry time, because markers do not count for
 // expired messages.
-func (m *Message) writeIndividualReceipts(tx *kg.Tx) error {
+func writeIndividualReceipts(tx *kg.Tx, m *message.Message) error {
 	if !m.ExpiresAt.IsZero() {
 		return nil
 	}
@@ -320,51 +323,39 @@ func (m *Message) writeIndividualReceipts(tx *kg.Tx) error {
 // removeFromChannel removes the agent from the channel if it is still in it.
 func (r *removal) removeFromChannel(tx *kg.Tx, notice *publishOp) (wasIn bool, err error) {
 	e := r.service.table.get(r.channel)
-	if e == nil || e.deleted || e.Kind == Direct || e.roles[r.agent] == "" && !e.isInvited(r.agent) {
+	if e == nil || e.Deleted || e.Kind == channel.Direct || e.roles[r.agent] == "" && !e.IsInvited(r.agent) {
 		return false, nil
 	}
-	_, err = r.service.changeChannel(tx, r.channel, func(w *writer, c *Channel) error {
-		w.removeInvitation(c, r.agent)
-		at := slices.IndexFunc(c.Members, func(m Member) bool { return m.Agent == r.agent })
+	_, err = channel.ChangeRecord(tx, r.channel, func(w *channel.Writer, c *channel.Channel) error {
+		w.RemoveInvitation(c, r.agent)
+		at := slices.IndexFunc(c.Members, func(m channel.Member) bool { return m.Agent == r.agent })
 		if at < 0 {
-			w.quiet = true
+			w.Quiet = true
 			return nil
 		}
 		wasIn = true
-		w.removeMember(c.Members[at])
+		w.RemoveMember(c.Members[at])
 		if c.Members = slices.Delete(c.Members, at, at+1); len(c.Members) == 0 && e.isMembersOnly() {
-			w.clearProperty(propInvited)
-			w.setProperty(propDeleted, kg.DateTime(tx.Time()))
+			w.ClearProperty(vocab.Invited)
+			w.SetProperty(vocab.Deleted, kg.DateTime(tx.Time()))
 			return nil
 		}
-		if len(c.Members) > 0 && c.ownerCount() == 0 {
-			heir := c.nextOwner()
-			w.removeMember(heir)
-			heir.Role = Owner
-			w.addMember(heir)
+		if len(c.Members) > 0 && c.OwnerCount() == 0 {
+			heir := c.NextOwner()
+			w.RemoveMember(heir)
+			heir.Role = channel.Owner
+			w.AddMember(heir)
 		}
-		switch err := r.service.mustBeOpen(tx, c); {
-		case kg.CodeOf(err) == kg.CodeChannelClosed: // a closed channel gets no notice
-		case err != nil:
-			return err
-		case w.err == nil:
-			_, w.err = notice.publishMessage(tx, "")
+		err := r.service.mustBeOpen(tx, c)
+		if kg.CodeOf(err) == kg.CodeChannelClosed {
+			return nil // a closed channel gets no notice
 		}
-		return nil
+		if err == nil {
+			_, err = notice.publishMessage(tx, "")
+		}
+		return err
 	})
 	return wasIn, err
-}
-
-// nextOwner returns the member that becomes owner if there is none.
-func (c *Channel) nextOwner() Member {
-	for _, role := range []Role{Moderator, Ordinary, Observer} {
-		for _, m := range c.Members { // sorted by joining time
-			if m.Role == role {
-				return m
-			}
-		}
-	}
-	return Member{}
 }
 
 // newNotice returns the notice for the channel.
@@ -378,6 +369,6 @@ func (r *removal) newNotice() (*publishOp, error) {
 		return nil, err
 	}
 	return r.service.newPublishOp(Caller{Principal: kg.SystemPrincipal()}, Publication{
-		Channel: r.channel, Parts: []json.RawMessage{part}, Metadata: about, Envelope: Envelope{Interaction: Notification, ContentType: Notice},
+		Channel: r.channel, Parts: []json.RawMessage{part}, Metadata: about, Envelope: message.Envelope{Interaction: message.Notification, ContentType: message.Notice},
 	})
 }

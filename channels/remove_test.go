@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -16,7 +19,7 @@ import (
 func TestRemoveAgent(t *testing.T) {
 	now := startClock()
 	s := serveAt(t, now, channels.Options{})
-	make := func(by string, d channels.Draft, members ...channels.Member) channels.ChannelID {
+	make := func(by string, d channel.Draft, members ...channel.Member) channel.ID {
 		t.Helper()
 		d.Members = members
 		c, err := s.Create(within(t), as(by), d)
@@ -25,31 +28,31 @@ func TestRemoveAgent(t *testing.T) {
 		}
 		return c.ID
 	}
-	m := func(name string, role channels.Role) channels.Member {
-		return channels.Member{Agent: kg.CanonicalAgent(name), Role: role}
+	m := func(name string, role channel.Role) channel.Member {
+		return channel.Member{Agent: kg.CanonicalAgent(name), Role: role}
 	}
-	join := func(id channels.ChannelID, who string, role channels.Role) {
+	join := func(id channel.ID, who string, role channel.Role) {
 		t.Helper()
 		now.step(time.Second) // who joined first is known to the millisecond
 		if _, err := s.AddMember(within(t), as("ann"), id, kg.AgentID(who), role); err != nil {
 			t.Fatal(err)
 		}
 	}
-	public := channels.Draft{Visibility: channels.Public}
+	public := channel.Draft{Visibility: channel.Public}
 	mods := make("ann", public, m("bob", ""))
-	join(mods, "zoe", channels.Moderator)
-	join(mods, "mod", channels.Moderator)
-	plain := make("ann", public, m("ola", channels.Observer))
+	join(mods, "zoe", channel.Moderator)
+	join(mods, "mod", channel.Moderator)
+	plain := make("ann", public, m("ola", channel.Observer))
 	join(plain, "zoe", "")
 	join(plain, "bob", "")
-	watched := make("ann", public, m("ola", channels.Observer))
-	shared := make("ann", public, m("bob", channels.Owner))
+	watched := make("ann", public, m("ola", channel.Observer))
+	shared := make("ann", public, m("bob", channel.Owner))
 	member := make("bob", public, m("ann", ""))
-	invited := make("bob", channels.Draft{})
+	invited := make("bob", channel.Draft{})
 	if err := s.Invite(within(t), as("bob"), invited, "ann"); err != nil {
 		t.Fatal(err)
 	}
-	alone, alonePublic, other := make("ann", channels.Draft{}), make("ann", public), make("bob", public)
+	alone, alonePublic, other := make("ann", channel.Draft{}), make("ann", public), make("bob", public)
 	if _, err := s.Publish(within(t), as("ann"), channels.Publication{To: "bob", Parts: text("psst")}); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +65,7 @@ func TestRemoveAgent(t *testing.T) {
 	}
 	for _, row := range []struct {
 		what    string
-		id      channels.ChannelID
+		id      channel.ID
 		members []string
 		notices int64
 	}{
@@ -84,7 +87,7 @@ func TestRemoveAgent(t *testing.T) {
 		}
 		page, _, err := s.History(within(t), as("eve"), row.id, channels.HistoryQuery{})
 		for _, m := range page {
-			if m.ContentType != channels.Notice || !strings.Contains(string(m.Parts[0]), "agent://ann was removed") || string(m.Metadata) != `{"agent":"agent://ann","event":"agentRemoved"}` || m.Author != kg.System {
+			if m.ContentType != message.Notice || !strings.Contains(string(m.Parts[0]), "agent://ann was removed") || string(m.Metadata) != `{"agent":"agent://ann","event":"agentRemoved"}` || m.Author != kg.System {
 				t.Errorf("%s: the notice is %+v", row.what, m)
 			}
 		}
@@ -97,7 +100,7 @@ func TestRemoveAgent(t *testing.T) {
 	if c, err := s.Get(within(t), as("bob"), invited); err != nil || len(c.Invited) != 0 || c.Messages != 0 {
 		t.Errorf("invited is still %v, %v", c, err)
 	}
-	if c, err := s.Get(within(t), as("bob"), channels.DirectID("agent://ann", "agent://bob")); err != nil || len(c.Members) != 2 {
+	if c, err := s.Get(within(t), as("bob"), channel.DirectID("agent://ann", "agent://bob")); err != nil || len(c.Members) != 2 {
 		t.Errorf("the direct channel is %v, %v", c, err)
 	}
 	before := s.store.Head().Revision
@@ -111,13 +114,13 @@ func TestRemoveAgent(t *testing.T) {
 func TestRemoveAgentExpiresRequests(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	s.role(t, "dev", "bob", "zoe")
-	c := s.make(t, channels.Private, "bob", "zoe")
-	ask := func(to string, expires time.Time) channels.MessageID {
-		return s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: to, ExpiresAt: expires}).ID
+	c := s.make(t, channel.Private, "bob", "zoe")
+	ask := func(to string, expires time.Time) message.ID {
+		return s.mustSend(t, "ann", c.ID, message.Envelope{Interaction: message.Request, To: to, ExpiresAt: expires}).ID
 	}
 	never, later, both, zoes := ask("agent://bob", time.Time{}), ask("agent://bob", time.Now().Add(time.Hour)), ask("role:dev", time.Time{}), ask("agent://zoe", time.Time{})
 	answered := ask("agent://bob", time.Time{})
-	s.mustSend(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: answered})
+	s.mustSend(t, "bob", c.ID, message.Envelope{Interaction: message.Response, Correlation: answered})
 	if _, err := s.RemoveAgent(within(t), admin("root"), "bob"); err != nil {
 		t.Fatal(err)
 	}
@@ -125,14 +128,14 @@ func TestRemoveAgentExpiresRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	withheld := map[channels.MessageID]channels.Withheld{}
+	withheld := map[message.ID]message.Withheld{}
 	for _, m := range page {
 		withheld[m.ID] = m.Withheld
-		if m.Withheld == channels.Expired && (m.ExpiresAt.IsZero() || m.Parts != nil) {
+		if m.Withheld == message.Expired && (m.ExpiresAt.IsZero() || m.Parts != nil) {
 			t.Errorf("expired: %+v", m)
 		}
 	}
-	for id, want := range map[channels.MessageID]channels.Withheld{never: channels.Expired, later: channels.Expired, both: "", zoes: "", answered: ""} {
+	for id, want := range map[message.ID]message.Withheld{never: message.Expired, later: message.Expired, both: "", zoes: "", answered: ""} {
 		if withheld[id] != want {
 			t.Errorf("%v: %q, want %q", id, withheld[id], want)
 		}
@@ -145,10 +148,10 @@ func TestRemoveAgentExpiresRequests(t *testing.T) {
 // What is more than one commit takes is expired by several.
 func TestRemoveAgentInBoundedCommits(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	const requests = 18 // a little less than 256 KiB each, past 4 MiB
 	for range requests {
-		_, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: c.ID, Parts: text("%s", strings.Repeat("x", 250<<10)), Envelope: channels.Envelope{Interaction: channels.Request, To: "bob"}})
+		_, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: c.ID, Parts: text("%s", strings.Repeat("x", 250<<10)), Envelope: message.Envelope{Interaction: message.Request, To: "bob"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +168,7 @@ func TestRemoveAgentInBoundedCommits(t *testing.T) {
 		t.Fatalf("%d messages, %v", len(page), err)
 	}
 	for _, m := range page[:requests] {
-		if m.Withheld != channels.Expired {
+		if m.Withheld != message.Expired {
 			t.Errorf("message %d is not expired", m.Sequence)
 		}
 	}
@@ -189,10 +192,10 @@ func (m *meanwhile) Verify(_ context.Context, of kg.Judgement) (kg.Verdict, erro
 func TestRemoveAgentWhileItIsAdded(t *testing.T) {
 	var hook meanwhile
 	s := serve(t, channels.Options{}, kg.Options{Verifier: &hook})
-	var last channels.ChannelID
-	var made []channels.ChannelID
+	var last channel.ID
+	var made []channel.ID
 	add := func() {
-		last = s.make(t, channels.Private, "bob").ID
+		last = s.make(t, channel.Private, "bob").ID
 		made = append(made, last)
 	}
 	more := 0
@@ -228,19 +231,19 @@ func TestRemoveAgentWhileItIsAdded(t *testing.T) {
 func TestRemoveAgentEverywhere(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	s.role(t, "dev", "bob", "zoe")
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"agent://bob", "agent://zoe"}}})
-	open := s.makeIn(t, intent.ID, "open", channels.ByScope)
-	one := s.mustSend(t, "ann", open.ID, channels.Envelope{Interaction: channels.Request, To: "bob"})
-	both := s.mustSend(t, "ann", open.ID, channels.Envelope{Interaction: channels.Request, To: "role:dev"})
-	note := s.mustSend(t, "ann", open.ID, channels.Envelope{To: "bob"})
-	r, err := s.Publish(within(t), as("ann"), channels.Publication{To: "bob", Parts: text("well?"), Envelope: channels.Envelope{Interaction: channels.Request, To: "bob"}})
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"agent://bob", "agent://zoe"}}})
+	open := s.makeIn(t, intent.ID, "open", channel.ByScope)
+	one := s.mustSend(t, "ann", open.ID, message.Envelope{Interaction: message.Request, To: "bob"})
+	both := s.mustSend(t, "ann", open.ID, message.Envelope{Interaction: message.Request, To: "role:dev"})
+	note := s.mustSend(t, "ann", open.ID, message.Envelope{To: "bob"})
+	r, err := s.Publish(within(t), as("ann"), channels.Publication{To: "bob", Parts: text("well?"), Envelope: message.Envelope{Interaction: message.Request, To: "bob"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.RemoveAgent(within(t), as("bob"), "bob"); err != nil || n != 0 {
 		t.Errorf("taken out of %d, %v", n, err)
 	}
-	for m, want := range map[*channels.Message]channels.Withheld{one: channels.Expired, both: "", note: "", r.Message: channels.Expired} {
+	for m, want := range map[*message.Message]message.Withheld{one: message.Expired, both: "", note: "", r.Message: message.Expired} {
 		if now, err := s.Message(within(t), as("ann"), m.ID); err != nil || now.Withheld != want {
 			t.Errorf("%+v, %v; want %q", now, err, want)
 		}
@@ -250,7 +253,7 @@ func TestRemoveAgentEverywhere(t *testing.T) {
 // Who waits for somebody that is removed waits no longer.
 func TestAskEndsWithWhoWasAsked(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	ended := make(chan error)
 	go func() {
 		_, err := s.Ask(within(t), as("ann"), question(c.ID, "bob", channels.MaxAskTime))
@@ -267,7 +270,7 @@ func TestAskEndsWithWhoWasAsked(t *testing.T) {
 // with its messages, sequence and name; one of its members alone goes.
 func TestRemoveAgentKeepsWhatTheScopeHas(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "cleo"}}})
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob", "cleo"}}})
 	say := func(by string) *channels.Receipt {
 		t.Helper()
 		r, err := s.PublishByName(within(t), as(by), intent.ID, "shared", channels.Publication{Parts: text("from %s", by)})
@@ -278,7 +281,7 @@ func TestRemoveAgentKeepsWhatTheScopeHas(t *testing.T) {
 	}
 	id := say("bob").Message.Channel
 	say("cleo")
-	alone, err := s.CreateIn(within(t), as("bob"), intent.ID, channels.Draft{Name: "alone"})
+	alone, err := s.CreateIn(within(t), as("bob"), intent.ID, channel.Draft{Name: "alone"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +289,7 @@ func TestRemoveAgentKeepsWhatTheScopeHas(t *testing.T) {
 		t.Fatalf("taken out of %d, %v", n, err)
 	}
 	page, _, err := s.History(within(t), as("cleo"), id, channels.HistoryQuery{})
-	if err != nil || len(page) != 3 || page[2].ContentType != channels.Notice {
+	if err != nil || len(page) != 3 || page[2].ContentType != message.Notice {
 		t.Errorf("cleo reads %v, %v", page, err)
 	}
 	if m := say("cleo").Message; m.Channel != id || m.Sequence != 4 {
@@ -302,10 +305,10 @@ func TestRemoveAgentKeepsWhatTheScopeHas(t *testing.T) {
 func TestRemoveAgentOneByOne(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	s.role(t, "dev", "bob", "cleo", "dora")
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "cleo", "dora"}}})
-	id := s.makeIn(t, intent.ID, "open", channels.ByScope).ID
-	m := s.mustSend(t, "ann", id, channels.Envelope{Interaction: channels.Request, To: "role:dev"})
-	left := map[kg.AgentID]channels.Withheld{"bob": "", "cleo": "", "dora": channels.Expired}
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob", "cleo", "dora"}}})
+	id := s.makeIn(t, intent.ID, "open", channel.ByScope).ID
+	m := s.mustSend(t, "ann", id, message.Envelope{Interaction: message.Request, To: "role:dev"})
+	left := map[kg.AgentID]message.Withheld{"bob": "", "cleo": "", "dora": message.Expired}
 	for _, who := range []kg.AgentID{"bob", "cleo", "dora"} {
 		for range 2 { // what is done is not done again
 			if _, err := s.RemoveAgent(within(t), admin("root"), who); err != nil {
@@ -321,11 +324,11 @@ func TestRemoveAgentOneByOne(t *testing.T) {
 		t.Errorf("again: revision %d after %d, %v", s.store.Head().Revision, head, err)
 	}
 
-	c, err := s.Create(within(t), as("ann"), channels.Draft{Members: []channels.Member{{Agent: "bob"}}, KeepMessages: 1})
+	c, err := s.Create(within(t), as("ann"), channel.Draft{Members: []channel.Member{{Agent: "bob"}}, KeepMessages: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	evicted := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: "bob"})
+	evicted := s.mustSend(t, "ann", c.ID, message.Envelope{Interaction: message.Request, To: "bob"})
 	s.say(t, "ann", c.ID, "more")
 	if _, err := s.RemoveAgent(within(t), admin("root"), "bob"); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -27,11 +29,11 @@ func TestBar(t *testing.T) {
 	for _, everywhere := range []bool{false, true} {
 		now := startClock()
 		s := serveAt(t, now, channels.Options{})
-		c := s.crew(t, channels.Draft{Kind: channels.Room, Visibility: channels.Public})
+		c := s.crew(t, channel.Draft{Kind: channel.Room, Visibility: channel.Public})
 		s.say(t, "ann", c.ID, "first")
 		id, by := c.ID, as("mod")
 		if everywhere {
-			id, by = channels.AllChannels, admin("root")
+			id, by = channel.AllChannels, admin("root")
 		}
 		stream, err := s.Stream(within(t), as("bob"), c.ID, nil)
 		if err != nil {
@@ -93,7 +95,7 @@ func TestBar(t *testing.T) {
 		}
 		check("bob is banned", "find amoe, read amo, post am, manage am")
 		if everywhere {
-			_, err := s.Create(within(t), as("bob"), channels.Draft{})
+			_, err := s.Create(within(t), as("bob"), channel.Draft{})
 			wantCode(t, "a banned one makes a channel", err, kg.CodePermissionDenied)
 			_, err = s.Publish(within(t), as("bob"), channels.Publication{To: "ann", Parts: text("psst")})
 			wantCode(t, "a banned one whispers", err, kg.CodeChannelNotFound)
@@ -102,7 +104,7 @@ func TestBar(t *testing.T) {
 			}
 			_, err = s.Publish(within(t), as("mod"), channels.Publication{To: "ann", Parts: text("psst")})
 			wantCode(t, "a muted one whispers", err, kg.CodePermissionDenied)
-			if list, err := s.Restrictions(by, channels.AllChannels); err != nil || len(list) != 2 {
+			if list, err := s.Restrictions(by, channel.AllChannels); err != nil || len(list) != 2 {
 				t.Errorf("the bars are %v, %v", list, err)
 			}
 		}
@@ -118,7 +120,7 @@ func TestBar(t *testing.T) {
 
 func TestWhoBars(t *testing.T) {
 	s := serve(t, channels.Options{MaxRestrictions: 2}, kg.Options{})
-	c := s.crew(t, channels.Draft{})
+	c := s.crew(t, channel.Draft{})
 	for _, row := range []struct {
 		what string
 		err  error
@@ -128,7 +130,7 @@ func TestWhoBars(t *testing.T) {
 		{"an outsider", s.Ban(within(t), as("eve"), c.ID, "ola", time.Time{}), kg.CodeChannelNotFound},
 		{"a moderator bans an owner", s.Ban(within(t), as("mod"), c.ID, "ann", time.Time{}), kg.CodePermissionDenied},
 		{"a moderator bans itself", s.Ban(within(t), as("mod"), c.ID, "mod", time.Time{}), kg.CodePermissionDenied},
-		{"an owner, who is no administrator", s.Ban(within(t), as("ann"), channels.AllChannels, "bob", time.Time{}), kg.CodePermissionDenied},
+		{"an owner, who is no administrator", s.Ban(within(t), as("ann"), channel.AllChannels, "bob", time.Time{}), kg.CodePermissionDenied},
 		{"an owner bans a moderator", s.Ban(within(t), as("ann"), c.ID, "mod", time.Time{}), ""},
 		{"unbanned by itself", s.Unban(within(t), as("mod"), c.ID, "mod"), kg.CodeChannelNotFound},
 		{"a second", s.Mute(within(t), as("ann"), c.ID, "bob", time.Time{}), ""},
@@ -138,7 +140,7 @@ func TestWhoBars(t *testing.T) {
 	} {
 		wantCode(t, row.what, row.err, row.want)
 	}
-	if _, err := s.Restrictions(as("ann"), channels.AllChannels); kg.CodeOf(err) != kg.CodePermissionDenied {
+	if _, err := s.Restrictions(as("ann"), channel.AllChannels); kg.CodeOf(err) != kg.CodePermissionDenied {
 		t.Errorf("an owner lists the server's: %v", err)
 	}
 }
@@ -147,7 +149,7 @@ func TestWhoBars(t *testing.T) {
 // about them are kept.
 func TestBanOfFactsEnds(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	fact := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}
 	if _, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: c.ID, Parts: text("see"), Patches: []kg.Patch{fact}}); err != nil {
 		t.Fatal(err)
@@ -165,7 +167,7 @@ func TestBanOfFactsEnds(t *testing.T) {
 		}
 		return n
 	}
-	for _, id := range []channels.ChannelID{c.ID, channels.AllChannels} {
+	for _, id := range []channel.ID{c.ID, channel.AllChannels} {
 		if n := count(); n != 1 {
 			t.Errorf("before: %d", n)
 		}
@@ -194,7 +196,7 @@ func TestBanOfFactsEnds(t *testing.T) {
 func TestBanEndsIdleStream(t *testing.T) {
 	for _, everywhere := range []bool{false, true} {
 		s := serve(t, channels.Options{}, kg.Options{})
-		c := s.make(t, channels.Public, "bob")
+		c := s.make(t, channel.Public, "bob")
 		for _, who := range []string{"bob", "eve"} {
 			stream, err := s.Stream(within(t), as(who), c.ID, nil)
 			if err != nil {
@@ -210,7 +212,7 @@ func TestBanEndsIdleStream(t *testing.T) {
 			}()
 			id := c.ID
 			if everywhere {
-				id = channels.AllChannels
+				id = channel.AllChannels
 			}
 			if err := s.Ban(within(t), admin("ann"), id, kg.AgentID(who), time.Time{}); err != nil {
 				t.Fatal(err)
@@ -224,12 +226,12 @@ func TestBanEndsIdleStream(t *testing.T) {
 // only.
 func TestBarInScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	sc := s.scope(t, channels.ScopeDraft{Coordinator: "cleo", Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}})
-	c := s.makeIn(t, sc.ID, "lab", channels.Explicit, "bob")
+	sc := s.scope(t, scope.Draft{Coordinator: "cleo", Access: scope.Access{Agents: []kg.AgentID{"bob"}}})
+	c := s.makeIn(t, sc.ID, "lab", channel.Explicit, "bob")
 	wantCode(t, "the coordinator bans", s.Ban(within(t), as("cleo"), c.ID, "bob", time.Time{}), "")
 	_, err := s.Get(within(t), as("bob"), c.ID)
 	wantCode(t, "bob", err, kg.CodeChannelNotFound)
-	wantCode(t, "banned everywhere", s.Ban(within(t), admin("root"), channels.AllChannels, "cleo", time.Time{}), "")
+	wantCode(t, "banned everywhere", s.Ban(within(t), admin("root"), channel.AllChannels, "cleo", time.Time{}), "")
 	_, err = s.Get(within(t), as("cleo"), c.ID)
 	wantCode(t, "cleo", err, kg.CodeChannelNotFound)
 	wantCode(t, "unbanned by cleo", s.Unban(within(t), as("cleo"), c.ID, "bob"), kg.CodeChannelNotFound)
@@ -239,11 +241,11 @@ func TestBarInScope(t *testing.T) {
 // only finds it knows of its own invitation.
 func TestWhoIsToldOfBars(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	scope, err := s.CreateScope(within(t), as("run"), channels.ScopeDraft{Access: channels.ScopeAccess{Everybody: true}})
+	scope, err := s.CreateScope(within(t), as("run"), scope.Draft{Access: scope.Access{Everybody: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.CreateIn(within(t), as("ann"), scope.ID, channels.Draft{Name: "lab", Members: []channels.Member{{Agent: "bob"}}})
+	c, err := s.CreateIn(within(t), as("ann"), scope.ID, channel.Draft{Name: "lab", Members: []channel.Member{{Agent: "bob"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

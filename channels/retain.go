@@ -1,14 +1,15 @@
 package channels
 
-import "koine/kg"
-
-// Limits of retention.
-const (
-	MaxKeepMessages = 1_000_000
-	// maxEvictions bounds the messages evicted with one publication. It is greater than
-	// one so that a channel reaches its limit after the limit was lowered.
-	maxEvictions = 4
+import (
+	"koine/channels/channel"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
+	"koine/kg"
 )
+
+// maxEvictions bounds the messages evicted with one publication. It is greater than one
+// so that a channel reaches its limit after the limit was lowered.
+const maxEvictions = 4
 
 // evictOldest removes the content of the oldest messages in the commit of a new
 // message, so that at most KeepMessages messages keep their content. Sequence, time,
@@ -18,7 +19,7 @@ func (s *Service) evictOldest(tx *kg.Tx, e *entry, newest int64) (changes int, e
 		return 0, nil
 	}
 	graph := e.ID.MessagesGraph()
-	gone, err := tx.CountOwn(graph, propEvicted)
+	gone, err := tx.CountOwn(graph, vocab.Evicted)
 	if err != nil {
 		return 0, err
 	}
@@ -27,11 +28,11 @@ func (s *Service) evictOldest(tx *kg.Tx, e *entry, newest int64) (changes int, e
 		if err != nil {
 			return changes, err
 		}
-		n, err := removeContent(tx, e.ID, id)
+		n, err := message.RemoveContent(tx, e.ID, id)
 		if changes += n + 1; err != nil {
 			return changes, err
 		}
-		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: id.Entity(), Predicate: propEvicted, Object: kg.Boolean(true), Graph: graph}}); err != nil {
+		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: id.Entity(), Predicate: vocab.Evicted, Object: kg.Boolean(true), Graph: graph}}); err != nil {
 			return changes, err
 		}
 	}
@@ -39,33 +40,15 @@ func (s *Service) evictOldest(tx *kg.Tx, e *entry, newest int64) (changes int, e
 }
 
 // messageAt returns the message of a channel with a sequence.
-func messageAt(tx *kg.Tx, id ChannelID, n int64) (MessageID, error) {
+func messageAt(tx *kg.Tx, id channel.ID, n int64) (message.ID, error) {
 	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: kg.Sequence, Object: kg.Integer(n), Graph: id.MessagesGraph()}) {
-		return messageIDIn(st.Subject), err
+		return message.IDIn(st.Subject), err
 	}
 	return "", kg.Errorf(kg.CodeInternal, "channel has no message %d", n)
 }
 
 // oldestKept returns the sequence of the oldest message that was not evicted.
-func oldestKept(snapshot *kg.Snapshot, id ChannelID) (int64, error) {
-	gone, err := countOf(snapshot, id, propEvicted)
+func oldestKept(snapshot *kg.Snapshot, id channel.ID) (int64, error) {
+	gone, err := countOf(snapshot, id, vocab.Evicted)
 	return gone + 1, err
-}
-
-// errEvicted reports a bound in the request that is before the oldest retained message.
-func errEvicted(oldest int64, field string) *kg.Error {
-	e := kg.Errorf(kg.CodePositionGone, "oldest retained message of the channel is %d", oldest).At(field)
-	e.OldestSequence = oldest
-	return e
-}
-
-// checkKeepMessages validates KeepMessages; 0 keeps all.
-func checkKeepMessages(n int64) error {
-	switch {
-	case n < 0:
-		return kg.Errorf(kg.CodeInvalid, "keepMessages must not be negative").At("keepMessages")
-	case n > MaxKeepMessages:
-		return errTooMuch("keepMessages", "keepMessages is %d; the limit is %d", n, MaxKeepMessages)
-	}
-	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -16,7 +18,7 @@ import (
 func TestKeepMessages(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
-	c, err := s.Create(within(t), as("ann"), channels.Draft{KeepMessages: 3})
+	c, err := s.Create(within(t), as("ann"), channel.Draft{KeepMessages: 3})
 	if err != nil || c.KeepMessages != 3 {
 		t.Fatal(c, err)
 	}
@@ -30,7 +32,7 @@ func TestKeepMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer behind.Close()
-	var last *channels.Message
+	var last *message.Message
 	var seventh time.Time
 	for i := 2; i <= 10; i++ {
 		clock.step(time.Second)
@@ -112,7 +114,7 @@ func wantGone(t testing.TB, what string, err error, oldest int64) {
 // before goes on, or says that it cannot.
 func TestKeepFewerMessages(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	for i := range 20 {
 		s.say(t, "bob", c.ID, "%d", i)
 	}
@@ -126,13 +128,13 @@ func TestKeepFewerMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Update(within(t), as(by), c.ID, channels.ChannelUpdate{ExpectedVersion: got.Version, KeepMessages: &n})
+		_, err = s.Update(within(t), as(by), c.ID, channel.Update{ExpectedVersion: got.Version, KeepMessages: &n})
 		wantCode(t, fmt.Sprint(n), err, want)
 	}
 	keep("bob", 1, kg.CodePermissionDenied)
 	keep("ann", -1, kg.CodeInvalid)
-	keep("ann", channels.MaxKeepMessages+1, kg.CodeLimitExceeded)
-	keep("ann", channels.MaxKeepMessages, "")
+	keep("ann", channel.MaxKeepMessages+1, kg.CodeLimitExceeded)
+	keep("ann", channel.MaxKeepMessages, "")
 	keep("ann", 1, "")
 	if n, _ := s.contents(t); n != 20 {
 		t.Errorf("%d contents before a message comes", n)

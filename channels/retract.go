@@ -9,16 +9,18 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"koine/channels/channel"
+	"koine/channels/internal/check"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
-// MaxReasonRunes is the maximum length of a reason.
-const MaxReasonRunes = 1024
-
 // Retraction is a request to retract a message.
 type Retraction struct {
-	Channel ChannelID
-	Message MessageID
+	Channel channel.ID
+	Message message.ID
 	Reason  string
 	// WithdrawFacts also withdraws the assertions made with the message that still
 	// stand unchanged, in the channel's own facts and in other graphs that the caller
@@ -84,7 +86,7 @@ func (s *Service) retractOnce(ctx context.Context, by Caller, r Retraction) (*Re
 		return nil, kg.Errorf(kg.CodeInvalid, "reason must be valid UTF-8").At("reason")
 	}
 	if n := utf8.RuneCountInString(r.Reason); n > MaxReasonRunes {
-		return nil, errTooMuch("reason", "reason has %d characters; the limit is %d", n, MaxReasonRunes)
+		return nil, check.TooMuch("reason", "reason has %d characters; the limit is %d", n, MaxReasonRunes)
 	}
 	target, err := s.findMessage(ctx, r.Channel, r.Message)
 	if err != nil {
@@ -116,7 +118,7 @@ func (s *Service) retractOnce(ctx context.Context, by Caller, r Retraction) (*Re
 	t := &retractOp{publishOp: pub, service: s, agent: agent, target: target, facts: facts, applied: applied, withdraw: r.WithdrawFacts}
 	pub.extra = t.markRetracted
 	pub.message.Retracts = target.ID
-	if err := pub.addStatement(statement{propRetracts, target.ID.Entity()}); err != nil {
+	if err := pub.addStatement(vocab.Statement{vocab.Retracts, target.ID.Entity()}); err != nil {
 		return nil, err
 	}
 	meta := by.updateMeta("channels/retract")
@@ -151,7 +153,7 @@ type retractOp struct {
 	*publishOp
 	service *Service
 	agent   kg.AgentID
-	target  *Message // as of the start
+	target  *message.Message // as of the start
 	facts   []assertedFact
 	applied []kg.Revision // revisions that applied its proposal, with these facts
 
@@ -213,17 +215,17 @@ func (t *retractOp) publishWithoutFacts(tx *kg.Tx, proposal string) error {
 
 // markRetracted removes the content of the message in the commit of the announcement
 // by. It checks the message as of the update.
-func (t *retractOp) markRetracted(tx *kg.Tx, by *Message) (again *Message, err error) {
+func (t *retractOp) markRetracted(tx *kg.Tx, by *message.Message) (again *message.Message, err error) {
 	id := t.message.Channel
-	target, err := readMessage(tx.MatchOwn, id, t.target.ID)
+	target, err := message.Read(tx.MatchOwn, id, t.target.ID)
 	if err != nil {
 		return nil, err
 	}
 	if target == nil {
-		return nil, errNoMessage()
+		return nil, message.ErrNotFound()
 	}
-	if target.Author != t.agent && !Moderators.includes(t.service.table.get(id).roles[t.agent], false) {
-		return nil, errDenied("only the author of the message, owners and moderators can retract it")
+	if target.Author != t.agent && !channel.Moderators.Includes(t.service.table.get(id).roles[t.agent], false) {
+		return nil, check.Denied("only the author of the message, owners and moderators can retract it")
 	}
 	if t.withdraw {
 		applied, err := proposalRevisions(tx.MatchOwn, target.ProposalID)
@@ -247,12 +249,12 @@ func (t *retractOp) markRetracted(tx *kg.Tx, by *Message) (again *Message, err e
 		}
 	}
 	if target.RetractedBy != "" {
-		return readMessage(tx.MatchOwn, id, target.RetractedBy)
+		return message.Read(tx.MatchOwn, id, target.RetractedBy)
 	}
-	if err := removePayload(tx, id, target.ID); err != nil {
+	if err := message.RemovePayload(tx, id, target.ID); err != nil {
 		return nil, err
 	}
-	return nil, tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: target.ID.Entity(), Predicate: propRetractedBy, Object: by.ID.Entity(), Graph: id.MessagesGraph()}})
+	return nil, tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: target.ID.Entity(), Predicate: vocab.RetractedBy, Object: by.ID.Entity(), Graph: id.MessagesGraph()}})
 }
 
 // assertedFact is an assertion as a message made it.
@@ -268,7 +270,7 @@ func (f *assertedFact) removalPatch() kg.Patch {
 }
 
 // isAsserted reports whether the assertion still stands unchanged in the reader's view.
-func (f *assertedFact) isAsserted(match matcher) (bool, error) {
+func (f *assertedFact) isAsserted(match systemgraph.Matcher) (bool, error) {
 	for st, err := range match(kg.Pattern(f.quad)) {
 		if err != nil {
 			return false, err
@@ -280,7 +282,7 @@ func (f *assertedFact) isAsserted(match matcher) (bool, error) {
 
 // factsOf lists the assertions made with a message or, if they awaited review, when
 // their proposal was applied. applied holds the revisions that applied it.
-func (s *Service) factsOf(ctx context.Context, m *Message) (out []assertedFact, applied []kg.Revision, err error) {
+func (s *Service) factsOf(ctx context.Context, m *message.Message) (out []assertedFact, applied []kg.Revision, err error) {
 	revisions := []kg.Revision{m.Revision}
 	if m.ProposalID != "" {
 		snapshot, err := s.systemView(ctx)
@@ -306,40 +308,36 @@ func (s *Service) factsOf(ctx context.Context, m *Message) (out []assertedFact, 
 		}
 	}
 	if len(out) > kg.MaxPatches {
-		return nil, nil, errTooMuch("withdrawFacts", "message asserts more statements than the limit of %d per update", kg.MaxPatches)
+		return nil, nil, check.TooMuch("withdrawFacts", "message asserts more statements than the limit of %d per update", kg.MaxPatches)
 	}
 	return out, applied, nil
 }
 
 // proposalRevisions returns the revision that applied a proposal, or none.
-func proposalRevisions(match matcher, proposal string) (out []kg.Revision, err error) {
+func proposalRevisions(match systemgraph.Matcher, proposal string) (out []kg.Revision, err error) {
 	if proposal == "" {
 		return nil, nil
 	}
 	graph := kg.IRI(kg.ProposalGraphPrefix + proposal)
-	for st, err := range match(kg.Pattern{Subject: graph, Predicate: vocabTerm("appliedIn"), Graph: graph}) {
+	for st, err := range match(kg.Pattern{Subject: graph, Predicate: systemgraph.Property("appliedIn"), Graph: graph}) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, kg.Revision(integerValue(st.Object)))
+		out = append(out, kg.Revision(vocab.IntegerOf(st.Object)))
 	}
 	return out, nil
 }
 
 // findMessage returns a message of the channel, regardless of its readers.
-func (s *Service) findMessage(ctx context.Context, id ChannelID, m MessageID) (*Message, error) {
+func (s *Service) findMessage(ctx context.Context, id channel.ID, m message.ID) (*message.Message, error) {
 	snapshot, err := s.systemView(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	found, err := readMessage(snapshot.Match, id, m)
+	found, err := message.Read(snapshot.Match, id, m)
 	if err == nil && found == nil {
-		err = errNoMessage()
+		err = message.ErrNotFound()
 	}
 	return found, err
-}
-
-func errNoMessage() *kg.Error {
-	return kg.Errorf(kg.CodeNotFound, "message not found in the channel").At("messageId")
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -15,19 +17,19 @@ import (
 // is a message of its own.
 func TestRetract(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob", "cleo")
+	c := s.make(t, channel.Private, "bob", "cleo")
 	stream, err := s.Stream(within(t), as("cleo"), c.ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stream.Close()
-	p := channels.Publication{Channel: c.ID, Parts: text("secret"), Metadata: []byte(`{"a":1}`), IdempotencyKey: "k", Envelope: channels.Envelope{Tags: []string{"t"}, Thread: "th"}}
+	p := channels.Publication{Channel: c.ID, Parts: text("secret"), Metadata: []byte(`{"a":1}`), IdempotencyKey: "k", Envelope: message.Envelope{Tags: []string{"t"}, Thread: "th"}}
 	r, err := s.Publish(within(t), as("bob"), p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := s.say(t, "ann", c.ID, "other")
-	retract := func(by string, id channels.MessageID, want kg.Code) *channels.RetractionReceipt {
+	retract := func(by string, id message.ID, want kg.Code) *channels.RetractionReceipt {
 		t.Helper()
 		out, err := s.Retract(within(t), as(by), channels.Retraction{Channel: c.ID, Message: id, Reason: "a mistake"})
 		wantCode(t, by, err, want)
@@ -46,9 +48,9 @@ func TestRetract(t *testing.T) {
 	}
 	retract("bob", first.Message.ID, kg.CodeInvalid)
 	retract("ann", other.ID, "")
-	check := func(where string, m *channels.Message) {
+	check := func(where string, m *message.Message) {
 		t.Helper()
-		if m.ID != r.Message.ID || m.Sequence != 1 || m.Withheld != channels.Retracted || m.RetractedBy != first.Message.ID || len(m.Parts)+len(m.Metadata)+len(m.Tags) != 0 || m.Author != "agent://bob" || m.Thread != "th" {
+		if m.ID != r.Message.ID || m.Sequence != 1 || m.Withheld != message.Retracted || m.RetractedBy != first.Message.ID || len(m.Parts)+len(m.Metadata)+len(m.Tags) != 0 || m.Author != "agent://bob" || m.Thread != "th" {
 			t.Errorf("%s: %+v", where, m)
 		}
 	}
@@ -84,13 +86,13 @@ func TestRetract(t *testing.T) {
 // A stream that is behind tells what stands, not what the log has.
 func TestRetractedBeforeItIsTold(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	stream, err := s.Stream(within(t), as("ann"), c.ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stream.Close()
-	told, goOn := make(chan *channels.Message), make(chan struct{})
+	told, goOn := make(chan *message.Message), make(chan struct{})
 	go func() {
 		defer close(told)
 		for m, err := range stream.Messages() {
@@ -105,7 +107,7 @@ func TestRetractedBeforeItIsTold(t *testing.T) {
 		}
 	}()
 	defer close(goOn)
-	goOnTo := func(sequence int64) *channels.Message {
+	goOnTo := func(sequence int64) *message.Message {
 		t.Helper()
 		m := <-told
 		if m == nil || m.Sequence != sequence {
@@ -123,7 +125,7 @@ func TestRetractedBeforeItIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	goOn <- struct{}{}
-	if m := goOnTo(3); m.Withheld != channels.Retracted || m.Parts != nil {
+	if m := goOnTo(3); m.Withheld != message.Retracted || m.Parts != nil {
 		t.Errorf("told %+v", m)
 	}
 }
@@ -132,11 +134,11 @@ func TestRetractedBeforeItIsTold(t *testing.T) {
 // them; a dry run tells which.
 func TestRetractWithdrawsFacts(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Public, "bob")
+	c := s.make(t, channel.Public, "bob")
 	fact := func(n int64) kg.Patch {
 		return kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(n)}}
 	}
-	publish := func(by string, patches ...kg.Patch) *channels.Message {
+	publish := func(by string, patches ...kg.Patch) *message.Message {
 		t.Helper()
 		r, err := s.Publish(within(t), as(by), channels.Publication{Channel: c.ID, Parts: text("see"), Patches: patches})
 		if err != nil {
@@ -186,13 +188,13 @@ func TestRetractWithdrawsFacts(t *testing.T) {
 // longer.
 func TestRetractedRequest(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	ended := make(chan error)
 	go func() {
 		_, err := s.Ask(within(t), as("ann"), question(c.ID, "bob", channels.MaxAskTime))
 		ended <- err
 	}()
-	var asked []*channels.Message
+	var asked []*message.Message
 	eventually(t, "asks", func() bool {
 		asked, _, _ = s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{})
 		return len(asked) == 1
@@ -201,7 +203,7 @@ func TestRetractedRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCode(t, "nobody can answer", <-ended, kg.CodeTimeout)
-	_, err := s.send(t, "bob", c.ID, channels.Envelope{Interaction: channels.Response, Correlation: asked[0].ID})
+	_, err := s.send(t, "bob", c.ID, message.Envelope{Interaction: message.Response, Correlation: asked[0].ID})
 	wantCode(t, "a response", err, kg.CodeMessageExpired)
 }
 
@@ -209,21 +211,21 @@ func TestRetractedRequest(t *testing.T) {
 // gone; nobody else's.
 func TestRetractedByItsAuthor(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c, err := s.Create(within(t), as("ann"), channels.Draft{Kind: channels.Broadcast, Members: []channels.Member{{Agent: "bob", Role: channels.Owner}}})
+	c, err := s.Create(within(t), as("ann"), channel.Draft{Kind: channel.Broadcast, Members: []channel.Member{{Agent: "bob", Role: channel.Owner}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mine, later, other := s.say(t, "bob", c.ID, "mine"), s.say(t, "bob", c.ID, "later"), s.say(t, "ann", c.ID, "hers")
-	retract := func(m *channels.Message) error {
+	retract := func(m *message.Message) error {
 		_, err := s.Retract(within(t), as("bob"), channels.Retraction{Channel: c.ID, Message: m.ID})
 		return err
 	}
-	if _, err := s.AddMember(within(t), as("ann"), c.ID, "bob", channels.Observer); err != nil {
+	if _, err := s.AddMember(within(t), as("ann"), c.ID, "bob", channel.Observer); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, "one's own", retract(mine), "")
 	wantCode(t, "another's", retract(other), kg.CodePermissionDenied)
-	_, err = s.send(t, "bob", c.ID, channels.Envelope{})
+	_, err = s.send(t, "bob", c.ID, message.Envelope{})
 	wantCode(t, "a message", err, kg.CodePermissionDenied)
 	if err := s.Mute(within(t), as("ann"), c.ID, "bob", time.Time{}); err != nil {
 		t.Fatal(err)
@@ -233,7 +235,7 @@ func TestRetractedByItsAuthor(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCode(t, "from outside", retract(later), kg.CodeChannelNotFound)
-	if now, err := s.Message(within(t), as("ann"), mine.ID); err != nil || now.Withheld != channels.Retracted {
+	if now, err := s.Message(within(t), as("ann"), mine.ID); err != nil || now.Withheld != message.Retracted {
 		t.Errorf("%+v, %v", now, err)
 	}
 }
@@ -241,7 +243,7 @@ func TestRetractedByItsAuthor(t *testing.T) {
 // What is only tried is no message, and is not counted as one.
 func TestRetractDryIsNotCounted(t *testing.T) {
 	s := serveAt(t, startClock(), channels.Options{Tier: channels.Tier{MessagesPerMinute: 2}})
-	c := s.make(t, channels.Private)
+	c := s.make(t, channel.Private)
 	r := channels.Retraction{Channel: c.ID, Message: s.say(t, "ann", c.ID, "one").ID, DryRun: true}
 	for range 3 {
 		_, err := s.Retract(within(t), as("ann"), r)

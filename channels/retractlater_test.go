@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -17,7 +19,7 @@ import (
 func TestRetractFactsLater(t *testing.T) {
 	closed := &closable{graph: kg.IRI("urn:closed")}
 	s := serve(t, channels.Options{}, kg.Options{Access: closed})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	fact := func(graph kg.Term) kg.Patch {
 		return kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1), Graph: graph}}
 	}
@@ -60,9 +62,9 @@ func TestRetractFactsLater(t *testing.T) {
 // stored of what changed nothing. With that message it goes, and said anew it stands.
 func TestRetractWhatWasSaidTwice(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	said := 0
-	say := func(affected int) channels.MessageID {
+	say := func(affected int) message.ID {
 		t.Helper()
 		said++
 		fact := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}
@@ -72,7 +74,7 @@ func TestRetractWhatWasSaidTwice(t *testing.T) {
 		}
 		return r.Message.ID
 	}
-	retract := func(m channels.MessageID, dry bool, withdrawn int) {
+	retract := func(m message.ID, dry bool, withdrawn int) {
 		t.Helper()
 		out, err := s.Retract(within(t), as("bob"), channels.Retraction{Channel: c.ID, Message: m, WithdrawFacts: true, DryRun: dry})
 		if err != nil || len(out.Withdrawn) != withdrawn || out.Kept != 0 {
@@ -101,8 +103,8 @@ func (c *closable) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 // The author, owners and moderators retract; others do not.
 func TestWhoRetracts(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c, err := s.Create(within(t), as("ann"), channels.Draft{Members: []channels.Member{
-		{Agent: "agent://bob"}, {Agent: "agent://cleo"}, {Agent: "agent://mod", Role: channels.Moderator}, {Agent: "agent://obs", Role: channels.Observer},
+	c, err := s.Create(within(t), as("ann"), channel.Draft{Members: []channel.Member{
+		{Agent: "agent://bob"}, {Agent: "agent://cleo"}, {Agent: "agent://mod", Role: channel.Moderator}, {Agent: "agent://obs", Role: channel.Observer},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +125,7 @@ func TestWhoRetracts(t *testing.T) {
 // A retraction that is only tried is not counted as a message in a minute.
 func TestDryRetractionIsNotCounted(t *testing.T) {
 	s := serve(t, channels.Options{Tier: channels.Tier{MessagesPerMinute: 2}}, kg.Options{})
-	c := s.make(t, channels.Private)
+	c := s.make(t, channel.Private)
 	m := s.say(t, "ann", c.ID, "said")
 	r := channels.Retraction{Channel: c.ID, Message: m.ID, DryRun: true}
 	for range 3 {
@@ -160,13 +162,13 @@ func TestHashGoesWithContent(t *testing.T) {
 		return n
 	}
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
-	kept, err := s.Create(within(t), as("ann"), channels.Draft{KeepMessages: 2})
+	kept, err := s.Create(within(t), as("ann"), channel.Draft{KeepMessages: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	var list []channels.Publication
-	say := func(id channels.ChannelID, e channels.Envelope) *channels.Message {
+	say := func(id channel.ID, e message.Envelope) *message.Message {
 		t.Helper()
 		p := channels.Publication{Channel: id, Parts: text("yes"), IdempotencyKey: fmt.Sprint("k", len(list)), Envelope: e}
 		list = append(list, p)
@@ -176,9 +178,9 @@ func TestHashGoesWithContent(t *testing.T) {
 		}
 		return r.Message
 	}
-	retracted := say(c.ID, channels.Envelope{})
-	say(c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Minute)})
-	say(kept.ID, channels.Envelope{})
+	retracted := say(c.ID, message.Envelope{})
+	say(c.ID, message.Envelope{ExpiresAt: clock.now().Add(time.Minute)})
+	say(kept.ID, message.Envelope{})
 	if n := hashes(s); n != 3 {
 		t.Fatalf("%d hashes", n)
 	}
@@ -201,19 +203,19 @@ func TestHashGoesWithContent(t *testing.T) {
 func TestOverdueIsNotWaitedFor(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Patient(channels.Options{Clock: clock.now}, time.Hour), kg.Options{Clock: clock.now})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	tags := make([]string, 16)
 	for i := range tags {
 		tags[i] = fmt.Sprint("t", i)
 	}
 	const messages = 400 // of 24 changes each: more than two commits
 	for range messages {
-		s.mustSend(t, "ann", c.ID, channels.Envelope{Tags: tags, ExpiresAt: clock.now().Add(time.Minute)})
+		s.mustSend(t, "ann", c.ID, message.Envelope{Tags: tags, ExpiresAt: clock.now().Add(time.Minute)})
 	}
 	_, before := s.contents(t)
 	s.knowsDue(t, messages)
 	clock.step(2 * time.Minute)
-	s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Minute)}) // wakes it
+	s.mustSend(t, "ann", c.ID, message.Envelope{ExpiresAt: clock.now().Add(time.Minute)}) // wakes it
 	eventually(t, "all expire", func() bool { n, _ := s.contents(t); return n == 1 })
 	if _, now := s.contents(t); now-before < 3 {
 		t.Errorf("%d commits: the test has to have more to do", now-before-1)
@@ -227,13 +229,13 @@ func TestFactsOfWhoDoesNotPublish(t *testing.T) {
 	closed := &closable{graph: kg.IRI("urn:closed")}
 	judge, holder := new(judge), new(holder)
 	s := serve(t, channels.Options{}, kg.Options{Access: closed, Verifier: judge, Holder: holder})
-	draft := channels.Draft{Kind: channels.Broadcast, Members: []channels.Member{{Agent: "bob", Role: channels.Owner}, {Agent: "mod", Role: channels.Moderator}}}
+	draft := channel.Draft{Kind: channel.Broadcast, Members: []channel.Member{{Agent: "bob", Role: channel.Owner}, {Agent: "mod", Role: channel.Moderator}}}
 	c, err := s.Create(within(t), as("ann"), draft)
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := int64(0)
-	say := func() *channels.Message {
+	say := func() *message.Message {
 		t.Helper()
 		said++
 		var patches []kg.Patch
@@ -267,7 +269,7 @@ func TestFactsOfWhoDoesNotPublish(t *testing.T) {
 		slices.Sort(out)
 		return strings.Join(out, ", ")
 	}
-	retract := func(by string, m *channels.Message, dry bool, withdrawn, kept int) {
+	retract := func(by string, m *message.Message, dry bool, withdrawn, kept int) {
 		t.Helper()
 		out, err := s.Retract(within(t), as(by), channels.Retraction{Channel: c.ID, Message: m.ID, WithdrawFacts: true, DryRun: dry})
 		if err != nil {
@@ -284,7 +286,7 @@ func TestFactsOfWhoDoesNotPublish(t *testing.T) {
 	if got, want := left(), "1 closed, 2 channel, 2 closed, 2 open, 3 channel, 3 closed, 3 open, 4 channel, 4 closed, 4 open"; got != want {
 		t.Errorf("left are %s, want %s", got, want)
 	}
-	if _, err := s.AddMember(within(t), as("ann"), c.ID, "bob", channels.Observer); err != nil {
+	if _, err := s.AddMember(within(t), as("ann"), c.ID, "bob", channel.Observer); err != nil {
 		t.Fatal(err)
 	}
 	retract("bob", two, true, 2, 1)
@@ -338,7 +340,7 @@ func (a *afterLook) Verify(ctx context.Context, of kg.Judgement) (kg.Verdict, er
 func TestRetractMeanwhile(t *testing.T) {
 	hook := new(afterLook)
 	s := serve(t, channels.Options{}, kg.Options{Verifier: hook, Holder: new(holder)})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	fact := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1), Graph: c.ID.FactsGraph()}, Source: "agent://bob"}
 	hook.verdict = kg.Verdict{Outcome: kg.Held, Reason: "look", Hold: &kg.Hold{}}
 	r, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: c.ID, Parts: text("see"), Patches: []kg.Patch{fact}})

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"sync"
 
+	"koine/channels/channel"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -23,7 +26,7 @@ type revisedIndex struct {
 func (s *Service) observeCommit(c *kg.Commit) {
 	var evicted []kg.Term
 	for i := range c.Changes {
-		if ch := &c.Changes[i]; ch.Op == kg.Add && ch.Quad.Predicate == propEvicted {
+		if ch := &c.Changes[i]; ch.Op == kg.Add && ch.Quad.Predicate == vocab.Evicted {
 			evicted = append(evicted, ch.Quad.Subject)
 		}
 	}
@@ -31,16 +34,16 @@ func (s *Service) observeCommit(c *kg.Commit) {
 		ch := &c.Changes[i]
 		q := &ch.Quad
 		switch {
-		case ch.Op == kg.Add && q.Predicate == propEvicted:
+		case ch.Op == kg.Add && q.Predicate == vocab.Evicted:
 			if id, in := messagesGraphOf(q.Graph); in {
 				storeMax(&s.revised.evicted, id, s.evictedUpTo(c, id))
 			}
-		case ch.Op == kg.Add && q.Predicate == propAnswered:
+		case ch.Op == kg.Add && q.Predicate == vocab.Answered:
 			if id, in := messagesGraphOf(q.Graph); in {
 				storeMax(&s.revised.answered, id, c.Revision)
 			}
-		case ch.Op == kg.Add && (q.Predicate == propRetractedBy || q.Predicate == propExpired),
-			ch.Op == kg.Remove && len(ch.After) == 0 && slices.Contains(contentProperties, q.Predicate) && !slices.Contains(evicted, q.Subject):
+		case ch.Op == kg.Add && (q.Predicate == vocab.RetractedBy || q.Predicate == vocab.Expired),
+			ch.Op == kg.Remove && len(ch.After) == 0 && slices.Contains(message.ContentProperties, q.Predicate) && !slices.Contains(evicted, q.Subject):
 			if id, in := messagesGraphOf(q.Graph); in {
 				storeMax(&s.revised.withheld, id, c.Revision)
 			}
@@ -49,18 +52,18 @@ func (s *Service) observeCommit(c *kg.Commit) {
 }
 
 // messagesGraphOf returns the channel of a journal or partition graph.
-func messagesGraphOf(graph kg.Term) (id ChannelID, in bool) {
-	id, part := channelOfGraph(graph)
-	return id, part == journalPart || part == partitionPart
+func messagesGraphOf(graph kg.Term) (id channel.ID, in bool) {
+	id, part := channel.OfGraph(graph)
+	return id, part == channel.JournalPart || part == channel.PartitionPart
 }
 
 // evictedUpTo returns the last sequence that a commit may have evicted. An eviction
 // comes with a new message, and spares the KeepMessages messages up to that one.
-func (s *Service) evictedUpTo(c *kg.Commit, id ChannelID) (last int64) {
+func (s *Service) evictedUpTo(c *kg.Commit, id channel.ID) (last int64) {
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		if ch.Op == kg.Add && ch.Quad.Predicate == kg.Sequence && ch.Quad.Graph == id.MessagesGraph() {
-			last = max(last, integerValue(ch.Quad.Object))
+			last = max(last, vocab.IntegerOf(ch.Quad.Object))
 		}
 	}
 	if e := s.table.get(id); e != nil {
@@ -70,7 +73,7 @@ func (s *Service) evictedUpTo(c *kg.Commit, id ChannelID) (last int64) {
 }
 
 // storeMax raises the value of a channel to at least to.
-func storeMax[T cmp.Ordered](m *sync.Map, id ChannelID, to T) {
+func storeMax[T cmp.Ordered](m *sync.Map, id channel.ID, to T) {
 	for {
 		last, known := m.LoadOrStore(id, to)
 		if !known || last.(T) >= to || m.CompareAndSwap(id, last, to) {
@@ -80,8 +83,8 @@ func storeMax[T cmp.Ordered](m *sync.Map, id ChannelID, to T) {
 }
 
 // mayDiffer reports whether a message decoded from the log may be outdated.
-func (r *revisedIndex) mayDiffer(m *Message) bool {
-	if m.Withheld == Expired {
+func (r *revisedIndex) mayDiffer(m *message.Message) bool {
+	if m.Withheld == message.Expired {
 		return true
 	}
 	if gone, ok := r.evicted.Load(m.Channel); ok && m.Sequence <= gone.(int64) {
@@ -91,5 +94,5 @@ func (r *revisedIndex) mayDiffer(m *Message) bool {
 		return true
 	}
 	last, ok := r.answered.Load(m.Channel)
-	return ok && m.Interaction == Request && !m.ExpiresAt.IsZero() && last.(kg.Revision) > m.Revision
+	return ok && m.Interaction == message.Request && !m.ExpiresAt.IsZero() && last.(kg.Revision) > m.Revision
 }

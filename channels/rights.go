@@ -3,158 +3,35 @@ package channels
 import (
 	"time"
 
+	"koine/channels/channel"
+	"koine/channels/internal/check"
 	"koine/kg"
 )
 
-// Grantee is a group of agents that a right can be granted to. Each group includes the
-// groups before it.
-type Grantee string
-
-// Grantees. Observers count as Members only for discovering and reading.
-const (
-	Owners     Grantee = "owners"
-	Moderators Grantee = "moderators"
-	Members    Grantee = "members"
-	Everybody  Grantee = "everybody"
-)
-
-// Rights grants the rights of a channel. "" keeps the default of the channel's kind and
-// visibility (see DefaultRights).
-type Rights struct {
-	// Discover is the right to find the channel, with its name and topic. Readers and
-	// invited agents can always find it. For all others it is not found.
-	Discover Grantee
-	// Join is the right to let agents in. If granted to Everybody, agents can join on
-	// their own; otherwise its holders invite.
-	Join Grantee
-	Read Grantee // messages, members, metadata and facts
-	Post Grantee
-	// Manage is the right to change name, topic and metadata, to mute, and to ban. Only
-	// owners change rights and members, and close or delete the channel.
-	Manage Grantee
-}
-
-// rights maps the rights to their properties.
-var rights = [...]struct {
-	name     string
-	property kg.Term
-	of       func(*Rights) *Grantee
-}{
-	{"discover", propDiscover, func(r *Rights) *Grantee { return &r.Discover }},
-	{"join", propJoin, func(r *Rights) *Grantee { return &r.Join }},
-	{"read", propRead, func(r *Rights) *Grantee { return &r.Read }},
-	{"post", propPost, func(r *Rights) *Grantee { return &r.Post }},
-	{"manage", propManage, func(r *Rights) *Grantee { return &r.Manage }},
-}
-
-// DefaultRights returns the default rights for a kind and visibility.
-func DefaultRights(kind Kind, visibility Visibility) Rights {
-	r := Rights{Discover: Members, Join: Owners, Read: Members, Post: Members, Manage: Moderators}
-	if visibility == Public {
-		r.Discover, r.Read = Everybody, Everybody
-	}
-	switch {
-	case kind == Room && visibility == Public:
-		r.Join, r.Read = Everybody, Members // reading requires joining
-	case kind == Room:
-		r.Join = Moderators
-	case kind == Broadcast:
-		r.Post = Owners
-		if visibility == Public {
-			r.Join = Everybody
-		}
-	}
-	return r
-}
-
-// Policy returns the effective rights of the channel, including the defaults.
-func (c *Channel) Policy() Rights {
-	all := DefaultRights(c.Kind, effectiveVisibility(c.Visibility, c.MemberPolicy))
-	if c.MemberPolicy == ByScope && all.Post == Members {
-		all.Post = Everybody
-	}
-	for _, r := range rights {
-		if grantee := *r.of(&c.Rights); grantee != "" {
-			*r.of(&all) = grantee
-		}
-	}
-	return all
-}
-
-// forProperty returns the right of a record property, or nil.
-func (r *Rights) forProperty(property kg.Term) *Grantee {
-	for _, right := range rights {
-		if right.property == property {
-			return right.of(r)
-		}
-	}
-	return nil
-}
-
-// validateFor validates the rights for a channel with this visibility.
-func (r Rights) validateFor(visibility Visibility) error {
-	for _, right := range rights {
-		grantee := *right.of(&r)
-		switch grantee {
-		case "", Owners, Moderators, Members:
-			continue
-		case Everybody:
-		default:
-			return kg.Errorf(kg.CodeInvalid, "right must be granted to owners, moderators, members or everybody, not to %.60q", grantee).At("rights." + right.name)
-		}
-		if visibility != Public {
-			return kg.Errorf(kg.CodeInvalid, "everybody requires a public channel").At("rights." + right.name)
-		}
-		if right.name == "manage" {
-			return kg.Errorf(kg.CodeInvalid, "manage cannot be granted to everybody").At("rights.manage")
-		}
-	}
-	return nil
-}
-
-// includes reports whether the group includes an agent with this role, "" for none.
-// Observers count as members if seeing is set, that is for discovering and reading.
-func (g Grantee) includes(role Role, seeing bool) bool {
-	least := Ordinary
-	switch g {
-	case Everybody:
-		return role != Observer || seeing
-	case Owners:
-		least = Owner
-	case Moderators:
-		least = Moderator
-	case Members:
-		if seeing {
-			least = Observer
-		}
-	}
-	return role != "" && roleRank(role) <= roleRank(least)
-}
-
 // canDiscover reports whether the agent can find the channel.
 func (e *entry) canDiscover(agent kg.AgentID) bool {
-	return e.canRead(agent) || e.managedBy(agent) || e != nil && !e.deleted && !e.isRestricted(agent, false) && e.admitsAgent(agent) &&
-		(e.policy.Discover.includes(e.roles[agent], true) || e.isInvited(agent) || e.isCreatedBy(agent))
+	return e.canRead(agent) || e.managedBy(agent) || e != nil && !e.Deleted && !e.isRestricted(agent, false) && e.admitsAgent(agent) &&
+		(e.policy.Discover.Includes(e.roles[agent], true) || e.IsInvited(agent) || e.isCreatedBy(agent))
 }
 
 // isCreatedBy reports whether the agent created the channel in a scope that it has
 // access to, and is not banned.
 func (e *entry) isCreatedBy(agent kg.AgentID) bool {
-	return e != nil && !e.deleted && e.scope != nil && e.CreatedBy == agent && e.admitsAgent(agent) && !e.isRestricted(agent, false)
+	return e != nil && !e.Deleted && e.scope != nil && e.CreatedBy == agent && e.admitsAgent(agent) && !e.isRestricted(agent, false)
 }
 
 // canRead reports whether the agent can read the channel.
 func (e *entry) canRead(agent kg.AgentID) bool {
-	return e != nil && !e.deleted && e.policy.Read.includes(e.roles[agent], true) && !e.isRestricted(agent, false) && e.admitsAgent(agent)
+	return e != nil && !e.Deleted && e.policy.Read.Includes(e.roles[agent], true) && !e.isRestricted(agent, false) && e.admitsAgent(agent)
 }
 
 // mustRead returns an error if the agent cannot read the channel.
 func (e *entry) mustRead(agent kg.AgentID) error {
 	switch {
 	case !e.canDiscover(agent):
-		return errNoChannel()
+		return channel.ErrNotFound()
 	case !e.canRead(agent):
-		return errDenied("only %s can read the channel", e.policy.Read.describe())
+		return check.Denied("only %s can read the channel", e.policy.Read.Describe())
 	}
 	return nil
 }
@@ -163,11 +40,11 @@ func (e *entry) mustRead(agent kg.AgentID) error {
 func (e *entry) mustPost(agent kg.AgentID) error {
 	switch {
 	case !e.canDiscover(agent):
-		return errNoChannel()
+		return channel.ErrNotFound()
 	case e.isRestricted(agent, true):
-		return errDenied("caller is muted")
+		return check.Denied("caller is muted")
 	case !e.canPost(agent):
-		return errDenied("only %s can publish in the channel", e.policy.Post.describe())
+		return check.Denied("only %s can publish in the channel", e.policy.Post.Describe())
 	}
 	return nil
 }
@@ -179,10 +56,10 @@ func (e *entry) mustSignal(agent kg.AgentID) error {
 		return err
 	}
 	if e.isRestricted(agent, true) {
-		return errDenied("caller is muted")
+		return check.Denied("caller is muted")
 	}
-	if !e.canPost(agent) && !Members.includes(e.roles[agent], false) {
-		return errDenied("only members can send signals in the channel")
+	if !e.canPost(agent) && !channel.Members.Includes(e.roles[agent], false) {
+		return check.Denied("only members can send signals in the channel")
 	}
 	return nil
 }
@@ -195,8 +72,8 @@ func (e *entry) mustManage(agent kg.AgentID) error {
 	if err := e.mustRead(agent); err != nil {
 		return err
 	}
-	if !e.policy.Manage.includes(e.roles[agent], false) {
-		return errDenied("only %s of the channel can do this", e.policy.Manage.describe())
+	if !e.policy.Manage.Includes(e.roles[agent], false) {
+		return check.Denied("only %s of the channel can do this", e.policy.Manage.Describe())
 	}
 	return nil
 }
@@ -209,8 +86,8 @@ func (e *entry) mustOwn(agent kg.AgentID) error {
 	if err := e.mustRead(agent); err != nil {
 		return err
 	}
-	if e.roles[agent] != Owner {
-		return errDenied("only owners of the channel can do this")
+	if e.roles[agent] != channel.Owner {
+		return check.Denied("only owners of the channel can do this")
 	}
 	return nil
 }
@@ -231,7 +108,7 @@ func (e *entry) mustRetract(agent kg.AgentID) error {
 		return err
 	}
 	if e.isRestricted(agent, true) {
-		return errDenied("caller is muted")
+		return check.Denied("caller is muted")
 	}
 	return nil
 }
@@ -239,7 +116,7 @@ func (e *entry) mustRetract(agent kg.AgentID) error {
 // mustTakePart returns an error if the agent is not a member.
 func (e *entry) mustTakePart(agent kg.AgentID) error {
 	if e.roles[agent] == "" {
-		return errDenied("only members of the channel can do this")
+		return check.Denied("only members of the channel can do this")
 	}
 	return nil
 }
@@ -247,27 +124,27 @@ func (e *entry) mustTakePart(agent kg.AgentID) error {
 // mustInvite returns an error if the agent cannot invite.
 func (e *entry) mustInvite(agent kg.AgentID) error {
 	grantee := e.policy.Join
-	if grantee == Everybody {
-		grantee = Members
+	if grantee == channel.Everybody {
+		grantee = channel.Members
 	}
-	if !grantee.includes(e.roles[agent], false) {
-		return errDenied("only %s can invite to the channel", grantee.describe())
+	if !grantee.Includes(e.roles[agent], false) {
+		return check.Denied("only %s can invite to the channel", grantee.Describe())
 	}
 	return nil
 }
 
 // mustBeInvited returns an error if the agent is neither invited nor a member.
 func (e *entry) mustBeInvited(agent kg.AgentID) error {
-	if e.roles[agent] == "" && !e.isInvited(agent) {
-		return errNotInvited()
+	if e.roles[agent] == "" && !e.IsInvited(agent) {
+		return channel.ErrNotInvited()
 	}
 	return nil
 }
 
 // mustBeLetIn returns an error if the agent cannot join.
 func (e *entry) mustBeLetIn(agent kg.AgentID) error {
-	if e.policy.Join != Everybody && e.mustBeInvited(agent) != nil {
-		return errDenied("channel requires an invitation")
+	if e.policy.Join != channel.Everybody && e.mustBeInvited(agent) != nil {
+		return check.Denied("channel requires an invitation")
 	}
 	return nil
 }
@@ -278,17 +155,8 @@ func (e *entry) mustRestrict(agent, other kg.AgentID) error {
 	if err := e.mustManage(agent); err != nil {
 		return err
 	}
-	if !e.managedBy(agent) && roleRank(e.roles[other]) <= roleRank(e.roles[agent]) {
-		return errDenied("%s does not have a lesser role than the caller", other).At("principalId")
-	}
-	return nil
-}
-
-// mustAdminister returns an error if the principal is not an administrator of the
-// server.
-func mustAdminister(p kg.Principal) error {
-	if !p.IsAdmin() {
-		return errDenied("only administrators can do this")
+	if !e.managedBy(agent) && channel.RoleRank(e.roles[other]) <= channel.RoleRank(e.roles[agent]) {
+		return check.Denied("%s does not have a lesser role than the caller", other).At("principalId")
 	}
 	return nil
 }
@@ -297,7 +165,7 @@ func mustAdminister(p kg.Principal) error {
 // server.
 func (e *entry) isRestricted(agent kg.AgentID, muted bool) bool {
 	now := e.decisionTime()
-	return restrictions(e.Restrictions).appliesTo(agent, muted, now) || e.table.serverRestrictions().appliesTo(agent, muted, now)
+	return channel.Restrictions(e.Restrictions).AppliesTo(agent, muted, now) || e.table.serverRestrictions().AppliesTo(agent, muted, now)
 }
 
 // decisionTime returns the time at which restrictions are evaluated.
@@ -308,35 +176,21 @@ func (e *entry) decisionTime() time.Time {
 	return e.decideAt
 }
 
-// mustNotBeBanned returns an error if the agent is banned.
-func (c *Channel) mustNotBeBanned(agent kg.AgentID, at time.Time) error {
-	if restrictions(c.Restrictions).appliesTo(agent, false, at) {
-		return errDenied("%s is banned from the channel", agent).At("principalId")
-	}
-	return nil
-}
-
-// describe returns the group as it appears in errors.
-func (g Grantee) describe() string {
-	if g == Moderators {
-		return "owners and moderators"
-	}
-	return string(g)
-}
-
 // isAddressable reports whether messages in the channel can be addressed to the agent.
 func (e *entry) isAddressable(agent kg.AgentID) bool {
-	return e.canRead(agent) && (e.roles[agent] != "" || e.MemberPolicy == ByScope)
+	return e.canRead(agent) && (e.roles[agent] != "" || e.MemberPolicy == channel.ByScope)
 }
 
 // canPost reports whether the agent can publish.
 func (e *entry) canPost(agent kg.AgentID) bool {
-	return e != nil && !e.deleted && e.policy.Post.includes(e.roles[agent], false) &&
+	return e != nil && !e.Deleted && e.policy.Post.Includes(e.roles[agent], false) &&
 		!e.isRestricted(agent, false) && !e.isRestricted(agent, true) && e.admitsAgent(agent)
 }
 
 // isMembersOnly reports whether only members can take part in the channel.
-func (e *entry) isMembersOnly() bool { return !e.isPublic() && e.MemberPolicy != ByScope }
+func (e *entry) isMembersOnly() bool { return !e.isPublic() && e.MemberPolicy != channel.ByScope }
 
 // isPublic reports whether everyone can read the channel.
-func (e *entry) isPublic() bool { return e != nil && e.scope == nil && e.policy.Read == Everybody }
+func (e *entry) isPublic() bool {
+	return e != nil && e.scope == nil && e.policy.Read == channel.Everybody
+}

@@ -6,15 +6,16 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/internal/slowtest"
 	"koine/kg"
 )
 
 // crew makes a channel with one agent of each role; eve is none of them.
-func (s *server) crew(t testing.TB, d channels.Draft) *channels.Channel {
+func (s *server) crew(t testing.TB, d channel.Draft) *channel.Channel {
 	t.Helper()
 	d.Name, d.Topic = "lab", "what we do"
-	d.Members = []channels.Member{{Agent: "mod", Role: channels.Moderator}, {Agent: "bob"}, {Agent: "ola", Role: channels.Observer}}
+	d.Members = []channel.Member{{Agent: "mod", Role: channel.Moderator}, {Agent: "bob"}, {Agent: "ola", Role: channel.Observer}}
 	c, err := s.Create(within(t), as("ann"), d)
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +24,7 @@ func (s *server) crew(t testing.TB, d channels.Draft) *channels.Channel {
 }
 
 // does lists which of the crew and eve may do what, by the letters of their names.
-func (s *server) does(t testing.TB, c *channels.Channel) string {
+func (s *server) does(t testing.TB, c *channel.Channel) string {
 	t.Helper()
 	var out []string
 	for _, right := range []struct {
@@ -32,7 +33,7 @@ func (s *server) does(t testing.TB, c *channels.Channel) string {
 	}{
 		{"find", func(by channels.Caller) error {
 			got, err := s.Get(within(t), by, c.ID)
-			list, _, listed := s.List(within(t), by, channels.ListQuery{})
+			list, _, listed := s.List(within(t), by, channel.ListQuery{})
 			if (err == nil) != (len(list) > 0) || listed != nil {
 				t.Errorf("%s gets %v, %v, and lists %v, %v", by.Principal.ID, got, err, list, listed)
 			}
@@ -68,7 +69,7 @@ func (s *server) does(t testing.TB, c *channels.Channel) string {
 				t.Fatal(err)
 			}
 			topic := "by " + string(by.Principal.ID)
-			_, err = s.Update(within(t), by, c.ID, channels.ChannelUpdate{ExpectedVersion: now.Version, Topic: &topic})
+			_, err = s.Update(within(t), by, c.ID, channel.Update{ExpectedVersion: now.Version, Topic: &topic})
 			return err
 		}},
 	} {
@@ -78,7 +79,7 @@ func (s *server) does(t testing.TB, c *channels.Channel) string {
 			case "":
 				who += name[:1]
 			case kg.CodePermissionDenied, kg.CodeChannelNotFound:
-				found, _, _ := s.List(within(t), as(name), channels.ListQuery{})
+				found, _, _ := s.List(within(t), as(name), channel.ListQuery{})
 				if (len(found) > 0) != (kg.CodeOf(err) == kg.CodePermissionDenied) {
 					t.Errorf("%s, who finds %d channels, may not %s: %v", name, len(found), right.name, err)
 				}
@@ -96,19 +97,19 @@ func (s *server) does(t testing.TB, c *channels.Channel) string {
 func TestRights(t *testing.T) {
 	slowtest.Long(t)
 	for _, row := range []struct {
-		d    channels.Draft
+		d    channel.Draft
 		want string
 	}{
-		{channels.Draft{Visibility: channels.Private}, "find ambo, read ambo, post amb, manage am"},
-		{channels.Draft{Visibility: channels.Public}, "find amboe, read amboe, post amb, manage am"},
-		{channels.Draft{Kind: channels.Broadcast}, "find ambo, read ambo, post a, manage am"},
-		{channels.Draft{Kind: channels.Broadcast, Visibility: channels.Public}, "find amboe, read amboe, post a, manage am"},
-		{channels.Draft{Kind: channels.Room}, "find ambo, read ambo, post amb, manage am"},
-		{channels.Draft{Kind: channels.Room, Visibility: channels.Public}, "find amboe, read ambo, post amb, manage am"},
-		{channels.Draft{Rights: channels.Rights{Discover: channels.Owners, Read: channels.Moderators, Post: channels.Moderators, Manage: channels.Owners}}, "find am, read am, post am, manage a"},
-		{channels.Draft{Rights: channels.Rights{Read: channels.Owners}}, "find ambo, read a, post amb, manage a"},
-		{channels.Draft{Visibility: channels.Public, Rights: channels.Rights{Discover: channels.Members, Read: channels.Owners, Post: channels.Everybody, Manage: channels.Members}}, "find ambo, read a, post amb, manage a"},
-		{channels.Draft{Visibility: channels.Public, Rights: channels.Rights{Post: channels.Everybody, Manage: channels.Members}}, "find amboe, read amboe, post ambe, manage amb"},
+		{channel.Draft{Visibility: channel.Private}, "find ambo, read ambo, post amb, manage am"},
+		{channel.Draft{Visibility: channel.Public}, "find amboe, read amboe, post amb, manage am"},
+		{channel.Draft{Kind: channel.Broadcast}, "find ambo, read ambo, post a, manage am"},
+		{channel.Draft{Kind: channel.Broadcast, Visibility: channel.Public}, "find amboe, read amboe, post a, manage am"},
+		{channel.Draft{Kind: channel.Room}, "find ambo, read ambo, post amb, manage am"},
+		{channel.Draft{Kind: channel.Room, Visibility: channel.Public}, "find amboe, read ambo, post amb, manage am"},
+		{channel.Draft{Rights: channel.Rights{Discover: channel.Owners, Read: channel.Moderators, Post: channel.Moderators, Manage: channel.Owners}}, "find am, read am, post am, manage a"},
+		{channel.Draft{Rights: channel.Rights{Read: channel.Owners}}, "find ambo, read a, post amb, manage a"},
+		{channel.Draft{Visibility: channel.Public, Rights: channel.Rights{Discover: channel.Members, Read: channel.Owners, Post: channel.Everybody, Manage: channel.Members}}, "find ambo, read a, post amb, manage a"},
+		{channel.Draft{Visibility: channel.Public, Rights: channel.Rights{Post: channel.Everybody, Manage: channel.Members}}, "find amboe, read amboe, post ambe, manage amb"},
 	} {
 		s := serve(t, channels.Options{}, kg.Options{})
 		c := s.crew(t, row.d)
@@ -132,14 +133,14 @@ func TestRights(t *testing.T) {
 // in it.
 func TestOutline(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.crew(t, channels.Draft{Kind: channels.Room, Visibility: channels.Public, Metadata: []byte(`{"a":1}`), MaxMembers: 9})
+	c := s.crew(t, channel.Draft{Kind: channel.Room, Visibility: channel.Public, Metadata: []byte(`{"a":1}`), MaxMembers: 9})
 	s.say(t, "bob", c.ID, "hi")
 	got, err := s.Get(within(t), as("eve"), c.ID)
 	if err != nil || got.Name != "lab" || got.Topic != "what we do" || got.MaxMembers != 9 || len(got.Members) != 0 || got.Metadata != nil || got.Messages != 0 || got.CreatedBy != "" {
 		t.Errorf("eve sees %+v, %v", got, err)
 	}
 	for _, member := range []kg.AgentID{"bob", "agent://nobody"} {
-		if list, _, err := s.List(within(t), as("eve"), channels.ListQuery{Member: member}); err != nil || len(list) != 0 {
+		if list, _, err := s.List(within(t), as("eve"), channel.ListQuery{Member: member}); err != nil || len(list) != 0 {
 			t.Errorf("eve lists channels of %s: %v, %v", member, list, err)
 		}
 	}
@@ -149,19 +150,19 @@ func TestOutline(t *testing.T) {
 // what no channel can have is refused.
 func TestRightsChange(t *testing.T) {
 	s := serve(t, channels.Options{MaxMembers: 5}, kg.Options{})
-	c := s.crew(t, channels.Draft{Visibility: channels.Public})
+	c := s.crew(t, channel.Draft{Visibility: channel.Public})
 	s.say(t, "bob", c.ID, "first")
 	stream, err := s.Stream(within(t), as("eve"), c.ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stream.Close()
-	closed := channels.Rights{Read: channels.Members, Post: channels.Owners}
-	_, err = s.Update(within(t), as("mod"), c.ID, channels.ChannelUpdate{ExpectedVersion: 1, Rights: &closed})
+	closed := channel.Rights{Read: channel.Members, Post: channel.Owners}
+	_, err = s.Update(within(t), as("mod"), c.ID, channel.Update{ExpectedVersion: 1, Rights: &closed})
 	wantCode(t, "by a moderator", err, kg.CodePermissionDenied)
-	_, err = s.Update(within(t), as("mod"), c.ID, channels.ChannelUpdate{ExpectedVersion: 1, MaxMembers: new(int)})
+	_, err = s.Update(within(t), as("mod"), c.ID, channel.Update{ExpectedVersion: 1, MaxMembers: new(int)})
 	wantCode(t, "a bound, by a moderator", err, kg.CodePermissionDenied)
-	got, err := s.Update(within(t), as("ann"), c.ID, channels.ChannelUpdate{ExpectedVersion: 1, Rights: &closed})
+	got, err := s.Update(within(t), as("ann"), c.ID, channel.Update{ExpectedVersion: 1, Rights: &closed})
 	if err != nil || got.Rights != closed || got.Version != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -172,32 +173,32 @@ func TestRightsChange(t *testing.T) {
 	if got, want := s.does(t, c), "find amboe, read ambo, post a, manage am"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	for what, r := range map[string]channels.Rights{
-		"everybody manages": {Manage: channels.Everybody}, "nobody that is": {Read: "kings"},
+	for what, r := range map[string]channel.Rights{
+		"everybody manages": {Manage: channel.Everybody}, "nobody that is": {Read: "kings"},
 	} {
-		_, err := s.Update(within(t), as("ann"), c.ID, channels.ChannelUpdate{ExpectedVersion: 4, Rights: &r})
+		_, err := s.Update(within(t), as("ann"), c.ID, channel.Update{ExpectedVersion: 4, Rights: &r})
 		wantCode(t, what, err, kg.CodeInvalid)
 	}
-	_, err = s.Create(within(t), as("ann"), channels.Draft{Rights: channels.Rights{Discover: channels.Everybody}})
+	_, err = s.Create(within(t), as("ann"), channel.Draft{Rights: channel.Rights{Discover: channel.Everybody}})
 	wantCode(t, "a private channel that everybody finds", err, kg.CodeInvalid)
-	for _, kind := range []channels.Kind{channels.Direct, "party"} {
-		_, err = s.Create(within(t), as("ann"), channels.Draft{Kind: kind})
+	for _, kind := range []channel.Kind{channel.Direct, "party"} {
+		_, err = s.Create(within(t), as("ann"), channel.Draft{Kind: kind})
 		wantCode(t, "made as "+string(kind), err, kg.CodeInvalid)
 	}
 	for most, want := range map[int]kg.Code{-1: kg.CodeInvalid, 3: kg.CodeLimitExceeded, 6: kg.CodeLimitExceeded} {
-		_, err := s.Update(within(t), as("ann"), c.ID, channels.ChannelUpdate{ExpectedVersion: 4, MaxMembers: &most})
+		_, err := s.Update(within(t), as("ann"), c.ID, channel.Update{ExpectedVersion: 4, MaxMembers: &most})
 		wantCode(t, fmt.Sprintf("%d members at most", most), err, want)
 	}
 	four := 4
-	if got, err = s.Update(within(t), as("ann"), c.ID, channels.ChannelUpdate{ExpectedVersion: 4, MaxMembers: &four}); err != nil || got.MaxMembers != 4 {
+	if got, err = s.Update(within(t), as("ann"), c.ID, channel.Update{ExpectedVersion: 4, MaxMembers: &four}); err != nil || got.MaxMembers != 4 {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	_, err = s.AddMember(within(t), as("ann"), c.ID, "eve", channels.Observer)
+	_, err = s.AddMember(within(t), as("ann"), c.ID, "eve", channel.Observer)
 	wantCode(t, "a fifth of four", err, kg.CodeLimitExceeded)
-	if _, err = s.Update(within(t), as("ann"), c.ID, channels.ChannelUpdate{ExpectedVersion: 5, MaxMembers: new(int), Rights: &channels.Rights{}}); err != nil {
+	if _, err = s.Update(within(t), as("ann"), c.ID, channel.Update{ExpectedVersion: 5, MaxMembers: new(int), Rights: &channel.Rights{}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = s.AddMember(within(t), as("ann"), c.ID, "eve", channels.Observer); err != nil {
+	if _, err = s.AddMember(within(t), as("ann"), c.ID, "eve", channel.Observer); err != nil {
 		t.Error(err)
 	}
 	_, err = s.Publish(within(t), as("eve"), channels.Publication{Channel: c.ID, Parts: text("hi")})

@@ -9,6 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -19,7 +22,7 @@ func withRole(name, role string) channels.Caller {
 	return c
 }
 
-func (s *server) scope(t testing.TB, d channels.ScopeDraft) *channels.Scope {
+func (s *server) scope(t testing.TB, d scope.Draft) *scope.Scope {
 	t.Helper()
 	sc, err := s.CreateScope(within(t), as("ann"), d)
 	if err != nil {
@@ -28,11 +31,11 @@ func (s *server) scope(t testing.TB, d channels.ScopeDraft) *channels.Scope {
 	return sc
 }
 
-func (s *server) makeIn(t testing.TB, scope channels.ScopeID, name string, policy channels.MemberPolicy, members ...string) *channels.Channel {
+func (s *server) makeIn(t testing.TB, scope scope.ID, name string, policy channel.MemberPolicy, members ...string) *channel.Channel {
 	t.Helper()
-	d := channels.Draft{Name: name, MemberPolicy: policy}
+	d := channel.Draft{Name: name, MemberPolicy: policy}
 	for _, m := range members {
-		d.Members = append(d.Members, channels.Member{Agent: kg.CanonicalAgent(m)})
+		d.Members = append(d.Members, channel.Member{Agent: kg.CanonicalAgent(m)})
 	}
 	c, err := s.CreateIn(within(t), as("ann"), scope, d)
 	if err != nil {
@@ -45,10 +48,10 @@ func (s *server) makeIn(t testing.TB, scope channels.ScopeID, name string, polic
 // there; of a task, one needs access to its intent too.
 func TestScopeAccess(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Title: "research", Coordinator: "cleo", Access: channels.ScopeAccess{Agents: []kg.AgentID{"dora", "bob", "bob"}, Roles: []string{"analyst"}}})
-	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "eve"}}})
-	open := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: channels.ScopeAccess{Everybody: true}})
-	if want := []kg.AgentID{"agent://bob", "agent://dora"}; !slices.Equal(intent.Access.Agents, want) || intent.CreatedBy != "agent://ann" || intent.Version != 1 || intent.Status != channels.Active {
+	intent := s.scope(t, scope.Draft{Title: "research", Coordinator: "cleo", Access: scope.Access{Agents: []kg.AgentID{"dora", "bob", "bob"}, Roles: []string{"analyst"}}})
+	task := s.scope(t, scope.Draft{Parent: intent.ID, Access: scope.Access{Agents: []kg.AgentID{"bob", "eve"}}})
+	open := s.scope(t, scope.Draft{Parent: intent.ID, Access: scope.Access{Everybody: true}})
+	if want := []kg.AgentID{"agent://bob", "agent://dora"}; !slices.Equal(intent.Access.Agents, want) || intent.CreatedBy != "agent://ann" || intent.Version != 1 || intent.Status != scope.Active {
 		t.Errorf("made: %+v", intent)
 	}
 	callers := []channels.Caller{as("ann"), as("bob"), as("cleo"), as("dora"), as("eve"), withRole("finn", "analyst"), withRole("gus", "other")}
@@ -59,7 +62,7 @@ func TestScopeAccess(t *testing.T) {
 			_, err := s.GetScope(within(t), by, "no-such-scope")
 			absent = fmt.Sprint(err)
 			wantCode(t, "one that is not there", err, kg.CodeScopeNotFound)
-			for _, sc := range []*channels.Scope{intent, task, open} {
+			for _, sc := range []*scope.Scope{intent, task, open} {
 				got, err := s.GetScope(within(t), by, sc.ID)
 				if err != nil {
 					if fmt.Sprint(err) != absent {
@@ -73,7 +76,7 @@ func TestScopeAccess(t *testing.T) {
 				}
 				sees += "x"
 			}
-			list, next, err := s.ListScopes(within(t), by, channels.ScopeListQuery{})
+			list, next, err := s.ListScopes(within(t), by, scope.ListQuery{})
 			if n := strings.Count(sees[len(sees)-3:], "x"); err != nil || next != "" || len(list) != n {
 				t.Errorf("%s: %d scopes are listed, want %d: %v", by.Principal.ID, len(list), n, err)
 			}
@@ -96,24 +99,24 @@ func TestScopeAccess(t *testing.T) {
 // Who runs a scope changes it, at the version that it knows.
 func TestUpdateScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Title: "research", Access: channels.ScopeAccess{Everybody: true}})
-	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: channels.ScopeAccess{Everybody: true}})
+	intent := s.scope(t, scope.Draft{Title: "research", Access: scope.Access{Everybody: true}})
+	task := s.scope(t, scope.Draft{Parent: intent.ID, Access: scope.Access{Everybody: true}})
 	title, cleo, nobody := "more research", kg.AgentID("cleo"), kg.AgentID("")
 	for _, row := range []struct {
 		what string
 		by   string
-		id   channels.ScopeID
-		r    channels.ScopeUpdate
+		id   scope.ID
+		r    scope.Update
 		want kg.Code
 	}{
-		{"one that takes part", "bob", intent.ID, channels.ScopeUpdate{ExpectedVersion: 1, Title: &title}, kg.CodePermissionDenied},
-		{"another version", "ann", intent.ID, channels.ScopeUpdate{Title: &title}, kg.CodeVersionConflict},
-		{"the creator", "ann", intent.ID, channels.ScopeUpdate{ExpectedVersion: 1, Title: &title, Coordinator: &cleo}, ""},
-		{"the coordinator", "cleo", intent.ID, channels.ScopeUpdate{ExpectedVersion: 2, Access: &channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}}, ""},
-		{"the coordinator of the intent", "cleo", task.ID, channels.ScopeUpdate{ExpectedVersion: 1, Title: &title}, ""},
-		{"one that lost it", "eve", intent.ID, channels.ScopeUpdate{ExpectedVersion: 3, Title: &title}, kg.CodeScopeNotFound},
-		{"the coordinator, of herself", "cleo", intent.ID, channels.ScopeUpdate{ExpectedVersion: 3, Coordinator: &nobody}, ""},
-		{"the coordinator that was", "cleo", intent.ID, channels.ScopeUpdate{ExpectedVersion: 4, Title: &title}, kg.CodeScopeNotFound},
+		{"one that takes part", "bob", intent.ID, scope.Update{ExpectedVersion: 1, Title: &title}, kg.CodePermissionDenied},
+		{"another version", "ann", intent.ID, scope.Update{Title: &title}, kg.CodeVersionConflict},
+		{"the creator", "ann", intent.ID, scope.Update{ExpectedVersion: 1, Title: &title, Coordinator: &cleo}, ""},
+		{"the coordinator", "cleo", intent.ID, scope.Update{ExpectedVersion: 2, Access: &scope.Access{Agents: []kg.AgentID{"bob"}}}, ""},
+		{"the coordinator of the intent", "cleo", task.ID, scope.Update{ExpectedVersion: 1, Title: &title}, ""},
+		{"one that lost it", "eve", intent.ID, scope.Update{ExpectedVersion: 3, Title: &title}, kg.CodeScopeNotFound},
+		{"the coordinator, of herself", "cleo", intent.ID, scope.Update{ExpectedVersion: 3, Coordinator: &nobody}, ""},
+		{"the coordinator that was", "cleo", intent.ID, scope.Update{ExpectedVersion: 4, Title: &title}, kg.CodeScopeNotFound},
 	} {
 		_, err := s.UpdateScope(within(t), as(row.by), row.id, row.r)
 		wantCode(t, row.what, err, row.want)
@@ -125,7 +128,7 @@ func TestUpdateScope(t *testing.T) {
 }
 
 func TestScopeBounds(t *testing.T) {
-	s := serve(t, channels.Options{MaxScopes: channels.MaxScopeTasks + 2}, kg.Options{})
+	s := serve(t, channels.Options{MaxScopes: scope.MaxTasks + 2}, kg.Options{})
 	many := func(n int) (out []kg.AgentID) {
 		for i := range n {
 			out = append(out, kg.AgentID(fmt.Sprint("a", i)))
@@ -138,36 +141,36 @@ func TestScopeBounds(t *testing.T) {
 		}
 		return out
 	}
-	long := strings.Repeat("ä", channels.MaxNameRunes)
-	intent := s.scope(t, channels.ScopeDraft{Title: long, Access: channels.ScopeAccess{Agents: many(channels.MaxScopeAgents), Roles: roles(channels.MaxScopeRoles)}})
-	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID})
+	long := strings.Repeat("ä", channel.MaxNameRunes)
+	intent := s.scope(t, scope.Draft{Title: long, Access: scope.Access{Agents: many(scope.MaxAgents), Roles: roles(scope.MaxRoles)}})
+	task := s.scope(t, scope.Draft{Parent: intent.ID})
 	for _, row := range []struct {
 		what string
-		d    channels.ScopeDraft
+		d    scope.Draft
 		want kg.Code
 	}{
-		{"a title too long", channels.ScopeDraft{Title: long + "x"}, kg.CodeLimitExceeded},
-		{"too many agents", channels.ScopeDraft{Access: channels.ScopeAccess{Agents: many(channels.MaxScopeAgents + 1)}}, kg.CodeLimitExceeded},
-		{"too many roles", channels.ScopeDraft{Access: channels.ScopeAccess{Roles: roles(channels.MaxScopeRoles + 1)}}, kg.CodeLimitExceeded},
-		{"a role too long", channels.ScopeDraft{Access: channels.ScopeAccess{Roles: []string{strings.Repeat("r", channels.MaxRoleRunes+1)}}}, kg.CodeInvalid},
-		{"no role", channels.ScopeDraft{Access: channels.ScopeAccess{Roles: []string{""}}}, kg.CodeInvalid},
-		{"a task of a task", channels.ScopeDraft{Parent: task.ID}, kg.CodeInvalid},
-		{"a task of nothing", channels.ScopeDraft{Parent: "nothing"}, kg.CodeScopeNotFound},
+		{"a title too long", scope.Draft{Title: long + "x"}, kg.CodeLimitExceeded},
+		{"too many agents", scope.Draft{Access: scope.Access{Agents: many(scope.MaxAgents + 1)}}, kg.CodeLimitExceeded},
+		{"too many roles", scope.Draft{Access: scope.Access{Roles: roles(scope.MaxRoles + 1)}}, kg.CodeLimitExceeded},
+		{"a role too long", scope.Draft{Access: scope.Access{Roles: []string{strings.Repeat("r", scope.MaxRoleRunes+1)}}}, kg.CodeInvalid},
+		{"no role", scope.Draft{Access: scope.Access{Roles: []string{""}}}, kg.CodeInvalid},
+		{"a task of a task", scope.Draft{Parent: task.ID}, kg.CodeInvalid},
+		{"a task of nothing", scope.Draft{Parent: "nothing"}, kg.CodeScopeNotFound},
 	} {
 		_, err := s.CreateScope(within(t), as("ann"), row.d)
 		wantCode(t, row.what, err, row.want)
 	}
-	for range channels.MaxScopeTasks - 1 {
-		s.scope(t, channels.ScopeDraft{Parent: intent.ID})
+	for range scope.MaxTasks - 1 {
+		s.scope(t, scope.Draft{Parent: intent.ID})
 	}
-	_, err := s.CreateScope(within(t), as("ann"), channels.ScopeDraft{Parent: intent.ID})
+	_, err := s.CreateScope(within(t), as("ann"), scope.Draft{Parent: intent.ID})
 	wantCode(t, "a task too many", err, kg.CodeLimitExceeded)
-	s.scope(t, channels.ScopeDraft{})
-	_, err = s.CreateScope(within(t), as("ann"), channels.ScopeDraft{})
+	s.scope(t, scope.Draft{})
+	_, err = s.CreateScope(within(t), as("ann"), scope.Draft{})
 	wantCode(t, "a scope too many", err, kg.CodeLimitExceeded)
 
-	seen := map[channels.ScopeID]bool{}
-	l := channels.ScopeListQuery{PageSize: 7, Parent: intent.ID}
+	seen := map[scope.ID]bool{}
+	l := scope.ListQuery{PageSize: 7, Parent: intent.ID}
 	for {
 		page, next, err := s.ListScopes(within(t), as("ann"), l)
 		if err != nil {
@@ -179,11 +182,11 @@ func TestScopeBounds(t *testing.T) {
 		if next == "" {
 			break
 		}
-		_, _, err = s.ListScopes(within(t), as("bob"), channels.ScopeListQuery{PageToken: next, Parent: intent.ID})
+		_, _, err = s.ListScopes(within(t), as("bob"), scope.ListQuery{PageToken: next, Parent: intent.ID})
 		wantCode(t, "somebody else's token", err, kg.CodeCursorForeign)
 		l.PageToken = next
 	}
-	if len(seen) != channels.MaxScopeTasks {
+	if len(seen) != scope.MaxTasks {
 		t.Errorf("pages hold %d tasks", len(seen))
 	}
 }
@@ -192,10 +195,10 @@ func TestScopeBounds(t *testing.T) {
 // where the policy says so. The scope's own graph is read as the scope is.
 func TestChannelsInScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Coordinator: "cleo", Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}, Roles: []string{"analyst"}}})
+	intent := s.scope(t, scope.Draft{Coordinator: "cleo", Access: scope.Access{Agents: []kg.AgentID{"bob"}, Roles: []string{"analyst"}}})
 	explicit := s.makeIn(t, intent.ID, "explicit", "", "bob", "eve") // eve has no access
-	shared := s.makeIn(t, intent.ID, "shared", channels.ByScope, "eve")
-	if explicit.MemberPolicy != channels.Explicit || shared.Scope != intent.ID {
+	shared := s.makeIn(t, intent.ID, "shared", channel.ByScope, "eve")
+	if explicit.MemberPolicy != channel.Explicit || shared.Scope != intent.ID {
 		t.Errorf("made %+v, %+v", explicit, shared)
 	}
 	finn := withRole("finn", "analyst")
@@ -204,7 +207,7 @@ func TestChannelsInScope(t *testing.T) {
 		sees string
 	}{{as("ann"), "xx"}, {as("bob"), "xx"}, {finn, "-x"}, {as("eve"), "--"}, {as("gus"), "--"}} {
 		sees, listed := "", 0
-		for _, c := range []*channels.Channel{explicit, shared} {
+		for _, c := range []*channel.Channel{explicit, shared} {
 			_, err := s.Publish(within(t), row.by, channels.Publication{Channel: c.ID, Parts: text("hi")})
 			_, _, read := s.History(within(t), row.by, c.ID, channels.HistoryQuery{})
 			_, get := s.Get(within(t), row.by, c.ID)
@@ -231,43 +234,43 @@ func TestChannelsInScope(t *testing.T) {
 		if sees != row.sees {
 			t.Errorf("%s sees %s, want %s", row.by.Principal.ID, sees, row.sees)
 		}
-		list, _, err := s.List(within(t), row.by, channels.ListQuery{Scope: intent.ID})
+		list, _, err := s.List(within(t), row.by, channel.ListQuery{Scope: intent.ID})
 		if listed == 0 {
 			wantCode(t, "the list of a scope", err, kg.CodeScopeNotFound)
 		} else if err != nil || len(list) != listed {
 			t.Errorf("%s: %d listed, want %d: %v", row.by.Principal.ID, len(list), listed, err)
 		}
 	}
-	if list, _, err := s.List(within(t), as("eve"), channels.ListQuery{}); err != nil || len(list) != 0 {
+	if list, _, err := s.List(within(t), as("eve"), channel.ListQuery{}); err != nil || len(list) != 0 {
 		t.Errorf("a member without access lists %d: %v", len(list), err)
 	}
 	for _, row := range []struct {
 		what  string
-		scope channels.ScopeID
+		scope scope.ID
 		by    channels.Caller
-		d     channels.Draft
+		d     channel.Draft
 		want  kg.Code
 	}{
-		{"a name that is taken", intent.ID, finn, channels.Draft{Name: "explicit"}, kg.CodeNameTaken},
-		{"no name", intent.ID, as("ann"), channels.Draft{}, kg.CodeInvalid},
-		{"public", intent.ID, as("ann"), channels.Draft{Name: "c", Visibility: channels.Public}, kg.CodeInvalid},
-		{"no policy", intent.ID, as("ann"), channels.Draft{Name: "c", MemberPolicy: "some"}, kg.CodeInvalid},
-		{"no access", intent.ID, as("eve"), channels.Draft{Name: "c"}, kg.CodeScopeNotFound},
-		{"no scope", "none", as("ann"), channels.Draft{Name: "c"}, kg.CodeScopeNotFound},
-		{"a role", intent.ID, finn, channels.Draft{Name: "c"}, ""},
+		{"a name that is taken", intent.ID, finn, channel.Draft{Name: "explicit"}, kg.CodeNameTaken},
+		{"no name", intent.ID, as("ann"), channel.Draft{}, kg.CodeInvalid},
+		{"public", intent.ID, as("ann"), channel.Draft{Name: "c", Visibility: channel.Public}, kg.CodeInvalid},
+		{"no policy", intent.ID, as("ann"), channel.Draft{Name: "c", MemberPolicy: "some"}, kg.CodeInvalid},
+		{"no access", intent.ID, as("eve"), channel.Draft{Name: "c"}, kg.CodeScopeNotFound},
+		{"no scope", "none", as("ann"), channel.Draft{Name: "c"}, kg.CodeScopeNotFound},
+		{"a role", intent.ID, finn, channel.Draft{Name: "c"}, ""},
 	} {
 		_, err := s.CreateIn(within(t), row.by, row.scope, row.d)
 		wantCode(t, row.what, err, row.want)
 	}
-	_, err := s.Create(within(t), as("ann"), channels.Draft{MemberPolicy: channels.Explicit})
+	_, err := s.Create(within(t), as("ann"), channel.Draft{MemberPolicy: channel.Explicit})
 	wantCode(t, "a policy without a scope", err, kg.CodeInvalid)
 
 	taken, fresh := "shared", "fresh"
-	_, err = s.Update(within(t), as("ann"), explicit.ID, channels.ChannelUpdate{ExpectedVersion: 1, Name: &taken})
+	_, err = s.Update(within(t), as("ann"), explicit.ID, channel.Update{ExpectedVersion: 1, Name: &taken})
 	wantCode(t, "renamed to a name that is taken", err, kg.CodeNameTaken)
-	_, err = s.Update(within(t), as("ann"), explicit.ID, channels.ChannelUpdate{ExpectedVersion: 1, Name: new(string)})
+	_, err = s.Update(within(t), as("ann"), explicit.ID, channel.Update{ExpectedVersion: 1, Name: new(string)})
 	wantCode(t, "renamed to none", err, kg.CodeInvalid)
-	_, err = s.Update(within(t), as("ann"), explicit.ID, channels.ChannelUpdate{ExpectedVersion: 1, Name: &fresh})
+	_, err = s.Update(within(t), as("ann"), explicit.ID, channel.Update{ExpectedVersion: 1, Name: &fresh})
 	wantCode(t, "renamed", err, "")
 	s.makeIn(t, intent.ID, "explicit", "")
 	wantCode(t, "deleted", s.Delete(within(t), as("ann"), explicit.ID), "")
@@ -277,9 +280,9 @@ func TestChannelsInScope(t *testing.T) {
 // The coordinator of a scope manages the members of channels that she does not read.
 func TestCoordinatorManages(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Coordinator: "cleo", Access: channels.ScopeAccess{Everybody: true}})
-	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: channels.ScopeAccess{Everybody: true}})
-	for _, scope := range []channels.ScopeID{intent.ID, task.ID} {
+	intent := s.scope(t, scope.Draft{Coordinator: "cleo", Access: scope.Access{Everybody: true}})
+	task := s.scope(t, scope.Draft{Parent: intent.ID, Access: scope.Access{Everybody: true}})
+	for _, scope := range []scope.ID{intent.ID, task.ID} {
 		c := s.makeIn(t, scope, "room", "")
 		if outline, err := s.Get(within(t), as("cleo"), c.ID); err != nil || outline.Name != "room" || outline.Members != nil {
 			t.Errorf("she finds %+v, %v", outline, err)
@@ -306,9 +309,9 @@ func TestCoordinatorManages(t *testing.T) {
 // of its channels at once.
 func TestStreamEndsWithScopeAccess(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "eve"}}})
-	task := s.scope(t, channels.ScopeDraft{Parent: intent.ID, Access: channels.ScopeAccess{Everybody: true}})
-	c := s.makeIn(t, task.ID, "room", channels.ByScope)
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob", "eve"}}})
+	task := s.scope(t, scope.Draft{Parent: intent.ID, Access: scope.Access{Everybody: true}})
+	c := s.makeIn(t, task.ID, "room", channel.ByScope)
 	ended := map[string]chan error{"bob": make(chan error), "eve": make(chan error)}
 	for who, ended := range ended {
 		stream, err := s.Stream(within(t), as(who), c.ID, nil)
@@ -325,7 +328,7 @@ func TestStreamEndsWithScopeAccess(t *testing.T) {
 			}
 		}()
 	}
-	if _, err := s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeUpdate{ExpectedVersion: 1, Access: &channels.ScopeAccess{Agents: []kg.AgentID{"eve"}}}); err != nil {
+	if _, err := s.UpdateScope(within(t), as("ann"), intent.ID, scope.Update{ExpectedVersion: 1, Access: &scope.Access{Agents: []kg.AgentID{"eve"}}}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: c.ID, Parts: text("hi")})
@@ -339,22 +342,22 @@ func TestStreamEndsWithScopeAccess(t *testing.T) {
 // request to a role among others.
 func TestAddressInScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}})
-	explicit, shared := s.makeIn(t, intent.ID, "explicit", "", "eve"), s.makeIn(t, intent.ID, "shared", channels.ByScope)
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob"}}})
+	explicit, shared := s.makeIn(t, intent.ID, "explicit", "", "eve"), s.makeIn(t, intent.ID, "shared", channel.ByScope)
 	for _, row := range []struct {
-		channel channels.ChannelID
+		channel channel.ID
 		to      string
 		want    kg.Code
 	}{{explicit.ID, "bob", kg.CodeNotMember}, {explicit.ID, "eve", kg.CodeNotMember}, {shared.ID, "bob", ""}, {shared.ID, "eve", kg.CodeNotMember}, {shared.ID, "role:none", kg.CodeNoRecipient}} {
-		_, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: row.channel, Parts: text("?"), Envelope: channels.Envelope{Interaction: channels.Request, To: row.to}})
+		_, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: row.channel, Parts: text("?"), Envelope: message.Envelope{Interaction: message.Request, To: row.to}})
 		wantCode(t, row.to, err, row.want)
 	}
-	question, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: shared.ID, Parts: text("?"), Envelope: channels.Envelope{Interaction: channels.Request, To: "bob"}})
+	question, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: shared.ID, Parts: text("?"), Envelope: message.Envelope{Interaction: message.Request, To: "bob"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := s.makeIn(t, intent.ID, "other", channels.ByScope)
-	_, err = s.Publish(within(t), as("bob"), channels.Publication{Channel: other.ID, Parts: text("!"), Envelope: channels.Envelope{Interaction: channels.Response, Correlation: question.Message.ID}})
+	other := s.makeIn(t, intent.ID, "other", channel.ByScope)
+	_, err = s.Publish(within(t), as("bob"), channels.Publication{Channel: other.ID, Parts: text("!"), Envelope: message.Envelope{Interaction: message.Response, Correlation: question.Message.ID}})
 	wantCode(t, "a response in another channel", err, kg.CodeInvalid)
 }
 
@@ -364,10 +367,10 @@ func TestAddressByAnyRole(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	s.role(t, "analyst", "bob")
 	s.role(t, "critic", "bob", "eve")
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Roles: []string{"analyst"}}})
-	for _, c := range []*channels.Channel{s.makeIn(t, intent.ID, "shared", channels.ByScope), s.makeIn(t, intent.ID, "explicit", "", "bob", "eve")} {
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Roles: []string{"analyst"}}})
+	for _, c := range []*channel.Channel{s.makeIn(t, intent.ID, "shared", channel.ByScope), s.makeIn(t, intent.ID, "explicit", "", "bob", "eve")} {
 		for _, to := range []string{"bob", "role:analyst", "role:critic"} {
-			m := s.mustSend(t, "ann", c.ID, channels.Envelope{Interaction: channels.Request, To: to})
+			m := s.mustSend(t, "ann", c.ID, message.Envelope{Interaction: message.Request, To: to})
 			if !slices.Equal(m.Recipients, []kg.AgentID{"agent://bob"}) {
 				t.Errorf("%s in %s is %v", to, c.Name, m.Recipients)
 			}
@@ -379,21 +382,21 @@ func TestAddressByAnyRole(t *testing.T) {
 // another owner made of that; outside of scopes owners do alone.
 func TestCreatorManages(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob", "cleo", "dora"}}})
-	draft := channels.Draft{Name: "room", Members: []channels.Member{{Agent: "cleo", Role: channels.Owner}}}
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob", "cleo", "dora"}}})
+	draft := channel.Draft{Name: "room", Members: []channel.Member{{Agent: "cleo", Role: channel.Owner}}}
 	c, err := s.CreateIn(within(t), as("bob"), intent.ID, draft)
 	if err != nil {
 		t.Fatal(err)
 	}
-	add := func(by string, id channels.ChannelID, who kg.AgentID, role channels.Role) error {
+	add := func(by string, id channel.ID, who kg.AgentID, role channel.Role) error {
 		_, err := s.AddMember(within(t), as(by), id, who, role)
 		return err
 	}
-	remove := func(by string, id channels.ChannelID, who kg.AgentID) error {
+	remove := func(by string, id channel.ID, who kg.AgentID) error {
 		_, err := s.RemoveMember(within(t), as(by), id, who)
 		return err
 	}
-	wantCode(t, "demoted", add("cleo", c.ID, "bob", channels.Observer), "")
+	wantCode(t, "demoted", add("cleo", c.ID, "bob", channel.Observer), "")
 	wantCode(t, "adds", add("bob", c.ID, "dora", ""), "")
 	wantCode(t, "takes out", remove("bob", c.ID, "dora"), "")
 	wantCode(t, "another member adds", add("dora", c.ID, "dora", ""), kg.CodeChannelNotFound)
@@ -403,7 +406,7 @@ func TestCreatorManages(t *testing.T) {
 	wantCode(t, "reads", err, kg.CodePermissionDenied)
 	wantCode(t, "adds from outside", add("bob", c.ID, "dora", ""), "")
 	wantCode(t, "the last owner", remove("bob", c.ID, "cleo"), kg.CodeLastOwner)
-	_, err = s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeUpdate{ExpectedVersion: 1, Access: &channels.ScopeAccess{Agents: []kg.AgentID{"cleo"}}})
+	_, err = s.UpdateScope(within(t), as("ann"), intent.ID, scope.Update{ExpectedVersion: 1, Access: &scope.Access{Agents: []kg.AgentID{"cleo"}}})
 	wantCode(t, "the scope", err, "")
 	wantCode(t, "without access", add("bob", c.ID, "bob", ""), kg.CodeChannelNotFound)
 
@@ -419,12 +422,12 @@ func TestCreatorManages(t *testing.T) {
 // role that gives access, it does as long as it has the role.
 func TestRunnerWithoutAccess(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}, Roles: []string{"dev"}}})
-	task, err := s.CreateScope(within(t), as("bob"), channels.ScopeDraft{Parent: intent.ID})
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob"}, Roles: []string{"dev"}}})
+	task, err := s.CreateScope(within(t), as("bob"), scope.Draft{Parent: intent.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.CreateIn(within(t), as("ann"), task.ID, channels.Draft{Name: "room"}) // whose intent it is
+	c, err := s.CreateIn(within(t), as("ann"), task.ID, channel.Draft{Name: "room"}) // whose intent it is
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -439,7 +442,7 @@ func TestRunnerWithoutAccess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Update(within(t), by, c.ID, channels.ChannelUpdate{ExpectedVersion: now.Version, Topic: &topic})
+		_, err = s.Update(within(t), by, c.ID, channel.Update{ExpectedVersion: now.Version, Topic: &topic})
 		wantCode(t, "changes it", err, want)
 		_, err = s.GetScope(within(t), by, task.ID)
 		if got := kg.CodeOf(err); (got == "") != (want == "") {
@@ -448,7 +451,7 @@ func TestRunnerWithoutAccess(t *testing.T) {
 	}
 	manages(as("bob"), "")
 	manages(withRole("bob", "dev"), "")
-	_, err = s.UpdateScope(within(t), as("ann"), intent.ID, channels.ScopeUpdate{ExpectedVersion: 1, Access: &channels.ScopeAccess{Roles: []string{"dev"}}})
+	_, err = s.UpdateScope(within(t), as("ann"), intent.ID, scope.Update{ExpectedVersion: 1, Access: &scope.Access{Roles: []string{"dev"}}})
 	wantCode(t, "the intent", err, "")
 	manages(as("bob"), kg.CodeChannelNotFound)
 	manages(withRole("bob", "dev"), "")

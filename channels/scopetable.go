@@ -1,12 +1,13 @@
 package channels
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/tidwall/btree"
 
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -16,19 +17,19 @@ type scopeTable struct {
 	cells sync.Map // ScopeID → *scopeCell; read without a lock
 	count atomic.Int64
 
-	ids   btree.Set[ScopeID]
-	parts map[ScopeID]*scopeParts
+	ids   btree.Set[scope.ID]
+	parts map[scope.ID]*scopeParts
 }
 
 // scopeParts holds the channels and tasks of a scope.
 type scopeParts struct {
-	channels btree.Set[ChannelID] // without deleted ones
-	names    map[string]ChannelID
-	tasks    btree.Set[ScopeID]
+	channels btree.Set[channel.ID] // without deleted ones
+	names    map[string]channel.ID
+	tasks    btree.Set[scope.ID]
 }
 
 // lookupCell returns the cell of a scope, or nil if the scope never existed.
-func (t *scopeTable) lookupCell(id ScopeID) *scopeCell {
+func (t *scopeTable) lookupCell(id scope.ID) *scopeCell {
 	c, ok := t.cells.Load(id)
 	if !ok {
 		return nil
@@ -38,7 +39,7 @@ func (t *scopeTable) lookupCell(id ScopeID) *scopeCell {
 
 // cellOrEmpty returns the cell of a parent or channel scope, or nil for "". If the
 // scope does not exist, because it was erased, the cell is empty and admits no one.
-func (t *scopeTable) cellOrEmpty(id ScopeID) *scopeCell {
+func (t *scopeTable) cellOrEmpty(id scope.ID) *scopeCell {
 	if id == "" {
 		return nil
 	}
@@ -49,16 +50,16 @@ func (t *scopeTable) cellOrEmpty(id ScopeID) *scopeCell {
 }
 
 // get returns the current entry of a scope, or nil.
-func (t *scopeTable) get(id ScopeID) *scope { return t.lookupCell(id).get() }
+func (t *scopeTable) get(id scope.ID) *scopeEntry { return t.lookupCell(id).get() }
 
 // partsOf returns the parts of a scope and creates them if needed. The caller holds the
 // lock of the table.
-func (t *scopeTable) partsOf(id ScopeID) *scopeParts {
+func (t *scopeTable) partsOf(id scope.ID) *scopeParts {
 	p := t.parts[id]
 	if p == nil {
-		p = &scopeParts{names: map[string]ChannelID{}}
+		p = &scopeParts{names: map[string]channel.ID{}}
 		if t.parts == nil {
-			t.parts = map[ScopeID]*scopeParts{}
+			t.parts = map[scope.ID]*scopeParts{}
 		}
 		t.parts[id] = p
 	}
@@ -66,7 +67,7 @@ func (t *scopeTable) partsOf(id ScopeID) *scopeParts {
 }
 
 // putScope stores the entry of a scope. The caller holds the lock of the table.
-func (t *scopeTable) putScope(s *Scope) (before, now *scope) {
+func (t *scopeTable) putScope(s *scope.Scope) (before, now *scopeEntry) {
 	cell := t.lookupCell(s.ID)
 	if cell == nil {
 		cell = new(scopeCell)
@@ -74,7 +75,7 @@ func (t *scopeTable) putScope(s *Scope) (before, now *scope) {
 		t.ids.Insert(s.ID)
 	}
 	before = cell.get()
-	now = &scope{Scope: *s, parent: t.cellOrEmpty(s.Parent)}
+	now = &scopeEntry{Scope: *s, parent: t.cellOrEmpty(s.Parent)}
 	if s.Parent != "" {
 		t.partsOf(s.Parent).tasks.Insert(s.ID)
 	}
@@ -93,7 +94,7 @@ func (t *scopeTable) placeChannel(before, now *entry) {
 	if before != nil && parts.names[before.Name] == now.ID {
 		delete(parts.names, before.Name)
 	}
-	if now.deleted {
+	if now.Deleted {
 		parts.channels.Delete(now.ID)
 		return
 	}
@@ -104,27 +105,27 @@ func (t *scopeTable) placeChannel(before, now *entry) {
 // applyScopeCommit applies the changes of a commit to the scopes. The caller holds the
 // lock of the table.
 func (t *table) applyScopeCommit(c *kg.Commit) {
-	changed := map[ScopeID]*Scope{}
-	var order []ScopeID // parents are created before their tasks
+	changed := map[scope.ID]*scope.Scope{}
+	var order []scope.ID // parents are created before their tasks
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		id, part := scopeOfGraph(ch.Quad.Graph)
-		if part != recordPart || ch.Quad.Subject != id.Entity() {
+		id, record := scope.OfGraph(ch.Quad.Graph)
+		if !record || ch.Quad.Subject != id.Entity() {
 			continue
 		}
 		now := changed[id]
 		if now == nil {
-			now = &Scope{ID: id}
+			now = &scope.Scope{ID: id}
 			if s := t.scopes.get(id); s != nil {
-				now = s.clone()
+				now = s.Clone()
 			}
 			changed[id] = now
 			order = append(order, id)
 		}
 		if len(ch.After) == 0 {
-			now.removeStatement(ch.Quad.Predicate, ch.Quad.Object)
+			now.RemoveStatement(ch.Quad.Predicate, ch.Quad.Object)
 		} else {
-			now.applyStatement(ch.Quad.Predicate, ch.Quad.Object)
+			now.ApplyStatement(ch.Quad.Predicate, ch.Quad.Object)
 		}
 	}
 	for _, id := range order {
@@ -135,7 +136,7 @@ func (t *table) applyScopeCommit(c *kg.Commit) {
 }
 
 // channelByName returns the channel with a name in the scope, or "".
-func (t *table) channelByName(id ScopeID, name string) ChannelID {
+func (t *table) channelByName(id scope.ID, name string) channel.ID {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if parts := t.scopes.parts[id]; parts != nil {
@@ -145,7 +146,7 @@ func (t *table) channelByName(id ScopeID, name string) ChannelID {
 }
 
 // tasksOf lists the tasks of an intent.
-func (t *table) tasksOf(id ScopeID) []ScopeID {
+func (t *table) tasksOf(id scope.ID) []scope.ID {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if parts := t.scopes.parts[id]; parts != nil {
@@ -155,7 +156,7 @@ func (t *table) tasksOf(id ScopeID) []ScopeID {
 }
 
 // channelsOf lists the channels of a scope, without deleted ones.
-func (t *table) channelsOf(id ScopeID) []ChannelID {
+func (t *table) channelsOf(id scope.ID) []channel.ID {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if parts := t.scopes.parts[id]; parts != nil {
@@ -165,7 +166,7 @@ func (t *table) channelsOf(id ScopeID) []ChannelID {
 }
 
 // channelsWithin lists the channels of a scope and of its tasks, without deleted ones.
-func (t *table) channelsWithin(id ScopeID) []ChannelID {
+func (t *table) channelsWithin(id scope.ID) []channel.ID {
 	list := t.channelsOf(id)
 	for _, task := range t.tasksOf(id) {
 		list = append(list, t.channelsOf(task)...)
@@ -174,7 +175,7 @@ func (t *table) channelsWithin(id ScopeID) []ChannelID {
 }
 
 // countIn returns the number of channels of the scope's intent, including its tasks.
-func (t *table) countIn(id ScopeID) int {
+func (t *table) countIn(id scope.ID) int {
 	if s := t.scopes.get(id); s != nil && s.Parent != "" {
 		id = s.Parent
 	}
@@ -196,11 +197,11 @@ func (t *table) countIn(id ScopeID) int {
 // listScopes returns up to n scopes after after, sorted by id, for which only reports
 // true. It examines at most maxLookedAt scopes. next is the last scope examined if
 // there may be more.
-func (t *table) listScopes(after ScopeID, n int, only func(*scope) bool) (out []*scope, next ScopeID) {
+func (t *table) listScopes(after scope.ID, n int, only func(*scopeEntry) bool) (out []*scopeEntry, next scope.ID) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	looked, last := 0, after
-	t.scopes.ids.Ascend(after, func(id ScopeID) bool {
+	t.scopes.ids.Ascend(after, func(id scope.ID) bool {
 		if id == after {
 			return true
 		}
@@ -216,24 +217,4 @@ func (t *table) listScopes(after ScopeID, n int, only func(*scope) bool) (out []
 		return true
 	})
 	return out, next
-}
-
-// sortedTexts returns the sorted list without duplicates.
-func sortedTexts(list []string) []string {
-	if len(list) == 0 {
-		return nil
-	}
-	out := slices.Clone(list)
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// sortedAgents returns the sorted canonical agent ids without duplicates.
-func sortedAgents(list []kg.AgentID) []kg.AgentID {
-	var out []kg.AgentID
-	for _, a := range list {
-		out = append(out, kg.CanonicalAgent(string(a)))
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

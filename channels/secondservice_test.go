@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -18,28 +20,28 @@ func TestSecondServiceTellsTheSame(t *testing.T) {
 	const kept = 3
 	for _, row := range []struct {
 		name string
-		do   func(t *testing.T, s *server, id channels.ChannelID)
+		do   func(t *testing.T, s *server, id channel.ID)
 		want string
 	}{
-		{"retracted", func(t *testing.T, s *server, id channels.ChannelID) {
+		{"retracted", func(t *testing.T, s *server, id channel.ID) {
 			m := s.say(t, "ann", id, "a secret")
 			if _, err := s.Retract(within(t), as("ann"), channels.Retraction{Channel: id, Message: m.ID}); err != nil {
 				t.Fatal(err)
 			}
 		}, "2 retracted; 3 retracts; "},
-		{"evicted", func(t *testing.T, s *server, id channels.ChannelID) {
+		{"evicted", func(t *testing.T, s *server, id channel.ID) {
 			for i := range kept + 1 {
 				s.say(t, "ann", id, "%d", i)
 			}
 		}, string(kg.CodePositionGone)},
-		{"kept", func(t *testing.T, s *server, id channels.ChannelID) {
+		{"kept", func(t *testing.T, s *server, id channel.ID) {
 			for i := range kept {
 				s.say(t, "ann", id, "%d", i)
 			}
 		}, "2 whole; 3 whole; 4 whole; "},
-		{"answered", func(t *testing.T, s *server, id channels.ChannelID) {
-			m := s.mustSend(t, "ann", id, channels.Envelope{Interaction: channels.Request, To: "bob", ExpiresAt: time.Now().Add(time.Hour)})
-			s.mustSend(t, "bob", id, channels.Envelope{Interaction: channels.Response, Correlation: m.ID})
+		{"answered", func(t *testing.T, s *server, id channel.ID) {
+			m := s.mustSend(t, "ann", id, message.Envelope{Interaction: message.Request, To: "bob", ExpiresAt: time.Now().Add(time.Hour)})
+			s.mustSend(t, "bob", id, message.Envelope{Interaction: message.Response, Correlation: m.ID})
 		}, "2 whole; 3 whole; "},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -50,11 +52,11 @@ func TestSecondServiceTellsTheSame(t *testing.T) {
 			}
 			t.Cleanup(second.Close)
 			t.Cleanup(first.store.Observe(second.Follow))
-			c, err := first.Create(within(t), as("ann"), channels.Draft{Members: []channels.Member{{Agent: "bob"}, {Agent: "carol"}}, KeepMessages: kept})
+			c, err := first.Create(within(t), as("ann"), channel.Draft{Members: []channel.Member{{Agent: "bob"}, {Agent: "carol"}}, KeepMessages: kept})
 			if err != nil {
 				t.Fatal(err)
 			}
-			var lagging []func() (*channels.Message, error, bool)
+			var lagging []func() (*message.Message, error, bool)
 			begun := first.say(t, "ann", c.ID, "what stands")
 			for _, s := range []*channels.Service{first.Service, second} {
 				stream, err := s.Stream(within(t), as("bob"), c.ID, new(int64))

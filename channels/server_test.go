@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -68,11 +70,11 @@ func within(t testing.TB) context.Context {
 }
 
 // make makes a channel of ann's with these members.
-func (s *server) make(t testing.TB, visibility channels.Visibility, members ...string) *channels.Channel {
+func (s *server) make(t testing.TB, visibility channel.Visibility, members ...string) *channel.Channel {
 	t.Helper()
-	d := channels.Draft{Name: "lab", Visibility: visibility}
+	d := channel.Draft{Name: "lab", Visibility: visibility}
 	for _, m := range members {
-		d.Members = append(d.Members, channels.Member{Agent: kg.CanonicalAgent(m)})
+		d.Members = append(d.Members, channel.Member{Agent: kg.CanonicalAgent(m)})
 	}
 	c, err := s.Create(within(t), as("ann"), d)
 	if err != nil {
@@ -90,7 +92,7 @@ func text(format string, args ...any) []json.RawMessage {
 }
 
 // say publishes a text.
-func (s *server) say(t testing.TB, by string, id channels.ChannelID, format string, args ...any) *channels.Message {
+func (s *server) say(t testing.TB, by string, id channel.ID, format string, args ...any) *message.Message {
 	t.Helper()
 	r, err := s.Publish(within(t), as(by), channels.Publication{Channel: id, Parts: text(format, args...)})
 	if err != nil {
@@ -106,7 +108,7 @@ func wantCode(t testing.TB, what string, err error, want kg.Code) {
 	}
 }
 
-func sequences(list []*channels.Message) (out []int64) {
+func sequences(list []*message.Message) (out []int64) {
 	for _, m := range list {
 		out = append(out, m.Sequence)
 	}

@@ -7,6 +7,9 @@ import (
 	"github.com/tidwall/btree"
 	"golang.org/x/time/rate"
 
+	"koine/channels/channel"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -32,14 +35,14 @@ type Service struct {
 // New returns a service. Call Load before any method other than Guard and Follow.
 func New(o Options) *Service {
 	s := &Service{options: o.withDefaults()}
-	s.table.byMember = make(map[kg.AgentID]*btree.Set[ChannelID])
-	s.table.byPartition = make(map[kg.AgentID]*btree.Set[ChannelID])
-	s.table.invited = make(map[kg.AgentID]*btree.Set[ChannelID])
+	s.table.byMember = make(map[kg.AgentID]*btree.Set[channel.ID])
+	s.table.byPartition = make(map[kg.AgentID]*btree.Set[channel.ID])
+	s.table.invited = make(map[kg.AgentID]*btree.Set[channel.ID])
 	s.table.now, s.table.idle = s.options.Clock, newIdleQueue()
 	s.counter = newMessageCounter(s)
 	s.rateWindows = &rateWindows{most: s.options.MaxRates, last: map[string][]int64{}}
 	s.streams = &openCounts{open: map[string]int{}}
-	s.signals = &signalHub{maxListeners: s.options.MaxListeners, maxLimiters: s.options.MaxRates, listeners: map[ChannelID]map[*listener]bool{}, limiters: map[string]*rate.Limiter{}}
+	s.signals = &signalHub{maxListeners: s.options.MaxListeners, maxLimiters: s.options.MaxRates, listeners: map[channel.ID]map[*listener]bool{}, limiters: map[string]*rate.Limiter{}}
 	return s
 }
 
@@ -65,28 +68,28 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 		return err
 	}
 	defer snapshot.Close()
-	var ids []ChannelID
-	for st, err := range snapshot.Match(kg.Pattern{Predicate: rdfType, Object: ClassChannel}) {
+	var ids []channel.ID
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.Type, Object: vocab.ClassChannel}) {
 		if err != nil {
 			return err
 		}
-		if id, part := channelOfGraph(st.Graph); part == recordPart && st.Subject == id.Entity() {
+		if id, part := channel.OfGraph(st.Graph); part == channel.RecordPart && st.Subject == id.Entity() {
 			ids = append(ids, id)
 		}
 	}
 	partitions := partitionReaders{}
-	for st, err := range snapshot.Match(kg.Pattern{Predicate: propLaneReader}) {
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.LaneReader}) {
 		if err != nil {
 			return err
 		}
 		partitions.applyStatement(st.Quad)
 	}
-	var serverWide restrictions
-	for st, err := range snapshot.Match(kg.Pattern{Subject: serverEntity, Graph: kg.SystemGraph}) {
+	var serverWide channel.Restrictions
+	for st, err := range snapshot.Match(kg.Pattern{Subject: channel.ServerEntity, Graph: kg.SystemGraph}) {
 		if err != nil {
 			return err
 		}
-		serverWide.applyStatement(st.Predicate, st.Object, &st.Assertions[0])
+		serverWide.ApplyStatement(st.Predicate, st.Object, &st.Assertions[0])
 	}
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
@@ -98,7 +101,7 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 		return err
 	}
 	for _, id := range ids {
-		c, err := readChannel(snapshot.Match, id)
+		c, err := channel.ReadRecord(snapshot.Match, id)
 		if err != nil {
 			return err
 		}
@@ -135,7 +138,7 @@ func (s *Service) systemView(ctx context.Context) (*kg.Snapshot, error) {
 // requireReadable returns the agent and the entry of a channel that it can read. The
 // error is CodePermissionDenied if the agent can only find the channel, and
 // CodeChannelNotFound otherwise.
-func (s *Service) requireReadable(by Caller, id ChannelID) (kg.AgentID, *entry, error) {
+func (s *Service) requireReadable(by Caller, id channel.ID) (kg.AgentID, *entry, error) {
 	agent, e, err := s.requireDiscoverable(by, id)
 	if err == nil {
 		err = e.mustRead(agent)
@@ -147,13 +150,13 @@ func (s *Service) requireReadable(by Caller, id ChannelID) (kg.AgentID, *entry, 
 }
 
 // requireDiscoverable is like requireReadable for a channel that the agent can find.
-func (s *Service) requireDiscoverable(by Caller, id ChannelID) (kg.AgentID, *entry, error) {
+func (s *Service) requireDiscoverable(by Caller, id channel.ID) (kg.AgentID, *entry, error) {
 	agent, err := by.actingAgent()
 	if err != nil {
 		return "", nil, err
 	}
-	if !id.isValid() {
-		return "", nil, errNoChannel()
+	if !id.IsValid() {
+		return "", nil, channel.ErrNotFound()
 	}
 	e := s.table.get(id)
 	if e == nil {
@@ -161,7 +164,12 @@ func (s *Service) requireDiscoverable(by Caller, id ChannelID) (kg.AgentID, *ent
 	}
 	e = e.asPrincipal(by.readerPrincipal(agent)).seenBy(by)
 	if !e.canDiscover(agent) {
-		return "", nil, errNoChannel()
+		return "", nil, channel.ErrNotFound()
 	}
 	return agent, e, nil
+}
+
+// viewerOf returns a viewer for the agent at the current time.
+func (s *Service) viewerOf(agent kg.AgentID) message.Viewer {
+	return message.Viewer{agent, s.options.Clock()}
 }

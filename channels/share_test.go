@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -11,7 +13,7 @@ import (
 // statements that its author may back, until its content goes.
 func TestMessagesAreOfTheirAuthorsShare(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{MaxSourceStatements: 3})
-	c := s.make(t, channels.Private, "bob")
+	c := s.make(t, channel.Private, "bob")
 	backs := func(who kg.AgentID, want uint64) {
 		t.Helper()
 		if got, err := s.store.SourceStatements(who); err != nil || got != want {
@@ -20,7 +22,7 @@ func TestMessagesAreOfTheirAuthorsShare(t *testing.T) {
 	}
 	first := s.say(t, "ann", c.ID, "1")
 	s.say(t, "ann", c.ID, "2")
-	s.mustSend(t, "ann", c.ID, channels.Envelope{To: "agent://bob"}) // what is addressed too
+	s.mustSend(t, "ann", c.ID, message.Envelope{To: "agent://bob"}) // what is addressed too
 	backs("agent://ann", 3)
 	_, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: c.ID, Parts: text("4")})
 	if e := kg.AsError(err); err == nil || e.Code != kg.CodeLimitExceeded || e.Limit != kg.LimitStatements {
@@ -38,7 +40,7 @@ func TestMessagesAreOfTheirAuthorsShare(t *testing.T) {
 	}
 	// What the channel keeps no longer counts no longer.
 	keep := int64(1)
-	if _, err := s.Update(within(t), as("ann"), c.ID, channels.ChannelUpdate{ExpectedVersion: c.Version, KeepMessages: &keep}); err != nil {
+	if _, err := s.Update(within(t), as("ann"), c.ID, channel.Update{ExpectedVersion: c.Version, KeepMessages: &keep}); err != nil {
 		t.Fatal(err)
 	}
 	s.say(t, "bob", c.ID, "makes others go")

@@ -9,13 +9,16 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"koine/channels/channel"
+	"koine/channels/internal/check"
+	"koine/channels/message"
 	"koine/kg"
 )
 
 // Signal is an ephemeral event for the current readers of a channel. It is not stored
 // and has no sequence.
 type Signal struct {
-	Channel ChannelID
+	Channel channel.ID
 	From    kg.AgentID
 	Kind    SignalKind
 	Data    []byte // a JSON object, or nil
@@ -49,7 +52,7 @@ const (
 //
 // Errors: CodeChannelNotFound; CodePermissionDenied; CodeInvalid; CodeLimitExceeded for
 // too much data; CodeRateLimited.
-func (s *Service) Signal(ctx context.Context, by Caller, id ChannelID, kind SignalKind, data []byte) error {
+func (s *Service) Signal(ctx context.Context, by Caller, id channel.ID, kind SignalKind, data []byte) error {
 	agent, e, err := s.requireDiscoverable(by, id)
 	if err != nil {
 		return err
@@ -64,15 +67,10 @@ func (s *Service) Signal(ctx context.Context, by Caller, id ChannelID, kind Sign
 		return kg.Errorf(kg.CodeInvalid, "kind is required").At("kind")
 	}
 	if len(kind) > MaxSignalKindBytes {
-		return errTooMuch("kind", "kind has more than %d bytes", MaxSignalKindBytes)
+		return check.TooMuch("kind", "kind has more than %d bytes", MaxSignalKindBytes)
 	}
-	if data, err = checkMetadata(data); err != nil {
-		e := *kg.AsError(err)
-		e.Field = "data"
-		return &e
-	}
-	if len(data) > MaxSignalBytes {
-		return errTooMuch("data", "data has %d bytes; the limit is %d", len(data), MaxSignalBytes)
+	if data, err = check.JSONObject("data", data, MaxSignalBytes); err != nil {
+		return err
 	}
 	now := s.options.Clock()
 	if err := s.signals.checkRate(now, string(by.Principal.ID)+"\n"+string(id)); err != nil {
@@ -91,13 +89,13 @@ func (s *Service) Signal(ctx context.Context, by Caller, id ChannelID, kind Sign
 // The error is the same if the message does not exist.
 func (s *Service) mayReact(ctx context.Context, e *entry, agent kg.AgentID, data []byte) error {
 	var to struct {
-		Message MessageID `json:"messageId"`
+		Message message.ID `json:"messageId"`
 	}
 	if len(data) == 0 || json.Unmarshal(data, &to) != nil || to.Message == "" {
 		return kg.Errorf(kg.CodeInvalid, "reaction requires data.messageId").At("data.messageId")
 	}
-	notFound := errNoSuchMessage("data.messageId")
-	if !e.canRead(agent) || len(to.Message) > MaxIDBytes || !kg.IsAbsoluteIRI(messagePrefix+string(to.Message)) {
+	notFound := message.ErrNotInChannel("data.messageId")
+	if !e.canRead(agent) || !to.Message.IsValid() {
 		return notFound
 	}
 	snapshot, err := s.systemView(ctx)
@@ -105,14 +103,14 @@ func (s *Service) mayReact(ctx context.Context, e *entry, agent kg.AgentID, data
 		return err
 	}
 	defer snapshot.Close()
-	m, err := readMessage(snapshot.Match, e.ID, to.Message)
+	m, err := message.Read(snapshot.Match, e.ID, to.Message)
 	if err != nil {
 		return err
 	}
 	if m == nil {
 		return notFound
 	}
-	if m.redactFor(s.viewerOf(agent)); m.Withheld != "" {
+	if m.RedactFor(s.viewerOf(agent)); m.Withheld != "" {
 		return notFound
 	}
 	return nil
@@ -125,7 +123,7 @@ func (s *Service) mayReact(ctx context.Context, e *entry, agent kg.AgentID, data
 //
 // Errors: CodeChannelNotFound; CodePermissionDenied; CodeLimitExceeded for too many
 // open streams.
-func (s *Service) Signals(ctx context.Context, by Caller, id ChannelID) (iter.Seq2[Signal, error], error) {
+func (s *Service) Signals(ctx context.Context, by Caller, id channel.ID) (iter.Seq2[Signal, error], error) {
 	if _, _, err := s.requireReadable(by, id); err != nil {
 		return nil, err
 	}
@@ -177,7 +175,7 @@ func (s *Service) Signals(ctx context.Context, by Caller, id ChannelID) (iter.Se
 
 // listener is a reader of signals.
 type listener struct {
-	channel ChannelID
+	channel channel.ID
 	wake    chan struct{}
 
 	mu      sync.Mutex // guards the following
@@ -217,7 +215,7 @@ type signalHub struct {
 	mu        sync.RWMutex // guards the following
 	closed    bool
 	count     int
-	listeners map[ChannelID]map[*listener]bool
+	listeners map[channel.ID]map[*listener]bool
 
 	limiterMu sync.Mutex
 	limiters  map[string]*rate.Limiter
@@ -230,7 +228,7 @@ func (s *signalHub) add(l *listener) error {
 	case s.closed:
 		return kg.Errorf(kg.CodeClosed, "server is shutting down")
 	case s.count >= s.maxListeners:
-		return errTooMuch("", "server has %d readers of signals, which is the limit", s.count)
+		return check.TooMuch("", "server has %d readers of signals, which is the limit", s.count)
 	}
 	if s.listeners[l.channel] == nil {
 		s.listeners[l.channel] = map[*listener]bool{}
@@ -269,7 +267,7 @@ func (s *signalHub) applyCommit(c *kg.Commit) {
 	}
 	for i := range c.Changes {
 		q := &c.Changes[i].Quad
-		if id, part := channelOfGraph(q.Graph); part == recordPart {
+		if id, part := channel.OfGraph(q.Graph); part == channel.RecordPart {
 			for l := range s.listeners[id] {
 				l.enqueue(nil)
 			}

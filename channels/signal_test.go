@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
 // listen reads the signals of a channel into a list.
-func (s *server) listen(t testing.TB, ctx context.Context, by channels.Caller, id channels.ChannelID) (next func() (channels.Signal, error)) {
+func (s *server) listen(t testing.TB, ctx context.Context, by channels.Caller, id channel.ID) (next func() (channels.Signal, error)) {
 	t.Helper()
 	list, err := s.Signals(ctx, by, id)
 	if err != nil {
@@ -32,7 +34,7 @@ func (s *server) listen(t testing.TB, ctx context.Context, by channels.Caller, i
 // nothing of them is written.
 func TestSignals(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c, other := s.crew(t, channels.Draft{Visibility: channels.Public}), s.make(t, channels.Public, "bob")
+	c, other := s.crew(t, channel.Draft{Visibility: channel.Public}), s.make(t, channel.Public, "bob")
 	bob, eve := s.listen(t, within(t), as("bob"), c.ID), s.listen(t, within(t), as("eve"), c.ID)
 	for who, want := range map[string]kg.Code{"mod": "", "ola": kg.CodePermissionDenied, "eve": kg.CodePermissionDenied} {
 		wantCode(t, who, s.Signal(within(t), as(who), c.ID, channels.Typing, nil), want)
@@ -63,11 +65,11 @@ func TestSignals(t *testing.T) {
 		"a kind past it":       {channels.SignalKind(strings.Repeat("x", channels.MaxSignalKindBytes+1)), "", kg.CodeLimitExceeded},
 		"data at the bound":    {"x", `{"a":"` + strings.Repeat("x", channels.MaxSignalBytes-8) + `"}`, ""},
 		"data past the bound":  {"x", `{"a":"` + strings.Repeat("x", channels.MaxSignalBytes-7) + `"}`, kg.CodeLimitExceeded},
-		"data that is too big": {"x", `{"a":"` + strings.Repeat("x", channels.MaxMetadataBytes) + `"}`, kg.CodeLimitExceeded},
+		"data that is too big": {"x", `{"a":"` + strings.Repeat("x", channel.MaxMetadataBytes) + `"}`, kg.CodeLimitExceeded},
 	} {
 		wantCode(t, what, s.Signal(within(t), as("bob"), c.ID, row.kind, []byte(row.data)), row.want)
 	}
-	private := s.make(t, channels.Private)
+	private := s.make(t, channel.Private)
 	wantCode(t, "a private channel", s.Signal(within(t), as("eve"), private.ID, channels.Typing, nil), kg.CodeChannelNotFound)
 	_, err := s.Signals(within(t), as("eve"), private.ID)
 	wantCode(t, "listening there", err, kg.CodeChannelNotFound)
@@ -81,7 +83,7 @@ func TestSignals(t *testing.T) {
 func TestSignalsForTheSlow(t *testing.T) {
 	now := startClock()
 	s := serveAt(t, now, channels.Options{})
-	c := s.make(t, channels.Public)
+	c := s.make(t, channel.Public)
 	next := s.listen(t, within(t), as("bob"), c.ID)
 	const extra = 7
 	for i := range channels.MaxSignalBacklog + extra {
@@ -104,8 +106,8 @@ func TestSignalsForTheSlow(t *testing.T) {
 func TestSignalRate(t *testing.T) {
 	now := startClock()
 	s := serveAt(t, now, channels.Options{MaxRates: 2})
-	c, other := s.make(t, channels.Public, "bob", "cleo"), s.make(t, channels.Public)
-	send := func(who string, id channels.ChannelID) error {
+	c, other := s.make(t, channel.Public, "bob", "cleo"), s.make(t, channel.Public)
+	send := func(who string, id channel.ID) error {
 		return s.Signal(within(t), as(who), id, channels.Typing, nil)
 	}
 	for range channels.SignalBurst {
@@ -124,7 +126,7 @@ func TestSignalRate(t *testing.T) {
 // and no more listen than may.
 func TestSignalsEnd(t *testing.T) {
 	s := serve(t, channels.Options{MaxListeners: 4}, kg.Options{})
-	c := s.make(t, channels.Private, "bob", "cleo", "dora")
+	c := s.make(t, channel.Private, "bob", "cleo", "dora")
 	because := errors.New("because")
 	ctx, cancel := context.WithCancelCause(within(t))
 	removed, banned, cancelled, left := s.listen(t, within(t), as("bob"), c.ID), s.listen(t, within(t), as("cleo"), c.ID), s.listen(t, ctx, as("ann"), c.ID), s.listen(t, within(t), as("dora"), c.ID)
@@ -143,7 +145,7 @@ func TestSignalsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCode(t, "removed", <-first, kg.CodeChannelNotFound)
-	if err := s.Ban(within(t), admin("root"), channels.AllChannels, "cleo", time.Time{}); err != nil {
+	if err := s.Ban(within(t), admin("root"), channel.AllChannels, "cleo", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, "banned", <-second, kg.CodeChannelNotFound)
@@ -160,17 +162,17 @@ func TestSignalsEnd(t *testing.T) {
 func TestReactions(t *testing.T) {
 	clock := startClock()
 	s := serveAt(t, clock, channels.Options{})
-	c, other := s.make(t, channels.Private, "bob", "cleo"), s.make(t, channels.Private, "bob")
+	c, other := s.make(t, channel.Private, "bob", "cleo"), s.make(t, channel.Private, "bob")
 	all, elsewhere := s.say(t, "ann", c.ID, "to all"), s.say(t, "ann", other.ID, "elsewhere")
-	one := s.mustSend(t, "ann", c.ID, channels.Envelope{To: "cleo"})
-	soon := s.mustSend(t, "ann", c.ID, channels.Envelope{ExpiresAt: clock.now().Add(time.Minute)})
+	one := s.mustSend(t, "ann", c.ID, message.Envelope{To: "cleo"})
+	soon := s.mustSend(t, "ann", c.ID, message.Envelope{ExpiresAt: clock.now().Add(time.Minute)})
 	back := s.say(t, "ann", c.ID, "not so")
 	react := func(by, data string) error {
 		clock.step(time.Second)
 		return s.Signal(within(t), as(by), c.ID, channels.Reaction, []byte(data))
 	}
-	to := func(m *channels.Message) string { return fmt.Sprintf(`{"messageId":%q}`, m.ID) }
-	for _, m := range []*channels.Message{all, soon, back} {
+	to := func(m *message.Message) string { return fmt.Sprintf(`{"messageId":%q}`, m.ID) }
+	for _, m := range []*message.Message{all, soon, back} {
 		wantCode(t, "a message to all", react("bob", to(m)), "")
 	}
 	wantCode(t, "by its recipient", react("cleo", to(one)), "")
@@ -182,7 +184,7 @@ func TestReactions(t *testing.T) {
 	same := react("bob", `{"messageId":"none"}`)
 	for what, data := range map[string]string{
 		"none": `{"messageId":"none"}`, "of another channel": to(elsewhere), "to another": to(one), "expired": to(soon), "retracted": to(back),
-		"no id": `{"messageId":"a b"}`, "too long": fmt.Sprintf(`{"messageId":%q}`, strings.Repeat("x", channels.MaxIDBytes+1)),
+		"no id": `{"messageId":"a b"}`, "too long": fmt.Sprintf(`{"messageId":%q}`, strings.Repeat("x", channel.MaxIDBytes+1)),
 	} {
 		err := react("bob", data)
 		if wantCode(t, what, err, kg.CodeInvalid); err == nil || err.Error() != same.Error() {

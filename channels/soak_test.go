@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/internal/slowtest"
 	"koine/kg"
 )
@@ -42,9 +43,9 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	s := serve(t, channels.Options{}, kg.Options{})
-	ids := make([]channels.ChannelID, 8)
+	ids := make([]channel.ID, 8)
 	for i := range ids {
-		ids[i] = s.make(t, channels.Public, "bob").ID
+		ids[i] = s.make(t, channel.Public, "bob").ID
 	}
 	s.say(t, "ann", ids[0], "first")
 	goroutines, watchers, memory := runtime.NumGoroutine(), s.store.Stats().Watchers, held()
@@ -109,7 +110,7 @@ func TestSoak(t *testing.T) {
 const soakMemory = 128 << 20
 
 // overhear follows a channel from somewhere on for some messages.
-func (s *server) overhear(ctx context.Context, id channels.ChannelID, until time.Time) (n int64, err error) {
+func (s *server) overhear(ctx context.Context, id channel.ID, until time.Time) (n int64, err error) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	c, err := s.Get(context.Background(), as("eve"), id)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"iter"
 
+	"koine/channels/channel"
+	"koine/channels/internal/vocab"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -16,7 +19,7 @@ type Stream struct {
 	service *Service
 	by      Caller
 	agent   kg.AgentID
-	id      ChannelID
+	id      channel.ID
 	ctx     context.Context
 	last    int64 // sequence of the last yielded message
 	watcher *kg.Watcher
@@ -30,7 +33,7 @@ type Stream struct {
 // CodePositionGone for one before the oldest retained message; CodeLimitExceeded for
 // too many open streams; those of kg.Store.Watch. The stream ends with CodePositionGone
 // if it lags so far behind that its next message was evicted.
-func (s *Service) Stream(ctx context.Context, by Caller, id ChannelID, since *int64) (*Stream, error) {
+func (s *Service) Stream(ctx context.Context, by Caller, id channel.ID, since *int64) (*Stream, error) {
 	agent, _, err := s.requireReadable(by, id)
 	if err != nil {
 		return nil, err
@@ -44,9 +47,9 @@ func (s *Service) Stream(ctx context.Context, by Caller, id ChannelID, since *in
 	if err == nil && since != nil {
 		switch st.last = *since; {
 		case *since < 0 || *since > head:
-			err = errAhead(head, *since)
+			err = message.ErrAhead(head, *since)
 		case *since+1 < oldest:
-			err = errEvicted(oldest, "sinceSequence")
+			err = message.ErrEvicted(oldest, "sinceSequence")
 		}
 	}
 	if err != nil {
@@ -77,8 +80,8 @@ func (st *Stream) startWatch() (head, oldest int64, err error) {
 	record := st.id.RecordGraph()
 	view.Graphs = []kg.Term{graph, record, kg.SystemGraph}
 	filter := kg.Filter{View: view, Patterns: []kg.Pattern{
-		{Predicate: kg.Sequence, Graph: graph}, {Predicate: propVersion, Graph: record},
-		{Predicate: propBanned, Graph: record}, {Predicate: propBanned, Object: kg.IRI(string(st.agent)), Graph: kg.SystemGraph},
+		{Predicate: kg.Sequence, Graph: graph}, {Predicate: vocab.Version, Graph: record},
+		{Predicate: vocab.Banned, Graph: record}, {Predicate: vocab.Banned, Object: kg.IRI(string(st.agent)), Graph: kg.SystemGraph},
 	}}
 	st.watcher, err = st.service.store.Watch(st.ctx, filter, snapshot.Position())
 	return head, oldest, err
@@ -101,9 +104,9 @@ func (st *Stream) Close() {
 // closed channel; with CodeChannelNotFound when the agent can no longer read the
 // channel; with CodeClosed and CodeResync like a kg.Watcher. It may be called once,
 // from one goroutine.
-func (st *Stream) Messages() iter.Seq2[*Message, error] {
-	return func(yield func(*Message, error) bool) {
-		tell := func(m *Message) bool {
+func (st *Stream) Messages() iter.Seq2[*message.Message, error] {
+	return func(yield func(*message.Message, error) bool) {
+		tell := func(m *message.Message) bool {
 			if m.Sequence <= st.last {
 				return true // already replayed
 			}
@@ -130,7 +133,7 @@ func (st *Stream) Messages() iter.Seq2[*Message, error] {
 }
 
 // replayStored yields the stored messages.
-func (st *Stream) replayStored(tell func(*Message) bool) (more bool, err error) {
+func (st *Stream) replayStored(tell func(*message.Message) bool) (more bool, err error) {
 	for {
 		if err := st.checkRead(); err != nil {
 			return false, err
@@ -150,7 +153,7 @@ func (st *Stream) replayStored(tell func(*Message) bool) (more bool, err error) 
 		}
 		if len(list) < streamPage && !cut {
 			if closed {
-				return false, errChannelClosed()
+				return false, channel.ErrClosed()
 			}
 			return true, nil
 		}
@@ -158,7 +161,7 @@ func (st *Stream) replayStored(tell func(*Message) bool) (more bool, err error) 
 }
 
 // readPage reads the next messages; cut reports that there certainly are more.
-func (st *Stream) readPage() (list []*Message, cut bool, err error) {
+func (st *Stream) readPage() (list []*message.Message, cut bool, err error) {
 	snapshot, err := st.openView()
 	if err != nil {
 		return nil, false, err
@@ -167,13 +170,13 @@ func (st *Stream) readPage() (list []*Message, cut bool, err error) {
 	if oldest, err := oldestKept(snapshot, st.id); err != nil {
 		return nil, false, err
 	} else if st.last+1 < oldest {
-		return nil, false, errEvicted(oldest, "sinceSequence")
+		return nil, false, message.ErrEvicted(oldest, "sinceSequence")
 	}
 	return readRun(snapshot, st.id, st.last+1, streamPage, false, st.service.viewerOf(st.agent))
 }
 
 // streamLive yields new messages.
-func (st *Stream) streamLive(tell func(*Message) bool) (more bool, err error) {
+func (st *Stream) streamLive(tell func(*message.Message) bool) (more bool, err error) {
 	for e, err := range st.watcher.Events() {
 		if err != nil {
 			return true, err
@@ -183,7 +186,7 @@ func (st *Stream) streamLive(tell func(*Message) bool) (more bool, err error) {
 			return false, err
 		}
 		if m == nil && closedInCommit(e.Commit, st.id) {
-			return false, errChannelClosed()
+			return false, channel.ErrClosed()
 		}
 		if m == nil || m.Sequence <= st.last {
 			continue
@@ -198,7 +201,7 @@ func (st *Stream) streamLive(tell func(*Message) bool) (more bool, err error) {
 			if m, err = st.service.rereadMessage(st.ctx, m, st.agent); err != nil {
 				return false, err
 			}
-			if m.Withheld == Evicted {
+			if m.Withheld == message.Evicted {
 				return false, st.evictedError()
 			}
 		}
@@ -220,7 +223,7 @@ func (st *Stream) evictedError() error {
 	if err != nil {
 		return err
 	}
-	return errEvicted(oldest, "sinceSequence")
+	return message.ErrEvicted(oldest, "sinceSequence")
 }
 
 // openView returns a snapshot with the agent's view.

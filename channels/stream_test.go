@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -14,7 +16,7 @@ import (
 // start once and in order.
 func TestReplayAndLiveMeet(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Public, "bob")
+	c := s.make(t, channel.Public, "bob")
 	const total = 600
 	var publishing, following sync.WaitGroup
 	publishing.Go(func() {
@@ -56,13 +58,13 @@ func TestReplayAndLiveMeet(t *testing.T) {
 // goes on when something else changes.
 func TestStreamEndsWithMembership(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c, other := s.make(t, channels.Private, "bob", "cleo"), s.make(t, channels.Private, "bob", "cleo")
+	c, other := s.make(t, channel.Private, "bob", "cleo"), s.make(t, channel.Private, "bob", "cleo")
 	stream, err := s.Stream(within(t), as("bob"), c.ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stream.Close()
-	got := make(chan *channels.Message)
+	got := make(chan *message.Message)
 	ended := make(chan error)
 	go func() {
 		for m, err := range stream.Messages() {
@@ -102,9 +104,9 @@ func at(sequence int64) *int64 { return &sequence }
 // addressed to some is theirs and the author's alone however many follow.
 func TestStreamsShareWhatIsRead(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	c := s.make(t, channels.Private, "bob", "cleo", "dan")
+	c := s.make(t, channel.Private, "bob", "cleo", "dan")
 	readers := []string{"ann", "bob", "cleo", "dan"}
-	next := make([]func() (*channels.Message, error, bool), len(readers))
+	next := make([]func() (*message.Message, error, bool), len(readers))
 	for i, name := range readers {
 		stream, err := s.Stream(within(t), as(name), c.ID, nil)
 		if err != nil {
@@ -115,8 +117,8 @@ func TestStreamsShareWhatIsRead(t *testing.T) {
 		defer stop()
 		next[i] = pull
 	}
-	told := func() []*channels.Message {
-		list := make([]*channels.Message, len(next))
+	told := func() []*message.Message {
+		list := make([]*message.Message, len(next))
 		for i := range next {
 			var err error
 			if list[i], err, _ = next[i](); err != nil {
@@ -128,7 +130,7 @@ func TestStreamsShareWhatIsRead(t *testing.T) {
 	s.say(t, "ann", c.ID, "what stands")
 	told() // each is behind what it read for itself
 	s.say(t, "ann", c.ID, "for all")
-	toBob := channels.Publication{Channel: c.ID, Parts: benchParts(3), Envelope: channels.Envelope{To: "bob"}}
+	toBob := channels.Publication{Channel: c.ID, Parts: benchParts(3), Envelope: message.Envelope{To: "bob"}}
 	if _, err := s.Publish(within(t), as("ann"), toBob); err != nil {
 		t.Fatal(err)
 	}

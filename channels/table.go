@@ -9,6 +9,8 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -16,14 +18,14 @@ import (
 // entry is the in-memory state of a channel: everything that access decisions need. It
 // is immutable; changes replace it in the table.
 type entry struct {
-	Channel        // without Metadata, Messages and LastMessageAt
-	roles          map[kg.AgentID]Role
-	policy         Rights     // effective rights
-	scope          *scopeCell // nil without a scope
-	table          *table
-	beforeDeletion *entry        // entry before the deletion; nil if deleted before the start
-	decideAt       time.Time     // time of the decision; the zero time means now
-	caller         *kg.Principal // requesting principal, if any
+	channel.Channel // without Metadata, Messages and LastMessageAt
+	roles           map[kg.AgentID]channel.Role
+	policy          channel.Rights // effective rights
+	scope           *scopeCell     // nil without a scope
+	table           *table
+	beforeDeletion  *entry        // entry before the deletion; nil if deleted before the start
+	decideAt        time.Time     // time of the decision; the zero time means now
+	caller          *kg.Principal // requesting principal, if any
 }
 
 // atTime returns the entry for decisions at the time of a commit. The time matters only
@@ -38,10 +40,10 @@ func (e *entry) atTime(t time.Time) *entry {
 }
 
 // newEntry returns the entry of a channel record.
-func (t *table) newEntry(c Channel) *entry {
-	c.sortMembers()
+func (t *table) newEntry(c channel.Channel) *entry {
+	c.SortMembers()
 	c.Metadata = nil
-	e := &entry{Channel: c, roles: make(map[kg.AgentID]Role, len(c.Members)), policy: c.Policy(), table: t}
+	e := &entry{Channel: c, roles: make(map[kg.AgentID]channel.Role, len(c.Members)), policy: c.Policy(), table: t}
 	for _, m := range c.Members {
 		e.roles[m.Agent] = m.Role
 	}
@@ -55,7 +57,7 @@ type table struct {
 
 	scopes     scopeTable
 	now        func() time.Time
-	serverWide atomic.Pointer[restrictions]
+	serverWide atomic.Pointer[channel.Restrictions]
 	partitions sync.Map // partition graph (kg.Term) → sorted readers ([]kg.AgentID), immutable
 
 	idle    *idleQueue
@@ -64,15 +66,15 @@ type table struct {
 	version *atomic.Uint64 // version of the Guard; nil if its decisions are not cached
 
 	mu              sync.RWMutex // guards the following
-	byMember        map[kg.AgentID]*btree.Set[ChannelID]
-	byPartition     map[kg.AgentID]*btree.Set[ChannelID] // readers of partitions
-	invited         map[kg.AgentID]*btree.Set[ChannelID]
-	discoverable    btree.Set[ChannelID] // channels that everyone can find
+	byMember        map[kg.AgentID]*btree.Set[channel.ID]
+	byPartition     map[kg.AgentID]*btree.Set[channel.ID] // readers of partitions
+	invited         map[kg.AgentID]*btree.Set[channel.ID]
+	discoverable    btree.Set[channel.ID] // channels that everyone can find
 	appliedRevision kg.Revision
 }
 
 // get returns the entry of a channel, or nil if it never existed.
-func (t *table) get(id ChannelID) *entry {
+func (t *table) get(id channel.ID) *entry {
 	e, ok := t.entries.Load(id)
 	if !ok {
 		return nil
@@ -89,23 +91,23 @@ func (t *table) applyCommit(c *kg.Commit) {
 	}
 	t.appliedRevision = c.Revision
 	t.applyScopeCommit(c)
-	changed, partitions := map[ChannelID]*Channel{}, partitionReaders{}
+	changed, partitions := map[channel.ID]*channel.Channel{}, partitionReaders{}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		if ch.Quad.Subject == serverEntity && ch.Quad.Graph == kg.SystemGraph {
+		if ch.Quad.Subject == channel.ServerEntity && ch.Quad.Graph == kg.SystemGraph {
 			t.applyServerRestriction(c.Revision, ch)
 			continue
 		}
-		id, part := channelOfGraph(ch.Quad.Graph)
-		if part == recordPart && ch.Op == kg.Add {
+		id, part := channel.OfGraph(ch.Quad.Graph)
+		if part == channel.RecordPart && ch.Op == kg.Add {
 			partitions.applyStatement(ch.Quad)
 		}
-		if part != recordPart || ch.Quad.Subject != id.Entity() {
+		if part != channel.RecordPart || ch.Quad.Subject != id.Entity() {
 			continue
 		}
 		now := changed[id]
 		if now == nil {
-			now = &Channel{ID: id}
+			now = &channel.Channel{ID: id}
 			if e := t.get(id); e != nil {
 				*now = e.Channel
 				now.Members = slices.Clone(e.Members)
@@ -113,9 +115,9 @@ func (t *table) applyCommit(c *kg.Commit) {
 			changed[id] = now
 		}
 		if len(ch.After) == 0 {
-			now.removeStatement(ch.Quad.Predicate, ch.Quad.Object)
+			now.RemoveStatement(ch.Quad.Predicate, ch.Quad.Object)
 		} else {
-			now.applyStatement(ch.Quad.Predicate, ch.Quad.Object, &ch.After[0])
+			now.ApplyStatement(ch.Quad.Predicate, ch.Quad.Object, &ch.After[0])
 		}
 	}
 	t.addPartitions(partitions)
@@ -140,9 +142,9 @@ func (t *table) noteAccessChange(r kg.Revision, before, after accessView) {
 func (t *table) applyServerRestriction(r kg.Revision, ch *kg.Change) {
 	now := t.serverRestrictions()
 	if len(ch.After) == 0 {
-		now.removeStatement(ch.Quad.Predicate, ch.Quad.Object)
+		now.RemoveStatement(ch.Quad.Predicate, ch.Quad.Object)
 	} else {
-		now.applyStatement(ch.Quad.Predicate, ch.Quad.Object, &ch.After[0])
+		now.ApplyStatement(ch.Quad.Predicate, ch.Quad.Object, &ch.After[0])
 	}
 	t.serverWide.Store(&now)
 	t.scheduleRestrictionEnds(now)
@@ -153,7 +155,7 @@ func (t *table) applyServerRestriction(r kg.Revision, ch *kg.Change) {
 }
 
 // serverRestrictions returns the server-wide restrictions.
-func (t *table) serverRestrictions() restrictions {
+func (t *table) serverRestrictions() channel.Restrictions {
 	if b := t.serverWide.Load(); b != nil {
 		return *b
 	}
@@ -162,7 +164,7 @@ func (t *table) serverRestrictions() restrictions {
 
 // scheduleRestrictionEnds invalidates cached decisions of the Guard when restrictions
 // end.
-func (t *table) scheduleRestrictionEnds(list restrictions) {
+func (t *table) scheduleRestrictionEnds(list channel.Restrictions) {
 	if t.version == nil {
 		return
 	}
@@ -175,18 +177,18 @@ func (t *table) scheduleRestrictionEnds(list restrictions) {
 }
 
 // putChannel stores the entry of a channel. The caller holds the lock of the table.
-func (t *table) putChannel(c *Channel) *entry {
+func (t *table) putChannel(c *channel.Channel) *entry {
 	before := t.get(c.ID)
 	now := t.newEntry(*c)
 	now.scope = t.scopes.cellOrEmpty(c.Scope)
-	if now.deleted && before != nil && !before.deleted {
+	if now.Deleted && before != nil && !before.Deleted {
 		now.beforeDeletion = before
 	}
 	t.entries.Store(c.ID, now)
 	t.scopes.placeChannel(before, now)
 	if now.ExpireAfter > 0 || before != nil && before.ExpireAfter > 0 {
-		at := now.closesAt(time.Time{})
-		if now.deleted {
+		at := now.ClosesAt(time.Time{})
+		if now.Deleted {
 			at = time.Time{}
 		}
 		t.idle.schedule(c.ID, at)
@@ -195,12 +197,12 @@ func (t *table) putChannel(c *Channel) *entry {
 		t.count.Add(1)
 		before = &entry{}
 	}
-	reindex(t.byMember, c.ID, before.Members, now.Members, func(m Member) kg.AgentID { return m.Agent })
-	reindex(t.invited, c.ID, before.Invited, now.Invited, func(i Invitation) kg.AgentID { return i.Agent })
+	reindex(t.byMember, c.ID, before.Members, now.Members, func(m channel.Member) kg.AgentID { return m.Agent })
+	reindex(t.invited, c.ID, before.Invited, now.Invited, func(i channel.Invitation) kg.AgentID { return i.Agent })
 	if !slices.Equal(before.Restrictions, now.Restrictions) {
 		t.scheduleRestrictionEnds(now.Restrictions)
 	}
-	if now.policy.Discover == Everybody && now.scope == nil && !now.deleted {
+	if now.policy.Discover == channel.Everybody && now.scope == nil && !now.Deleted {
 		t.discoverable.Insert(c.ID)
 	} else {
 		t.discoverable.Delete(c.ID)
@@ -209,7 +211,7 @@ func (t *table) putChannel(c *Channel) *entry {
 }
 
 // reindex replaces the agents of a channel in an index.
-func reindex[T any](index map[kg.AgentID]*btree.Set[ChannelID], id ChannelID, before, now []T, agent func(T) kg.AgentID) {
+func reindex[T any](index map[kg.AgentID]*btree.Set[channel.ID], id channel.ID, before, now []T, agent func(T) kg.AgentID) {
 	for _, one := range before {
 		a := agent(one)
 		if set := index[a]; set != nil {
@@ -221,14 +223,14 @@ func reindex[T any](index map[kg.AgentID]*btree.Set[ChannelID], id ChannelID, be
 	for _, one := range now {
 		a := agent(one)
 		if index[a] == nil {
-			index[a] = new(btree.Set[ChannelID])
+			index[a] = new(btree.Set[channel.ID])
 		}
 		index[a].Insert(id)
 	}
 }
 
 // channelsJoinedBy lists the channels that the agent is a member of, sorted by id.
-func (t *table) channelsJoinedBy(agent kg.AgentID) []ChannelID {
+func (t *table) channelsJoinedBy(agent kg.AgentID) []channel.ID {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if set := t.byMember[agent]; set != nil {
@@ -253,16 +255,16 @@ func (t *table) eachMember(fn func(kg.AgentID) bool) {
 // reports true: the channels that the reader is a member of or invited to and those
 // that everyone can find, or the channels of the scope in. more reports that there are
 // others.
-func (t *table) listChannels(reader kg.Principal, in ScopeID, after ChannelID, n int, only func(*entry) bool) (out []*entry, more bool) {
+func (t *table) listChannels(reader kg.Principal, in scope.ID, after channel.ID, n int, only func(*entry) bool) (out []*entry, more bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	ids := map[ChannelID]bool{}
-	take := func(set *btree.Set[ChannelID]) {
+	ids := map[channel.ID]bool{}
+	take := func(set *btree.Set[channel.ID]) {
 		if set == nil {
 			return
 		}
 		found := 0
-		set.Ascend(after, func(id ChannelID) bool {
+		set.Ascend(after, func(id channel.ID) bool {
 			if e := t.get(id).asPrincipal(reader); id != after && e.canDiscover(reader.ID) && only(e) {
 				ids[id] = true
 				found++

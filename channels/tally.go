@@ -4,17 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"koine/channels/channel"
+	"koine/channels/internal/vocab"
+	"koine/internal/systemgraph"
 	"koine/kg"
-)
-
-// Storage of counts, in ReceiptsGraph: for the channel the sequence up to which
-// messages are counted; for each of its days, an entity, the tallies; and for each
-// tally its author and the number of messages.
-var (
-	propCountedUpTo = vocabTerm("countedUpTo")
-	propTally       = vocabTerm("tally")
-	propTallyAuthor = vocabTerm("tallyAuthor")
-	propTallyCount  = vocabTerm("tallyCount")
 )
 
 // authorDay is the key by which messages are counted.
@@ -27,41 +20,41 @@ type authorDay struct {
 type tally map[authorDay]int64
 
 // dayEntity returns the entity of a day of a channel. Channel ids have no slash.
-func dayEntity(id ChannelID, d day) kg.Term {
+func dayEntity(id channel.ID, d day) kg.Term {
 	return kg.IRI(tallyPrefix + string(id) + "/" + string(d))
 }
 
 // tallyEntity returns the entity of the author's tally on a day of the channel.
-func (a authorDay) tallyEntity(id ChannelID) kg.Term {
+func (a authorDay) tallyEntity(id channel.ID) kg.Term {
 	sum := sha256.Sum256([]byte(a.author))
 	return kg.IRI(dayEntity(id, a.day).Value() + "/" + hex.EncodeToString(sum[:16]))
 }
 
 // countedUpTo returns the sequence up to which the messages of a channel are counted.
-func countedUpTo(match matcher, id ChannelID) (n int64, err error) {
-	for st, err := range match(kg.Pattern{Subject: id.Entity(), Predicate: propCountedUpTo, Graph: id.ReceiptsGraph()}) {
-		return integerValue(st.Object), err
+func countedUpTo(match systemgraph.Matcher, id channel.ID) (n int64, err error) {
+	for st, err := range match(kg.Pattern{Subject: id.Entity(), Predicate: vocab.CountedUpTo, Graph: id.ReceiptsGraph()}) {
+		return vocab.IntegerOf(st.Object), err
 	}
 	return 0, nil
 }
 
 // addStored adds the stored counts of a day for these authors, or for all if there are
 // none.
-func (t tally) addStored(match matcher, id ChannelID, d day, authors []kg.AgentID) error {
+func (t tally) addStored(match systemgraph.Matcher, id channel.ID, d day, authors []kg.AgentID) error {
 	graph := id.ReceiptsGraph()
 	for _, author := range authors {
 		of := authorDay{d, author}
-		for st, err := range match(kg.Pattern{Subject: of.tallyEntity(id), Predicate: propTallyCount, Graph: graph}) {
+		for st, err := range match(kg.Pattern{Subject: of.tallyEntity(id), Predicate: vocab.TallyCount, Graph: graph}) {
 			if err != nil {
 				return err
 			}
-			t[of] += integerValue(st.Object)
+			t[of] += vocab.IntegerOf(st.Object)
 		}
 	}
 	if len(authors) > 0 {
 		return nil
 	}
-	for link, err := range match(kg.Pattern{Subject: dayEntity(id, d), Predicate: propTally, Graph: graph}) {
+	for link, err := range match(kg.Pattern{Subject: dayEntity(id, d), Predicate: vocab.Tally, Graph: graph}) {
 		if err != nil {
 			return err
 		}
@@ -71,10 +64,10 @@ func (t tally) addStored(match matcher, id ChannelID, d day, authors []kg.AgentI
 				return err
 			}
 			switch st.Predicate {
-			case propTallyAuthor:
+			case vocab.TallyAuthor:
 				of.author = kg.AgentID(st.Object.Value())
-			case propTallyCount:
-				n = integerValue(st.Object)
+			case vocab.TallyCount:
+				n = vocab.IntegerOf(st.Object)
 			}
 		}
 		t[of] += n
@@ -85,12 +78,12 @@ func (t tally) addStored(match matcher, id ChannelID, d day, authors []kg.AgentI
 // countFrom counts up to most messages of a channel, starting with sequence from. It
 // returns the last counted sequence, 0 for none. It stops early if full, if not nil,
 // reports true.
-func (t tally) countFrom(snapshot *kg.Snapshot, id ChannelID, from, most int64, full func(tally) bool) (last int64, err error) {
-	author, known, err := snapshot.ID(propAuthor)
+func (t tally) countFrom(snapshot *kg.Snapshot, id channel.ID, from, most int64, full func(tally) bool) (last int64, err error) {
+	author, known, err := snapshot.ID(vocab.Author)
 	if err != nil || !known {
 		return 0, err
 	}
-	sent, known, err := snapshot.ID(propSent)
+	sent, known, err := snapshot.ID(vocab.Sent)
 	if err != nil || !known {
 		return 0, err
 	}
@@ -131,17 +124,17 @@ func (t tally) countFrom(snapshot *kg.Snapshot, id ChannelID, from, most int64, 
 }
 
 // writeTo adds the counts to the stored ones within an update.
-func (t tally) writeTo(tx *kg.Tx, id ChannelID) error {
+func (t tally) writeTo(tx *kg.Tx, id channel.ID) error {
 	graph := id.ReceiptsGraph()
 	for of, n := range t {
 		entity := of.tallyEntity(id)
-		q := kg.Quad{Subject: entity, Predicate: propTallyCount, Graph: graph}
+		q := kg.Quad{Subject: entity, Predicate: vocab.TallyCount, Graph: graph}
 		before := int64(0)
 		for st, err := range tx.MatchOwn(kg.Pattern(q)) {
 			if err != nil {
 				return err
 			}
-			before = integerValue(st.Object)
+			before = vocab.IntegerOf(st.Object)
 		}
 		q.Object = kg.Integer(before + n)
 		if err := tx.ApplyOwn(kg.Patch{Op: kg.Replace, Quad: q}); err != nil {
@@ -151,8 +144,8 @@ func (t tally) writeTo(tx *kg.Tx, id ChannelID) error {
 			continue
 		}
 		for _, q := range []kg.Quad{
-			{Subject: dayEntity(id, of.day), Predicate: propTally, Object: entity, Graph: graph},
-			{Subject: entity, Predicate: propTallyAuthor, Object: kg.IRI(string(of.author)), Graph: graph},
+			{Subject: dayEntity(id, of.day), Predicate: vocab.Tally, Object: entity, Graph: graph},
+			{Subject: entity, Predicate: vocab.TallyAuthor, Object: kg.IRI(string(of.author)), Graph: graph},
 		} {
 			if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
 				return err
@@ -161,3 +154,5 @@ func (t tally) writeTo(tx *kg.Tx, id ChannelID) error {
 	}
 	return nil
 }
+
+const tallyPrefix = "urn:koine:tally:"

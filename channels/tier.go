@@ -1,6 +1,11 @@
 package channels
 
-import "koine/kg"
+import (
+	"koine/channels/channel"
+	"koine/channels/internal/check"
+	"koine/channels/message"
+	"koine/kg"
+)
 
 // Tier limits one principal across all channels and all agents that it acts for. 0
 // means no limit.
@@ -18,53 +23,6 @@ var (
 	Standard  = Tier{Name: "standard", MessagesPerMinute: 600, Streams: 10, Channels: 100, MessageBytes: 64 << 10}
 	Unlimited = Tier{Name: "unlimited"}
 )
-
-// Limits are a channel's own limits. 0 means no limit.
-type Limits struct {
-	MessagesPerMinute int // per author
-	Streams           int // open at the same time
-	MessageBytes      int
-}
-
-// limits maps the limits to their properties.
-var limits = [...]struct {
-	name     string
-	property kg.Term
-	of       func(*Limits) *int
-}{
-	{"messagesPerMinute", propPerMinute, func(l *Limits) *int { return &l.MessagesPerMinute }},
-	{"streams", propStreams, func(l *Limits) *int { return &l.Streams }},
-	{"messageBytes", propMessageBytes, func(l *Limits) *int { return &l.MessageBytes }},
-}
-
-// forProperty returns the limit of a record property, or nil.
-func (l *Limits) forProperty(property kg.Term) *int {
-	for _, limit := range limits {
-		if limit.property == property {
-			return limit.of(l)
-		}
-	}
-	return nil
-}
-
-func (l Limits) validate() error {
-	for _, limit := range limits {
-		switch n := *limit.of(&l); {
-		case n < 0:
-			return kg.Errorf(kg.CodeInvalid, "limit must not be negative").At("limits." + limit.name)
-		case n > maxOf[limit.name]:
-			return errTooMuch("limits."+limit.name, "limit must be at most %d", maxOf[limit.name])
-		}
-	}
-	return nil
-}
-
-// maxOf is the maximum of each channel limit.
-var maxOf = map[string]int{"messagesPerMinute": MaxPerMinute, "streams": 1 << 20, "messageBytes": MaxMessageBytes}
-
-// MaxPerMinute is the maximum of MessagesPerMinute in a tier or channel: that many
-// times are kept in memory per key.
-const MaxPerMinute = 6000
 
 // tierOf returns the tier of a principal: each limit is the most permissive one of its
 // roles.
@@ -108,18 +66,18 @@ func (t Tier) widen(other Tier) Tier {
 
 // admitMessage returns an error if a message is too large for its author or channel, or
 // exceeds a rate limit. It counts the message even if it is rejected later.
-func (s *Service) admitMessage(by Caller, m *Message) error {
+func (s *Service) admitMessage(by Caller, m *message.Message) error {
 	if by.Principal.Trusted() {
 		return nil
 	}
-	tier, own := s.options.tierOf(by.Principal), Limits{}
+	tier, own := s.options.tierOf(by.Principal), channel.Limits{}
 	if e := s.table.get(m.Channel).asPrincipal(by.readerPrincipal(m.Author)).seenBy(by); e.canDiscover(m.Author) {
 		own = e.Limits
 	}
-	size := m.size()
+	size := m.Size()
 	for _, most := range [...]int{tier.MessageBytes, own.MessageBytes} {
 		if most > 0 && size > most {
-			e := errTooMuch("parts", "message has %d bytes; the limit is %d", size, most)
+			e := check.TooMuch("parts", "message has %d bytes; the limit is %d", size, most)
 			e.Limit = "messageBytes"
 			return e
 		}
@@ -137,12 +95,12 @@ func (s *Service) checkChannelQuota(tx *kg.Tx, agent kg.AgentID) error {
 	}
 	n := 0
 	for _, id := range s.table.channelsOfAgent(agent) {
-		if e := s.table.get(id); e.roles[agent] != "" && e.Kind != Direct {
+		if e := s.table.get(id); e.roles[agent] != "" && e.Kind != channel.Direct {
 			n++
 		}
 	}
 	if n >= most {
-		e := errTooMuch("", "%s is in %d channels, which is the limit", agent, n)
+		e := check.TooMuch("", "%s is in %d channels, which is the limit", agent, n)
 		e.Limit = "channels"
 		return e
 	}
@@ -151,7 +109,7 @@ func (s *Service) checkChannelQuota(tx *kg.Tx, agent kg.AgentID) error {
 
 // openStream counts an open stream, or fails if there are too many. The caller calls
 // release when the stream ends.
-func (s *Service) openStream(by Caller, id ChannelID) (release func(), err error) {
+func (s *Service) openStream(by Caller, id channel.ID) (release func(), err error) {
 	if by.Principal.Trusted() {
 		return func() {}, nil
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -39,7 +41,7 @@ func TestTiers(t *testing.T) {
 		by.Principal.Roles = strings.Fields(roles)
 		made := 0
 		for range 4 {
-			_, err := s.Create(within(t), by, channels.Draft{})
+			_, err := s.Create(within(t), by, channel.Draft{})
 			if err != nil {
 				wantLimit(t, roles, err, kg.CodeLimitExceeded, "channels", 0)
 				break
@@ -57,18 +59,18 @@ func TestTiers(t *testing.T) {
 func TestChannelsPerAgent(t *testing.T) {
 	s := serve(t, channels.Options{Tiers: map[string]channels.Tier{"small": {Channels: 2}}}, kg.Options{})
 	eve := withRole("eve", "small")
-	room, err := s.Create(within(t), as("ann"), channels.Draft{Kind: channels.Room, Visibility: channels.Public})
+	room, err := s.Create(within(t), as("ann"), channel.Draft{Kind: channel.Room, Visibility: channel.Public})
 	if err != nil {
 		t.Fatal(err)
 	}
-	private := s.make(t, channels.Private)
+	private := s.make(t, channel.Private)
 	if err := s.Invite(within(t), as("ann"), private.ID, "eve"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Publish(within(t), eve, channels.Publication{To: "ann", Parts: text("psst")}); err != nil {
 		t.Fatal(err)
 	}
-	own, err := s.Create(within(t), eve, channels.Draft{})
+	own, err := s.Create(within(t), eve, channel.Draft{})
 	wantCode(t, "one", err, "")
 	_, err = s.Join(within(t), eve, room.ID, "")
 	wantCode(t, "two", err, "")
@@ -86,13 +88,13 @@ func TestChannelsPerAgent(t *testing.T) {
 func TestMessagesPerMinute(t *testing.T) {
 	now := startClock()
 	s := serveAt(t, now, channels.Options{Tiers: map[string]channels.Tier{"small": {MessagesPerMinute: 3}}})
-	c, other := s.make(t, channels.Public, "eve", "bob"), s.make(t, channels.Public, "eve", "bob")
+	c, other := s.make(t, channel.Public, "eve", "bob"), s.make(t, channel.Public, "eve", "bob")
 	eve := withRole("eve", "small")
-	say := func(by channels.Caller, id channels.ChannelID) error {
+	say := func(by channels.Caller, id channel.ID) error {
 		_, err := s.Publish(within(t), by, channels.Publication{Channel: id, Parts: text("hi")})
 		return err
 	}
-	for i, id := range []channels.ChannelID{c.ID, other.ID, c.ID} {
+	for i, id := range []channel.ID{c.ID, other.ID, c.ID} {
 		wantCode(t, fmt.Sprint(i), say(eve, id), "")
 		now.step(time.Second)
 	}
@@ -105,7 +107,7 @@ func TestMessagesPerMinute(t *testing.T) {
 	wantLimit(t, "one more", say(eve, c.ID), kg.CodeRateLimited, "messagesPerMinute", time.Second)
 
 	// A channel bounds each of its authors.
-	got, err := s.Update(within(t), as("ann"), other.ID, channels.ChannelUpdate{ExpectedVersion: 1, Limits: &channels.Limits{MessagesPerMinute: 1}})
+	got, err := s.Update(within(t), as("ann"), other.ID, channel.Update{ExpectedVersion: 1, Limits: &channel.Limits{MessagesPerMinute: 1}})
 	if err != nil || got.Limits.MessagesPerMinute != 1 {
 		t.Fatal(got, err)
 	}
@@ -120,7 +122,7 @@ func TestMessagesPerMinute(t *testing.T) {
 func TestRatesAreBounded(t *testing.T) {
 	now := startClock()
 	s := serveAt(t, now, channels.Options{MaxRates: 2, Tier: channels.Tier{MessagesPerMinute: 2}})
-	c := s.make(t, channels.Public, "bob", "cleo")
+	c := s.make(t, channel.Public, "bob", "cleo")
 	say := func(who string) error {
 		_, err := s.Publish(within(t), as(who), channels.Publication{Channel: c.ID, Parts: text("hi")})
 		return err
@@ -136,16 +138,16 @@ func TestRatesAreBounded(t *testing.T) {
 
 func TestMessageBytes(t *testing.T) {
 	s := serve(t, channels.Options{Tiers: map[string]channels.Tier{"free": channels.Free}}, kg.Options{})
-	c, err := s.Create(within(t), as("ann"), channels.Draft{Limits: channels.Limits{MessageBytes: 1000}, Members: []channels.Member{{Agent: "bob"}}})
+	c, err := s.Create(within(t), as("ann"), channel.Draft{Limits: channel.Limits{MessageBytes: 1000}, Members: []channel.Member{{Agent: "bob"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wide := s.make(t, channels.Private, "bob")
+	wide := s.make(t, channel.Private, "bob")
 	frame := len(text("")[0])
 	for _, row := range []struct {
 		what string
 		by   channels.Caller
-		id   channels.ChannelID
+		id   channel.ID
 		size int
 		want kg.Code
 	}{
@@ -159,14 +161,14 @@ func TestMessageBytes(t *testing.T) {
 		wantLimit(t, row.what, err, row.want, "messageBytes", 0)
 	}
 	for what, row := range map[string]struct {
-		limits channels.Limits
+		limits channel.Limits
 		want   kg.Code
 	}{
-		"negative": {channels.Limits{Streams: -1}, kg.CodeInvalid}, "too many": {channels.Limits{MessagesPerMinute: channels.MaxPerMinute + 1}, kg.CodeLimitExceeded},
-		"at the bound": {channels.Limits{MessagesPerMinute: channels.MaxPerMinute, MessageBytes: channels.MaxMessageBytes}, ""},
-		"too large":    {channels.Limits{MessageBytes: channels.MaxMessageBytes + 1}, kg.CodeLimitExceeded},
+		"negative": {channel.Limits{Streams: -1}, kg.CodeInvalid}, "too many": {channel.Limits{MessagesPerMinute: channel.MaxPerMinute + 1}, kg.CodeLimitExceeded},
+		"at the bound": {channel.Limits{MessagesPerMinute: channel.MaxPerMinute, MessageBytes: channel.MaxMessageBytes}, ""},
+		"too large":    {channel.Limits{MessageBytes: channel.MaxMessageBytes + 1}, kg.CodeLimitExceeded},
 	} {
-		_, err := s.Create(within(t), as("ann"), channels.Draft{Limits: row.limits})
+		_, err := s.Create(within(t), as("ann"), channel.Draft{Limits: row.limits})
 		wantCode(t, what, err, row.want)
 	}
 }
@@ -174,12 +176,12 @@ func TestMessageBytes(t *testing.T) {
 // So many streams are open at once, of a principal and of a channel.
 func TestStreamsAreBounded(t *testing.T) {
 	s := serve(t, channels.Options{Tiers: map[string]channels.Tier{"small": {Streams: 2}}}, kg.Options{})
-	wide := s.make(t, channels.Public)
-	narrow, err := s.Create(within(t), as("ann"), channels.Draft{Visibility: channels.Public, Limits: channels.Limits{Streams: 1}})
+	wide := s.make(t, channel.Public)
+	narrow, err := s.Create(within(t), as("ann"), channel.Draft{Visibility: channel.Public, Limits: channel.Limits{Streams: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := func(by channels.Caller, id channels.ChannelID, want kg.Code) *channels.Stream {
+	open := func(by channels.Caller, id channel.ID, want kg.Code) *channels.Stream {
 		t.Helper()
 		st, err := s.Stream(within(t), by, id, nil)
 		wantLimit(t, "a stream", err, want, "streams", 0)
@@ -210,8 +212,8 @@ func TestStreamsAreBounded(t *testing.T) {
 // credential, too.
 func TestBoundsOfWhoHasARole(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	intent := s.scope(t, channels.ScopeDraft{Access: channels.ScopeAccess{Roles: []string{"dev"}}})
-	c, err := s.CreateIn(within(t), as("ann"), intent.ID, channels.Draft{Name: "room", MemberPolicy: channels.ByScope, Limits: channels.Limits{MessageBytes: 100, MessagesPerMinute: 1}})
+	intent := s.scope(t, scope.Draft{Access: scope.Access{Roles: []string{"dev"}}})
+	c, err := s.CreateIn(within(t), as("ann"), intent.ID, channel.Draft{Name: "room", MemberPolicy: channel.ByScope, Limits: channel.Limits{MessageBytes: 100, MessagesPerMinute: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,40 +3,21 @@ package channels
 import (
 	"context"
 	"encoding/json"
-	"time"
 
+	"koine/channels/channel"
+	"koine/channels/internal/check"
+	"koine/channels/internal/vocab"
 	"koine/internal/plainjson"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
-
-// ChannelUpdate is a change of a channel. Nil fields are unchanged.
-type ChannelUpdate struct {
-	// ExpectedVersion must be the current version of the channel.
-	ExpectedVersion int64
-	Name, Topic     *string
-	// Set and Remove change members of the metadata.
-	Set    map[string]json.RawMessage
-	Remove []string
-	// Rights replaces the channel's explicit rights, MaxMembers and Limits its limits.
-	// They require an owner.
-	Rights     *Rights
-	MaxMembers *int
-	Limits     *Limits
-	// ExpireAfter is the idle timeout; 0 means never. It requires an owner.
-	ExpireAfter *time.Duration
-	// KeepMessages of 0 keeps all; after a reduction, excess messages are evicted as
-	// new ones arrive. KeepMessages and Audit require an owner.
-	KeepMessages *int64
-	Audit        *bool
-}
 
 // Update changes the description or the settings of a channel. It requires a manager of
 // the channel or, for settings such as rights and limits, an owner.
 //
 // Errors: CodeVersionConflict if the channel has another version; CodePermissionDenied,
 // also for direct channels.
-func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r ChannelUpdate) (*Channel, error) {
+func (s *Service) Update(ctx context.Context, by Caller, id channel.ID, r channel.Update) (*channel.Channel, error) {
 	for name := range r.Set {
 		for _, gone := range r.Remove {
 			if name == gone {
@@ -44,14 +25,14 @@ func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r Channel
 			}
 		}
 	}
-	if err := checkTexts(deref(r.Name), deref(r.Topic)); err != nil {
+	if err := channel.CheckTexts(deref(r.Name), deref(r.Topic)); err != nil {
 		return nil, err
 	}
 	must := (*entry).mustManage
 	if r.Rights != nil || r.MaxMembers != nil || r.Limits != nil || r.ExpireAfter != nil || r.KeepMessages != nil || r.Audit != nil {
 		must = (*entry).mustOwn
 	}
-	return s.alterChannel(ctx, by, id, "channels/update", must, func(w *writer, c *Channel) error {
+	return s.alterChannel(ctx, by, id, "channels/update", must, func(w *channel.Writer, c *channel.Channel) error {
 		if c.Version != r.ExpectedVersion {
 			e := kg.Errorf(kg.CodeVersionConflict, "channel has version %d, expected %d", c.Version, r.ExpectedVersion).At("expectedVersion")
 			e.Hint = "read the channel again and retry with its version"
@@ -62,11 +43,11 @@ func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r Channel
 				return err
 			}
 			c.Name = *r.Name
-			w.setText(propName, c.Name)
+			w.SetText(vocab.Name, c.Name)
 		}
 		if r.Topic != nil {
 			c.Topic = *r.Topic
-			w.setText(propTopic, c.Topic)
+			w.SetText(vocab.Topic, c.Topic)
 		}
 		if err := s.applySettings(w, c, &r); err != nil {
 			return err
@@ -74,32 +55,25 @@ func (s *Service) Update(ctx context.Context, by Caller, id ChannelID, r Channel
 		if len(r.Set)+len(r.Remove) == 0 {
 			return nil
 		}
-		metadata, err := r.mergeMetadata(c.Metadata)
+		metadata, err := mergeMetadata(&r, c.Metadata)
 		if err != nil {
 			return err
 		}
-		if same, err := sameJSON(metadata, c.Metadata); same || err != nil {
+		if same, err := check.SameJSON(metadata, c.Metadata); same || err != nil {
 			return err
 		}
 		c.Metadata = metadata
 		object := kg.Term{}
 		if c.Metadata != nil {
-			object = jsonLiteral(c.Metadata)
+			object = vocab.JSON(c.Metadata)
 		}
-		w.setProperty(propMetadata, object)
+		w.SetProperty(vocab.Metadata, object)
 		return nil
 	})
 }
 
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
 // mergeMetadata returns the metadata after the update.
-func (r *ChannelUpdate) mergeMetadata(old []byte) ([]byte, error) {
+func mergeMetadata(r *channel.Update, old []byte) ([]byte, error) {
 	members := map[string]json.RawMessage{}
 	if old != nil {
 		if err := json.Unmarshal(old, &members); err != nil {
@@ -119,7 +93,7 @@ func (r *ChannelUpdate) mergeMetadata(old []byte) ([]byte, error) {
 	if err != nil {
 		return nil, kg.Errorf(kg.CodeInvalid, "metadataPatch must be valid JSON").At("metadataPatch")
 	}
-	metadata, err := checkMetadata(raw)
+	metadata, err := check.JSONObject("metadata", raw, channel.MaxMetadataBytes)
 	if err != nil {
 		return nil, kg.AsError(err).At("metadataPatch")
 	}
@@ -127,24 +101,24 @@ func (r *ChannelUpdate) mergeMetadata(old []byte) ([]byte, error) {
 }
 
 // alterChannel applies fn to a channel if must allows it for the agent.
-func (s *Service) alterChannel(ctx context.Context, by Caller, id ChannelID, method string, must func(*entry, kg.AgentID) error, fn func(*writer, *Channel) error) (*Channel, error) {
+func (s *Service) alterChannel(ctx context.Context, by Caller, id channel.ID, method string, must func(*entry, kg.AgentID) error, fn func(*channel.Writer, *channel.Channel) error) (*channel.Channel, error) {
 	agent, e, err := s.requireDiscoverable(by, id)
 	if err != nil {
 		return nil, err
 	}
-	if e.Kind == Direct { // even before its first message
-		return nil, errDenied("direct channel cannot be changed")
+	if e.Kind == channel.Direct { // even before its first message
+		return nil, check.Denied("direct channel cannot be changed")
 	}
-	var c *Channel
+	var c *channel.Channel
 	err = systemgraph.Update(ctx, s.store, by.updateMeta(method), func(tx *kg.Tx) (err error) {
 		e := s.table.get(id).atTime(tx.Time()).asPrincipal(by.readerPrincipal(agent))
 		if !e.canDiscover(agent) {
-			return errNoChannel() // access was lost
+			return channel.ErrNotFound() // access was lost
 		}
 		if err := must(e, agent); err != nil {
 			return err
 		}
-		c, err = s.changeChannel(tx, id, fn)
+		c, err = channel.ChangeRecord(tx, id, fn)
 		return err
 	})
 	if err != nil {
@@ -159,7 +133,7 @@ func (s *Service) alterChannel(ctx context.Context, by Caller, id ChannelID, met
 	if err == nil {
 		c.Messages, c.LastMessageAt = counted.Messages, counted.LastMessageAt
 	}
-	c.markClosedIfDue(s.options.Clock())
-	c.sortMembers()
+	c.MarkClosedIfDue(s.options.Clock())
+	c.SortMembers()
 	return c, nil // the result of this update, even if others changed the channel since
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/internal/audit"
 	"koine/internal/operation"
 	"koine/kg"
@@ -74,7 +75,7 @@ func (asked auditQuery) toQuery(limits Limits) (q audit.Query, err error) {
 	}
 	q.Kinds = asked.kinds
 	if asked.channel != nil {
-		q.Channel = channels.ChannelID(*asked.channel)
+		q.Channel = channel.ID(*asked.channel)
 	}
 	return q, nil
 }

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
 // Channel is a channel as the caller sees it.
-type Channel struct{ record *channels.Channel }
+type Channel struct{ record *channel.Channel }
 
 // channelService returns the channel service and the caller.
 func (r *run) channelService() (*channels.Service, channels.Caller, error) {
@@ -28,12 +30,12 @@ func readChannel(ctx context.Context, id string) (*Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shownChannel(service.Get(ctx, by, channels.ChannelID(id)))
+	return shownChannel(service.Get(ctx, by, channel.ID(id)))
 }
 
 // shownChannel converts a channel, and places its error in the schema's
 // argument.
-func shownChannel(c *channels.Channel, err error) (*Channel, error) {
+func shownChannel(c *channel.Channel, err error) (*Channel, error) {
 	if err != nil {
 		return nil, atArgument(err)
 	}
@@ -68,26 +70,26 @@ func withFieldNames(err error, names map[string]string) error {
 }
 
 // readChannels answers Query.channels.
-func readChannels(ctx context.Context, first *int, after *Cursor, visibility *ChannelVisibility, member *string, invited bool, scope *string) (*ChannelConnection, error) {
-	l := channels.ListQuery{Member: kg.AgentID(deref(member)), Invited: invited, Scope: channels.ScopeID(deref(scope))}
-	l.Visibility = channels.Visibility(inDomain(deref(visibility)))
+func readChannels(ctx context.Context, first *int, after *Cursor, visibility *ChannelVisibility, member *string, invited bool, scopeID *string) (*ChannelConnection, error) {
+	l := channel.ListQuery{Member: kg.AgentID(deref(member)), Invited: invited, Scope: scope.ID(deref(scopeID))}
+	l.Visibility = channel.Visibility(inDomain(deref(visibility)))
 	return runOf(ctx).listChannels(ctx, first, after, l)
 }
 
-func (r *run) listChannels(ctx context.Context, first *int, after *Cursor, l channels.ListQuery) (*ChannelConnection, error) {
+func (r *run) listChannels(ctx context.Context, first *int, after *Cursor, l channel.ListQuery) (*ChannelConnection, error) {
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
-	list := func(size int, token string) ([]*channels.Channel, string, error) {
+	list := func(size int, token string) ([]*channel.Channel, string, error) {
 		l.PageSize, l.PageToken = size, token
 		return service.List(ctx, by, l)
 	}
-	nodes, page, err := channelNodes(r, first, after, list, func(c *channels.Channel) Channel { return Channel{c} }, sizeOfChannel)
+	nodes, page, err := channelNodes(r, first, after, list, func(c *channel.Channel) Channel { return Channel{c} }, sizeOfChannel)
 	return &ChannelConnection{Nodes: nodes, PageInfo: page}, err
 }
 
-func sizeOfChannel(c *channels.Channel) int { return len(c.Metadata) + 64*len(c.Members) }
+func sizeOfChannel(c *channel.Channel) int { return len(c.Metadata) + 64*len(c.Members) }
 
 // channelNodes reads one page of a list of package channels.
 func channelNodes[D, N any](r *run, first *int, after *Cursor, list func(size int, token string) ([]D, string, error), node func(D) N, size func(D) int) ([]N, *PageInfo, error) {

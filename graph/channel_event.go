@@ -9,6 +9,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -128,7 +129,7 @@ func (c *ChannelChange) Position() *Position { return &c.position }
 func followChannel(ctx context.Context, id string, resume *Position) error {
 	return subscribeChannels(ctx, resume, func(o *subscriptionSetup) (eventContent, source, error) {
 		from, told := o.startPosition()
-		events, err := o.service.StreamEvents(o.streamCtx, o.by, channels.ChannelID(id), &from)
+		events, err := o.service.StreamEvents(o.streamCtx, o.by, channel.ID(id), &from)
 		s := &channelSource{ownSource: ownSource{o.store}, events: events}
 		s.sentPosition.Store(told)
 		return &channelEvent{plan: o.plan, source: s}, s, err

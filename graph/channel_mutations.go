@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 
-	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
 // changedChannel answers a mutation of a channel and notes the position after
 // its commit.
-func (r *run) changedChannel(c *channels.Channel, err error) (*Channel, error) {
+func (r *run) changedChannel(c *channel.Channel, err error) (*Channel, error) {
 	if err != nil {
 		return nil, inInput(withFieldNames(err, inInputs))
 	}
@@ -34,32 +35,32 @@ func createChannel(ctx context.Context, input CreateChannelInput) (*Channel, err
 	if err != nil {
 		return nil, err
 	}
-	d := channels.Draft{Name: deref(input.Name), Topic: deref(input.Topic), Metadata: input.Metadata, IdempotencyKey: deref(input.IdempotencyKey)}
-	d.Visibility = channels.Visibility(inDomain(deref(input.Visibility)))
-	d.Kind, d.MaxMembers = channels.Kind(inDomain(deref(input.Kind))), deref(input.MaxMembers)
-	d.KeepMessages, d.Audit, d.MemberPolicy = deref(input.KeepMessages), input.Audit, channels.MemberPolicy(inDomain(deref(input.MemberPolicy)))
+	d := channel.Draft{Name: deref(input.Name), Topic: deref(input.Topic), Metadata: input.Metadata, IdempotencyKey: deref(input.IdempotencyKey)}
+	d.Visibility = channel.Visibility(inDomain(deref(input.Visibility)))
+	d.Kind, d.MaxMembers = channel.Kind(inDomain(deref(input.Kind))), deref(input.MaxMembers)
+	d.KeepMessages, d.Audit, d.MemberPolicy = deref(input.KeepMessages), input.Audit, channel.MemberPolicy(inDomain(deref(input.MemberPolicy)))
 	d.Limits, d.ExpireAfter = deref(limitsIn(input.Limits)), deref(idleTimeout(input.ExpireAfterSeconds))
 	if rights := rightsIn(input.Rights); rights != nil {
 		d.Rights = *rights
 	}
 	for _, m := range input.Members {
-		d.Members = append(d.Members, channels.Member{Agent: kg.AgentID(m.PrincipalID), Role: roleIn(m.Role)})
+		d.Members = append(d.Members, channel.Member{Agent: kg.AgentID(m.PrincipalID), Role: roleIn(m.Role)})
 	}
 	if input.ScopeID != nil {
-		return r.changedChannel(service.CreateIn(ctx, by, channels.ScopeID(*input.ScopeID), d))
+		return r.changedChannel(service.CreateIn(ctx, by, scope.ID(*input.ScopeID), d))
 	}
 	return r.changedChannel(service.Create(ctx, by, d))
 }
 
-func roleIn(role *ChannelRole) channels.Role { return channels.Role(inDomain(deref(role))) }
+func roleIn(role *ChannelRole) channel.Role { return channel.Role(inDomain(deref(role))) }
 
 // rightsIn converts an input of rights, nil for nil.
-func rightsIn(input *ChannelRightsInput) *channels.Rights {
+func rightsIn(input *ChannelRightsInput) *channel.Rights {
 	if input == nil {
 		return nil
 	}
-	who := func(w *ChannelWho) channels.Grantee { return channels.Grantee(inDomain(deref(w))) }
-	return &channels.Rights{Discover: who(input.Discover), Join: who(input.Join), Read: who(input.Read), Post: who(input.Post), Manage: who(input.Manage)}
+	who := func(w *ChannelWho) channel.Grantee { return channel.Grantee(inDomain(deref(w))) }
+	return &channel.Rights{Discover: who(input.Discover), Join: who(input.Join), Read: who(input.Read), Post: who(input.Post), Manage: who(input.Manage)}
 }
 
 func updateChannel(ctx context.Context, input UpdateChannelInput) (*Channel, error) {
@@ -68,7 +69,7 @@ func updateChannel(ctx context.Context, input UpdateChannelInput) (*Channel, err
 	if err != nil {
 		return nil, err
 	}
-	change := channels.ChannelUpdate{ExpectedVersion: input.ExpectedVersion, Name: input.Name, Topic: input.Topic, Rights: rightsIn(input.Rights), MaxMembers: input.MaxMembers}
+	change := channel.Update{ExpectedVersion: input.ExpectedVersion, Name: input.Name, Topic: input.Topic, Rights: rightsIn(input.Rights), MaxMembers: input.MaxMembers}
 	change.Limits, change.ExpireAfter, change.KeepMessages, change.Audit = limitsIn(input.Limits), idleTimeout(input.ExpireAfterSeconds), input.KeepMessages, input.Audit
 	if p := input.MetadataPatch; p != nil {
 		change.Remove = p.Remove
@@ -76,7 +77,7 @@ func updateChannel(ctx context.Context, input UpdateChannelInput) (*Channel, err
 			return nil, kg.Errorf(kg.CodeInvalid, "set must be a JSON object").At("metadataPatch.set").At("input")
 		}
 	}
-	return r.changedChannel(service.Update(ctx, by, channels.ChannelID(input.ChannelID), change))
+	return r.changedChannel(service.Update(ctx, by, channel.ID(input.ChannelID), change))
 }
 
 func orNull(raw json.RawMessage) json.RawMessage {
@@ -92,7 +93,7 @@ func deleteChannel(ctx context.Context, id string) (*DeletedChannel, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Delete(ctx, by, channels.ChannelID(id)); err != nil {
+	if err := service.Delete(ctx, by, channel.ID(id)); err != nil {
 		return nil, err
 	}
 	r.notePosition(r.engine.deps.Store.Head())
@@ -105,7 +106,7 @@ func addChannelMember(ctx context.Context, input AddChannelMemberInput) (*Channe
 	if err != nil {
 		return nil, err
 	}
-	return r.changedChannel(service.AddMember(ctx, by, channels.ChannelID(input.ChannelID), kg.AgentID(input.PrincipalID), roleIn(input.Role)))
+	return r.changedChannel(service.AddMember(ctx, by, channel.ID(input.ChannelID), kg.AgentID(input.PrincipalID), roleIn(input.Role)))
 }
 
 func removeChannelMember(ctx context.Context, input RemoveChannelMemberInput) (*Channel, error) {
@@ -114,5 +115,5 @@ func removeChannelMember(ctx context.Context, input RemoveChannelMemberInput) (*
 	if err != nil {
 		return nil, err
 	}
-	return r.changedChannel(service.RemoveMember(ctx, by, channels.ChannelID(input.ChannelID), kg.AgentID(input.PrincipalID)))
+	return r.changedChannel(service.RemoveMember(ctx, by, channel.ID(input.ChannelID), kg.AgentID(input.PrincipalID)))
 }

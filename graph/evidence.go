@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"koine/channels"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -51,7 +51,7 @@ func (r *run) findBehind(ctx context.Context, revision kg.Revision) (*Message, e
 	if err != nil {
 		return nil, err
 	}
-	m, err := messageIfAny(ctx, channels.MessageID(c.MessageID))
+	m, err := messageIfAny(ctx, message.ID(c.MessageID))
 	if m == nil || err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/graph"
 	"koine/kg"
 )
@@ -65,7 +66,7 @@ func TestFieldsOfChannelsFailAlone(t *testing.T) {
 // An answer in which very many objects have failed has failed.
 func TestManyFailures(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
-	id := channels.ChannelID(c.lab("PRIVATE"))
+	id := channel.ID(c.lab("PRIVATE"))
 	by := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
 	for n := 1; n <= 101; n++ {
 		if _, err := c.service.Publish(t.Context(), by, channels.Publication{Channel: id, Parts: []json.RawMessage{[]byte(`{"text":"x"}`)}}); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"koine/channels"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
@@ -25,9 +26,9 @@ func followMemberMessages(ctx context.Context, resume *Position) error {
 }
 
 // followScopeMessages establishes Subscription.scopeMessagePublished.
-func followScopeMessages(ctx context.Context, scope string, resume *Position) error {
+func followScopeMessages(ctx context.Context, id string, resume *Position) error {
 	return deliverFeed(ctx, resume, func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
-		return o.service.StreamScope(o.streamCtx, o.by, channels.ScopeID(scope), from)
+		return o.service.StreamScope(o.streamCtx, o.by, scope.ID(id), from)
 	})
 }
 

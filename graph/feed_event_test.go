@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/graph"
 	"koine/internal/operation"
 	"koine/kg"
@@ -69,20 +71,20 @@ func (c *conversing) deaf(name, query string, from operation.Resume) string {
 // that are made later too.
 func TestFeeds(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
-	scope, err := c.service.CreateScope(t.Context(), caller("ann"), channels.ScopeDraft{Title: "kiln", Access: channels.ScopeAccess{Agents: []kg.AgentID{"bob"}}})
+	scope, err := c.service.CreateScope(t.Context(), caller("ann"), scope.Draft{Title: "kiln", Access: scope.Access{Agents: []kg.AgentID{"bob"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	within := func(name string, policy channels.MemberPolicy) string {
+	within := func(name string, policy channel.MemberPolicy) string {
 		t.Helper()
-		made, err := c.service.CreateIn(t.Context(), caller("ann"), scope.ID, channels.Draft{Name: name, MemberPolicy: policy})
+		made, err := c.service.CreateIn(t.Context(), caller("ann"), scope.ID, channel.Draft{Name: name, MemberPolicy: policy})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(made.ID)
 	}
-	lab, works := c.lab("PRIVATE"), within("works", channels.ByScope)
-	owners := within("owners", channels.Explicit)
+	lab, works := c.lab("PRIVATE"), within("works", channel.ByScope)
+	owners := within("owners", channel.Explicit)
 	inbox, member, scoped := subscription("inboxPublished", ""), subscription("memberMessagePublished", ""), subscription("scopeMessagePublished", `scopeId: "`+string(scope.ID)+`"`)
 	live := map[string]*tail{}
 	for _, query := range []string{inbox, member, scoped} {
@@ -96,7 +98,7 @@ func TestFeeds(t *testing.T) {
 	c.say("ann", lab, "6", `, recipient: "bob"`)
 	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, lab)
 	c.say("ann", lab, "7", `, recipient: "cy"`)
-	later, last := c.lab("PRIVATE"), within("later", channels.ByScope) // made later
+	later, last := c.lab("PRIVATE"), within("later", channel.ByScope) // made later
 	c.say("ann", later, "8", "")
 	c.say("ann", last, "9", "")
 

@@ -3,7 +3,8 @@ package graph
 import (
 	"context"
 
-	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -20,13 +21,13 @@ func (l *loader) appendTyped(entity kg.Term, f *entityField, b []byte) ([]byte, 
 		return l.appendTask(b, f.inside, t)
 	}
 	if f.kind == entityAsMessage {
-		m, err := messageIfAny(ctx, channels.MessageIDOf(entity))
+		m, err := messageIfAny(ctx, message.IDOf(entity))
 		if m == nil || err != nil {
 			return append(b, "null"...), err
 		}
 		return l.appendMessage(b, f.inside, m)
 	}
-	id := channels.ChannelIDOf(entity)
+	id := channel.IDOf(entity)
 	if id == "" {
 		return append(b, "null"...), nil
 	}

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"koine/channels"
+	"koine/channels/message"
 	"koine/kg"
 )
 
 // Message is a message as the caller sees it.
 type Message struct {
-	record  *channels.Message
+	record  *message.Message
 	channel *Channel // nil if it was not loaded
 }
 
@@ -23,7 +23,7 @@ func readMessage(ctx context.Context, id string) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := service.Message(ctx, by, channels.MessageID(id))
+	m, err := service.Message(ctx, by, message.ID(id))
 	if err != nil {
 		return nil, atArgument(err)
 	}
@@ -32,7 +32,7 @@ func readMessage(ctx context.Context, id string) (*Message, error) {
 
 // messageIfAny returns the message with the id, nil for "" and if the caller
 // may not read it.
-func messageIfAny(ctx context.Context, id channels.MessageID) (*Message, error) {
+func messageIfAny(ctx context.Context, id message.ID) (*Message, error) {
 	if id == "" || runOf(ctx).engine.deps.Channels == nil {
 		return nil, nil
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -21,7 +23,7 @@ type messageSource struct {
 	// sentPosition is the position after the last message that was sent.
 	sentPosition atomic.Pointer[kg.Position]
 	// current is the message of the event being yielded.
-	current *channels.Message
+	current *message.Message
 }
 
 // Events yields an event for each message.
@@ -43,7 +45,7 @@ func (s *messageSource) Events() iter.Seq2[operation.Event, error] {
 
 // eventOf represents a message by the statement with its sequence number. at
 // is the position after it.
-func eventOf(m *channels.Message, at kg.Position) operation.Event {
+func eventOf(m *message.Message, at kg.Position) operation.Event {
 	q := kg.Quad{Subject: m.ID.Entity(), Predicate: kg.Sequence, Object: kg.Integer(m.Sequence), Graph: m.Channel.MessagesGraph()}
 	return ownEvent(kg.Add, q, &kg.Commit{Revision: m.Revision, Time: m.Time, Principal: m.Author, Actor: m.Author, MessageID: string(m.ID)}, at)
 }
@@ -68,7 +70,7 @@ func (c *messageEvent) write(t *eventWriter, e *operation.Event) ([]byte, error)
 }
 
 // writeMessage writes a MessagePublished.
-func (t *eventWriter) writeMessage(plan *insidePlan, m *channels.Message, at kg.Position) ([]byte, error) {
+func (t *eventWriter) writeMessage(plan *insidePlan, m *message.Message, at kg.Position) ([]byte, error) {
 	position := Position(t.stream.engine.deps.Store.FormatPosition(at))
 	event := &MessagePublished{Message: &Message{record: m}, Sequence: m.Sequence, Position: &position}
 	return newLoader(t.ctx, t.run, nil, t.stream.view).writeGenerated(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
@@ -78,7 +80,7 @@ func (t *eventWriter) writeMessage(plan *insidePlan, m *channels.Message, at kg.
 
 // followMessages establishes Subscription.messagePublished.
 func followMessages(ctx context.Context, channelID string, since *int64, resume *Position) error {
-	id := channels.ChannelID(channelID)
+	id := channel.ID(channelID)
 	return subscribeMessages(ctx, resume, func(o *subscriptionSetup, s *messageSource) (err error) {
 		if since != nil && resume != nil {
 			return kg.Errorf(kg.CodeInvalid, "resume and sinceSequence are mutually exclusive").At("resume")
@@ -125,7 +127,7 @@ func subscribeMessages(ctx context.Context, resume *Position, open func(*subscri
 // checkStart returns an error if the request's start differs from the sequence
 // said in the operation. since is the request's start as a sequence, nil for
 // messages from now on.
-func (s *messageSource) checkStart(ctx context.Context, o *subscriptionSetup, id channels.ChannelID, said, since *int64) error {
+func (s *messageSource) checkStart(ctx context.Context, o *subscriptionSetup, id channel.ID, said, since *int64) error {
 	if said == nil || o.start.SetBy == "" {
 		return nil
 	}
@@ -146,7 +148,7 @@ func (s *messageSource) checkStart(ctx context.Context, o *subscriptionSetup, id
 
 // startSequence returns the sequence number after which a start lies, nil for messages
 // from now on.
-func (s *messageSource) startSequence(ctx context.Context, o *subscriptionSetup, id channels.ChannelID) (*int64, error) {
+func (s *messageSource) startSequence(ctx context.Context, o *subscriptionSetup, id channel.ID) (*int64, error) {
 	var number int64
 	start := o.start
 	switch start.Start {

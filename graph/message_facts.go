@@ -3,7 +3,7 @@ package graph
 import (
 	"context"
 
-	"koine/channels"
+	"koine/channels/message"
 	"koine/internal/proposals"
 	"koine/internal/query"
 	"koine/kg"
@@ -57,7 +57,7 @@ func readFacts(ctx context.Context, first *int, find func(context.Context, *run)
 // commitsOf returns the commits that asserted a message's facts: its own and
 // that of its proposal, as far as the log has them and the caller may see
 // them.
-func (r *run) commitsOf(ctx context.Context, m *channels.Message) (list []*kg.Commit, err error) {
+func (r *run) commitsOf(ctx context.Context, m *message.Message) (list []*kg.Commit, err error) {
 	revisions := []kg.Revision{m.Revision}
 	if m.ProposalID != "" && r.engine.deps.Reviews != nil {
 		// The proposal is read as the system: the caller may see its result

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/message"
 	"koine/internal/query"
 	"koine/kg"
 )
@@ -24,8 +25,8 @@ func (c *Channel) Messages(
 		return nil, err
 	}
 	q := channels.HistoryQuery{
-		SinceSequence: sinceSequence, SinceTime: orZero(sinceTime), SinceMessage: channels.MessageID(deref(sinceMessageID)),
-		BeforeSequence: deref(beforeSequence), BeforeTime: orZero(beforeTime), BeforeMessage: channels.MessageID(deref(beforeMessageID)),
+		SinceSequence: sinceSequence, SinceTime: orZero(sinceTime), SinceMessage: message.ID(deref(sinceMessageID)),
+		BeforeSequence: deref(beforeSequence), BeforeTime: orZero(beforeTime), BeforeMessage: message.ID(deref(beforeMessageID)),
 		Descending: order == query.Descending,
 	}
 	for _, a := range authors {
@@ -34,7 +35,7 @@ func (c *Channel) Messages(
 	if err := r.applyMessageFilter(&q, where); err != nil {
 		return nil, err
 	}
-	return r.readMessagePage(first, after, c, func(n int, token string) ([]*channels.Message, string, error) {
+	return r.readMessagePage(first, after, c, func(n int, token string) ([]*message.Message, string, error) {
 		q.PageSize, q.PageToken = n, token
 		return service.History(ctx, by, c.record.ID, q)
 	})
@@ -51,15 +52,15 @@ func (r *run) applyMessageFilter(q *channels.HistoryQuery, where *MessageFilter)
 		}
 		q.Recipient = cmp.Or(r.request.Actor, r.request.Principal.ID)
 	}
-	q.Interaction, q.ContentType = channels.Interaction(inDomain(deref(where.MessageType))), channels.ContentType(inDomain(deref(where.ContentType)))
-	q.Tag, q.Thread, q.Correlation = deref(where.Tag), deref(where.ThreadID), channels.MessageID(deref(where.CorrelationID))
+	q.Interaction, q.ContentType = message.Interaction(inDomain(deref(where.MessageType))), message.ContentType(inDomain(deref(where.ContentType)))
+	q.Tag, q.Thread, q.Correlation = deref(where.Tag), deref(where.ThreadID), message.ID(deref(where.CorrelationID))
 	q.Status = channels.ReceiptState(inDomain(deref(where.Status)))
 	return nil
 }
 
 // readMessagePage reads a page of messages in small batches. channel is the channel
 // of all of them, nil if unknown.
-func (r *run) readMessagePage(first *int, after *Cursor, channel *Channel, read func(n int, token string) ([]*channels.Message, string, error)) (*MessageConnection, error) {
+func (r *run) readMessagePage(first *int, after *Cursor, channel *Channel, read func(n int, token string) ([]*message.Message, string, error)) (*MessageConnection, error) {
 	n, err := r.channelPage(first)
 	if err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func (r *run) readMessagePage(first *int, after *Cursor, channel *Channel, read 
 	return out, nil
 }
 
-func sizeOfMessage(m *channels.Message) int {
+func sizeOfMessage(m *message.Message) int {
 	n := len(m.Metadata)
 	for _, p := range m.Parts {
 		n += len(p)
@@ -102,7 +103,7 @@ func (m *Message) Replies(ctx context.Context, first *int, after *Cursor) (*Mess
 	if err != nil {
 		return nil, err
 	}
-	return r.readMessagePage(first, after, m.channel, func(n int, token string) ([]*channels.Message, string, error) {
+	return r.readMessagePage(first, after, m.channel, func(n int, token string) ([]*message.Message, string, error) {
 		return service.Replies(ctx, by, m.record.ID, n, token)
 	})
 }

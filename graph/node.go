@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"koine/channels"
+	"koine/channels/channel"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -92,7 +92,7 @@ func namedNode(ctx context.Context, id string) (Node, error) {
 		return commitNode(ctx, r, number)
 	case isArtifactID(id):
 		return asNode(artifactIfAny(ctx, id))
-	case channels.ChannelID(id).IsDirect():
+	case channel.ID(id).IsDirect():
 		return channelNode(ctx, id)
 	case strings.Contains(id, ":"):
 		return agentNode(ctx, id)

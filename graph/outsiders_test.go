@@ -12,6 +12,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/graph"
 	"koine/internal/operation"
 	"koine/kg"
@@ -140,7 +142,7 @@ func newOutsiders(t *testing.T) *outsiders {
 	deleted := c.lab("PUBLIC")
 	left := c.id("ann", `mutation { createChannel(input: {members: [{principalId: "bob"}, {principalId: "eve"}]}) { id } }`)
 	banned := c.lab("PUBLIC")
-	direct := string(channels.DirectID("agent://ann", "agent://bob"))
+	direct := string(channel.DirectID("agent://ann", "agent://bob"))
 	o.secrets = []secret{{name: "private", channel: private}, {name: "closed", channel: closed}, {name: "deleted", channel: deleted}, {name: "left", channel: left}, {name: "for others, because she is banned", channel: banned}, {name: "of two others", channel: direct}}
 	c.told("ann", `mutation { publishMessage(input: {to: "bob", parts: [{text: "psst"}]}) { success } }`)
 	for i := range o.secrets {
@@ -150,15 +152,15 @@ func newOutsiders(t *testing.T) *outsiders {
 	c.told("ann", `mutation { banAgent(input: {channelId: "%s", principalId: "eve"}) { bars { agent } } }`, banned)
 	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "eve"}) { id } }`, left)
 	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
-	if _, err := c.service.CloseChannel(t.Context(), ann, channels.ChannelID(closed), "done"); err != nil {
+	if _, err := c.service.CloseChannel(t.Context(), ann, channel.ID(closed), "done"); err != nil {
 		t.Fatal(err)
 	}
 	// A scope that eve has no access to, and its channel, to which she would have.
-	scope, err := c.service.CreateScope(t.Context(), ann, channels.ScopeDraft{Title: "hidden", Access: channels.ScopeAccess{Agents: []kg.AgentID{"agent://bob"}}})
+	scope, err := c.service.CreateScope(t.Context(), ann, scope.Draft{Title: "hidden", Access: scope.Access{Agents: []kg.AgentID{"agent://bob"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	within, err := c.service.CreateIn(t.Context(), ann, scope.ID, channels.Draft{Name: "plans", MemberPolicy: channels.ByScope})
+	within, err := c.service.CreateIn(t.Context(), ann, scope.ID, channel.Draft{Name: "plans", MemberPolicy: channel.ByScope})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/graph"
 	"koine/internal/operation"
 	"koine/kg"
@@ -65,12 +67,12 @@ func TestWhatWasTakenBackHasNoPast(t *testing.T) {
 	r := rand.New(rand.NewPCG(s, 7))
 	c := newConversing(t, graph.Limits{Complexity: 1 << 30})
 	by := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
-	room, err := c.service.Create(t.Context(), by, channels.Draft{Name: "room", KeepMessages: 12, Members: []channels.Member{{Agent: "agent://bob", Role: channels.Ordinary}}})
+	room, err := c.service.Create(t.Context(), by, channel.Draft{Name: "room", KeepMessages: 12, Members: []channel.Member{{Agent: "agent://bob", Role: channel.Ordinary}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	type said struct {
-		id   channels.MessageID
+		id   message.ID
 		text string
 		gone bool
 	}
@@ -80,7 +82,7 @@ func TestWhatWasTakenBackHasNoPast(t *testing.T) {
 		m := &said{text: fmt.Sprintf("secret-%d-", n)}
 		pub := channels.Publication{
 			Channel: room.ID, Parts: []json.RawMessage{[]byte(`{"type":"text","text":"` + m.text + `"}`)}, Metadata: []byte(`{"a":"` + m.text + `"}`),
-			ArtifactRefs: []string{m.text}, Envelope: channels.Envelope{Tags: []string{m.text}, Format: m.text},
+			ArtifactRefs: []string{m.text}, Envelope: message.Envelope{Tags: []string{m.text}, Format: m.text},
 		}
 		if n < 15 && r.IntN(3) == 0 {
 			pub.Envelope.To = "agent://bob"
@@ -103,7 +105,7 @@ func TestWhatWasTakenBackHasNoPast(t *testing.T) {
 	count := int64(len(messages))
 	for _, m := range messages {
 		if shown, err := c.service.Message(t.Context(), by, m.id); err != nil || (shown.Withheld != "") != m.gone {
-			if m.gone = true; err != nil || shown.Withheld != channels.Evicted {
+			if m.gone = true; err != nil || shown.Withheld != message.Evicted {
 				t.Fatalf("a message is %v, %v", shown, err)
 			}
 		}
@@ -202,7 +204,7 @@ func TestWhatIsFollowedIsToldToGo(t *testing.T) {
 	}
 	before := c.store.FormatPosition(c.store.Head())
 	by := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
-	if _, err := c.service.Retract(t.Context(), by, channels.Retraction{Channel: channels.ChannelID(id), Message: channels.MessageID(first), Reason: "bye"}); err != nil {
+	if _, err := c.service.Retract(t.Context(), by, channels.Retraction{Channel: channel.ID(id), Message: message.ID(first), Reason: "bye"}); err != nil {
 		t.Fatal(err)
 	}
 	_, went := live.event()

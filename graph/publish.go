@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/internal/update"
 	"koine/kg"
 )
@@ -51,7 +54,7 @@ func publishTo(ctx context.Context, service *channels.Service, by channels.Calle
 	case input.ChannelName == nil:
 		return nil, kg.Errorf(kg.CodeInvalid, "scopeId requires channelName").At("channelName")
 	}
-	receipt, err := service.PublishByName(ctx, by, channels.ScopeID(*input.ScopeID), *input.ChannelName, p)
+	receipt, err := service.PublishByName(ctx, by, scope.ID(*input.ScopeID), *input.ChannelName, p)
 	if err != nil {
 		return nil, withFieldNames(err, map[string]string{"name": "channelName"})
 	}
@@ -66,13 +69,13 @@ func (r *run) convertPublication(ctx context.Context, input *PublishMessageInput
 	}
 	return channels.Publication{
 		Patches: facts.Patches, Implied: facts.Implied,
-		Channel: channels.ChannelID(deref(input.ChannelID)), To: kg.AgentID(deref(input.To)), Parts: input.Parts, ArtifactRefs: input.ArtifactRefs,
+		Channel: channel.ID(deref(input.ChannelID)), To: kg.AgentID(deref(input.To)), Parts: input.Parts, ArtifactRefs: input.ArtifactRefs,
 		Metadata: input.Metadata, IdempotencyKey: deref(input.IdempotencyKey), Justification: deref(input.Justification),
 		TaskID: cmp.Or(deref(input.TaskID), r.request.TaskID), SessionID: cmp.Or(deref(input.SessionID), r.request.SessionID),
-		Envelope: channels.Envelope{
-			Interaction: channels.Interaction(inDomain(deref(input.MessageType))), ContentType: channels.ContentType(inDomain(deref(input.ContentType))),
-			Format: deref(input.Format), Tags: input.Tags, To: deref(input.Recipient), Correlation: channels.MessageID(deref(input.CorrelationID)),
-			ExpiresAt: orZero(input.ExpiresAt), ReplyTo: channels.MessageID(deref(input.ReplyToID)), Thread: deref(input.ThreadID),
+		Envelope: message.Envelope{
+			Interaction: message.Interaction(inDomain(deref(input.MessageType))), ContentType: message.ContentType(inDomain(deref(input.ContentType))),
+			Format: deref(input.Format), Tags: input.Tags, To: deref(input.Recipient), Correlation: message.ID(deref(input.CorrelationID)),
+			ExpiresAt: orZero(input.ExpiresAt), ReplyTo: message.ID(deref(input.ReplyToID)), Thread: deref(input.ThreadID),
 		},
 	}, facts, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -81,14 +83,14 @@ func acknowledgeMessages(ctx context.Context, input AcknowledgeMessagesInput) (*
 	if err != nil {
 		return nil, err
 	}
-	a := channels.Acknowledgement{Channel: channels.ChannelID(input.ChannelID), State: channels.ReceiptState(inDomain(input.Status))}
+	a := channels.Acknowledgement{Channel: channel.ID(input.ChannelID), State: channels.ReceiptState(inDomain(input.Status))}
 	if n := input.UpToSequence; n != nil {
 		if a.UpTo = *n; *n == 0 {
 			return nil, kg.Errorf(kg.CodeInvalid, "upToSequence must be at least 1").At("upToSequence").At("input")
 		}
 	}
 	for _, id := range input.MessageIds {
-		a.Messages = append(a.Messages, channels.MessageID(id))
+		a.Messages = append(a.Messages, message.ID(id))
 	}
 	if err := service.Acknowledge(ctx, by, a); err != nil {
 		return nil, inInput(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/graph"
 	"koine/internal/operation"
 	"koine/kg"
@@ -132,7 +133,7 @@ func TestMessageFilters(t *testing.T) {
 func TestEvicted(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	by := channels.Caller{Principal: kg.Principal{ID: kg.CanonicalAgent("ann"), Method: "key"}}
-	made, err := c.service.Create(t.Context(), by, channels.Draft{KeepMessages: 1})
+	made, err := c.service.Create(t.Context(), by, channel.Draft{KeepMessages: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/kg"
 )
 
@@ -13,7 +14,7 @@ const sizeOfRestriction = 64
 
 // listRestrictions lists the restrictions of a channel, or those that hold in all
 // channels.
-func (r *run) listRestrictions(id channels.ChannelID) ([]ChannelBar, error) {
+func (r *run) listRestrictions(id channel.ID) ([]ChannelBar, error) {
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
@@ -44,18 +45,18 @@ func unlessHidden(err error) error {
 
 // readChannelBars answers Query.channelBars.
 func readChannelBars(ctx context.Context) ([]ChannelBar, error) {
-	return runOf(ctx).listRestrictions(channels.AllChannels)
+	return runOf(ctx).listRestrictions(channel.AllChannels)
 }
 
 // changeRestrictions answers a mutation that bans or mutes an agent in one channel, or in
 // all.
-func (r *run) changeRestrictions(ctx context.Context, channel *string, everywhere bool, change func(*channels.Service, channels.Caller, channels.ChannelID) error) (*BarPayload, error) {
+func (r *run) changeRestrictions(ctx context.Context, channelID *string, everywhere bool, change func(*channels.Service, channels.Caller, channel.ID) error) (*BarPayload, error) {
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
-	id := channels.ChannelID(deref(channel))
-	if everywhere == (id != channels.AllChannels) {
+	id := channel.ID(deref(channelID))
+	if everywhere == (id != channel.AllChannels) {
 		return nil, kg.Errorf(kg.CodeInvalid, "exactly one of channelId and everywhere is required").At("channelId").At("input")
 	}
 	if err := change(service, by, id); err != nil {
@@ -74,25 +75,25 @@ func (r *run) changeRestrictions(ctx context.Context, channel *string, everywher
 }
 
 func banAgent(ctx context.Context, input BarInput) (*BarPayload, error) {
-	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Ban(ctx, by, id, kg.AgentID(input.PrincipalID), orZero(input.Until))
 	})
 }
 
 func muteAgent(ctx context.Context, input BarInput) (*BarPayload, error) {
-	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Mute(ctx, by, id, kg.AgentID(input.PrincipalID), orZero(input.Until))
 	})
 }
 
 func unbanAgent(ctx context.Context, input UnbarInput) (*BarPayload, error) {
-	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Unban(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})
 }
 
 func unmuteAgent(ctx context.Context, input UnbarInput) (*BarPayload, error) {
-	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Unmute(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -17,7 +19,7 @@ func retractMessage(ctx context.Context, input RetractMessageInput) (*RetractMes
 		return nil, err
 	}
 	receipt, err := service.Retract(ctx, by, channels.Retraction{
-		Channel: channels.ChannelID(input.ChannelID), Message: channels.MessageID(input.MessageID), Reason: deref(input.Reason),
+		Channel: channel.ID(input.ChannelID), Message: message.ID(input.MessageID), Reason: deref(input.Reason),
 		WithdrawFacts: deref(input.WithdrawFacts), DryRun: deref(input.DryRun),
 	})
 	if err != nil {

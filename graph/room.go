@@ -2,9 +2,8 @@ package graph
 
 import (
 	"context"
+	"koine/channels/channel"
 	"time"
-
-	"koine/channels"
 )
 
 // Limits are the channel's own limits.
@@ -97,11 +96,11 @@ func (r *run) callerTier() *ChannelTier {
 }
 
 // limitsIn converts an input of limits, nil for nil.
-func limitsIn(input *ChannelLimitsInput) *channels.Limits {
+func limitsIn(input *ChannelLimitsInput) *channel.Limits {
 	if input == nil {
 		return nil
 	}
-	return &channels.Limits{MessagesPerMinute: deref(input.MessagesPerMinute), Streams: deref(input.Streams), MessageBytes: deref(input.MessageBytes)}
+	return &channel.Limits{MessagesPerMinute: deref(input.MessagesPerMinute), Streams: deref(input.Streams), MessageBytes: deref(input.MessageBytes)}
 }
 
 // idleTimeout converts an idle timeout, nil for nil. A value beyond the domain's
@@ -110,7 +109,7 @@ func idleTimeout(n *int64) *time.Duration {
 	if n == nil {
 		return nil
 	}
-	most := int64(channels.MaxExpireAfter/time.Second) + 1
+	most := int64(channel.MaxExpireAfter/time.Second) + 1
 	d := time.Duration(min(max(*n, -1), most)) * time.Second
 	return &d
 }

@@ -4,17 +4,18 @@ import (
 	"context"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/kg"
 )
 
 // changeChannel answers a mutation with the channel as the caller sees it
 // afterwards, nil if it no longer does. place adds the argument to an error.
-func (r *run) changeChannel(ctx context.Context, id string, place func(error) error, change func(*channels.Service, channels.Caller, channels.ChannelID) error) (*Channel, error) {
+func (r *run) changeChannel(ctx context.Context, id string, place func(error) error, change func(*channels.Service, channels.Caller, channel.ID) error) (*Channel, error) {
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
-	if err := change(service, by, channels.ChannelID(id)); err != nil {
+	if err := change(service, by, channel.ID(id)); err != nil {
 		return nil, place(err)
 	}
 	r.notePosition(r.engine.deps.Store.Head())
@@ -30,7 +31,7 @@ func closeChannel(ctx context.Context, input CloseChannelInput) (*Channel, error
 	if err != nil {
 		return nil, err
 	}
-	return r.changedChannel(service.CloseChannel(ctx, by, channels.ChannelID(input.ChannelID), deref(input.Reason)))
+	return r.changedChannel(service.CloseChannel(ctx, by, channel.ID(input.ChannelID), deref(input.Reason)))
 }
 
 func joinChannel(ctx context.Context, input JoinChannelInput) (*Channel, error) {
@@ -39,11 +40,11 @@ func joinChannel(ctx context.Context, input JoinChannelInput) (*Channel, error) 
 	if err != nil {
 		return nil, err
 	}
-	return r.changedChannel(service.Join(ctx, by, channels.ChannelID(input.ChannelID), roleIn(input.Role)))
+	return r.changedChannel(service.Join(ctx, by, channel.ID(input.ChannelID), roleIn(input.Role)))
 }
 
 func leaveChannel(ctx context.Context, id string) (*LeftChannel, error) {
-	c, err := runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+	c, err := runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Leave(ctx, by, id)
 	})
 	return leftChannel(id, c, err)
@@ -57,26 +58,26 @@ func leftChannel(id string, c *Channel, err error) (*LeftChannel, error) {
 }
 
 func inviteMember(ctx context.Context, input InvitationInput) (*Channel, error) {
-	return runOf(ctx).changeChannel(ctx, input.ChannelID, inInput, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+	return runOf(ctx).changeChannel(ctx, input.ChannelID, inInput, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Invite(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})
 }
 
 func withdrawInvitation(ctx context.Context, input InvitationInput) (*Channel, error) {
-	return runOf(ctx).changeChannel(ctx, input.ChannelID, inInput, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+	return runOf(ctx).changeChannel(ctx, input.ChannelID, inInput, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.WithdrawInvitation(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})
 }
 
 func acceptInvitation(ctx context.Context, id string) (*Channel, error) {
-	return runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+	return runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		_, err := s.AcceptInvitation(ctx, by, id)
 		return err
 	})
 }
 
 func declineInvitation(ctx context.Context, id string) (*LeftChannel, error) {
-	c, err := runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channels.ChannelID) error {
+	c, err := runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.DeclineInvitation(ctx, by, id)
 	})
 	return leftChannel(id, c, err)

@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
-	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
 // Scope is a scope as the caller sees it.
-type Scope struct{ record *channels.Scope }
+type Scope struct{ record *scope.Scope }
 
 // readScope answers Query.scope.
 func readScope(ctx context.Context, id string) (*Scope, error) {
@@ -18,7 +19,7 @@ func readScope(ctx context.Context, id string) (*Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := service.GetScope(ctx, by, channels.ScopeID(id))
+	s, err := service.GetScope(ctx, by, scope.ID(id))
 	if err != nil {
 		return nil, withFieldNames(err, map[string]string{"scopeId": "id"})
 	}
@@ -27,31 +28,31 @@ func readScope(ctx context.Context, id string) (*Scope, error) {
 
 // scopeIfAny returns the scope with the id, nil for "" and if the caller has
 // no access.
-func scopeIfAny(ctx context.Context, id channels.ScopeID) (*Scope, error) {
+func scopeIfAny(ctx context.Context, id scope.ID) (*Scope, error) {
 	if id == "" {
 		return nil, nil
 	}
 	return unlessGone(readScope(ctx, string(id)))
 }
 
-func sizeOfScope(s *channels.Scope) int { return 64 * (len(s.Access.Agents) + len(s.Access.Roles)) }
+func sizeOfScope(s *scope.Scope) int { return 64 * (len(s.Access.Agents) + len(s.Access.Roles)) }
 
 // readScopes answers Query.scopes.
 func readScopes(ctx context.Context, first *int, after *Cursor, parent *string, status *ScopeStatus) (*ScopeConnection, error) {
-	l := channels.ScopeListQuery{Parent: channels.ScopeID(deref(parent)), Status: channels.ScopeStatus(inDomain(deref(status)))}
+	l := scope.ListQuery{Parent: scope.ID(deref(parent)), Status: scope.Status(inDomain(deref(status)))}
 	return runOf(ctx).listScopes(ctx, first, after, l)
 }
 
-func (r *run) listScopes(ctx context.Context, first *int, after *Cursor, l channels.ScopeListQuery) (*ScopeConnection, error) {
+func (r *run) listScopes(ctx context.Context, first *int, after *Cursor, l scope.ListQuery) (*ScopeConnection, error) {
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
-	list := func(size int, token string) ([]*channels.Scope, string, error) {
+	list := func(size int, token string) ([]*scope.Scope, string, error) {
 		l.PageSize, l.PageToken = size, token
 		return service.ListScopes(ctx, by, l)
 	}
-	nodes, page, err := channelNodes(r, first, after, list, func(s *channels.Scope) Scope { return Scope{s} }, sizeOfScope)
+	nodes, page, err := channelNodes(r, first, after, list, func(s *scope.Scope) Scope { return Scope{s} }, sizeOfScope)
 	return &ScopeConnection{Nodes: nodes, PageInfo: page}, err
 }
 
@@ -107,13 +108,13 @@ func (s *Scope) Version() int64 { return s.record.Version }
 
 // Tasks reads the tasks of an intent.
 func (s *Scope) Tasks(ctx context.Context, first *int, after *Cursor, status *ScopeStatus) (*ScopeConnection, error) {
-	l := channels.ScopeListQuery{Parent: s.record.ID, Status: channels.ScopeStatus(inDomain(deref(status)))}
+	l := scope.ListQuery{Parent: s.record.ID, Status: scope.Status(inDomain(deref(status)))}
 	return runOf(ctx).listScopes(ctx, first, after, l)
 }
 
 // Channels reads the channels of the scope.
 func (s *Scope) Channels(ctx context.Context, first *int, after *Cursor) (*ChannelConnection, error) {
-	return runOf(ctx).listChannels(ctx, first, after, channels.ListQuery{Scope: s.record.ID})
+	return runOf(ctx).listChannels(ctx, first, after, channel.ListQuery{Scope: s.record.ID})
 }
 
 // Entity is the scope as an entity. The engine writes it.
@@ -122,7 +123,7 @@ func (s *Scope) Entity(ctx context.Context) (*Entity, error) {
 }
 
 // changedScope answers a mutation of a scope.
-func (r *run) changedScope(s *channels.Scope, err error) (*Scope, error) {
+func (r *run) changedScope(s *scope.Scope, err error) (*Scope, error) {
 	if err != nil {
 		return nil, inInput(withFieldNames(err, inInputs))
 	}
@@ -136,18 +137,18 @@ func createScope(ctx context.Context, input CreateScopeInput) (*Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.changedScope(service.CreateScope(ctx, by, channels.ScopeDraft{
-		Parent: channels.ScopeID(deref(input.ParentID)), Title: deref(input.Title), Access: deref(accessIn(input.Access)),
+	return r.changedScope(service.CreateScope(ctx, by, scope.Draft{
+		Parent: scope.ID(deref(input.ParentID)), Title: deref(input.Title), Access: deref(accessIn(input.Access)),
 		Coordinator: kg.AgentID(deref(input.Coordinator)), IdempotencyKey: deref(input.IdempotencyKey),
 	}))
 }
 
 // accessIn converts an input of access, nil for nil.
-func accessIn(input *ScopeAccessInput) *channels.ScopeAccess {
+func accessIn(input *ScopeAccessInput) *scope.Access {
 	if input == nil {
 		return nil
 	}
-	a := &channels.ScopeAccess{Everybody: input.Everybody, Roles: input.Roles}
+	a := &scope.Access{Everybody: input.Everybody, Roles: input.Roles}
 	for _, agent := range input.Agents {
 		a.Agents = append(a.Agents, kg.AgentID(agent))
 	}
@@ -160,12 +161,12 @@ func updateScope(ctx context.Context, input UpdateScopeInput) (*Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	change := channels.ScopeUpdate{ExpectedVersion: input.ExpectedVersion, Title: input.Title, Access: accessIn(input.Access)}
+	change := scope.Update{ExpectedVersion: input.ExpectedVersion, Title: input.Title, Access: accessIn(input.Access)}
 	if input.Coordinator != nil {
 		coordinator := kg.AgentID(*input.Coordinator)
 		change.Coordinator = &coordinator
 	}
-	return r.changedScope(service.UpdateScope(ctx, by, channels.ScopeID(input.ScopeID), change))
+	return r.changedScope(service.UpdateScope(ctx, by, scope.ID(input.ScopeID), change))
 }
 
 func endScope(ctx context.Context, input EndScopeInput) (*Scope, error) {
@@ -174,5 +175,5 @@ func endScope(ctx context.Context, input EndScopeInput) (*Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.changedScope(service.EndScope(ctx, by, channels.ScopeID(input.ScopeID), channels.ScopeStatus(inDomain(input.Status)), deref(input.Reason)))
+	return r.changedScope(service.EndScope(ctx, by, scope.ID(input.ScopeID), scope.Status(inDomain(input.Status)), deref(input.Reason)))
 }

@@ -6,12 +6,13 @@ import (
 	"strconv"
 	"time"
 
-	"koine/channels"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/kg"
 )
 
 // ScopeEvent is an event of a scope.
-type ScopeEvent struct{ record *channels.ScopeEvent }
+type ScopeEvent struct{ record *scope.Event }
 
 // Events reads a page of the scope's event log. Its cursors are sequence
 // numbers.
@@ -44,8 +45,8 @@ func (s *Scope) Events(ctx context.Context, sinceSequence *int64, first *int, af
 			next = strconv.FormatInt(last, 10)
 		}
 	}
-	size := func(e *channels.ScopeEvent) int { return len(e.Data) }
-	nodes, err := nodesOf(r, list, func(e *channels.ScopeEvent) ScopeEvent { return ScopeEvent{e} }, size)
+	size := func(e *scope.Event) int { return len(e.Data) }
+	nodes, err := nodesOf(r, list, func(e *scope.Event) ScopeEvent { return ScopeEvent{e} }, size)
 	return &ScopeEventConnection{Nodes: nodes, PageInfo: tokenPage(after, next)}, err
 }
 
@@ -93,8 +94,8 @@ func (e *ScopeEvent) Data() json.RawMessage { return e.record.Data }
 // Message is the message that the event copies, nil if the caller may not read
 // it.
 func (e *ScopeEvent) Message(ctx context.Context) (*Message, error) {
-	var data struct{ MessageID channels.MessageID }
-	if e.record.Type != channels.EventMessage || json.Unmarshal(e.record.Data, &data) != nil {
+	var data struct{ MessageID message.ID }
+	if e.record.Type != scope.EventMessage || json.Unmarshal(e.record.Data, &data) != nil {
 		return nil, nil
 	}
 	return messageIfAny(ctx, data.MessageID)

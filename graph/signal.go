@@ -8,6 +8,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -18,7 +19,7 @@ func sendSignal(ctx context.Context, input SendSignalInput) (*SendSignalPayload,
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Signal(ctx, by, channels.ChannelID(input.ChannelID), channels.SignalKind(input.Kind), input.Data); err != nil {
+	if err := service.Signal(ctx, by, channel.ID(input.ChannelID), channels.SignalKind(input.Kind), input.Data); err != nil {
 		return nil, inInput(err)
 	}
 	return &SendSignalPayload{Sent: true}, nil
@@ -74,7 +75,7 @@ func followSignals(ctx context.Context, id string) error {
 	return subscribeChannels(ctx, nil, func(o *subscriptionSetup) (eventContent, source, error) {
 		s := &signalSource{ownSource: ownSource{o.store}, startPosition: o.store.Head()}
 		life, end := context.WithCancel(o.streamCtx)
-		signals, err := o.service.Signals(life, o.by, channels.ChannelID(id))
+		signals, err := o.service.Signals(life, o.by, channel.ID(id))
 		if err != nil {
 			end()
 			return nil, nil, err

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/kg"
 )
 
@@ -44,7 +45,7 @@ func spending() func() spent {
 type messenger struct {
 	*channels.Service
 	store *kg.Store
-	ids   []channels.ChannelID
+	ids   []channel.ID
 }
 
 var ann = channels.Caller{Principal: kg.Principal{ID: "urn:koine:agent:ann"}}
@@ -61,7 +62,7 @@ func openMessenger(b *testing.B, o kg.Options, count int) *messenger {
 		b.Fatal(err)
 	}
 	for i := range count {
-		c, err := m.Create(context.Background(), ann, channels.Draft{Name: fmt.Sprint(i)})
+		c, err := m.Create(context.Background(), ann, channel.Draft{Name: fmt.Sprint(i)})
 		if err != nil {
 			b.Fatal(err)
 		}

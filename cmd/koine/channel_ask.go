@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"koine/channels"
+	"koine/channels/message"
 	"koine/client"
 	"koine/kg"
 )
@@ -77,7 +77,7 @@ func (c *askInChannel) Run(ctx context.Context, t terminal) error {
 // the caller may see, any commit by it. The second test is needed because agents have no
 // records in open mode. It returns false for a role, and if the server does not tell.
 func unknownAgent(ctx context.Context, server *client.Client, whom string) bool {
-	if whom == string(channels.Everyone) || strings.HasPrefix(whom, "role:") {
+	if whom == string(message.Everyone) || strings.HasPrefix(whom, "role:") {
 		return false
 	}
 	var answer struct {

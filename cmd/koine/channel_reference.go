@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"koine/channels"
+	"koine/channels/channel"
 	"koine/client"
 	"koine/kg"
 )
@@ -73,7 +73,7 @@ func directChannel(ctx context.Context, server *client.Client, other string) (id
 	if err := server.GraphQL(ctx, `{ me { actingFor } }`, nil, &answer); err != nil {
 		return "", err
 	}
-	return string(channels.DirectID(actingFor(answer.Me.ActingFor), kg.CanonicalAgent(other))), nil
+	return string(channel.DirectID(actingFor(answer.Me.ActingFor), kg.CanonicalAgent(other))), nil
 }
 
 // actingFor returns the agent that the field me.actingFor names.

@@ -11,6 +11,9 @@ import (
 	"github.com/alecthomas/kong"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/graph"
 	"koine/kg/kgtest"
 )
@@ -84,13 +87,13 @@ func TestBoundsOfTheLimits(t *testing.T) {
 		{"`reads`", graph.DefaultReads},
 		{"`pathNodes`", graph.DefaultPathNodes},
 		{"`commits`", graph.DefaultCommits},
-		{"name of a channel", channels.MaxNameRunes},
-		{"message with its metadata", channels.MaxMessageBytes},
-		{"parts, artifacts and tags of a message", channels.MaxParts},
+		{"name of a channel", channel.MaxNameRunes},
+		{"message with its metadata", channel.MaxMessageBytes},
+		{"parts, artifacts and tags of a message", message.MaxParts},
 		{"page of messages", channels.MaxPage},
 		{"members of a channel", channels.DefaultMaxMembers},
 		{"channels of a server", channels.DefaultMaxChannels},
-		{"channels of an intent with its tasks", channels.MaxScopeChannels},
+		{"channels of an intent with its tasks", scope.MaxChannels},
 	} {
 		if row := fmt.Sprintf("\n| %s | %s", bound.row, grouped(bound.is)); !strings.Contains(text, row+" ") && !strings.Contains(text, row+",") {
 			t.Errorf("docs/reference/limits.md has no row%s", row)

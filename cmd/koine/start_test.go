@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/internal/caller"
 	"koine/internal/proposals"
 	"koine/internal/push"
@@ -90,9 +92,9 @@ func manyQuads(n int) iter.Seq2[kg.Quad, error] {
 
 func fillChannels(t testing.TB, s *channels.Service, store *kg.Store, ann caller.Caller, c contents) {
 	by := channels.Caller{Principal: ann.Principal}
-	ids := make([]channels.ChannelID, c.channels)
+	ids := make([]channel.ID, c.channels)
 	fill(t, c.channels, func(i int) error {
-		made, err := s.Create(t.Context(), by, channels.Draft{Name: fmt.Sprintf("channel %d", i)})
+		made, err := s.Create(t.Context(), by, channel.Draft{Name: fmt.Sprintf("channel %d", i)})
 		if err == nil {
 			ids[i] = made.ID
 		}
@@ -101,7 +103,7 @@ func fillChannels(t testing.TB, s *channels.Service, store *kg.Store, ann caller
 	say := func(i int, expires time.Time) error {
 		_, err := s.Publish(t.Context(), by, channels.Publication{
 			Channel: ids[i%len(ids)], Parts: []json.RawMessage{fmt.Appendf(nil, `{"type":"text","text":"message %d"}`, i)},
-			Envelope: channels.Envelope{ExpiresAt: expires},
+			Envelope: message.Envelope{ExpiresAt: expires},
 		})
 		return err
 	}

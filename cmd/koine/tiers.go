@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/scope"
 )
 
 // tierFlags assign channel tiers to roles.
@@ -34,10 +36,10 @@ type tierBound struct {
 }
 
 var tierBounds = []tierBound{
-	{"messages", channels.MaxPerMinute, func(t *channels.Tier) *int { return &t.MessagesPerMinute }},
+	{"messages", channel.MaxPerMinute, func(t *channels.Tier) *int { return &t.MessagesPerMinute }},
 	{"streams", maxTierBound, func(t *channels.Tier) *int { return &t.Streams }},
 	{"channels", maxTierBound, func(t *channels.Tier) *int { return &t.Channels }},
-	{"bytes", channels.MaxMessageBytes, func(t *channels.Tier) *int { return &t.MessageBytes }},
+	{"bytes", channel.MaxMessageBytes, func(t *channels.Tier) *int { return &t.MessageBytes }},
 }
 
 // applyTiers adds the tiers of the flags to the options.
@@ -47,8 +49,8 @@ func (f tierFlags) applyTiers(o channels.Options) (channels.Options, error) {
 	}
 	o.Tiers = map[string]channels.Tier{}
 	for _, role := range slices.Sorted(maps.Keys(f.Tier)) {
-		if role == "" || !utf8.ValidString(role) || utf8.RuneCountInString(role) > channels.MaxRoleRunes {
-			return o, usageError{fmt.Errorf("--tier %.60q: a role has between 1 and %d characters", role, channels.MaxRoleRunes)}
+		if role == "" || !utf8.ValidString(role) || utf8.RuneCountInString(role) > scope.MaxRoleRunes {
+			return o, usageError{fmt.Errorf("--tier %.60q: a role has between 1 and %d characters", role, scope.MaxRoleRunes)}
 		}
 		t, err := parseTier(f.Tier[role])
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/scope"
 )
 
 func TestTierFlag(t *testing.T) {
@@ -27,7 +28,7 @@ func TestTierFlag(t *testing.T) {
 	if o, err = (tierFlags{map[string]string{"*": "messages:5"}}).applyTiers(channels.Options{}); err != nil || o.Tier != (channels.Tier{Name: "default", MessagesPerMinute: 5}) {
 		t.Errorf("everybody's: %+v, %v", o, err)
 	}
-	long, many := strings.Repeat("x", channels.MaxRoleRunes+1), map[string]string{}
+	long, many := strings.Repeat("x", scope.MaxRoleRunes+1), map[string]string{}
 	for n := range maxTiers {
 		many[fmt.Sprint(n)] = "free"
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/graph"
 	"koine/graph/transport"
 	"koine/internal/sse"
@@ -15,7 +16,7 @@ import (
 )
 
 // newConversing is a bench with channels, and one of them, of ann's and reader's.
-func newConversing(t *testing.T) (*bench, *channels.Service, channels.ChannelID) {
+func newConversing(t *testing.T) (*bench, *channels.Service, channel.ID) {
 	t.Helper()
 	service := channels.New(channels.Options{})
 	b := newBench(t, graph.Options{}, func(o *kg.Options) {
@@ -26,7 +27,7 @@ func newConversing(t *testing.T) (*bench, *channels.Service, channels.ChannelID)
 	}
 	t.Cleanup(service.Close)
 	b.engine = graph.NewEngine(graph.Deps{Store: b.store, Prefixes: new(kg.Prefixes), Channels: service, Logger: slog.New(slog.NewTextHandler(b.log, nil))}, graph.Options{})
-	c, err := service.Create(t.Context(), ann, channels.Draft{Name: "lab", Members: []channels.Member{{Agent: "reader"}}})
+	c, err := service.Create(t.Context(), ann, channel.Draft{Name: "lab", Members: []channel.Member{{Agent: "reader"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,9 @@ var own = map[string]string{
 	"internal/proposals":   "proposals",
 	"internal/provenance":  "quarantine",
 	"channels":             "channels and messages",
+	"channels/channel":     "records of channels",
+	"channels/message":     "content of messages",
+	"channels/scope":       "records and events of scopes",
 }
 
 var ownCall = regexp.MustCompile(`\.(ApplyOwn|MatchOwn)\b`)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/kg"
 )
 
@@ -32,7 +33,7 @@ type Query struct {
 	Since, Until     time.Time // both inclusive
 	Kinds            []Kind
 	// Channel selects the entries that concern this channel.
-	Channel channels.ChannelID
+	Channel channel.ID
 }
 
 // Page is a page of entries, newest first.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"koine/channels"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -85,7 +86,7 @@ func (g *judgement) judgeMessages() error {
 	}
 	for i := range messages {
 		m := &messages[i]
-		if m.Message.ContentType == channels.Notice {
+		if m.Message.ContentType == message.Notice {
 			continue
 		}
 		g.dependOn(m)

@@ -9,6 +9,8 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/kg"
 )
 
@@ -29,7 +31,7 @@ func countFacts(j *kg.Judgement) (n int) {
 }
 
 // messageSize is the number of bytes of a message's parts, metadata and references.
-func messageSize(m *channels.Message) int {
+func messageSize(m *message.Message) int {
 	size := len(m.Metadata)
 	for _, raw := range m.Parts {
 		size += len(raw)
@@ -43,7 +45,7 @@ func messageSize(m *channels.Message) int {
 // messageValue converts a message with its number of facts to a value for rules; nil
 // gives empty fields.
 func messageValue(of *channels.JudgedMessage, facts int) map[string]any {
-	m, c := new(channels.Message), new(channels.Channel)
+	m, c := new(message.Message), new(channel.Channel)
 	if of != nil {
 		m, c = of.Message, of.Channel
 	}

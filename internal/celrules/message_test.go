@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/internal/celrules"
 	"koine/internal/proposals"
 	"koine/kg"
@@ -71,9 +74,9 @@ func by(name string, roles ...string) channels.Caller {
 }
 
 // make creates a channel of ann with bob and cleo in it.
-func (w *talk) make(d channels.Draft) channels.ChannelID {
+func (w *talk) make(d channel.Draft) channel.ID {
 	w.t.Helper()
-	d.Members = []channels.Member{{Agent: "agent://bob"}, {Agent: "agent://cleo"}}
+	d.Members = []channel.Member{{Agent: "agent://bob"}, {Agent: "agent://cleo"}}
 	c, err := w.Create(w.t.Context(), by("ann"), d)
 	if err != nil {
 		w.t.Fatal(err)
@@ -81,7 +84,7 @@ func (w *talk) make(d channels.Draft) channels.ChannelID {
 	return c.ID
 }
 
-func saying(id channels.ChannelID, text string) channels.Publication {
+func saying(id channel.ID, text string) channels.Publication {
 	raw, _ := json.Marshal(map[string]string{"type": "text", "text": text})
 	return channels.Publication{Channel: id, Parts: []json.RawMessage{raw}}
 }
@@ -103,7 +106,7 @@ func (w *talk) publish(by channels.Caller, p channels.Publication) string {
 }
 
 // sequences lists the sequences of the channel that ann reads.
-func (w *talk) sequences(id channels.ChannelID) (out []int64) {
+func (w *talk) sequences(id channel.ID) (out []int64) {
 	w.t.Helper()
 	page, _, err := w.History(w.t.Context(), by("ann"), id, channels.HistoryQuery{})
 	if err != nil {
@@ -125,24 +128,24 @@ func TestWhatRulesSeeOfMessages(t *testing.T) {
 	fact := patch(kg.Add, "urn:s", "urn:p", kg.String("x"))
 	second := patch(kg.Add, "urn:s", "urn:p", kg.String("y"))
 	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
-	full := func(id channels.ChannelID) channels.Publication {
+	full := func(id channel.ID) channels.Publication {
 		return channels.Publication{
 			Channel: id, Metadata: []byte(`{"phase":{"n":2}}`), ArtifactRefs: []string{"a1"}, Justification: "because", TaskID: "t",
 			Parts: []json.RawMessage{[]byte(`{"type":"text","text":"one"}`), []byte(`{"kind":"data","data":{"x":1}}`), []byte(`{"text":"two"}`)},
-			Envelope: channels.Envelope{Interaction: channels.Request, ContentType: channels.Structured, Format: "json", Tags: []string{"b", "a"}, To: "bob",
+			Envelope: message.Envelope{Interaction: message.Request, ContentType: message.Structured, Format: "json", Tags: []string{"b", "a"}, To: "bob",
 				Thread: "th", ExpiresAt: expires},
 			Patches: []kg.Patch{fact, second},
 		}
 	}
-	plain := func(id channels.ChannelID) channels.Publication { return saying(id, "one") }
-	withFact := func(id channels.ChannelID) channels.Publication {
+	plain := func(id channel.ID) channels.Publication { return saying(id, "one") }
+	withFact := func(id channel.ID) channels.Publication {
 		p := saying(id, "one")
 		p.Patches = []kg.Patch{fact}
 		return p
 	}
 	for _, row := range []struct {
 		when string
-		of   func(channels.ChannelID) channels.Publication
+		of   func(channel.ID) channels.Publication
 	}{
 		{`message.channelName == "lab" && message.kind == "channel" && message.visibility == "private" && message.scope == "" && message.channel != ""`, full},
 		{`message.author == "agent://ann" && message.id.size() == 36 && message.facts == 2`, full},
@@ -162,7 +165,7 @@ func TestWhatRulesSeeOfMessages(t *testing.T) {
 				continue
 			}
 			w := newTalk(t, "rules: []\n")
-			id := w.make(channels.Draft{Name: "lab"})
+			id := w.make(channel.Draft{Name: "lab"})
 			first, err := w.Publish(t.Context(), by("bob"), saying(id, "first"))
 			if err != nil {
 				t.Fatal(err)
@@ -188,20 +191,20 @@ func TestWhatRulesSeeOfMessages(t *testing.T) {
 func TestEveryWayToPublishIsJudged(t *testing.T) {
 	w := newTalk(t, onMessage(`message.text.contains("bad") || message.retracts != "" || message.contentType == "system"`, "reject"))
 	ctx := t.Context()
-	lab := w.make(channels.Draft{Name: "lab"})
-	scope, err := w.CreateScope(ctx, by("ann"), channels.ScopeDraft{Title: "intent"})
+	lab := w.make(channel.Draft{Name: "lab"})
+	scope, err := w.CreateScope(ctx, by("ann"), scope.Draft{Title: "intent"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.publish(by("ann"), saying(lab, "good"))
 	first := saying(lab, "a question")
-	first.Interaction, first.Envelope.To = channels.Request, "bob"
+	first.Interaction, first.Envelope.To = message.Request, "bob"
 	asked, err := w.Publish(ctx, by("ann"), first)
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer := saying(lab, "bad")
-	answer.Interaction, answer.Correlation = channels.Response, asked.Message.ID
+	answer.Interaction, answer.Correlation = message.Response, asked.Message.ID
 	direct := saying("", "bad")
 	direct.To = "agent://bob"
 	addressed := saying(lab, "bad")
@@ -235,7 +238,7 @@ func TestEveryWayToPublishIsJudged(t *testing.T) {
 	if got := w.sequences(lab); !slices.Equal(got, []int64{1, 2}) {
 		t.Errorf("the sequences are %v", got)
 	}
-	if page, _, err := w.List(ctx, by("ann"), channels.ListQuery{Scope: scope.ID}); err != nil || len(page) != 0 {
+	if page, _, err := w.List(ctx, by("ann"), channel.ListQuery{Scope: scope.ID}); err != nil || len(page) != 0 {
 		t.Errorf("the scope has %v, %v", page, err)
 	}
 	if m, err := w.Message(ctx, by("ann"), asked.Message.ID); err != nil || m.Withheld != "" || len(m.Parts) != 1 {
@@ -261,7 +264,7 @@ func TestRefusedMessages(t *testing.T) {
   - {name: m, on: message, when: 'has(message.metadata.size) && message.metadata.size > 3', effect: reject, message: Too large}
   - {name: k, on: message, when: 'message.metadata[message.text] == 1', effect: reject}
 `)
-	id := w.make(channels.Draft{})
+	id := w.make(channel.Draft{})
 	tagged := saying(id, "x")
 	tagged.Tags, tagged.Metadata = []string{"violation"}, []byte(`{"x":0}`)
 	if _, err := w.Publish(t.Context(), by("ann"), tagged); kg.CodeOf(err) != kg.CodeConstraintViolation || !strings.Contains(err.Error(), "Not this: v: the message") {
@@ -285,7 +288,7 @@ func TestRefusedMessages(t *testing.T) {
 	}
 	w.rules(onMessage(`message.parts.all(a, message.parts.all(b, message.parts.all(c, message.parts.all(d, a == b))))`, "reject"))
 	p.IdempotencyKey = ""
-	for range channels.MaxParts - 1 {
+	for range message.MaxParts - 1 {
 		p.Parts = append(p.Parts, p.Parts[0])
 	}
 	if got := w.publish(by("ann"), p); !strings.Contains(got, "the limit of steps") {
@@ -316,7 +319,7 @@ func TestFactsWaitForTheirMessage(t *testing.T) {
   - {name: alone, on: update, when: 'message.id == ""', effect: reject, message: Facts come with a message}
 `)
 	ctx := t.Context()
-	id := w.make(channels.Draft{Visibility: channels.Public})
+	id := w.make(channel.Draft{Visibility: channel.Public})
 	p := saying(id, "psst, the secret is 4711")
 	p.Envelope.To = "bob"
 	p.Patches = []kg.Patch{patch(kg.Add, "urn:s", "urn:p", kg.String("x"))}
@@ -359,7 +362,7 @@ func TestFactsWaitForTheirMessage(t *testing.T) {
 // outlast a change of its channel.
 func TestRulesSeeTheChannelOfTheCommit(t *testing.T) {
 	w := newTalk(t, onMessage(`message.channelName == "closed"`, "reject"))
-	id := w.make(channels.Draft{Name: "lab"})
+	id := w.make(channel.Draft{Name: "lab"})
 	c, err := w.Get(t.Context(), by("ann"), id)
 	if err != nil {
 		t.Fatal(err)
@@ -367,7 +370,7 @@ func TestRulesSeeTheChannelOfTheCommit(t *testing.T) {
 	renamed, name := false, "closed"
 	w.behind.fn = func() {
 		renamed = true
-		if _, err := w.Update(t.Context(), by("ann"), id, channels.ChannelUpdate{Name: &name, ExpectedVersion: c.Version}); err != nil {
+		if _, err := w.Update(t.Context(), by("ann"), id, channel.Update{Name: &name, ExpectedVersion: c.Version}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -380,7 +383,7 @@ func TestRulesSeeTheChannelOfTheCommit(t *testing.T) {
 // them.
 func TestNobodyAsksForMessagesInVain(t *testing.T) {
 	w := newTalk(t, rule(`patch.predicate == "urn:never"`, "reject"))
-	id := w.make(channels.Draft{})
+	id := w.make(channel.Draft{})
 	p := saying(id, "x")
 	p.Patches = []kg.Patch{patch(kg.Add, "urn:s", "urn:p", kg.String("x"))}
 	if got := w.publish(by("ann"), p); got != "accepted" || w.looks.Load() != 0 {
@@ -404,8 +407,8 @@ func TestMessagesExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newTalk(t, string(text))
-	lab, news := w.make(channels.Draft{}), w.make(channels.Draft{Kind: channels.Broadcast})
-	open := w.make(channels.Draft{Visibility: channels.Public})
+	lab, news := w.make(channel.Draft{}), w.make(channel.Draft{Kind: channel.Broadcast})
+	open := w.make(channel.Draft{Visibility: channel.Public})
 	fact := []kg.Patch{patch(kg.Add, "urn:s", "urn:p", kg.String("x"))}
 	with := func(p channels.Publication, change func(*channels.Publication)) channels.Publication {
 		change(&p)

@@ -1,4 +1,4 @@
-package channels
+package message
 
 import (
 	"slices"
@@ -6,6 +6,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"koine/channels/channel"
+	"koine/channels/internal/check"
+	"koine/channels/internal/vocab"
 	"koine/kg"
 )
 
@@ -43,8 +46,8 @@ const (
 // Everyone is the address of all readers of the channel.
 const Everyone = "*"
 
-// rolePrefix starts the address of all agents with a role.
-const rolePrefix = "role:"
+// RolePrefix starts the address of all agents with a role.
+const RolePrefix = "role:"
 
 // Envelope is the header of a message. The zero Envelope is valid.
 type Envelope struct {
@@ -60,16 +63,16 @@ type Envelope struct {
 	Recipients []kg.AgentID
 	// Correlation is the request that a response answers. In other messages it is any
 	// related message of the channel.
-	Correlation MessageID
+	Correlation ID
 	// ExpiresAt is the time from which the message is no longer delivered; the zero
 	// time means never, which includes an answered request.
 	ExpiresAt time.Time
-	ReplyTo   MessageID
+	ReplyTo   ID
 	Thread    string
 }
 
-// normalize validates the envelope and brings it into canonical form.
-func (e *Envelope) normalize() error {
+// Normalize validates the envelope and brings it into canonical form.
+func (e *Envelope) Normalize() error {
 	switch e.Interaction {
 	case "", Request, Response, Notification, BroadcastAll:
 	default:
@@ -83,12 +86,12 @@ func (e *Envelope) normalize() error {
 	for _, t := range [...]struct {
 		field, text string
 		most        int
-	}{{"format", e.Format, MaxFormatRunes}, {"threadId", e.Thread, MaxThreadRunes}, {"recipient", e.To, kg.MaxAgentIDBytes}, {"correlationId", string(e.Correlation), MaxIDBytes}, {"replyToId", string(e.ReplyTo), MaxIDBytes}} {
+	}{{"format", e.Format, MaxFormatRunes}, {"threadId", e.Thread, MaxThreadRunes}, {"recipient", e.To, kg.MaxAgentIDBytes}, {"correlationId", string(e.Correlation), channel.MaxIDBytes}, {"replyToId", string(e.ReplyTo), channel.MaxIDBytes}} {
 		if !utf8.ValidString(t.text) {
 			return kg.Errorf(kg.CodeInvalid, "%s must be valid UTF-8", t.field).At(t.field)
 		}
 		if n := utf8.RuneCountInString(t.text); n > t.most {
-			return errTooMuch(t.field, "%s has %d characters; the limit is %d", t.field, n, t.most)
+			return check.TooMuch(t.field, "%s has %d characters; the limit is %d", t.field, n, t.most)
 		}
 	}
 	e.ExpiresAt = e.ExpiresAt.UTC().Truncate(time.Millisecond)
@@ -102,14 +105,14 @@ func (e *Envelope) checkTags() error {
 	tags := slices.Clone(e.Tags)
 	slices.Sort(tags)
 	if tags = slices.Compact(tags); len(tags) > MaxTags {
-		return errTooMuch("tags", "tags has %d tags; the limit is %d", len(tags), MaxTags)
+		return check.TooMuch("tags", "tags has %d tags; the limit is %d", len(tags), MaxTags)
 	}
 	for _, tag := range tags {
 		if tag == "" || !utf8.ValidString(tag) {
 			return kg.Errorf(kg.CodeInvalid, "tag must be non-empty valid UTF-8").At("tags")
 		}
 		if utf8.RuneCountInString(tag) > MaxTagRunes {
-			return errTooMuch("tags", "tag has more than %d characters", MaxTagRunes)
+			return check.TooMuch("tags", "tag has more than %d characters", MaxTagRunes)
 		}
 	}
 	e.Tags = tags
@@ -132,8 +135,8 @@ func (e *Envelope) checkAddress() error {
 		return err
 	case e.To == "" || e.To == Everyone:
 		return nil
-	case strings.HasPrefix(e.To, rolePrefix):
-		if e.To == rolePrefix {
+	case strings.HasPrefix(e.To, RolePrefix):
+		if e.To == RolePrefix {
 			return kg.Errorf(kg.CodeInvalid, "recipient role: has no role name").At("recipient")
 		}
 		return nil
@@ -150,64 +153,64 @@ func (e *Envelope) checkAddress() error {
 func (e *Envelope) applyStatement(property, object kg.Term) {
 	text := object.Value()
 	switch property {
-	case propInteraction:
+	case vocab.Interaction:
 		e.Interaction = Interaction(text)
-	case propContentType:
+	case vocab.ContentType:
 		e.ContentType = ContentType(text)
-	case propFormat:
+	case vocab.Format:
 		e.Format = text
-	case propTag:
+	case vocab.Tag:
 		at, _ := slices.BinarySearch(e.Tags, text)
 		e.Tags = slices.Insert(e.Tags, at, text)
-	case propTo:
+	case vocab.To:
 		e.To = text
-	case propRecipient:
+	case vocab.Recipient:
 		at, _ := slices.BinarySearch(e.Recipients, kg.AgentID(text))
 		e.Recipients = slices.Insert(e.Recipients, at, kg.AgentID(text))
-	case propCorrelation:
-		e.Correlation = messageIDIn(object)
-	case propExpires:
+	case vocab.Correlation:
+		e.Correlation = IDIn(object)
+	case vocab.Expires:
 		e.ExpiresAt, _ = object.DateTimeValue()
-	case propReplyTo:
-		e.ReplyTo = messageIDIn(object)
-	case propThread:
+	case vocab.ReplyTo:
+		e.ReplyTo = IDIn(object)
+	case vocab.Thread:
 		e.Thread = text
 	}
 }
 
 // envelopeStatements lists the stored statements of the envelope, except the address
 // and the recipients, which are known only within the commit.
-func (e *Envelope) envelopeStatements() (out []statement) {
+func (e *Envelope) envelopeStatements() (out []vocab.Statement) {
 	for _, t := range [...]struct {
 		property kg.Term
 		text     string
-	}{{propInteraction, string(e.Interaction)}, {propContentType, string(e.ContentType)}, {propFormat, e.Format}, {propThread, e.Thread}} {
+	}{{vocab.Interaction, string(e.Interaction)}, {vocab.ContentType, string(e.ContentType)}, {vocab.Format, e.Format}, {vocab.Thread, e.Thread}} {
 		if t.text != "" {
-			out = append(out, statement{t.property, kg.String(t.text)})
+			out = append(out, vocab.Statement{t.property, kg.String(t.text)})
 		}
 	}
 	for _, tag := range e.Tags {
-		out = append(out, statement{propTag, kg.String(tag)})
+		out = append(out, vocab.Statement{vocab.Tag, kg.String(tag)})
 	}
 	if e.Correlation != "" {
-		out = append(out, statement{propCorrelation, e.Correlation.Entity()})
+		out = append(out, vocab.Statement{vocab.Correlation, e.Correlation.Entity()})
 	}
 	if !e.ExpiresAt.IsZero() {
-		out = append(out, statement{propExpires, kg.DateTime(e.ExpiresAt)})
+		out = append(out, vocab.Statement{vocab.Expires, kg.DateTime(e.ExpiresAt)})
 	}
 	if e.ReplyTo != "" {
-		out = append(out, statement{propReplyTo, e.ReplyTo.Entity()})
+		out = append(out, vocab.Statement{vocab.ReplyTo, e.ReplyTo.Entity()})
 	}
 	return out
 }
 
-// addressStatements lists the stored statements of the address and the recipients.
-func (e *Envelope) addressStatements() (out []statement) {
+// AddressStatements lists the stored statements of the address and the recipients.
+func (e *Envelope) AddressStatements() (out []vocab.Statement) {
 	if e.To != "" {
-		out = append(out, statement{propTo, kg.String(e.To)})
+		out = append(out, vocab.Statement{vocab.To, kg.String(e.To)})
 	}
 	for _, agent := range e.Recipients {
-		out = append(out, statement{propRecipient, kg.IRI(string(agent))})
+		out = append(out, vocab.Statement{vocab.Recipient, kg.IRI(string(agent))})
 	}
 	return out
 }
