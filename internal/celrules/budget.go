@@ -48,35 +48,29 @@ func errLimit(what string) *kg.Error {
 // chargeEvaluation takes steps of the current evaluation that CEL does not count itself. An error
 // ends the judgement, whatever the rule does with it.
 func (b *budget) chargeEvaluation(steps int) error {
-	if b.ended != nil {
-		return b.ended
-	}
 	n := uint64(steps)
-	if n > b.rule || n > b.cost {
+	if b.ended == nil && n > b.rule {
 		b.ended = errLimit("steps")
-		return b.ended
 	}
-	b.rule -= n
+	b.rule -= min(n, b.rule)
 	return b.chargeSteps(n)
 }
 
 // chargeRead takes the steps of reading a value of this size. They are not charged to one
 // evaluation, because rules share the values read.
 func (b *budget) chargeRead(bytes int) error {
-	if b.ended != nil {
-		return b.ended
-	}
-	n := uint64(1 + bytes/bytesPerStep)
-	if n > b.cost {
-		b.ended = errLimit("steps")
-		return b.ended
-	}
-	return b.chargeSteps(n)
+	return b.chargeSteps(uint64(1 + bytes/bytesPerStep))
 }
 
 // chargeSteps takes steps of the judgement. At intervals it checks the clock and the context,
 // and yields the processor.
 func (b *budget) chargeSteps(n uint64) error {
+	if b.ended == nil && n > b.cost {
+		b.ended = errLimit("steps")
+	}
+	if b.ended != nil {
+		return b.ended
+	}
 	b.cost -= n
 	if b.unchecked += n; b.unchecked < checkEvery {
 		return nil

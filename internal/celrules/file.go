@@ -1,7 +1,7 @@
 package celrules
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"io"
@@ -51,11 +51,11 @@ func readFile(path string) ([]byte, error) {
 		return nil, kg.Errorf(kg.CodeInvalid, "%w", err)
 	}
 	defer file.Close()
-	var text bytes.Buffer
-	if _, err := io.Copy(&text, io.LimitReader(file, MaxFileBytes+1)); err != nil {
+	text, err := io.ReadAll(io.LimitReader(file, MaxFileBytes+1))
+	if err != nil {
 		return nil, kg.Errorf(kg.CodeInvalid, "%s: %w", path, err)
 	}
-	return text.Bytes(), nil
+	return text, nil
 }
 
 // Set returns the rules in force.
@@ -105,10 +105,7 @@ func (f *File) logInvalid(err error, sum [32]byte) error {
 // context ends. Reading a small file every second costs less than watching all the ways
 // in which editors and mounted volumes replace it.
 func (f *File) Follow(ctx context.Context, every time.Duration, now <-chan os.Signal) {
-	if every == 0 {
-		every = DefaultPoll
-	}
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(cmp.Or(every, DefaultPoll))
 	defer tick.Stop()
 	for {
 		select {

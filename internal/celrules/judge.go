@@ -2,7 +2,6 @@ package celrules
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -65,7 +64,7 @@ func (g *judgement) commonVars() map[string]any {
 
 func (g *judgement) evaluateRules(list []*Rule, vars map[string]any, about string) error {
 	for _, r := range list {
-		if r.Effect == Review && slices.Contains(g.j.Meta.Reviewed, r.Name) || g.sum.hasCounted(r) {
+		if r.Effect == Review && slices.Contains(g.j.Meta.Reviewed, r.Name) || g.sum.counted[r] {
 			continue
 		}
 		holds, failed, err := g.budget.evaluate(r, vars)
@@ -134,11 +133,8 @@ func (g *judgement) judgeChanges() error {
 // verdict accumulates the results of the rules.
 type verdict struct {
 	kg.Verdict
-	counted map[*Rule]bool
+	counted map[*Rule]bool // rules that have held: one result for each is enough
 }
-
-// hasCounted reports whether the rule has held before: one result for each rule is enough.
-func (v *verdict) hasCounted(r *Rule) bool { return v.counted[r] }
 
 // addResult adds the result of a rule that holds.
 func (v *verdict) addResult(r *Rule, about string, failed error) {
@@ -178,11 +174,7 @@ type Call struct {
 
 // sharedVars returns the variables of all rules except those that hide.
 func sharedVars(p kg.Principal, actor kg.AgentID, c Call) map[string]any {
-	metadata := map[string]any{}
-	if json.Unmarshal(c.Metadata, &metadata) != nil || metadata == nil {
-		metadata = map[string]any{}
-	}
 	return map[string]any{
-		"caller": callerValue(p, actor), "method": c.Method, "taskId": c.TaskID, "sessionId": c.SessionID, "metadata": metadata,
+		"caller": callerValue(p, actor), "method": c.Method, "taskId": c.TaskID, "sessionId": c.SessionID, "metadata": jsonObject(c.Metadata),
 	}
 }

@@ -2,6 +2,7 @@ package celrules
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,15 +37,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.RuleCost == 0 {
-		o.RuleCost = DefaultRuleCost
-	}
-	if o.JudgementCost == 0 {
-		o.JudgementCost = DefaultJudgementCost
-	}
-	if o.JudgementTime == 0 {
-		o.JudgementTime = DefaultJudgementTime
-	}
+	o.RuleCost = cmp.Or(o.RuleCost, DefaultRuleCost)
+	o.JudgementCost = cmp.Or(o.JudgementCost, DefaultJudgementCost)
+	o.JudgementTime = cmp.Or(o.JudgementTime, DefaultJudgementTime)
 	return o
 }
 

@@ -49,10 +49,7 @@ func textOf(t kg.Term) string {
 }
 
 func setObject(m map[string]any, t kg.Term) map[string]any {
-	m["object"], m["datatype"], m["language"] = valueOf(t), "", t.Lang()
-	if t.IsLiteral() {
-		m["object"], m["datatype"] = valueOf(t), t.Datatype()
-	}
+	m["object"], m["datatype"], m["language"] = valueOf(t), t.Datatype(), t.Lang()
 	return m
 }
 

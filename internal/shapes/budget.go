@@ -1,6 +1,7 @@
 package shapes
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"time"
@@ -26,16 +27,6 @@ const (
 	DefaultTime  = 5 * time.Second
 )
 
-func (b Budget) withDefaults() Budget {
-	if b.Steps == 0 {
-		b.Steps = DefaultSteps
-	}
-	if b.Time == 0 {
-		b.Time = DefaultTime
-	}
-	return b
-}
-
 // meter tracks the use of a budget.
 type meter struct {
 	ctx       context.Context
@@ -47,7 +38,7 @@ type meter struct {
 }
 
 func newMeter(ctx context.Context, b Budget) *meter {
-	b = b.withDefaults()
+	b.Steps, b.Time = cmp.Or(b.Steps, DefaultSteps), cmp.Or(b.Time, DefaultTime)
 	now := time.Now()
 	return &meter{ctx: ctx, remaining: b.Steps, until: now.Add(b.Time), yielded: now, limit: b}
 }
@@ -76,9 +67,7 @@ func costOf(list []kg.Term) (n int) {
 func (m *meter) spendSteps(steps int) error {
 	m.remaining -= steps
 	if m.remaining < 0 {
-		e := kg.Errorf(kg.CodeJudgeLimit, "validation by the shapes takes more than %d steps", m.limit.Steps)
-		e.Limit, e.Hint = "shapes.steps", "Split the update, or ask an administrator for simpler shapes."
-		return e
+		return errLimit("shapes.steps", "more than %d steps", m.limit.Steps)
 	}
 	before := m.spent / lookEvery
 	m.spent += steps
@@ -100,9 +89,13 @@ func (m *meter) checkDeadline() error {
 		m.yielded = now
 	}
 	if now.After(m.until) {
-		e := kg.Errorf(kg.CodeJudgeLimit, "validation by the shapes takes longer than %s", m.limit.Time)
-		e.Limit, e.Hint = "shapes.time", "Split the update, or ask an administrator for simpler shapes."
-		return e
+		return errLimit("shapes.time", "longer than %s", m.limit.Time)
 	}
 	return nil
+}
+
+func errLimit(name, format string, limit any) error {
+	e := kg.Errorf(kg.CodeJudgeLimit, "validation by the shapes takes "+format, limit)
+	e.Limit, e.Hint = name, "Split the update, or ask an administrator for simpler shapes."
+	return e
 }

@@ -1,6 +1,7 @@
 package shapes
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -141,7 +142,7 @@ func (c *compiler) compileTop(id kg.Term) (*shape, error) {
 		c.pending = c.pending[:len(c.pending)-1]
 		c.buildShape(next, 0)
 	}
-	return s, cmpErr(c.limitErr, err)
+	return s, cmp.Or(c.limitErr, err)
 }
 
 // compileShape compiles a shape once. Named shapes are queued, so that depth counts nested
@@ -269,7 +270,7 @@ func (c *compiler) compileProperty(s *shape, name string) {
 			}
 		}
 	case "severity":
-		if err := cmpErr(requireSingle(values), onlyIRIs(values)); err != nil {
+		if err := cmp.Or(requireSingle(values), onlyIRIs(values)); err != nil {
 			note(err)
 			s.invalid, s.weak = true, true
 			return
@@ -355,15 +356,6 @@ func preferredMessage(values []kg.Term) string {
 func requireSingle(values []kg.Term) error {
 	if len(values) > 1 {
 		return invalid("it must be given once")
-	}
-	return nil
-}
-
-func cmpErr(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

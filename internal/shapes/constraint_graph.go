@@ -17,19 +17,16 @@ type (
 		named
 		class kg.Term
 	}
-	// equalsConstraint, disjointConstraint and lessThanConstraint compare the value
-	// nodes with the values of another property of the focus node.
-	equalsConstraint struct {
+	// comparison is the base of constraints that compare the value nodes with the values
+	// of another property of the focus node.
+	comparison struct {
 		named
 		with link
 	}
-	disjointConstraint struct {
-		named
-		with link
-	}
+	equalsConstraint   struct{ comparison }
+	disjointConstraint struct{ comparison }
 	lessThanConstraint struct {
-		named
-		with    link
+		comparison
 		orEqual bool
 	}
 	closedConstraint struct {
@@ -70,9 +67,7 @@ func (c equalsConstraint) checkValues(v *dataView, f *checkContext) error {
 	return nil
 }
 
-func (c equalsConstraint) recordReads(r *dependencies, focus, _ []propertyPath) {
-	r.addLink(focus, c.with)
-}
+func (c comparison) recordReads(r *dependencies, focus, _ []propertyPath) { r.addLink(focus, c.with) }
 
 func (c disjointConstraint) checkValues(v *dataView, f *checkContext) error {
 	others, err := v.readLink(f.focus, c.with)
@@ -86,10 +81,6 @@ func (c disjointConstraint) checkValues(v *dataView, f *checkContext) error {
 		}
 		return "", nil
 	})
-}
-
-func (c disjointConstraint) recordReads(r *dependencies, focus, _ []propertyPath) {
-	r.addLink(focus, c.with)
 }
 
 func (c lessThanConstraint) checkValues(v *dataView, f *checkContext) error {
@@ -121,10 +112,6 @@ func (c lessThanConstraint) checkValues(v *dataView, f *checkContext) error {
 	return nil
 }
 
-func (c lessThanConstraint) recordReads(r *dependencies, focus, _ []propertyPath) {
-	r.addLink(focus, c.with)
-}
-
 func (c closedConstraint) checkValues(v *dataView, f *checkContext) error {
 	for _, value := range f.values {
 		list, err := v.readProperties(value)
@@ -144,8 +131,8 @@ func (c closedConstraint) recordReads(r *dependencies, _, values []propertyPath)
 	r.addLink(values, link{})
 }
 
-func setOf(list []kg.Term) map[kg.Term]bool {
-	set := make(map[kg.Term]bool, len(list))
+func setOf[T comparable](list []T) map[T]bool {
+	set := make(map[T]bool, len(list))
 	for _, t := range list {
 		set[t] = true
 	}

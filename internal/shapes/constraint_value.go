@@ -12,9 +12,8 @@ import (
 )
 
 // own is the base of constraints that read the value nodes only.
-type own struct{ name string }
+type own struct{ named }
 
-func (o own) componentName() string                                   { return o.name + "ConstraintComponent" }
 func (own) recordReads(*dependencies, []propertyPath, []propertyPath) {}
 
 type (

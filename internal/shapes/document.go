@@ -1,6 +1,7 @@
 package shapes
 
 import (
+	"maps"
 	"slices"
 
 	"koine/kg"
@@ -31,27 +32,15 @@ func documentOf(quads []kg.Quad) document {
 // sortedSubjects returns the subjects sorted by term, so that the order of shapes and errors
 // does not depend on the order of statements.
 func (d document) sortedSubjects() []kg.Term {
-	out := make([]kg.Term, 0, len(d))
-	for t := range d {
-		out = append(out, t)
-	}
-	slices.SortFunc(out, kg.Term.Compare)
-	return out
+	return slices.SortedFunc(maps.Keys(d), kg.Term.Compare)
 }
 
 func (d document) sortedProperties(subject kg.Term) []kg.Term {
-	out := make([]kg.Term, 0, len(d[subject]))
-	for t := range d[subject] {
-		out = append(out, t)
-	}
-	slices.SortFunc(out, kg.Term.Compare)
-	return out
+	return slices.SortedFunc(maps.Keys(d[subject]), kg.Term.Compare)
 }
 
 func (d document) sortedObjects(subject, predicate kg.Term) []kg.Term {
-	list := slices.Clone(d[subject][predicate])
-	slices.SortFunc(list, kg.Term.Compare)
-	return list
+	return slices.SortedFunc(slices.Values(d[subject][predicate]), kg.Term.Compare)
 }
 
 func (d document) has(subject, predicate, object kg.Term) bool {

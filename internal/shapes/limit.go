@@ -3,6 +3,7 @@ package shapes
 import (
 	"context"
 
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -24,11 +25,11 @@ type Limit struct {
 func (s *Set) Limits(ctx context.Context, snapshot *kg.Snapshot) ([]Limit, error) {
 	now := s.currentSet()
 	if snapshot.Revision() < now.since {
-		quads, err := shapesOf(snapshot)
+		quads, err := systemgraph.Quads(snapshot.Match, graph)
 		if err != nil {
 			return nil, err
 		}
-		if now, err = compileShapes(documentOf(inOrder(quads))); err != nil {
+		if now, err = compileShapes(documentOf(inOrder(setOf(quads)))); err != nil {
 			return nil, err
 		}
 	}

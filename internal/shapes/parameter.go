@@ -1,6 +1,7 @@
 package shapes
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 	"slices"
@@ -15,50 +16,64 @@ import (
 type parameter struct {
 	many    bool // each value is a separate constraint
 	onPath  bool // property shapes only
-	compile func(c *compiler, s *shape, value kg.Term, depth int) ([]constraint, error)
+	compile compileFunc
+}
+
+// compileFunc compiles a value of a parameter.
+type compileFunc func(c *compiler, s *shape, value kg.Term, depth int) ([]constraint, error)
+
+// forIRI compiles a value that must be an IRI.
+func forIRI(made func(iri kg.Term) constraint) compileFunc {
+	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
+		return []constraint{made(value)}, onlyIRIs([]kg.Term{value})
+	}
+}
+
+// forCount compiles a value that must be a non-negative integer.
+func forCount(made func(n int) constraint) compileFunc {
+	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
+		n, err := parseCount(value)
+		return []constraint{made(n)}, err
+	}
 }
 
 // coreParameters returns the parameters of SHACL core (SHACL, section 4).
 func coreParameters() map[string]parameter {
 	return map[string]parameter{
-		"class":            {many: true, compile: makeClass},
-		"datatype":         {compile: makeDatatype},
-		"nodeKind":         {compile: makeNodeKind},
-		"minCount":         {onPath: true, compile: makeCount("MinCount", true)},
-		"maxCount":         {onPath: true, compile: makeCount("MaxCount", false)},
-		"minExclusive":     {compile: makeRange("MinExclusive", "greater than", func(c int) bool { return c > 0 })},
-		"minInclusive":     {compile: makeRange("MinInclusive", "at least", func(c int) bool { return c >= 0 })},
-		"maxExclusive":     {compile: makeRange("MaxExclusive", "less than", func(c int) bool { return c < 0 })},
-		"maxInclusive":     {compile: makeRange("MaxInclusive", "at most", func(c int) bool { return c <= 0 })},
-		"minLength":        {compile: makeLength("MinLength", true)},
-		"maxLength":        {compile: makeLength("MaxLength", false)},
-		"pattern":          {compile: makePattern},
-		"languageIn":       {compile: makeLanguageIn},
-		"uniqueLang":       {onPath: true, compile: makeUniqueLang},
-		"equals":           {many: true, compile: makeEquals},
-		"disjoint":         {many: true, compile: makeDisjoint},
-		"lessThan":         {many: true, onPath: true, compile: makeLessThan("LessThan", false)},
-		"lessThanOrEquals": {many: true, onPath: true, compile: makeLessThan("LessThanOrEquals", true)},
-		"hasValue":         {many: true, compile: makeHasValue},
-		"in":               {compile: makeIn},
-		"closed":           {compile: makeClosed},
-		"property":         {many: true, compile: makeProperty},
-		"node":             {many: true, compile: makeOne("Node", gradedByEach, "does not conform to ", func(n, _ int) bool { return n == 1 })},
-		"not":              {many: true, compile: makeOne("Not", ungraded, "conforms to ", func(n, _ int) bool { return n == 0 })},
-		"and":              {many: true, compile: makeSeveral("And", gradedByEach, "does not conform to all of ", func(n, of int) bool { return n == of })},
-		"or":               {many: true, compile: makeSeveral("Or", gradedByAll, "conforms to none of ", func(n, _ int) bool { return n > 0 })},
-		"xone":             {many: true, compile: makeSeveral("Xone", gradedByAll, "does not conform to exactly one of ", func(n, _ int) bool { return n == 1 })},
+		"class":        {many: true, compile: forIRI(func(iri kg.Term) constraint { return classConstraint{"Class", iri} })},
+		"datatype":     {compile: forIRI(func(iri kg.Term) constraint { return datatypeConstraint{own{"Datatype"}, iri.Value()} })},
+		"nodeKind":     {compile: makeNodeKind},
+		"minCount":     {onPath: true, compile: forCount(func(n int) constraint { return countConstraint{own{"MinCount"}, true, n} })},
+		"maxCount":     {onPath: true, compile: forCount(func(n int) constraint { return countConstraint{own{"MaxCount"}, false, n} })},
+		"minExclusive": {compile: makeRange("MinExclusive", "greater than", func(c int) bool { return c > 0 })},
+		"minInclusive": {compile: makeRange("MinInclusive", "at least", func(c int) bool { return c >= 0 })},
+		"maxExclusive": {compile: makeRange("MaxExclusive", "less than", func(c int) bool { return c < 0 })},
+		"maxInclusive": {compile: makeRange("MaxInclusive", "at most", func(c int) bool { return c <= 0 })},
+		"minLength":    {compile: forCount(func(n int) constraint { return lengthConstraint{own{"MinLength"}, true, n} })},
+		"maxLength":    {compile: forCount(func(n int) constraint { return lengthConstraint{own{"MaxLength"}, false, n} })},
+		"pattern":      {compile: makePattern},
+		"languageIn":   {compile: makeLanguageIn},
+		"uniqueLang":   {onPath: true, compile: makeUniqueLang},
+		"equals":       {many: true, compile: forIRI(func(iri kg.Term) constraint { return equalsConstraint{comparison{"Equals", link{predicate: iri}}} })},
+		"disjoint":     {many: true, compile: forIRI(func(iri kg.Term) constraint { return disjointConstraint{comparison{"Disjoint", link{predicate: iri}}} })},
+		"lessThan": {many: true, onPath: true, compile: forIRI(func(iri kg.Term) constraint {
+			return lessThanConstraint{comparison{"LessThan", link{predicate: iri}}, false}
+		})},
+		"lessThanOrEquals": {many: true, onPath: true, compile: forIRI(func(iri kg.Term) constraint {
+			return lessThanConstraint{comparison{"LessThanOrEquals", link{predicate: iri}}, true}
+		})},
+		"hasValue": {many: true, compile: makeHasValue},
+		"in":       {compile: makeIn},
+		"closed":   {compile: makeClosed},
+		"property": {many: true, compile: makeProperty},
+		"node":     {many: true, compile: makeOne("Node", gradedByEach, "does not conform to ", func(n, _ int) bool { return n == 1 })},
+		"not":      {many: true, compile: makeOne("Not", ungraded, "conforms to ", func(n, _ int) bool { return n == 0 })},
+		"and":      {many: true, compile: makeSeveral("And", gradedByEach, "does not conform to all of ", func(n, of int) bool { return n == of })},
+		"or":       {many: true, compile: makeSeveral("Or", gradedByAll, "conforms to none of ", func(n, _ int) bool { return n > 0 })},
+		"xone":     {many: true, compile: makeSeveral("Xone", gradedByAll, "does not conform to exactly one of ", func(n, _ int) bool { return n == 1 })},
 
 		"qualifiedValueShape": {many: true, onPath: true, compile: makeQualified},
 	}
-}
-
-func makeClass(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
-	return []constraint{classConstraint{"Class", value}}, onlyIRIs([]kg.Term{value})
-}
-
-func makeDatatype(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
-	return []constraint{datatypeConstraint{own{"Datatype"}, value.Value()}}, onlyIRIs([]kg.Term{value})
 }
 
 func makeNodeKind(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
@@ -79,21 +94,7 @@ func parseCount(value kg.Term) (int, error) {
 	return n, nil
 }
 
-func makeCount(name string, least bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
-	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
-		n, err := parseCount(value)
-		return []constraint{countConstraint{own{name}, least, n}}, err
-	}
-}
-
-func makeLength(name string, least bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
-	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
-		n, err := parseCount(value)
-		return []constraint{lengthConstraint{own{name}, least, n}}, err
-	}
-}
-
-func makeRange(name, words string, holds func(int) bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
+func makeRange(name named, words string, holds func(int) bool) compileFunc {
 	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
 		if _, ok := compareLiterals(value, value); !ok {
 			return nil, invalid("%s is not an ordered value", value)
@@ -195,20 +196,6 @@ func makeUniqueLang(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, 
 	return []constraint{uniqueLangConstraint{own{"UniqueLang"}}}, nil
 }
 
-func makeEquals(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
-	return []constraint{equalsConstraint{"Equals", link{predicate: value}}}, onlyIRIs([]kg.Term{value})
-}
-
-func makeDisjoint(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
-	return []constraint{disjointConstraint{"Disjoint", link{predicate: value}}}, onlyIRIs([]kg.Term{value})
-}
-
-func makeLessThan(name named, orEqual bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
-	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
-		return []constraint{lessThanConstraint{name, link{predicate: value}, orEqual}}, onlyIRIs([]kg.Term{value})
-	}
-}
-
 func makeHasValue(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
 	return []constraint{hasValueConstraint{own{"HasValue"}, value}}, nil
 }
@@ -267,7 +254,7 @@ func (c *compiler) ignoredProperties(s *shape) ([]kg.Term, error) {
 		return nil, err
 	}
 	list, err := c.doc.readList(heads[0])
-	return list, cmpErr(err, onlyIRIs(list))
+	return list, cmp.Or(err, onlyIRIs(list))
 }
 
 func makeProperty(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint, error) {
@@ -281,7 +268,7 @@ func makeProperty(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint
 	return []constraint{propertyConstraint{parts{"Property", []*shape{s}}}}, nil
 }
 
-func makeOne(name named, grade grading, words string, holds func(int, int) bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
+func makeOne(name named, grade grading, words string, holds func(int, int) bool) compileFunc {
 	return func(c *compiler, outer *shape, value kg.Term, depth int) ([]constraint, error) {
 		s, err := c.compileShape(value, depth+1)
 		if err != nil {
@@ -294,7 +281,7 @@ func makeOne(name named, grade grading, words string, holds func(int, int) bool)
 	}
 }
 
-func makeSeveral(name named, grade grading, words string, holds func(int, int) bool) func(*compiler, *shape, kg.Term, int) ([]constraint, error) {
+func makeSeveral(name named, grade grading, words string, holds func(int, int) bool) compileFunc {
 	return func(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint, error) {
 		list, err := c.doc.readList(value)
 		if err != nil {

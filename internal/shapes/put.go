@@ -3,9 +3,11 @@ package shapes
 import (
 	"context"
 	"crypto/sha256"
+	"slices"
 	"strings"
 
 	"koine/internal/rdf"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -69,12 +71,7 @@ func put(ctx context.Context, store Writer, m kg.Meta, quads []kg.Quad, supporte
 		return kg.Receipt{}, nil, invalid("the document has no named shape: give each shape an IRI, so that it can be replaced and removed")
 	}
 	r, err = changeShapes(ctx, store, m, func(kept []kg.Quad) ([]kg.Quad, error) {
-		var next []kg.Quad
-		for _, q := range kept {
-			if !names[q.Subject] {
-				next = append(next, q)
-			}
-		}
+		next := slices.DeleteFunc(slices.Clone(kept), func(q kg.Quad) bool { return names[q.Subject] })
 		// Remove the parts that only the old shapes used.
 		return append(reachableStatements(next), quads...), nil
 	}, func(kept, next []kg.Quad) error {
@@ -112,13 +109,7 @@ func newIssues(kept, next []kg.Quad, written map[kg.Term]bool) ([]issue, error) 
 			old[x.issueKey] = true
 		}
 	}
-	var out []issue
-	for _, x := range after.issues {
-		if written[x.subject] || !old[x.issueKey] {
-			out = append(out, x)
-		}
-	}
-	return out, nil
+	return slices.DeleteFunc(after.issues, func(x issue) bool { return !written[x.subject] && old[x.issueKey] }), nil
 }
 
 // Remove removes shapes and the parts that only they use. For an unknown shape it returns
@@ -165,12 +156,9 @@ func changeShapes(ctx context.Context, store Writer, m kg.Meta, fn func(kept []k
 		return kg.Receipt{}, err
 	}
 	return store.Update(ctx, m, func(tx *kg.Tx) error {
-		var kept []kg.Quad
-		for st, err := range tx.MatchOwn(kg.Pattern{Graph: kg.ShapesGraph}) {
-			if err != nil {
-				return err
-			}
-			kept = append(kept, st.Quad)
+		kept, err := systemgraph.Quads(tx.MatchOwn, graph)
+		if err != nil {
+			return err
 		}
 		next, err := fn(kept)
 		if err != nil {
@@ -199,13 +187,7 @@ func checkShapesGraph(quads []kg.Quad) error {
 
 // replaceStatements applies the difference.
 func replaceStatements(tx *kg.Tx, kept, next []kg.Quad) error {
-	has, wants := map[kg.Quad]bool{}, map[kg.Quad]bool{}
-	for _, q := range kept {
-		has[q] = true
-	}
-	for _, q := range next {
-		wants[q] = true
-	}
+	has, wants := setOf(kept), setOf(next)
 	for _, q := range kept {
 		if !wants[q] {
 			if err := tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
@@ -248,11 +230,5 @@ func reachableStatements(quads []kg.Quad) []kg.Quad {
 			}
 		}
 	}
-	var out []kg.Quad
-	for _, q := range quads {
-		if seen[q.Subject] {
-			out = append(out, q)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(quads), func(q kg.Quad) bool { return !seen[q.Subject] })
 }

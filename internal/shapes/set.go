@@ -1,6 +1,7 @@
 package shapes
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -84,27 +85,9 @@ func (s *Set) applyShapes(at kg.Revision, facts []systemgraph.Fact) error {
 	return nil
 }
 
-// shapesOf reads the shapes graph.
-func shapesOf(snapshot *kg.Snapshot) (map[kg.Quad]bool, error) {
-	quads := map[kg.Quad]bool{}
-	for st, err := range snapshot.Match(kg.Pattern{Graph: kg.ShapesGraph}) {
-		if err != nil {
-			return nil, err
-		}
-		quads[st.Quad] = true
-	}
-	return quads, nil
-}
-
 func inOrder(quads map[kg.Quad]bool) []kg.Quad {
 	return slices.SortedFunc(maps.Keys(quads), func(a, b kg.Quad) int {
-		if c := a.Subject.Compare(b.Subject); c != 0 {
-			return c
-		}
-		if c := a.Predicate.Compare(b.Predicate); c != 0 {
-			return c
-		}
-		return a.Object.Compare(b.Object)
+		return cmp.Or(a.Subject.Compare(b.Subject), a.Predicate.Compare(b.Predicate), a.Object.Compare(b.Object))
 	})
 }
 

@@ -1,6 +1,8 @@
 package shapes
 
 import (
+	"slices"
+
 	"koine/kg"
 )
 
@@ -33,10 +35,8 @@ func (t *targets) isEmpty() bool {
 }
 
 func (t *targets) isTarget(v *dataView, node kg.Term) (bool, error) {
-	for _, n := range t.nodes {
-		if n == node {
-			return true, nil
-		}
+	if slices.Contains(t.nodes, node) {
+		return true, nil
 	}
 	for _, class := range t.classes {
 		if ok, err := v.isA(node, class); ok || err != nil {

@@ -1,6 +1,9 @@
 package shapes
 
 import (
+	"cmp"
+	"iter"
+
 	"koine/kg"
 )
 
@@ -82,10 +85,7 @@ func (v *dataView) scanLink(node kg.Term, l link) (ends []kg.Term, err error) {
 		p = kg.IDPattern{Object: at, Predicate: predicate}
 	}
 	var last kg.ID
-	for row, err := range v.snapshot.MatchIDs(p, nil) {
-		if err == nil {
-			err = v.meter.spendSteps(1)
-		}
+	for row, err := range v.scan(p) {
 		if err != nil {
 			return nil, err
 		}
@@ -93,22 +93,42 @@ func (v *dataView) scanLink(node kg.Term, l link) (ends []kg.Term, err error) {
 		if l.inverse {
 			end = row.Subject
 		}
-		if hidden, err := v.isSystemGraph(row.Graph); err != nil {
-			return nil, err
-		} else if hidden || end == last { // in another graph
+		if end == last { // in another graph
 			continue
 		}
 		last = end
-		t, err := v.snapshot.Term(end)
-		if err == nil {
-			err = v.meter.spendSteps(stepCost(t) - 1)
-		}
+		t, err := v.readTerm(end)
 		if err != nil {
 			return nil, err
 		}
 		ends = append(ends, t)
 	}
 	return ends, nil
+}
+
+// scan yields the statements of a pattern that are not in system graphs.
+func (v *dataView) scan(p kg.IDPattern) iter.Seq2[kg.Row, error] {
+	return func(yield func(kg.Row, error) bool) {
+		for row, err := range v.snapshot.MatchIDs(p, nil) {
+			err = cmp.Or(err, v.meter.spendSteps(1))
+			hidden := false
+			if err == nil {
+				hidden, err = v.isSystemGraph(row.Graph)
+			}
+			if !hidden && !yield(row, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// readTerm returns the term of an end of a scanned statement.
+func (v *dataView) readTerm(id kg.ID) (kg.Term, error) {
+	t, err := v.snapshot.Term(id)
+	if err == nil {
+		err = v.meter.spendSteps(stepCost(t) - 1)
+	}
+	return t, err
 }
 
 // readProperties returns the properties of the node, each once.
@@ -139,16 +159,11 @@ func (v *dataView) readProperties(node kg.Term) ([]property, error) {
 
 func (v *dataView) scanProperties(at kg.ID) (list []property, err error) {
 	var last kg.IDQuad
-	for row, err := range v.snapshot.MatchIDs(kg.IDPattern{Subject: at}, nil) {
-		if err == nil {
-			err = v.meter.spendSteps(1)
-		}
+	for row, err := range v.scan(kg.IDPattern{Subject: at}) {
 		if err != nil {
 			return nil, err
 		}
-		if hidden, err := v.isSystemGraph(row.Graph); err != nil {
-			return nil, err
-		} else if hidden || row.Predicate == last.Predicate && row.Object == last.Object {
+		if row.Predicate == last.Predicate && row.Object == last.Object { // in another graph
 			continue
 		}
 		last = row.IDQuad
@@ -218,26 +233,15 @@ func (v *dataView) readEnds(predicate kg.Term, objects bool) ([]kg.Term, error) 
 	if !found || err != nil {
 		return nil, err
 	}
-	for row, err := range v.snapshot.MatchIDs(kg.IDPattern{Predicate: at}, nil) {
-		if err == nil {
-			err = v.meter.spendSteps(1)
-		}
+	for row, err := range v.scan(kg.IDPattern{Predicate: at}) {
 		if err != nil {
 			return nil, err
-		}
-		if hidden, err := v.isSystemGraph(row.Graph); err != nil {
-			return nil, err
-		} else if hidden {
-			continue
 		}
 		end := row.Subject
 		if objects {
 			end = row.Object
 		}
-		t, err := v.snapshot.Term(end)
-		if err == nil {
-			err = v.meter.spendSteps(stepCost(t) - 1)
-		}
+		t, err := v.readTerm(end)
 		if err != nil {
 			return nil, err
 		}

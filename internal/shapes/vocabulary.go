@@ -26,13 +26,7 @@ var (
 	Info      = shTerm("Info")
 )
 
-func namesOf(list ...string) map[string]bool {
-	set := make(map[string]bool, len(list))
-	for _, name := range list {
-		set[name] = true
-	}
-	return set
-}
+func namesOf(list ...string) map[string]bool { return setOf(list) }
 
 // descriptiveProperties are properties without effect on validation: for people, forms, reports or
 // queries.
