@@ -13,6 +13,7 @@ import (
 	"koine/channels"
 	"koine/graph"
 	"koine/internal/caller"
+	"koine/internal/observertest"
 	"koine/internal/operation"
 	"koine/internal/push"
 	"koine/internal/sse"
@@ -84,8 +85,10 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	}
 	store.Clock = func() time.Time { return dawn.Add(time.Duration(s.clock.Load()) * time.Second) }
 	store.FreeBytes = func(string) (uint64, error) { return 1 << 40, nil }
+	dir := t.TempDir()
+	observertest.Replay(t, dir)
 	var err error
-	if s.store, err = kg.Open(t.TempDir(), store); err != nil {
+	if s.store, err = kg.Open(dir, store); err != nil {
 		t.Fatal(err)
 	}
 	if err := rooms.Load(t.Context(), s.store); err != nil {

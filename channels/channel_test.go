@@ -64,12 +64,8 @@ func TestMembership(t *testing.T) {
 	if err != nil || !slices.Equal(members(c), []string{"agent://bob owner"}) || c.Version != 6 {
 		t.Errorf("at the end: %+v, %v", c, err)
 	}
-	s.store.Reopen()
-	again := channels.New(channels.Options{})
-	if err := again.Load(t.Context(), s.store.Store); err != nil {
-		t.Fatal(err)
-	}
-	if c, err := again.Get(within(t), as("bob"), c.ID); err != nil || !slices.Equal(members(c), []string{"agent://bob owner"}) {
+	s.restart(t)
+	if c, err := s.Get(within(t), as("bob"), c.ID); err != nil || !slices.Equal(members(c), []string{"agent://bob owner"}) {
 		t.Errorf("opened again: %+v, %v", c, err)
 	}
 }

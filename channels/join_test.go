@@ -137,12 +137,8 @@ func TestInvite(t *testing.T) {
 	}
 	invitedTo("dora", 0)
 	wantCode(t, "ann invites fay", invite("ann", "fay"), "")
-	s.store.Reopen()
-	again := channels.New(channels.Options{})
-	if err := again.Load(t.Context(), s.store.Store); err != nil {
-		t.Fatal(err)
-	}
-	if list, _, err := again.List(within(t), as("fay"), channel.ListQuery{Invited: true}); err != nil || len(list) != 1 {
+	s.restart(t)
+	if list, _, err := s.List(within(t), as("fay"), channel.ListQuery{Invited: true}); err != nil || len(list) != 1 {
 		t.Errorf("opened again, fay is invited to %v, %v", list, err)
 	}
 }

@@ -108,12 +108,8 @@ func TestBar(t *testing.T) {
 				t.Errorf("the bars are %v, %v", list, err)
 			}
 		}
-		s.store.Reopen()
-		again := channels.New(channels.Options{Clock: now.now})
-		if err := again.Load(t.Context(), s.store.Store); err != nil {
-			t.Fatal(err)
-		}
-		_, err = again.Get(within(t), as("bob"), c.ID)
+		s.restart(t)
+		_, err = s.Get(within(t), as("bob"), c.ID)
 		wantCode(t, "opened again", err, kg.CodeChannelNotFound)
 	}
 }

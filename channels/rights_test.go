@@ -118,12 +118,8 @@ func TestRights(t *testing.T) {
 		if got := s.does(t, c); got != row.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", name, got, row.want)
 		}
-		s.store.Reopen()
-		again := channels.New(channels.Options{})
-		if err := again.Load(t.Context(), s.store.Store); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := again.Get(within(t), as("ann"), c.ID); err != nil || got.Rights != row.d.Rights || got.Kind != c.Kind {
+		s.restart(t)
+		if got, err := s.Get(within(t), as("ann"), c.ID); err != nil || got.Rights != row.d.Rights || got.Kind != c.Kind {
 			t.Errorf("%s: opened again: %+v, %v", name, got, err)
 		}
 	}

@@ -87,12 +87,7 @@ func TestScopeAccess(t *testing.T) {
 		}
 	}
 	check()
-	s.store.Reopen()
-	again := channels.New(channels.Options{})
-	if err := again.Load(t.Context(), s.store.Store); err != nil {
-		t.Fatal(err)
-	}
-	s.Service = again
+	s.restart(t)
 	check()
 }
 

@@ -13,9 +13,9 @@ import (
 )
 
 // TestSecondServiceTellsTheSame proves that what a stream is told of messages that have
-// changed behind its back is derived from the log: a second service, which is told of
-// commits alone and by whose methods nothing was written, tells a stream that lags
-// behind what the first one tells.
+// changed behind its back, which serve does not compare, is derived from the log: a second
+// service, which is told of commits alone and by whose methods nothing was written, tells a
+// stream that lags behind what the first one tells.
 func TestSecondServiceTellsTheSame(t *testing.T) {
 	const kept = 3
 	for _, row := range []struct {

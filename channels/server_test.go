@@ -11,6 +11,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
+	"koine/internal/observertest"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -35,16 +36,32 @@ func serve(t testing.TB, o channels.Options, so kg.Options) *server {
 		options.Access, options.OnSystemChange = s.Guard(so.Access), s.Follow
 		return kg.Open(dir, options)
 	}
+	compare := observertest.AtEnd(t, func() (observertest.Observers, func()) {
+		so.Rebuild = true
+		store, err := open()
+		if err == nil {
+			err = s.Load(context.Background(), store)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.observers(), func() { s.Close(); _ = store.Close() }
+	})
 	store, err := open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.store, s.dir = kgtest.NewStore(t, store, open), dir
+	compare(s.observers)
 	if err := s.Load(t.Context(), store); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
+}
+
+func (s *server) observers() observertest.Observers {
+	return observertest.Observers{"channels": s.Service}
 }
 
 // restart opens the store again, with another service.

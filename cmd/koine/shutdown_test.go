@@ -10,12 +10,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"koine/internal/observertest"
 )
 
 // startServer runs the program with a data directory of its own.
 func startServer(t *testing.T, args ...string) (s *server, url string) {
 	t.Helper()
-	return startServerOn(t, t.TempDir(), args...)
+	dir := t.TempDir()
+	observertest.Replay(t, dir)
+	return startServerOn(t, dir, args...)
 }
 
 // startServerOn runs it with this data directory.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"koine/internal/agents"
+	"koine/internal/observertest"
 	"koine/kg"
 )
 
@@ -19,7 +20,9 @@ func newRegistry(t *testing.T, options kg.Options) (*kg.Store, *agents.Registry)
 	t.Helper()
 	g := agents.NewRegistry(nil)
 	options.ReserveBytes, options.OnSystemChange = 1, g.Follow
-	store, err := kg.Open(t.TempDir(), options)
+	dir := t.TempDir()
+	observertest.Replay(t, dir)
+	store, err := kg.Open(dir, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"koine/internal/agents"
 	"koine/internal/auth"
+	"koine/internal/observertest"
 	"koine/kg"
 )
 
@@ -27,7 +28,9 @@ func newBench(t testing.TB, options auth.Options) *bench {
 	t.Helper()
 	b := &bench{t: t, table: auth.NewTable(), registry: agents.NewRegistry(nil)}
 	follow := func(c *kg.Commit) { b.registry.Follow(c); b.table.Follow(c) }
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, OnSystemChange: follow})
+	dir := t.TempDir()
+	observertest.Replay(t, dir)
+	store, err := kg.Open(dir, kg.Options{ReserveBytes: 1, OnSystemChange: follow})
 	if err != nil {
 		t.Fatal(err)
 	}

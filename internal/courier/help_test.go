@@ -17,6 +17,7 @@ import (
 	"koine/internal/agents"
 	"koine/internal/caller"
 	"koine/internal/courier"
+	"koine/internal/observertest"
 	"koine/internal/tasks"
 	"koine/internal/webhook"
 	"koine/kg"
@@ -67,6 +68,7 @@ func open() courier.Options {
 
 func newOffice(t *testing.T, o courier.Options) *office {
 	f := &office{t: t, dir: t.TempDir(), log: new(lockedBuffer)}
+	observertest.Replay(t, f.dir)
 	f.open(o)
 	t.Cleanup(func() { f.close() })
 	for _, who := range []caller.Caller{bob, carol} {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/internal/observertest"
 	"koine/internal/policy"
 	"koine/kg"
 )
@@ -26,6 +27,7 @@ type bench struct {
 
 func newBench(t testing.TB, o policy.Options) *bench {
 	b := &bench{t: t, dir: t.TempDir()}
+	observertest.Replay(t, b.dir)
 	b.open(o)
 	t.Cleanup(func() { b.close() })
 	return b

@@ -9,6 +9,7 @@ import (
 
 	"koine/internal/agents"
 	"koine/internal/caller"
+	"koine/internal/observertest"
 	"koine/internal/policy"
 	"koine/internal/presence"
 	"koine/kg"
@@ -26,6 +27,7 @@ type served struct {
 // serve opens a store; what changes is written as soon as it does.
 func serve(t *testing.T, dir string, validity time.Duration) *served {
 	t.Helper()
+	observertest.Replay(t, dir)
 	policies := policy.New(policy.Options{})
 	s := &served{tracker: presence.New(presence.Options{Settle: 1, WriteInterval: 1, AgentWriteInterval: 1, Linger: 1, Validity: validity})}
 	var err error

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/internal/observertest"
 	"koine/internal/proposals"
 	"koine/kg"
 )
@@ -78,6 +79,7 @@ func newWorld(t *testing.T, o proposals.Options) *world {
 	w.now.Store(&now)
 	w.judge.approvals.Store(1)
 	w.options.Clock = w.clock
+	observertest.Replay(t, w.dir)
 	w.open()
 	t.Cleanup(func() {
 		if err := w.store.Close(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/internal/observertest"
 	"koine/internal/provenance"
 	"koine/internal/rdf"
 	"koine/internal/shapes"
@@ -56,7 +57,9 @@ func newWorld(t testing.TB, o kg.Options) *world {
 	if o.Clock == nil { // only the committer asks while a test waits for it
 		o.Clock = func() time.Time { return w.now }
 	}
-	store, err := kg.Open(t.TempDir(), o)
+	dir := t.TempDir()
+	observertest.Replay(t, dir)
+	store, err := kg.Open(dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}

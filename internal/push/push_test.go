@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"koine/internal/caller"
+	"koine/internal/observertest"
 	"koine/internal/push"
 	"koine/internal/slowtest"
 	"koine/internal/tasks"
@@ -77,6 +78,7 @@ func open() push.Options {
 
 func newDesk(t *testing.T, o push.Options) *desk {
 	d := &desk{t: t, dir: t.TempDir(), log: new(lockedBuffer)}
+	observertest.Replay(t, d.dir)
 	d.open(o)
 	t.Cleanup(d.close)
 	return d

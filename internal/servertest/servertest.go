@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"koine/internal/observertest"
 )
 
 // Server is a koine server in a process of its own, behind an address that stays
@@ -33,6 +35,9 @@ type Server struct {
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s := &Server{t: t, dir: t.TempDir(), args: args}
+	if _, example := t.(*exampleTB); !example {
+		observertest.Replay(t, s.dir)
+	}
 	front, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

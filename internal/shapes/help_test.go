@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/internal/observertest"
 	"koine/internal/rdf"
 	"koine/internal/shapes"
 	"koine/internal/slowtest"
@@ -45,6 +46,7 @@ func judgedStore(t testing.TB, o kg.Options) (*kg.Store, *shapes.Set) {
 
 func openJudged(t testing.TB, dir string, set *shapes.Set, o kg.Options) *kg.Store {
 	t.Helper()
+	observertest.Replay(t, dir)
 	o.Verifier, o.OnSystemChange, o.ReserveBytes = set, set.Follow, 1
 	store, err := kg.Open(dir, o)
 	if err != nil {

@@ -119,9 +119,12 @@ func nameOf(predicate kg.Term) string {
 func (r Record) withObject(name string, object kg.Term, exists bool) Record {
 	out := Record{}
 	maps.Copy(out, r)
-	objects := slices.DeleteFunc(slices.Clone(out[name]), func(o kg.Term) bool { return o == object })
-	if exists {
-		objects = append(objects, object)
+	objects := slices.Clone(out[name])
+	switch at, found := slices.BinarySearchFunc(objects, object, kg.Term.Compare); {
+	case found && !exists:
+		objects = slices.Delete(objects, at, at+1)
+	case !found && exists:
+		objects = slices.Insert(objects, at, object)
 	}
 	if len(objects) == 0 {
 		delete(out, name)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"koine/internal/caller"
+	"koine/internal/observertest"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -41,6 +42,7 @@ func open(t *testing.T, o tasks.Options, workers map[kg.AgentID]tasks.Worker) *b
 		o.Known = func(id kg.AgentID) bool { return id == bot }
 	}
 	b := &bench{t: t, dir: t.TempDir(), work: workers, o: o}
+	observertest.Replay(t, b.dir)
 	b.start()
 	t.Cleanup(b.stop)
 	return b
