@@ -133,7 +133,7 @@ var law = []layer{
 		"what koine writes down about itself is kept the same way, whatever it is about"},
 	{"koine/internal/agents", []string{"koine/kg", "koine/internal/caller", "koine/internal/plainjson", "koine/internal/systemgraph"}, []string{},
 		"who has been here, and who can be asked, is the same for all protocols, so it knows none"},
-	{"koine/internal/presence", []string{"koine/kg", "koine/internal/systemgraph", "koine/internal/agents"}, []string{"github.com/tidwall/btree"},
+	{"koine/internal/presence", []string{"koine/kg", "koine/internal/backoff", "koine/internal/systemgraph", "koine/internal/agents"}, []string{"github.com/tidwall/btree"},
 		"who is there is the same for all protocols, so it knows none; who is written down stands in the records of agents"},
 	{"koine/internal/conformance", []string{"koine/internal/caller", "koine/internal/tasks"}, []string{},
 		"it stands in for an agent, and knows no more than one"},

@@ -57,9 +57,18 @@ func (c *Certificate) NotAfter() time.Time { return c.now.Load().Leaf.NotAfter }
 // Reload reads the files now. If they are invalid, it returns an error and keeps the
 // certificate.
 func (c *Certificate) Reload() error {
+	return c.reload(true)
+}
+
+// reload reads the files if they have changed, or in any case.
+func (c *Certificate) reload(always bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seen = c.fileStates()
+	states := c.fileStates()
+	if states == c.seen && !always {
+		return nil
+	}
+	c.seen = states
 	return c.loadFiles()
 }
 
@@ -92,23 +101,12 @@ func (c *Certificate) Watch(ctx context.Context, every time.Duration, signals <-
 		case <-signals:
 			err = c.Reload()
 		case <-ticker.C:
-			err = c.reloadChanged()
+			err = c.reload(false)
 		}
 		if err != nil {
 			c.log.Error("cannot load the changed certificate, the old one stays in use", "error", err)
 		}
 	}
-}
-
-func (c *Certificate) reloadChanged() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	states := c.fileStates()
-	if states == c.seen {
-		return nil
-	}
-	c.seen = states
-	return c.loadFiles()
 }
 
 func (c *Certificate) fileStates() (states [2]fileState) {

@@ -47,11 +47,8 @@ func (s *Server) Connect(ctx context.Context, end func(error), opened caller.Cal
 // notConnected records the refusal of a socket and returns it as an error.
 func (s *Server) notConnected(ctx context.Context, who caller.Caller, f *refusal) error {
 	s.noteRefusal(ctx, who, f)
-	return f.asError()
+	return kg.Errorf(kg.Code(f.reason), "%s", f.message)
 }
-
-// asError returns the refusal as an error, for callers without an HTTP response.
-func (f *refusal) asError() error { return kg.Errorf(kg.Code(f.reason), "%s", f.message) }
 
 // headersIn extracts the headers from a payload and ignores other members.
 func headersIn(payload json.RawMessage) http.Header {

@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -184,13 +185,18 @@ func (all *connections) makeRoom(owner throttle.Owner) bool {
 		all.barren[owner] = now
 		return false
 	}
-	slices.SortFunc(waiting, func(a, b *connection) int { return int(min(1, max(-1, a.since.Load()-b.since.Load()))) })
+	slices.SortFunc(waiting, func(a, b *connection) int { return cmp.Compare(a.since.Load(), b.since.Load()) })
 	for _, c := range waiting[:min(len(waiting), evictBatch)] {
-		delete(all.open, c)
-		all.pool.Release(c.owner, 1)
-		_ = c.Conn.Close() // its server notices, and calls Close
+		all.evictConn(c)
 	}
 	return true
+}
+
+// evictConn closes a connection and frees its place. It is called with all.mu held.
+func (all *connections) evictConn(c *connection) {
+	delete(all.open, c)
+	all.pool.Release(c.owner, 1)
+	_ = c.Conn.Close() // its server notices, and calls Close
 }
 
 // isWaiting reports whether the connection is idle.
@@ -267,9 +273,7 @@ func (all *connections) closeIdle() {
 	now, closed := time.Now(), 0
 	for c := range all.open {
 		if closed < evictBatch && c.isWaiting(now) {
-			delete(all.open, c)
-			all.pool.Release(c.owner, 1)
-			_ = c.Conn.Close()
+			all.evictConn(c)
 			closed++
 		}
 	}

@@ -118,7 +118,7 @@ func (s *Server) enterRequest(w *response, r *http.Request, who caller.Caller, p
 		places = s.scrapes
 	}
 	var received *throttle.Received
-	if !s.uploads[pattern] {
+	if !s.routeOf(pattern).upload {
 		var refused *refusal
 		if received, refused = s.receiveBody(r, owner); refused != nil {
 			if refused == tooSlow {

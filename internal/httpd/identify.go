@@ -50,7 +50,7 @@ func (s *Server) identifyByCredential(ctx context.Context, r *http.Request, who 
 	}
 	credential, refused := credentialOf(r.Header)
 	if refused == nil && credential == "" {
-		if s.sockets[pattern] && isUpgrade(r) {
+		if s.routeOf(pattern).socket && isUpgrade(r) {
 			who.Principal = unauthenticated
 			return ctx, func() {}, nil
 		}
@@ -129,7 +129,7 @@ func (s *Server) isPublic(pattern, method string) bool {
 	if pattern == "/{$}" { // the page for browsers; a POST is a call
 		return method == http.MethodGet || method == http.MethodHead
 	}
-	return s.public[pattern]
+	return s.routeOf(pattern).public
 }
 
 // isUpgrade reports whether the request opens a socket, whose first message may have
@@ -141,11 +141,11 @@ func isUpgrade(r *http.Request) bool {
 // checkRoute refuses restricted routes to other roles, and all other routes to callers that
 // may use only restricted ones.
 func (s *Server) checkRoute(pattern string, who *caller.Caller) *refusal {
-	role, restricted := s.restricted[pattern]
+	r := s.routeOf(pattern)
 	switch {
-	case !restricted:
+	case !r.restricted:
 		return checkRead(who)
-	case who.Principal.IsAdmin(), role != "" && who.Principal.HasRole(role):
+	case who.Principal.IsAdmin(), r.role != "" && who.Principal.HasRole(r.role):
 		return nil
 	}
 	return notAdmin

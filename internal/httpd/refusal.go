@@ -186,7 +186,7 @@ func (s *Server) writeRefusal(w http.ResponseWriter, r *http.Request, who caller
 	if f.challenge != "" {
 		w.Header().Set("WWW-Authenticate", f.challenge)
 	}
-	writeJSON(w, f.status, f.bodyIn(s.forms[pattern]))
+	writeJSON(w, f.status, f.bodyIn(s.routeOf(pattern).form))
 }
 
 // noteRefusal counts a refusal and adds it to the audit trail.
@@ -198,7 +198,7 @@ func (s *Server) noteRefusal(ctx context.Context, who caller.Caller, f *refusal)
 func (s *Server) notFound(w http.ResponseWriter, _ *http.Request) {
 	f := &refusal{status: http.StatusNotFound, reason: string(kg.CodeNotFound), message: "the path does not exist",
 		hint: "The agent card is at /.well-known/agent-card.json."}
-	writeJSON(w, f.status, f.bodyIn(s.forms["/"]))
+	writeJSON(w, f.status, f.bodyIn(s.routeOf("/").form))
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

@@ -18,13 +18,9 @@ type Server struct {
 	options Options
 	log     *slog.Logger
 	mux     *http.ServeMux
-	forms   map[string]Form // of the patterns
-	// Patterns that need no credential, that open sockets, that take uploads, and that
-	// only administrators and one more role may use.
-	public, sockets, uploads map[string]bool
-	restricted               map[string]string
-	metrics                  *metrics
-	ids                      requestIDs
+	routes  map[string]*route // by pattern
+	metrics *metrics
+	ids     requestIDs
 
 	requests  *throttle.Pool // requests in progress
 	receiving *throttle.Pool // requests with an incomplete body
@@ -32,8 +28,7 @@ type Server struct {
 	intake    throttle.Intake
 	conns     *connections
 
-	streamed map[string]bool // patterns that accept a stream token
-	tokens   *streamTokens
+	tokens *streamTokens
 
 	unavailable unavailable
 	stopping    atomic.Bool
@@ -41,13 +36,11 @@ type Server struct {
 
 // New returns a server with the routes /healthz, /readyz and /metrics.
 func New(options Options) *Server {
-	s := &Server{options: options.withDefaults(), mux: http.NewServeMux(), forms: map[string]Form{}, ids: newRequestIDs()}
-	s.public, s.sockets, s.uploads, s.restricted = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]string{}
+	s := &Server{options: options.withDefaults(), mux: http.NewServeMux(), routes: map[string]*route{}, ids: newRequestIDs()}
 	s.requests, s.receiving = throttle.NewPool(int64(s.options.MaxRequests)), throttle.NewPool(int64(s.options.MaxReceiving))
 	s.scrapes, s.intake = throttle.NewPool(DefaultMaxScrapes), s.options.Intake
 	s.conns = newConnections(s.maxConnections(), s.trustsProxy)
-	s.streamed, s.tokens = map[string]bool{}, newStreamTokens(MaxStreamTokens)
-	s.log = s.options.Logger
+	s.tokens, s.log = newStreamTokens(MaxStreamTokens), s.options.Logger
 	s.metrics = newMetrics(s)
 	s.HandlePublic("GET /healthz", Plain, http.HandlerFunc(s.serveHealthz))
 	s.HandlePublic("GET /readyz", Plain, http.HandlerFunc(s.serveReadyz))
@@ -59,38 +52,59 @@ func New(options Options) *Server {
 	return s
 }
 
+// route is the treatment of the requests of a pattern.
+type route struct {
+	form       Form
+	public     bool   // needs no credential
+	socket     bool   // opens a WebSocket
+	upload     bool   // the handler receives the body
+	restricted bool   // for administrators, and for the role
+	role       string // "" for none
+	streamed   bool   // accepts a stream token
+}
+
+// routeOf returns the route of a pattern; the zero route if there is none.
+func (s *Server) routeOf(pattern string) route {
+	if r := s.routes[pattern]; r != nil {
+		return *r
+	}
+	return route{}
+}
+
 // Handle adds a route. The pattern is one of http.ServeMux; form is the format of the
 // server's own errors there.
 func (s *Server) Handle(pattern string, form Form, handler http.Handler) {
+	s.addRoute(pattern, form, handler)
+}
+
+func (s *Server) addRoute(pattern string, form Form, handler http.Handler) *route {
 	s.mux.Handle(pattern, handler)
-	s.forms[pattern] = form
+	s.routes[pattern] = &route{form: form}
+	return s.routes[pattern]
 }
 
 // HandlePublic adds a route that needs no credential. Its caller is unauthenticated.
 func (s *Server) HandlePublic(pattern string, form Form, handler http.Handler) {
-	s.Handle(pattern, form, handler)
-	s.public[pattern] = true
+	s.addRoute(pattern, form, handler).public = true
 }
 
 // HandleAdmin adds a route for administrators, and for the role unless it is "".
 func (s *Server) HandleAdmin(pattern, role string, form Form, handler http.Handler) {
-	s.Handle(pattern, form, handler)
-	s.restricted[pattern] = role
+	r := s.addRoute(pattern, form, handler)
+	r.restricted, r.role = true, role
 }
 
 // HandleSocket adds a route on which a WebSocket may be opened without a credential.
 // The handler must do nothing on such a socket before its caller (MethodNone) has
 // authenticated.
 func (s *Server) HandleSocket(pattern string, form Form, handler http.Handler) {
-	s.Handle(pattern, form, handler)
-	s.sockets[pattern] = true
+	s.addRoute(pattern, form, handler).socket = true
 }
 
 // HandleUpload adds a route with large bodies: the handler runs before they are
 // received, and must limit their size and number itself.
 func (s *Server) HandleUpload(pattern string, form Form, handler http.Handler) {
-	s.Handle(pattern, form, handler)
-	s.uploads[pattern] = true
+	s.addRoute(pattern, form, handler).upload = true
 }
 
 func (s *Server) maxConnections() int {
@@ -119,7 +133,7 @@ func (s *Server) HandleRPC(rpc http.Handler) {
 }
 
 // UnknownPaths sets the error format for paths without a route.
-func (s *Server) UnknownPaths(form Form) { s.forms["/"] = form }
+func (s *Server) UnknownPaths(form Form) { s.routes["/"].form = form }
 
 // Call counts a JSON-RPC call for the metrics: code is 0 or that of its error.
 func (s *Server) Call(method string, code int, took time.Duration) {

@@ -60,8 +60,8 @@ func newStreamTokens(size int64) *streamTokens {
 	return &streamTokens{places: throttle.NewPool(size), byHash: map[[sha256.Size]byte]*streamToken{}}
 }
 
-// HandleStream lets a stream token open a GET stream on the pattern.
-func (s *Server) HandleStream(pattern string) { s.streamed[pattern] = true }
+// HandleStream lets a stream token open a GET stream on the pattern, which must have a route.
+func (s *Server) HandleStream(pattern string) { s.routes[pattern].streamed = true }
 
 // targetOf normalizes an address, so that equivalent spellings compare equal.
 func targetOf(u *url.URL) (string, bool) {
@@ -117,7 +117,7 @@ func (s *Server) readStreamURL(r *http.Request) (target string, u *url.URL, refu
 	}
 	_, pattern := s.mux.Handler(&http.Request{Method: http.MethodGet, URL: u, Host: r.Host})
 	target, valid := targetOf(u)
-	if !s.streamed[pattern] || !valid || u.Query().Has(StreamTokenParameter) {
+	if !s.routeOf(pattern).streamed || !valid || u.Query().Has(StreamTokenParameter) {
 		return "", nil, badStreamURL("url must be a stream that accepts stream tokens: /changes or /graphql")
 	}
 	return target, u, nil
@@ -186,7 +186,7 @@ func (s *Server) redeemToken(r *http.Request, pattern string) (*streamToken, *re
 	}
 	t := s.tokens.removeToken(sha256.Sum256([]byte(text))) // consumed even if the request is refused
 	target, valid := targetOf(r.URL)
-	if t == nil || !s.streamed[pattern] || r.Method != http.MethodGet || !valid || t.target != target ||
+	if t == nil || !s.routeOf(pattern).streamed || r.Method != http.MethodGet || !valid || t.target != target ||
 		!strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/event-stream") {
 		return nil, badStreamToken
 	}

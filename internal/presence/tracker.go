@@ -77,8 +77,7 @@ func (t *Tracker) Connect(agent kg.AgentID) (release func()) {
 	if e == nil {
 		return func() {}
 	}
-	t.noteArrival(e, now)
-	e.deregistered, e.signedOff = false, false
+	e.noteArrival(now)
 	e.connections++
 	t.refreshEntry(e, now)
 	return sync.OnceFunc(func() { t.releaseConnection(e) })
@@ -89,15 +88,14 @@ func (t *Tracker) Connect(agent kg.AgentID) (release func()) {
 func (t *Tracker) releaseConnection(e *entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := time.Now()
-	t.refreshEntry(e, now)
-	if e.connections--; e.connections == 0 {
-		e.lingerUntil = now
-		if !e.signedOff { // it may reconnect
-			e.lingerUntil = now.Add(t.options.Linger)
+	t.changeEntry(e, func(now time.Time) {
+		if e.connections--; e.connections == 0 {
+			e.lingerUntil = now
+			if !e.signedOff { // it may reconnect
+				e.lingerUntil = now.Add(t.options.Linger)
+			}
 		}
-	}
-	t.refreshEntry(e, now)
+	})
 }
 
 // Heartbeat marks the agent as present for Options.Validity. Idle and Busy declare its
@@ -126,8 +124,7 @@ func (t *Tracker) Heartbeat(ctx context.Context, agent kg.AgentID, says Status) 
 	if e == nil {
 		return never, t.errFull()
 	}
-	t.noteArrival(e, now)
-	e.deregistered, e.signedOff = false, false
+	e.noteArrival(now)
 	e.heartbeatUntil = now.Add(t.options.Validity)
 	switch says {
 	case Online:
@@ -149,11 +146,10 @@ func (t *Tracker) endHeartbeat(agent kg.AgentID) Presence {
 	if e == nil {
 		return never
 	}
-	now := time.Now()
-	t.refreshEntry(e, now)
-	e.heartbeatUntil, e.lingerUntil, e.stated = earlierOf(e.heartbeatUntil, now), earlierOf(e.lingerUntil, now), ""
-	e.signedOff = e.connections > 0
-	t.refreshEntry(e, now)
+	t.changeEntry(e, func(now time.Time) {
+		e.endHeartbeats(now)
+		e.signedOff = e.connections > 0
+	})
 	return e.now
 }
 
@@ -181,18 +177,13 @@ func (t *Tracker) errFull() error {
 func (t *Tracker) NoteActivity(agent kg.AgentID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.tracked[agent]
-	if e == nil {
-		return
+	switch e := t.tracked[agent]; {
+	case e == nil:
+	case e.now.Status == Idle:
+		t.changeEntry(e, func(now time.Time) { e.active = now })
+	default: // the next check is early enough
+		e.active = time.Now()
 	}
-	now := time.Now()
-	if e.now.Status == Idle { // otherwise the next check is early enough
-		t.refreshEntry(e, now)
-		e.active = now
-		t.refreshEntry(e, now)
-		return
-	}
-	e.active = now
 }
 
 // SetRegistered records whether the agent has a record.
@@ -215,15 +206,12 @@ func (t *Tracker) SetRegistered(agent kg.AgentID, has bool) {
 func (t *Tracker) NoteDeregistered(agent kg.AgentID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.tracked[agent]
-	if e == nil {
-		return
+	if e := t.tracked[agent]; e != nil {
+		t.changeEntry(e, func(now time.Time) {
+			e.endHeartbeats(now)
+			e.stored, e.dropped, e.deregistered = never, e.writing, true
+		})
 	}
-	now := time.Now()
-	t.refreshEntry(e, now)
-	e.heartbeatUntil, e.lingerUntil, e.stated = earlierOf(e.heartbeatUntil, now), earlierOf(e.lingerUntil, now), ""
-	e.stored, e.dropped, e.deregistered = never, e.writing, true
-	t.refreshEntry(e, now)
 }
 
 // NoteRegistered records that the agent registered. Its connections are stored even if
@@ -232,10 +220,7 @@ func (t *Tracker) NoteRegistered(agent kg.AgentID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e := t.tracked[agent]; e != nil {
-		now := time.Now()
-		t.refreshEntry(e, now)
-		e.deregistered = false
-		t.refreshEntry(e, now)
+		t.changeEntry(e, func(time.Time) { e.deregistered = false })
 	}
 }
 
@@ -263,16 +248,29 @@ func (t *Tracker) entryFor(agent kg.AgentID, now time.Time) *entry {
 	return e
 }
 
-// noteArrival is called when an agent becomes present.
-func (t *Tracker) noteArrival(e *entry, now time.Time) {
+// noteArrival records that the agent was seen.
+func (e *entry) noteArrival(now time.Time) {
 	if !e.isPresent(now) {
 		e.active = now
 	}
+	e.deregistered, e.signedOff = false, false
 }
 
-// refreshEntry computes the current state and schedules the next check. It is called
-// before each change of the entry, so that changes by the passing of time get their
-// correct date, and after it.
+// endHeartbeats ends the validity of heartbeats and former connections.
+func (e *entry) endHeartbeats(now time.Time) {
+	e.heartbeatUntil, e.lingerUntil, e.stated = earlierOf(e.heartbeatUntil, now), earlierOf(e.lingerUntil, now), ""
+}
+
+// changeEntry changes an entry now. It refreshes the entry before the change, so that
+// changes by the passing of time get their correct date, and after it.
+func (t *Tracker) changeEntry(e *entry, change func(now time.Time)) {
+	now := time.Now()
+	t.refreshEntry(e, now)
+	change(now)
+	t.refreshEntry(e, now)
+}
+
+// refreshEntry computes the current state and schedules the next check.
 func (t *Tracker) refreshEntry(e *entry, now time.Time) {
 	if found := e.activity.presenceAt(now, t.options.IdleAfter); found.Status != e.now.Status {
 		if e.now = found; found.Status == e.stored.Status && !e.writing { // the write in progress will be stored

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"koine/internal/backoff"
 	"koine/kg"
 )
 
@@ -84,11 +85,10 @@ func (t *Tracker) Close() {
 // runWriter stores changes until ctx is done or the store is closed.
 func (t *Tracker) runWriter(ctx context.Context, j Journal) {
 	var next time.Time // earliest time of the next commit
-	backoff := t.options.WriteInterval
+	pause := t.options.WriteInterval
 	failed := false
 	for ctx.Err() == nil {
-		now := time.Now()
-		if now.Before(next) && !sleep(ctx, next.Sub(now)) {
+		if backoff.Sleep(ctx, time.Until(next)) != nil {
 			return
 		}
 		list, transitions, wait := t.dueTransitions(time.Now())
@@ -101,27 +101,16 @@ func (t *Tracker) runWriter(ctx context.Context, j Journal) {
 		next = time.Now().Add(t.options.WriteInterval)
 		switch {
 		case err == nil:
-			failed, backoff = false, t.options.WriteInterval
+			failed, pause = false, t.options.WriteInterval
 		case ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed:
 			return
 		default:
 			if !failed { // log once per outage
 				t.options.Logger.Warn("cannot store the presence of agents", "agents", len(list), "error", err)
 			}
-			next = time.Now().Add(backoff)
-			failed, backoff = true, min(2*backoff, MaxBackoff)
+			next = time.Now().Add(pause)
+			failed, pause = true, min(2*pause, MaxBackoff)
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 

@@ -75,10 +75,10 @@ func (e Event) toLibrary(ids bool) *r3labs.Event {
 	if ids && e.ID != "" {
 		lines = append(lines, "id: "+e.ID)
 	}
+	if e.Name != "" {
+		lines = append(lines, "event: "+e.Name)
+	}
 	if !e.isPosition() {
-		if e.Name != "" {
-			lines = append(lines, "event: "+e.Name)
-		}
 		lines = append(lines, "data: ")
 	}
 	return &r3labs.Event{Comment: []byte(strings.Join(lines, "\n"))}

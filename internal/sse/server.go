@@ -89,7 +89,13 @@ func (s *Server) Acquire(ctx context.Context) (release func(), err error) {
 			return nil, s.refusedError(err)
 		}
 	}
-	if !s.takePlace() {
+	s.mu.Lock()
+	full := s.places >= s.options.MaxStreams
+	if !full {
+		s.places++
+	}
+	s.mu.Unlock()
+	if full {
 		admitted()
 		return nil, s.refusedError(ErrTooManyStreams)
 	}
@@ -99,16 +105,6 @@ func (s *Server) Acquire(ctx context.Context) (release func(), err error) {
 		s.mu.Unlock()
 		admitted()
 	}), nil
-}
-
-func (s *Server) takePlace() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.places >= s.options.MaxStreams {
-		return false
-	}
-	s.places++
-	return true
 }
 
 func (s *Server) attachStream(ctx context.Context, options StreamOptions) (*Stream, error) {
