@@ -13,8 +13,6 @@ var Ignored = map[string]string{
 
 	"shapes.Set.active": "compiled from quads, which are compared",
 
-	"proposals.openProposal.place": "where it is in the heap of expiries",
-
 	"policy.Policies.version": "a counter of this process's cached decisions",
 
 	"presence.Tracker.tracked":  "who is present: this process, or the cluster's leader, sees it and writes it to the log",
@@ -39,6 +37,5 @@ var Ignored = map[string]string{
 
 // unordered lists the fields of types whose lists are sets, in no order.
 var unordered = map[string]bool{
-	"proposals.entry.about":      true,
-	"proposals.indexes.expiries": true,
+	"proposals.entry.about": true,
 }
