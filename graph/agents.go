@@ -16,10 +16,10 @@ import (
 
 func (r *run) agentService() *agents.Service { return agents.NewService(r.engine.deps.Store) }
 
-func readMe(ctx context.Context) (*Me, error) {
+func readMe(ctx context.Context) (*Principal, error) {
 	r := runOf(ctx)
 	p := r.request.Principal
-	me := &Me{ID: string(p.ID), ActingFor: string(r.request.Actor), Roles: notNil(p.Roles), ActFor: agentTexts(p.ActFor), Method: p.Method}
+	me := &Principal{ID: string(p.ID), ActingFor: string(r.request.Actor), Roles: notNil(p.Roles), ActFor: agentTexts(p.ActFor), Method: p.Method}
 	if me.ActingFor == "" {
 		me.ActingFor = me.ID
 	}
@@ -37,7 +37,7 @@ func readMe(ctx context.Context) (*Me, error) {
 	if err != nil {
 		return nil, err
 	}
-	me.Statements = int(backed)
+	me.StatementCount = int(backed)
 	if most := int(r.engine.deps.Store.MaxSourceStatements()); most > 0 && !p.Trusted() {
 		me.MaxStatements = &most
 	}
@@ -209,10 +209,10 @@ func shownRegistration(g *agents.Registration) *AgentRegistration {
 	}
 	out := &AgentRegistration{
 		Description: nilIfEmpty(g.Description), Version: nilIfEmpty(g.Version), Role: nilIfEmpty(g.Role), Endpoint: nilIfEmpty(g.Endpoint), Capabilities: notNil(g.Tags()),
-		Skills: notNil(g.Skills), Parameters: g.Parameters, Auth: g.Auth, Limits: g.Limits, Metadata: g.Metadata, Other: g.ExtraJSON(), At: g.Time,
+		Skills: notNil(g.Skills), Parameters: g.Parameters, Auth: g.Auth, Limits: g.Limits, Metadata: g.Metadata, Other: g.ExtraJSON(), RegisteredAt: g.Time,
 	}
 	if !g.Changed.IsZero() {
-		out.ChangedAt = &g.Changed
+		out.UpdatedAt = &g.Changed
 	}
 	return out
 }
@@ -223,7 +223,7 @@ func (r *run) toAgent(record *agents.Record) (*Agent, error) {
 	if record == nil {
 		return nil, nil
 	}
-	a := &Agent{ID: string(record.ID), Name: nilIfEmpty(record.Name), Owner: nilIfEmpty(string(record.Owner)), Roles: notNil(record.Roles), Status: AgentStatus(record.Status), Since: record.Since}
+	a := &Agent{ID: string(record.ID), Name: nilIfEmpty(record.Name), Owner: nilIfEmpty(string(record.Owner)), Roles: notNil(record.Roles), Status: AgentStatus(record.Status), CreatedAt: record.Since}
 	a.Registration = shownRegistration(record.Registration)
 	if tracker := r.engine.deps.Presence; tracker != nil {
 		a.Presence = shownPresence(tracker.Get(record.ID))
@@ -233,6 +233,6 @@ func (r *run) toAgent(record *agents.Record) (*Agent, error) {
 	}
 	backed, err := r.engine.deps.Store.SourceStatements(record.ID)
 	n := int(backed)
-	a.Statements = &n
+	a.StatementCount = &n
 	return a, err
 }

@@ -31,10 +31,10 @@ func TestRegistrationOfAgents(t *testing.T) {
 	}
 	want(nobody, `mutation { registerAgent(input: {card: {name: "Dora", description: "d", version: "1", role: "r", endpoint: "http://x/", capabilities: ["weather"],
 		skills: [{id: "s", name: "S", own: 1}], parameters: {a: 1}, auth: {b: 2}, limits: {c: 3}, metadata: {big: 9007199254740993}, own: [true]}}) {
-		id name status registration { description version role endpoint capabilities skills parameters auth limits metadata other changedAt } } }`,
+		id name status registration { description version role endpoint capabilities skills parameters auth limits metadata other updatedAt } } }`,
 		`{"registerAgent":{"id":"agent://dora","name":"Dora","status":"ACTIVE","registration":{"description":"d","version":"1","role":"r","endpoint":"http://x/",
 		"capabilities":["weather"],"skills":[{"id":"s","name":"S","own":1}],"parameters":{"a":1},"auth":{"b":2},"limits":{"c":3},"metadata":{"big":9007199254740993},
-		"other":{"own":[true]},"changedAt":null}}}`)
+		"other":{"own":[true]},"updatedAt":null}}}`)
 	want(root, `mutation { registerAgent(input: {id: "bot", card: {capabilities: ["weather"]}}) { name registration { description skills metadata other } } }`,
 		`{"registerAgent":{"name":null,"registration":{"description":null,"skills":[],"metadata":null,"other":null}}}`)
 	const found = `{ agents(capability: "weather") { id } none: agents(capability: "none") { id } page: agents(capability: "weather", first: 1, after: "bot") { id } }`

@@ -23,22 +23,22 @@ func hub(t *testing.T) *bench {
 	return b
 }
 
-// A neighbourhood has no more text than its budget, and uses it: one statement
+// A neighborhood has no more text than its budget, and uses it: one statement
 // more would not fit. Both ends of each statement are there.
-func TestNeighbourhoodFitsItsBudget(t *testing.T) {
+func TestNeighborhoodFitsItsBudget(t *testing.T) {
 	b := hub(t)
 	ask := func(budget string) (n int, text string, truncated bool) {
 		var got struct {
-			Entity struct{ Neighbourhood json.RawMessage }
+			Entity struct{ Neighborhood json.RawMessage }
 		}
-		b.data(`{ entity(iri: "ex:hub") { neighbourhood(depth: 2`+budget+`) { depth entities { iri } statements { subject { iri } object { ... on Entity { iri } } } truncated } } }`, "", &got)
+		b.data(`{ entity(iri: "ex:hub") { neighborhood(depth: 2`+budget+`) { depth entities { iri } statements { subject { iri } object { ... on Entity { iri } } } truncated } } }`, "", &got)
 		var in struct {
 			Depth      int
 			Truncated  bool
 			Entities   []struct{ IRI string }
 			Statements []struct{ Subject, Object struct{ IRI string } }
 		}
-		if err := json.Unmarshal(got.Entity.Neighbourhood, &in); err != nil {
+		if err := json.Unmarshal(got.Entity.Neighborhood, &in); err != nil {
 			t.Fatal(err)
 		}
 		there := map[string]bool{ex + "hub": true}
@@ -59,7 +59,7 @@ func TestNeighbourhoodFitsItsBudget(t *testing.T) {
 		if len(in.Entities) != len(in.Statements) || in.Depth != depth {
 			t.Errorf("%s: %d entities, %d statements, depth %d", budget, len(in.Entities), len(in.Statements), in.Depth)
 		}
-		return len(in.Statements), string(got.Entity.Neighbourhood), in.Truncated
+		return len(in.Statements), string(got.Entity.Neighborhood), in.Truncated
 	}
 	whole, text, cut := ask("")
 	if whole != 80 || cut {
@@ -85,12 +85,12 @@ func TestNeighbourhoodFitsItsBudget(t *testing.T) {
 	}
 }
 
-// Lists inside of a neighbourhood and of a way are cut by the operation's budget
+// Lists inside of a neighborhood and of a way are cut by the operation's budget
 // like others, and the cuts say where they are.
 func TestBudgetInsideOfWays(t *testing.T) {
 	b := hub(t)
 	for _, query := range []string{
-		`query @budget(maxBytes: 1000) { entity(iri: "ex:hub") { neighbourhood(budget: {maxStatements: 3}) { entities { iri in(first: 9) { nodes { id } } out(first: 9) { nodes { id subject { out { nodes { id } } } } } } } } }`,
+		`query @budget(maxBytes: 1000) { entity(iri: "ex:hub") { neighborhood(budget: {maxStatements: 3}) { entities { iri in(first: 9) { nodes { id } } out(first: 9) { nodes { id subject { out { nodes { id } } } } } } } } }`,
 		`query @budget(maxBytes: 1500) { shortestPaths(from: "ex:rim00", to: "ex:rim01") { entities { iri out(first: 40) { nodes { id } } } } }`,
 	} {
 		r := b.execute(query, "")

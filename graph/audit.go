@@ -85,13 +85,13 @@ func auditEntry(e *audit.Entry) AuditEntry {
 	if c := e.Commit; c != nil {
 		out.Revision, out.Added, out.Removed = &c.Revision, &e.Added, &e.Removed
 		for i := range e.Channels {
-			out.Channels = append(out.Channels, auditChannel(&e.Channels[i]))
+			out.ChannelActions = append(out.ChannelActions, auditChannel(&e.Channels[i]))
 		}
 		out.Justification, out.ProposalID = unlessEmpty(c.Justification), unlessEmpty(c.ProposalID)
 	}
 	if r := e.Refusal; r != nil {
 		out.Reason, out.Path, out.RequestID = &r.Reason, unlessEmpty(r.Path), unlessEmpty(r.RequestID)
-		out.Count, out.Last = &r.Count, &r.Last
+		out.Count, out.LastTime = &r.Count, &r.Last
 		if r.Address != (netip.Addr{}) {
 			address := r.Address.String()
 			out.Address = &address
@@ -104,12 +104,12 @@ func auditEntry(e *audit.Entry) AuditEntry {
 var auditActions = map[channels.AuditActionKind]AuditAction{
 	channels.Created: AuditActionCreate, channels.Updated: AuditActionUpdate, channels.Deleted: AuditActionDelete,
 	channels.MemberAdded: AuditActionAddMember, channels.MemberRemoved: AuditActionRemoveMember,
-	channels.Published: AuditActionPublish, channels.MessageStateChanged: AuditActionNote,
+	channels.Published: AuditActionPublish, channels.MessageStateChanged: AuditActionUpdateMessage,
 }
 
-func auditChannel(a *channels.AuditAction) AuditChannel {
-	return AuditChannel{
-		Action: auditActions[a.Kind], ChannelID: string(a.Channel), EventID: unlessEmpty(string(a.Message)), Member: unlessEmpty(string(a.Member)),
+func auditChannel(a *channels.AuditAction) AuditChannelAction {
+	return AuditChannelAction{
+		Action: auditActions[a.Kind], ChannelID: string(a.Channel), MessageID: unlessEmpty(string(a.Message)), Member: unlessEmpty(string(a.Member)),
 	}
 }
 

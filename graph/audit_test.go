@@ -32,7 +32,7 @@ func (b *bench) audited(who kg.Principal, args string) (answer struct {
 	}
 }, code string) {
 	b.t.Helper()
-	req := b.request("{ audit"+args+` { nodes { time kind accepted principal actor revision added removed justification proposalId reason path address requestId count last }
+	req := b.request("{ audit"+args+` { nodes { time kind accepted principal actor revision added removed justification proposalId reason path address requestId count lastTime }
 		pageInfo { hasNextPage hasPreviousPage endCursor } } }`, "")
 	req.Principal = who
 	result := b.engine.Execute(b.t.Context(), req)

@@ -72,7 +72,7 @@ var pathWalks = [][]string{
 		`pattern: {triples: [{s: "?a", p: "ex:near", o: "?b"}], optional: [{triples: [{s: "?b", p: "ex:size", o: "?c"}]}]}`},
 	{`c: entities(%s) { nodes { iri follow(path: "ex:knows+", first: 3) { nodes { iri in(first: 1) { nodes { id } } } ` + tangledPage + ` } } ` + tangledPage + ` }`,
 		``, `where: {type: {eq: "ex:Odd"}}`},
-	{`c: entities(%s) { edges { node { iri neighbourhood(depth: 2, budget: {maxStatements: 4}) { statements { predicate } entities { iri out(first: 2) { nodes { id } ` + tangledPage + ` } } truncated } } } ` + tangledPage + ` }`,
+	{`c: entities(%s) { edges { node { iri neighborhood(depth: 2, budget: {maxStatements: 4}) { statements { predicate } entities { iri out(first: 2) { nodes { id } ` + tangledPage + ` } } truncated } } } ` + tangledPage + ` }`,
 		``, `where: {type: {eq: "ex:Even"}}`},
 }
 

@@ -156,8 +156,8 @@ func (c *Channel) Metadata() json.RawMessage { return c.record.Metadata }
 func (c *Channel) Rights() *ChannelRights {
 	p := c.record.Policy()
 	return &ChannelRights{
-		Discover: ChannelWho(inSchema(p.Discover)), Join: ChannelWho(inSchema(p.Join)), Read: ChannelWho(inSchema(p.Read)),
-		Post: ChannelWho(inSchema(p.Post)), Manage: ChannelWho(inSchema(p.Manage)),
+		Discover: ChannelAccessLevel(inSchema(p.Discover)), Join: ChannelAccessLevel(inSchema(p.Join)), Read: ChannelAccessLevel(inSchema(p.Read)),
+		Post: ChannelAccessLevel(inSchema(p.Post)), Manage: ChannelAccessLevel(inSchema(p.Manage)),
 	}
 }
 

@@ -103,8 +103,8 @@ func (c *ChannelChange) Agent() *string { return nilIfEmpty(string(c.record.Agen
 // Role is the agent's role after the change, or before it left.
 func (c *ChannelChange) Role() *ChannelRole { return enumOrNil[ChannelRole](c.record.Role) }
 
-// By is the agent that made the change.
-func (c *ChannelChange) By() string { return string(c.record.By) }
+// Actor is the agent that made the change.
+func (c *ChannelChange) Actor() string { return string(c.record.By) }
 
 // Version is the channel's version after the change, nil if it did not change.
 func (c *ChannelChange) Version() *int64 { return someNumber(c.record.Version) }

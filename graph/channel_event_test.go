@@ -10,7 +10,7 @@ import (
 	"koine/kg"
 )
 
-const changesOf = `subscription { e: channelChanged(channelId: "%s"%s) { kind: __typename ... on ChannelChange { of: kind agent role by version channelId channel { name } time revision position } ... on MessagePublished { message { text } position } ... on UpToDate { position } ... on Resync { reason } } }`
+const changesOf = `subscription { e: channelChanged(channelId: "%s"%s) { kind: __typename ... on ChannelChange { of: kind agent role actor version channelId channel { name } time revision position } ... on MessagePublished { message { text } position } ... on Progress { position } ... on Resync { reason } } }`
 
 // TestChannelChanged proves that what becomes of a channel is told between its
 // messages, and that one goes on behind any of it without a gap and without anything
@@ -27,10 +27,10 @@ func TestChannelChanged(t *testing.T) {
 	c.told("cy", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
 	type event struct {
 		E struct {
-			Kind, Of, Agent, Role, By, Position string
-			Version                             int
-			Channel                             *struct{ Name string }
-			Message                             struct{ Text string }
+			Kind, Of, Agent, Role, Actor, Position string
+			Version                                int
+			Channel                                *struct{ Name string }
+			Message                                struct{ Text string }
 		}
 	}
 	read := func(f *tail, want ...string) (positions []kg.Position) {
@@ -41,7 +41,7 @@ func TestChannelChanged(t *testing.T) {
 			if err := json.Unmarshal([]byte(data), &got); err != nil {
 				t.Fatal(err)
 			}
-			said := fmt.Sprint(got.E.Of, " ", got.E.Agent, " ", got.E.Role, " by ", got.E.By, " ", got.E.Version)
+			said := fmt.Sprint(got.E.Of, " ", got.E.Agent, " ", got.E.Role, " by ", got.E.Actor, " ", got.E.Version)
 			if got.E.Kind == "MessagePublished" {
 				said = got.E.Message.Text
 			}
@@ -83,7 +83,7 @@ func TestChannelChanged(t *testing.T) {
 	c.told("ann", `mutation { deleteChannel(channelId: "%s") { channelId } }`, id)
 	_, data := own.event()
 	var last event
-	if err := json.Unmarshal([]byte(data), &last); err != nil || last.E.Of != "DELETED" || last.E.By != "agent://ann" || last.E.Channel != nil {
+	if err := json.Unmarshal([]byte(data), &last); err != nil || last.E.Of != "DELETED" || last.E.Actor != "agent://ann" || last.E.Channel != nil {
 		t.Errorf("the end is told as %s", data)
 	}
 	if _, err, ok := own.next(); !ok || kg.CodeOf(err) != kg.CodeChannelNotFound {
@@ -100,7 +100,7 @@ func TestSignals(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
 	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "ola", role: OBSERVER}) { id } }`, id)
-	query := `subscription { signalSent(channelId: "` + id + `") { __typename channelId from kind data dropped } }`
+	query := `subscription { signalSent(channelId: "` + id + `") { __typename channelId sender kind data dropped } }`
 	bob, ola := c.hear(t, "bob", query, operation.Resume{}), c.hear(t, "ola", query, operation.Resume{Start: operation.Earliest})
 	message := c.say("ann", id, "hello", "")
 	head := c.store.Head()
@@ -108,11 +108,11 @@ func TestSignals(t *testing.T) {
 	c.want("sent", c.told("ann", send, id, `kind: "typing"`), `{"sendSignal":{"sent":true}}`)
 	c.told("bob", send, id, `kind: "reaction", data: {messageId: "`+message+`", emoji: "+1"}`)
 	for _, f := range []*tail{bob, ola} {
-		e := f.want(`{"signalSent":{"__typename":"ChannelSignal","channelId":"` + id + `","from":"agent://ann","kind":"typing","data":null,"dropped":0}}`)
+		e := f.want(`{"signalSent":{"__typename":"ChannelSignal","channelId":"` + id + `","sender":"agent://ann","kind":"typing","data":null,"dropped":0}}`)
 		if len(e.Changes) != 0 || e.Position != head {
 			t.Errorf("the event is %+v", e)
 		}
-		f.want(`{"signalSent":{"__typename":"ChannelSignal","channelId":"` + id + `","from":"agent://bob","kind":"reaction","data":{"emoji":"+1","messageId":"` + message + `"},"dropped":0}}`)
+		f.want(`{"signalSent":{"__typename":"ChannelSignal","channelId":"` + id + `","sender":"agent://bob","kind":"reaction","data":{"emoji":"+1","messageId":"` + message + `"},"dropped":0}}`)
 	}
 	if c.store.Head() != head {
 		t.Errorf("something was written")

@@ -59,7 +59,7 @@ func rightsIn(input *ChannelRightsInput) *channel.Rights {
 	if input == nil {
 		return nil
 	}
-	who := func(w *ChannelWho) channel.Grantee { return channel.Grantee(inDomain(deref(w))) }
+	who := func(w *ChannelAccessLevel) channel.Grantee { return channel.Grantee(inDomain(deref(w))) }
 	return &channel.Rights{Discover: who(input.Discover), Join: who(input.Join), Read: who(input.Read), Post: who(input.Post), Manage: who(input.Manage)}
 }
 
@@ -87,7 +87,7 @@ func orNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-func deleteChannel(ctx context.Context, id string) (*DeletedChannel, error) {
+func deleteChannel(ctx context.Context, id string) (*DeleteChannelPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
@@ -97,7 +97,7 @@ func deleteChannel(ctx context.Context, id string) (*DeletedChannel, error) {
 		return nil, err
 	}
 	r.notePosition(r.engine.deps.Store.Head())
-	return &DeletedChannel{ChannelID: id}, nil
+	return &DeleteChannelPayload{ChannelID: id}, nil
 }
 
 func addChannelMember(ctx context.Context, input AddChannelMemberInput) (*Channel, error) {

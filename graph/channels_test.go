@@ -143,10 +143,10 @@ func TestChannelFields(t *testing.T) {
 			`"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MODERATOR"}],`+
 			`"metadata":{"a":1},"version":1,"messageCount":2,"factsGraph":"urn:koine:facts:`+id+`","maxMembers":null,`+
 			`"rights":{"discover":"MEMBERS","join":"OWNERS","read":"MEMBERS","post":"MEMBERS","manage":"MODERATORS"}}}`)
-	c.want("a message", c.told("bob", `{ message(id: "%s") { channelId channel { name } sequence author parts text metadata artifactRefs idempotencyKey messageType contentType format tags recipient recipients correlationId expiresAt replyToId threadId factCount proposalId proposal { id } revision private withheld retracts { id } replies { nodes { id text } pageInfo { hasNextPage endCursor } } } }`, first),
+	c.want("a message", c.told("bob", `{ message(id: "%s") { channelId channel { name } sequence author parts text metadata artifactRefs idempotencyKey messageType contentType format tags recipient recipients correlationId expiresAt replyToId threadId factCount proposalId proposal { id } revision private withheldReason retracts { id } replies { nodes { id text } pageInfo { hasNextPage endCursor } } } }`, first),
 		`{"message":{"channelId":"`+id+`","channel":{"name":"lab"},"sequence":1,"author":"agent://ann","parts":[{"text":"hello","type":"text"}],"text":"hello","metadata":{"b":[1.5]},`+
 			`"artifactRefs":["a1"],"idempotencyKey":"k","messageType":"NOTIFY","contentType":"TEXT","format":"markdown","tags":["x","y"],"recipient":null,"recipients":[],"correlationId":null,"expiresAt":null,"replyToId":null,"threadId":"t","factCount":0,"proposalId":null,"proposal":null,"revision":2,`+
-			`"private":false,"withheld":null,"retracts":null,"replies":{"nodes":[{"id":"`+second+`","text":"one\ntwo"}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}}`)
+			`"private":false,"withheldReason":null,"retracts":null,"replies":{"nodes":[{"id":"`+second+`","text":"one\ntwo"}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}}`)
 	c.want("what it replies to", c.told("ann", `{ message(id: "%s") { replyTo { text channel { messages { nodes { sequence } } } } } }`, second),
 		`{"message":{"replyTo":{"text":"hello","channel":{"messages":{"nodes":[{"sequence":1},{"sequence":2}]}}}}}`)
 

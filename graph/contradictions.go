@@ -14,7 +14,7 @@ var contradictionKinds = map[provenance.Kind]ContradictionKind{
 }
 
 // readContradictions answers Query.contradictions.
-func readContradictions(ctx context.Context, first *int, after *Cursor, view *ViewInput) (*ContradictionPage, error) {
+func readContradictions(ctx context.Context, first *int, after *Cursor, view *ViewInput) (*ContradictionConnection, error) {
 	r := runOf(ctx)
 	n, err := countUpTo(first, provenance.DefaultContradictions, provenance.MaxContradictions)
 	if err != nil {
@@ -40,7 +40,7 @@ func readContradictions(ctx context.Context, first *int, after *Cursor, view *Vi
 	if err != nil {
 		return nil, err
 	}
-	page := &ContradictionPage{Nodes: make([]Contradiction, len(found.List)), HasNextPage: found.More, Complete: found.Complete}
+	page := &ContradictionConnection{Nodes: make([]Contradiction, len(found.List)), HasNextPage: found.More, Complete: found.Complete}
 	for i, c := range found.List {
 		page.Nodes[i] = contradictionOf(c)
 	}
@@ -78,8 +78,8 @@ func (r *run) openContradictions(ctx context.Context, v kg.View, after *Cursor) 
 
 func contradictionOf(c provenance.Contradiction) Contradiction {
 	out := Contradiction{
-		Kind: contradictionKinds[c.Kind], Reason: c.Reason, About: objectRecordOf(c.About), StatementCount: c.Total,
-		Statements: make([]BackedStatement, len(c.Statements)),
+		Kind: contradictionKinds[c.Kind], Reason: c.Reason, Subject: objectRecordOf(c.About), StatementCount: c.Total,
+		Statements: make([]AssertedStatement, len(c.Statements)),
 	}
 	if !c.Property.IsZero() {
 		out.Property = &c.Property

@@ -94,7 +94,7 @@ func (c *costEstimator) fieldCost(f *ast.Field) int {
 	}
 	total := inner.total()
 	switch f.Name {
-	case "neighbourhood":
+	case "neighborhood":
 		total *= c.neighbourCount(f)
 	case "responses":
 		total *= channels.MaxAnswers
@@ -145,7 +145,7 @@ func (c *costEstimator) cutField(f *ast.Field, whole allowance) int {
 	return full
 }
 
-// neighbourCount is the number of statements of a neighbourhood that a field asks
+// neighbourCount is the number of statements of a neighborhood that a field asks
 // for.
 func (c *costEstimator) neighbourCount(f *ast.Field) int {
 	if arg := f.Arguments.ForName("budget"); arg != nil {
@@ -153,11 +153,11 @@ func (c *costEstimator) neighbourCount(f *ast.Field) int {
 		budget, _ := v.(map[string]any)
 		if text, ok := digitText(budget["maxStatements"]); ok {
 			if n, err := strconv.Atoi(text); err == nil && n > 0 {
-				return min(n, MaxNeighbourhood)
+				return min(n, MaxNeighborhood)
 			}
 		}
 	}
-	return DefaultNeighbourhood
+	return DefaultNeighborhood
 }
 
 // pageSize is the page size that a field asks for. A value out of bounds counts

@@ -23,7 +23,7 @@ const (
 	costTotal          = 20   // totalCount
 	costGroups         = 50   // groups
 	costTriple         = 20   // each triple of a pattern
-	costAround         = 20   // each step of a neighbourhood's depth
+	costAround         = 20   // each step of a neighborhood's depth
 	costContradictions = 1000 // contradictions: compares all statements of many properties
 	costReceipts       = 1000 // receipts, unread, messageCounts: read many members, messages or days
 	costTasks          = 1000 // tasks, subtasks: read all tasks of the caller
@@ -73,7 +73,7 @@ func (c *costEstimator) fieldWeight(f *ast.Field) int {
 		n = costTotal
 	case "groups":
 		n = costGroups
-	case "neighbourhood":
+	case "neighborhood":
 		n = costAround * c.intArgument(f, "depth", 1, path.MaxRadius)
 	case "contradictions":
 		n = costContradictions

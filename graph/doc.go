@@ -54,7 +54,7 @@
 //     shape, cost, cost_weights, pace; run is the state of an operation, view
 //     its view, moment and cursor are places in time and in a list
 //   - plans: plan, read, entity, statement, connection, scalars; follow,
-//     value_path, around (paths and neighbourhoods), history, changes, diff
+//     value_path, around (paths and neighborhoods), history, changes, diff
 //   - loading: load_*; package query finds the elements of a list and their
 //     groups (group, match_*)
 //   - budgets: budget, budgeted, cut, feed, closed_page

@@ -40,7 +40,7 @@ const (
 	entityPredicates
 	entityHistory
 	entityFollow
-	entityAround // neighbourhood
+	entityAround // neighborhood
 	entityAsChannel
 	entityAsMessage
 	entityAsTask
@@ -115,8 +115,8 @@ func (p *planner) planEntityField(plan *entityPlan, f graphql.CollectedField, fi
 		return p.planEntityHistory(f, field)
 	case "follow":
 		return p.planEntityFollow(f, field)
-	case "neighbourhood":
-		return p.planEntityNeighbourhood(f, field)
+	case "neighborhood":
+		return p.planEntityNeighborhood(f, field)
 	case "asChannel":
 		field.kind, field.inside = entityAsChannel, p.planGenerated(f)
 	case "asMessage":
@@ -173,7 +173,7 @@ type slot struct {
 // entityBatch is the data shared by entities that were loaded together.
 type entityBatch struct {
 	arena   []byte
-	arounds map[aroundKey]*aroundNode // the neighbourhoods; most entities have none
+	arounds map[aroundKey]*aroundNode // the neighborhoods; most entities have none
 	ids     *nodeIDs                  // nil if no field shows an id
 }
 

@@ -13,7 +13,7 @@ import (
 
 const entityChanges = `__typename
 	... on EntityChange { entity { iri label value(predicate: "ex:age") } changes { op statement { subject { iri } predicate object { ... on Literal { value } } } } snapshot commit { revision } }
-	... on UpToDate { revision }`
+	... on Progress { revision }`
 
 // One event for each commit: the entity as of then, and what changed of it.
 func TestEntityChanged(t *testing.T) {

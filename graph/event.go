@@ -44,7 +44,7 @@ type changeField struct {
 	commit []scalarField
 }
 
-// pointPlan is the plan of UpToDate and Resync, which have only scalars.
+// pointPlan is the plan of Progress and Resync, which have only scalars.
 type pointPlan []scalarField
 
 func (p *planner) planEvent(f graphql.CollectedField, content eventContent) (plan *eventPlan, err error) {
@@ -55,7 +55,7 @@ func (p *planner) planEvent(f graphql.CollectedField, content eventContent) (pla
 	if plan.replaced, err = p.planReplaced(f.Selections); err != nil {
 		return nil, err
 	}
-	if plan.upToDate, err = p.planScalars(f.Selections, upToDateImplementors, "position", "revision"); err != nil {
+	if plan.upToDate, err = p.planScalars(f.Selections, progressImplementors, "position", "revision"); err != nil {
 		return nil, err
 	}
 	plan.resync, err = p.planScalars(f.Selections, resyncImplementors, "reason", "oldest")
@@ -291,7 +291,7 @@ func appendOptional(b []byte, s string) []byte {
 }
 
 func (plan pointPlan) writeUpToDate(engine *Engine, p kg.Position) []byte {
-	return appendObject(nil, plan, "UpToDate", func(b []byte, name string) []byte {
+	return appendObject(nil, plan, "Progress", func(b []byte, name string) []byte {
 		if name == "revision" {
 			return appendUint(b, uint64(p.Revision))
 		}

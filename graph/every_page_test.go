@@ -20,7 +20,7 @@ var pagedFields = map[string]string{
 	"some entities":       `entities(%s, where: {property: {predicate: "ex:p"}}) { P nodes { iri } }`,
 	"entities in order":   `entities(%s, orderBy: [{by: DEGREE}, {property: "ex:p"}]) { P nodes { iri degree } }`,
 	"past entities":       `entities(%s, view: {at: 2}, orderBy: {path: "ex:p/ex:q", direction: DESC}) { P nodes { iri degree values(path: "ex:p*") history(first: 2) { nodes { op } } } }`,
-	"statements":          `statements(%s) { P nodes { id certainty object { ... on Entity { iri neighbourhood(budget: {maxStatements: 1}) { depth truncated statements { predicate } } } ... on Literal { lexical } } } }`,
+	"statements":          `statements(%s) { P nodes { id certainty object { ... on Entity { iri neighborhood(budget: {maxStatements: 1}) { depth truncated statements { predicate } } } ... on Literal { lexical } } } }`,
 	"certain":             `statements(%s, view: {minCertainty: 0.4}) { P nodes { id certainty } }`,
 	"statements in order": `statements(%s, orderBy: [{by: OBJECT, direction: DESC}, {by: GRAPH}]) { P nodes { id } }`,
 	"match":               `match(%s, pattern: {triples: [{s: "?a", p: "ex:p", o: "?b"}], optional: {triples: {s: "?b", p: "ex:q", o: "?c"}}}) { P nodes { values entity(var: "a") { iri degree label } } }`,

@@ -11,7 +11,7 @@ import (
 // Subscriptions to the messages of several channels. Events come in the order
 // of the log, with ordinary positions.
 
-// followInbox establishes Subscription.inboxPublished.
+// followInbox establishes Subscription.inboxMessagePublished.
 func followInbox(ctx context.Context, resume *Position) error {
 	return deliverFeed(ctx, resume, func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
 		return o.service.StreamInbox(o.streamCtx, o.by, from)

@@ -49,7 +49,7 @@ func subscription(field, args string) string {
 	if args != "" {
 		args = "(" + args + ")"
 	}
-	return `subscription { m: ` + field + args + ` { kind: __typename ... on MessagePublished { message { text } position } ... on UpToDate { position } ... on Resync { reason } } }`
+	return `subscription { m: ` + field + args + ` { kind: __typename ... on MessagePublished { message { text } position } ... on Progress { position } ... on Resync { reason } } }`
 }
 
 // deaf is the code and the field with which a subscription is refused.
@@ -85,7 +85,7 @@ func TestFeeds(t *testing.T) {
 	}
 	lab, works := c.lab("PRIVATE"), within("works", channel.ByScope)
 	owners := within("owners", channel.Explicit)
-	inbox, member, scoped := subscription("inboxPublished", ""), subscription("memberMessagePublished", ""), subscription("scopeMessagePublished", `scopeId: "`+string(scope.ID)+`"`)
+	inbox, member, scoped := subscription("inboxMessagePublished", ""), subscription("memberMessagePublished", ""), subscription("scopeMessagePublished", `scopeId: "`+string(scope.ID)+`"`)
 	live := map[string]*tail{}
 	for _, query := range []string{inbox, member, scoped} {
 		live[query] = c.hear(t, "bob", query, operation.Resume{})
@@ -122,10 +122,10 @@ func TestFeeds(t *testing.T) {
 			t.Errorf("%s: a position of another log: %s", query, got)
 		}
 	}
-	resumed := c.hear(t, "bob", subscription("inboxPublished", `resume: "earliest"`), operation.Resume{})
+	resumed := c.hear(t, "bob", subscription("inboxMessagePublished", `resume: "earliest"`), operation.Resume{})
 	c.hears(resumed, want[inbox]...)
-	c.hears(c.hear(t, "bob", subscription("inboxPublished", `resume: "latest"`), operation.Resume{Start: operation.Earliest}), want[inbox]...) // of the request: it wins
-	c.want("a bad position", c.deaf("bob", subscription("inboxPublished", `resume: "x"`), operation.Resume{}), "POSITION_GONE resume")
+	c.hears(c.hear(t, "bob", subscription("inboxMessagePublished", `resume: "latest"`), operation.Resume{Start: operation.Earliest}), want[inbox]...) // of the request: it wins
+	c.want("a bad position", c.deaf("bob", subscription("inboxMessagePublished", `resume: "x"`), operation.Resume{}), "POSITION_GONE resume")
 	if got, want := c.deaf("eve", scoped, operation.Resume{}), c.deaf("eve", strings.Replace(scoped, string(scope.ID), nowhere, 1), operation.Resume{}); got != want || want != "SCOPE_NOT_FOUND scopeId" {
 		t.Errorf("a scope of others: %s, and none: %s", got, want)
 	}
@@ -191,7 +191,7 @@ func TestInbox(t *testing.T) {
 		if args != "first: 200" {
 			continue
 		}
-		f := c.hear(t, "bob", subscription("inboxPublished", `resume: "`+at+`"`), operation.Resume{})
+		f := c.hear(t, "bob", subscription("inboxMessagePublished", `resume: "`+at+`"`), operation.Resume{})
 		c.say("ann", lab, "more", "")
 		c.hears(f, "more")
 	}

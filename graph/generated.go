@@ -51,10 +51,10 @@ type MutationResolver interface {
 	RevertCommit(ctx context.Context, input RevertCommitInput) (*RevertCommitPayload, error)
 	ResolveContradiction(ctx context.Context, input ResolveContradictionInput) (*ResolveContradictionPayload, error)
 	LiftQuarantine(ctx context.Context, input LiftQuarantineInput) (*QuarantinePayload, error)
-	RegisterPrefix(ctx context.Context, input RegisterPrefixInput) (*NamesPayload, error)
-	RemovePrefix(ctx context.Context, name string) (*NamesPayload, error)
-	AllowSchemes(ctx context.Context, names []string) (*NamesPayload, error)
-	ForbidSchemes(ctx context.Context, names []string) (*NamesPayload, error)
+	RegisterPrefix(ctx context.Context, input RegisterPrefixInput) (*NamespacesPayload, error)
+	RemovePrefix(ctx context.Context, name string) (*NamespacesPayload, error)
+	AllowSchemes(ctx context.Context, names []string) (*NamespacesPayload, error)
+	ForbidSchemes(ctx context.Context, names []string) (*NamespacesPayload, error)
 	CreateAPIKey(ctx context.Context, input CreateAPIKeyInput) (*APIKeyPayload, error)
 	RotateAPIKey(ctx context.Context, input RotateAPIKeyInput) (*APIKeyPayload, error)
 	RevokeAPIKey(ctx context.Context, id string) (*APIKey, error)
@@ -73,21 +73,21 @@ type MutationResolver interface {
 	WithdrawProposal(ctx context.Context, id string) (*Proposal, error)
 	CreateChannel(ctx context.Context, input CreateChannelInput) (*Channel, error)
 	UpdateChannel(ctx context.Context, input UpdateChannelInput) (*Channel, error)
-	DeleteChannel(ctx context.Context, channelID string) (*DeletedChannel, error)
+	DeleteChannel(ctx context.Context, channelID string) (*DeleteChannelPayload, error)
 	AddChannelMember(ctx context.Context, input AddChannelMemberInput) (*Channel, error)
 	RemoveChannelMember(ctx context.Context, input RemoveChannelMemberInput) (*Channel, error)
 	CloseChannel(ctx context.Context, input CloseChannelInput) (*Channel, error)
 	JoinChannel(ctx context.Context, input JoinChannelInput) (*Channel, error)
-	LeaveChannel(ctx context.Context, channelID string) (*LeftChannel, error)
+	LeaveChannel(ctx context.Context, channelID string) (*LeaveChannelPayload, error)
 	InviteMember(ctx context.Context, input InvitationInput) (*Channel, error)
 	WithdrawInvitation(ctx context.Context, input InvitationInput) (*Channel, error)
 	AcceptInvitation(ctx context.Context, channelID string) (*Channel, error)
-	DeclineInvitation(ctx context.Context, channelID string) (*LeftChannel, error)
-	BanAgent(ctx context.Context, input BarInput) (*BarPayload, error)
-	UnbanAgent(ctx context.Context, input UnbarInput) (*BarPayload, error)
-	MuteAgent(ctx context.Context, input BarInput) (*BarPayload, error)
-	UnmuteAgent(ctx context.Context, input UnbarInput) (*BarPayload, error)
-	RemoveAgent(ctx context.Context, principalID string) (*RemovedAgent, error)
+	DeclineInvitation(ctx context.Context, channelID string) (*LeaveChannelPayload, error)
+	BanAgent(ctx context.Context, input RestrictAgentInput) (*RestrictionPayload, error)
+	UnbanAgent(ctx context.Context, input LiftRestrictionInput) (*RestrictionPayload, error)
+	MuteAgent(ctx context.Context, input RestrictAgentInput) (*RestrictionPayload, error)
+	UnmuteAgent(ctx context.Context, input LiftRestrictionInput) (*RestrictionPayload, error)
+	RemoveAgent(ctx context.Context, principalID string) (*RemoveAgentPayload, error)
 	CreateScope(ctx context.Context, input CreateScopeInput) (*Scope, error)
 	UpdateScope(ctx context.Context, input UpdateScopeInput) (*Scope, error)
 	EndScope(ctx context.Context, input EndScopeInput) (*Scope, error)
@@ -100,7 +100,7 @@ type MutationResolver interface {
 	SendMessage(ctx context.Context, input SendMessageInput) (*SendMessagePayload, error)
 	ReportTask(ctx context.Context, input ReportTaskInput) (*Task, error)
 	CancelTask(ctx context.Context, taskID string) (*Task, error)
-	DeleteTask(ctx context.Context, taskID string) (*DeletedTask, error)
+	DeleteTask(ctx context.Context, taskID string) (*DeleteTaskPayload, error)
 }
 type QueryResolver interface {
 	Node(ctx context.Context, id string) (Node, error)
@@ -112,16 +112,16 @@ type QueryResolver interface {
 	Audit(ctx context.Context, first *int, after *Cursor, principal *string, actor *string, since *time.Time, until *time.Time, kinds []AuditKind, channelID *string) (*AuditConnection, error)
 	Changes(ctx context.Context, where *query.StatementFilter, ops []base.Op, order query.SortDirection, after *Position, since *base.Moment, until *base.Moment, first *int, view *ViewInput, budget *BudgetInput) (*ChangeConnection, error)
 	Diff(ctx context.Context, from base.Moment, to *base.Moment, where *query.StatementFilter, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*DiffConnection, error)
-	Why(ctx context.Context, statement StatementRef, first *int, view *ViewInput) (*StatementReasons, error)
+	Why(ctx context.Context, statement StatementRef, first *int, view *ViewInput) (*StatementExplanation, error)
 	Proposals(ctx context.Context, status *ProposalStatus, author *string, first *int, after *string) (*ProposalConnection, error)
 	Proposal(ctx context.Context, id string) (*Proposal, error)
-	Contradictions(ctx context.Context, first *int, after *Cursor, view *ViewInput) (*ContradictionPage, error)
+	Contradictions(ctx context.Context, first *int, after *Cursor, view *ViewInput) (*ContradictionConnection, error)
 	Quarantines(ctx context.Context) ([]Quarantine, error)
 	Vocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error)
-	Me(ctx context.Context) (*Me, error)
+	Me(ctx context.Context) (*Principal, error)
 	Agents(ctx context.Context, first *int, after *string, capability *string) ([]Agent, error)
 	Agent(ctx context.Context, id string) (*Agent, error)
-	APIKeys(ctx context.Context, agent *string, ended bool, first *int, after *string) ([]APIKey, error)
+	APIKeys(ctx context.Context, agent *string, includeEnded bool, first *int, after *string) ([]APIKey, error)
 	Stats(ctx context.Context, view *ViewInput) (*Stats, error)
 	Revision(ctx context.Context) (*base.Revision, error)
 	Graphs(ctx context.Context, first *int, after *base.Term) ([]Graph, error)
@@ -129,15 +129,15 @@ type QueryResolver interface {
 	Channels(ctx context.Context, first *int, after *Cursor, visibility *ChannelVisibility, member *string, invited bool, scopeID *string) (*ChannelConnection, error)
 	Scope(ctx context.Context, id string) (*Scope, error)
 	Scopes(ctx context.Context, first *int, after *Cursor, parentID *string, status *ScopeStatus) (*ScopeConnection, error)
-	ChannelBars(ctx context.Context) ([]ChannelBar, error)
+	GlobalRestrictions(ctx context.Context) ([]ChannelRestriction, error)
 	Message(ctx context.Context, id string) (*Message, error)
 	Inbox(ctx context.Context, first *int, after *Position) (*Inbox, error)
 	Graph(ctx context.Context, iri *base.Term) (*Graph, error)
 	Shapes(ctx context.Context) ([]Shape, error)
-	ShapesLeftOut(ctx context.Context) ([]LeftOut, error)
+	UnsupportedShapeParts(ctx context.Context) ([]UnsupportedShapePart, error)
 	Violations(ctx context.Context, first *int, shape *base.Term, view *ViewInput) (*ValidationReport, error)
 	Task(ctx context.Context, id string) (*Task, error)
-	Tasks(ctx context.Context, first *int, after *Cursor, created bool, handled bool, contextID *string, handler *string, states []TaskState, parentID *string, since *time.Time) (*TaskConnection, error)
+	Tasks(ctx context.Context, first *int, after *Cursor, createdByMe bool, handledByMe bool, contextID *string, handler *string, states []TaskState, parentID *string, since *time.Time) (*TaskConnection, error)
 }
 type SubscriptionResolver interface {
 	StatementChanged(ctx context.Context, where *query.StatementFilter, ops []base.Op, resume *Position, view *ViewInput) (<-chan StatementEvent, error)
@@ -145,12 +145,12 @@ type SubscriptionResolver interface {
 	MatchChanged(ctx context.Context, pattern query.PatternInput, selectArg []string, resume *Position, view *ViewInput) (<-chan MatchEvent, error)
 	ProposalChanged(ctx context.Context, id *string, resume *Position) (<-chan ProposalEvent, error)
 	MessagePublished(ctx context.Context, channelID string, sinceSequence *int64, resume *Position) (<-chan MessageEvent, error)
-	InboxPublished(ctx context.Context, resume *Position) (<-chan MessageEvent, error)
+	InboxMessagePublished(ctx context.Context, resume *Position) (<-chan MessageEvent, error)
 	MemberMessagePublished(ctx context.Context, resume *Position) (<-chan MessageEvent, error)
 	ScopeMessagePublished(ctx context.Context, scopeID string, resume *Position) (<-chan MessageEvent, error)
 	ChannelChanged(ctx context.Context, channelID string, resume *Position) (<-chan ChannelEvent, error)
 	SignalSent(ctx context.Context, channelID string) (<-chan *ChannelSignal, error)
-	TaskChanged(ctx context.Context, id string, after *Position) (<-chan TaskEvent, error)
+	TaskChanged(ctx context.Context, id string, resume *Position) (<-chan TaskEvent, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -181,7 +181,6 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputApplyPatchesInput,
 		ec.unmarshalInputArtifactInput,
 		ec.unmarshalInputAskInput,
-		ec.unmarshalInputBarInput,
 		ec.unmarshalInputBudgetInput,
 		ec.unmarshalInputChannelLimitsInput,
 		ec.unmarshalInputChannelMemberInput,
@@ -206,6 +205,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputInvitationInput,
 		ec.unmarshalInputJoinChannelInput,
 		ec.unmarshalInputLiftQuarantineInput,
+		ec.unmarshalInputLiftRestrictionInput,
 		ec.unmarshalInputLongFilter,
 		ec.unmarshalInputMatchAggregate,
 		ec.unmarshalInputMatchGroupKey,
@@ -227,6 +227,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputReplaceGraphInput,
 		ec.unmarshalInputReportTaskInput,
 		ec.unmarshalInputResolveContradictionInput,
+		ec.unmarshalInputRestrictAgentInput,
 		ec.unmarshalInputRetractMessageInput,
 		ec.unmarshalInputRevertCommitInput,
 		ec.unmarshalInputRevisionFilter,
@@ -246,7 +247,6 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputTaskFailureInput,
 		ec.unmarshalInputTimeSpanInput,
 		ec.unmarshalInputTriplePattern,
-		ec.unmarshalInputUnbarInput,
 		ec.unmarshalInputUpdateAgentInput,
 		ec.unmarshalInputUpdateChannelInput,
 		ec.unmarshalInputUpdateScopeInput,
@@ -591,7 +591,7 @@ type Query {
     first: Int
     "The view of this field. It narrows the view of the operation. A maximal age does not shorten the history."
     view: ViewInput
-  ): StatementReasons
+  ): StatementExplanation
 
   "The updates that are or were held for review, the oldest first: your own, and those that you may review."
   proposals(
@@ -623,7 +623,7 @@ type Query {
     after: Cursor
     "The view of this field. It narrows the view of the operation."
     view: ViewInput
-  ): ContradictionPage
+  ): ContradictionConnection
 
   "The agents under quarantine, ordered by id. For administrators."
   quarantines: [Quarantine!]
@@ -635,7 +635,7 @@ type Query {
   ): Vocabulary
 
   "The caller as authenticated by the server."
-  me: Me!
+  me: Principal!
 
   "The agents on record, ordered by id."
   agents(
@@ -658,7 +658,7 @@ type Query {
     "Only keys of this agent."
     agent: String
     "Include revoked and expired keys."
-    ended: Boolean! = false
+    includeEnded: Boolean! = false
     "The page size: 25 by default, at most 1000."
     first: Int
     "Only keys after the one with this id."
@@ -729,7 +729,7 @@ type Query {
   ): ScopeConnection
 
   "The bans and mutes that hold in all channels of this server. For administrators."
-  channelBars: [ChannelBar!]
+  globalRestrictions: [ChannelRestriction!]
 
   "A message. The error is NOT_FOUND if it does not exist or you may not read it."
   message(
@@ -759,7 +759,7 @@ type Query {
   shapes: [Shape!]
 
   "The parts of the shapes graph that are not validated, ordered by name."
-  shapesLeftOut: [LeftOut!]
+  unsupportedShapeParts: [UnsupportedShapePart!]
 
   """
   The violations of the shapes: a SHACL validation report over the view. It is bounded by ` + "`" + `first` + "`" + ` and by a
@@ -786,10 +786,10 @@ type Query {
     first: Int
     "Only elements after this cursor."
     after: Cursor
-    "Only tasks that you created. Without this and ` + "`" + `handled` + "`" + ` both kinds are listed, and all tasks for administrators."
-    created: Boolean! = false
+    "Only tasks that you created. Without this and ` + "`" + `handledByMe` + "`" + ` both kinds are listed, and all tasks for administrators."
+    createdByMe: Boolean! = false
     "Only tasks that you handle."
-    handled: Boolean! = false
+    handledByMe: Boolean! = false
     "Only tasks of this context."
     contextId: String
     "Only tasks handled by this agent."
@@ -848,13 +848,13 @@ type Mutation {
   registerPrefix(
     "The prefix and its namespace."
     input: RegisterPrefixInput!
-  ): NamesPayload
+  ): NamespacesPayload
 
   "Removes a prefix. Stored data is unchanged. For administrators; in open mode for everybody."
   removePrefix(
     "The prefix, without a colon."
     name: String!
-  ): NamesPayload
+  ): NamespacesPayload
 
   """
   Allows URI schemes in new names: ` + "`" + `applyPatches` + "`" + ` refuses names with a scheme that is neither allowed, nor a
@@ -863,13 +863,13 @@ type Mutation {
   allowSchemes(
     "The schemes, without a colon."
     names: [String!]!
-  ): NamesPayload
+  ): NamespacesPayload
 
   "Removes URI schemes from those allowed. Stored data is unchanged. For administrators; in open mode for everybody."
   forbidSchemes(
     "The schemes, without a colon."
     names: [String!]!
-  ): NamesPayload
+  ): NamespacesPayload
 
   "Creates an API key, and the record of its agent if there is none. For administrators."
   createApiKey(
@@ -970,7 +970,7 @@ type Mutation {
   setShapes(
     "The shapes, in Turtle with its own prefixes. Each shape has an IRI; its parts may be blank nodes."
     turtle: String!
-    "Skip unsupported parts and list them in ` + "`" + `leftOut` + "`" + `. By default the document is refused."
+    "Skip unsupported parts and list them in ` + "`" + `unsupported` + "`" + `. By default the document is refused."
     supportedOnly: Boolean
     "Validate only, without writing."
     dryRun: Boolean
@@ -1026,7 +1026,7 @@ type Mutation {
   deleteChannel(
     "The id of the channel."
     channelId: ID!
-  ): DeletedChannel
+  ): DeleteChannelPayload
 
   "Adds a member to a channel, or changes a member's role. For the channel's owners."
   addChannelMember(
@@ -1059,7 +1059,7 @@ type Mutation {
   leaveChannel(
     "The id of the channel."
     channelId: ID!
-  ): LeftChannel
+  ): LeaveChannelPayload
 
   """
   Invites an agent: it can find the channel and join. For agents with the right to admit members; for all
@@ -1088,7 +1088,7 @@ type Mutation {
   declineInvitation(
     "The id of the channel."
     channelId: ID!
-  ): LeftChannel
+  ): LeaveChannelPayload
 
   """
   Bans an agent from one channel or from all: it cannot find the channel, and keeps its membership for the end
@@ -1097,26 +1097,26 @@ type Mutation {
   """
   banAgent(
     "The agent, the channel, and the end of the ban."
-    input: BarInput!
-  ): BarPayload
+    input: RestrictAgentInput!
+  ): RestrictionPayload
 
   "Ends a ban. Without a ban it has no effect."
   unbanAgent(
     "The agent and the channel."
-    input: UnbarInput!
-  ): BarPayload
+    input: LiftRestrictionInput!
+  ): RestrictionPayload
 
   "Mutes an agent in one channel or in all: it can read and cannot publish. The rights are those of banAgent."
   muteAgent(
     "The agent, the channel, and the end of the mute."
-    input: BarInput!
-  ): BarPayload
+    input: RestrictAgentInput!
+  ): RestrictionPayload
 
   "Ends a mute. Without a mute it has no effect."
   unmuteAgent(
     "The agent and the channel."
-    input: UnbarInput!
-  ): BarPayload
+    input: LiftRestrictionInput!
+  ): RestrictionPayload
 
   """
   Removes an agent from all channels permanently: its memberships and invitations end, requests that no other
@@ -1126,7 +1126,7 @@ type Mutation {
   removeAgent(
     "The id of the agent."
     principalId: String!
-  ): RemovedAgent
+  ): RemoveAgentPayload
 
   "Creates a scope that you run: an intent, or with ` + "`" + `parentId` + "`" + ` a task of an intent that you have access to."
   createScope(
@@ -1231,7 +1231,7 @@ type Mutation {
   deleteTask(
     "The id of the task."
     taskId: ID!
-  ): DeletedTask
+  ): DeleteTaskPayload
 }
 
 "The subscriptions. Each change is one event; ` + "`" + `extensions.position` + "`" + ` is the position to resume from."
@@ -1256,16 +1256,16 @@ type Subscription {
   ): StatementEvent
 
   """
-  The changes of an entity and, with a depth, of its neighbourhood: one event for each commit that changed their
+  The changes of an entity and, with a depth, of its neighborhood: one event for each commit that changed their
   statements. A view with ` + "`" + `at` + "`" + ` or ` + "`" + `maxAgeSeconds` + "`" + ` is refused.
   """
   entityChanged(
     "The IRI of the entity, which need not exist yet."
     iri: IRI!
     """
-    The size of the neighbourhood: 0 covers the statements with the entity as subject, 1 those with the entity
+    The size of the neighborhood: 0 covers the statements with the entity as subject, 1 those with the entity
     as subject or object, and each further step, up to 3, adds the statements of the entities one statement
-    further away, not counting rdf:type. The neighbourhood follows the graph: an event has the commit's changes
+    further away, not counting rdf:type. The neighborhood follows the graph: an event has the commit's changes
     around the entities that were in it before or after. It may have at most 256 entities.
     """
     depth: Int! = 0
@@ -1320,14 +1320,14 @@ type Subscription {
   ): MessageEvent
 
   "The messages of ` + "`" + `inbox` + "`" + `: existing ones after the start, then new ones, also in channels created later."
-  inboxPublished(
+  inboxMessagePublished(
     "The start: \"latest\" by default; \"earliest\" and \"snapshot\" mean the first message."
     resume: Position
   ): MessageEvent
 
   "The messages of all channels that you are a member of, including those that you join later, in the order of publication."
   memberMessagePublished(
-    "The start, as for ` + "`" + `inboxPublished` + "`" + `."
+    "The start, as for ` + "`" + `inboxMessagePublished` + "`" + `."
     resume: Position
   ): MessageEvent
 
@@ -1338,7 +1338,7 @@ type Subscription {
   scopeMessagePublished(
     "The id of the scope."
     scopeId: ID!
-    "The start, as for ` + "`" + `inboxPublished` + "`" + `."
+    "The start, as for ` + "`" + `inboxMessagePublished` + "`" + `."
     resume: Position
   ): MessageEvent
 
@@ -1377,7 +1377,7 @@ type Subscription {
     "earliest" begins at the creation of the task. A position comes from an event or from the answer of
     ` + "`" + `sendMessage` + "`" + `.
     """
-    after: Position
+    resume: Position
   ): TaskEvent
 }
 
@@ -1466,8 +1466,8 @@ type Entity implements Node {
     "Only elements after this cursor."
     after: Cursor
   ): EntityConnection!
-  "The neighbourhood of the entity: the statements within a number of steps, the nearest first, and the entities that they reach."
-  neighbourhood(
+  "The neighborhood of the entity: the statements within a number of steps, the nearest first, and the entities that they reach."
+  neighborhood(
     "The number of steps: at most 6."
     depth: Int! = 1
     "Only statements with these predicates. By default all predicates except rdf:type, which is followed only if it is listed."
@@ -1479,7 +1479,7 @@ type Entity implements Node {
     ` + "`" + `maxStatements` + "`" + ` bounds the returned statements; lists inside of them count as empty.
     """
     budget: BudgetInput
-  ): Neighbourhood!
+  ): Neighborhood!
   """
   The history of the entity as far as the log goes back: the changes of its statements in every commit that had
   an effect on them. The cost depends on the size of the history, not of the log. Selecting the history also
@@ -1628,19 +1628,19 @@ type ObjectRecord {
 }
 
 "The reasons for a statement."
-type StatementReasons {
+type StatementExplanation {
   "The statement."
   statement: StatementRecord!
   "The assertions that back the statement, each with the commit that last changed it."
-  backing: [Backing!]!
+  origins: [AssertionOrigin!]!
   "The history of the statement, the newest first: each assertion that was added, changed or removed."
-  history: [StatementStep!]!
+  history: [StatementHistoryEntry!]!
   "Whether there is more history: older steps, or steps that the log no longer has."
-  moreHistory: Boolean!
+  hasMoreHistory: Boolean!
 }
 
 "An assertion with its origin."
-type Backing {
+type AssertionOrigin {
   "The assertion."
   assertion: Assertion!
   "The commit that last changed the assertion. Null if the log no longer has it."
@@ -1652,13 +1652,13 @@ type Backing {
 }
 
 "A change of a statement."
-type StatementStep {
+type StatementHistoryEntry {
   "The kind of the change. A changed assertion is a ` + "`" + `replace` + "`" + `, with the earlier one in ` + "`" + `previous` + "`" + `."
   op: ChangeOp!
   "The assertion that was added or removed."
   assertion: Assertion!
   "The statements and assertions that it replaced."
-  previous: [PreviousRecord!]!
+  previous: [PreviousStatement!]!
   "After ` + "`" + `remove` + "`" + `: the statement that replaced this one, if any."
   replacedBy: StatementRecord
   "After ` + "`" + `remove` + "`" + `: whether other assertions still backed the statement."
@@ -1672,7 +1672,7 @@ type StatementStep {
 }
 
 "A removed statement with the removed assertions."
-type PreviousRecord {
+type PreviousStatement {
   "The statement."
   statement: StatementRecord!
   "The assertions."
@@ -1710,7 +1710,7 @@ type RevertCommitPayload {
   "The number of changes."
   statementsAffected: Long!
   "The statements that have changed since, at most 100. With ` + "`" + `force` + "`" + ` they were reverted too, otherwise nothing was written because of them."
-  conflicts: [BackedStatement!]!
+  conflicts: [AssertedStatement!]!
   "The number of conflicts."
   conflictCount: Int!
   "\"Verified\", \"Pending Review\", or \"Rejected - \" followed by the reason."
@@ -1760,7 +1760,7 @@ type ResolveContradictionPayload {
 }
 
 "A page of contradictions."
-type ContradictionPage {
+type ContradictionConnection {
   "The contradictions, ordered by kind. The order is stable across pages."
   nodes: [Contradiction!]!
   "Whether there are more contradictions."
@@ -1781,17 +1781,17 @@ type Contradiction {
   "A description of the contradiction."
   reason: String!
   "The subject of the contradiction: the entity, or the literal that several entities share."
-  about: ObjectRecord!
+  subject: ObjectRecord!
   "The property with too many values; rdf:type for classes. Null for owl:sameAs and owl:differentFrom."
   property: IRI
   "The contradicting statements with their assertions, at most 20."
-  statements: [BackedStatement!]!
+  statements: [AssertedStatement!]!
   "The number of contradicting statements, counted up to 10,000."
   statementCount: Int!
 }
 
 "A statement with its assertions. Without assertions it does not exist."
-type BackedStatement {
+type AssertedStatement {
   "The statement."
   statement: StatementRecord!
   "The assertions."
@@ -2037,15 +2037,15 @@ type GraphPath {
   statements: [Statement!]!
 }
 
-"The neighbourhood of an entity."
-type Neighbourhood {
-  "The entities in the neighbourhood except the central one, the nearest first."
+"The neighborhood of an entity."
+type Neighborhood {
+  "The entities in the neighborhood except the central one, the nearest first."
   entities: [Entity!]!
-  "The statements in the neighbourhood, the nearest first."
+  "The statements in the neighborhood, the nearest first."
   statements: [Statement!]!
   "The distance of the farthest statement."
   depth: Int!
-  "Whether the budget cut the neighbourhood."
+  "Whether the budget cut the neighborhood."
   truncated: Boolean!
 }
 
@@ -2106,7 +2106,7 @@ type AuditEntry {
   "The id of the proposal that the commit holds or applies."
   proposalId: String
   "The actions of the commit on channels and messages, at most 100. Null if there are none."
-  channels: [AuditChannel!]
+  channelActions: [AuditChannelAction!]
   "The code of the refusal. Null for a commit."
   reason: String
   "The request path. Null if there is none."
@@ -2118,17 +2118,17 @@ type AuditEntry {
   "The number of refusals within a minute."
   count: Int
   "The time of the last of these refusals."
-  last: DateTime
+  lastTime: DateTime
 }
 
 "An action of a commit on a channel."
-type AuditChannel {
+type AuditChannelAction {
   "The action."
   action: AuditAction!
   "The id of the channel, which may have been deleted."
   channelId: ID!
   "The id of the message that was published or changed its state."
-  eventId: ID
+  messageId: ID
   "The agent that was added or removed."
   member: String
 }
@@ -2148,7 +2148,7 @@ enum AuditAction {
   "A message was published."
   PUBLISH
   "A message was acknowledged, retracted or answered, or it expired."
-  NOTE
+  UPDATE_MESSAGE
 }
 
 "The kinds of audit entries. A commit has the first kind in this list that applies to it."
@@ -2279,7 +2279,7 @@ input RegisterPrefixInput {
 }
 
 "The prefixes and URI schemes after a change."
-type NamesPayload {
+type NamespacesPayload {
   "All prefixes."
   prefixes: [Prefix!]!
   "The URI schemes allowed in addition to the built-in ones."
@@ -2311,7 +2311,7 @@ type Graph {
   "The name of the graph. Null for the default graph, which has none."
   iri: IRI
   "The number of its statements in the view of the operation."
-  statements: Long!
+  statementCount: Long!
   "Your rights on the graph."
   rights: [GraphRight!]!
   "The policy of the graph. Null unless you may manage it."
@@ -3281,7 +3281,7 @@ type Proposal implements Node {
   "The number of required approvals by different agents."
   requiredApprovals: Int!
   "The number of approvals."
-  approvals: Int!
+  approvalCount: Int!
   "The roles that may review the proposal, in addition to administrators."
   reviewerRoles: [String!]!
   "When the update was requested."
@@ -3291,9 +3291,9 @@ type Proposal implements Node {
   "When the proposal got its final status. Null while it is pending."
   endedAt: DateTime
   "The reason why a CONFLICTED proposal could not be applied."
-  conflict: String
+  conflictReason: String
   "The revision that applied an APPLIED proposal."
-  appliedIn: Revision
+  appliedRevision: Revision
   "The reviews, in order."
   reviews: [ProposalReview!]!
   "The revision that last changed the proposal."
@@ -3301,7 +3301,7 @@ type Proposal implements Node {
 }
 
 "An event of ` + "`" + `proposalChanged` + "`" + `."
-union ProposalEvent = ProposalChange | UpToDate | Resync
+union ProposalEvent = ProposalChange | Progress | Resync
 
 "A change of a proposal, or a proposal in the snapshot."
 type ProposalChange {
@@ -3415,7 +3415,7 @@ type Channel implements Node {
   "The open invitations. Callers that neither read nor manage the channel see only their own."
   invitations: [ChannelInvitation!]!
   "The bans and mutes in the channel. Null for callers that neither read nor manage the channel."
-  bars: [ChannelBar!]
+  restrictions: [ChannelRestriction!]
   "The version: 1 at first, incremented by each change of name, topic, metadata, rights or membership."
   version: Long!
   "The number of messages ever published, which is the sequence number of the last one."
@@ -3476,33 +3476,33 @@ type Channel implements Node {
 "The rights in a channel."
 type ChannelRights {
   "Find the channel, its name and topic. The right to read includes it."
-  discover: ChannelWho!
+  discover: ChannelAccessLevel!
   "Admit members. With EVERYBODY, agents join by themselves."
-  join: ChannelWho!
+  join: ChannelAccessLevel!
   "Read the messages, members, metadata and facts."
-  read: ChannelWho!
+  read: ChannelAccessLevel!
   "Publish messages."
-  post: ChannelWho!
+  post: ChannelAccessLevel!
   "Change the name, topic and metadata, mute and ban."
-  manage: ChannelWho!
+  manage: ChannelAccessLevel!
 }
 
 "The rights in a channel. Absent members have the defaults of the channel's kind and visibility."
 input ChannelRightsInput {
   "Find the channel."
-  discover: ChannelWho
+  discover: ChannelAccessLevel
   "Admit members."
-  join: ChannelWho
+  join: ChannelAccessLevel
   "Read the channel."
-  read: ChannelWho
+  read: ChannelAccessLevel
   "Publish messages."
-  post: ChannelWho
+  post: ChannelAccessLevel
   "Change the name, topic and metadata, mute and ban."
-  manage: ChannelWho
+  manage: ChannelAccessLevel
 }
 
 "The holders of a right in a channel. Each includes those before it."
-enum ChannelWho {
+enum ChannelAccessLevel {
   "The owners."
   OWNERS
   "The moderators."
@@ -3580,7 +3580,7 @@ type Message implements Node {
   "The parts of the message, as JSON objects. Empty if the content is withheld."
   parts: [JSON!]!
   "The reason for withholding the content. Null if it is shown."
-  withheld: WithheldReason
+  withheldReason: WithheldReason
   "The message that this one retracts."
   retracts: Message
   "The message that retracted this one."
@@ -3724,7 +3724,7 @@ type MessageCount {
   "The agent."
   author: String!
   "The number of messages."
-  messages: Long!
+  count: Long!
 }
 
 """
@@ -3735,7 +3735,7 @@ type UnreadCount {
   "The number of unread messages among the first 1000 after your read marker."
   count: Int!
   "Whether there are messages after those."
-  more: Boolean!
+  hasMore: Boolean!
 }
 
 "The interaction types of messages."
@@ -3763,7 +3763,7 @@ enum MessageContentType {
 }
 
 "An event of subscriptions to messages."
-union MessageEvent = MessagePublished | UpToDate | Resync
+union MessageEvent = MessagePublished | Progress | Resync
 
 "A message was published."
 type MessagePublished {
@@ -3776,7 +3776,7 @@ type MessagePublished {
 }
 
 "An event of ` + "`" + `channelChanged` + "`" + `."
-union ChannelEvent = ChannelChange | MessagePublished | UpToDate | Resync
+union ChannelEvent = ChannelChange | MessagePublished | Progress | Resync
 
 "A change of a channel or its members."
 type ChannelChange {
@@ -3791,7 +3791,7 @@ type ChannelChange {
   "The new role of the member, or the role that it had before it left."
   role: ChannelRole
   "The agent that made the change."
-  by: String!
+  actor: String!
   "The new version of the channel. Null if it is unchanged."
   version: Long
   "When the change was made."
@@ -3825,7 +3825,7 @@ type ChannelSignal {
   "The channel."
   channelId: ID!
   "The agent that sent the signal."
-  from: String!
+  sender: String!
   "The kind: \"typing\", \"reaction\" or another word."
   kind: String!
   "The data, a JSON object."
@@ -3840,7 +3840,7 @@ type ChannelSignal {
 type Inbox {
   "The messages."
   nodes: [Message!]!
-  "The position after the scanned messages, for the next page or for ` + "`" + `inboxPublished` + "`" + `."
+  "The position after the scanned messages, for the next page or for ` + "`" + `inboxMessagePublished` + "`" + `."
   position: Position!
   "Whether there may be more messages. A page may be short or empty with more messages after it."
   hasNextPage: Boolean!
@@ -3952,13 +3952,13 @@ input RemoveChannelMemberInput {
 }
 
 "The result of ` + "`" + `deleteChannel` + "`" + `."
-type DeletedChannel {
+type DeleteChannelPayload {
   "The id of the deleted channel."
   channelId: ID!
 }
 
 "The result of leaving a channel or declining an invitation."
-type LeftChannel {
+type LeaveChannelPayload {
   "The id of the channel."
   channelId: ID!
   "The channel. Null if you can no longer see it."
@@ -4020,17 +4020,17 @@ type ChannelInvitation {
   "The agent."
   agent: String!
   "The agent that sent the invitation."
-  by: String!
+  invitedBy: String!
   "When the invitation was sent."
-  at: DateTime!
+  invitedAt: DateTime!
 }
 
 "A restriction of an agent in one channel or in all."
-type ChannelBar {
+type ChannelRestriction {
   "The agent."
   agent: String!
   "The kind of the restriction."
-  kind: ChannelBarKind!
+  kind: ChannelRestrictionKind!
   "When the restriction began."
   from: DateTime!
   "When the restriction ends. Null if it has no end."
@@ -4038,7 +4038,7 @@ type ChannelBar {
 }
 
 "The kinds of restrictions."
-enum ChannelBarKind {
+enum ChannelRestrictionKind {
   "A ban: the agent cannot find the channel."
   BAN
   "A mute: the agent cannot publish."
@@ -4070,7 +4070,7 @@ input InvitationInput {
 }
 
 "The input of ` + "`" + `banAgent` + "`" + ` and ` + "`" + `muteAgent` + "`" + `."
-input BarInput {
+input RestrictAgentInput {
   "The channel. Either this or ` + "`" + `everywhere` + "`" + `."
   channelId: ID
   "All channels, including direct ones. For administrators. Either this or ` + "`" + `channelId` + "`" + `."
@@ -4082,7 +4082,7 @@ input BarInput {
 }
 
 "The input of ` + "`" + `unbanAgent` + "`" + ` and ` + "`" + `unmuteAgent` + "`" + `."
-input UnbarInput {
+input LiftRestrictionInput {
   "The channel. Either this or ` + "`" + `everywhere` + "`" + `."
   channelId: ID
   "All channels: ends the restriction in all channels, and none in single ones."
@@ -4092,19 +4092,19 @@ input UnbarInput {
 }
 
 "The result of a mutation of restrictions."
-type BarPayload {
+type RestrictionPayload {
   "The channel. Null for a restriction in all channels, and if you can no longer see it."
   channel: Channel
   "The restrictions in effect."
-  bars: [ChannelBar!]!
+  restrictions: [ChannelRestriction!]!
 }
 
 "The result of ` + "`" + `removeAgent` + "`" + `."
-type RemovedAgent {
+type RemoveAgentPayload {
   "The id of the agent."
   agent: String!
   "The number of channels that it was removed from."
-  channels: Int!
+  channelCount: Int!
 }
 
 "A scope of channels: an intent, or a task within one."
@@ -4255,11 +4255,11 @@ type ScopeEventConnection {
 "The result of verifying the events of a scope, none of which is damaged."
 type ScopeEventCheck {
   "The number of verified events."
-  verified: Long!
+  verifiedCount: Long!
   "The hash of the last verified event. Null if there was none."
-  head: String
+  lastHash: String
   "The next event to verify. Null at the end of the log."
-  next: Long
+  nextSequence: Long
 }
 
 "The input of ` + "`" + `createScope` + "`" + `."
@@ -4408,7 +4408,7 @@ type RetractMessagePayload {
   "The assertions that were withdrawn, or would be, as patches in the form of ` + "`" + `Proposal.patches` + "`" + `."
   withdrawn: [JSON!]!
   "The number of assertions that stay because you may not read them or write their graphs."
-  kept: Int!
+  keptCount: Int!
   "The number of assertions that were withdrawn, or would be."
   statementsAffected: Long!
   """
@@ -4707,7 +4707,7 @@ type Artifact implements Node {
 }
 
 "An event of ` + "`" + `taskChanged` + "`" + `."
-union TaskEvent = TaskChange | UpToDate | Resync
+union TaskEvent = TaskChange | Progress | Resync
 
 "A change of a task."
 type TaskChange {
@@ -4718,7 +4718,7 @@ type TaskChange {
   "The task: the state at the event for kind TASK, the present state otherwise. Null if it no longer exists."
   task: Task
   "The creator's message, for kind MESSAGE."
-  said: TaskMessage
+  message: TaskMessage
   "The delivered artifact with the delivered parts, for kind ARTIFACT."
   artifact: Artifact
   "For kind ARTIFACT: whether the parts are appended to the existing ones. Otherwise they replace them."
@@ -4859,7 +4859,7 @@ input TaskFailureInput {
 }
 
 "The result of ` + "`" + `deleteTask` + "`" + `."
-type DeletedTask {
+type DeleteTaskPayload {
   "The id of the deleted task."
   taskId: ID!
 }
@@ -4883,15 +4883,15 @@ type Shape {
   "The properties whose objects are targets."
   targetObjectsOf: [IRI!]!
   "The parts of the shape that are not validated."
-  leftOut: [LeftOut!]!
+  unsupported: [UnsupportedShapePart!]!
 }
 
 "A part of a shape that is not validated, or not as SHACL defines it."
-type LeftOut {
+type UnsupportedShapePart {
   "The named resource that the part belongs to. Null after the thousandth, where ` + "`" + `reason` + "`" + ` has the number of the others."
   resource: IRI
   "The path from the resource to the node with the part."
-  place: String!
+  path: String!
   "The property or the class, such as sh:sparql. Null for the node as a whole."
   name: String
   "The reason and the effect."
@@ -4919,7 +4919,7 @@ type SetShapesPayload {
   "The id of the proposal if the update is held for review."
   proposalId: ID
   "The parts of these shapes that are not validated, and parts of others that are not validated because of them."
-  leftOut: [LeftOut!]!
+  unsupported: [UnsupportedShapePart!]!
 }
 
 "The violations of the shapes (sh:ValidationReport)."
@@ -4929,11 +4929,11 @@ type ValidationReport {
   "Whether all nodes were validated and all results are listed."
   complete: Boolean!
   "The number of validated nodes, counted once for each shape that they are a target of."
-  judged: Long!
+  validatedCount: Long!
   "The validated revision."
   revision: Revision!
-  "The number of parts of shapes that are not validated: see ` + "`" + `shapesLeftOut` + "`" + `."
-  leftOut: Int!
+  "The number of parts of shapes that are not validated: see ` + "`" + `unsupportedShapeParts` + "`" + `."
+  unsupportedCount: Int!
   "The results, shape by shape."
   results: [ValidationResult!]!
 }
@@ -4959,7 +4959,7 @@ type ValidationResult {
 }
 
 "An event of ` + "`" + `statementChanged` + "`" + `."
-union StatementEvent = StatementChange | GraphReplaced | UpToDate | Resync
+union StatementEvent = StatementChange | GraphReplaced | Progress | Resync
 
 "A change of a statement, or a statement in the snapshot."
 type StatementChange {
@@ -5009,9 +5009,9 @@ type GraphReplaced {
 }
 
 "An event of ` + "`" + `entityChanged` + "`" + `."
-union EntityEvent = EntityChange | GraphReplaced | UpToDate | Resync
+union EntityEvent = EntityChange | GraphReplaced | Progress | Resync
 
-"A change of an entity or its neighbourhood, or their state in the snapshot."
+"A change of an entity or its neighborhood, or their state in the snapshot."
 type EntityChange {
   "The entity after the commit. Null if the view shows nothing of it."
   entity: Entity
@@ -5026,7 +5026,7 @@ type EntityChange {
 }
 
 "An event of ` + "`" + `matchChanged` + "`" + `."
-union MatchEvent = MatchChange | GraphReplaced | UpToDate | Resync
+union MatchEvent = MatchChange | GraphReplaced | Progress | Resync
 
 "A change of a pattern's solutions, or solutions in the snapshot."
 type MatchChange {
@@ -5052,7 +5052,7 @@ type MatchChange {
 }
 
 "The caller as authenticated by the server."
-type Me {
+type Principal {
   "The authenticated agent; in open mode the agent that the caller claims to be."
   id: String!
   "The agent that the request acts for. By default ` + "`" + `id` + "`" + `."
@@ -5066,7 +5066,7 @@ type Me {
   "The record of the agent. Null if there is none."
   agent: Agent
   "The number of statements that ` + "`" + `id` + "`" + ` is a source of, in all graphs except system graphs."
-  statements: Int!
+  statementCount: Int!
   "The maximal number of statements that it may be a source of. Null for no limit."
   maxStatements: Int
   "Its limits in channels. Null if channels are disabled."
@@ -5086,9 +5086,9 @@ type Agent implements Node {
   "Whether the agent may use the server."
   status: AgentStatus!
   "When the record was created."
-  since: DateTime!
+  createdAt: DateTime!
   "The number of statements that it is a source of, in all graphs except system graphs. Null unless you are this agent or an administrator."
-  statements: Int
+  statementCount: Int
   "The presence of the agent. Null if it is unknown, as for the command line on a data directory."
   presence: Presence
   "The registration of the agent. Null if it is not registered and cannot receive requests."
@@ -5120,9 +5120,9 @@ type AgentRegistration {
   "The members of its card that koine does not interpret, an object."
   other: JSON
   "When the agent registered."
-  at: DateTime!
+  registeredAt: DateTime!
   "When the registration last changed. Null if never."
-  changedAt: DateTime
+  updatedAt: DateTime
 }
 
 "The presence of an agent at this moment."
@@ -5287,7 +5287,7 @@ type Commit implements Node {
 }
 
 "There are no more matches up to this position. Sent at the end of an empty snapshot, and at intervals while nothing matches."
-type UpToDate {
+type Progress {
   "The position to resume from. Never null; the type matches StatementChange.position."
   position: Position
   "The revision scanned to."
@@ -5324,10 +5324,10 @@ func (ec *executionContext) childFields_Agent(ctx context.Context, field graphql
 		return ec.fieldContext_Agent_roles(ctx, field)
 	case "status":
 		return ec.fieldContext_Agent_status(ctx, field)
-	case "since":
-		return ec.fieldContext_Agent_since(ctx, field)
-	case "statements":
-		return ec.fieldContext_Agent_statements(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Agent_createdAt(ctx, field)
+	case "statementCount":
+		return ec.fieldContext_Agent_statementCount(ctx, field)
 	case "presence":
 		return ec.fieldContext_Agent_presence(ctx, field)
 	case "registration":
@@ -5360,10 +5360,10 @@ func (ec *executionContext) childFields_AgentRegistration(ctx context.Context, f
 		return ec.fieldContext_AgentRegistration_metadata(ctx, field)
 	case "other":
 		return ec.fieldContext_AgentRegistration_other(ctx, field)
-	case "at":
-		return ec.fieldContext_AgentRegistration_at(ctx, field)
-	case "changedAt":
-		return ec.fieldContext_AgentRegistration_changedAt(ctx, field)
+	case "registeredAt":
+		return ec.fieldContext_AgentRegistration_registeredAt(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_AgentRegistration_updatedAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AgentRegistration", field.Name)
 }
@@ -5484,6 +5484,16 @@ func (ec *executionContext) childFields_AskPayload(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type AskPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_AssertedStatement(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "statement":
+		return ec.fieldContext_AssertedStatement_statement(ctx, field)
+	case "assertions":
+		return ec.fieldContext_AssertedStatement_assertions(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AssertedStatement", field.Name)
+}
+
 func (ec *executionContext) childFields_Assertion(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "source":
@@ -5504,18 +5514,32 @@ func (ec *executionContext) childFields_Assertion(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type Assertion", field.Name)
 }
 
-func (ec *executionContext) childFields_AuditChannel(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_AssertionOrigin(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "assertion":
+		return ec.fieldContext_AssertionOrigin_assertion(ctx, field)
+	case "commit":
+		return ec.fieldContext_AssertionOrigin_commit(ctx, field)
+	case "proposal":
+		return ec.fieldContext_AssertionOrigin_proposal(ctx, field)
+	case "message":
+		return ec.fieldContext_AssertionOrigin_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AssertionOrigin", field.Name)
+}
+
+func (ec *executionContext) childFields_AuditChannelAction(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "action":
-		return ec.fieldContext_AuditChannel_action(ctx, field)
+		return ec.fieldContext_AuditChannelAction_action(ctx, field)
 	case "channelId":
-		return ec.fieldContext_AuditChannel_channelId(ctx, field)
-	case "eventId":
-		return ec.fieldContext_AuditChannel_eventId(ctx, field)
+		return ec.fieldContext_AuditChannelAction_channelId(ctx, field)
+	case "messageId":
+		return ec.fieldContext_AuditChannelAction_messageId(ctx, field)
 	case "member":
-		return ec.fieldContext_AuditChannel_member(ctx, field)
+		return ec.fieldContext_AuditChannelAction_member(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type AuditChannel", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type AuditChannelAction", field.Name)
 }
 
 func (ec *executionContext) childFields_AuditConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5550,8 +5574,8 @@ func (ec *executionContext) childFields_AuditEntry(ctx context.Context, field gr
 		return ec.fieldContext_AuditEntry_justification(ctx, field)
 	case "proposalId":
 		return ec.fieldContext_AuditEntry_proposalId(ctx, field)
-	case "channels":
-		return ec.fieldContext_AuditEntry_channels(ctx, field)
+	case "channelActions":
+		return ec.fieldContext_AuditEntry_channelActions(ctx, field)
 	case "reason":
 		return ec.fieldContext_AuditEntry_reason(ctx, field)
 	case "path":
@@ -5562,44 +5586,10 @@ func (ec *executionContext) childFields_AuditEntry(ctx context.Context, field gr
 		return ec.fieldContext_AuditEntry_requestId(ctx, field)
 	case "count":
 		return ec.fieldContext_AuditEntry_count(ctx, field)
-	case "last":
-		return ec.fieldContext_AuditEntry_last(ctx, field)
+	case "lastTime":
+		return ec.fieldContext_AuditEntry_lastTime(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AuditEntry", field.Name)
-}
-
-func (ec *executionContext) childFields_BackedStatement(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "statement":
-		return ec.fieldContext_BackedStatement_statement(ctx, field)
-	case "assertions":
-		return ec.fieldContext_BackedStatement_assertions(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type BackedStatement", field.Name)
-}
-
-func (ec *executionContext) childFields_Backing(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "assertion":
-		return ec.fieldContext_Backing_assertion(ctx, field)
-	case "commit":
-		return ec.fieldContext_Backing_commit(ctx, field)
-	case "proposal":
-		return ec.fieldContext_Backing_proposal(ctx, field)
-	case "message":
-		return ec.fieldContext_Backing_message(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type Backing", field.Name)
-}
-
-func (ec *executionContext) childFields_BarPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "channel":
-		return ec.fieldContext_BarPayload_channel(ctx, field)
-	case "bars":
-		return ec.fieldContext_BarPayload_bars(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type BarPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ChangeConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5674,8 +5664,8 @@ func (ec *executionContext) childFields_Channel(ctx context.Context, field graph
 		return ec.fieldContext_Channel_audit(ctx, field)
 	case "invitations":
 		return ec.fieldContext_Channel_invitations(ctx, field)
-	case "bars":
-		return ec.fieldContext_Channel_bars(ctx, field)
+	case "restrictions":
+		return ec.fieldContext_Channel_restrictions(ctx, field)
 	case "version":
 		return ec.fieldContext_Channel_version(ctx, field)
 	case "messageCount":
@@ -5698,20 +5688,6 @@ func (ec *executionContext) childFields_Channel(ctx context.Context, field graph
 	return nil, fmt.Errorf("no field named %q was found under type Channel", field.Name)
 }
 
-func (ec *executionContext) childFields_ChannelBar(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "agent":
-		return ec.fieldContext_ChannelBar_agent(ctx, field)
-	case "kind":
-		return ec.fieldContext_ChannelBar_kind(ctx, field)
-	case "from":
-		return ec.fieldContext_ChannelBar_from(ctx, field)
-	case "until":
-		return ec.fieldContext_ChannelBar_until(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type ChannelBar", field.Name)
-}
-
 func (ec *executionContext) childFields_ChannelConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "nodes":
@@ -5726,10 +5702,10 @@ func (ec *executionContext) childFields_ChannelInvitation(ctx context.Context, f
 	switch field.Name {
 	case "agent":
 		return ec.fieldContext_ChannelInvitation_agent(ctx, field)
-	case "by":
-		return ec.fieldContext_ChannelInvitation_by(ctx, field)
-	case "at":
-		return ec.fieldContext_ChannelInvitation_at(ctx, field)
+	case "invitedBy":
+		return ec.fieldContext_ChannelInvitation_invitedBy(ctx, field)
+	case "invitedAt":
+		return ec.fieldContext_ChannelInvitation_invitedAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ChannelInvitation", field.Name)
 }
@@ -5758,6 +5734,20 @@ func (ec *executionContext) childFields_ChannelMember(ctx context.Context, field
 	return nil, fmt.Errorf("no field named %q was found under type ChannelMember", field.Name)
 }
 
+func (ec *executionContext) childFields_ChannelRestriction(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "agent":
+		return ec.fieldContext_ChannelRestriction_agent(ctx, field)
+	case "kind":
+		return ec.fieldContext_ChannelRestriction_kind(ctx, field)
+	case "from":
+		return ec.fieldContext_ChannelRestriction_from(ctx, field)
+	case "until":
+		return ec.fieldContext_ChannelRestriction_until(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ChannelRestriction", field.Name)
+}
+
 func (ec *executionContext) childFields_ChannelRights(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "discover":
@@ -5778,8 +5768,8 @@ func (ec *executionContext) childFields_ChannelSignal(ctx context.Context, field
 	switch field.Name {
 	case "channelId":
 		return ec.fieldContext_ChannelSignal_channelId(ctx, field)
-	case "from":
-		return ec.fieldContext_ChannelSignal_from(ctx, field)
+	case "sender":
+		return ec.fieldContext_ChannelSignal_sender(ctx, field)
 	case "kind":
 		return ec.fieldContext_ChannelSignal_kind(ctx, field)
 	case "data":
@@ -5840,8 +5830,8 @@ func (ec *executionContext) childFields_Contradiction(ctx context.Context, field
 		return ec.fieldContext_Contradiction_kind(ctx, field)
 	case "reason":
 		return ec.fieldContext_Contradiction_reason(ctx, field)
-	case "about":
-		return ec.fieldContext_Contradiction_about(ctx, field)
+	case "subject":
+		return ec.fieldContext_Contradiction_subject(ctx, field)
 	case "property":
 		return ec.fieldContext_Contradiction_property(ctx, field)
 	case "statements":
@@ -5852,18 +5842,26 @@ func (ec *executionContext) childFields_Contradiction(ctx context.Context, field
 	return nil, fmt.Errorf("no field named %q was found under type Contradiction", field.Name)
 }
 
-func (ec *executionContext) childFields_ContradictionPage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_ContradictionConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "nodes":
-		return ec.fieldContext_ContradictionPage_nodes(ctx, field)
+		return ec.fieldContext_ContradictionConnection_nodes(ctx, field)
 	case "hasNextPage":
-		return ec.fieldContext_ContradictionPage_hasNextPage(ctx, field)
+		return ec.fieldContext_ContradictionConnection_hasNextPage(ctx, field)
 	case "endCursor":
-		return ec.fieldContext_ContradictionPage_endCursor(ctx, field)
+		return ec.fieldContext_ContradictionConnection_endCursor(ctx, field)
 	case "complete":
-		return ec.fieldContext_ContradictionPage_complete(ctx, field)
+		return ec.fieldContext_ContradictionConnection_complete(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type ContradictionPage", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type ContradictionConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteChannelPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "channelId":
+		return ec.fieldContext_DeleteChannelPayload_channelId(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteChannelPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_DeleteGraphPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5880,20 +5878,12 @@ func (ec *executionContext) childFields_DeleteGraphPayload(ctx context.Context, 
 	return nil, fmt.Errorf("no field named %q was found under type DeleteGraphPayload", field.Name)
 }
 
-func (ec *executionContext) childFields_DeletedChannel(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "channelId":
-		return ec.fieldContext_DeletedChannel_channelId(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type DeletedChannel", field.Name)
-}
-
-func (ec *executionContext) childFields_DeletedTask(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_DeleteTaskPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "taskId":
-		return ec.fieldContext_DeletedTask_taskId(ctx, field)
+		return ec.fieldContext_DeleteTaskPayload_taskId(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type DeletedTask", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type DeleteTaskPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_DiffConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5946,8 +5936,8 @@ func (ec *executionContext) childFields_Entity(ctx context.Context, field graphq
 		return ec.fieldContext_Entity_predicates(ctx, field)
 	case "follow":
 		return ec.fieldContext_Entity_follow(ctx, field)
-	case "neighbourhood":
-		return ec.fieldContext_Entity_neighbourhood(ctx, field)
+	case "neighborhood":
+		return ec.fieldContext_Entity_neighborhood(ctx, field)
 	case "history":
 		return ec.fieldContext_Entity_history(ctx, field)
 	case "asChannel":
@@ -5990,8 +5980,8 @@ func (ec *executionContext) childFields_Graph(ctx context.Context, field graphql
 	switch field.Name {
 	case "iri":
 		return ec.fieldContext_Graph_iri(ctx, field)
-	case "statements":
-		return ec.fieldContext_Graph_statements(ctx, field)
+	case "statementCount":
+		return ec.fieldContext_Graph_statementCount(ctx, field)
 	case "rights":
 		return ec.fieldContext_Graph_rights(ctx, field)
 	case "policy":
@@ -6084,28 +6074,14 @@ func (ec *executionContext) childFields_Inbox(ctx context.Context, field graphql
 	return nil, fmt.Errorf("no field named %q was found under type Inbox", field.Name)
 }
 
-func (ec *executionContext) childFields_LeftChannel(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_LeaveChannelPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "channelId":
-		return ec.fieldContext_LeftChannel_channelId(ctx, field)
+		return ec.fieldContext_LeaveChannelPayload_channelId(ctx, field)
 	case "channel":
-		return ec.fieldContext_LeftChannel_channel(ctx, field)
+		return ec.fieldContext_LeaveChannelPayload_channel(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type LeftChannel", field.Name)
-}
-
-func (ec *executionContext) childFields_LeftOut(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "resource":
-		return ec.fieldContext_LeftOut_resource(ctx, field)
-	case "place":
-		return ec.fieldContext_LeftOut_place(ctx, field)
-	case "name":
-		return ec.fieldContext_LeftOut_name(ctx, field)
-	case "reason":
-		return ec.fieldContext_LeftOut_reason(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type LeftOut", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type LeaveChannelPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_MatchConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6182,30 +6158,6 @@ func (ec *executionContext) childFields_MatchStep(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type MatchStep", field.Name)
 }
 
-func (ec *executionContext) childFields_Me(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "id":
-		return ec.fieldContext_Me_id(ctx, field)
-	case "actingFor":
-		return ec.fieldContext_Me_actingFor(ctx, field)
-	case "roles":
-		return ec.fieldContext_Me_roles(ctx, field)
-	case "actFor":
-		return ec.fieldContext_Me_actFor(ctx, field)
-	case "method":
-		return ec.fieldContext_Me_method(ctx, field)
-	case "agent":
-		return ec.fieldContext_Me_agent(ctx, field)
-	case "statements":
-		return ec.fieldContext_Me_statements(ctx, field)
-	case "maxStatements":
-		return ec.fieldContext_Me_maxStatements(ctx, field)
-	case "tier":
-		return ec.fieldContext_Me_tier(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type Me", field.Name)
-}
-
 func (ec *executionContext) childFields_Message(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -6222,8 +6174,8 @@ func (ec *executionContext) childFields_Message(ctx context.Context, field graph
 		return ec.fieldContext_Message_author(ctx, field)
 	case "parts":
 		return ec.fieldContext_Message_parts(ctx, field)
-	case "withheld":
-		return ec.fieldContext_Message_withheld(ctx, field)
+	case "withheldReason":
+		return ec.fieldContext_Message_withheldReason(ctx, field)
 	case "retracts":
 		return ec.fieldContext_Message_retracts(ctx, field)
 	case "retractedBy":
@@ -6310,8 +6262,8 @@ func (ec *executionContext) childFields_MessageCount(ctx context.Context, field 
 		return ec.fieldContext_MessageCount_day(ctx, field)
 	case "author":
 		return ec.fieldContext_MessageCount_author(ctx, field)
-	case "messages":
-		return ec.fieldContext_MessageCount_messages(ctx, field)
+	case "count":
+		return ec.fieldContext_MessageCount_count(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type MessageCount", field.Name)
 }
@@ -6326,32 +6278,32 @@ func (ec *executionContext) childFields_MessageReceipt(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type MessageReceipt", field.Name)
 }
 
-func (ec *executionContext) childFields_NamesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_NamespacesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "prefixes":
-		return ec.fieldContext_NamesPayload_prefixes(ctx, field)
+		return ec.fieldContext_NamespacesPayload_prefixes(ctx, field)
 	case "schemes":
-		return ec.fieldContext_NamesPayload_schemes(ctx, field)
+		return ec.fieldContext_NamespacesPayload_schemes(ctx, field)
 	case "revision":
-		return ec.fieldContext_NamesPayload_revision(ctx, field)
+		return ec.fieldContext_NamespacesPayload_revision(ctx, field)
 	case "position":
-		return ec.fieldContext_NamesPayload_position(ctx, field)
+		return ec.fieldContext_NamespacesPayload_position(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type NamesPayload", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type NamespacesPayload", field.Name)
 }
 
-func (ec *executionContext) childFields_Neighbourhood(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_Neighborhood(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "entities":
-		return ec.fieldContext_Neighbourhood_entities(ctx, field)
+		return ec.fieldContext_Neighborhood_entities(ctx, field)
 	case "statements":
-		return ec.fieldContext_Neighbourhood_statements(ctx, field)
+		return ec.fieldContext_Neighborhood_statements(ctx, field)
 	case "depth":
-		return ec.fieldContext_Neighbourhood_depth(ctx, field)
+		return ec.fieldContext_Neighborhood_depth(ctx, field)
 	case "truncated":
-		return ec.fieldContext_Neighbourhood_truncated(ctx, field)
+		return ec.fieldContext_Neighborhood_truncated(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type Neighbourhood", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type Neighborhood", field.Name)
 }
 
 func (ec *executionContext) childFields_ObjectRecord(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6426,14 +6378,38 @@ func (ec *executionContext) childFields_Presence(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type Presence", field.Name)
 }
 
-func (ec *executionContext) childFields_PreviousRecord(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_PreviousStatement(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "statement":
-		return ec.fieldContext_PreviousRecord_statement(ctx, field)
+		return ec.fieldContext_PreviousStatement_statement(ctx, field)
 	case "assertions":
-		return ec.fieldContext_PreviousRecord_assertions(ctx, field)
+		return ec.fieldContext_PreviousStatement_assertions(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type PreviousRecord", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type PreviousStatement", field.Name)
+}
+
+func (ec *executionContext) childFields_Principal(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Principal_id(ctx, field)
+	case "actingFor":
+		return ec.fieldContext_Principal_actingFor(ctx, field)
+	case "roles":
+		return ec.fieldContext_Principal_roles(ctx, field)
+	case "actFor":
+		return ec.fieldContext_Principal_actFor(ctx, field)
+	case "method":
+		return ec.fieldContext_Principal_method(ctx, field)
+	case "agent":
+		return ec.fieldContext_Principal_agent(ctx, field)
+	case "statementCount":
+		return ec.fieldContext_Principal_statementCount(ctx, field)
+	case "maxStatements":
+		return ec.fieldContext_Principal_maxStatements(ctx, field)
+	case "tier":
+		return ec.fieldContext_Principal_tier(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Principal", field.Name)
 }
 
 func (ec *executionContext) childFields_Proposal(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6460,8 +6436,8 @@ func (ec *executionContext) childFields_Proposal(ctx context.Context, field grap
 		return ec.fieldContext_Proposal_rules(ctx, field)
 	case "requiredApprovals":
 		return ec.fieldContext_Proposal_requiredApprovals(ctx, field)
-	case "approvals":
-		return ec.fieldContext_Proposal_approvals(ctx, field)
+	case "approvalCount":
+		return ec.fieldContext_Proposal_approvalCount(ctx, field)
 	case "reviewerRoles":
 		return ec.fieldContext_Proposal_reviewerRoles(ctx, field)
 	case "createdAt":
@@ -6470,10 +6446,10 @@ func (ec *executionContext) childFields_Proposal(ctx context.Context, field grap
 		return ec.fieldContext_Proposal_expiresAt(ctx, field)
 	case "endedAt":
 		return ec.fieldContext_Proposal_endedAt(ctx, field)
-	case "conflict":
-		return ec.fieldContext_Proposal_conflict(ctx, field)
-	case "appliedIn":
-		return ec.fieldContext_Proposal_appliedIn(ctx, field)
+	case "conflictReason":
+		return ec.fieldContext_Proposal_conflictReason(ctx, field)
+	case "appliedRevision":
+		return ec.fieldContext_Proposal_appliedRevision(ctx, field)
 	case "reviews":
 		return ec.fieldContext_Proposal_reviews(ctx, field)
 	case "revision":
@@ -6564,14 +6540,14 @@ func (ec *executionContext) childFields_QuarantinePayload(ctx context.Context, f
 	return nil, fmt.Errorf("no field named %q was found under type QuarantinePayload", field.Name)
 }
 
-func (ec *executionContext) childFields_RemovedAgent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_RemoveAgentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "agent":
-		return ec.fieldContext_RemovedAgent_agent(ctx, field)
-	case "channels":
-		return ec.fieldContext_RemovedAgent_channels(ctx, field)
+		return ec.fieldContext_RemoveAgentPayload_agent(ctx, field)
+	case "channelCount":
+		return ec.fieldContext_RemoveAgentPayload_channelCount(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type RemovedAgent", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type RemoveAgentPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ReplaceGraphPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6622,6 +6598,16 @@ func (ec *executionContext) childFields_ResourceRecord(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type ResourceRecord", field.Name)
 }
 
+func (ec *executionContext) childFields_RestrictionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "channel":
+		return ec.fieldContext_RestrictionPayload_channel(ctx, field)
+	case "restrictions":
+		return ec.fieldContext_RestrictionPayload_restrictions(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RestrictionPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_RetractMessagePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "success":
@@ -6634,8 +6620,8 @@ func (ec *executionContext) childFields_RetractMessagePayload(ctx context.Contex
 		return ec.fieldContext_RetractMessagePayload_dryRun(ctx, field)
 	case "withdrawn":
 		return ec.fieldContext_RetractMessagePayload_withdrawn(ctx, field)
-	case "kept":
-		return ec.fieldContext_RetractMessagePayload_kept(ctx, field)
+	case "keptCount":
+		return ec.fieldContext_RetractMessagePayload_keptCount(ctx, field)
 	case "statementsAffected":
 		return ec.fieldContext_RetractMessagePayload_statementsAffected(ctx, field)
 	case "verificationStatus":
@@ -6764,12 +6750,12 @@ func (ec *executionContext) childFields_ScopeEvent(ctx context.Context, field gr
 
 func (ec *executionContext) childFields_ScopeEventCheck(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
-	case "verified":
-		return ec.fieldContext_ScopeEventCheck_verified(ctx, field)
-	case "head":
-		return ec.fieldContext_ScopeEventCheck_head(ctx, field)
-	case "next":
-		return ec.fieldContext_ScopeEventCheck_next(ctx, field)
+	case "verifiedCount":
+		return ec.fieldContext_ScopeEventCheck_verifiedCount(ctx, field)
+	case "lastHash":
+		return ec.fieldContext_ScopeEventCheck_lastHash(ctx, field)
+	case "nextSequence":
+		return ec.fieldContext_ScopeEventCheck_nextSequence(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ScopeEventCheck", field.Name)
 }
@@ -6824,8 +6810,8 @@ func (ec *executionContext) childFields_SetShapesPayload(ctx context.Context, fi
 		return ec.fieldContext_SetShapesPayload_commitId(ctx, field)
 	case "proposalId":
 		return ec.fieldContext_SetShapesPayload_proposalId(ctx, field)
-	case "leftOut":
-		return ec.fieldContext_SetShapesPayload_leftOut(ctx, field)
+	case "unsupported":
+		return ec.fieldContext_SetShapesPayload_unsupported(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SetShapesPayload", field.Name)
 }
@@ -6848,8 +6834,8 @@ func (ec *executionContext) childFields_Shape(ctx context.Context, field graphql
 		return ec.fieldContext_Shape_targetSubjectsOf(ctx, field)
 	case "targetObjectsOf":
 		return ec.fieldContext_Shape_targetObjectsOf(ctx, field)
-	case "leftOut":
-		return ec.fieldContext_Shape_leftOut(ctx, field)
+	case "unsupported":
+		return ec.fieldContext_Shape_unsupported(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Shape", field.Name)
 }
@@ -6948,18 +6934,40 @@ func (ec *executionContext) childFields_StatementEdge(ctx context.Context, field
 	return nil, fmt.Errorf("no field named %q was found under type StatementEdge", field.Name)
 }
 
-func (ec *executionContext) childFields_StatementReasons(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_StatementExplanation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "statement":
-		return ec.fieldContext_StatementReasons_statement(ctx, field)
-	case "backing":
-		return ec.fieldContext_StatementReasons_backing(ctx, field)
+		return ec.fieldContext_StatementExplanation_statement(ctx, field)
+	case "origins":
+		return ec.fieldContext_StatementExplanation_origins(ctx, field)
 	case "history":
-		return ec.fieldContext_StatementReasons_history(ctx, field)
-	case "moreHistory":
-		return ec.fieldContext_StatementReasons_moreHistory(ctx, field)
+		return ec.fieldContext_StatementExplanation_history(ctx, field)
+	case "hasMoreHistory":
+		return ec.fieldContext_StatementExplanation_hasMoreHistory(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type StatementReasons", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type StatementExplanation", field.Name)
+}
+
+func (ec *executionContext) childFields_StatementHistoryEntry(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "op":
+		return ec.fieldContext_StatementHistoryEntry_op(ctx, field)
+	case "assertion":
+		return ec.fieldContext_StatementHistoryEntry_assertion(ctx, field)
+	case "previous":
+		return ec.fieldContext_StatementHistoryEntry_previous(ctx, field)
+	case "replacedBy":
+		return ec.fieldContext_StatementHistoryEntry_replacedBy(ctx, field)
+	case "statementRemains":
+		return ec.fieldContext_StatementHistoryEntry_statementRemains(ctx, field)
+	case "commit":
+		return ec.fieldContext_StatementHistoryEntry_commit(ctx, field)
+	case "proposal":
+		return ec.fieldContext_StatementHistoryEntry_proposal(ctx, field)
+	case "message":
+		return ec.fieldContext_StatementHistoryEntry_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type StatementHistoryEntry", field.Name)
 }
 
 func (ec *executionContext) childFields_StatementRecord(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6976,28 +6984,6 @@ func (ec *executionContext) childFields_StatementRecord(ctx context.Context, fie
 		return ec.fieldContext_StatementRecord_graph(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type StatementRecord", field.Name)
-}
-
-func (ec *executionContext) childFields_StatementStep(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "op":
-		return ec.fieldContext_StatementStep_op(ctx, field)
-	case "assertion":
-		return ec.fieldContext_StatementStep_assertion(ctx, field)
-	case "previous":
-		return ec.fieldContext_StatementStep_previous(ctx, field)
-	case "replacedBy":
-		return ec.fieldContext_StatementStep_replacedBy(ctx, field)
-	case "statementRemains":
-		return ec.fieldContext_StatementStep_statementRemains(ctx, field)
-	case "commit":
-		return ec.fieldContext_StatementStep_commit(ctx, field)
-	case "proposal":
-		return ec.fieldContext_StatementStep_proposal(ctx, field)
-	case "message":
-		return ec.fieldContext_StatementStep_message(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type StatementStep", field.Name)
 }
 
 func (ec *executionContext) childFields_Stats(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7168,10 +7154,24 @@ func (ec *executionContext) childFields_UnreadCount(ctx context.Context, field g
 	switch field.Name {
 	case "count":
 		return ec.fieldContext_UnreadCount_count(ctx, field)
-	case "more":
-		return ec.fieldContext_UnreadCount_more(ctx, field)
+	case "hasMore":
+		return ec.fieldContext_UnreadCount_hasMore(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UnreadCount", field.Name)
+}
+
+func (ec *executionContext) childFields_UnsupportedShapePart(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resource":
+		return ec.fieldContext_UnsupportedShapePart_resource(ctx, field)
+	case "path":
+		return ec.fieldContext_UnsupportedShapePart_path(ctx, field)
+	case "name":
+		return ec.fieldContext_UnsupportedShapePart_name(ctx, field)
+	case "reason":
+		return ec.fieldContext_UnsupportedShapePart_reason(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnsupportedShapePart", field.Name)
 }
 
 func (ec *executionContext) childFields_ValidationReport(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7180,12 +7180,12 @@ func (ec *executionContext) childFields_ValidationReport(ctx context.Context, fi
 		return ec.fieldContext_ValidationReport_conforms(ctx, field)
 	case "complete":
 		return ec.fieldContext_ValidationReport_complete(ctx, field)
-	case "judged":
-		return ec.fieldContext_ValidationReport_judged(ctx, field)
+	case "validatedCount":
+		return ec.fieldContext_ValidationReport_validatedCount(ctx, field)
 	case "revision":
 		return ec.fieldContext_ValidationReport_revision(ctx, field)
-	case "leftOut":
-		return ec.fieldContext_ValidationReport_leftOut(ctx, field)
+	case "unsupportedCount":
+		return ec.fieldContext_ValidationReport_unsupportedCount(ctx, field)
 	case "results":
 		return ec.fieldContext_ValidationReport_results(ctx, field)
 	}
@@ -7658,7 +7658,7 @@ func (ec *executionContext) field_Entity_label_args(ctx context.Context, rawArgs
 	return args, nil
 }
 
-func (ec *executionContext) field_Entity_neighbourhood_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+func (ec *executionContext) field_Entity_neighborhood_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "depth",
@@ -8060,8 +8060,8 @@ func (ec *executionContext) field_Mutation_banAgent_args(ctx context.Context, ra
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (BarInput, error) {
-			return ec.unmarshalNBarInput2koineᚋgraphᚐBarInput(ctx, v)
+		func(ctx context.Context, v any) (RestrictAgentInput, error) {
+			return ec.unmarshalNRestrictAgentInput2koineᚋgraphᚐRestrictAgentInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8326,8 +8326,8 @@ func (ec *executionContext) field_Mutation_muteAgent_args(ctx context.Context, r
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (BarInput, error) {
-			return ec.unmarshalNBarInput2koineᚋgraphᚐBarInput(ctx, v)
+		func(ctx context.Context, v any) (RestrictAgentInput, error) {
+			return ec.unmarshalNRestrictAgentInput2koineᚋgraphᚐRestrictAgentInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8684,8 +8684,8 @@ func (ec *executionContext) field_Mutation_unbanAgent_args(ctx context.Context, 
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (UnbarInput, error) {
-			return ec.unmarshalNUnbarInput2koineᚋgraphᚐUnbarInput(ctx, v)
+		func(ctx context.Context, v any) (LiftRestrictionInput, error) {
+			return ec.unmarshalNLiftRestrictionInput2koineᚋgraphᚐLiftRestrictionInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8698,8 +8698,8 @@ func (ec *executionContext) field_Mutation_unmuteAgent_args(ctx context.Context,
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
-		func(ctx context.Context, v any) (UnbarInput, error) {
-			return ec.unmarshalNUnbarInput2koineᚋgraphᚐUnbarInput(ctx, v)
+		func(ctx context.Context, v any) (LiftRestrictionInput, error) {
+			return ec.unmarshalNLiftRestrictionInput2koineᚋgraphᚐLiftRestrictionInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8847,14 +8847,14 @@ func (ec *executionContext) field_Query_apiKeys_args(ctx context.Context, rawArg
 		return nil, err
 	}
 	args["agent"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "ended",
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "includeEnded",
 		func(ctx context.Context, v any) (bool, error) {
 			return ec.unmarshalNBoolean2bool(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["ended"] = arg1
+	args["includeEnded"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int, error) {
 			return ec.unmarshalOInt2ᚖint(ctx, v)
@@ -9689,22 +9689,22 @@ func (ec *executionContext) field_Query_tasks_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["after"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "created",
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "createdByMe",
 		func(ctx context.Context, v any) (bool, error) {
 			return ec.unmarshalNBoolean2bool(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["created"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "handled",
+	args["createdByMe"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "handledByMe",
 		func(ctx context.Context, v any) (bool, error) {
 			return ec.unmarshalNBoolean2bool(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["handled"] = arg3
+	args["handledByMe"] = arg3
 	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "contextId",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
@@ -10052,7 +10052,7 @@ func (ec *executionContext) field_Subscription_entityChanged_args(ctx context.Co
 	return args, nil
 }
 
-func (ec *executionContext) field_Subscription_inboxPublished_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+func (ec *executionContext) field_Subscription_inboxMessagePublished_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "resume",
@@ -10255,14 +10255,14 @@ func (ec *executionContext) field_Subscription_taskChanged_args(ctx context.Cont
 		return nil, err
 	}
 	args["id"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "resume",
 		func(ctx context.Context, v any) (*Position, error) {
 			return ec.unmarshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg1
+	args["resume"] = arg1
 	return args, nil
 }
 
@@ -10563,16 +10563,16 @@ func (ec *executionContext) fieldContext_Agent_status(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Agent", field, false, false, errors.New("field of type AgentStatus does not have child fields"))
 }
 
-func (ec *executionContext) _Agent_since(ctx context.Context, field graphql.CollectedField, obj *Agent) (ret graphql.Marshaler) {
+func (ec *executionContext) _Agent_createdAt(ctx context.Context, field graphql.CollectedField, obj *Agent) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Agent_since(ctx, field)
+			return ec.fieldContext_Agent_createdAt(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Since, nil
+			return obj.CreatedAt, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
@@ -10582,20 +10582,20 @@ func (ec *executionContext) _Agent_since(ctx context.Context, field graphql.Coll
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Agent_since(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Agent_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Agent", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _Agent_statements(ctx context.Context, field graphql.CollectedField, obj *Agent) (ret graphql.Marshaler) {
+func (ec *executionContext) _Agent_statementCount(ctx context.Context, field graphql.CollectedField, obj *Agent) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Agent_statements(ctx, field)
+			return ec.fieldContext_Agent_statementCount(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Statements, nil
+			return obj.StatementCount, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
@@ -10605,7 +10605,7 @@ func (ec *executionContext) _Agent_statements(ctx context.Context, field graphql
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Agent_statements(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Agent_statementCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Agent", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
@@ -10926,16 +10926,16 @@ func (ec *executionContext) fieldContext_AgentRegistration_other(_ context.Conte
 	return graphql.NewScalarFieldContext("AgentRegistration", field, false, false, errors.New("field of type JSON does not have child fields"))
 }
 
-func (ec *executionContext) _AgentRegistration_at(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
+func (ec *executionContext) _AgentRegistration_registeredAt(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_AgentRegistration_at(ctx, field)
+			return ec.fieldContext_AgentRegistration_registeredAt(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.At, nil
+			return obj.RegisteredAt, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
@@ -10945,20 +10945,20 @@ func (ec *executionContext) _AgentRegistration_at(ctx context.Context, field gra
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_AgentRegistration_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_AgentRegistration_registeredAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("AgentRegistration", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _AgentRegistration_changedAt(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
+func (ec *executionContext) _AgentRegistration_updatedAt(ctx context.Context, field graphql.CollectedField, obj *AgentRegistration) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_AgentRegistration_changedAt(ctx, field)
+			return ec.fieldContext_AgentRegistration_updatedAt(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.ChangedAt, nil
+			return obj.UpdatedAt, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
@@ -10968,7 +10968,7 @@ func (ec *executionContext) _AgentRegistration_changedAt(ctx context.Context, fi
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_AgentRegistration_changedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_AgentRegistration_updatedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("AgentRegistration", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
@@ -11964,6 +11964,70 @@ func (ec *executionContext) fieldContext_AskPayload_timedOut(_ context.Context, 
 	return graphql.NewScalarFieldContext("AskPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _AssertedStatement_statement(ctx context.Context, field graphql.CollectedField, obj *AssertedStatement) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AssertedStatement_statement(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Statement, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *StatementRecord) graphql.Marshaler {
+			return ec.marshalNStatementRecord2ᚖkoineᚋgraphᚐStatementRecord(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AssertedStatement_statement(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AssertedStatement",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StatementRecord(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AssertedStatement_assertions(ctx context.Context, field graphql.CollectedField, obj *AssertedStatement) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AssertedStatement_assertions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Assertions, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Assertion) graphql.Marshaler {
+			return ec.marshalNAssertion2ᚕkoineᚋgraphᚐAssertionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AssertedStatement_assertions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AssertedStatement",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Assertion(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Assertion_source(ctx context.Context, field graphql.CollectedField, obj *Assertion) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12125,13 +12189,141 @@ func (ec *executionContext) fieldContext_Assertion_provenance(_ context.Context,
 	return graphql.NewScalarFieldContext("Assertion", field, false, false, errors.New("field of type JSON does not have child fields"))
 }
 
-func (ec *executionContext) _AuditChannel_action(ctx context.Context, field graphql.CollectedField, obj *AuditChannel) (ret graphql.Marshaler) {
+func (ec *executionContext) _AssertionOrigin_assertion(ctx context.Context, field graphql.CollectedField, obj *AssertionOrigin) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_AuditChannel_action(ctx, field)
+			return ec.fieldContext_AssertionOrigin_assertion(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Assertion, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Assertion) graphql.Marshaler {
+			return ec.marshalNAssertion2ᚖkoineᚋgraphᚐAssertion(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AssertionOrigin_assertion(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AssertionOrigin",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Assertion(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AssertionOrigin_commit(ctx context.Context, field graphql.CollectedField, obj *AssertionOrigin) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AssertionOrigin_commit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Commit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Commit) graphql.Marshaler {
+			return ec.marshalOCommit2ᚖkoineᚋgraphᚐCommit(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AssertionOrigin_commit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AssertionOrigin",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Commit(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AssertionOrigin_proposal(ctx context.Context, field graphql.CollectedField, obj *AssertionOrigin) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AssertionOrigin_proposal(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Proposal, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Proposal) graphql.Marshaler {
+			return ec.marshalOProposal2ᚖkoineᚋgraphᚐProposal(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AssertionOrigin_proposal(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AssertionOrigin",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Proposal(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AssertionOrigin_message(ctx context.Context, field graphql.CollectedField, obj *AssertionOrigin) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AssertionOrigin_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Message) graphql.Marshaler {
+			return ec.marshalOMessage2ᚖkoineᚋgraphᚐMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AssertionOrigin_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AssertionOrigin",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Message(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AuditChannelAction_action(ctx context.Context, field graphql.CollectedField, obj *AuditChannelAction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AuditChannelAction_action(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Action, nil
@@ -12144,17 +12336,17 @@ func (ec *executionContext) _AuditChannel_action(ctx context.Context, field grap
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_AuditChannel_action(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("AuditChannel", field, false, false, errors.New("field of type AuditAction does not have child fields"))
+func (ec *executionContext) fieldContext_AuditChannelAction_action(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditChannelAction", field, false, false, errors.New("field of type AuditAction does not have child fields"))
 }
 
-func (ec *executionContext) _AuditChannel_channelId(ctx context.Context, field graphql.CollectedField, obj *AuditChannel) (ret graphql.Marshaler) {
+func (ec *executionContext) _AuditChannelAction_channelId(ctx context.Context, field graphql.CollectedField, obj *AuditChannelAction) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_AuditChannel_channelId(ctx, field)
+			return ec.fieldContext_AuditChannelAction_channelId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.ChannelID, nil
@@ -12167,20 +12359,20 @@ func (ec *executionContext) _AuditChannel_channelId(ctx context.Context, field g
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_AuditChannel_channelId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("AuditChannel", field, false, false, errors.New("field of type ID does not have child fields"))
+func (ec *executionContext) fieldContext_AuditChannelAction_channelId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditChannelAction", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _AuditChannel_eventId(ctx context.Context, field graphql.CollectedField, obj *AuditChannel) (ret graphql.Marshaler) {
+func (ec *executionContext) _AuditChannelAction_messageId(ctx context.Context, field graphql.CollectedField, obj *AuditChannelAction) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_AuditChannel_eventId(ctx, field)
+			return ec.fieldContext_AuditChannelAction_messageId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.EventID, nil
+			return obj.MessageID, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
@@ -12190,17 +12382,17 @@ func (ec *executionContext) _AuditChannel_eventId(ctx context.Context, field gra
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_AuditChannel_eventId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("AuditChannel", field, false, false, errors.New("field of type ID does not have child fields"))
+func (ec *executionContext) fieldContext_AuditChannelAction_messageId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditChannelAction", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _AuditChannel_member(ctx context.Context, field graphql.CollectedField, obj *AuditChannel) (ret graphql.Marshaler) {
+func (ec *executionContext) _AuditChannelAction_member(ctx context.Context, field graphql.CollectedField, obj *AuditChannelAction) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_AuditChannel_member(ctx, field)
+			return ec.fieldContext_AuditChannelAction_member(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Member, nil
@@ -12213,8 +12405,8 @@ func (ec *executionContext) _AuditChannel_member(ctx context.Context, field grap
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_AuditChannel_member(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("AuditChannel", field, false, false, errors.New("field of type String does not have child fields"))
+func (ec *executionContext) fieldContext_AuditChannelAction_member(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AuditChannelAction", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _AuditConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *AuditConnection) (ret graphql.Marshaler) {
@@ -12511,33 +12703,33 @@ func (ec *executionContext) fieldContext_AuditEntry_proposalId(_ context.Context
 	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _AuditEntry_channels(ctx context.Context, field graphql.CollectedField, obj *AuditEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _AuditEntry_channelActions(ctx context.Context, field graphql.CollectedField, obj *AuditEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_AuditEntry_channels(ctx, field)
+			return ec.fieldContext_AuditEntry_channelActions(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Channels, nil
+			return obj.ChannelActions, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []AuditChannel) graphql.Marshaler {
-			return ec.marshalOAuditChannel2ᚕkoineᚋgraphᚐAuditChannelᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []AuditChannelAction) graphql.Marshaler {
+			return ec.marshalOAuditChannelAction2ᚕkoineᚋgraphᚐAuditChannelActionᚄ(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_AuditEntry_channels(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_AuditEntry_channelActions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "AuditEntry",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_AuditChannel(ctx, field)
+			return ec.childFields_AuditChannelAction(ctx, field)
 		},
 	}
 	return fc, nil
@@ -12658,16 +12850,16 @@ func (ec *executionContext) fieldContext_AuditEntry_count(_ context.Context, fie
 	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _AuditEntry_last(ctx context.Context, field graphql.CollectedField, obj *AuditEntry) (ret graphql.Marshaler) {
+func (ec *executionContext) _AuditEntry_lastTime(ctx context.Context, field graphql.CollectedField, obj *AuditEntry) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_AuditEntry_last(ctx, field)
+			return ec.fieldContext_AuditEntry_lastTime(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Last, nil
+			return obj.LastTime, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
@@ -12677,264 +12869,8 @@ func (ec *executionContext) _AuditEntry_last(ctx context.Context, field graphql.
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_AuditEntry_last(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_AuditEntry_lastTime(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("AuditEntry", field, false, false, errors.New("field of type DateTime does not have child fields"))
-}
-
-func (ec *executionContext) _BackedStatement_statement(ctx context.Context, field graphql.CollectedField, obj *BackedStatement) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_BackedStatement_statement(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Statement, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *StatementRecord) graphql.Marshaler {
-			return ec.marshalNStatementRecord2ᚖkoineᚋgraphᚐStatementRecord(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_BackedStatement_statement(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "BackedStatement",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_StatementRecord(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _BackedStatement_assertions(ctx context.Context, field graphql.CollectedField, obj *BackedStatement) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_BackedStatement_assertions(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Assertions, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []Assertion) graphql.Marshaler {
-			return ec.marshalNAssertion2ᚕkoineᚋgraphᚐAssertionᚄ(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_BackedStatement_assertions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "BackedStatement",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Assertion(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Backing_assertion(ctx context.Context, field graphql.CollectedField, obj *Backing) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Backing_assertion(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Assertion, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Assertion) graphql.Marshaler {
-			return ec.marshalNAssertion2ᚖkoineᚋgraphᚐAssertion(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Backing_assertion(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Backing",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Assertion(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Backing_commit(ctx context.Context, field graphql.CollectedField, obj *Backing) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Backing_commit(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Commit, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Commit) graphql.Marshaler {
-			return ec.marshalOCommit2ᚖkoineᚋgraphᚐCommit(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_Backing_commit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Backing",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Commit(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Backing_proposal(ctx context.Context, field graphql.CollectedField, obj *Backing) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Backing_proposal(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Proposal, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Proposal) graphql.Marshaler {
-			return ec.marshalOProposal2ᚖkoineᚋgraphᚐProposal(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_Backing_proposal(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Backing",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Proposal(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Backing_message(ctx context.Context, field graphql.CollectedField, obj *Backing) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Backing_message(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Message, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Message) graphql.Marshaler {
-			return ec.marshalOMessage2ᚖkoineᚋgraphᚐMessage(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_Backing_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Backing",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Message(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _BarPayload_channel(ctx context.Context, field graphql.CollectedField, obj *BarPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_BarPayload_channel(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Channel, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Channel) graphql.Marshaler {
-			return ec.marshalOChannel2ᚖkoineᚋgraphᚐChannel(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_BarPayload_channel(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "BarPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Channel(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _BarPayload_bars(ctx context.Context, field graphql.CollectedField, obj *BarPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_BarPayload_bars(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Bars, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []ChannelBar) graphql.Marshaler {
-			return ec.marshalNChannelBar2ᚕkoineᚋgraphᚐChannelBarᚄ(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_BarPayload_bars(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "BarPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ChannelBar(ctx, field)
-		},
-	}
-	return fc, nil
 }
 
 func (ec *executionContext) _ChangeConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ChangeConnection) (ret graphql.Marshaler) {
@@ -13685,33 +13621,33 @@ func (ec *executionContext) fieldContext_Channel_invitations(_ context.Context, 
 	return fc, nil
 }
 
-func (ec *executionContext) _Channel_bars(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
+func (ec *executionContext) _Channel_restrictions(ctx context.Context, field graphql.CollectedField, obj *Channel) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Channel_bars(ctx, field)
+			return ec.fieldContext_Channel_restrictions(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Bars(ctx)
+			return obj.Restrictions(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []ChannelBar) graphql.Marshaler {
-			return ec.marshalOChannelBar2ᚕkoineᚋgraphᚐChannelBarᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []ChannelRestriction) graphql.Marshaler {
+			return ec.marshalOChannelRestriction2ᚕkoineᚋgraphᚐChannelRestrictionᚄ(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Channel_bars(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Channel_restrictions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Channel",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ChannelBar(ctx, field)
+			return ec.childFields_ChannelRestriction(ctx, field)
 		},
 	}
 	return fc, nil
@@ -13984,98 +13920,6 @@ func (ec *executionContext) fieldContext_Channel_factsGraph(_ context.Context, f
 	return graphql.NewScalarFieldContext("Channel", field, true, false, errors.New("field of type IRI does not have child fields"))
 }
 
-func (ec *executionContext) _ChannelBar_agent(ctx context.Context, field graphql.CollectedField, obj *ChannelBar) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ChannelBar_agent(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Agent, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_ChannelBar_agent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ChannelBar", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _ChannelBar_kind(ctx context.Context, field graphql.CollectedField, obj *ChannelBar) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ChannelBar_kind(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Kind, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v ChannelBarKind) graphql.Marshaler {
-			return ec.marshalNChannelBarKind2koineᚋgraphᚐChannelBarKind(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_ChannelBar_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ChannelBar", field, false, false, errors.New("field of type ChannelBarKind does not have child fields"))
-}
-
-func (ec *executionContext) _ChannelBar_from(ctx context.Context, field graphql.CollectedField, obj *ChannelBar) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ChannelBar_from(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.From, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_ChannelBar_from(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ChannelBar", field, false, false, errors.New("field of type DateTime does not have child fields"))
-}
-
-func (ec *executionContext) _ChannelBar_until(ctx context.Context, field graphql.CollectedField, obj *ChannelBar) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ChannelBar_until(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Until, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
-			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_ChannelBar_until(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ChannelBar", field, false, false, errors.New("field of type DateTime does not have child fields"))
-}
-
 func (ec *executionContext) _ChannelChange_kind(ctx context.Context, field graphql.CollectedField, obj *ChannelChange) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -14200,16 +14044,16 @@ func (ec *executionContext) fieldContext_ChannelChange_role(_ context.Context, f
 	return graphql.NewScalarFieldContext("ChannelChange", field, true, false, errors.New("field of type ChannelRole does not have child fields"))
 }
 
-func (ec *executionContext) _ChannelChange_by(ctx context.Context, field graphql.CollectedField, obj *ChannelChange) (ret graphql.Marshaler) {
+func (ec *executionContext) _ChannelChange_actor(ctx context.Context, field graphql.CollectedField, obj *ChannelChange) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ChannelChange_by(ctx, field)
+			return ec.fieldContext_ChannelChange_actor(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.By(), nil
+			return obj.Actor(), nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
@@ -14219,7 +14063,7 @@ func (ec *executionContext) _ChannelChange_by(ctx context.Context, field graphql
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_ChannelChange_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_ChannelChange_actor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ChannelChange", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
@@ -14402,16 +14246,16 @@ func (ec *executionContext) fieldContext_ChannelInvitation_agent(_ context.Conte
 	return graphql.NewScalarFieldContext("ChannelInvitation", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ChannelInvitation_by(ctx context.Context, field graphql.CollectedField, obj *ChannelInvitation) (ret graphql.Marshaler) {
+func (ec *executionContext) _ChannelInvitation_invitedBy(ctx context.Context, field graphql.CollectedField, obj *ChannelInvitation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ChannelInvitation_by(ctx, field)
+			return ec.fieldContext_ChannelInvitation_invitedBy(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.By, nil
+			return obj.InvitedBy, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
@@ -14421,20 +14265,20 @@ func (ec *executionContext) _ChannelInvitation_by(ctx context.Context, field gra
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_ChannelInvitation_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_ChannelInvitation_invitedBy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ChannelInvitation", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ChannelInvitation_at(ctx context.Context, field graphql.CollectedField, obj *ChannelInvitation) (ret graphql.Marshaler) {
+func (ec *executionContext) _ChannelInvitation_invitedAt(ctx context.Context, field graphql.CollectedField, obj *ChannelInvitation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ChannelInvitation_at(ctx, field)
+			return ec.fieldContext_ChannelInvitation_invitedAt(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.At, nil
+			return obj.InvitedAt, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
@@ -14444,7 +14288,7 @@ func (ec *executionContext) _ChannelInvitation_at(ctx context.Context, field gra
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_ChannelInvitation_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_ChannelInvitation_invitedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ChannelInvitation", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
@@ -14586,6 +14430,98 @@ func (ec *executionContext) fieldContext_ChannelMember_joinedAt(_ context.Contex
 	return graphql.NewScalarFieldContext("ChannelMember", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
+func (ec *executionContext) _ChannelRestriction_agent(ctx context.Context, field graphql.CollectedField, obj *ChannelRestriction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelRestriction_agent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Agent, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelRestriction_agent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelRestriction", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelRestriction_kind(ctx context.Context, field graphql.CollectedField, obj *ChannelRestriction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelRestriction_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v ChannelRestrictionKind) graphql.Marshaler {
+			return ec.marshalNChannelRestrictionKind2koineᚋgraphᚐChannelRestrictionKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelRestriction_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelRestriction", field, false, false, errors.New("field of type ChannelRestrictionKind does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelRestriction_from(ctx context.Context, field graphql.CollectedField, obj *ChannelRestriction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelRestriction_from(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.From, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelRestriction_from(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelRestriction", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _ChannelRestriction_until(ctx context.Context, field graphql.CollectedField, obj *ChannelRestriction) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChannelRestriction_until(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Until, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChannelRestriction_until(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChannelRestriction", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
 func (ec *executionContext) _ChannelRights_discover(ctx context.Context, field graphql.CollectedField, obj *ChannelRights) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -14598,15 +14534,15 @@ func (ec *executionContext) _ChannelRights_discover(ctx context.Context, field g
 			return obj.Discover, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v ChannelWho) graphql.Marshaler {
-			return ec.marshalNChannelWho2koineᚋgraphᚐChannelWho(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v ChannelAccessLevel) graphql.Marshaler {
+			return ec.marshalNChannelAccessLevel2koineᚋgraphᚐChannelAccessLevel(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_ChannelRights_discover(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ChannelRights", field, false, false, errors.New("field of type ChannelWho does not have child fields"))
+	return graphql.NewScalarFieldContext("ChannelRights", field, false, false, errors.New("field of type ChannelAccessLevel does not have child fields"))
 }
 
 func (ec *executionContext) _ChannelRights_join(ctx context.Context, field graphql.CollectedField, obj *ChannelRights) (ret graphql.Marshaler) {
@@ -14621,15 +14557,15 @@ func (ec *executionContext) _ChannelRights_join(ctx context.Context, field graph
 			return obj.Join, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v ChannelWho) graphql.Marshaler {
-			return ec.marshalNChannelWho2koineᚋgraphᚐChannelWho(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v ChannelAccessLevel) graphql.Marshaler {
+			return ec.marshalNChannelAccessLevel2koineᚋgraphᚐChannelAccessLevel(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_ChannelRights_join(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ChannelRights", field, false, false, errors.New("field of type ChannelWho does not have child fields"))
+	return graphql.NewScalarFieldContext("ChannelRights", field, false, false, errors.New("field of type ChannelAccessLevel does not have child fields"))
 }
 
 func (ec *executionContext) _ChannelRights_read(ctx context.Context, field graphql.CollectedField, obj *ChannelRights) (ret graphql.Marshaler) {
@@ -14644,15 +14580,15 @@ func (ec *executionContext) _ChannelRights_read(ctx context.Context, field graph
 			return obj.Read, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v ChannelWho) graphql.Marshaler {
-			return ec.marshalNChannelWho2koineᚋgraphᚐChannelWho(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v ChannelAccessLevel) graphql.Marshaler {
+			return ec.marshalNChannelAccessLevel2koineᚋgraphᚐChannelAccessLevel(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_ChannelRights_read(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ChannelRights", field, false, false, errors.New("field of type ChannelWho does not have child fields"))
+	return graphql.NewScalarFieldContext("ChannelRights", field, false, false, errors.New("field of type ChannelAccessLevel does not have child fields"))
 }
 
 func (ec *executionContext) _ChannelRights_post(ctx context.Context, field graphql.CollectedField, obj *ChannelRights) (ret graphql.Marshaler) {
@@ -14667,15 +14603,15 @@ func (ec *executionContext) _ChannelRights_post(ctx context.Context, field graph
 			return obj.Post, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v ChannelWho) graphql.Marshaler {
-			return ec.marshalNChannelWho2koineᚋgraphᚐChannelWho(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v ChannelAccessLevel) graphql.Marshaler {
+			return ec.marshalNChannelAccessLevel2koineᚋgraphᚐChannelAccessLevel(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_ChannelRights_post(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ChannelRights", field, false, false, errors.New("field of type ChannelWho does not have child fields"))
+	return graphql.NewScalarFieldContext("ChannelRights", field, false, false, errors.New("field of type ChannelAccessLevel does not have child fields"))
 }
 
 func (ec *executionContext) _ChannelRights_manage(ctx context.Context, field graphql.CollectedField, obj *ChannelRights) (ret graphql.Marshaler) {
@@ -14690,15 +14626,15 @@ func (ec *executionContext) _ChannelRights_manage(ctx context.Context, field gra
 			return obj.Manage, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v ChannelWho) graphql.Marshaler {
-			return ec.marshalNChannelWho2koineᚋgraphᚐChannelWho(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v ChannelAccessLevel) graphql.Marshaler {
+			return ec.marshalNChannelAccessLevel2koineᚋgraphᚐChannelAccessLevel(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_ChannelRights_manage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ChannelRights", field, false, false, errors.New("field of type ChannelWho does not have child fields"))
+	return graphql.NewScalarFieldContext("ChannelRights", field, false, false, errors.New("field of type ChannelAccessLevel does not have child fields"))
 }
 
 func (ec *executionContext) _ChannelSignal_channelId(ctx context.Context, field graphql.CollectedField, obj *ChannelSignal) (ret graphql.Marshaler) {
@@ -14724,16 +14660,16 @@ func (ec *executionContext) fieldContext_ChannelSignal_channelId(_ context.Conte
 	return graphql.NewScalarFieldContext("ChannelSignal", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _ChannelSignal_from(ctx context.Context, field graphql.CollectedField, obj *ChannelSignal) (ret graphql.Marshaler) {
+func (ec *executionContext) _ChannelSignal_sender(ctx context.Context, field graphql.CollectedField, obj *ChannelSignal) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ChannelSignal_from(ctx, field)
+			return ec.fieldContext_ChannelSignal_sender(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.From, nil
+			return obj.Sender, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
@@ -14743,7 +14679,7 @@ func (ec *executionContext) _ChannelSignal_from(ctx context.Context, field graph
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_ChannelSignal_from(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_ChannelSignal_sender(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ChannelSignal", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
@@ -15230,16 +15166,16 @@ func (ec *executionContext) fieldContext_Contradiction_reason(_ context.Context,
 	return graphql.NewScalarFieldContext("Contradiction", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Contradiction_about(ctx context.Context, field graphql.CollectedField, obj *Contradiction) (ret graphql.Marshaler) {
+func (ec *executionContext) _Contradiction_subject(ctx context.Context, field graphql.CollectedField, obj *Contradiction) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Contradiction_about(ctx, field)
+			return ec.fieldContext_Contradiction_subject(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.About, nil
+			return obj.Subject, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ObjectRecord) graphql.Marshaler {
@@ -15249,7 +15185,7 @@ func (ec *executionContext) _Contradiction_about(ctx context.Context, field grap
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Contradiction_about(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Contradiction_subject(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Contradiction",
 		Field:      field,
@@ -15297,8 +15233,8 @@ func (ec *executionContext) _Contradiction_statements(ctx context.Context, field
 			return obj.Statements, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []BackedStatement) graphql.Marshaler {
-			return ec.marshalNBackedStatement2ᚕkoineᚋgraphᚐBackedStatementᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []AssertedStatement) graphql.Marshaler {
+			return ec.marshalNAssertedStatement2ᚕkoineᚋgraphᚐAssertedStatementᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15311,7 +15247,7 @@ func (ec *executionContext) fieldContext_Contradiction_statements(_ context.Cont
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_BackedStatement(ctx, field)
+			return ec.childFields_AssertedStatement(ctx, field)
 		},
 	}
 	return fc, nil
@@ -15340,13 +15276,13 @@ func (ec *executionContext) fieldContext_Contradiction_statementCount(_ context.
 	return graphql.NewScalarFieldContext("Contradiction", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _ContradictionPage_nodes(ctx context.Context, field graphql.CollectedField, obj *ContradictionPage) (ret graphql.Marshaler) {
+func (ec *executionContext) _ContradictionConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ContradictionConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ContradictionPage_nodes(ctx, field)
+			return ec.fieldContext_ContradictionConnection_nodes(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Nodes, nil
@@ -15359,9 +15295,9 @@ func (ec *executionContext) _ContradictionPage_nodes(ctx context.Context, field 
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_ContradictionPage_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_ContradictionConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "ContradictionPage",
+		Object:     "ContradictionConnection",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -15372,13 +15308,13 @@ func (ec *executionContext) fieldContext_ContradictionPage_nodes(_ context.Conte
 	return fc, nil
 }
 
-func (ec *executionContext) _ContradictionPage_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *ContradictionPage) (ret graphql.Marshaler) {
+func (ec *executionContext) _ContradictionConnection_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *ContradictionConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ContradictionPage_hasNextPage(ctx, field)
+			return ec.fieldContext_ContradictionConnection_hasNextPage(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.HasNextPage, nil
@@ -15391,17 +15327,17 @@ func (ec *executionContext) _ContradictionPage_hasNextPage(ctx context.Context, 
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_ContradictionPage_hasNextPage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ContradictionPage", field, false, false, errors.New("field of type Boolean does not have child fields"))
+func (ec *executionContext) fieldContext_ContradictionConnection_hasNextPage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ContradictionConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _ContradictionPage_endCursor(ctx context.Context, field graphql.CollectedField, obj *ContradictionPage) (ret graphql.Marshaler) {
+func (ec *executionContext) _ContradictionConnection_endCursor(ctx context.Context, field graphql.CollectedField, obj *ContradictionConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ContradictionPage_endCursor(ctx, field)
+			return ec.fieldContext_ContradictionConnection_endCursor(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.EndCursor, nil
@@ -15414,17 +15350,17 @@ func (ec *executionContext) _ContradictionPage_endCursor(ctx context.Context, fi
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_ContradictionPage_endCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ContradictionPage", field, false, false, errors.New("field of type Cursor does not have child fields"))
+func (ec *executionContext) fieldContext_ContradictionConnection_endCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ContradictionConnection", field, false, false, errors.New("field of type Cursor does not have child fields"))
 }
 
-func (ec *executionContext) _ContradictionPage_complete(ctx context.Context, field graphql.CollectedField, obj *ContradictionPage) (ret graphql.Marshaler) {
+func (ec *executionContext) _ContradictionConnection_complete(ctx context.Context, field graphql.CollectedField, obj *ContradictionConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ContradictionPage_complete(ctx, field)
+			return ec.fieldContext_ContradictionConnection_complete(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Complete, nil
@@ -15437,8 +15373,31 @@ func (ec *executionContext) _ContradictionPage_complete(ctx context.Context, fie
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_ContradictionPage_complete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ContradictionPage", field, false, false, errors.New("field of type Boolean does not have child fields"))
+func (ec *executionContext) fieldContext_ContradictionConnection_complete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ContradictionConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteChannelPayload_channelId(ctx context.Context, field graphql.CollectedField, obj *DeleteChannelPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteChannelPayload_channelId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ChannelID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteChannelPayload_channelId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteChannelPayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _DeleteGraphPayload_removed(ctx context.Context, field graphql.CollectedField, obj *DeleteGraphPayload) (ret graphql.Marshaler) {
@@ -15533,36 +15492,13 @@ func (ec *executionContext) fieldContext_DeleteGraphPayload_position(_ context.C
 	return graphql.NewScalarFieldContext("DeleteGraphPayload", field, false, false, errors.New("field of type Position does not have child fields"))
 }
 
-func (ec *executionContext) _DeletedChannel_channelId(ctx context.Context, field graphql.CollectedField, obj *DeletedChannel) (ret graphql.Marshaler) {
+func (ec *executionContext) _DeleteTaskPayload_taskId(ctx context.Context, field graphql.CollectedField, obj *DeleteTaskPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_DeletedChannel_channelId(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.ChannelID, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNID2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_DeletedChannel_channelId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DeletedChannel", field, false, false, errors.New("field of type ID does not have child fields"))
-}
-
-func (ec *executionContext) _DeletedTask_taskId(ctx context.Context, field graphql.CollectedField, obj *DeletedTask) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_DeletedTask_taskId(ctx, field)
+			return ec.fieldContext_DeleteTaskPayload_taskId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.TaskID, nil
@@ -15575,8 +15511,8 @@ func (ec *executionContext) _DeletedTask_taskId(ctx context.Context, field graph
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_DeletedTask_taskId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DeletedTask", field, false, false, errors.New("field of type ID does not have child fields"))
+func (ec *executionContext) fieldContext_DeleteTaskPayload_taskId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteTaskPayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _DiffConnection_from(ctx context.Context, field graphql.CollectedField, obj *DiffConnection) (ret graphql.Marshaler) {
@@ -16178,33 +16114,33 @@ func (ec *executionContext) fieldContext_Entity_follow(ctx context.Context, fiel
 	return fc, nil
 }
 
-func (ec *executionContext) _Entity_neighbourhood(ctx context.Context, field graphql.CollectedField, obj *Entity) (ret graphql.Marshaler) {
+func (ec *executionContext) _Entity_neighborhood(ctx context.Context, field graphql.CollectedField, obj *Entity) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Entity_neighbourhood(ctx, field)
+			return ec.fieldContext_Entity_neighborhood(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Neighbourhood, nil
+			return obj.Neighborhood, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Neighbourhood) graphql.Marshaler {
-			return ec.marshalNNeighbourhood2ᚖkoineᚋgraphᚐNeighbourhood(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *Neighborhood) graphql.Marshaler {
+			return ec.marshalNNeighborhood2ᚖkoineᚋgraphᚐNeighborhood(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Entity_neighbourhood(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Entity_neighborhood(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Entity",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Neighbourhood(ctx, field)
+			return ec.childFields_Neighborhood(ctx, field)
 		},
 	}
 	defer func() {
@@ -16214,7 +16150,7 @@ func (ec *executionContext) fieldContext_Entity_neighbourhood(ctx context.Contex
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Entity_neighbourhood_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Entity_neighborhood_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -16742,16 +16678,16 @@ func (ec *executionContext) fieldContext_Graph_iri(_ context.Context, field grap
 	return graphql.NewScalarFieldContext("Graph", field, true, false, errors.New("field of type IRI does not have child fields"))
 }
 
-func (ec *executionContext) _Graph_statements(ctx context.Context, field graphql.CollectedField, obj *Graph) (ret graphql.Marshaler) {
+func (ec *executionContext) _Graph_statementCount(ctx context.Context, field graphql.CollectedField, obj *Graph) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Graph_statements(ctx, field)
+			return ec.fieldContext_Graph_statementCount(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Statements(ctx)
+			return obj.StatementCount(ctx)
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
@@ -16761,7 +16697,7 @@ func (ec *executionContext) _Graph_statements(ctx context.Context, field graphql
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Graph_statements(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Graph_statementCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Graph", field, true, false, errors.New("field of type Long does not have child fields"))
 }
 
@@ -17681,13 +17617,13 @@ func (ec *executionContext) fieldContext_Inbox_hasNextPage(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Inbox", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _LeftChannel_channelId(ctx context.Context, field graphql.CollectedField, obj *LeftChannel) (ret graphql.Marshaler) {
+func (ec *executionContext) _LeaveChannelPayload_channelId(ctx context.Context, field graphql.CollectedField, obj *LeaveChannelPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_LeftChannel_channelId(ctx, field)
+			return ec.fieldContext_LeaveChannelPayload_channelId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.ChannelID, nil
@@ -17700,17 +17636,17 @@ func (ec *executionContext) _LeftChannel_channelId(ctx context.Context, field gr
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_LeftChannel_channelId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("LeftChannel", field, false, false, errors.New("field of type ID does not have child fields"))
+func (ec *executionContext) fieldContext_LeaveChannelPayload_channelId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("LeaveChannelPayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _LeftChannel_channel(ctx context.Context, field graphql.CollectedField, obj *LeftChannel) (ret graphql.Marshaler) {
+func (ec *executionContext) _LeaveChannelPayload_channel(ctx context.Context, field graphql.CollectedField, obj *LeaveChannelPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_LeftChannel_channel(ctx, field)
+			return ec.fieldContext_LeaveChannelPayload_channel(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Channel, nil
@@ -17723,9 +17659,9 @@ func (ec *executionContext) _LeftChannel_channel(ctx context.Context, field grap
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_LeftChannel_channel(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_LeaveChannelPayload_channel(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "LeftChannel",
+		Object:     "LeaveChannelPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -17734,98 +17670,6 @@ func (ec *executionContext) fieldContext_LeftChannel_channel(_ context.Context, 
 		},
 	}
 	return fc, nil
-}
-
-func (ec *executionContext) _LeftOut_resource(ctx context.Context, field graphql.CollectedField, obj *LeftOut) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_LeftOut_resource(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Resource, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *base.Term) graphql.Marshaler {
-			return ec.marshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_LeftOut_resource(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("LeftOut", field, false, false, errors.New("field of type IRI does not have child fields"))
-}
-
-func (ec *executionContext) _LeftOut_place(ctx context.Context, field graphql.CollectedField, obj *LeftOut) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_LeftOut_place(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Place, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_LeftOut_place(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("LeftOut", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _LeftOut_name(ctx context.Context, field graphql.CollectedField, obj *LeftOut) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_LeftOut_name(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Name, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
-			return ec.marshalOString2ᚖstring(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_LeftOut_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("LeftOut", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _LeftOut_reason(ctx context.Context, field graphql.CollectedField, obj *LeftOut) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_LeftOut_reason(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Reason, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_LeftOut_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("LeftOut", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Literal_value(ctx context.Context, field graphql.CollectedField, obj *Literal) (ret graphql.Marshaler) {
@@ -18780,231 +18624,6 @@ func (ec *executionContext) fieldContext_MatchStep_statementsRead(_ context.Cont
 	return graphql.NewScalarFieldContext("MatchStep", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
-func (ec *executionContext) _Me_id(ctx context.Context, field graphql.CollectedField, obj *Me) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Me_id(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.ID, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Me_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Me", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _Me_actingFor(ctx context.Context, field graphql.CollectedField, obj *Me) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Me_actingFor(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.ActingFor, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Me_actingFor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Me", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _Me_roles(ctx context.Context, field graphql.CollectedField, obj *Me) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Me_roles(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Roles, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
-			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Me_roles(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Me", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _Me_actFor(ctx context.Context, field graphql.CollectedField, obj *Me) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Me_actFor(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.ActFor, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
-			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Me_actFor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Me", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _Me_method(ctx context.Context, field graphql.CollectedField, obj *Me) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Me_method(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Method, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Me_method(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Me", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _Me_agent(ctx context.Context, field graphql.CollectedField, obj *Me) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Me_agent(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Agent, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Agent) graphql.Marshaler {
-			return ec.marshalOAgent2ᚖkoineᚋgraphᚐAgent(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_Me_agent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Me",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Agent(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Me_statements(ctx context.Context, field graphql.CollectedField, obj *Me) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Me_statements(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Statements, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Me_statements(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Me", field, false, false, errors.New("field of type Int does not have child fields"))
-}
-
-func (ec *executionContext) _Me_maxStatements(ctx context.Context, field graphql.CollectedField, obj *Me) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Me_maxStatements(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.MaxStatements, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
-			return ec.marshalOInt2ᚖint(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_Me_maxStatements(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Me", field, false, false, errors.New("field of type Int does not have child fields"))
-}
-
-func (ec *executionContext) _Me_tier(ctx context.Context, field graphql.CollectedField, obj *Me) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Me_tier(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Tier, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *ChannelTier) graphql.Marshaler {
-			return ec.marshalOChannelTier2ᚖkoineᚋgraphᚐChannelTier(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_Me_tier(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Me",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ChannelTier(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _Message_id(ctx context.Context, field graphql.CollectedField, obj *Message) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -19175,16 +18794,16 @@ func (ec *executionContext) fieldContext_Message_parts(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Message", field, true, false, errors.New("field of type JSON does not have child fields"))
 }
 
-func (ec *executionContext) _Message_withheld(ctx context.Context, field graphql.CollectedField, obj *Message) (ret graphql.Marshaler) {
+func (ec *executionContext) _Message_withheldReason(ctx context.Context, field graphql.CollectedField, obj *Message) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Message_withheld(ctx, field)
+			return ec.fieldContext_Message_withheldReason(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Withheld(), nil
+			return obj.WithheldReason(), nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *WithheldReason) graphql.Marshaler {
@@ -19194,7 +18813,7 @@ func (ec *executionContext) _Message_withheld(ctx context.Context, field graphql
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Message_withheld(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Message_withheldReason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Message", field, true, false, errors.New("field of type WithheldReason does not have child fields"))
 }
 
@@ -20199,16 +19818,16 @@ func (ec *executionContext) fieldContext_MessageCount_author(_ context.Context, 
 	return graphql.NewScalarFieldContext("MessageCount", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _MessageCount_messages(ctx context.Context, field graphql.CollectedField, obj *MessageCount) (ret graphql.Marshaler) {
+func (ec *executionContext) _MessageCount_count(ctx context.Context, field graphql.CollectedField, obj *MessageCount) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_MessageCount_messages(ctx, field)
+			return ec.fieldContext_MessageCount_count(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Messages, nil
+			return obj.Count, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
@@ -20218,7 +19837,7 @@ func (ec *executionContext) _MessageCount_messages(ctx context.Context, field gr
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_MessageCount_messages(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_MessageCount_count(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("MessageCount", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
@@ -20535,8 +20154,8 @@ func (ec *executionContext) _Mutation_registerPrefix(ctx context.Context, field 
 			return ec.Resolvers.Mutation().RegisterPrefix(ctx, fc.Args["input"].(RegisterPrefixInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *NamesPayload) graphql.Marshaler {
-			return ec.marshalONamesPayload2ᚖkoineᚋgraphᚐNamesPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *NamespacesPayload) graphql.Marshaler {
+			return ec.marshalONamespacesPayload2ᚖkoineᚋgraphᚐNamespacesPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20549,7 +20168,7 @@ func (ec *executionContext) fieldContext_Mutation_registerPrefix(ctx context.Con
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_NamesPayload(ctx, field)
+			return ec.childFields_NamespacesPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -20579,8 +20198,8 @@ func (ec *executionContext) _Mutation_removePrefix(ctx context.Context, field gr
 			return ec.Resolvers.Mutation().RemovePrefix(ctx, fc.Args["name"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *NamesPayload) graphql.Marshaler {
-			return ec.marshalONamesPayload2ᚖkoineᚋgraphᚐNamesPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *NamespacesPayload) graphql.Marshaler {
+			return ec.marshalONamespacesPayload2ᚖkoineᚋgraphᚐNamespacesPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20593,7 +20212,7 @@ func (ec *executionContext) fieldContext_Mutation_removePrefix(ctx context.Conte
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_NamesPayload(ctx, field)
+			return ec.childFields_NamespacesPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -20623,8 +20242,8 @@ func (ec *executionContext) _Mutation_allowSchemes(ctx context.Context, field gr
 			return ec.Resolvers.Mutation().AllowSchemes(ctx, fc.Args["names"].([]string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *NamesPayload) graphql.Marshaler {
-			return ec.marshalONamesPayload2ᚖkoineᚋgraphᚐNamesPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *NamespacesPayload) graphql.Marshaler {
+			return ec.marshalONamespacesPayload2ᚖkoineᚋgraphᚐNamespacesPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20637,7 +20256,7 @@ func (ec *executionContext) fieldContext_Mutation_allowSchemes(ctx context.Conte
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_NamesPayload(ctx, field)
+			return ec.childFields_NamespacesPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -20667,8 +20286,8 @@ func (ec *executionContext) _Mutation_forbidSchemes(ctx context.Context, field g
 			return ec.Resolvers.Mutation().ForbidSchemes(ctx, fc.Args["names"].([]string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *NamesPayload) graphql.Marshaler {
-			return ec.marshalONamesPayload2ᚖkoineᚋgraphᚐNamesPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *NamespacesPayload) graphql.Marshaler {
+			return ec.marshalONamespacesPayload2ᚖkoineᚋgraphᚐNamespacesPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20681,7 +20300,7 @@ func (ec *executionContext) fieldContext_Mutation_forbidSchemes(ctx context.Cont
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_NamesPayload(ctx, field)
+			return ec.childFields_NamespacesPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -21503,8 +21122,8 @@ func (ec *executionContext) _Mutation_deleteChannel(ctx context.Context, field g
 			return ec.Resolvers.Mutation().DeleteChannel(ctx, fc.Args["channelId"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *DeletedChannel) graphql.Marshaler {
-			return ec.marshalODeletedChannel2ᚖkoineᚋgraphᚐDeletedChannel(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *DeleteChannelPayload) graphql.Marshaler {
+			return ec.marshalODeleteChannelPayload2ᚖkoineᚋgraphᚐDeleteChannelPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -21517,7 +21136,7 @@ func (ec *executionContext) fieldContext_Mutation_deleteChannel(ctx context.Cont
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_DeletedChannel(ctx, field)
+			return ec.childFields_DeleteChannelPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -21723,8 +21342,8 @@ func (ec *executionContext) _Mutation_leaveChannel(ctx context.Context, field gr
 			return ec.Resolvers.Mutation().LeaveChannel(ctx, fc.Args["channelId"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *LeftChannel) graphql.Marshaler {
-			return ec.marshalOLeftChannel2ᚖkoineᚋgraphᚐLeftChannel(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *LeaveChannelPayload) graphql.Marshaler {
+			return ec.marshalOLeaveChannelPayload2ᚖkoineᚋgraphᚐLeaveChannelPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -21737,7 +21356,7 @@ func (ec *executionContext) fieldContext_Mutation_leaveChannel(ctx context.Conte
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_LeftChannel(ctx, field)
+			return ec.childFields_LeaveChannelPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -21899,8 +21518,8 @@ func (ec *executionContext) _Mutation_declineInvitation(ctx context.Context, fie
 			return ec.Resolvers.Mutation().DeclineInvitation(ctx, fc.Args["channelId"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *LeftChannel) graphql.Marshaler {
-			return ec.marshalOLeftChannel2ᚖkoineᚋgraphᚐLeftChannel(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *LeaveChannelPayload) graphql.Marshaler {
+			return ec.marshalOLeaveChannelPayload2ᚖkoineᚋgraphᚐLeaveChannelPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -21913,7 +21532,7 @@ func (ec *executionContext) fieldContext_Mutation_declineInvitation(ctx context.
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_LeftChannel(ctx, field)
+			return ec.childFields_LeaveChannelPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -21940,11 +21559,11 @@ func (ec *executionContext) _Mutation_banAgent(ctx context.Context, field graphq
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().BanAgent(ctx, fc.Args["input"].(BarInput))
+			return ec.Resolvers.Mutation().BanAgent(ctx, fc.Args["input"].(RestrictAgentInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *BarPayload) graphql.Marshaler {
-			return ec.marshalOBarPayload2ᚖkoineᚋgraphᚐBarPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *RestrictionPayload) graphql.Marshaler {
+			return ec.marshalORestrictionPayload2ᚖkoineᚋgraphᚐRestrictionPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -21957,7 +21576,7 @@ func (ec *executionContext) fieldContext_Mutation_banAgent(ctx context.Context, 
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_BarPayload(ctx, field)
+			return ec.childFields_RestrictionPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -21984,11 +21603,11 @@ func (ec *executionContext) _Mutation_unbanAgent(ctx context.Context, field grap
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UnbanAgent(ctx, fc.Args["input"].(UnbarInput))
+			return ec.Resolvers.Mutation().UnbanAgent(ctx, fc.Args["input"].(LiftRestrictionInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *BarPayload) graphql.Marshaler {
-			return ec.marshalOBarPayload2ᚖkoineᚋgraphᚐBarPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *RestrictionPayload) graphql.Marshaler {
+			return ec.marshalORestrictionPayload2ᚖkoineᚋgraphᚐRestrictionPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -22001,7 +21620,7 @@ func (ec *executionContext) fieldContext_Mutation_unbanAgent(ctx context.Context
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_BarPayload(ctx, field)
+			return ec.childFields_RestrictionPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -22028,11 +21647,11 @@ func (ec *executionContext) _Mutation_muteAgent(ctx context.Context, field graph
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().MuteAgent(ctx, fc.Args["input"].(BarInput))
+			return ec.Resolvers.Mutation().MuteAgent(ctx, fc.Args["input"].(RestrictAgentInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *BarPayload) graphql.Marshaler {
-			return ec.marshalOBarPayload2ᚖkoineᚋgraphᚐBarPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *RestrictionPayload) graphql.Marshaler {
+			return ec.marshalORestrictionPayload2ᚖkoineᚋgraphᚐRestrictionPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -22045,7 +21664,7 @@ func (ec *executionContext) fieldContext_Mutation_muteAgent(ctx context.Context,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_BarPayload(ctx, field)
+			return ec.childFields_RestrictionPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -22072,11 +21691,11 @@ func (ec *executionContext) _Mutation_unmuteAgent(ctx context.Context, field gra
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UnmuteAgent(ctx, fc.Args["input"].(UnbarInput))
+			return ec.Resolvers.Mutation().UnmuteAgent(ctx, fc.Args["input"].(LiftRestrictionInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *BarPayload) graphql.Marshaler {
-			return ec.marshalOBarPayload2ᚖkoineᚋgraphᚐBarPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *RestrictionPayload) graphql.Marshaler {
+			return ec.marshalORestrictionPayload2ᚖkoineᚋgraphᚐRestrictionPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -22089,7 +21708,7 @@ func (ec *executionContext) fieldContext_Mutation_unmuteAgent(ctx context.Contex
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_BarPayload(ctx, field)
+			return ec.childFields_RestrictionPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -22119,8 +21738,8 @@ func (ec *executionContext) _Mutation_removeAgent(ctx context.Context, field gra
 			return ec.Resolvers.Mutation().RemoveAgent(ctx, fc.Args["principalId"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *RemovedAgent) graphql.Marshaler {
-			return ec.marshalORemovedAgent2ᚖkoineᚋgraphᚐRemovedAgent(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *RemoveAgentPayload) graphql.Marshaler {
+			return ec.marshalORemoveAgentPayload2ᚖkoineᚋgraphᚐRemoveAgentPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -22133,7 +21752,7 @@ func (ec *executionContext) fieldContext_Mutation_removeAgent(ctx context.Contex
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_RemovedAgent(ctx, field)
+			return ec.childFields_RemoveAgentPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -22691,8 +22310,8 @@ func (ec *executionContext) _Mutation_deleteTask(ctx context.Context, field grap
 			return ec.Resolvers.Mutation().DeleteTask(ctx, fc.Args["taskId"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *DeletedTask) graphql.Marshaler {
-			return ec.marshalODeletedTask2ᚖkoineᚋgraphᚐDeletedTask(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *DeleteTaskPayload) graphql.Marshaler {
+			return ec.marshalODeleteTaskPayload2ᚖkoineᚋgraphᚐDeleteTaskPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -22705,7 +22324,7 @@ func (ec *executionContext) fieldContext_Mutation_deleteTask(ctx context.Context
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_DeletedTask(ctx, field)
+			return ec.childFields_DeleteTaskPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -22722,13 +22341,13 @@ func (ec *executionContext) fieldContext_Mutation_deleteTask(ctx context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _NamesPayload_prefixes(ctx context.Context, field graphql.CollectedField, obj *NamesPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _NamespacesPayload_prefixes(ctx context.Context, field graphql.CollectedField, obj *NamespacesPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NamesPayload_prefixes(ctx, field)
+			return ec.fieldContext_NamespacesPayload_prefixes(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Prefixes, nil
@@ -22741,9 +22360,9 @@ func (ec *executionContext) _NamesPayload_prefixes(ctx context.Context, field gr
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_NamesPayload_prefixes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_NamespacesPayload_prefixes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "NamesPayload",
+		Object:     "NamespacesPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -22754,13 +22373,13 @@ func (ec *executionContext) fieldContext_NamesPayload_prefixes(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _NamesPayload_schemes(ctx context.Context, field graphql.CollectedField, obj *NamesPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _NamespacesPayload_schemes(ctx context.Context, field graphql.CollectedField, obj *NamespacesPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NamesPayload_schemes(ctx, field)
+			return ec.fieldContext_NamespacesPayload_schemes(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Schemes, nil
@@ -22773,17 +22392,17 @@ func (ec *executionContext) _NamesPayload_schemes(ctx context.Context, field gra
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_NamesPayload_schemes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("NamesPayload", field, false, false, errors.New("field of type String does not have child fields"))
+func (ec *executionContext) fieldContext_NamespacesPayload_schemes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("NamespacesPayload", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _NamesPayload_revision(ctx context.Context, field graphql.CollectedField, obj *NamesPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _NamespacesPayload_revision(ctx context.Context, field graphql.CollectedField, obj *NamespacesPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NamesPayload_revision(ctx, field)
+			return ec.fieldContext_NamespacesPayload_revision(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Revision, nil
@@ -22796,17 +22415,17 @@ func (ec *executionContext) _NamesPayload_revision(ctx context.Context, field gr
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_NamesPayload_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("NamesPayload", field, false, false, errors.New("field of type Revision does not have child fields"))
+func (ec *executionContext) fieldContext_NamespacesPayload_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("NamespacesPayload", field, false, false, errors.New("field of type Revision does not have child fields"))
 }
 
-func (ec *executionContext) _NamesPayload_position(ctx context.Context, field graphql.CollectedField, obj *NamesPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _NamespacesPayload_position(ctx context.Context, field graphql.CollectedField, obj *NamespacesPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NamesPayload_position(ctx, field)
+			return ec.fieldContext_NamespacesPayload_position(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Position, nil
@@ -22819,17 +22438,17 @@ func (ec *executionContext) _NamesPayload_position(ctx context.Context, field gr
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_NamesPayload_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("NamesPayload", field, false, false, errors.New("field of type Position does not have child fields"))
+func (ec *executionContext) fieldContext_NamespacesPayload_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("NamespacesPayload", field, false, false, errors.New("field of type Position does not have child fields"))
 }
 
-func (ec *executionContext) _Neighbourhood_entities(ctx context.Context, field graphql.CollectedField, obj *Neighbourhood) (ret graphql.Marshaler) {
+func (ec *executionContext) _Neighborhood_entities(ctx context.Context, field graphql.CollectedField, obj *Neighborhood) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Neighbourhood_entities(ctx, field)
+			return ec.fieldContext_Neighborhood_entities(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Entities, nil
@@ -22842,9 +22461,9 @@ func (ec *executionContext) _Neighbourhood_entities(ctx context.Context, field g
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Neighbourhood_entities(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Neighborhood_entities(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "Neighbourhood",
+		Object:     "Neighborhood",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -22855,13 +22474,13 @@ func (ec *executionContext) fieldContext_Neighbourhood_entities(_ context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _Neighbourhood_statements(ctx context.Context, field graphql.CollectedField, obj *Neighbourhood) (ret graphql.Marshaler) {
+func (ec *executionContext) _Neighborhood_statements(ctx context.Context, field graphql.CollectedField, obj *Neighborhood) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Neighbourhood_statements(ctx, field)
+			return ec.fieldContext_Neighborhood_statements(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Statements, nil
@@ -22874,9 +22493,9 @@ func (ec *executionContext) _Neighbourhood_statements(ctx context.Context, field
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Neighbourhood_statements(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Neighborhood_statements(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "Neighbourhood",
+		Object:     "Neighborhood",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -22887,13 +22506,13 @@ func (ec *executionContext) fieldContext_Neighbourhood_statements(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _Neighbourhood_depth(ctx context.Context, field graphql.CollectedField, obj *Neighbourhood) (ret graphql.Marshaler) {
+func (ec *executionContext) _Neighborhood_depth(ctx context.Context, field graphql.CollectedField, obj *Neighborhood) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Neighbourhood_depth(ctx, field)
+			return ec.fieldContext_Neighborhood_depth(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Depth, nil
@@ -22906,17 +22525,17 @@ func (ec *executionContext) _Neighbourhood_depth(ctx context.Context, field grap
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Neighbourhood_depth(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Neighbourhood", field, false, false, errors.New("field of type Int does not have child fields"))
+func (ec *executionContext) fieldContext_Neighborhood_depth(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Neighborhood", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Neighbourhood_truncated(ctx context.Context, field graphql.CollectedField, obj *Neighbourhood) (ret graphql.Marshaler) {
+func (ec *executionContext) _Neighborhood_truncated(ctx context.Context, field graphql.CollectedField, obj *Neighborhood) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Neighbourhood_truncated(ctx, field)
+			return ec.fieldContext_Neighborhood_truncated(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Truncated, nil
@@ -22929,8 +22548,8 @@ func (ec *executionContext) _Neighbourhood_truncated(ctx context.Context, field 
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Neighbourhood_truncated(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Neighbourhood", field, false, false, errors.New("field of type Boolean does not have child fields"))
+func (ec *executionContext) fieldContext_Neighborhood_truncated(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Neighborhood", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _ObjectRecord_id(ctx context.Context, field graphql.CollectedField, obj *ObjectRecord) (ret graphql.Marshaler) {
@@ -23416,13 +23035,13 @@ func (ec *executionContext) fieldContext_Presence_since(_ context.Context, field
 	return graphql.NewScalarFieldContext("Presence", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _PreviousRecord_statement(ctx context.Context, field graphql.CollectedField, obj *PreviousRecord) (ret graphql.Marshaler) {
+func (ec *executionContext) _PreviousStatement_statement(ctx context.Context, field graphql.CollectedField, obj *PreviousStatement) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_PreviousRecord_statement(ctx, field)
+			return ec.fieldContext_PreviousStatement_statement(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Statement, nil
@@ -23435,9 +23054,9 @@ func (ec *executionContext) _PreviousRecord_statement(ctx context.Context, field
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_PreviousRecord_statement(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_PreviousStatement_statement(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "PreviousRecord",
+		Object:     "PreviousStatement",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -23448,13 +23067,13 @@ func (ec *executionContext) fieldContext_PreviousRecord_statement(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _PreviousRecord_assertions(ctx context.Context, field graphql.CollectedField, obj *PreviousRecord) (ret graphql.Marshaler) {
+func (ec *executionContext) _PreviousStatement_assertions(ctx context.Context, field graphql.CollectedField, obj *PreviousStatement) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_PreviousRecord_assertions(ctx, field)
+			return ec.fieldContext_PreviousStatement_assertions(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Assertions, nil
@@ -23467,9 +23086,9 @@ func (ec *executionContext) _PreviousRecord_assertions(ctx context.Context, fiel
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_PreviousRecord_assertions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_PreviousStatement_assertions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "PreviousRecord",
+		Object:     "PreviousStatement",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -23478,6 +23097,277 @@ func (ec *executionContext) fieldContext_PreviousRecord_assertions(_ context.Con
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Principal_id(ctx context.Context, field graphql.CollectedField, obj *Principal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Principal_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Principal_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Principal", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Principal_actingFor(ctx context.Context, field graphql.CollectedField, obj *Principal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Principal_actingFor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ActingFor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Principal_actingFor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Principal", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Principal_roles(ctx context.Context, field graphql.CollectedField, obj *Principal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Principal_roles(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Roles, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Principal_roles(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Principal", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Principal_actFor(ctx context.Context, field graphql.CollectedField, obj *Principal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Principal_actFor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ActFor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Principal_actFor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Principal", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Principal_method(ctx context.Context, field graphql.CollectedField, obj *Principal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Principal_method(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Method, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Principal_method(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Principal", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Principal_agent(ctx context.Context, field graphql.CollectedField, obj *Principal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Principal_agent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Agent, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Agent) graphql.Marshaler {
+			return ec.marshalOAgent2ᚖkoineᚋgraphᚐAgent(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Principal_agent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Principal",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Agent(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Principal_statementCount(ctx context.Context, field graphql.CollectedField, obj *Principal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Principal_statementCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StatementCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Principal_statementCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Principal", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Principal_maxStatements(ctx context.Context, field graphql.CollectedField, obj *Principal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Principal_maxStatements(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxStatements, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Principal_maxStatements(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Principal", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Principal_tier(ctx context.Context, field graphql.CollectedField, obj *Principal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Principal_tier(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Tier, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ChannelTier) graphql.Marshaler {
+			return ec.marshalOChannelTier2ᚖkoineᚋgraphᚐChannelTier(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Principal_tier(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Principal",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ChannelTier(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Progress_position(ctx context.Context, field graphql.CollectedField, obj *Progress) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Progress_position(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Position, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Position) graphql.Marshaler {
+			return ec.marshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Progress_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Progress", field, false, false, errors.New("field of type Position does not have child fields"))
+}
+
+func (ec *executionContext) _Progress_revision(ctx context.Context, field graphql.CollectedField, obj *Progress) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Progress_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
+			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Progress_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Progress", field, false, false, errors.New("field of type Revision does not have child fields"))
 }
 
 func (ec *executionContext) _Proposal_id(ctx context.Context, field graphql.CollectedField, obj *Proposal) (ret graphql.Marshaler) {
@@ -23733,16 +23623,16 @@ func (ec *executionContext) fieldContext_Proposal_requiredApprovals(_ context.Co
 	return graphql.NewScalarFieldContext("Proposal", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Proposal_approvals(ctx context.Context, field graphql.CollectedField, obj *Proposal) (ret graphql.Marshaler) {
+func (ec *executionContext) _Proposal_approvalCount(ctx context.Context, field graphql.CollectedField, obj *Proposal) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Proposal_approvals(ctx, field)
+			return ec.fieldContext_Proposal_approvalCount(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Approvals, nil
+			return obj.ApprovalCount, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
@@ -23752,7 +23642,7 @@ func (ec *executionContext) _Proposal_approvals(ctx context.Context, field graph
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Proposal_approvals(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Proposal_approvalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Proposal", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
@@ -23848,16 +23738,16 @@ func (ec *executionContext) fieldContext_Proposal_endedAt(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Proposal", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _Proposal_conflict(ctx context.Context, field graphql.CollectedField, obj *Proposal) (ret graphql.Marshaler) {
+func (ec *executionContext) _Proposal_conflictReason(ctx context.Context, field graphql.CollectedField, obj *Proposal) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Proposal_conflict(ctx, field)
+			return ec.fieldContext_Proposal_conflictReason(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Conflict, nil
+			return obj.ConflictReason, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
@@ -23867,20 +23757,20 @@ func (ec *executionContext) _Proposal_conflict(ctx context.Context, field graphq
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Proposal_conflict(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Proposal_conflictReason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Proposal", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Proposal_appliedIn(ctx context.Context, field graphql.CollectedField, obj *Proposal) (ret graphql.Marshaler) {
+func (ec *executionContext) _Proposal_appliedRevision(ctx context.Context, field graphql.CollectedField, obj *Proposal) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Proposal_appliedIn(ctx, field)
+			return ec.fieldContext_Proposal_appliedRevision(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.AppliedIn, nil
+			return obj.AppliedRevision, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *base.Revision) graphql.Marshaler {
@@ -23890,7 +23780,7 @@ func (ec *executionContext) _Proposal_appliedIn(ctx context.Context, field graph
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Proposal_appliedIn(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Proposal_appliedRevision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Proposal", field, false, false, errors.New("field of type Revision does not have child fields"))
 }
 
@@ -25125,8 +25015,8 @@ func (ec *executionContext) _Query_why(ctx context.Context, field graphql.Collec
 			return ec.Resolvers.Query().Why(ctx, fc.Args["statement"].(StatementRef), fc.Args["first"].(*int), fc.Args["view"].(*ViewInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *StatementReasons) graphql.Marshaler {
-			return ec.marshalOStatementReasons2ᚖkoineᚋgraphᚐStatementReasons(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *StatementExplanation) graphql.Marshaler {
+			return ec.marshalOStatementExplanation2ᚖkoineᚋgraphᚐStatementExplanation(ctx, selections, v)
 		},
 		true,
 		false,
@@ -25139,7 +25029,7 @@ func (ec *executionContext) fieldContext_Query_why(ctx context.Context, field gr
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_StatementReasons(ctx, field)
+			return ec.childFields_StatementExplanation(ctx, field)
 		},
 	}
 	defer func() {
@@ -25257,8 +25147,8 @@ func (ec *executionContext) _Query_contradictions(ctx context.Context, field gra
 			return ec.Resolvers.Query().Contradictions(ctx, fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["view"].(*ViewInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *ContradictionPage) graphql.Marshaler {
-			return ec.marshalOContradictionPage2ᚖkoineᚋgraphᚐContradictionPage(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *ContradictionConnection) graphql.Marshaler {
+			return ec.marshalOContradictionConnection2ᚖkoineᚋgraphᚐContradictionConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -25271,7 +25161,7 @@ func (ec *executionContext) fieldContext_Query_contradictions(ctx context.Contex
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ContradictionPage(ctx, field)
+			return ec.childFields_ContradictionConnection(ctx, field)
 		},
 	}
 	defer func() {
@@ -25376,8 +25266,8 @@ func (ec *executionContext) _Query_me(ctx context.Context, field graphql.Collect
 			return ec.Resolvers.Query().Me(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Me) graphql.Marshaler {
-			return ec.marshalNMe2ᚖkoineᚋgraphᚐMe(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *Principal) graphql.Marshaler {
+			return ec.marshalNPrincipal2ᚖkoineᚋgraphᚐPrincipal(ctx, selections, v)
 		},
 		true,
 		true,
@@ -25390,7 +25280,7 @@ func (ec *executionContext) fieldContext_Query_me(_ context.Context, field graph
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Me(ctx, field)
+			return ec.childFields_Principal(ctx, field)
 		},
 	}
 	return fc, nil
@@ -25494,7 +25384,7 @@ func (ec *executionContext) _Query_apiKeys(ctx context.Context, field graphql.Co
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().APIKeys(ctx, fc.Args["agent"].(*string), fc.Args["ended"].(bool), fc.Args["first"].(*int), fc.Args["after"].(*string))
+			return ec.Resolvers.Query().APIKeys(ctx, fc.Args["agent"].(*string), fc.Args["includeEnded"].(bool), fc.Args["first"].(*int), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []APIKey) graphql.Marshaler {
@@ -25815,33 +25705,33 @@ func (ec *executionContext) fieldContext_Query_scopes(ctx context.Context, field
 	return fc, nil
 }
 
-func (ec *executionContext) _Query_channelBars(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Query_globalRestrictions(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Query_channelBars(ctx, field)
+			return ec.fieldContext_Query_globalRestrictions(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Query().ChannelBars(ctx)
+			return ec.Resolvers.Query().GlobalRestrictions(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []ChannelBar) graphql.Marshaler {
-			return ec.marshalOChannelBar2ᚕkoineᚋgraphᚐChannelBarᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []ChannelRestriction) graphql.Marshaler {
+			return ec.marshalOChannelRestriction2ᚕkoineᚋgraphᚐChannelRestrictionᚄ(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Query_channelBars(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Query_globalRestrictions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Query",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ChannelBar(ctx, field)
+			return ec.childFields_ChannelRestriction(ctx, field)
 		},
 	}
 	return fc, nil
@@ -26011,33 +25901,33 @@ func (ec *executionContext) fieldContext_Query_shapes(_ context.Context, field g
 	return fc, nil
 }
 
-func (ec *executionContext) _Query_shapesLeftOut(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Query_unsupportedShapeParts(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Query_shapesLeftOut(ctx, field)
+			return ec.fieldContext_Query_unsupportedShapeParts(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Query().ShapesLeftOut(ctx)
+			return ec.Resolvers.Query().UnsupportedShapeParts(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []LeftOut) graphql.Marshaler {
-			return ec.marshalOLeftOut2ᚕkoineᚋgraphᚐLeftOutᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []UnsupportedShapePart) graphql.Marshaler {
+			return ec.marshalOUnsupportedShapePart2ᚕkoineᚋgraphᚐUnsupportedShapePartᚄ(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Query_shapesLeftOut(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Query_unsupportedShapeParts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Query",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_LeftOut(ctx, field)
+			return ec.childFields_UnsupportedShapePart(ctx, field)
 		},
 	}
 	return fc, nil
@@ -26141,7 +26031,7 @@ func (ec *executionContext) _Query_tasks(ctx context.Context, field graphql.Coll
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Tasks(ctx, fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["created"].(bool), fc.Args["handled"].(bool), fc.Args["contextId"].(*string), fc.Args["handler"].(*string), fc.Args["states"].([]TaskState), fc.Args["parentId"].(*string), fc.Args["since"].(*time.Time))
+			return ec.Resolvers.Query().Tasks(ctx, fc.Args["first"].(*int), fc.Args["after"].(*Cursor), fc.Args["createdByMe"].(bool), fc.Args["handledByMe"].(bool), fc.Args["contextId"].(*string), fc.Args["handler"].(*string), fc.Args["states"].([]TaskState), fc.Args["parentId"].(*string), fc.Args["since"].(*time.Time))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *TaskConnection) graphql.Marshaler {
@@ -26251,13 +26141,13 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 	return fc, nil
 }
 
-func (ec *executionContext) _RemovedAgent_agent(ctx context.Context, field graphql.CollectedField, obj *RemovedAgent) (ret graphql.Marshaler) {
+func (ec *executionContext) _RemoveAgentPayload_agent(ctx context.Context, field graphql.CollectedField, obj *RemoveAgentPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_RemovedAgent_agent(ctx, field)
+			return ec.fieldContext_RemoveAgentPayload_agent(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Agent, nil
@@ -26270,20 +26160,20 @@ func (ec *executionContext) _RemovedAgent_agent(ctx context.Context, field graph
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_RemovedAgent_agent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("RemovedAgent", field, false, false, errors.New("field of type String does not have child fields"))
+func (ec *executionContext) fieldContext_RemoveAgentPayload_agent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RemoveAgentPayload", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _RemovedAgent_channels(ctx context.Context, field graphql.CollectedField, obj *RemovedAgent) (ret graphql.Marshaler) {
+func (ec *executionContext) _RemoveAgentPayload_channelCount(ctx context.Context, field graphql.CollectedField, obj *RemoveAgentPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_RemovedAgent_channels(ctx, field)
+			return ec.fieldContext_RemoveAgentPayload_channelCount(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Channels, nil
+			return obj.ChannelCount, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
@@ -26293,8 +26183,8 @@ func (ec *executionContext) _RemovedAgent_channels(ctx context.Context, field gr
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_RemovedAgent_channels(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("RemovedAgent", field, false, false, errors.New("field of type Int does not have child fields"))
+func (ec *executionContext) fieldContext_RemoveAgentPayload_channelCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RemoveAgentPayload", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _ReplaceGraphPayload_added(ctx context.Context, field graphql.CollectedField, obj *ReplaceGraphPayload) (ret graphql.Marshaler) {
@@ -26642,6 +26532,70 @@ func (ec *executionContext) fieldContext_ResourceRecord_id(_ context.Context, fi
 	return graphql.NewScalarFieldContext("ResourceRecord", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _RestrictionPayload_channel(ctx context.Context, field graphql.CollectedField, obj *RestrictionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RestrictionPayload_channel(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Channel, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Channel) graphql.Marshaler {
+			return ec.marshalOChannel2ᚖkoineᚋgraphᚐChannel(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RestrictionPayload_channel(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RestrictionPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Channel(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RestrictionPayload_restrictions(ctx context.Context, field graphql.CollectedField, obj *RestrictionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RestrictionPayload_restrictions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Restrictions, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []ChannelRestriction) graphql.Marshaler {
+			return ec.marshalNChannelRestriction2ᚕkoineᚋgraphᚐChannelRestrictionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RestrictionPayload_restrictions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RestrictionPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ChannelRestriction(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Resync_reason(ctx context.Context, field graphql.CollectedField, obj *Resync) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -26812,16 +26766,16 @@ func (ec *executionContext) fieldContext_RetractMessagePayload_withdrawn(_ conte
 	return graphql.NewScalarFieldContext("RetractMessagePayload", field, false, false, errors.New("field of type JSON does not have child fields"))
 }
 
-func (ec *executionContext) _RetractMessagePayload_kept(ctx context.Context, field graphql.CollectedField, obj *RetractMessagePayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _RetractMessagePayload_keptCount(ctx context.Context, field graphql.CollectedField, obj *RetractMessagePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_RetractMessagePayload_kept(ctx, field)
+			return ec.fieldContext_RetractMessagePayload_keptCount(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Kept, nil
+			return obj.KeptCount, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
@@ -26831,7 +26785,7 @@ func (ec *executionContext) _RetractMessagePayload_kept(ctx context.Context, fie
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_RetractMessagePayload_kept(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_RetractMessagePayload_keptCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("RetractMessagePayload", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
@@ -27008,8 +26962,8 @@ func (ec *executionContext) _RevertCommitPayload_conflicts(ctx context.Context, 
 			return obj.Conflicts, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []BackedStatement) graphql.Marshaler {
-			return ec.marshalNBackedStatement2ᚕkoineᚋgraphᚐBackedStatementᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []AssertedStatement) graphql.Marshaler {
+			return ec.marshalNAssertedStatement2ᚕkoineᚋgraphᚐAssertedStatementᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -27022,7 +26976,7 @@ func (ec *executionContext) fieldContext_RevertCommitPayload_conflicts(_ context
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_BackedStatement(ctx, field)
+			return ec.childFields_AssertedStatement(ctx, field)
 		},
 	}
 	return fc, nil
@@ -28040,16 +27994,16 @@ func (ec *executionContext) fieldContext_ScopeEvent_hash(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("ScopeEvent", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ScopeEventCheck_verified(ctx context.Context, field graphql.CollectedField, obj *ScopeEventCheck) (ret graphql.Marshaler) {
+func (ec *executionContext) _ScopeEventCheck_verifiedCount(ctx context.Context, field graphql.CollectedField, obj *ScopeEventCheck) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ScopeEventCheck_verified(ctx, field)
+			return ec.fieldContext_ScopeEventCheck_verifiedCount(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Verified, nil
+			return obj.VerifiedCount, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
@@ -28059,20 +28013,20 @@ func (ec *executionContext) _ScopeEventCheck_verified(ctx context.Context, field
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_ScopeEventCheck_verified(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_ScopeEventCheck_verifiedCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ScopeEventCheck", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
-func (ec *executionContext) _ScopeEventCheck_head(ctx context.Context, field graphql.CollectedField, obj *ScopeEventCheck) (ret graphql.Marshaler) {
+func (ec *executionContext) _ScopeEventCheck_lastHash(ctx context.Context, field graphql.CollectedField, obj *ScopeEventCheck) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ScopeEventCheck_head(ctx, field)
+			return ec.fieldContext_ScopeEventCheck_lastHash(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Head, nil
+			return obj.LastHash, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
@@ -28082,20 +28036,20 @@ func (ec *executionContext) _ScopeEventCheck_head(ctx context.Context, field gra
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_ScopeEventCheck_head(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_ScopeEventCheck_lastHash(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ScopeEventCheck", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ScopeEventCheck_next(ctx context.Context, field graphql.CollectedField, obj *ScopeEventCheck) (ret graphql.Marshaler) {
+func (ec *executionContext) _ScopeEventCheck_nextSequence(ctx context.Context, field graphql.CollectedField, obj *ScopeEventCheck) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ScopeEventCheck_next(ctx, field)
+			return ec.fieldContext_ScopeEventCheck_nextSequence(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Next, nil
+			return obj.NextSequence, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
@@ -28105,7 +28059,7 @@ func (ec *executionContext) _ScopeEventCheck_next(ctx context.Context, field gra
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_ScopeEventCheck_next(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_ScopeEventCheck_nextSequence(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ScopeEventCheck", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
@@ -28481,33 +28435,33 @@ func (ec *executionContext) fieldContext_SetShapesPayload_proposalId(_ context.C
 	return graphql.NewScalarFieldContext("SetShapesPayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
-func (ec *executionContext) _SetShapesPayload_leftOut(ctx context.Context, field graphql.CollectedField, obj *SetShapesPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _SetShapesPayload_unsupported(ctx context.Context, field graphql.CollectedField, obj *SetShapesPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_SetShapesPayload_leftOut(ctx, field)
+			return ec.fieldContext_SetShapesPayload_unsupported(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.LeftOut, nil
+			return obj.Unsupported, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []LeftOut) graphql.Marshaler {
-			return ec.marshalNLeftOut2ᚕkoineᚋgraphᚐLeftOutᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []UnsupportedShapePart) graphql.Marshaler {
+			return ec.marshalNUnsupportedShapePart2ᚕkoineᚋgraphᚐUnsupportedShapePartᚄ(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_SetShapesPayload_leftOut(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_SetShapesPayload_unsupported(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "SetShapesPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_LeftOut(ctx, field)
+			return ec.childFields_UnsupportedShapePart(ctx, field)
 		},
 	}
 	return fc, nil
@@ -28697,33 +28651,33 @@ func (ec *executionContext) fieldContext_Shape_targetObjectsOf(_ context.Context
 	return graphql.NewScalarFieldContext("Shape", field, false, false, errors.New("field of type IRI does not have child fields"))
 }
 
-func (ec *executionContext) _Shape_leftOut(ctx context.Context, field graphql.CollectedField, obj *Shape) (ret graphql.Marshaler) {
+func (ec *executionContext) _Shape_unsupported(ctx context.Context, field graphql.CollectedField, obj *Shape) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Shape_leftOut(ctx, field)
+			return ec.fieldContext_Shape_unsupported(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.LeftOut, nil
+			return obj.Unsupported, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []LeftOut) graphql.Marshaler {
-			return ec.marshalNLeftOut2ᚕkoineᚋgraphᚐLeftOutᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []UnsupportedShapePart) graphql.Marshaler {
+			return ec.marshalNUnsupportedShapePart2ᚕkoineᚋgraphᚐUnsupportedShapePartᚄ(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Shape_leftOut(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Shape_unsupported(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Shape",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_LeftOut(ctx, field)
+			return ec.childFields_UnsupportedShapePart(ctx, field)
 		},
 	}
 	return fc, nil
@@ -29624,13 +29578,13 @@ func (ec *executionContext) fieldContext_StatementEdge_cursor(_ context.Context,
 	return graphql.NewScalarFieldContext("StatementEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
 }
 
-func (ec *executionContext) _StatementReasons_statement(ctx context.Context, field graphql.CollectedField, obj *StatementReasons) (ret graphql.Marshaler) {
+func (ec *executionContext) _StatementExplanation_statement(ctx context.Context, field graphql.CollectedField, obj *StatementExplanation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StatementReasons_statement(ctx, field)
+			return ec.fieldContext_StatementExplanation_statement(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Statement, nil
@@ -29643,9 +29597,9 @@ func (ec *executionContext) _StatementReasons_statement(ctx context.Context, fie
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_StatementReasons_statement(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_StatementExplanation_statement(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "StatementReasons",
+		Object:     "StatementExplanation",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -29656,80 +29610,80 @@ func (ec *executionContext) fieldContext_StatementReasons_statement(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _StatementReasons_backing(ctx context.Context, field graphql.CollectedField, obj *StatementReasons) (ret graphql.Marshaler) {
+func (ec *executionContext) _StatementExplanation_origins(ctx context.Context, field graphql.CollectedField, obj *StatementExplanation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StatementReasons_backing(ctx, field)
+			return ec.fieldContext_StatementExplanation_origins(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Backing, nil
+			return obj.Origins, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []Backing) graphql.Marshaler {
-			return ec.marshalNBacking2ᚕkoineᚋgraphᚐBackingᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []AssertionOrigin) graphql.Marshaler {
+			return ec.marshalNAssertionOrigin2ᚕkoineᚋgraphᚐAssertionOriginᚄ(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_StatementReasons_backing(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_StatementExplanation_origins(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "StatementReasons",
+		Object:     "StatementExplanation",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Backing(ctx, field)
+			return ec.childFields_AssertionOrigin(ctx, field)
 		},
 	}
 	return fc, nil
 }
 
-func (ec *executionContext) _StatementReasons_history(ctx context.Context, field graphql.CollectedField, obj *StatementReasons) (ret graphql.Marshaler) {
+func (ec *executionContext) _StatementExplanation_history(ctx context.Context, field graphql.CollectedField, obj *StatementExplanation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StatementReasons_history(ctx, field)
+			return ec.fieldContext_StatementExplanation_history(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.History, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []StatementStep) graphql.Marshaler {
-			return ec.marshalNStatementStep2ᚕkoineᚋgraphᚐStatementStepᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []StatementHistoryEntry) graphql.Marshaler {
+			return ec.marshalNStatementHistoryEntry2ᚕkoineᚋgraphᚐStatementHistoryEntryᚄ(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_StatementReasons_history(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_StatementExplanation_history(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "StatementReasons",
+		Object:     "StatementExplanation",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_StatementStep(ctx, field)
+			return ec.childFields_StatementHistoryEntry(ctx, field)
 		},
 	}
 	return fc, nil
 }
 
-func (ec *executionContext) _StatementReasons_moreHistory(ctx context.Context, field graphql.CollectedField, obj *StatementReasons) (ret graphql.Marshaler) {
+func (ec *executionContext) _StatementExplanation_hasMoreHistory(ctx context.Context, field graphql.CollectedField, obj *StatementExplanation) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StatementReasons_moreHistory(ctx, field)
+			return ec.fieldContext_StatementExplanation_hasMoreHistory(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.MoreHistory, nil
+			return obj.HasMoreHistory, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
@@ -29739,8 +29693,246 @@ func (ec *executionContext) _StatementReasons_moreHistory(ctx context.Context, f
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_StatementReasons_moreHistory(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("StatementReasons", field, false, false, errors.New("field of type Boolean does not have child fields"))
+func (ec *executionContext) fieldContext_StatementExplanation_hasMoreHistory(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StatementExplanation", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _StatementHistoryEntry_op(ctx context.Context, field graphql.CollectedField, obj *StatementHistoryEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementHistoryEntry_op(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Op, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v base.Op) graphql.Marshaler {
+			return ec.marshalNChangeOp2koineᚋkgᚋbaseᚐOp(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementHistoryEntry_op(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StatementHistoryEntry", field, false, false, errors.New("field of type ChangeOp does not have child fields"))
+}
+
+func (ec *executionContext) _StatementHistoryEntry_assertion(ctx context.Context, field graphql.CollectedField, obj *StatementHistoryEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementHistoryEntry_assertion(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Assertion, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Assertion) graphql.Marshaler {
+			return ec.marshalNAssertion2ᚖkoineᚋgraphᚐAssertion(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementHistoryEntry_assertion(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementHistoryEntry",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Assertion(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementHistoryEntry_previous(ctx context.Context, field graphql.CollectedField, obj *StatementHistoryEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementHistoryEntry_previous(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Previous, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []PreviousStatement) graphql.Marshaler {
+			return ec.marshalNPreviousStatement2ᚕkoineᚋgraphᚐPreviousStatementᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementHistoryEntry_previous(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementHistoryEntry",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PreviousStatement(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementHistoryEntry_replacedBy(ctx context.Context, field graphql.CollectedField, obj *StatementHistoryEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementHistoryEntry_replacedBy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReplacedBy, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *StatementRecord) graphql.Marshaler {
+			return ec.marshalOStatementRecord2ᚖkoineᚋgraphᚐStatementRecord(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_StatementHistoryEntry_replacedBy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementHistoryEntry",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StatementRecord(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementHistoryEntry_statementRemains(ctx context.Context, field graphql.CollectedField, obj *StatementHistoryEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementHistoryEntry_statementRemains(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StatementRemains, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StatementHistoryEntry_statementRemains(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StatementHistoryEntry", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _StatementHistoryEntry_commit(ctx context.Context, field graphql.CollectedField, obj *StatementHistoryEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementHistoryEntry_commit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Commit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Commit) graphql.Marshaler {
+			return ec.marshalOCommit2ᚖkoineᚋgraphᚐCommit(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_StatementHistoryEntry_commit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementHistoryEntry",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Commit(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementHistoryEntry_proposal(ctx context.Context, field graphql.CollectedField, obj *StatementHistoryEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementHistoryEntry_proposal(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Proposal, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Proposal) graphql.Marshaler {
+			return ec.marshalOProposal2ᚖkoineᚋgraphᚐProposal(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_StatementHistoryEntry_proposal(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementHistoryEntry",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Proposal(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _StatementHistoryEntry_message(ctx context.Context, field graphql.CollectedField, obj *StatementHistoryEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StatementHistoryEntry_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Message) graphql.Marshaler {
+			return ec.marshalOMessage2ᚖkoineᚋgraphᚐMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_StatementHistoryEntry_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "StatementHistoryEntry",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Message(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _StatementRecord_statementId(ctx context.Context, field graphql.CollectedField, obj *StatementRecord) (ret graphql.Marshaler) {
@@ -29883,244 +30075,6 @@ func (ec *executionContext) _StatementRecord_graph(ctx context.Context, field gr
 }
 func (ec *executionContext) fieldContext_StatementRecord_graph(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("StatementRecord", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _StatementStep_op(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StatementStep_op(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Op, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v base.Op) graphql.Marshaler {
-			return ec.marshalNChangeOp2koineᚋkgᚋbaseᚐOp(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_StatementStep_op(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("StatementStep", field, false, false, errors.New("field of type ChangeOp does not have child fields"))
-}
-
-func (ec *executionContext) _StatementStep_assertion(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StatementStep_assertion(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Assertion, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Assertion) graphql.Marshaler {
-			return ec.marshalNAssertion2ᚖkoineᚋgraphᚐAssertion(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_StatementStep_assertion(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "StatementStep",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Assertion(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _StatementStep_previous(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StatementStep_previous(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Previous, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []PreviousRecord) graphql.Marshaler {
-			return ec.marshalNPreviousRecord2ᚕkoineᚋgraphᚐPreviousRecordᚄ(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_StatementStep_previous(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "StatementStep",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_PreviousRecord(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _StatementStep_replacedBy(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StatementStep_replacedBy(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.ReplacedBy, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *StatementRecord) graphql.Marshaler {
-			return ec.marshalOStatementRecord2ᚖkoineᚋgraphᚐStatementRecord(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_StatementStep_replacedBy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "StatementStep",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_StatementRecord(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _StatementStep_statementRemains(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StatementStep_statementRemains(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.StatementRemains, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_StatementStep_statementRemains(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("StatementStep", field, false, false, errors.New("field of type Boolean does not have child fields"))
-}
-
-func (ec *executionContext) _StatementStep_commit(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StatementStep_commit(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Commit, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Commit) graphql.Marshaler {
-			return ec.marshalOCommit2ᚖkoineᚋgraphᚐCommit(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_StatementStep_commit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "StatementStep",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Commit(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _StatementStep_proposal(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StatementStep_proposal(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Proposal, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Proposal) graphql.Marshaler {
-			return ec.marshalOProposal2ᚖkoineᚋgraphᚐProposal(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_StatementStep_proposal(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "StatementStep",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Proposal(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _StatementStep_message(ctx context.Context, field graphql.CollectedField, obj *StatementStep) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_StatementStep_message(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Message, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Message) graphql.Marshaler {
-			return ec.marshalOMessage2ᚖkoineᚋgraphᚐMessage(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_StatementStep_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "StatementStep",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Message(ctx, field)
-		},
-	}
-	return fc, nil
 }
 
 func (ec *executionContext) _Stats_revision(ctx context.Context, field graphql.CollectedField, obj *Stats) (ret graphql.Marshaler) {
@@ -30481,17 +30435,17 @@ func (ec *executionContext) fieldContext_Subscription_messagePublished(ctx conte
 	return fc, nil
 }
 
-func (ec *executionContext) _Subscription_inboxPublished(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+func (ec *executionContext) _Subscription_inboxMessagePublished(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Subscription_inboxPublished(ctx, field)
+			return ec.fieldContext_Subscription_inboxMessagePublished(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().InboxPublished(ctx, fc.Args["resume"].(*Position))
+			return ec.Resolvers.Subscription().InboxMessagePublished(ctx, fc.Args["resume"].(*Position))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v MessageEvent) graphql.Marshaler {
@@ -30501,7 +30455,7 @@ func (ec *executionContext) _Subscription_inboxPublished(ctx context.Context, fi
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Subscription_inboxPublished(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Subscription_inboxMessagePublished(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Subscription",
 		Field:      field,
@@ -30518,7 +30472,7 @@ func (ec *executionContext) fieldContext_Subscription_inboxPublished(ctx context
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Subscription_inboxPublished_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Subscription_inboxMessagePublished_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -30711,7 +30665,7 @@ func (ec *executionContext) _Subscription_taskChanged(ctx context.Context, field
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().TaskChanged(ctx, fc.Args["id"].(string), fc.Args["after"].(*Position))
+			return ec.Resolvers.Subscription().TaskChanged(ctx, fc.Args["id"].(string), fc.Args["resume"].(*Position))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v TaskEvent) graphql.Marshaler {
@@ -31368,16 +31322,16 @@ func (ec *executionContext) fieldContext_TaskChange_task(_ context.Context, fiel
 	return fc, nil
 }
 
-func (ec *executionContext) _TaskChange_said(ctx context.Context, field graphql.CollectedField, obj *TaskChange) (ret graphql.Marshaler) {
+func (ec *executionContext) _TaskChange_message(ctx context.Context, field graphql.CollectedField, obj *TaskChange) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_TaskChange_said(ctx, field)
+			return ec.fieldContext_TaskChange_message(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Said(), nil
+			return obj.Message(), nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *TaskMessage) graphql.Marshaler {
@@ -31387,7 +31341,7 @@ func (ec *executionContext) _TaskChange_said(ctx context.Context, field graphql.
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_TaskChange_said(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_TaskChange_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "TaskChange",
 		Field:      field,
@@ -32297,16 +32251,16 @@ func (ec *executionContext) fieldContext_UnreadCount_count(_ context.Context, fi
 	return graphql.NewScalarFieldContext("UnreadCount", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _UnreadCount_more(ctx context.Context, field graphql.CollectedField, obj *UnreadCount) (ret graphql.Marshaler) {
+func (ec *executionContext) _UnreadCount_hasMore(ctx context.Context, field graphql.CollectedField, obj *UnreadCount) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_UnreadCount_more(ctx, field)
+			return ec.fieldContext_UnreadCount_hasMore(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.More, nil
+			return obj.HasMore, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
@@ -32316,54 +32270,100 @@ func (ec *executionContext) _UnreadCount_more(ctx context.Context, field graphql
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_UnreadCount_more(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_UnreadCount_hasMore(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("UnreadCount", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _UpToDate_position(ctx context.Context, field graphql.CollectedField, obj *UpToDate) (ret graphql.Marshaler) {
+func (ec *executionContext) _UnsupportedShapePart_resource(ctx context.Context, field graphql.CollectedField, obj *UnsupportedShapePart) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_UpToDate_position(ctx, field)
+			return ec.fieldContext_UnsupportedShapePart_resource(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Position, nil
+			return obj.Resource, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *Position) graphql.Marshaler {
-			return ec.marshalOPosition2ᚖkoineᚋgraphᚐPosition(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *base.Term) graphql.Marshaler {
+			return ec.marshalOIRI2ᚖkoineᚋkgᚋbaseᚐTerm(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_UpToDate_position(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("UpToDate", field, false, false, errors.New("field of type Position does not have child fields"))
+func (ec *executionContext) fieldContext_UnsupportedShapePart_resource(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UnsupportedShapePart", field, false, false, errors.New("field of type IRI does not have child fields"))
 }
 
-func (ec *executionContext) _UpToDate_revision(ctx context.Context, field graphql.CollectedField, obj *UpToDate) (ret graphql.Marshaler) {
+func (ec *executionContext) _UnsupportedShapePart_path(ctx context.Context, field graphql.CollectedField, obj *UnsupportedShapePart) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_UpToDate_revision(ctx, field)
+			return ec.fieldContext_UnsupportedShapePart_path(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Revision, nil
+			return obj.Path, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v base.Revision) graphql.Marshaler {
-			return ec.marshalNRevision2koineᚋkgᚋbaseᚐRevision(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_UpToDate_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("UpToDate", field, false, false, errors.New("field of type Revision does not have child fields"))
+func (ec *executionContext) fieldContext_UnsupportedShapePart_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UnsupportedShapePart", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _UnsupportedShapePart_name(ctx context.Context, field graphql.CollectedField, obj *UnsupportedShapePart) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnsupportedShapePart_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UnsupportedShapePart_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UnsupportedShapePart", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _UnsupportedShapePart_reason(ctx context.Context, field graphql.CollectedField, obj *UnsupportedShapePart) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnsupportedShapePart_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UnsupportedShapePart_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UnsupportedShapePart", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _ValidationReport_conforms(ctx context.Context, field graphql.CollectedField, obj *ValidationReport) (ret graphql.Marshaler) {
@@ -32412,16 +32412,16 @@ func (ec *executionContext) fieldContext_ValidationReport_complete(_ context.Con
 	return graphql.NewScalarFieldContext("ValidationReport", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _ValidationReport_judged(ctx context.Context, field graphql.CollectedField, obj *ValidationReport) (ret graphql.Marshaler) {
+func (ec *executionContext) _ValidationReport_validatedCount(ctx context.Context, field graphql.CollectedField, obj *ValidationReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ValidationReport_judged(ctx, field)
+			return ec.fieldContext_ValidationReport_validatedCount(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Judged, nil
+			return obj.ValidatedCount, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
@@ -32431,7 +32431,7 @@ func (ec *executionContext) _ValidationReport_judged(ctx context.Context, field 
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_ValidationReport_judged(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_ValidationReport_validatedCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ValidationReport", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
@@ -32458,16 +32458,16 @@ func (ec *executionContext) fieldContext_ValidationReport_revision(_ context.Con
 	return graphql.NewScalarFieldContext("ValidationReport", field, false, false, errors.New("field of type Revision does not have child fields"))
 }
 
-func (ec *executionContext) _ValidationReport_leftOut(ctx context.Context, field graphql.CollectedField, obj *ValidationReport) (ret graphql.Marshaler) {
+func (ec *executionContext) _ValidationReport_unsupportedCount(ctx context.Context, field graphql.CollectedField, obj *ValidationReport) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ValidationReport_leftOut(ctx, field)
+			return ec.fieldContext_ValidationReport_unsupportedCount(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.LeftOut, nil
+			return obj.UnsupportedCount, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
@@ -32477,7 +32477,7 @@ func (ec *executionContext) _ValidationReport_leftOut(ctx context.Context, field
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_ValidationReport_leftOut(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_ValidationReport_unsupportedCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ValidationReport", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
@@ -34244,61 +34244,6 @@ func (ec *executionContext) unmarshalInputAskInput(ctx context.Context, obj any)
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputBarInput(ctx context.Context, obj any) (BarInput, error) {
-	var it BarInput
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	if _, present := asMap["everywhere"]; !present {
-		asMap["everywhere"] = false
-	}
-
-	fieldsInOrder := [...]string{"channelId", "everywhere", "principalId", "until"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "channelId":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("channelId"))
-			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.ChannelID = data
-		case "everywhere":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("everywhere"))
-			data, err := ec.unmarshalNBoolean2bool(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Everywhere = data
-		case "principalId":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("principalId"))
-			data, err := ec.unmarshalNString2string(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.PrincipalID = data
-		case "until":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("until"))
-			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Until = data
-		}
-	}
-	return it, nil
-}
-
 func (ec *executionContext) unmarshalInputBudgetInput(ctx context.Context, obj any) (BudgetInput, error) {
 	var it BudgetInput
 	if obj == nil {
@@ -34444,35 +34389,35 @@ func (ec *executionContext) unmarshalInputChannelRightsInput(ctx context.Context
 		switch k {
 		case "discover":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("discover"))
-			data, err := ec.unmarshalOChannelWho2ᚖkoineᚋgraphᚐChannelWho(ctx, v)
+			data, err := ec.unmarshalOChannelAccessLevel2ᚖkoineᚋgraphᚐChannelAccessLevel(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Discover = data
 		case "join":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("join"))
-			data, err := ec.unmarshalOChannelWho2ᚖkoineᚋgraphᚐChannelWho(ctx, v)
+			data, err := ec.unmarshalOChannelAccessLevel2ᚖkoineᚋgraphᚐChannelAccessLevel(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Join = data
 		case "read":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("read"))
-			data, err := ec.unmarshalOChannelWho2ᚖkoineᚋgraphᚐChannelWho(ctx, v)
+			data, err := ec.unmarshalOChannelAccessLevel2ᚖkoineᚋgraphᚐChannelAccessLevel(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Read = data
 		case "post":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("post"))
-			data, err := ec.unmarshalOChannelWho2ᚖkoineᚋgraphᚐChannelWho(ctx, v)
+			data, err := ec.unmarshalOChannelAccessLevel2ᚖkoineᚋgraphᚐChannelAccessLevel(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Post = data
 		case "manage":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("manage"))
-			data, err := ec.unmarshalOChannelWho2ᚖkoineᚋgraphᚐChannelWho(ctx, v)
+			data, err := ec.unmarshalOChannelAccessLevel2ᚖkoineᚋgraphᚐChannelAccessLevel(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -35767,6 +35712,54 @@ func (ec *executionContext) unmarshalInputLiftQuarantineInput(ctx context.Contex
 				return it, err
 			}
 			it.DryRun = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputLiftRestrictionInput(ctx context.Context, obj any) (LiftRestrictionInput, error) {
+	var it LiftRestrictionInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["everywhere"]; !present {
+		asMap["everywhere"] = false
+	}
+
+	fieldsInOrder := [...]string{"channelId", "everywhere", "principalId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "channelId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("channelId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChannelID = data
+		case "everywhere":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("everywhere"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Everywhere = data
+		case "principalId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("principalId"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PrincipalID = data
 		}
 	}
 	return it, nil
@@ -37123,6 +37116,61 @@ func (ec *executionContext) unmarshalInputResolveContradictionInput(ctx context.
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRestrictAgentInput(ctx context.Context, obj any) (RestrictAgentInput, error) {
+	var it RestrictAgentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["everywhere"]; !present {
+		asMap["everywhere"] = false
+	}
+
+	fieldsInOrder := [...]string{"channelId", "everywhere", "principalId", "until"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "channelId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("channelId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChannelID = data
+		case "everywhere":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("everywhere"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Everywhere = data
+		case "principalId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("principalId"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PrincipalID = data
+		case "until":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("until"))
+			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Until = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRetractMessageInput(ctx context.Context, obj any) (RetractMessageInput, error) {
 	var it RetractMessageInput
 	if obj == nil {
@@ -38303,54 +38351,6 @@ func (ec *executionContext) unmarshalInputTriplePattern(ctx context.Context, obj
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputUnbarInput(ctx context.Context, obj any) (UnbarInput, error) {
-	var it UnbarInput
-	if obj == nil {
-		return it, nil
-	}
-
-	asMap := map[string]any{}
-	for k, v := range obj.(map[string]any) {
-		asMap[k] = v
-	}
-
-	if _, present := asMap["everywhere"]; !present {
-		asMap["everywhere"] = false
-	}
-
-	fieldsInOrder := [...]string{"channelId", "everywhere", "principalId"}
-	for _, k := range fieldsInOrder {
-		v, ok := asMap[k]
-		if !ok {
-			continue
-		}
-		switch k {
-		case "channelId":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("channelId"))
-			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.ChannelID = data
-		case "everywhere":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("everywhere"))
-			data, err := ec.unmarshalNBoolean2bool(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.Everywhere = data
-		case "principalId":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("principalId"))
-			data, err := ec.unmarshalNString2string(ctx, v)
-			if err != nil {
-				return it, err
-			}
-			it.PrincipalID = data
-		}
-	}
-	return it, nil
-}
-
 func (ec *executionContext) unmarshalInputUpdateAgentInput(ctx context.Context, obj any) (UpdateAgentInput, error) {
 	var it UpdateAgentInput
 	if obj == nil {
@@ -38930,13 +38930,6 @@ func (ec *executionContext) _ChannelEvent(ctx context.Context, sel ast.Selection
 	switch obj := (obj).(type) {
 	case nil:
 		return graphql.Null
-	case UpToDate:
-		return ec._UpToDate(ctx, sel, &obj)
-	case *UpToDate:
-		if obj == nil {
-			return graphql.Null
-		}
-		return ec._UpToDate(ctx, sel, obj)
 	case Resync:
 		return ec._Resync(ctx, sel, &obj)
 	case *Resync:
@@ -38944,6 +38937,13 @@ func (ec *executionContext) _ChannelEvent(ctx context.Context, sel ast.Selection
 			return graphql.Null
 		}
 		return ec._Resync(ctx, sel, obj)
+	case Progress:
+		return ec._Progress(ctx, sel, &obj)
+	case *Progress:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Progress(ctx, sel, obj)
 	case MessagePublished:
 		return ec._MessagePublished(ctx, sel, &obj)
 	case *MessagePublished:
@@ -38969,13 +38969,6 @@ func (ec *executionContext) _EntityEvent(ctx context.Context, sel ast.SelectionS
 	switch obj := (obj).(type) {
 	case nil:
 		return graphql.Null
-	case UpToDate:
-		return ec._UpToDate(ctx, sel, &obj)
-	case *UpToDate:
-		if obj == nil {
-			return graphql.Null
-		}
-		return ec._UpToDate(ctx, sel, obj)
 	case Resync:
 		return ec._Resync(ctx, sel, &obj)
 	case *Resync:
@@ -38983,6 +38976,13 @@ func (ec *executionContext) _EntityEvent(ctx context.Context, sel ast.SelectionS
 			return graphql.Null
 		}
 		return ec._Resync(ctx, sel, obj)
+	case Progress:
+		return ec._Progress(ctx, sel, &obj)
+	case *Progress:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Progress(ctx, sel, obj)
 	case GraphReplaced:
 		return ec._GraphReplaced(ctx, sel, &obj)
 	case *GraphReplaced:
@@ -39010,13 +39010,6 @@ func (ec *executionContext) _MatchEvent(ctx context.Context, sel ast.SelectionSe
 	switch obj := (obj).(type) {
 	case nil:
 		return graphql.Null
-	case UpToDate:
-		return ec._UpToDate(ctx, sel, &obj)
-	case *UpToDate:
-		if obj == nil {
-			return graphql.Null
-		}
-		return ec._UpToDate(ctx, sel, obj)
 	case Resync:
 		return ec._Resync(ctx, sel, &obj)
 	case *Resync:
@@ -39024,6 +39017,13 @@ func (ec *executionContext) _MatchEvent(ctx context.Context, sel ast.SelectionSe
 			return graphql.Null
 		}
 		return ec._Resync(ctx, sel, obj)
+	case Progress:
+		return ec._Progress(ctx, sel, &obj)
+	case *Progress:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Progress(ctx, sel, obj)
 	case MatchChange:
 		return ec._MatchChange(ctx, sel, &obj)
 	case *MatchChange:
@@ -39051,13 +39051,6 @@ func (ec *executionContext) _MessageEvent(ctx context.Context, sel ast.Selection
 	switch obj := (obj).(type) {
 	case nil:
 		return graphql.Null
-	case UpToDate:
-		return ec._UpToDate(ctx, sel, &obj)
-	case *UpToDate:
-		if obj == nil {
-			return graphql.Null
-		}
-		return ec._UpToDate(ctx, sel, obj)
 	case Resync:
 		return ec._Resync(ctx, sel, &obj)
 	case *Resync:
@@ -39065,6 +39058,13 @@ func (ec *executionContext) _MessageEvent(ctx context.Context, sel ast.Selection
 			return graphql.Null
 		}
 		return ec._Resync(ctx, sel, obj)
+	case Progress:
+		return ec._Progress(ctx, sel, &obj)
+	case *Progress:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Progress(ctx, sel, obj)
 	case MessagePublished:
 		return ec._MessagePublished(ctx, sel, &obj)
 	case *MessagePublished:
@@ -39165,13 +39165,6 @@ func (ec *executionContext) _ProposalEvent(ctx context.Context, sel ast.Selectio
 	switch obj := (obj).(type) {
 	case nil:
 		return graphql.Null
-	case UpToDate:
-		return ec._UpToDate(ctx, sel, &obj)
-	case *UpToDate:
-		if obj == nil {
-			return graphql.Null
-		}
-		return ec._UpToDate(ctx, sel, obj)
 	case Resync:
 		return ec._Resync(ctx, sel, &obj)
 	case *Resync:
@@ -39186,6 +39179,13 @@ func (ec *executionContext) _ProposalEvent(ctx context.Context, sel ast.Selectio
 			return graphql.Null
 		}
 		return ec._ProposalChange(ctx, sel, obj)
+	case Progress:
+		return ec._Progress(ctx, sel, &obj)
+	case *Progress:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Progress(ctx, sel, obj)
 	default:
 		if typedObj, ok := obj.(graphql.Marshaler); ok {
 			return typedObj
@@ -39199,13 +39199,6 @@ func (ec *executionContext) _StatementEvent(ctx context.Context, sel ast.Selecti
 	switch obj := (obj).(type) {
 	case nil:
 		return graphql.Null
-	case UpToDate:
-		return ec._UpToDate(ctx, sel, &obj)
-	case *UpToDate:
-		if obj == nil {
-			return graphql.Null
-		}
-		return ec._UpToDate(ctx, sel, obj)
 	case StatementChange:
 		return ec._StatementChange(ctx, sel, &obj)
 	case *StatementChange:
@@ -39220,6 +39213,13 @@ func (ec *executionContext) _StatementEvent(ctx context.Context, sel ast.Selecti
 			return graphql.Null
 		}
 		return ec._Resync(ctx, sel, obj)
+	case Progress:
+		return ec._Progress(ctx, sel, &obj)
+	case *Progress:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Progress(ctx, sel, obj)
 	case GraphReplaced:
 		return ec._GraphReplaced(ctx, sel, &obj)
 	case *GraphReplaced:
@@ -39240,13 +39240,6 @@ func (ec *executionContext) _TaskEvent(ctx context.Context, sel ast.SelectionSet
 	switch obj := (obj).(type) {
 	case nil:
 		return graphql.Null
-	case UpToDate:
-		return ec._UpToDate(ctx, sel, &obj)
-	case *UpToDate:
-		if obj == nil {
-			return graphql.Null
-		}
-		return ec._UpToDate(ctx, sel, obj)
 	case *TaskChange:
 		if obj == nil {
 			return graphql.Null
@@ -39259,6 +39252,13 @@ func (ec *executionContext) _TaskEvent(ctx context.Context, sel ast.SelectionSet
 			return graphql.Null
 		}
 		return ec._Resync(ctx, sel, obj)
+	case Progress:
+		return ec._Progress(ctx, sel, &obj)
+	case *Progress:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Progress(ctx, sel, obj)
 	default:
 		if typedObj, ok := obj.(graphql.Marshaler); ok {
 			return typedObj
@@ -39336,13 +39336,13 @@ func (ec *executionContext) _Agent(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "since":
-			out.Values[i] = ec._Agent_since(ctx, field, obj)
+		case "createdAt":
+			out.Values[i] = ec._Agent_createdAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "statements":
-			out.Values[i] = ec._Agent_statements(ctx, field, obj)
+		case "statementCount":
+			out.Values[i] = ec._Agent_statementCount(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -39444,13 +39444,13 @@ func (ec *executionContext) _AgentRegistration(ctx context.Context, sel ast.Sele
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "at":
-			out.Values[i] = ec._AgentRegistration_at(ctx, field, obj)
+		case "registeredAt":
+			out.Values[i] = ec._AgentRegistration_registeredAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "changedAt":
-			out.Values[i] = ec._AgentRegistration_changedAt(ctx, field, obj)
+		case "updatedAt":
+			out.Values[i] = ec._AgentRegistration_updatedAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -39906,6 +39906,49 @@ func (ec *executionContext) _AskPayload(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
+var assertedStatementImplementors = []string{"AssertedStatement"}
+
+func (ec *executionContext) _AssertedStatement(ctx context.Context, sel ast.SelectionSet, obj *AssertedStatement) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, assertedStatementImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AssertedStatement")
+		case "statement":
+			out.Values[i] = ec._AssertedStatement_statement(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "assertions":
+			out.Values[i] = ec._AssertedStatement_assertions(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var assertionImplementors = []string{"Assertion"}
 
 func (ec *executionContext) _Assertion(ctx context.Context, sel ast.SelectionSet, obj *Assertion) graphql.Marshaler {
@@ -39974,10 +40017,10 @@ func (ec *executionContext) _Assertion(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
-var auditChannelImplementors = []string{"AuditChannel"}
+var assertionOriginImplementors = []string{"AssertionOrigin"}
 
-func (ec *executionContext) _AuditChannel(ctx context.Context, sel ast.SelectionSet, obj *AuditChannel) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, auditChannelImplementors)
+func (ec *executionContext) _AssertionOrigin(ctx context.Context, sel ast.SelectionSet, obj *AssertionOrigin) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, assertionOriginImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferredFieldSet := graphql.NewFieldSet(nil)
@@ -39985,24 +40028,77 @@ func (ec *executionContext) _AuditChannel(ctx context.Context, sel ast.Selection
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("AuditChannel")
+			out.Values[i] = graphql.MarshalString("AssertionOrigin")
+		case "assertion":
+			out.Values[i] = ec._AssertionOrigin_assertion(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "commit":
+			out.Values[i] = ec._AssertionOrigin_commit(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "proposal":
+			out.Values[i] = ec._AssertionOrigin_proposal(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._AssertionOrigin_message(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var auditChannelActionImplementors = []string{"AuditChannelAction"}
+
+func (ec *executionContext) _AuditChannelAction(ctx context.Context, sel ast.SelectionSet, obj *AuditChannelAction) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, auditChannelActionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AuditChannelAction")
 		case "action":
-			out.Values[i] = ec._AuditChannel_action(ctx, field, obj)
+			out.Values[i] = ec._AuditChannelAction_action(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "channelId":
-			out.Values[i] = ec._AuditChannel_channelId(ctx, field, obj)
+			out.Values[i] = ec._AuditChannelAction_channelId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "eventId":
-			out.Values[i] = ec._AuditChannel_eventId(ctx, field, obj)
+		case "messageId":
+			out.Values[i] = ec._AuditChannelAction_messageId(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "member":
-			out.Values[i] = ec._AuditChannel_member(ctx, field, obj)
+			out.Values[i] = ec._AuditChannelAction_member(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -40132,8 +40228,8 @@ func (ec *executionContext) _AuditEntry(ctx context.Context, sel ast.SelectionSe
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "channels":
-			out.Values[i] = ec._AuditEntry_channels(ctx, field, obj)
+		case "channelActions":
+			out.Values[i] = ec._AuditEntry_channelActions(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -40162,148 +40258,9 @@ func (ec *executionContext) _AuditEntry(ctx context.Context, sel ast.SelectionSe
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "last":
-			out.Values[i] = ec._AuditEntry_last(ctx, field, obj)
+		case "lastTime":
+			out.Values[i] = ec._AuditEntry_lastTime(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var backedStatementImplementors = []string{"BackedStatement"}
-
-func (ec *executionContext) _BackedStatement(ctx context.Context, sel ast.SelectionSet, obj *BackedStatement) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, backedStatementImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("BackedStatement")
-		case "statement":
-			out.Values[i] = ec._BackedStatement_statement(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "assertions":
-			out.Values[i] = ec._BackedStatement_assertions(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var backingImplementors = []string{"Backing"}
-
-func (ec *executionContext) _Backing(ctx context.Context, sel ast.SelectionSet, obj *Backing) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, backingImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("Backing")
-		case "assertion":
-			out.Values[i] = ec._Backing_assertion(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "commit":
-			out.Values[i] = ec._Backing_commit(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "proposal":
-			out.Values[i] = ec._Backing_proposal(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "message":
-			out.Values[i] = ec._Backing_message(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var barPayloadImplementors = []string{"BarPayload"}
-
-func (ec *executionContext) _BarPayload(ctx context.Context, sel ast.SelectionSet, obj *BarPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, barPayloadImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("BarPayload")
-		case "channel":
-			out.Values[i] = ec._BarPayload_channel(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "bars":
-			out.Values[i] = ec._BarPayload_bars(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -40616,7 +40573,7 @@ func (ec *executionContext) _Channel(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-		case "bars":
+		case "restrictions":
 			field := field
 
 			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
@@ -40625,7 +40582,7 @@ func (ec *executionContext) _Channel(ctx context.Context, sel ast.SelectionSet, 
 						ec.Error(ctx, ec.Recover(ctx, r))
 					}
 				}()
-				res = ec._Channel_bars(ctx, field, obj)
+				res = ec._Channel_restrictions(ctx, field, obj)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -40885,59 +40842,6 @@ func (ec *executionContext) _Channel(ctx context.Context, sel ast.SelectionSet, 
 	return out
 }
 
-var channelBarImplementors = []string{"ChannelBar"}
-
-func (ec *executionContext) _ChannelBar(ctx context.Context, sel ast.SelectionSet, obj *ChannelBar) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, channelBarImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("ChannelBar")
-		case "agent":
-			out.Values[i] = ec._ChannelBar_agent(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "kind":
-			out.Values[i] = ec._ChannelBar_kind(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "from":
-			out.Values[i] = ec._ChannelBar_from(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "until":
-			out.Values[i] = ec._ChannelBar_until(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
 var channelChangeImplementors = []string{"ChannelChange", "ChannelEvent"}
 
 func (ec *executionContext) _ChannelChange(ctx context.Context, sel ast.SelectionSet, obj *ChannelChange) graphql.Marshaler {
@@ -41008,8 +40912,8 @@ func (ec *executionContext) _ChannelChange(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "by":
-			out.Values[i] = ec._ChannelChange_by(ctx, field, obj)
+		case "actor":
+			out.Values[i] = ec._ChannelChange_actor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -41114,13 +41018,13 @@ func (ec *executionContext) _ChannelInvitation(ctx context.Context, sel ast.Sele
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "by":
-			out.Values[i] = ec._ChannelInvitation_by(ctx, field, obj)
+		case "invitedBy":
+			out.Values[i] = ec._ChannelInvitation_invitedBy(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "at":
-			out.Values[i] = ec._ChannelInvitation_at(ctx, field, obj)
+		case "invitedAt":
+			out.Values[i] = ec._ChannelInvitation_invitedAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -41241,6 +41145,59 @@ func (ec *executionContext) _ChannelMember(ctx context.Context, sel ast.Selectio
 	return out
 }
 
+var channelRestrictionImplementors = []string{"ChannelRestriction"}
+
+func (ec *executionContext) _ChannelRestriction(ctx context.Context, sel ast.SelectionSet, obj *ChannelRestriction) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, channelRestrictionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ChannelRestriction")
+		case "agent":
+			out.Values[i] = ec._ChannelRestriction_agent(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "kind":
+			out.Values[i] = ec._ChannelRestriction_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "from":
+			out.Values[i] = ec._ChannelRestriction_from(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "until":
+			out.Values[i] = ec._ChannelRestriction_until(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var channelRightsImplementors = []string{"ChannelRights"}
 
 func (ec *executionContext) _ChannelRights(ctx context.Context, sel ast.SelectionSet, obj *ChannelRights) graphql.Marshaler {
@@ -41316,8 +41273,8 @@ func (ec *executionContext) _ChannelSignal(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "from":
-			out.Values[i] = ec._ChannelSignal_from(ctx, field, obj)
+		case "sender":
+			out.Values[i] = ec._ChannelSignal_sender(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -41525,8 +41482,8 @@ func (ec *executionContext) _Contradiction(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "about":
-			out.Values[i] = ec._Contradiction_about(ctx, field, obj)
+		case "subject":
+			out.Values[i] = ec._Contradiction_subject(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -41566,10 +41523,10 @@ func (ec *executionContext) _Contradiction(ctx context.Context, sel ast.Selectio
 	return out
 }
 
-var contradictionPageImplementors = []string{"ContradictionPage"}
+var contradictionConnectionImplementors = []string{"ContradictionConnection"}
 
-func (ec *executionContext) _ContradictionPage(ctx context.Context, sel ast.SelectionSet, obj *ContradictionPage) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, contradictionPageImplementors)
+func (ec *executionContext) _ContradictionConnection(ctx context.Context, sel ast.SelectionSet, obj *ContradictionConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, contradictionConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferredFieldSet := graphql.NewFieldSet(nil)
@@ -41577,24 +41534,62 @@ func (ec *executionContext) _ContradictionPage(ctx context.Context, sel ast.Sele
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("ContradictionPage")
+			out.Values[i] = graphql.MarshalString("ContradictionConnection")
 		case "nodes":
-			out.Values[i] = ec._ContradictionPage_nodes(ctx, field, obj)
+			out.Values[i] = ec._ContradictionConnection_nodes(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "hasNextPage":
-			out.Values[i] = ec._ContradictionPage_hasNextPage(ctx, field, obj)
+			out.Values[i] = ec._ContradictionConnection_hasNextPage(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "endCursor":
-			out.Values[i] = ec._ContradictionPage_endCursor(ctx, field, obj)
+			out.Values[i] = ec._ContradictionConnection_endCursor(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "complete":
-			out.Values[i] = ec._ContradictionPage_complete(ctx, field, obj)
+			out.Values[i] = ec._ContradictionConnection_complete(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteChannelPayloadImplementors = []string{"DeleteChannelPayload"}
+
+func (ec *executionContext) _DeleteChannelPayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteChannelPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteChannelPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteChannelPayload")
+		case "channelId":
+			out.Values[i] = ec._DeleteChannelPayload_channelId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -41672,48 +41667,10 @@ func (ec *executionContext) _DeleteGraphPayload(ctx context.Context, sel ast.Sel
 	return out
 }
 
-var deletedChannelImplementors = []string{"DeletedChannel"}
+var deleteTaskPayloadImplementors = []string{"DeleteTaskPayload"}
 
-func (ec *executionContext) _DeletedChannel(ctx context.Context, sel ast.SelectionSet, obj *DeletedChannel) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, deletedChannelImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("DeletedChannel")
-		case "channelId":
-			out.Values[i] = ec._DeletedChannel_channelId(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var deletedTaskImplementors = []string{"DeletedTask"}
-
-func (ec *executionContext) _DeletedTask(ctx context.Context, sel ast.SelectionSet, obj *DeletedTask) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, deletedTaskImplementors)
+func (ec *executionContext) _DeleteTaskPayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteTaskPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteTaskPayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferredFieldSet := graphql.NewFieldSet(nil)
@@ -41721,9 +41678,9 @@ func (ec *executionContext) _DeletedTask(ctx context.Context, sel ast.SelectionS
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("DeletedTask")
+			out.Values[i] = graphql.MarshalString("DeleteTaskPayload")
 		case "taskId":
-			out.Values[i] = ec._DeletedTask_taskId(ctx, field, obj)
+			out.Values[i] = ec._DeleteTaskPayload_taskId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -41916,8 +41873,8 @@ func (ec *executionContext) _Entity(ctx context.Context, sel ast.SelectionSet, o
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "neighbourhood":
-			out.Values[i] = ec._Entity_neighbourhood(ctx, field, obj)
+		case "neighborhood":
+			out.Values[i] = ec._Entity_neighborhood(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -42138,7 +42095,7 @@ func (ec *executionContext) _Graph(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "statements":
+		case "statementCount":
 			field := field
 
 			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
@@ -42147,7 +42104,7 @@ func (ec *executionContext) _Graph(ctx context.Context, sel ast.SelectionSet, ob
 						ec.Error(ctx, ec.Recover(ctx, r))
 					}
 				}()
-				res = ec._Graph_statements(ctx, field, obj)
+				res = ec._Graph_statementCount(ctx, field, obj)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -42664,10 +42621,10 @@ func (ec *executionContext) _Inbox(ctx context.Context, sel ast.SelectionSet, ob
 	return out
 }
 
-var leftChannelImplementors = []string{"LeftChannel"}
+var leaveChannelPayloadImplementors = []string{"LeaveChannelPayload"}
 
-func (ec *executionContext) _LeftChannel(ctx context.Context, sel ast.SelectionSet, obj *LeftChannel) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, leftChannelImplementors)
+func (ec *executionContext) _LeaveChannelPayload(ctx context.Context, sel ast.SelectionSet, obj *LeaveChannelPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, leaveChannelPayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferredFieldSet := graphql.NewFieldSet(nil)
@@ -42675,68 +42632,15 @@ func (ec *executionContext) _LeftChannel(ctx context.Context, sel ast.SelectionS
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("LeftChannel")
+			out.Values[i] = graphql.MarshalString("LeaveChannelPayload")
 		case "channelId":
-			out.Values[i] = ec._LeftChannel_channelId(ctx, field, obj)
+			out.Values[i] = ec._LeaveChannelPayload_channelId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "channel":
-			out.Values[i] = ec._LeftChannel_channel(ctx, field, obj)
+			out.Values[i] = ec._LeaveChannelPayload_channel(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var leftOutImplementors = []string{"LeftOut"}
-
-func (ec *executionContext) _LeftOut(ctx context.Context, sel ast.SelectionSet, obj *LeftOut) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, leftOutImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("LeftOut")
-		case "resource":
-			out.Values[i] = ec._LeftOut_resource(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "place":
-			out.Values[i] = ec._LeftOut_place(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "name":
-			out.Values[i] = ec._LeftOut_name(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "reason":
-			out.Values[i] = ec._LeftOut_reason(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -43161,84 +43065,6 @@ func (ec *executionContext) _MatchStep(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
-var meImplementors = []string{"Me"}
-
-func (ec *executionContext) _Me(ctx context.Context, sel ast.SelectionSet, obj *Me) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, meImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("Me")
-		case "id":
-			out.Values[i] = ec._Me_id(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "actingFor":
-			out.Values[i] = ec._Me_actingFor(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "roles":
-			out.Values[i] = ec._Me_roles(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "actFor":
-			out.Values[i] = ec._Me_actFor(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "method":
-			out.Values[i] = ec._Me_method(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "agent":
-			out.Values[i] = ec._Me_agent(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "statements":
-			out.Values[i] = ec._Me_statements(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "maxStatements":
-			out.Values[i] = ec._Me_maxStatements(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "tier":
-			out.Values[i] = ec._Me_tier(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
 var messageImplementors = []string{"Message", "Node"}
 
 func (ec *executionContext) _Message(ctx context.Context, sel ast.SelectionSet, obj *Message) graphql.Marshaler {
@@ -43319,8 +43145,8 @@ func (ec *executionContext) _Message(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "withheld":
-			out.Values[i] = ec._Message_withheld(ctx, field, obj)
+		case "withheldReason":
+			out.Values[i] = ec._Message_withheldReason(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -44070,8 +43896,8 @@ func (ec *executionContext) _MessageCount(ctx context.Context, sel ast.Selection
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "messages":
-			out.Values[i] = ec._MessageCount_messages(ctx, field, obj)
+		case "count":
+			out.Values[i] = ec._MessageCount_count(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -44606,10 +44432,10 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 	return out
 }
 
-var namesPayloadImplementors = []string{"NamesPayload"}
+var namespacesPayloadImplementors = []string{"NamespacesPayload"}
 
-func (ec *executionContext) _NamesPayload(ctx context.Context, sel ast.SelectionSet, obj *NamesPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, namesPayloadImplementors)
+func (ec *executionContext) _NamespacesPayload(ctx context.Context, sel ast.SelectionSet, obj *NamespacesPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, namespacesPayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferredFieldSet := graphql.NewFieldSet(nil)
@@ -44617,24 +44443,24 @@ func (ec *executionContext) _NamesPayload(ctx context.Context, sel ast.Selection
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("NamesPayload")
+			out.Values[i] = graphql.MarshalString("NamespacesPayload")
 		case "prefixes":
-			out.Values[i] = ec._NamesPayload_prefixes(ctx, field, obj)
+			out.Values[i] = ec._NamespacesPayload_prefixes(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "schemes":
-			out.Values[i] = ec._NamesPayload_schemes(ctx, field, obj)
+			out.Values[i] = ec._NamespacesPayload_schemes(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "revision":
-			out.Values[i] = ec._NamesPayload_revision(ctx, field, obj)
+			out.Values[i] = ec._NamespacesPayload_revision(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "position":
-			out.Values[i] = ec._NamesPayload_position(ctx, field, obj)
+			out.Values[i] = ec._NamespacesPayload_position(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -44659,10 +44485,10 @@ func (ec *executionContext) _NamesPayload(ctx context.Context, sel ast.Selection
 	return out
 }
 
-var neighbourhoodImplementors = []string{"Neighbourhood"}
+var neighborhoodImplementors = []string{"Neighborhood"}
 
-func (ec *executionContext) _Neighbourhood(ctx context.Context, sel ast.SelectionSet, obj *Neighbourhood) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, neighbourhoodImplementors)
+func (ec *executionContext) _Neighborhood(ctx context.Context, sel ast.SelectionSet, obj *Neighborhood) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, neighborhoodImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferredFieldSet := graphql.NewFieldSet(nil)
@@ -44670,24 +44496,24 @@ func (ec *executionContext) _Neighbourhood(ctx context.Context, sel ast.Selectio
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("Neighbourhood")
+			out.Values[i] = graphql.MarshalString("Neighborhood")
 		case "entities":
-			out.Values[i] = ec._Neighbourhood_entities(ctx, field, obj)
+			out.Values[i] = ec._Neighborhood_entities(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "statements":
-			out.Values[i] = ec._Neighbourhood_statements(ctx, field, obj)
+			out.Values[i] = ec._Neighborhood_statements(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "depth":
-			out.Values[i] = ec._Neighbourhood_depth(ctx, field, obj)
+			out.Values[i] = ec._Neighborhood_depth(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "truncated":
-			out.Values[i] = ec._Neighbourhood_truncated(ctx, field, obj)
+			out.Values[i] = ec._Neighborhood_truncated(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -44982,10 +44808,10 @@ func (ec *executionContext) _Presence(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
-var previousRecordImplementors = []string{"PreviousRecord"}
+var previousStatementImplementors = []string{"PreviousStatement"}
 
-func (ec *executionContext) _PreviousRecord(ctx context.Context, sel ast.SelectionSet, obj *PreviousRecord) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, previousRecordImplementors)
+func (ec *executionContext) _PreviousStatement(ctx context.Context, sel ast.SelectionSet, obj *PreviousStatement) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, previousStatementImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferredFieldSet := graphql.NewFieldSet(nil)
@@ -44993,14 +44819,135 @@ func (ec *executionContext) _PreviousRecord(ctx context.Context, sel ast.Selecti
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("PreviousRecord")
+			out.Values[i] = graphql.MarshalString("PreviousStatement")
 		case "statement":
-			out.Values[i] = ec._PreviousRecord_statement(ctx, field, obj)
+			out.Values[i] = ec._PreviousStatement_statement(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "assertions":
-			out.Values[i] = ec._PreviousRecord_assertions(ctx, field, obj)
+			out.Values[i] = ec._PreviousStatement_assertions(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var principalImplementors = []string{"Principal"}
+
+func (ec *executionContext) _Principal(ctx context.Context, sel ast.SelectionSet, obj *Principal) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, principalImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Principal")
+		case "id":
+			out.Values[i] = ec._Principal_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "actingFor":
+			out.Values[i] = ec._Principal_actingFor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "roles":
+			out.Values[i] = ec._Principal_roles(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "actFor":
+			out.Values[i] = ec._Principal_actFor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "method":
+			out.Values[i] = ec._Principal_method(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "agent":
+			out.Values[i] = ec._Principal_agent(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "statementCount":
+			out.Values[i] = ec._Principal_statementCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "maxStatements":
+			out.Values[i] = ec._Principal_maxStatements(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "tier":
+			out.Values[i] = ec._Principal_tier(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var progressImplementors = []string{"Progress", "ProposalEvent", "MessageEvent", "ChannelEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
+
+func (ec *executionContext) _Progress(ctx context.Context, sel ast.SelectionSet, obj *Progress) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, progressImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Progress")
+		case "position":
+			out.Values[i] = ec._Progress_position(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "revision":
+			out.Values[i] = ec._Progress_revision(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -45092,8 +45039,8 @@ func (ec *executionContext) _Proposal(ctx context.Context, sel ast.SelectionSet,
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "approvals":
-			out.Values[i] = ec._Proposal_approvals(ctx, field, obj)
+		case "approvalCount":
+			out.Values[i] = ec._Proposal_approvalCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -45117,13 +45064,13 @@ func (ec *executionContext) _Proposal(ctx context.Context, sel ast.SelectionSet,
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "conflict":
-			out.Values[i] = ec._Proposal_conflict(ctx, field, obj)
+		case "conflictReason":
+			out.Values[i] = ec._Proposal_conflictReason(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "appliedIn":
-			out.Values[i] = ec._Proposal_appliedIn(ctx, field, obj)
+		case "appliedRevision":
+			out.Values[i] = ec._Proposal_appliedRevision(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -46103,7 +46050,7 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
-		case "channelBars":
+		case "globalRestrictions":
 			field := field
 
 			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
@@ -46112,7 +46059,7 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 						ec.Error(ctx, ec.Recover(ctx, r))
 					}
 				}()
-				res = ec._Query_channelBars(ctx, field)
+				res = ec._Query_globalRestrictions(ctx, field)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -46213,7 +46160,7 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
-		case "shapesLeftOut":
+		case "unsupportedShapeParts":
 			field := field
 
 			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
@@ -46222,7 +46169,7 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 						ec.Error(ctx, ec.Recover(ctx, r))
 					}
 				}()
-				res = ec._Query_shapesLeftOut(ctx, field)
+				res = ec._Query_unsupportedShapeParts(ctx, field)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -46336,10 +46283,10 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 	return out
 }
 
-var removedAgentImplementors = []string{"RemovedAgent"}
+var removeAgentPayloadImplementors = []string{"RemoveAgentPayload"}
 
-func (ec *executionContext) _RemovedAgent(ctx context.Context, sel ast.SelectionSet, obj *RemovedAgent) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, removedAgentImplementors)
+func (ec *executionContext) _RemoveAgentPayload(ctx context.Context, sel ast.SelectionSet, obj *RemoveAgentPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, removeAgentPayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferredFieldSet := graphql.NewFieldSet(nil)
@@ -46347,14 +46294,14 @@ func (ec *executionContext) _RemovedAgent(ctx context.Context, sel ast.Selection
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("RemovedAgent")
+			out.Values[i] = graphql.MarshalString("RemoveAgentPayload")
 		case "agent":
-			out.Values[i] = ec._RemovedAgent_agent(ctx, field, obj)
+			out.Values[i] = ec._RemoveAgentPayload_agent(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "channels":
-			out.Values[i] = ec._RemovedAgent_channels(ctx, field, obj)
+		case "channelCount":
+			out.Values[i] = ec._RemoveAgentPayload_channelCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -46553,6 +46500,49 @@ func (ec *executionContext) _ResourceRecord(ctx context.Context, sel ast.Selecti
 	return out
 }
 
+var restrictionPayloadImplementors = []string{"RestrictionPayload"}
+
+func (ec *executionContext) _RestrictionPayload(ctx context.Context, sel ast.SelectionSet, obj *RestrictionPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, restrictionPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RestrictionPayload")
+		case "channel":
+			out.Values[i] = ec._RestrictionPayload_channel(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "restrictions":
+			out.Values[i] = ec._RestrictionPayload_restrictions(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var resyncImplementors = []string{"Resync", "ProposalEvent", "MessageEvent", "ChannelEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
 
 func (ec *executionContext) _Resync(ctx context.Context, sel ast.SelectionSet, obj *Resync) graphql.Marshaler {
@@ -46633,8 +46623,8 @@ func (ec *executionContext) _RetractMessagePayload(ctx context.Context, sel ast.
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "kept":
-			out.Values[i] = ec._RetractMessagePayload_kept(ctx, field, obj)
+		case "keptCount":
+			out.Values[i] = ec._RetractMessagePayload_keptCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -47297,18 +47287,18 @@ func (ec *executionContext) _ScopeEventCheck(ctx context.Context, sel ast.Select
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("ScopeEventCheck")
-		case "verified":
-			out.Values[i] = ec._ScopeEventCheck_verified(ctx, field, obj)
+		case "verifiedCount":
+			out.Values[i] = ec._ScopeEventCheck_verifiedCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "head":
-			out.Values[i] = ec._ScopeEventCheck_head(ctx, field, obj)
+		case "lastHash":
+			out.Values[i] = ec._ScopeEventCheck_lastHash(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "next":
-			out.Values[i] = ec._ScopeEventCheck_next(ctx, field, obj)
+		case "nextSequence":
+			out.Values[i] = ec._ScopeEventCheck_nextSequence(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -47519,8 +47509,8 @@ func (ec *executionContext) _SetShapesPayload(ctx context.Context, sel ast.Selec
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "leftOut":
-			out.Values[i] = ec._SetShapesPayload_leftOut(ctx, field, obj)
+		case "unsupported":
+			out.Values[i] = ec._SetShapesPayload_unsupported(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -47597,8 +47587,8 @@ func (ec *executionContext) _Shape(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "leftOut":
-			out.Values[i] = ec._Shape_leftOut(ctx, field, obj)
+		case "unsupported":
+			out.Values[i] = ec._Shape_unsupported(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -47948,10 +47938,10 @@ func (ec *executionContext) _StatementEdge(ctx context.Context, sel ast.Selectio
 	return out
 }
 
-var statementReasonsImplementors = []string{"StatementReasons"}
+var statementExplanationImplementors = []string{"StatementExplanation"}
 
-func (ec *executionContext) _StatementReasons(ctx context.Context, sel ast.SelectionSet, obj *StatementReasons) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, statementReasonsImplementors)
+func (ec *executionContext) _StatementExplanation(ctx context.Context, sel ast.SelectionSet, obj *StatementExplanation) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, statementExplanationImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferredFieldSet := graphql.NewFieldSet(nil)
@@ -47959,25 +47949,98 @@ func (ec *executionContext) _StatementReasons(ctx context.Context, sel ast.Selec
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("StatementReasons")
+			out.Values[i] = graphql.MarshalString("StatementExplanation")
 		case "statement":
-			out.Values[i] = ec._StatementReasons_statement(ctx, field, obj)
+			out.Values[i] = ec._StatementExplanation_statement(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "backing":
-			out.Values[i] = ec._StatementReasons_backing(ctx, field, obj)
+		case "origins":
+			out.Values[i] = ec._StatementExplanation_origins(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "history":
-			out.Values[i] = ec._StatementReasons_history(ctx, field, obj)
+			out.Values[i] = ec._StatementExplanation_history(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "moreHistory":
-			out.Values[i] = ec._StatementReasons_moreHistory(ctx, field, obj)
+		case "hasMoreHistory":
+			out.Values[i] = ec._StatementExplanation_hasMoreHistory(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var statementHistoryEntryImplementors = []string{"StatementHistoryEntry"}
+
+func (ec *executionContext) _StatementHistoryEntry(ctx context.Context, sel ast.SelectionSet, obj *StatementHistoryEntry) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, statementHistoryEntryImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("StatementHistoryEntry")
+		case "op":
+			out.Values[i] = ec._StatementHistoryEntry_op(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "assertion":
+			out.Values[i] = ec._StatementHistoryEntry_assertion(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "previous":
+			out.Values[i] = ec._StatementHistoryEntry_previous(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "replacedBy":
+			out.Values[i] = ec._StatementHistoryEntry_replacedBy(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "statementRemains":
+			out.Values[i] = ec._StatementHistoryEntry_statementRemains(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "commit":
+			out.Values[i] = ec._StatementHistoryEntry_commit(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "proposal":
+			out.Values[i] = ec._StatementHistoryEntry_proposal(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._StatementHistoryEntry_message(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -48035,79 +48098,6 @@ func (ec *executionContext) _StatementRecord(ctx context.Context, sel ast.Select
 			}
 		case "graph":
 			out.Values[i] = ec._StatementRecord_graph(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var statementStepImplementors = []string{"StatementStep"}
-
-func (ec *executionContext) _StatementStep(ctx context.Context, sel ast.SelectionSet, obj *StatementStep) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, statementStepImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("StatementStep")
-		case "op":
-			out.Values[i] = ec._StatementStep_op(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "assertion":
-			out.Values[i] = ec._StatementStep_assertion(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "previous":
-			out.Values[i] = ec._StatementStep_previous(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "replacedBy":
-			out.Values[i] = ec._StatementStep_replacedBy(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "statementRemains":
-			out.Values[i] = ec._StatementStep_statementRemains(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "commit":
-			out.Values[i] = ec._StatementStep_commit(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "proposal":
-			out.Values[i] = ec._StatementStep_proposal(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "message":
-			out.Values[i] = ec._StatementStep_message(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -48251,8 +48241,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 		return ec._Subscription_proposalChanged(ctx, fields[0])
 	case "messagePublished":
 		return ec._Subscription_messagePublished(ctx, fields[0])
-	case "inboxPublished":
-		return ec._Subscription_inboxPublished(ctx, fields[0])
+	case "inboxMessagePublished":
+		return ec._Subscription_inboxMessagePublished(ctx, fields[0])
 	case "memberMessagePublished":
 		return ec._Subscription_memberMessagePublished(ctx, fields[0])
 	case "scopeMessagePublished":
@@ -48654,8 +48644,8 @@ func (ec *executionContext) _TaskChange(ctx context.Context, sel ast.SelectionSe
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-		case "said":
-			out.Values[i] = ec._TaskChange_said(ctx, field, obj)
+		case "message":
+			out.Values[i] = ec._TaskChange_message(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -49220,8 +49210,8 @@ func (ec *executionContext) _UnreadCount(ctx context.Context, sel ast.SelectionS
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "more":
-			out.Values[i] = ec._UnreadCount_more(ctx, field, obj)
+		case "hasMore":
+			out.Values[i] = ec._UnreadCount_hasMore(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -49246,10 +49236,10 @@ func (ec *executionContext) _UnreadCount(ctx context.Context, sel ast.SelectionS
 	return out
 }
 
-var upToDateImplementors = []string{"UpToDate", "ProposalEvent", "MessageEvent", "ChannelEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
+var unsupportedShapePartImplementors = []string{"UnsupportedShapePart"}
 
-func (ec *executionContext) _UpToDate(ctx context.Context, sel ast.SelectionSet, obj *UpToDate) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, upToDateImplementors)
+func (ec *executionContext) _UnsupportedShapePart(ctx context.Context, sel ast.SelectionSet, obj *UnsupportedShapePart) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, unsupportedShapePartImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferredFieldSet := graphql.NewFieldSet(nil)
@@ -49257,14 +49247,24 @@ func (ec *executionContext) _UpToDate(ctx context.Context, sel ast.SelectionSet,
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("UpToDate")
-		case "position":
-			out.Values[i] = ec._UpToDate_position(ctx, field, obj)
+			out.Values[i] = graphql.MarshalString("UnsupportedShapePart")
+		case "resource":
+			out.Values[i] = ec._UnsupportedShapePart_resource(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "revision":
-			out.Values[i] = ec._UpToDate_revision(ctx, field, obj)
+		case "path":
+			out.Values[i] = ec._UnsupportedShapePart_path(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "name":
+			out.Values[i] = ec._UnsupportedShapePart_name(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._UnsupportedShapePart_reason(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -49311,8 +49311,8 @@ func (ec *executionContext) _ValidationReport(ctx context.Context, sel ast.Selec
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "judged":
-			out.Values[i] = ec._ValidationReport_judged(ctx, field, obj)
+		case "validatedCount":
+			out.Values[i] = ec._ValidationReport_validatedCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -49321,8 +49321,8 @@ func (ec *executionContext) _ValidationReport(ctx context.Context, sel ast.Selec
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "leftOut":
-			out.Values[i] = ec._ValidationReport_leftOut(ctx, field, obj)
+		case "unsupportedCount":
+			out.Values[i] = ec._ValidationReport_unsupportedCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -50134,6 +50134,26 @@ func (ec *executionContext) unmarshalNAskInput2koineᚋgraphᚐAskInput(ctx cont
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNAssertedStatement2koineᚋgraphᚐAssertedStatement(ctx context.Context, sel ast.SelectionSet, v AssertedStatement) graphql.Marshaler {
+	return ec._AssertedStatement(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNAssertedStatement2ᚕkoineᚋgraphᚐAssertedStatementᚄ(ctx context.Context, sel ast.SelectionSet, v []AssertedStatement) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAssertedStatement2koineᚋgraphᚐAssertedStatement(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNAssertion2koineᚋgraphᚐAssertion(ctx context.Context, sel ast.SelectionSet, v Assertion) graphql.Marshaler {
 	return ec._Assertion(ctx, sel, &v)
 }
@@ -50164,6 +50184,26 @@ func (ec *executionContext) marshalNAssertion2ᚖkoineᚋgraphᚐAssertion(ctx c
 	return ec._Assertion(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNAssertionOrigin2koineᚋgraphᚐAssertionOrigin(ctx context.Context, sel ast.SelectionSet, v AssertionOrigin) graphql.Marshaler {
+	return ec._AssertionOrigin(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNAssertionOrigin2ᚕkoineᚋgraphᚐAssertionOriginᚄ(ctx context.Context, sel ast.SelectionSet, v []AssertionOrigin) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAssertionOrigin2koineᚋgraphᚐAssertionOrigin(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNAuditAction2koineᚋgraphᚐAuditAction(ctx context.Context, v any) (AuditAction, error) {
 	var res AuditAction
 	err := res.UnmarshalGQL(v)
@@ -50174,8 +50214,8 @@ func (ec *executionContext) marshalNAuditAction2koineᚋgraphᚐAuditAction(ctx 
 	return v
 }
 
-func (ec *executionContext) marshalNAuditChannel2koineᚋgraphᚐAuditChannel(ctx context.Context, sel ast.SelectionSet, v AuditChannel) graphql.Marshaler {
-	return ec._AuditChannel(ctx, sel, &v)
+func (ec *executionContext) marshalNAuditChannelAction2koineᚋgraphᚐAuditChannelAction(ctx context.Context, sel ast.SelectionSet, v AuditChannelAction) graphql.Marshaler {
+	return ec._AuditChannelAction(ctx, sel, &v)
 }
 
 func (ec *executionContext) marshalNAuditConnection2ᚖkoineᚋgraphᚐAuditConnection(ctx context.Context, sel ast.SelectionSet, v *AuditConnection) graphql.Marshaler {
@@ -50223,51 +50263,6 @@ func (ec *executionContext) marshalNAuditKind2koineᚋgraphᚐAuditKind(ctx cont
 		}
 	}
 	return res
-}
-
-func (ec *executionContext) marshalNBackedStatement2koineᚋgraphᚐBackedStatement(ctx context.Context, sel ast.SelectionSet, v BackedStatement) graphql.Marshaler {
-	return ec._BackedStatement(ctx, sel, &v)
-}
-
-func (ec *executionContext) marshalNBackedStatement2ᚕkoineᚋgraphᚐBackedStatementᚄ(ctx context.Context, sel ast.SelectionSet, v []BackedStatement) graphql.Marshaler {
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNBackedStatement2koineᚋgraphᚐBackedStatement(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
-func (ec *executionContext) marshalNBacking2koineᚋgraphᚐBacking(ctx context.Context, sel ast.SelectionSet, v Backing) graphql.Marshaler {
-	return ec._Backing(ctx, sel, &v)
-}
-
-func (ec *executionContext) marshalNBacking2ᚕkoineᚋgraphᚐBackingᚄ(ctx context.Context, sel ast.SelectionSet, v []Backing) graphql.Marshaler {
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNBacking2koineᚋgraphᚐBacking(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
-func (ec *executionContext) unmarshalNBarInput2koineᚋgraphᚐBarInput(ctx context.Context, v any) (BarInput, error) {
-	res, err := ec.unmarshalInputBarInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNBoolean2bool(ctx context.Context, v any) (bool, error) {
@@ -50378,33 +50373,13 @@ func (ec *executionContext) marshalNChannel2ᚕkoineᚋgraphᚐChannelᚄ(ctx co
 	return ret
 }
 
-func (ec *executionContext) marshalNChannelBar2koineᚋgraphᚐChannelBar(ctx context.Context, sel ast.SelectionSet, v ChannelBar) graphql.Marshaler {
-	return ec._ChannelBar(ctx, sel, &v)
-}
-
-func (ec *executionContext) marshalNChannelBar2ᚕkoineᚋgraphᚐChannelBarᚄ(ctx context.Context, sel ast.SelectionSet, v []ChannelBar) graphql.Marshaler {
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNChannelBar2koineᚋgraphᚐChannelBar(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
-func (ec *executionContext) unmarshalNChannelBarKind2koineᚋgraphᚐChannelBarKind(ctx context.Context, v any) (ChannelBarKind, error) {
-	var res ChannelBarKind
+func (ec *executionContext) unmarshalNChannelAccessLevel2koineᚋgraphᚐChannelAccessLevel(ctx context.Context, v any) (ChannelAccessLevel, error) {
+	var res ChannelAccessLevel
 	err := res.UnmarshalGQL(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNChannelBarKind2koineᚋgraphᚐChannelBarKind(ctx context.Context, sel ast.SelectionSet, v ChannelBarKind) graphql.Marshaler {
+func (ec *executionContext) marshalNChannelAccessLevel2koineᚋgraphᚐChannelAccessLevel(ctx context.Context, sel ast.SelectionSet, v ChannelAccessLevel) graphql.Marshaler {
 	return v
 }
 
@@ -50483,6 +50458,36 @@ func (ec *executionContext) unmarshalNChannelMemberInput2koineᚋgraphᚐChannel
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNChannelRestriction2koineᚋgraphᚐChannelRestriction(ctx context.Context, sel ast.SelectionSet, v ChannelRestriction) graphql.Marshaler {
+	return ec._ChannelRestriction(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNChannelRestriction2ᚕkoineᚋgraphᚐChannelRestrictionᚄ(ctx context.Context, sel ast.SelectionSet, v []ChannelRestriction) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNChannelRestriction2koineᚋgraphᚐChannelRestriction(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNChannelRestrictionKind2koineᚋgraphᚐChannelRestrictionKind(ctx context.Context, v any) (ChannelRestrictionKind, error) {
+	var res ChannelRestrictionKind
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNChannelRestrictionKind2koineᚋgraphᚐChannelRestrictionKind(ctx context.Context, sel ast.SelectionSet, v ChannelRestrictionKind) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) marshalNChannelRights2ᚖkoineᚋgraphᚐChannelRights(ctx context.Context, sel ast.SelectionSet, v *ChannelRights) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -50520,16 +50525,6 @@ func (ec *executionContext) unmarshalNChannelVisibility2koineᚋgraphᚐChannelV
 }
 
 func (ec *executionContext) marshalNChannelVisibility2koineᚋgraphᚐChannelVisibility(ctx context.Context, sel ast.SelectionSet, v ChannelVisibility) graphql.Marshaler {
-	return v
-}
-
-func (ec *executionContext) unmarshalNChannelWho2koineᚋgraphᚐChannelWho(ctx context.Context, v any) (ChannelWho, error) {
-	var res ChannelWho
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNChannelWho2koineᚋgraphᚐChannelWho(ctx context.Context, sel ast.SelectionSet, v ChannelWho) graphql.Marshaler {
 	return v
 }
 
@@ -51075,28 +51070,13 @@ func (ec *executionContext) unmarshalNJoinChannelInput2koineᚋgraphᚐJoinChann
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNLeftOut2koineᚋgraphᚐLeftOut(ctx context.Context, sel ast.SelectionSet, v LeftOut) graphql.Marshaler {
-	return ec._LeftOut(ctx, sel, &v)
-}
-
-func (ec *executionContext) marshalNLeftOut2ᚕkoineᚋgraphᚐLeftOutᚄ(ctx context.Context, sel ast.SelectionSet, v []LeftOut) graphql.Marshaler {
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNLeftOut2koineᚋgraphᚐLeftOut(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
 func (ec *executionContext) unmarshalNLiftQuarantineInput2koineᚋgraphᚐLiftQuarantineInput(ctx context.Context, v any) (LiftQuarantineInput, error) {
 	res, err := ec.unmarshalInputLiftQuarantineInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNLiftRestrictionInput2koineᚋgraphᚐLiftRestrictionInput(ctx context.Context, v any) (LiftRestrictionInput, error) {
+	res, err := ec.unmarshalInputLiftRestrictionInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -51201,16 +51181,6 @@ func (ec *executionContext) marshalNMatchStep2ᚕkoineᚋgraphᚐMatchStepᚄ(ct
 	return ret
 }
 
-func (ec *executionContext) marshalNMe2ᚖkoineᚋgraphᚐMe(ctx context.Context, sel ast.SelectionSet, v *Me) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._Me(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNMessage2koineᚋgraphᚐMessage(ctx context.Context, sel ast.SelectionSet, v Message) graphql.Marshaler {
 	return ec._Message(ctx, sel, &v)
 }
@@ -51265,14 +51235,14 @@ func (ec *executionContext) marshalNMoment2koineᚋkgᚋbaseᚐMoment(ctx contex
 	return res
 }
 
-func (ec *executionContext) marshalNNeighbourhood2ᚖkoineᚋgraphᚐNeighbourhood(ctx context.Context, sel ast.SelectionSet, v *Neighbourhood) graphql.Marshaler {
+func (ec *executionContext) marshalNNeighborhood2ᚖkoineᚋgraphᚐNeighborhood(ctx context.Context, sel ast.SelectionSet, v *Neighborhood) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
 		}
 		return graphql.Null
 	}
-	return ec._Neighbourhood(ctx, sel, v)
+	return ec._Neighborhood(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNNullsOrder2koineᚋinternalᚋqueryᚐNullsOrder(ctx context.Context, v any) (query.NullsOrder, error) {
@@ -51488,15 +51458,15 @@ func (ec *executionContext) marshalNPresenceStatus2koineᚋgraphᚐPresenceStatu
 	return v
 }
 
-func (ec *executionContext) marshalNPreviousRecord2koineᚋgraphᚐPreviousRecord(ctx context.Context, sel ast.SelectionSet, v PreviousRecord) graphql.Marshaler {
-	return ec._PreviousRecord(ctx, sel, &v)
+func (ec *executionContext) marshalNPreviousStatement2koineᚋgraphᚐPreviousStatement(ctx context.Context, sel ast.SelectionSet, v PreviousStatement) graphql.Marshaler {
+	return ec._PreviousStatement(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNPreviousRecord2ᚕkoineᚋgraphᚐPreviousRecordᚄ(ctx context.Context, sel ast.SelectionSet, v []PreviousRecord) graphql.Marshaler {
+func (ec *executionContext) marshalNPreviousStatement2ᚕkoineᚋgraphᚐPreviousStatementᚄ(ctx context.Context, sel ast.SelectionSet, v []PreviousStatement) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNPreviousRecord2koineᚋgraphᚐPreviousRecord(ctx, sel, v[i])
+		return ec.marshalNPreviousStatement2koineᚋgraphᚐPreviousStatement(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -51506,6 +51476,16 @@ func (ec *executionContext) marshalNPreviousRecord2ᚕkoineᚋgraphᚐPreviousRe
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalNPrincipal2ᚖkoineᚋgraphᚐPrincipal(ctx context.Context, sel ast.SelectionSet, v *Principal) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Principal(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNPropertyFilter2koineᚋinternalᚋqueryᚐPropertyFilter(ctx context.Context, v any) (query.PropertyFilter, error) {
@@ -51650,6 +51630,11 @@ func (ec *executionContext) marshalNResourceRecord2ᚖkoineᚋgraphᚐResourceRe
 		return graphql.Null
 	}
 	return ec._ResourceRecord(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRestrictAgentInput2koineᚋgraphᚐRestrictAgentInput(ctx context.Context, v any) (RestrictAgentInput, error) {
+	res, err := ec.unmarshalInputRestrictAgentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNRetractMessageInput2koineᚋgraphᚐRetractMessageInput(ctx context.Context, v any) (RetractMessageInput, error) {
@@ -51951,6 +51936,26 @@ func (ec *executionContext) unmarshalNStatementGroupKey2koineᚋinternalᚋquery
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNStatementHistoryEntry2koineᚋgraphᚐStatementHistoryEntry(ctx context.Context, sel ast.SelectionSet, v StatementHistoryEntry) graphql.Marshaler {
+	return ec._StatementHistoryEntry(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNStatementHistoryEntry2ᚕkoineᚋgraphᚐStatementHistoryEntryᚄ(ctx context.Context, sel ast.SelectionSet, v []StatementHistoryEntry) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNStatementHistoryEntry2koineᚋgraphᚐStatementHistoryEntry(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNStatementInput2ᚖkoineᚋgraphᚐStatementInput(ctx context.Context, v any) (*StatementInput, error) {
 	res, err := ec.unmarshalInputStatementInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
@@ -52025,26 +52030,6 @@ func (ec *executionContext) unmarshalNStatementRef2ᚕkoineᚋgraphᚐStatementR
 		}
 	}
 	return res, nil
-}
-
-func (ec *executionContext) marshalNStatementStep2koineᚋgraphᚐStatementStep(ctx context.Context, sel ast.SelectionSet, v StatementStep) graphql.Marshaler {
-	return ec._StatementStep(ctx, sel, &v)
-}
-
-func (ec *executionContext) marshalNStatementStep2ᚕkoineᚋgraphᚐStatementStepᚄ(ctx context.Context, sel ast.SelectionSet, v []StatementStep) graphql.Marshaler {
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNStatementStep2koineᚋgraphᚐStatementStep(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
 }
 
 func (ec *executionContext) unmarshalNString2string(ctx context.Context, v any) (string, error) {
@@ -52242,9 +52227,24 @@ func (ec *executionContext) unmarshalNTriplePattern2koineᚋinternalᚋqueryᚐT
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNUnbarInput2koineᚋgraphᚐUnbarInput(ctx context.Context, v any) (UnbarInput, error) {
-	res, err := ec.unmarshalInputUnbarInput(ctx, v)
-	return res, graphql.ErrorOnPath(ctx, err)
+func (ec *executionContext) marshalNUnsupportedShapePart2koineᚋgraphᚐUnsupportedShapePart(ctx context.Context, sel ast.SelectionSet, v UnsupportedShapePart) graphql.Marshaler {
+	return ec._UnsupportedShapePart(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNUnsupportedShapePart2ᚕkoineᚋgraphᚐUnsupportedShapePartᚄ(ctx context.Context, sel ast.SelectionSet, v []UnsupportedShapePart) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNUnsupportedShapePart2koineᚋgraphᚐUnsupportedShapePart(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNUpdateAgentInput2koineᚋgraphᚐUpdateAgentInput(ctx context.Context, v any) (UpdateAgentInput, error) {
@@ -52602,14 +52602,14 @@ func (ec *executionContext) marshalOAskPayload2ᚖkoineᚋgraphᚐAskPayload(ctx
 	return ec._AskPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOAuditChannel2ᚕkoineᚋgraphᚐAuditChannelᚄ(ctx context.Context, sel ast.SelectionSet, v []AuditChannel) graphql.Marshaler {
+func (ec *executionContext) marshalOAuditChannelAction2ᚕkoineᚋgraphᚐAuditChannelActionᚄ(ctx context.Context, sel ast.SelectionSet, v []AuditChannelAction) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNAuditChannel2koineᚋgraphᚐAuditChannel(ctx, sel, v[i])
+		return ec.marshalNAuditChannelAction2koineᚋgraphᚐAuditChannelAction(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -52655,13 +52655,6 @@ func (ec *executionContext) marshalOAuditKind2ᚕkoineᚋgraphᚐAuditKindᚄ(ct
 	}
 
 	return ret
-}
-
-func (ec *executionContext) marshalOBarPayload2ᚖkoineᚋgraphᚐBarPayload(ctx context.Context, sel ast.SelectionSet, v *BarPayload) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return ec._BarPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOBoolean2bool(ctx context.Context, v any) (bool, error) {
@@ -52752,23 +52745,20 @@ func (ec *executionContext) marshalOChannel2ᚖkoineᚋgraphᚐChannel(ctx conte
 	return ec._Channel(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOChannelBar2ᚕkoineᚋgraphᚐChannelBarᚄ(ctx context.Context, sel ast.SelectionSet, v []ChannelBar) graphql.Marshaler {
+func (ec *executionContext) unmarshalOChannelAccessLevel2ᚖkoineᚋgraphᚐChannelAccessLevel(ctx context.Context, v any) (*ChannelAccessLevel, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(ChannelAccessLevel)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOChannelAccessLevel2ᚖkoineᚋgraphᚐChannelAccessLevel(ctx context.Context, sel ast.SelectionSet, v *ChannelAccessLevel) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNChannelBar2koineᚋgraphᚐChannelBar(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
+	return v
 }
 
 func (ec *executionContext) marshalOChannelConnection2ᚖkoineᚋgraphᚐChannelConnection(ctx context.Context, sel ast.SelectionSet, v *ChannelConnection) graphql.Marshaler {
@@ -52842,6 +52832,25 @@ func (ec *executionContext) marshalOChannelMemberPolicy2ᚖkoineᚋgraphᚐChann
 	return v
 }
 
+func (ec *executionContext) marshalOChannelRestriction2ᚕkoineᚋgraphᚐChannelRestrictionᚄ(ctx context.Context, sel ast.SelectionSet, v []ChannelRestriction) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNChannelRestriction2koineᚋgraphᚐChannelRestriction(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalOChannelRightsInput2ᚖkoineᚋgraphᚐChannelRightsInput(ctx context.Context, v any) (*ChannelRightsInput, error) {
 	if v == nil {
 		return nil, nil
@@ -52896,22 +52905,6 @@ func (ec *executionContext) marshalOChannelVisibility2ᚖkoineᚋgraphᚐChannel
 	return v
 }
 
-func (ec *executionContext) unmarshalOChannelWho2ᚖkoineᚋgraphᚐChannelWho(ctx context.Context, v any) (*ChannelWho, error) {
-	if v == nil {
-		return nil, nil
-	}
-	var res = new(ChannelWho)
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalOChannelWho2ᚖkoineᚋgraphᚐChannelWho(ctx context.Context, sel ast.SelectionSet, v *ChannelWho) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return v
-}
-
 func (ec *executionContext) marshalOCommit2ᚖkoineᚋgraphᚐCommit(ctx context.Context, sel ast.SelectionSet, v *Commit) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -52919,11 +52912,11 @@ func (ec *executionContext) marshalOCommit2ᚖkoineᚋgraphᚐCommit(ctx context
 	return ec._Commit(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOContradictionPage2ᚖkoineᚋgraphᚐContradictionPage(ctx context.Context, sel ast.SelectionSet, v *ContradictionPage) graphql.Marshaler {
+func (ec *executionContext) marshalOContradictionConnection2ᚖkoineᚋgraphᚐContradictionConnection(ctx context.Context, sel ast.SelectionSet, v *ContradictionConnection) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return ec._ContradictionPage(ctx, sel, v)
+	return ec._ContradictionConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOCursor2ᚖkoineᚋgraphᚐCursor(ctx context.Context, v any) (*Cursor, error) {
@@ -53003,6 +52996,13 @@ func (ec *executionContext) unmarshalODateTimeFilter2ᚖkoineᚋinternalᚋquery
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalODeleteChannelPayload2ᚖkoineᚋgraphᚐDeleteChannelPayload(ctx context.Context, sel ast.SelectionSet, v *DeleteChannelPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteChannelPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalODeleteGraphPayload2ᚖkoineᚋgraphᚐDeleteGraphPayload(ctx context.Context, sel ast.SelectionSet, v *DeleteGraphPayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -53010,18 +53010,11 @@ func (ec *executionContext) marshalODeleteGraphPayload2ᚖkoineᚋgraphᚐDelete
 	return ec._DeleteGraphPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalODeletedChannel2ᚖkoineᚋgraphᚐDeletedChannel(ctx context.Context, sel ast.SelectionSet, v *DeletedChannel) graphql.Marshaler {
+func (ec *executionContext) marshalODeleteTaskPayload2ᚖkoineᚋgraphᚐDeleteTaskPayload(ctx context.Context, sel ast.SelectionSet, v *DeleteTaskPayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return ec._DeletedChannel(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalODeletedTask2ᚖkoineᚋgraphᚐDeletedTask(ctx context.Context, sel ast.SelectionSet, v *DeletedTask) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return ec._DeletedTask(ctx, sel, v)
+	return ec._DeleteTaskPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalODiffConnection2ᚖkoineᚋgraphᚐDiffConnection(ctx context.Context, sel ast.SelectionSet, v *DiffConnection) graphql.Marshaler {
@@ -53544,30 +53537,11 @@ func (ec *executionContext) marshalOJSON2ᚕencodingᚋjsonᚐRawMessageᚄ(ctx 
 	return ret
 }
 
-func (ec *executionContext) marshalOLeftChannel2ᚖkoineᚋgraphᚐLeftChannel(ctx context.Context, sel ast.SelectionSet, v *LeftChannel) graphql.Marshaler {
+func (ec *executionContext) marshalOLeaveChannelPayload2ᚖkoineᚋgraphᚐLeaveChannelPayload(ctx context.Context, sel ast.SelectionSet, v *LeaveChannelPayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return ec._LeftChannel(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalOLeftOut2ᚕkoineᚋgraphᚐLeftOutᚄ(ctx context.Context, sel ast.SelectionSet, v []LeftOut) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNLeftOut2koineᚋgraphᚐLeftOut(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
+	return ec._LeaveChannelPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOLong2ᚕint64ᚄ(ctx context.Context, v any) ([]int64, error) {
@@ -53828,11 +53802,11 @@ func (ec *executionContext) marshalOMoment2ᚖkoineᚋkgᚋbaseᚐMoment(ctx con
 	return res
 }
 
-func (ec *executionContext) marshalONamesPayload2ᚖkoineᚋgraphᚐNamesPayload(ctx context.Context, sel ast.SelectionSet, v *NamesPayload) graphql.Marshaler {
+func (ec *executionContext) marshalONamespacesPayload2ᚖkoineᚋgraphᚐNamespacesPayload(ctx context.Context, sel ast.SelectionSet, v *NamespacesPayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return ec._NamesPayload(ctx, sel, v)
+	return ec._NamespacesPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalONode2koineᚋgraphᚐNode(ctx context.Context, sel ast.SelectionSet, v Node) graphql.Marshaler {
@@ -54142,11 +54116,11 @@ func (ec *executionContext) marshalOReceiptStatus2ᚖkoineᚋgraphᚐReceiptStat
 	return v
 }
 
-func (ec *executionContext) marshalORemovedAgent2ᚖkoineᚋgraphᚐRemovedAgent(ctx context.Context, sel ast.SelectionSet, v *RemovedAgent) graphql.Marshaler {
+func (ec *executionContext) marshalORemoveAgentPayload2ᚖkoineᚋgraphᚐRemoveAgentPayload(ctx context.Context, sel ast.SelectionSet, v *RemoveAgentPayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return ec._RemovedAgent(ctx, sel, v)
+	return ec._RemoveAgentPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOReplaceGraphPayload2ᚖkoineᚋgraphᚐReplaceGraphPayload(ctx context.Context, sel ast.SelectionSet, v *ReplaceGraphPayload) graphql.Marshaler {
@@ -54161,6 +54135,13 @@ func (ec *executionContext) marshalOResolveContradictionPayload2ᚖkoineᚋgraph
 		return graphql.Null
 	}
 	return ec._ResolveContradictionPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalORestrictionPayload2ᚖkoineᚋgraphᚐRestrictionPayload(ctx context.Context, sel ast.SelectionSet, v *RestrictionPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._RestrictionPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalORetractMessagePayload2ᚖkoineᚋgraphᚐRetractMessagePayload(ctx context.Context, sel ast.SelectionSet, v *RetractMessagePayload) graphql.Marshaler {
@@ -54387,6 +54368,13 @@ func (ec *executionContext) marshalOStatementEvent2koineᚋgraphᚐStatementEven
 	return ec._StatementEvent(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOStatementExplanation2ᚖkoineᚋgraphᚐStatementExplanation(ctx context.Context, sel ast.SelectionSet, v *StatementExplanation) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._StatementExplanation(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOStatementFilter2ᚕkoineᚋinternalᚋqueryᚐStatementFilterᚄ(ctx context.Context, v any) ([]query.StatementFilter, error) {
 	if v == nil {
 		return nil, nil
@@ -54463,13 +54451,6 @@ func (ec *executionContext) marshalOStatementOrderKey2ᚖkoineᚋinternalᚋquer
 	_ = ctx
 	res := graphql.MarshalString(string(*v))
 	return res
-}
-
-func (ec *executionContext) marshalOStatementReasons2ᚖkoineᚋgraphᚐStatementReasons(ctx context.Context, sel ast.SelectionSet, v *StatementReasons) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return ec._StatementReasons(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOStatementRecord2ᚖkoineᚋgraphᚐStatementRecord(ctx context.Context, sel ast.SelectionSet, v *StatementRecord) graphql.Marshaler {
@@ -54725,6 +54706,25 @@ func (ec *executionContext) marshalOUnreadCount2ᚖkoineᚋgraphᚐUnreadCount(c
 		return graphql.Null
 	}
 	return ec._UnreadCount(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUnsupportedShapePart2ᚕkoineᚋgraphᚐUnsupportedShapePartᚄ(ctx context.Context, sel ast.SelectionSet, v []UnsupportedShapePart) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 16, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNUnsupportedShapePart2koineᚋgraphᚐUnsupportedShapePart(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalOValidationReport2ᚖkoineᚋgraphᚐValidationReport(ctx context.Context, sel ast.SelectionSet, v *ValidationReport) graphql.Marshaler {

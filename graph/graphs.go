@@ -76,7 +76,7 @@ func readGraph(ctx context.Context, name *kg.Term) (*Graph, error) {
 	if _, stored := graphs.PolicyOf(g.term); stored || g.term == kg.DefaultGraph {
 		return g, nil
 	}
-	if n, err := g.Statements(ctx); n == 0 || err != nil {
+	if n, err := g.StatementCount(ctx); n == 0 || err != nil {
 		return nil, err
 	}
 	return g, nil
@@ -99,9 +99,9 @@ func (g *Graph) Iri() *kg.Term {
 	return &g.term
 }
 
-// Statements counts the statements of the graph that the operation's view
+// StatementCount counts the statements of the graph that the operation's view
 // shows.
-func (g *Graph) Statements(ctx context.Context) (int64, error) {
+func (g *Graph) StatementCount(ctx context.Context) (int64, error) {
 	r := runOf(ctx)
 	view, err := r.fieldView(nil)
 	if err != nil {

@@ -60,16 +60,16 @@ const notes = `patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate:
 // administrator see it.
 func TestGraphs(t *testing.T) {
 	b := newPoliced(t, policy.Options{})
-	const all = `{ graphs { iri statements rights policy { visibility owners writers readers revision } } }`
-	const one = `{ graph(iri: "agent://dora/notes") { statements rights } }`
-	const bare = `{"iri":null,"statements":0,"rights":["DISCOVER","READ","WRITE"],"policy":null}`
+	const all = `{ graphs { iri statementCount rights policy { visibility owners writers readers revision } } }`
+	const one = `{ graph(iri: "agent://dora/notes") { statementCount rights } }`
+	const bare = `{"iri":null,"statementCount":0,"rights":["DISCOVER","READ","WRITE"],"policy":null}`
 	b.wantAs(eveKey, all, `{"graphs":[`+bare+`]}`)
 	b.wantAs(doraKey, one, `{"graph":null}`)
-	b.wantAs(doraKey, `mutation { createGraph(input: {iri: "agent://dora/notes", readers: ["role:guest"], justification: "mine"}) { graph { iri statements rights policy { visibility owners readers writers revision } } revision } }`,
-		`{"createGraph":{"graph":{"iri":"agent://dora/notes","statements":0,"rights":["DISCOVER","READ","WRITE","MANAGE"],"policy":{"visibility":"PRIVATE","owners":["agent://dora"],"readers":["role:guest"],"writers":[],"revision":1}},"revision":1}}`)
+	b.wantAs(doraKey, `mutation { createGraph(input: {iri: "agent://dora/notes", readers: ["role:guest"], justification: "mine"}) { graph { iri statementCount rights policy { visibility owners readers writers revision } } revision } }`,
+		`{"createGraph":{"graph":{"iri":"agent://dora/notes","statementCount":0,"rights":["DISCOVER","READ","WRITE","MANAGE"],"policy":{"visibility":"PRIVATE","owners":["agent://dora"],"readers":["role:guest"],"writers":[],"revision":1}},"revision":1}}`)
 	b.wantAs(doraKey, `mutation { applyPatches(input: {`+notes+`}) { statementsAffected } }`, `{"applyPatches":{"statementsAffected":1}}`)
-	b.wantAs(eveKey, one, `{"graph":{"statements":1,"rights":["DISCOVER","READ"]}}`)
-	b.wantAs(eveKey, all, `{"graphs":[`+bare+`,{"iri":"agent://dora/notes","statements":1,"rights":["DISCOVER","READ"],"policy":null}]}`)
+	b.wantAs(eveKey, one, `{"graph":{"statementCount":1,"rights":["DISCOVER","READ"]}}`)
+	b.wantAs(eveKey, all, `{"graphs":[`+bare+`,{"iri":"agent://dora/notes","statementCount":1,"rights":["DISCOVER","READ"],"policy":null}]}`)
 	b.wantAs(eveKey, `{ graphs(after: "agent://dora/notes") { iri } }`, `{"graphs":[]}`)
 	b.wantAs(eveKey, `{ graphs(first: 1) { iri } }`, `{"graphs":[{"iri":null}]}`)
 	b.wantAs(eveKey, `mutation { applyPatches(input: {`+notes+`}) { statementsAffected } }`, `PERMISSION_DENIED input.patches[0].statement.graph you may read the graph <agent://dora/notes>, not write it`)
@@ -87,7 +87,7 @@ func TestGraphs(t *testing.T) {
 	b.wantAs(doraKey, `mutation { deleteGraph(input: {iri: "agent://dora/notes"}) { removed remaining revision } }`, `{"deleteGraph":{"removed":0,"remaining":0,"revision":7}}`)
 	b.wantAs(doraKey, one, `{"graph":null}`)
 	b.wantAs(adminKey, `{ graphs { iri } changes(view: {graphs: ["agent://dora/notes"]}) { nodes { op } } }`, `{"graphs":[{"iri":null}],"changes":{"nodes":[]}}`)
-	b.wantAs(doraKey, `mutation { createGraph(input: {iri: "agent://dora/notes"}) { graph { statements } revision } }`, `{"createGraph":{"graph":{"statements":0},"revision":10}}`)
+	b.wantAs(doraKey, `mutation { createGraph(input: {iri: "agent://dora/notes"}) { graph { statementCount } revision } }`, `{"createGraph":{"graph":{"statementCount":0},"revision":10}}`)
 	b.wantAs(doraKey, `mutation { createGraph(input: {iri: "urn:any"}) { revision } }`, `PERMISSION_DENIED input.iri graph name is outside of the caller's namespace`)
 	b.wantAs(doraKey, `mutation { createGraph(input: {owners: ["*"]}) { revision } }`, `INVALID input.owners owners cannot include everyone: name agents or roles`)
 	if got := b.as(doraKey, `mutation { createGraph(input: {}) { graph { iri } } }`); !strings.HasPrefix(got, `{"createGraph":{"graph":{"iri":"urn:uuid:`) {
@@ -98,8 +98,8 @@ func TestGraphs(t *testing.T) {
 // The two mutations of one operation see what came before them.
 func TestGraphInOneOperation(t *testing.T) {
 	b := newPoliced(t, policy.Options{})
-	b.wantAs(doraKey, `mutation { a: createGraph(input: {iri: "agent://dora/notes"}) { graph { statements } } b: applyPatches(input: {`+notes+`}) { revision } c: setGraphPolicy(input: {iri: "agent://dora/notes", visibility: PUBLIC}) { graph { statements policy { visibility } } } }`,
-		`{"a":{"graph":{"statements":0}},"b":{"revision":2},"c":{"graph":{"statements":1,"policy":{"visibility":"PUBLIC"}}}}`)
+	b.wantAs(doraKey, `mutation { a: createGraph(input: {iri: "agent://dora/notes"}) { graph { statementCount } } b: applyPatches(input: {`+notes+`}) { revision } c: setGraphPolicy(input: {iri: "agent://dora/notes", visibility: PUBLIC}) { graph { statementCount policy { visibility } } } }`,
+		`{"a":{"graph":{"statementCount":0}},"b":{"revision":2},"c":{"graph":{"statementCount":1,"policy":{"visibility":"PUBLIC"}}}}`)
 }
 
 // What is koine's own cannot be forged with patches, by anybody.
@@ -144,8 +144,8 @@ func TestReplaceGraph(t *testing.T) {
 		fmt.Fprintf(&large, "<urn:s> <urn:p> %d .\n", i)
 	}
 	b.wantAs(doraKey, replace(large.String(), `added removed`), `{"replaceGraph":{"added":9999,"removed":0}}`)
-	b.wantAs(doraKey, `{ graph(iri: "agent://dora/notes") { statements } changes(view: {graphs: ["agent://dora/notes"]}) { nodes { op } } }`,
-		`{"graph":{"statements":10001},"changes":{"nodes":[{"op":"add"},{"op":"add"},{"op":"remove"},{"op":"add"}]}}`)
+	b.wantAs(doraKey, `{ graph(iri: "agent://dora/notes") { statementCount } changes(view: {graphs: ["agent://dora/notes"]}) { nodes { op } } }`,
+		`{"graph":{"statementCount":10001},"changes":{"nodes":[{"op":"add"},{"op":"add"},{"op":"remove"},{"op":"add"}]}}`)
 	b.wantAs(doraKey, replace(``, `removed`), `{"replaceGraph":{"removed":10001}}`)
-	b.wantAs(doraKey, `{ graph(iri: "agent://dora/notes") { statements } }`, `{"graph":null}`)
+	b.wantAs(doraKey, `{ graph(iri: "agent://dora/notes") { statementCount } }`, `{"graph":null}`)
 }

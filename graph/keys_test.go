@@ -74,7 +74,7 @@ func TestAPIKeyFields(t *testing.T) {
 		t.Errorf("revoked: %+v", revoked.M)
 	}
 	var list struct{ All, Good, Page, Hers, Others []keyAnswer }
-	b.dataAs(root, `{ all: apiKeys(ended: true) `+keyPart+` good: apiKeys `+keyPart+` page: apiKeys(ended: true, first: 1, after: "`+k.ID+`") `+keyPart+` hers: apiKeys(agent: "dora") `+keyPart+` others: apiKeys(agent: "chen") `+keyPart+` }`, &list)
+	b.dataAs(root, `{ all: apiKeys(includeEnded: true) `+keyPart+` good: apiKeys `+keyPart+` page: apiKeys(includeEnded: true, first: 1, after: "`+k.ID+`") `+keyPart+` hers: apiKeys(agent: "dora") `+keyPart+` others: apiKeys(agent: "chen") `+keyPart+` }`, &list)
 	if len(list.All) != 2 || len(list.Good) != 1 || len(list.Page) != 1 || list.Page[0].ID != rotated.M.Key.ID || len(list.Hers) != 1 || len(list.Others) != 0 {
 		t.Errorf("the lists are %+v", list)
 	}
@@ -132,8 +132,8 @@ func TestAgentFields(t *testing.T) {
 		`{"me":{"id":"agent://dora","actingFor":"agent://dora","roles":["x"],"actFor":[],"method":"key","agent":{"id":"agent://dora"}}}`)
 	want(root, `{ me { id actFor agent { id } } }`, `{"me":{"id":"agent://root","actFor":["*"],"agent":null}}`)
 	// How much an agent said is for itself and administrators.
-	want(nobody, `{ me { statements maxStatements } agents { id statements } }`,
-		`{"me":{"statements":0,"maxStatements":null},"agents":[{"id":"agent://chen","statements":null},{"id":"agent://dora","statements":0}]}`)
+	want(nobody, `{ me { statementCount maxStatements } agents { id statementCount } }`,
+		`{"me":{"statementCount":0,"maxStatements":null},"agents":[{"id":"agent://chen","statementCount":null},{"id":"agent://dora","statementCount":0}]}`)
 	for range 2 {
 		_, err := b.store.Update(t.Context(), kg.Meta{Principal: nobody}, func(tx *kg.Tx) error {
 			for _, object := range []int64{1, 2} {
@@ -147,8 +147,8 @@ func TestAgentFields(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want(nobody, `{ me { statements agent { statements } } }`, `{"me":{"statements":2,"agent":{"statements":2}}}`)
-	want(root, `{ me { statements } agents { id statements } }`, `{"me":{"statements":0},"agents":[{"id":"agent://chen","statements":0},{"id":"agent://dora","statements":2}]}`)
+	want(nobody, `{ me { statementCount agent { statementCount } } }`, `{"me":{"statementCount":2,"agent":{"statementCount":2}}}`)
+	want(root, `{ me { statementCount } agents { id statementCount } }`, `{"me":{"statementCount":0},"agents":[{"id":"agent://chen","statementCount":0},{"id":"agent://dora","statementCount":2}]}`)
 	want(nobody, `mutation { updateAgent(input: {id: "dora", name: "Dora"}) { id name } }`, `{"updateAgent":{"id":"agent://dora","name":"Dora"}}`)
 	want(root, `mutation { updateAgent(input: {id: "dora", owner: "chen", status: SUSPENDED}) { name owner status } }`,
 		`{"updateAgent":{"name":"Dora","owner":"agent://chen","status":"SUSPENDED"}}`)

@@ -27,7 +27,7 @@ type Limits struct {
 	// Rows bounds the rows that the joins of a pattern make, intermediate ones
 	// included. KeptRows bounds those held in memory for `distinct` and an
 	// order. Reads bounds the statements read for one pattern, field `follow`,
-	// neighbourhood or path search. PathNodes bounds the nodes that one path
+	// neighborhood or path search. PathNodes bounds the nodes that one path
 	// holds.
 	Rows, KeptRows   int
 	Reads, PathNodes int

@@ -43,8 +43,8 @@ func patternLimitCases() []limited {
 		},
 		{
 			name: "reads around", limits: graph.Limits{Reads: 3}, limit: "reads",
-			at:      `{ entity(iri: "ex:ada") { neighbourhood(predicates: ["ex:knows"], direction: OUT) { entities { iri } } } }`,
-			past:    `{ entity(iri: "ex:ada") { neighbourhood(predicates: ["ex:knows"], direction: OUT, depth: 2) { entities { iri } } } }`,
+			at:      `{ entity(iri: "ex:ada") { neighborhood(predicates: ["ex:knows"], direction: OUT) { entities { iri } } } }`,
+			past:    `{ entity(iri: "ex:ada") { neighborhood(predicates: ["ex:knows"], direction: OUT, depth: 2) { entities { iri } } } }`,
 			message: "the search reads more than 3 statements",
 		},
 		{

@@ -166,7 +166,7 @@ func (l *loader) loadFields(plan *entityPlan, nodes []entityNode, batch *entityB
 		case entityFollow:
 			err = l.loadFollowed(plan, i, nodes)
 		case entityAround:
-			err = l.loadNeighbourhoods(plan, i, nodes, batch)
+			err = l.loadNeighborhoods(plan, i, nodes, batch)
 		case entityValue, entityValues:
 			if plan.fields[i].way != nil {
 				err = l.valuesAt(plan, i, nodes, batch)

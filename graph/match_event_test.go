@@ -54,7 +54,7 @@ func TestMatchChangedSnapshot(t *testing.T) {
 	b := newBench(t, graph.Options{Limits: graph.Limits{SnapshotRows: 2}})
 	const query = `subscription { e: matchChanged(pattern: {triples: [{s: "?s", p: "ex:p", o: "?o"}]}, select: ["o"], resume: "snapshot") { __typename ... on MatchChange { added { values } snapshotEnd } } }`
 	f := b.follow(t, query, "", operation.Resume{})
-	f.want(`{"e":{"__typename":"UpToDate"}}`)
+	f.want(`{"e":{"__typename":"Progress"}}`)
 	for n := range 4 {
 		b.update(set("p", int64(n)), add(iri("other"), iri("p"), kg.Integer(int64(n))))
 		f := b.follow(t, query, "", operation.Resume{})

@@ -81,8 +81,10 @@ func (m *Message) Text() string {
 	return strings.Join(lines, "\n")
 }
 
-// Withheld is the reason why the content is not shown, nil if it is.
-func (m *Message) Withheld() *WithheldReason { return enumOrNil[WithheldReason](m.record.Withheld) }
+// WithheldReason is the reason why the content is not shown, nil if it is.
+func (m *Message) WithheldReason() *WithheldReason {
+	return enumOrNil[WithheldReason](m.record.Withheld)
+}
 
 // Retracts is the message that this one retracts.
 func (m *Message) Retracts(ctx context.Context) (*Message, error) {

@@ -26,7 +26,7 @@ func (c *Channel) MessageCounts(ctx context.Context, from, to *time.Time, author
 	}
 	out := make([]MessageCount, len(*list))
 	for i, n := range *list {
-		out[i] = MessageCount{Day: n.Day.Format(time.DateOnly), Author: string(n.Author), Messages: n.Messages}
+		out[i] = MessageCount{Day: n.Day.Format(time.DateOnly), Author: string(n.Author), Count: n.Messages}
 		if err := r.chargeBytes(len(n.Author) + sizeOfCount); err != nil {
 			return nil, err
 		}

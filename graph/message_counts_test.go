@@ -16,8 +16,8 @@ func TestMessageCounts(t *testing.T) {
 	c.say("ann", id, "2", "")
 	c.say("bob", id, "3", "")
 	c.told("ann", `mutation { retractMessage(input: {channelId: "%s", messageId: "%s"}) { success } }`, id, gone)
-	counts := `{ channel(id: "` + id + `") { messageCounts%s { day author messages } } }`
-	ann, bob := `{"day":"2026-01-01","author":"agent://ann","messages":3}`, `{"day":"2026-01-01","author":"agent://bob","messages":1}`
+	counts := `{ channel(id: "` + id + `") { messageCounts%s { day author count } } }`
+	ann, bob := `{"day":"2026-01-01","author":"agent://ann","count":3}`, `{"day":"2026-01-01","author":"agent://bob","count":1}`
 	for args, want := range map[string]string{
 		`(from: "2026-01-01T00:00:00Z")`:                                               ann + "," + bob,
 		`(from: "2025-01-01T12:00:00Z", to: "2026-01-01T23:00:00Z")`:                   ann + "," + bob,
@@ -35,8 +35,8 @@ func TestMessageCounts(t *testing.T) {
 		c.want(args, c.refused("bob", counts, args), want)
 	}
 	room := c.id("ann", `mutation { createChannel(input: {kind: ROOM, visibility: PUBLIC}) { id } }`)
-	c.want("of what one may only find", c.told("eve", `{ channel(id: "%s") { messageCounts { messages } } }`, room), `{"channel":{"messageCounts":null}}`)
-	c.asIfAbsent("CHANNEL_NOT_FOUND", `{ channel(id: "ID") { messageCounts { messages } } }`, id)
+	c.want("of what one may only find", c.told("eve", `{ channel(id: "%s") { messageCounts { count } } }`, room), `{"channel":{"messageCounts":null}}`)
+	c.asIfAbsent("CHANNEL_NOT_FOUND", `{ channel(id: "ID") { messageCounts { count } } }`, id)
 	if result := c.ask("bob", `{ channels(first: 200) { nodes { messageCounts { day } } } }`); len(result.Errors) != 1 || result.Errors[0].Extensions["limit"] != "complexity" {
 		t.Errorf("the counts of very many: %v", result.Errors)
 	}

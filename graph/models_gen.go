@@ -96,9 +96,9 @@ type Agent struct {
 	// Whether the agent may use the server.
 	Status AgentStatus `json:"status"`
 	// When the record was created.
-	Since time.Time `json:"since"`
+	CreatedAt time.Time `json:"createdAt"`
 	// The number of statements that it is a source of, in all graphs except system graphs. Null unless you are this agent or an administrator.
-	Statements *int `json:"statements"`
+	StatementCount *int `json:"statementCount"`
 	// The presence of the agent. Null if it is unknown, as for the command line on a data directory.
 	Presence *Presence `json:"presence"`
 	// The registration of the agent. Null if it is not registered and cannot receive requests.
@@ -132,9 +132,9 @@ type AgentRegistration struct {
 	// The members of its card that koine does not interpret, an object.
 	Other json.RawMessage `json:"other"`
 	// When the agent registered.
-	At time.Time `json:"at"`
+	RegisteredAt time.Time `json:"registeredAt"`
 	// When the registration last changed. Null if never.
-	ChangedAt *time.Time `json:"changedAt"`
+	UpdatedAt *time.Time `json:"updatedAt"`
 }
 
 // An API key, without its secret.
@@ -268,6 +268,14 @@ type AskPayload struct {
 	TimedOut bool `json:"timedOut"`
 }
 
+// A statement with its assertions. Without assertions it does not exist.
+type AssertedStatement struct {
+	// The statement.
+	Statement *StatementRecord `json:"statement"`
+	// The assertions.
+	Assertions []Assertion `json:"assertions"`
+}
+
 // The assertion of a statement by one source.
 type Assertion struct {
 	// The agent that asserts the statement.
@@ -286,14 +294,26 @@ type Assertion struct {
 	Provenance json.RawMessage `json:"provenance"`
 }
 
+// An assertion with its origin.
+type AssertionOrigin struct {
+	// The assertion.
+	Assertion *Assertion `json:"assertion"`
+	// The commit that last changed the assertion. Null if the log no longer has it.
+	Commit *Commit `json:"commit"`
+	// The proposal whose patches the commit applied, with its reviews. Null if there is none or you may not read it.
+	Proposal *Proposal `json:"proposal"`
+	// The message that the commit came with. Null if there is none or you may not read it.
+	Message *Message `json:"message"`
+}
+
 // An action of a commit on a channel.
-type AuditChannel struct {
+type AuditChannelAction struct {
 	// The action.
 	Action AuditAction `json:"action"`
 	// The id of the channel, which may have been deleted.
 	ChannelID string `json:"channelId"`
 	// The id of the message that was published or changed its state.
-	EventID *string `json:"eventId"`
+	MessageID *string `json:"messageId"`
 	// The agent that was added or removed.
 	Member *string `json:"member"`
 }
@@ -329,7 +349,7 @@ type AuditEntry struct {
 	// The id of the proposal that the commit holds or applies.
 	ProposalID *string `json:"proposalId"`
 	// The actions of the commit on channels and messages, at most 100. Null if there are none.
-	Channels []AuditChannel `json:"channels"`
+	ChannelActions []AuditChannelAction `json:"channelActions"`
 	// The code of the refusal. Null for a commit.
 	Reason *string `json:"reason"`
 	// The request path. Null if there is none.
@@ -341,47 +361,7 @@ type AuditEntry struct {
 	// The number of refusals within a minute.
 	Count *int `json:"count"`
 	// The time of the last of these refusals.
-	Last *time.Time `json:"last"`
-}
-
-// A statement with its assertions. Without assertions it does not exist.
-type BackedStatement struct {
-	// The statement.
-	Statement *StatementRecord `json:"statement"`
-	// The assertions.
-	Assertions []Assertion `json:"assertions"`
-}
-
-// An assertion with its origin.
-type Backing struct {
-	// The assertion.
-	Assertion *Assertion `json:"assertion"`
-	// The commit that last changed the assertion. Null if the log no longer has it.
-	Commit *Commit `json:"commit"`
-	// The proposal whose patches the commit applied, with its reviews. Null if there is none or you may not read it.
-	Proposal *Proposal `json:"proposal"`
-	// The message that the commit came with. Null if there is none or you may not read it.
-	Message *Message `json:"message"`
-}
-
-// The input of `banAgent` and `muteAgent`.
-type BarInput struct {
-	// The channel. Either this or `everywhere`.
-	ChannelID *string `json:"channelId"`
-	// All channels, including direct ones. For administrators. Either this or `channelId`.
-	Everywhere bool `json:"everywhere"`
-	// The agent.
-	PrincipalID string `json:"principalId"`
-	// When the restriction ends. By default it has no end.
-	Until *time.Time `json:"until"`
-}
-
-// The result of a mutation of restrictions.
-type BarPayload struct {
-	// The channel. Null for a restriction in all channels, and if you can no longer see it.
-	Channel *Channel `json:"channel"`
-	// The restrictions in effect.
-	Bars []ChannelBar `json:"bars"`
+	LastTime *time.Time `json:"lastTime"`
 }
 
 // Bounds on the size of an answer. Absent members do not bound it.
@@ -415,18 +395,6 @@ type ChangeEdge struct {
 	Cursor Cursor `json:"cursor"`
 }
 
-// A restriction of an agent in one channel or in all.
-type ChannelBar struct {
-	// The agent.
-	Agent string `json:"agent"`
-	// The kind of the restriction.
-	Kind ChannelBarKind `json:"kind"`
-	// When the restriction began.
-	From time.Time `json:"from"`
-	// When the restriction ends. Null if it has no end.
-	Until *time.Time `json:"until"`
-}
-
 // A page of channels.
 type ChannelConnection struct {
 	// The channels.
@@ -440,9 +408,9 @@ type ChannelInvitation struct {
 	// The agent.
 	Agent string `json:"agent"`
 	// The agent that sent the invitation.
-	By string `json:"by"`
+	InvitedBy string `json:"invitedBy"`
 	// When the invitation was sent.
-	At time.Time `json:"at"`
+	InvitedAt time.Time `json:"invitedAt"`
 }
 
 // The limits of a channel.
@@ -483,32 +451,44 @@ type ChannelMemberInput struct {
 	Role *ChannelRole `json:"role"`
 }
 
+// A restriction of an agent in one channel or in all.
+type ChannelRestriction struct {
+	// The agent.
+	Agent string `json:"agent"`
+	// The kind of the restriction.
+	Kind ChannelRestrictionKind `json:"kind"`
+	// When the restriction began.
+	From time.Time `json:"from"`
+	// When the restriction ends. Null if it has no end.
+	Until *time.Time `json:"until"`
+}
+
 // The rights in a channel.
 type ChannelRights struct {
 	// Find the channel, its name and topic. The right to read includes it.
-	Discover ChannelWho `json:"discover"`
+	Discover ChannelAccessLevel `json:"discover"`
 	// Admit members. With EVERYBODY, agents join by themselves.
-	Join ChannelWho `json:"join"`
+	Join ChannelAccessLevel `json:"join"`
 	// Read the messages, members, metadata and facts.
-	Read ChannelWho `json:"read"`
+	Read ChannelAccessLevel `json:"read"`
 	// Publish messages.
-	Post ChannelWho `json:"post"`
+	Post ChannelAccessLevel `json:"post"`
 	// Change the name, topic and metadata, mute and ban.
-	Manage ChannelWho `json:"manage"`
+	Manage ChannelAccessLevel `json:"manage"`
 }
 
 // The rights in a channel. Absent members have the defaults of the channel's kind and visibility.
 type ChannelRightsInput struct {
 	// Find the channel.
-	Discover *ChannelWho `json:"discover"`
+	Discover *ChannelAccessLevel `json:"discover"`
 	// Admit members.
-	Join *ChannelWho `json:"join"`
+	Join *ChannelAccessLevel `json:"join"`
 	// Read the channel.
-	Read *ChannelWho `json:"read"`
+	Read *ChannelAccessLevel `json:"read"`
 	// Publish messages.
-	Post *ChannelWho `json:"post"`
+	Post *ChannelAccessLevel `json:"post"`
 	// Change the name, topic and metadata, mute and ban.
-	Manage *ChannelWho `json:"manage"`
+	Manage *ChannelAccessLevel `json:"manage"`
 }
 
 // A signal to the current listeners of a channel.
@@ -516,7 +496,7 @@ type ChannelSignal struct {
 	// The channel.
 	ChannelID string `json:"channelId"`
 	// The agent that sent the signal.
-	From string `json:"from"`
+	Sender string `json:"sender"`
 	// The kind: "typing", "reaction" or another word.
 	Kind string `json:"kind"`
 	// The data, a JSON object.
@@ -582,17 +562,17 @@ type Contradiction struct {
 	// A description of the contradiction.
 	Reason string `json:"reason"`
 	// The subject of the contradiction: the entity, or the literal that several entities share.
-	About *ObjectRecord `json:"about"`
+	Subject *ObjectRecord `json:"subject"`
 	// The property with too many values; rdf:type for classes. Null for owl:sameAs and owl:differentFrom.
 	Property *base.Term `json:"property"`
 	// The contradicting statements with their assertions, at most 20.
-	Statements []BackedStatement `json:"statements"`
+	Statements []AssertedStatement `json:"statements"`
 	// The number of contradicting statements, counted up to 10,000.
 	StatementCount int `json:"statementCount"`
 }
 
 // A page of contradictions.
-type ContradictionPage struct {
+type ContradictionConnection struct {
 	// The contradictions, ordered by kind. The order is stable across pages.
 	Nodes []Contradiction `json:"nodes"`
 	// Whether there are more contradictions.
@@ -690,6 +670,12 @@ type CreateScopeInput struct {
 	IdempotencyKey *string `json:"idempotencyKey"`
 }
 
+// The result of `deleteChannel`.
+type DeleteChannelPayload struct {
+	// The id of the deleted channel.
+	ChannelID string `json:"channelId"`
+}
+
 // The input of `deleteGraph`.
 type DeleteGraphInput struct {
 	// The graph.
@@ -710,14 +696,8 @@ type DeleteGraphPayload struct {
 	Position Position `json:"position"`
 }
 
-// The result of `deleteChannel`.
-type DeletedChannel struct {
-	// The id of the deleted channel.
-	ChannelID string `json:"channelId"`
-}
-
 // The result of `deleteTask`.
-type DeletedTask struct {
+type DeleteTaskPayload struct {
 	// The id of the deleted task.
 	TaskID string `json:"taskId"`
 }
@@ -786,8 +766,8 @@ type Entity struct {
 	Predicates []TermCount `json:"predicates"`
 	// The distinct entities that a path reaches from here. Use `values(path: …)` for literals.
 	Follow *EntityConnection `json:"follow"`
-	// The neighbourhood of the entity: the statements within a number of steps, the nearest first, and the entities that they reach.
-	Neighbourhood *Neighbourhood `json:"neighbourhood"`
+	// The neighborhood of the entity: the statements within a number of steps, the nearest first, and the entities that they reach.
+	Neighborhood *Neighborhood `json:"neighborhood"`
 	// The history of the entity as far as the log goes back: the changes of its statements in every commit that had
 	// an effect on them. The cost depends on the size of the history, not of the log. Selecting the history also
 	// finds an entity that no longer has statements. A view with `maxAgeSeconds` is refused.
@@ -804,7 +784,7 @@ func (Entity) IsNode() {}
 
 func (Entity) IsTerm() {}
 
-// A change of an entity or its neighbourhood, or their state in the snapshot.
+// A change of an entity or its neighborhood, or their state in the snapshot.
 type EntityChange struct {
 	// The entity after the commit. Null if the view shows nothing of it.
 	Entity *Entity `json:"entity"`
@@ -940,7 +920,7 @@ type Group struct {
 type Inbox struct {
 	// The messages.
 	Nodes []Message `json:"nodes"`
-	// The position after the scanned messages, for the next page or for `inboxPublished`.
+	// The position after the scanned messages, for the next page or for `inboxMessagePublished`.
 	Position Position `json:"position"`
 	// Whether there may be more messages. A page may be short or empty with more messages after it.
 	HasNextPage bool `json:"hasNextPage"`
@@ -963,23 +943,11 @@ type JoinChannelInput struct {
 }
 
 // The result of leaving a channel or declining an invitation.
-type LeftChannel struct {
+type LeaveChannelPayload struct {
 	// The id of the channel.
 	ChannelID string `json:"channelId"`
 	// The channel. Null if you can no longer see it.
 	Channel *Channel `json:"channel"`
-}
-
-// A part of a shape that is not validated, or not as SHACL defines it.
-type LeftOut struct {
-	// The named resource that the part belongs to. Null after the thousandth, where `reason` has the number of the others.
-	Resource *base.Term `json:"resource"`
-	// The path from the resource to the node with the part.
-	Place string `json:"place"`
-	// The property or the class, such as sh:sparql. Null for the node as a whole.
-	Name *string `json:"name"`
-	// The reason and the effect.
-	Reason string `json:"reason"`
 }
 
 // The input of `liftQuarantine`.
@@ -990,6 +958,16 @@ type LiftQuarantineInput struct {
 	Justification *string `json:"justification"`
 	// Report the effect only, without writing.
 	DryRun *bool `json:"dryRun"`
+}
+
+// The input of `unbanAgent` and `unmuteAgent`.
+type LiftRestrictionInput struct {
+	// The channel. Either this or `everywhere`.
+	ChannelID *string `json:"channelId"`
+	// All channels: ends the restriction in all channels, and none in single ones.
+	Everywhere bool `json:"everywhere"`
+	// The agent.
+	PrincipalID string `json:"principalId"`
 }
 
 // A literal value.
@@ -1095,28 +1073,6 @@ type MatchStep struct {
 	StatementsRead int64 `json:"statementsRead"`
 }
 
-// The caller as authenticated by the server.
-type Me struct {
-	// The authenticated agent; in open mode the agent that the caller claims to be.
-	ID string `json:"id"`
-	// The agent that the request acts for. By default `id`.
-	ActingFor string `json:"actingFor"`
-	// The roles of the credential.
-	Roles []string `json:"roles"`
-	// The agents that it may act for; `*` means all agents.
-	ActFor []string `json:"actFor"`
-	// The method of authentication: `open` (none), `key`, `jwt` or `local`.
-	Method string `json:"method"`
-	// The record of the agent. Null if there is none.
-	Agent *Agent `json:"agent"`
-	// The number of statements that `id` is a source of, in all graphs except system graphs.
-	Statements int `json:"statements"`
-	// The maximal number of statements that it may be a source of. Null for no limit.
-	MaxStatements *int `json:"maxStatements"`
-	// Its limits in channels. Null if channels are disabled.
-	Tier *ChannelTier `json:"tier"`
-}
-
 // A page of messages.
 type MessageConnection struct {
 	// The messages.
@@ -1132,7 +1088,7 @@ type MessageCount struct {
 	// The agent.
 	Author string `json:"author"`
 	// The number of messages.
-	Messages int64 `json:"messages"`
+	Count int64 `json:"count"`
 }
 
 // A filter of messages. Absent and null members match all.
@@ -1190,7 +1146,7 @@ type Mutation struct {
 }
 
 // The prefixes and URI schemes after a change.
-type NamesPayload struct {
+type NamespacesPayload struct {
 	// All prefixes.
 	Prefixes []base.Prefix `json:"prefixes"`
 	// The URI schemes allowed in addition to the built-in ones.
@@ -1201,15 +1157,15 @@ type NamesPayload struct {
 	Position Position `json:"position"`
 }
 
-// The neighbourhood of an entity.
-type Neighbourhood struct {
-	// The entities in the neighbourhood except the central one, the nearest first.
+// The neighborhood of an entity.
+type Neighborhood struct {
+	// The entities in the neighborhood except the central one, the nearest first.
 	Entities []Entity `json:"entities"`
-	// The statements in the neighbourhood, the nearest first.
+	// The statements in the neighborhood, the nearest first.
 	Statements []Statement `json:"statements"`
 	// The distance of the farthest statement.
 	Depth int `json:"depth"`
-	// Whether the budget cut the neighbourhood.
+	// Whether the budget cut the neighborhood.
 	Truncated bool `json:"truncated"`
 }
 
@@ -1292,12 +1248,56 @@ type Presence struct {
 }
 
 // A removed statement with the removed assertions.
-type PreviousRecord struct {
+type PreviousStatement struct {
 	// The statement.
 	Statement *StatementRecord `json:"statement"`
 	// The assertions.
 	Assertions []Assertion `json:"assertions"`
 }
+
+// The caller as authenticated by the server.
+type Principal struct {
+	// The authenticated agent; in open mode the agent that the caller claims to be.
+	ID string `json:"id"`
+	// The agent that the request acts for. By default `id`.
+	ActingFor string `json:"actingFor"`
+	// The roles of the credential.
+	Roles []string `json:"roles"`
+	// The agents that it may act for; `*` means all agents.
+	ActFor []string `json:"actFor"`
+	// The method of authentication: `open` (none), `key`, `jwt` or `local`.
+	Method string `json:"method"`
+	// The record of the agent. Null if there is none.
+	Agent *Agent `json:"agent"`
+	// The number of statements that `id` is a source of, in all graphs except system graphs.
+	StatementCount int `json:"statementCount"`
+	// The maximal number of statements that it may be a source of. Null for no limit.
+	MaxStatements *int `json:"maxStatements"`
+	// Its limits in channels. Null if channels are disabled.
+	Tier *ChannelTier `json:"tier"`
+}
+
+// There are no more matches up to this position. Sent at the end of an empty snapshot, and at intervals while nothing matches.
+type Progress struct {
+	// The position to resume from. Never null; the type matches StatementChange.position.
+	Position *Position `json:"position"`
+	// The revision scanned to.
+	Revision base.Revision `json:"revision"`
+}
+
+func (Progress) IsProposalEvent() {}
+
+func (Progress) IsMessageEvent() {}
+
+func (Progress) IsChannelEvent() {}
+
+func (Progress) IsTaskEvent() {}
+
+func (Progress) IsStatementEvent() {}
+
+func (Progress) IsEntityEvent() {}
+
+func (Progress) IsMatchEvent() {}
 
 // An update that is or was held for review.
 type Proposal struct {
@@ -1324,7 +1324,7 @@ type Proposal struct {
 	// The number of required approvals by different agents.
 	RequiredApprovals int `json:"requiredApprovals"`
 	// The number of approvals.
-	Approvals int `json:"approvals"`
+	ApprovalCount int `json:"approvalCount"`
 	// The roles that may review the proposal, in addition to administrators.
 	ReviewerRoles []string `json:"reviewerRoles"`
 	// When the update was requested.
@@ -1334,9 +1334,9 @@ type Proposal struct {
 	// When the proposal got its final status. Null while it is pending.
 	EndedAt *time.Time `json:"endedAt"`
 	// The reason why a CONFLICTED proposal could not be applied.
-	Conflict *string `json:"conflict"`
+	ConflictReason *string `json:"conflictReason"`
 	// The revision that applied an APPLIED proposal.
-	AppliedIn *base.Revision `json:"appliedIn"`
+	AppliedRevision *base.Revision `json:"appliedRevision"`
 	// The reviews, in order.
 	Reviews []ProposalReview `json:"reviews"`
 	// The revision that last changed the proposal.
@@ -1519,20 +1519,20 @@ type RegisterPrefixInput struct {
 	Force *bool `json:"force"`
 }
 
+// The result of `removeAgent`.
+type RemoveAgentPayload struct {
+	// The id of the agent.
+	Agent string `json:"agent"`
+	// The number of channels that it was removed from.
+	ChannelCount int `json:"channelCount"`
+}
+
 // The input of `removeChannelMember`.
 type RemoveChannelMemberInput struct {
 	// The channel.
 	ChannelID string `json:"channelId"`
 	// The agent.
 	PrincipalID string `json:"principalId"`
-}
-
-// The result of `removeAgent`.
-type RemovedAgent struct {
-	// The id of the agent.
-	Agent string `json:"agent"`
-	// The number of channels that it was removed from.
-	Channels int `json:"channels"`
 }
 
 // The input of `replaceGraph`.
@@ -1628,6 +1628,26 @@ type ResourceRecord struct {
 	ID string `json:"id"`
 }
 
+// The input of `banAgent` and `muteAgent`.
+type RestrictAgentInput struct {
+	// The channel. Either this or `everywhere`.
+	ChannelID *string `json:"channelId"`
+	// All channels, including direct ones. For administrators. Either this or `channelId`.
+	Everywhere bool `json:"everywhere"`
+	// The agent.
+	PrincipalID string `json:"principalId"`
+	// When the restriction ends. By default it has no end.
+	Until *time.Time `json:"until"`
+}
+
+// The result of a mutation of restrictions.
+type RestrictionPayload struct {
+	// The channel. Null for a restriction in all channels, and if you can no longer see it.
+	Channel *Channel `json:"channel"`
+	// The restrictions in effect.
+	Restrictions []ChannelRestriction `json:"restrictions"`
+}
+
 // The last event of a subscription that cannot continue without a gap: the log no longer has the changes, or your
 // access has changed. Read again and follow from there (`resume: "snapshot"` does both).
 type Resync struct {
@@ -1680,7 +1700,7 @@ type RetractMessagePayload struct {
 	// The assertions that were withdrawn, or would be, as patches in the form of `Proposal.patches`.
 	Withdrawn []json.RawMessage `json:"withdrawn"`
 	// The number of assertions that stay because you may not read them or write their graphs.
-	Kept int `json:"kept"`
+	KeptCount int `json:"keptCount"`
 	// The number of assertions that were withdrawn, or would be.
 	StatementsAffected int64 `json:"statementsAffected"`
 	// "Verified", "Pending Review" (the message was retracted, and withdrawing its facts is held for review), or
@@ -1713,7 +1733,7 @@ type RevertCommitPayload struct {
 	// The number of changes.
 	StatementsAffected int64 `json:"statementsAffected"`
 	// The statements that have changed since, at most 100. With `force` they were reverted too, otherwise nothing was written because of them.
-	Conflicts []BackedStatement `json:"conflicts"`
+	Conflicts []AssertedStatement `json:"conflicts"`
 	// The number of conflicts.
 	ConflictCount int `json:"conflictCount"`
 	// "Verified", "Pending Review", or "Rejected - " followed by the reason.
@@ -1769,11 +1789,11 @@ type ScopeConnection struct {
 // The result of verifying the events of a scope, none of which is damaged.
 type ScopeEventCheck struct {
 	// The number of verified events.
-	Verified int64 `json:"verified"`
+	VerifiedCount int64 `json:"verifiedCount"`
 	// The hash of the last verified event. Null if there was none.
-	Head *string `json:"head"`
+	LastHash *string `json:"lastHash"`
 	// The next event to verify. Null at the end of the log.
-	Next *int64 `json:"next"`
+	NextSequence *int64 `json:"nextSequence"`
 }
 
 // A page of events of a scope.
@@ -1877,7 +1897,7 @@ type SetShapesPayload struct {
 	// The id of the proposal if the update is held for review.
 	ProposalID *string `json:"proposalId"`
 	// The parts of these shapes that are not validated, and parts of others that are not validated because of them.
-	LeftOut []LeftOut `json:"leftOut"`
+	Unsupported []UnsupportedShapePart `json:"unsupported"`
 }
 
 // A SHACL shape: the constraints on its target nodes.
@@ -1899,7 +1919,7 @@ type Shape struct {
 	// The properties whose objects are targets.
 	TargetObjectsOf []base.Term `json:"targetObjectsOf"`
 	// The parts of the shape that are not validated.
-	LeftOut []LeftOut `json:"leftOut"`
+	Unsupported []UnsupportedShapePart `json:"unsupported"`
 }
 
 // A statement of a graph: subject, predicate and object. It is backed by one or more assertions.
@@ -1995,6 +2015,38 @@ type StatementEdge struct {
 	Cursor Cursor `json:"cursor"`
 }
 
+// The reasons for a statement.
+type StatementExplanation struct {
+	// The statement.
+	Statement *StatementRecord `json:"statement"`
+	// The assertions that back the statement, each with the commit that last changed it.
+	Origins []AssertionOrigin `json:"origins"`
+	// The history of the statement, the newest first: each assertion that was added, changed or removed.
+	History []StatementHistoryEntry `json:"history"`
+	// Whether there is more history: older steps, or steps that the log no longer has.
+	HasMoreHistory bool `json:"hasMoreHistory"`
+}
+
+// A change of a statement.
+type StatementHistoryEntry struct {
+	// The kind of the change. A changed assertion is a `replace`, with the earlier one in `previous`.
+	Op base.Op `json:"op"`
+	// The assertion that was added or removed.
+	Assertion *Assertion `json:"assertion"`
+	// The statements and assertions that it replaced.
+	Previous []PreviousStatement `json:"previous"`
+	// After `remove`: the statement that replaced this one, if any.
+	ReplacedBy *StatementRecord `json:"replacedBy"`
+	// After `remove`: whether other assertions still backed the statement.
+	StatementRemains bool `json:"statementRemains"`
+	// The commit. Null if the log no longer has it.
+	Commit *Commit `json:"commit"`
+	// The proposal whose patches the commit applied, with its reviews. Null if there is none or you may not read it.
+	Proposal *Proposal `json:"proposal"`
+	// The message that the commit came with. Null if there is none or you may not read it.
+	Message *Message `json:"message"`
+}
+
 // A statement in a patch (knowledge graph extension, KGStatement).
 type StatementInput struct {
 	// The subject.
@@ -2013,18 +2065,6 @@ type StatementInput struct {
 	ValidTo *time.Time `json:"validTo"`
 	// The provenance, an object. Its member `sourceAgentId` names the source.
 	Provenance json.RawMessage `json:"provenance"`
-}
-
-// The reasons for a statement.
-type StatementReasons struct {
-	// The statement.
-	Statement *StatementRecord `json:"statement"`
-	// The assertions that back the statement, each with the commit that last changed it.
-	Backing []Backing `json:"backing"`
-	// The history of the statement, the newest first: each assertion that was added, changed or removed.
-	History []StatementStep `json:"history"`
-	// Whether there is more history: older steps, or steps that the log no longer has.
-	MoreHistory bool `json:"moreHistory"`
 }
 
 // A statement in the form of a patch.
@@ -2053,26 +2093,6 @@ type StatementRef struct {
 	Object *ObjectInput `json:"object"`
 	// The graph. By default the default graph.
 	Graph *string `json:"graph"`
-}
-
-// A change of a statement.
-type StatementStep struct {
-	// The kind of the change. A changed assertion is a `replace`, with the earlier one in `previous`.
-	Op base.Op `json:"op"`
-	// The assertion that was added or removed.
-	Assertion *Assertion `json:"assertion"`
-	// The statements and assertions that it replaced.
-	Previous []PreviousRecord `json:"previous"`
-	// After `remove`: the statement that replaced this one, if any.
-	ReplacedBy *StatementRecord `json:"replacedBy"`
-	// After `remove`: whether other assertions still backed the statement.
-	StatementRemains bool `json:"statementRemains"`
-	// The commit. Null if the log no longer has it.
-	Commit *Commit `json:"commit"`
-	// The proposal whose patches the commit applied, with its reviews. Null if there is none or you may not read it.
-	Proposal *Proposal `json:"proposal"`
-	// The message that the commit came with. Null if there is none or you may not read it.
-	Message *Message `json:"message"`
 }
 
 // The subject of a patch.
@@ -2159,46 +2179,26 @@ type TimeSpanInput struct {
 	Until *time.Time `json:"until"`
 }
 
-// The input of `unbanAgent` and `unmuteAgent`.
-type UnbarInput struct {
-	// The channel. Either this or `everywhere`.
-	ChannelID *string `json:"channelId"`
-	// All channels: ends the restriction in all channels, and none in single ones.
-	Everywhere bool `json:"everywhere"`
-	// The agent.
-	PrincipalID string `json:"principalId"`
-}
-
 // The number of unread messages in a channel: those after your read marker that are for you, not read
 // individually, and whose content is available. 0 for a closed channel.
 type UnreadCount struct {
 	// The number of unread messages among the first 1000 after your read marker.
 	Count int `json:"count"`
 	// Whether there are messages after those.
-	More bool `json:"more"`
+	HasMore bool `json:"hasMore"`
 }
 
-// There are no more matches up to this position. Sent at the end of an empty snapshot, and at intervals while nothing matches.
-type UpToDate struct {
-	// The position to resume from. Never null; the type matches StatementChange.position.
-	Position *Position `json:"position"`
-	// The revision scanned to.
-	Revision base.Revision `json:"revision"`
+// A part of a shape that is not validated, or not as SHACL defines it.
+type UnsupportedShapePart struct {
+	// The named resource that the part belongs to. Null after the thousandth, where `reason` has the number of the others.
+	Resource *base.Term `json:"resource"`
+	// The path from the resource to the node with the part.
+	Path string `json:"path"`
+	// The property or the class, such as sh:sparql. Null for the node as a whole.
+	Name *string `json:"name"`
+	// The reason and the effect.
+	Reason string `json:"reason"`
 }
-
-func (UpToDate) IsProposalEvent() {}
-
-func (UpToDate) IsMessageEvent() {}
-
-func (UpToDate) IsChannelEvent() {}
-
-func (UpToDate) IsTaskEvent() {}
-
-func (UpToDate) IsStatementEvent() {}
-
-func (UpToDate) IsEntityEvent() {}
-
-func (UpToDate) IsMatchEvent() {}
 
 // The input of `updateAgent`. Absent members stay unchanged.
 type UpdateAgentInput struct {
@@ -2261,11 +2261,11 @@ type ValidationReport struct {
 	// Whether all nodes were validated and all results are listed.
 	Complete bool `json:"complete"`
 	// The number of validated nodes, counted once for each shape that they are a target of.
-	Judged int64 `json:"judged"`
+	ValidatedCount int64 `json:"validatedCount"`
 	// The validated revision.
 	Revision base.Revision `json:"revision"`
-	// The number of parts of shapes that are not validated: see `shapesLeftOut`.
-	LeftOut int `json:"leftOut"`
+	// The number of parts of shapes that are not validated: see `unsupportedShapeParts`.
+	UnsupportedCount int `json:"unsupportedCount"`
 	// The results, shape by shape.
 	Results []ValidationResult `json:"results"`
 }
@@ -2469,7 +2469,7 @@ const (
 	// A message was published.
 	AuditActionPublish AuditAction = "PUBLISH"
 	// A message was acknowledged, retracted or answered, or it expired.
-	AuditActionNote AuditAction = "NOTE"
+	AuditActionUpdateMessage AuditAction = "UPDATE_MESSAGE"
 )
 
 var AllAuditAction = []AuditAction{
@@ -2479,12 +2479,12 @@ var AllAuditAction = []AuditAction{
 	AuditActionAddMember,
 	AuditActionRemoveMember,
 	AuditActionPublish,
-	AuditActionNote,
+	AuditActionUpdateMessage,
 }
 
 func (e AuditAction) IsValid() bool {
 	switch e {
-	case AuditActionCreate, AuditActionUpdate, AuditActionDelete, AuditActionAddMember, AuditActionRemoveMember, AuditActionPublish, AuditActionNote:
+	case AuditActionCreate, AuditActionUpdate, AuditActionDelete, AuditActionAddMember, AuditActionRemoveMember, AuditActionPublish, AuditActionUpdateMessage:
 		return true
 	}
 	return false
@@ -2511,47 +2511,53 @@ func (e AuditAction) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The kinds of restrictions.
-type ChannelBarKind string
+// The holders of a right in a channel. Each includes those before it.
+type ChannelAccessLevel string
 
 const (
-	// A ban: the agent cannot find the channel.
-	ChannelBarKindBan ChannelBarKind = "BAN"
-	// A mute: the agent cannot publish.
-	ChannelBarKindMute ChannelBarKind = "MUTE"
+	// The owners.
+	ChannelAccessLevelOwners ChannelAccessLevel = "OWNERS"
+	// The moderators.
+	ChannelAccessLevelModerators ChannelAccessLevel = "MODERATORS"
+	// The members. For finding and reading, observers are included.
+	ChannelAccessLevelMembers ChannelAccessLevel = "MEMBERS"
+	// Everybody with access: all agents in a public channel, and all agents with access to the scope with `memberPolicy` SCOPE.
+	ChannelAccessLevelEverybody ChannelAccessLevel = "EVERYBODY"
 )
 
-var AllChannelBarKind = []ChannelBarKind{
-	ChannelBarKindBan,
-	ChannelBarKindMute,
+var AllChannelAccessLevel = []ChannelAccessLevel{
+	ChannelAccessLevelOwners,
+	ChannelAccessLevelModerators,
+	ChannelAccessLevelMembers,
+	ChannelAccessLevelEverybody,
 }
 
-func (e ChannelBarKind) IsValid() bool {
+func (e ChannelAccessLevel) IsValid() bool {
 	switch e {
-	case ChannelBarKindBan, ChannelBarKindMute:
+	case ChannelAccessLevelOwners, ChannelAccessLevelModerators, ChannelAccessLevelMembers, ChannelAccessLevelEverybody:
 		return true
 	}
 	return false
 }
 
-func (e ChannelBarKind) String() string {
+func (e ChannelAccessLevel) String() string {
 	return string(e)
 }
 
-func (e *ChannelBarKind) UnmarshalGQL(v any) error {
+func (e *ChannelAccessLevel) UnmarshalGQL(v any) error {
 	str, ok := v.(string)
 	if !ok {
 		return fmt.Errorf("enums must be strings")
 	}
 
-	*e = ChannelBarKind(str)
+	*e = ChannelAccessLevel(str)
 	if !e.IsValid() {
-		return fmt.Errorf("%s is not a valid ChannelBarKind", str)
+		return fmt.Errorf("%s is not a valid ChannelAccessLevel", str)
 	}
 	return nil
 }
 
-func (e ChannelBarKind) MarshalGQL(w io.Writer) {
+func (e ChannelAccessLevel) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
@@ -2708,6 +2714,50 @@ func (e ChannelMemberPolicy) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
+// The kinds of restrictions.
+type ChannelRestrictionKind string
+
+const (
+	// A ban: the agent cannot find the channel.
+	ChannelRestrictionKindBan ChannelRestrictionKind = "BAN"
+	// A mute: the agent cannot publish.
+	ChannelRestrictionKindMute ChannelRestrictionKind = "MUTE"
+)
+
+var AllChannelRestrictionKind = []ChannelRestrictionKind{
+	ChannelRestrictionKindBan,
+	ChannelRestrictionKindMute,
+}
+
+func (e ChannelRestrictionKind) IsValid() bool {
+	switch e {
+	case ChannelRestrictionKindBan, ChannelRestrictionKindMute:
+		return true
+	}
+	return false
+}
+
+func (e ChannelRestrictionKind) String() string {
+	return string(e)
+}
+
+func (e *ChannelRestrictionKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ChannelRestrictionKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ChannelRestrictionKind", str)
+	}
+	return nil
+}
+
+func (e ChannelRestrictionKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
 // The roles of members.
 type ChannelRole string
 
@@ -2843,56 +2893,6 @@ func (e *ChannelVisibility) UnmarshalGQL(v any) error {
 }
 
 func (e ChannelVisibility) MarshalGQL(w io.Writer) {
-	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
-}
-
-// The holders of a right in a channel. Each includes those before it.
-type ChannelWho string
-
-const (
-	// The owners.
-	ChannelWhoOwners ChannelWho = "OWNERS"
-	// The moderators.
-	ChannelWhoModerators ChannelWho = "MODERATORS"
-	// The members. For finding and reading, observers are included.
-	ChannelWhoMembers ChannelWho = "MEMBERS"
-	// Everybody with access: all agents in a public channel, and all agents with access to the scope with `memberPolicy` SCOPE.
-	ChannelWhoEverybody ChannelWho = "EVERYBODY"
-)
-
-var AllChannelWho = []ChannelWho{
-	ChannelWhoOwners,
-	ChannelWhoModerators,
-	ChannelWhoMembers,
-	ChannelWhoEverybody,
-}
-
-func (e ChannelWho) IsValid() bool {
-	switch e {
-	case ChannelWhoOwners, ChannelWhoModerators, ChannelWhoMembers, ChannelWhoEverybody:
-		return true
-	}
-	return false
-}
-
-func (e ChannelWho) String() string {
-	return string(e)
-}
-
-func (e *ChannelWho) UnmarshalGQL(v any) error {
-	str, ok := v.(string)
-	if !ok {
-		return fmt.Errorf("enums must be strings")
-	}
-
-	*e = ChannelWho(str)
-	if !e.IsValid() {
-		return fmt.Errorf("%s is not a valid ChannelWho", str)
-	}
-	return nil
-}
-
-func (e ChannelWho) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 

@@ -11,30 +11,30 @@ import (
 const MaxSchemesAtOnce = 100
 
 // registerPrefix answers Mutation.registerPrefix.
-func registerPrefix(ctx context.Context, input RegisterPrefixInput) (*NamesPayload, error) {
+func registerPrefix(ctx context.Context, input RegisterPrefixInput) (*NamespacesPayload, error) {
 	r := runOf(ctx)
 	receipt, err := kgnames.Register(ctx, r.engine.deps.Store, r.namesMeta("Register the prefix", input.Name), map[string]string{input.Name: input.Namespace}, deref(input.Force))
 	return r.namesPayload(receipt, err, "input")
 }
 
 // removePrefix answers Mutation.removePrefix.
-func removePrefix(ctx context.Context, name string) (*NamesPayload, error) {
+func removePrefix(ctx context.Context, name string) (*NamespacesPayload, error) {
 	r := runOf(ctx)
 	receipt, err := kgnames.Remove(ctx, r.engine.deps.Store, r.namesMeta("Remove the prefix", name), name)
 	return r.namesPayload(receipt, err, "name")
 }
 
 // allowSchemes answers Mutation.allowSchemes.
-func allowSchemes(ctx context.Context, names []string) (*NamesPayload, error) {
+func allowSchemes(ctx context.Context, names []string) (*NamespacesPayload, error) {
 	return changeSchemes(ctx, "Allow URI schemes", names, kgnames.AllowSchemes)
 }
 
 // forbidSchemes answers Mutation.forbidSchemes.
-func forbidSchemes(ctx context.Context, names []string) (*NamesPayload, error) {
+func forbidSchemes(ctx context.Context, names []string) (*NamespacesPayload, error) {
 	return changeSchemes(ctx, "Forbid URI schemes", names, kgnames.ForbidSchemes)
 }
 
-func changeSchemes(ctx context.Context, why string, names []string, change func(context.Context, *kg.Store, kg.Meta, ...string) (kg.Receipt, error)) (*NamesPayload, error) {
+func changeSchemes(ctx context.Context, why string, names []string, change func(context.Context, *kg.Store, kg.Meta, ...string) (kg.Receipt, error)) (*NamespacesPayload, error) {
 	if len(names) > MaxSchemesAtOnce {
 		return nil, kg.Errorf(kg.CodeLimitExceeded, "names has %d schemes; at most %d are allowed", len(names), MaxSchemesAtOnce).At("names")
 	}
@@ -60,13 +60,13 @@ func (r *run) namesMeta(why string, names ...string) kg.Meta {
 	return m
 }
 
-func (r *run) namesPayload(receipt kg.Receipt, err error, field string) (*NamesPayload, error) {
+func (r *run) namesPayload(receipt kg.Receipt, err error, field string) (*NamespacesPayload, error) {
 	if err != nil {
 		return nil, kg.AsError(err).At(field)
 	}
 	r.notePosition(receipt.Position)
 	store := r.engine.deps.Store
-	return &NamesPayload{
+	return &NamespacesPayload{
 		Prefixes: r.engine.deps.Prefixes.All(), Schemes: store.KeptSchemes(),
 		Revision: receipt.Revision, Position: Position(store.FormatPosition(receipt.Position)),
 	}, nil

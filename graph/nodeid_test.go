@@ -466,7 +466,7 @@ func TestIDsOfRowsThatWent(t *testing.T) {
 
 // namedOtherwise are the types whose `id` is no GraphQL ID but a name in the words of
 // patches, and of who calls.
-var namedOtherwise = []string{"Me", "ObjectRecord", "ResourceRecord"}
+var namedOtherwise = []string{"ObjectRecord", "Principal", "ResourceRecord"}
 
 // Each type with an id is a Node, and what is a Node can be found.
 func TestEveryTypeWithAnIDIsFound(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 // nowFields are the fields of Query that show the present state of channels,
 // scopes and messages, regardless of the revision read.
 var nowFields = map[string]bool{
-	"channel": true, "channels": true, "message": true, "scope": true, "scopes": true, "inbox": true, "channelBars": true,
+	"channel": true, "channels": true, "message": true, "scope": true, "scopes": true, "inbox": true, "globalRestrictions": true,
 }
 
 // asOfNow refuses such fields in a request with a view of a revision: the

@@ -34,15 +34,15 @@ var asked = []struct{ operation, told string }{
 	{`{ channel(id: "{agora}") { messages(sinceMessageId: "{message}") { nodes { text } } } }`, "INVALID"},
 	{`{ channel(id: "{agora}") { messages(beforeMessageId: "{message}") { nodes { text } } } }`, "INVALID"},
 	{`{ channel(id: "{agora}") { messages(where: {correlationId: "{message}"}) { nodes { text } } } }`, `"nodes":[]`},
-	{`{ channel(id: "{channel}") { status closedAt limits { streams } invitations { agent } bars { agent } scope { title } } }`, "CHANNEL_NOT_FOUND"},
+	{`{ channel(id: "{channel}") { status closedAt limits { streams } invitations { agent } restrictions { agent } scope { title } } }`, "CHANNEL_NOT_FOUND"},
 	{`{ channels(scopeId: "{scope}") { nodes { id name } } }`, "SCOPE_NOT_FOUND"},
 	{`{ channels(invited: true) { nodes { id name } } }`, `"nodes":[]`},
-	{`{ scope(id: "{scope}") { title channels { nodes { name } } events { nodes { data } } verifyEvents { verified } tasks { nodes { title } } } }`, "SCOPE_NOT_FOUND"},
+	{`{ scope(id: "{scope}") { title channels { nodes { name } } events { nodes { data } } verifyEvents { verifiedCount } tasks { nodes { title } } } }`, "SCOPE_NOT_FOUND"},
 	{`{ scopes(parentId: "{scope}") { nodes { title } } }`, `"nodes":[]`},
 	{`{ scopes { nodes { title } } }`, `"nodes":[]`},
 	{`{ inbox { nodes { text } hasNextPage } }`, `"nodes":[]`},
-	{`{ channelBars { agent } }`, "PERMISSION_DENIED"},
-	{`{ audit(channelId: "{channel}") { nodes { channels { channelId } } } }`, "PERMISSION_DENIED"},
+	{`{ globalRestrictions { agent } }`, "PERMISSION_DENIED"},
+	{`{ audit(channelId: "{channel}") { nodes { channelActions { channelId } } } }`, "PERMISSION_DENIED"},
 	{`{ entity(iri: "urn:koine:channel:{channel}") { asChannel { name } types } }`, `"entity":null`},
 	{`{ entity(iri: "urn:koine:channel:{channel}", view: {allGraphs: true}) { asChannel { name } types } }`, `"entity":null`},
 	{`{ entity(iri: "urn:koine:message:{message}", view: {allGraphs: true}) { asMessage { text } types } }`, `"entity":null`},
@@ -78,10 +78,10 @@ var asked = []struct{ operation, told string }{
 	{`mutation { withdrawInvitation(input: {channelId: "{channel}", principalId: "bob"}) { id } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { acceptInvitation(channelId: "{channel}") { id } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { declineInvitation(channelId: "{channel}") { channelId } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { banAgent(input: {channelId: "{channel}", principalId: "bob"}) { bars { agent } } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { unbanAgent(input: {channelId: "{channel}", principalId: "eve"}) { bars { agent } } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { muteAgent(input: {channelId: "{channel}", principalId: "bob"}) { bars { agent } } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { unmuteAgent(input: {channelId: "{channel}", principalId: "eve"}) { bars { agent } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { banAgent(input: {channelId: "{channel}", principalId: "bob"}) { restrictions { agent } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { unbanAgent(input: {channelId: "{channel}", principalId: "eve"}) { restrictions { agent } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { muteAgent(input: {channelId: "{channel}", principalId: "bob"}) { restrictions { agent } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { unmuteAgent(input: {channelId: "{channel}", principalId: "eve"}) { restrictions { agent } } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { createScope(input: {parentId: "{scope}"}) { id } }`, "SCOPE_NOT_FOUND"},
 	{`mutation { updateScope(input: {scopeId: "{scope}", expectedVersion: 1, title: "x"}) { id } }`, "SCOPE_NOT_FOUND"},
 	{`mutation { endScope(input: {scopeId: "{scope}", status: COMPLETED}) { id } }`, "SCOPE_NOT_FOUND"},
@@ -104,7 +104,7 @@ var asked = []struct{ operation, told string }{
 	{`mutation { cancelTask(taskId: "{task}") { id } }`, "TASK_NOT_FOUND"},
 	{`mutation { deleteTask(taskId: "{task}") { taskId } }`, "TASK_NOT_FOUND"},
 	{`subscription { taskChanged(id: "{task}") { __typename } }`, "TASK_NOT_FOUND"},
-	{`subscription { taskChanged(id: "{task}", after: "earliest") { __typename } }`, "TASK_NOT_FOUND"},
+	{`subscription { taskChanged(id: "{task}", resume: "earliest") { __typename } }`, "TASK_NOT_FOUND"},
 
 	{`subscription { messagePublished(channelId: "{channel}") { __typename } }`, "CHANNEL_NOT_FOUND"},
 	{`subscription { messagePublished(channelId: "{channel}", sinceSequence: 0) { __typename } }`, "CHANNEL_NOT_FOUND"},
@@ -149,7 +149,7 @@ func newOutsiders(t *testing.T) *outsiders {
 		o.secrets[i].message = said(o.secrets[i].channel)
 	}
 	c.told("ann", `mutation { deleteChannel(channelId: "%s") { channelId } }`, deleted)
-	c.told("ann", `mutation { banAgent(input: {channelId: "%s", principalId: "eve"}) { bars { agent } } }`, banned)
+	c.told("ann", `mutation { banAgent(input: {channelId: "%s", principalId: "eve"}) { restrictions { agent } } }`, banned)
 	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "eve"}) { id } }`, left)
 	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
 	if _, err := c.service.CloseChannel(t.Context(), ann, channel.ID(closed), "done"); err != nil {
@@ -242,7 +242,7 @@ var eavesdropped = []string{
 	`subscription { e: statementChanged(where: {subject: {eq: "urn:koine:message:{message}"}}, resume: "snapshot", view: {allGraphs: true}) { ... on StatementChange { statement { predicate } } } }`,
 	`subscription { e: statementChanged(where: {predicate: {in: ["koine:author", "koine:replyTo", "koine:retracts", "ex:hides", "ex:end"]}}, view: {allGraphs: true}) { ... on StatementChange { statement { predicate } } } }`,
 	`subscription { e: matchChanged(pattern: {triples: [{s: "urn:koine:message:{message}", p: "?p", o: "?o"}]}, resume: "snapshot", view: {allGraphs: true}) { ... on MatchChange { added { values } snapshotEnd } } }`,
-	`subscription { e: inboxPublished { ... on MessagePublished { message { text } } } }`,
+	`subscription { e: inboxMessagePublished { ... on MessagePublished { message { text } } } }`,
 	`subscription { e: memberMessagePublished { ... on MessagePublished { message { text } } } }`,
 	`subscription { e: statementChanged(where: {predicate: {in: ["koine:taskState", "koine:taskMail", "koine:taskArtifactChunk", "ex:end"]}}, view: {allGraphs: true}) { ... on StatementChange { statement { predicate } } } }`,
 	`subscription { e: matchChanged(pattern: {triples: [{s: "?m", p: "ex:end|koine:replyTo|koine:author", o: "?o"}]}, view: {allGraphs: true}) { ... on MatchChange { added { value(var: "o") } } } }`,

@@ -50,7 +50,7 @@ func TestPanicOfAField(t *testing.T) {
 		"groups":        `bad: statements { groups { count } }`,
 		"match":         `bad: match(pattern: {triples: [{s: "?s", p: "ex:p", o: "?o"}]}) { nodes { values } }`,
 		"follow":        `bad: entity(iri: "ex:s") { follow(path: "ex:p") { nodes { iri } } }`,
-		"neighbourhood": `bad: entity(iri: "ex:s") { neighbourhood { entities { iri } } }`,
+		"neighborhood":  `bad: entity(iri: "ex:s") { neighborhood { entities { iri } } }`,
 		"shortestPaths": `bad: shortestPaths(from: "ex:s", to: "ex:t") { length }`,
 		"diff":          `bad: diff(from: 0) { nodes { op } }`,
 		"vocabulary":    `bad: vocabulary { predicates { iri } }`,

@@ -106,9 +106,9 @@ func shownProposal(p *proposals.Proposal) *Proposal {
 	out := &Proposal{
 		ID: p.ID, Status: ProposalStatus(strings.ToUpper(string(p.Status))), Author: string(p.Author), Actor: string(p.Actor),
 		Patches: make([]json.RawMessage, len(p.Patches)), Justification: nilIfZero(p.Justification), TaskID: nilIfZero(p.TaskID), SessionID: nilIfZero(p.SessionID),
-		Reason: nilIfZero(p.Reason), Rules: append([]string{}, p.Rules...), RequiredApprovals: p.RequiredApprovals, Approvals: p.Approvals(),
+		Reason: nilIfZero(p.Reason), Rules: append([]string{}, p.Rules...), RequiredApprovals: p.RequiredApprovals, ApprovalCount: p.Approvals(),
 		ReviewerRoles: append([]string{}, p.ReviewerRoles...), CreatedAt: p.Created, ExpiresAt: p.Expires, EndedAt: nilIfZero(p.Ended),
-		Conflict: nilIfZero(p.Conflict), AppliedIn: nilIfZero(p.AppliedIn), Revision: p.Revision, Reviews: make([]ProposalReview, len(p.Reviews)),
+		ConflictReason: nilIfZero(p.Conflict), AppliedRevision: nilIfZero(p.AppliedIn), Revision: p.Revision, Reviews: make([]ProposalReview, len(p.Reviews)),
 	}
 	for i := range p.Patches {
 		out.Patches[i] = patchJSON(&p.Patches[i])

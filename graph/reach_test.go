@@ -18,8 +18,8 @@ var reached = map[string]string{
 	"List":               "Query.channels Scope.channels",
 	"Update":             "Mutation.updateChannel",
 	"Delete":             "Mutation.deleteChannel",
-	"TierOf":             "Me.tier",
-	"Restrictions":       "Channel.bars Query.channelBars",
+	"TierOf":             "Principal.tier",
+	"Restrictions":       "Channel.restrictions Query.globalRestrictions",
 	"SequenceAt":         ": it is how adapters turn positions into sequences; messagePublished(resume) does it itself",
 	"Guard":              ": it is part of how a store is opened",
 	"Follow":             ": it is part of how a store is opened",
@@ -69,7 +69,7 @@ var reached = map[string]string{
 	"Signals":        "Subscription.signalSent",
 	"StreamAll":      "Subscription.memberMessagePublished",
 	"StreamEvents":   "Subscription.channelChanged",
-	"StreamInbox":    "Subscription.inboxPublished",
+	"StreamInbox":    "Subscription.inboxMessagePublished",
 	"StreamScope":    "Subscription.scopeMessagePublished",
 }
 

@@ -28,7 +28,7 @@ func (c *Channel) Unread(ctx context.Context) (*UnreadCount, error) {
 		return nil, err
 	}
 	n, err := service.Unread(ctx, by, c.record.ID)
-	return unlessUnreadable(&UnreadCount{Count: n.Count, More: n.More}, err)
+	return unlessUnreadable(&UnreadCount{Count: n.Count, HasMore: n.More}, err)
 }
 
 // unlessUnreadable turns the errors of a caller that may not read the channel into nil.

@@ -36,13 +36,13 @@ func TestReceipts(t *testing.T) {
 	third := c.say("bob", id, "3", "")
 	gone := c.say("ann", id, "4", `, recipient: "bob", messageType: REQUEST, expiresAt: "2026-01-02T00:00:00Z"`)
 
-	shown := `{ channel(id: "` + id + `") { readMarker unread { count more } messages { nodes { receiptStatus } } } }`
-	c.want("at first", c.told("bob", "%s", shown), `{"channel":{"readMarker":0,"unread":{"count":2,"more":false},"messages":{"nodes":[{"receiptStatus":"PENDING"},{"receiptStatus":"PENDING"},{"receiptStatus":null},{"receiptStatus":"EXPIRED"}]}}}`)
+	shown := `{ channel(id: "` + id + `") { readMarker unread { count hasMore } messages { nodes { receiptStatus } } } }`
+	c.want("at first", c.told("bob", "%s", shown), `{"channel":{"readMarker":0,"unread":{"count":2,"hasMore":false},"messages":{"nodes":[{"receiptStatus":"PENDING"},{"receiptStatus":"PENDING"},{"receiptStatus":null},{"receiptStatus":"EXPIRED"}]}}}`)
 	c.want("one is read", c.told("bob", `mutation { acknowledgeMessages(input: {channelId: "%s", messageIds: ["%s"]}) { readMarker unread { count } } }`, id, second), `{"acknowledgeMessages":{"readMarker":0,"unread":{"count":1}}}`)
-	c.want("at the message", c.told("cy", `{ message(id: "%s") { recipients withheld receiptStatus receipts { agent status } } }`, second),
-		`{"message":{"recipients":["agent://bob"],"withheld":"ADDRESSED","receiptStatus":null,"receipts":[{"agent":"agent://bob","status":"READ"}]}}`)
-	c.want("all is read", c.told("bob", `mutation { acknowledgeMessages(input: {channelId: "%s", upToSequence: 4, status: READ}) { readMarker unread { count more } } }`, id), `{"acknowledgeMessages":{"readMarker":4,"unread":{"count":0,"more":false}}}`)
-	c.want("then", c.told("bob", "%s", shown), `{"channel":{"readMarker":4,"unread":{"count":0,"more":false},"messages":{"nodes":[{"receiptStatus":"READ"},{"receiptStatus":"READ"},{"receiptStatus":null},{"receiptStatus":"EXPIRED"}]}}}`)
+	c.want("at the message", c.told("cy", `{ message(id: "%s") { recipients withheldReason receiptStatus receipts { agent status } } }`, second),
+		`{"message":{"recipients":["agent://bob"],"withheldReason":"ADDRESSED","receiptStatus":null,"receipts":[{"agent":"agent://bob","status":"READ"}]}}`)
+	c.want("all is read", c.told("bob", `mutation { acknowledgeMessages(input: {channelId: "%s", upToSequence: 4, status: READ}) { readMarker unread { count hasMore } } }`, id), `{"acknowledgeMessages":{"readMarker":4,"unread":{"count":0,"hasMore":false}}}`)
+	c.want("then", c.told("bob", "%s", shown), `{"channel":{"readMarker":4,"unread":{"count":0,"hasMore":false},"messages":{"nodes":[{"receiptStatus":"READ"},{"receiptStatus":"READ"},{"receiptStatus":null},{"receiptStatus":"EXPIRED"}]}}}`)
 	c.want("at one to everybody", c.told("ann", `{ message(id: "%s") { receiptStatus receipts { agent status } } }`, third), `{"message":{"receiptStatus":"PENDING","receipts":[{"agent":"agent://ann","status":"PENDING"},{"agent":"agent://cy","status":"PENDING"}]}}`)
 	c.want("by what became of them", c.told("bob", `{ channel(id: "%s") { read: messages(where: {status: READ}) { nodes { sequence } } expired: messages(where: {status: EXPIRED}) { nodes { sequence } } } }`, id),
 		`{"channel":{"read":{"nodes":[{"sequence":1},{"sequence":2}]},"expired":{"nodes":[{"sequence":4}]}}}`)
@@ -139,7 +139,7 @@ func TestEvicted(t *testing.T) {
 	}
 	id := c.say("ann", string(made.ID), "old", "")
 	c.say("ann", string(made.ID), "new", "")
-	c.want("the older one", c.told("ann", `{ message(id: "%s") { sequence text parts withheld } }`, id), `{"message":{"sequence":1,"text":"","parts":[],"withheld":"EVICTED"}}`)
+	c.want("the older one", c.told("ann", `{ message(id: "%s") { sequence text parts withheldReason } }`, id), `{"message":{"sequence":1,"text":"","parts":[],"withheldReason":"EVICTED"}}`)
 	page := func(bound string) string {
 		return fmt.Sprintf(`{ channel(id: "%s") { messages%s { nodes { text } } } }`, made.ID, bound)
 	}
@@ -160,7 +160,7 @@ func TestRetractMessage(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
 	message := c.say("bob", id, "it is 7", `, patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: 7}, graph: "ex:g"}}]`)
-	retract := `mutation { retractMessage(input: {channelId: "` + id + `", messageId: "%s", %s}) { success replayed dryRun withdrawn statementsAffected verificationStatus proposalId message { sequence author text retracts { id text withheld retractedBy { sequence } } } } }`
+	retract := `mutation { retractMessage(input: {channelId: "` + id + `", messageId: "%s", %s}) { success replayed dryRun withdrawn statementsAffected verificationStatus proposalId message { sequence author text retracts { id text withheldReason retractedBy { sequence } } } } }`
 	facts := `{ statements(where: {predicate: {eq: "ex:p"}}) { totalCount } }`
 	withdrawn := `"withdrawn":[{"op":"remove","statement":{"subject":{"id":"https://example.org/s"},"predicate":{"id":"https://example.org/p"},"object":{"value":7,"type":"http://www.w3.org/2001/XMLSchema#integer"},"graph":"https://example.org/g","source":"agent://bob"}}],"statementsAffected":1,"verificationStatus":"Verified","proposalId":null`
 	head := c.store.Head()
@@ -170,12 +170,12 @@ func TestRetractMessage(t *testing.T) {
 		t.Errorf("a dry run has written")
 	}
 	result := c.ask("bob", retract, message, `reason: "it is 8", withdrawFacts: true`)
-	c.want("taken back", string(result.Data), `{"retractMessage":{"success":true,"replayed":false,"dryRun":false,`+withdrawn+`,"message":{"sequence":2,"author":"agent://bob","text":"it is 8","retracts":{"id":"`+message+`","text":"","withheld":"RETRACTED","retractedBy":{"sequence":2}}}}}`)
+	c.want("taken back", string(result.Data), `{"retractMessage":{"success":true,"replayed":false,"dryRun":false,`+withdrawn+`,"message":{"sequence":2,"author":"agent://bob","text":"it is 8","retracts":{"id":"`+message+`","text":"","withheldReason":"RETRACTED","retractedBy":{"sequence":2}}}}}`)
 	if result.Position != c.store.Head() {
 		t.Errorf("the position is %v of %v", result.Position, c.store.Head())
 	}
 	c.want("the facts are gone", c.told("bob", "%s", facts), `{"statements":{"totalCount":0}}`)
-	c.want("again, by the owner", c.told("ann", retract, message, `withdrawFacts: true`), `{"retractMessage":{"success":true,"replayed":true,"dryRun":false,"withdrawn":[],"statementsAffected":0,"verificationStatus":"Verified","proposalId":null,"message":{"sequence":2,"author":"agent://bob","text":"it is 8","retracts":{"id":"`+message+`","text":"","withheld":"RETRACTED","retractedBy":{"sequence":2}}}}}`)
+	c.want("again, by the owner", c.told("ann", retract, message, `withdrawFacts: true`), `{"retractMessage":{"success":true,"replayed":true,"dryRun":false,"withdrawn":[],"statementsAffected":0,"verificationStatus":"Verified","proposalId":null,"message":{"sequence":2,"author":"agent://bob","text":"it is 8","retracts":{"id":"`+message+`","text":"","withheldReason":"RETRACTED","retractedBy":{"sequence":2}}}}}`)
 
 	own := c.say("ann", id, "mine", "")
 	c.told("bob", retract, own, "dryRun: true") // a moderator may
@@ -193,13 +193,13 @@ func TestRetractWithoutFacts(t *testing.T) {
 	fact := func(p, graph string) string {
 		return `, patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:` + p + `"}, object: {value: 7}, graph: "` + graph + `"}}]`
 	}
-	retract := `mutation { retractMessage(input: {channelId: "` + id + `", messageId: "%s", %s}) { success withdrawn kept statementsAffected verificationStatus verificationDetails message { sequence } } }`
+	retract := `mutation { retractMessage(input: {channelId: "` + id + `", messageId: "%s", %s}) { success withdrawn keptCount statementsAffected verificationStatus verificationDetails message { sequence } } }`
 	stands := func(p string) {
 		t.Helper()
 		c.want(p, c.told("bob", `{ statements(where: {predicate: {eq: "ex:%s"}}) { totalCount } }`, p), `{"statements":{"totalCount":1}}`)
 	}
 	done := func(kept, sequence int) string {
-		return fmt.Sprintf(`{"retractMessage":{"success":true,"withdrawn":[],"kept":%d,"statementsAffected":0,"verificationStatus":"Verified","verificationDetails":null,"message":{"sequence":%d}}}`, kept, sequence)
+		return fmt.Sprintf(`{"retractMessage":{"success":true,"withdrawn":[],"keptCount":%d,"statementsAffected":0,"verificationStatus":"Verified","verificationDetails":null,"message":{"sequence":%d}}}`, kept, sequence)
 	}
 	message := c.say("bob", id, "it is 7", fact("p", "ex:g"))
 	c.want("the message alone", c.told("bob", retract, message, ""), done(0, 2))
@@ -210,9 +210,9 @@ func TestRetractWithoutFacts(t *testing.T) {
 	message = c.say("bob", id, "once and for all", fact("fixed", "ex:g"))
 	c.want("refused", c.told("bob", retract, message, `withdrawFacts: true`),
 		`{"retractMessage":{"success":false,"withdrawn":[{"op":"remove","statement":{"subject":{"id":"https://example.org/s"},"predicate":{"id":"https://example.org/fixed"},"object":{"value":7,"type":"http://www.w3.org/2001/XMLSchema#integer"},"graph":"https://example.org/g","source":"agent://bob"}}],`+
-			`"kept":0,"statementsAffected":0,"verificationStatus":"Rejected - fixed","verificationDetails":"what is fixed stays","message":null}}`)
+			`"keptCount":0,"statementsAffected":0,"verificationStatus":"Rejected - fixed","verificationDetails":"what is fixed stays","message":null}}`)
 	stands("fixed")
-	c.want("its message", c.told("ann", `{ message(id: "%s") { text withheld } }`, message), `{"message":{"text":"once and for all","withheld":null}}`)
+	c.want("its message", c.told("ann", `{ message(id: "%s") { text withheldReason } }`, message), `{"message":{"text":"once and for all","withheldReason":null}}`)
 }
 
 // TestRetractHeld proves that a message is taken back at once where withdrawing what
@@ -239,8 +239,8 @@ func TestRetractHeld(t *testing.T) {
 	message := strings.Split(said, `"id":"`)[1][:len(nowhere)]
 	pay := `{ statements(where: {predicate: {eq: "ex:pay"}}) { totalCount } }`
 	c.want("the facts", c.told("ann", "%s", pay), `{"statements":{"totalCount":1}}`)
-	held := c.told("ann", `mutation { retractMessage(input: {channelId: "%s", messageId: "%s", withdrawFacts: true}) { success statementsAffected verificationStatus proposalId withdrawn message { retracts { withheld } } } }`, id, message)
-	if !strings.Contains(held, `"success":true,"statementsAffected":0,"verificationStatus":"Pending Review"`) || !strings.Contains(held, `"withheld":"RETRACTED"`) {
+	held := c.told("ann", `mutation { retractMessage(input: {channelId: "%s", messageId: "%s", withdrawFacts: true}) { success statementsAffected verificationStatus proposalId withdrawn message { retracts { withheldReason } } } }`, id, message)
+	if !strings.Contains(held, `"success":true,"statementsAffected":0,"verificationStatus":"Pending Review"`) || !strings.Contains(held, `"withheldReason":"RETRACTED"`) {
 		t.Errorf("held: %s", held)
 	}
 	c.want("they stand", c.told("ann", "%s", pay), `{"statements":{"totalCount":1}}`)
@@ -297,8 +297,8 @@ func TestRetractPending(t *testing.T) {
 		message := strings.Split(said, `"id":"`)[1][:len(nowhere)]
 		proposal := strings.Split(said, `"proposalId":"`)[1][:len(nowhere)]
 		for _, dry := range []bool{true, false} {
-			c.want("taken back", c.told("ann", `mutation { retractMessage(input: {channelId: "%s", messageId: "%s", withdrawFacts: %t, dryRun: %t}) { success kept withdrawn withdrawnProposalId } }`, id, message, facts, dry),
-				`{"retractMessage":{"success":true,"kept":0,"withdrawn":[],"withdrawnProposalId":"`+proposal+`"}}`)
+			c.want("taken back", c.told("ann", `mutation { retractMessage(input: {channelId: "%s", messageId: "%s", withdrawFacts: %t, dryRun: %t}) { success keptCount withdrawn withdrawnProposalId } }`, id, message, facts, dry),
+				`{"retractMessage":{"success":true,"keptCount":0,"withdrawn":[],"withdrawnProposalId":"`+proposal+`"}}`)
 		}
 		c.want("again", c.told("ann", `mutation { retractMessage(input: {channelId: "%s", messageId: "%s", withdrawFacts: %t}) { replayed withdrawnProposalId } }`, id, message, facts), `{"retractMessage":{"replayed":true,"withdrawnProposalId":null}}`)
 		for _, who := range []string{"rob", "rae"} {

@@ -18,7 +18,7 @@ func revertCommit(ctx context.Context, input RevertCommitInput) (*RevertCommitPa
 	if err != nil {
 		return nil, atInput(err)
 	}
-	p := &RevertCommitPayload{Conflicts: []BackedStatement{}, ConflictCount: rev.Total}
+	p := &RevertCommitPayload{Conflicts: []AssertedStatement{}, ConflictCount: rev.Total}
 	for _, c := range rev.Conflicts {
 		p.Conflicts = append(p.Conflicts, *backedOf(kg.Statement{Quad: c.Quad, Assertions: c.Now}))
 	}
@@ -87,6 +87,6 @@ func (r *run) quadsOf(s *kg.Snapshot, field string, refs []StatementRef) ([]kg.Q
 	return out, nil
 }
 
-func backedOf(st kg.Statement) *BackedStatement {
-	return &BackedStatement{Statement: recordOf(st.Quad), Assertions: assertionsOf(st.Assertions)}
+func backedOf(st kg.Statement) *AssertedStatement {
+	return &AssertedStatement{Statement: recordOf(st.Quad), Assertions: assertionsOf(st.Assertions)}
 }

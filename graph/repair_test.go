@@ -184,7 +184,7 @@ func TestConflictsAreToldAsTheCallerSeesThem(t *testing.T) {
 }
 
 const contradictionsQuery = `query ($first: Int, $after: Cursor, $view: ViewInput) { c: contradictions(first: $first, after: $after, view: $view) { hasNextPage endCursor complete
-	nodes { kind reason about { id value } property statementCount statements { statement { statementId subject { id } object { id value } } assertions { source } } } } }`
+	nodes { kind reason subject { id value } property statementCount statements { statement { statementId subject { id } object { id value } } assertions { source } } } } }`
 
 type found struct {
 	C struct {
@@ -192,7 +192,7 @@ type found struct {
 		EndCursor             *string
 		Nodes                 []struct {
 			Kind, Reason string
-			About        struct {
+			Subject      struct {
 				ID    string
 				Value any
 			}
@@ -221,7 +221,7 @@ func (f found) lines() (out []string) {
 		return strings.TrimPrefix(id, ex)
 	}
 	for _, n := range f.C.Nodes {
-		line := n.Kind + " " + short(n.About.ID, n.About.Value) + ":"
+		line := n.Kind + " " + short(n.Subject.ID, n.Subject.Value) + ":"
 		for _, st := range n.Statements {
 			line += " " + short(st.Statement.Subject.ID, nil) + "-" + short(st.Statement.Object.ID, st.Statement.Object.Value)
 			for _, a := range st.Assertions {

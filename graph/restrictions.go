@@ -14,7 +14,7 @@ const sizeOfRestriction = 64
 
 // listRestrictions lists the restrictions of a channel, or those that hold in all
 // channels.
-func (r *run) listRestrictions(id channel.ID) ([]ChannelBar, error) {
+func (r *run) listRestrictions(id channel.ID) ([]ChannelRestriction, error) {
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
@@ -23,11 +23,11 @@ func (r *run) listRestrictions(id channel.ID) ([]ChannelBar, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]ChannelBar, len(list))
+	out := make([]ChannelRestriction, len(list))
 	for i, b := range list {
-		out[i] = ChannelBar{Agent: string(b.Agent), Kind: ChannelBarKindBan, From: b.From, Until: timeOrNil(b.Until)}
+		out[i] = ChannelRestriction{Agent: string(b.Agent), Kind: ChannelRestrictionKindBan, From: b.From, Until: timeOrNil(b.Until)}
 		if b.Muted {
-			out[i].Kind = ChannelBarKindMute
+			out[i].Kind = ChannelRestrictionKindMute
 		}
 	}
 	return out, r.chargeBytes(sizeOfRestriction * len(out))
@@ -43,14 +43,14 @@ func unlessHidden(err error) error {
 	return err
 }
 
-// readChannelBars answers Query.channelBars.
-func readChannelBars(ctx context.Context) ([]ChannelBar, error) {
+// readGlobalRestrictions answers Query.globalRestrictions.
+func readGlobalRestrictions(ctx context.Context) ([]ChannelRestriction, error) {
 	return runOf(ctx).listRestrictions(channel.AllChannels)
 }
 
 // changeRestrictions answers a mutation that bans or mutes an agent in one channel, or in
 // all.
-func (r *run) changeRestrictions(ctx context.Context, channelID *string, everywhere bool, change func(*channels.Service, channels.Caller, channel.ID) error) (*BarPayload, error) {
+func (r *run) changeRestrictions(ctx context.Context, channelID *string, everywhere bool, change func(*channels.Service, channels.Caller, channel.ID) error) (*RestrictionPayload, error) {
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
@@ -63,36 +63,36 @@ func (r *run) changeRestrictions(ctx context.Context, channelID *string, everywh
 		return nil, inInput(err)
 	}
 	r.notePosition(r.engine.deps.Store.Head())
-	out := &BarPayload{}
+	out := &RestrictionPayload{}
 	if !everywhere {
 		if out.Channel, err = unlessGone(readChannel(ctx, string(id))); err != nil {
 			return nil, err
 		}
 	}
-	out.Bars, err = r.listRestrictions(id)
-	out.Bars = notNil(out.Bars)
+	out.Restrictions, err = r.listRestrictions(id)
+	out.Restrictions = notNil(out.Restrictions)
 	return out, unlessHidden(err)
 }
 
-func banAgent(ctx context.Context, input BarInput) (*BarPayload, error) {
+func banAgent(ctx context.Context, input RestrictAgentInput) (*RestrictionPayload, error) {
 	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Ban(ctx, by, id, kg.AgentID(input.PrincipalID), orZero(input.Until))
 	})
 }
 
-func muteAgent(ctx context.Context, input BarInput) (*BarPayload, error) {
+func muteAgent(ctx context.Context, input RestrictAgentInput) (*RestrictionPayload, error) {
 	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Mute(ctx, by, id, kg.AgentID(input.PrincipalID), orZero(input.Until))
 	})
 }
 
-func unbanAgent(ctx context.Context, input UnbarInput) (*BarPayload, error) {
+func unbanAgent(ctx context.Context, input LiftRestrictionInput) (*RestrictionPayload, error) {
 	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Unban(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})
 }
 
-func unmuteAgent(ctx context.Context, input UnbarInput) (*BarPayload, error) {
+func unmuteAgent(ctx context.Context, input LiftRestrictionInput) (*RestrictionPayload, error) {
 	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Unmute(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})

@@ -33,7 +33,7 @@ func retractionPayload(receipt *channels.RetractionReceipt) *RetractMessagePaylo
 	shown := publicationPayload(&receipt.Receipt)
 	p := &RetractMessagePayload{
 		Success: receipt.Verdict.Outcome == kg.Accepted || receipt.Verdict.Outcome == kg.Held,
-		Message: shown.Message, Replayed: receipt.Replayed, DryRun: receipt.DryRun, Kept: receipt.Kept,
+		Message: shown.Message, Replayed: receipt.Replayed, DryRun: receipt.DryRun, KeptCount: receipt.Kept,
 		Withdrawn: make([]json.RawMessage, len(receipt.Withdrawn)), StatementsAffected: shown.StatementsAffected,
 		VerificationStatus: shown.VerificationStatus, VerificationDetails: shown.VerificationDetails, ProposalID: cmp.Or(nilIfEmpty(receipt.Proposal), shown.ProposalID),
 		WithdrawnProposalID: nilIfEmpty(receipt.WithdrawnProposal),

@@ -63,13 +63,13 @@ func (c *Channel) Invitations(ctx context.Context) ([]ChannelInvitation, error) 
 	}
 	out := make([]ChannelInvitation, len(list))
 	for i, one := range list {
-		out[i] = ChannelInvitation{Agent: string(one.Agent), By: string(one.By), At: one.At}
+		out[i] = ChannelInvitation{Agent: string(one.Agent), InvitedBy: string(one.By), InvitedAt: one.At}
 	}
 	return out, r.chargeBytes(sizeOfRestriction * len(out))
 }
 
-// Bars are the channel's restrictions, nil if the caller may not see them.
-func (c *Channel) Bars(ctx context.Context) ([]ChannelBar, error) {
+// Restrictions are the channel's restrictions, nil if the caller may not see them.
+func (c *Channel) Restrictions(ctx context.Context) ([]ChannelRestriction, error) {
 	list, err := runOf(ctx).listRestrictions(c.record.ID)
 	return list, unlessHidden(err)
 }

@@ -43,18 +43,18 @@ func joinChannel(ctx context.Context, input JoinChannelInput) (*Channel, error) 
 	return r.changedChannel(service.Join(ctx, by, channel.ID(input.ChannelID), roleIn(input.Role)))
 }
 
-func leaveChannel(ctx context.Context, id string) (*LeftChannel, error) {
+func leaveChannel(ctx context.Context, id string) (*LeaveChannelPayload, error) {
 	c, err := runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Leave(ctx, by, id)
 	})
 	return leftChannel(id, c, err)
 }
 
-func leftChannel(id string, c *Channel, err error) (*LeftChannel, error) {
+func leftChannel(id string, c *Channel, err error) (*LeaveChannelPayload, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &LeftChannel{ChannelID: id, Channel: c}, nil
+	return &LeaveChannelPayload{ChannelID: id, Channel: c}, nil
 }
 
 func inviteMember(ctx context.Context, input InvitationInput) (*Channel, error) {
@@ -76,14 +76,14 @@ func acceptInvitation(ctx context.Context, id string) (*Channel, error) {
 	})
 }
 
-func declineInvitation(ctx context.Context, id string) (*LeftChannel, error) {
+func declineInvitation(ctx context.Context, id string) (*LeaveChannelPayload, error) {
 	c, err := runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.DeclineInvitation(ctx, by, id)
 	})
 	return leftChannel(id, c, err)
 }
 
-func removeAgent(ctx context.Context, agent string) (*RemovedAgent, error) {
+func removeAgent(ctx context.Context, agent string) (*RemoveAgentPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
@@ -96,5 +96,5 @@ func removeAgent(ctx context.Context, agent string) (*RemovedAgent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &RemovedAgent{Agent: string(kg.CanonicalAgent(agent)), Channels: n}, nil
+	return &RemoveAgentPayload{Agent: string(kg.CanonicalAgent(agent)), ChannelCount: n}, nil
 }

@@ -119,17 +119,17 @@ func TestJoinAndLeave(t *testing.T) {
 func TestInvitations(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
-	const mine = `{ channels(invited: true) { nodes { id name members { agent } invitations { agent by } } } }`
-	invite := `mutation { inviteMember(input: {channelId: "%s", principalId: "%s"}) { version invitations { agent by } } }`
+	const mine = `{ channels(invited: true) { nodes { id name members { agent } invitations { agent invitedBy } } } }`
+	invite := `mutation { inviteMember(input: {channelId: "%s", principalId: "%s"}) { version invitations { agent invitedBy } } }`
 	c.want("by a moderator", c.refused("bob", invite, id, "cy"), "PERMISSION_DENIED")
 	c.want("nobody", c.refused("ann", invite, id, ""), "INVALID input.principalId")
-	c.want("invited", c.told("ann", invite, id, "cy"), `{"inviteMember":{"version":1,"invitations":[{"agent":"agent://cy","by":"agent://ann"}]}}`)
+	c.want("invited", c.told("ann", invite, id, "cy"), `{"inviteMember":{"version":1,"invitations":[{"agent":"agent://cy","invitedBy":"agent://ann"}]}}`)
 	c.told("ann", invite, id, "dee")
-	c.want("its own", c.told("cy", mine), `{"channels":{"nodes":[{"id":"`+id+`","name":"lab","members":[],"invitations":[{"agent":"agent://cy","by":"agent://ann"}]}]}}`)
+	c.want("its own", c.told("cy", mine), `{"channels":{"nodes":[{"id":"`+id+`","name":"lab","members":[],"invitations":[{"agent":"agent://cy","invitedBy":"agent://ann"}]}]}}`)
 	c.want("a member", c.told("bob", mine), `{"channels":{"nodes":[]}}`)
 	c.want("all of them", c.told("bob", `{ channel(id: "%s") { invitations { agent } } }`, id), `{"channel":{"invitations":[{"agent":"agent://cy"},{"agent":"agent://dee"}]}}`)
 	c.want("not read yet", c.refused("cy", `{ channel(id: "%s") { messages { nodes { id } } } }`, id), "PERMISSION_DENIED")
-	c.want("to read who is kept out", c.told("cy", `{ channel(id: "%s") { bars { agent } } }`, id), `{"channel":{"bars":null}}`)
+	c.want("to read who is kept out", c.told("cy", `{ channel(id: "%s") { restrictions { agent } } }`, id), `{"channel":{"restrictions":null}}`)
 	c.want("accepted", c.told("cy", `mutation { acceptInvitation(channelId: "%s") { members { agent } invitations { agent } } }`, id), `{"acceptInvitation":{"members":[{"agent":"agent://ann"},{"agent":"agent://bob"},{"agent":"agent://cy"}],"invitations":[{"agent":"agent://dee"}]}}`)
 	c.want("declined", c.told("dee", `mutation { declineInvitation(channelId: "%s") { channelId channel { id } } }`, id), `{"declineInvitation":{"channelId":"`+id+`","channel":null}}`)
 	c.told("ann", invite, id, "dee")
@@ -151,52 +151,52 @@ func TestInvitations(t *testing.T) {
 func TestBansAndMutes(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.room(`, visibility: PUBLIC, members: [{principalId: "mod", role: MODERATOR}, {principalId: "bob"}]`)
-	bar := `mutation { %sAgent(input: {channelId: "` + id + `", principalId: "%s" %s}) { channel { id } bars { agent kind until } } }`
-	listed := func(list string) string { return `{"channel":{"id":"` + id + `"},"bars":[` + list + `]}` }
+	bar := `mutation { %sAgent(input: {channelId: "` + id + `", principalId: "%s" %s}) { channel { id } restrictions { agent kind until } } }`
+	listed := func(list string) string { return `{"channel":{"id":"` + id + `"},"restrictions":[` + list + `]}` }
 	ban, mute := `{"agent":"agent://bob","kind":"BAN","until":null}`, `{"agent":"agent://cy","kind":"MUTE","until":"2036-01-01T00:00:00.000Z"}`
 	c.want("banned", c.told("mod", bar, "ban", "bob", ""), `{"banAgent":`+listed(ban)+`}`)
 	c.want("muted", c.told("mod", bar, "mute", "cy", `, until: "2036-01-01T00:00:00Z"`), `{"muteAgent":`+listed(ban+`,`+mute)+`}`)
 	c.want("banned from what all see", c.refused("bob", `{ channel(id: "%s") { id } }`, id), "CHANNEL_NOT_FOUND id")
-	c.want("the list", c.told("eve", `{ channel(id: "%s") { bars { agent kind } } }`, id), `{"channel":{"bars":[{"agent":"agent://bob","kind":"BAN"},{"agent":"agent://cy","kind":"MUTE"}]}}`)
+	c.want("the list", c.told("eve", `{ channel(id: "%s") { restrictions { agent kind } } }`, id), `{"channel":{"restrictions":[{"agent":"agent://bob","kind":"BAN"},{"agent":"agent://cy","kind":"MUTE"}]}}`)
 	c.want("an end that has passed", c.refused("mod", bar, "ban", "eve", `, until: "2020-01-01T00:00:00Z"`), "INVALID input.until")
 	c.want("an owner", c.refused("mod", bar, "ban", "ann", ""), "PERMISSION_DENIED input.principalId")
 	for _, what := range []string{"ban", "mute", "unban", "unmute"} {
 		c.want(what+" by an outsider", c.refused("eve", bar, what, "bob", ""), "PERMISSION_DENIED")
 		c.want(what+" nobody", c.refused("mod", bar, what, "", ""), "INVALID input.principalId")
-		c.want(what+" nowhere", c.refused("mod", `mutation { %sAgent(input: {principalId: "x"}) { bars { agent } } }`, what), "INVALID input.channelId")
+		c.want(what+" nowhere", c.refused("mod", `mutation { %sAgent(input: {principalId: "x"}) { restrictions { agent } } }`, what), "INVALID input.channelId")
 		c.want(what+" both", c.refused("mod", bar, what, "x", ", everywhere: true"), "INVALID input.channelId")
-		c.want(what+" everywhere", c.refused("ann", `mutation { %sAgent(input: {everywhere: true, principalId: "x"}) { bars { agent } } }`, what), "PERMISSION_DENIED")
-		c.likeAbsent("eve", "CHANNEL_NOT_FOUND", `mutation { `+what+`Agent(input: {channelId: "%s", principalId: "x"}) { bars { agent } } }`, c.lab("PRIVATE"))
+		c.want(what+" everywhere", c.refused("ann", `mutation { %sAgent(input: {everywhere: true, principalId: "x"}) { restrictions { agent } } }`, what), "PERMISSION_DENIED")
+		c.likeAbsent("eve", "CHANNEL_NOT_FOUND", `mutation { `+what+`Agent(input: {channelId: "%s", principalId: "x"}) { restrictions { agent } } }`, c.lab("PRIVATE"))
 	}
 	c.want("unbanned", c.told("mod", bar, "unban", "bob", ""), `{"unbanAgent":`+listed(mute)+`}`)
 	c.want("unmuted", c.told("mod", bar, "unmute", "cy", ""), `{"unmuteAgent":`+listed("")+`}`)
 	c.want("there again", c.told("bob", `{ channel(id: "%s") { name } }`, id), `{"channel":{"name":"r"}}`)
 
 	admin := []string{kg.RoleAdmin}
-	whole := `mutation { banAgent(input: {everywhere: true, principalId: "bob"}) { channel { id } bars { agent kind } } }`
+	whole := `mutation { banAgent(input: {everywhere: true, principalId: "bob"}) { channel { id } restrictions { agent kind } } }`
 	result := c.askAs("root", admin, "%s", whole)
-	c.want("from the whole server", string(result.Data), `{"banAgent":{"channel":null,"bars":[{"agent":"agent://bob","kind":"BAN"}]}}`)
-	c.want("the list of the server", string(c.askAs("root", admin, `{ channelBars { agent kind until } }`).Data), `{"channelBars":[{"agent":"agent://bob","kind":"BAN","until":null}]}`)
-	c.want("for others", c.refused("ann", `{ channelBars { agent } }`), "PERMISSION_DENIED")
+	c.want("from the whole server", string(result.Data), `{"banAgent":{"channel":null,"restrictions":[{"agent":"agent://bob","kind":"BAN"}]}}`)
+	c.want("the list of the server", string(c.askAs("root", admin, `{ globalRestrictions { agent kind until } }`).Data), `{"globalRestrictions":[{"agent":"agent://bob","kind":"BAN","until":null}]}`)
+	c.want("for others", c.refused("ann", `{ globalRestrictions { agent } }`), "PERMISSION_DENIED")
 	c.want("banned there", c.refused("bob", `{ channel(id: "%s") { name } }`, id), "CHANNEL_NOT_FOUND id")
-	c.want("free", string(c.askAs("root", admin, `mutation { unbanAgent(input: {everywhere: true, principalId: "bob"}) { bars { agent } } }`).Data), `{"unbanAgent":{"bars":[]}}`)
+	c.want("free", string(c.askAs("root", admin, `mutation { unbanAgent(input: {everywhere: true, principalId: "bob"}) { restrictions { agent } } }`).Data), `{"unbanAgent":{"restrictions":[]}}`)
 }
 
 func TestRemoveAgent(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	one, two := c.lab("PRIVATE"), c.lab("PUBLIC")
-	remove := `mutation { removeAgent(principalId: "bob") { agent channels } }`
+	remove := `mutation { removeAgent(principalId: "bob") { agent channelCount } }`
 	c.want("by another", c.refused("ann", "%s", remove), "PERMISSION_DENIED")
-	c.want("nobody", c.refused("ann", `mutation { removeAgent(principalId: "") { channels } }`), "INVALID principalId")
+	c.want("nobody", c.refused("ann", `mutation { removeAgent(principalId: "") { channelCount } }`), "INVALID principalId")
 	result := c.ask("bob", "%s", remove)
-	c.want("itself", string(result.Data), `{"removeAgent":{"agent":"agent://bob","channels":2}}`)
+	c.want("itself", string(result.Data), `{"removeAgent":{"agent":"agent://bob","channelCount":2}}`)
 	if result.Position != c.store.Head() {
 		t.Errorf("the position is %v of %v", result.Position, c.store.Head())
 	}
 	for _, id := range []string{one, two} {
 		c.want("who is left", c.told("ann", `{ channel(id: "%s") { members { agent } } }`, id), `{"channel":{"members":[{"agent":"agent://ann"}]}}`)
 	}
-	c.want("by an administrator, again", string(c.askAs("root", []string{kg.RoleAdmin}, "%s", remove).Data), `{"removeAgent":{"agent":"agent://bob","channels":0}}`)
+	c.want("by an administrator, again", string(c.askAs("root", []string{kg.RoleAdmin}, "%s", remove).Data), `{"removeAgent":{"agent":"agent://bob","channelCount":0}}`)
 }
 
 // A caller is told its own bounds, and they hold.

@@ -34,22 +34,22 @@ func (r *mutationResolver) LiftQuarantine(ctx context.Context, input LiftQuarant
 }
 
 // RegisterPrefix is the resolver for the registerPrefix field.
-func (r *mutationResolver) RegisterPrefix(ctx context.Context, input RegisterPrefixInput) (*NamesPayload, error) {
+func (r *mutationResolver) RegisterPrefix(ctx context.Context, input RegisterPrefixInput) (*NamespacesPayload, error) {
 	return registerPrefix(ctx, input)
 }
 
 // RemovePrefix is the resolver for the removePrefix field.
-func (r *mutationResolver) RemovePrefix(ctx context.Context, name string) (*NamesPayload, error) {
+func (r *mutationResolver) RemovePrefix(ctx context.Context, name string) (*NamespacesPayload, error) {
 	return removePrefix(ctx, name)
 }
 
 // AllowSchemes is the resolver for the allowSchemes field.
-func (r *mutationResolver) AllowSchemes(ctx context.Context, names []string) (*NamesPayload, error) {
+func (r *mutationResolver) AllowSchemes(ctx context.Context, names []string) (*NamespacesPayload, error) {
 	return allowSchemes(ctx, names)
 }
 
 // ForbidSchemes is the resolver for the forbidSchemes field.
-func (r *mutationResolver) ForbidSchemes(ctx context.Context, names []string) (*NamesPayload, error) {
+func (r *mutationResolver) ForbidSchemes(ctx context.Context, names []string) (*NamespacesPayload, error) {
 	return forbidSchemes(ctx, names)
 }
 
@@ -144,7 +144,7 @@ func (r *mutationResolver) UpdateChannel(ctx context.Context, input UpdateChanne
 }
 
 // DeleteChannel is the resolver for the deleteChannel field.
-func (r *mutationResolver) DeleteChannel(ctx context.Context, channelID string) (*DeletedChannel, error) {
+func (r *mutationResolver) DeleteChannel(ctx context.Context, channelID string) (*DeleteChannelPayload, error) {
 	return deleteChannel(ctx, channelID)
 }
 
@@ -169,7 +169,7 @@ func (r *mutationResolver) JoinChannel(ctx context.Context, input JoinChannelInp
 }
 
 // LeaveChannel is the resolver for the leaveChannel field.
-func (r *mutationResolver) LeaveChannel(ctx context.Context, channelID string) (*LeftChannel, error) {
+func (r *mutationResolver) LeaveChannel(ctx context.Context, channelID string) (*LeaveChannelPayload, error) {
 	return leaveChannel(ctx, channelID)
 }
 
@@ -189,32 +189,32 @@ func (r *mutationResolver) AcceptInvitation(ctx context.Context, channelID strin
 }
 
 // DeclineInvitation is the resolver for the declineInvitation field.
-func (r *mutationResolver) DeclineInvitation(ctx context.Context, channelID string) (*LeftChannel, error) {
+func (r *mutationResolver) DeclineInvitation(ctx context.Context, channelID string) (*LeaveChannelPayload, error) {
 	return declineInvitation(ctx, channelID)
 }
 
 // BanAgent is the resolver for the banAgent field.
-func (r *mutationResolver) BanAgent(ctx context.Context, input BarInput) (*BarPayload, error) {
+func (r *mutationResolver) BanAgent(ctx context.Context, input RestrictAgentInput) (*RestrictionPayload, error) {
 	return banAgent(ctx, input)
 }
 
 // UnbanAgent is the resolver for the unbanAgent field.
-func (r *mutationResolver) UnbanAgent(ctx context.Context, input UnbarInput) (*BarPayload, error) {
+func (r *mutationResolver) UnbanAgent(ctx context.Context, input LiftRestrictionInput) (*RestrictionPayload, error) {
 	return unbanAgent(ctx, input)
 }
 
 // MuteAgent is the resolver for the muteAgent field.
-func (r *mutationResolver) MuteAgent(ctx context.Context, input BarInput) (*BarPayload, error) {
+func (r *mutationResolver) MuteAgent(ctx context.Context, input RestrictAgentInput) (*RestrictionPayload, error) {
 	return muteAgent(ctx, input)
 }
 
 // UnmuteAgent is the resolver for the unmuteAgent field.
-func (r *mutationResolver) UnmuteAgent(ctx context.Context, input UnbarInput) (*BarPayload, error) {
+func (r *mutationResolver) UnmuteAgent(ctx context.Context, input LiftRestrictionInput) (*RestrictionPayload, error) {
 	return unmuteAgent(ctx, input)
 }
 
 // RemoveAgent is the resolver for the removeAgent field.
-func (r *mutationResolver) RemoveAgent(ctx context.Context, principalID string) (*RemovedAgent, error) {
+func (r *mutationResolver) RemoveAgent(ctx context.Context, principalID string) (*RemoveAgentPayload, error) {
 	return removeAgent(ctx, principalID)
 }
 
@@ -279,7 +279,7 @@ func (r *mutationResolver) CancelTask(ctx context.Context, taskID string) (*Task
 }
 
 // DeleteTask is the resolver for the deleteTask field.
-func (r *mutationResolver) DeleteTask(ctx context.Context, taskID string) (*DeletedTask, error) {
+func (r *mutationResolver) DeleteTask(ctx context.Context, taskID string) (*DeleteTaskPayload, error) {
 	return deleteTask(ctx, taskID)
 }
 
@@ -329,7 +329,7 @@ func (r *queryResolver) Diff(ctx context.Context, from base.Moment, to *base.Mom
 }
 
 // Why is the resolver for the why field.
-func (r *queryResolver) Why(ctx context.Context, statement StatementRef, first *int, view *ViewInput) (*StatementReasons, error) {
+func (r *queryResolver) Why(ctx context.Context, statement StatementRef, first *int, view *ViewInput) (*StatementExplanation, error) {
 	return explainStatement(ctx, statement, first, view)
 }
 
@@ -344,7 +344,7 @@ func (r *queryResolver) Proposal(ctx context.Context, id string) (*Proposal, err
 }
 
 // Contradictions is the resolver for the contradictions field.
-func (r *queryResolver) Contradictions(ctx context.Context, first *int, after *Cursor, view *ViewInput) (*ContradictionPage, error) {
+func (r *queryResolver) Contradictions(ctx context.Context, first *int, after *Cursor, view *ViewInput) (*ContradictionConnection, error) {
 	return readContradictions(ctx, first, after, view)
 }
 
@@ -359,7 +359,7 @@ func (r *queryResolver) Vocabulary(ctx context.Context, view *ViewInput) (*Vocab
 }
 
 // Me is the resolver for the me field.
-func (r *queryResolver) Me(ctx context.Context) (*Me, error) {
+func (r *queryResolver) Me(ctx context.Context) (*Principal, error) {
 	return readMe(ctx)
 }
 
@@ -374,8 +374,8 @@ func (r *queryResolver) Agent(ctx context.Context, id string) (*Agent, error) {
 }
 
 // APIKeys is the resolver for the apiKeys field.
-func (r *queryResolver) APIKeys(ctx context.Context, agent *string, ended bool, first *int, after *string) ([]APIKey, error) {
-	return readAPIKeys(ctx, agent, ended, first, after)
+func (r *queryResolver) APIKeys(ctx context.Context, agent *string, includeEnded bool, first *int, after *string) ([]APIKey, error) {
+	return readAPIKeys(ctx, agent, includeEnded, first, after)
 }
 
 // Stats is the resolver for the stats field.
@@ -413,9 +413,9 @@ func (r *queryResolver) Scopes(ctx context.Context, first *int, after *Cursor, p
 	return readScopes(ctx, first, after, parentID, status)
 }
 
-// ChannelBars is the resolver for the channelBars field.
-func (r *queryResolver) ChannelBars(ctx context.Context) ([]ChannelBar, error) {
-	return readChannelBars(ctx)
+// GlobalRestrictions is the resolver for the globalRestrictions field.
+func (r *queryResolver) GlobalRestrictions(ctx context.Context) ([]ChannelRestriction, error) {
+	return readGlobalRestrictions(ctx)
 }
 
 // Message is the resolver for the message field.
@@ -438,8 +438,8 @@ func (r *queryResolver) Shapes(ctx context.Context) ([]Shape, error) {
 	return readShapes(ctx), nil
 }
 
-// ShapesLeftOut is the resolver for the shapesLeftOut field.
-func (r *queryResolver) ShapesLeftOut(ctx context.Context) ([]LeftOut, error) {
+// UnsupportedShapeParts is the resolver for the unsupportedShapeParts field.
+func (r *queryResolver) UnsupportedShapeParts(ctx context.Context) ([]UnsupportedShapePart, error) {
 	return leftOut(runOf(ctx).engine.shapeSet().LeftOut()), nil
 }
 
@@ -454,8 +454,8 @@ func (r *queryResolver) Task(ctx context.Context, id string) (*Task, error) {
 }
 
 // Tasks is the resolver for the tasks field.
-func (r *queryResolver) Tasks(ctx context.Context, first *int, after *Cursor, created bool, handled bool, contextID *string, handler *string, states []TaskState, parentID *string, since *time.Time) (*TaskConnection, error) {
-	q := tasks.Query{Created: created, Handled: handled, Context: deref(contextID), Parent: tasks.TaskID(deref(parentID))}
+func (r *queryResolver) Tasks(ctx context.Context, first *int, after *Cursor, createdByMe bool, handledByMe bool, contextID *string, handler *string, states []TaskState, parentID *string, since *time.Time) (*TaskConnection, error) {
+	q := tasks.Query{Created: createdByMe, Handled: handledByMe, Context: deref(contextID), Parent: tasks.TaskID(deref(parentID))}
 	return readTasks(ctx, first, after, q, handler, states, since)
 }
 
@@ -484,8 +484,8 @@ func (r *subscriptionResolver) MessagePublished(ctx context.Context, channelID s
 	return nil, followMessages(ctx, channelID, sinceSequence, resume)
 }
 
-// InboxPublished is the resolver for the inboxPublished field.
-func (r *subscriptionResolver) InboxPublished(ctx context.Context, resume *Position) (<-chan MessageEvent, error) {
+// InboxMessagePublished is the resolver for the inboxMessagePublished field.
+func (r *subscriptionResolver) InboxMessagePublished(ctx context.Context, resume *Position) (<-chan MessageEvent, error) {
 	return nil, followInbox(ctx, resume)
 }
 
@@ -510,8 +510,8 @@ func (r *subscriptionResolver) SignalSent(ctx context.Context, channelID string)
 }
 
 // TaskChanged is the resolver for the taskChanged field.
-func (r *subscriptionResolver) TaskChanged(ctx context.Context, id string, after *Position) (<-chan TaskEvent, error) {
-	return nil, followTask(ctx, id, after)
+func (r *subscriptionResolver) TaskChanged(ctx context.Context, id string, resume *Position) (<-chan TaskEvent, error) {
+	return nil, followTask(ctx, id, resume)
 }
 
 // Mutation returns MutationResolver implementation.

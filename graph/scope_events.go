@@ -73,7 +73,7 @@ func (s *Scope) VerifyEvents(ctx context.Context, fromSequence int64) (*ScopeEve
 	if err != nil {
 		return nil, withFieldNames(err, map[string]string{"from": "fromSequence"})
 	}
-	return &ScopeEventCheck{Verified: check.Verified, Head: nilIfEmpty(check.Head), Next: unlessZero(check.Next)}, nil
+	return &ScopeEventCheck{VerifiedCount: check.Verified, LastHash: nilIfEmpty(check.Head), NextSequence: unlessZero(check.Next)}, nil
 }
 
 // Sequence is the number of the event in its scope.

@@ -66,7 +66,7 @@ func TestScopes(t *testing.T) {
 	}
 	c.want("the list of others", c.told("eve", `{ scopes { nodes { id } pageInfo { hasNextPage } } }`), `{"scopes":{"nodes":[],"pageInfo":{"hasNextPage":false}}}`)
 	b := newBench(t, graph.Options{})
-	for _, query := range []string{`{ scope(id: "x") { id } }`, `{ scopes { nodes { id } } }`, `{ channelBars { agent } }`} {
+	for _, query := range []string{`{ scope(id: "x") { id } }`, `{ scopes { nodes { id } } }`, `{ globalRestrictions { agent } }`} {
 		if r := b.execute(query, ""); len(r.Errors) != 1 || r.Errors[0].Extensions["code"] != "NOT_FOUND" {
 			t.Errorf("where there are no channels: %v", r.Errors)
 		}
@@ -143,7 +143,7 @@ func TestChannelsOfScopes(t *testing.T) {
 func TestScopeEvents(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	scope := c.id("ann", `mutation { createScope(input: {access: {everybody: true}}) { id } }`)
-	c.want("without one", c.told("bob", `{ scope(id: "%s") { events { nodes { type } pageInfo { hasNextPage } } verifyEvents { verified head next } } }`, scope), `{"scope":{"events":{"nodes":[],"pageInfo":{"hasNextPage":false}},"verifyEvents":{"verified":0,"head":null,"next":null}}}`)
+	c.want("without one", c.told("bob", `{ scope(id: "%s") { events { nodes { type } pageInfo { hasNextPage } } verifyEvents { verifiedCount lastHash nextSequence } } }`, scope), `{"scope":{"events":{"nodes":[],"pageInfo":{"hasNextPage":false}},"verifyEvents":{"verifiedCount":0,"lastHash":null,"nextSequence":null}}}`)
 	open := c.id("ann", `mutation { createChannel(input: {scopeId: "%s", name: "open", memberPolicy: SCOPE, audit: true}) { id } }`, scope)
 	few := c.id("ann", `mutation { createChannel(input: {scopeId: "%s", name: "few", audit: true}) { id } }`, scope)
 	for n := range 4 {
@@ -192,13 +192,13 @@ func TestScopeEvents(t *testing.T) {
 		}
 		previous = e.Hash
 	}
-	c.want("checked", c.told("bob", `{ scope(id: "%s") { all: verifyEvents { verified head next } some: verifyEvents(fromSequence: 4) { verified } } }`, scope), `{"scope":{"all":{"verified":5,"head":"`+previous+`","next":null},"some":{"verified":2}}}`)
+	c.want("checked", c.told("bob", `{ scope(id: "%s") { all: verifyEvents { verifiedCount lastHash nextSequence } some: verifyEvents(fromSequence: 4) { verifiedCount } } }`, scope), `{"scope":{"all":{"verifiedCount":5,"lastHash":"`+previous+`","nextSequence":null},"some":{"verifiedCount":2}}}`)
 	c.want("behind a number", c.told("bob", `{ scope(id: "%s") { events(sinceSequence: 3) { nodes { sequence } } } }`, scope), `{"scope":{"events":{"nodes":[{"sequence":4},{"sequence":5}]}}}`)
 	for args, want := range map[string]string{`sinceSequence: -1`: "INVALID sinceSequence", `after: "x"`: "CURSOR_FOREIGN after", `after: "0"`: "CURSOR_FOREIGN after", `first: 0`: "INVALID first", `first: 201`: "LIMIT_EXCEEDED"} {
 		c.want(args, c.refused("bob", `{ scope(id: "%s") { events(%s) { nodes { sequence } } } }`, scope, args), want)
 	}
-	c.want("from nowhere", c.refused("bob", `{ scope(id: "%s") { verifyEvents(fromSequence: 9) { verified } } }`, scope), "INVALID fromSequence")
-	c.want("from before the first", c.refused("bob", `{ scope(id: "%s") { verifyEvents(fromSequence: 0) { verified } } }`, scope), "INVALID fromSequence")
+	c.want("from nowhere", c.refused("bob", `{ scope(id: "%s") { verifyEvents(fromSequence: 9) { verifiedCount } } }`, scope), "INVALID fromSequence")
+	c.want("from before the first", c.refused("bob", `{ scope(id: "%s") { verifyEvents(fromSequence: 0) { verifiedCount } } }`, scope), "INVALID fromSequence")
 
 	// One that is not as it was written is found.
 	damage := kg.Quad{Subject: kg.IRI("urn:koine:event:" + scope + ":3"), Predicate: kg.IRI(kg.OwnVocabulary + "eventActor"), Graph: kg.IRI(kg.JournalGraphPrefix + "events:" + scope)}
@@ -206,7 +206,7 @@ func TestScopeEvents(t *testing.T) {
 	wrong := damage
 	wrong.Object = kg.IRI("agent://bob")
 	c.update(kg.Patch{Op: kg.Remove, Quad: damage}, kg.Patch{Op: kg.Add, Quad: wrong})
-	result := c.ask("bob", `{ scope(id: "%s") { verifyEvents { verified } } }`, scope)
+	result := c.ask("bob", `{ scope(id: "%s") { verifyEvents { verifiedCount } } }`, scope)
 	if len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != "LOG_DAMAGED" || !strings.Contains(result.Errors[0].Message, "event 3") {
 		t.Errorf("damaged: %s %v", result.Data, result.Errors)
 	}
@@ -233,9 +233,9 @@ func TestDeletedChannelsInTheAudit(t *testing.T) {
 	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
 	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
 	c.told("ann", `mutation { deleteChannel(channelId: "%s") { channelId } }`, id)
-	query := `{ audit(channelId: "%s") { nodes { kind actor channels { action channelId eventId member } } } }`
+	query := `{ audit(channelId: "%s") { nodes { kind actor channelActions { action channelId messageId member } } } }`
 	entry := func(kind, actor, action, event, member string) string {
-		return fmt.Sprintf(`{"kind":"%s","actor":"agent://%s","channels":[{"action":"%s","channelId":"%s","eventId":%s,"member":%s}]}`, kind, actor, action, id, event, member)
+		return fmt.Sprintf(`{"kind":"%s","actor":"agent://%s","channelActions":[{"action":"%s","channelId":"%s","messageId":%s,"member":%s}]}`, kind, actor, action, id, event, member)
 	}
 	want := []string{ // the newest first
 		entry("CHANNEL", "ann", "CREATE", "null", "null"), entry("MESSAGE", "bob", "PUBLISH", `"`+message+`"`, "null"), entry("CHANNEL", "ann", "ADD_MEMBER", "null", `"agent://cy"`),
@@ -258,7 +258,7 @@ func TestEveryFieldOfScopesAndChannels(t *testing.T) {
 	for _, query := range []string{
 		`{ scopes` + selectAll(s, "ScopeConnection", map[string]bool{}) + ` }`,
 		`{ channels(scopeId: "` + scope + `")` + selectAll(s, "ChannelConnection", map[string]bool{}) + ` }`,
-		`query @budget(maxBytes: 100000) { scope(id: "` + scope + `") { title entity { types out(first: 1) { nodes { predicate } } } channels { nodes { name bars { agent } scope { kind } } } events { nodes { message { text } } } } }`,
+		`query @budget(maxBytes: 100000) { scope(id: "` + scope + `") { title entity { types out(first: 1) { nodes { predicate } } } channels { nodes { name restrictions { agent } scope { kind } } } events { nodes { message { text } } } } }`,
 	} {
 		if got := c.told("ann", "%s", query); !strings.Contains(got, `"hello"`) {
 			t.Errorf("%.60s…: %s", query, got)

@@ -24,16 +24,16 @@ func readShapes(ctx context.Context) []Shape {
 		out[i] = Shape{
 			Iri: s.ID, Severity: s.Severity, Message: orNil(s.Message), Deactivated: s.Deactivated,
 			TargetClasses: s.Classes, TargetNodes: nodeNames(s.Nodes), TargetSubjectsOf: s.SubjectsOf, TargetObjectsOf: s.ObjectsOf,
-			LeftOut: leftOut(s.LeftOut),
+			Unsupported: leftOut(s.LeftOut),
 		}
 	}
 	return out
 }
 
-func leftOut(list []shapes.LeftOut) []LeftOut {
-	out := make([]LeftOut, len(list))
+func leftOut(list []shapes.LeftOut) []UnsupportedShapePart {
+	out := make([]UnsupportedShapePart, len(list))
 	for i, l := range list {
-		out[i] = LeftOut{Place: l.Place, Name: orNil(l.Name), Reason: l.Reason}
+		out[i] = UnsupportedShapePart{Path: l.Place, Name: orNil(l.Name), Reason: l.Reason}
 		if !l.Shape.IsZero() {
 			out[i].Resource = &l.Shape
 		}
@@ -73,7 +73,7 @@ func readViolations(ctx context.Context, first *int, shape *kg.Term, view *ViewI
 	if err != nil {
 		return nil, err
 	}
-	out := &ValidationReport{Conforms: r.Conforms, Complete: r.Complete, Judged: int64(r.Judged), Revision: snapshot.Revision(), LeftOut: r.LeftOut, Results: make([]ValidationResult, len(r.Findings))}
+	out := &ValidationReport{Conforms: r.Conforms, Complete: r.Complete, ValidatedCount: int64(r.Judged), Revision: snapshot.Revision(), UnsupportedCount: r.LeftOut, Results: make([]ValidationResult, len(r.Findings))}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		out.Results[i] = ValidationResult{
@@ -109,7 +109,7 @@ func setShapes(ctx context.Context, turtle string, supportedOnly, dryRun *bool, 
 	return &SetShapesPayload{
 		Success: p.Success, StatementsAffected: p.StatementsAffected, AffectedIds: p.AffectedIds,
 		VerificationStatus: p.VerificationStatus, VerificationDetails: p.VerificationDetails,
-		Revision: p.Revision, Position: p.Position, CommitID: p.CommitID, ProposalID: p.ProposalID, LeftOut: leftOut(left),
+		Revision: p.Revision, Position: p.Position, CommitID: p.CommitID, ProposalID: p.ProposalID, Unsupported: leftOut(left),
 	}, nil
 }
 

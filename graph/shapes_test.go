@@ -74,8 +74,8 @@ func TestShapesAreKeptAndJudge(t *testing.T) {
 		`"https://example.org/new, https://example.org/title: has 0 of at least 1 values (shape https://example.org/FilmShape)\nwarning: https://example.org/new, https://example.org/year, <https://example.org/y>: is not of the kind Literal (shape https://example.org/FilmShape)",`+
 		`"statementsAffected":0,"commitId":null}}`)
 
-	answers(t, b.withRoles(`{ violations { conforms complete judged results { shape focusNode path value sourceConstraintComponent severity message } } }`, nil),
-		`{"violations":{"conforms":false,"complete":true,"judged":1,"results":[{"shape":"https://example.org/FilmShape","focusNode":"https://example.org/old","path":"https://example.org/title","value":null,`+
+	answers(t, b.withRoles(`{ violations { conforms complete validatedCount results { shape focusNode path value sourceConstraintComponent severity message } } }`, nil),
+		`{"violations":{"conforms":false,"complete":true,"validatedCount":1,"results":[{"shape":"https://example.org/FilmShape","focusNode":"https://example.org/old","path":"https://example.org/title","value":null,`+
 			`"sourceConstraintComponent":"http://www.w3.org/ns/shacl#MinCountConstraintComponent","severity":"http://www.w3.org/ns/shacl#Violation","message":"has 0 of at least 1 values"}]}}`)
 	fails(t, b.withRoles(`{ violations(first: 1001) { conforms } }`, nil), kg.CodeLimitExceeded, "1000")
 	fails(t, b.withRoles(`{ violations(first: 0) { conforms } }`, nil), kg.CodeInvalid, "at least 1")
@@ -84,7 +84,7 @@ func TestShapesAreKeptAndJudge(t *testing.T) {
 	fails(t, b.withRoles(`mutation { removeShapes(shapes: ["ex:FilmShape"]) { success } }`, nil), kg.CodePermissionDenied, "only an administrator")
 	fails(t, b.withRoles(`mutation { removeShapes(shapes: ["ex:None"]) { success } }`, nil, kg.RoleAdmin), kg.CodeNotFound, "not found")
 	answers(t, b.withRoles(`mutation { removeShapes(shapes: ["ex:FilmShape"]) { success statementsAffected } }`, nil, kg.RoleAdmin), `{"removeShapes":{"success":true,"statementsAffected":10}}`)
-	answers(t, b.withRoles(`{ violations { conforms judged } }`, nil), `{"violations":{"conforms":true,"judged":0}}`)
+	answers(t, b.withRoles(`{ violations { conforms validatedCount } }`, nil), `{"violations":{"conforms":true,"validatedCount":0}}`)
 }
 
 func TestShapesThatDoNotCompileAreRefusedWithTheirPlace(t *testing.T) {
@@ -102,11 +102,11 @@ func TestShapesThatAreJudgedInPart(t *testing.T) {
 	film := map[string]any{"turtle": strings.Replace(filmShape, "sh:minCount 1", "sh:minCount 1 ; sh:sparql []", 1)}
 	fails(t, b.withRoles(setFilmShape, film, kg.RoleAdmin), kg.CodeInvalid,
 		`<https://example.org/FilmShape>: sh:property: property <https://example.org/title>: sh:sparql: a constraint in SPARQL, which is not supported`)
-	const left = `[{"resource":"https://example.org/FilmShape","place":"<https://example.org/FilmShape>: sh:property: property <https://example.org/title>","name":"sh:sparql","reason":"a constraint in SPARQL, which is not supported"}]`
-	const set = `mutation($turtle: String!) { setShapes(turtle: $turtle, supportedOnly: true) { success statementsAffected leftOut { resource place name reason } } }`
+	const left = `[{"resource":"https://example.org/FilmShape","path":"<https://example.org/FilmShape>: sh:property: property <https://example.org/title>","name":"sh:sparql","reason":"a constraint in SPARQL, which is not supported"}]`
+	const set = `mutation($turtle: String!) { setShapes(turtle: $turtle, supportedOnly: true) { success statementsAffected unsupported { resource path name reason } } }`
 	fails(t, b.withRoles(set, film), kg.CodePermissionDenied, "only an administrator can change shapes")
-	answers(t, b.withRoles(set, film, kg.RoleAdmin), `{"setShapes":{"success":true,"statementsAffected":11,"leftOut":`+left+`}}`)
-	answers(t, b.withRoles(`{ shapes { leftOut { resource place name reason } } shapesLeftOut { resource place name reason } violations { conforms leftOut } }`, nil),
-		`{"shapes":[{"leftOut":`+left+`}],"shapesLeftOut":`+left+`,"violations":{"conforms":true,"leftOut":1}}`)
+	answers(t, b.withRoles(set, film, kg.RoleAdmin), `{"setShapes":{"success":true,"statementsAffected":11,"unsupported":`+left+`}}`)
+	answers(t, b.withRoles(`{ shapes { unsupported { resource path name reason } } unsupportedShapeParts { resource path name reason } violations { conforms unsupportedCount } }`, nil),
+		`{"shapes":[{"unsupported":`+left+`}],"unsupportedShapeParts":`+left+`,"violations":{"conforms":true,"unsupportedCount":1}}`)
 	fails(t, b.withRoles(setFilmShape, film, kg.RoleAdmin), kg.CodeInvalid, "sh:sparql")
 }

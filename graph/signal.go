@@ -63,7 +63,7 @@ type signalEvent struct {
 func (c *signalEvent) write(t *eventWriter, _ *operation.Event) ([]byte, error) {
 	one := c.source.current
 	signal := &ChannelSignal{
-		ChannelID: string(one.Channel), From: string(one.From), Kind: string(one.Kind), Data: json.RawMessage(one.Data), Time: one.Time, Dropped: one.Dropped,
+		ChannelID: string(one.Channel), Sender: string(one.From), Kind: string(one.Kind), Data: json.RawMessage(one.Data), Time: one.Time, Dropped: one.Dropped,
 	}
 	return newLoader(t.ctx, t.run, nil, t.stream.view).writeGenerated(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
 		return ec._ChannelSignal(ctx, c.plan.set, signal)

@@ -71,7 +71,7 @@ func (f *tail) want(data string) operation.Event {
 }
 
 const changeFields = `__typename ... on StatementChange { op statement { predicate object { ... on Literal { value } } } snapshot snapshotEnd }
-	... on UpToDate { revision }`
+	... on Progress { revision }`
 
 func change(op, predicate, value string) string {
 	return fmt.Sprintf(`{"e":{"__typename":"StatementChange","op":%q,"statement":{"predicate":"https://example.org/%s","object":{"value":%s}},"snapshot":false,"snapshotEnd":false}}`, op, predicate, value)
@@ -157,7 +157,7 @@ func TestEmptySnapshotIsUpToDate(t *testing.T) {
 		`subscription { e: statementChanged(resume: "snapshot", ops: [remove]) { ` + changeFields + ` } }`,
 	} {
 		f := b.follow(t, query, "", operation.Resume{})
-		if e := f.want(`{"e":{"__typename":"UpToDate","revision":1}}`); !e.UpToDate || e.Position.Revision != 1 {
+		if e := f.want(`{"e":{"__typename":"Progress","revision":1}}`); !e.UpToDate || e.Position.Revision != 1 {
 			t.Errorf("got %+v, want an event that is up to date at revision 1", e)
 		}
 	}

@@ -115,8 +115,8 @@ func (c *TaskChange) Task(ctx context.Context) (*Task, error) {
 	return taskIfAny(ctx, c.about.ID)
 }
 
-// Said is a message of the creator.
-func (c *TaskChange) Said() *TaskMessage { return shownMessage(c.record.Message) }
+// Message is a message of the creator.
+func (c *TaskChange) Message() *TaskMessage { return shownMessage(c.record.Message) }
 
 // Artifact is a delivered artifact or a chunk of one.
 func (c *TaskChange) Artifact() *Artifact {

@@ -81,7 +81,7 @@ func cancelTask(ctx context.Context, id string) (*Task, error) {
 }
 
 // deleteTask answers Mutation.deleteTask.
-func deleteTask(ctx context.Context, id string) (*DeletedTask, error) {
+func deleteTask(ctx context.Context, id string) (*DeleteTaskPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.taskService()
 	if err != nil {
@@ -91,7 +91,7 @@ func deleteTask(ctx context.Context, id string) (*DeletedTask, error) {
 		return nil, withFieldNames(err, map[string]string{"id": "taskId"})
 	}
 	r.notePosition(r.engine.deps.Store.Head())
-	return &DeletedTask{TaskID: id}, nil
+	return &DeleteTaskPayload{TaskID: id}, nil
 }
 
 // changedTask answers with a changed task and notes the position after its

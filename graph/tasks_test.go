@@ -115,9 +115,9 @@ func TestTaskLists(t *testing.T) {
 		want      []string
 	}{
 		{"ann", "", []string{ids[1], back, ids[4], ids[3], ids[2], ids[0]}},
-		{"ann", ", created: true", []string{ids[1], ids[4], ids[3], ids[2], ids[0]}},
-		{"ann", ", handled: true", []string{back}},
-		{"bob", ", created: true", []string{back}},
+		{"ann", ", createdByMe: true", []string{ids[1], ids[4], ids[3], ids[2], ids[0]}},
+		{"ann", ", handledByMe: true", []string{back}},
+		{"bob", ", createdByMe: true", []string{back}},
 		{"ann", `, contextId: "c1"`, []string{ids[1], ids[3]}},
 		{"ann", `, handler: "ann"`, []string{back}},
 		{"bob", `, states: [COMPLETED, FAILED]`, []string{ids[1]}},
@@ -195,7 +195,7 @@ func TestUnseenTasksAreNone(t *testing.T) {
 	c.want("followed", c.deaf("eve", fmt.Sprintf(changesOfTask, id, ""), operation.Resume{}), c.deaf("eve", fmt.Sprintf(changesOfTask, nowhere, ""), operation.Resume{}))
 }
 
-const changesOfTask = `subscription { e: taskChanged(id: "%s"%s) { ... on TaskChange { kind taskId task { status { state } } said { text } artifact { artifactId text } append status { state message { text } } failure { code } position } ... on UpToDate { revision } ... on Resync { reason } } }`
+const changesOfTask = `subscription { e: taskChanged(id: "%s"%s) { ... on TaskChange { kind taskId task { status { state } } message { text } artifact { artifactId text } append status { state message { text } } failure { code } position } ... on Progress { revision } ... on Resync { reason } } }`
 
 // TestTaskChanged proves that a task is told first and then what happens to it, and that
 // one goes on behind any of it without a gap and without anything twice, until it ends.
@@ -210,7 +210,7 @@ func TestTaskChanged(t *testing.T) {
 	type event struct {
 		E struct {
 			Kind, TaskID, Position string
-			Said                   *struct{ Text string }
+			Message                *struct{ Text string }
 			Artifact               *struct{ ArtifactID, Text string }
 			Append                 *bool
 			Status                 *struct {
@@ -234,8 +234,8 @@ func TestTaskChanged(t *testing.T) {
 			switch {
 			case g.Kind == "TASK":
 				said += " " + g.Task.Status.State
-			case g.Said != nil:
-				said += " " + g.Said.Text
+			case g.Message != nil:
+				said += " " + g.Message.Text
 			case g.Artifact != nil:
 				said += fmt.Sprint(" ", g.Artifact.ArtifactID, " ", g.Artifact.Text, " ", *g.Append)
 			case g.Status != nil:
@@ -265,7 +265,7 @@ func TestTaskChanged(t *testing.T) {
 	ends(live)
 	read(latest, want[1:]...)
 	ends(latest)
-	behind := c.hear(t, "bob", fmt.Sprintf(changesOfTask, id, `, after: "`+position+`"`), operation.Resume{})
+	behind := c.hear(t, "bob", fmt.Sprintf(changesOfTask, id, `, resume: "`+position+`"`), operation.Resume{})
 	read(behind, want[1:]...)
 	ends(behind)
 	whole := c.hear(t, "bob", query, operation.Resume{Start: operation.Earliest})
@@ -278,7 +278,7 @@ func TestTaskChanged(t *testing.T) {
 	}
 	late := c.hear(t, "ann", query, operation.Resume{Start: operation.After, After: c.store.Head()})
 	ends(late)
-	last := c.hear(t, "ann", fmt.Sprintf(changesOfTask, id, `, after: "snapshot"`), operation.Resume{})
+	last := c.hear(t, "ann", fmt.Sprintf(changesOfTask, id, `, resume: "snapshot"`), operation.Resume{})
 	read(last, "TASK FAILED")
 	ends(last)
 

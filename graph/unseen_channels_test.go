@@ -14,7 +14,7 @@ import (
 // overheard are queries about channels and messages, of which an outsider asks all.
 var overheard = []string{
 	`{ channels(first: 200) { nodes { name topic visibility version messageCount members { agent role } messages(first: 200, order: DESC) { nodes { sequence text author replyTo { text } replies(first: 200) { nodes { text } } facts(first: 100) { predicate object { ... on Literal { value } } graph } channel { name } } } } pageInfo { hasNextPage } } }`,
-	`{ channels(first: 200) { nodes { name status closedReason expireAfterSeconds keepMessages audit scopeId memberPolicy scope { title } limits { messagesPerMinute } bars { agent kind } invitations { agent by } } } scopes(first: 200) { nodes { title tasks { nodes { title } } channels { nodes { name } } events { nodes { sequence hash } } } } }`,
+	`{ channels(first: 200) { nodes { name status closedReason expireAfterSeconds keepMessages audit scopeId memberPolicy scope { title } limits { messagesPerMinute } restrictions { agent kind } invitations { agent invitedBy } } } scopes(first: 200) { nodes { title tasks { nodes { title } } channels { nodes { name } } events { nodes { sequence hash } } } } }`,
 	`{ channels(first: 200, invited: true) { nodes { name } } entities(first: 1000, where: {type: {in: ["koine:Scope", "koine:ScopeEvent"]}}, view: {allGraphs: true}) { totalCount nodes { types degree } } }`,
 	`{ channels(first: 200, member: "bob") { nodes { name entity { types degree out(first: 100) { totalCount } in(first: 100) { totalCount } } } } }`,
 	`{ entities(first: 1000, where: {type: {in: ["koine:Message", "koine:Channel"]}}, view: {allGraphs: true}) { totalCount nodes { types degree asChannel { name messageCount } asMessage { text channel { name } } } groups(first: 100, by: [{as: "t", property: "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"}]) { count } } }`,
@@ -26,7 +26,7 @@ var overheard = []string{
 	`{ changes(first: 1000, view: {allGraphs: true}) { nodes { op statement { predicate evidence { text } } } } }`,
 	`{ tasks(first: 100) { totalCount nodes { id } } entities(first: 1000, where: {type: {in: ["koine:Task", "koine:TaskMessage", "koine:Artifact"]}}, view: {allGraphs: true}) { totalCount nodes { types degree asTask { id } } } }`,
 	`{ match(first: 1000, pattern: {triples: [{s: "?t", p: "koine:taskCreator", o: "?who"}]}, view: {allGraphs: true}) { totalCount nodes { values } } entity(iri: "agent://bob", view: {allGraphs: true}) { degree in(first: 100) { totalCount } } }`,
-	`{ inbox(first: 200) { nodes { text author channel { name } } hasNextPage } channels(first: 200, visibility: PUBLIC) { nodes { readMarker unread { count more } messages(first: 200, where: {forMe: true, status: PENDING}) { nodes { receiptStatus receipts { agent status } withheld } } } } }`,
+	`{ inbox(first: 200) { nodes { text author channel { name } } hasNextPage } channels(first: 200, visibility: PUBLIC) { nodes { readMarker unread { count hasMore } messages(first: 200, where: {forMe: true, status: PENDING}) { nodes { receiptStatus receipts { agent status } withheldReason } } } } }`,
 	`{ channels(first: 200) { nodes { messages(first: 200) { nodes { entity { history(first: 100) { nodes { op statement { predicate } } } out(first: 100) { nodes { predicate } } } } } } } }`,
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // explainStatement answers Query.why.
-func explainStatement(ctx context.Context, ref StatementRef, first *int, view *ViewInput) (*StatementReasons, error) {
+func explainStatement(ctx context.Context, ref StatementRef, first *int, view *ViewInput) (*StatementExplanation, error) {
 	r := runOf(ctx)
 	steps, err := countUpTo(first, provenance.DefaultSteps, provenance.MaxSteps)
 	if err != nil {
@@ -29,7 +29,7 @@ func explainStatement(ctx context.Context, ref StatementRef, first *int, view *V
 	if account == nil || err != nil {
 		return nil, err
 	}
-	out := &StatementReasons{Statement: recordOf(st.Quad), MoreHistory: account.More, Backing: []Backing{}, History: []StatementStep{}}
+	out := &StatementExplanation{Statement: recordOf(st.Quad), HasMoreHistory: account.More, Origins: []AssertionOrigin{}, History: []StatementHistoryEntry{}}
 	proposals := map[string]*Proposal{}
 	for i, a := range account.Statement.Assertions {
 		c := account.Backing[i]
@@ -41,7 +41,7 @@ func explainStatement(ctx context.Context, ref StatementRef, first *int, view *V
 		if err != nil {
 			return nil, err
 		}
-		out.Backing = append(out.Backing, Backing{Assertion: assertionOf(a), Commit: r.commitOf(c), Proposal: proposal, Message: message})
+		out.Origins = append(out.Origins, AssertionOrigin{Assertion: assertionOf(a), Commit: r.commitOf(c), Proposal: proposal, Message: message})
 	}
 	for _, step := range account.History {
 		shown := r.convertStep(step)
@@ -58,16 +58,16 @@ func explainStatement(ctx context.Context, ref StatementRef, first *int, view *V
 	return out, nil
 }
 
-func (r *run) convertStep(s provenance.Step) StatementStep {
-	out := StatementStep{
+func (r *run) convertStep(s provenance.Step) StatementHistoryEntry {
+	out := StatementHistoryEntry{
 		Op: s.Op, Assertion: assertionOf(s.Assertion), StatementRemains: s.Remains, Commit: r.commitOf(s.Commit),
-		Previous: []PreviousRecord{},
+		Previous: []PreviousStatement{},
 	}
 	if s.ReplacedBy != (kg.Quad{}) {
 		out.ReplacedBy = recordOf(s.ReplacedBy)
 	}
 	for _, st := range s.Previous {
-		out.Previous = append(out.Previous, PreviousRecord{Statement: recordOf(st.Quad), Assertions: assertionsOf(st.Assertions)})
+		out.Previous = append(out.Previous, PreviousStatement{Statement: recordOf(st.Quad), Assertions: assertionsOf(st.Assertions)})
 	}
 	return out
 }

@@ -20,7 +20,7 @@ type reasons struct {
 			Subject, Predicate struct{ ID string }
 			Object             struct{ ID, Type, Language *string }
 		}
-		Backing []struct {
+		Origins []struct {
 			Assertion struct{ Source string }
 			Commit    *whyCommit
 		}
@@ -38,7 +38,7 @@ type reasons struct {
 			StatementRemains bool
 			Commit           *whyCommit
 		}
-		MoreHistory bool
+		HasMoreHistory bool
 	}
 }
 
@@ -85,9 +85,9 @@ const commitFields = `{ revision principal actor justification taskId sessionId 
 
 const whyQuery = `query ($s: StatementRef!, $first: Int, $view: ViewInput) { why(statement: $s, first: $first, view: $view) {
 	statement { statementId subject { id } predicate { id } object { id value type language } graph }
-	backing { assertion { source certainty } commit ` + commitFields + ` proposal { id } }
+	origins { assertion { source certainty } commit ` + commitFields + ` proposal { id } }
 	history { op assertion { source certainty } previous { statement { object { id } } assertions { source } } replacedBy { object { id } } statementRemains commit ` + commitFields + ` proposal { id } }
-	moreHistory } }`
+	hasMoreHistory } }`
 
 // commit makes an update with a meta of its own.
 func (b *bench) commit(m kg.Meta, patches ...kg.Patch) kg.Receipt {
@@ -132,7 +132,7 @@ func TestWhy(t *testing.T) {
 		t.Fatal("got no reasons")
 	}
 	var backing []string
-	for _, x := range r.Why.Backing {
+	for _, x := range r.Why.Origins {
 		backing = append(backing, x.Assertion.Source+": "+x.Commit.String())
 	}
 	wantBacking := []string{
@@ -149,8 +149,8 @@ func TestWhy(t *testing.T) {
 		"add agent://bob in 2",
 		"add agent://ann 0.5 in 1",
 	}
-	if got := r.steps(); !slices.Equal(got, wantSteps) || r.Why.MoreHistory {
-		t.Errorf("history, more %t:\n got %q\nwant %q", r.Why.MoreHistory, got, wantSteps)
+	if got := r.steps(); !slices.Equal(got, wantSteps) || r.Why.HasMoreHistory {
+		t.Errorf("history, more %t:\n got %q\nwant %q", r.Why.HasMoreHistory, got, wantSteps)
 	}
 	if first, want := r.Why.History[5].Commit.String(), "1 agent://reader agent://ann I saw it t1 s1 m1"; first != want {
 		t.Errorf("the first commit: got %q, want %q", first, want)
@@ -168,8 +168,8 @@ func TestWhy(t *testing.T) {
 		b := b.of(t)
 		for n := range 7 {
 			got := b.reasons(fmt.Sprintf(`, "first": %d`, n))
-			if !slices.Equal(got.steps(), wantSteps[:n]) || got.Why.MoreHistory != (n < 6) {
-				t.Errorf("first %d: got %q, more %t", n, got.steps(), got.Why.MoreHistory)
+			if !slices.Equal(got.steps(), wantSteps[:n]) || got.Why.HasMoreHistory != (n < 6) {
+				t.Errorf("first %d: got %q, more %t", n, got.steps(), got.Why.HasMoreHistory)
 			}
 		}
 	})
@@ -226,10 +226,10 @@ func TestWhy(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := b.reasons("")
-		if got, want := r.steps(), []string{"add agent://eve in 8"}; !slices.Equal(got, want) || !r.Why.MoreHistory {
-			t.Errorf("got %q, more %t; want %q and more", got, r.Why.MoreHistory, want)
+		if got, want := r.steps(), []string{"add agent://eve in 8"}; !slices.Equal(got, want) || !r.Why.HasMoreHistory {
+			t.Errorf("got %q, more %t; want %q and more", got, r.Why.HasMoreHistory, want)
 		}
-		for _, x := range r.Why.Backing {
+		for _, x := range r.Why.Origins {
 			if gone := x.Assertion.Source == "agent://dan"; gone != (x.Commit == nil) {
 				t.Errorf("%s: commit %s", x.Assertion.Source, x.Commit)
 			}
@@ -289,10 +289,10 @@ func TestWhyTellsOfReviews(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.engine = graph.NewEngine(graph.Deps{Store: b.store, Prefixes: testPrefixes(t), Reviews: keptProposals{hiddenFrom: "agent://eve"}}, graph.Options{})
 	b.commit(kg.Meta{Principal: reader, ProposalID: "p1"}, add(iri("s"), iri("p"), iri("o")))
-	query := `{ why(statement: ` + `{subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {id: "ex:o"}}` + `) { backing { proposal { id reviews { reviewer decision comment } } } history { proposal { id } } } }`
+	query := `{ why(statement: ` + `{subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {id: "ex:o"}}` + `) { origins { proposal { id reviews { reviewer decision comment } } } history { proposal { id } } } }`
 	for who, want := range map[kg.AgentID]string{
-		reader.ID:     `{"why":{"backing":[{"proposal":{"id":"p1","reviews":[{"reviewer":"agent://judge","decision":"APPROVE","comment":"I looked"}]}}],"history":[{"proposal":{"id":"p1"}}]}}`,
-		"agent://eve": `{"why":{"backing":[{"proposal":null}],"history":[{"proposal":null}]}}`,
+		reader.ID:     `{"why":{"origins":[{"proposal":{"id":"p1","reviews":[{"reviewer":"agent://judge","decision":"APPROVE","comment":"I looked"}]}}],"history":[{"proposal":{"id":"p1"}}]}}`,
+		"agent://eve": `{"why":{"origins":[{"proposal":null}],"history":[{"proposal":null}]}}`,
 	} {
 		if got := b.as(kg.Principal{ID: who, Method: "key"}, query); got != want {
 			t.Errorf("%s: got %s, want %s", who, got, want)

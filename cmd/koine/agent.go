@@ -26,15 +26,15 @@ Examples:
   koine agent deregister counter --as counter`
 }
 
-const agentFields = `{ id name owner roles status since statements presence { status } registration { description version capabilities endpoint at } }`
+const agentFields = `{ id name owner roles status createdAt statementCount presence { status } registration { description version capabilities endpoint registeredAt } }`
 
 type agentInfo struct {
-	ID, Name, Owner, Status, Since string
-	Roles                          []string
-	Presence                       *struct{ Status string }
-	Registration                   *struct {
-		Description, Version, Endpoint, At string
-		Capabilities                       []string
+	ID, Name, Owner, Status, CreatedAt string
+	Roles                              []string
+	Presence                           *struct{ Status string }
+	Registration                       *struct {
+		Description, Version, Endpoint, RegisteredAt string
+		Capabilities                                 []string
 	}
 }
 
@@ -45,12 +45,12 @@ func agentTable(raw []json.RawMessage) (*table, error) {
 		if err := json.Unmarshal(one, &a); err != nil {
 			return nil, invalidResponse(err)
 		}
-		row := []string{a.ID, a.Name, strings.ToLower(a.Status), "no", "", a.Since, "", ""}
+		row := []string{a.ID, a.Name, strings.ToLower(a.Status), "no", "", a.CreatedAt, "", ""}
 		if a.Presence != nil {
 			row[4] = strings.ToLower(a.Presence.Status)
 		}
 		if r := a.Registration; r != nil {
-			row[3], row[6], row[7] = r.At, strings.Join(r.Capabilities, " "), r.Description
+			row[3], row[6], row[7] = r.RegisteredAt, strings.Join(r.Capabilities, " "), r.Description
 		}
 		b.rows = append(b.rows, row)
 	}

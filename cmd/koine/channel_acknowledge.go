@@ -41,7 +41,7 @@ func (c *acknowledgeMessage) Run(ctx context.Context, t terminal) error {
 	if err := c.selectMessages(ctx, server, id, input); err != nil {
 		return err
 	}
-	const mutation = `mutation($input: AcknowledgeMessagesInput!) { acknowledgeMessages(input: $input) { id readMarker unread { count more } } }`
+	const mutation = `mutation($input: AcknowledgeMessagesInput!) { acknowledgeMessages(input: $input) { id readMarker unread { count hasMore } } }`
 	var answer struct{ AcknowledgeMessages json.RawMessage }
 	if err := server.GraphQL(ctx, mutation, map[string]any{"input": input}, &answer); err != nil {
 		return err

@@ -24,7 +24,7 @@ type invitedChannel struct {
 const channelsInvitedTo = `query($first: Int, $after: Cursor, $visibility: ChannelVisibility, $member: String, $scope: ID) {
   me { actingFor }
   channels(invited: true, first: $first, after: $after, visibility: $visibility, member: $member, scopeId: $scope) {
-    nodes { id name visibility scopeId closed: closedAt invitations { agent by at } } pageInfo { hasNextPage endCursor } } }`
+    nodes { id name visibility scopeId closed: closedAt invitations { agent invitedBy invitedAt } } pageInfo { hasNextPage endCursor } } }`
 
 // invitedPage is one page of the channels that the caller is invited to.
 type invitedPage struct {
@@ -34,9 +34,9 @@ type invitedPage struct {
 			invitedChannel
 			Closed      time.Time
 			Invitations []struct {
-				Agent string
-				By    string
-				At    time.Time
+				Agent     string
+				InvitedBy string
+				InvitedAt time.Time
 			}
 		}
 		PageInfo struct {
@@ -55,7 +55,7 @@ func (p *invitedPage) invitedChannels() (list []invitedChannel) {
 		one.Visibility, one.ClosedAt = strings.ToLower(one.Visibility), milliOf(node.Closed)
 		for _, i := range node.Invitations {
 			if kg.CanonicalAgent(i.Agent) == self {
-				one.InvitedBy, one.InvitedAt = i.By, milliOf(i.At)
+				one.InvitedBy, one.InvitedAt = i.InvitedBy, milliOf(i.InvitedAt)
 			}
 		}
 		list = append(list, one)

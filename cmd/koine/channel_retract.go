@@ -34,7 +34,7 @@ Examples:
 }
 
 const retraction = `mutation($input: RetractMessageInput!) { retractMessage(input: $input) {
-  success message { ...message } replayed dryRun withdrawn kept statementsAffected verificationStatus verificationDetails proposalId withdrawnProposalId } } ` + messageFields
+  success message { ...message } replayed dryRun withdrawn keptCount statementsAffected verificationStatus verificationDetails proposalId withdrawnProposalId } } ` + messageFields
 
 // retractionResult is the server's answer to a retraction.
 type retractionResult struct {
@@ -43,7 +43,7 @@ type retractionResult struct {
 	Replayed            bool
 	DryRun              bool
 	Withdrawn           []json.RawMessage
-	Kept                int
+	KeptCount           int
 	StatementsAffected  int64
 	VerificationStatus  string
 	VerificationDetails string
@@ -123,14 +123,14 @@ func (r *retractionResult) printJSON(t terminal) error {
 		Replayed            bool              `json:"replayed"`
 		DryRun              bool              `json:"dryRun"`
 		Withdrawn           []json.RawMessage `json:"withdrawn"`
-		Kept                int               `json:"kept"`
+		KeptCount           int               `json:"keptCount"`
 		StatementsAffected  int64             `json:"statementsAffected"`
 		VerificationStatus  string            `json:"verificationStatus"`
 		VerificationDetails string            `json:"verificationDetails,omitempty"`
 		ProposalID          string            `json:"proposalId,omitempty"`
 		WithdrawnProposalID string            `json:"withdrawnProposalId,omitempty"`
 	}{
-		Success: r.Success, Replayed: r.Replayed, DryRun: r.DryRun, Withdrawn: r.Withdrawn, Kept: r.Kept, StatementsAffected: r.StatementsAffected,
+		Success: r.Success, Replayed: r.Replayed, DryRun: r.DryRun, Withdrawn: r.Withdrawn, KeptCount: r.KeptCount, StatementsAffected: r.StatementsAffected,
 		VerificationStatus: r.VerificationStatus, VerificationDetails: r.VerificationDetails, ProposalID: r.ProposalID, WithdrawnProposalID: r.WithdrawnProposalID,
 	}
 	if r.Message != nil {
@@ -162,15 +162,15 @@ func (r *retractionResult) factsText(dryRun bool) string {
 	held := r.VerificationStatus == kg.ReasonHeld
 	text := fmt.Sprintf("facts: %d withdrawn", len(r.Withdrawn))
 	switch {
-	case len(r.Withdrawn) == 0 && r.Kept == 0 && !held:
+	case len(r.Withdrawn) == 0 && r.KeptCount == 0 && !held:
 		return "facts: none of the message is asserted anymore; nothing is withdrawn"
 	case held:
 		text = fmt.Sprintf("facts: %d to be withdrawn once approved", len(r.Withdrawn))
 	case dryRun:
 		text = fmt.Sprintf("facts: %d to be withdrawn", len(r.Withdrawn))
 	}
-	if r.Kept > 0 {
-		text += fmt.Sprintf(", %d remain that you may not withdraw", r.Kept)
+	if r.KeptCount > 0 {
+		text += fmt.Sprintf(", %d remain that you may not withdraw", r.KeptCount)
 	}
 	if r.ProposalID != "" {
 		text += ", as proposal " + r.ProposalID

@@ -30,7 +30,7 @@ func TestWhatBecameOfARetraction(t *testing.T) {
 		printed string
 		said    string
 	}{
-		"some stay": {`{"success": true, "message": {"id": "m", "sequence": 3}, "withdrawn": [{"op": "remove"}], "kept": 2, "verificationStatus": "Verified"}`,
+		"some stay": {`{"success": true, "message": {"id": "m", "sequence": 3}, "withdrawn": [{"op": "remove"}], "keptCount": 2, "verificationStatus": "Verified"}`,
 			exitOK, "3  m\n", "facts: 1 withdrawn, 2 remain that you may not withdraw: Verified\n"},
 		"they wait": {`{"success": true, "message": {"id": "m", "sequence": 3}, "withdrawn": [{"op": "remove"}], "verificationStatus": "Pending Review", "verificationDetails": "two eyes", "proposalId": "p"}`,
 			exitOK, "3  m\n", "facts: 1 to be withdrawn once approved, as proposal p: Pending Review\ntwo eyes\n"},

@@ -28,14 +28,14 @@ Examples:
   koine graph delete agent://dora/notes --as dora`
 }
 
-const graphFields = `{ iri statements rights policy { visibility owners writers readers revision } }`
+const graphFields = `{ iri statementCount rights policy { visibility owners writers readers revision } }`
 
 // graphInfo is a graph as graphFields selects it.
 type graphInfo struct {
-	IRI        string
-	Statements uint64
-	Rights     []string
-	Policy     *struct {
+	IRI            string
+	StatementCount uint64
+	Rights         []string
+	Policy         *struct {
 		Visibility               string
 		Owners, Writers, Readers []string
 	}
@@ -53,7 +53,7 @@ func graphTable(raw []json.RawMessage) (*table, error) {
 		if g.IRI == "" {
 			g.IRI = defaultGraphName
 		}
-		row := []string{g.IRI, strconv.FormatUint(g.Statements, 10), joinCells(g.Rights), "", "", "", ""}
+		row := []string{g.IRI, strconv.FormatUint(g.StatementCount, 10), joinCells(g.Rights), "", "", "", ""}
 		if p := g.Policy; p != nil {
 			copy(row[3:], []string{strings.ToLower(p.Visibility), joinCells(p.Owners), joinCells(p.Writers), joinCells(p.Readers)})
 		}

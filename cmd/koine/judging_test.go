@@ -115,14 +115,14 @@ func TestAHeldUpdateIsApproved(t *testing.T) {
 	}
 	id := answer.Data.ApplyPatches.ProposalID
 
-	contains(t, "the list", askGraphQL(t, url, "bob", `{ proposals(status: PENDING) { hasNextPage nodes { id status author patches justification rules requiredApprovals approvals reviewerRoles conflict } } }`),
-		id, `"PENDING"`, `"agent://ann"`, `5000`, `"a rise"`, `"pay-needs-review"`, `"requiredApprovals":1`, `"approvals":0`, `"reviewer"`, `"hasNextPage":false`)
+	contains(t, "the list", askGraphQL(t, url, "bob", `{ proposals(status: PENDING) { hasNextPage nodes { id status author patches justification rules requiredApprovals approvalCount reviewerRoles conflictReason } } }`),
+		id, `"PENDING"`, `"agent://ann"`, `5000`, `"a rise"`, `"pay-needs-review"`, `"requiredApprovals":1`, `"approvalCount":0`, `"reviewer"`, `"hasNextPage":false`)
 	contains(t, "what is pending", askGraphQL(t, url, "bob", `{ statements(view: {includePending: true}) { nodes { predicate pending graph } } }`), `"pending":true`, "urn:koine:graph:pending:"+id)
 	contains(t, "what stands", askGraphQL(t, url, "bob", `{ statements { nodes { predicate } } }`), `"nodes":[]`)
 	contains(t, "the author approves", askGraphQL(t, url, "ann", `mutation { reviewProposal(id: "`+id+`", decision: APPROVE) { status } }`), `PERMISSION_DENIED`)
 	contains(t, "no such proposal", askGraphQL(t, url, "bob", `mutation { withdrawProposal(id: "x") { status } }`), `NOT_FOUND`)
-	contains(t, "another approves", askGraphQL(t, url, "bob", `mutation { reviewProposal(id: "`+id+`", decision: APPROVE, comment: "fine") { status approvals appliedIn reviews { reviewer decision comment } } }`),
-		`"APPLIED"`, `"approvals":1`, `"agent://bob"`, `"fine"`)
+	contains(t, "another approves", askGraphQL(t, url, "bob", `mutation { reviewProposal(id: "`+id+`", decision: APPROVE, comment: "fine") { status approvalCount appliedRevision reviews { reviewer decision comment } } }`),
+		`"APPLIED"`, `"approvalCount":1`, `"agent://bob"`, `"fine"`)
 	contains(t, "what stands now", askGraphQL(t, url, "bob", `{ statements(view: {includePending: true}) { nodes { predicate pending assertedBy } } }`),
 		`[{"predicate":"https://example.org/salary","pending":false,"assertedBy":["agent://ann"]}]`)
 	contains(t, "from whom it is hidden", askGraphQL(t, url, "dave", `{ statements { nodes { predicate } totalCount } stats { statements } vocabulary { predicates { iri } } }`),
@@ -181,7 +181,7 @@ func TestTheAuthorOfAHeldUpdateIsAskedAgain(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys", "--policy", policy)
 	bob, _ := k.create(`{agent: "bob", roles: ["reviewer"]}`)
 	for _, row := range []struct{ agent, what, want, conflict string }{
-		{"ann", `{ __typename }`, `"APPLIED"`, `"conflict":null`},
+		{"ann", `{ __typename }`, `"APPLIED"`, `"conflictReason":null`},
 		{"carl", `mutation { revokeApiKey(id: "KEY") { id } }`, `"CONFLICTED"`, `the key was revoked`},
 		{"dora", `mutation { updateAgent(input: {id: "dora", status: SUSPENDED}) { id } }`, `"CONFLICTED"`, `the agent agent://dora is suspended`},
 	} {
@@ -196,7 +196,7 @@ func TestTheAuthorOfAHeldUpdateIsAskedAgain(t *testing.T) {
 		if text := k.graphql(k.admin, strings.ReplaceAll(row.what, "KEY", name)); strings.Contains(text, "errors") {
 			t.Fatal(text)
 		}
-		contains(t, row.agent, k.graphql(bob, `mutation { reviewProposal(id: "`+answer.Data.ApplyPatches.ProposalID+`", decision: APPROVE) { status conflict } }`), row.want, row.conflict)
+		contains(t, row.agent, k.graphql(bob, `mutation { reviewProposal(id: "`+answer.Data.ApplyPatches.ProposalID+`", decision: APPROVE) { status conflictReason } }`), row.want, row.conflict)
 	}
 }
 

@@ -103,7 +103,7 @@ func (c *listKeys) Run(ctx context.Context, command *kong.Context, t terminal, l
 		}
 		for {
 			var answer struct{ Keys []wireKey }
-			err := server.GraphQL(ctx, `query($agent: String, $ended: Boolean!, $after: ID) { keys: apiKeys(agent: $agent, ended: $ended, first: 500, after: $after) `+keyFields+` }`, variables, &answer)
+			err := server.GraphQL(ctx, `query($agent: String, $ended: Boolean!, $after: ID) { keys: apiKeys(agent: $agent, includeEnded: $ended, first: 500, after: $after) `+keyFields+` }`, variables, &answer)
 			if err != nil {
 				return err
 			}

@@ -34,14 +34,14 @@ type heldUpdate struct {
 }
 
 type proposal struct {
-	Status    string
-	Approvals int
-	AppliedIn kg.Revision
-	Reviews   []struct{ Decision string }
+	Status          string
+	ApprovalCount   int
+	AppliedRevision kg.Revision
+	Reviews         []struct{ Decision string }
 }
 
 func (p proposal) String() string {
-	return fmt.Sprintf("%s with %d approvals, applied in %d, reviews %v", p.Status, p.Approvals, p.AppliedIn, p.Reviews)
+	return fmt.Sprintf("%s with %d approvals, applied in %d, reviews %v", p.Status, p.ApprovalCount, p.AppliedRevision, p.Reviews)
 }
 
 // ended is the status that a decision leads to.
@@ -96,7 +96,7 @@ func (w *reviewWitness) keep(id string) {
 	w.order, w.pending = append(w.order, p), append(w.pending, p)
 }
 
-const proposalFields = `{ status approvals appliedIn reviews { decision } }`
+const proposalFields = `{ status approvalCount appliedRevision reviews { decision } }`
 
 func (w *reviewWitness) decide(c asker, p *heldUpdate) (proposal, error) {
 	var out struct{ ReviewProposal proposal }
@@ -108,7 +108,7 @@ func (w *reviewWitness) decide(c asker, p *heldUpdate) (proposal, error) {
 func (w *reviewWitness) whole(p *heldUpdate) error {
 	applied, decided := p.now.Status == "APPLIED", p.now.Status != "PENDING"
 	if p.now.Status != "PENDING" && p.now.Status != ended[p.decision] ||
-		applied != (p.now.AppliedIn > 0) || applied != (p.now.Approvals == 1) || decided != (len(p.now.Reviews) == 1) ||
+		applied != (p.now.AppliedRevision > 0) || applied != (p.now.ApprovalCount == 1) || decided != (len(p.now.Reviews) == 1) ||
 		decided && p.now.Reviews[0].Decision != p.decision {
 		return fmt.Errorf("the proposal %s (decision %q) is %s", p.id, p.decision, p.now)
 	}
@@ -161,7 +161,7 @@ func (w *reviewWitness) settle(c asker, p *heldUpdate) (err error) {
 	if err != nil {
 		return err
 	}
-	if p.now = again; before.Status != "PENDING" && again.AppliedIn != before.AppliedIn {
+	if p.now = again; before.Status != "PENDING" && again.AppliedRevision != before.AppliedRevision {
 		return fmt.Errorf("the proposal %s was %s and is %s", p.id, before, again)
 	}
 	if p.now.Status == "PENDING" {
@@ -213,7 +213,7 @@ func (w *reviewWitness) replay(commits []*kg.Commit) error {
 	for _, p := range w.order {
 		got := applied[p.subject]
 		sure := p != w.deciding
-		if len(got) > 1 || sure && (len(got) == 1) != (p.now.Status == "APPLIED") || sure && len(got) == 1 && got[0] != p.now.AppliedIn {
+		if len(got) > 1 || sure && (len(got) == 1) != (p.now.Status == "APPLIED") || sure && len(got) == 1 && got[0] != p.now.AppliedRevision {
 			return fmt.Errorf("the proposal %s, %s, was applied in the revisions %v", p.id, p.now, got)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // messageFields selects all fields of a message that channels/history returns.
 const messageFields = `fragment message on Message { id channelId sequence time author parts artifactRefs metadata idempotencyKey
   messageType contentType format tags recipient recipients correlationId expiresAt replyToId threadId
-  retracts { id sequence } withheld factCount proposalId answeredBy { id } }`
+  retracts { id sequence } withheldReason factCount proposalId answeredBy { id } }`
 
 // graphQLMessage is a message as GraphQL encodes it.
 type graphQLMessage struct {
@@ -39,7 +39,7 @@ type graphQLMessage struct {
 		ID       string
 		Sequence int64
 	}
-	Withheld   string
+	Withheld   string `json:"withheldReason"`
 	FactCount  int
 	ProposalID string
 	AnsweredBy struct{ ID string }

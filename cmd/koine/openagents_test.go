@@ -9,8 +9,8 @@ import (
 // whoLooksAtAgents asks for what there is to know of agent://bot, with part of what the
 // others are told of it.
 var whoLooksAtAgents = []struct{ method, path, body, told string }{
-	{"GraphQL", "", `{ agents { id name owner roles status since statements presence { status } registration { description capabilities limits metadata other at } } }`, `"description":"for all"`},
-	{"GraphQL", "", `{ agent(id: "bot") { name statements } }`, `{"name":"Bot","statements":null}`},
+	{"GraphQL", "", `{ agents { id name owner roles status createdAt statementCount presence { status } registration { description capabilities limits metadata other registeredAt } } }`, `"description":"for all"`},
+	{"GraphQL", "", `{ agent(id: "bot") { name statementCount } }`, `{"name":"Bot","statementCount":null}`},
 	{"GraphQL", "", `{ agents(capability: "weather") { id } }`, `"id":"agent://bot"`},
 	{"GET", "/agents", "", `"id":"bot"`},
 	{"GET", "/agents/bot", "", `"description":"for all"`},

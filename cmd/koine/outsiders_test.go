@@ -77,7 +77,7 @@ var outsidersAsk = []struct{ method, path, body, told string }{
 	{"GraphQL", "", `{ changes(where: {subject: {eq: "urn:koine:artifact:{task}/a"}}, view: {allGraphs: true}) { nodes { op } } }`, `"nodes":[]`},
 	{"GraphQL", "", `{ audit(taskId: "{task}") { nodes { commit { method } } } }`, ""},
 	{"GraphQL stream", "", `subscription { taskChanged(id: "{task}") { __typename } }`, "TASK_NOT_FOUND"},
-	{"GraphQL stream", "", `subscription { taskChanged(id: "{task}", after: "earliest") { __typename } }`, "TASK_NOT_FOUND"},
+	{"GraphQL stream", "", `subscription { taskChanged(id: "{task}", resume: "earliest") { __typename } }`, "TASK_NOT_FOUND"},
 	{"A2A", "knowledge/query", `{"query":"{ task(id: \"{task}\") { id } }"}`, "TASK_NOT_FOUND"},
 
 	{"GET", "/data?format=nq&graph={graph}", "", ""},

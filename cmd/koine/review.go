@@ -27,15 +27,15 @@ func (reviewCommand) Help() string {
   koine review approve 01a2010b-421f-73ae-8f81-4f574b1d21cc --comment "Seen the contract"`
 }
 
-const proposalSelection = `{ id status author justification reason rules requiredApprovals approvals reviewerRoles createdAt expiresAt endedAt conflict appliedIn patches
+const proposalSelection = `{ id status author justification reason rules requiredApprovals approvalCount reviewerRoles createdAt expiresAt endedAt conflictReason appliedRevision patches
   reviews { reviewer decision comment time } }`
 
 type proposalInfo struct {
-	ID, Status, Author, Justification, Reason, CreatedAt, ExpiresAt, Conflict string
-	Rules, ReviewerRoles                                                      []string
-	RequiredApprovals, Approvals                                              int
-	AppliedIn                                                                 *uint64
-	Patches                                                                   []struct {
+	ID, Status, Author, Justification, Reason, CreatedAt, ExpiresAt, ConflictReason string
+	Rules, ReviewerRoles                                                            []string
+	RequiredApprovals, ApprovalCount                                                int
+	AppliedRevision                                                                 *uint64
+	Patches                                                                         []struct {
 		Op        string
 		Statement changedStatement
 	}
@@ -96,7 +96,7 @@ func proposalTable(raw []json.RawMessage) (*table, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.rows = append(b.rows, []string{p.ID, strings.ToLower(p.Status), p.Author, p.CreatedAt, fmt.Sprintf("%d of %d", p.Approvals, p.RequiredApprovals), strconv.Itoa(len(p.Patches)), p.Reason})
+		b.rows = append(b.rows, []string{p.ID, strings.ToLower(p.Status), p.Author, p.CreatedAt, fmt.Sprintf("%d of %d", p.ApprovalCount, p.RequiredApprovals), strconv.Itoa(len(p.Patches)), p.Reason})
 	}
 	return b, nil
 }
@@ -154,15 +154,15 @@ func (p *proposalInfo) detailTables() []*table {
 	fields := &table{columns: []string{"FIELD", "VALUE"}}
 	for _, f := range [][]string{
 		{"id", p.ID}, {"status", strings.ToLower(p.Status)}, {"author", p.Author}, {"justification", p.Justification}, {"reason", p.Reason},
-		{"approvals", fmt.Sprintf("%d of %d", p.Approvals, p.RequiredApprovals)}, {"reviewers", strings.Join(p.ReviewerRoles, " ")},
-		{"created", p.CreatedAt}, {"expires", p.ExpiresAt}, {"conflict", p.Conflict},
+		{"approvals", fmt.Sprintf("%d of %d", p.ApprovalCount, p.RequiredApprovals)}, {"reviewers", strings.Join(p.ReviewerRoles, " ")},
+		{"created", p.CreatedAt}, {"expires", p.ExpiresAt}, {"conflict", p.ConflictReason},
 	} {
 		if f[1] != "" {
 			fields.rows = append(fields.rows, f)
 		}
 	}
-	if p.AppliedIn != nil {
-		fields.rows = append(fields.rows, []string{"applied in", strconv.FormatUint(*p.AppliedIn, 10)})
+	if p.AppliedRevision != nil {
+		fields.rows = append(fields.rows, []string{"applied in", strconv.FormatUint(*p.AppliedRevision, 10)})
 	}
 	patches := &table{title: "\npatches", columns: []string{"OP", "SUBJECT", "PREDICATE", "OBJECT", "GRAPH"}}
 	for _, one := range p.Patches {
@@ -239,10 +239,10 @@ func (s *serverFlags) endProposal(ctx context.Context, t terminal, id string, as
 		return err
 	}
 	text := strings.ToLower(p.Status)
-	if p.AppliedIn != nil {
-		text += fmt.Sprintf(", applied in revision %d", *p.AppliedIn)
+	if p.AppliedRevision != nil {
+		text += fmt.Sprintf(", applied in revision %d", *p.AppliedRevision)
 	} else if p.Status == "PENDING" {
-		text += fmt.Sprintf(", %d of %d approvals", p.Approvals, p.RequiredApprovals)
+		text += fmt.Sprintf(", %d of %d approvals", p.ApprovalCount, p.RequiredApprovals)
 	}
 	_, err = fmt.Fprintln(t.out, text)
 	return err

@@ -337,12 +337,12 @@ func (c shapesChange) changeCount() (int64, error) {
 }
 
 // unsupportedShape is an unsupported part of a shape as the server reports it.
-type unsupportedShape struct{ Resource, Place, Name, Reason string }
+type unsupportedShape struct{ Resource, Path, Name, Reason string }
 
 func remoteLines(left []unsupportedShape) []string {
 	lines := make([]string, len(left))
 	for i, l := range left {
-		lines[i] = shapes.LeftOut{Place: l.Place, Name: l.Name, Reason: l.Reason}.String()
+		lines[i] = shapes.LeftOut{Place: l.Path, Name: l.Name, Reason: l.Reason}.String()
 	}
 	return lines
 }
@@ -350,18 +350,18 @@ func remoteLines(left []unsupportedShape) []string {
 func (r *shapesRemote) putShapes(turtle string, supportedOnly, dryRun bool, why string) (int64, []string, error) {
 	var c struct {
 		shapesChange
-		LeftOut []unsupportedShape
+		Unsupported []unsupportedShape
 	}
 	variables := map[string]any{"turtle": turtle, "dryRun": dryRun, "why": why}
 	query := `mutation($turtle: String!, $dryRun: Boolean, $why: String) { setShapes(turtle: $turtle, dryRun: $dryRun, justification: $why) { success statementsAffected verificationStatus } }`
 	if supportedOnly {
-		query = `mutation($turtle: String!, $dryRun: Boolean, $why: String) { setShapes(turtle: $turtle, supportedOnly: true, dryRun: $dryRun, justification: $why) { success statementsAffected verificationStatus leftOut { place name reason } } }`
+		query = `mutation($turtle: String!, $dryRun: Boolean, $why: String) { setShapes(turtle: $turtle, supportedOnly: true, dryRun: $dryRun, justification: $why) { success statementsAffected verificationStatus unsupported { path name reason } } }`
 	}
 	if err := r.runOperation(query, variables, "setShapes", &c); err != nil {
 		return 0, nil, err
 	}
 	n, err := c.changeCount()
-	return n, remoteLines(c.LeftOut), err
+	return n, remoteLines(c.Unsupported), err
 }
 
 func (r *shapesRemote) removeShapes(ids []string, why string) (int64, error) {
@@ -380,16 +380,16 @@ func (r *shapesRemote) listShapes() ([]string, error) {
 			IRI         string
 			Deactivated bool
 		}
-		ShapesLeftOut []unsupportedShape
+		UnsupportedShapeParts []unsupportedShape
 	}
-	if err := r.server.GraphQL(r.ctx, `{ shapes { iri deactivated } shapesLeftOut { place name reason } }`, nil, &answer); err != nil {
+	if err := r.server.GraphQL(r.ctx, `{ shapes { iri deactivated } unsupportedShapeParts { path name reason } }`, nil, &answer); err != nil {
 		return nil, err
 	}
 	var lines []string
 	for _, s := range answer.Shapes {
 		lines = append(lines, shapeLine(s.IRI, s.Deactivated))
 	}
-	for _, l := range remoteLines(answer.ShapesLeftOut) {
+	for _, l := range remoteLines(answer.UnsupportedShapeParts) {
 		lines = append(lines, unsupportedPrefix+l)
 	}
 	return lines, nil
@@ -397,20 +397,20 @@ func (r *shapesRemote) listShapes() ([]string, error) {
 
 func (r *shapesRemote) checkShape(shape string, first int) (shapesReport, error) {
 	var answer struct {
-		Complete bool
-		LeftOut  int
-		Results  []struct{ Shape, FocusNode, Path, Value, Message string }
+		Complete         bool
+		UnsupportedCount int
+		Results          []struct{ Shape, FocusNode, Path, Value, Message string }
 	}
 	variables := map[string]any{"first": first}
 	if shape != "" {
 		variables["shape"] = shape
 	}
-	err := r.runOperation(`query($first: Int, $shape: IRI) { violations(first: $first, shape: $shape) { complete leftOut results { shape focusNode path value message } } }`,
+	err := r.runOperation(`query($first: Int, $shape: IRI) { violations(first: $first, shape: $shape) { complete unsupportedCount results { shape focusNode path value message } } }`,
 		variables, "violations", &answer)
 	if err != nil {
 		return shapesReport{}, err
 	}
-	out := shapesReport{complete: answer.Complete, leftOut: answer.LeftOut}
+	out := shapesReport{complete: answer.Complete, leftOut: answer.UnsupportedCount}
 	for _, x := range answer.Results {
 		parts := []string{x.FocusNode}
 		for _, p := range []string{x.Path, x.Value} {

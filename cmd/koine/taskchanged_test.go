@@ -74,7 +74,7 @@ func TestTaskChangedOverAllTransports(t *testing.T) {
 			whole := follow(ann, query(""), "")
 			hears(whole, `"kind":"TASK"`) // it begins with the task
 			counts(1)
-			replayed := follow(ann, query(`, after: "`+position+`"`), "")
+			replayed := follow(ann, query(`, resume: "`+position+`"`), "")
 			for _, f := range []subscribed{whole, replayed} {
 				hears(f, `sheep 1`, `"status":{"state":"WORKING"}`)
 			}
@@ -88,7 +88,7 @@ func TestTaskChangedOverAllTransports(t *testing.T) {
 			hears(replayed, `sheep 2`)
 			replayed.leave()
 			counts(3) // while it is away
-			back := follow(bot, query(`, after: "`+position+`"`), last)
+			back := follow(bot, query(`, resume: "`+position+`"`), last)
 			hears(back, `"status":{"state":"WORKING"}`, `sheep 3`, `"status":{"state":"WORKING"}`)
 			reports(`state: COMPLETED`)
 			hears(back, `"status":{"state":"COMPLETED"}`)
@@ -170,7 +170,7 @@ func (k *knowing) followSocket(key, query, last string) subscribed {
 		}
 	}
 	if last != "" {
-		query = regexp.MustCompile(`after: "[^"]*"`).ReplaceAllString(query, `after: "`+last+`"`)
+		query = regexp.MustCompile(`resume: "[^"]*"`).ReplaceAllString(query, `resume: "`+last+`"`)
 	}
 	write(map[string]any{"type": "connection_init"})
 	write(map[string]any{"type": "subscribe", "id": "1", "payload": map[string]string{"query": query}})

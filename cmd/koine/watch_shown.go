@@ -24,7 +24,7 @@ type shownFields struct{ text string }
 
 var (
 	shownRows     = shownFields{`... on MatchChange { koineColumns: columns koineAdded: added { values } koineRemoved: removed { values } }`}
-	shownMessages = shownFields{`... on MessagePublished { koineMessage: message { id channelId sequence time author parts messageType recipient withheld retracts { id sequence } } }`}
+	shownMessages = shownFields{`... on MessagePublished { koineMessage: message { id channelId sequence time author parts messageType recipient withheldReason retracts { id sequence } } }`}
 )
 
 // shownFieldsOf returns the additional fields of a subscription, nil if it needs none.
@@ -32,7 +32,7 @@ func shownFieldsOf(subscription string) *shownFields {
 	switch subscription {
 	case "matchChanged":
 		return &shownRows
-	case "messagePublished", "inboxPublished", "memberMessagePublished", "scopeMessagePublished":
+	case "messagePublished", "inboxMessagePublished", "memberMessagePublished", "scopeMessagePublished":
 		return &shownMessages
 	}
 	return nil

@@ -6,7 +6,7 @@ const entitySnapshotSubscription = `subscription Watch($iri: IRI!, $depth: Int!,
     ... on EntityChange {
       entity {
         out(first: 1000) @skip(if: $far) { nodes { ...fields } pageInfo { hasNextPage } }
-        neighbourhood(depth: $depth) @include(if: $far) { statements { ...fields } truncated }
+        neighborhood(depth: $depth) @include(if: $far) { statements { ...fields } truncated }
       }
     }
   }
@@ -17,7 +17,7 @@ fragment fields on Statement {
 }`
 
 // entitySnapshot is the snapshot that entitySnapshotSubscription selects: the entity's own
-// statements, or with a depth its neighbourhood. Entity is nil if the entity has no
+// statements, or with a depth its neighborhood. Entity is nil if the entity has no
 // statements.
 type entitySnapshot struct {
 	Entity *struct {
@@ -27,10 +27,10 @@ type entitySnapshot struct {
 				HasNextPage bool `json:"hasNextPage"`
 			} `json:"pageInfo"`
 		} `json:"out"`
-		Neighbourhood struct {
+		Neighborhood struct {
 			Statements []snapshotStatement `json:"statements"`
 			Truncated  bool                `json:"truncated"`
-		} `json:"neighbourhood"`
+		} `json:"neighborhood"`
 	} `json:"entity"`
 }
 
@@ -53,13 +53,13 @@ func (s *entitySnapshot) printSnapshot(c *watchCommand, t terminal) error {
 	if s.Entity == nil {
 		return nil
 	}
-	list := append(s.Entity.Out.Nodes, s.Entity.Neighbourhood.Statements...)
+	list := append(s.Entity.Out.Nodes, s.Entity.Neighborhood.Statements...)
 	for i := range list {
 		if err := c.printChange(t, list[i].strongestChange()); err != nil {
 			return err
 		}
 	}
-	if s.Entity.Out.PageInfo.HasNextPage || s.Entity.Neighbourhood.Truncated {
+	if s.Entity.Out.PageInfo.HasNextPage || s.Entity.Neighborhood.Truncated {
 		t.sayf("The entity has more than these %d statements; use koine query for the rest.", len(list))
 	}
 	return nil

@@ -55,7 +55,7 @@ func TestChannelStreams(t *testing.T) {
 	for range 3 {
 		say()
 	}
-	for _, field := range []string{`inboxPublished`, `memberMessagePublished`, `channelChanged(channelId: "` + string(id) + `")`, `messagePublished(channelId: "` + string(id) + `")`} {
+	for _, field := range []string{`inboxMessagePublished`, `memberMessagePublished`, `channelChanged(channelId: "` + string(id) + `")`, `messagePublished(channelId: "` + string(id) + `")`} {
 		query := `subscription { m: ` + field + ` { __typename ... on MessagePublished { message { text } position } } }`
 		fromStart := strings.Replace(query, "Published {", `Published(resume: "earliest") {`, 1)
 		if strings.Contains(field, "(") {
@@ -110,12 +110,12 @@ func TestChannelStreams(t *testing.T) {
 			}
 		}
 	}
-	w := b.stream(t, server.URL, `subscription { signalSent(channelId: "`+string(id)+`") { from kind } }`, map[string]string{"X-Agent-Id": "reader"})
+	w := b.stream(t, server.URL, `subscription { signalSent(channelId: "`+string(id)+`") { sender kind } }`, map[string]string{"X-Agent-Id": "reader"})
 	b.exchange(t, server, exchange{
 		body: query(`mutation { sendSignal(input: {channelId: "` + string(id) + `", kind: "typing"}) { sent } }`), header: map[string]string{"X-Agent-Id": "ann"}, status: 200,
 		reply: `{"data":{"sendSignal":{"sent":true}},"extensions":{"revision":` + fmt.Sprint(b.store.Head().Revision) + `,"position":"<head>"}}`,
 	})
-	if block := w.block(); !strings.Contains(block, `"signalSent":{"from":"agent://ann","kind":"typing"}`) {
+	if block := w.block(); !strings.Contains(block, `"signalSent":{"sender":"agent://ann","kind":"typing"}`) {
 		t.Errorf("the signal is told as %s", block)
 	}
 	w.cancel()

@@ -79,7 +79,7 @@ func (w *wire) want(block string) {
 	}
 }
 
-const follow = `subscription { e: statementChanged(resume: "RESUME") { __typename ... on StatementChange { op } ... on UpToDate { revision position } ... on Resync { reason oldest } } }`
+const follow = `subscription { e: statementChanged(resume: "RESUME") { __typename ... on StatementChange { op } ... on Progress { revision position } ... on Resync { reason oldest } } }`
 
 func following(resume string) string { return strings.Replace(follow, "RESUME", resume, 1) }
 
@@ -105,7 +105,7 @@ func TestStreams(t *testing.T) {
 	t.Run("with ids", func(t *testing.T) { withIDs.want("id: <head>\n" + changed) })
 	t.Run("empty snapshot", func(t *testing.T) {
 		w := b.stream(t, server.URL, strings.Replace(following("snapshot"), `"snapshot"`, `"snapshot", where: {subject: {eq: "ex:none"}}`, 1), nil)
-		w.want("event: next\ndata: {\"data\":{\"e\":{\"__typename\":\"UpToDate\",\"revision\":1,\"position\":\"<head>\"}},\"extensions\":{\"revision\":1,\"position\":\"<head>\"}}\n\n")
+		w.want("event: next\ndata: {\"data\":{\"e\":{\"__typename\":\"Progress\",\"revision\":1,\"position\":\"<head>\"}},\"extensions\":{\"revision\":1,\"position\":\"<head>\"}}\n\n")
 	})
 	b.update(add(iri("s"), iri("p"), kg.Integer(2)))
 	t.Run("last event id", func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestStreamsTellWhereTheyAre(t *testing.T) {
 	server := b.serve(t, transport.Options{UpToDateEvery: 5 * time.Millisecond}, sse.Options{})
 	w := b.stream(t, server.URL, strings.Replace(following("latest"), `"latest"`, `"latest", where: {subject: {eq: "ex:none"}}`, 1), nil)
 	b.update(add(iri("s"), iri("p"), kg.Integer(1)))
-	w.want("event: next\ndata: {\"data\":{\"e\":{\"__typename\":\"UpToDate\",\"revision\":1,\"position\":\"<head>\"}},\"extensions\":{\"revision\":1,\"position\":\"<head>\"}}\n\n")
+	w.want("event: next\ndata: {\"data\":{\"e\":{\"__typename\":\"Progress\",\"revision\":1,\"position\":\"<head>\"}},\"extensions\":{\"revision\":1,\"position\":\"<head>\"}}\n\n")
 	b.update(add(iri("none"), iri("p"), kg.Integer(1)))
 	w.want(strings.Replace(changed, `"revision":1`, `"revision":2`, 1))
 }

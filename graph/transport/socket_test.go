@@ -234,7 +234,7 @@ func TestSocketTellsWhereItIs(t *testing.T) {
 	p.subscribe("1", strings.Replace(following("latest"), `"latest"`, `"latest", where: {subject: {eq: "ex:none"}}`, 1))
 	eventually(t, "the subscription is there", func() bool { return b.store.Stats().Watchers == 1 })
 	b.update(add(iri("s"), iri("p"), kg.Integer(1)))
-	p.want(`{"type":"next","id":"1","payload":{"data":{"e":{"__typename":"UpToDate","revision":1,"position":"<head>"}},"extensions":{"revision":1,"position":"<head>"}}}`)
+	p.want(`{"type":"next","id":"1","payload":{"data":{"e":{"__typename":"Progress","revision":1,"position":"<head>"}},"extensions":{"revision":1,"position":"<head>"}}}`)
 }
 
 // A connection holds so many operations; one more is an error of its own, and

@@ -6,7 +6,7 @@ const options = { root: import.meta.dirname, configFile: false, logLevel: 'error
 const { EventLog, maxShown } = (await runnerImport('./eventlog.ts', options)).module;
 
 const change = (n) => ({ data: { statementChanged: { __typename: 'StatementChange', n } } });
-const mark = (n) => ({ data: { statementChanged: { __typename: 'UpToDate', n } } });
+const mark = (n) => ({ data: { statementChanged: { __typename: 'Progress', n } } });
 
 test('the newest event comes first, all of a burst are kept', () => {
   const log = new EventLog();

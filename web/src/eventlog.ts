@@ -27,6 +27,6 @@ export class EventLog {
 /** Whether an event only says that nothing happened up to its position. */
 function isMark(event: ExecutionResult): boolean {
   return Object.values(event.data ?? {}).some(
-    (root) => (root as { __typename?: string } | null)?.__typename === 'UpToDate',
+    (root) => (root as { __typename?: string } | null)?.__typename === 'Progress',
   );
 }

@@ -16,7 +16,7 @@ const cases = [
   ['messagePublished(channelId: "c") { __typename }', true],
   ['messagePublished(channelId: "c", sinceSequence: 0) { __typename }', false],
   ['taskChanged(id: "t") { __typename }', false],
-  ['taskChanged(id: "t", after: "p") { __typename }', false],
+  ['taskChanged(id: "t", resume: "p") { __typename }', false],
   ['signalSent(channelId: "c") { __typename }', false],
 ];
 

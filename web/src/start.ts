@@ -1,7 +1,7 @@
 import { Kind, type OperationDefinitionNode } from 'graphql';
 
 /** The arguments that say where a subscription begins. */
-const starts = ['resume', 'after', 'sinceSequence'];
+const starts = ['resume', 'sinceSequence'];
 
 /** Those that begin otherwise when nothing is said: with the task as it stands; and with what is told once only. */
 const others = ['taskChanged', 'signalSent'];

@@ -16,7 +16,7 @@ const (
 	Against           // from object to subject
 )
 
-// Edges selects the statements that Shortest and Neighbourhood follow, and bounds
+// Edges selects the statements that Shortest and Neighborhood follow, and bounds
 // the search.
 type Edges struct {
 	// Predicates are the predicates to follow. nil follows all but rdf:type, which

@@ -169,9 +169,9 @@ func compareRoutes(t *testing.T, got []path.Route, want [][]edge) {
 	}
 }
 
-// TestNeighbourhoodLevelByLevel proves that a neighbourhood equals repeated single steps,
+// TestNeighborhoodLevelByLevel proves that a neighborhood equals repeated single steps,
 // and that a cut one is a prefix of the whole.
-func TestNeighbourhoodLevelByLevel(t *testing.T) {
+func TestNeighborhoodLevelByLevel(t *testing.T) {
 	r := random(t)
 	predicates := []kg.Term{iri("p"), iri("q"), iri("r")}
 	for range *runs {
@@ -181,12 +181,12 @@ func TestNeighbourhoodLevelByLevel(t *testing.T) {
 			of := idOf(t, s, iri(fmt.Sprint("n", r.IntN(5))))
 			e, chosen := randomEdges(t, r, s)
 			depth := 1 + r.IntN(4)
-			whole, err := path.Neighbourhood(s, of, depth, e, path.Extent{})
+			whole, err := path.Neighborhood(s, of, depth, e, path.Extent{})
 			if err != nil || whole.Cut {
 				t.Fatal(whole, err)
 			}
-			holdNeighbourhood(t, quads, of, depth, chosen, e.Direction, whole)
-			cut, err := path.Neighbourhood(s, of, depth, e, path.Extent{Entities: 1 + r.IntN(4), Statements: 1 + r.IntN(8)})
+			holdNeighborhood(t, quads, of, depth, chosen, e.Direction, whole)
+			cut, err := path.Neighborhood(s, of, depth, e, path.Extent{Entities: 1 + r.IntN(4), Statements: 1 + r.IntN(8)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,8 +198,8 @@ func TestNeighbourhoodLevelByLevel(t *testing.T) {
 	}
 }
 
-// holdNeighbourhood compares a complete neighbourhood with the result of plain loops.
-func holdNeighbourhood(t *testing.T, quads []kg.IDQuad, of kg.ID, depth int, predicates map[kg.ID]bool, d path.Direction, got *path.Around) {
+// holdNeighborhood compares a complete neighborhood with the result of plain loops.
+func holdNeighborhood(t *testing.T, quads []kg.IDQuad, of kg.ID, depth int, predicates map[kg.ID]bool, d path.Direction, got *path.Around) {
 	t.Helper()
 	distance := map[kg.ID]int{of: 0}
 	near := map[kg.IDQuad]int{} // distance in statements
@@ -257,7 +257,7 @@ func holdNeighbourhood(t *testing.T, quads []kg.IDQuad, of kg.ID, depth int, pre
 	}
 }
 
-// holdCut proves that a cut neighbourhood is a prefix of the whole, and closed.
+// holdCut proves that a cut neighborhood is a prefix of the whole, and closed.
 func holdCut(t *testing.T, of kg.ID, cut, whole *path.Around) {
 	t.Helper()
 	n := len(cut.Statements)
@@ -332,7 +332,7 @@ func TestBoundsAround(t *testing.T) {
 	} {
 		e := along
 		e.Statements = row.statements
-		got, err := path.Neighbourhood(s, at(0), row.depth, e, path.Extent{Entities: row.entities, Statements: row.around})
+		got, err := path.Neighborhood(s, at(0), row.depth, e, path.Extent{Entities: row.entities, Statements: row.around})
 		if kg.CodeOf(err) != row.code || err == nil && got.Cut != row.cut {
 			t.Errorf("%+v: got %+v, %v", row, got, err)
 		}
@@ -357,7 +357,7 @@ func TestClassesAreNoWay(t *testing.T) {
 		if err != nil || len(ways) != row.ways {
 			t.Errorf("%v: got %v, %v", row.edges, ways, err)
 		}
-		around, err := path.Neighbourhood(s, a, 2, row.edges, path.Extent{})
+		around, err := path.Neighborhood(s, a, 2, row.edges, path.Extent{})
 		if err != nil || len(around.Statements) != row.around {
 			t.Errorf("%v: got %v, %v", row.edges, around, err)
 		}

@@ -1,6 +1,6 @@
 // Package path evaluates paths through the graph: SPARQL 1.1 property paths
 // (section 9; algebra in 18.2 and 18.4) with the repetitions {m,n} that the final
-// grammar omits, the shortest routes between two entities, and the neighbourhood
+// grammar omits, the shortest routes between two entities, and the neighborhood
 // of an entity.
 //
 // # Use

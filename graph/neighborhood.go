@@ -9,13 +9,13 @@ import (
 	"koine/kg"
 )
 
-// Bounds of the statements and of the entities of a neighbourhood.
+// Bounds of the statements and of the entities of a neighborhood.
 const (
-	DefaultNeighbourhood = 1_000  // without a budget
-	MaxNeighbourhood     = 10_000 // with any budget
+	DefaultNeighborhood = 1_000  // without a budget
+	MaxNeighborhood     = 10_000 // with any budget
 )
 
-// aroundPlan is the plan of a neighbourhood.
+// aroundPlan is the plan of a neighborhood.
 type aroundPlan struct {
 	fields []partField
 	listPlans
@@ -25,9 +25,9 @@ type aroundPlan struct {
 	bytes  int // bound on the answer's text; 0 for none
 }
 
-// planEntityNeighbourhood plans Entity.neighbourhood.
-func (p *planner) planEntityNeighbourhood(f graphql.CollectedField, field *entityField) error {
-	args, err := p.parseArgs(f, p.run.ec.field_Entity_neighbourhood_args)
+// planEntityNeighborhood plans Entity.neighborhood.
+func (p *planner) planEntityNeighborhood(f graphql.CollectedField, field *entityField) error {
+	args, err := p.parseArgs(f, p.run.ec.field_Entity_neighborhood_args)
 	if err != nil {
 		return err
 	}
@@ -36,20 +36,20 @@ func (p *planner) planEntityNeighbourhood(f graphql.CollectedField, field *entit
 	if err != nil {
 		return err
 	}
-	n := DefaultNeighbourhood
+	n := DefaultNeighborhood
 	if budget.MaxStatements > 0 {
-		n = min(budget.MaxStatements, MaxNeighbourhood)
+		n = min(budget.MaxStatements, MaxNeighborhood)
 	}
-	a.extent = path.Extent{Entities: MaxNeighbourhood, Statements: n}
+	a.extent = path.Extent{Entities: MaxNeighborhood, Statements: n}
 	if budget.MaxBytes > 0 || budget.MaxTokens > 0 {
 		a.bytes = p.run.defaultAllowance().narrowBy(budget).bytes
 	}
 	field.kind, field.around = entityAround, a
-	a.fields, err = p.planParts(&a.listPlans, f.Selections, neighbourhoodImplementors, "depth", "truncated")
+	a.fields, err = p.planParts(&a.listPlans, f.Selections, neighborhoodImplementors, "depth", "truncated")
 	return err
 }
 
-// aroundNode is a loaded neighbourhood.
+// aroundNode is a loaded neighborhood.
 type aroundNode struct {
 	plan   *aroundPlan
 	around *path.Around
@@ -67,16 +67,16 @@ type aroundKey struct {
 	field int
 }
 
-// loadNeighbourhoods loads a field `neighbourhood` of the entities, with the
-// entities and statements of all neighbourhoods loaded together.
-func (l *loader) loadNeighbourhoods(plan *entityPlan, field int, nodes []entityNode, batch *entityBatch) error {
+// loadNeighborhoods loads a field `neighborhood` of the entities, with the
+// entities and statements of all neighborhoods loaded together.
+func (l *loader) loadNeighborhoods(plan *entityPlan, field int, nodes []entityNode, batch *entityBatch) error {
 	a := plan.fields[field].around
 	var ids []kg.ID
 	var rows []kg.Row
 	arounds := make([]*path.Around, len(nodes))
 	for i := range nodes {
 		var err error
-		if arounds[i], err = path.Neighbourhood(l.snapshot, nodes[i].ref.id, a.depth, a.edges, a.extent); err != nil {
+		if arounds[i], err = path.Neighborhood(l.snapshot, nodes[i].ref.id, a.depth, a.edges, a.extent); err != nil {
 			return err
 		}
 		ids, rows = append(ids, arounds[i].Entities...), append(rows, arounds[i].Statements...)
@@ -144,7 +144,7 @@ func (n *aroundNode) fitBytes(bytes int) {
 }
 
 func (n *aroundNode) write(b []byte) []byte {
-	return appendParts(b, n.plan.fields, "Neighbourhood", func(b []byte, f *partField) []byte {
+	return appendParts(b, n.plan.fields, "Neighborhood", func(b []byte, f *partField) []byte {
 		switch f.name {
 		case "entities":
 			return n.appendList(b, 0, len(n.entities), func(b []byte, k int) []byte {

@@ -6,7 +6,7 @@ import (
 	"koine/kg"
 )
 
-// MaxRadius is the largest depth of a Neighbourhood.
+// MaxRadius is the largest depth of a Neighborhood.
 const MaxRadius = 6
 
 // The defaults of Extent.
@@ -15,10 +15,10 @@ const (
 	DefaultAround     = 5_000 // statements
 )
 
-// Extent bounds the size of a neighbourhood. A zero field means its default.
+// Extent bounds the size of a neighborhood. A zero field means its default.
 type Extent struct{ Entities, Statements int }
 
-// Around is the neighbourhood of an entity.
+// Around is the neighborhood of an entity.
 type Around struct {
 	// Entities are the entities within reach except the centre, nearest first, then
 	// by id.
@@ -31,17 +31,17 @@ type Around struct {
 	// Levels has the cumulative number of Statements at each level, up to the
 	// furthest statement.
 	Levels []int
-	// Cut reports that the extent cut the neighbourhood off. The result is still
+	// Cut reports that the extent cut the neighborhood off. The result is still
 	// closed: both ends of a statement are the centre, in Entities, or a literal.
 	Cut bool
 }
 
-// Neighbourhood expands from an entity level by level, up to depth statements away.
+// Neighborhood expands from an entity level by level, up to depth statements away.
 // Within a level, statements in forward direction come before inverted ones, each in
 // index order. It is cut at the first statement that exceeds the extent. The error has
 // CodeInvalid for a depth out of range, and CodeLimitExceeded if more than
 // Edges.Statements are read.
-func Neighbourhood(s *kg.Snapshot, of kg.ID, depth int, edges Edges, extent Extent) (*Around, error) {
+func Neighborhood(s *kg.Snapshot, of kg.ID, depth int, edges Edges, extent Extent) (*Around, error) {
 	if depth < 1 || depth > MaxRadius {
 		return nil, kg.Errorf(kg.CodeInvalid, "depth must be between 1 and %d, got %d", MaxRadius, depth).At("depth")
 	}
@@ -55,7 +55,7 @@ func Neighbourhood(s *kg.Snapshot, of kg.ID, depth int, edges Edges, extent Exte
 	if err != nil || !of.IsResource() {
 		return &Around{}, err
 	}
-	n := &neighbourhoodBuilder{
+	n := &neighborhoodBuilder{
 		expander: c, extent: extent, around: &Around{},
 		seen: map[kg.ID]struct{}{of: {}}, passed: map[kg.IDQuad]struct{}{}, level: []kg.ID{of},
 	}
@@ -70,8 +70,8 @@ func Neighbourhood(s *kg.Snapshot, of kg.ID, depth int, edges Edges, extent Exte
 	return n.around, nil
 }
 
-// neighbourhoodBuilder is a neighbourhood under construction.
-type neighbourhoodBuilder struct {
+// neighborhoodBuilder is a neighborhood under construction.
+type neighborhoodBuilder struct {
 	*expander
 	extent Extent
 	around *Around
@@ -88,7 +88,7 @@ type neighbour struct {
 }
 
 // expandLevel expands one level.
-func (n *neighbourhoodBuilder) expandLevel(d Direction) error {
+func (n *neighborhoodBuilder) expandLevel(d Direction) error {
 	n.next = nil
 	before := len(n.around.Statements)
 	var err error
@@ -111,7 +111,7 @@ func (n *neighbourhoodBuilder) expandLevel(d Direction) error {
 	return err
 }
 
-func (n *neighbourhoodBuilder) addStatement(row *kg.Row, far kg.ID) error {
+func (n *neighborhoodBuilder) addStatement(row *kg.Row, far kg.ID) error {
 	if _, old := n.passed[row.IDQuad]; old {
 		return nil // already taken from its other end
 	}
