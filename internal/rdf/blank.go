@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
+	"strconv"
 	"strings"
 
 	"koine/kg"
@@ -52,7 +53,7 @@ func (b *blankNodes) namedNode(label []byte) kg.Term {
 // numbered in document order.
 func (b *blankNodes) freshNode() kg.Term {
 	b.anon++
-	return kg.Blank(b.tag + "--" + itoa(b.anon))
+	return kg.Blank(b.tag + "--" + strconv.Itoa(b.anon))
 }
 
 func plainLabel(label []byte) bool {

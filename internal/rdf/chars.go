@@ -1,7 +1,6 @@
 package rdf
 
 import (
-	"strconv"
 	"unicode/utf8"
 )
 
@@ -10,8 +9,6 @@ func isAlnum(c byte) bool {
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // labelByte has the bytes of a blank node label, except the dot.
 var labelByte = byteClass(func(c byte) bool {

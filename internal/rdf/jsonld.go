@@ -229,21 +229,21 @@ func pointerTo(v val, target uint32) string {
 		var inside val
 		step := ""
 		if v.isObject() {
-			v.forEachEntry(func(key, value val) bool {
+			for key, value := range v.entries() {
 				if target < value.next() {
 					inside, step = value, pointerStep(key.string())
+					break
 				}
-				return inside.t == nil
-			})
+			}
 		} else {
 			n := 0
-			v.forEachItem(func(item val) bool {
+			for item := range v.items() {
 				if target < item.next() {
 					inside, step = item, strconv.Itoa(n)
+					break
 				}
 				n++
-				return inside.t == nil
-			})
+			}
 		}
 		if inside.t == nil {
 			break
@@ -257,6 +257,9 @@ func pointerTo(v val, target uint32) string {
 	return out.String()
 }
 
+// endsNamespace reports whether an IRI ends like a namespace: with a gen-delim (RFC 3986).
+func endsNamespace(iri string) bool { return strings.ContainsAny(iri[max(0, len(iri)-1):], ":/?#[]@") }
+
 func pointerStep(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
@@ -264,14 +267,14 @@ func pointerStep(key string) string {
 // tellContext calls tell for the terms of a context that can be prefixes (JSON-LD 1.1,
 // section 4.1.5): terms with an IRI that ends like a namespace, or with @prefix.
 func tellContext(context val, tell func(name, namespace string)) {
-	context.forEachValue(func(c val) error {
+	for c := range context.items() {
 		if !c.isObject() {
-			return nil
+			continue
 		}
-		c.forEachEntry(func(key, means val) bool {
+		for key, means := range c.entries() {
 			term := key.string()
 			if means.isString() {
-				if text := means.string(); !strings.HasPrefix(term, "@") && strings.ContainsAny(text[max(0, len(text)-1):], ":/?#[]@") {
+				if text := means.string(); !strings.HasPrefix(term, "@") && endsNamespace(text) {
 					tell(term, text)
 				}
 			} else if means.isObject() {
@@ -281,8 +284,6 @@ func tellContext(context val, tell func(name, namespace string)) {
 					tell(term, id.string())
 				}
 			}
-			return true
-		})
-		return nil
-	})
+		}
+	}
 }

@@ -159,11 +159,10 @@ func (p *jsonldReader) processContext(active *activeContext, local val, call con
 	if call.dontSpread && result.previous == nil {
 		result.previous = active
 	}
-	err := local.forEachValue(func(context val) (err error) {
-		if err := p.countStep(); err != nil {
-			return err
-		}
+	for context := range local.items() {
+		err := p.countStep()
 		switch {
+		case err != nil:
 		case context.isNull():
 			result, err = p.emptyContext(result, call)
 		case context.isString():
@@ -173,9 +172,11 @@ func (p *jsonldReader) processContext(active *activeContext, local val, call con
 		default:
 			err = invalid("invalid local context: a context must be an object, an IRI or null")
 		}
-		return err
-	})
-	return result, err
+		if err != nil {
+			return nil, err
+		}
+	}
+	return result, nil
 }
 
 func (p *jsonldReader) emptyContext(result *activeContext, call contextCall) (*activeContext, error) {
@@ -232,12 +233,11 @@ func (p *jsonldReader) suppliedContext(ref string, call contextCall) (iri string
 // contextObject applies an object to a context.
 func (p *jsonldReader) contextObject(result *activeContext, context val, call contextCall) error {
 	local := &localContext{entries: map[string]val{}}
-	context.forEachEntry(func(key, value val) bool {
+	for key, value := range context.entries() {
 		name := key.string()
 		local.entries[name] = value
 		local.order = append(local.order, name)
-		return true
-	})
+	}
 	if err := p.importContext(local, call); err != nil {
 		return err
 	}
@@ -296,19 +296,17 @@ func (p *jsonldReader) importContext(local *localContext, call contextCall) erro
 	if !imported.isObject() {
 		return invalid("invalid remote context: %s is imported and is not an object", excerpt([]byte(iri)))
 	}
-	imported.forEachEntry(func(key, value val) bool {
+	for key, value := range imported.entries() {
 		name := key.string()
 		if name == "@import" {
-			err = invalid("invalid context entry: %s is imported and must not have @import", excerpt([]byte(iri)))
-			return false
+			return invalid("invalid context entry: %s is imported and must not have @import", excerpt([]byte(iri)))
 		}
 		if _, ok := local.entries[name]; !ok {
 			local.entries[name] = value
 			local.order = append(local.order, name)
 		}
-		return true
-	})
-	return err
+	}
+	return nil
 }
 
 // contextDefaults sets base, vocabulary, language and direction.

@@ -1,6 +1,7 @@
 package rdf
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -144,16 +145,17 @@ func (p *jsonldReader) expandValue(c *activeContext, at position, v val, to sink
 	case 'n':
 		return false, nil
 	case '[':
-		err := v.forEachValue(func(i val) error {
-			var err error
+		for i := range v.items() {
 			if i.isArray() && at.def != nil && at.def.container.has(containerList) {
 				err = p.expandList(c, at, i, to)
 			} else {
 				_, err = p.expandValue(c, at.innerPosition(), i, to)
 			}
-			return err
-		})
-		return true, err
+			if err != nil {
+				return true, err
+			}
+		}
+		return true, nil
 	case '{':
 		return p.expandObject(c, at, v, to)
 	}
@@ -330,15 +332,16 @@ func (p *jsonldReader) expandList(c *activeContext, at position, v val, to sink)
 	l := &listWriter{p: p, graph: at.graph}
 	in := at.innerPosition()
 	in.extra = extra{}
-	err := v.forEachValue(func(i val) error {
+	for i := range v.items() {
+		var err error
 		if i.isArray() && at.def != nil && at.def.container.has(containerList) {
-			return p.expandList(c, in, i, l.addCell)
+			err = p.expandList(c, in, i, l.addCell)
+		} else {
+			_, err = p.expandValue(c, in, i, l.addCell)
 		}
-		_, err := p.expandValue(c, in, i, l.addCell)
-		return err
-	})
-	if err != nil {
-		return err
+		if err != nil {
+			return err
+		}
 	}
 	head, err := l.close()
 	if err != nil {
@@ -478,18 +481,16 @@ func (p *jsonldReader) leaveTypeScope(c *activeContext, fromMap bool, v val, par
 		return c, nil
 	}
 	stay := false
-	var err error
-	v.forEachEntry(func(key, value val) bool {
-		var m *expandedKey
-		if m, err = p.expandKey(c, key.bytes()); err != nil {
-			return false
+	for key, value := range v.entries() {
+		m, err := p.expandKey(c, key.bytes())
+		if err != nil {
+			return c, err
 		}
 		alone := key.i == v.i+1 && value.next() == v.next() && !partial
 		stay = stay || m.iri == "@value" || m.iri == "@id" && alone
-		return true
-	})
-	if err != nil || stay {
-		return c, err
+	}
+	if stay {
+		return c, nil
 	}
 	return c.previous, nil
 }
@@ -499,59 +500,60 @@ func (p *jsonldReader) typeScope(c *activeContext, v val) (*activeContext, error
 	if !c.scoped {
 		return c, nil
 	}
-	var keys []string
 	values := map[string]val{}
-	var err error
-	v.forEachEntry(func(key, value val) bool {
-		var m *expandedKey
-		if m, err = p.expandKey(c, key.bytes()); err == nil && m.iri == "@type" {
-			keys = append(keys, key.string())
+	for key, value := range v.entries() {
+		m, err := p.expandKey(c, key.bytes())
+		if err != nil {
+			return c, err
+		}
+		if m.iri == "@type" {
 			values[key.string()] = value
 		}
-		return err == nil
-	})
-	slices.Sort(keys)
+	}
 	scoped := c
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
 		var terms []string
-		values[key].forEachValue(func(t val) error {
+		for t := range values[key].items() {
 			if t.isString() {
 				terms = append(terms, t.string())
 			}
-			return nil
-		})
+		}
 		slices.Sort(terms)
 		for _, term := range terms {
-			if d := c.termDefOf(term); d != nil && d.scoped && err == nil {
-				scoped, err = p.applyContext(scoped, d.context, contextCall{base: d.base, dontSpread: true})
+			if d := c.termDefOf(term); d != nil && d.scoped {
+				var err error
+				if scoped, err = p.applyContext(scoped, d.context, contextCall{base: d.base, dontSpread: true}); err != nil {
+					return scoped, err
+				}
 			}
 		}
 	}
-	return scoped, err
+	return scoped, nil
 }
 
 // collectKeywords finds the keywords of an object and of the objects nested in it.
-func (p *jsonldReader) collectKeywords(o *object, c *activeContext, v val) (err error) {
+func (p *jsonldReader) collectKeywords(o *object, c *activeContext, v val) error {
 	o.parts = append(o.parts, part{c, v})
-	v.forEachEntry(func(key, value val) bool {
-		if err = p.countStep(); err != nil {
-			return false
+	for key, value := range v.entries() {
+		if err := p.countStep(); err != nil {
+			return err
 		}
-		var m *expandedKey
-		if m, err = p.expandKey(c, key.bytes()); err != nil {
-			return false
+		m, err := p.expandKey(c, key.bytes())
+		if err != nil {
+			return err
 		}
 		switch {
 		case key.equals("@context"):
 		case m.keyword:
 			p.current = value
-			err = p.addKeyword(o, c, m, value)
+			if err := p.addKeyword(o, c, m, value); err != nil {
+				return err
+			}
 		case m.iri != "" && !value.isNull():
 			o.properties++
 		}
-		return err == nil
-	})
-	return err
+	}
+	return nil
 }
 
 // addKeyword processes an entry that expands to a keyword.
@@ -559,12 +561,12 @@ func (p *jsonldReader) addKeyword(o *object, c *activeContext, m *expandedKey, v
 	switch m.iri {
 	case "@type":
 		o.types = append(o.types, v)
-		return v.forEachValue(func(t val) error {
+		for t := range v.items() {
 			if !t.isString() {
 				return invalid("invalid type value: @type must be an IRI or an array of IRIs")
 			}
-			return nil
-		})
+		}
+		return nil
 	case "@included":
 		o.included = append(o.included, v)
 		return nil
@@ -614,20 +616,22 @@ func (p *jsonldReader) collectNested(o *object, c *activeContext, m *expandedKey
 			return err
 		}
 	}
-	return v.forEachValue(func(n val) error {
+	for n := range v.items() {
 		bad := !n.isObject()
 		if !bad {
-			n.forEachEntry(func(key, _ val) bool {
+			for key := range n.entries() {
 				m, err := p.expandKey(c, key.bytes())
 				bad = bad || err != nil || m.iri == "@value"
-				return true
-			})
+			}
 		}
 		if bad {
 			return invalid("invalid @nest value: it must be an object other than a value object")
 		}
-		return p.collectKeywords(o, c, n)
-	})
+		if err := p.collectKeywords(o, c, n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // valueObject checks a value object and passes its literal to the sink (step 15).

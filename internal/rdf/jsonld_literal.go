@@ -79,16 +79,18 @@ func canonicalJSON(out []byte, v val) ([]byte, error) {
 		return canonicalObject(out, v)
 	case '[':
 		out = append(out, '[')
-		first, err := true, error(nil)
-		v.forEachItem(func(item val) bool {
+		first := true
+		for item := range v.items() {
 			if !first {
 				out = append(out, ',')
 			}
 			first = false
-			out, err = canonicalJSON(out, item)
-			return err == nil
-		})
-		return append(out, ']'), err
+			var err error
+			if out, err = canonicalJSON(out, item); err != nil {
+				return out, err
+			}
+		}
+		return append(out, ']'), nil
 	case '"':
 		return canonicalString(out, v.bytes()), nil
 	case '0':
@@ -108,14 +110,13 @@ func canonicalObject(out []byte, v val) ([]byte, error) {
 	}
 	var entries []entry
 	ascii := true
-	v.forEachEntry(func(key, value val) bool {
+	for key, value := range v.entries() {
 		e := entry{key.string(), value}
 		for i := range len(e.key) {
 			ascii = ascii && e.key[i] < 0x80
 		}
 		entries = append(entries, e)
-		return true
-	})
+	}
 	slices.SortFunc(entries, func(a, b entry) int {
 		if ascii {
 			return cmp.Compare(a.key, b.key)

@@ -96,14 +96,11 @@ func (p *jsonldReader) emitBody(o *object, subject, graph ref) (kept bool, err e
 		}
 	}
 	for _, part := range o.parts {
-		part.v.forEachEntry(func(key, value val) bool {
-			var any bool
-			any, err = p.emitEntry(part.c, key, value, subject, graph, false)
-			kept = kept || any
-			return err == nil
-		})
-		if err != nil {
-			return kept, err
+		for key, value := range part.v.entries() {
+			any, err := p.emitEntry(part.c, key, value, subject, graph, false)
+			if kept = kept || any; err != nil {
+				return kept, err
+			}
 		}
 	}
 	if reverse, ok := o.keywords["@reverse"]; ok {
@@ -122,21 +119,24 @@ func (p *jsonldReader) emitBody(o *object, subject, graph ref) (kept bool, err e
 }
 
 func (p *jsonldReader) emitTypes(o *object, v val, subject, graph ref) error {
-	return v.forEachValue(func(t val) error {
+	for t := range v.items() {
 		p.current = t
 		typ, err := p.expandReference(o.typeContext, t, expandVocab|expandRelative)
-		if err != nil || typ.isNothing() {
+		if err == nil && !typ.isNothing() {
+			err = p.emitStatement(subject, refType, typ, graph)
+		}
+		if err != nil {
 			return err
 		}
-		return p.emitStatement(subject, refType, typ, graph)
-	})
+	}
+	return nil
 }
 
 // emitIncluded emits the nodes of an @included entry.
 func (p *jsonldReader) emitIncluded(c *activeContext, v val, graph ref) error {
-	return v.forEachValue(func(n val) error {
+	bad := invalid("invalid @included value: it must consist of node objects")
+	for n := range v.items() {
 		p.current = n
-		bad := invalid("invalid @included value: it must consist of node objects")
 		if !n.isObject() {
 			return bad
 		}
@@ -149,8 +149,11 @@ func (p *jsonldReader) emitIncluded(c *activeContext, v val, graph ref) error {
 		if err == nil && !kept {
 			err = bad
 		}
-		return err
-	})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // emitReverse emits the statements of an @reverse entry.
@@ -163,22 +166,21 @@ func (p *jsonldReader) emitReverse(c *activeContext, v val, subject, graph ref) 
 			return false, err
 		}
 	}
-	v.forEachEntry(func(key, value val) bool {
-		var m *expandedKey
-		if m, err = p.expandKey(c, key.bytes()); err != nil {
-			return false
+	for key, value := range v.entries() {
+		m, err := p.expandKey(c, key.bytes())
+		if err != nil {
+			return kept, err
 		}
 		if m.keyword && !key.equals("@context") {
 			p.current = key
-			err = invalid("invalid reverse property map: %s is not a property", m.iri)
-			return false
+			return kept, invalid("invalid reverse property map: %s is not a property", m.iri)
 		}
-		var any bool
-		any, err = p.emitEntry(c, key, value, subject, graph, true)
-		kept = kept || any
-		return err == nil
-	})
-	return kept, err
+		any, err := p.emitEntry(c, key, value, subject, graph, true)
+		if kept = kept || any; err != nil {
+			return kept, err
+		}
+	}
+	return kept, nil
 }
 
 // emitEntry emits the statements of an entry that is a property.
@@ -260,33 +262,34 @@ func (p *jsonldReader) listProperty(c *activeContext, at position, v val, to sin
 }
 
 // languageMap emits the values of a language map (step 13.7).
-func (p *jsonldReader) languageMap(c *activeContext, d *termDef, v val, to sink) (err error) {
+func (p *jsonldReader) languageMap(c *activeContext, d *termDef, v val, to sink) error {
 	dir := c.dir
 	if d.hasDir {
 		dir = d.dir
 	}
-	v.forEachEntry(func(key, values val) bool {
+	for key, values := range v.entries() {
 		lang := key.string()
-		var iri string
-		if iri, _, err = p.expandIRI(c, lang, expandVocab, nil); err != nil {
-			return false
+		iri, _, err := p.expandIRI(c, lang, expandVocab, nil)
+		if err != nil {
+			return err
 		}
 		if iri == "@none" {
 			lang = ""
 		}
-		err = values.forEachValue(func(text val) error {
+		for text := range values.items() {
 			p.current = text
 			if text.isNull() {
-				return nil
+				continue
 			}
 			if !text.isString() {
 				return invalid("invalid language map value: it must be a string")
 			}
-			return to(p.literalItem(text, "", lang, dir))
-		})
-		return err == nil
-	})
-	return err
+			if err := to(p.literalItem(text, "", lang, dir)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // indexMap emits the values of an index, id or type map (step 13.8).
@@ -296,12 +299,12 @@ func (p *jsonldReader) indexMap(c *activeContext, at position, v val, to sink) (
 	if d.container.has(containerType) && c.previous != nil {
 		around = c.previous
 	}
-	v.forEachEntry(func(key, values val) bool {
+	for key, values := range v.entries() {
 		index := key.string()
 		in := around
 		if t := around.termDefOf(index); d.container.has(containerType) && t != nil && t.scoped {
 			if in, err = p.applyContext(around, t.context, contextCall{base: t.base, dontSpread: true}); err != nil {
-				return false
+				return err
 			}
 		}
 		each := position{key: at.key, def: in.termDefOf(at.key), graph: at.graph, fromMap: true}
@@ -309,15 +312,15 @@ func (p *jsonldReader) indexMap(c *activeContext, at position, v val, to sink) (
 			each.def = noDef
 		}
 		if each.extra, err = p.mapExtras(c, d, key); err != nil {
-			return false
-		}
-		err = values.forEachValue(func(item val) error {
-			_, err := p.expandValue(in, each, item, to)
 			return err
-		})
-		return err == nil
-	})
-	return err
+		}
+		for item := range values.items() {
+			if _, err := p.expandValue(in, each, item, to); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // mapExtras returns the statements that a map adds to the values of one of its keys.

@@ -20,9 +20,7 @@ const (
 	DefaultJSONLDMaxBytes = 64 << 20
 	// MaxJSONLDMaxBytes is the largest JSONLDOptions.MaxBytes.
 	MaxJSONLDMaxBytes = 1 << 30
-	// DefaultJSONLDHolders is the number of documents that may hold more than a mebibyte at the
-	// same time.
-	DefaultJSONLDHolders = 1
+
 	// DefaultJSONLDWait is the time that a document waits for permission to hold more.
 	DefaultJSONLDWait = time.Minute
 	// MaxContextBytes is the largest size of a context file.

@@ -308,14 +308,10 @@ func (n *nodeStream) expandKeyword(m *expandedKey) error {
 		return err
 	}
 	if m.iri == "@type" && n.o.typeContext.scoped {
-		err := v.forEachValue(func(t val) error {
+		for t := range v.items() {
 			if d := n.o.typeContext.termDefOf(t.string()); d != nil && d.scoped {
 				return p.tooLong()
 			}
-			return nil
-		})
-		if err != nil {
-			return err
 		}
 	}
 	if m.iri == "@nest" && (len(o.keywords) > 0 || len(o.types) > 0) {

@@ -2,6 +2,7 @@ package rdf
 
 import (
 	"bytes"
+	"iter"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -71,49 +72,44 @@ func (v val) isArray() bool  { return v.kind() == '[' }
 func (v val) isBool() bool   { return v.kind() == 't' || v.kind() == 'f' }
 func (v val) isScalar() bool { return !v.isObject() && !v.isArray() }
 
-// forEachEntry calls f for each entry of an object until f returns false.
-func (v val) forEachEntry(f func(key, value val) bool) {
-	for i, end := v.i+1, v.next(); i < end; {
-		value := val{v.t, i + 1}
-		if !f(val{v.t, i}, value) {
-			return
+// entries yields the keys and values of an object.
+func (v val) entries() iter.Seq2[val, val] {
+	return func(yield func(key, value val) bool) {
+		for i, end := v.i+1, v.next(); i < end; {
+			value := val{v.t, i + 1}
+			if !yield(val{v.t, i}, value) {
+				return
+			}
+			i = value.next()
 		}
-		i = value.next()
 	}
 }
 
-// forEachItem calls f for each item of an array until f returns false.
-func (v val) forEachItem(f func(val) bool) {
-	for i, end := v.i+1, v.next(); i < end; {
-		item := val{v.t, i}
-		if !f(item) {
+// items yields the items of an array, or the value itself if it is not an array.
+func (v val) items() iter.Seq[val] {
+	return func(yield func(val) bool) {
+		if !v.isArray() {
+			yield(v)
 			return
 		}
-		i = item.next()
+		for i, end := v.i+1, v.next(); i < end; {
+			item := val{v.t, i}
+			if !yield(item) {
+				return
+			}
+			i = item.next()
+		}
 	}
-}
-
-// forEachValue calls f for the items of an array, or for the value if it is not an array.
-func (v val) forEachValue(f func(val) error) (err error) {
-	if !v.isArray() {
-		return f(v)
-	}
-	v.forEachItem(func(item val) bool {
-		err = f(item)
-		return err == nil
-	})
-	return err
 }
 
 // lookUpEntry returns the value of an object's entry.
 func (v val) lookUpEntry(key string) (found val, ok bool) {
-	v.forEachEntry(func(k, value val) bool {
+	for k, value := range v.entries() {
 		if k.equals(key) {
-			found, ok = value, true
+			return value, true
 		}
-		return !ok
-	})
-	return found, ok
+	}
+	return val{}, false
 }
 
 // end returns the offset behind the value's text.

@@ -24,12 +24,8 @@ func (p *jsonldReader) expandIRI(c *activeContext, text string, how expansion, l
 	if likeKeyword(text) {
 		return "", false, nil
 	}
-	if local != nil {
-		if _, has := local.entries[text]; has && !local.defined[text] {
-			if err := p.defineTerm(c, local, text); err != nil {
-				return "", false, err
-			}
-		}
+	if err := p.defineFirst(c, local, text); err != nil {
+		return "", false, err
 	}
 	if t := c.termDefOf(text); t != nil && (how&expandVocab != 0 || isKeyword(t.iri)) {
 		return t.iri, t.iri != "", nil
@@ -39,12 +35,8 @@ func (p *jsonldReader) expandIRI(c *activeContext, text string, how expansion, l
 		if prefix == "_" || strings.HasPrefix(suffix, "//") {
 			return text, true, nil
 		}
-		if local != nil {
-			if _, has := local.entries[prefix]; has && !local.defined[prefix] {
-				if err := p.defineTerm(c, local, prefix); err != nil {
-					return "", false, err
-				}
-			}
+		if err := p.defineFirst(c, local, prefix); err != nil {
+			return "", false, err
 		}
 		if t := c.termDefOf(prefix); t != nil && t.iri != "" && t.prefix {
 			if err := p.chargeIRI(t.iri, suffix); err != nil {
@@ -90,6 +82,16 @@ func (p *jsonldReader) chargeIRI(front, rest string) error {
 		e := tooLong("the IRIs that the document builds from @vocab, prefixes and @base exceed %d bytes: %d and %d per byte read", most, maxJoinedBytes, maxJoinedPerByte)
 		e.Hint = "Use a shorter @vocab, prefix or @base, or send N-Quads."
 		return e
+	}
+	return nil
+}
+
+// defineFirst defines a term of the local context, if there is one, that is not yet defined.
+func (p *jsonldReader) defineFirst(c *activeContext, local *localContext, name string) error {
+	if local != nil {
+		if _, has := local.entries[name]; has && !local.defined[name] {
+			return p.defineTerm(c, local, name)
+		}
 	}
 	return nil
 }
@@ -165,16 +167,14 @@ func termError(name string, err error) error {
 func typeTerm(value val) error {
 	ok := value.isObject() && value.next() > value.i+1
 	if ok {
-		value.forEachEntry(func(key, v val) bool {
+		for key, v := range value.entries() {
 			switch {
 			case key.equals("@container"):
-				ok = v.isString() && v.equals("@set") || v.isArray() && v.next() == v.i+2 && val{v.t, v.i + 1}.isString() && val{v.t, v.i + 1}.equals("@set")
-			case key.equals("@protected"):
-			default:
+				ok = ok && (v.isString() && v.equals("@set") || v.isArray() && v.next() == v.i+2 && val{v.t, v.i + 1}.isString() && val{v.t, v.i + 1}.equals("@set"))
+			case !key.equals("@protected"):
 				ok = false
 			}
-			return ok
-		})
+		}
 	}
 	if !ok {
 		return invalid("keyword redefinition: a context can only set @container: @set and @protected for @type")
@@ -201,10 +201,9 @@ func (d *termBuilder) buildTerm(value val) (ignored bool, err error) {
 	case !value.isObject():
 		return false, invalid("invalid term definition: it must be an IRI, an object or null")
 	}
-	value.forEachEntry(func(key, v val) bool {
+	for key, v := range value.entries() {
 		entries[key.string()] = v
-		return true
-	})
+	}
 	for key := range entries {
 		switch key {
 		case "@id", "@reverse", "@container", "@context", "@direction", "@index", "@language", "@nest", "@prefix", "@protected", "@type":
@@ -333,7 +332,7 @@ func (d *termBuilder) setID(v val, simple bool) (ignored bool, err error) {
 		}
 	}
 	if !strings.ContainsAny(d.name, ":/") && simple {
-		d.prefix = strings.HasPrefix(iri, "_:") || strings.ContainsAny(iri[len(iri)-1:], ":/?#[]@")
+		d.prefix = strings.HasPrefix(iri, "_:") || endsNamespace(iri)
 	}
 	return false, nil
 }
@@ -379,7 +378,7 @@ func (d *termBuilder) containerMapping(entries map[string]val) error {
 		return nil
 	}
 	bad := invalid("invalid container mapping: %s", excerpt(v.raw()))
-	err := v.forEachValue(func(item val) error {
+	for item := range v.items() {
 		c := container(0)
 		if item.isString() {
 			c = containers[item.string()]
@@ -388,10 +387,6 @@ func (d *termBuilder) containerMapping(entries map[string]val) error {
 			return bad
 		}
 		d.container |= c
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	switch c := d.container &^ containerSet; {
 	case c == 0 && d.container != 0:

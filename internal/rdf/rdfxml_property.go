@@ -1,6 +1,10 @@
 package rdf
 
-import "koine/kg"
+import (
+	"strconv"
+
+	"koine/kg"
+)
 
 var (
 	rdfStatement = kg.IRI(kg.RDF + "Statement")
@@ -22,7 +26,7 @@ func (p *rdfxmlParser) parseProperties(subject kg.Term, node *xmlElement) error 
 		}
 		if e.isRDF("li") {
 			members++
-			e.name.local = "_" + itoa(members)
+			e.name.local = "_" + strconv.Itoa(members)
 		}
 		if err := p.parseProperty(subject, e); err != nil {
 			return err
