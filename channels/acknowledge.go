@@ -34,7 +34,7 @@ type Acknowledgement struct {
 // caller; CodeMessageExpired for an expired message and for every message of a closed
 // channel; CodeOverloaded if the queue is full.
 func (s *Service) Acknowledge(ctx context.Context, by Caller, a Acknowledgement) error {
-	agent, e, err := s.requireReadable(by, a.Channel)
+	agent, e, err := s.table.RequireReadable(by, a.Channel)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *Service) Acknowledge(ctx context.Context, by Caller, a Acknowledgement)
 	if err := a.validate(); err != nil {
 		return err
 	}
-	ack := &pendingAck{Acknowledgement: a, service: s, agent: agent, reader: by.readerPrincipal(agent), done: make(chan error, 1)}
+	ack := &pendingAck{Acknowledgement: a, service: s, agent: agent, reader: by.ReaderPrincipal(agent), done: make(chan error, 1)}
 	if err := ack.resolveMessages(ctx, e); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"koine/channels/internal/access"
 	"koine/channels/internal/check"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
@@ -15,7 +16,7 @@ import (
 // validates the messages that it refers to.
 type recipientResolver struct {
 	tx      *kg.Tx
-	entry   *entry // the channel
+	entry   *access.Entry // the channel
 	message *message.Message
 	request *message.Message // the request that a response answers
 }
@@ -71,14 +72,14 @@ func (a *recipientResolver) hasMessage(id message.ID) (bool, error) {
 // addressed in the channel, and whether it can publish there.
 func (a *recipientResolver) participation(agent kg.AgentID) (hears, answers bool, err error) {
 	e := a.entry
-	if e.scope != nil {
+	if e.Scope != "" {
 		roles, err := agents.RolesOf(a.tx, agent)
 		if err != nil {
 			return false, false, err
 		}
-		e = e.asPrincipal(kg.Principal{ID: agent, Roles: roles})
+		e = e.AsPrincipal(kg.Principal{ID: agent, Roles: roles})
 	}
-	return e.isAddressable(agent), e.canPost(agent), nil
+	return e.IsAddressable(agent), e.CanPost(agent), nil
 }
 
 // resolveRole addresses the message to all participants with the role except the

@@ -20,7 +20,7 @@ const MaxNameTries = 8
 //
 // Errors: those of Publish and CreateIn.
 func (s *Service) PublishByName(ctx context.Context, by Caller, scope scope.ID, name string, p Publication) (*Receipt, error) {
-	agent, _, err := s.accessibleScope(by, scope)
+	agent, _, err := s.table.RequireScope(by, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -29,14 +29,14 @@ func (s *Service) PublishByName(ctx context.Context, by Caller, scope scope.ID, 
 	}
 	for range MaxNameTries {
 		var make *channel.Channel
-		if p.Channel = s.table.channelByName(scope, name); p.Channel == "" {
+		if p.Channel = s.table.ChannelByName(scope, name); p.Channel == "" {
 			if make, err = s.newScopedChannel(agent, scope, channel.Draft{Name: name, MemberPolicy: channel.ByScope}); err != nil {
 				return nil, err
 			}
 			p.Channel = make.ID
 		}
 		receipt, err := s.publishTo(ctx, by, p, make)
-		if errors.Is(err, errRaced) || make == nil && kg.CodeOf(err) == kg.CodeChannelNotFound && s.table.channelByName(scope, name) != p.Channel {
+		if errors.Is(err, errRaced) || make == nil && kg.CodeOf(err) == kg.CodeChannelNotFound && s.table.ChannelByName(scope, name) != p.Channel {
 			continue
 		}
 		return receipt, err

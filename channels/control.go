@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/kg"
@@ -70,7 +71,7 @@ type Events struct {
 // Errors: those of Stream; CodePositionGone for a position of another log, or for one
 // before the start of the retained log.
 func (s *Service) StreamEvents(ctx context.Context, by Caller, id channel.ID, from *kg.Position) (*Events, error) {
-	agent, e, err := s.requireReadable(by, id)
+	agent, e, err := s.table.RequireReadable(by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -114,14 +115,14 @@ func (s *Service) eventsStart(ctx context.Context, id channel.ID, from *kg.Posit
 // startWatch starts the watcher. It watches as the system principal, and each commit is
 // checked against the agent's access: membership changes often here, and must not end
 // the stream of agents that keep their access.
-func (ev *Events) startWatch(e *entry) (err error) {
+func (ev *Events) startWatch(e *access.Entry) (err error) {
 	record := ev.id.RecordGraph()
 	patterns := []kg.Pattern{
 		{Predicate: kg.Sequence, Graph: ev.id.MessagesGraph()}, {Graph: record},
 		{Predicate: vocab.Banned, Object: kg.IRI(string(ev.agent)), Graph: kg.SystemGraph},
 	}
-	for sc := e.scope.get(); sc != nil; sc = sc.parent.get() {
-		patterns = append(patterns, kg.Pattern{Graph: sc.ID.RecordGraph()})
+	for _, of := range e.Scopes() {
+		patterns = append(patterns, kg.Pattern{Graph: of.RecordGraph()})
 	}
 	// If the position is inside a commit, the watch starts before that commit.
 	from := ev.position
@@ -192,15 +193,15 @@ func (ev *Events) yieldCommit(c *kg.Commit, yield func(Event) bool) (more bool, 
 
 // checkRead returns an error if the agent can no longer read the channel.
 func (ev *Events) checkRead() error {
-	_, _, err := ev.service.requireReadable(ev.by, ev.id)
+	_, _, err := ev.service.table.RequireReadable(ev.by, ev.id)
 	return err
 }
 
 // endedByDeletion reports whether the channel was deleted while the agent could read
 // it. The agent then receives the deletion event, but no earlier event any more.
 func (ev *Events) endedByDeletion() bool {
-	e := ev.service.table.get(ev.id)
-	return e != nil && e.Deleted && e.beforeDeletion.asPrincipal(ev.by.readerPrincipal(ev.agent)).canRead(ev.agent)
+	e := ev.service.table.Get(ev.id)
+	return e != nil && e.Deleted && e.BeforeDeletion.AsPrincipal(ev.by.ReaderPrincipal(ev.agent)).CanRead(ev.agent)
 }
 
 // commitEvents lists the events of a commit: the channel's changes, then its message.

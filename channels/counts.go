@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
 	"koine/channels/internal/check"
 	"koine/kg"
 )
@@ -45,7 +46,7 @@ type AuthorCount struct {
 // CodeLimitExceeded above MaxCountDays, MaxAuthorIDs or MaxCounts; CodeOverloaded while
 // too many recent messages are uncounted.
 func (s *Service) Counts(ctx context.Context, by Caller, id channel.ID, q CountQuery) ([]AuthorCount, error) {
-	_, e, err := s.requireReadable(by, id)
+	_, e, err := s.table.RequireReadable(by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (s *Service) Counts(ctx context.Context, by Caller, id channel.ID, q CountQ
 }
 
 // normalize validates the query and fills in defaults.
-func (q *CountQuery) normalize(e *entry, now time.Time) error {
+func (q *CountQuery) normalize(e *access.Entry, now time.Time) error {
 	if q.To.IsZero() {
 		q.To = now
 	}

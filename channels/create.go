@@ -22,7 +22,7 @@ import (
 // used for a different request; CodeChannelNotFound if the channel of the key was
 // deleted.
 func (s *Service) Create(ctx context.Context, by Caller, d channel.Draft) (*channel.Channel, error) {
-	agent, err := by.actingAgent()
+	agent, err := by.ActingAgent()
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (s *Service) createChannel(ctx context.Context, by Caller, c *channel.Chann
 		return nil, err
 	}
 	var earlier kg.Term
-	err = systemgraph.Update(ctx, s.store, by.updateMeta("channels/create"), func(tx *kg.Tx) (err error) {
+	err = systemgraph.Update(ctx, s.store, by.UpdateMeta("channels/create"), func(tx *kg.Tx) (err error) {
 		if earlier, err = request.findEarlier(tx); err != nil || !earlier.IsZero() {
 			return err
 		}
@@ -79,10 +79,10 @@ func (s *Service) createChannel(ctx context.Context, by Caller, c *channel.Chann
 
 // writeChannel writes the record of a new channel. It returns the number of statements.
 func (s *Service) writeChannel(tx *kg.Tx, c *channel.Channel) (n int, err error) {
-	if s.table.count.Load() >= int64(s.options.MaxChannels) {
+	if s.table.ChannelCount() >= s.options.MaxChannels {
 		return 0, check.TooMuch("", "server has %d channels, which is the limit", s.options.MaxChannels)
 	}
-	if s.table.serverRestrictions().AppliesTo(c.CreatedBy, false, tx.Time()) {
+	if s.table.ServerRestrictions().AppliesTo(c.CreatedBy, false, tx.Time()) {
 		return 0, check.Denied("caller is banned from all channels of this server")
 	}
 	if err := s.checkChannelQuota(tx, c.CreatedBy); err != nil {

@@ -29,8 +29,8 @@ func (s *Service) EndScope(ctx context.Context, by Caller, id scope.ID, status s
 		if err := s.closeAllOf(tx, id); err != nil {
 			return err
 		}
-		for _, task := range s.table.tasksOf(id) {
-			t := s.table.scopes.get(task).Clone()
+		for _, task := range s.table.TasksOf(id) {
+			t := s.table.Scope(task).Clone()
 			if t.Ended() {
 				continue
 			}
@@ -49,8 +49,8 @@ func (s *Service) EndScope(ctx context.Context, by Caller, id scope.ID, status s
 
 // closeAllOf closes the open channels of a scope.
 func (s *Service) closeAllOf(tx *kg.Tx, id scope.ID) error {
-	for _, of := range s.table.channelsOf(id) {
-		if e := s.table.get(of); e.Deleted || e.Status() == channel.Closed {
+	for _, of := range s.table.ChannelsOf(id) {
+		if e := s.table.Get(of); e.Deleted || e.Status() == channel.Closed {
 			continue
 		}
 		_, err := channel.ChangeRecord(tx, of, func(w *channel.Writer, c *channel.Channel) error {

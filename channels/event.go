@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/channels/scope"
@@ -17,11 +18,11 @@ import (
 
 // auditMessage copies a message to the event log of the channel's scope, in the same
 // commit. It returns the number of statements.
-func auditMessage(tx *kg.Tx, e *entry, m *message.Message, made *string) (n int, err error) {
+func auditMessage(tx *kg.Tx, e *access.Entry, m *message.Message, made *string) (n int, err error) {
 	if !e.Audit || e.Scope == "" {
 		return 0, nil
 	}
-	open := e.MemberPolicy == channel.ByScope && e.policy.Read == channel.Everybody && !m.Private
+	open := e.MemberPolicy == channel.ByScope && e.GrantsReadToAll() && !m.Private
 	salt := ""
 	if !open {
 		if *made == "" {
@@ -88,11 +89,11 @@ func contentHash(m *message.Message, salt string) (string, error) {
 //
 // Errors: CodeScopeNotFound.
 func (s *Service) ScopeEvents(ctx context.Context, by Caller, id scope.ID, from int64, n int) ([]*scope.Event, error) {
-	agent, _, err := s.accessibleScope(by, id)
+	agent, _, err := s.table.RequireScope(by, id)
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := s.store.View(ctx, kg.View{Principal: by.readerPrincipal(agent), AllGraphs: true})
+	snapshot, err := s.store.View(ctx, kg.View{Principal: by.ReaderPrincipal(agent), AllGraphs: true})
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (f *Feed) Close() {
 // Errors: CodePositionGone for a position of another log; CodeLimitExceeded for too
 // many open streams; those of kg.Store.Watch.
 func (s *Service) StreamAll(ctx context.Context, by Caller, from *kg.Position) (*Feed, error) {
-	agent, err := by.actingAgent()
+	agent, err := by.ActingAgent()
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (s *Service) StreamAll(ctx context.Context, by Caller, from *kg.Position) (
 //
 // Errors: also those of GetScope.
 func (s *Service) StreamScope(ctx context.Context, by Caller, scope scope.ID, from *kg.Position) (*Feed, error) {
-	agent, _, err := s.accessibleScope(by, scope)
+	agent, _, err := s.table.RequireScope(by, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (s *Service) openFeed(ctx context.Context, by Caller, of channelSet, from *
 
 // newFeed returns a feed that starts after the position from (see StreamAll).
 func (s *Service) newFeed(ctx context.Context, by Caller, of channelSet, from *kg.Position, keep func(*message.Message) bool) (*Feed, error) {
-	agent, err := by.actingAgent()
+	agent, err := by.ActingAgent()
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (f *Feed) Messages() iter.Seq2[Delivery, error] {
 
 // checkAdmission returns an error if the caller may not watch the store at all.
 func (f *Feed) checkAdmission() error {
-	none := kg.Filter{Patterns: []kg.Pattern{{Predicate: kg.Sequence, Graph: channel.ID("none").RecordGraph()}}, View: kg.View{Principal: f.by.readerPrincipal(f.agent), AllGraphs: true}}
+	none := kg.Filter{Patterns: []kg.Pattern{{Predicate: kg.Sequence, Graph: channel.ID("none").RecordGraph()}}, View: kg.View{Principal: f.by.ReaderPrincipal(f.agent), AllGraphs: true}}
 	w, err := f.service.store.Watch(f.ctx, none, f.service.store.Head())
 	if err == nil {
 		w.Close()

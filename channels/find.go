@@ -42,7 +42,7 @@ type messageLocation struct {
 // locateMessage returns the location of a message and a snapshot with the caller's
 // view, which the caller must close.
 func (s *Service) locateMessage(ctx context.Context, by Caller, id message.ID) (_ *kg.Snapshot, p messageLocation, err error) {
-	if p.agent, err = by.actingAgent(); err != nil {
+	if p.agent, err = by.ActingAgent(); err != nil {
 		return nil, p, err
 	}
 	if !id.IsValid() {
@@ -61,10 +61,10 @@ func (s *Service) locateMessage(ctx context.Context, by Caller, id message.ID) (
 			p.channel, p.sequence = of, vocab.IntegerOf(st.Object)
 		}
 	}
-	if p.channel == "" || !s.table.get(p.channel).asPrincipal(by.readerPrincipal(p.agent)).canRead(p.agent) {
+	if p.channel == "" || !s.table.Get(p.channel).AsPrincipal(by.ReaderPrincipal(p.agent)).CanRead(p.agent) {
 		return nil, p, message.ErrNotFound()
 	}
-	snapshot, err := s.store.View(ctx, kg.View{Principal: by.readerPrincipal(p.agent), AllGraphs: true})
+	snapshot, err := s.store.View(ctx, kg.View{Principal: by.ReaderPrincipal(p.agent), AllGraphs: true})
 	return snapshot, p, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
 	"koine/channels/message"
 	"koine/kg"
 )
@@ -11,12 +12,12 @@ import (
 // Get returns a channel that the caller can find, or CodeChannelNotFound. Without read
 // access the result is an outline: no members, metadata or messages.
 func (s *Service) Get(ctx context.Context, by Caller, id channel.ID) (*channel.Channel, error) {
-	agent, e, err := s.requireDiscoverable(by, id)
+	agent, e, err := s.table.RequireDiscoverable(by, id)
 	if err != nil {
 		return nil, err
 	}
-	if !e.canRead(agent) {
-		return e.publicOutline(), nil
+	if !e.CanRead(agent) {
+		return e.Outline(), nil
 	}
 	snapshot, err := s.systemView(ctx)
 	if err != nil {
@@ -28,15 +29,6 @@ func (s *Service) Get(ctx context.Context, by Caller, id channel.ID) (*channel.C
 		return &e.Channel, nil
 	}
 	return c, err
-}
-
-// publicOutline returns the part of the channel that is visible without read access.
-func (e *entry) publicOutline() *channel.Channel {
-	return &channel.Channel{
-		ID: e.ID, Kind: e.Kind, Name: e.Name, Topic: e.Topic, Visibility: e.Visibility, CreatedAt: e.CreatedAt,
-		KeepMessages: e.KeepMessages, Audit: e.Audit, ExpireAfter: e.ExpireAfter, ExpireAfterSetAt: e.ExpireAfterSetAt, ClosedAt: e.ClosedAt, CloseReason: e.CloseReason,
-		Scope: e.Scope, MemberPolicy: e.MemberPolicy, Rights: e.Rights, MaxMembers: e.MaxMembers, Version: e.Version,
-	}
 }
 
 // readChannelState reads a channel with its message count and last message time.
@@ -85,7 +77,7 @@ func countOf(snapshot *kg.Snapshot, id channel.ID, property kg.Term) (int64, err
 //
 // Errors: CodeCursorForeign for a page token of another query or caller.
 func (s *Service) List(ctx context.Context, by Caller, l channel.ListQuery) (page []*channel.Channel, next string, err error) {
-	agent, err := by.actingAgent()
+	agent, err := by.ActingAgent()
 	if err != nil {
 		return nil, "", err
 	}
@@ -101,13 +93,13 @@ func (s *Service) List(ctx context.Context, by Caller, l channel.ListQuery) (pag
 		return nil, "", err
 	}
 	if l.Scope != "" {
-		if _, _, err := s.accessibleScope(by, l.Scope); err != nil {
+		if _, _, err := s.table.RequireScope(by, l.Scope); err != nil {
 			return nil, "", err
 		}
 	}
-	found, more := s.table.listChannels(by.readerPrincipal(agent), l.Scope, channel.ID(after), pageSize(l.PageSize), func(e *entry) bool {
-		return e.Kind != channel.Direct && (!by.IgnoreInvitations || e.seenBy(by).canDiscover(agent)) && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.IsInvited(agent)) &&
-			(l.Member == "" || e.canRead(agent) && e.roles[l.Member] != "")
+	found, more := s.table.ListChannels(by.ReaderPrincipal(agent), l.Scope, channel.ID(after), pageSize(l.PageSize), func(e *access.Entry) bool {
+		return e.Kind != channel.Direct && (!by.IgnoreInvitations || e.SeenBy(by).CanDiscover(agent)) && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.IsInvited(agent)) &&
+			(l.Member == "" || e.CanRead(agent) && e.RoleOf(l.Member) != "")
 	})
 	snapshot, err := s.systemView(ctx)
 	if err != nil {
@@ -115,8 +107,8 @@ func (s *Service) List(ctx context.Context, by Caller, l channel.ListQuery) (pag
 	}
 	defer snapshot.Close()
 	for _, e := range found {
-		if !e.canRead(agent) {
-			page = append(page, e.publicOutline())
+		if !e.CanRead(agent) {
+			page = append(page, e.Outline())
 			continue
 		}
 		c, err := s.readChannelState(snapshot, e.ID)

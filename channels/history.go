@@ -65,7 +65,7 @@ type HistoryQuery struct {
 // sequence, for a lower bound before it; CodeCursorForeign for a page token of another
 // channel, caller or query.
 func (s *Service) History(ctx context.Context, by Caller, id channel.ID, q HistoryQuery) (page []*message.Message, next string, err error) {
-	agent, e, err := s.requireReadable(by, id)
+	agent, e, err := s.table.RequireReadable(by, id)
 	if err != nil {
 		return nil, "", err
 	}
@@ -78,7 +78,7 @@ func (s *Service) History(ctx context.Context, by Caller, id channel.ID, q Histo
 	if err != nil {
 		return nil, "", err
 	}
-	snapshot, err := s.store.View(ctx, kg.View{Principal: by.readerPrincipal(agent), AllGraphs: true})
+	snapshot, err := s.store.View(ctx, kg.View{Principal: by.ReaderPrincipal(agent), AllGraphs: true})
 	if err != nil {
 		return nil, "", err
 	}

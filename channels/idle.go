@@ -87,8 +87,8 @@ func (l *idleQueue) dueChannels(now int64, n int) (list []channel.ID, next int64
 // startIdleCloser starts closing idle channels, until the queue is closed.
 func (s *Service) startIdleCloser() {
 	ctx, cancel := context.WithCancel(context.Background())
-	s.table.idle.stop = cancel
-	s.table.idle.done.Go(func() { s.runIdleCloser(ctx) })
+	s.idle.stop = cancel
+	s.idle.done.Go(func() { s.runIdleCloser(ctx) })
 }
 
 func (l *idleQueue) close() {
@@ -102,7 +102,7 @@ func (s *Service) runIdleCloser(ctx context.Context) {
 	var before []channel.ID
 	for {
 		pause := time.Duration(0) // until woken
-		list, next := s.table.idle.dueChannels(s.options.Clock().UnixMilli(), maxIdleCloses)
+		list, next := s.idle.dueChannels(s.options.Clock().UnixMilli(), maxIdleCloses)
 		switch {
 		case len(list) > 0:
 			err := s.closeIdle(ctx, list)
@@ -117,7 +117,7 @@ func (s *Service) runIdleCloser(ctx context.Context) {
 		case next > 0: // at most one pause: the clock may be set, and the machine may sleep
 			pause = min(s.options.pause, max(time.Millisecond, time.UnixMilli(next).Sub(s.options.Clock())))
 		}
-		wake := s.table.idle.wake
+		wake := s.idle.wake
 		if len(list) > 0 {
 			wake = nil
 		}
@@ -137,7 +137,7 @@ func (s *Service) closeIdle(ctx context.Context, list []channel.ID) error {
 		clear(later)
 		due = due[:0]
 		for _, id := range list {
-			e := s.table.get(id)
+			e := s.table.Get(id)
 			if e == nil || e.Deleted || e.ClosesAt(time.Time{}).IsZero() {
 				later[id] = time.Time{}
 				continue
@@ -180,7 +180,7 @@ func (s *Service) closeIdle(ctx context.Context, list []channel.ID) error {
 		}
 	}
 	for id, at := range later {
-		s.table.idle.schedule(id, at)
+		s.idle.schedule(id, at)
 	}
 	return nil // closed channels leave the queue when their record changes
 }

@@ -13,7 +13,7 @@ import (
 // Messages addressed to it or to such a role come from all channels that it can read,
 // even if it is not a member.
 func (s *Service) StreamInbox(ctx context.Context, by Caller, from *kg.Position) (*Feed, error) {
-	agent, err := by.actingAgent()
+	agent, err := by.ActingAgent()
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ type InboxQuery struct {
 //
 // Errors: CodePositionGone for a position of another log.
 func (s *Service) Inbox(ctx context.Context, by Caller, q InboxQuery) (page []Delivery, next kg.Position, more bool, err error) {
-	agent, err := by.actingAgent()
+	agent, err := by.ActingAgent()
 	if err != nil {
 		return nil, next, false, err
 	}
@@ -56,6 +56,6 @@ func (s *Service) Inbox(ctx context.Context, by Caller, q InboxQuery) (page []De
 // these are only the messages that are addressed to it.
 func (s *Service) inboxFilter(agent kg.AgentID) func(*message.Message) bool {
 	return func(m *message.Message) bool {
-		return m.IsFor(agent) && (len(m.Recipients) > 0 || s.table.get(m.Channel).roles[agent] != "")
+		return m.IsFor(agent) && (len(m.Recipients) > 0 || s.table.Get(m.Channel).RoleOf(agent) != "")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
 	"koine/channels/internal/check"
 	"koine/channels/internal/vocab"
 	"koine/internal/agents"
@@ -24,7 +25,7 @@ func (s *Service) Invite(ctx context.Context, by Caller, id channel.ID, agent kg
 	if err != nil {
 		return err
 	}
-	_, err = s.alterChannel(ctx, by, id, "channels/invite", (*entry).mustInvite, func(w *channel.Writer, c *channel.Channel) error {
+	_, err = s.alterChannel(ctx, by, id, "channels/invite", (*access.Entry).MustInvite, func(w *channel.Writer, c *channel.Channel) error {
 		if c.MemberRole(agent) != "" || c.IsInvited(agent) {
 			return nil // no effect
 		}
@@ -33,7 +34,7 @@ func (s *Service) Invite(ctx context.Context, by Caller, id channel.ID, agent kg
 		}
 		if e, err := s.entryForAgent(w.Tx, id, agent); err != nil {
 			return err
-		} else if !e.admitsAgent(agent) {
+		} else if !e.AdmitsAgent(agent) {
 			return errOutOfScope(agent)
 		}
 		if len(c.Invited) >= s.options.MaxInvitations {
@@ -48,9 +49,9 @@ func (s *Service) Invite(ctx context.Context, by Caller, id channel.ID, agent kg
 
 // entryForAgent returns the entry as seen by another agent with the roles on its
 // record.
-func (s *Service) entryForAgent(tx *kg.Tx, id channel.ID, agent kg.AgentID) (*entry, error) {
+func (s *Service) entryForAgent(tx *kg.Tx, id channel.ID, agent kg.AgentID) (*access.Entry, error) {
 	roles, err := agents.RolesOf(tx, agent)
-	return s.table.get(id).atTime(tx.Time()).asPrincipal(kg.Principal{ID: agent, Roles: roles}), err
+	return s.table.Get(id).AtTime(tx.Time()).AsPrincipal(kg.Principal{ID: agent, Roles: roles}), err
 }
 
 // Invitations lists the invitations to a channel. A caller that can neither read nor
@@ -58,11 +59,11 @@ func (s *Service) entryForAgent(tx *kg.Tx, id channel.ID, agent kg.AgentID) (*en
 //
 // Errors: CodeChannelNotFound.
 func (s *Service) Invitations(by Caller, id channel.ID) ([]channel.Invitation, error) {
-	agent, e, err := s.requireDiscoverable(by, id)
+	agent, e, err := s.table.RequireDiscoverable(by, id)
 	if err != nil {
 		return nil, err
 	}
-	all := e.canRead(agent) || e.managedBy(agent)
+	all := e.CanRead(agent) || e.ManagedBy(agent)
 	return slices.DeleteFunc(slices.Clone(e.Invited), func(i channel.Invitation) bool { return !all && i.Agent != agent }), nil
 }
 
@@ -74,22 +75,22 @@ func (s *Service) WithdrawInvitation(ctx context.Context, by Caller, id channel.
 	if err != nil {
 		return err
 	}
-	return s.removeInvitation(ctx, by, id, agent, "channels/withdraw", (*entry).mustInvite)
+	return s.removeInvitation(ctx, by, id, agent, "channels/withdraw", (*access.Entry).MustInvite)
 }
 
 // DeclineInvitation removes the caller's own invitation.
 //
 // Errors: CodeNotFound without an invitation.
 func (s *Service) DeclineInvitation(ctx context.Context, by Caller, id channel.ID) error {
-	agent, err := by.actingAgent()
+	agent, err := by.ActingAgent()
 	if err != nil {
 		return err
 	}
-	return s.removeInvitation(ctx, by, id, agent, "channels/decline", func(*entry, kg.AgentID) error { return nil })
+	return s.removeInvitation(ctx, by, id, agent, "channels/decline", func(*access.Entry, kg.AgentID) error { return nil })
 }
 
 // removeInvitation removes the invitation of an agent if must allows it for the caller.
-func (s *Service) removeInvitation(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID, method string, must func(*entry, kg.AgentID) error) error {
+func (s *Service) removeInvitation(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID, method string, must func(*access.Entry, kg.AgentID) error) error {
 	_, err := s.alterChannel(ctx, by, id, method, must, func(w *channel.Writer, c *channel.Channel) error {
 		if !c.IsInvited(agent) {
 			return channel.ErrNotInvited()
@@ -105,7 +106,7 @@ func (s *Service) removeInvitation(ctx context.Context, by Caller, id channel.ID
 //
 // Errors: CodeNotFound without an invitation; those of Join.
 func (s *Service) AcceptInvitation(ctx context.Context, by Caller, id channel.ID) (*channel.Channel, error) {
-	return s.joinChannel(ctx, by, id, channel.Ordinary, "channels/accept", (*entry).mustBeInvited)
+	return s.joinChannel(ctx, by, id, channel.Ordinary, "channels/accept", (*access.Entry).MustBeInvited)
 }
 
 // Join makes the caller a member: Ordinary (the default) or Observer. It requires an
@@ -121,12 +122,12 @@ func (s *Service) Join(ctx context.Context, by Caller, id channel.ID, role chann
 	default:
 		return nil, kg.Errorf(kg.CodeInvalid, "role must be member or observer, not %.60q", role).At("role")
 	}
-	return s.joinChannel(ctx, by, id, role, "channels/join", (*entry).mustBeLetIn)
+	return s.joinChannel(ctx, by, id, role, "channels/join", (*access.Entry).MustBeLetIn)
 }
 
 // joinChannel makes the caller a member with this role if must allows it.
-func (s *Service) joinChannel(ctx context.Context, by Caller, id channel.ID, role channel.Role, method string, must func(*entry, kg.AgentID) error) (*channel.Channel, error) {
-	agent, err := by.actingAgent()
+func (s *Service) joinChannel(ctx context.Context, by Caller, id channel.ID, role channel.Role, method string, must func(*access.Entry, kg.AgentID) error) (*channel.Channel, error) {
+	agent, err := by.ActingAgent()
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func (s *Service) addMember(w *channel.Writer, c *channel.Channel, m channel.Mem
 //
 // Errors: CodeLastOwner; CodePermissionDenied if the caller is not a member.
 func (s *Service) Leave(ctx context.Context, by Caller, id channel.ID) error {
-	agent, err := by.actingAgent()
+	agent, err := by.ActingAgent()
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/kg"
@@ -92,7 +93,7 @@ func (p *publishOp) publishMessage(tx *kg.Tx, proposal string) (replayed bool, e
 
 // checkEarlier returns the earlier message of the same request, or nil. If there is
 // none, it verifies that the channel is open and runs p.extra.
-func (p *publishOp) checkEarlier(tx *kg.Tx, e *entry, m *message.Message) (*message.Message, error) {
+func (p *publishOp) checkEarlier(tx *kg.Tx, e *access.Entry, m *message.Message) (*message.Message, error) {
 	if first, err := p.findEarlier(tx); err != nil || first != nil {
 		return first, err
 	}
@@ -104,7 +105,7 @@ func (p *publishOp) checkEarlier(tx *kg.Tx, e *entry, m *message.Message) (*mess
 
 // writeMessage writes the message, which has its sequence, time and recipients. request
 // is the request that it answers, or nil.
-func (p *publishOp) writeMessage(tx *kg.Tx, e *entry, m *message.Message, request *message.Message) error {
+func (p *publishOp) writeMessage(tx *kg.Tx, e *access.Entry, m *message.Message, request *message.Message) error {
 	graph := p.messagesGraph()
 	content := graph
 	if len(m.Recipients) > 0 && e.Kind != channel.Direct { // both agents of a direct channel read everything
@@ -166,8 +167,8 @@ func (p *publishOp) writeMessage(tx *kg.Tx, e *entry, m *message.Message, reques
 
 // authorizeAuthor returns an error if the author may not publish, and creates the
 // channel if the message is its first. It returns the entry as of the update.
-func (p *publishOp) authorizeAuthor(tx *kg.Tx) (*entry, error) {
-	e := p.service.table.get(p.message.Channel).atTime(tx.Time()).asPrincipal(p.reader).seenBy(p.by)
+func (p *publishOp) authorizeAuthor(tx *kg.Tx) (*access.Entry, error) {
+	e := p.service.table.Get(p.message.Channel).AtTime(tx.Time()).AsPrincipal(p.reader).SeenBy(p.by)
 	switch {
 	case e == nil && p.newChannel != nil:
 		return p.createFirstChannel(tx)
@@ -176,8 +177,8 @@ func (p *publishOp) authorizeAuthor(tx *kg.Tx) (*entry, error) {
 	case p.message.ContentType == message.Notice && e != nil && !e.Deleted: // published by koine itself
 		return e, nil
 	case p.message.Retracts != "":
-		return e, e.mustRetract(p.author)
+		return e, e.MustRetract(p.author)
 	default:
-		return e, e.mustPost(p.author)
+		return e, e.MustPost(p.author)
 	}
 }

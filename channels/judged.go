@@ -59,9 +59,9 @@ func (s *Service) JudgedMessages(ctx context.Context, j kg.Judgement) (out []Jud
 // appendJudged appends a message with its channel, which may be created in the same
 // commit.
 func (s *Service) appendJudged(list []JudgedMessage, m *message.Message) ([]JudgedMessage, error) {
-	e := s.table.get(m.Channel)
+	e := s.table.Get(m.Channel)
 	if e == nil {
-		e = s.table.pendingEntry(m.Channel)
+		e = s.table.PendingEntry(m.Channel)
 	}
 	if e == nil {
 		return nil, kg.Errorf(kg.CodeInternal, "judged message belongs to the unknown channel %s", m.Channel)

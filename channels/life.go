@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/kg"
@@ -21,11 +22,11 @@ func (s *Service) CloseChannel(ctx context.Context, by Caller, id channel.ID, re
 	if err := checkReason(reason); err != nil {
 		return nil, err
 	}
-	must := func(e *entry, agent kg.AgentID) error {
-		if e.canRead(agent) && e.CreatedBy == agent {
+	must := func(e *access.Entry, agent kg.AgentID) error {
+		if e.CanRead(agent) && e.CreatedBy == agent {
 			return nil
 		}
-		return e.mustOwn(agent)
+		return e.MustOwn(agent)
 	}
 	return s.alterChannel(ctx, by, id, "channels/close", must, func(w *channel.Writer, c *channel.Channel) error {
 		if err := s.mustBeOpen(w.Tx, c); err != nil {
@@ -38,7 +39,7 @@ func (s *Service) CloseChannel(ctx context.Context, by Caller, id channel.ID, re
 
 // isClosed reports whether the closing of the channel is recorded.
 func (s *Service) isClosed(id channel.ID) bool {
-	e := s.table.get(id)
+	e := s.table.Get(id)
 	return e != nil && e.Status() == channel.Closed
 }
 
@@ -62,7 +63,7 @@ func (s *Service) closeAt(w *channel.Writer, c *channel.Channel, at time.Time, r
 
 // closedInSnapshot reports whether the channel is closed in a snapshot or its idle
 // timeout has ended.
-func (s *Service) closedInSnapshot(snapshot *kg.Snapshot, e *entry) (bool, error) {
+func (s *Service) closedInSnapshot(snapshot *kg.Snapshot, e *access.Entry) (bool, error) {
 	for _, err := range snapshot.Match(kg.Pattern{Subject: e.ID.Entity(), Predicate: vocab.Closed, Graph: e.ID.RecordGraph()}) {
 		return err == nil, err
 	}

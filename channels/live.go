@@ -66,7 +66,7 @@ func (f *Feed) messagesIn(c *kg.Commit) (out []*message.Message, err error) {
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		id, part := channel.OfGraph(ch.Quad.Graph)
-		if ch.Op != kg.Add || ch.Quad.Predicate != kg.Sequence || part != channel.JournalPart || !f.channels.has(f.service.table.get(id)) {
+		if ch.Op != kg.Add || ch.Quad.Predicate != kg.Sequence || part != channel.JournalPart || !f.channels.has(f.service.table.Get(id)) {
 			continue
 		}
 		m, err := f.service.decoded.messageIn(c, id, f.service.viewerOf(f.agent))

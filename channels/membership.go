@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
 	"koine/channels/internal/check"
 	"koine/channels/internal/vocab"
 	"koine/internal/systemgraph"
@@ -24,7 +25,7 @@ func (s *Service) AddMember(ctx context.Context, by Caller, id channel.ID, agent
 	if role, err = channel.ParseRole(role); err != nil {
 		return nil, err
 	}
-	return s.alterChannel(ctx, by, id, "channels/addMember", (*entry).mustManageMembers, func(w *channel.Writer, c *channel.Channel) error {
+	return s.alterChannel(ctx, by, id, "channels/addMember", (*access.Entry).MustManageMembers, func(w *channel.Writer, c *channel.Channel) error {
 		at := slices.IndexFunc(c.Members, func(m channel.Member) bool { return m.Agent == agent })
 		if at < 0 {
 			return s.addMember(w, c, channel.Member{Agent: agent, Role: role})
@@ -54,13 +55,13 @@ func (s *Service) RemoveMember(ctx context.Context, by Caller, id channel.ID, ag
 	if err != nil {
 		return nil, err
 	}
-	self, err := by.actingAgent()
+	self, err := by.ActingAgent()
 	if err != nil {
 		return nil, err
 	}
-	must := (*entry).mustManageMembers
+	must := (*access.Entry).MustManageMembers
 	if self == agent {
-		must = (*entry).mustTakePart
+		must = (*access.Entry).MustTakePart
 	}
 	return s.alterChannel(ctx, by, id, "channels/removeMember", must, func(w *channel.Writer, c *channel.Channel) error {
 		at := slices.IndexFunc(c.Members, func(m channel.Member) bool { return m.Agent == agent })
@@ -75,7 +76,7 @@ func (s *Service) RemoveMember(ctx context.Context, by Caller, id channel.ID, ag
 			if err != nil {
 				return err
 			}
-			if e.policy.Read == channel.Everybody && e.canRead(agent) {
+			if e.GrantsReadToAll() && e.CanRead(agent) {
 				return errStaysByScope(agent)
 			}
 		}
@@ -88,19 +89,19 @@ func (s *Service) RemoveMember(ctx context.Context, by Caller, id channel.ID, ag
 // Delete deletes a channel. It removes all members, and from then on no agent can read
 // the channel at any revision. It requires an owner.
 func (s *Service) Delete(ctx context.Context, by Caller, id channel.ID) error {
-	agent, e, err := s.requireDiscoverable(by, id)
+	agent, e, err := s.table.RequireDiscoverable(by, id)
 	if err != nil {
 		return err
 	}
 	if e.Kind == channel.Direct {
 		return check.Denied("direct channel cannot be deleted")
 	}
-	return systemgraph.Update(ctx, s.store, by.updateMeta("channels/delete"), func(tx *kg.Tx) error {
-		e := s.table.get(id).atTime(tx.Time()).asPrincipal(by.readerPrincipal(agent))
-		if !e.canDiscover(agent) {
+	return systemgraph.Update(ctx, s.store, by.UpdateMeta("channels/delete"), func(tx *kg.Tx) error {
+		e := s.table.Get(id).AtTime(tx.Time()).AsPrincipal(by.ReaderPrincipal(agent))
+		if !e.CanDiscover(agent) {
 			return channel.ErrNotFound()
 		}
-		if err := e.mustOwn(agent); err != nil {
+		if err := e.MustOwn(agent); err != nil {
 			return err
 		}
 		_, err := channel.ChangeRecord(tx, id, func(w *channel.Writer, c *channel.Channel) error {

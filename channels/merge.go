@@ -32,7 +32,7 @@ func (f *Feed) newMerge(snapshot *kg.Snapshot) (*mergeReader, error) {
 		first++
 	}
 	for _, id := range f.channels.list() {
-		if !f.channels.has(f.service.table.get(id)) {
+		if !f.channels.has(f.service.table.Get(id)) {
 			continue
 		}
 		count, err := countMessages(snapshot, id)

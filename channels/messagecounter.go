@@ -105,8 +105,7 @@ func (c *messageCounter) scanUncounted(ctx context.Context) error {
 		return err
 	}
 	defer snapshot.Close()
-	c.service.table.entries.Range(func(key, _ any) bool {
-		id := key.(channel.ID)
+	c.service.table.EachChannel(func(id channel.ID) bool {
 		var head, counted int64
 		if head, err = countMessages(snapshot, id); err == nil && head >= int64(c.service.options.CountBatch) {
 			if counted, err = countedUpTo(snapshot.Match, id); err == nil && head-counted >= int64(c.service.options.CountBatch) {
@@ -183,7 +182,7 @@ func (c *messageCounter) gatherBatch(ctx context.Context, due []channel.ID) (bat
 			return nil, 0, err
 		}
 		of := countedRange{id: id, from: before + 1, tally: tally{}}
-		if e := c.service.table.get(id); e != nil && !e.Deleted {
+		if e := c.service.table.Get(id); e != nil && !e.Deleted {
 			of.to, err = of.tally.countFrom(snapshot, id, of.from, left, func(t tally) bool { return tallies+len(t) >= maxTallies })
 		}
 		if err != nil {

@@ -12,11 +12,11 @@ import (
 //
 // Errors: CodeChannelNotFound.
 func (s *Service) SequenceAt(ctx context.Context, by Caller, id channel.ID, r kg.Revision) (int64, error) {
-	agent, _, err := s.requireReadable(by, id)
+	agent, _, err := s.table.RequireReadable(by, id)
 	if err != nil {
 		return 0, err
 	}
-	snapshot, err := s.store.View(ctx, kg.View{Principal: by.readerPrincipal(agent), Graphs: []kg.Term{id.MessagesGraph()}})
+	snapshot, err := s.store.View(ctx, kg.View{Principal: by.ReaderPrincipal(agent), Graphs: []kg.Term{id.MessagesGraph()}})
 	if err != nil {
 		return 0, err
 	}

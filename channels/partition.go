@@ -1,56 +1,11 @@
 package channels
 
 import (
-	"slices"
-
-	"github.com/tidwall/btree"
-
-	"koine/channels/channel"
 	"koine/channels/internal/check"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/kg"
 )
-
-// partitionReaders maps partition graphs to their readers.
-type partitionReaders map[kg.Term][]kg.AgentID
-
-// applyStatement adds a statement of a channel's record.
-func (l partitionReaders) applyStatement(q kg.Quad) {
-	if q.Predicate != vocab.LaneReader {
-		return
-	}
-	id, part := channel.OfGraph(q.Subject)
-	if part == channel.PartitionPart && q.Graph == id.RecordGraph() {
-		l[q.Subject] = append(l[q.Subject], kg.AgentID(q.Object.Value()))
-	}
-}
-
-// addPartitions adds partitions to the table. Until then, no agent can read them. The
-// caller holds the lock of the table.
-func (t *table) addPartitions(lanes partitionReaders) {
-	for graph, readers := range lanes {
-		slices.Sort(readers)
-		t.partitions.Store(graph, readers)
-		id, _ := channel.OfGraph(graph)
-		reindex(t.byPartition, id, nil, readers, func(a kg.AgentID) kg.AgentID { return a })
-	}
-}
-
-// inboxChannels lists the channels that the agent is a member of or has a partition in,
-// sorted by id.
-func (t *table) inboxChannels(agent kg.AgentID) []channel.ID {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	var list []channel.ID
-	for _, index := range []map[kg.AgentID]*btree.Set[channel.ID]{t.byMember, t.byPartition} {
-		if set := index[agent]; set != nil {
-			list = append(list, set.Keys()...)
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
-}
 
 // openPartition records the readers of the partition of an addressed message, unless it
 // exists. It returns the number of statements written.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
 	"koine/channels/internal/check"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
@@ -24,7 +25,7 @@ type pendingAck struct {
 
 // resolveMessages rejects an invalid acknowledgement and determines the messages that
 // need individual receipts.
-func (a *pendingAck) resolveMessages(ctx context.Context, e *entry) error {
+func (a *pendingAck) resolveMessages(ctx context.Context, e *access.Entry) error {
 	s := a.service
 	snapshot, err := s.systemView(ctx)
 	if err != nil {
@@ -117,9 +118,9 @@ func (a *pendingAck) checkMessage(m *message.Message, at time.Time) error {
 // writeReceipts writes the receipts within an update. If the acknowledgement has become
 // invalid, it stores the reason in lastErr and returns nil, so that the rest of the
 // batch is committed.
-func (a *pendingAck) writeReceipts(tx *kg.Tx, e *entry) error {
+func (a *pendingAck) writeReceipts(tx *kg.Tx, e *access.Entry) error {
 	a.lastErr = nil
-	if !e.asPrincipal(a.reader).canRead(a.agent) {
+	if !e.AsPrincipal(a.reader).CanRead(a.agent) {
 		a.lastErr = channel.ErrNotFound()
 		return nil
 	}

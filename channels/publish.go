@@ -42,10 +42,9 @@ func (s *Service) publishTo(ctx context.Context, by Caller, p Publication, make 
 	}
 	pub.newChannel = make
 	if coming := pub.pendingEntry(); coming != nil {
-		s.table.pending.Store(coming.ID, coming)
-		defer s.table.pending.CompareAndDelete(coming.ID, coming)
+		defer s.table.AddPending(coming)()
 	}
-	meta := by.updateMeta("channels/publish")
+	meta := by.UpdateMeta("channels/publish")
 	meta.MessageID, meta.Justification, meta.TaskID, meta.SessionID = string(pub.message.ID), p.Justification, p.TaskID, p.SessionID
 	if len(p.Patches) > 0 {
 		meta.WhenHeld = pub.publishWithoutFacts

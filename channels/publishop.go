@@ -64,7 +64,7 @@ func (s *Service) newDryRunOp(by Caller, p Publication) (*publishOp, error) {
 
 // checkPublication validates a publication.
 func (s *Service) checkPublication(by Caller, p Publication) (*publishOp, error) {
-	author, err := by.actingAgent()
+	author, err := by.ActingAgent()
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (s *Service) checkPublication(by Caller, p Publication) (*publishOp, error)
 		return nil, err
 	}
 	m.ID, m.FactCount = message.ID(id), p.countExplicit()
-	return &publishOp{service: s, author: author, by: by, reader: by.readerPrincipal(author), message: m, patches: slices.Clone(p.Patches), implied: p.Implied, peer: p.To}, nil
+	return &publishOp{service: s, author: author, by: by, reader: by.ReaderPrincipal(author), message: m, patches: slices.Clone(p.Patches), implied: p.Implied, peer: p.To}, nil
 }
 
 // resolveTarget returns the channel of a publication.
@@ -108,8 +108,8 @@ func (s *Service) resolveTarget(author kg.AgentID, p *Publication) (channel.ID, 
 	if !p.Channel.IsValid() {
 		return "", channel.ErrNotFound()
 	}
-	if e := s.table.get(p.Channel); e == nil && p.Channel.IsDirect() {
-		other := s.directPeer(p.Channel, author)
+	if e := s.table.Get(p.Channel); e == nil && p.Channel.IsDirect() {
+		other := s.table.DirectPeer(p.Channel, author)
 		if other == "" {
 			return "", channel.ErrNotFound()
 		}
@@ -140,8 +140,8 @@ func (p *publishOp) prepareStatements() (err error) {
 	for i := range p.patches {
 		q := &p.patches[i].Quad
 		if q.Graph.IsZero() {
-			e := p.service.table.get(p.message.Channel)
-			if !e.isPublic() {
+			e := p.service.table.Get(p.message.Channel)
+			if !e.IsPublic() {
 				q.Graph = p.message.Channel.FactsGraph()
 			}
 		}

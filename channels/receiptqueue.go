@@ -131,7 +131,7 @@ func (r *receiptQueue) commitBatch(id channel.ID, list []*pendingAck) {
 	defer cancel()
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/acknowledge", Justification: "receipts"}
 	err := systemgraph.Update(ctx, r.service.store, meta, func(tx *kg.Tx) error {
-		e := r.service.table.get(id)
+		e := r.service.table.Get(id)
 		for _, a := range list {
 			if err := a.writeReceipts(tx, e); err != nil {
 				return err

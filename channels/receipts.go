@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/kg"
@@ -41,7 +42,7 @@ var receiptProperties = map[ReceiptState]struct{ upTo, single kg.Term }{
 //
 // Errors: CodeChannelNotFound; CodeNotFound if the message is not in the channel.
 func (s *Service) Receipts(ctx context.Context, by Caller, id channel.ID, message message.ID) ([]MessageReceipt, error) {
-	_, e, err := s.requireReadable(by, id)
+	_, e, err := s.table.RequireReadable(by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func (s *Service) Receipts(ctx context.Context, by Caller, id channel.ID, messag
 //
 // Errors: those of Receipts.
 func (s *Service) OwnReceipt(ctx context.Context, by Caller, id channel.ID, message message.ID) (ReceiptState, error) {
-	agent, e, err := s.requireReadable(by, id)
+	agent, e, err := s.table.RequireReadable(by, id)
 	if err != nil {
 		return "", err
 	}
@@ -104,7 +105,7 @@ func (s *Service) OwnReceipt(ctx context.Context, by Caller, id channel.ID, mess
 }
 
 // readForReceipts returns a message with DeadlinePassed set as receipts need it.
-func (s *Service) readForReceipts(snapshot *kg.Snapshot, e *entry, id message.ID) (*message.Message, error) {
+func (s *Service) readForReceipts(snapshot *kg.Snapshot, e *access.Entry, id message.ID) (*message.Message, error) {
 	m, err := message.Read(snapshot.Match, e.ID, id)
 	if err != nil {
 		return nil, err
@@ -120,7 +121,7 @@ func (s *Service) readForReceipts(snapshot *kg.Snapshot, e *entry, id message.ID
 // ReadMarker returns the sequence up to which the caller has read the channel, 0
 // initially.
 func (s *Service) ReadMarker(ctx context.Context, by Caller, id channel.ID) (int64, error) {
-	agent, _, err := s.requireReadable(by, id)
+	agent, _, err := s.table.RequireReadable(by, id)
 	if err != nil {
 		return 0, err
 	}
@@ -150,7 +151,7 @@ type UnreadCount struct {
 // Unread counts the unread messages for the caller: those after its read marker without
 // an individual receipt and with content. A closed channel has none.
 func (s *Service) Unread(ctx context.Context, by Caller, id channel.ID) (n UnreadCount, err error) {
-	agent, e, err := s.requireReadable(by, id)
+	agent, e, err := s.table.RequireReadable(by, id)
 	if err != nil {
 		return n, err
 	}

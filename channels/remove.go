@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidwall/btree"
-
 	"koine/channels/channel"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
@@ -37,7 +35,7 @@ import (
 // MaxRemovals passes. Other errors may occur between two channels; done is the number
 // of channels that the agent was removed from.
 func (s *Service) RemoveAgent(ctx context.Context, by Caller, agent kg.AgentID) (done int, err error) {
-	self, err := by.actingAgent()
+	self, err := by.ActingAgent()
 	if err != nil {
 		return 0, err
 	}
@@ -54,13 +52,13 @@ func (s *Service) RemoveAgent(ctx context.Context, by Caller, agent kg.AgentID) 
 		return 0, err
 	}
 	for range MaxRemovals {
-		list = append(list, s.table.channelsOfAgent(agent)...)
+		list = append(list, s.table.ChannelsOfAgent(agent)...)
 		slices.Sort(list)
 		if list = slices.Compact(list); len(list) == 0 {
 			return done, nil
 		}
 		for _, id := range list {
-			r := &removal{service: s, agent: agent, channel: id, meta: by.updateMeta("channels/removeAgent")}
+			r := &removal{service: s, agent: agent, channel: id, meta: by.UpdateMeta("channels/removeAgent")}
 			out, err := r.run(ctx)
 			if out {
 				done++
@@ -89,7 +87,7 @@ func (s *Service) channelsAwaiting(ctx context.Context, agent kg.AgentID) (list 
 			return nil, err
 		}
 		id, part := channel.OfGraph(st.Graph)
-		if e := s.table.get(id); part != channel.JournalPart || found[id] || e == nil || e.Deleted {
+		if e := s.table.Get(id); part != channel.JournalPart || found[id] || e == nil || e.Deleted {
 			continue
 		}
 		requests, err := snapshot.Count(kg.Pattern{Subject: st.Subject, Predicate: vocab.Interaction, Object: kg.String(string(message.Request)), Graph: st.Graph})
@@ -115,24 +113,6 @@ func (s *Service) channelsAwaiting(ctx context.Context, agent kg.AgentID) (list 
 		}
 	}
 	return list, nil
-}
-
-// channelsOfAgent lists the channels that an agent is a member of or invited to, except
-// direct channels.
-func (t *table) channelsOfAgent(agent kg.AgentID) (ids []channel.ID) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	for _, index := range []map[kg.AgentID]*btree.Set[channel.ID]{t.byMember, t.invited} {
-		if set := index[agent]; set != nil {
-			set.Scan(func(id channel.ID) bool {
-				if !id.IsDirect() {
-					ids = append(ids, id)
-				}
-				return true
-			})
-		}
-	}
-	return ids
 }
 
 // removal removes an agent from one channel.
@@ -182,7 +162,7 @@ func (r *removal) pendingRequests(ctx context.Context) (list []message.ID, err e
 		return nil, err
 	}
 	defer snapshot.Close()
-	if over, err := r.service.closedInSnapshot(snapshot, r.service.table.get(r.channel)); err != nil || over {
+	if over, err := r.service.closedInSnapshot(snapshot, r.service.table.Get(r.channel)); err != nil || over {
 		return nil, err
 	}
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.Recipient, Object: kg.IRI(string(r.agent)), Graph: r.channel.MessagesGraph()}) {
@@ -219,9 +199,9 @@ func (r *removal) outcomeOf(match systemgraph.Matcher, m *message.Message) (requ
 	if m == nil || m.Interaction != message.Request || m.Answered != "" || m.DeadlinePassed || m.Withheld == message.Retracted || !slices.Contains(m.Recipients, r.agent) {
 		return requestUnaffected, nil
 	}
-	e := r.service.table.get(r.channel)
-	if e.isMembersOnly() {
-		if slices.ContainsFunc(m.Recipients, func(other kg.AgentID) bool { return other != r.agent && e.roles[other] != "" }) {
+	e := r.service.table.Get(r.channel)
+	if e.IsMembersOnly() {
+		if slices.ContainsFunc(m.Recipients, func(other kg.AgentID) bool { return other != r.agent && e.RoleOf(other) != "" }) {
 			return requestUnaffected, nil
 		}
 		return requestExpires, nil
@@ -247,7 +227,7 @@ func (r *removal) outcomeOf(match systemgraph.Matcher, m *message.Message) (requ
 // expireRequests expires as many requests as one commit may hold. left reports that
 // there are more.
 func (r *removal) expireRequests(tx *kg.Tx, pending []message.ID) (left bool, err error) {
-	switch err := r.service.mustBeOpen(tx, &r.service.table.get(r.channel).Channel); {
+	switch err := r.service.mustBeOpen(tx, &r.service.table.Get(r.channel).Channel); {
 	case kg.CodeOf(err) == kg.CodeChannelClosed: // closed concurrently
 		return false, nil
 	case err != nil:
@@ -322,8 +302,8 @@ func writeIndividualReceipts(tx *kg.Tx, m *message.Message) error {
 
 // removeFromChannel removes the agent from the channel if it is still in it.
 func (r *removal) removeFromChannel(tx *kg.Tx, notice *publishOp) (wasIn bool, err error) {
-	e := r.service.table.get(r.channel)
-	if e == nil || e.Deleted || e.Kind == channel.Direct || e.roles[r.agent] == "" && !e.IsInvited(r.agent) {
+	e := r.service.table.Get(r.channel)
+	if e == nil || e.Deleted || e.Kind == channel.Direct || e.RoleOf(r.agent) == "" && !e.IsInvited(r.agent) {
 		return false, nil
 	}
 	_, err = channel.ChangeRecord(tx, r.channel, func(w *channel.Writer, c *channel.Channel) error {
@@ -335,7 +315,7 @@ func (r *removal) removeFromChannel(tx *kg.Tx, notice *publishOp) (wasIn bool, e
 		}
 		wasIn = true
 		w.RemoveMember(c.Members[at])
-		if c.Members = slices.Delete(c.Members, at, at+1); len(c.Members) == 0 && e.isMembersOnly() {
+		if c.Members = slices.Delete(c.Members, at, at+1); len(c.Members) == 0 && e.IsMembersOnly() {
 			w.ClearProperty(vocab.Invited)
 			w.SetProperty(vocab.Deleted, kg.DateTime(tx.Time()))
 			return nil

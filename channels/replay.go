@@ -25,7 +25,7 @@ func (t *positionCounter) nextPosition(epoch kg.Epoch, r kg.Revision, last bool)
 // replayStored yields up to most stored messages after the feed's position. more
 // reports that it did not reach the end.
 func (f *Feed) replayStored(most int, tell func(Delivery) bool) (more bool, err error) {
-	snapshot, err := f.service.store.View(f.ctx, kg.View{Principal: f.by.readerPrincipal(f.agent), AllGraphs: true})
+	snapshot, err := f.service.store.View(f.ctx, kg.View{Principal: f.by.ReaderPrincipal(f.agent), AllGraphs: true})
 	if err != nil {
 		return false, err
 	}

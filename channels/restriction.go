@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
 	"koine/channels/internal/check"
 	"koine/internal/systemgraph"
 	"koine/kg"
@@ -42,25 +43,25 @@ func (s *Service) Unmute(ctx context.Context, by Caller, id channel.ID, agent kg
 //
 // Errors: CodeChannelNotFound; CodePermissionDenied.
 func (s *Service) Restrictions(by Caller, id channel.ID) ([]channel.Restriction, error) {
-	list := s.table.serverRestrictions()
+	list := s.table.ServerRestrictions()
 	if id == channel.AllChannels {
-		if _, err := by.actingAgent(); err != nil {
+		if _, err := by.ActingAgent(); err != nil {
 			return nil, err
 		}
 		if err := mustAdminister(by.Principal); err != nil {
 			return nil, err
 		}
 	} else {
-		agent, e, err := s.requireDiscoverable(by, id)
+		agent, e, err := s.table.RequireDiscoverable(by, id)
 		if err != nil {
 			return nil, err
 		}
-		if err := e.mustRead(agent); err != nil && !e.managedBy(agent) {
+		if err := e.MustRead(agent); err != nil && !e.ManagedBy(agent) {
 			return nil, err
 		}
 		list = e.Restrictions
 	}
-	now := s.table.now()
+	now := s.options.Clock()
 	return slices.DeleteFunc(slices.Clone(list), func(b channel.Restriction) bool { return !b.ActiveAt(now) }), nil
 }
 
@@ -74,7 +75,7 @@ func (s *Service) updateRestriction(ctx context.Context, by Caller, id channel.I
 	if id == channel.AllChannels {
 		return s.updateServerRestriction(ctx, by, b, stands)
 	}
-	must := func(e *entry, self kg.AgentID) error { return e.mustRestrict(self, agent) }
+	must := func(e *access.Entry, self kg.AgentID) error { return e.MustRestrict(self, agent) }
 	_, err = s.alterChannel(ctx, by, id, "channels/bar", must, func(w *channel.Writer, c *channel.Channel) error {
 		w.Quiet = true
 		if stands && !b.Muted {
@@ -86,15 +87,15 @@ func (s *Service) updateRestriction(ctx context.Context, by Caller, id channel.I
 }
 
 func (s *Service) updateServerRestriction(ctx context.Context, by Caller, b channel.Restriction, stands bool) error {
-	if _, err := by.actingAgent(); err != nil {
+	if _, err := by.ActingAgent(); err != nil {
 		return err
 	}
 	if err := mustAdminister(by.Principal); err != nil {
 		return err
 	}
-	return systemgraph.Update(ctx, s.store, by.updateMeta("channels/bar"), func(tx *kg.Tx) error {
+	return systemgraph.Update(ctx, s.store, by.UpdateMeta("channels/bar"), func(tx *kg.Tx) error {
 		return channel.ChangeServerRecord(tx, func(w *channel.Writer) error {
-			return s.writeRestriction(w, s.table.serverRestrictions(), b, stands)
+			return s.writeRestriction(w, s.table.ServerRestrictions(), b, stands)
 		})
 	})
 }

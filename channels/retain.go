@@ -2,6 +2,7 @@ package channels
 
 import (
 	"koine/channels/channel"
+	"koine/channels/internal/access"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/kg"
@@ -14,7 +15,7 @@ const maxEvictions = 4
 // evictOldest removes the content of the oldest messages in the commit of a new
 // message, so that at most KeepMessages messages keep their content. Sequence, time,
 // author and kind of the messages stay. It returns the number of changes.
-func (s *Service) evictOldest(tx *kg.Tx, e *entry, newest int64) (changes int, err error) {
+func (s *Service) evictOldest(tx *kg.Tx, e *access.Entry, newest int64) (changes int, err error) {
 	if e.KeepMessages == 0 {
 		return 0, nil
 	}

@@ -78,7 +78,7 @@ var errMeanwhile = errors.New("message changed concurrently")
 // retractOnce attempts a retraction. It fails with errMeanwhile if the message changes
 // concurrently.
 func (s *Service) retractOnce(ctx context.Context, by Caller, r Retraction) (*RetractionReceipt, error) {
-	agent, _, err := s.requireReadable(by, r.Channel)
+	agent, _, err := s.table.RequireReadable(by, r.Channel)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (s *Service) retractOnce(ctx context.Context, by Caller, r Retraction) (*Re
 	if err := pub.addStatement(vocab.Statement{vocab.Retracts, target.ID.Entity()}); err != nil {
 		return nil, err
 	}
-	meta := by.updateMeta("channels/retract")
+	meta := by.UpdateMeta("channels/retract")
 	meta.MessageID, meta.DryRun = string(cmp.Or(target.RetractedBy, pub.message.ID)), r.DryRun
 	if r.WithdrawFacts {
 		meta.WhenHeld = t.publishWithoutFacts
@@ -224,7 +224,7 @@ func (t *retractOp) markRetracted(tx *kg.Tx, by *message.Message) (again *messag
 	if target == nil {
 		return nil, message.ErrNotFound()
 	}
-	if target.Author != t.agent && !channel.Moderators.Includes(t.service.table.get(id).roles[t.agent], false) {
+	if target.Author != t.agent && !channel.Moderators.Includes(t.service.table.Get(id).RoleOf(t.agent), false) {
 		return nil, check.Denied("only the author of the message, owners and moderators can retract it")
 	}
 	if t.withdraw {

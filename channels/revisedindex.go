@@ -66,7 +66,7 @@ func (s *Service) evictedUpTo(c *kg.Commit, id channel.ID) (last int64) {
 			last = max(last, vocab.IntegerOf(ch.Quad.Object))
 		}
 	}
-	if e := s.table.get(id); e != nil {
+	if e := s.table.Get(id); e != nil {
 		last -= e.KeepMessages
 	}
 	return last

@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 
+	"koine/channels/internal/access"
 	"koine/channels/internal/check"
 	"koine/channels/scope"
 	"koine/internal/systemgraph"
@@ -18,7 +19,7 @@ import (
 // CodeLimitExceeded; CodeIdempotencyConflict for a key that was used for a different
 // request; CodeScopeNotFound if the caller has lost access to the scope of the key.
 func (s *Service) CreateScope(ctx context.Context, by Caller, d scope.Draft) (*scope.Scope, error) {
-	agent, err := by.actingAgent()
+	agent, err := by.ActingAgent()
 	if err != nil {
 		return nil, err
 	}
@@ -41,15 +42,15 @@ func (s *Service) CreateScope(ctx context.Context, by Caller, d scope.Draft) (*s
 		return nil, err
 	}
 	var earlier kg.Term
-	err = systemgraph.Update(ctx, s.store, by.updateMeta("scopes/create"), func(tx *kg.Tx) (err error) {
+	err = systemgraph.Update(ctx, s.store, by.UpdateMeta("scopes/create"), func(tx *kg.Tx) (err error) {
 		if earlier, err = request.findEarlier(tx); err != nil || !earlier.IsZero() {
 			return err
 		}
-		if s.table.scopes.count.Load() >= int64(s.options.MaxScopes) {
+		if s.table.ScopeCount() >= s.options.MaxScopes {
 			return check.TooMuch("", "server has %d scopes, which is the limit", s.options.MaxScopes)
 		}
 		if made.Parent != "" {
-			if err := s.checkNewTask(made.Parent, by.readerPrincipal(agent)); err != nil {
+			if err := s.checkNewTask(made.Parent, by.ReaderPrincipal(agent)); err != nil {
 				return err
 			}
 		}
@@ -71,15 +72,15 @@ func (s *Service) CreateScope(ctx context.Context, by Caller, d scope.Draft) (*s
 }
 
 func (s *Service) checkNewTask(parent scope.ID, reader kg.Principal) error {
-	up := s.table.scopes.get(parent)
+	up := s.table.Scope(parent)
 	switch {
-	case !up.admitsPrincipal(reader):
+	case !up.AdmitsPrincipal(reader):
 		return errOfParent(scope.ErrNotFound())
 	case up.Parent != "":
 		return kg.Errorf(kg.CodeInvalid, "parent is a task, which cannot have tasks").At("parent")
 	case up.Ended():
 		return errOfParent(scope.ErrEnded(up.Status))
-	case len(s.table.tasksOf(parent)) >= scope.MaxTasks:
+	case len(s.table.TasksOf(parent)) >= scope.MaxTasks:
 		return check.TooMuch("parent", "scope has the maximum of %d tasks", scope.MaxTasks)
 	}
 	return nil
@@ -95,7 +96,7 @@ func errOfParent(err *kg.Error) error {
 //
 // Errors: CodeScopeNotFound, also without access.
 func (s *Service) GetScope(_ context.Context, by Caller, id scope.ID) (*scope.Scope, error) {
-	_, sc, err := s.accessibleScope(by, id)
+	_, sc, err := s.table.RequireScope(by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func (s *Service) GetScope(_ context.Context, by Caller, id scope.ID) (*scope.Sc
 //
 // Errors: CodeCursorForeign for a page token of another query or caller.
 func (s *Service) ListScopes(_ context.Context, by Caller, l scope.ListQuery) (page []*scope.Scope, next string, err error) {
-	agent, err := by.actingAgent()
+	agent, err := by.ActingAgent()
 	if err != nil {
 		return nil, "", err
 	}
@@ -116,9 +117,9 @@ func (s *Service) ListScopes(_ context.Context, by Caller, l scope.ListQuery) (p
 	if err != nil {
 		return nil, "", err
 	}
-	reader := by.readerPrincipal(agent)
-	found, last := s.table.listScopes(scope.ID(after), pageSize(l.PageSize), func(sc *scopeEntry) bool {
-		return (l.Parent == "" || sc.Parent == l.Parent) && (l.Status == "" || sc.Status == l.Status) && sc.admitsPrincipal(reader)
+	reader := by.ReaderPrincipal(agent)
+	found, last := s.table.ListScopes(scope.ID(after), pageSize(l.PageSize), func(sc *access.Scope) bool {
+		return (l.Parent == "" || sc.Parent == l.Parent) && (l.Status == "" || sc.Status == l.Status) && sc.AdmitsPrincipal(reader)
 	})
 	for _, sc := range found {
 		page = append(page, sc.Clone())
@@ -173,17 +174,17 @@ func (s *Service) UpdateScope(ctx context.Context, by Caller, id scope.ID, r sco
 
 // alterScope applies change to a scope that the caller manages.
 func (s *Service) alterScope(ctx context.Context, by Caller, id scope.ID, method string, change func(*kg.Tx, *scope.Scope) error) (*scope.Scope, error) {
-	agent, _, err := s.accessibleScope(by, id)
+	agent, _, err := s.table.RequireScope(by, id)
 	if err != nil {
 		return nil, err
 	}
 	var now *scope.Scope
-	err = systemgraph.Update(ctx, s.store, by.updateMeta(method), func(tx *kg.Tx) error {
-		sc := s.table.scopes.get(id)
+	err = systemgraph.Update(ctx, s.store, by.UpdateMeta(method), func(tx *kg.Tx) error {
+		sc := s.table.Scope(id)
 		switch {
-		case !sc.admitsPrincipal(by.readerPrincipal(agent)):
+		case !sc.AdmitsPrincipal(by.ReaderPrincipal(agent)):
 			return scope.ErrNotFound() // access was lost
-		case !sc.managedBy(agent):
+		case !sc.ManagedBy(agent):
 			return check.Denied("only the creator and the coordinator of the scope can do this")
 		}
 		now = sc.Clone()
@@ -197,18 +198,4 @@ func (s *Service) alterScope(ctx context.Context, by Caller, id scope.ID, method
 		return systemgraph.Write(tx, id.RecordGraph(), id.Entity(), now.ToRecord())
 	})
 	return now, err
-}
-
-// accessibleScope returns the scope if the caller has access to it, and errNoScope
-// otherwise.
-func (s *Service) accessibleScope(by Caller, id scope.ID) (kg.AgentID, *scopeEntry, error) {
-	agent, err := by.actingAgent()
-	if err != nil {
-		return "", nil, err
-	}
-	sc := s.table.scopes.get(id)
-	if !sc.admitsPrincipal(by.readerPrincipal(agent)) {
-		return "", nil, scope.ErrNotFound()
-	}
-	return agent, sc, nil
 }

@@ -4,26 +4,30 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/tidwall/btree"
 	"golang.org/x/time/rate"
 
 	"koine/channels/channel"
-	"koine/channels/internal/vocab"
+	"koine/channels/internal/access"
 	"koine/channels/message"
 	"koine/kg"
 )
+
+// Caller identifies the source of a request: the authenticated principal and the agent
+// that it acts for.
+type Caller = access.Caller
 
 // Service manages channels. Create it before the store, because its Guard is part of
 // the store's access control, and connect it to the store with Load. Its methods may be
 // called concurrently.
 type Service struct {
 	options       Options
-	table         table
+	table         *access.Table
 	store         *kg.Store
 	rateWindows   *rateWindows
 	streams       *openCounts
 	signals       *signalHub
 	expiry        *messageExpirer
+	idle          *idleQueue
 	receipts      *receiptQueue
 	counter       *messageCounter
 	pendingAsks   atomic.Int64 // calls of Ask and AskAll that wait
@@ -35,10 +39,8 @@ type Service struct {
 // New returns a service. Call Load before any method other than Guard and Follow.
 func New(o Options) *Service {
 	s := &Service{options: o.withDefaults()}
-	s.table.byMember = make(map[kg.AgentID]*btree.Set[channel.ID])
-	s.table.byPartition = make(map[kg.AgentID]*btree.Set[channel.ID])
-	s.table.invited = make(map[kg.AgentID]*btree.Set[channel.ID])
-	s.table.now, s.table.idle = s.options.Clock, newIdleQueue()
+	s.idle = newIdleQueue()
+	s.table = access.NewTable(s.options.Clock, s.options.Agents, s.idle.schedule)
 	s.counter = newMessageCounter(s)
 	s.rateWindows = &rateWindows{most: s.options.MaxRates, last: map[string][]int64{}}
 	s.streams = &openCounts{open: map[string]int{}}
@@ -48,14 +50,13 @@ func New(o Options) *Service {
 
 // Guard returns an access control that decides about channel graphs and passes all
 // other graphs to next.
-func (s *Service) Guard(next kg.Access) *Guard {
-	s.table.version = kg.VersionOf(next)
-	return &Guard{Front: kg.Front{Access: next}, table: &s.table}
+func (s *Service) Guard(next kg.Access) *access.Guard {
+	return s.table.Guard(next)
 }
 
 // Follow applies a commit to the in-memory state (kg.Options.OnSystemChange).
 func (s *Service) Follow(c *kg.Commit) {
-	s.table.applyCommit(c)
+	s.table.ApplyCommit(c)
 	s.signals.applyCommit(c)
 }
 
@@ -68,44 +69,8 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 		return err
 	}
 	defer snapshot.Close()
-	var ids []channel.ID
-	for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.Type, Object: vocab.ClassChannel}) {
-		if err != nil {
-			return err
-		}
-		if id, part := channel.OfGraph(st.Graph); part == channel.RecordPart && st.Subject == id.Entity() {
-			ids = append(ids, id)
-		}
-	}
-	partitions := partitionReaders{}
-	for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.LaneReader}) {
-		if err != nil {
-			return err
-		}
-		partitions.applyStatement(st.Quad)
-	}
-	var serverWide channel.Restrictions
-	for st, err := range snapshot.Match(kg.Pattern{Subject: channel.ServerEntity, Graph: kg.SystemGraph}) {
-		if err != nil {
-			return err
-		}
-		serverWide.ApplyStatement(st.Predicate, st.Object, &st.Assertions[0])
-	}
-	s.table.mu.Lock()
-	defer s.table.mu.Unlock()
-	s.table.addPartitions(partitions)
-	s.table.serverWide.Store(&serverWide)
-	s.table.scheduleRestrictionEnds(serverWide)
-	s.table.appliedRevision = max(s.table.appliedRevision, snapshot.Revision())
-	if err := s.loadScopes(snapshot); err != nil {
+	if err := s.table.Load(snapshot); err != nil {
 		return err
-	}
-	for _, id := range ids {
-		c, err := channel.ReadRecord(snapshot.Match, id)
-		if err != nil {
-			return err
-		}
-		s.table.putChannel(c)
 	}
 	if err := s.startExpiry(); err != nil {
 		return err
@@ -126,7 +91,7 @@ func (s *Service) Close() {
 		s.receipts.close()
 		s.expiry.close()
 	}
-	s.table.idle.close()
+	s.idle.close()
 	s.counter.close()
 }
 
@@ -135,41 +100,7 @@ func (s *Service) systemView(ctx context.Context) (*kg.Snapshot, error) {
 	return s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
 }
 
-// requireReadable returns the agent and the entry of a channel that it can read. The
-// error is CodePermissionDenied if the agent can only find the channel, and
-// CodeChannelNotFound otherwise.
-func (s *Service) requireReadable(by Caller, id channel.ID) (kg.AgentID, *entry, error) {
-	agent, e, err := s.requireDiscoverable(by, id)
-	if err == nil {
-		err = e.mustRead(agent)
-	}
-	if err != nil {
-		return "", nil, err
-	}
-	return agent, e, nil
-}
-
-// requireDiscoverable is like requireReadable for a channel that the agent can find.
-func (s *Service) requireDiscoverable(by Caller, id channel.ID) (kg.AgentID, *entry, error) {
-	agent, err := by.actingAgent()
-	if err != nil {
-		return "", nil, err
-	}
-	if !id.IsValid() {
-		return "", nil, channel.ErrNotFound()
-	}
-	e := s.table.get(id)
-	if e == nil {
-		e = s.pendingDirect(id, agent)
-	}
-	e = e.asPrincipal(by.readerPrincipal(agent)).seenBy(by)
-	if !e.canDiscover(agent) {
-		return "", nil, channel.ErrNotFound()
-	}
-	return agent, e, nil
-}
-
 // viewerOf returns a viewer for the agent at the current time.
 func (s *Service) viewerOf(agent kg.AgentID) message.Viewer {
-	return message.Viewer{agent, s.options.Clock()}
+	return message.Viewer{Agent: agent, Now: s.options.Clock()}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
 	"koine/channels/internal/check"
 	"koine/channels/message"
 	"koine/kg"
@@ -53,14 +54,14 @@ const (
 // Errors: CodeChannelNotFound; CodePermissionDenied; CodeInvalid; CodeLimitExceeded for
 // too much data; CodeRateLimited.
 func (s *Service) Signal(ctx context.Context, by Caller, id channel.ID, kind SignalKind, data []byte) error {
-	agent, e, err := s.requireDiscoverable(by, id)
+	agent, e, err := s.table.RequireDiscoverable(by, id)
 	if err != nil {
 		return err
 	}
 	if err := by.Principal.CheckWrite(); err != nil {
 		return err
 	}
-	if err := e.mustSignal(agent); err != nil {
+	if err := e.MustSignal(agent); err != nil {
 		return err
 	}
 	if kind == "" {
@@ -87,7 +88,7 @@ func (s *Service) Signal(ctx context.Context, by Caller, id channel.ID, kind Sig
 
 // mayReact returns an error if the sender cannot read the message that it reacts to.
 // The error is the same if the message does not exist.
-func (s *Service) mayReact(ctx context.Context, e *entry, agent kg.AgentID, data []byte) error {
+func (s *Service) mayReact(ctx context.Context, e *access.Entry, agent kg.AgentID, data []byte) error {
 	var to struct {
 		Message message.ID `json:"messageId"`
 	}
@@ -95,7 +96,7 @@ func (s *Service) mayReact(ctx context.Context, e *entry, agent kg.AgentID, data
 		return kg.Errorf(kg.CodeInvalid, "reaction requires data.messageId").At("data.messageId")
 	}
 	notFound := message.ErrNotInChannel("data.messageId")
-	if !e.canRead(agent) || !to.Message.IsValid() {
+	if !e.CanRead(agent) || !to.Message.IsValid() {
 		return notFound
 	}
 	snapshot, err := s.systemView(ctx)
@@ -124,7 +125,7 @@ func (s *Service) mayReact(ctx context.Context, e *entry, agent kg.AgentID, data
 // Errors: CodeChannelNotFound; CodePermissionDenied; CodeLimitExceeded for too many
 // open streams.
 func (s *Service) Signals(ctx context.Context, by Caller, id channel.ID) (iter.Seq2[Signal, error], error) {
-	if _, _, err := s.requireReadable(by, id); err != nil {
+	if _, _, err := s.table.RequireReadable(by, id); err != nil {
 		return nil, err
 	}
 	release, err := s.openStream(by, id)
@@ -154,7 +155,7 @@ func (s *Service) Signals(ctx context.Context, by Caller, id channel.ID) (iter.S
 				yield(Signal{}, kg.Errorf(kg.CodeClosed, "server is shutting down"))
 				return
 			}
-			if _, _, err := s.requireReadable(by, id); err != nil {
+			if _, _, err := s.table.RequireReadable(by, id); err != nil {
 				yield(Signal{}, err)
 				return
 			}

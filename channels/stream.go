@@ -34,7 +34,7 @@ type Stream struct {
 // too many open streams; those of kg.Store.Watch. The stream ends with CodePositionGone
 // if it lags so far behind that its next message was evicted.
 func (s *Service) Stream(ctx context.Context, by Caller, id channel.ID, since *int64) (*Stream, error) {
-	agent, _, err := s.requireReadable(by, id)
+	agent, _, err := s.table.RequireReadable(by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (s *Service) Stream(ctx context.Context, by Caller, id channel.ID, since *i
 // messages and the sequence of the oldest retained one.
 func (st *Stream) startWatch() (head, oldest int64, err error) {
 	graph := st.id.MessagesGraph()
-	view := kg.View{Principal: st.by.readerPrincipal(st.agent), Graphs: []kg.Term{graph}}
+	view := kg.View{Principal: st.by.ReaderPrincipal(st.agent), Graphs: []kg.Term{graph}}
 	snapshot, err := st.service.store.View(st.ctx, view)
 	if err != nil {
 		return 0, 0, err
@@ -228,12 +228,12 @@ func (st *Stream) evictedError() error {
 
 // openView returns a snapshot with the agent's view.
 func (st *Stream) openView() (*kg.Snapshot, error) {
-	return st.service.store.View(st.ctx, kg.View{Principal: st.by.readerPrincipal(st.agent), AllGraphs: true})
+	return st.service.store.View(st.ctx, kg.View{Principal: st.by.ReaderPrincipal(st.agent), AllGraphs: true})
 }
 
 // checkRead returns an error if the agent can no longer read the channel.
 func (st *Stream) checkRead() error {
-	_, _, err := st.service.requireReadable(st.by, st.id)
+	_, _, err := st.service.table.RequireReadable(st.by, st.id)
 	return err
 }
 

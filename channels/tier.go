@@ -71,7 +71,7 @@ func (s *Service) admitMessage(by Caller, m *message.Message) error {
 		return nil
 	}
 	tier, own := s.options.tierOf(by.Principal), channel.Limits{}
-	if e := s.table.get(m.Channel).asPrincipal(by.readerPrincipal(m.Author)).seenBy(by); e.canDiscover(m.Author) {
+	if e := s.table.Get(m.Channel).AsPrincipal(by.ReaderPrincipal(m.Author)).SeenBy(by); e.CanDiscover(m.Author) {
 		own = e.Limits
 	}
 	size := m.Size()
@@ -94,8 +94,8 @@ func (s *Service) checkChannelQuota(tx *kg.Tx, agent kg.AgentID) error {
 		return nil
 	}
 	n := 0
-	for _, id := range s.table.channelsOfAgent(agent) {
-		if e := s.table.get(id); e.roles[agent] != "" && e.Kind != channel.Direct {
+	for _, id := range s.table.ChannelsOfAgent(agent) {
+		if e := s.table.Get(id); e.RoleOf(agent) != "" && e.Kind != channel.Direct {
 			n++
 		}
 	}
@@ -114,7 +114,7 @@ func (s *Service) openStream(by Caller, id channel.ID) (release func(), err erro
 		return func() {}, nil
 	}
 	own := 0
-	if e := s.table.get(id); e != nil {
+	if e := s.table.Get(id); e != nil {
 		own = e.Limits.Streams
 	}
 	return s.streams.acquireAll(rateLimit{string(by.Principal.ID), s.options.tierOf(by.Principal).Streams}, rateLimit{"\n" + string(id), own})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
 	"koine/channels/internal/check"
 	"koine/channels/internal/vocab"
 	"koine/internal/plainjson"
@@ -28,9 +29,9 @@ func (s *Service) Update(ctx context.Context, by Caller, id channel.ID, r channe
 	if err := channel.CheckTexts(deref(r.Name), deref(r.Topic)); err != nil {
 		return nil, err
 	}
-	must := (*entry).mustManage
+	must := (*access.Entry).MustManage
 	if r.Rights != nil || r.MaxMembers != nil || r.Limits != nil || r.ExpireAfter != nil || r.KeepMessages != nil || r.Audit != nil {
-		must = (*entry).mustOwn
+		must = (*access.Entry).MustOwn
 	}
 	return s.alterChannel(ctx, by, id, "channels/update", must, func(w *channel.Writer, c *channel.Channel) error {
 		if c.Version != r.ExpectedVersion {
@@ -101,8 +102,8 @@ func mergeMetadata(r *channel.Update, old []byte) ([]byte, error) {
 }
 
 // alterChannel applies fn to a channel if must allows it for the agent.
-func (s *Service) alterChannel(ctx context.Context, by Caller, id channel.ID, method string, must func(*entry, kg.AgentID) error, fn func(*channel.Writer, *channel.Channel) error) (*channel.Channel, error) {
-	agent, e, err := s.requireDiscoverable(by, id)
+func (s *Service) alterChannel(ctx context.Context, by Caller, id channel.ID, method string, must func(*access.Entry, kg.AgentID) error, fn func(*channel.Writer, *channel.Channel) error) (*channel.Channel, error) {
+	agent, e, err := s.table.RequireDiscoverable(by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -110,9 +111,9 @@ func (s *Service) alterChannel(ctx context.Context, by Caller, id channel.ID, me
 		return nil, check.Denied("direct channel cannot be changed")
 	}
 	var c *channel.Channel
-	err = systemgraph.Update(ctx, s.store, by.updateMeta(method), func(tx *kg.Tx) (err error) {
-		e := s.table.get(id).atTime(tx.Time()).asPrincipal(by.readerPrincipal(agent))
-		if !e.canDiscover(agent) {
+	err = systemgraph.Update(ctx, s.store, by.UpdateMeta(method), func(tx *kg.Tx) (err error) {
+		e := s.table.Get(id).AtTime(tx.Time()).AsPrincipal(by.ReaderPrincipal(agent))
+		if !e.CanDiscover(agent) {
 			return channel.ErrNotFound() // access was lost
 		}
 		if err := must(e, agent); err != nil {

@@ -60,6 +60,8 @@ var law = []layer{
 		"the record of a channel follows from commits alone: it knows no messages and no service"},
 	{"koine/channels/message", []string{"koine/kg", "koine/channels/channel", "koine/channels/internal/vocab", "koine/channels/internal/check", "koine/internal/systemgraph"}, []string{},
 		"a message is decoded from statements, wherever they come from: it knows no service"},
+	{"koine/channels/internal/access", []string{"koine/kg", "koine/channels/scope", "koine/channels/channel", "koine/channels/internal/vocab", "koine/channels/internal/check", "koine/internal/caller", "koine/internal/systemgraph"}, []string{"github.com/tidwall/btree"},
+		"who may do what follows from commits alone, whatever is done: it knows no messages and no service"},
 	{"koine/channels", []string{"koine/channels/...", "koine/kg", "koine/internal/caller", "koine/internal/plainjson", "koine/internal/systemgraph", "koine/internal/agents"}, []string{"github.com/google/uuid", "github.com/tidwall/btree", "golang.org/x/time"},
 		"conversations are the same in all protocols, so it knows none; whom a caller acts for is the same for all it asks, and who has a role stands in the records of agents"},
 

@@ -1,15 +1,27 @@
-package channels
+package access
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/tidwall/btree"
 
 	"koine/channels/channel"
+	"koine/channels/internal/vocab"
 	"koine/channels/scope"
 	"koine/kg"
 )
+
+// Scope is the in-memory entry of a scope. It is immutable; its cell points to the
+// current one.
+type Scope struct {
+	scope.Scope
+	parent *scopeCell // nil for an intent
+}
+
+// scopeCell points to the current entry of a scope. Channels refer to the cell.
+type scopeCell struct{ now atomic.Pointer[Scope] }
 
 // scopeTable holds the scopes of the store in memory, with their channels. It is part
 // of the table; the table's lock guards all fields that are not read without a lock.
@@ -50,7 +62,7 @@ func (t *scopeTable) cellOrEmpty(id scope.ID) *scopeCell {
 }
 
 // get returns the current entry of a scope, or nil.
-func (t *scopeTable) get(id scope.ID) *scopeEntry { return t.lookupCell(id).get() }
+func (t *scopeTable) get(id scope.ID) *Scope { return t.lookupCell(id).get() }
 
 // partsOf returns the parts of a scope and creates them if needed. The caller holds the
 // lock of the table.
@@ -67,7 +79,7 @@ func (t *scopeTable) partsOf(id scope.ID) *scopeParts {
 }
 
 // putScope stores the entry of a scope. The caller holds the lock of the table.
-func (t *scopeTable) putScope(s *scope.Scope) (before, now *scopeEntry) {
+func (t *scopeTable) putScope(s *scope.Scope) (before, now *Scope) {
 	cell := t.lookupCell(s.ID)
 	if cell == nil {
 		cell = new(scopeCell)
@@ -75,7 +87,7 @@ func (t *scopeTable) putScope(s *scope.Scope) (before, now *scopeEntry) {
 		t.ids.Insert(s.ID)
 	}
 	before = cell.get()
-	now = &scopeEntry{Scope: *s, parent: t.cellOrEmpty(s.Parent)}
+	now = &Scope{Scope: *s, parent: t.cellOrEmpty(s.Parent)}
 	if s.Parent != "" {
 		t.partsOf(s.Parent).tasks.Insert(s.ID)
 	}
@@ -86,7 +98,7 @@ func (t *scopeTable) putScope(s *scope.Scope) (before, now *scopeEntry) {
 
 // placeChannel updates the channels and names of a scope for a changed channel. The
 // caller holds the lock of the table.
-func (t *scopeTable) placeChannel(before, now *entry) {
+func (t *scopeTable) placeChannel(before, now *Entry) {
 	if now.Scope == "" {
 		return
 	}
@@ -104,7 +116,7 @@ func (t *scopeTable) placeChannel(before, now *entry) {
 
 // applyScopeCommit applies the changes of a commit to the scopes. The caller holds the
 // lock of the table.
-func (t *table) applyScopeCommit(c *kg.Commit) {
+func (t *Table) applyScopeCommit(c *kg.Commit) {
 	changed := map[scope.ID]*scope.Scope{}
 	var order []scope.ID // parents are created before their tasks
 	for i := range c.Changes {
@@ -135,8 +147,8 @@ func (t *table) applyScopeCommit(c *kg.Commit) {
 	}
 }
 
-// channelByName returns the channel with a name in the scope, or "".
-func (t *table) channelByName(id scope.ID, name string) channel.ID {
+// ChannelByName returns the channel with a name in the scope, or "".
+func (t *Table) ChannelByName(id scope.ID, name string) channel.ID {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if parts := t.scopes.parts[id]; parts != nil {
@@ -145,8 +157,8 @@ func (t *table) channelByName(id scope.ID, name string) channel.ID {
 	return ""
 }
 
-// tasksOf lists the tasks of an intent.
-func (t *table) tasksOf(id scope.ID) []scope.ID {
+// TasksOf lists the tasks of an intent.
+func (t *Table) TasksOf(id scope.ID) []scope.ID {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if parts := t.scopes.parts[id]; parts != nil {
@@ -155,8 +167,8 @@ func (t *table) tasksOf(id scope.ID) []scope.ID {
 	return nil
 }
 
-// channelsOf lists the channels of a scope, without deleted ones.
-func (t *table) channelsOf(id scope.ID) []channel.ID {
+// ChannelsOf lists the channels of a scope, without deleted ones.
+func (t *Table) ChannelsOf(id scope.ID) []channel.ID {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if parts := t.scopes.parts[id]; parts != nil {
@@ -165,17 +177,17 @@ func (t *table) channelsOf(id scope.ID) []channel.ID {
 	return nil
 }
 
-// channelsWithin lists the channels of a scope and of its tasks, without deleted ones.
-func (t *table) channelsWithin(id scope.ID) []channel.ID {
-	list := t.channelsOf(id)
-	for _, task := range t.tasksOf(id) {
-		list = append(list, t.channelsOf(task)...)
+// ChannelsWithin lists the channels of a scope and of its tasks, without deleted ones.
+func (t *Table) ChannelsWithin(id scope.ID) []channel.ID {
+	list := t.ChannelsOf(id)
+	for _, task := range t.TasksOf(id) {
+		list = append(list, t.ChannelsOf(task)...)
 	}
 	return list
 }
 
-// countIn returns the number of channels of the scope's intent, including its tasks.
-func (t *table) countIn(id scope.ID) int {
+// CountIn returns the number of channels of the scope's intent, including its tasks.
+func (t *Table) CountIn(id scope.ID) int {
 	if s := t.scopes.get(id); s != nil && s.Parent != "" {
 		id = s.Parent
 	}
@@ -194,10 +206,13 @@ func (t *table) countIn(id scope.ID) int {
 	return n
 }
 
-// listScopes returns up to n scopes after after, sorted by id, for which only reports
-// true. It examines at most maxLookedAt scopes. next is the last scope examined if
+// maxLookedAtScopes bounds the scopes examined for one page.
+const maxLookedAtScopes = 5000
+
+// ListScopes returns up to n scopes after after, sorted by id, for which only reports
+// true. It examines at most maxLookedAtScopes scopes. next is the last scope examined if
 // there may be more.
-func (t *table) listScopes(after scope.ID, n int, only func(*scopeEntry) bool) (out []*scopeEntry, next scope.ID) {
+func (t *Table) ListScopes(after scope.ID, n int, only func(*Scope) bool) (out []*Scope, next scope.ID) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	looked, last := 0, after
@@ -205,7 +220,7 @@ func (t *table) listScopes(after scope.ID, n int, only func(*scopeEntry) bool) (
 		if id == after {
 			return true
 		}
-		if len(out) == n || looked == maxLookedAt {
+		if len(out) == n || looked == maxLookedAtScopes {
 			next = last
 			return false
 		}
@@ -217,4 +232,81 @@ func (t *table) listScopes(after scope.ID, n int, only func(*scopeEntry) bool) (
 		return true
 	})
 	return out, next
+}
+
+// loadScopes reads the scopes from the store. The caller holds the lock of the table.
+func (t *Table) loadScopes(snapshot *kg.Snapshot) error {
+	var tasks []*scope.Scope
+	for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.Type, Object: vocab.ClassScope}) {
+		if err != nil {
+			return err
+		}
+		id, record := scope.OfGraph(st.Graph)
+		if !record || st.Subject != id.Entity() {
+			continue
+		}
+		sc := &scope.Scope{ID: id}
+		for st, err := range snapshot.Match(kg.Pattern{Subject: id.Entity(), Graph: id.RecordGraph()}) {
+			if err != nil {
+				return err
+			}
+			sc.ApplyStatement(st.Predicate, st.Object)
+		}
+		if sc.Parent != "" {
+			tasks = append(tasks, sc)
+			continue
+		}
+		t.scopes.putScope(sc)
+	}
+	for _, task := range tasks { // their parents are loaded
+		t.scopes.putScope(task)
+	}
+	return nil
+}
+
+// get returns the current entry, or nil for a nil cell.
+func (c *scopeCell) get() *Scope {
+	if c == nil {
+		return nil
+	}
+	return c.now.Load()
+}
+
+// AdmitsPrincipal reports whether the principal has access to the scope.
+func (s *Scope) AdmitsPrincipal(p kg.Principal) bool {
+	if s == nil {
+		return false
+	}
+	if s.parent != nil {
+		up := s.parent.get()
+		if up.isRunBy(p.ID) {
+			return true
+		}
+		if !up.AdmitsPrincipal(p) {
+			return false
+		}
+	}
+	if s.isRunBy(p.ID) || s.Access.Everybody {
+		return true
+	}
+	if _, listed := slices.BinarySearch(s.Access.Agents, p.ID); listed {
+		return true
+	}
+	return slices.ContainsFunc(s.Access.Roles, p.HasRole)
+}
+
+// isRunBy reports whether the agent is the scope's creator or coordinator.
+func (s *Scope) isRunBy(agent kg.AgentID) bool {
+	return s != nil && agent != "" && (s.CreatedBy == agent || s.Coordinator == agent)
+}
+
+// ManagedBy reports whether the agent runs the scope or its parent.
+func (s *Scope) ManagedBy(agent kg.AgentID) bool {
+	return s != nil && (s.isRunBy(agent) || s.parent.get().isRunBy(agent))
+}
+
+// readBy reports whether the principal may read the scope's record. In open mode, in
+// which every principal is an administrator, administrators have no extra access.
+func (s *Scope) readBy(p kg.Principal) bool {
+	return s.AdmitsPrincipal(p) || s != nil && isOverseer(p)
 }

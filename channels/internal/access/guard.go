@@ -1,4 +1,4 @@
-package channels
+package access
 
 import (
 	"slices"
@@ -16,7 +16,13 @@ import (
 // which are ordinary graphs.
 type Guard struct {
 	kg.Front
-	table *table
+	table *Table
+}
+
+// Guard returns the access control in front of next.
+func (t *Table) Guard(next kg.Access) *Guard {
+	t.version = kg.VersionOf(next)
+	return &Guard{Front: kg.Front{Access: next}, table: t}
 }
 
 // Allowed decides access to channel graphs. Read access to the channel allows reading
@@ -31,23 +37,23 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	if part == 0 {
 		return g.Access.Allowed(p, graph, right)
 	}
-	e := g.table.get(id)
+	e := g.table.Get(id)
 	if e == nil && part == channel.FactsPart {
-		e = g.table.pendingEntry(id)
+		e = g.table.PendingEntry(id)
 	}
 	switch right {
 	case kg.Discover, kg.Read:
 		return p.Trusted() || e.readBy(p) && (part != channel.PartitionPart || g.mayReadPartition(p, graph))
 	case kg.Write, kg.Create:
-		return part == channel.FactsPart && (p.Trusted() || e.asPrincipal(p).canPost(p.ID) && (right == kg.Write || e.Status() == channel.Open))
+		return part == channel.FactsPart && (p.Trusted() || e.AsPrincipal(p).CanPost(p.ID) && (right == kg.Write || e.Status() == channel.Open))
 	}
 	return p.Trusted()
 }
 
 // readBy reports whether the principal may read the channel. In open mode, in which
 // every principal is an administrator, administrators have no extra access.
-func (e *entry) readBy(p kg.Principal) bool {
-	return e.asPrincipal(p).canRead(p.ID) || e != nil && !e.Deleted && isOverseer(p)
+func (e *Entry) readBy(p kg.Principal) bool {
+	return e.AsPrincipal(p).CanRead(p.ID) || e != nil && !e.Deleted && isOverseer(p)
 }
 
 // mayReadPartition reports whether the principal, which can read the channel, can read
@@ -93,4 +99,27 @@ func (g *Guard) Forgets(p kg.Principal) func(graph kg.Term) bool {
 // holdsMessages reports whether the graph holds message content.
 func holdsMessages(graph kg.Term) bool {
 	return strings.HasPrefix(graph.Value(), channel.JournalPrefix)
+}
+
+// accessChange is a change of a channel or scope, or of the server-wide restrictions of
+// an agent, that may affect access.
+type accessChange struct {
+	agent         kg.AgentID // set for a server-wide restriction
+	before, after accessView
+}
+
+// accessView is an object with read access.
+type accessView interface {
+	readBy(kg.Principal) bool
+}
+
+// affects reports whether the change affects what the principal may read.
+func (c *accessChange) affects(p kg.Principal) bool {
+	if p.Trusted() { // reads everything
+		return false
+	}
+	if c.agent != "" {
+		return c.agent == p.ID
+	}
+	return c.before.readBy(p) != c.after.readBy(p)
 }
