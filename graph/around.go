@@ -8,7 +8,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/internal/operation"
-	"koine/internal/query"
 	"koine/internal/query/path"
 	"koine/kg"
 )
@@ -98,15 +97,9 @@ func (l *loadedLists) statementWriter(selection int) func(b []byte, k int) []byt
 
 // pathEdges reads the arguments `predicates` and `direction`.
 func (l Limits) pathEdges(args map[string]any) path.Edges {
-	e := path.Edges{Statements: l.Reads}
+	e := path.Edges{Statements: l.Reads, Direction: argumentOf[path.Direction](args, "direction")}
 	if list, ok := args["predicates"].([]kg.Term); ok && list != nil {
 		e.Predicates = list
-	}
-	switch argumentOf[query.Direction](args, "direction") {
-	case query.Out:
-		e.Direction = path.Along
-	case query.In:
-		e.Direction = path.Against
 	}
 	return e
 }

@@ -10,6 +10,7 @@ import (
 
 	"koine/internal/operation"
 	"koine/internal/query"
+	"koine/internal/query/path"
 	"koine/kg"
 )
 
@@ -24,7 +25,7 @@ type changeList struct {
 	backward     bool
 	after        *Position
 	since, until *kg.Moment
-	direction    query.Direction // for the history of an entity
+	direction    path.Direction // for the history of an entity
 }
 
 var changeConnections = connectionTypes{
@@ -39,7 +40,7 @@ func (p *planner) planChangeList(f graphql.CollectedField, args map[string]any) 
 		backward:   argumentOf[query.SortDirection](args, "order") == query.Descending,
 		after:      argumentOf[*Position](args, "after"),
 		since:      argumentOf[*kg.Moment](args, "since"), until: argumentOf[*kg.Moment](args, "until"),
-		direction: argumentOf[query.Direction](args, "direction"),
+		direction: argumentOf[path.Direction](args, "direction"),
 	}
 	if p.view.MaxAge != 0 {
 		return nil, kg.Errorf(kg.CodeInvalid, "changes cannot be listed in a view with maxAgeSeconds: use since or view.recordedAt").At("view.maxAgeSeconds")

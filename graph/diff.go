@@ -105,7 +105,7 @@ func (l *loader) diffPage(c *diffList) (*page, error) {
 		return nil, e.At("from")
 	}
 	g := &page{connection: c.connection, from: from, to: to}
-	p, known, err := query.ResolvePattern(l.snapshot, c.statementList.Match.Pattern)
+	p, known, err := l.snapshot.PatternIDs(c.statementList.Match.Pattern)
 	if err != nil {
 		return nil, err
 	}

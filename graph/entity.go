@@ -51,7 +51,7 @@ type entityField struct {
 	key       []byte
 	langs     []string
 	first     int
-	direction query.Direction // of degree; OUT or IN for statements
+	direction path.Direction // of degree; OUT or IN for statements
 	page      *connection
 	history   *changeList
 	way       *path.Path // for follow, and for value and values at its end
@@ -104,7 +104,7 @@ func (p *planner) planEntityField(plan *entityPlan, f graphql.CollectedField, fi
 		return p.planEntityStatements(f, field)
 	case "degree":
 		args, err := p.parseArgs(f, ec.field_Entity_degree_args)
-		field.kind, field.direction = entityDegree, argumentOf[query.Direction](args, "direction")
+		field.kind, field.direction = entityDegree, argumentOf[path.Direction](args, "direction")
 		return err
 	case "predicates":
 		var err error
@@ -130,10 +130,10 @@ func (p *planner) planEntityField(plan *entityPlan, f graphql.CollectedField, fi
 }
 
 func (p *planner) planEntityStatements(f graphql.CollectedField, field *entityField) (err error) {
-	field.kind, field.direction = entityStatements, query.Out
+	field.kind, field.direction = entityStatements, path.Out
 	parse := p.run.ec.field_Entity_out_args
 	if f.Name == "in" {
-		field.direction, parse = query.In, p.run.ec.field_Entity_in_args
+		field.direction, parse = path.In, p.run.ec.field_Entity_in_args
 	}
 	args, err := p.parseArgs(f, parse)
 	if err != nil {

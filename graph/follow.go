@@ -65,7 +65,7 @@ func (l *loader) followPath(w *path.Path, nodes []entityNode) ([][]kg.ID, error)
 		out[end.Start] = append(out[end.Start], end.ID)
 	}
 	for _, ids := range out {
-		slices.SortFunc(ids, query.CompareIDs)
+		slices.SortFunc(ids, kg.ID.Compare)
 	}
 	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"koine/internal/query"
+	"koine/internal/query/path"
 	"koine/kg/base"
 	"math"
 	"strconv"
@@ -108,7 +109,7 @@ type QueryResolver interface {
 	Entities(ctx context.Context, where *query.EntityFilter, orderBy []query.EntityOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*EntityConnection, error)
 	Statements(ctx context.Context, where *query.StatementFilter, orderBy []query.StatementOrder, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*StatementConnection, error)
 	Match(ctx context.Context, pattern query.PatternInput, selectArg []string, distinct bool, orderBy []query.MatchOrder, first *int, after *Cursor, explain bool, view *ViewInput, budget *BudgetInput) (*MatchConnection, error)
-	ShortestPaths(ctx context.Context, from base.Term, to base.Term, predicates []base.Term, direction query.Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error)
+	ShortestPaths(ctx context.Context, from base.Term, to base.Term, predicates []base.Term, direction path.Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error)
 	Audit(ctx context.Context, first *int, after *Cursor, principal *string, actor *string, since *time.Time, until *time.Time, kinds []AuditKind, channelID *string) (*AuditConnection, error)
 	Changes(ctx context.Context, where *query.StatementFilter, ops []base.Op, order query.SortDirection, after *Position, since *base.Moment, until *base.Moment, first *int, view *ViewInput, budget *BudgetInput) (*ChangeConnection, error)
 	Diff(ctx context.Context, from base.Moment, to *base.Moment, where *query.StatementFilter, first *int, after *Cursor, view *ViewInput, budget *BudgetInput) (*DiffConnection, error)
@@ -7520,8 +7521,8 @@ func (ec *executionContext) field_Entity_degree_args(ctx context.Context, rawArg
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (query.Direction, error) {
-			return ec.unmarshalNDirection2koineᚋinternalᚋqueryᚐDirection(ctx, v)
+		func(ctx context.Context, v any) (path.Direction, error) {
+			return ec.unmarshalNDirection2koineᚋinternalᚋqueryᚋpathᚐDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7580,8 +7581,8 @@ func (ec *executionContext) field_Entity_history_args(ctx context.Context, rawAr
 	}
 	args["where"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (query.Direction, error) {
-			return ec.unmarshalNDirection2koineᚋinternalᚋqueryᚐDirection(ctx, v)
+		func(ctx context.Context, v any) (path.Direction, error) {
+			return ec.unmarshalNDirection2koineᚋinternalᚋqueryᚋpathᚐDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7678,8 +7679,8 @@ func (ec *executionContext) field_Entity_neighborhood_args(ctx context.Context, 
 	}
 	args["predicates"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (query.Direction, error) {
-			return ec.unmarshalNDirection2koineᚋinternalᚋqueryᚐDirection(ctx, v)
+		func(ctx context.Context, v any) (path.Direction, error) {
+			return ec.unmarshalNDirection2koineᚋinternalᚋqueryᚋpathᚐDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9554,8 +9555,8 @@ func (ec *executionContext) field_Query_shortestPaths_args(ctx context.Context, 
 	}
 	args["predicates"] = arg2
 	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (query.Direction, error) {
-			return ec.unmarshalNDirection2koineᚋinternalᚋqueryᚐDirection(ctx, v)
+		func(ctx context.Context, v any) (path.Direction, error) {
+			return ec.unmarshalNDirection2koineᚋinternalᚋqueryᚋpathᚐDirection(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -24836,7 +24837,7 @@ func (ec *executionContext) _Query_shortestPaths(ctx context.Context, field grap
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().ShortestPaths(ctx, fc.Args["from"].(base.Term), fc.Args["to"].(base.Term), fc.Args["predicates"].([]base.Term), fc.Args["direction"].(query.Direction), fc.Args["maxDepth"].(int), fc.Args["k"].(int), fc.Args["view"].(*ViewInput))
+			return ec.Resolvers.Query().ShortestPaths(ctx, fc.Args["from"].(base.Term), fc.Args["to"].(base.Term), fc.Args["predicates"].([]base.Term), fc.Args["direction"].(path.Direction), fc.Args["maxDepth"].(int), fc.Args["k"].(int), fc.Args["view"].(*ViewInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []GraphPath) graphql.Marshaler {
@@ -50644,13 +50645,13 @@ func (ec *executionContext) marshalNDiffEdge2ᚕkoineᚋgraphᚐDiffEdgeᚄ(ctx 
 	return ret
 }
 
-func (ec *executionContext) unmarshalNDirection2koineᚋinternalᚋqueryᚐDirection(ctx context.Context, v any) (query.Direction, error) {
+func (ec *executionContext) unmarshalNDirection2koineᚋinternalᚋqueryᚋpathᚐDirection(ctx context.Context, v any) (path.Direction, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := query.Direction(tmp)
+	res := path.Direction(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNDirection2koineᚋinternalᚋqueryᚐDirection(ctx context.Context, sel ast.SelectionSet, v query.Direction) graphql.Marshaler {
+func (ec *executionContext) marshalNDirection2koineᚋinternalᚋqueryᚋpathᚐDirection(ctx context.Context, sel ast.SelectionSet, v path.Direction) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {

@@ -55,7 +55,7 @@ func (p *planner) planGroups(c *connection, f graphql.CollectedField) (int, erro
 	}
 	plan := &groupPlan{}
 	if err := compile(plan, args, o); err != nil {
-		return 0, p.run.tellPrefixed(p.ctx, err)
+		return 0, groupLimit(p.run.tellPrefixed(p.ctx, err))
 	}
 	c.groups = append(c.groups, plan)
 	return len(c.groups) - 1, p.planGroupFields(plan, f.Selections)
@@ -171,7 +171,7 @@ func (l *loader) groupEntities(c *connection, find func(*query.EntityGrouping) (
 			err = l.loadGroups(plan, groups, to)
 		}
 		if err != nil {
-			return err
+			return groupLimit(err)
 		}
 	}
 	return nil
@@ -197,7 +197,7 @@ func (l *loader) groupStatements(c *connection, p kg.IDPattern, known bool, to *
 			err = l.loadGroups(plan, groups, to)
 		}
 		if err != nil {
-			return err
+			return groupLimit(err)
 		}
 	}
 	return nil

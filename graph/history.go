@@ -6,7 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"koine/internal/operation"
-	"koine/internal/query"
+	"koine/internal/query/path"
 	"koine/kg"
 )
 
@@ -115,8 +115,8 @@ func (c *changeList) entityPatterns(entity kg.Term) []kg.Pattern {
 		asked bool
 		of    func(*kg.Pattern) *kg.Term
 	}{
-		{c.direction != query.In, func(p *kg.Pattern) *kg.Term { return &p.Subject }},
-		{c.direction != query.Out, func(p *kg.Pattern) *kg.Term { return &p.Object }},
+		{c.direction != path.In, func(p *kg.Pattern) *kg.Term { return &p.Subject }},
+		{c.direction != path.Out, func(p *kg.Pattern) *kg.Term { return &p.Object }},
 	} {
 		p := c.match.Pattern
 		if t := side.of(&p); side.asked && (t.IsZero() || *t == entity) {
@@ -137,7 +137,7 @@ func (l *loader) changedIn(patterns []kg.Pattern, part kg.LogRange) (revisions [
 		}
 	}
 	for _, p := range patterns {
-		ids, known, err := query.ResolvePattern(l.snapshot, p)
+		ids, known, err := l.snapshot.PatternIDs(p)
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,9 @@ package graph
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"koine/internal/changefeed"
@@ -133,6 +135,14 @@ func limitError(limit, format string, args ...any) *LimitError {
 func (e *LimitError) withHint(text string) *LimitError {
 	e.Hint = text
 	return e
+}
+
+// groupLimit converts an exceeded limit on groups to a LimitError.
+func groupLimit(err error) error {
+	if known := (*kg.Error)(nil); errors.As(err, &known) && strings.HasPrefix(known.Limit, "group") {
+		return &LimitError{Limit: known.Limit, Message: known.Message, Hint: known.Hint}
+	}
+	return err
 }
 
 func (l Limits) tooSlow() *LimitError {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"koine/internal/query"
+	"koine/internal/query/path"
 	"koine/internal/query/valuespace"
 	"koine/kg"
 )
@@ -103,7 +104,7 @@ func (r *entityRef) sameEntity(of *entityRef) bool {
 // indexOrder returns the refs' order by id, nil if they are in that order.
 func indexOrder(refs []entityRef) []int {
 	compare := func(a, b *entityRef) int {
-		if c := query.CompareIDs(a.id, b.id); c != 0 || a.id != (kg.ID{}) {
+		if c := a.id.Compare(b.id); c != 0 || a.id != (kg.ID{}) {
 			return c
 		}
 		return a.name.Compare(b.name)
@@ -386,7 +387,7 @@ func (l *loader) appendValues(g *gathered, found []query.Candidate, first int, b
 	return append(b, ']'), nil
 }
 
-func (l *loader) appendDegree(g *gathered, id kg.ID, d query.Direction, b []byte) ([]byte, error) {
+func (l *loader) appendDegree(g *gathered, id kg.ID, d path.Direction, b []byte) ([]byte, error) {
 	if id == (kg.ID{}) {
 		return append(b, '0'), nil
 	}

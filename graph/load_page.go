@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"koine/internal/query"
+	"koine/internal/query/path"
 	"koine/kg"
 )
 
@@ -12,7 +13,7 @@ import (
 func (l *loader) loadStatementPages(plan *entityPlan, field int, nodes []entityNode) error {
 	f := &plan.fields[field]
 	c := f.page
-	pattern, known, err := query.ResolvePattern(l.snapshot, c.statementList.Match.Pattern)
+	pattern, known, err := l.snapshot.PatternIDs(c.statementList.Match.Pattern)
 	if err != nil {
 		return err
 	}
@@ -66,9 +67,9 @@ func (l *loader) loadStatementPages(plan *entityPlan, field int, nodes []entityN
 
 // joinPattern returns the pattern for the statements of one entity. It returns
 // false if the condition fixes that side to another entity.
-func joinPattern(p kg.IDPattern, d query.Direction, id kg.ID) (kg.IDPattern, bool) {
+func joinPattern(p kg.IDPattern, d path.Direction, id kg.ID) (kg.IDPattern, bool) {
 	side := &p.Subject
-	if d == query.In {
+	if d == path.In {
 		side = &p.Object
 	}
 	if *side != (kg.ID{}) && *side != id || id == (kg.ID{}) {

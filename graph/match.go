@@ -215,7 +215,7 @@ func (l *loader) allSolutions(c *matchList, p *pattern.Pattern, g *page) error {
 		g.total++
 		for _, t := range tables {
 			if err := t.Add(row); err != nil {
-				return err
+				return groupLimit(err)
 			}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 
 	"koine/channels/message"
 	"koine/internal/proposals"
-	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -109,7 +108,7 @@ func factsOf(s *kg.Snapshot, c *kg.Commit, rows []kg.Row, n int) ([]kg.Row, erro
 
 // assertedIn finds a statement that has an assertion made by the commit.
 func assertedIn(s *kg.Snapshot, q kg.Quad, revision kg.Revision) (row kg.Row, found bool, err error) {
-	p, known, err := query.ResolvePattern(s, kg.Pattern(q))
+	p, known, err := s.PatternIDs(kg.Pattern(q))
 	if !known || err != nil {
 		return row, false, err
 	}

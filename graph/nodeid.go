@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"strings"
 
-	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -153,7 +152,7 @@ func findStatement(s *kg.Snapshot, key string) (row kg.Row, found bool, err erro
 	if !ok {
 		return row, false, nil
 	}
-	p, known, err := query.ResolvePattern(s, pattern)
+	p, known, err := s.PatternIDs(pattern)
 	if !known || err != nil {
 		return row, false, err
 	}

@@ -8,6 +8,7 @@ package graph
 import (
 	"context"
 	"koine/internal/query"
+	"koine/internal/query/path"
 	"koine/internal/tasks"
 	"koine/kg/base"
 	"time"
@@ -309,7 +310,7 @@ func (r *queryResolver) Match(ctx context.Context, pattern query.PatternInput, s
 }
 
 // ShortestPaths is the resolver for the shortestPaths field.
-func (r *queryResolver) ShortestPaths(ctx context.Context, from base.Term, to base.Term, predicates []base.Term, direction query.Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error) {
+func (r *queryResolver) ShortestPaths(ctx context.Context, from base.Term, to base.Term, predicates []base.Term, direction path.Direction, maxDepth int, k int, view *ViewInput) ([]GraphPath, error) {
 	return nil, readShortestPaths(ctx, from, to, maxDepth, k, view)
 }
 

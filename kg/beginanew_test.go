@@ -59,7 +59,7 @@ func TestGraphThatBeganAnewIsInItsPlace(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, p := range []Pattern{{}, {Subject: IRI("urn:s")}, {Predicate: IRI("urn:p")}, {Object: Integer(1)}, {Subject: IRI("urn:s"), Object: Integer(2)}, {Graph: g}, {Graph: index.PlaceholderTerm(start)}} {
-					ids, known, err := v.patternIDs(p)
+					ids, known, err := v.PatternIDs(p)
 					if err != nil || !known {
 						out = append(out, fmt.Sprint(known, err))
 						continue

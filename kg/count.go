@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 
-	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
 )
 
@@ -20,7 +19,7 @@ func (s *Snapshot) hasExactCounts() bool { return !s.past && s.view.AdmitsAll() 
 // Count returns the number of statements that Match would yield. It uses the catalogue if it
 // can, and counts the statements otherwise.
 func (s *Snapshot) Count(p Pattern) (uint64, error) {
-	ids, known, err := s.patternIDs(p)
+	ids, known, err := s.PatternIDs(p)
 	if !known || err != nil {
 		return 0, err
 	}
@@ -254,6 +253,6 @@ func (s *Snapshot) knownPredicates(graph ID) ([]ID, error) {
 	for id := range seen {
 		out = append(out, id)
 	}
-	slices.SortFunc(out, index.CompareIDs)
+	slices.SortFunc(out, ID.Compare)
 	return out, nil
 }

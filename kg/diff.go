@@ -166,7 +166,7 @@ func (s *Snapshot) logReadLimit(from Revision, p IDPattern) (most int, err error
 
 // quadIDs returns the ids of a quad, and false if a term is unknown.
 func (s *Snapshot) quadIDs(q *Quad) (IDQuad, bool, error) {
-	ids, known, err := s.patternIDs(Pattern(*q))
+	ids, known, err := s.PatternIDs(Pattern(*q))
 	return IDQuad(ids), known, err
 }
 

@@ -47,7 +47,7 @@ func TestDiffTakesTheShorterWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer snap.Close()
-			ids, known, err := snap.patternIDs(row.pattern)
+			ids, known, err := snap.PatternIDs(row.pattern)
 			if err != nil || !known {
 				t.Fatal(known, err)
 			}
@@ -106,7 +106,7 @@ func BenchmarkVersions(b *testing.B) {
 	}
 	defer snap.Close()
 	id := func(subject string) IDPattern {
-		ids, _, err := snap.patternIDs(Pattern{Subject: IRI(subject)})
+		ids, _, err := snap.PatternIDs(Pattern{Subject: IRI(subject)})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -294,7 +294,7 @@ func (r *genRun) compare() {
 }
 
 func (r *genRun) compareVersions(v *Snapshot, p Pattern) {
-	ids, known, err := v.patternIDs(p)
+	ids, known, err := v.PatternIDs(p)
 	r.must(err)
 	if !known {
 		return

@@ -189,7 +189,7 @@ func TestVersionsPassOverReplacements(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer v.Close()
-		ids, _, err := v.patternIDs(Pattern(wholeQuad(i)))
+		ids, _, err := v.PatternIDs(Pattern(wholeQuad(i)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -70,7 +70,7 @@ func (sc *scanner) startScan() {
 	}
 	sc.predicates, sc.err = sc.s.knownPredicates(sc.pattern.Graph)
 	if sc.after != nil {
-		i, _ := slices.BinarySearchFunc(sc.predicates, sc.after.Predicate, index.CompareIDs)
+		i, _ := slices.BinarySearchFunc(sc.predicates, sc.after.Predicate, ID.Compare)
 		sc.predicates = sc.predicates[i:]
 	}
 	sc.nextPredicate()

@@ -167,7 +167,7 @@ func (s *Snapshot) matchRows(p IDPattern, after *IDQuad, states bool) iter.Seq2[
 // for it.
 func (s *Snapshot) Match(p Pattern) iter.Seq2[Statement, error] {
 	return func(yield func(Statement, error) bool) {
-		ids, known, err := s.patternIDs(p)
+		ids, known, err := s.PatternIDs(p)
 		if err != nil {
 			yield(Statement{}, err)
 			return
@@ -190,9 +190,9 @@ func (s *Snapshot) Match(p Pattern) iter.Seq2[Statement, error] {
 	}
 }
 
-// patternIDs translates a pattern into ids. It returns false if the store lacks one of the
+// PatternIDs translates a pattern into ids. It returns false if the store lacks one of the
 // terms, so that nothing matches.
-func (s *Snapshot) patternIDs(p Pattern) (ids IDPattern, known bool, err error) {
+func (s *Snapshot) PatternIDs(p Pattern) (ids IDPattern, known bool, err error) {
 	for _, part := range [...]struct {
 		t  Term
 		id *ID
@@ -532,7 +532,7 @@ func (s *Snapshot) Numbered(graph Term, from int64) iter.Seq2[Row, error] {
 // the subject given (the zero ID is before all), and reaches the first with one seek.
 func (s *Snapshot) InOrder(graph, property Term, from int64, behind ID) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		ids, known, err := s.patternIDs(Pattern{Graph: graph, Predicate: property})
+		ids, known, err := s.PatternIDs(Pattern{Graph: graph, Predicate: property})
 		if err != nil {
 			yield(Row{}, err)
 			return

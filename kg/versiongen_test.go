@@ -50,7 +50,7 @@ func TestVersionsOfManyGenerations(t *testing.T) {
 		defer v.Close()
 		kv = &openingKV{KV: v.kv}
 		v.kv = kv
-		ids, _, err := v.patternIDs(p)
+		ids, _, err := v.PatternIDs(p)
 		if err != nil {
 			t.Fatal(err)
 		}

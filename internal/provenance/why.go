@@ -119,7 +119,7 @@ func (w *explainer) readHistory(most int) (steps []Step, more bool, err error) {
 // changedIn lists the newest revisions in which the statement changed, the newest
 // first.
 func (w *explainer) changedIn(most int) ([]kg.Revision, error) {
-	pattern, known, err := w.idPattern()
+	pattern, known, err := w.s.PatternIDs(kg.Pattern(w.quad))
 	if !known || err != nil {
 		return nil, err
 	}
@@ -140,20 +140,6 @@ func (w *explainer) changedIn(most int) ([]kg.Revision, error) {
 	}
 	slices.Reverse(list)
 	return list[:min(most, len(list))], nil
-}
-
-func (w *explainer) idPattern() (p kg.IDPattern, known bool, err error) {
-	for _, part := range [...]struct {
-		t  kg.Term
-		id *kg.ID
-	}{{w.quad.Subject, &p.Subject}, {w.quad.Predicate, &p.Predicate}, {w.quad.Object, &p.Object}, {w.quad.Graph, &p.Graph}} {
-		id, ok, err := w.s.ID(part.t)
-		if !ok || err != nil {
-			return p, false, err
-		}
-		*part.id = id
-	}
-	return p, true, nil
 }
 
 // stepsIn lists the changes of the statement in a commit, the last first.

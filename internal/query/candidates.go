@@ -61,32 +61,28 @@ func scanCandidates(s *kg.Snapshot, m *EntityMatch, after *kg.ID) iter.Seq2[*sub
 // chooseDrive chooses a drive and starts reading its ids. It returns nil if all
 // entities have to be scanned.
 func (m *EntityMatch) chooseDrive(s *kg.Snapshot, after *kg.ID) (*drive, iter.Seq2[kg.ID, error], error) {
+	var d *drive
+	var err error
 	if len(m.drives) == 1 && m.drives[0].path == nil {
-		d := &m.drives[0]
-		if ok, err := m.withinBudget(s, d); !ok {
-			return nil, nil, err
-		}
-		return d, d.candidateIDs(s, after), nil
-	}
-	d, _, err := cheapestDrive(s, m.drives)
-	if err != nil || d == nil {
+		d = &m.drives[0]
+	} else if d, _, err = cheapestDrive(s, m.drives); err != nil || d == nil {
 		return nil, nil, err
 	}
 	if ok, err := m.withinBudget(s, d); !ok {
 		return nil, nil, err
 	}
-	if d.path == nil {
-		return d, d.candidateIDs(s, after), nil
-	}
-	ids, err := d.path.findSources(s)
-	if kg.CodeOf(err) == kg.CodeLimitExceeded && !m.matchesObjects() { // scanning the entities reads less at a time
+	if d.path != nil {
+		ids, err := d.path.findSources(s)
+		if kg.CodeOf(err) != kg.CodeLimitExceeded || m.matchesObjects() {
+			return d, func(yield func(kg.ID, error) bool) { yieldSorted(ids, after, yield) }, err
+		}
+		// Scanning the entities reads less at a time.
 		rest := slices.DeleteFunc(slices.Clone(m.drives), func(d drive) bool { return d.path != nil })
 		if d, _, err = cheapestDrive(s, rest); err != nil || d == nil {
 			return nil, nil, err
 		}
-		return d, d.candidateIDs(s, after), nil
 	}
-	return d, func(yield func(kg.ID, error) bool) { yieldSorted(ids, after, yield) }, err
+	return d, d.candidateIDs(s, after), nil
 }
 
 // withinBudget reports whether a drive that has to be read as a whole fits into the
@@ -160,7 +156,7 @@ func (d *drive) estimateReads(s *kg.Snapshot) (sum uint64, err error) {
 		if predicate == RDFType {
 			p.Object = d.object // the catalogue counts classes as well
 		}
-		ids, known, err := ResolvePattern(s, p)
+		ids, known, err := s.PatternIDs(p)
 		if err != nil {
 			return 0, err
 		}
@@ -198,7 +194,7 @@ func (d *drive) peekCount(s *kg.Snapshot) (n uint64, known bool, err error) {
 	}
 	for _, object := range objects {
 		for _, predicate := range d.predicates {
-			p, there, err := ResolvePattern(s, kg.Pattern{Predicate: predicate, Object: object})
+			p, there, err := s.PatternIDs(kg.Pattern{Predicate: predicate, Object: object})
 			if err != nil {
 				return 0, false, err
 			}
@@ -217,38 +213,63 @@ func (d *drive) peekCount(s *kg.Snapshot) (n uint64, known bool, err error) {
 
 // candidateIDs yields the ids of the drive's entities in order.
 func (d *drive) candidateIDs(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
-	switch {
-	case d.iris != nil:
-		return d.namedIDs(s, after)
-	case !d.object.IsZero():
+	if d.iris == nil && !d.object.IsZero() {
 		return d.subjectsOf(s, after)
-	case d.text != nil:
-		return d.textSubjects(s, after)
 	}
-	return d.scannedSubjects(s, after)
-}
-
-func (d *drive) namedIDs(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
-		var ids []kg.ID
-		for _, t := range d.iris {
-			id, known, err := s.ID(t)
-			if err != nil {
-				yield(id, err)
-				return
-			}
-			if known {
-				ids = append(ids, id)
-			}
+		ids, err := d.collectIDs(s)
+		if err != nil {
+			yield(kg.ID{}, err)
+			return
 		}
 		yieldSorted(ids, after, yield)
 	}
 }
 
+// collectIDs returns the ids of the drive's entities. It looks a text up with
+// every language and datatype in the dictionary. Without a text, or if there are
+// too many of them, it reads all statements with the predicates.
+func (d *drive) collectIDs(s *kg.Snapshot) (ids []kg.ID, err error) {
+	for _, t := range d.iris {
+		id, known, err := s.ID(t)
+		if err != nil {
+			return nil, err
+		}
+		if known {
+			ids = append(ids, id)
+		}
+	}
+	if d.iris != nil {
+		return ids, nil
+	}
+	if d.text != nil {
+		literals, complete, err := s.Literals(*d.text)
+		for _, t := range literals {
+			if !complete || d.fits != nil && !d.fits(t) {
+				continue
+			}
+			for _, predicate := range d.predicates {
+				if ids, err = appendSubjects(s, kg.Pattern{Predicate: predicate, Object: t}, nil, ids); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if complete || err != nil {
+			return ids, err
+		}
+	}
+	for _, predicate := range d.predicates {
+		if ids, err = appendSubjects(s, kg.Pattern{Predicate: predicate}, d.fits, ids); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
 func yieldSorted(ids []kg.ID, after *kg.ID, yield func(kg.ID, error) bool) {
-	slices.SortFunc(ids, CompareIDs)
+	slices.SortFunc(ids, kg.ID.Compare)
 	for _, id := range slices.Compact(ids) {
-		if after != nil && CompareIDs(id, *after) <= 0 {
+		if after != nil && id.Compare(*after) <= 0 {
 			continue
 		}
 		if !yield(id, nil) {
@@ -261,7 +282,7 @@ func yieldSorted(ids []kg.ID, after *kg.ID, yield func(kg.ID, error) bool) {
 // is ordered by subject.
 func (d *drive) subjectsOf(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
-		p, known, err := ResolvePattern(s, kg.Pattern{Predicate: d.predicates[0], Object: d.object})
+		p, known, err := s.PatternIDs(kg.Pattern{Predicate: d.predicates[0], Object: d.object})
 		if !known || err != nil {
 			if err != nil {
 				yield(kg.ID{}, err)
@@ -285,88 +306,20 @@ func (d *drive) subjectsOf(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error]
 	}
 }
 
-// textSubjects looks the text up with every language and datatype in the dictionary.
-// With too many of them it scans the predicates instead.
-func (d *drive) textSubjects(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
-	return func(yield func(kg.ID, error) bool) {
-		literals, complete, err := s.Literals(*d.text)
-		if err == nil && !complete {
-			d.scannedSubjects(s, after)(yield)
-			return
-		}
-		var ids []kg.ID
-		for _, t := range literals {
-			if d.fits == nil || d.fits(t) {
-				ids, err = d.subjectsWith(s, t, ids)
-			}
-			if err != nil {
-				break
-			}
-		}
-		if err != nil {
-			yield(kg.ID{}, err)
-			return
-		}
-		yieldSorted(ids, after, yield)
-	}
-}
-
-// subjectsWith appends the subjects that have the object for one of the
-// predicates.
-func (d *drive) subjectsWith(s *kg.Snapshot, object kg.Term, ids []kg.ID) (_ []kg.ID, err error) {
-	for _, predicate := range d.predicates {
-		if ids, err = appendSubjects(s, kg.Pattern{Predicate: predicate, Object: object}, ids); err != nil {
-			return ids, err
-		}
-	}
-	return ids, nil
-}
-
-// appendSubjects appends the subjects of the statements that match the pattern.
-func appendSubjects(s *kg.Snapshot, pattern kg.Pattern, ids []kg.ID) ([]kg.ID, error) {
-	p, known, err := ResolvePattern(s, pattern)
-	if !known || err != nil {
-		return ids, err
-	}
-	for row, err := range s.MatchIDs(p, nil) {
-		if err != nil {
-			return ids, err
-		}
-		ids = append(ids, row.Subject)
-	}
-	return ids, nil
-}
-
-// scannedSubjects reads all statements with the predicates and keeps the subjects
-// whose object fits.
-func (d *drive) scannedSubjects(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
-	return func(yield func(kg.ID, error) bool) {
-		var ids []kg.ID
-		for _, predicate := range d.predicates {
-			var err error
-			if ids, err = d.scanPredicate(s, predicate, ids); err != nil {
-				yield(kg.ID{}, err)
-				return
-			}
-		}
-		yieldSorted(ids, after, yield)
-	}
-}
-
-// scanPredicate appends the subjects of one predicate. Equal objects are adjacent, so
-// each is tested once.
-func (d *drive) scanPredicate(s *kg.Snapshot, predicate kg.Term, ids []kg.ID) ([]kg.ID, error) {
-	p, known, err := ResolvePattern(s, kg.Pattern{Predicate: predicate})
+// appendSubjects appends the subjects of the pattern's statements whose object
+// fits. Equal objects are adjacent, so each is tested once.
+func appendSubjects(s *kg.Snapshot, pattern kg.Pattern, test termTest, ids []kg.ID) ([]kg.ID, error) {
+	p, known, err := s.PatternIDs(pattern)
 	if !known || err != nil {
 		return ids, err
 	}
 	var tested kg.ID
-	fits := d.fits == nil
+	fits := test == nil
 	for row, err := range s.MatchIDs(p, nil) {
 		if err != nil {
 			return ids, err
 		}
-		if d.fits != nil && row.Object != tested {
+		if test != nil && row.Object != tested {
 			if err := s.Err(); err != nil { // a test may take long
 				return ids, err
 			}
@@ -374,30 +327,13 @@ func (d *drive) scanPredicate(s *kg.Snapshot, predicate kg.Term, ids []kg.ID) ([
 			if err != nil {
 				return ids, err
 			}
-			tested, fits = row.Object, d.fits(t)
+			tested, fits = row.Object, test(t)
 		}
 		if fits {
 			ids = append(ids, row.Subject)
 		}
 	}
 	return ids, nil
-}
-
-// ResolvePattern converts a pattern to ids. known is false if one of its terms is
-// not in the dictionary: then nothing matches.
-func ResolvePattern(s *kg.Snapshot, p kg.Pattern) (out kg.IDPattern, known bool, err error) {
-	for _, part := range [...]struct {
-		t  kg.Term
-		id *kg.ID
-	}{{p.Subject, &out.Subject}, {p.Predicate, &out.Predicate}, {p.Object, &out.Object}, {p.Graph, &out.Graph}} {
-		if part.t.IsZero() {
-			continue
-		}
-		if *part.id, known, err = s.ID(part.t); err != nil || !known {
-			return out, false, err
-		}
-	}
-	return out, true, nil
 }
 
 // Shows reports whether the view shows a statement of the pattern.

@@ -2,16 +2,6 @@ package query
 
 import "koine/kg"
 
-// statementPart is the part of a statement that a test reads.
-type statementPart uint8
-
-const (
-	partSubject statementPart = iota
-	partPredicate
-	partObject
-	partGraph
-)
-
 // maxCachedDecisions bounds the ids for which a scan caches the result of one test.
 // Beyond it only the last id is cached.
 const maxCachedDecisions = 10_000
@@ -29,13 +19,14 @@ type decisionCache struct {
 // and tested only if its id is not cached.
 func (f *testedStatement) decideCached(slot int, part statementPart, test termTest) (bool, error) {
 	if f.snapshot == nil { // not part of a scan
-		t, err := f.partTerm(part)
+		t, err := f.term(part)
 		return err == nil && test(t), err
 	}
 	for slot >= len(f.decided) {
 		f.decided = append(f.decided, decisionCache{})
 	}
-	d, id := &f.decided[slot], f.partID(part)
+	d := &f.decided[slot]
+	id, _ := part.of(&f.row, &f.quad)
 	if d.known && d.last == id {
 		return d.holds, nil
 	}
@@ -44,7 +35,7 @@ func (f *testedStatement) decideCached(slot int, part statementPart, test termTe
 		if err := f.snapshot.Err(); err != nil { // a test may take long
 			return false, err
 		}
-		t, err := f.partTerm(part)
+		t, err := f.term(part)
 		if err != nil {
 			return false, err
 		}
@@ -58,28 +49,4 @@ func (f *testedStatement) decideCached(slot int, part statementPart, test termTe
 	}
 	d.last, d.holds, d.known = id, holds, true
 	return holds, nil
-}
-
-func (f *testedStatement) partID(part statementPart) kg.ID {
-	switch part {
-	case partSubject:
-		return f.row.Subject
-	case partPredicate:
-		return f.row.Predicate
-	case partObject:
-		return f.row.Object
-	}
-	return f.row.Graph
-}
-
-func (f *testedStatement) partTerm(part statementPart) (kg.Term, error) {
-	switch part {
-	case partSubject:
-		return f.subjectTerm()
-	case partPredicate:
-		return f.predicateTerm()
-	case partObject:
-		return f.objectTerm()
-	}
-	return f.graphTerm()
 }

@@ -74,7 +74,7 @@ func idsAfter(ids []kg.ID, after *kg.ID) []kg.ID {
 	if after == nil {
 		return ids
 	}
-	i, found := slices.BinarySearchFunc(ids, *after, CompareIDs)
+	i, found := slices.BinarySearchFunc(ids, *after, kg.ID.Compare)
 	if found {
 		i++
 	}

@@ -52,7 +52,7 @@ func (l *EntityList) Page(s *kg.Snapshot, after *kg.ID) (g Page[kg.ID], err erro
 		if count {
 			g.Total++
 		}
-		if len(g.Keys) <= l.First && (after == nil || CompareIDs(e.id, *after) > 0) {
+		if len(g.Keys) <= l.First && (after == nil || e.id.Compare(*after) > 0) {
 			g.Keys = append(g.Keys, e.id)
 		}
 		if len(g.Keys) > l.First && !count {
@@ -152,7 +152,7 @@ func (m *EntityMatch) matchesEntity(s *subject) (bool, error) {
 }
 
 func (l *EntityList) sortPage(s *kg.Snapshot, after *kg.ID, first int) (g Page[kg.ID], err error) {
-	b := topN[*subject, kg.ID]{order: l.Order, compare: CompareIDs, n: first + 1}
+	b := topN[*subject, kg.ID]{order: l.Order, compare: kg.ID.Compare, n: first + 1}
 	if after != nil {
 		if b.after, err = l.rank(s, *after); err != nil {
 			return g, err

@@ -1,6 +1,9 @@
 package query
 
-import "koine/kg"
+import (
+	"koine/internal/query/path"
+	"koine/kg"
+)
 
 // entityScan is the state that the tests and the order of one scan over
 // entities share. It belongs to one goroutine and must be closed before its
@@ -41,8 +44,9 @@ func (s *Degrees) Close() {
 	}
 }
 
-// Count counts the statements with the entity.
-func (s *Degrees) Count(id kg.ID, d Direction) (n uint64, err error) {
+// Count counts the statements with the entity. One from the entity to itself
+// counts twice in both directions.
+func (s *Degrees) Count(id kg.ID, d path.Direction) (n uint64, err error) {
 	count := func(side int, p kg.IDPattern) {
 		if s.sweeps[side] == nil {
 			s.sweeps[side] = s.snapshot.Sweep()
@@ -55,10 +59,10 @@ func (s *Degrees) Count(id kg.ID, d Direction) (n uint64, err error) {
 			err = sweep.Err()
 		}
 	}
-	if d != In {
+	if d != path.In {
 		count(0, kg.IDPattern{Subject: id})
 	}
-	if d != Out {
+	if d != path.Out {
 		count(1, kg.IDPattern{Object: id})
 	}
 	return n, err

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"bytes"
 	"slices"
 
 	"koine/kg"
@@ -25,15 +24,12 @@ func ResolveWanted(predicates []kg.Term, find func(kg.Term) (id kg.ID, known boo
 		if !known {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(w.ids, id, CompareIDs)
+		at, _ := slices.BinarySearchFunc(w.ids, id, kg.ID.Compare)
 		w.ids = slices.Insert(w.ids, at, id)
 		w.index = slices.Insert(w.index, at, i)
 	}
 	return w, nil
 }
-
-// CompareIDs is the order of the index.
-func CompareIDs(a, b kg.ID) int { return bytes.Compare(a[:], b[:]) }
 
 // rowIndex returns the index of a predicate's rows, -1 if it is not wanted.
 func (w *Wanted) rowIndex(predicate kg.ID) int {
@@ -96,7 +92,7 @@ func (g *Gatherer) Gather(id kg.ID) error {
 // gatherBehind seeks each of the wanted predicates after this one.
 func (g *Gatherer) gatherBehind(id, predicate kg.ID) error {
 	for _, p := range g.wants.ids {
-		if CompareIDs(p, predicate) <= 0 {
+		if p.Compare(predicate) <= 0 {
 			continue
 		}
 		if err := g.gatherOne(id, p); err != nil {

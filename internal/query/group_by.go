@@ -188,11 +188,12 @@ func sources(all *termTable, f *testedStatement, to []termNumber) ([]termNumber,
 	return to, err
 }
 
-// statementValue extracts a part of a statement.
+// statementValue extracts an attribute of a statement.
 func statementValue(of StatementAttribute) extract[*testedStatement] {
-	part := func(id func(kg.Row) kg.ID) extract[*testedStatement] {
+	if part, ok := partOf[of]; ok {
 		return func(all *termTable, f *testedStatement, to []termNumber) ([]termNumber, error) {
-			n, err := all.indexOfID(id(f.row))
+			id, _ := part.of(&f.row, &f.quad)
+			n, err := all.indexOfID(id)
 			if err == nil && all.values[n].term == kg.DefaultGraph {
 				return to, nil
 			}
@@ -200,14 +201,6 @@ func statementValue(of StatementAttribute) extract[*testedStatement] {
 		}
 	}
 	switch of {
-	case BySubject:
-		return part(func(r kg.Row) kg.ID { return r.Subject })
-	case ByPredicate:
-		return part(func(r kg.Row) kg.ID { return r.Predicate })
-	case ByObject:
-		return part(func(r kg.Row) kg.ID { return r.Object })
-	case ByGraph:
-		return part(func(r kg.Row) kg.ID { return r.Graph })
 	case ByDay:
 		return assertionValue(func(s kg.Statement) kg.Term {
 			return kg.Typed(s.RecordedAt().UTC().Format("2006-01-02"), kg.XSDDate)

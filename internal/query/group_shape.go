@@ -151,7 +151,7 @@ func (s *GroupShape) compileOrder(list []GroupOrder) (o ordering[*Group], err er
 			return nil, kg.AsError(err).At("[" + strconv.Itoa(i) + "]")
 		}
 		o = append(o, orderKey[*Group]{
-			descending: by.Direction == Descending, nullFirst: by.Nulls == NullsFirst,
+			sortKey: sortKey{by.Direction == Descending, by.Nulls == NullsFirst},
 			extract: func(g *Group) (valuespace.Value, bool, error) {
 				t := g.Term(of)
 				if t.IsZero() {

@@ -8,7 +8,7 @@ import "koine/kg"
 // order that they have without narrowing, so cursors are valid in both cases.
 // known is false if nothing can match.
 func (m *StatementMatch) Lookup(s *kg.Snapshot) (p kg.IDPattern, known bool, err error) {
-	p, known, err = ResolvePattern(s, m.Pattern)
+	p, known, err = s.PatternIDs(m.Pattern)
 	if m.text == nil || !known || err != nil || p.Predicate == (kg.ID{}) || p != (kg.IDPattern{Predicate: p.Predicate}) {
 		return p, known, err
 	}

@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"strings"
 
 	"koine/kg"
 )
@@ -12,14 +11,8 @@ func matchIRI(ctx context.Context, f *IRIFilter) (termTest, error) {
 	if f == nil {
 		return nil, nil
 	}
-	re, err := nameRegex(ctx, f.Regex)
-	if err != nil {
-		return nil, err
-	}
-	return allTerms(
-		existsTest(f.Exists), termEqual(f.Eq, true), termEqual(f.Ne, false), termAmong(f.In, true), termAmong(f.Nin, false),
-		nameTest(f.Contains, strings.Contains), nameTest(f.StartsWith, strings.HasPrefix), nameTest(f.EndsWith, strings.HasSuffix), re,
-	), nil
+	name, err := f.Substring.compileFor(ctx, func(t kg.Term) (string, bool) { return t.Name(), true })
+	return allTerms(existsTest(f.Exists), termEqual(f.Eq, true), termEqual(f.Ne, false), termAmong(f.In, true), termAmong(f.Nin, false), name), err
 }
 
 // existsTest compiles `exists` for a present value.
@@ -48,32 +41,17 @@ func matchGraph(ctx context.Context, f *GraphFilter) (termTest, error) {
 	if f == nil {
 		return nil, nil
 	}
-	re, err := nameRegex(ctx, f.Regex)
-	if err != nil {
-		return nil, err
-	}
+	name, err := f.Substring.compileFor(ctx, func(t kg.Term) (string, bool) { return t.Name(), t != kg.DefaultGraph })
 	var isDefault termTest
 	if f.Default != nil {
 		isDefault = termEqual(&kg.DefaultGraph, *f.Default)
 	}
-	return allTerms(
-		termEqual(f.Eq, true), termEqual(f.Ne, false), termAmong(graphNames(f.In), true), termAmong(graphNames(f.Nin), false), isDefault,
-		namedOnly(nameTest(f.Contains, strings.Contains)), namedOnly(nameTest(f.StartsWith, strings.HasPrefix)),
-		namedOnly(nameTest(f.EndsWith, strings.HasSuffix)), namedOnly(re),
-	), nil
+	return allTerms(termEqual(f.Eq, true), termEqual(f.Ne, false), termAmong(graphNames(f.In), true), termAmong(graphNames(f.Nin), false), isDefault, name), err
 }
 
 // isEquality reports whether the condition has no operator but eq.
 func (f *GraphFilter) isEquality() bool {
 	return f == nil || f.Ne == nil && f.In == nil && f.Nin == nil && f.Default == nil && f.Substring == (Substring{})
-}
-
-// namedOnly makes a test fail for the default graph, which has no name.
-func namedOnly(test termTest) termTest {
-	if test == nil {
-		return nil
-	}
-	return func(t kg.Term) bool { return t != kg.DefaultGraph && test(t) }
 }
 
 // graphNames replaces null by the default graph.
@@ -108,20 +86,4 @@ func termAmong(want []kg.Term, among bool) termTest {
 		set[t] = true
 	}
 	return func(t kg.Term) bool { return set[t] == among }
-}
-
-func nameTest(part *string, test func(s, part string) bool) termTest {
-	if part == nil {
-		return nil
-	}
-	p := *part
-	return func(t kg.Term) bool { return test(t.Name(), p) }
-}
-
-func nameRegex(ctx context.Context, expression *string) (termTest, error) {
-	re, err := matchRegex(ctx, expression)
-	if re == nil {
-		return nil, err
-	}
-	return func(t kg.Term) bool { return re(t.Name()) }, nil
 }

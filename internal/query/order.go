@@ -5,19 +5,10 @@ import (
 	"slices"
 	"strconv"
 
+	"koine/internal/query/path"
 	"koine/internal/query/valuespace"
 	"koine/kg"
 	"koine/kg/base"
-)
-
-// Direction is the direction of statements, seen from an entity.
-type Direction string
-
-// The directions. A statement from an entity to itself counts twice in Both.
-const (
-	Out  Direction = "OUT"
-	In   Direction = "IN"
-	Both Direction = "BOTH"
 )
 
 // SortDirection is the direction of a sort key.
@@ -102,10 +93,11 @@ type GroupOrder struct {
 type ordering[T any] []orderKey[T]
 
 type orderKey[T any] struct {
-	descending bool
-	nullFirst  bool
-	extract    func(T) (v valuespace.Value, there bool, err error)
+	sortKey
+	extract func(T) (v valuespace.Value, there bool, err error)
 }
+
+type sortKey struct{ descending, nullFirst bool }
 
 // rank is the position of an element in an ordering.
 type rank []rankKey
@@ -127,23 +119,25 @@ func (o ordering[T]) rankOf(t T) (rank, error) {
 	return r, nil
 }
 
+func (k sortKey) compare(a, b rankKey) int {
+	switch {
+	case a.null && b.null:
+		return 0
+	case a.null || b.null:
+		if a.null == k.nullFirst {
+			return -1
+		}
+		return 1
+	case k.descending:
+		return b.Order(a.Value)
+	}
+	return a.Order(b.Value)
+}
+
 func (o ordering[T]) compare(a, b rank) int {
 	for i, k := range o {
-		switch {
-		case a[i].null && b[i].null:
-		case a[i].null || b[i].null:
-			if a[i].null == k.nullFirst {
-				return -1
-			}
-			return 1
-		default:
-			c := a[i].Order(b[i].Value)
-			if k.descending {
-				c = -c
-			}
-			if c != 0 {
-				return c
-			}
+		if c := k.compare(a[i], b[i]); c != 0 {
+			return c
 		}
 	}
 	return 0
@@ -208,31 +202,21 @@ type (
 // OrderStatements compiles the sort keys of a list of statements.
 func OrderStatements(list []StatementOrder) (o StatementOrdering) {
 	for _, by := range list {
-		k := orderKey[*testedStatement]{descending: by.Direction == Descending, nullFirst: by.Direction == Ascending, extract: statementKey(by.By)}
+		k := sortKey{descending: by.Direction == Descending, nullFirst: by.Direction == Ascending}
 		if by.Nulls != nil {
 			k.nullFirst = *by.Nulls == NullsFirst
 		}
-		o = append(o, k)
+		o = append(o, orderKey[*testedStatement]{k, statementKey(by.By)})
 	}
 	return o
 }
 
 func statementKey(by StatementAttribute) func(*testedStatement) (valuespace.Value, bool, error) {
-	term := func(part func(*testedStatement) (kg.Term, error)) func(*testedStatement) (valuespace.Value, bool, error) {
+	if part, ok := partOf[by]; ok {
 		return func(f *testedStatement) (valuespace.Value, bool, error) {
-			t, err := part(f)
+			t, err := f.term(part)
 			return valuespace.Of(t), t != kg.DefaultGraph, err
 		}
-	}
-	switch by {
-	case BySubject:
-		return term((*testedStatement).subjectTerm)
-	case ByPredicate:
-		return term((*testedStatement).predicateTerm)
-	case ByObject:
-		return term((*testedStatement).objectTerm)
-	case ByGraph:
-		return term((*testedStatement).graphTerm)
 	}
 	return func(f *testedStatement) (v valuespace.Value, _ bool, err error) {
 		s, err := f.loadStatement()
@@ -252,7 +236,7 @@ func statementKey(by StatementAttribute) func(*testedStatement) (valuespace.Valu
 // are added to wanted.
 func (m *EntityMatch) OrderBy(list []EntityOrder) (o EntityOrdering, err error) {
 	for i, by := range list {
-		k := orderKey[*subject]{descending: by.Direction == Descending, nullFirst: by.Nulls == NullsFirst}
+		k := orderKey[*subject]{sortKey: sortKey{by.Direction == Descending, by.Nulls == NullsFirst}}
 		switch {
 		case by.By != nil && by.Property == nil && by.Path == nil:
 			k.extract = entityKey(*by.By, m)
@@ -293,11 +277,11 @@ func endKey(of pathEnds, greatest bool) func(*subject) (valuespace.Value, bool, 
 func entityKey(by EntityAttribute, m *EntityMatch) func(*subject) (valuespace.Value, bool, error) {
 	switch by {
 	case EntityDegree:
-		return degreeKey(Both)
+		return degreeKey(path.Both)
 	case EntityOutDegree:
-		return degreeKey(Out)
+		return degreeKey(path.Out)
 	case EntityInDegree:
-		return degreeKey(In)
+		return degreeKey(path.In)
 	case EntityLabel:
 		wanted := make([]int, len(m.Labels))
 		for i, l := range m.Labels {
@@ -311,7 +295,7 @@ func entityKey(by EntityAttribute, m *EntityMatch) func(*subject) (valuespace.Va
 	}
 }
 
-func degreeKey(d Direction) func(*subject) (valuespace.Value, bool, error) {
+func degreeKey(d path.Direction) func(*subject) (valuespace.Value, bool, error) {
 	return func(s *subject) (v valuespace.Value, _ bool, err error) {
 		n, err := s.scan.Count(s.id, d)
 		v.Number = float64(n)
@@ -332,21 +316,8 @@ func labelKey(s *subject, wanted []int) (v valuespace.Value, there bool, err err
 
 // Compare returns a comparison of terms by value, in this order.
 func (o MatchOrder) Compare() func(a, b kg.Term) int {
-	first := 1
-	if o.Nulls == NullsFirst {
-		first = -1
-	}
+	k := sortKey{o.Direction == Descending, o.Nulls == NullsFirst}
 	return func(a, b kg.Term) int {
-		switch {
-		case a.IsZero() && b.IsZero():
-			return 0
-		case a.IsZero():
-			return first
-		case b.IsZero():
-			return -first
-		case o.Direction == Descending:
-			return valuespace.Of(b).Order(valuespace.Of(a))
-		}
-		return valuespace.Of(a).Order(valuespace.Of(b))
+		return k.compare(rankKey{valuespace.Of(a), a.IsZero()}, rankKey{valuespace.Of(b), b.IsZero()})
 	}
 }

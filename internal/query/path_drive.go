@@ -68,7 +68,7 @@ func (p *pathMatch) findSources(s *kg.Snapshot) ([]kg.ID, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(ends, CompareIDs)
+	slices.SortFunc(ends, kg.ID.Compare)
 	ends = slices.Compact(ends)
 	if predicate, inverted, single := p.trail.path.Single(); single {
 		return stepBack(s, predicate, inverted, ends)

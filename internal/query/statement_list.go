@@ -224,8 +224,8 @@ func (l *StatementList) rank(s *kg.Snapshot, q kg.IDQuad) (*ranked[kg.Row], erro
 
 func compareRows(a, b kg.Row) int {
 	for _, c := range [...]int{
-		CompareIDs(a.Subject, b.Subject), CompareIDs(a.Predicate, b.Predicate),
-		CompareIDs(a.Object, b.Object), CompareIDs(a.Graph, b.Graph),
+		a.Subject.Compare(b.Subject), a.Predicate.Compare(b.Predicate),
+		a.Object.Compare(b.Object), a.Graph.Compare(b.Graph),
 	} {
 		if c != 0 {
 			return c

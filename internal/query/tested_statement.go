@@ -10,63 +10,70 @@ import (
 // once. The statement of a scan moves from row to row and caches the results of
 // tests.
 type testedStatement struct {
-	snapshot     *kg.Snapshot
-	row          kg.Row
-	decodedParts uint8
-	quad         kg.Quad
-	assertions   []kg.Assertion
-	decided      []decisionCache // for each test that caches its results
-	now          time.Time
+	snapshot   *kg.Snapshot
+	row        kg.Row
+	decoded    [4]bool // for each part
+	asserted   bool    // the assertions are decoded
+	quad       kg.Quad
+	assertions []kg.Assertion
+	decided    []decisionCache // for each test that caches its results
+	now        time.Time
 }
+
+// statementPart is one of the terms of a statement.
+type statementPart uint8
 
 const (
-	haveSubject = 1 << iota
-	havePredicate
-	haveObject
-	haveGraph
-	haveAssertions
-	haveAll = haveSubject | havePredicate | haveObject | haveGraph | haveAssertions
+	partSubject statementPart = iota
+	partPredicate
+	partObject
+	partGraph
 )
 
-func newTestedStatement(s kg.Statement) *testedStatement {
-	return &testedStatement{quad: s.Quad, assertions: s.Assertions, decodedParts: haveAll}
+var partOf = map[StatementAttribute]statementPart{BySubject: partSubject, ByPredicate: partPredicate, ByObject: partObject, ByGraph: partGraph}
+
+// of returns the part's id and the place of its term.
+func (p statementPart) of(row *kg.Row, quad *kg.Quad) (kg.ID, *kg.Term) {
+	switch p {
+	case partSubject:
+		return row.Subject, &quad.Subject
+	case partPredicate:
+		return row.Predicate, &quad.Predicate
+	case partObject:
+		return row.Object, &quad.Object
+	}
+	return row.Graph, &quad.Graph
 }
 
-func (f *testedStatement) moveTo(row *kg.Row) { f.row, f.decodedParts, f.assertions = *row, 0, nil }
+func newTestedStatement(s kg.Statement) *testedStatement {
+	return &testedStatement{quad: s.Quad, assertions: s.Assertions, decoded: [4]bool{true, true, true, true}, asserted: true}
+}
 
-func (f *testedStatement) decodeTerm(part uint8, id kg.ID, to *kg.Term) (kg.Term, error) {
-	if f.decodedParts&part == 0 {
+func (f *testedStatement) moveTo(row *kg.Row) {
+	f.row, f.decoded, f.asserted, f.assertions = *row, [4]bool{}, false, nil
+}
+
+func (f *testedStatement) term(p statementPart) (kg.Term, error) {
+	id, term := p.of(&f.row, &f.quad)
+	if !f.decoded[p] {
 		t, err := f.snapshot.Term(id)
 		if err != nil {
 			return t, err
 		}
-		*to = t
-		f.decodedParts |= part
+		*term, f.decoded[p] = t, true
 	}
-	return *to, nil
+	return *term, nil
 }
 
-func (f *testedStatement) subjectTerm() (kg.Term, error) {
-	return f.decodeTerm(haveSubject, f.row.Subject, &f.quad.Subject)
-}
-func (f *testedStatement) predicateTerm() (kg.Term, error) {
-	return f.decodeTerm(havePredicate, f.row.Predicate, &f.quad.Predicate)
-}
-func (f *testedStatement) objectTerm() (kg.Term, error) {
-	return f.decodeTerm(haveObject, f.row.Object, &f.quad.Object)
-}
-func (f *testedStatement) graphTerm() (kg.Term, error) {
-	return f.decodeTerm(haveGraph, f.row.Graph, &f.quad.Graph)
-}
-
+// loadStatement returns the statement with its assertions and the terms decoded
+// so far.
 func (f *testedStatement) loadStatement() (kg.Statement, error) {
-	if f.decodedParts&haveAssertions == 0 {
+	if !f.asserted {
 		list, err := f.snapshot.Assertions(f.row)
 		if err != nil {
 			return kg.Statement{}, err
 		}
-		f.assertions = list
-		f.decodedParts |= haveAssertions
+		f.assertions, f.asserted = list, true
 	}
 	return kg.Statement{Quad: f.quad, Assertions: f.assertions}, nil
 }

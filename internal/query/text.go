@@ -28,9 +28,6 @@ func matchText(ctx context.Context, f *StringFilter) (textMatch, error) {
 	add(f.Lte, func(a, b string) bool { return a <= b })
 	add(f.Gt, func(a, b string) bool { return a > b })
 	add(f.Gte, func(a, b string) bool { return a >= b })
-	add(f.Contains, strings.Contains)
-	add(f.StartsWith, strings.HasPrefix)
-	add(f.EndsWith, strings.HasSuffix)
 	if f.In != nil {
 		among := setOf(f.In)
 		tests = append(tests, func(text string) bool { return among[text] })
@@ -39,13 +36,11 @@ func matchText(ctx context.Context, f *StringFilter) (textMatch, error) {
 		except := setOf(f.Nin)
 		tests = append(tests, func(text string) bool { return !except[text] })
 	}
-	re, err := matchRegex(ctx, f.Regex)
+	substrings, err := f.Substring.compile(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if re != nil {
-		tests = append(tests, re)
-	}
+	tests = append(tests, substrings...)
 	return func(text string, there bool) bool {
 		if f.Exists != nil && *f.Exists != there {
 			return false
@@ -81,22 +76,37 @@ func (f *StringFilter) toLower() *StringFilter {
 	return &out
 }
 
-// textTest tests the characters of a text. Other values do not match.
-func textTest(part *string, test func(s, part string) bool) termTest {
-	if part == nil {
-		return nil
+// compile compiles the members that are given.
+func (f Substring) compile(ctx context.Context) (tests []func(string) bool, err error) {
+	for _, part := range [...]struct {
+		of   *string
+		test func(text, part string) bool
+	}{{f.Contains, strings.Contains}, {f.StartsWith, strings.HasPrefix}, {f.EndsWith, strings.HasSuffix}} {
+		if part.of != nil {
+			tests = append(tests, func(text string) bool { return part.test(text, *part.of) })
+		}
 	}
-	p := *part
-	return func(t kg.Term) bool { return isText(t) && test(t.Value(), p) }
+	re, err := matchRegex(ctx, f.Regex)
+	if re != nil {
+		tests = append(tests, re)
+	}
+	return tests, err
 }
 
-// regexTest tests the characters of a text. Other values do not match.
-func regexTest(ctx context.Context, expression *string) (termTest, error) {
-	re, err := matchRegex(ctx, expression)
-	if re == nil {
+// compileFor compiles the condition for the text of a term; it does not hold if
+// the term has none. A nil test always holds.
+func (f Substring) compileFor(ctx context.Context, text func(kg.Term) (string, bool)) (termTest, error) {
+	tests, err := f.compile(ctx)
+	if len(tests) == 0 || err != nil {
 		return nil, err
 	}
-	return func(t kg.Term) bool { return isText(t) && re(t.Value()) }, nil
+	return func(t kg.Term) bool {
+		s, ok := text(t)
+		for i := 0; ok && i < len(tests); i++ {
+			ok = tests[i](s)
+		}
+		return ok
+	}, nil
 }
 
 func isText(t kg.Term) bool {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
-	"strings"
 
 	"koine/internal/query/valuespace"
 	"koine/kg"
@@ -47,7 +46,7 @@ func matchValue(ctx context.Context, f *ValueFilter) (termTest, error) {
 	if err != nil {
 		return nil, err
 	}
-	re, err := regexTest(ctx, f.Regex)
+	text, err := f.Substring.compileFor(ctx, func(t kg.Term) (string, bool) { return t.Value(), isText(t) })
 	if err != nil {
 		return nil, err
 	}
@@ -63,11 +62,7 @@ func matchValue(ctx context.Context, f *ValueFilter) (termTest, error) {
 	if err != nil {
 		return nil, kg.AsError(err).At("datatype")
 	}
-	return allTerms(
-		iri, datatype, compared,
-		textTest(f.Contains, strings.Contains), textTest(f.StartsWith, strings.HasPrefix), textTest(f.EndsWith, strings.HasSuffix),
-		language, re,
-	), nil
+	return allTerms(iri, datatype, compared, language, text), nil
 }
 
 // valueIRI compiles a condition on the IRI of a value. A literal has none.

@@ -64,23 +64,11 @@ func readPage(t testing.TB, snap *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad,
 // patternIDs resolves the pattern to ids; known is false if a term has none.
 func patternIDs(t testing.TB, snap *kg.Snapshot, p kg.Pattern) (ids kg.IDPattern, known bool) {
 	t.Helper()
-	for _, at := range []struct {
-		term kg.Term
-		id   *kg.ID
-	}{{p.Subject, &ids.Subject}, {p.Predicate, &ids.Predicate}, {p.Object, &ids.Object}, {p.Graph, &ids.Graph}} {
-		if at.term.IsZero() {
-			continue
-		}
-		id, ok, err := snap.ID(at.term)
-		if err != nil {
-			t.Fatalf("ID(%s): %v", at.term, err)
-		}
-		if !ok {
-			return ids, false
-		}
-		*at.id = id
+	ids, known, err := snap.PatternIDs(p)
+	if err != nil {
+		t.Fatalf("PatternIDs(%v): %v", p, err)
 	}
-	return ids, true
+	return ids, known
 }
 
 func testPages(t *testing.T, f Factory) {

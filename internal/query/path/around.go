@@ -6,14 +6,14 @@ import (
 	"koine/kg"
 )
 
-// Direction is the direction in which statements are followed.
-type Direction uint8
+// Direction is the direction of statements, seen from an entity.
+type Direction string
 
-// The directions.
+// The directions. The zero Direction is Both.
 const (
-	Either  Direction = iota
-	Along             // from subject to object
-	Against           // from object to subject
+	Out  Direction = "OUT"
+	In   Direction = "IN"
+	Both Direction = "BOTH"
 )
 
 // Edges selects the statements that Shortest and Neighborhood follow, and bounds
@@ -57,7 +57,7 @@ func (e Edges) bindPredicates(s *kg.Snapshot) (*expander, error) {
 			c.predicates = append(c.predicates, id)
 		}
 	}
-	slices.SortFunc(c.predicates, compareIDs)
+	slices.SortFunc(c.predicates, kg.ID.Compare)
 	c.predicates = slices.Compact(c.predicates)
 	return c, nil
 }

@@ -37,7 +37,7 @@ func edgesOf(quads []kg.IDQuad, id kg.ID, predicates map[kg.ID]bool, d path.Dire
 			e := edge{q, inverse}
 			key := fmt.Sprint(q.Subject, q.Predicate, q.Object, inverse)
 			if near != id || seen[key] || predicates != nil && !predicates[q.Predicate] ||
-				inverse && d == path.Along || !inverse && d == path.Against || !e.to().IsResource() {
+				inverse && d == path.Out || !inverse && d == path.In || !e.to().IsResource() {
 				continue
 			}
 			seen[key] = true
@@ -101,7 +101,7 @@ func rowsOf(t *testing.T, s *kg.Snapshot) (quads []kg.IDQuad) {
 
 // randomEdges returns random predicates and a direction.
 func randomEdges(t *testing.T, r *rand.Rand, s *kg.Snapshot) (path.Edges, map[kg.ID]bool) {
-	e := path.Edges{Direction: path.Direction(r.IntN(3))}
+	e := path.Edges{Direction: []path.Direction{path.Both, path.Out, path.In}[r.IntN(3)]}
 	if r.IntN(2) == 0 {
 		return e, nil
 	}
@@ -208,11 +208,11 @@ func holdNeighborhood(t *testing.T, quads []kg.IDQuad, of kg.ID, depth int, pred
 			for _, ends := range [][2]kg.ID{{q.Subject, q.Object}, {q.Object, q.Subject}} {
 				against := ends[0] != q.Subject
 				if q.Subject == q.Object {
-					against = d == path.Against
+					against = d == path.In
 				}
 				at, ok := distance[ends[0]]
 				if !ok || at != level-1 || !ends[0].IsResource() || predicates != nil && !predicates[q.Predicate] ||
-					against && d == path.Along || !against && d == path.Against {
+					against && d == path.Out || !against && d == path.In {
 					continue
 				}
 				if _, old := near[q]; !old {
@@ -295,7 +295,7 @@ func holdCut(t *testing.T, of kg.ID, cut, whole *path.Around) {
 func TestBoundsAround(t *testing.T) {
 	s := snapshotOf(t, chain(20)...)
 	at := func(i int) kg.ID { return idOf(t, s, iri(fmt.Sprint("n", i))) }
-	along := path.Edges{Direction: path.Along}
+	along := path.Edges{Direction: path.Out}
 	for _, row := range []struct {
 		to, depth, k, statements, ways int
 		code                           kg.Code

@@ -1,7 +1,6 @@
 package path
 
 import (
-	"bytes"
 	"iter"
 	"slices"
 	"sync/atomic"
@@ -79,12 +78,10 @@ func bindAutomaton(s *kg.Snapshot, a *automaton) (boundAutomaton, error) {
 				b.one = id
 			}
 		}
-		slices.SortFunc(b.none, compareIDs)
+		slices.SortFunc(b.none, kg.ID.Compare)
 	}
 	return out, nil
 }
-
-func compareIDs(a, b kg.ID) int { return bytes.Compare(a[:], b[:]) }
 
 // Path returns the path that was bound.
 func (b *Bound) Path() *Path { return b.path }

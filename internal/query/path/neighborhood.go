@@ -92,13 +92,13 @@ func (n *neighborhoodBuilder) expandLevel(d Direction) error {
 	n.next = nil
 	before := len(n.around.Statements)
 	var err error
-	if d != Against {
+	if d != In {
 		err = n.eachStatement(n.level, false, func(row *kg.Row) error { return n.addStatement(row, row.Object) })
 	}
-	if err == nil && d != Along {
+	if err == nil && d != Out {
 		err = n.eachStatement(n.level, true, func(row *kg.Row) error { return n.addStatement(row, row.Subject) })
 	}
-	slices.SortFunc(n.next, func(a, b neighbour) int { return compareIDs(a.id, b.id) })
+	slices.SortFunc(n.next, func(a, b neighbour) int { return a.id.Compare(b.id) })
 	n.level = nil
 	for _, e := range n.next {
 		n.level = append(n.level, e.id)

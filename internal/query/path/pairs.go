@@ -177,7 +177,7 @@ func (b *Bound) startNodes(a *boundAutomaton) iter.Seq2[kg.ID, error] {
 }
 
 func sortDistinct(ids []kg.ID) []kg.ID {
-	slices.SortFunc(ids, compareIDs)
+	slices.SortFunc(ids, kg.ID.Compare)
 	return slices.Compact(ids)
 }
 

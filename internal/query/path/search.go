@@ -80,7 +80,7 @@ func (w *search) run(starts []kg.ID) error {
 				continue
 			}
 			slices.SortFunc(group, func(p, q reached) int {
-				return cmp.Or(compareIDs(p.id, q.id), cmp.Compare(p.start, q.start))
+				return cmp.Or(p.id.Compare(q.id), cmp.Compare(p.start, q.start))
 			})
 			for _, m := range w.a.states[i].moves {
 				if err := w.stepAll(group, &m); err != nil {
@@ -202,6 +202,6 @@ func (l *boundLabel) admits(predicate kg.ID) bool {
 	if len(l.none) == 0 {
 		return true
 	}
-	_, excluded := slices.BinarySearchFunc(l.none, predicate, compareIDs)
+	_, excluded := slices.BinarySearchFunc(l.none, predicate, kg.ID.Compare)
 	return !excluded
 }

@@ -41,7 +41,7 @@ func (s Step) fromNode() kg.ID {
 }
 
 func compareSteps(a, b Step) int {
-	if c := cmp.Or(compareIDs(a.To(), b.To()), compareIDs(a.Predicate, b.Predicate)); c != 0 || a.Inverse == b.Inverse {
+	if c := cmp.Or(a.To().Compare(b.To()), a.Predicate.Compare(b.Predicate)); c != 0 || a.Inverse == b.Inverse {
 		return c
 	}
 	if b.Inverse {
@@ -89,12 +89,12 @@ func Shortest(s *kg.Snapshot, from, to kg.ID, edges Edges, maxDepth, k int) (rou
 
 func reverseDirection(d Direction) Direction {
 	switch d {
-	case Along:
-		return Against
-	case Against:
-		return Along
+	case Out:
+		return In
+	case In:
+		return Out
 	}
-	return Either
+	return Both
 }
 
 // bidirectionalSearch is a bidirectional search. Invariant: when the sides have expanded a and b
@@ -172,7 +172,7 @@ func (x *bidirectionalSearch) hasMet() bool {
 // expandSide expands one side by a level.
 func (x *bidirectionalSearch) expandSide(i int) error {
 	sd := &x.sides[i]
-	slices.SortFunc(sd.level, compareIDs)
+	slices.SortFunc(sd.level, kg.ID.Compare)
 	var next []kg.ID
 	reach := func(row *kg.Row, against bool) {
 		near, far := row.Subject, row.Object
@@ -195,7 +195,7 @@ func (x *bidirectionalSearch) expandSide(i int) error {
 		}
 	}
 	for _, against := range [...]bool{false, true} {
-		if sd.direction == Along && against || sd.direction == Against && !against {
+		if sd.direction == Out && against || sd.direction == In && !against {
 			continue
 		}
 		err := x.eachStatement(sd.level, against, func(row *kg.Row) error {

@@ -159,7 +159,7 @@ func rankTerms(terms map[kg.ID]kg.Term, compare func(a, b kg.Term) int) map[kg.I
 	for id := range terms {
 		ids = append(ids, id)
 	}
-	slices.SortFunc(ids, compareIDs)
+	slices.SortFunc(ids, kg.ID.Compare)
 	slices.SortStableFunc(ids, func(a, b kg.ID) int { return compare(terms[a], terms[b]) })
 	ranks := make(map[kg.ID]int, len(ids))
 	for i, id := range ids {

@@ -56,7 +56,7 @@ func (o *scanOp) processRow() bool {
 	}
 	for _, id := range t.oneOf {
 		p.Object = id
-		if from := o.resumePoint(p); from != nil && compareIDs(id, from.Object) < 0 {
+		if from := o.resumePoint(p); from != nil && id.Compare(from.Object) < 0 {
 			continue
 		}
 		if !o.scanPattern(p, o.resumePoint(p)) {
@@ -208,7 +208,7 @@ func (o *scanOp) advanceChecks(v kg.ID) (holds bool, ahead kg.ID) {
 		if c.open && c.current.IsZero() {
 			return false, kg.ID{}
 		}
-		if !c.open || compareIDs(c.current, v) < 0 {
+		if !c.open || c.current.Compare(v) < 0 {
 			if !o.advanceCheck(c, v) {
 				return false, kg.ID{}
 			}

@@ -1,7 +1,6 @@
 package pattern
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -73,7 +72,7 @@ func (b *builder) bindTriple(t *Triple, own, constant map[string]int) (*boundTri
 			out.except = append(out.except, id)
 		}
 	}
-	slices.SortFunc(out.except, compareIDs)
+	slices.SortFunc(out.except, kg.ID.Compare)
 	if t.Path != nil && !out.dead {
 		var err error
 		out.path, err = t.Path.Bind(b.snapshot, path.Options{Graph: out.nodes[graphPos].id, Nodes: b.limits.Nodes, Statements: int(b.limits.Statements)})
@@ -105,7 +104,7 @@ func (b *builder) resolveTerms(out *boundTriple, at int, terms []kg.Term) error 
 			ids = append(ids, id)
 		}
 	}
-	slices.SortFunc(ids, compareIDs)
+	slices.SortFunc(ids, kg.ID.Compare)
 	ids = slices.Compact(ids)
 	switch len(ids) {
 	case 0:
@@ -152,8 +151,6 @@ func (b *builder) hasMatch(p kg.IDPattern) (bool, error) {
 	return false, nil
 }
 
-func compareIDs(a, b kg.ID) int { return bytes.Compare(a[:], b[:]) }
-
 // canHold reports whether a match of the triple can have the id in this position. A
 // path may begin at a literal, because its first step may be inverted.
 func (t *Triple) canHold(at int, id kg.ID) bool {
@@ -189,7 +186,7 @@ func (t *boundTriple) excludesPredicate(predicate kg.ID) bool {
 	if len(t.except) == 0 {
 		return false
 	}
-	_, found := slices.BinarySearchFunc(t.except, predicate, compareIDs)
+	_, found := slices.BinarySearchFunc(t.except, predicate, kg.ID.Compare)
 	return found
 }
 

@@ -106,7 +106,7 @@ func (c *Catalogue) EachGraph(kind byte, id base.ID, fn func(graph base.ID, coun
 			return
 		}
 		count, found := it.Value().Count, first == id
-		if !found && CompareIDs(first, id) < 0 {
+		if !found && first.Compare(id) < 0 {
 			count = c.CountOf(kind, graph, id)
 			found = count > 0
 		}

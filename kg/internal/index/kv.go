@@ -166,6 +166,3 @@ func (c *badgerCursor) Close() {
 // PaceInterval is the number of keys (about a millisecond) after which a long scan calls
 // its pace function.
 const PaceInterval = 1024
-
-// CompareIDs compares ids in the order of the index.
-func CompareIDs(a, b base.ID) int { return bytes.Compare(a[:], b[:]) }

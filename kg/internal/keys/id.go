@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 )
@@ -43,6 +44,9 @@ func Ordered(n uint8) ID { return ID{TagKnownIRI, IDSize - 2: 1, IDSize - 1: n} 
 // Generation returns the id under which the statements of a replaced graph are stored: their
 // content was written in commits from the revision began on.
 func Generation(began uint64) ID { return Numbered(TagGeneration, began) }
+
+// Compare compares in the order of the index.
+func (id ID) Compare(other ID) int { return bytes.Compare(id[:], other[:]) }
 
 // IsZero reports whether the id is zero, which matches any term in a pattern.
 func (id ID) IsZero() bool { return id[0] == 0 }
