@@ -54,28 +54,51 @@ func (s *Store) flushAfter() time.Duration {
 	return flushIdle
 }
 
-// applyGroup makes an appended group visible to observers and readers.
-func (s *Store) applyGroup(g *group) {
-	if s.options.beforeApply != nil {
-		s.options.beforeApply(g.w.Overlay)
-	}
-	s.notifyObservers(g.commits)
-	if g.system {
-		last := g.commits[len(g.commits)-1]
+// applied is a sequence of commits, all in the log, whose keys have been made by
+// index.IndexWriter or, for those of a load, by bulkindex.
+type applied struct {
+	head *head
+	// commits are told to observers; nil for commits that have none: those from before the
+	// store was opened, and those of bulk loads, which write none of koine's own graphs.
+	commits []*Commit
+	system  bool // the last commit changes a graph that decisions depend on
+	// One of these has the keys: an overlay that becomes part of memory, a tree that Badger had
+	// no space for, or Badger itself if both are nil.
+	overlay *index.Overlay
+	stuck   *index.MemTree
+}
+
+// apply is the one way from the log to what is visible, for a group of updates, for a replay
+// and for a bulk load. It calls the observers, in the order of revisions, and then moves the
+// head, which makes the keys, the catalogue and the generations visible together. No reader
+// sees a commit that the observers have not seen. Nothing can fail: what could has been done.
+func (s *Store) apply(a applied) {
+	s.notifyObservers(a.commits)
+	if a.system {
+		last := a.commits[len(a.commits)-1]
 		s.followNames(last)
 		if s.options.OnSystemChange != nil {
 			s.options.OnSystemChange(last)
 		}
 	}
-	s.tailer.addToRing(g.commits)
+	if len(a.commits) > 0 {
+		s.tailer.addToRing(a.commits)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.layers.memBytes += g.w.Overlay.MergeInto(s.layers.mem)
-	s.scratch.reclaimKeyList(g.w.Overlay)
-	s.layers.shared = nil
-	h := g.newHead()
-	h.hash = g.hash
-	s.showHead(h)
+	switch l := &s.layers; {
+	case a.overlay != nil:
+		l.memBytes += a.overlay.MergeInto(l.mem)
+		l.shared = nil
+	case a.stuck != nil:
+		l.frozen, l.frozenAt, l.stuck = a.stuck, s.markerOf(a.head), true
+	default:
+		s.showFlushed(a.head.revision)
+		s.discardOld()
+	}
+	s.head.Store(a.head)
+	close(s.moved)
+	s.moved = make(chan struct{})
 }
 
 // markerOf returns the marker of a head, which the index stores with its keys.

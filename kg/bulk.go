@@ -218,12 +218,24 @@ func (b *bulk) commitQuads(quads []Quad) (read int, changed uint64, err error) {
 	if b.options.Place != nil {
 		c.MessageID = b.options.Place(b.totals.read)
 	}
-	value, err := b.encodeState(base.State{Since: c.Revision, Assertions: after})
-	if err != nil {
+	if err := b.indexCommit(c, after); err != nil {
 		return 0, 0, err
 	}
-	b.index.Values = append(b.index.Values, value)
 	return read, uint64(len(c.Changes)), b.logCommit(c)
+}
+
+// indexCommit adds to the index what a commit has as a whole, after its changes: the state of
+// its new statements, and the counts.
+func (b *bulk) indexCommit(c *Commit, after []Assertion) error {
+	value, err := b.encodeState(base.State{Since: c.Revision, Assertions: after})
+	if err != nil {
+		return err
+	}
+	b.index.Values = append(b.index.Values, value)
+	b.catalogue.Add(b.deltas, c.Revision, func(string, index.Tally) {})
+	b.deltas.Clear()
+	b.revision, b.time = c.Revision, c.Time
+	return nil
 }
 
 // assertionBytes estimates the size of assertions in a log entry.
@@ -467,9 +479,6 @@ func (b *bulk) graphID(t Term) (ID, error) {
 // are enough for an fsync.
 func (b *bulk) logCommit(c *Commit) error {
 	b.pending = append(b.pending, prepareEntry(c))
-	b.catalogue.Add(b.deltas, c.Revision, func(string, index.Tally) {})
-	b.deltas.Clear()
-	b.revision, b.time = c.Revision, c.Time
 	b.totals.commits++
 	b.totals.statements += uint64(len(c.Changes))
 	if len(b.pending) < bulkGroup {
@@ -521,9 +530,9 @@ func (b *bulk) appendEntries() error {
 	}
 	b.s.options.bulkStep("append")
 	err = b.s.wal.AppendPrepared(uint64(first), frames)
-	if errors.Is(err, wal.ErrNoSpace) {
+	if lost := b.s.notAppended(err); lost != nil {
 		b.resetToMark()
-		return b.s.errDiskFull()
+		return lost
 	}
 	if err != nil {
 		b.s.setReadOnly(errReadOnly(writeFailure, err))
@@ -587,9 +596,9 @@ func (b *bulk) writeRound() error {
 	if b.indexedUpTo == b.revision {
 		return nil
 	}
-	m := index.Marker{Epoch: b.s.dir.Epoch, Revision: b.revision, NextNumber: b.next, Millis: b.time.UnixMilli(), Hash: b.hash}
-	err := b.index.Write(b.catalogue, m, b.options.Indexing)
-	if b.index.Failed != nil {
+	h := &head{b.revision, b.time, b.catalogue, b.s.head.Load().generations, b.next, b.hash}
+	err := b.index.Write(b.catalogue, b.s.markerOf(h), b.options.Indexing)
+	if b.index.Failed != nil && !b.replays {
 		return b.writeFromLog(err)
 	}
 	if err != nil {
@@ -597,8 +606,10 @@ func (b *bulk) writeRound() error {
 	}
 	b.indexedUpTo = b.revision
 	b.s.options.bulkStep("show")
-	b.s.publishHead(&head{b.revision, b.time, b.catalogue, b.s.head.Load().generations, m.NextNumber, b.hash})
-	b.s.tailer.notify()
+	b.s.apply(applied{head: h})
+	if !b.replays {
+		b.s.tailer.notify()
+	}
 	return nil
 }
 
@@ -703,17 +714,14 @@ func (r *replayer) endBulk() error {
 	r.bulk = nil
 	b.closeRound()
 	defer b.index.Close()
-	hash, err := r.s.wal.Hash(uint64(b.revision))
-	if err != nil {
-		return err
+	var err error
+	if b.hash, err = r.s.wal.Hash(uint64(b.revision)); err == nil {
+		err = b.writeRound()
 	}
-	m := index.Marker{Epoch: r.s.dir.Epoch, Revision: b.revision, NextNumber: b.next, Millis: b.time.UnixMilli(), Hash: hash}
-	if err := b.index.Write(b.catalogue, m, nil); err != nil {
-		return err
+	if err == nil {
+		r.reset()
 	}
-	r.s.publishHead(&head{b.revision, b.time, b.catalogue, r.s.head.Load().generations, m.NextNumber, hash})
-	r.reset()
-	return nil
+	return err
 }
 
 // reset begins again on top of the index.
@@ -754,14 +762,9 @@ func (b *bulk) replayCommit(c *Commit) error {
 		b.deltas.CountStatement(&ch.Quad, row.IDs, 1)
 		b.countSource(source)
 	}
-	value, err := b.encodeState(base.State{Since: c.Revision, Assertions: c.Changes[0].After})
-	if err != nil {
+	if err := b.indexCommit(c, c.Changes[0].After); err != nil {
 		return err
 	}
-	b.index.Values = append(b.index.Values, value)
-	b.catalogue.Add(b.deltas, c.Revision, func(string, index.Tally) {})
-	b.deltas.Clear()
-	b.revision, b.time = c.Revision, c.Time
 	b.index.SpillIfFull()
 	return nil
 }

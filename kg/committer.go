@@ -275,7 +275,11 @@ func (s *Store) startAppend(g *group) {
 		next += len(ahead.updates) // their callers are about to be answered and may queue more
 		if err := <-s.appended; err != nil {
 			s.finishAhead(err)
-			failAll(g.updates, s.refusalError()) // nothing of it is written
+			lost := s.notAppended(err)
+			if lost == nil {
+				lost = s.refused.Load()
+			}
+			s.discardGroup(g, lost, err) // it was executed on top of what the log lacks
 			s.answerCallers(g)
 			return
 		}
@@ -314,7 +318,13 @@ func (s *Store) finishAppend(g *group, err error) {
 	case err != nil:
 		s.writeFailed(g, err)
 	case len(g.commits) > 0:
-		s.applyGroup(g)
+		if s.options.beforeApply != nil {
+			s.options.beforeApply(g.w.Overlay)
+		}
+		h := g.newHead()
+		h.hash = g.hash
+		s.apply(applied{head: h, commits: g.commits, system: g.system, overlay: g.w.Overlay})
+		s.scratch.reclaimKeyList(g.w.Overlay)
 		g.applied = time.Now()
 	}
 	s.answerCallers(g)
@@ -344,10 +354,11 @@ func (s *Store) recordStages(g *group) {
 	}
 }
 
-// writeFailed makes the store read-only and answers the group with CodeOutcomeUnknown.
+// writeFailed answers a group that could not be appended. If nothing of it is in the log, it is
+// discarded; otherwise the store becomes read-only and the callers get CodeOutcomeUnknown.
 func (s *Store) writeFailed(g *group, err error) {
-	if errors.Is(err, wal.ErrNoSpace) {
-		s.failForSpace(g, err)
+	if lost := s.notAppended(err); lost != nil {
+		s.discardGroup(g, lost, err)
 		return
 	}
 	s.setReadOnly(errReadOnly(writeFailure, err))
@@ -365,13 +376,6 @@ const writeFailure = "the store failed while it wrote and takes no updates until
 // errReadOnly keeps the cause, which names files, out of the message for the caller.
 func errReadOnly(message string, cause error) *Error {
 	return &Error{Code: CodeReadOnly, Message: message, Err: cause}
-}
-
-// failAll fails updates of which nothing was written.
-func failAll(updates []*update, err error) {
-	for _, u := range updates {
-		u.receipt, u.err = Receipt{}, err
-	}
 }
 
 // defaultOverlapFrom is the number of waiting updates from which it pays to execute them
@@ -472,25 +476,29 @@ func (s *Store) logFreeSpace(full bool, free uint64) {
 	s.log.Warn(what, "free bytes", free, "reserve bytes", s.options.ReserveBytes)
 }
 
-// failForSpace fails a group for which the log had no space. Nothing of it was written, and the
-// traces of its execution are discarded.
-func (s *Store) failForSpace(g *group, err error) {
-	s.met = index.RecentTerms{}
-	s.recentChanges.forgetUpTo(s.head.Load().revision)
-	s.log.Warn("updates are refused: the volume is too full for the log", "updates", len(g.updates), "error", err)
-	for _, u := range g.updates {
-		if u.err == nil {
-			u.receipt, u.err = Receipt{}, s.errDiskFull()
-		}
-	}
-}
-
-// refusalError returns the error for updates after a group has failed.
-func (s *Store) refusalError() error {
-	if e := s.refused.Load(); e != nil {
+// notAppended returns the error for the updates of a failed append of which nothing is in the
+// log, nil for another failure.
+func (s *Store) notAppended(err error) *Error {
+	switch {
+	case errors.Is(err, wal.ErrNoSpace):
+		return s.errDiskFull()
+	case errors.Is(err, errAppendLost):
+		e := Errorf(CodeOverloaded, "the log did not take the update: nothing of it was written")
+		e.RetryAfter, e.Hint = time.Second, "retry the update"
 		return e
 	}
-	return s.errDiskFull()
+	return nil
+}
+
+// discardGroup fails a group of which nothing is in the log. Its keys, terms and commits go with
+// it; what the committer remembers beyond the group is cleared.
+func (s *Store) discardGroup(g *group, lost *Error, cause error) {
+	s.met = index.RecentTerms{}
+	s.recentChanges.forgetUpTo(s.head.Load().revision)
+	s.log.Warn("updates failed: the log did not take them", "updates", len(g.updates), "error", cause)
+	for _, u := range g.updates {
+		u.receipt, u.err = Receipt{}, lost // its error too may follow from what was lost
+	}
 }
 
 func (s *Store) errDiskFull() *Error {

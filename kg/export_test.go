@@ -40,6 +40,7 @@ type Faults struct {
 	BulkFromBytes   int           // from how many bytes of text on a load is one in bulk
 	WholeFrom       int           // how many statements a graph may hold that is replaced in one ordinary commit
 	WholeCommit     int           // statements of a commit of a larger one
+	LoseAppend      func(first Revision) bool
 	GatherFrom      time.Duration // how long an append has to take for others to run before a group is taken
 }
 
@@ -52,7 +53,26 @@ func (o Options) WithFaults(f Faults) Options {
 	o.bulkFrom, o.bulkChunk, o.bulkTableBytes, o.bulkStep = f.BulkFrom, f.BulkChunk, f.BulkTableBytes, f.BulkStep
 	o.groupBytes, o.loadCommitBytes, o.bulkFromBytes = f.GroupBytes, f.LoadCommitBytes, f.BulkFromBytes
 	o.wholeFrom, o.wholeCommit = f.WholeFrom, f.WholeCommit
+	if f.LoseAppend != nil {
+		o.wrapLog = func(l commitLog) commitLog { return losingLog{l, f.LoseAppend} }
+	}
 	return o
+}
+
+// DataDir returns the data directory.
+func (s *Store) DataDir() string { return s.dir.Path }
+
+// losingLog loses appends.
+type losingLog struct {
+	commitLog
+	lose func(first Revision) bool
+}
+
+func (l losingLog) AppendPrepared(first uint64, entries []wal.Prepared) error {
+	if l.lose(Revision(first)) {
+		return errAppendLost
+	}
+	return l.commitLog.AppendPrepared(first, entries)
 }
 
 // IndexRows lists all keys and values of the index as readers see them. How far

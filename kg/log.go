@@ -2,6 +2,7 @@ package kg
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"iter"
 	"slices"
@@ -13,16 +14,62 @@ import (
 	"koine/kg/internal/wal"
 )
 
+// commitLog is the log as the store needs it: one entry for each revision, from First to Last
+// without gaps, each with a hash that covers all entries before it. Reads are safe during
+// appends. wal.Log implements it in files.
+type commitLog interface {
+	First() uint64 // lowest readable revision, 0 for none
+	Last() uint64  // highest durable revision, 0 for none
+
+	// AppendPrepared makes entries durable as the revisions from first on. After an error that
+	// is errAppendLost or wal.ErrNoSpace nothing of them is in the log, nor will be: the store
+	// discards them and goes on. After any other error their fate is unknown, and the store is
+	// read-only until it is reopened.
+	AppendPrepared(first uint64, entries []wal.Prepared) error
+	LastHash() [sha256.Size]byte // of Last
+
+	Read(revision uint64) (payload []byte, err error) // wal.ErrNotFound outside First … Last
+	Entries(from, to uint64) iter.Seq2[wal.Entry, error]
+	Frames(from, to uint64) iter.Seq2[wal.Frame, error] // as they are stored, for a backup
+	Hash(revision uint64) ([sha256.Size]byte, error)
+	Verify(ctx context.Context, progress func(done, total uint64)) error
+
+	TruncateFront(before uint64) error // removes the entries before a revision
+	UsedBytes() int64
+	Close() error
+}
+
+// errAppendLost means that the log did not take an append, and never will.
+var errAppendLost = errors.New("the append is lost")
+
 // openLog opens the log. It opens a damaged one for reading, as far as possible; the store is
 // then read-only.
 func (s *Store) openLog() error {
+	l, err := s.openLogFiles()
+	if err != nil {
+		return err
+	}
+	if !s.options.ReadOnly {
+		if err := l.Stalled(); err != nil {
+			s.log.Warn("the volume is too full to open the log for writing", "error", err)
+		}
+		if !l.Allocates() {
+			s.log.Warn("the file system of the data directory cannot allocate blocks ahead: only the reserve of free space keeps a full volume from stopping updates", "reserve bytes", s.options.ReserveBytes)
+		}
+	}
+	s.wal = l
+	if s.options.wrapLog != nil {
+		s.wal = s.options.wrapLog(l)
+	}
+	return nil
+}
+
+func (s *Store) openLogFiles() (*wal.Log, error) {
 	o := wal.Options{Files: s.options.logFiles, SegmentBytes: s.options.logSegmentBytes, Logger: s.log, ReadWhenFull: s.dir.New == nil}
 	o.ReadOnly, o.Checked = s.options.ReadOnly, s.options.ReadOnly
 	path := s.dir.Join(datadir.LogName)
 	if s.options.ReadOnly && !datadir.Exists(path) {
-		l, err := wal.Nothing() // an open for writing would create an empty one
-		s.wal = l
-		return err
+		return wal.Nothing() // an open for writing would create an empty one
 	}
 	l, err := wal.Open(path, o)
 	if errors.Is(err, wal.ErrDamaged) {
@@ -33,10 +80,9 @@ func (s *Store) openLog() error {
 		}
 	}
 	if err != nil {
-		return base.ErrLog(err)
+		return nil, base.ErrLog(err)
 	}
-	s.wal = l
-	return nil
+	return l, nil
 }
 
 // readCommit decodes a commit from the log.

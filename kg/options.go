@@ -132,6 +132,9 @@ type Options struct {
 
 	// logFiles replaces the file system below the log, for fault tests.
 	logFiles types.VFS
+	// wrapLog returns the log that the store uses instead of the one in its directory, for
+	// fault tests.
+	wrapLog func(commitLog) commitLog
 	// CheckIndexFirst verifies the checksums of the whole index before Open returns, not in
 	// the background: for a program that reads once and exits.
 	CheckIndexFirst bool

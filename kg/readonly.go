@@ -147,13 +147,11 @@ func (s *Store) removeStaleIndexes() {
 }
 
 // keepTail makes the replayed commits visible from memory, over an unchanged index.
-func (r *replayer) keepTail(m index.Marker) {
+func (r *replayer) keepTail(h *head) {
 	s := r.s
-	r.w.Overlay.Put(string(index.MarkerKey), m.Encode())
+	r.w.Overlay.Put(string(index.MarkerKey), s.markerOf(h).Encode())
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	// Badger may have keys of later revisions than its marker: the tail has them too.
-	s.showFlushed(r.last.Revision)
-	s.layers.mem, s.layers.shared = r.w.Overlay.Tree(), nil
-	s.showHead(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.Generations, m.NextNumber, m.Hash})
+	s.showFlushed(h.revision) // Badger may have keys of later revisions than its marker: the tail has them too
+	s.mu.Unlock()
+	s.apply(applied{head: h, overlay: r.w.Overlay})
 }

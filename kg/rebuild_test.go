@@ -91,7 +91,7 @@ func (m image) equals(t *testing.T, got image) {
 }
 
 // equalLines shows where lists begin to differ that are too long for more.
-func equalLines(t *testing.T, what string, want, got []string) {
+func equalLines(t testing.TB, what string, want, got []string) {
 	t.Helper()
 	for i := range max(len(want), len(got)) {
 		if i >= len(want) || i >= len(got) || want[i] != got[i] {

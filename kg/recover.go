@@ -346,15 +346,15 @@ func (r *replayer) flush() error {
 	if r.last == nil {
 		return nil
 	}
-	m, err := r.replayMarker()
+	h, err := r.newHead()
 	if err != nil {
 		return err
 	}
 	if r.s.readsInPlace() {
-		r.keepTail(m)
+		r.keepTail(h)
 		return nil
 	}
-	err = writeIndex(r.s.db, r.w.Overlay.Tree(), m, r.s.counted)
+	err = writeIndex(r.s.db, r.w.Overlay.Tree(), r.s.markerOf(h), r.s.counted)
 	if r.keeps && datadir.IsNoSpace(err) {
 		r.full = true
 		return nil
@@ -362,9 +362,7 @@ func (r *replayer) flush() error {
 	if err != nil {
 		return err
 	}
-	// A load may be applied while readers are present: catalogue and generations move
-	// together.
-	r.s.publishHead(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.Generations, m.NextNumber, m.Hash})
+	r.s.apply(applied{head: h})
 	r.reset()
 	return nil
 }
@@ -377,23 +375,19 @@ func (r *replayer) finish() error {
 			return err
 		}
 	}
-	m, err := r.replayMarker()
+	h, err := r.newHead()
 	if err != nil {
 		return err
 	}
-	s := r.s
-	s.log.Warn("the volume of the data directory is full: commits beyond the index stay in memory", "bytes", r.w.Overlay.Bytes)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.layers.frozen, s.layers.frozenAt, s.layers.stuck = r.w.Overlay.Tree(), m, true
-	s.showHead(&head{r.last.Revision, r.last.Time, r.catalogue, r.w.Generations, m.NextNumber, m.Hash})
+	r.s.log.Warn("the volume of the data directory is full: commits beyond the index stay in memory", "bytes", r.w.Overlay.Bytes)
+	r.s.apply(applied{head: h, stuck: r.w.Overlay.Tree()})
 	return nil
 }
 
-// replayMarker returns the marker of the last commit replayed.
-func (r *replayer) replayMarker() (index.Marker, error) {
+// newHead returns the head after the last commit replayed.
+func (r *replayer) newHead() (*head, error) {
 	hash, err := r.s.wal.Hash(uint64(r.last.Revision))
-	return index.Marker{Epoch: r.s.dir.Epoch, Revision: r.last.Revision, NextNumber: r.w.Dictionary.Fresh.Next, Millis: r.last.Time.UnixMilli(), Hash: hash}, err
+	return &head{r.last.Revision, r.last.Time, r.catalogue, r.w.Generations, r.w.Dictionary.Fresh.Next, hash}, err
 }
 
 // checkRebuild reads everything that a requested rebuild needs, so that the index is not

@@ -437,22 +437,6 @@ func (s *Store) unpin(p pinned) {
 	s.users.Done()
 }
 
-// publishHead makes a head visible whose keys are in Badger.
-func (s *Store) publishHead(h *head) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.showFlushed(h.revision)
-	s.discardOld()
-	s.showHead(h)
-}
-
-// showHead makes a head visible to readers. The caller holds mu.
-func (s *Store) showHead(h *head) {
-	s.head.Store(h)
-	close(s.moved)
-	s.moved = make(chan struct{})
-}
-
 // discardOld lets Badger drop older versions of keys that no reader needs. The caller holds
 // mu.
 func (s *Store) discardOld() {

@@ -27,7 +27,7 @@ type Store struct {
 	options            Options
 	log                *slog.Logger
 	dir                *datadir.Directory
-	wal                *wal.Log
+	wal                commitLog
 	db                 *badger.DB
 	temporaryIndex     string   // temporary directory with the index of a read-only store; "" for none
 	temporaryIndexLock *os.File // held lock of aside
@@ -217,12 +217,6 @@ func (s *Store) open() (err error) {
 	}
 	if s.options.ReadOnly {
 		return nil
-	}
-	if err := s.wal.Stalled(); err != nil {
-		s.log.Warn("the volume is too full to open the log for writing", "error", err)
-	}
-	if !s.wal.Allocates() {
-		s.log.Warn("the file system of the data directory cannot allocate blocks ahead: only the reserve of free space keeps a full volume from stopping updates", "reserve bytes", s.options.ReserveBytes)
 	}
 	if err := s.checkFreeSpace(0); err != nil && CodeOf(err) != CodeDiskFull {
 		return err
