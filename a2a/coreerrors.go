@@ -2,8 +2,8 @@ package a2a
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,30 +19,36 @@ var (
 // coreErrors is the table of base A2A (A2A 1.0, section 5.4). Errors without a code of
 // A2A are about the params, or internal; or about rights, for which A2A requires codes
 // of the server's own. The refusal of a stream is sent in a stream (refuseStream).
-var coreErrors = slices.Concat(storeErrors, []errorRow{
-	{kg.CodeTaskNotFound, codeTaskNotFound, http.StatusOK, http.StatusOK},
-	{kg.CodeTaskEnded, codeUnsupported, http.StatusOK, http.StatusOK},
-	{kg.CodeContentType, codeContentType, http.StatusOK, http.StatusOK},
-	{kg.CodeAgentNotFound, codeInvalidParams, http.StatusOK, http.StatusOK},
-	{kg.CodeInvalid, codeInvalidParams, http.StatusOK, http.StatusOK},
-	{kg.CodeUnknownPrefix, codeInvalidParams, http.StatusOK, http.StatusOK},
-	{kg.CodeLimitExceeded, codeInvalidParams, http.StatusOK, http.StatusOK},
-	{kg.CodeCursorForeign, codeInvalidParams, http.StatusOK, http.StatusOK},
-	{kg.CodeCursorGone, codeInvalidParams, http.StatusOK, http.StatusOK},
-	{kg.CodePositionGone, codeInvalidParams, http.StatusOK, http.StatusOK},
-	{kg.CodeJudgeLimit, codeInvalidParams, http.StatusOK, http.StatusOK},
-	{kg.CodePermissionDenied, codeUnauthorized, http.StatusForbidden, http.StatusOK},
-	{kg.CodeSourceForbidden, codeUnauthorized, http.StatusForbidden, http.StatusOK},
-	{kg.CodeReserved, codeUnauthorized, http.StatusForbidden, http.StatusOK},
-	{kg.CodeConstraintViolation, codeUnauthorized, http.StatusForbidden, http.StatusOK},
-	{kg.CodeAlignmentViolation, codeUnauthorized, http.StatusForbidden, http.StatusOK},
-	{kg.CodeUnauthenticated, codeUnauthenticated, http.StatusUnauthorized, http.StatusUnauthorized},
-	{kg.CodeRateLimited, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
-	{kg.CodeOverloaded, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
-})
+var coreErrors = kg.Answers[answer]{
+	Classes: map[kg.Class]answer{
+		kg.ClassInvalid:     coreInvalid,
+		kg.ClassLimit:       coreInvalid,
+		kg.ClassNotFound:    coreInvalid,
+		kg.ClassDenied:      {codeUnauthorized, http.StatusForbidden, http.StatusOK},
+		kg.ClassConflict:    coreInvalid,
+		kg.ClassRate:        {codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
+		kg.ClassUnavailable: {own, http.StatusServiceUnavailable, http.StatusOK},
+	},
+	Codes: map[kg.Code]answer{
+		kg.CodeTaskNotFound:    {codeTaskNotFound, http.StatusOK, http.StatusOK},
+		kg.CodeTaskEnded:       {codeUnsupported, http.StatusOK, http.StatusOK},
+		kg.CodeContentType:     {codeContentType, http.StatusOK, http.StatusOK},
+		kg.CodeUnauthenticated: {codeUnauthenticated, http.StatusUnauthorized, http.StatusUnauthorized},
+		kg.CodeResync:          ownBadRequest,
+		kg.CodeAccessChanged:   ownBadRequest,
+	},
+}
 
-var cancelErrors = slices.Concat([]errorRow{{kg.CodeTaskEnded, codeNotCancelable, http.StatusOK, http.StatusOK}},
-	slices.DeleteFunc(slices.Clone(coreErrors), func(row errorRow) bool { return row.code == kg.CodeTaskEnded }))
+var coreInvalid = answer{codeInvalidParams, http.StatusOK, http.StatusOK}
+
+var cancelErrors = kg.Answers[answer]{Classes: coreErrors.Classes, Codes: withAnswer(coreErrors.Codes, kg.CodeTaskEnded, answer{codeNotCancelable, http.StatusOK, http.StatusOK})}
+
+// withAnswer returns a copy of a table with one more answer.
+func withAnswer(table map[kg.Code]answer, code kg.Code, a answer) map[kg.Code]answer {
+	table = maps.Clone(table)
+	table[code] = a
+	return table
+}
 
 // coreDomain is the domain of A2A's own reasons, and coreReasons are these (A2A 1.0,
 // section 5.4). All other reasons are koine's.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"time"
 
 	"koine/internal/caller"
@@ -15,7 +14,7 @@ import (
 // others.
 type family struct {
 	own   int
-	table []errorRow
+	table kg.Answers[answer]
 	// log means that positions are those of the log; otherwise they are sequences, from
 	// which a stream can always resume.
 	log bool
@@ -42,115 +41,73 @@ var (
 	channelStreams = family{own: codeChannelStream, table: channelErrors}
 )
 
-// own in a row stands for the family's own code.
+// own in an answer stands for the family's own code.
 const own = 0
 
-// errorRow maps a kg.Code to the JSON-RPC code, the HTTP status of a stream that could
-// not be established, and that of any other answer, 200 unless WIRE §2 makes an
-// exception.
-type errorRow struct {
-	code   kg.Code
-	rpc    int
-	stream int
-	unary  int
+// answer is the JSON-RPC code for a kg.Code, the HTTP status of a stream that could not be
+// established, and that of any other answer: 200 unless WIRE §2 makes an exception.
+type answer struct{ rpc, stream, unary int }
+
+// errorTable is the table of knowledge/*.
+var errorTable = kg.Answers[answer]{
+	Classes: map[kg.Class]answer{
+		kg.ClassInvalid:     {codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+		kg.ClassLimit:       {codeInvalidParams, http.StatusBadRequest, http.StatusOK},
+		kg.ClassNotFound:    {own, http.StatusNotFound, http.StatusOK},
+		kg.ClassDenied:      {own, http.StatusForbidden, http.StatusOK},
+		kg.ClassConflict:    {own, http.StatusConflict, http.StatusOK},
+		kg.ClassRate:        {codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
+		kg.ClassUnavailable: {own, http.StatusServiceUnavailable, http.StatusOK},
+	},
+	Codes: map[kg.Code]answer{
+		kg.CodeUnauthenticated:     {own, http.StatusUnauthorized, http.StatusUnauthorized},
+		kg.CodeConstraintViolation: {codeAlignment, http.StatusForbidden, http.StatusOK},
+		kg.CodeAlignmentViolation:  {codeAlignment, http.StatusForbidden, http.StatusOK},
+		kg.CodeContentType:         {own, http.StatusUnsupportedMediaType, http.StatusOK},
+		kg.CodeJudgeLimit:          ownBadRequest,
+		kg.CodeCursorForeign:       ownBadRequest,
+		kg.CodeCursorGone:          ownBadRequest,
+		kg.CodePositionGone:        ownBadRequest,
+		kg.CodeRevisionGone:        ownBadRequest,
+		kg.CodeResync:              ownBadRequest,
+		kg.CodeAccessChanged:       ownBadRequest,
+	},
 }
 
-// storeErrors are rows of every table: a reader cannot continue, or the store is
-// unavailable.
-var storeErrors = []errorRow{
-	{kg.CodeResync, own, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeAccessChanged, own, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeTimeout, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeDiskFull, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeReadOnly, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeLogDamaged, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeOutcomeUnknown, own, http.StatusServiceUnavailable, http.StatusOK},
-	{kg.CodeClosed, own, http.StatusServiceUnavailable, http.StatusOK},
-}
-
-// errorTable is the table of knowledge/*. A code without a row is an internal error.
-var errorTable = slices.Concat(storeErrors, []errorRow{
-	{kg.CodeInvalid, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeUnknownPrefix, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeLimitExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeBudgetExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeRevisionAhead, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeNotFound, own, http.StatusNotFound, http.StatusOK},
-	{kg.CodeGraphNotFound, own, http.StatusNotFound, http.StatusOK},
-	{kg.CodeChannelNotFound, own, http.StatusNotFound, http.StatusOK}, // of messagePublished
-	{kg.CodePermissionDenied, own, http.StatusForbidden, http.StatusOK},
-	{kg.CodeSourceForbidden, own, http.StatusForbidden, http.StatusOK},
-	{kg.CodeNotMember, own, http.StatusForbidden, http.StatusOK},
-	{kg.CodeNoRecipient, own, http.StatusNotFound, http.StatusOK},
-	{kg.CodeMessageExpired, own, http.StatusConflict, http.StatusOK},
-	{kg.CodeReserved, own, http.StatusForbidden, http.StatusOK},
-	{kg.CodeConstraintViolation, codeAlignment, http.StatusForbidden, http.StatusOK},
-	{kg.CodeAlignmentViolation, codeAlignment, http.StatusForbidden, http.StatusOK},
-	{kg.CodeJudgeLimit, own, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeProposalClosed, own, http.StatusConflict, http.StatusOK},
-	{kg.CodeScopeNotFound, own, http.StatusNotFound, http.StatusOK},
-	{kg.CodeScopeEnded, own, http.StatusConflict, http.StatusOK},
-	{kg.CodeChannelClosed, own, http.StatusConflict, http.StatusOK}, // the end of messagePublished
-	{kg.CodeNameTaken, own, http.StatusConflict, http.StatusOK},
-	{kg.CodeLastOwner, own, http.StatusConflict, http.StatusOK},
-	{kg.CodeVersionConflict, own, http.StatusConflict, http.StatusOK},
-	{kg.CodeRevisionConflict, own, http.StatusConflict, http.StatusOK},
-	{kg.CodeIdempotencyConflict, own, http.StatusConflict, http.StatusOK},
-	{kg.CodePositionGone, own, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeRevisionGone, own, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeCursorForeign, own, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeCursorGone, own, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeRateLimited, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
-	{kg.CodeOverloaded, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
-	{kg.CodeTaskNotFound, own, http.StatusNotFound, http.StatusOK},
-	{kg.CodeTaskEnded, own, http.StatusConflict, http.StatusOK},
-	{kg.CodeContentType, own, http.StatusUnsupportedMediaType, http.StatusOK},
-	{kg.CodeAgentNotFound, own, http.StatusNotFound, http.StatusOK},
-	{kg.CodeUnauthenticated, own, http.StatusUnauthorized, http.StatusUnauthorized},
-})
+var (
+	ownBadRequest = answer{own, http.StatusBadRequest, http.StatusOK}
+	invalidParams = answer{codeInvalidParams, http.StatusBadRequest, http.StatusOK}
+)
 
 // channelErrors is the table of channels/* (channels extension, section 9; WIRE §2 and
 // §7). Its RateLimitError has HTTP 200 except for streams, because 200 would mean an
 // established stream.
-var channelErrors = slices.Concat(storeErrors, []errorRow{
-	{kg.CodeChannelNotFound, codeChannelNotFound, http.StatusNotFound, http.StatusOK},
-	{kg.CodePermissionDenied, codePermissionDenied, http.StatusForbidden, http.StatusOK},
-	{kg.CodeSourceForbidden, codePermissionDenied, http.StatusForbidden, http.StatusOK},
-	{kg.CodeReserved, codePermissionDenied, http.StatusForbidden, http.StatusOK},
-	{kg.CodeUnauthenticated, codePermissionDenied, http.StatusUnauthorized, http.StatusUnauthorized},
-	{kg.CodeVersionConflict, codeConflict, http.StatusConflict, http.StatusOK},
-	{kg.CodeIdempotencyConflict, codeConflict, http.StatusConflict, http.StatusOK},
-	{kg.CodeRevisionConflict, codeConflict, http.StatusConflict, http.StatusOK},
-	{kg.CodeLastOwner, codeConflict, http.StatusConflict, http.StatusOK},
-	{kg.CodeNameTaken, codeConflict, http.StatusConflict, http.StatusOK},
-	{kg.CodeScopeEnded, codeConflict, http.StatusConflict, http.StatusOK},
-	{kg.CodeChannelClosed, codeConflict, http.StatusConflict, http.StatusOK},
-	{kg.CodeProposalClosed, codeConflict, http.StatusConflict, http.StatusOK},
-	{kg.CodeMessageExpired, codeConflict, http.StatusConflict, http.StatusOK},
-	{kg.CodeLimitExceeded, codeLimitExceeded, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeJudgeLimit, codeLimitExceeded, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeRateLimited, codeRateLimit, http.StatusTooManyRequests, http.StatusOK},
-	{kg.CodeOverloaded, codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
-	{kg.CodeConstraintViolation, codeAlignment, http.StatusForbidden, http.StatusOK},
-	{kg.CodeAlignmentViolation, codeAlignment, http.StatusForbidden, http.StatusOK},
-	{kg.CodeInvalid, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeUnknownPrefix, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeTaskNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeTaskEnded, codeConflict, http.StatusConflict, http.StatusOK},
-	{kg.CodeContentType, codeInvalidParams, http.StatusUnsupportedMediaType, http.StatusOK},
-	{kg.CodeAgentNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeScopeNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeNotMember, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeNoRecipient, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeGraphNotFound, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeCursorForeign, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeCursorGone, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodePositionGone, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeRevisionGone, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeRevisionAhead, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-	{kg.CodeBudgetExceeded, codeInvalidParams, http.StatusBadRequest, http.StatusOK},
-})
+var channelErrors = kg.Answers[answer]{
+	Classes: map[kg.Class]answer{
+		kg.ClassInvalid:     invalidParams,
+		kg.ClassLimit:       {codeLimitExceeded, http.StatusBadRequest, http.StatusOK},
+		kg.ClassNotFound:    invalidParams,
+		kg.ClassDenied:      {codePermissionDenied, http.StatusForbidden, http.StatusOK},
+		kg.ClassConflict:    {codeConflict, http.StatusConflict, http.StatusOK},
+		kg.ClassRate:        {codeRateLimit, http.StatusTooManyRequests, http.StatusTooManyRequests},
+		kg.ClassUnavailable: {own, http.StatusServiceUnavailable, http.StatusOK},
+	},
+	Codes: map[kg.Code]answer{
+		kg.CodeChannelNotFound:     {codeChannelNotFound, http.StatusNotFound, http.StatusOK},
+		kg.CodeUnauthenticated:     {codePermissionDenied, http.StatusUnauthorized, http.StatusUnauthorized},
+		kg.CodeConstraintViolation: {codeAlignment, http.StatusForbidden, http.StatusOK},
+		kg.CodeAlignmentViolation:  {codeAlignment, http.StatusForbidden, http.StatusOK},
+		kg.CodeContentType:         {codeInvalidParams, http.StatusUnsupportedMediaType, http.StatusOK},
+		kg.CodeRateLimited:         {codeRateLimit, http.StatusTooManyRequests, http.StatusOK},
+		kg.CodeBudgetExceeded:      invalidParams,
+		kg.CodeNotMember:           invalidParams,
+		kg.CodeCursorGone:          invalidParams,
+		kg.CodePositionGone:        invalidParams,
+		kg.CodeRevisionGone:        invalidParams,
+		kg.CodeResync:              ownBadRequest,
+		kg.CodeAccessChanged:       ownBadRequest,
+	},
+}
 
 // defaultRetryAfter is the retry delay of an overloaded server if the error has none.
 const defaultRetryAfter = time.Second
@@ -180,34 +137,32 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 		e = &patient
 	}
 	h.options.Refused(ctx, e.Code)
-	for _, row := range f.table {
-		if row.code != e.Code {
-			continue
-		}
-		rpc, message, detail := row.rpc, e.Message, ""
-		switch rpc {
-		case own:
-			rpc = f.own
-		case codeInvalidParams:
-			message, detail = "Invalid parameters", e.Message
-		}
-		out := newError(rpc, message, details{Reason: string(e.Code), Field: e.Field, Detail: detail, Hint: e.Hint,
-			RetryAfterMs: e.RetryAfter.Milliseconds(), OldestSequence: e.OldestSequence})
-		out.status, out.retryAfter, out.cause = row.unary, e.RetryAfter, err
-		if stream {
-			out.status = row.stream
-		}
-		return f.convert(out.withDetails(func(d *details) {
-			if name, ok := rename[e.Code]; ok {
-				d.Reason = name
-			}
-			d.Cause = cause[e.Code]
-			if f.log {
-				d.OldestPosition = h.oldestPosition(e)
-			}
-		}))
+	row, ok := f.table.Of(e.Code)
+	if !ok {
+		return f.convert(internalError(ctx, err, stream))
 	}
-	return f.convert(internalError(ctx, err, stream))
+	rpc, message, detail := row.rpc, e.Message, ""
+	switch rpc {
+	case own:
+		rpc = f.own
+	case codeInvalidParams:
+		message, detail = "Invalid parameters", e.Message
+	}
+	out := newError(rpc, message, details{Reason: string(e.Code), Field: e.Field, Detail: detail, Hint: e.Hint,
+		RetryAfterMs: e.RetryAfter.Milliseconds(), OldestSequence: e.OldestSequence})
+	out.status, out.retryAfter, out.cause = row.unary, e.RetryAfter, err
+	if stream {
+		out.status = row.stream
+	}
+	return f.convert(out.withDetails(func(d *details) {
+		if name, ok := rename[e.Code]; ok {
+			d.Reason = name
+		}
+		d.Cause = cause[e.Code]
+		if f.log {
+			d.OldestPosition = h.oldestPosition(e)
+		}
+	}))
 }
 
 // oldestPosition returns the position to offer to a reader whose own is gone.

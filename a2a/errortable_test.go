@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,52 +11,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/kg"
-	"koine/kg/kgtest"
 )
-
-// Each code of the domain has a row in each table, except for those that no call
-// returns: an internal error has no row, and the others come from opening a store. Base
-// A2A also lacks those that only queries, updates and channels return. The author of a
-// new code must classify it here.
-func TestEveryCodeHasARow(t *testing.T) {
-	never := []kg.Code{kg.CodeInternal, kg.CodeDataDirInUse, kg.CodeFormatUnknown}
-	notOfTasks := []kg.Code{
-		kg.CodeBudgetExceeded, kg.CodeNotFound, kg.CodeGraphNotFound, kg.CodeRevisionConflict, kg.CodeIdempotencyConflict, kg.CodeRevisionGone,
-		kg.CodeRevisionAhead, kg.CodeProposalClosed,
-		kg.CodeChannelNotFound, kg.CodeVersionConflict, kg.CodeLastOwner, kg.CodeScopeNotFound, kg.CodeScopeEnded, kg.CodeChannelClosed,
-		kg.CodeNameTaken, kg.CodeNotMember, kg.CodeNoRecipient, kg.CodeMessageExpired,
-	}
-	codes := kgtest.Codes(t, "../kg")
-	for name, table := range a2a.Tables() {
-		none := never
-		if strings.HasPrefix(name, "base A2A") {
-			none = slices.Concat(never, notOfTasks)
-		}
-		for _, code := range codes {
-			rows := 0
-			for _, of := range table {
-				if of == code {
-					rows++
-				}
-			}
-			if want := 1 - btoi(slices.Contains(none, code)); rows != want {
-				t.Errorf("%s: %s has %d rows, want %d", name, code, rows, want)
-			}
-		}
-		for _, of := range table {
-			if !slices.Contains(codes, of) {
-				t.Errorf("%s: there is no code %s", name, of)
-			}
-		}
-	}
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
 
 // In a channel that keeps some messages only, a request for removed ones returns the
 // oldest that remains: in histories, in new streams, and as the last event of a stream

@@ -300,6 +300,10 @@ const (
 	CodeUnknownPrefix       = base.CodeUnknownPrefix       // neither a registered prefix nor a known URI scheme
 )
 
+// Answers is the table of a protocol: its answer to each class of errors, and to the codes
+// that have an answer of their own.
+type Answers[T any] = base.Answers[T]
+
 // Class is a group of codes that callers handle alike: see Code.Class.
 type Class = base.Class
 

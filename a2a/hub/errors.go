@@ -22,42 +22,24 @@ const (
 	codeSlow     = "SLOW_CONSUMER"
 )
 
-// errorRow maps a kg.Code, which is also the code on the wire, to an HTTP status.
-type errorRow struct {
-	code   kg.Code
-	status int
-}
-
-// errorTable lists all mapped codes. A code without a row is an internal error.
-var errorTable = []errorRow{
-	{kg.CodeAgentNotFound, http.StatusNotFound},
-	{kg.CodeTaskNotFound, http.StatusNotFound},
-	{kg.CodeNotFound, http.StatusNotFound},
-	{kg.CodeTaskEnded, http.StatusConflict},
-	{kg.CodeVersionConflict, http.StatusConflict},
-	{kg.CodeIdempotencyConflict, http.StatusConflict},
-	{kg.CodeContentType, http.StatusUnsupportedMediaType},
-	{kg.CodeInvalid, http.StatusBadRequest},
-	{kg.CodeUnknownPrefix, http.StatusBadRequest},
-	{kg.CodeLimitExceeded, http.StatusBadRequest},
-	{kg.CodeJudgeLimit, http.StatusBadRequest},
-	{kg.CodePositionGone, http.StatusBadRequest},
-	{kg.CodeUnauthenticated, http.StatusUnauthorized},
-	{kg.CodePermissionDenied, http.StatusForbidden},
-	{kg.CodeSourceForbidden, http.StatusForbidden},
-	{kg.CodeReserved, http.StatusForbidden},
-	{kg.CodeConstraintViolation, http.StatusForbidden},
-	{kg.CodeAlignmentViolation, http.StatusForbidden},
-	{kg.CodeRateLimited, http.StatusTooManyRequests},
-	{kg.CodeOverloaded, http.StatusTooManyRequests},
-	{kg.CodeTimeout, http.StatusServiceUnavailable},
-	{kg.CodeDiskFull, http.StatusServiceUnavailable},
-	{kg.CodeReadOnly, http.StatusServiceUnavailable},
-	{kg.CodeLogDamaged, http.StatusServiceUnavailable},
-	{kg.CodeOutcomeUnknown, http.StatusServiceUnavailable},
-	{kg.CodeClosed, http.StatusServiceUnavailable},
-	{kg.CodeResync, http.StatusServiceUnavailable},
-	{kg.CodeAccessChanged, http.StatusServiceUnavailable},
+// statuses maps each kg.Code, which is also the code on the wire, to an HTTP status.
+var statuses = kg.Answers[int]{
+	Classes: map[kg.Class]int{
+		kg.ClassInvalid:     http.StatusBadRequest,
+		kg.ClassLimit:       http.StatusBadRequest,
+		kg.ClassNotFound:    http.StatusNotFound,
+		kg.ClassDenied:      http.StatusForbidden,
+		kg.ClassConflict:    http.StatusConflict,
+		kg.ClassRate:        http.StatusTooManyRequests,
+		kg.ClassUnavailable: http.StatusServiceUnavailable,
+	},
+	Codes: map[kg.Code]int{
+		kg.CodeContentType:     http.StatusUnsupportedMediaType,
+		kg.CodeUnauthenticated: http.StatusUnauthorized,
+		kg.CodePositionGone:    http.StatusBadRequest,
+		kg.CodeResync:          http.StatusServiceUnavailable,
+		kg.CodeAccessChanged:   http.StatusServiceUnavailable,
+	},
 }
 
 // wireError is the error object.
@@ -93,12 +75,9 @@ func (h *Handler) errorOf(ctx context.Context, err error) *wireError {
 	}
 	e := kg.AsError(err)
 	h.options.Refused(ctx, e.Code)
-	for _, row := range errorTable {
-		if row.code != e.Code {
-			continue
-		}
+	if status, ok := statuses.Of(e.Code); ok {
 		return &wireError{
-			Code: string(e.Code), Message: e.Message, Details: details{Field: e.Field, Hint: e.Hint}, status: row.status, retry: rest.RetryAfter(row.status, e.RetryAfter),
+			Code: string(e.Code), Message: e.Message, Details: details{Field: e.Field, Hint: e.Hint}, status: status, retry: rest.RetryAfter(status, e.RetryAfter),
 		}
 	}
 	who := caller.From(ctx)

@@ -15,6 +15,22 @@ const (
 	ClassUnavailable              // the server or its store cannot do it now
 )
 
+// Answers is the table of a protocol: its answer to each class of errors, and to the codes
+// that have an answer of their own.
+type Answers[T any] struct {
+	Classes map[Class]T
+	Codes   map[Code]T
+}
+
+// Of returns the answer to a code. ok is false if the table has neither the code nor its
+// class, as for ClassInternal: then the error is internal.
+func (a Answers[T]) Of(code Code) (answer T, ok bool) {
+	if answer, ok = a.Codes[code]; !ok {
+		answer, ok = a.Classes[code.Class()]
+	}
+	return answer, ok
+}
+
 // Class returns the class of the code. A code that the table lacks is ClassInternal.
 func (c Code) Class() Class { return classes[c] }
 

@@ -30,45 +30,35 @@ const (
 	codePath       = "NOT_FOUND"
 )
 
-// errorRow maps a kg.Code to a code of the protocol and an HTTP status.
-type errorRow struct {
-	code   kg.Code
-	name   string
+// answer is a code of the protocol and an HTTP status.
+type answer struct {
+	code   string
 	status int
 }
 
-// errorTable lists all mapped codes. A code without a row is an internal error.
-var errorTable = []errorRow{
-	{kg.CodeAgentNotFound, codeAgent, http.StatusNotFound},
-	{kg.CodeTaskNotFound, codeTask, http.StatusNotFound},
-	{kg.CodeNotFound, codeMessage, http.StatusNotFound},
-	{kg.CodeTaskEnded, codeTaskEnded, http.StatusConflict},
-	{kg.CodeVersionConflict, codeConflict, http.StatusConflict},
-	{kg.CodeIdempotencyConflict, codeConflict, http.StatusConflict},
-	{kg.CodeInvalid, codeRequest, http.StatusBadRequest},
-	{kg.CodeUnknownPrefix, codeRequest, http.StatusBadRequest},
-	{kg.CodeLimitExceeded, codeRequest, http.StatusBadRequest},
-	{kg.CodeJudgeLimit, codeRequest, http.StatusBadRequest},
-	{kg.CodeContentType, codeRequest, http.StatusUnsupportedMediaType},
-	{kg.CodeCursorForeign, codeRequest, http.StatusBadRequest},
-	{kg.CodeCursorGone, codeRequest, http.StatusBadRequest},
-	{kg.CodePositionGone, codeRequest, http.StatusBadRequest},
-	{kg.CodeUnauthenticated, codeAuthentication, http.StatusUnauthorized},
-	{kg.CodePermissionDenied, codeAuthorization, http.StatusForbidden},
-	{kg.CodeSourceForbidden, codeAuthorization, http.StatusForbidden},
-	{kg.CodeReserved, codeAuthorization, http.StatusForbidden},
-	{kg.CodeConstraintViolation, codeAuthorization, http.StatusForbidden},
-	{kg.CodeAlignmentViolation, codeAuthorization, http.StatusForbidden},
-	{kg.CodeRateLimited, codeRate, http.StatusTooManyRequests},
-	{kg.CodeOverloaded, codeOverloaded, http.StatusTooManyRequests},
-	{kg.CodeTimeout, codeOverloaded, http.StatusServiceUnavailable},
-	{kg.CodeDiskFull, codeOverloaded, http.StatusServiceUnavailable},
-	{kg.CodeReadOnly, codeOverloaded, http.StatusServiceUnavailable},
-	{kg.CodeLogDamaged, codeOverloaded, http.StatusServiceUnavailable},
-	{kg.CodeOutcomeUnknown, codeOverloaded, http.StatusServiceUnavailable},
-	{kg.CodeClosed, codeOverloaded, http.StatusServiceUnavailable},
-	{kg.CodeResync, codeOverloaded, http.StatusServiceUnavailable},
-	{kg.CodeAccessChanged, codeOverloaded, http.StatusServiceUnavailable},
+var errorTable = kg.Answers[answer]{
+	Classes: map[kg.Class]answer{
+		kg.ClassInvalid:     {codeRequest, http.StatusBadRequest},
+		kg.ClassLimit:       {codeRequest, http.StatusBadRequest},
+		kg.ClassNotFound:    {codePath, http.StatusNotFound},
+		kg.ClassDenied:      {codeAuthorization, http.StatusForbidden},
+		kg.ClassConflict:    {codeConflict, http.StatusConflict},
+		kg.ClassRate:        {codeOverloaded, http.StatusTooManyRequests},
+		kg.ClassUnavailable: {codeOverloaded, http.StatusServiceUnavailable},
+	},
+	Codes: map[kg.Code]answer{
+		kg.CodeAgentNotFound:   {codeAgent, http.StatusNotFound},
+		kg.CodeTaskNotFound:    {codeTask, http.StatusNotFound},
+		kg.CodeNotFound:        {codeMessage, http.StatusNotFound},
+		kg.CodeTaskEnded:       {codeTaskEnded, http.StatusConflict},
+		kg.CodeContentType:     {codeRequest, http.StatusUnsupportedMediaType},
+		kg.CodeCursorGone:      {codeRequest, http.StatusBadRequest},
+		kg.CodePositionGone:    {codeRequest, http.StatusBadRequest},
+		kg.CodeUnauthenticated: {codeAuthentication, http.StatusUnauthorized},
+		kg.CodeRateLimited:     {codeRate, http.StatusTooManyRequests},
+		kg.CodeResync:          {codeOverloaded, http.StatusServiceUnavailable},
+		kg.CodeAccessChanged:   {codeOverloaded, http.StatusServiceUnavailable},
+	},
 }
 
 // wireError is the error object.
@@ -100,11 +90,8 @@ func (h *Handler) errorOf(who caller.Caller, err error) *wireError {
 	}
 	e := kg.AsError(err)
 	h.options.Refused(who, e.Code)
-	for _, row := range errorTable {
-		if row.code != e.Code {
-			continue
-		}
-		out := &wireError{Code: row.name, Message: e.Message, status: row.status, retry: rest.RetryAfter(row.status, e.RetryAfter)}
+	if a, ok := errorTable.Of(e.Code); ok {
+		out := &wireError{Code: a.code, Message: e.Message, status: a.status, retry: rest.RetryAfter(a.status, e.RetryAfter)}
 		field := e.Field
 		if field == "to" {
 			field = "agentId" // the name in this protocol

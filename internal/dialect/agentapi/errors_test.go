@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,35 +12,7 @@ import (
 	"koine/internal/dialect/agentapi"
 	"koine/internal/sse"
 	"koine/kg"
-	"koine/kg/kgtest"
 )
-
-// Each code of the domain has a row, except for those that this protocol never returns.
-// The author of a new code must classify it here.
-func TestEveryCodeHasARow(t *testing.T) {
-	none := []kg.Code{
-		kg.CodeInternal, kg.CodeDataDirInUse, kg.CodeFormatUnknown, // no row is the internal error; and those of opening a store
-		kg.CodeBudgetExceeded, kg.CodeGraphNotFound, kg.CodeRevisionConflict, kg.CodeRevisionGone,
-		kg.CodeRevisionAhead, kg.CodeProposalClosed, // of queries, updates and proposals
-		kg.CodeChannelNotFound, kg.CodeLastOwner, kg.CodeScopeNotFound, kg.CodeScopeEnded, kg.CodeChannelClosed,
-		kg.CodeNameTaken, kg.CodeNotMember, kg.CodeNoRecipient, kg.CodeMessageExpired, // of channels
-	}
-	rows := agentapi.Table()
-	for _, code := range kgtest.Codes(t, "../../../kg") {
-		there, want := 0, 1
-		for _, row := range rows {
-			if row == code {
-				there++
-			}
-		}
-		if slices.Contains(none, code) {
-			want = 0
-		}
-		if there != want {
-			t.Errorf("%s has %d rows, want %d", code, there, want)
-		}
-	}
-}
 
 // The codes of the specification have the corresponding HTTP statuses. (cmd/koine tests
 // the refusal of requests without a valid credential, which the server does.)

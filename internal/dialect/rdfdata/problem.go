@@ -48,10 +48,9 @@ func (e *refusal) withHint(hint string) *refusal {
 	return e
 }
 
-// classStatus maps the classes of domain codes to HTTP status codes; codeStatus holds the
-// codes that have a status of their own.
-var (
-	classStatus = map[kg.Class]int{
+// statuses maps domain codes to HTTP status codes.
+var statuses = kg.Answers[int]{
+	Classes: map[kg.Class]int{
 		kg.ClassInternal:    http.StatusInternalServerError,
 		kg.ClassInvalid:     http.StatusBadRequest,
 		kg.ClassNotFound:    http.StatusNotFound,
@@ -60,8 +59,8 @@ var (
 		kg.ClassLimit:       http.StatusRequestEntityTooLarge,
 		kg.ClassRate:        http.StatusTooManyRequests,
 		kg.ClassUnavailable: http.StatusServiceUnavailable,
-	}
-	codeStatus = map[kg.Code]int{
+	},
+	Codes: map[kg.Code]int{
 		kg.CodeUnauthenticated:     http.StatusUnauthorized,
 		kg.CodeRevisionGone:        http.StatusGone,
 		kg.CodeConstraintViolation: http.StatusUnprocessableEntity,
@@ -69,15 +68,7 @@ var (
 		kg.CodeDiskFull:            http.StatusInsufficientStorage,
 		// A proxy must not repeat a write whose outcome is unknown.
 		kg.CodeOutcomeUnknown: http.StatusInternalServerError,
-	}
-)
-
-// statusOf maps domain codes to HTTP status codes.
-func statusOf(code kg.Code) int {
-	if status, ok := codeStatus[code]; ok {
-		return status
-	}
-	return classStatus[code.Class()]
+	},
 }
 
 func problemOf(err error) (p problem) {
@@ -93,7 +84,8 @@ func problemOf(err error) (p problem) {
 		p.Message = fmt.Sprintf("the document has more than %d bytes", tooLarge.Limit)
 	default:
 		e := kg.AsError(err)
-		p.status, p.Message = statusOf(e.Code), e.Message
+		p.status, _ = statuses.Of(e.Code)
+		p.Message = e.Message
 		p.Data.Reason, p.Data.Field, p.Data.Hint = string(e.Code), e.Field, e.Hint
 		p.Data.RetryAfterMs = e.RetryAfter.Milliseconds()
 		if errors.As(err, &syntax) && e.Code != kg.CodeInternal {
