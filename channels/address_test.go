@@ -58,9 +58,8 @@ func (s *server) mustSend(t testing.TB, by string, id channel.ID, e message.Enve
 	return m
 }
 
-// An address is an agent of the channel, those of a role who are in it, or
-// everybody; nothing else is published. A request goes to nobody who could not
-// respond.
+// An address is an agent of the channel, the agents of a role that are in it, or all; any
+// other address is refused. A request needs recipients that can respond.
 func TestAddress(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob", "cleo", "dora")
@@ -117,8 +116,8 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// Who is suspended is nobody's recipient, and later agents of a role are not those
-// of an earlier message.
+// A suspended agent is never a recipient, and later agents of a role are not recipients of
+// an earlier message.
 func TestRoleAsOfTheMessage(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob", "cleo", "dora")

@@ -11,8 +11,8 @@ import (
 	"koine/kg"
 )
 
-// A change that changes nothing leaves the version of a channel or scope as it is, and
-// makes no commit, whoever asks for it.
+// A change without effect does not change the version of a channel or scope and makes no
+// commit, for any caller.
 func TestWhatChangesNothingIsNoVersion(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, scope.Draft{Title: "research", Access: scope.Access{Agents: []kg.AgentID{"bob"}, Roles: []string{"analyst"}}})
@@ -59,7 +59,7 @@ func TestWhatChangesNothingIsNoVersion(t *testing.T) {
 	if now := s.store.Head().Revision; now != before {
 		t.Errorf("%d commits", now-before)
 	}
-	// What does change something is a version.
+	// A change with an effect does.
 	topic = "water"
 	if v, err := version(s.Update(within(t), as("bob"), made.ID, channel.Update{ExpectedVersion: 1, Name: &name, Topic: &topic})); err != nil || v != 2 {
 		t.Errorf("a change: version %d, %v, want 2", v, err)

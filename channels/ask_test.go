@@ -43,8 +43,7 @@ func (s *server) answering(t *testing.T, who string, id channel.ID) {
 	})
 }
 
-// Whoever asks gets the response to its own request, and nobody else's, however many
-// ask at once.
+// Each asker gets the response to its own request and no other, with many asking at once.
 func TestAsk(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob", "cleo", "dora")
@@ -108,7 +107,7 @@ func TestAskPassesOverTheRetracted(t *testing.T) {
 	if again, err = s.Ask(within(t), as("ann"), q); err != nil || again.Responses[0].ID != stands.ID {
 		t.Errorf("at last: %+v, %v", again, err)
 	}
-	// Of all those who were asked, one takes back what it said before the other does.
+	// Of all recipients, one retracts its response before the other responds.
 	all := s.askAll(t, c.ID, func(asked message.ID) {
 		if m, err := s.Message(within(t), as("ann"), asked); err != nil || !slices.Contains(m.Recipients, "agent://cleo") {
 			t.Fatal(m, err)
@@ -122,7 +121,8 @@ func TestAskPassesOverTheRetracted(t *testing.T) {
 	}
 }
 
-// Nobody waits for longer than it said, nor when it gave up, and only so many do.
+// No caller waits longer than its timeout or after it gave up, and the number of waiting
+// callers is bounded.
 func TestAskEnds(t *testing.T) {
 	s := serve(t, channels.Options{MaxPendingAsks: 1}, kg.Options{})
 	c := s.make(t, channel.Private, "bob", "cleo")
@@ -171,7 +171,7 @@ func TestAskEnds(t *testing.T) {
 	}
 }
 
-// Who responds twice is one of those who were asked; the others are waited for.
+// A recipient that responds twice counts once; the others are awaited.
 func TestAskAllWaitsForEach(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob", "cleo")
@@ -188,7 +188,7 @@ func TestAskAllWaitsForEach(t *testing.T) {
 	}
 }
 
-// So many responses are collected, also where somebody is still to respond.
+// The number of collected responses is bounded, also if a recipient has not responded yet.
 func TestAskAllIsBounded(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob", "cleo")

@@ -12,8 +12,7 @@ import (
 	"koine/kg"
 )
 
-// What a commit did with a channel is told from the commit, without what goes
-// without saying.
+// The audit actions of a commit are derived from the commit, without implied ones.
 func TestDeeds(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	var id channel.ID

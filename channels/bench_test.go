@@ -55,9 +55,8 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// BenchmarkFanOut publishes to a channel that 1,000 streams follow, and measures how
-// long it takes until each has the message, and what an open stream holds in memory,
-// its goroutine with it.
+// BenchmarkFanOut publishes to a channel that 1,000 streams follow, and measures the time
+// until each has the message and the memory of an open stream with its goroutine.
 func BenchmarkFanOut(b *testing.B) {
 	const streams = 1000
 	s := serve(b, channels.Options{}, kg.Options{})
@@ -106,7 +105,7 @@ func BenchmarkFanOut(b *testing.B) {
 	wg.Wait()
 }
 
-// held is what heap and stacks hold.
+// held is the size of heap and stacks.
 func held() int64 {
 	runtime.GC()
 	runtime.GC()

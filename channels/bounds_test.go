@@ -19,7 +19,7 @@ import (
 	"koine/kg"
 )
 
-// What a message says is taken at each bound, and refused past it.
+// The parts of a message are accepted at each bound, and refused past it.
 func TestBoundsOfAMessage(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private)
@@ -133,7 +133,7 @@ func TestBoundOfRecipients(t *testing.T) {
 	wantCode(t, "one more, who is not in the channel", err, kg.CodeChannelNotFound)
 }
 
-// AskAll gathers so many responses, whoever gives them.
+// AskAll collects a bounded number of responses, from any authors.
 func TestBoundOfAnswers(t *testing.T) {
 	slowtest.Long(t)
 	s := serve(t, channels.Options{}, kg.Options{})
@@ -153,7 +153,7 @@ func TestBoundOfAnswers(t *testing.T) {
 	if err != nil || len(a.Responses) != channels.MaxAnswers {
 		t.Errorf("%d responses, %v", len(a.Responses), err)
 	}
-	// So do pages of what was said.
+	// So do pages of the history.
 	for size, want := range map[int]int{0: channels.DefaultPage, channels.MaxPage: channels.MaxPage, channels.MaxPage + 1: channels.MaxPage, -1: 1} {
 		if page, _, err := s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{PageSize: size}); err != nil || len(page) != want {
 			t.Errorf("a page of %d has %d messages, %v; want %d", size, len(page), err, want)
@@ -175,8 +175,8 @@ func (h *hooked) Verify(_ context.Context, of kg.Judgement) (kg.Verdict, error) 
 	return kg.Verdict{}, nil
 }
 
-// A channel that comes and goes while somebody publishes by its name is tried so
-// often.
+// The number of attempts is bounded if a channel is created and deleted during a
+// publication by its name.
 func TestBoundOfNameTries(t *testing.T) {
 	hook := &hooked{method: "channels/publish", do: func() {}}
 	s := serve(t, channels.Options{}, kg.Options{Verifier: hook})

@@ -13,10 +13,9 @@ import (
 	"koine/kg"
 )
 
-// The same race with goroutines of their own for those who publish and for the stream,
-// in a bubble: they wait for random times, so that each seed is one interleaving, and
-// the waiting takes no time. Files are written meanwhile, which holds the bubble's
-// clock, and nothing else.
+// The same race with goroutines for the publishers and for the stream, in a bubble: they
+// wait for random times, so that each seed is one interleaving, and the waiting takes no
+// time. Files are written meanwhile, which stops the bubble's clock, and nothing else.
 func TestInterleavingsInABubble(t *testing.T) {
 	slowtest.Long(t)
 	seed := *raceSeed

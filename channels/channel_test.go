@@ -194,8 +194,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// Who is taken out no longer reads the facts of a channel, nor does an open watch
-// of them go on, however often they were read before.
+// A removed member can no longer read the facts of a channel, nor does an open watch of
+// them continue, however often they were read before.
 func TestFactsFollowMembership(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")

@@ -13,8 +13,8 @@ import (
 	"koine/kg"
 )
 
-// However a channel closes, what was not read by then has expired for good, at once
-// and in the same commit; what was said is read on.
+// However a channel closes, its unread messages expire for good, at once and in the same
+// commit; its messages stay readable.
 func TestClosingExpires(t *testing.T) {
 	slowtest.Long(t)
 	clock := startClock()
@@ -132,7 +132,7 @@ func TestClosingBeforeReceipts(t *testing.T) {
 	go func() { waits <- read() }()
 	_, err := s.CloseChannel(within(t), as("ann"), c.ID, "")
 	wantCode(t, "close", err, "")
-	// Whichever came first: what it was told is what there is.
+	// Either may come first: the answer agrees with the state.
 	switch err := <-waits; kg.CodeOf(err) {
 	case "":
 		if got := s.got(t, "ann", c.ID, m.ID); got != "bob:read" {
@@ -148,7 +148,7 @@ func TestClosingBeforeReceipts(t *testing.T) {
 	wantCode(t, "later", read(), kg.CodeMessageExpired)
 }
 
-// Who waits for a response waits no longer than the channel is open.
+// Asking ends with the closing of the channel.
 func TestAskEndsWithItsChannel(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
@@ -196,8 +196,7 @@ func TestAskEndsWithItsChannel(t *testing.T) {
 	}
 }
 
-// A request that was answered is shown as what it is in every reading: one that does
-// not expire.
+// Every reading shows an answered request as one that does not expire.
 func TestAnsweredDoesNotExpire(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})

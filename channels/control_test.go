@@ -12,7 +12,7 @@ import (
 	"koine/kg"
 )
 
-// plainly is what an event says, in a few words.
+// plainly is a short text of an event.
 func plainly(e channels.Event) string {
 	switch {
 	case e.Message != nil:
@@ -63,7 +63,7 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	role("bob", "")
-	// What a message asserts of the channel is nothing that became of it.
+	// A statement that a message asserts about the channel is no event of the channel.
 	if _, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: c.ID, Parts: text("two"), Patches: []kg.Patch{{
 		Op: kg.Add, Quad: kg.Quad{Subject: c.ID.Entity(), Predicate: kg.IRI(kg.RDFType), Object: kg.IRI("urn:x:Room")},
 	}}}); err != nil {
@@ -111,8 +111,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// What comes is told as it comes; who loses the channel learns no more than that,
-// and those who read it to the end that it was deleted.
+// New events are delivered as they happen; a reader that loses the channel gets its end
+// only, and readers until its deletion get the deletion.
 func TestEventsEnd(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob", "cleo", "dora")
@@ -155,11 +155,11 @@ func TestEventsEnd(t *testing.T) {
 	}
 	want("ann", "deleted 3", "")
 	want("ann", "", kg.CodeChannelNotFound)
-	want("dora", "deleted 3", "") // who was behind reads no message of it any more
+	want("dora", "deleted 3", "") // a stream that was behind reads no message of it any more
 	want("dora", "", kg.CodeChannelNotFound)
 }
 
-// That a channel was closed is told between its messages, whoever closed it.
+// The closing of a channel is delivered between its messages, whoever closed it.
 func TestClosingIsAnEvent(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Public)

@@ -14,7 +14,7 @@ import (
 	"koine/kg"
 )
 
-// counted is what Counts tells, as "2025-06-15 ann:3" and so on.
+// counted is the result of Counts, as "2025-06-15 ann:3" and so on.
 func (s *server) counted(t testing.TB, id channel.ID, q channels.CountQuery) string {
 	t.Helper()
 	list, err := s.Counts(within(t), as("ann"), id, q)
@@ -28,7 +28,8 @@ func (s *server) counted(t testing.TB, id channel.ID, q channels.CountQuery) str
 	return strings.Join(out, " ")
 }
 
-// writtenDown is up to where the messages of a channel are counted in what is stored.
+// writtenDown is the sequence number up to which the stored counts of a channel include its
+// messages.
 func (s *server) writtenDown(t testing.TB, id channel.ID) (upTo int64) {
 	t.Helper()
 	snapshot, err := s.store.View(within(t), kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
@@ -47,8 +48,8 @@ func (s *server) writtenDown(t testing.TB, id channel.ID) (upTo int64) {
 	return upTo
 }
 
-// Counts are those of a reckoning beside them, while they are written down and when
-// they are not yet, after a restart, and whatever becomes of the messages.
+// Counts equal those of a separate computation, before and after they are written, after a
+// restart, and regardless of later changes of the messages.
 func TestCounts(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now, CountBatch: 4}, kg.Options{Clock: clock.now})
@@ -189,7 +190,7 @@ func TestBoundsOfCounts(t *testing.T) {
 	} {
 		wantCode(t, what, count(row.q), row.want)
 	}
-	// What is not counted yet is read, as far as that goes.
+	// Messages not counted yet are read, up to a bound.
 	s.Close()
 	for range 40 {
 		s.say(t, "ann", c.ID, "much")

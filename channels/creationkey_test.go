@@ -60,7 +60,8 @@ func TestChannelsAreMadeOnce(t *testing.T) {
 	if a, b := create("ann", unkeyed), create("ann", unkeyed); a.ID == b.ID {
 		t.Error("requests without a key made one channel")
 	}
-	// The key lives as long as the channel, and answers nobody who does not see it.
+	// The key lives as long as the channel, and is useless for callers that do not see the
+	// channel.
 	if err := s.Delete(within(t), as("ann"), first.ID); err != nil {
 		t.Fatal(err)
 	}

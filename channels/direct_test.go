@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// A direct channel is changed by nobody, before its first message as after it: its
-// two agents are refused, for all others it is not there.
+// A direct channel cannot be changed, before its first message and after it: its two agents
+// are refused, and for others it does not exist.
 func TestDirectStaysAsItIs(t *testing.T) {
 	known := func(fn func(kg.AgentID) bool) { _ = fn("agent://ann") && fn("agent://bob") && fn("agent://eve") }
 	s := serve(t, channels.Options{Agents: known}, kg.Options{})

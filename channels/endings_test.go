@@ -116,7 +116,7 @@ func (s *server) ending(t *testing.T, visibility channel.Visibility) (told, stre
 // idle lets others go on, for up to so many milliseconds.
 func idle(most int) { time.Sleep(time.Duration(rand.IntN(most*1000)) * time.Microsecond) }
 
-// toTheEnd follows a channel until it ends for who follows it.
+// toTheEnd follows a channel until the end of the stream.
 func (s *server) toTheEnd(ctx context.Context, who string, id channel.ID) (told int, begun bool, err error) {
 	since := rand.Int64N(3)
 	stream, err := s.Stream(ctx, as(who), id, &since)

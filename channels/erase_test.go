@@ -13,8 +13,8 @@ import (
 	"koine/kg"
 )
 
-// Messages that are erased keep their numbers, which are not given again, and are
-// shown as what is gone: in histories, in streams, and where there is one only.
+// Erased messages keep their numbers, which are not assigned again, and are shown as
+// erased: in histories, in streams, and one by one.
 func TestErased(t *testing.T) {
 	slowtest.Long(t)
 	for _, row := range []struct {
@@ -96,7 +96,7 @@ func TestErased(t *testing.T) {
 	}
 }
 
-// Which is the oldest message that is left is known after what was evicted is erased.
+// The oldest message left is known after the erasure of evicted ones.
 func TestErasedWhereEvicted(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c, err := s.Create(within(t), as("ann"), channel.Draft{KeepMessages: 1})
@@ -153,7 +153,7 @@ func TestErasedIsTheLast(t *testing.T) {
 	s.say(t, "ann", c.ID, "more") // is decided in a commit
 }
 
-// What was erased before it was counted holds nobody's counts up.
+// Messages erased before they were counted do not stop the counts of others.
 func TestErasedIsNotCounted(t *testing.T) {
 	const every, most = 4, 20 // messages, and times so many that are not counted yet
 	s := serve(t, channels.Options{CountBatch: every}, kg.Options{})
@@ -181,8 +181,8 @@ func TestErasedIsNotCounted(t *testing.T) {
 	}
 }
 
-// Whose scope is erased is there for nobody: channels do not become those of everybody,
-// nor tasks intents.
+// The channels of an erased scope are inaccessible: they do not become public, nor do its
+// tasks become intents.
 func TestErasedScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	access := scope.Access{Agents: []kg.AgentID{"bob"}}
@@ -237,8 +237,8 @@ func TestErasedScope(t *testing.T) {
 	s.make(t, channel.Private) // the others go on
 }
 
-// A channel whose record is erased is not there any more, for anybody; one of two agents
-// begins anew, behind the numbers that were given.
+// A channel whose record is erased does not exist any more; a direct one begins anew, after
+// the assigned numbers.
 func TestErasedRecord(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Public, "bob")

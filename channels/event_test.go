@@ -18,7 +18,7 @@ import (
 )
 
 // Each message of a channel with an audit copy is an event of its scope, in the same
-// commit; the events are a chain, whoever publishes at the same time where.
+// commit; the events are a chain, with concurrent publishers too.
 func TestAudit(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob", "cleo"}}})
@@ -87,7 +87,7 @@ func TestAudit(t *testing.T) {
 		}
 		snapshot.Close()
 	}
-	// Whoever changes one, or leaves one out, is found out.
+	// A changed or omitted event is detected.
 	tamper := func(op kg.Op, property string, object kg.Term, n int) {
 		t.Helper()
 		subject := kg.IRI(fmt.Sprintf("urn:koine:event:%s:%d", intent.ID, n))
@@ -114,8 +114,8 @@ func TestAudit(t *testing.T) {
 	tamper(kg.Add, "sequence", kg.Integer(50), 50) // a check finds it too
 }
 
-// The content of a message is copied only where everybody who has access to the
-// scope may read it; its hash is always.
+// The content of a message is copied only if every agent with access to the scope may read
+// it; its hash always is.
 func TestAuditKeepsSecrets(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob", "cleo"}}})
@@ -149,7 +149,7 @@ func TestAuditKeepsSecrets(t *testing.T) {
 			t.Errorf("event %d says %s", i+1, e.Data)
 		}
 	}
-	// A few words cannot be guessed from their hash; who reads them can check it.
+	// A few words cannot be guessed from their hash; a reader of the message can verify it.
 	for _, m := range []*message.Message{asked, among} {
 		raw, err := json.Marshal([]any{m.Parts, nil})
 		if err != nil {
@@ -180,7 +180,7 @@ func TestAuditKeepsSecrets(t *testing.T) {
 			t.Errorf("neither %s nor not %s in %s", guess, salted, all)
 		}
 	}
-	// What is answered is known to who reads the answer.
+	// Readers of a response know the answered request.
 	s.mustSend(t, "bob", open.ID, message.Envelope{Interaction: message.Response, Correlation: asked.ID})
 	s.mustSend(t, "bob", open.ID, message.Envelope{Interaction: message.Notification, Correlation: asked.ID})
 	s.mustSend(t, "bob", explicit.ID, message.Envelope{Interaction: message.Notification, Correlation: among.ID})

@@ -40,17 +40,17 @@ func (s *server) contents(t testing.TB) (n uint64, at kg.Revision) {
 	return n, snapshot.Revision()
 }
 
-// knowsDue waits until so many messages are known to expire: what is to become due
-// before that would be written down in more commits than one.
+// knowsDue waits until a number of messages are known to expire: otherwise earlier ones
+// would be written in more than one commit.
 func (s *server) knowsDue(t testing.TB, n int) {
 	t.Helper()
 	eventually(t, "it is known what expires", func() bool { return s.Due() == n })
 }
 
-// From its time on a message is shown without its content, in histories and in
-// streams, before anything is written; then one commit takes away what was due, in
-// all channels, and says when that was. What is not due, and a request that was
-// answered, stay.
+// From its expiry time on a message is shown without its content, in histories and in
+// streams, before anything is written; then one commit removes the content of due messages,
+// in all channels, and records the time. Messages that are not due, and an answered
+// request, stay.
 func TestExpiry(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
@@ -128,15 +128,15 @@ func TestExpiry(t *testing.T) {
 	if r, err := s.Publish(within(t), as("ann"), p); err != nil || !r.Replayed || r.Message.ID != first.Message.ID || r.Message.Withheld != message.Expired || r.Message.Parts != nil {
 		t.Errorf("the same again: %+v, %v", r, err)
 	}
-	s.store.MustCheck(within(t)) // whoever replays the log comes to the same
+	s.store.MustCheck(within(t)) // a replay of the log has the same result
 	s.restart(t)
 	want("opened again")
 	_, err = s.send(t, "bob", a.ID, message.Envelope{Interaction: message.Response, Correlation: asked.ID})
 	wantCode(t, "another response", err, "")
 }
 
-// What became due while the server was down is written down when it is up again,
-// and more than is kept in memory is found in time.
+// Messages due during a downtime are expired after the restart, and more than fit in memory
+// are found in time.
 func TestExpiryAfterRestart(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now, MaxQueuedExpiries: 2}, kg.Options{Clock: clock.now})
@@ -189,7 +189,7 @@ func TestExpiryInBoundedCommits(t *testing.T) {
 	}
 }
 
-// What comes and is due before others, of which more wait than are kept in memory, does
+// A new message that is due before others, more of which wait than are kept in memory, does
 // not wait for them.
 func TestExpiryOfWhatComesLater(t *testing.T) {
 	clock := startClock()
@@ -208,9 +208,9 @@ func TestExpiryOfWhatComesLater(t *testing.T) {
 	eventually(t, "all expire", func() bool { n, _ := s.contents(t); return n == 0 })
 }
 
-// What has expired is told by nothing that reads messages, from its time on and before
-// anything is written: not by pages, streams that begin or are open, feeds, inboxes,
-// the message itself, or replies to another.
+// No read returns the content of an expired message, from its time on and before anything
+// is written: not pages, new or open streams, feeds, inboxes, the message itself, or
+// replies to another.
 func TestExpiredIsNeverDelivered(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
@@ -252,7 +252,7 @@ func TestExpiredIsNeverDelivered(t *testing.T) {
 	feed("that of a scope", scope, err)
 	inbox, err := s.StreamInbox(within(t), as("bob"), nil)
 	feed("an inbox", inbox, err)
-	for range 2 { // each reads what stands, and then what comes
+	for range 2 { // each reads the existing messages, and then new ones
 		m := s.say(t, "ann", c.ID, "read this")
 		for name, next := range tellers {
 			if told, err, _ := next(); err != nil || told.ID != m.ID {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Patient are options with another pause between two looks at what is due.
+// Patient returns options with another pause between two checks for due messages.
 func Patient(o Options, pause time.Duration) Options {
 	o.pause = pause
 	return o
@@ -20,7 +20,7 @@ func (s *Service) Due() int {
 	return s.expiry.queue.Len()
 }
 
-// StopExpiry ends that anything is written about what expires.
+// StopExpiry stops all writes about expiry.
 func (s *Service) StopExpiry() { s.expiry.close() }
 
 // RepliesTo are the sequences of the replies to a message that Replies looks at.

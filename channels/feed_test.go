@@ -16,7 +16,7 @@ import (
 	"koine/kg"
 )
 
-// Filters leave out what says otherwise, and what is withheld says nothing.
+// Filters select by attributes, and withheld messages reveal none.
 func TestHistoryFilters(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
@@ -75,8 +75,8 @@ func TestHistoryFilters(t *testing.T) {
 	wantCode(t, "a token of another filter", err, kg.CodeCursorForeign)
 }
 
-// An inbox has what is for its agent, of all its channels, in the order of the log;
-// it is read page by page from any position, and goes on as a stream.
+// An inbox has the messages to its agent, of all its channels, in the order of the log; it
+// is read page by page from any position, and continues as a stream.
 func TestInbox(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	a, b, c := s.make(t, channel.Private, "bob", "cleo"), s.make(t, channel.Public, "cleo"), s.make(t, channel.Public, "bob")
@@ -138,7 +138,7 @@ func TestInbox(t *testing.T) {
 	}
 	send(false, "ann", a.ID, message.Envelope{})
 	send(true, "cleo", b.ID, message.Envelope{})
-	want = want[1:] // what he left he cannot read any more
+	want = want[1:] // messages of a channel that he left are unreadable
 	var got []message.ID
 	for d, err := range stream.Messages() {
 		if err != nil {
@@ -233,9 +233,8 @@ func TestFeedMeetsLive(t *testing.T) {
 	following.Wait()
 }
 
-// A feed of a scope has what its reader may read there and in its tasks, channels and
-// tasks that are made later included, and nothing of elsewhere; that of a task has
-// nothing of its intent.
+// A feed of a scope has all messages that its reader may read there and in its tasks, later
+// channels and tasks included, and no others; that of a task has none of its intent.
 func TestStreamScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	access := scope.Access{Agents: []kg.AgentID{"agent://bob"}}
@@ -316,7 +315,7 @@ func TestFeedsAreStreams(t *testing.T) {
 	}
 }
 
-// A feed of a scope that follows what comes is told of channels and tasks that come later.
+// A live feed of a scope includes channels and tasks created later.
 func TestStreamScopeLive(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	access := scope.Access{Agents: []kg.AgentID{"bob"}}
@@ -330,7 +329,7 @@ func TestStreamScopeLive(t *testing.T) {
 	}
 	defer feed.Close()
 	came := make(chan message.ID)
-	go func() { // which waits for what comes all the time
+	go func() { // which waits for new events all the time
 		defer close(came)
 		for d, err := range feed.Messages() {
 			if err != nil {

@@ -13,8 +13,7 @@ import (
 	"koine/kg"
 )
 
-// A message is found by its id by those who read its channel; for others it is as
-// one that is not there.
+// Readers of the channel find a message by its id; for others it does not exist.
 func TestMessageByID(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")
@@ -45,8 +44,7 @@ func TestMessageByID(t *testing.T) {
 	}
 }
 
-// Replies come in the order of their sequence, whatever page they are on, and end
-// at MaxReplies.
+// Replies have the order of their sequence, on every page, and end at MaxReplies.
 func TestReplies(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")

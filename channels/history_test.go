@@ -81,8 +81,8 @@ func (s *server) walk(t *testing.T, by string, id channel.ID, q channels.History
 	}
 }
 
-// TestHistoryBeforeTime proves that an upper bound in time leaves out what is not
-// earlier, and nothing else.
+// TestHistoryBeforeTime proves that an upper bound in time excludes exactly the messages
+// that are not earlier.
 func TestHistoryBeforeTime(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})

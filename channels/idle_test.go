@@ -32,10 +32,10 @@ func (s *server) closings(t testing.TB, behind kg.Revision) (out []int) {
 	return out
 }
 
-// Many channels that are due at once are closed by commits of a bounded size that
-// follow each other without a pause, each channel once and as of its own time. One in
-// which something was said since is looked at, stays open, and comes back when it is
-// due. What became due while the server was down is closed when it is up again.
+// Many channels that are due at once are closed by consecutive commits of a bounded size,
+// each channel once and as of its own time. One with a newer message stays open, and is
+// checked again when it is due. Channels due during a downtime are closed after the
+// restart.
 func TestManyChannelsExpire(t *testing.T) {
 	slowtest.Long(t)
 	const (
@@ -79,12 +79,12 @@ func TestManyChannelsExpire(t *testing.T) {
 	}
 	// All but the busy ones are due.
 	clock.step(time.Minute - busy*time.Millisecond)
-	last := make(time.Hour) // which wakes who closes them
+	last := make(time.Hour) // which wakes the worker that closes them
 	eventually(t, "those that are due are closed", func() bool { return closed() == many-busy })
 	if list := s.closings(t, 0); len(list) < 3 {
 		t.Errorf("closed by %v: the test has to have more to do", list)
 	}
-	// The others become due while nobody looks.
+	// The others become due while no worker runs.
 	s.Close()
 	clock.step(time.Second)
 	if n := closed(); n != many-busy {
@@ -92,7 +92,7 @@ func TestManyChannelsExpire(t *testing.T) {
 	}
 	s.restart(t)
 	eventually(t, "the others are closed", func() bool { return closed() == many })
-	s.store.MustCheck(within(t)) // whoever replays the log comes to the same
+	s.store.MustCheck(within(t)) // a replay of the log has the same result
 	for _, n := range s.closings(t, 0) {
 		if n > atMost {
 			t.Errorf("one commit closes %d", n)

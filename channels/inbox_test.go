@@ -12,10 +12,9 @@ import (
 	"koine/kg"
 )
 
-// What is addressed to an agent in a channel that it reads without being a member,
-// through a scope or because everybody does, is in its inbox: live, replayed, after
-// a restart, and as long as it reads the channel. What is said there to everybody is
-// not.
+// A message addressed to an agent in a channel that it reads without being a member,
+// through a scope or because all agents do, is in its inbox: live, replayed, after a
+// restart, and as long as it reads the channel. Messages to all there are not.
 func TestInboxWithoutMembership(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	s.role(t, "critic", "bob")

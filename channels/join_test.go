@@ -13,8 +13,8 @@ import (
 	"koine/kg"
 )
 
-// One joins what everybody may join, as a member or an observer, until it is full;
-// the rest is by invitation.
+// Agents join channels that are open to all, as members or observers, until they are full;
+// other channels need an invitation.
 func TestJoin(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	make := func(d channel.Draft) channel.ID {
@@ -89,7 +89,7 @@ func TestJoinAtOnce(t *testing.T) {
 	}
 }
 
-// Who is invited finds the channel, and does not read it before it has accepted.
+// An invited agent finds the channel, and cannot read it before it has accepted.
 func TestInvite(t *testing.T) {
 	s := serve(t, channels.Options{MaxInvitations: 2}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")
@@ -130,7 +130,7 @@ func TestInvite(t *testing.T) {
 	wantCode(t, "ann withdraws", s.WithdrawInvitation(within(t), as("ann"), c.ID, "dora"), "")
 	_, err = s.Join(within(t), as("dora"), c.ID, "")
 	wantCode(t, "dora joins", err, kg.CodeChannelNotFound)
-	// Who is added needs no invitation any more, and a deleted channel has none.
+	// An added member needs no invitation any more, and a deleted channel has none.
 	wantCode(t, "ann invites dora", invite("ann", "dora"), "")
 	if _, err = s.AddMember(within(t), as("ann"), c.ID, "dora", ""); err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestInvite(t *testing.T) {
 	}
 }
 
-// Nobody is invited to a channel of a scope who could not accept: for want of access
+// An agent that could not accept cannot be invited to a channel of a scope: without access
 // to the scope, or to the intent of the task. A role on record is access.
 func TestInviteIntoScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
@@ -172,8 +172,8 @@ func TestInviteIntoScope(t *testing.T) {
 	wantCode(t, "outside of scopes", s.Invite(within(t), as("ann"), s.make(t, channel.Private).ID, "never-seen"), "")
 }
 
-// Who reads a channel through its scope is not removed from it, as that would change
-// nothing: it can leave, be banned, or lose access.
+// A reader through the scope of a channel cannot be removed from it, because that would
+// have no effect: it can leave, be banned, or lose access.
 func TestRemoveFromScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	scope := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob", "cleo"}}})

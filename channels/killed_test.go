@@ -26,10 +26,9 @@ import (
 	"koine/kg/kgtest"
 )
 
-// Agents publish and read in a few channels at the same time, in a process that is
-// killed again and again. What they ask and are answered is recorded and must be what
-// one after the other could have asked and been answered, in an order that respects
-// who had his answer before who asked (porcupine finds one, or that there is none).
+// Agents publish and read in a few channels concurrently, in a process that is killed
+// repeatedly. Their requests and answers are recorded and must be possible for a sequential
+// order that respects real time (porcupine finds one, or that there is none).
 
 var killsFlag = flag.Int("channels.kills", defaultKills(), "how often the process of TestAcrossKills is killed")
 
@@ -48,7 +47,7 @@ const (
 	childTime      = time.Minute
 )
 
-// asked is what a client asks of one of the channels.
+// asked is a request of a client to one of the channels.
 type asked struct {
 	Kind    string // publish, history, stream
 	Channel int
@@ -56,7 +55,7 @@ type asked struct {
 	Key     string // of publish, "" for none
 }
 
-// answered is what it is told.
+// answered is the answer to it.
 type answered struct {
 	Sequence int64
 	Replayed bool
@@ -148,7 +147,7 @@ func (r *record) note(e event) {
 	delete(r.open, e.Task)
 }
 
-// settle decides about what was not answered: by now it was published, or never will
+// settle decides about unanswered publications: by now each was published, or never will
 // be. The channels are read to the end in any case.
 func (r *record) settle(published [][]string) (cut int) {
 	cut = len(r.open)
@@ -289,7 +288,7 @@ func textOf(m *message.Message) string {
 	return part.Text
 }
 
-// logged lists what was published in a channel in the order of the log.
+// logged lists the messages of a channel in the order of the log.
 func (k *killed) logged(ctx context.Context, id channel.ID) (list []string, err error) {
 	for rev := kg.Revision(1); rev <= k.store.Head().Revision; rev++ {
 		c, err := k.store.Commit(ctx, kg.SystemPrincipal(), rev)
@@ -355,8 +354,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beKilled works until the process is killed. It says what is asked before, and what
-// is told after.
+// beKilled works until the process is killed. It prints each request before it is sent, and
+// each answer after it.
 func beKilled(dir, name string) {
 	k, err := openKilled(dir)
 	if err == nil {

@@ -31,7 +31,7 @@ import (
 const (
 	workersName = "workers"        // of a child that TestWorkersAcrossKills starts
 	keptNewest  = 5                // messages that keep their content in one of the channels
-	tidyTime    = 10 * time.Second // in which what is due is written down
+	tidyTime    = 10 * time.Second // in which due changes are written
 )
 
 // working is where the agents of the test talk: ann made the channels, by their names.
@@ -86,11 +86,11 @@ func (w *working) named(name string) (out []*channel.Channel, err error) {
 	}
 }
 
-// deed is a line of a child: what it was told was done.
+// deed is a line of a child: an acknowledged operation.
 type deed struct {
 	Channel channel.ID `json:",omitempty"`
 	Said    message.ID `json:",omitempty"`
-	Due     time.Time  `json:",omitzero"`  // of what was said
+	Due     time.Time  `json:",omitzero"`  // of the messages
 	Answer  message.ID `json:",omitempty"` // a request that was answered
 	Reader  string     `json:",omitempty"` // has read up to, or one message
 	UpTo    int64      `json:",omitempty"`
@@ -227,7 +227,7 @@ func (w *working) work(note func(deed)) error {
 	return <-failed
 }
 
-// deeds are what the children were told was done.
+// deeds are the acknowledged operations of the children.
 type deeds struct {
 	said     map[message.ID]time.Time // when it expires
 	answered map[message.ID]bool
@@ -293,8 +293,8 @@ func killWorking(t *testing.T, dir string, lives time.Duration, d *deeds) {
 	}
 }
 
-// tidied opens what a kill left, waits until what was due is written down, and holds
-// everything against what was acknowledged. took is how long that was.
+// tidied opens the store after a kill, waits until due changes are written, and compares
+// everything with the acknowledgements. took is the duration.
 func tidied(t *testing.T, dir string, d *deeds) (took time.Duration, found logged) {
 	t.Helper()
 	opened := time.Now()
@@ -302,7 +302,7 @@ func tidied(t *testing.T, dir string, d *deeds) (took time.Duration, found logge
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A machine that is busy holds workers up as it does everybody.
+	// A busy machine delays workers like everything else.
 	var held time.Duration
 	eventually(t, "what was due is written down", func() bool {
 		began := time.Now()
@@ -321,7 +321,8 @@ func tidied(t *testing.T, dir string, d *deeds) (took time.Duration, found logge
 	if err := errors.Join(found.check(d), w.check(within(t), d, &found)); err != nil {
 		t.Error(err)
 	}
-	// The next child begins behind what was read to the end, and reads what is before it.
+	// The next child begins behind the messages that were read to the end, and reads the
+	// earlier ones.
 	c, err := w.Get(within(t), as("ann"), w.talk)
 	if err != nil {
 		t.Fatal(err)
@@ -339,7 +340,7 @@ func tidied(t *testing.T, dir string, d *deeds) (took time.Duration, found logge
 	return took, found
 }
 
-// logged is what the log says of messages and channels.
+// logged is the content of the log about messages and channels.
 type logged struct {
 	messages map[message.ID]*loggedMessage
 	idle     map[channel.ID]*loggedChannel
@@ -362,7 +363,7 @@ type loggedChannel struct {
 	expires time.Duration
 }
 
-// logOf reads the whole log. What it says twice, or against itself, is an error.
+// logOf reads the whole log. A duplicate or a contradiction is an error.
 func (w *working) logOf(ctx context.Context) (logged, error) {
 	l := logged{messages: map[message.ID]*loggedMessage{}, idle: map[channel.ID]*loggedChannel{}, closed: map[channel.ID]time.Time{}}
 	marks := map[string]int64{} // the markers as they went up
@@ -492,7 +493,7 @@ func (l *logged) isTidy(at time.Time) bool {
 	return true
 }
 
-// check holds the log against what was acknowledged.
+// check compares the log with the acknowledgements.
 func (l *logged) check(d *deeds) error {
 	for id, due := range d.said {
 		if m := l.messages[id]; m == nil || !m.expires.Equal(due) || m.answered != d.answered[id] && !m.answered {
@@ -507,7 +508,7 @@ func (l *logged) check(d *deeds) error {
 	return nil
 }
 
-// check holds what the service tells against the log and what was acknowledged.
+// check compares the answers of the service with the log and the acknowledgements.
 func (w *working) check(ctx context.Context, d *deeds, l *logged) error {
 	for id, at := range l.closed {
 		c, err := w.Get(ctx, as("ann"), id)

@@ -13,8 +13,7 @@ import (
 	"koine/kg"
 )
 
-// live is a stream that has told the first message of a channel, and follows what
-// comes.
+// live is a stream that has delivered the first message of a channel, and follows new ones.
 func (s *server) live(t *testing.T, by string, id channel.ID) (next func() (*message.Message, error, bool)) {
 	t.Helper()
 	stream, err := s.Stream(within(t), as(by), id, nil)
@@ -32,9 +31,9 @@ func (s *server) live(t *testing.T, by string, id channel.ID) (next func() (*mes
 	return next
 }
 
-// A stream that lags behind by no more than a channel keeps goes on without a gap. One
-// that lags behind by more ends, says which is the oldest message that is left, and
-// whoever comes back in front of that one misses none of those that are left.
+// A stream that is behind by no more than the channel's retention continues without a gap.
+// One that is further behind ends with the oldest message left, and a reader that resumes
+// before that one misses none of those left.
 func TestLaggardBehindEviction(t *testing.T) {
 	const kept = 3
 	for behind := 1; behind <= 2*kept; behind++ {
@@ -75,8 +74,8 @@ func TestLaggardBehindEviction(t *testing.T) {
 	}
 }
 
-// A stream whose log was cut behind it ends with what to do, and no message of its
-// channel is lost: replay does not need the log.
+// A stream whose log was cut behind it ends with the way out, and no message of its channel
+// is lost: a replay does not need the log.
 func TestLaggardBehindACutLog(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{RingCommits: 1})
 	c := s.make(t, channel.Private, "bob")
@@ -113,9 +112,9 @@ func TestLaggardBehindACutLog(t *testing.T) {
 	}
 }
 
-// A request that RemoveAgent ends is withheld at once: whoever lags behind it, in its
-// channel, in all of a scope, or in the inbox of who was asked, is not told what it
-// said, though the log still has it.
+// A request that RemoveAgent ends is withheld at once: a stream that is behind, in its
+// channel, in all of a scope, or in the inbox of a recipient, does not deliver its content,
+// though the log still has it.
 func TestLaggardBehindRemoval(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob"}}})
@@ -156,7 +155,7 @@ func TestLaggardBehindRemoval(t *testing.T) {
 			check(name, m)
 		}
 	}
-	for range 2 { // each reads what stands, and then what comes
+	for range 2 { // each reads the existing messages, and then new ones
 		m := s.mustSend(t, "ann", c.ID, message.Envelope{To: "bob"})
 		tell(func(name string, told *message.Message) {
 			if told.ID != m.ID || told.Parts == nil {
@@ -175,8 +174,8 @@ func TestLaggardBehindRemoval(t *testing.T) {
 	})
 }
 
-// A feed of many channels leaves out no message that is no longer kept: it tells each as
-// evicted, to who comes back and to who lags behind.
+// A feed of many channels omits no evicted message: it delivers each as evicted, to resumed
+// and to slow streams.
 func TestFeedTellsWhatIsEvicted(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c, err := s.Create(within(t), as("ann"), channel.Draft{Members: []channel.Member{{Agent: "bob"}}, KeepMessages: 2})
@@ -189,7 +188,7 @@ func TestFeedTellsWhatIsEvicted(t *testing.T) {
 	}
 	next, stop := iter.Pull2(live.Messages())
 	defer func() { stop(); live.Close() }()
-	for range 2 { // what stands, and then what comes
+	for range 2 { // the existing messages, and then new ones
 		m := s.say(t, "ann", c.ID, "read")
 		if d, err, _ := next(); err != nil || d.Message.ID != m.ID {
 			t.Fatalf("told %+v, %v", d.Message, err)

@@ -14,8 +14,8 @@ import (
 	"koine/kg"
 )
 
-// A closed channel takes no message, is read on, and its streams end behind the
-// last; what was published before is still answered to the same key.
+// A closed channel accepts no message, stays readable, and its streams end after the last
+// message; the key of an earlier publication still returns it.
 func TestCloseChannel(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")

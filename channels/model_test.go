@@ -71,7 +71,7 @@ func (m *model) between(a, b string) *modelChannel {
 	return c
 }
 
-// modelRights say who may do what in a channel of a kind, private and public.
+// modelRights are the default rights in a channel of a kind, private and public.
 var modelRights = map[channel.Kind][2]channel.Rights{
 	channel.Ordered: {
 		{Discover: channel.Members, Join: channel.Owners, Read: channel.Members, Post: channel.Members},
@@ -97,7 +97,7 @@ func (c *modelChannel) rights() channel.Rights {
 	return modelRights[c.kind][0]
 }
 
-// given tells whether an agent is one of those. Observers see what members see.
+// given reports whether an agent belongs to the group. Observers see what members see.
 func (c *modelChannel) given(by string, who channel.Grantee, seeing bool) bool {
 	switch role := c.members[by]; who {
 	case channel.Everybody:
@@ -121,7 +121,7 @@ func (c *modelChannel) finds(by string) bool {
 	return c.there(by) && (c.reads(by) || c.given(by, c.rights().Discover, true) || c.invited[by])
 }
 
-// mayRead is the code for who may not read the channel, "" for who may.
+// mayRead returns the code for callers that may not read the channel, "" for others.
 func (c *modelChannel) mayRead(by string) string {
 	switch {
 	case !c.finds(by):
@@ -132,7 +132,7 @@ func (c *modelChannel) mayRead(by string) string {
 	return ""
 }
 
-// mayPost is that for who may not publish.
+// mayPost is the same for publishing.
 func (c *modelChannel) mayPost(by string) string {
 	switch {
 	case !c.finds(by):
@@ -160,7 +160,7 @@ func (c *modelChannel) owners() (n int) {
 	return n
 }
 
-// text is what a channel looks like.
+// text is the visible state of a channel.
 func (c *modelChannel) text() string {
 	var members []string
 	for agent, role := range c.members {
@@ -178,7 +178,7 @@ func (c *modelChannel) text() string {
 	return fmt.Sprintf("%q %s %s %s %v %s version %d, %d messages, keeps %d", c.name, status, c.visibility, c.kind, members, metadata, c.version, len(c.messages), c.keep)
 }
 
-// textFor is what it looks like to an agent that finds it.
+// textFor is its visible state for an agent that may only discover it.
 func (c *modelChannel) textFor(by string) string {
 	if c.reads(by) {
 		return c.text()
@@ -226,7 +226,7 @@ func (m *model) list(by string, visibility channel.Visibility, member string) (o
 	return out
 }
 
-// alters is the code for who may not even try to change the channel.
+// alters returns the code for callers that may not even try to change the channel.
 func (c *modelChannel) alters(by string) string {
 	switch {
 	case !c.finds(by):
@@ -237,7 +237,7 @@ func (c *modelChannel) alters(by string) string {
 	return ""
 }
 
-// may is the code for who may not change the channel, "" for who may.
+// may returns the code for callers that may not change the channel, "" for others.
 func (c *modelChannel) may(by string, roles ...channel.Role) string {
 	if code := c.alters(by); code != "" {
 		return code
@@ -248,7 +248,7 @@ func (c *modelChannel) may(by string, roles ...channel.Role) string {
 	return ""
 }
 
-// mayBar is that for who may not ban and mute another.
+// mayBar is the same for bans and mutes.
 func (c *modelChannel) mayBar(by, other string) string {
 	if code := c.may(by, channel.Owner, channel.Moderator); code != "" {
 		return code
@@ -280,7 +280,7 @@ func (m *model) mute(by string, c *modelChannel, other string, stands bool) stri
 	return isDone
 }
 
-// mayInvite is the code for who may let nobody in.
+// mayInvite returns the code for callers that may not admit agents.
 func (c *modelChannel) mayInvite(by string) string {
 	if code := c.alters(by); code != "" {
 		return code
@@ -365,7 +365,7 @@ func (m *model) retract(by string, c *modelChannel, number int) string {
 	if number == 0 {
 		return string(kg.CodeNotFound)
 	}
-	if c.muted[by] { // who does not publish any more takes back what it published
+	if c.muted[by] { // an author that may not publish any more retracts its own messages
 		return string(kg.CodePermissionDenied)
 	}
 	target := &c.messages[number-1]
@@ -459,7 +459,7 @@ func (m *model) publish(by string, c *modelChannel, said modelMessage) string {
 	said.author = by
 	if said.key != "" {
 		if i, used := c.keys[by+" "+said.key]; used {
-			gone := c.messages[i].retractedBy != 0 || i+1 < c.first() // and with it what it was
+			gone := c.messages[i].retractedBy != 0 || i+1 < c.first() // and with it its former role
 			if first := c.messages[i]; !gone && (first.text != said.text || !slices.Equal(first.refs, said.refs)) {
 				return string(kg.CodeIdempotencyConflict)
 			}
@@ -499,7 +499,7 @@ func (m *model) history(by string, c *modelChannel, since, before int64, author 
 	return out
 }
 
-// stream is what a stream from behind since on tells of what was published.
+// stream is the expected output of a stream from a sequence number on.
 func (m *model) stream(by string, c *modelChannel, since int64) (out []string) {
 	if code := c.mayRead(by); code != "" {
 		return []string{code}

@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// An administrator counts what others say among themselves, and what was said before it
-// was taken back. In open mode, where everybody is one, nobody does.
+// An administrator counts the messages of others, retracted ones included. In open mode,
+// where every caller is one, no caller does.
 func TestAdministratorsInOpenMode(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob", "cleo")

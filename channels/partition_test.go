@@ -17,8 +17,8 @@ import (
 	"koine/kg"
 )
 
-// Who a message is not addressed to gets its event without the content, and no
-// statement of it; the sequences stay whole.
+// A reader to whom a message is not addressed gets its event without the content, and no
+// statement of it; the sequence stays complete.
 func TestAddressedIsWithheld(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob", "cleo")
@@ -83,8 +83,8 @@ func TestAddressedIsWithheld(t *testing.T) {
 		}
 		snapshot.Close()
 	}
-	// An agent that is acted for reads what it reads, and an administrator that is no
-	// recipient reads in the channel what its agent may.
+	// An agent reads the same through a caller that acts for it, and an administrator that
+	// is no recipient reads in the channel what its agent may read.
 	acting := channels.Caller{Principal: kg.Principal{ID: "agent://eve", Method: "key", ActFor: []kg.AgentID{kg.Anybody}}, Actor: "agent://cleo"}
 	admin := channels.Caller{Principal: kg.Principal{ID: "agent://cleo", Method: "key", Roles: []string{kg.RoleAdmin}}}
 	for _, by := range []channels.Caller{acting, admin} {
@@ -118,7 +118,7 @@ func (s *server) counts(t *testing.T, who string) uint64 {
 	return n
 }
 
-// A response is for who asked, and uses the same graph as its request.
+// A response goes to the asking agent, and uses the same graph as its request.
 func TestLanesAreBounded(t *testing.T) {
 	s := serve(t, channels.Options{MaxPartitions: 2}, kg.Options{})
 	c := s.make(t, channel.Private, "bob", "cleo")
@@ -134,10 +134,9 @@ func TestLanesAreBounded(t *testing.T) {
 	}
 }
 
-// What others see is the same whatever is said to those addressed: two stores with
-// the same conversation but for the content of what was addressed look the same to
-// everybody whom it was not addressed to. That holds for histories, streams, all
-// statements, the log and the commits.
+// The view of others does not depend on the content of addressed messages: two stores with
+// the same conversation except for that content look the same to all other agents. That
+// holds for histories, streams, all statements, the log and the commits.
 func TestAddressedLeavesNoTrace(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -188,7 +187,7 @@ func TestAddressedLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// seen is all that an agent can find out, as a text without what is by chance.
+// seen is everything that an agent can observe, as a text without random parts.
 func (s *server) seen(t *testing.T, c *channel.Channel, who string) string {
 	t.Helper()
 	var out []string
@@ -253,8 +252,8 @@ func (s *server) seen(t *testing.T, c *channel.Channel, who string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Replies that are addressed are found by those who read them, and a message in a
-// scope by those whose role lets them in.
+// Readers find addressed replies, and agents with access by a role find a message in a
+// scope.
 func TestAddressedReplies(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob", "cleo")

@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// Parts come back as they were given, whatever their texts look like: they are taken
-// apart by their ends alone.
+// Parts are returned as they were sent, whatever their texts look like: they are split by
+// their ends alone.
 func TestPartsComeBackAsTheyWere(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Public)

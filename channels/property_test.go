@@ -28,10 +28,9 @@ var (
 	stepsFlag = flag.Int("channels.steps", 300, "steps of each random test of channels")
 )
 
-// Whatever several agents ask for, one after the other and with the store closed and
-// opened again in between, they are answered as the model says. Whoever is told that
-// a channel is not there gets the same answer, to the byte, as for one that never
-// was.
+// Requests of several agents, in sequence and with the store closed and reopened in
+// between, are answered as the model predicts. The answer for a hidden channel is the same,
+// to the byte, as for one that never existed.
 func TestAsTheModel(t *testing.T) {
 	runs := *runsFlag
 	if *seedFlag != 0 {
@@ -237,7 +236,7 @@ func (r *random) invitations(by string) {
 // bars bans or mutes, or ends that.
 func (r *random) bars(by string) {
 	other, stands := r.agent(), r.dice.IntN(2) == 0
-	for _, agent := range r.model.agents { // one of whom there is more to say
+	for _, agent := range r.model.agents { // one with further content
 		if r.of != nil && (r.of.invited[agent] || r.of.banned[agent]) && r.dice.IntN(2) == 0 {
 			other = agent
 		}
@@ -254,7 +253,7 @@ func (r *random) bars(by string) {
 	})
 }
 
-// retract takes a message back, or what is none.
+// retract retracts a message, or something that is none.
 func (r *random) retract(by string) {
 	number, message := 0, message.ID(uuid.NewString())
 	r.call(by, "retract", func(c *modelChannel) string {
@@ -272,7 +271,7 @@ func (r *random) retract(by string) {
 	})
 }
 
-// published is what became of a message, whose id is remembered.
+// published is the result of a publication, whose id is remembered.
 func (r *random) published(receipt *channels.Receipt) string {
 	if receipt.Replayed {
 		return "again " + said(receipt.Message)

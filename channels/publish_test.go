@@ -17,8 +17,8 @@ import (
 	"koine/kg"
 )
 
-// What was published is what is read: in the answer, in the history, in a stream
-// that was open, and in one that replays.
+// A message is read as it was published: in the answer, in the history, in a stream that
+// was open, and in one that replays.
 func TestMessageReadsBack(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")
@@ -153,8 +153,8 @@ func TestIdempotency(t *testing.T) {
 	}
 }
 
-// Who may not read a channel gets the same answer as for one that is not there,
-// whatever it asks.
+// Every request about an unreadable channel gets the same answer as for one that does not
+// exist.
 func TestPrivateIsNotThere(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")
@@ -210,9 +210,8 @@ func TestPrivateIsNotThere(t *testing.T) {
 	}
 }
 
-// Facts are committed with their message, which is named in the commit; what is
-// refused publishes nothing, what is held publishes the message, which says where
-// its facts wait.
+// Facts are committed with their message, which the commit names; refused facts publish
+// nothing, held facts publish the message, which names their proposal.
 func TestFacts(t *testing.T) {
 	v, h := &judge{}, &holder{}
 	s := serve(t, channels.Options{}, kg.Options{Verifier: v, Holder: h})
@@ -305,8 +304,8 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// The first message of a direct channel carries facts like any other, and so does
-// the one that makes a channel by its name; both read them, nobody else.
+// The first message of a direct channel carries facts like any other, and so does one that
+// creates a channel by its name; only the two agents read them.
 func TestFirstMessageWithFacts(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	fact := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}
@@ -324,7 +323,7 @@ func TestFirstMessageWithFacts(t *testing.T) {
 		}
 		snapshot.Close()
 	}
-	// A direct channel whose first message is refused is not there.
+	// A direct channel whose first message is refused does not exist.
 	bad := fact
 	bad.Quad.Graph = kg.SystemGraph
 	_, err = s.Publish(within(t), as("ann"), channels.Publication{To: "cleo", Parts: text("see"), Patches: []kg.Patch{bad}})

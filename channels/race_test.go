@@ -18,10 +18,10 @@ import (
 	"koine/kg"
 )
 
-// The classic race of streams: what was there is replayed while more comes. Here a
-// stream takes its steps while it is looped over, and between any two of them anything
-// may happen: each seed is one order of things, and can be done again. In
-// bubble_test.go the two sides run at the same time.
+// The classic race of streams: existing messages are replayed while new ones arrive. Here a
+// stream takes its steps while it is looped over, and between any two of them anything may
+// happen: each seed is one order of events, and can be repeated. In bubble_test.go the two
+// sides run at the same time.
 
 var (
 	raceSeed  = flag.Uint64("channels.raceseed", 0, "seed of TestInterleavings (0: a new one for each run)")
@@ -37,9 +37,9 @@ func races(text string) int {
 	return defaultRaces
 }
 
-// In every interleaving of publications with the steps of a stream, the stream tells
-// every message behind its start once and in order, whichever part of them it
-// replays; and what ends it is told.
+// In every interleaving of publications with the steps of a stream, the stream delivers
+// every message after its start once and in order, whichever part of them it replays; and
+// its end has a reason.
 func TestInterleavings(t *testing.T) {
 	slowtest.Long(t)
 	seed := *raceSeed

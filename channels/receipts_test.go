@@ -15,8 +15,7 @@ import (
 	"koine/kg"
 )
 
-// got is what became of the messages of a channel at their recipients, as
-// "bob:read" and so on.
+// got lists the receipts of the messages of a channel, as "bob:read" and so on.
 func (s *server) got(t testing.TB, by string, id channel.ID, m message.ID) string {
 	t.Helper()
 	list, err := s.Receipts(within(t), as(by), id, m)
@@ -30,8 +29,8 @@ func (s *server) got(t testing.TB, by string, id channel.ID, m message.ID) strin
 	return strings.Join(out, " ")
 }
 
-// A receipt goes from pending over delivered to read; only recipients acknowledge,
-// and never what has expired. Markers and counts follow.
+// A receipt goes from pending over delivered to read; only recipients acknowledge, and
+// never expired messages. Markers and counts follow.
 func TestReceipts(t *testing.T) {
 	slowtest.Long(t)
 	clock := startClock()
@@ -193,7 +192,7 @@ func TestReceiptsAreGathered(t *testing.T) {
 	}
 }
 
-// To count what is unread costs the same however much there is.
+// Counting unread messages has a bounded cost.
 func TestUnreadIsBounded(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")
@@ -221,8 +220,8 @@ func TestUnreadIsBounded(t *testing.T) {
 	}
 }
 
-// TestOwnReceipt proves that each is told what became of a message at itself, and of
-// what is not for it, nothing.
+// TestOwnReceipt proves that a recipient sees its own receipt of a message, and none for a
+// message that is not addressed to it.
 func TestOwnReceipt(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	id := s.make(t, channel.Private, "bob", "cy").ID
@@ -250,8 +249,8 @@ func TestOwnReceipt(t *testing.T) {
 	wantCode(t, "for others", err, kg.CodeChannelNotFound)
 }
 
-// What is past its time has expired for who did not read it, whatever became of its
-// content: receipts, history and acknowledgements agree. Until then it has not.
+// A message past its time is expired for recipients that have not read it, regardless of
+// its content: receipts, history and acknowledgements agree. Until then it is not.
 func TestReceiptsOfWhatIsGone(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
@@ -299,7 +298,7 @@ func TestReceiptsOfWhatIsGone(t *testing.T) {
 	check()
 }
 
-// What was read stays read when the request expires because its recipient is removed.
+// A read message stays read when the request expires because its recipient is removed.
 func TestReadStaysRead(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	s.role(t, "dev", "bob", "cleo")
@@ -333,8 +332,8 @@ func (a *afterTrial) Verify(_ context.Context, of kg.Judgement) (kg.Verdict, err
 	return kg.Verdict{}, nil
 }
 
-// What becomes of a message, a channel or a reader while an acknowledgement is on its
-// way is decided by the commit: it is refused there, and nothing of it is written.
+// The commit of an acknowledgement decides about concurrent changes of the message, the
+// channel or the reader: it is refused there, and nothing of it is written.
 func TestAcknowledgedTooLate(t *testing.T) {
 	for _, row := range []struct {
 		name string

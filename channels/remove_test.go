@@ -14,8 +14,8 @@ import (
 	"koine/kg"
 )
 
-// Who is removed is in no channel any more; each has an owner, and a notice; what
-// nobody is left in and not everybody reads is deleted.
+// A removed agent is in no channel any more; each channel has an owner and a notice; a
+// channel without members that not all agents can read is deleted.
 func TestRemoveAgent(t *testing.T) {
 	now := startClock()
 	s := serveAt(t, now, channels.Options{})
@@ -33,7 +33,7 @@ func TestRemoveAgent(t *testing.T) {
 	}
 	join := func(id channel.ID, who string, role channel.Role) {
 		t.Helper()
-		now.step(time.Second) // who joined first is known to the millisecond
+		now.step(time.Second) // the first to join is known to the millisecond
 		if _, err := s.AddMember(within(t), as("ann"), id, kg.AgentID(who), role); err != nil {
 			t.Fatal(err)
 		}
@@ -109,8 +109,8 @@ func TestRemoveAgent(t *testing.T) {
 	}
 }
 
-// Requests that only the removed agent could answer expire; those that were
-// answered, or that somebody else can answer, stay.
+// Requests that only the removed agent could answer expire; answered ones, and those that
+// others can answer, stay.
 func TestRemoveAgentExpiresRequests(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	s.role(t, "dev", "bob", "zoe")
@@ -145,7 +145,7 @@ func TestRemoveAgentExpiresRequests(t *testing.T) {
 	}
 }
 
-// What is more than one commit takes is expired by several.
+// More requests than fit into one commit are expired by several.
 func TestRemoveAgentInBoundedCommits(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")
@@ -188,7 +188,8 @@ func (m *meanwhile) Verify(_ context.Context, of kg.Judgement) (kg.Verdict, erro
 	return kg.Verdict{}, nil
 }
 
-// Who is added to other channels while it is removed is in none of them afterwards.
+// An agent that is added to other channels during its removal is in none of them
+// afterwards.
 func TestRemoveAgentWhileItIsAdded(t *testing.T) {
 	var hook meanwhile
 	s := serve(t, channels.Options{}, kg.Options{Verifier: &hook})
@@ -226,8 +227,8 @@ func TestRemoveAgentWhileItIsAdded(t *testing.T) {
 	}
 }
 
-// Requests expire wherever they wait for who is removed, member or not; those that
-// others were asked too who are still there do not.
+// Requests expire wherever they wait for the removed agent, member or not; those with other
+// recipients left do not.
 func TestRemoveAgentEverywhere(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	s.role(t, "dev", "bob", "zoe")
@@ -250,7 +251,7 @@ func TestRemoveAgentEverywhere(t *testing.T) {
 	}
 }
 
-// Who waits for somebody that is removed waits no longer.
+// Asking an agent ends when it is removed.
 func TestAskEndsWithWhoWasAsked(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")
@@ -266,8 +267,8 @@ func TestAskEndsWithWhoWasAsked(t *testing.T) {
 	wantCode(t, "nobody can answer", <-ended, kg.CodeTimeout)
 }
 
-// A channel of whoever has access to its scope stays when its members are removed,
-// with its messages, sequence and name; one of its members alone goes.
+// A channel for all agents with access to its scope stays when its members are removed,
+// with its messages, sequence and name; one for its members alone is deleted.
 func TestRemoveAgentKeepsWhatTheScopeHas(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob", "cleo"}}})
@@ -300,8 +301,8 @@ func TestRemoveAgentKeepsWhatTheScopeHas(t *testing.T) {
 	wantCode(t, "the channel of its members", err, kg.CodeChannelNotFound)
 }
 
-// A request expires when all whom it was addressed to are removed, one after the
-// other, members or not, also where its content is not kept any more.
+// A request expires when all its recipients are removed, one after the other, members or
+// not, also if its content is evicted.
 func TestRemoveAgentOneByOne(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	s.role(t, "dev", "bob", "cleo", "dora")
@@ -310,7 +311,7 @@ func TestRemoveAgentOneByOne(t *testing.T) {
 	m := s.mustSend(t, "ann", id, message.Envelope{Interaction: message.Request, To: "role:dev"})
 	left := map[kg.AgentID]message.Withheld{"bob": "", "cleo": "", "dora": message.Expired}
 	for _, who := range []kg.AgentID{"bob", "cleo", "dora"} {
-		for range 2 { // what is done is not done again
+		for range 2 { // the work is not repeated
 			if _, err := s.RemoveAgent(within(t), admin("root"), who); err != nil {
 				t.Fatal(err)
 			}

@@ -23,8 +23,8 @@ func serveAt(t testing.TB, c *clock, o channels.Options) *server {
 }
 
 // A banned agent finds nothing, a muted one reads; owners ban moderators, these ban
-// members, and nobody an equal. What ends by itself ends to the millisecond, and
-// what the agent was it is again.
+// members, and no role bans an equal. A restriction ends to the millisecond, and the agent
+// then has its former role.
 func TestBar(t *testing.T) {
 	for _, everywhere := range []bool{false, true} {
 		now := startClock()
@@ -218,8 +218,8 @@ func TestBanEndsIdleStream(t *testing.T) {
 	}
 }
 
-// Who runs the scope of a channel bans its members, and is banned by administrators
-// only.
+// The manager of the scope of a channel bans its members, and only administrators ban the
+// manager.
 func TestBarInScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	sc := s.scope(t, scope.Draft{Coordinator: "cleo", Access: scope.Access{Agents: []kg.AgentID{"bob"}}})
@@ -233,8 +233,8 @@ func TestBarInScope(t *testing.T) {
 	wantCode(t, "unbanned by cleo", s.Unban(within(t), as("cleo"), c.ID, "bob"), kg.CodeChannelNotFound)
 }
 
-// Who reads or manages a channel knows who is kept out of it and who is invited; who
-// only finds it knows of its own invitation.
+// Readers and managers of a channel see its restrictions and invitations; an agent that can
+// only discover it sees its own invitation.
 func TestWhoIsToldOfBars(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	scope, err := s.CreateScope(within(t), as("run"), scope.Draft{Access: scope.Access{Everybody: true}})

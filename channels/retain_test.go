@@ -12,9 +12,8 @@ import (
 	"koine/kg"
 )
 
-// A channel keeps the content of the newest messages. Numbers, counts and the time of
-// the last stay; what is asked for in front of the oldest that is left is gone, and
-// says which that is.
+// A channel keeps the content of the newest messages. Numbers, counts and the time of the
+// last stay; a request before the oldest message left is an error with that message.
 func TestKeepMessages(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})

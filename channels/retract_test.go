@@ -12,9 +12,8 @@ import (
 	"koine/kg"
 )
 
-// A message that was taken back keeps its place and loses its content, in every
-// view of the present, and for a stream that comes to it later. What takes it back
-// is a message of its own.
+// A retracted message keeps its sequence number and loses its content, in every view of the
+// present, and for a later stream. The retraction is a message of its own.
 func TestRetract(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob", "cleo")
@@ -83,7 +82,7 @@ func TestRetract(t *testing.T) {
 	}
 }
 
-// A stream that is behind tells what stands, not what the log has.
+// A stream that is behind delivers the present content, not that of the log.
 func TestRetractedBeforeItIsTold(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")
@@ -184,8 +183,7 @@ func TestRetractWithdrawsFacts(t *testing.T) {
 	}
 }
 
-// A request that was taken back takes no response, and who waits for one waits no
-// longer.
+// A retracted request accepts no response, and asking ends.
 func TestRetractedRequest(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")
@@ -207,8 +205,8 @@ func TestRetractedRequest(t *testing.T) {
 	wantCode(t, "a response", err, kg.CodeMessageExpired)
 }
 
-// Who does not publish any more takes back what it published, unless it is muted or
-// gone; nobody else's.
+// An author that may not publish any more retracts its own messages, unless it is muted or
+// removed; never those of others.
 func TestRetractedByItsAuthor(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c, err := s.Create(within(t), as("ann"), channel.Draft{Kind: channel.Broadcast, Members: []channel.Member{{Agent: "bob", Role: channel.Owner}}})
@@ -240,7 +238,7 @@ func TestRetractedByItsAuthor(t *testing.T) {
 	}
 }
 
-// What is only tried is no message, and is not counted as one.
+// A dry run is no message, and is not counted as one.
 func TestRetractDryIsNotCounted(t *testing.T) {
 	s := serveAt(t, startClock(), channels.Options{Tier: channels.Tier{MessagesPerMinute: 2}})
 	c := s.make(t, channel.Private)

@@ -14,8 +14,8 @@ import (
 	"koine/kg"
 )
 
-// A later retraction withdraws what still stands, once; what the caller may not write
-// stays, and is counted.
+// A later retraction withdraws the facts left, once; facts that the caller may not write
+// stay, and are counted.
 func TestRetractFactsLater(t *testing.T) {
 	closed := &closable{graph: kg.IRI("urn:closed")}
 	s := serve(t, channels.Options{}, kg.Options{Access: closed})
@@ -58,8 +58,9 @@ func TestRetractFactsLater(t *testing.T) {
 	}
 }
 
-// What the same source said again belongs to the message that said it first: nothing is
-// stored of what changed nothing. With that message it goes, and said anew it stands.
+// A fact repeated by the same source belongs to the first message: a change without effect
+// is not stored. The fact is withdrawn with that message, and stays if it is published
+// again.
 func TestRetractWhatWasSaidTwice(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")
@@ -89,7 +90,7 @@ func TestRetractWhatWasSaidTwice(t *testing.T) {
 	retract(say(1), false, 1)
 }
 
-// closable lets nobody write in a graph while it is shut.
+// closable refuses writes to a graph while it is closed.
 type closable struct {
 	kg.AllowAll
 	graph kg.Term
@@ -141,8 +142,8 @@ func TestDryRetractionIsNotCounted(t *testing.T) {
 	wantCode(t, "the third", err, kg.CodeRateLimited)
 }
 
-// With the content goes its hash: what a message of few words said is not guessed.
-// The key gives it back all the same.
+// The hash is removed with the content, so that a message of few words cannot be guessed.
+// The key returns it nevertheless.
 func TestHashGoesWithContent(t *testing.T) {
 	clock := startClock()
 	hashes := func(s *server) (n uint64) {
@@ -222,9 +223,10 @@ func TestOverdueIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// With a message its facts go from the channel's own facts, also where who takes it back
-// does not publish there any more, or never did; elsewhere what it may not write stays.
-// What it could not propose stays too, where withdrawing waits for review.
+// The facts of a message are removed with it from the channel's own facts, also if the
+// retracting agent may not publish there any more, or never could; elsewhere facts that it
+// may not write stay. Facts that it could not propose stay too, if the withdrawal waits for
+// review.
 func TestFactsOfWhoDoesNotPublish(t *testing.T) {
 	closed := &closable{graph: kg.IRI("urn:closed")}
 	judge, holder := new(judge), new(holder)
@@ -307,7 +309,7 @@ func TestFactsOfWhoDoesNotPublish(t *testing.T) {
 		t.Errorf("held are %+v", holder.held)
 	}
 	judge.verdict = kg.Verdict{}
-	retract("ann", three, false, 2, 1) // who publishes, later
+	retract("ann", three, false, 2, 1) // the publisher, later
 	if got, want := left(), "1 closed, 2 closed, 3 closed, 4 channel, 4 closed, 4 open"; got != want {
 		t.Errorf("left are %s, want %s", got, want)
 	}
@@ -335,8 +337,8 @@ func (a *afterLook) Verify(ctx context.Context, of kg.Judgement) (kg.Verdict, er
 	return a.judge.Verify(ctx, of)
 }
 
-// What becomes of a message while it is retracted is not overlooked: facts that come out
-// of review go with it, and who is second is told of the first.
+// Changes of a message during its retraction are included: facts approved in between are
+// withdrawn with it, and a second retraction returns the first.
 func TestRetractMeanwhile(t *testing.T) {
 	hook := new(afterLook)
 	s := serve(t, channels.Options{}, kg.Options{Verifier: hook, Holder: new(holder)})

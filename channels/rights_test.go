@@ -23,7 +23,7 @@ func (s *server) crew(t testing.TB, d channel.Draft) *channel.Channel {
 	return c
 }
 
-// does lists which of the crew and eve may do what, by the letters of their names.
+// does lists the rights of the crew and eve, by the letters of their names.
 func (s *server) does(t testing.TB, c *channel.Channel) string {
 	t.Helper()
 	var out []string
@@ -92,8 +92,7 @@ func (s *server) does(t testing.TB, c *channel.Channel) string {
 	return strings.Join(out, ", ")
 }
 
-// Who may do what, by kind, visibility, and the rights that a channel has of its
-// own.
+// Rights by kind, visibility, and the overrides of a channel.
 func TestRights(t *testing.T) {
 	slowtest.Long(t)
 	for _, row := range []struct {
@@ -125,8 +124,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// Who may find a channel but not read it sees its name and topic, and not who is
-// in it.
+// An agent that may discover a channel but not read it sees its name and topic, and not its
+// members.
 func TestOutline(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.crew(t, channel.Draft{Kind: channel.Room, Visibility: channel.Public, Metadata: []byte(`{"a":1}`), MaxMembers: 9})
@@ -142,8 +141,7 @@ func TestOutline(t *testing.T) {
 	}
 }
 
-// Rights and bounds are changed by owners, at once and for streams that are open;
-// what no channel can have is refused.
+// Owners change rights and bounds, at once and for open streams; invalid ones are refused.
 func TestRightsChange(t *testing.T) {
 	s := serve(t, channels.Options{MaxMembers: 5}, kg.Options{})
 	c := s.crew(t, channel.Draft{Visibility: channel.Public})

@@ -15,7 +15,7 @@ import (
 	"koine/kg"
 )
 
-// withRole is an agent whose credential brings a role.
+// withRole is an agent whose credential has a role.
 func withRole(name, role string) channels.Caller {
 	c := as(name)
 	c.Principal.Roles = []string{role}
@@ -44,8 +44,8 @@ func (s *server) makeIn(t testing.TB, scope scope.ID, name string, policy channe
 	return c
 }
 
-// Who has access to a scope sees it, and for all others it is as if it were not
-// there; of a task, one needs access to its intent too.
+// Agents with access to a scope see it, and for all others it does not exist; a task also
+// needs access to its intent.
 func TestScopeAccess(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, scope.Draft{Title: "research", Coordinator: "cleo", Access: scope.Access{Agents: []kg.AgentID{"dora", "bob", "bob"}, Roles: []string{"analyst"}}})
@@ -91,7 +91,7 @@ func TestScopeAccess(t *testing.T) {
 	check()
 }
 
-// Who runs a scope changes it, at the version that it knows.
+// The manager of a scope changes it, at the version that it knows.
 func TestUpdateScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, scope.Draft{Title: "research", Access: scope.Access{Everybody: true}})
@@ -186,8 +186,8 @@ func TestScopeBounds(t *testing.T) {
 	}
 }
 
-// A channel of a scope is there for who has access to the scope, and is a member
-// where the policy says so. The scope's own graph is read as the scope is.
+// A channel of a scope exists for agents with access to the scope, which are members if the
+// policy says so. The scope's own graph is read with the same access.
 func TestChannelsInScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, scope.Draft{Coordinator: "cleo", Access: scope.Access{Agents: []kg.AgentID{"bob"}, Roles: []string{"analyst"}}})
@@ -300,8 +300,8 @@ func TestCoordinatorManages(t *testing.T) {
 	}
 }
 
-// Who loses access to a scope, or to the intent of a task, loses streams and facts
-// of its channels at once.
+// An agent that loses access to a scope, or to the intent of a task, loses streams and
+// facts of its channels at once.
 func TestStreamEndsWithScopeAccess(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob", "eve"}}})
@@ -333,8 +333,8 @@ func TestStreamEndsWithScopeAccess(t *testing.T) {
 	wantCode(t, "who did not", <-ended["eve"], "")
 }
 
-// A message in a scope is addressed to nobody who does not take part there, a
-// request to a role among others.
+// A message in a scope cannot be addressed to agents that do not take part there; a request
+// to a role can be.
 func TestAddressInScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob"}}})
@@ -356,7 +356,7 @@ func TestAddressInScope(t *testing.T) {
 	wantCode(t, "a response in another channel", err, kg.CodeInvalid)
 }
 
-// Who has access to a scope by a role is addressed by each role that it has on
+// An agent with access to a scope by a role is addressed by each role that it has on
 // record, member or not.
 func TestAddressByAnyRole(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
@@ -373,8 +373,8 @@ func TestAddressByAnyRole(t *testing.T) {
 	}
 }
 
-// Who made a channel of a scope says who is a member as its coordinator does, whatever
-// another owner made of that; outside of scopes owners do alone.
+// The creator of a channel of a scope manages its members like its coordinator, despite
+// changes by other owners; outside of scopes only owners do.
 func TestCreatorManages(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob", "cleo", "dora"}}})
@@ -413,7 +413,7 @@ func TestCreatorManages(t *testing.T) {
 	wantCode(t, "outside of a scope", add("bob", free.ID, "dora", ""), kg.CodePermissionDenied)
 }
 
-// Who runs a task and has no access to its intent any more manages nothing in it; with a
+// The manager of a task without access to its intent any more manages nothing in it; with a
 // role that gives access, it does as long as it has the role.
 func TestRunnerWithoutAccess(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
@@ -422,7 +422,7 @@ func TestRunnerWithoutAccess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.CreateIn(within(t), as("ann"), task.ID, channel.Draft{Name: "room"}) // whose intent it is
+	c, err := s.CreateIn(within(t), as("ann"), task.ID, channel.Draft{Name: "room"}) // the creator of the intent
 	if err != nil {
 		t.Fatal(err)
 	}

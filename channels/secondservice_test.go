@@ -12,10 +12,10 @@ import (
 	"koine/kg"
 )
 
-// TestSecondServiceTellsTheSame proves that what a stream is told of messages that have
-// changed behind its back, which serve does not compare, is derived from the log: a second
-// service, which is told of commits alone and by whose methods nothing was written, tells a
-// stream that lags behind what the first one tells.
+// TestSecondServiceTellsTheSame proves that the notices to a stream about changed messages,
+// which serve does not compare, are derived from the log: a second service, which sees
+// commits alone and whose methods wrote nothing, delivers the same to a stream that is
+// behind as the first one.
 func TestSecondServiceTellsTheSame(t *testing.T) {
 	const kept = 3
 	for _, row := range []struct {

@@ -22,7 +22,7 @@ func TestMessagesAreOfTheirAuthorsShare(t *testing.T) {
 	}
 	first := s.say(t, "ann", c.ID, "1")
 	s.say(t, "ann", c.ID, "2")
-	s.mustSend(t, "ann", c.ID, message.Envelope{To: "agent://bob"}) // what is addressed too
+	s.mustSend(t, "ann", c.ID, message.Envelope{To: "agent://bob"}) // addressed messages too
 	backs("agent://ann", 3)
 	_, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: c.ID, Parts: text("4")})
 	if e := kg.AsError(err); err == nil || e.Code != kg.CodeLimitExceeded || e.Limit != kg.LimitStatements {
@@ -38,7 +38,7 @@ func TestMessagesAreOfTheirAuthorsShare(t *testing.T) {
 	if _, err := s.Publish(within(t), as("ann"), channels.Publication{Channel: c.ID, Parts: text("4")}); kg.CodeOf(err) != kg.CodeLimitExceeded {
 		t.Errorf("after a retraction: %v", err)
 	}
-	// What the channel keeps no longer counts no longer.
+	// Evicted messages no longer count.
 	keep := int64(1)
 	if _, err := s.Update(within(t), as("ann"), c.ID, channel.Update{ExpectedVersion: c.Version, KeepMessages: &keep}); err != nil {
 		t.Fatal(err)

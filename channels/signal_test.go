@@ -30,8 +30,8 @@ func (s *server) listen(t testing.TB, ctx context.Context, by channels.Caller, i
 	}
 }
 
-// Signals reach those who read the channel at the moment, under its rights, and
-// nothing of them is written.
+// Signals reach the current listeners of the channel, under its rights, and nothing of them
+// is written.
 func TestSignals(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c, other := s.crew(t, channel.Draft{Visibility: channel.Public}), s.make(t, channel.Public, "bob")
@@ -157,8 +157,8 @@ func TestSignalsEnd(t *testing.T) {
 	wantCode(t, "closed", <-fourth, kg.CodeClosed)
 }
 
-// One reacts to messages of the channel that one reads, and to nothing else; the
-// answer is the same whatever the reason.
+// Readers react to messages of the channel that they can read, and to nothing else; the
+// answer is the same for any reason.
 func TestReactions(t *testing.T) {
 	clock := startClock()
 	s := serveAt(t, clock, channels.Options{})

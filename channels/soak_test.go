@@ -31,8 +31,8 @@ func soakTime() time.Duration {
 	return 2 * time.Second
 }
 
-// Publishers and streams come and go: every stream tells what is behind its start
-// without a gap and once, and when all have gone nothing of them is left.
+// Publishers and streams come and go: every stream delivers the messages after its start
+// without a gap and once, and when all have ended nothing of them is left.
 func TestSoak(t *testing.T) {
 	slowtest.Long(t)
 	workers := *soakWorkers
@@ -93,8 +93,8 @@ func TestSoak(t *testing.T) {
 	if n := s.store.Stats().Watchers; n != watchers {
 		t.Errorf("there are %d watchers, and were %d", n, watchers)
 	}
-	// Caches have their bounds, and what was published is on disk, or on its way there:
-	// what takes memory for that gives it back when it is done.
+	// Caches are bounded, and messages are on disk, or are being written: memory used for
+	// that is released afterwards.
 	grown := held() - memory
 	for deadline := time.Now().Add(time.Minute); grown > soakMemory && time.Now().Before(deadline); grown = held() - memory {
 		time.Sleep(time.Second)
@@ -105,8 +105,8 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// soakMemory is what the store may keep of what was published: the newest commits,
-// terms, and the index of what is on disk.
+// soakMemory bounds the memory that the store may keep of the messages: the newest commits,
+// terms, and the index of the tables on disk.
 const soakMemory = 128 << 20
 
 // overhear follows a channel from somewhere on for some messages.

@@ -100,8 +100,8 @@ func TestStreamEndsWithMembership(t *testing.T) {
 
 func at(sequence int64) *int64 { return &sequence }
 
-// Streams of a channel that are told the same have it from one reading, and what is
-// addressed to some is theirs and the author's alone however many follow.
+// Streams of a channel with the same view share one reading, and addressed messages reach
+// only their recipients and the author, however many follow.
 func TestStreamsShareWhatIsRead(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob", "cleo", "dan")
@@ -128,7 +128,7 @@ func TestStreamsShareWhatIsRead(t *testing.T) {
 		return list
 	}
 	s.say(t, "ann", c.ID, "what stands")
-	told() // each is behind what it read for itself
+	told() // each is behind its own reads
 	s.say(t, "ann", c.ID, "for all")
 	toBob := channels.Publication{Channel: c.ID, Parts: benchParts(3), Envelope: message.Envelope{To: "bob"}}
 	if _, err := s.Publish(within(t), as("ann"), toBob); err != nil {

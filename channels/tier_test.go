@@ -21,7 +21,7 @@ func wantLimit(t testing.TB, what string, err error, code kg.Code, limit string,
 	}
 }
 
-// The tiers are those of the specification; who has the roles of several gets the
+// The tiers are those of the specification; an agent with the roles of several gets the
 // widest bounds.
 func TestTiers(t *testing.T) {
 	for _, row := range []struct {
@@ -54,8 +54,8 @@ func TestTiers(t *testing.T) {
 	}
 }
 
-// An agent is in as many channels as its tier has, made or entered; what it leaves
-// and direct channels do not count.
+// An agent may be in as many channels as its tier allows, created or entered; channels that
+// it left and direct channels do not count.
 func TestChannelsPerAgent(t *testing.T) {
 	s := serve(t, channels.Options{Tiers: map[string]channels.Tier{"small": {Channels: 2}}}, kg.Options{})
 	eve := withRole("eve", "small")
@@ -118,7 +118,7 @@ func TestMessagesPerMinute(t *testing.T) {
 	}
 }
 
-// Who publishes at all is remembered for a minute, and no more of them than fit.
+// The rate of an author is remembered for a minute, and the number of authors is bounded.
 func TestRatesAreBounded(t *testing.T) {
 	now := startClock()
 	s := serveAt(t, now, channels.Options{MaxRates: 2, Tier: channels.Tier{MessagesPerMinute: 2}})
@@ -208,7 +208,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	open(eve, wide.ID, "").Close()
 }
 
-// The bounds of a channel hold for who has access to its scope by a role of its
+// The bounds of a channel hold for agents with access to its scope by a role of their
 // credential, too.
 func TestBoundsOfWhoHasARole(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
