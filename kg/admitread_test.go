@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// TestAdmitReadIsAskedAtEveryDoor proves that nobody from outside begins to read
-// without AdmitRead, and that koine itself is not asked about.
+// TestAdmitReadIsAskedAtEveryDoor proves that no caller from outside begins to read without
+// AdmitRead, and that koine itself is exempt.
 func TestAdmitReadIsAskedAtEveryDoor(t *testing.T) {
 	type asked struct {
 		who    kg.AgentID

@@ -54,7 +54,7 @@ func TestAgentIDsThatMayBeTaken(t *testing.T) {
 	}
 }
 
-// Who is there already stays, whatever it is called.
+// Existing agents stay, whatever their ids.
 func TestAgentsThatAreThereStay(t *testing.T) {
 	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1})
 	if err != nil {
@@ -78,7 +78,7 @@ func TestAgentsThatAreThereStay(t *testing.T) {
 				return err
 			}
 		}
-		// Something said about a name makes nobody of it.
+		// A statement about a name does not make it an agent.
 		for _, patch := range []kg.Patch{
 			{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.String("x")}, Source: source},
 			{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI(string(stranger)), Predicate: kg.IRI("urn:p"), Object: kg.IRI(string(stranger))}},

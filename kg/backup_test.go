@@ -91,7 +91,7 @@ func TestBackupAndRestore(t *testing.T) {
 			equalLines(t, "the index", rows, imageOf(t, r, nil).rows)
 			want.restored(t, r)
 
-			// What follows on the restored store follows on its backup too.
+			// A backup of the original follows on the restored store, too.
 			tail, _ := backupOf(t, r, kg.BackupOptions{Since: 32})
 			mustClose(t, r)
 			if _, err := restoreInto(t, filepath.Join(t.TempDir(), "x"), full, second, third, tail); kg.CodeOf(err) != kg.CodeInvalid {
@@ -167,7 +167,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// What cannot be backed up, and what a restore refuses; nothing is left of it.
+// Refusals of backups and restores; nothing is left behind.
 func TestBackupRefusals(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, t.TempDir(), tinyLog())
@@ -247,7 +247,7 @@ func TestBackupRefusals(t *testing.T) {
 	}
 }
 
-// A store whose log is damaged is not backed up: the backup would pass for whole.
+// A store with a damaged log is not backed up: the backup would pass for complete.
 func TestBackupOfDamagedStore(t *testing.T) {
 	dir, _ := small(t)
 	remove(t, dir, "log")
@@ -257,7 +257,7 @@ func TestBackupOfDamagedStore(t *testing.T) {
 	}
 }
 
-// Whatever byte of a backup goes bad, a restore says so.
+// A restore detects every corrupted byte of a backup.
 func TestFlippedByteOfBackup(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, t.TempDir(), tinyLog())

@@ -9,11 +9,10 @@ import (
 	"koine/kg"
 )
 
-// Backups that are made before, during and after the replacement of a graph as a whole,
-// full ones, those that follow, and behind a log that was cut in the middle of it, restore
-// to what the store was: statements at every revision, commits, and the index. With the
-// hidden commits in it and not the one that makes them count, the graph is as it was, and
-// nothing is left of them.
+// Backups made before, during and after the replacement of a whole graph, full and
+// incremental ones, and after a log that was cut in the middle of it, restore the store of
+// their time: statements at every revision, commits, and the index. With the hidden commits
+// and without the switch, the graph is unchanged, and nothing is left of them.
 func TestBackupInReplacement(t *testing.T) {
 	slowtest.Long(t)
 	t.Parallel()
@@ -28,7 +27,7 @@ func TestBackupInReplacement(t *testing.T) {
 			}
 			before, from := backupOf(t, s, kg.BackupOptions{})
 			early := recordOf(t, s)
-			// moment is what was backed up at one: in full, and to follow on what was before.
+			// moment is a backup at one time: in full, and incremental to the one before.
 			type moment struct {
 				full, more []byte
 				info       kg.BackupInfo

@@ -11,9 +11,9 @@ import (
 func always() bool { return true }
 
 // TestGraphThatBeganAnewIsInItsPlace shows that the order of the graphs that hold a
-// statement does not tell that a name was used before: a graph that began anew is where one
-// of a name that was never used is, in every order and page, whatever becomes of it, and
-// after the index was built anew.
+// statement does not reveal that a name was used before: a graph that began anew has the
+// place of a name that was never used, in every order and page, also after later changes
+// and after the index was rebuilt.
 func TestGraphThatBeganAnewIsInItsPlace(t *testing.T) {
 	const whole = MaxPatches + 1
 	run := func(again bool) (out []string) {
@@ -141,8 +141,8 @@ func TestGraphThatBeganAnewIsInItsPlace(t *testing.T) {
 	}
 }
 
-// TestGraphInUseDoesNotBeginAnew shows that a name which somebody else has begun to use
-// meanwhile keeps what it holds.
+// TestGraphInUseDoesNotBeginAnew shows that a name which another caller has begun to use
+// meanwhile keeps its content.
 func TestGraphInUseDoesNotBeginAnew(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{})
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://writer"}

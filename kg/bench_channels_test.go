@@ -19,7 +19,7 @@ import (
 	"koine/kg"
 )
 
-// spent is what a side of a comparison took.
+// spent is the cost of one side of a comparison.
 type spent struct{ elapsed, processor time.Duration }
 
 func (s *spent) add(other spent) {
@@ -127,9 +127,9 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// BenchmarkTempo publishes messages where a sync takes so long, beside a committer
-// that does not mind: it takes what is there, and executes nothing while the log is at
-// work. In turns; TMPDIR=/dev/shm leaves the disk's own syncs out.
+// BenchmarkTempo publishes messages with syncs of a given length, beside a committer
+// without pacing: it takes the queued updates, and executes nothing during an append. In
+// turns; TMPDIR=/dev/shm excludes the disk's own syncs.
 func BenchmarkTempo(b *testing.B) {
 	plain := kg.Faults{OverlapFrom: math.MaxInt, GatherFrom: math.MaxInt64}
 	for _, sync := range []time.Duration{0, 100 * time.Microsecond, 300 * time.Microsecond, time.Millisecond, 3 * time.Millisecond} {

@@ -96,8 +96,8 @@ func TestBulkEntryThatTheLogRefuses(t *testing.T) {
 	commitOf(t, s, numbered(1))
 }
 
-// TestBulkRoundEndsWithItsRuns shows that a round of a load that cannot go to disk any
-// more takes in nothing more: what it gathers has no other bound.
+// TestBulkRoundEndsWithItsRuns shows that a round of a load that cannot write to disk any
+// more accepts no more statements: its memory has no other bound.
 func TestBulkRoundEndsWithItsRuns(t *testing.T) {
 	t.Parallel()
 	s := openTest(t, Options{})

@@ -15,10 +15,10 @@ import (
 // stopped is a data directory as it was at a moment of a load.
 type stopped struct{ step, dir string }
 
-// TestBulkLoadStoppedAnywhere copies the directory of a load, into a store that holds
-// something, before each of its steps. Each copy opens with what the log has of the load,
-// is in order, and says how far the load was; the load goes on there and ends as one that
-// was never stopped.
+// TestBulkLoadStoppedAnywhere copies the directory of a load, into a store with content,
+// before each of its steps. Each copy opens with the part of the load that is in the log,
+// is consistent, and reports the place of the load; the load resumes there and ends like
+// one that was never stopped.
 func TestBulkLoadStoppedAnywhere(t *testing.T) {
 	slowtest.Long(t)
 	t.Parallel()
@@ -89,8 +89,8 @@ func rest(quads iter.Seq2[kg.Quad, error], n uint64) iter.Seq2[kg.Quad, error] {
 	}
 }
 
-// TestPlaceOfAFailedLoad proves that the place of a load which fails never lies behind what
-// is in the store, in bulk and as updates, and is nobody else's.
+// TestPlaceOfAFailedLoad proves that the place of a failed load is never behind the content
+// of the store, in bulk and as updates, and belongs to its principal only.
 func TestPlaceOfAFailedLoad(t *testing.T) {
 	t.Parallel()
 	for _, online := range []bool{false, true} {

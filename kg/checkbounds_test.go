@@ -135,8 +135,8 @@ func oneNumber(rows []string) (put, gone []string) {
 	return put, nil
 }
 
-// A check says the same whether what it compares is in memory or in files, of stores
-// in which all is well and of such that are damaged in any part, and leaves no file.
+// A check has the same result with its data in memory or in files, for stores without
+// faults and with damage in any part, and leaves no file.
 func TestCheckBounds(t *testing.T) {
 	slowtest.Long(t)
 	t.Parallel()
@@ -231,8 +231,9 @@ func noTemps(t *testing.T, dir string) {
 	}
 }
 
-// A check whose context ends, that has no room for its files, or cannot make them ends with
-// that, and leaves nothing behind; what one left that was killed goes when the store is opened.
+// A check whose context ends, that has no space for its files, or cannot create them ends
+// with that error, and leaves nothing behind; the file of a killed check is removed when
+// the store is opened.
 func TestCheckEnds(t *testing.T) {
 	t.Parallel()
 	dir := numbered(t)

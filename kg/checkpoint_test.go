@@ -14,9 +14,9 @@ import (
 	"koine/kg/internal/wal/waltest"
 )
 
-// The head of the log is cut, the index is lost, and checkpoints are damaged.
-// What is left decides: the newest checkpoint, an older one from which the log
-// still leads on, or a plain refusal.
+// The head of the log is cut, the index is lost, and checkpoints are damaged. The rest
+// decides: the newest checkpoint, an older one from which the log still continues, or a
+// plain refusal.
 func TestCheckpoints(t *testing.T) {
 	slowtest.Long(t)
 	t.Parallel()

@@ -23,8 +23,8 @@ func (o only) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
 	return p.ID == o.agent
 }
 
-// TestCommitsTellNothingHidden proves that neither a commit without changes nor
-// the hash of what was asked for tells of a graph that may not be read.
+// TestCommitsTellNothingHidden proves that neither a commit without changes nor the hash of
+// a request reveals an unreadable graph.
 func TestCommitsTellNothingHidden(t *testing.T) {
 	other := kg.Principal{ID: "agent://other"}
 	s := kgtest.Disk(t, kg.Options{Access: only{tester.ID, []kg.Term{kg.DefaultGraph}}})
@@ -60,8 +60,8 @@ func TestCommitsTellNothingHidden(t *testing.T) {
 	}
 }
 
-// TestMotives proves that why a commit was made is told to who reads all of it
-// and to who made it, in whichever way it is asked for, and to nobody else.
+// TestMotives proves that the reason of a commit is visible to readers of all of it and to
+// its author, through every call, and to no other caller.
 func TestMotives(t *testing.T) {
 	agent := func(id kg.AgentID) kg.Principal { return kg.Principal{ID: id} }
 	s := kgtest.Disk(t, kg.Options{Access: only{"agent://all", []kg.Term{kg.DefaultGraph}}})

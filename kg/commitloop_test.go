@@ -41,8 +41,7 @@ func both(a, b func(*kg.Tx) error) func(*kg.Tx) error {
 	return func(tx *kg.Tx) error { return errors.Join(a(tx), b(tx)) }
 }
 
-// slowLog is a store whose log keeps what it says of a group to itself until it is
-// told to say it.
+// slowLog is a store whose log holds back the result of an append until it is released.
 type slowLog struct {
 	*kg.Store
 	dir   string
@@ -159,8 +158,8 @@ func shown(t *testing.T, s *kg.Store) (n int) {
 	return n
 }
 
-// Where the log fails, what was executed on top of the lost group is refused: it was
-// not written, even where all it came to was an answer.
+// If the log fails, updates executed on top of the lost group are refused: they were not
+// written, even if their only result was an answer.
 func TestLogFailsUnderTheNextGroup(t *testing.T) {
 	l := newSlowLog(t, smallOptions())
 	one, two := asks("one", adds("urn:one")), asks("two", adds("urn:two"))
@@ -206,8 +205,8 @@ func TestKeyOfTheGroupAhead(t *testing.T) {
 	}
 }
 
-// What decides about updates is in force before the next one is executed, also where
-// the log takes its time.
+// A commit that decides about updates is in force before the next one is executed, also
+// with a slow log.
 func TestNextGroupWaitsForWhatDecides(t *testing.T) {
 	var told atomic.Bool
 	o := kg.Options{OnSystemChange: func(*kg.Commit) { told.Store(true) }}
@@ -227,7 +226,7 @@ func TestNextGroupWaitsForWhatDecides(t *testing.T) {
 	}
 }
 
-// What runs between two groups finds everything landed.
+// A step between two groups finds everything applied.
 func TestNothingIsAheadBetweenGroups(t *testing.T) {
 	for name, run := range map[string]func(*kg.Store, func()){"bulk load": (*kg.Store).Exclusive, "history": (*kg.Store).Between} {
 		l := newSlowLog(t, smallOptions())

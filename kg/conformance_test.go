@@ -12,7 +12,7 @@ func TestStoreConformance(t *testing.T) { kgtest.Run(t, disk) }
 
 // disk makes stores in which graphs of more than a few statements are replaced as a whole,
 // in several commits. At the end of a test, the index and the registered names are compared
-// with those that are rebuilt from the log, and what an observer was told with the log.
+// with those that are rebuilt from the log, and the calls of an observer with the log.
 func disk(t testing.TB, o kg.Options) *kgtest.Store {
 	t.TempDir() // removed after the comparison
 	var s *kgtest.Store

@@ -77,8 +77,8 @@ func wantInternal(t *testing.T, what string, err error) {
 	}
 }
 
-// TestInstances proves that the catalogue tells the size of a class only where
-// it is that of what the view shows.
+// TestInstances proves that the catalogue returns the size of a class only if it equals
+// that in the view.
 func TestInstances(t *testing.T) {
 	s, err := Open(t.TempDir(), Options{})
 	if err != nil {

@@ -53,7 +53,7 @@ func TestDirectoryInUse(t *testing.T) {
 }
 
 // A directory that another program or a newer koine has written is refused with
-// FORMAT_UNKNOWN and what is wrong, and left as it was.
+// FORMAT_UNKNOWN and the fault, and left unchanged.
 func TestUnknownFormat(t *testing.T) {
 	dir, _ := small(t)
 	for _, c := range []struct {
@@ -91,9 +91,8 @@ func TestUnknownFormat(t *testing.T) {
 	}
 }
 
-// Where there is no store, nothing is written that must not make one: not the
-// directory, not a lock. Somebody else's files are left alone by whoever would make one,
-// too.
+// Without a store, commands that must not create one write nothing: not the directory, not
+// a lock. Commands that create one leave the files of other programs alone, too.
 func TestNoStore(t *testing.T) {
 	whole, _ := small(t)
 	must := smallOptions()
@@ -122,7 +121,7 @@ func TestNoStore(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func(dir string)
 		says string
-		made bool // by whoever may make one
+		made bool // by commands that may create one
 	}{
 		"absent":          {func(string) {}, "not there", true},
 		"empty":           {func(dir string) { mkdir(t, dir) }, "no koine.json", true},
@@ -160,14 +159,14 @@ func TestNoStore(t *testing.T) {
 			t.Errorf("%v, want ErrNoStore", err)
 		}
 	})
-	// One that has lost the file that says so is damaged, not somebody else's.
+	// A store without its koine.json is damaged, not foreign.
 	t.Run("a damaged store", func(t *testing.T) {
 		remove(t, whole, "koine.json")
 		if err := ways["MustExist"](whole); kg.CodeOf(err) != kg.CodeFormatUnknown || errors.Is(err, kg.ErrNoStore) || kg.AsError(err).Hint == "" {
 			t.Errorf("%v, want FORMAT_UNKNOWN with a hint", err)
 		}
 	})
-	// Who is making one just now has it.
+	// It belongs to the process that is creating it.
 	t.Run("a locked one", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "busy")
 		defer mustClose(t, openStore(t, dir, smallOptions()))

@@ -24,8 +24,8 @@ func eraseQuad(subject, predicate string, object kg.Term, graph kg.Term) kg.Quad
 	return kg.Quad{Subject: kg.IRI(subject), Predicate: kg.IRI(predicate), Object: object, Graph: graph}
 }
 
-// personal fills a store with random work and with what is to be erased in
-// between: added, backed by several, replaced, removed, and quoted.
+// personal fills a store with random work and with content to erase in between: added,
+// backed by several, replaced, removed, and quoted.
 func personal(t *testing.T, s *kg.Store) {
 	t.Helper()
 	w := newWorker(41, "w")
@@ -106,7 +106,7 @@ func hexOf(s string) string {
 	return b.String()
 }
 
-// withoutLines is a list of statements' lines without what is erased.
+// withoutLines is a list of statements' lines without the erased ones.
 func withoutLines(lines []string, drop func(line string) (string, bool)) (out []string) {
 	for _, l := range lines {
 		if l, keep := drop(l); keep {
@@ -117,9 +117,9 @@ func withoutLines(lines []string, drop func(line string) (string, bool)) (out []
 	return out
 }
 
-// What is erased is in no file any more, nor in what is read at any revision; all
-// else is as it was, under the same revisions, in a store that agrees with itself
-// and is another one for its clients. Erasing it again does nothing.
+// Erased content is in no file any more, nor readable at any revision; everything else is
+// unchanged, under the same revisions, in a store that is consistent and another one for
+// its clients. Erasing it again does nothing.
 func TestErase(t *testing.T) {
 	slowtest.Long(t)
 	t.Parallel()
@@ -186,7 +186,7 @@ func TestErase(t *testing.T) {
 				}
 				for _, m := range row.markers {
 					if replaced && strings.HasPrefix(m, "agent:") {
-						continue // it made commits there, and those keep who made them
+						continue // it made commits there, and those keep their author
 					}
 					if found := findBytes(t, spoiled, m); found != nil {
 						t.Errorf("%.40q is still in %v", m, found)
@@ -221,7 +221,7 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// beforeErasing is what a directory holds, by the revisions at which it is read.
+// beforeErasing is the content of a directory, by the revisions at which it is read.
 type beforeErasing struct {
 	lines        map[kg.Revision][]string
 	epoch        kg.Epoch
@@ -418,7 +418,7 @@ func TestEraseKilled(t *testing.T) {
 	}
 }
 
-// What koine keeps for itself is erased only by name.
+// koine's own records are erased only by name.
 func TestEraseLeavesOwnGraphs(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, tinyLog())

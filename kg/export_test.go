@@ -22,7 +22,7 @@ import (
 	"koine/kg/internal/wal"
 )
 
-// Faults are what can be made to go wrong below a store.
+// Faults are the injectable failures below a store.
 type Faults struct {
 	LogFiles        types.VFS     // stands in for the file system under the log
 	LogSegmentBytes int           // size of the log's files, so that a test has several
@@ -151,9 +151,9 @@ func (s *Store) SpoilMarker() error {
 	return w.commit()
 }
 
-// ApplyRows writes rows of IndexRows into the index of a closed data directory
-// under a version, and deletes those of gone: what an apply would have done that
-// was cut short before it wrote how far it came.
+// ApplyRows writes rows of IndexRows into the index of a closed data directory under a
+// version, and deletes those of gone: the effect of an apply that was interrupted before it
+// wrote its marker.
 func ApplyRows(dir string, o Options, rows, gone []string, version Revision) error {
 	if err := datadir.RemoveFile(filepath.Join(dir, datadir.IndexName, datadir.CleanName)); err != nil {
 		return err
@@ -247,7 +247,7 @@ func runIn(committer chan func(), fn func()) {
 	<-done
 }
 
-// WithBounds gives the options with other bounds on what a check keeps in memory.
+// WithBounds gives the options with other bounds on the memory of a check.
 func (o CheckOptions) WithBounds(sortBytes, counted int) CheckOptions {
 	o.sortBytes, o.counted = sortBytes, counted
 	return o
@@ -262,8 +262,7 @@ func AppendCommit(dir string, c *Commit) error {
 	return errors.Join(l.Append(l.Last()+1, [][]byte{logentry.AppendEntry(nil, c)}), l.Close())
 }
 
-// WithTailBytes gives the options with another bound on what a read-only store keeps in
-// memory.
+// WithTailBytes gives the options with another bound on the memory of a read-only store.
 func (o Options) WithTailBytes(bytes int) Options {
 	o.tailBytes = bytes
 	return o

@@ -18,9 +18,8 @@ import (
 	"koine/kg"
 )
 
-// What the fault tests share: a store with small bounds, random work on it, and
-// a record of everything it says, to be compared with what a store says that
-// had an accident.
+// Shared by the fault tests: a store with small bounds, random work on it, and a record of
+// all its answers, to be compared with the answers of a store after a fault.
 
 const (
 	patience         = 60 * time.Second
@@ -90,7 +89,7 @@ type worker struct {
 	*rand.Rand
 	name string
 	n    int
-	// owns makes some updates change what koine keeps for itself as well.
+	// owns makes some updates change koine's own records as well.
 	owns bool
 }
 
@@ -118,8 +117,8 @@ func (w *worker) update() (kg.Meta, []kg.Patch) {
 	return meta, patches
 }
 
-// own is what a package of koine's own would commit with it: a policy that is
-// changed, and several statements that are a proposal.
+// own is the part that a package of koine's own would commit with it: a changed policy, and
+// several statements that are a proposal.
 func (w *worker) own(task string) []kg.Patch {
 	proposal := kg.IRI(kg.ProposalGraphPrefix + task)
 	policy := kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:policy:", w.n%3)), Predicate: kg.IRI("urn:readers"), Object: kg.String("agent " + task), Graph: kg.SystemGraph}
@@ -264,9 +263,8 @@ func orNothing(r *kg.GraphReplacement) kg.GraphReplacement {
 	return *r
 }
 
-// agrees fails the test unless the store says what the record says up to the
-// store's head. Some of the older revisions are compared, and all commits that
-// can be read.
+// agrees fails the test unless the answers of the store equal the record up to the store's
+// head. Some of the older revisions are compared, and all commits that can be read.
 func (r *record) agrees(t testing.TB, s *kg.Store) {
 	t.Helper()
 	head := s.Head().Revision
@@ -308,8 +306,7 @@ func (r *record) restored(t testing.TB, s *kg.Store) {
 	mustCheck(t, s)
 }
 
-// copyTree copies a directory but for what skip names (paths below it). Holes
-// stay holes.
+// copyTree copies a directory except for the paths in skip. Holes stay holes.
 func copyTree(t testing.TB, from, to string, skip func(path string) bool) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {

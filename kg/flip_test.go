@@ -45,9 +45,9 @@ func spots(t *testing.T, paths []string, do func(path string, off int64)) {
 	}
 }
 
-// A byte of the log goes bad anywhere, with the index there and with the index
-// lost. Then either all is there and everything agrees, or the store says
-// LOG_DAMAGED, takes no updates, and what it still says is right.
+// A byte of the log is corrupted anywhere, with the index present and with the index lost.
+// Then either everything is present and consistent, or the store returns LOG_DAMAGED,
+// accepts no updates, and its answers are correct.
 func TestFlippedByteOfTheLog(t *testing.T) {
 	slowtest.Long(t)
 	t.Parallel()
@@ -108,8 +108,8 @@ func afterFlip(t *testing.T, dir, what string, want *record, lost bool) (outcome
 	return "whole"
 }
 
-// A rebuild that is asked for over a log with a bad byte in the middle is refused:
-// it would throw away what only the index still has.
+// A requested rebuild over a log with a corrupted byte in the middle is refused: it would
+// discard content that only the index still has.
 func TestRebuildOverDamagedLog(t *testing.T) {
 	dir, want := small(t)
 	segment := filesOf(t, filepath.Join(dir, "log", "*.wal"))[1]
@@ -135,8 +135,8 @@ func TestRebuildOverDamagedLog(t *testing.T) {
 	refused(t, s, kg.CodeLogDamaged, want)
 }
 
-// A byte of any file of the index goes bad while the store is closed. Whatever
-// Badger would make of it, everything is there again.
+// A byte of any file of the index is corrupted while the store is closed. Regardless of its
+// effect in Badger, everything is present again.
 func TestFlippedByteOfTheIndex(t *testing.T) {
 	slowtest.Long(t)
 	t.Parallel()

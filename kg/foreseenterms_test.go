@@ -7,7 +7,7 @@ import (
 	"koine/kg/internal/index"
 )
 
-// askedKV counts what is asked of a layer.
+// askedKV counts the reads of a layer.
 type askedKV struct {
 	index.KV
 	gets int
@@ -64,8 +64,8 @@ func TestForeseenAsksMemoryAlone(t *testing.T) {
 	}
 }
 
-// TestForeseenIsHandedOver opens a store again, whose cache knows nothing: the term that
-// Badger has is looked up once, by who foresees it.
+// TestForeseenIsHandedOver opens a store again, whose cache is empty: the term in Badger is
+// looked up once, by the prefetch.
 func TestForeseenIsHandedOver(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir, Options{})

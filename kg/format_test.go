@@ -32,10 +32,10 @@ func TestDirectoryOfAnEarlierFormat(t *testing.T) {
 			o := kg.Options{MemTableBytes: kg.MinMemTableBytes, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }, Rebuild: rebuild}
 			s := openStore(t, dir, o)
 			sayTheFirstFormat(t, s)
-			backs(t, s, "agent://ann", 3) // which nobody counted then
+			backs(t, s, "agent://ann", 3) // not counted at that time
 			backs(t, s, "agent://bob", 0)
 			checkSourceStatements(t, "at first", s)
-			// What this koine adds goes into the same directory.
+			// New statements go into the same directory.
 			span := kg.TimeSpan{From: time.Date(1871, 2, 3, 0, 0, 0, 0, time.UTC)}
 			capital := kg.Quad{Subject: kg.IRI("urn:rome"), Predicate: kg.IRI("urn:capitalOf"), Object: kg.IRI("urn:italy")}
 			if _, err := s.Update(t.Context(), kg.Meta{Principal: kg.Principal{ID: "agent://ann", Method: "local"}}, func(tx *kg.Tx) error {
@@ -99,7 +99,7 @@ func sayTheFirstFormat(t *testing.T, s *kg.Store) {
 	}
 }
 
-// linesAt lists what a view shows, a line for each statement.
+// linesAt lists the statements of a view, one line each.
 func linesAt(t *testing.T, s *kg.Store, v kg.View) (lines []string) {
 	t.Helper()
 	v.Principal = kg.Principal{ID: "agent://ann", Method: "local"}

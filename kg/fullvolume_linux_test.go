@@ -51,8 +51,8 @@ func fillVolume(t *testing.T, path string) {
 	}
 }
 
-// A load for whose index there is no room is DISK_FULL, and so is what is asked of the
-// store. When there is room again the index is written without a restart.
+// A load without space for its index is DISK_FULL, and so are later calls of the store.
+// When there is space again the index is written without a restart.
 func TestLoadWithoutRoomForItsIndex(t *testing.T) {
 	slowtest.WithoutRace(t)
 	slowtest.Long(t)
@@ -63,7 +63,7 @@ func TestLoadWithoutRoomForItsIndex(t *testing.T) {
 			o := smallOptions()
 			o.ReserveBytes = 1
 			s := openStore(t, dir, o)
-			if readers { // who stay: then the index is written while they read
+			if readers { // open readers: the index is written while they read
 				snap, err := s.View(t.Context(), kg.View{Principal: tester, AllGraphs: true})
 				if err != nil {
 					t.Fatal(err)
@@ -113,9 +113,9 @@ func TestLoadWithoutRoomForItsIndex(t *testing.T) {
 	}
 }
 
-// A store whose index has to be made anew on a full volume is opened for reading, with
-// the index in the system's directory for temporary files. Where that is full too it says
-// in one line what to do. The directory stays whole.
+// A store whose index has to be rebuilt on a full volume is opened for reading, with the
+// index in the system's directory for temporary files. If that is full too, one line of
+// error names the remedy. The directory stays intact.
 func TestRebuildWithoutRoom(t *testing.T) {
 	slowtest.WithoutRace(t)
 	slowtest.Long(t)
@@ -175,9 +175,9 @@ func TestRebuildWithoutRoom(t *testing.T) {
 	mustCheck(t, s)
 }
 
-// A store that was killed on a full volume, with more in its log than the index's
-// memtables hold, is opened for reading. What the index lacks stays in memory and is
-// written when there is room, without a restart.
+// A store that was killed on a full volume, with more in its log than the index's memtables
+// hold, is opened for reading. The missing part of the index stays in memory and is written
+// when there is space, without a restart.
 func TestReplayWithoutRoom(t *testing.T) {
 	slowtest.WithoutRace(t)
 	slowtest.Long(t)

@@ -23,9 +23,8 @@ import (
 	"koine/kg/internal/logentry"
 )
 
-// Every decoder takes any bytes: it gives what they mean or an error, and where
-// there is only one way to write something, what it accepts is written in that
-// way.
+// Every decoder accepts any bytes: it returns their meaning or an error, and if there is
+// only one encoding, accepted input is encoded in that way.
 
 // same fails the test unless an accepted value is written as it was read.
 func same(t *testing.T, in, out []byte) {
@@ -173,8 +172,8 @@ func fuzzCommit() *Commit {
 	}
 }
 
-// Of an entry's terms and agents the order could be another, so that what is
-// accepted is written in the one way, and then stays.
+// The terms and agents of an entry could have another order, so accepted input is encoded
+// in the one way, and then stays the same.
 func FuzzParseEntry(f *testing.F) {
 	c := fuzzCommit()
 	whole := logentry.AppendEntry(nil, c)
@@ -313,7 +312,7 @@ func FuzzUnseal(f *testing.F) {
 	})
 }
 
-// A checkpoint whose checksum is right may still hold anything.
+// A checkpoint with a correct checksum may still contain anything.
 func FuzzReadCheckpoint(f *testing.F) {
 	s := fuzzStore(f)
 	_, err := s.Update(context.Background(), Meta{Principal: Principal{ID: "agent://a"}, IdempotencyKey: "k"}, func(tx *Tx) error {

@@ -13,8 +13,8 @@ import (
 	"koine/internal/slowtest"
 )
 
-// genModel is what a store with replaced and deleted graphs must answer: all statements
-// with what backs them, as of each revision that changed any.
+// genModel is the expected answer of a store with replaced and deleted graphs: all
+// statements with their assertions, as of each revision that changed any.
 type genModel struct {
 	revisions []Revision
 	states    []map[Quad]string // source@revision, …
@@ -218,7 +218,7 @@ func (r *genRun) replace(fails bool) {
 	}
 }
 
-// drop deletes a graph: what stood in it is nowhere any more.
+// drop deletes a graph: its content is gone everywhere.
 func (r *genRun) drop() {
 	graph := r.graph()
 	drop := r.s.DropGraph

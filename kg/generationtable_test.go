@@ -164,8 +164,8 @@ func TestTableOfGenerationsDoesNotGrow(t *testing.T) {
 }
 
 // TestTableOfGenerationsWithHistory shows that the entries of generations which no readable
-// revision reaches leave the table, but for the last with which the graph began anew: what
-// the log tells of before stays hidden.
+// revision reaches leave the table, except for the last with which the graph began anew:
+// the earlier content in the log stays hidden.
 func TestTableOfGenerationsWithHistory(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, smallWhole())
@@ -190,7 +190,7 @@ func TestTableOfGenerationsWithHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		// The drop, and what is read at the floor and behind it.
+		// The drop, and reads at the floor and after it.
 		if got := entriesOf(t, s); len(got) != 4 || got[0] != dropped || got[1] != third {
 			t.Errorf("the table has generations that count from %v, want 4 from %d and %d on", got, dropped, third)
 		}
@@ -200,7 +200,7 @@ func TestTableOfGenerationsWithHistory(t *testing.T) {
 		if !s.isDeletedAt(wholeGraph, dropped-1) || s.isDeletedAt(wholeGraph, dropped) {
 			t.Error("what was deleted is not hidden any more")
 		}
-		for r := Revision(1); r <= s.Head().Revision; r++ { // what was removed stays removed
+		for r := Revision(1); r <= s.Head().Revision; r++ { // removed content stays removed
 			if c, err := s.readCommit(r); err == nil && c.Written != nil && c.Written.Began < dropped {
 				if n := indexedOf(t, s, keys.Generation(uint64(c.Written.Began))); n != 0 {
 					t.Errorf("%d keys are left of the generation of %d", n, c.Written.Began)

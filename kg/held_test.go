@@ -61,9 +61,9 @@ func applying(patches ...kg.Patch) func(*kg.Tx) error {
 	}
 }
 
-// TestHeldUpdates proves that a held update is handed to the holder with what it
-// would have done, changes nothing itself, and is answered the same when it is
-// asked again, also after a restart.
+// TestHeldUpdates proves that a held update is handed to the holder with its effect,
+// changes nothing itself, and gets the same answer when it is repeated, also after a
+// restart.
 func TestHeldUpdates(t *testing.T) {
 	dir := t.TempDir()
 	k := &keeper{}
@@ -121,7 +121,8 @@ func TestHeldUpdates(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeHeld proves that what cannot be kept is refused, not lost.
+// TestWhatCannotBeHeld proves that an update that cannot be stored as a proposal is
+// refused, not lost.
 func TestWhatCannotBeHeld(t *testing.T) {
 	k := &keeper{}
 	s := kgtest.Disk(t, kg.Options{Verifier: &salaries{}, Holder: k})
@@ -175,7 +176,7 @@ func TestHeldWhenJudgedAgain(t *testing.T) {
 	}
 }
 
-// secretive hides a property from everybody but one.
+// secretive hides a property from all principals but one.
 type secretive struct {
 	kg.AllowAll
 	from kg.AgentID
@@ -190,8 +191,8 @@ func (a secretive) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
 	return nil
 }
 
-// TestHiddenStatements proves that what is hidden is not there in scans, counts,
-// lists, commits and watches, while others see it.
+// TestHiddenStatements proves that hidden statements do not exist in scans, counts, lists,
+// commits and watches, while others see them.
 func TestHiddenStatements(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{Access: secretive{from: stranger.ID}})
 	class := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:me"), Predicate: kg.IRI(kg.RDFType), Object: kg.IRI("urn:Person")}}
@@ -251,7 +252,7 @@ func TestHiddenStatements(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A last commit that everybody sees ends the watch.
+		// A last commit that all principals see ends the watch.
 		last := kg.Patch{Op: kg.Replace, Quad: kg.Quad{Subject: kg.IRI("urn:last"), Predicate: kg.IRI("urn:last"), Object: kg.String(fmt.Sprint(row))}}
 		end, err := s.Update(within(t), kg.Meta{Principal: tester}, applying(last))
 		if err != nil {
@@ -276,9 +277,8 @@ func TestHiddenStatements(t *testing.T) {
 	}
 }
 
-// TestHiddenStatementsAreNotWrittenAway proves that an update tells its author
-// nothing of what is hidden, and does nothing to it: what is not seen is not there
-// to be removed or replaced.
+// TestHiddenStatementsAreNotWrittenAway proves that an update reveals nothing hidden to its
+// author, and does not change it: hidden statements cannot be removed or replaced.
 func TestHiddenStatementsAreNotWrittenAway(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{Access: secretive{from: stranger.ID}})
 	if _, err := s.Update(within(t), kg.Meta{Principal: tester}, applying(salary(1))); err != nil {
@@ -337,8 +337,8 @@ func (a changing) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
 	return a.secretive.Hides(p)
 }
 
-// TestWatchersFollowWhatIsHidden proves that what is hidden from now on is not
-// told to who watches already.
+// TestWatchersFollowWhatIsHidden proves that an open watch does not deliver statements that
+// are hidden from now on.
 func TestWatchersFollowWhatIsHidden(t *testing.T) {
 	on := new(atomic.Bool)
 	s := kgtest.Disk(t, kg.Options{Access: changing{secretive{from: stranger.ID}, on}})
@@ -373,8 +373,8 @@ func TestWatchersFollowWhatIsHidden(t *testing.T) {
 	}
 }
 
-// TestPendingGraphs proves that what proposals would add is shown to who asks for
-// it, and to nobody else.
+// TestPendingGraphs proves that pending statements of proposals are shown on request, and
+// otherwise not.
 func TestPendingGraphs(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	pending := integer(1)
@@ -412,8 +412,8 @@ func TestPendingGraphs(t *testing.T) {
 	}
 }
 
-// TestWhatDoesNotWait proves that an update may say what of koine's own does not
-// wait for the review, and that the proposal holds the caller's patches alone.
+// TestWhatDoesNotWait proves that an update may write koine's own records without the
+// review, and that the proposal has the caller's patches alone.
 func TestWhatDoesNotWait(t *testing.T) {
 	k := &keeper{}
 	s := kgtest.Disk(t, kg.Options{Verifier: &salaries{}, Holder: k})
@@ -435,7 +435,7 @@ func TestWhatDoesNotWait(t *testing.T) {
 	if got := textsOf(t, s.Store, journal); !slices.Equal(got, []string{"p1"}) {
 		t.Errorf("the journal says %q, want the proposal alone", got)
 	}
-	// An error of what does not wait refuses the whole.
+	// An error of that part refuses the whole.
 	m.WhenHeld = func(*kg.Tx, string) error { return kg.Errorf(kg.CodeInvalid, "no") }
 	if _, err := s.Update(within(t), m, applying(salary(2))); kg.CodeOf(err) != kg.CodeInvalid {
 		t.Errorf("got %v, want the error", err)

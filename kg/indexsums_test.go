@@ -73,7 +73,7 @@ func largestOf(t *testing.T, pattern string) (largest string) {
 }
 
 // A process that is killed before it has read all of its index leaves the sums to the next
-// one, and one that finds a table gone that nobody has read builds the index anew.
+// one, and one that finds an unread table missing rebuilds the index.
 func TestUncheckedIndexAfterAKill(t *testing.T) {
 	slowtest.Long(t)
 	o := smallOptions().WithFaults(kg.Faults{SummedFirst: 1})

@@ -7,7 +7,8 @@ import (
 	"koine/kg"
 )
 
-// New terms have IRIs as RFC 3987 defines them; FixIRI mends what percent-encoding can.
+// New terms have IRIs as RFC 3987 defines them; FixIRI corrects those that percent-encoding
+// can correct.
 func TestNewIRIs(t *testing.T) {
 	for _, iri := range []string{
 		"urn:x", "http://x", "http://x/", "http://x:8080/a/b;c=d?e=f&g=/?#h/?", "http://u:p@h.example:/", "http://[::1]:80/x", "http://[v1.a:b]/",

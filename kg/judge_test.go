@@ -28,9 +28,8 @@ func (r *refusing) Verify(_ context.Context, j kg.Judgement) (v kg.Verdict, err 
 	return v, nil
 }
 
-// TestVerdictIsOnWhatIsCommitted proves that an update which follows what it
-// reads is judged again when it comes to something else, although no subject that
-// it is about has changed.
+// TestVerdictIsOnWhatIsCommitted proves that an update which depends on its reads is judged
+// again when its effect changes, although no subject of it has changed.
 func TestVerdictIsOnWhatIsCommitted(t *testing.T) {
 	bad := kg.String("bad")
 	v := &refusing{object: bad}

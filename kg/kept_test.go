@@ -9,7 +9,7 @@ import (
 	"koine/kg/kgtest"
 )
 
-// asked is a kg.VersionedAccess that counts what it is asked for Read.
+// asked is a kg.VersionedAccess that counts the calls for Read.
 type asked struct {
 	version *atomic.Uint64
 	allowed atomic.Pointer[func(p kg.Principal, graph kg.Term) bool]
@@ -136,8 +136,8 @@ func TestAnswersAreKept(t *testing.T) {
 	}
 }
 
-// TestReadUnderWay: where answers change while a snapshot is open, what it reads
-// next is decided by the new ones.
+// TestReadUnderWay: if answers change while a snapshot is open, the new ones decide its
+// next reads.
 func TestReadUnderWay(t *testing.T) {
 	version := new(atomic.Uint64)
 	access := newAsked(version)
@@ -224,8 +224,8 @@ func TestKeptReaders(t *testing.T) {
 	}
 }
 
-// TestKeptGraphs: at the bound nothing is asked again, past it what is forgotten,
-// and the answers stay right.
+// TestKeptGraphs: up to the bound no answer is requested again, past it only evicted ones,
+// and the answers stay correct.
 func TestKeptGraphs(t *testing.T) {
 	for _, graphs := range []int{kg.MaxCachedGraphs, kg.MaxCachedGraphs + 1} {
 		access := newAsked(new(atomic.Uint64))
@@ -245,8 +245,7 @@ func TestKeptGraphs(t *testing.T) {
 	}
 }
 
-// TestLogAnswersAreNew: what is kept from one change of the log to the next is
-// dropped with the version.
+// TestLogAnswersAreNew: answers cached for reading the log are dropped with the version.
 func TestLogAnswersAreNew(t *testing.T) {
 	version := new(atomic.Uint64)
 	access := newAsked(version)

@@ -35,9 +35,8 @@ func (l *largeTexts) live() (n int) {
 	return n
 }
 
-// TestSmallCommitsKeepNoLargeOnes proves that what is kept of the newest commits is
-// bounded by Options.RingBytes: a small commit does not keep a large one that came
-// before it.
+// TestSmallCommitsKeepNoLargeOnes proves that the memory for the newest commits is bounded
+// by Options.RingBytes: a small commit does not keep a large one that came before it.
 func TestSmallCommitsKeepNoLargeOnes(t *testing.T) {
 	s := openStore(t, t.TempDir(), smallOptions()) // RingBytes of 64 KiB
 	var large largeTexts

@@ -49,15 +49,14 @@ func killOptions() kg.Options {
 	return o
 }
 
-// TestKill kills a process that writes to a store with SIGKILL at random
-// moments: while it opens the store, loads in bulk, commits, replaces graphs, makes
-// checkpoints and cuts the log. It proves, after each reopening: the check is clean; every
-// acknowledged commit is there, under its revision; revisions have no gap; asking
-// again for what was under way gives exactly one commit; the present and the past
-// are those of the commits; and a subscriber that goes on from its last position
-// each time has seen each change exactly once, and was sent on exactly once for each
-// graph that was replaced. A graph is what it was, or all of what it was to become, and
-// of a replacement that was not finished nothing is left in the index.
+// TestKill kills a process that writes to a store with SIGKILL at random moments: while it
+// opens the store, loads in bulk, commits, replaces graphs, makes checkpoints and cuts the
+// log. It proves, after each reopening: the check is clean; every acknowledged commit is
+// there, under its revision; revisions have no gap; repeating an interrupted update gives
+// exactly one commit; the present and the past are those of the commits; and a subscriber
+// that resumes at its last position each time has seen each change exactly once, and got
+// exactly one resync for each graph that was replaced. A graph has its old or its complete
+// new content, and nothing of an unfinished replacement is left in the index.
 func TestKill(t *testing.T) {
 	slowtest.Long(t)
 	t.Parallel()
@@ -96,13 +95,13 @@ type life struct {
 	acked  map[string]kg.Revision // acknowledged updates
 	tasks  map[string]kg.Revision // updates that the log has
 	flying map[string]update      // updates begun and not acknowledged
-	seen   []sighting             // what the subscriber took in
+	seen   []sighting             // the events that the subscriber received
 	cut    kg.Revision            // the log before it is not needed
 	whole  int                    // graphs that were replaced as a whole
 
 	replacing map[string]exchange // replacements begun and not acknowledged
 
-	moments []string // what the children had said last
+	moments []string // the last lines of the children
 }
 
 type update struct {
@@ -135,7 +134,7 @@ func (l *life) run(kills int) {
 	l.t.Logf("%d commits, %d updates acknowledged, %d graphs replaced as a whole, %d events seen; children were killed at %v", l.model.Head(), len(l.acked), l.whole, len(l.seen), l.moments)
 }
 
-// kill starts a child, follows what it says, and kills it.
+// kill starts a child, follows its output, and kills it.
 func (l *life) kill(first bool) {
 	l.no++
 	j := job{Dir: l.dir, Name: fmt.Sprint("k", l.no), Seed: l.dice.Uint64(), CutBefore: l.cut}
@@ -149,8 +148,8 @@ func (l *life) kill(first bool) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	// Most are killed by what they have said, so that a slow machine does not
-	// see all of them die young; some by time, to be hit while opening.
+	// Most are killed by their output, so that a slow machine does not kill all of them
+	// early; some by time, to be hit while opening.
 	after, lines := childTime, 1+l.dice.IntN(mostLines)
 	if l.dice.IntN(3) == 0 {
 		after = time.Duration(l.dice.IntN(400)) * time.Millisecond
@@ -160,7 +159,7 @@ func (l *life) kill(first bool) {
 	}
 }
 
-// listen takes in what the child says, until it has said so many lines.
+// listen reads a number of lines of the child.
 func (l *life) listen(j job, lines int) func([]byte) (bool, error) {
 	writers := make(map[string]*worker)
 	for i := range killWriters {
@@ -335,8 +334,8 @@ func (l *life) compare(s *kg.Store) {
 	}
 }
 
-// subscriber goes on, as the next child would, to the head, and holds what was
-// seen in all lives of the process against the history.
+// subscriber resumes, as the next child would, up to the head, and compares the events of
+// all lives of the process with the history.
 func (l *life) subscriber(s *kg.Store) {
 	from := kg.Position{Epoch: s.Epoch(), Index: kg.EndOfCommit}
 	h := kgtest.History{From: from}

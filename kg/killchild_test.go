@@ -17,13 +17,13 @@ import (
 // childVariable holds the job of a child process, which makes the binary one.
 const childVariable = "KOINE_KG_KILL_CHILD"
 
-// job is what a child process does until it is killed.
+// job is the work of a child process until it is killed.
 type job struct {
 	Dir       string
 	Name      string      // begins the names of all updates
 	Seed      uint64      // of the writers
 	Load      int         // statements to load first
-	CutBefore kg.Revision // nobody needs the log before it any more
+	CutBefore kg.Revision // the log before it is no longer needed
 	Linear    bool        // be one of TestLinearizableAcrossKills instead
 	After     string      // position that the subscriber goes on from; "" for the oldest
 }
@@ -40,8 +40,7 @@ func (j job) writer(i int) *worker {
 }
 
 // beKilled opens the store and writes, watches and makes checkpoints until the
-// process is killed. What it says on its standard output before it goes on is
-// what it has told its caller:
+// process is killed. It prints each acknowledgement before it continues:
 //
 //	open REVISION         the store is open
 //	loaded TASK COUNT     a load has been acknowledged
@@ -49,8 +48,8 @@ func (j job) writer(i int) *worker {
 //	ack TASK REVISION     it has been acknowledged
 //	replacing TASK        a graph is about to be replaced
 //	replaced TASK REVISION  it has been acknowledged
-//	seen POSITION DIGEST  the subscriber has taken an event in
-//	resync POSITION       the subscriber was sent on to there
+//	seen POSITION DIGEST  the subscriber has received an event
+//	resync POSITION       the subscriber got a resync to there
 //	failed WHAT           an error, of which there must be none
 func beKilled(text string) {
 	var j job
@@ -131,7 +130,7 @@ func digest(e kg.Event) string {
 	for _, p := range e.Previous {
 		lines = append(lines, statementLine(p))
 	}
-	slices.Sort(lines[2:]) // what a replace took away comes in any order
+	slices.Sort(lines[2:]) // the removals of a replace come in any order
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(lines, "\n"))))
 }
 

@@ -30,8 +30,7 @@ type replacing struct {
 	large bool // the first is of more statements than an ordinary commit has
 }
 
-// exchange is one replacement: its name as a task says what the graph becomes, so that
-// whoever has read it knows.
+// exchange is one replacement: its name as a task describes the new content of the graph.
 type exchange struct {
 	task    string
 	n, size int
@@ -68,7 +67,7 @@ func (e exchange) meta() kg.Meta {
 	return m
 }
 
-// quads are what the graph becomes. Much of it stands in the one that comes next.
+// quads are the new content of the graph. The next one shares much of it.
 func (e exchange) quads() (out []kg.Quad) {
 	for i := e.n * 50; len(out) < e.size; i++ {
 		out = append(out, kg.Quad{
@@ -104,8 +103,8 @@ func (j job) replace(s *kg.Store) {
 	}
 }
 
-// replayReplaced takes a commit that replaced a graph into the model, and holds what the
-// graph then is against what was asked for: all of it, or this is not that commit.
+// replayReplaced applies a commit that replaced a graph to the model, and compares the
+// graph with the requested content: all of it, or this is another commit.
 func (l *life) replayReplaced(c *kg.Commit, e exchange) (err error) {
 	if c.Replaced != nil {
 		l.whole++
@@ -181,7 +180,7 @@ func (l *life) resyncs(s *kg.Store, seen []kg.Position, last kg.Position) {
 	}
 }
 
-// noteRest notes what the subscriber saw in this process, in order.
+// noteRest notes the events that the subscriber saw in this process, in order.
 func (l *life) noteRest(s *kg.Store, from kg.Position, rest []kg.Event) {
 	on := l.model.Resyncs(everything(), from)
 	for _, e := range rest {
@@ -196,9 +195,9 @@ func (l *life) noteRest(s *kg.Store, from kg.Position, rest []kg.Event) {
 // resynced takes the place of an event's digest where the subscriber was sent on.
 const resynced = "resync"
 
-// A power cut at any moment of a replacement leaves the graph as it was or, behind the
-// commit that makes it count, as it was asked for, with the index as it is, set back, or
-// lost; and nothing of what was written is left.
+// A power failure at any moment of a replacement leaves the old content of the graph or,
+// after the switch, the requested one, with the index intact, set back, or lost; and
+// nothing else of the new content is left.
 func TestPowerCutInReplacement(t *testing.T) {
 	slowtest.Long(t)
 	t.Parallel()
@@ -265,7 +264,7 @@ func TestPowerCutInReplacement(t *testing.T) {
 	look("at the end", next)
 }
 
-// holdsExactly compares a graph with what a replacement made of it.
+// holdsExactly compares a graph with the result of a replacement.
 func holdsExactly(t *testing.T, s *kg.Store, e exchange) {
 	t.Helper()
 	snap, err := s.View(within(t), kg.View{Principal: tester})

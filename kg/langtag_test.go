@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// Language tags are spelled as RFC 5646, section 2.1.1, recommends, whatever their case
-// was; those that differ in case only give one term.
+// Language tags are spelled as RFC 5646, section 2.1.1, recommends, in any case; those that
+// differ in case only are one term.
 func TestLanguageTagsAreSpelled(t *testing.T) {
 	for tag, want := range map[string]string{
 		"EN": "en", "en-gb": "en-GB", "ZH-HANT": "zh-Hant", "zh-hant-tw": "zh-Hant-TW", "sgn-be-fr": "sgn-BE-FR", "mn-cyrl-mn": "mn-Cyrl-MN",

@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// unreadable is an Access that hides some graphs from everybody.
+// unreadable is an Access that hides some graphs from all principals.
 type unreadable []kg.Term
 
 func (u unreadable) Allowed(_ kg.Principal, graph kg.Term, _ kg.Right) bool {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLately proves that readers of the log who come to the same commit decode
-// it once, that only a few commits are kept, and none that is large.
+// TestLately proves that readers of the log that reach the same commit decode it once, that
+// only a few commits are cached, and none that is large.
 func TestLately(t *testing.T) {
 	s, err := Open(t.TempDir(), Options{RingCommits: 1, RingBytes: 40_000})
 	if err != nil {

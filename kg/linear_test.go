@@ -19,11 +19,10 @@ import (
 	"koine/kg/kgtest"
 )
 
-// Clients write and read a few subjects at the same time, each of which has one
-// value. What they ask and are answered is recorded and must be what one after the
-// other could have asked and been answered, in an order that respects who had his
-// answer before who asked (porcupine finds one, or that there is none). Revisions
-// are part of the answers: they grow in that order.
+// Clients write and read a few subjects concurrently, each of which has one value. Their
+// requests and answers are recorded and must be possible for a sequential order that
+// respects real time (porcupine finds one, or that there is none). Revisions are part of
+// the answers: they grow in that order.
 
 const (
 	linearSubjects = 4
@@ -32,7 +31,7 @@ const (
 	linearPatience = 60 * time.Second
 )
 
-// linearInput is what a client asks.
+// linearInput is a request of a client.
 type linearInput struct {
 	Kind     string // write, expect, key, dry, read, at
 	Subject  int
@@ -42,7 +41,7 @@ type linearInput struct {
 	At       kg.Revision // of at
 }
 
-// linearOutput is what it is answered.
+// linearOutput is its answer.
 type linearOutput struct {
 	Revision kg.Revision
 	Value    string // of read and at
@@ -149,7 +148,7 @@ func linearStep(s linearState, in linearInput, out linearOutput) (bool, linearSt
 	return false, s
 }
 
-// linearStore is what the clients talk to; faults are broken on purpose.
+// linearStore is the store of the clients; faults are broken on purpose.
 type linearStore struct {
 	*kg.Store
 	lag, forget, ignore bool // reads, idempotency keys, expected revisions
@@ -266,8 +265,7 @@ func (r *linearRecord) note(e linearEvent) {
 	delete(r.open, e.Task)
 }
 
-// settle decides about what was not answered: by now it has been done, and then the
-// log has it, or it will never be.
+// settle decides about unanswered requests: by now each is in the log, or never will be.
 func (r *linearRecord) settle(t *testing.T, s *kg.Store, from kg.Revision) (head kg.Revision) {
 	t.Helper()
 	head = s.Head().Revision
@@ -344,7 +342,7 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// The same with kills of the process between, and with what was under way then.
+// The same with kills of the process in between, and with the requests that they interrupt.
 func TestLinearizableAcrossKills(t *testing.T) {
 	t.Parallel()
 	dice := rand.New(rand.NewPCG(rand.Uint64(), 3))
@@ -394,8 +392,8 @@ func linearChild(t *testing.T, dir, name string, seed uint64, lines int, r *line
 	}
 }
 
-// beLinear is the child: it says what it asks before, and what it is answered
-// after.
+// beLinear is the child: it prints each request before it is made, and each answer after
+// it.
 func beLinear(j job) {
 	s, err := kg.Open(j.Dir, killOptions())
 	must(err)

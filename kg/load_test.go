@@ -35,9 +35,8 @@ func addOne(s *kg.Store, ctx context.Context, q kg.Quad) error {
 	return err
 }
 
-// TestLoadBesideReaders proves that snapshots taken while a bulk load is applied
-// under a reader who stays are whole: what they scan is what their revision's
-// counts say.
+// TestLoadBesideReaders proves that snapshots taken while a bulk load is applied under an
+// open reader are complete: their scans agree with their revision's counts.
 func TestLoadBesideReaders(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	stays, err := s.View(within(t), kg.View{})
@@ -111,8 +110,8 @@ func hanging() (source iter.Seq2[kg.Quad, error], hangs, letGo chan struct{}) {
 	}, hangs, letGo
 }
 
-// TestLoadFromASourceThatHangs proves that giving up a load, or closing the
-// store, does not wait for the source, which holds up only who called Load.
+// TestLoadFromASourceThatHangs proves that giving up a load, or closing the store, does not
+// wait for the source, which delays only the caller of Load.
 func TestLoadFromASourceThatHangs(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -163,8 +162,8 @@ func giveUp(t *testing.T, s *kg.Store, cancel func()) error {
 	return addOne(s, within(t), integer(-1))
 }
 
-// TestLoadFromASourceThatPanics proves that the panic is the load's error, and
-// that what was read before it in whole commits stands.
+// TestLoadFromASourceThatPanics proves that the panic is the load's error, and that whole
+// commits read before it stay.
 func TestLoadFromASourceThatPanics(t *testing.T) {
 	for _, online := range []bool{false, true} {
 		s := kgtest.Disk(t, kg.Options{})

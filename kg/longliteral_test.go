@@ -78,7 +78,7 @@ func TestLongestLiterals(t *testing.T) {
 	}
 	few := longLiterals("urn:replaced", 1, 4<<20)
 	few[0].Predicate = kg.IRI("urn:p:few")
-	// What goes is too much for one commit, as what comes was.
+	// The removals are too much for one commit, as the additions were.
 	if report, err := s.ReplaceGraph(within(t), meta, kg.IRI("urn:replaced"), sequence(few), kg.ReplaceOptions{}); err != nil || !report.Whole || report.Added != 1 || report.Removed != 2 {
 		t.Fatalf("ReplaceGraph by less: %+v, %v", report, err)
 	}
@@ -156,8 +156,8 @@ func TestLiteralBytesOption(t *testing.T) {
 	}
 }
 
-// TestLoadOfMuchTextIsInBulk: what is received before it is decided how to load is bounded
-// by its text too.
+// TestLoadOfMuchTextIsInBulk: the statements received before the choice of the load path
+// are bounded by their text too.
 func TestLoadOfMuchTextIsInBulk(t *testing.T) {
 	t.Parallel()
 	const stand, literals, text = 100, 17, 64 << 10 // fewer than stand, and more than 1 MiB

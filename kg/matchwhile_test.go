@@ -9,7 +9,7 @@ import (
 )
 
 // TestMatchWhileItWrites proves that a statement which Match yields comes with its own
-// assertions, whatever the update wrote since it was found.
+// assertions, regardless of later writes of the update.
 func TestMatchWhileItWrites(t *testing.T) {
 	for _, what := range []string{"remove what came", "remove an earlier one", "add in front", "remove what comes"} {
 		t.Run(what, func(t *testing.T) {

@@ -35,7 +35,7 @@ func TestMoments(t *testing.T) {
 	}
 	check("0", 0, "", CodeRevisionGone)
 	check("3", 3, "", "")
-	check("9", 9, "", "") // whoever reads there is told that it is ahead
+	check("9", 9, "", "") // a reader gets the error that it is ahead
 	check("2026-01-01T00:00:00.999Z", 0, "", CodeRevisionGone)
 	check("2026-01-01T00:00:01Z", 1, "", "")
 	check("2026-01-01T00:00:02Z", 3, "", "")
@@ -54,7 +54,7 @@ func TestMoments(t *testing.T) {
 	check("2", 2, "", "")
 }
 
-// TestTimeSpans proves what is in a span, and in two.
+// TestTimeSpans proves the membership of times in a span, and in the intersection of two.
 func TestTimeSpans(t *testing.T) {
 	at := func(n int) (out time.Time) {
 		if n > 0 {

@@ -18,8 +18,8 @@ import (
 	"koine/kg"
 )
 
-// What a store is told to keep is there when it is opened again, instead of
-// what it kept before.
+// Registered prefixes are present when the store is opened again, instead of the earlier
+// ones.
 func TestKeptPrefixes(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, smallOptions())
@@ -45,7 +45,7 @@ func TestKeptPrefixes(t *testing.T) {
 	}
 }
 
-// What cannot be a prefix, and one more than are kept, change nothing.
+// Invalid prefixes, and one more than the bound, change nothing.
 func TestChangeNamesRefuses(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, smallOptions())
@@ -98,8 +98,8 @@ func prefixesFile(t *testing.T, prefixes map[string]string) string {
 	return fmt.Sprintf(`{"version": 1, "prefixes": %s, "checksum": "%08x"}`, list, sum)
 }
 
-// A file of prefixes that is not as it was written is refused, whichever of its
-// bytes went bad; what was being written when the machine stopped is not.
+// A damaged file of prefixes is refused, for any corrupted byte; a file that was being
+// written when the machine stopped is not.
 func TestSpoiltPrefixes(t *testing.T) {
 	dir := t.TempDir()
 	want := map[string]string{"ex": "https://x.example/"}
@@ -131,9 +131,9 @@ func TestSpoiltPrefixes(t *testing.T) {
 	}
 }
 
-// Prefixes beside the log of an older directory are taken into the log by one commit,
-// and the file goes. What the log says already wins, and a file that came back after the
-// commit changes nothing.
+// One commit moves the prefixes beside the log of an older directory into the log, and
+// removes the file. Those in the log win, and a file that returns after the commit changes
+// nothing.
 func TestPrefixesFileIsTakenIntoTheLog(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, smallOptions())
@@ -160,7 +160,7 @@ func TestPrefixesFileIsTakenIntoTheLog(t *testing.T) {
 	}
 }
 
-// Where the commit cannot be made, the file stays, and means what it meant.
+// If the commit cannot be made, the file stays, and keeps its meaning.
 func TestPrefixesFileStaysOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	mustClose(t, openStore(t, dir, smallOptions()))
@@ -190,9 +190,8 @@ func TestPrefixesFileStaysOnAFullDisk(t *testing.T) {
 	}
 }
 
-// Readers of the log alone have the same names: a store that replays it, one that was
-// restored from a backup, one whose index is rebuilt, one that something was erased
-// from, and one that forgot its past.
+// Readers of the log alone have the same names: a store that replays it, a restored one,
+// one with a rebuilt index, one after an erasure, and one with a cut history.
 func TestNamesAreInTheLog(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, smallOptions())

@@ -10,8 +10,7 @@ import (
 	"koine/kg/internal/logentry"
 )
 
-// lastChangesStore is a store, and what asks it for the last changes of graphs within
-// small bounds.
+// lastChangesStore is a store with small bounds for reads of the last changes of graphs.
 type lastChangesStore struct {
 	*testing.T
 	*Store

@@ -26,8 +26,8 @@ func (fullFiles) Create(dir, name string, _ uint64) (types.WritableFile, error) 
 	return nil, err
 }
 
-// A store that cannot be made leaves nothing behind: not the directories made for it,
-// and in one that was there only what was in it. The error says how much room is needed.
+// A failed creation of a store leaves nothing behind: not the directories made for it, and
+// in an existing one only its former files. The error has the required space.
 func TestStoreThatCannotBeMade(t *testing.T) {
 	for name, prepare := range map[string]func(dir string){
 		"absent":        func(string) {},
@@ -72,7 +72,7 @@ func TestStoreThatFailsToBeMade(t *testing.T) {
 	}
 }
 
-// What fails in a store that was there stays there.
+// A failure in an existing store leaves it in place.
 func TestFailureKeepsStore(t *testing.T) {
 	dir, _ := small(t)
 	before := namesIn(t, dir)

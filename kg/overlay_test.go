@@ -44,7 +44,7 @@ func contents(t *testing.T, o index.KV) map[string]string {
 
 // TestOverlayReadOrNot makes the same writes, final ones and undone ones, to an overlay
 // that is hardly read and to one that is read all the time, over a layer with keys,
-// deletions and fresh keys: both say what a map says, and leave the same layer behind.
+// deletions and fresh keys: both equal a map, and leave the same layer behind.
 func TestOverlayReadOrNot(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -125,8 +125,8 @@ func TestOverlayReadOrNot(t *testing.T) {
 	}
 }
 
-// TestOverlayWalkGoesOn writes behind an open cursor: it comes to what is new, and not to
-// what is gone.
+// TestOverlayWalkGoesOn writes behind an open cursor: it reaches new keys, and no removed
+// ones.
 func TestOverlayWalkGoesOn(t *testing.T) {
 	o := index.NewOverlay(noKV{})
 	for _, k := range []string{"ka", "kd"} {
@@ -150,8 +150,8 @@ func TestOverlayWalkGoesOn(t *testing.T) {
 // lowestKV is a layer that is not in memory.
 type lowestKV struct{ index.KV }
 
-// TestInMemory has a layer that is being written to Badger and a newest one: what is
-// found in memory is what both say over nothing.
+// TestInMemory has a layer that is being written to Badger and a newest one: reads in
+// memory equal those of both layers over nothing.
 func TestInMemory(t *testing.T) {
 	for seed := range uint64(50) {
 		rnd := rand.New(rand.NewPCG(seed, 2))

@@ -67,8 +67,8 @@ func TestNobodyWaitsForAJudgement(t *testing.T) {
 }
 
 // TestOvertakenAgainAndAgain proves that an update whose subject changes during each
-// judgement is judged MaxJudgements times, and then refused with what to do, and one
-// that is left in peace before is committed.
+// judgement is judged MaxJudgements times, and then refused with the remedy, and that one
+// without further changes before that is committed.
 func TestOvertakenAgainAndAgain(t *testing.T) {
 	for _, row := range []struct {
 		overtaken int
@@ -183,8 +183,8 @@ func TestEndJudging(t *testing.T) {
 	}
 }
 
-// TestLoadIsOvertaken proves that a load whose subjects change while it is judged goes
-// on, and is judged again.
+// TestLoadIsOvertaken proves that a load whose subjects change while it is judged
+// continues, and is judged again.
 func TestLoadIsOvertaken(t *testing.T) {
 	var s *kgtest.Store
 	looks := 0
@@ -207,9 +207,9 @@ func TestLoadIsOvertaken(t *testing.T) {
 	}
 }
 
-// TestNumbersAndTimesOvertakeNothing proves that a verdict holds although what koine
-// writes of its own into the update has another number, time or neighbour by the time
-// of the commit, and does not where what it is about differs.
+// TestNumbersAndTimesOvertakeNothing proves that a verdict holds although koine's own part
+// of the update has another number, time or neighbour at the commit, and does not if its
+// subject differs.
 func TestNumbersAndTimesOvertakeNothing(t *testing.T) {
 	message, record := kg.IRI("urn:koine:message:1"), kg.IRI("urn:koine:counted")
 	graph := kg.IRI(kg.JournalGraphPrefix + "test")

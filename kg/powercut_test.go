@@ -111,8 +111,8 @@ func TestIndexSetBack(t *testing.T) {
 	}
 }
 
-// addIndexLogs adds the files that indexes of earlier forms had beside tables. What they
-// say is in the log, or nothing.
+// addIndexLogs adds the files that indexes of earlier formats had beside tables. Their
+// content is in the log, or irrelevant.
 func addIndexLogs(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{"00001.mem", "00002.mem", "000001.vlog", "DISCARD"} {
@@ -203,7 +203,7 @@ func TestApplyCutShort(t *testing.T) {
 	}
 }
 
-// rowsWithout lists the rows of a that are not in b, by what part says of them.
+// rowsWithout lists the rows of a that are not in b, compared by part.
 func rowsWithout(a, b []string, part func(string) string) (rows []string) {
 	in := make(map[string]bool, len(b))
 	for _, row := range b {

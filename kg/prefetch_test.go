@@ -12,7 +12,7 @@ import (
 	"koine/kg/kgtest"
 )
 
-// foreseen is the patch as a caller hands it to Tx.Apply that did first what it could.
+// foreseen is the patch as a caller hands it to Tx.Apply after a prefetch.
 func foreseen(t *testing.T, f *kg.TermPrefetch, p kg.Patch) kg.Patch {
 	t.Helper()
 	if err := f.Prefetch(&p); err != nil {
@@ -103,8 +103,7 @@ func TestForeseenTogether(t *testing.T) {
 	}
 }
 
-// TestForeseenAndChanged changes what a patch is about after it was foreseen: it says
-// what it says now.
+// TestForeseenAndChanged changes a patch after the prefetch: its new content counts.
 func TestForeseenAndChanged(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	q := func(subject, object string) kg.Quad {
@@ -137,7 +136,8 @@ func TestForeseenAndChanged(t *testing.T) {
 	}
 }
 
-// TestTermPrefetchRefuses what Apply would refuse, and With what is not in order.
+// TestTermPrefetchRefuses the patches that Apply would refuse, and With those that are not
+// in order.
 func TestTermPrefetchRefuses(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	bad := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.String("no subject"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}
@@ -230,7 +230,8 @@ func TestTermPrefetchOfClosed(t *testing.T) {
 	foresee(-1)
 }
 
-// TestForeseenOnDisk foresees, in a store that was opened again, what it has already.
+// TestForeseenOnDisk prefetches, in a store that was opened again, terms that it has
+// already.
 func TestForeseenOnDisk(t *testing.T) {
 	dir := t.TempDir()
 	patch := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.IRI("urn:o")}}
@@ -251,7 +252,7 @@ func TestForeseenOnDisk(t *testing.T) {
 	}
 }
 
-// TestForeseenBeforeLoad foresees what then comes with a bulk load, with and without a
+// TestForeseenBeforeLoad prefetches terms that a bulk load then adds, with and without a
 // reader that keeps the load from writing the index in one piece.
 func TestForeseenBeforeLoad(t *testing.T) {
 	for _, read := range []bool{false, true} {

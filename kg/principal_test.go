@@ -6,7 +6,8 @@ import (
 	"koine/kg"
 )
 
-// Who is an administrator by its role, who has the files, and code of this process.
+// Administrators are principals with the role, with access to the files, and code of this
+// process.
 func TestIsAdmin(t *testing.T) {
 	for _, row := range []struct {
 		p    kg.Principal

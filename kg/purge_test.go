@@ -27,7 +27,7 @@ func (w warnings) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestPurgeIsTriedAgain shows that a removal of what is not kept which fails is tried again
+// TestPurgeIsTriedAgain shows that a failed removal of unreachable content is repeated
 // until it succeeds, though nothing else happens in the store.
 func TestPurgeIsTriedAgain(t *testing.T) {
 	failed := make(warnings, 3)
@@ -38,7 +38,7 @@ func TestPurgeIsTriedAgain(t *testing.T) {
 	o.purgeRetry, o.Logger = time.Millisecond, slog.New(failed)
 	o.afterAppend = func() error {
 		if armed.Load() && s.head.Load().generations != nil && len(s.head.Load().generations.Writing) > 0 {
-			armed.Store(false) // the switch is in the log: what it leaves cannot be removed
+			armed.Store(false) // the switch is in the log: the old content cannot be removed
 			s.refused.Store(refusal)
 		}
 		return nil

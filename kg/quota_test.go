@@ -17,7 +17,7 @@ import (
 	"koine/kg"
 )
 
-// outside is a caller that the limit is for, who may speak for everybody.
+// outside is a caller within the limit that may act for all agents.
 func outside(id kg.AgentID) kg.Meta {
 	return kg.Meta{Principal: kg.Principal{ID: id, Method: "key", ActFor: []kg.AgentID{kg.Anybody}}}
 }
@@ -43,7 +43,7 @@ func overShare(t *testing.T, err error, parts ...string) {
 	}
 }
 
-// naiveSourceStatements counts what each source backs by reading everything.
+// naiveSourceStatements counts the statements of each source by reading everything.
 func naiveSourceStatements(t *testing.T, s *kg.Store) map[kg.AgentID]uint64 {
 	t.Helper()
 	snap, err := s.View(within(t), kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true, Doubted: true})
@@ -124,7 +124,7 @@ func randomBacking(r *rand.Rand) []kg.Patch {
 			},
 		}
 		if p.Op == kg.Remove && r.IntN(2) == 0 {
-			p.Source = "" // whoever backs it
+			p.Source = "" // regardless of its source
 		} else if p.Op != kg.Remove && r.IntN(2) == 0 {
 			p.Certainty, p.HasCertainty = float64(1+r.IntN(9))/10, true
 		}
@@ -133,8 +133,8 @@ func randomBacking(r *rand.Rand) []kg.Patch {
 	return out
 }
 
-// TestBackedIsTrue proves that the counts by source are those of what stands,
-// after anything that a store may go through.
+// TestBackedIsTrue proves that the counts by source equal those of the statements, after
+// every operation of a store.
 func TestBackedIsTrue(t *testing.T) {
 	slowtest.Long(t)
 	t.Parallel()
@@ -261,13 +261,14 @@ func TestShareOfASource(t *testing.T) {
 		t.Errorf("the numbers say %d refused, %d of %d", st.QuotaRefusals, st.MostSourceStatements, st.MaxSourceStatements)
 	}
 
-	// What it backs already, and what takes as much as it brings, is let through.
+	// Statements that it backs already, and an update that removes as many as it adds, are
+	// accepted.
 	must(ann, kg.Patch{Op: kg.Add, Quad: integer(5), Certainty: 0.5, HasCertainty: true})
 	must(ann, append(remove(1), add(7)...)...)
 	must(ann, append(add(8), remove(7)...)...)
 	backs(t, s, "agent://ann", 5)
 
-	// Each source has its own share, whoever writes for it.
+	// Each source has its own quota, whoever writes for it.
 	must(bob, add(1, 2, 3, 4, 5)...)
 	speaking := kg.Patch{Op: kg.Add, Quad: integer(9), Source: "agent://ann"}
 	overShare(t, do(bob, speaking), "agent://ann")
@@ -286,7 +287,7 @@ func TestShareOfASource(t *testing.T) {
 	backs(t, s, "agent://ann", 1)
 	backs(t, s, "agent://bob", 0)
 
-	// This process, and who works on the directory, are not bounded.
+	// This process, and work on the directory, are not bounded.
 	must(kg.Meta{Principal: kg.Principal{ID: "agent://ann", Method: kg.MethodLocal}}, add(11, 12, 13, 14, 15, 16)...)
 	backs(t, s, "agent://ann", 7)
 	overShare(t, do(ann, add(17)...))
@@ -304,8 +305,8 @@ func TestShareOfASource(t *testing.T) {
 	must(ann, add(17)...)
 }
 
-// Koine's own graphs are nobody's share: who has none left can still be given a
-// policy, a key, or a proposal.
+// Koine's own graphs count for no source: an agent without quota can still get a policy, a
+// key, or a proposal.
 func TestOwnGraphsAreNobodysShare(t *testing.T) {
 	t.Parallel()
 	o := tinyLog()
@@ -359,7 +360,7 @@ func TestShareUnderConcurrency(t *testing.T) {
 	backs(t, s, "agent://ann", 20)
 }
 
-// A load from outside ends at the bound; what came before stands.
+// A load from outside ends at the bound; the statements before it stay.
 func TestShareOfALoad(t *testing.T) {
 	t.Parallel()
 	o := tinyLog()
@@ -373,8 +374,8 @@ func TestShareOfALoad(t *testing.T) {
 	backs(t, s, "agent://ann", 2_000)
 }
 
-// A check finds a count that is not what stands, whether it lies or is missing,
-// and a repair puts it right.
+// A check finds a count that differs from the statements, wrong or missing, and a repair
+// corrects it.
 func TestRepairOfCountsBySource(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(row string) (put, gone []string){
@@ -440,8 +441,8 @@ func TestCountingOnce(t *testing.T) {
 	}
 }
 
-// A word that koine has an id for without a number is nobody's name: an assertion
-// keeps its source by number, and would be another's.
+// A word that koine has an id for without a number cannot be an agent: an assertion stores
+// its source by number, and would belong to another one.
 func TestSequenceIsNoAgent(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, t.TempDir(), tinyLog())

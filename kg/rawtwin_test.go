@@ -12,7 +12,7 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// RawTwin does with Badger alone what packages on top of a store make it do.
+// RawTwin does with Badger alone the work that packages on top of a store cause.
 type RawTwin struct {
 	b       *testing.B
 	commits [][]pair
@@ -45,15 +45,15 @@ func (r *RawTwin) Write(dir string, writers, n int, started func()) error {
 	return db.Close()
 }
 
-// Settle writes what is in memory to Badger.
+// Settle writes the layers in memory to Badger.
 func (s *Store) Settle() {
 	done := make(chan struct{})
 	s.exclusive <- func() { close(done) }
 	<-done
 }
 
-// RawHistory reads what a page of n messages from a number on is made of: the run
-// of the numbers, and of each subject what the graph says about it, keys and values.
+// RawHistory reads the parts of a page of n messages from a number on: the run of the
+// numbers, and for each subject its statements in the graph, keys and values.
 type RawHistory struct {
 	numbers, subjects *badger.Iterator
 	graph             ID

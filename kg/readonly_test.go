@@ -24,7 +24,7 @@ func readOnly(o kg.Options) kg.Options {
 	return o
 }
 
-// fingerprint lists what a directory holds: names, modes, sizes, times and hashes.
+// fingerprint lists the content of a directory: names, modes, sizes, times and hashes.
 func fingerprint(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
@@ -77,9 +77,9 @@ func checkText(t *testing.T, s *kg.Store) string {
 	return fmt.Sprintf("%+v", *r)
 }
 
-// A read-only open shows what an open for writing shows, finds the same damage, takes no
-// updates, and changes nothing: however the store was stopped, and whatever is wrong
-// with its index or its log.
+// A read-only open shows the same as an open for writing, finds the same damage, accepts no
+// updates, and changes nothing: however the store was stopped, and with any damage of its
+// index or its log.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	stopped := t.TempDir()
@@ -187,7 +187,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// refusesAll wants a read-only store to refuse whatever writes.
+// refusesAll requires a read-only store to refuse all writes.
 func refusesAll(t *testing.T, s *kg.Store) {
 	t.Helper()
 	code := kg.CodeReadOnly
@@ -249,7 +249,7 @@ func TestReadOnlyBackup(t *testing.T) {
 	want.restored(t, openStore(t, restored, smallOptions()))
 }
 
-// Readers share a directory, and one who writes has it alone.
+// Readers share a directory, and a writer has it alone.
 func TestReadOnlyLock(t *testing.T) {
 	t.Parallel()
 	dir, _ := small(t)
@@ -270,7 +270,7 @@ func TestReadOnlyLock(t *testing.T) {
 	mustClose(t, s)
 }
 
-// What a read-only open cannot do is refused, and nothing is made.
+// A read-only open that is not possible is refused, and nothing is created.
 func TestReadOnlyRefused(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()
@@ -307,7 +307,7 @@ func TestReadOnlyEarlierFormat(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other")
 	copyTree(t, dir, other, nil)
 	want := recordOf(t, openStore(t, other, smallOptions()))
-	for r := kg.Revision(1); r <= 5; r++ { // what follows is of the upgrade
+	for r := kg.Revision(1); r <= 5; r++ { // the rest is about the upgrade
 		if diff := cmp.Diff(want.statements[r], statements(t, s, r)); diff != "" {
 			t.Errorf("the statements of revision %d (-upgraded +read):\n%s", r, diff)
 		}

@@ -76,7 +76,7 @@ func mustHavePast(t *testing.T, s *kg.Store) {
 	}
 }
 
-// image is what an index holds and what is exported from it.
+// image is the content of an index and its export.
 type image struct {
 	rows    []string
 	exports map[kg.Revision][]string

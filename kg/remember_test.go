@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// What is remembered from one statement to the next is forgotten with an update
-// that is undone: its numbers become those of other terms.
+// Caches from one statement to the next are dropped with an undone update: its numbers
+// become those of other terms.
 func TestUndoneNumbersAreNotRemembered(t *testing.T) {
 	s, err := Open(t.TempDir(), Options{Clock: func() time.Time { return time.UnixMilli(1) }})
 	if err != nil {

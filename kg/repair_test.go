@@ -17,8 +17,8 @@ func repair(t *testing.T, dir string) (kg.RepairReport, error) {
 	return kg.Repair(within(t), dir, tinyLog(), kg.CheckOptions{})
 }
 
-// repaired fails the test unless a repair does what it says, once, and all of the
-// record is there afterwards.
+// repaired fails the test unless a repair reports its actions, once, and all of the record
+// is there afterwards.
 func repaired(t *testing.T, dir string, want *record, said ...string) {
 	t.Helper()
 	r, err := repair(t, dir)
@@ -93,7 +93,7 @@ func addBadCheckpoint(t *testing.T, from, dir string) {
 	damage(t, checkpointOf(t, dir), "half")
 }
 
-// logBytes is what a closed log holds.
+// logBytes is the content of a closed log.
 func logBytes(t *testing.T, dir string) string {
 	t.Helper()
 	l, err := wal.Open(filepath.Join(dir, "log"), wal.Options{SegmentBytes: 1 << 10})
@@ -111,8 +111,8 @@ func logBytes(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// What does not follow from the log is left alone and said: a damaged log, a log
-// that no index can be made from, files that somebody changed.
+// Damage outside of the derived parts is left alone and reported: a damaged log, a log that
+// no index can be built from, changed files.
 func TestRepairRefuses(t *testing.T) {
 	t.Parallel()
 	dir, _ := small(t)

@@ -25,8 +25,8 @@ func (c countedCursor) Next() {
 	c.Cursor.Next()
 }
 
-// TestReplaceReadsItsGraphOnly proves that replacing a property does not walk over
-// what other graphs say of the subject.
+// TestReplaceReadsItsGraphOnly proves that replacing a property does not read the
+// statements of the subject in other graphs.
 func TestReplaceReadsItsGraphOnly(t *testing.T) {
 	s, err := Open(t.TempDir(), Options{})
 	if err != nil {

@@ -64,8 +64,8 @@ func TestReplacementThatChangesNothingRemembersItsKey(t *testing.T) {
 	})
 }
 
-// TestCreatedIsToldByWhatIsSeen shows that whether a graph is created by its replacement is
-// told by what the caller sees of it, also where it writes a statement that it does not see.
+// TestCreatedIsToldByWhatIsSeen shows that the answer whether a replacement created a graph
+// depends on the caller's view, also if it writes a statement that it does not see.
 func TestCreatedIsToldByWhatIsSeen(t *testing.T) {
 	hidden, shown := wholeQuads(0, 1), wholeQuads(1, 2) // urn:p:0 is hidden from the caller
 	both := func(yield func(Quad, error) bool) {
@@ -80,7 +80,7 @@ func TestCreatedIsToldByWhatIsSeen(t *testing.T) {
 		created bool
 	}{"nothing": {wholeQuads(0, 0), true}, "a hidden statement": {hidden, true}, "a shown one": {shown, false}, "both": {both, false}} {
 		bothReplacements(t, func(t *testing.T, o Options, whole bool) {
-			for _, n := range []int{0, 6} { // with the hidden statement among what is written, and without
+			for _, n := range []int{0, 6} { // with the hidden statement in the new content, and without
 				o.Access = wall{}
 				s := openStore(t, t.TempDir(), o)
 				for q := range row.stands {
@@ -106,7 +106,7 @@ func TestCreatedIsToldByWhatIsSeen(t *testing.T) {
 	}
 }
 
-// TestReplacedGraphNeedsAName shows that what names no graph is refused alike.
+// TestReplacedGraphNeedsAName shows that terms that cannot name a graph are refused alike.
 func TestReplacedGraphNeedsAName(t *testing.T) {
 	bothReplacements(t, func(t *testing.T, o Options, whole bool) {
 		s := openStore(t, t.TempDir(), o)
@@ -153,7 +153,7 @@ func TestReplacementBeyondAQuotaEndsEarly(t *testing.T) {
 		}, ReplaceOptions{})
 		return read, err
 	}
-	// What is on its way when it is known: wholeAhead commits and the next.
+	// The replacement in transit at that time: wholeAhead commits and the next.
 	slack := (wholeAhead + 2) * o.wholeCommit
 	for who, bound := range map[AgentID]int{"agent://loader": backs, "agent://other": most} {
 		read, err := replaces(Meta{Principal: Principal{ID: who, Method: "key"}}, 100, 1000)

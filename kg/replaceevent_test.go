@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// wall is an Access behind which one principal reads no graph, another does not see one
-// predicate, and a third none of what was.
+// wall is an Access with which one principal reads no graph, another does not see one
+// predicate, and a third sees no past.
 type wall struct{ AllowAll }
 
 const (
@@ -36,7 +36,7 @@ func (wall) Forgets(p Principal) func(graph Term) bool {
 	return func(graph Term) bool { return graph == wholeGraph }
 }
 
-// told is what a watcher with the filter tells from a position on, up to its end or n
+// told lists the events of a watcher with the filter from a position on, up to its end or n
 // events, and the error that ended it.
 func told(t *testing.T, s *Store, f Filter, from Position, n int) (events []Event, ended error) {
 	t.Helper()
@@ -79,8 +79,8 @@ func justification(t *testing.T, s *Store, who AgentID, r Revision) string {
 	return why
 }
 
-// TestReplacedGraphIsTold shows the event of a graph that was replaced, to whom it is told
-// and with which counts, and that reading goes on behind it with what tells to read anew.
+// TestReplacedGraphIsTold shows the event of a replaced graph, its readers and its counts,
+// and that the stream then continues with the resync.
 func TestReplacedGraphIsTold(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{Access: wall{}})
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader", Justification: "a new edition"}
@@ -127,12 +127,13 @@ func TestReplacedGraphIsTold(t *testing.T) {
 		if CodeOf(err) != CodeResync || AsError(err).Oldest == nil || AsError(err).Oldest.Compare(done.Position) != 0 {
 			t.Errorf("%s: it ends with %v", who, err)
 		}
-		// Who was cut off between the two is told the second one again, and nothing else.
+		// A reader that was cut off between the two gets the second one again, and nothing
+		// else.
 		again, err := told(t, s, row.filter, e.Position, 0)
 		if len(again) != 0 || CodeOf(err) != CodeResync {
 			t.Errorf("%s: behind the event there is %+v, %v", who, again, err)
 		}
-		// And who comes back to before it, all of it.
+		// A reader that resumes before it gets all of it.
 		again, _ = told(t, s, row.filter, from, 0)
 		if len(again) != 1 || !sameReplacement(again[0].Replaced, row.want) || again[0].Position != e.Position {
 			t.Errorf("%s: a replay tells %+v", who, again)
@@ -167,8 +168,8 @@ func sameReplacement(a, b *GraphReplacement) bool {
 		a.Uncounted == b.Uncounted && a.Began == b.Began && len(a.Sources) == len(b.Sources)
 }
 
-// TestFollowersOfOtherThingsAreNotSentBack shows that who follows what stands in koine's
-// own graphs only is not bothered with the replacement of another.
+// TestFollowersOfOtherThingsAreNotSentBack shows that a follower of koine's own graphs only
+// gets no event of the replacement of another.
 func TestFollowersOfOtherThingsAreNotSentBack(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{})
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
@@ -255,8 +256,8 @@ func TestReplacedGraphInTheLog(t *testing.T) {
 	check(openStore(t, dir, Options{}))
 }
 
-// TestReplacementsOfADeletedGraphAreNotTold shows that of what a name held before it was
-// deleted no replacement is told any more, to nobody.
+// TestReplacementsOfADeletedGraphAreNotTold shows that replacements of a name before its
+// deletion are delivered to no reader any more.
 func TestReplacementsOfADeletedGraphAreNotTold(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{})
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader", Justification: "an edition"}

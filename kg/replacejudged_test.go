@@ -12,15 +12,15 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// verdicts is a Verifier whose verdicts a test says.
+// verdicts is a Verifier whose verdicts the test sets.
 type verdicts struct {
 	of func(j Judgement) (Verdict, error)
 }
 
 func (v *verdicts) Verify(_ context.Context, j Judgement) (Verdict, error) { return v.of(j) }
 
-// nothingIsLeft checks that the graph holds what it did, takes changes, and that nothing
-// is left in the index of the generations that were given up.
+// nothingIsLeft checks that the graph has its former content, accepts changes, and that
+// nothing is left in the index of the generations that were given up.
 func nothingIsLeft(t *testing.T, s *Store, m Meta, want []string) {
 	t.Helper()
 	if got := holdsAt(t, s, 0); !slices.Equal(got, want) {
@@ -169,8 +169,8 @@ func TestRestatedStatementsAreJudged(t *testing.T) {
 	}
 }
 
-// TestOwnGraphsAreNotReplacedAsAWhole shows that not even koine itself exchanges one of
-// its own graphs: those who keep state from their commits would learn nothing of it.
+// TestOwnGraphsAreNotReplacedAsAWhole shows that not even koine itself replaces one of its
+// own graphs as a whole: observers of their commits would not learn of it.
 func TestOwnGraphsAreNotReplacedAsAWhole(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{})
 	own := IRI(OwnGraphPrefix + "shapes")
@@ -187,8 +187,8 @@ func TestOwnGraphsAreNotReplacedAsAWhole(t *testing.T) {
 	}
 }
 
-// TestReplacementBeyondAQuota shows that the share of a source is judged by what it comes
-// to when the content counts: what a replacement takes away makes room for what it brings.
+// TestReplacementBeyondAQuota shows that the quota of a source is decided at the switch:
+// the removals of a replacement make room for its additions.
 func TestReplacementBeyondAQuota(t *testing.T) {
 	const n = MaxPatches + 10
 	s := openStore(t, t.TempDir(), Options{MaxSourceStatements: n + 5})
@@ -209,7 +209,7 @@ func TestReplacementBeyondAQuota(t *testing.T) {
 }
 
 // TestReplacementAskedForAgain shows that a replacement with an idempotency key is made
-// once, and that the same key gets the first answer whatever happened since.
+// once, and that the same key gets the first answer regardless of later changes.
 func TestReplacementAskedForAgain(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, Options{})
@@ -237,7 +237,7 @@ func TestReplacementAskedForAgain(t *testing.T) {
 		}
 	}
 	again("whole", n-4)
-	again("small", 3) // the adapter hashes what was sent; the key decides all the same
+	again("small", 3) // the adapter hashes the request; the key decides nevertheless
 	other := m
 	other.ContentHash = [32]byte{3}
 	for _, quads := range []int{3, n} {
@@ -255,8 +255,8 @@ func TestReplacementAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestReplacementThatDependsOnTooMuch shows the bound on what a verdict on a replacement
-// may depend on, at and past it.
+// TestReplacementThatDependsOnTooMuch shows the bound on the dependencies of a verdict on a
+// replacement, at and past it.
 func TestReplacementThatDependsOnTooMuch(t *testing.T) {
 	const n = MaxPatches + 10
 	depends := 0
@@ -286,8 +286,8 @@ func TestReplacementThatDependsOnTooMuch(t *testing.T) {
 }
 
 // TestOtherGraphsTakeChangesMeanwhile shows that only the graph that is being replaced is
-// closed, to whoever may write it, with an error that names it and says when to try again;
-// and that who may not read it is told what is told of one that is not there.
+// closed, for callers that may write it, with an error that names it and the time to retry;
+// and that a caller that may not read it gets the answer for a graph that does not exist.
 func TestOtherGraphsTakeChangesMeanwhile(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{Access: wall{}})
 	m := Meta{Principal: Principal{ID: "agent://loader", Method: "key"}}

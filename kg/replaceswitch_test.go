@@ -36,7 +36,7 @@ func TestReplacementAnsweredByItsKey(t *testing.T) {
 	nothingIsLeft(t, s, m, wholeObjects(0, 5))
 }
 
-// revocable is an Access that takes the right to write away from everybody.
+// revocable is an Access that withdraws the right to write from all principals.
 type revocable struct {
 	AllowAll
 	revoked *atomic.Bool
@@ -46,9 +46,9 @@ func (r revocable) Allowed(_ Principal, _ Term, right Right) bool {
 	return right == Read || !r.revoked.Load()
 }
 
-// TestReplacementWithoutTheRightAtTheSwitch shows that a principal whose right to write is
-// taken away while its replacement is judged does not exchange the graph, also where the new
-// content is empty.
+// TestReplacementWithoutTheRightAtTheSwitch shows that a principal that loses the right to
+// write while its replacement is judged does not replace the graph, also if the new content
+// is empty.
 func TestReplacementWithoutTheRightAtTheSwitch(t *testing.T) {
 	var revoked atomic.Bool
 	v := &verdicts{of: func(Judgement) (Verdict, error) { return Verdict{}, nil }}
@@ -137,9 +137,9 @@ func TestReplacementOnAFullVolume(t *testing.T) {
 	}
 }
 
-// TestReplacementOfStatementsWithMuchProvenance shows that a graph whose statements are backed
-// with more bytes than a commit may have is replaced, whether they stay, go, or are carried
-// over because the caller does not see them.
+// TestReplacementOfStatementsWithMuchProvenance shows that a graph whose assertions have
+// more bytes than a commit may have is replaced, whether they stay, are removed, or are
+// carried over because the caller does not see them.
 func TestReplacementOfStatementsWithMuchProvenance(t *testing.T) {
 	slowtest.WithoutRace(t)
 	const n = 4_000

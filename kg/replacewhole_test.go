@@ -44,9 +44,9 @@ func openStore(t *testing.T, dir string, o Options) *Store {
 	return s
 }
 
-// wholeBeyond is beyond how many statements a graph is replaced as a whole in a store with
-// tenthWhole: tests of what becomes of it then need no more. That MaxPatches is the bound
-// otherwise, and what is judged in parts of that size, others show.
+// wholeBeyond is the number of statements beyond which a graph is replaced as a whole in a
+// store with tenthWhole: tests of the result then need no more. Other tests show that
+// MaxPatches is the bound otherwise, and that verdicts are in parts of that size.
 const wholeBeyond = MaxPatches / 10
 
 func tenthWhole() Options { return Options{wholeFrom: wholeBeyond, wholeCommit: wholeCommit / 10} }
@@ -268,7 +268,7 @@ func TestStatementsThatStayKeepTheirSources(t *testing.T) {
 			t.Errorf("%s backs %d statements: %v", agent, backed, err)
 		}
 	}
-	// A later update of one of them keeps what stood as its past.
+	// A later update of one of them keeps the replaced statements as its past.
 	if _, err := s.Update(t.Context(), bob, func(tx *Tx) error { return tx.Apply(Patch{Op: Remove, Quad: wholeQuad(3)}) }); err != nil {
 		t.Fatal(err)
 	}
@@ -438,8 +438,8 @@ func indexedOf(t *testing.T, s *Store, id ID) (n int) {
 	return n
 }
 
-// TestDeletedGraphLeavesNothingInTheIndex shows that all that a graph ever held is removed
-// from the index when it is deleted, and not only what stood last.
+// TestDeletedGraphLeavesNothingInTheIndex shows that all content that a graph ever had is
+// removed from the index when it is deleted, and not only the last.
 func TestDeletedGraphLeavesNothingInTheIndex(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, Options{wholeFrom: 3, wholeCommit: 2})
@@ -598,7 +598,7 @@ func TestEraseInReplacedGraph(t *testing.T) {
 			s = openStore(t, dir, tenthWhole())
 			want := n - 4
 			if o.Source != "" {
-				want = n - 4 // what bob alone backed is gone, of the rest his part
+				want = n - 4 // statements that bob alone backed are gone, of the others his part
 			}
 			if got := holdsAt(t, s, 0); len(got) != want {
 				t.Errorf("the graph has %d statements, want %d", len(got), want)
@@ -613,7 +613,7 @@ func TestEraseInReplacedGraph(t *testing.T) {
 	}
 }
 
-// Nothing tells what a deleted graph held, also where it was emptied before, and was
+// Nothing reveals the content of a deleted graph, also if it was emptied before, and was
 // replaced as a whole: no revision, and no stream from before.
 func TestDeletedGraphWasReplaced(t *testing.T) {
 	for name, content := range map[string]iter.Seq2[Quad, error]{"emptied before": wholeQuads(0, 0), "full": wholeQuads(2, 9)} {

@@ -8,8 +8,8 @@ import (
 	"koine/kg/kgtest"
 )
 
-// TestRestoredTime proves that an administrator says when an assertion of whichever
-// source was recorded, that this stays across a restart, and that nobody else does.
+// TestRestoredTime proves that an administrator sets the time of recording of an assertion
+// of any source, that this survives a restart, and that no other caller can.
 func TestRestoredTime(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	then := time.Date(2001, 2, 3, 4, 5, 6, 789_000_000, time.UTC)

@@ -13,7 +13,7 @@ import (
 	"koine/kg"
 )
 
-// aging is a store whose clock a test sets and that keeps a while of history.
+// aging is a store whose clock a test sets and that keeps a period of history.
 type aging struct {
 	*kg.Store
 	clock *atomic.Int64 // hours since the beginning
@@ -49,8 +49,8 @@ func newAging(t *testing.T, dir string, commits int) (a *aging, w *worker) {
 	return a, w
 }
 
-// kept fails the test unless the store says of the revisions that it keeps what
-// the record says, and of older ones that they are gone.
+// kept fails the test unless the store's answers for the kept revisions equal the record,
+// and older ones are gone.
 func kept(t *testing.T, s *kg.Store, want *record, oldest kg.Revision) {
 	t.Helper()
 	for r := kg.Revision(1); r <= want.head; r++ {
@@ -67,9 +67,9 @@ func kept(t *testing.T, s *kg.Store, want *record, oldest kg.Revision) {
 	mustCheck(t, s)
 }
 
-// What is older than the history is not readable any more, its intervals are not
-// in the index, and the log begins behind it; what is younger is as before. Also
-// after the store was opened again, with its index and without.
+// Content older than the history is not readable any more, its intervals are not in the
+// index, and the log begins after it; newer content is unchanged. Also after the store was
+// opened again, with its index and without.
 func TestRetain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -106,7 +106,7 @@ func TestRetain(t *testing.T) {
 		equalLines(t, "the index", rows, imageOf(t, s, nil).rows)
 		mustClose(t, s)
 	}
-	// Without the option nothing more goes, and what is gone stays so.
+	// Without the option nothing more is removed, and removed history stays removed.
 	s := openStore(t, dir, tinyLog())
 	if r, err := s.Retain(within(t)); err != nil || r != (kg.RetainReport{Oldest: 20}) {
 		t.Errorf("Retain without the option: %+v, %v", r, err)
@@ -173,8 +173,8 @@ func TestRetainOfAnOldStore(t *testing.T) {
 	}
 }
 
-// Whoever stands before what is kept is told so, with the oldest place that can
-// be had: positions, watchers, readings of the log, differences, backups.
+// Readers before the oldest kept revision get an error with the oldest available place:
+// positions, watchers, readings of the log, differences, backups.
 func TestReadersBehindHistory(t *testing.T) {
 	t.Parallel()
 	a, w := newAging(t, t.TempDir(), 4)
@@ -284,8 +284,8 @@ func TestRetainWaitsForReaders(t *testing.T) {
 	}
 }
 
-// The process is killed after each part of a round. What is found then agrees,
-// and the next round finishes the work.
+// The process is killed after each part of a round. The rest is consistent, and the next
+// round completes the work.
 func TestRetainKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -460,8 +460,7 @@ func TestRetainByItself(t *testing.T) {
 	mustClose(t, a.Store)
 }
 
-// The option has a least value, and a store that takes no updates keeps what it
-// has.
+// The option has a minimum, and a store that accepts no updates keeps its history.
 func TestRetainRefusals(t *testing.T) {
 	o := tinyLog()
 	for history, ok := range map[time.Duration]bool{0: true, -1: false, kg.MinHistory - 1: false, kg.MinHistory: true} {

@@ -40,7 +40,7 @@ func TestRulesThatChangeBeforeTheCommit(t *testing.T) {
 		looks := 0
 		v.mind = func(j kg.Judgement) kg.Verdict {
 			if slices.ContainsFunc(j.Changes, func(c kg.Change) bool { return kg.IsOwnGraph(c.Quad.Graph) }) {
-				return accept // what the keeper writes
+				return accept // the writes of the keeper
 			}
 			if looks++; looks == 1 {
 				if row.changes {

@@ -7,8 +7,8 @@ import (
 	"koine/kg/internal/index"
 )
 
-// TestScratchBounds proves which commits share an array for their changes: those that
-// may come to maxShared bytes, and whose changes had room.
+// TestScratchBounds proves which commits share an array for their changes: those of at most
+// maxShared bytes whose changes fit.
 func TestScratchBounds(t *testing.T) {
 	shares := func(n, bytes int) bool {
 		var s scratch

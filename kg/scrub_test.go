@@ -8,8 +8,8 @@ import (
 	"koine/kg/internal/wal/waltest"
 )
 
-// Damage in an old part of the log, which opening does not read, ends updates
-// although nobody asks for what is there.
+// Damage in an old part of the log, which opening does not read, ends updates although no
+// reader needs that part.
 func TestScrubFindsOldDamage(t *testing.T) {
 	dir, want := small(t)
 	segment := filesOf(t, filepath.Join(dir, "log", "*.wal"))[0]
@@ -30,5 +30,5 @@ func TestScrubFindsOldDamage(t *testing.T) {
 	if code := kg.CodeOf(s.Ready()); code != kg.CodeLogDamaged {
 		t.Errorf("Ready: got %q, want %s", code, kg.CodeLogDamaged)
 	}
-	want.agrees(t, s) // what the index has is still right
+	want.agrees(t, s) // the content of the index is still correct
 }

@@ -50,8 +50,8 @@ func numbersFrom(t *testing.T, s *kg.Store, v kg.View, graph kg.Term, from int64
 	return out
 }
 
-// The numbers of a graph are found in their order from any on: now, in the past,
-// after the index was built anew, and whatever else stands in other graphs.
+// The numbers of a graph are found in their order from any one on: in the present, in the
+// past, after the index was rebuilt, and with any content of other graphs.
 func TestNumberedIsInOrderFromAnyNumberOn(t *testing.T) {
 	dir := t.TempDir()
 	o := kg.Options{MemTableBytes: kg.MinMemTableBytes, ReserveBytes: 1}
@@ -105,8 +105,8 @@ func TestNumberedIsInOrderFromAnyNumberOn(t *testing.T) {
 	mustClose(t, s)
 }
 
-// What is ordered is found in order from any number on, and behind any subject with
-// it; each property has an order of its own.
+// Ordered properties are found in order from any number on, and after any subject with it;
+// each property has an order of its own.
 func TestInOrder(t *testing.T) {
 	dir := t.TempDir()
 	o := kg.Options{MemTableBytes: kg.MinMemTableBytes, ReserveBytes: 1}

@@ -12,9 +12,9 @@ import (
 	"koine/kg"
 )
 
-// A byte of one of the small files goes bad, or the file is cut short anywhere.
-// Either the store does not open and says which file it is about, or it is the
-// same: its tokens, its prefixes, what of its history can be read.
+// A byte of one of the small files is corrupted, or the file is truncated anywhere. Either
+// the store does not open and names the file, or it is unchanged: its tokens, its prefixes,
+// its readable history.
 func TestSpoiltSmallFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

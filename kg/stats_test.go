@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// The numbers follow what was done: one commit each for updates that have an
-// effect, none for those that have none or are refused.
+// The counters follow the updates: one commit each for updates with an effect, none for
+// those without or refused ones.
 func TestStatsOfCommits(t *testing.T) {
 	s := openStore(t, t.TempDir(), smallOptions())
 	newWorker(1, "w").work(t, s, 5)

@@ -107,7 +107,7 @@ func TestHistoryUnderAJumpingClock(t *testing.T) {
 	}
 }
 
-// What a clock may go ahead from one look to the next without a question.
+// The tolerated advance of a clock from one check to the next.
 func TestClockTolerance(t *testing.T) {
 	t.Parallel()
 	for jump, want := range map[time.Duration]int{kg.ClockTolerance: 0, kg.ClockTolerance + time.Millisecond: 1, -100 * time.Hour: 0} {

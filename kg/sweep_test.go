@@ -11,9 +11,9 @@ import (
 	"koine/kg/kgtest"
 )
 
-// TestSweep proves that a Sweep gives of each pattern what MatchIDs gives,
-// whatever the order of the patterns, in views of the present and of the past,
-// with some of the index in Badger and some in memory.
+// TestSweep proves that a Sweep returns for each pattern the same as MatchIDs, for any
+// order of the patterns, in views of the present and of the past, with some of the index in
+// Badger and some in memory.
 func TestSweep(t *testing.T) {
 	slowtest.Long(t)
 	seed := rand.Uint64()

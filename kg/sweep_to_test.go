@@ -8,9 +8,8 @@ import (
 	"koine/kg/kgtest"
 )
 
-// TestSweepLeavesIteratorsWhole proves that a walk which goes over to another
-// order does not spoil what it read the first order with, which the next walk
-// gets.
+// TestSweepLeavesIteratorsWhole proves that a walk which changes to another order does not
+// spoil the iterator of the first order, which the next walk gets.
 func TestSweepLeavesIteratorsWhole(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	s := kgtest.Disk(t, kg.Options{})
@@ -50,8 +49,8 @@ func TestSweepLeavesIteratorsWhole(t *testing.T) {
 	}
 }
 
-// TestSweepTo proves that going on to a quad skips exactly what comes before it,
-// whatever the pattern binds, and never goes back.
+// TestSweepTo proves that skipping to a quad skips exactly the quads before it, for any
+// bound positions of the pattern, and never goes back.
 func TestSweepTo(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

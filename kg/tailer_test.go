@@ -27,8 +27,8 @@ func commitOf(t *testing.T, s *Store, quads ...Quad) {
 	}
 }
 
-// TestTailerReadsForWatchersOnly proves that commits are not read from the log
-// when nobody watches, nor while the store closes.
+// TestTailerReadsForWatchersOnly proves that commits are not read from the log without
+// watchers, nor while the store closes.
 func TestTailerReadsForWatchersOnly(t *testing.T) {
 	var out bytes.Buffer
 	s, err := Open(t.TempDir(), Options{Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelError}))})
@@ -139,8 +139,8 @@ func TestWatchedPatternsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRingIsBoundedInBytes proves that what is kept for watchers is counted with
-// the assertions from before each change.
+// TestRingIsBoundedInBytes proves that the memory for watchers counts the assertions from
+// before each change.
 func TestRingIsBoundedInBytes(t *testing.T) {
 	const most = 4 << 20
 	r := ring{maxCommits: 1000, maxBytes: most}

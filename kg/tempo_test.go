@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The next group is executed while the log takes one where enough updates wait, and
-// the log is not what all wait for. Where the log is slow, others run before a group.
+// The next group is executed during an append if enough updates wait, and the log is not
+// the bottleneck. With a slow log, the committer yields before a group.
 func TestTempo(t *testing.T) {
 	for _, c := range []struct {
 		name    string

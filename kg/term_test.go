@@ -9,9 +9,9 @@ import (
 	"koine/kg/kgtest"
 )
 
-// TestKindsOfLiteralsAreBounded proves that the longest datatype and language tag
-// that are taken go all the way into the index, by a load and by updates, and
-// that what is longer is refused before anything is written.
+// TestKindsOfLiteralsAreBounded proves that the longest accepted datatype and language tag
+// fit into the index, by a load and by updates, and that longer ones are refused before
+// anything is written.
 func TestKindsOfLiteralsAreBounded(t *testing.T) {
 	slowtest.Long(t)
 	literals := func(bytes int) map[string]kg.Term {

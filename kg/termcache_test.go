@@ -25,7 +25,7 @@ func cachedTerm(n uint64) Term {
 }
 
 // TestTermCache fills a cache to its bound and far past it: it has all, or the newest and
-// some, and what it says is always right.
+// some, and its answers are always correct.
 func TestTermCache(t *testing.T) {
 	const places = 1 << 12
 	c := index.NewTermCache(places - 100)

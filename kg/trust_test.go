@@ -137,8 +137,8 @@ func (a *switching) follow(c *kg.Commit) {
 	a.shut, a.seen = true, append(a.seen, c.Revision)
 }
 
-// TestSystemChangesAreToldInTime proves that an update which is queued behind a
-// change of koine's own is executed under what that says.
+// TestSystemChangesAreToldInTime proves that an update which is queued behind a change of
+// koine's own records is executed under that change.
 func TestSystemChangesAreToldInTime(t *testing.T) {
 	a := new(switching)
 	s := kgtest.Disk(t, kg.Options{Access: a, OnSystemChange: a.follow})
@@ -174,8 +174,8 @@ func TestSystemChangesAreToldInTime(t *testing.T) {
 	}
 }
 
-// TestJournalsEndNoGroup proves that what only records is not told, and shares an
-// fsync with what comes behind it.
+// TestJournalsEndNoGroup proves that a commit of a journal is not handed to observers, and
+// shares an fsync with later ones.
 func TestJournalsEndNoGroup(t *testing.T) {
 	a := new(switching)
 	s := kgtest.Disk(t, kg.Options{Access: a, OnSystemChange: a.follow})

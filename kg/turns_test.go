@@ -2,8 +2,9 @@ package kg
 
 import "testing"
 
-// TestTurns proves that those that wait for the same key go in the order in which they
-// came, that who waits for several waits for all, and that nothing is kept of who left.
+// TestTurns proves that waiters for the same key are served in the order of their arrival,
+// that a waiter for several keys waits for all, and that nothing is kept of those that
+// left.
 func TestTurns(t *testing.T) {
 	var queues updateQueues
 	names := []string{"a", "b", "ab", "a again", "c", "ba"}
@@ -19,7 +20,7 @@ func TestTurns(t *testing.T) {
 		{"", []string{"a", "b", "c"}},
 		{"a", []string{"b", "c"}},
 		{"b", []string{"ab", "c"}},
-		{"a again", []string{"ab", "c"}}, // who has no turn yet may leave too
+		{"a again", []string{"ab", "c"}}, // a waiter without a turn may leave too
 		{"c", []string{"ab"}},
 		{"ab", []string{"ba"}},
 		{"ba", nil},

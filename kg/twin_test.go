@@ -17,10 +17,10 @@ import (
 	"koine/kg/internal/index"
 )
 
-// The benchmarks here measure koine and a twin, which does only what the
-// hardware and Badger must do for the same, in turns within one run. What counts
-// is the ratio; the rates depend on the machine and on who else uses it. Run them
-// with -benchtime=10x, so that there are ten rounds.
+// The benchmarks here measure koine and a twin, which does only the minimum work of
+// hardware and Badger for the same task, in turns within one run. The ratio counts; the
+// rates depend on the machine and its load. Run them with -benchtime=10x, so that there are
+// ten rounds.
 
 // side is one side of a comparison: it does a round's work and says how many
 // units that was and how long it took, preparation left out.

@@ -86,7 +86,7 @@ func TestVersionsOfManyGenerations(t *testing.T) {
 		if w := want(generations - 1); !slices.Equal(got, w) {
 			t.Errorf("%v has the versions\n%q, want\n%q", p, got, w)
 		}
-		if kv.most > 2 { // what stands, and the past
+		if kv.most > 2 { // the present, and the past
 			t.Errorf("%v has %d cursors open at a time", p, kv.most)
 		}
 	}

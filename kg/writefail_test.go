@@ -29,9 +29,9 @@ func refused(t testing.TB, s *kg.Store, code kg.Code, want *record) {
 	want.agrees(t, s)
 }
 
-// A sync of the log fails, or the volume fills up under it, and then the power
-// goes, at every place in what was not synced. The update is there as a whole or
-// not at all, and asking again with its key makes one commit of it.
+// A sync of the log fails, or the volume fills up under it, and then the power fails, at
+// every place in the unsynced part. The update is there as a whole or not at all, and
+// repeating it with its key makes one commit of it.
 func TestFailedAppendThenPowerCut(t *testing.T) {
 	t.Parallel()
 	for name, breakIt := range map[string]func(*waltest.Files){
@@ -83,8 +83,8 @@ func TestFailedAppendThenPowerCut(t *testing.T) {
 	}
 }
 
-// The process ends between log and index: what is in the log is a commit, for
-// one update and for a group of them.
+// The process ends between log and index: an entry in the log is a commit, for one update
+// and for a group of them.
 func TestKillBetweenAppendAndApply(t *testing.T) {
 	for _, updates := range []int{1, 5} {
 		t.Run(fmt.Sprint(updates), func(t *testing.T) {
