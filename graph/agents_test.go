@@ -12,7 +12,7 @@ import (
 	"koine/kg"
 )
 
-// An agent registers, is found by what it can do, changes what it says, and goes.
+// An agent registers, is found by its capabilities, changes its card, and deregisters.
 func TestRegistrationOfAgents(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	self := &agents.Record{ID: kg.System, Name: "koine", Registration: &agents.Registration{Capabilities: []string{"weather"}}}
@@ -59,7 +59,7 @@ func TestRegistrationsThatAreRefused(t *testing.T) {
 		`mutation { registerAgent(input: {card: {}}) { id } }`, `mutation { deregisterAgent(id: "dora") { id } }`, `{ agents(capability: "x") { id } }`,
 		`mutation { updateAgent(input: {id: "dora", card: {}}) { id } }`,
 	} {
-		check(query, "NOT_FOUND", "") // nobody can register here
+		check(query, "NOT_FOUND", "") // no agent can register here
 	}
 	b.engine = graph.NewEngine(graph.Deps{Store: b.store, Prefixes: testPrefixes(t), Agents: agents.NewDirectory(b.store, agents.DirectoryOptions{})}, graph.Options{})
 	for _, row := range []struct{ query, code, field string }{

@@ -8,16 +8,15 @@ import (
 	"koine/graph"
 )
 
-// The greatest numbers of allocations that the hot paths may make: about a
-// third above what they do make.
+// The maximum numbers of allocations of the hot paths: about a third above the actual ones.
 const (
 	maxAllocsPerField  = 0.1  // of a page of many entities
 	maxAllocsPerFilm   = 25.0 // of three levels: 3 performances, 3 actors, 35 fields
 	maxAllocsOneEntity = 210. // of the smallest operation as a whole
 )
 
-// TestAllocations proves that what is read goes straight into the answer: the
-// fields of an entity cost no allocation of their own.
+// TestAllocations proves that values go straight into the answer: the fields of an entity
+// cost no allocation of their own.
 func TestAllocations(t *testing.T) {
 	for _, c := range []struct {
 		name, variables, query string
@@ -44,8 +43,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// maxAllocsOfIDs is what the ids of a page may cost beside the names: the view is written
-// once, whatever the page's size.
+// maxAllocsOfIDs is the additional cost of the ids of a page: the view is written once,
+// regardless of the page's size.
 const maxAllocsOfIDs = 60
 
 // TestAllocationsOfIDs proves that an id costs no allocation and no reading of its own.

@@ -18,9 +18,9 @@ import (
 
 var updateGolden = flag.Bool("update", false, "write what the engine answers into testdata")
 
-// TestAnswers runs the operations of testdata/answers on the team's graph and
-// compares what they answer to the byte. Each file is one topic: cases of
-// NAME.graphql, maybe NAME.variables.json, and NAME.json, the answer.
+// TestAnswers runs the operations of testdata/answers on the team's graph and compares
+// their answers to the byte. Each file is one topic: cases of NAME.graphql, maybe
+// NAME.variables.json, and NAME.json, the answer.
 func TestAnswers(t *testing.T) {
 	files, err := filepath.Glob("testdata/answers/*.txtar")
 	if err != nil || len(files) == 0 {

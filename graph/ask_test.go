@@ -40,8 +40,8 @@ func (c *conversing) respond(t *testing.T, name, channel, text string, more ...s
 	}()
 }
 
-// TestAsk proves that a question comes back with its response, longer than other
-// operations may take, or tells that there was none; and what is refused.
+// TestAsk proves that a question returns its response, after a longer time than other
+// operations may take, or reports that there was none; and its refusals.
 func TestAsk(t *testing.T) {
 	slowtest.Long(t)
 	c := newConversing(t, graph.Limits{})
@@ -108,7 +108,7 @@ func TestAskAll(t *testing.T) {
 	c.want("nobody", c.told("ann", `mutation { askAll(input: {message: {channelId: "%s", recipient: "bob", parts: [{text: "who?"}]}, timeoutSeconds: 1}) { responses { text } } }`, id), `{"askAll":{"responses":[]}}`)
 }
 
-// TestAskGivenUp proves that who goes away waits no longer, and has asked.
+// TestAskGivenUp proves that a caller that disconnects waits no longer, and has asked.
 func TestAskGivenUp(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")

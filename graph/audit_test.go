@@ -14,7 +14,7 @@ import (
 
 var admin = kg.Principal{ID: "agent://admin", Roles: []string{kg.RoleAdmin}, Method: "test"}
 
-// audited asks for the audit list, as somebody.
+// audited requests the audit list as a principal.
 func (b *bench) audited(who kg.Principal, args string) (answer struct {
 	Audit struct {
 		Nodes []struct {
@@ -57,7 +57,7 @@ func TestAudit(t *testing.T) {
 	}, graph.Options{})
 	b.update(add(iri("a"), iri("p"), iri("b")), add(iri("a"), iri("p"), iri("c")))
 	b.update(kg.Patch{Op: kg.Remove, Quad: kg.Quad{Subject: iri("a"), Predicate: iri("p"), Object: iri("b"), Graph: kg.DefaultGraph}})
-	for range 2 { // what is refused is in the list as well, and counts up
+	for range 2 { // refusals are in the list as well, and are counted
 		if _, code := b.audited(reader, ""); code != string(kg.CodePermissionDenied) {
 			t.Fatalf("somebody who is no administrator got %q", code)
 		}

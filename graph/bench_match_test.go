@@ -20,12 +20,12 @@ const (
 	playedBy   = film + "performance/actor"
 )
 
-// BenchmarkMatch measures match on the film graph, in turns with loops over the
-// index as one would write them by hand for just this question, terms decoded;
-// with the pattern alone, without GraphQL, between them.
+// BenchmarkMatch measures match on the film graph, in turns with hand-written loops over
+// the index for this query, terms decoded; with the pattern alone, without GraphQL, between
+// them.
 //
-//   - actors: all who play in the films of a director, three triples.
-//   - shared: the films in which two actors both play, four triples. The loops
+//   - actors: all actors in the films of a director, three triples.
+//   - shared: the common films of two actors, four triples. The loops
 //     gather the films of each and intersect them.
 //
 // The film graph (movies.nq.gz) lies beside the repository.
@@ -76,7 +76,7 @@ func (b *bench) filmGraph(t *testing.B) {
 	}
 }
 
-// filmWorld is what is asked about.
+// filmWorld is the data of the queries.
 type filmWorld struct {
 	*bench
 	directed, stars, plays kg.ID

@@ -22,12 +22,12 @@ const (
 	benchFields   = 5
 )
 
-// BenchmarkEntities measures a page of 1,000 entities with five fields each
-// (the IRI and four properties), and in turns with it two twins that read the
-// same statements by the store's own means: Match, a scan for each entity, with
-// all terms and assertions, and Sweep, one walk over all of them that decodes
-// just what the answer shows. What it reports is per field: the engine's time,
-// that of each twin, the ratio and what the engine takes more.
+// BenchmarkEntities measures a page of 1,000 entities with five fields each (the IRI and
+// four properties), and in turns with it two twins that read the same statements by the
+// store's own means: Match, a scan for each entity, with all terms and assertions, and
+// Sweep, one walk over all of them that decodes only the parts in the answer. It reports
+// per field: the engine's time, that of each twin, the ratio and the engine's additional
+// time.
 //
 //	go test ./graph -run '^$' -bench Entities -benchtime 20x -count 10
 func BenchmarkEntities(b *testing.B) {
@@ -61,9 +61,9 @@ type side struct {
 	do   func()
 }
 
-// inTurns measures the sides in turns, in as many rounds as the benchmark has,
-// and reports what the median round takes for one of n units, how the first
-// compares with each of the others, and what it takes more.
+// inTurns measures the sides in turns, in as many rounds as the benchmark has, and reports
+// the time of the median round for one of n units, the ratio of the first to each of the
+// others, and its additional time.
 func inTurns(b *testing.B, unit string, n int, sides []side) {
 	took := make([][]float64, len(sides))
 	for b.Loop() {
@@ -108,8 +108,8 @@ func (b *bench) manyThings() {
 	}
 }
 
-// matchThings reads what the query of BenchmarkEntities answers with, by the
-// store's own means: the list of things, and of each its statements.
+// matchThings reads the data of the answer to BenchmarkEntities by the store's own means:
+// the list of things, and of each its statements.
 func (b *bench) matchThings(t *testing.B) {
 	s, err := b.store.View(t.Context(), kg.View{Principal: reader})
 	if err != nil {

@@ -57,8 +57,8 @@ func TestBudgetAtItsBound(t *testing.T) {
 	}
 }
 
-// What is cut inside of an element is told with its path, and the cursor goes
-// on there, in a query of its own and without a budget.
+// A cut inside an element is reported with its path, and the cursor continues there, in a
+// query of its own and without a budget.
 func TestCutInsideGoesOn(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.things(9)
@@ -157,8 +157,7 @@ func TestBudgetIsShared(t *testing.T) {
 	}
 }
 
-// What is right only as a whole is an error under a budget of statements that
-// does not reach for it.
+// Fields that need the whole list are an error under an insufficient budget of statements.
 func TestBudgetForTheWhole(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.things(30)

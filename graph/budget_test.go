@@ -54,7 +54,7 @@ var budgetWalks = []string{
 	`c: statements(%s) { nodes { id subject { iri out(first: 4) { nodes { predicate } ` + tangledPage + ` } } } ` + tangledPage + ` }`,
 }
 
-// historyWalks are lists of what has changed, each with its arguments.
+// historyWalks are lists of changes, each with its arguments.
 var historyWalks = [][]string{
 	{`c: changes(%s) { ` + tangledPage + ` nodes { op changeId statement { object { ... on Entity { iri out(first: 2) { nodes { id } ` + tangledPage + ` } } } } } }`,
 		``, `order: DESC`, `where: {predicate: {eq: "ex:knows"}}`, `ops: remove`, `since: 1, until: 2`},

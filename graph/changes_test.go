@@ -92,8 +92,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Behind the cursor of any change comes the rest, in either order, and a
-// subscription that resumes there is told what comes then.
+// The cursor of any change leads to the rest, in either order, and a subscription that
+// resumes there receives the next changes.
 func TestChangeCursors(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.update(set("p", 1), set("q", 10))
@@ -172,7 +172,7 @@ func TestChangesRefused(t *testing.T) {
 			t.Errorf("%s: got %v %v, want %s %s, with the oldest position: %v", row.query, result.Errors[0], e, row.code, row.field, row.oldest)
 		}
 	}
-	// What needs no log goes on without it, and what is left of it is told.
+	// Reads that need no log work without it, and the rest of the log is reported.
 	var data struct {
 		Diff    struct{ Nodes []struct{ Op string } }
 		Changes changePage
@@ -242,7 +242,7 @@ func TestChangesLookAtSoManyCommits(t *testing.T) {
 	if len(data.C.Edges) != 0 || !data.C.PageInfo.HasNextPage || err != nil || p.Revision != 1+commits {
 		t.Errorf("got %d changes up to %d, more %v, want none up to %d, and more", len(data.C.Edges), p.Revision, data.C.PageInfo.HasNextPage, 1+commits)
 	}
-	// A history whose condition fits little looks at so many commits too.
+	// A history with a selective condition reads as many commits too.
 	b.data(`{ c: changes(where: {object: {lt: 0}}) `+changePageFields+` }`, "", &data)
 	var e struct{ E struct{ C changePage } }
 	b.data(`{ e: entity(iri: "ex:s") { c: history(where: {object: {lt: 0}}) `+changePageFields+` } }`, "", &e)
@@ -306,9 +306,8 @@ func (a *interfering) Allowed(p kg.Principal, _ kg.Term, _ kg.Right) bool {
 	return true
 }
 
-// TestOneOperationReadsOneRevision proves that all that an operation asks for,
-// whatever it nests, is of one revision while others write between its reads,
-// and that the answer tells that revision.
+// TestOneOperationReadsOneRevision proves that all reads of an operation, at any depth, are
+// of one revision during concurrent writes, and that the answer has that revision.
 func TestOneOperationReadsOneRevision(t *testing.T) {
 	access := &interfering{}
 	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Access = access })

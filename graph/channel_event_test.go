@@ -12,9 +12,8 @@ import (
 
 const changesOf = `subscription { e: channelChanged(channelId: "%s"%s) { kind: __typename ... on ChannelChange { of: kind agent role actor version channelId channel { name } time revision position } ... on MessagePublished { message { text } position } ... on Progress { position } ... on Resync { reason } } }`
 
-// TestChannelChanged proves that what becomes of a channel is told between its
-// messages, and that one goes on behind any of it without a gap and without anything
-// twice.
+// TestChannelChanged proves that the events of a channel are delivered between its
+// messages, and that a stream resumes after any of them without a gap or a duplicate.
 func TestChannelChanged(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
@@ -94,8 +93,8 @@ func TestChannelChanged(t *testing.T) {
 	}
 }
 
-// TestSignals proves that signals reach those who listen, and that who may not send or
-// hear them is refused.
+// TestSignals proves that signals reach current listeners, and that agents without the
+// right to send or receive them are refused.
 func TestSignals(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
@@ -143,7 +142,7 @@ func TestSignals(t *testing.T) {
 	for {
 		_, err, ok := ola.next()
 		if err == nil && ok {
-			continue // what was sent before
+			continue // an earlier signal
 		}
 		if kg.CodeOf(err) != kg.CodeChannelNotFound {
 			t.Errorf("when ola is no member any more the stream ends with %v", err)

@@ -18,7 +18,7 @@ import (
 	"koine/kg"
 )
 
-// conversing is a bench with channels, tasks, and reviews that hold what has ex:pay.
+// conversing is a bench with channels, tasks, and reviews that hold facts with ex:pay.
 type conversing struct {
 	*bench
 	service *channels.Service
@@ -173,7 +173,7 @@ func TestChannelFields(t *testing.T) {
 	}
 }
 
-// To others a private channel is as one that is not there, whatever is asked.
+// For others a private channel does not exist, for every request.
 func TestChannelsOfOthers(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")

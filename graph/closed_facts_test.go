@@ -8,8 +8,8 @@ import (
 	"koine/graph"
 )
 
-// What a message asserted in a channel that has closed since can still be undone by
-// who asserted it, and the refusal to retract it says how.
+// The author of facts in a channel that has closed since can still undo them, and the
+// refusal to retract the message has the way.
 func TestFactsOfClosedChannel(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")

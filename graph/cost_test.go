@@ -10,8 +10,8 @@ import (
 	"koine/internal/slowtest"
 )
 
-// Each kind of field costs what docs/reference/graphql.md says: at that complexity an
-// operation is taken, and one below it is refused.
+// Each kind of field costs as docs/reference/graphql.md says: at that complexity an
+// operation is accepted, and one below it is refused.
 func TestCosts(t *testing.T) {
 	slowtest.Long(t)
 	const entity = `{ entity(iri: "ex:ada") { `

@@ -19,9 +19,9 @@ var (
 	rounds = flag.Int("rounds", 400, "filters per kind of the differential test")
 )
 
-// TestFiltersAgainstNaive compares, on a random graph, what random filters and
-// views select with a naive evaluation: every statement and every entity is
-// looked at, and the filter is read from its JSON again, by other code.
+// TestFiltersAgainstNaive compares, on a random graph, the results of random filters and
+// views with a naive evaluation: it reads every statement and every entity, and parses the
+// filter from its JSON again, with other code.
 func TestFiltersAgainstNaive(t *testing.T) {
 	s := *seed
 	if s == 0 {
@@ -75,8 +75,8 @@ func (b *bench) compareStatements(t *testing.T, r *random, all []plain, view map
 	return selected
 }
 
-// compareEntities asks each filter twice: so that an index can give what it
-// holds for, and as the only branch of an `or`, which no index does.
+// compareEntities evaluates each filter twice: so that an index can be used, and as the
+// only branch of an `or`, which uses none.
 func (b *bench) compareEntities(t *testing.T, r *random, all things, view map[string]any) (selected int) {
 	for range *rounds {
 		filter := r.entityFilter(2)
@@ -101,7 +101,7 @@ func (b *bench) compareEntities(t *testing.T, r *random, all things, view map[st
 	return selected
 }
 
-// TestViewsAgainstNaive compares what views show.
+// TestViewsAgainstNaive compares the statements of views.
 func TestViewsAgainstNaive(t *testing.T) {
 	r := &random{Rand: rand.New(rand.NewPCG(7, *seed))}
 	b := newBench(t, graph.Options{})

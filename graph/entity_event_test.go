@@ -15,7 +15,7 @@ const entityChanges = `__typename
 	... on EntityChange { entity { iri label value(predicate: "ex:age") } changes { op statement { subject { iri } predicate object { ... on Literal { value } } } } snapshot commit { revision } }
 	... on Progress { revision }`
 
-// One event for each commit: the entity as of then, and what changed of it.
+// One event for each commit: the entity as of the commit, and its changes.
 func TestEntityChanged(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.update(set("p", 1))
@@ -59,7 +59,7 @@ func TestEntityChangedOfNothing(t *testing.T) {
 	}
 }
 
-// What is around the entity, as far as was asked for.
+// The surroundings of the entity, up to the requested depth.
 func TestEntityChangedDepth(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.update(add(iri("s"), iri("knows"), iri("a")), add(iri("a"), iri("knows"), iri("b")), add(iri("b"), iri("knows"), iri("c")))

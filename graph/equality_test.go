@@ -18,7 +18,7 @@ func TestEquality(t *testing.T) {
 	slowtest.Long(t)
 	for _, row := range []struct {
 		a, b   kg.Term
-		result string // "=", "<", ">", "!=", or "?" for what cannot be compared
+		result string // "=", "<", ">", "!=", or "?" for values that are not comparable
 	}{
 		{kg.Integer(1), kg.Typed("1.0", kg.XSDDecimal), "="},
 		{kg.Integer(7), kg.Typed("+007", kg.XSDInteger), "="},
@@ -66,7 +66,7 @@ func TestEquality(t *testing.T) {
 		var want []string
 		for _, operator := range strings.Fields(map[string]string{"=": "eqVar lteVar gteVar", "<": "neVar ltVar lteVar", ">": "neVar gtVar gteVar", "!=": "neVar", "?": ""}[row.result]) {
 			if row.result == "=" && row.a == row.b && row.a.Datatype() == "urn:dt" && operator != "eqVar" {
-				continue // the same term is equal; what it means nobody knows
+				continue // the same term is equal; the meaning is unknown
 			}
 			want = append(want, operator)
 		}

@@ -11,8 +11,8 @@ import (
 	"koine/kg/kgtest"
 )
 
-// Each code of the domain comes out as extensions.code, with what it says; of an
-// internal error nothing else does.
+// Each code of the domain becomes extensions.code, with its message; an internal error has
+// nothing else.
 func TestEveryCodeIsPresented(t *testing.T) {
 	e := graph.NewEngine(graph.Deps{Prefixes: new(kg.Prefixes), Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}, graph.Options{})
 	for _, code := range kgtest.Codes(t, "../kg") {

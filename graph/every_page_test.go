@@ -30,8 +30,8 @@ var pagedFields = map[string]string{
 	"diff":                `diff(%s, from: 1, to: 3) { P nodes { op statement { id } previous { certainty } } }`,
 }
 
-// However a walk is cut, by pages or by budgets, and whatever is written
-// meanwhile: its pages together are what one page is, but for the lists inside.
+// For any cut of a list, by pages or by budgets, and with concurrent writes: its pages
+// together equal one page, except for the lists inside.
 func TestPagesOfEveryField(t *testing.T) {
 	slowtest.Long(t)
 	s := *seed
@@ -138,7 +138,7 @@ func TestCursorsOfOtherFields(t *testing.T) {
 			t.Errorf("%s gives no cursor", from)
 		}
 		for to, query := range pagedFields {
-			log := strings.HasPrefix(from, "changes") && strings.HasPrefix(to, "changes") // whose cursors are positions
+			log := strings.HasPrefix(from, "changes") && strings.HasPrefix(to, "changes") // with positions as cursors
 			result := b.execute(strings.Replace(fmt.Sprintf("{ x: "+query+" }", fmt.Sprintf("first: 1, after: %q", end)), " P ", " ", 1), "")
 			if refused := len(result.Errors) > 0; refused == (from == to || log) {
 				t.Errorf("from %s to %s: %v", from, to, result.Errors)

@@ -12,8 +12,8 @@ import (
 
 const evidence = `{ statements(where: {predicate: {eq: "ex:%s"}}) { nodes { evidence { text author } } } }`
 
-// TestEvidence proves that a statement leads to the messages that asserted it, for
-// those who may read them and for nobody else.
+// TestEvidence proves that a statement leads to the messages that asserted it, for their
+// readers only.
 func TestEvidence(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
@@ -56,8 +56,8 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// TestEvidenceOfHeldFacts proves that what was held for review has the message as
-// evidence that it was published with.
+// TestEvidenceOfHeldFacts proves that facts that were held for review have as evidence the
+// message that they were published with.
 func TestEvidenceOfHeldFacts(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")

@@ -21,8 +21,7 @@ func caller(name string) channels.Caller {
 // heard is a message as a subscription told it.
 type heard struct{ Text, Position string }
 
-// hears takes messages from a subscription whose root field is m, and compares their
-// texts.
+// hears reads messages of a subscription whose root field is m, and compares their texts.
 func (c *conversing) hears(f *tail, texts ...string) (list []heard) {
 	c.t.Helper()
 	for _, text := range texts {
@@ -102,8 +101,8 @@ func TestFeeds(t *testing.T) {
 	c.say("ann", later, "8", "")
 	c.say("ann", last, "9", "")
 
-	// In channels of a scope whose members are whoever has access to it nobody has to
-	// be a member.
+	// In channels of a scope whose members are all agents with access no agent has to be a
+	// member.
 	want := map[string][]string{inbox: {"1", "5", "6", "8"}, member: {"1", "2", "5", "6", "", "8"}, scoped: {"3", "9"}}
 	for query, texts := range want {
 		told := c.hears(live[query], texts...)
@@ -134,7 +133,7 @@ func TestFeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.hears(c.hear(t, "bob", member, operation.Resume{Start: operation.Earliest}), want[member]...)
-	// Who is a member no longer is told nothing more of it, and goes on with the rest.
+	// A former member gets no further messages of the channel, and continues with the rest.
 	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "bob"}) { id } }`, lab)
 	c.say("ann", lab, "10", "")
 	c.say("ann", later, "11", "")
@@ -144,8 +143,8 @@ func TestFeeds(t *testing.T) {
 	}
 }
 
-// TestInbox proves that the inbox has what is for one, in pages, and that what comes
-// behind its last page is told by the subscription.
+// TestInbox proves that the inbox has the messages to its agent, in pages, and that the
+// subscription delivers those after its last page.
 func TestInbox(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	lab := c.lab("PRIVATE")

@@ -10,8 +10,8 @@ import (
 	"koine/kg"
 )
 
-// films fills the store with films, their directors and casts: alien and blade
-// by scott, heat by mann, solo by nobody.
+// films fills the store with films, their directors and casts: alien and blade by scott,
+// heat by mann, solo without a director.
 func (b *bench) films() {
 	director, actor, name, country := iri("director"), iri("actor"), iri("name"), iri("country")
 	b.update(
@@ -119,8 +119,8 @@ func TestNestedPathsAreBounded(t *testing.T) {
 	}
 }
 
-// A condition on what a path leads to begins where fewer statements are read: at
-// the ends that fit, or at the entities.
+// A condition on the ends of a path begins where fewer statements are read: at the matching
+// ends, or at the entities.
 func TestPathsAreWalkedBack(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	const n = 3000

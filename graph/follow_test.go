@@ -29,8 +29,8 @@ type followed struct {
 	}
 }
 
-// What follow gives is what the path leads to, entities only, of them those that
-// fit, each once and in a steady order, page by page as at once.
+// follow returns the ends of the path that are entities and match, each once and in a
+// steady order, the same in pages as at once.
 func TestFollow(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := newBench(t, graph.Options{})
@@ -143,8 +143,7 @@ func (b *bench) pagesOfFollow(from kg.Term, way, where string, first, total int)
 	}
 }
 
-// Values at the end of a path, for one entity and for many, and what is wrong
-// with a path.
+// Values at the end of a path, for one entity and for many, and errors of a path.
 func TestValuesAtTheEndOfAPath(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.team()
@@ -195,8 +194,8 @@ func TestFollowCursorIsOfOneEntity(t *testing.T) {
 	}
 }
 
-// A budget ends the list of what a path leads to between elements, and its cursor
-// goes on: the pages together are the whole.
+// A budget ends the list of a path's ends between elements, and its cursor continues: the
+// pages together are the whole.
 func TestFollowWithABudget(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	var patches []kg.Patch

@@ -10,8 +10,7 @@ import (
 	"koine/graph"
 )
 
-// Whatever a query says, it is answered with JSON or an error of its own, and
-// never with an internal one.
+// Every query is answered with JSON or an error of its own, and never with an internal one.
 func FuzzQuery(f *testing.F) {
 	f.Add(`query ($v: Boolean = true) @budget(maxBytes: 90) { a: revision @skip(if: $v) entities(budget: {maxStatements: 4}) { nodes { iri out { nodes { id } } } } }`, `{"v": null}`)
 	f.Add(`query ($f: EntityFilter, $n: Int, $d: Direction = OUT) { entities(where: $f, first: $n) { nodes { degree(direction: $d) } } }`, `{"f": {"not": {"label": {"eq": null}}}, "n": 1e3, "d": null}`)

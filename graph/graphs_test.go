@@ -95,14 +95,14 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
-// The two mutations of one operation see what came before them.
+// The second mutation of an operation sees the effects of the first.
 func TestGraphInOneOperation(t *testing.T) {
 	b := newPoliced(t, policy.Options{})
 	b.wantAs(doraKey, `mutation { a: createGraph(input: {iri: "agent://dora/notes"}) { graph { statementCount } } b: applyPatches(input: {`+notes+`}) { revision } c: setGraphPolicy(input: {iri: "agent://dora/notes", visibility: PUBLIC}) { graph { statementCount policy { visibility } } } }`,
 		`{"a":{"graph":{"statementCount":0}},"b":{"revision":2},"c":{"graph":{"statementCount":1,"policy":{"visibility":"PUBLIC"}}}}`)
 }
 
-// What is koine's own cannot be forged with patches, by anybody.
+// koine's own records cannot be forged with patches, by any caller.
 func TestReservedThroughPatches(t *testing.T) {
 	b := newPoliced(t, policy.Options{})
 	for _, patch := range []string{
@@ -128,7 +128,7 @@ func TestReservedThroughPatches(t *testing.T) {
 	}
 }
 
-// A graph is made to hold what a document says, in one commit or as a whole.
+// A graph is replaced by a document, in one commit or as a whole.
 func TestReplaceGraph(t *testing.T) {
 	b := newPoliced(t, policy.Options{})
 	replace := func(turtle, selection string) string {

@@ -15,7 +15,7 @@ import (
 	"koine/kg"
 )
 
-// number is what a literal counts for in sums; other code than the engine's.
+// number is the value of a literal in sums; other code than the engine's.
 func number(t kg.Term) (r *big.Rat, ok bool) {
 	switch strings.TrimPrefix(t.Datatype(), kg.XSD) {
 	case "integer", "decimal", "double":
@@ -92,8 +92,8 @@ func naiveGroups(things [][]plain, keys func([]plain) [][]kg.Term, values func([
 	return groups
 }
 
-// TestGroupsAgainstNaive compares groups of random graphs with a naive
-// evaluation, and looks at what must hold for the keys that are shown.
+// TestGroupsAgainstNaive compares groups of random graphs with a naive evaluation, and
+// checks the invariants of the shown keys.
 func TestGroupsAgainstNaive(t *testing.T) {
 	s := *seed
 	if s == 0 {
@@ -269,8 +269,8 @@ func TestGroupBounds(t *testing.T) {
 	}
 }
 
-// The number of instances of a class comes from the catalogue where that knows
-// it, and is the same as what a scan gives.
+// The number of instances of a class comes from the catalogue if that has it, and equals
+// that of a scan.
 func TestTotalOfAClass(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	var patches []kg.Patch

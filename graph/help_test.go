@@ -54,7 +54,7 @@ type bench struct {
 	store  *kg.Store
 	engine *graph.Engine
 	log    *logBuffer
-	// reading is who asks; nil: reader.
+	// reading is the caller; nil: reader.
 	reading *kg.Principal
 }
 
@@ -93,7 +93,7 @@ func (b *bench) of(t testing.TB) *bench {
 	return &c
 }
 
-// logBuffer is what the engine logged.
+// logBuffer is the output of the engine's log.
 type logBuffer struct{ strings.Builder }
 
 // update makes one commit.

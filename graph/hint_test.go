@@ -10,8 +10,7 @@ import (
 	"koine/kg"
 )
 
-// What is named and does not occur is told, with what is like it, and the
-// answer is as it would be.
+// Names that do not occur are reported with similar ones, and the answer is unchanged.
 func TestHints(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.team()
@@ -103,8 +102,8 @@ func (onlyDefault) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
 	return p.ID != reader.ID || graph == kg.DefaultGraph
 }
 
-// A hint knows nothing of what the caller may not see: neither that it is
-// there, nor as a name that may have been meant.
+// A hint reveals nothing hidden from the caller: neither its existence, nor as a similar
+// name.
 func TestHintsKeepSecrets(t *testing.T) {
 	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Access = onlyDefault{} })
 	b.update(in(iri("hidden"), add(iri("s"), iri("secret"), kg.Integer(1))), add(iri("s"), iri("open"), kg.Integer(1)))
@@ -131,7 +130,7 @@ func TestHintsKeepSecrets(t *testing.T) {
 	}
 }
 
-// A subscription tells its hints once, with whatever comes first.
+// A subscription has its hints once, in its first result.
 func TestHintsOfSubscription(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.team()

@@ -33,7 +33,7 @@ func (s shownStatement) name() string {
 	return fmt.Sprint(s.Subject.IRI, " ", s.Predicate, " ", s.Object.IRI, s.Object.Lexical, " ", s.Graph)
 }
 
-// backing is what backs a statement: sources with certainty and revision.
+// backing is the sources of a statement with certainty and revision.
 type backing map[string]string
 
 func (s shownStatement) backing() backing {
@@ -48,7 +48,7 @@ func (s shownStatement) backing() backing {
 	return b
 }
 
-// state is what a view shows: statements by name.
+// state is the content of a view: statements by name.
 type state map[string]backing
 
 func (s state) text() string {
@@ -68,7 +68,7 @@ func (s state) clone() state {
 	return out
 }
 
-// of is what is about the entity, as subject or as object too.
+// of is the part about the entity, as subject or as object too.
 func (s state) of(entity string, in bool) state {
 	out := state{}
 	for name, b := range s {
@@ -97,7 +97,7 @@ func (c shownChange) text() string {
 	return string(text)
 }
 
-// apply does to the state what the change says.
+// apply applies the change to the state.
 func (s state) apply(c shownChange) {
 	drop := func(st shownStatement) {
 		b := s[st.name()]
@@ -202,11 +202,10 @@ func somePast(b *bench, r *rand.Rand, commits int) {
 	}
 }
 
-// TestHistoryAgrees proves, on random histories and under several views: what
-// diff(a, b) says, applied to the state at a, gives the state at b, and so do
-// the changes between a and b, read in either direction and in pages of any
-// size; and the history of an entity, replayed, is what can be read of it at
-// every revision, and is the part of the changes that is about it.
+// TestHistoryAgrees proves, on random histories and under several views: diff(a, b) applied
+// to the state at a gives the state at b, and so do the changes between a and b, read in
+// either direction and in pages of any size; and the history of an entity, replayed, equals
+// its state at every revision, and is the part of the changes that is about it.
 func TestHistoryAgrees(t *testing.T) {
 	s := cmp.Or(*seed, rand.Uint64())
 	t.Logf("repeat with -seed %d", s)
@@ -348,14 +347,14 @@ func historyAgrees(b *bench, states []state, entity, direction, view string, fir
 			b.t.Fatalf("the history of %s %s under {%s}: commit %d changed it: %v, is told: %v", entity, direction, view, r, changed, told)
 		}
 	}
-	// As of an older revision it is what was told by then.
+	// As of an older revision it is the history until then.
 	at := len(states) / 2
 	older := b.walkHistory(strings.Replace(query("ASC"), "view: {", fmt.Sprintf("view: {at: %d ", at), 1), first)
 	n, _ := slices.BinarySearchFunc(ascending, kg.Revision(at+1), func(c shownChange, r kg.Revision) int { return cmp.Compare(c.Commit.Revision, r) })
 	if !slices.EqualFunc(older, ascending[:n], func(a, c shownChange) bool { return a.text() == c.text() }) {
 		b.t.Fatalf("the history of %s under {%s} as of %d has %d changes, want %d", entity, view, at, len(older), n)
 	}
-	// What is told of a commit is what the changes tell of the entity there.
+	// The entry of a commit equals the changes of the entity in that commit.
 	if direction == "OUT" {
 		all := b.walkChanges(fmt.Sprintf(`query ($first: Int, $after: Position) { c: changes(where: {subject: {eq: %q}}, first: $first, after: $after, view: {%s}) %s }`, entity, view, changePageFields), 100)
 		all = slices.DeleteFunc(all, func(c shownChange) bool {

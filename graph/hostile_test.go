@@ -11,9 +11,8 @@ import (
 	"koine/graph"
 )
 
-// hostile are queries that the limits let through and that cost as much as they
-// can: wide, deep, full of aliases, scans that no index helps, orders by what
-// has to be counted.
+// hostile are queries within the limits with the highest possible cost: wide, deep, full of
+// aliases, scans without an index, orders by counts.
 func hostile() []string {
 	var aliases, deep strings.Builder
 	for i := range 49 {

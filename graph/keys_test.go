@@ -20,7 +20,7 @@ var (
 	keyPart = `{ id mode name agent roles actFor state createdBy expiresAt revokedAt replacedBy }`
 )
 
-// as runs an operation as somebody.
+// runAs runs an operation as a principal.
 func (b *bench) runAs(p kg.Principal, query string) operation.Result {
 	return b.engine.Execute(context.Background(), operation.Request{Query: query, Principal: p})
 }

@@ -6,7 +6,7 @@ import (
 	"koine/graph"
 )
 
-// patternLimitCases are those of patterns, paths and what goes from entity to entity.
+// patternLimitCases are those of patterns, paths and traversals.
 func patternLimitCases() []limited {
 	// Of ages there are three, of names four.
 	ages := func(arguments string) string {

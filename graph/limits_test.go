@@ -192,8 +192,7 @@ func TestDurationLimit(t *testing.T) {
 	b.refusedBy(`{ statements(where: {object: {lt: 0}}) { totalCount } }`, "", "duration", "the operation took longer than 20ms")
 }
 
-// What tries to make the server work without end is refused in its own terms,
-// and soon.
+// Queries that try to occupy the server are refused with their own error, and soon.
 func TestHostileQueries(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.team()

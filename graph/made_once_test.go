@@ -6,7 +6,7 @@ import (
 	"koine/graph"
 )
 
-// createChannel and createScope answer what their key made before; another request under
+// createChannel and createScope return the first result of their key; another request under
 // it is a conflict.
 func TestMutationsMakeOnce(t *testing.T) {
 	c := newConversing(t, graph.Limits{})

@@ -83,8 +83,8 @@ func TestMatchChangedSnapshot(t *testing.T) {
 	}
 }
 
-// What a text or a number is equal to by meaning comes when it is written, also
-// in a way in which it was never written before.
+// Values equal by meaning to the pattern's text or number match when they are written, also
+// in a new notation.
 func TestMatchChangedByMeaning(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	number := b.follow(t, `subscription { e: matchChanged(pattern: {triples: [{s: "?s", p: "ex:p", value: 5}]}) { ... on MatchChange { added { values } } } }`, "", operation.Resume{})
@@ -182,9 +182,9 @@ var livePatterns = []string{
 	`{triples: [{s: "?a", p: "?p", o: "?b", g: "?g"}], filter: [{var: "b", neVar: "a"}]}`,
 }
 
-// The snapshot and the events come to what a query gives, at each revision; a
-// stream that is cut anywhere goes on without a gap or a duplicate, also when
-// the position is one of statementChanged within a commit.
+// The snapshot and the events give the result of a query, at each revision; a stream that
+// is cut anywhere resumes without a gap or a duplicate, also at a position of
+// statementChanged within a commit.
 func TestMatchChangedGivesTheRows(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-// matchAnswer is what the tests ask of a match.
+// matchAnswer is the selection of the tests of a match.
 type matchAnswer struct {
 	Match struct {
 		Columns    []string
@@ -41,7 +41,7 @@ func (a *matchAnswer) rows(t *testing.T) (rows []string) {
 	return rows
 }
 
-// TestMatch proves what patterns in the language of the schema mean.
+// TestMatch proves the meaning of patterns in the language of the schema.
 func TestMatch(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.team()
@@ -165,8 +165,8 @@ func TestMatchPathsCount(t *testing.T) {
 	}
 }
 
-// TestMatchZeroLength proves that a path without a step leads from a term to itself,
-// and that what this shows does not depend on what the store knows and does not show.
+// TestMatchZeroLength proves that a path of length zero leads from a term to itself, and
+// that the result does not depend on hidden content of the store.
 func TestMatchZeroLength(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.team()
@@ -200,7 +200,7 @@ func TestMatchZeroLength(t *testing.T) {
 	}
 }
 
-// TestMatchRows proves what the fields of a row show.
+// TestMatchRows proves the fields of a row.
 func TestMatchRows(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.team()
@@ -218,8 +218,7 @@ func TestMatchRows(t *testing.T) {
 	}
 }
 
-// TestMatchHoles proves that an entity is shown in its own row, whatever rows
-// have none.
+// TestMatchHoles proves that an entity is shown in its own row, with any rows without one.
 func TestMatchHoles(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.team()
@@ -230,8 +229,8 @@ func TestMatchHoles(t *testing.T) {
 	}
 }
 
-// TestMatchMistakes proves that what is wrong in a pattern is named by its place
-// and with what was to be, before anything is read.
+// TestMatchMistakes proves that an error in a pattern is reported with its place and the
+// expected form, before anything is read.
 func TestMatchMistakes(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.team()
@@ -257,8 +256,8 @@ func TestMatchMistakes(t *testing.T) {
 	}
 }
 
-// TestMatchPages proves that walking by pages, or by what a budget gives, shows
-// each row once and in the same order, while other things are written.
+// TestMatchPages proves that paging, by size or by budget, shows each row once and in the
+// same order, during unrelated writes.
 func TestMatchPages(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	var patches []kg.Patch

@@ -12,9 +12,9 @@ import (
 	"koine/kg"
 )
 
-// TestChannelsAsStatementsFollowMembership proves that who is in a private channel finds
-// it and its messages in all that reads the graph, that others do not, and that this
-// changes at once with who is in it.
+// TestChannelsAsStatementsFollowMembership proves that members of a private channel find it
+// and its messages in all reads of the graph, that others do not, and that this changes at
+// once with the membership.
 func TestChannelsAsStatementsFollowMembership(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
@@ -44,9 +44,9 @@ func TestChannelsAsStatementsFollowMembership(t *testing.T) {
 	}
 }
 
-// TestStreamsOfStatementsFollowMembership proves that who follows the statements of a
-// private channel is told to read anew when it is taken out, or let in, before anything
-// is said there, and that those who stay go on.
+// TestStreamsOfStatementsFollowMembership proves that a stream of the statements of a
+// private channel gets a resync when its reader is removed, or admitted, before the next
+// message, and that the streams of other members continue.
 func TestStreamsOfStatementsFollowMembership(t *testing.T) {
 	said := ` { ... on StatementChange { statement { subject { asMessage { text } } } } }`
 	for _, query := range []string{

@@ -7,8 +7,8 @@ import (
 	"koine/graph"
 )
 
-// TestMessageCounts proves that messages are counted by day and author, also those
-// that were taken back, for who reads the channel.
+// TestMessageCounts proves that messages are counted by day and author, also retracted
+// ones, for readers of the channel.
 func TestMessageCounts(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")

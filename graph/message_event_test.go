@@ -132,8 +132,8 @@ func TestMessagePublished(t *testing.T) {
 	}
 }
 
-// TestMessagesAreFollowed proves that messages are told as statements too, to those
-// who read their channel.
+// TestMessagesAreFollowed proves that messages are delivered as statements too, to readers
+// of their channel.
 func TestMessagesAreFollowed(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")

@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// TestMessageFacts proves that a message leads to what it asserted itself, as far as that
-// stands and who asks may read it.
+// TestMessageFacts proves that a message leads to its own facts, as far as they still hold
+// and the caller may read them.
 func TestMessageFacts(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id, hidden := c.lab("PUBLIC"), c.lab("PRIVATE")
@@ -22,7 +22,7 @@ func TestMessageFacts(t *testing.T) {
 	}
 	none, seen := `{"message":{"facts":[]}}`, `{"message":{"facts":[{"predicate":"https://example.org/seen","graph":"https://example.org/g"}]}}`
 
-	// What only somebody else asserts is not of the message.
+	// A fact of another source only does not belong to the message.
 	message := c.say("ann", id, "I saw it", fact("seen", "ex:g"))
 	assertion := in(iri("g"), by("agent://cy", -1, add(iri("s"), iri("seen"), iri("o"))))
 	c.update(assertion)

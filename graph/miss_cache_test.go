@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// A property that labels come from is seen as soon as there is one, whatever
-// was found missing before, and not at revisions before it.
+// A property with labels is used as soon as there is one, regardless of earlier failed
+// lookups, and not at revisions before it.
 func TestLabelsOfAPropertyThatComesLater(t *testing.T) {
 	b := newBench(t, graph.Options{LabelPredicates: []string{"https://example.org/title", "https://example.org/name"}})
 	b.update(add(iri("s"), iri("p"), kg.Integer(1)))

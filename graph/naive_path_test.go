@@ -6,8 +6,8 @@ import (
 	"koine/kg"
 )
 
-// naivePath is a path as the naive evaluation sees it: what it leads to, from
-// anywhere, by looking at all statements.
+// naivePath is a path in the naive evaluation: its ends, from anywhere, by reading all
+// statements.
 type naivePath interface {
 	ends(from kg.Term, all things) map[kg.Term]bool
 	String() string

@@ -413,7 +413,7 @@ func (r *random) value() map[string]any {
 	return f
 }
 
-// aboutStatement adds a condition on what holds a value, not on the value.
+// aboutStatement adds a condition on the statement with a value, not on the value.
 func (r *random) aboutStatement(f map[string]any) {
 	moment := func() any { return r.moment.Add(time.Duration(r.IntN(12)) * time.Second).Format(time.RFC3339) }
 	key := pick(r, "graph", "certainty", "assertedBy", "recordedAt", "ageSeconds", "revision")

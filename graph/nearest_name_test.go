@@ -6,8 +6,8 @@ import (
 	"koine/graph"
 )
 
-// What is misspelt gets the nearest name, wherever the mistake is found; what is
-// like nothing gets none.
+// A misspelt name gets the nearest one, wherever the mistake is found; one without a
+// similar name gets none.
 func TestNearestNames(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	for name, tt := range map[string]struct{ query, variables, hint string }{

@@ -18,7 +18,7 @@ import (
 	"koine/kg"
 )
 
-// shownNode is an entity or a statement with what its view decides.
+// shownNode is an entity or a statement with the fields that depend on its view.
 type shownNode struct {
 	Typename   string `json:"__typename"`
 	ID         string
@@ -116,7 +116,7 @@ func (b *bench) viewsOfS() []string {
 	}
 }
 
-// An id leads to what it was given for: the same thing in the same view, with the same id.
+// An id leads back to its object: the same thing in the same view, with the same id.
 func TestNodeReadsInTheViewOfItsID(t *testing.T) {
 	b := dated(t)
 	seen := map[string]string{}
@@ -230,7 +230,7 @@ func TestAnAgeKeepsItsEvaluationTime(t *testing.T) {
 
 func viewToken(view string) string { return base64.RawURLEncoding.EncodeToString([]byte(view)) }
 
-// What nobody gave out as an id is refused, and says why.
+// An invented id is refused with the reason.
 func TestForgedIDs(t *testing.T) {
 	b := dated(t)
 	many := func(n int, each string) string {
@@ -281,7 +281,7 @@ func TestForgedIDs(t *testing.T) {
 	}
 }
 
-// An id grants nothing: whatever view it names is read with the rights of who asks.
+// An id grants nothing: any view in it is read with the rights of the caller.
 func TestIDsGrantNothing(t *testing.T) {
 	hidden := iri("hidden")
 	b := dated(t, func(o *kg.Options) { o.Access = hidingGraph{hidden} })
@@ -360,7 +360,7 @@ func TestIDsAreBounded(t *testing.T) {
 	}
 }
 
-// A change shows what one agent asserted; its statements are not those of the present.
+// A change shows the assertion of one agent; its statements are not those of the present.
 func TestIDsInChanges(t *testing.T) {
 	b := dated(t)
 	type change struct {
@@ -405,7 +405,7 @@ func TestIDsInChanges(t *testing.T) {
 	}
 }
 
-// What was otherwise at the earlier moment has another id there.
+// A statement that differs at the earlier revision has another id there.
 func TestIDsInDifferences(t *testing.T) {
 	b := dated(t)
 	b.update(kg.Patch{Op: kg.Remove, Quad: kg.Quad{Subject: iri("s"), Predicate: iri("p"), Object: kg.Integer(1), Graph: iri("g")}})
@@ -464,11 +464,11 @@ func TestIDsOfRowsThatWent(t *testing.T) {
 	}
 }
 
-// namedOtherwise are the types whose `id` is no GraphQL ID but a name in the words of
-// patches, and of who calls.
+// namedOtherwise are the types whose `id` is not a GraphQL ID but a name in the form of
+// patches, or of the caller.
 var namedOtherwise = []string{"ObjectRecord", "Principal", "ResourceRecord"}
 
-// Each type with an id is a Node, and what is a Node can be found.
+// Each type with an id is a Node, and each Node can be found.
 func TestEveryTypeWithAnIDIsFound(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	s := loadSchema(t, c.engine.SDL())
@@ -569,7 +569,7 @@ func TestEveryTypeWithAnIDIsFound(t *testing.T) {
 			t.Errorf("the entity %q is %+v", id, n)
 		}
 	}
-	// Who may not see it finds nothing.
+	// A caller without the right to see it finds nothing.
 	eve := kg.Principal{ID: "agent://eve", Method: "key"}
 	private := c.lab("PRIVATE")
 	for kind, id := range map[string]string{"Channel": private, "Message": c.say("ann", private, "psst", ""), "Scope": ids["Scope"], "Task": ids["Task"], "Proposal": ids["Proposal"], "ApiKey": ids["ApiKey"]} {
@@ -592,7 +592,7 @@ func (c *conversing) decode(text string, into any) {
 // specified are the directives of GraphQL itself, which a schema does not define.
 var specified = []string{"deprecated", "include", "oneOf", "skip", "specifiedBy"}
 
-// What introspection offers is in the file, or in the specification.
+// Introspection offers only what is in the file, or in the specification.
 func TestIntrospectedDirectives(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	file, err := os.ReadFile("../schema.graphqls")

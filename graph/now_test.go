@@ -10,8 +10,8 @@ import (
 	"koine/kg"
 )
 
-// TestChannelsUnderAViewAndABudget proves that what channels tell is not passed off
-// as of another revision, and counts for the budget of the query.
+// TestChannelsUnderAViewAndABudget proves that channels are not presented as of another
+// revision, and count for the budget of the query.
 func TestChannelsUnderAViewAndABudget(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
@@ -43,7 +43,8 @@ func TestChannelsUnderAViewAndABudget(t *testing.T) {
 			}
 		}
 	}
-	// As entities they are read at any revision, and what leads to them from there is as it is now.
+	// As entities they are read at any revision, and fields that lead to them from there
+	// have the present state.
 	data, e := ask(`{ entities(where: {type: {eq: "koine:Message"}}, view: {allGraphs: true}) { nodes { asMessage { text } } } }`, then, operation.Budget{})
 	if e != nil || strings.Count(data, "text") != 1 || !strings.Contains(data, "hello") {
 		t.Errorf("entities at revision %d: %s, %v", then, data, e)
@@ -68,7 +69,7 @@ func TestChannelsUnderAViewAndABudget(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, data, e)
 		}
 	}
-	// What is not the caller's does not count.
+	// A channel of others does not count.
 	if data, e := ask(`{ channel(id: "none") { name } }`, 0, operation.Budget{MaxStatements: 1}); e["code"] != string(kg.CodeChannelNotFound) {
 		t.Errorf("what is not there: %s, %v at %d", data, e, head)
 	}

@@ -12,13 +12,13 @@ import (
 	"koine/kg"
 )
 
-// The meaning of filters in an open world, as the schema tells it:
+// The meaning of filters in an open world, as the schema describes it:
 //
-//   - a condition holds when some value fits, and all its operators are about
+//   - a condition holds if some value meets it, and all its operators are about
 //     that one value;
-//   - `ne` says that some value is another one, `not` that none is this one;
-//   - what is missing is not false, not empty and not other;
-//   - values compare by what they mean, not by how they are written.
+//   - `ne` means that some value differs, `not` that no value is equal;
+//   - a missing value is not false, not empty and not different;
+//   - values compare by meaning, not by notation.
 func TestOpenWorld(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	set := func(name string, objects ...kg.Term) {
@@ -68,7 +68,7 @@ func TestOpenWorld(t *testing.T) {
 		{p(`ne: 1, lt: 5`), nil}, // of one and the same value
 		{p(`gte: 1, lt: 9`), numbers},
 		{p(`gt: 5, lt: 10`), []string{"both"}},
-		{p(`eq: false`), []string{"false"}}, // not what has no value
+		{p(`eq: false`), []string{"false"}}, // not those without a value
 		{p(`eq: true`), []string{"true", "numeral"}},
 		{p(`ne: true`), but("none", "true", "numeral")},
 		{p(`lt: true`), []string{"false"}},
@@ -89,7 +89,7 @@ func TestOpenWorld(t *testing.T) {
 		{p(`language: {exists: false}`), []string{"text"}},
 		{`type: {exists: false}`, all},
 		{`type: {exists: true}`, nil},
-		{`type: {exists: false, contains: "x"}`, nil}, // what is absent contains nothing
+		{`type: {exists: false, contains: "x"}`, nil}, // an absent value contains nothing
 		{`not: {type: {ne: "ex:T"}}`, all},
 	} {
 		var data struct{ Entities connection }
@@ -102,8 +102,8 @@ func TestOpenWorld(t *testing.T) {
 	}
 }
 
-// What is said of the statement that holds a value is about one statement: that
-// of the value which the operators are about.
+// Conditions on the statement with a value are about one statement: that of the value which
+// meets the operators.
 func TestConditionsOnOneStatement(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	p := iri("p")
@@ -135,8 +135,8 @@ func TestConditionsOnOneStatement(t *testing.T) {
 	}
 }
 
-// The age of a statement is that of its newest assertion which the view shows;
-// lte says what maxAgeSeconds of a view says, also between two seconds.
+// The age of a statement is that of its newest assertion in the view; lte agrees with
+// maxAgeSeconds of a view, also between two seconds.
 func TestAgesAreThoseOfViews(t *testing.T) {
 	c := &clock{}
 	b := newBench(t, graph.Options{}, c.configure)
@@ -153,7 +153,7 @@ func TestAgesAreThoseOfViews(t *testing.T) {
 	}
 }
 
-// A regular expression is bounded, and an error says what is wrong with it.
+// A regular expression is bounded, and an error has its fault.
 func TestRegularExpressions(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.update(add(iri("x"), kg.IRI(kg.RDFSLabel), kg.String(strings.Repeat("a", 1000))))

@@ -19,11 +19,11 @@ import (
 	"koine/kg"
 )
 
-// asked are operations about what eve may not know of, with part of what she is told
-// of any of it. A field about channels, messages, scopes or tasks gets a row here:
-// {channel}, {message}, {scope} and {task} stand for what is hidden, {agora} for a
-// channel that she is a member of. (TestOutsidersOfEveryField asks every field of the schema that takes an
-// id, also one without a row, but it does not know what makes sense there.)
+// asked are operations about objects hidden from eve, with part of the answer that she gets
+// to any of them. A field about channels, messages, scopes or tasks gets a row here:
+// {channel}, {message}, {scope} and {task} stand for the hidden ones, {agora} for a channel
+// that she is a member of. (TestOutsidersOfEveryField requests every field of the schema
+// that takes an id, also one without a row, but without meaningful arguments.)
 var asked = []struct{ operation, told string }{
 	{`{ channel(id: "{channel}") { name } }`, "CHANNEL_NOT_FOUND"},
 	{`{ a: channel(id: "{channel}") { messages { nodes { text } } } b: channel(id: "{agora}") { name } }`, "CHANNEL_NOT_FOUND"},
@@ -116,11 +116,11 @@ var asked = []struct{ operation, told string }{
 	{`subscription { scopeMessagePublished(scopeId: "{scope}") { __typename } }`, "SCOPE_NOT_FOUND"},
 }
 
-// secret is something that eve may not know of: a channel, a message in it, a scope,
-// and a task, "" for what is the same as absent there.
+// secret is a set of objects hidden from eve: a channel, a message in it, a scope, and a
+// task, "" where an absent one would be the same.
 type secret struct{ name, channel, message, scope, task string }
 
-// outsiders is a server with what is hidden from eve.
+// outsiders is a server with objects hidden from eve.
 type outsiders struct {
 	*conversing
 	agora   string
@@ -165,7 +165,7 @@ func newOutsiders(t *testing.T) *outsiders {
 		t.Fatal(err)
 	}
 	o.secrets = append(o.secrets, secret{name: "in a scope", channel: string(within.ID), message: said(string(within.ID)), scope: string(scope.ID)})
-	// It is there for those who may know.
+	// They exist for agents with access.
 	for _, s := range o.secrets {
 		if r := c.ask("bob", `{ channel(id: "%s") { messageCount } message(id: "%s") { text } }`, s.channel, s.message); (len(r.Errors) == 0) != (s.name != "deleted") {
 			t.Fatalf("%s: bob is told %s, %v", s.name, r.Data, r.Errors)
@@ -215,8 +215,8 @@ func (o *outsiders) answer(query string) string {
 	return string(text)
 }
 
-// TestOutsiders proves that what eve may not know of is, whatever she asks of it, the
-// same as what was never there: to the byte, with all that errors say.
+// TestOutsiders proves that every answer to eve about a hidden object equals that about one
+// that never existed: to the byte, errors included.
 func TestOutsiders(t *testing.T) {
 	o := newOutsiders(t)
 	for _, row := range asked {
@@ -235,8 +235,8 @@ func TestOutsiders(t *testing.T) {
 	}
 }
 
-// eavesdropped are subscriptions that eve may have, to what she may not know of. A
-// statement about the message, or one in the agora, is the last that she is told.
+// eavesdropped are subscriptions of eve to hidden objects. A statement about the message,
+// or one in the agora, is the last that she receives.
 var eavesdropped = []string{
 	`subscription { e: entityChanged(iri: "urn:koine:message:{message}", depth: 1, resume: "snapshot", view: {allGraphs: true}) { ... on EntityChange { changes { statement { predicate } } entity { types } } } }`,
 	`subscription { e: statementChanged(where: {subject: {eq: "urn:koine:message:{message}"}}, resume: "snapshot", view: {allGraphs: true}) { ... on StatementChange { statement { predicate } } } }`,
@@ -248,8 +248,8 @@ var eavesdropped = []string{
 	`subscription { e: matchChanged(pattern: {triples: [{s: "?m", p: "ex:end|koine:replyTo|koine:author", o: "?o"}]}, view: {allGraphs: true}) { ... on MatchChange { added { value(var: "o") } } } }`,
 }
 
-// TestOutsidersHearNothing proves that those who follow what they may not know of are
-// told nothing when something is said there, not even that something is.
+// TestOutsidersHearNothing proves that subscriptions to hidden objects deliver nothing when
+// they change, not even that they changed.
 func TestOutsidersHearNothing(t *testing.T) {
 	for _, query := range eavesdropped {
 		o := newOutsiders(t)

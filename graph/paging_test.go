@@ -91,8 +91,8 @@ func (c *connection) iris() (list []string) {
 	return list
 }
 
-// The pages of a walk fit together: no element twice, none left out, whatever
-// the size of the pages, and whatever is written meanwhile.
+// The pages of a list fit together: no element twice, none left out, for any size of the
+// pages, and with concurrent writes.
 func TestPagesAreStable(t *testing.T) {
 	slowtest.Long(t)
 	const n = 40
@@ -145,8 +145,7 @@ func (b *bench) walk(query string, size int, revision kg.Revision, total int64) 
 	}
 }
 
-// churn takes one thing away and brings it back: what is seen at an older
-// revision must not change.
+// churn removes one thing and restores it: an older revision must not change.
 func (b *bench) churn(i int) {
 	s := iri(fmt.Sprintf("thing/%03d", i%40))
 	quads := []kg.Patch{

@@ -119,8 +119,8 @@ func TestPanicOfAnEvent(t *testing.T) {
 	}
 }
 
-// A panic in what finds the changes ends the subscription with an internal
-// error, and is logged once; a panic of whoever takes the events is theirs.
+// A panic in the code that finds the changes ends the subscription with an internal error,
+// and is logged once; a panic of the receiver of the events is the receiver's.
 func TestPanicOfASubscription(t *testing.T) {
 	armed := &atomic.Bool{}
 	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Access = tripwire{armed, kg.DefaultGraph, kg.Read} })

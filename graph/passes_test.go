@@ -32,9 +32,9 @@ const filmQuery = `query ($n: Int!) { entities(first: $n, where: {type: {eq: "ex
 		out(where: {predicate: {eq: "ex:actor"}}) { nodes { predicate object { ... on Entity {
 			iri name: value(predicate: "ex:name") age: value(predicate: "ex:age") degree } } } } } } } } } } }`
 
-// TestPassesAreIndependentOfRows proves that each level of an answer is read in
-// the same number of walks over the index, however many rows it has. A walk is
-// what kg.Snapshot.Scans counts: an index order entered, and left for good.
+// TestPassesAreIndependentOfRows proves that each level of an answer is read in the same
+// number of walks over the index, regardless of its number of rows. A walk is counted by
+// kg.Snapshot.Scans: an index order entered, and left for good.
 func TestPassesAreIndependentOfRows(t *testing.T) {
 	const most = 100
 	b := newBench(t, graph.Options{})

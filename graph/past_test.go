@@ -18,8 +18,8 @@ import (
 	"koine/kg"
 )
 
-// pastDoors are the ways to read what once stood. $at is a revision, $entity a
-// message and $secret what it said.
+// pastDoors are the ways to read past statements. $at is a revision, $entity a message and
+// $secret its text.
 var pastDoors = []string{
 	`{ statements(first: 1000, view: {allGraphs: true, at: "$at"}) { totalCount nodes { subject { iri } predicate object { ... on Literal { lexical } } graph } } }`,
 	`{ statements(first: 1000, where: {object: {eq: "$tag"}}, view: {allGraphs: true, at: "$at"}) { totalCount nodes { subject { iri } object { ... on Literal { lexical } } } } }`,
@@ -54,10 +54,9 @@ func (c *conversing) toldAs(name string, roles []string, query string) string {
 	return string(result.Data)
 }
 
-// TestWhatWasTakenBackHasNoPast proves that what a message said cannot be had by
-// those who could read it once it was retracted, has expired, or is kept no longer:
-// not by any field, at any revision. Administrators have it, and what stands is
-// there for all.
+// TestWhatWasTakenBackHasNoPast proves that former readers cannot read the content of a
+// message once it was retracted, has expired, or was evicted: not by any field, at any
+// revision. Administrators can, and the remaining statements are there for all.
 func TestWhatWasTakenBackHasNoPast(t *testing.T) {
 	s := *seed
 	if s == 0 {
@@ -114,7 +113,7 @@ func TestWhatWasTakenBackHasNoPast(t *testing.T) {
 		t.Fatalf("of %d messages all are gone or none", count)
 	}
 
-	told := make(map[string]int) // by who: how often something that is gone
+	told := make(map[string]int) // by reader: occurrences of removed content
 	seen := 0
 	look := func(who, door, answer string) {
 		for _, m := range messages {
@@ -181,8 +180,8 @@ func (c *conversing) followedUntil(t *testing.T, who kg.AgentID, roles []string,
 	}
 }
 
-// TestWhatIsFollowedIsToldToGo proves that who follows is told when something is
-// taken back, and who comes back afterwards is to read anew.
+// TestWhatIsFollowedIsToldToGo proves that an open stream delivers the removal of retracted
+// content, and that a stream that resumes afterwards gets a resync.
 func TestWhatIsFollowedIsToldToGo(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")

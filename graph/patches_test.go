@@ -30,7 +30,7 @@ func one(statement string) string {
 	return `{"patches": [{"op": "add", "statement": ` + statement + `}]}`
 }
 
-// TestApplyPatches runs a sequence of updates, each on what the one before left.
+// TestApplyPatches runs a sequence of updates, each on the result of the one before.
 func TestApplyPatches(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	commit := func(n kg.Revision) string { return fmt.Sprintf("%q", b.store.CommitID(n)) }
@@ -102,8 +102,8 @@ func TestApplyPatches(t *testing.T) {
 	}
 }
 
-// Whose assertions they are: the provenance's source, else the input's, else
-// the actor, else the principal.
+// The source of the assertions: the provenance's source, else the input's, else the actor,
+// else the principal.
 func TestApplyPatchesSource(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	patch := func(value int, provenance string) string {
@@ -121,8 +121,8 @@ func TestApplyPatchesSource(t *testing.T) {
 	}
 }
 
-// What a patch says of when it holds comes back with its assertion, and what
-// cannot be is refused at its member.
+// The validity in a patch is returned with its assertion, and an invalid one is refused at
+// its member.
 func TestApplyPatchesValidity(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	patch := func(value int, validity string) string {

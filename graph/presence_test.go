@@ -12,7 +12,7 @@ import (
 	"koine/kg"
 )
 
-// newPresent is a bench that knows who is there, and writes it down at once.
+// newPresent is a bench with presence, which is written at once.
 func newPresent(t *testing.T) (*bench, *presence.Tracker) {
 	t.Helper()
 	policies := policy.New(policy.Options{})
@@ -37,7 +37,8 @@ type shownPresence struct {
 	Since  *time.Time
 }
 
-// A heartbeat says who is there, and what it is; everybody sees it at the agent.
+// A heartbeat reports the presence of an agent and its status; every caller sees it at the
+// agent.
 func TestHeartbeat(t *testing.T) {
 	b, tracker := newPresent(t)
 	var beat struct{ Heartbeat shownPresence }
@@ -80,7 +81,7 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// One may act for some, and say that these are there, and for nobody else.
+// A caller may report the presence of agents that it may act for, and of no others.
 func TestHeartbeatForAnother(t *testing.T) {
 	b, tracker := newPresent(t)
 	beat := func(p kg.Principal, actor kg.AgentID) operation.Result {
@@ -94,7 +95,7 @@ func TestHeartbeatForAnother(t *testing.T) {
 	}
 }
 
-// Where nobody knows who is there, nobody says so.
+// Without presence, none is reported.
 func TestNoPresence(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	if got := b.runAs(nobody, `mutation { heartbeat { status } }`); len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "NOT_FOUND" {
@@ -110,8 +111,8 @@ func TestNoPresence(t *testing.T) {
 	}
 }
 
-// What is written down is statements like others: they are matched, and followed,
-// by everybody who is let in.
+// Written presence is statements like others: every admitted caller matches and follows
+// them.
 func TestPresenceAsStatements(t *testing.T) {
 	b, _ := newPresent(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

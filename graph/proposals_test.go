@@ -14,7 +14,7 @@ import (
 	"koine/kg"
 )
 
-// payHeld holds what has the property ex:pay.
+// payHeld holds updates of the property ex:pay.
 type payHeld struct{}
 
 func (payHeld) Verify(_ context.Context, j kg.Judgement) (kg.Verdict, error) {
@@ -117,8 +117,8 @@ func TestProposals(t *testing.T) {
 	want("without reviews", newBench(t, graph.Options{}).saidTo("ann", nil, `{ proposals { hasNextPage } }`), "NOT_FOUND")
 }
 
-// TestProposalChanged proves that each commit that changes a proposal is told
-// once, as of then, to who may see it, also from a snapshot and after a resume.
+// TestProposalChanged proves that each commit that changes a proposal is delivered once, as
+// of the commit, to callers that may see it, also from a snapshot and after a resume.
 func TestProposalChanged(t *testing.T) {
 	b := newReviewed(t)
 	subscribe := func(name string, roles []string, query string, from operation.Resume) *tail {

@@ -29,7 +29,7 @@ func testPrefixes(t *testing.T) *kg.Prefixes {
 	return p
 }
 
-// run runs an operation in somebody's name.
+// run runs an operation as a principal.
 func (b *bench) run(who kg.Principal, query, variables string) operation.Result {
 	b.t.Helper()
 	r := b.request(query, variables)
@@ -66,7 +66,7 @@ func (b *bench) quarantine(who kg.Principal, query, input string) (q quarantined
 	return q
 }
 
-// shown is what an answer to allValues says, in short.
+// shownValues is the answer to allValues, in short.
 func (b *bench) shownValues(who kg.Principal, view string) string {
 	b.t.Helper()
 	query := allValues
@@ -231,8 +231,7 @@ func TestQuarantine(t *testing.T) {
 	})
 }
 
-// Whoever quarantines an agent that wrote koine's own records loses none of them:
-// they are not a matter of belief.
+// Quarantining an agent that wrote koine's own records loses none of them: they are exempt.
 func TestQuarantineLeavesOwnGraphs(t *testing.T) {
 	b, _ := distrusting(t)
 	own := kg.IRI(kg.OwnGraphPrefix + "x")

@@ -73,8 +73,8 @@ var reached = map[string]string{
 	"StreamScope":    "Subscription.scopeMessagePublished",
 }
 
-// TestEveryMethodIsReached holds the list complete: what the domain can do, GraphQL
-// can.
+// TestEveryMethodIsReached keeps the list complete: GraphQL reaches every method of the
+// domain.
 func TestEveryMethodIsReached(t *testing.T) {
 	s := loadSchema(t, newBench(t, graph.Options{}).engine.SDL())
 	methods := reflect.TypeFor[*channels.Service]()

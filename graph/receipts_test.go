@@ -25,8 +25,8 @@ func (c *conversing) asIfAbsent(code, query, id string) {
 	}
 }
 
-// TestReceipts proves that what is acknowledged shows at the message, at the channel
-// and in the filter, and that nobody acknowledges what is not for it.
+// TestReceipts proves that acknowledgements are visible at the message, at the channel and
+// in the filter, and that only recipients can acknowledge.
 func TestReceipts(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
@@ -47,7 +47,7 @@ func TestReceipts(t *testing.T) {
 	c.want("by what became of them", c.told("bob", `{ channel(id: "%s") { read: messages(where: {status: READ}) { nodes { sequence } } expired: messages(where: {status: EXPIRED}) { nodes { sequence } } } }`, id),
 		`{"channel":{"read":{"nodes":[{"sequence":1},{"sequence":2}]},"expired":{"nodes":[{"sequence":4}]}}}`)
 	c.told("cy", `mutation { acknowledgeMessages(input: {channelId: "%s", messageIds: ["%s"], status: DELIVERED}) { id } }`, id, first)
-	c.service.Close() // writes what waits
+	c.service.Close() // writes pending receipts
 	c.want("delivered", c.told("cy", `{ message(id: "%s") { receiptStatus } }`, first), `{"message":{"receiptStatus":"DELIVERED"}}`)
 
 	acknowledge := `mutation { acknowledgeMessages(input: {channelId: "` + id + `", %s}) { id } }`
@@ -128,8 +128,8 @@ func TestMessageFilters(t *testing.T) {
 	}
 }
 
-// TestEvicted proves that a message whose content the channel does not keep says so, and
-// so does whoever asks for what came behind something.
+// TestEvicted proves that a message whose content was evicted says so, and that a read
+// after an evicted message is an error.
 func TestEvicted(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	by := channels.Caller{Principal: kg.Principal{ID: kg.CanonicalAgent("ann"), Method: "key"}}
@@ -154,8 +154,8 @@ func TestEvicted(t *testing.T) {
 	}
 }
 
-// TestRetractMessage proves that messages are taken back with what they asserted, once,
-// by those who may.
+// TestRetractMessage proves that messages are retracted with their facts, once, by agents
+// with the right to.
 func TestRetractMessage(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
@@ -184,8 +184,8 @@ func TestRetractMessage(t *testing.T) {
 	c.asIfAbsent("CHANNEL_NOT_FOUND", `mutation { retractMessage(input: {channelId: "ID", messageId: "`+message+`"}) { success } }`, id)
 }
 
-// TestRetractWithoutFacts proves that what a message asserted stands where it is not to be
-// withdrawn, where who retracts may not read it, and where the withdrawing is refused.
+// TestRetractWithoutFacts proves that the facts of a message stay if they are not to be
+// withdrawn, if the retracting agent may not read them, and if the withdrawal is refused.
 func TestRetractWithoutFacts(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
@@ -215,8 +215,8 @@ func TestRetractWithoutFacts(t *testing.T) {
 	c.want("its message", c.told("ann", `{ message(id: "%s") { text withheldReason } }`, message), `{"message":{"text":"once and for all","withheldReason":null}}`)
 }
 
-// TestRetractHeld proves that a message is taken back at once where withdrawing what
-// it asserted waits for review.
+// TestRetractHeld proves that a message is retracted at once if the withdrawal of its facts
+// waits for review.
 func TestRetractHeld(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")

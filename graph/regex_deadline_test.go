@@ -11,9 +11,8 @@ import (
 	"koine/kg"
 )
 
-// TestMatchesOfLongTextsEnd proves that a request whose time is over ends within a
-// match: of an expression at the limit over a text of half a MiB it takes many
-// seconds.
+// TestMatchesOfLongTextsEnd proves that a request whose time is over ends within a match:
+// an expression at the limit over a text of half a MiB takes many seconds.
 func TestMatchesOfLongTextsEnd(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	long := kg.String(strings.Repeat("ab", 250_000))

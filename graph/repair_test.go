@@ -112,7 +112,7 @@ func TestRevertCommit(t *testing.T) {
 	})
 }
 
-// Where others went on from what a commit left, nothing is written but with force.
+// If others changed the result of a commit since, nothing is written without force.
 func TestRevertConflicts(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.update(by("agent://ann", 0.5, add(iri("s"), iri("p"), kg.Integer(1))))
@@ -165,8 +165,8 @@ func TestRevertRights(t *testing.T) {
 	}
 }
 
-// What an agent under quarantine says keeps a commit from being reverted, and is
-// told to administrators' eyes only, which are others than these.
+// Assertions of an agent under quarantine prevent the revert of a commit, and are shown to
+// administrators only, which these callers are not.
 func TestConflictsAreToldAsTheCallerSeesThem(t *testing.T) {
 	table := new(provenance.Quarantines)
 	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Distrust, o.OnSystemChange = table, table.Follow })
@@ -239,8 +239,8 @@ func (b *bench) contradictions(variables string) (f found) {
 	return f
 }
 
-// contradicting fills a bench with contradictions of every kind, and with what
-// only looks like one.
+// contradicting fills a bench with contradictions of every kind, and with data that only
+// resemble one.
 func contradicting(t *testing.T) (*bench, []string) {
 	table := new(provenance.Quarantines)
 	set := new(shapes.Set)
@@ -285,7 +285,7 @@ func contradicting(t *testing.T) (*bench, []string) {
 
 func TestContradictions(t *testing.T) {
 	b, want := contradicting(t)
-	without := slices.Delete(slices.Clone(want), 1, 2) // what bob has a part in
+	without := slices.Delete(slices.Clone(want), 1, 2) // facts that bob backs too
 	all := b.contradictions("{}")
 	if got := all.lines(); !slices.Equal(got, want) || !all.C.Complete || all.C.HasNextPage || all.C.EndCursor != nil {
 		t.Errorf("got %q\nwant %q", got, want)

@@ -97,7 +97,7 @@ func TestReplacedGraphInLists(t *testing.T) {
 	b.wantAs(adminKey, `{ changes(order: DESC) { events { `+event+` } } }`, `{"changes":{"events":[`+last+`,`+replaced+`,`+first+`]}}`)
 	b.wantAs(adminKey, `{ changes(budget: {maxBytes: 10000}) { events { `+event+` } nodes { op } } }`, `{"changes":{"events":[`+first+`,`+replaced+`,`+last+`],"nodes":[{"op":"add"},{"op":"replace"}]}}`)
 	b.wantAs(adminKey, `{ changes(view: {graphs: ["ex:h"]}) { events { __typename } } }`, `{"changes":{"events":[]}}`)
-	// An entity has it where it changed what stands of it.
+	// An entity has it if it changed statements of the entity.
 	b.wantAs(adminKey, `{ entity(iri: "ex:many3") { history { events { `+event+` } } } }`, `{"entity":{"history":{"events":[`+replaced+`]}}}`)
 	b.wantAs(adminKey, `{ entity(iri: "ex:s") { history { events { `+event+` } } } }`, `{"entity":{"history":{"events":[`+last+`,`+first+`]}}}`)
 	// Page by page, of one element each.
@@ -135,7 +135,7 @@ func (hidesPredicate) Hides(p kg.Principal) func(predicate, graph kg.Term) bool 
 	return func(predicate, _ kg.Term) bool { return predicate == iri("secret") }
 }
 
-// To whom something may be hidden of the graph no counts are told, and not why.
+// A reader from whom a part of the graph may be hidden gets no counts and no reason.
 func TestReplacedGraphThatIsSeenInPart(t *testing.T) {
 	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Access = hidesPredicate{} })
 	from := b.store.Head()
@@ -157,9 +157,9 @@ func TestReplacedGraphThatIsSeenInPart(t *testing.T) {
 	b.wantAs(doraKey, `{ changes { events { ... on GraphReplaced { statementsAfter } } } }`, `{"changes":{"events":[{"statementsAfter":null}]}}`)
 }
 
-// Subscriptions go across the deletion of a graph and its being made again. Who owned it is
-// sent back, with nothing of what it held, wherever it comes back to; for a stranger it is
-// as with a name that was never used.
+// Subscriptions across the deletion of a graph and its creation anew. The former owner gets
+// a resync, with nothing of its content, at any position; for a stranger it is as with a
+// name that was never used.
 func TestSubscriptionsAcrossAGraphMadeAgain(t *testing.T) {
 	const name = "agent://dora/notes"
 	run := func(again bool) map[string][]string {

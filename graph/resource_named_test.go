@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// An id that is no IRI is not asked for by its text, and the error tells by what.
+// An id that is not an IRI cannot be requested by its text, and the error has the IRI.
 func TestIDsThatAreNoIRIs(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	for _, id := range []string{"agent 7", "https://example.org/a b", strings.Repeat("é", 100)} {

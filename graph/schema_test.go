@@ -21,7 +21,7 @@ func loadSchema(t *testing.T, sdl string) *ast.Schema {
 	return s
 }
 
-// The contract says what each of its parts means.
+// The schema describes each of its parts.
 func TestSchemaIsDescribed(t *testing.T) {
 	s := loadSchema(t, newBench(t, graph.Options{}).engine.SDL())
 	described := func(what, description string) {
@@ -54,7 +54,7 @@ func TestSchemaIsDescribed(t *testing.T) {
 	}
 }
 
-// What is served is the file at the root of the repository.
+// The served schema is the file at the root of the repository.
 func TestSDLIsTheFile(t *testing.T) {
 	want, err := os.ReadFile("../schema.graphqls")
 	if err != nil {
@@ -139,7 +139,7 @@ func TestEveryFieldIsAnswered(t *testing.T) {
 	}
 }
 
-// Introspection works: it is what tools build on.
+// Introspection works, because tools build on it.
 func TestIntrospection(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	var data struct {

@@ -212,7 +212,7 @@ func TestScopeEvents(t *testing.T) {
 	}
 }
 
-// What was done with scopes is told to administrators as what was done with channels.
+// The audit list shows administrators the actions on scopes like those on channels.
 func TestScopesInTheAudit(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	scope := c.id("ann", `mutation { createScope(input: {access: {everybody: true}}) { id } }`)
@@ -223,8 +223,8 @@ func TestScopesInTheAudit(t *testing.T) {
 	c.want("the audit", string(result.Data), `{"audit":{"nodes":[{"kind":"CHANNEL","actor":"agent://ann"},{"kind":"MESSAGE","actor":"agent://bob"},{"kind":"CHANNEL","actor":"agent://ann"},{"kind":"CHANNEL","actor":"agent://ann"}]}}`)
 }
 
-// What was done with a channel is told to administrators when it is deleted, too: who did
-// what with which channel, message and member; and to nobody else.
+// The audit list shows administrators the actions on a channel after its deletion, too:
+// author, channel, message and member; other callers see nothing.
 func TestDeletedChannelsInTheAudit(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id, other := c.lab("PRIVATE"), c.lab("PRIVATE")

@@ -95,7 +95,7 @@ func TestShapesThatDoNotCompileAreRefusedWithTheirPlace(t *testing.T) {
 	answers(t, b.withRoles(`{ shapes { iri } }`, nil), `{"shapes":[]}`)
 }
 
-// What cannot be judged is refused, or left out and told: in the answer, beside the
+// Unsupported parts are refused, or left out and reported: in the answer, beside the
 // shapes, and by the report.
 func TestShapesThatAreJudgedInPart(t *testing.T) {
 	b := judged(t)

@@ -94,7 +94,7 @@ type sparqlRandom struct {
 	fresh int // variables
 }
 
-// sparqlWorld is a graph and what is asked of it.
+// sparqlWorld is a graph and the queries on it.
 type sparqlWorld struct {
 	bench     *bench
 	triples   string
@@ -345,7 +345,7 @@ func (r *sparqlRandom) question() (q sparqlQuestion) {
 	return q
 }
 
-// sparqlAnswer is what oxigraph says.
+// sparqlAnswer is the answer of oxigraph.
 type sparqlAnswer struct {
 	rows []map[string]string
 	err  string
@@ -431,7 +431,7 @@ func (w *sparqlWorld) compare(t *testing.T, q *sparqlQuestion, want sparqlAnswer
 	return len(b)
 }
 
-// line is a row as text; of an order, whose rows may be equal in it, the number.
+// line is a row as text; for an order with equal rows, the number.
 func (q *sparqlQuestion) line(term func(name string) string) string {
 	var line string
 	for _, name := range q.names {

@@ -119,7 +119,7 @@ func TestResumeArgument(t *testing.T) {
 		for _, want := range tt.want {
 			f.want(want)
 		}
-		// What the request itself says wins over the argument.
+		// The position in the request wins over the argument.
 		f = b.follow(t, query, `{"from": "earliest"}`, operation.Resume{Start: operation.After, After: tt.after.Position})
 		for _, want := range tt.want {
 			f.want(want)
@@ -144,7 +144,7 @@ func TestSnapshotThenFollow(t *testing.T) {
 		t.Errorf("got %+v, want the end of the snapshot at revision 1", end)
 	}
 	f.want(change("add", "later", "4"))
-	// An element of the snapshot, and what is resumed behind it.
+	// An element of the snapshot, and a stream resumed after it.
 	f = b.follow(t, `subscription { e: statementChanged { `+changeFields+` } }`, "", operation.Resume{Start: operation.After, After: end.Position})
 	f.want(change("add", "later", "4"))
 }
@@ -175,8 +175,7 @@ func TestOpsAndResidualFilter(t *testing.T) {
 	f.want(change("remove", "p", "6"))
 }
 
-// All fields of a change, with what the store knows of its entities at that
-// revision.
+// All fields of a change, with the state of its entities at that revision.
 func TestChangeInFull(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	f := b.follow(t, `subscription { statementChanged(resume: "earliest", where: {predicate: {eq: "ex:knows"}}) {
@@ -215,7 +214,7 @@ func statementID(data string) string {
 	return id
 }
 
-// What is wrong with a subscription is known before it begins.
+// Errors of a subscription are reported before it begins.
 func TestSubscribeRefuses(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.update(set("p", 1))
@@ -258,8 +257,8 @@ func TestSubscribeRefuses(t *testing.T) {
 	}
 }
 
-// A snapshot and what follows it show each statement once, whoever writes
-// meanwhile: applying the events gives the graph.
+// A snapshot and the changes after it show each statement once, with concurrent writes:
+// applying the events gives the graph.
 func TestSnapshotAndChangesGiveTheGraph(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	const n = 200

@@ -8,8 +8,8 @@ import (
 	"koine/graph"
 )
 
-// What was done for a task is found from the task, and the task from what was done: by
-// those who take part in it, and only what is of them and what they may see.
+// A task leads to the commits made for it, and they lead to the task: for its participants,
+// and only their own visible ones.
 func TestTaskCommits(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	before := c.lab("PUBLIC")
@@ -19,7 +19,7 @@ func TestTaskCommits(t *testing.T) {
 		c.told(who, `mutation { applyPatches(input: {taskId: "%s", justification: "%s" %s, patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:%s"}, object: {value: 1}}}]}) { success } }`, id, predicate, more, predicate)
 	}
 	update("bob", "counted", "")
-	update("eve", "claimed", "") // who takes no part in it
+	update("eve", "claimed", "") // an agent without a part in it
 	c.told("bob", `mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:besides"}, object: {value: 1}}}]}) { success } }`)
 	public := c.say("ann", before, "look", `, taskId: "`+id+`", patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:said"}, object: {value: 1}}}]`)
 	others := c.id("bob", `mutation { createChannel(input: {members: [{principalId: "carol"}]}) { id } }`)

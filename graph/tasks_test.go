@@ -28,7 +28,7 @@ func (c *conversing) asks(text, more string) (id, position string) {
 	return data.SendMessage.Task.ID, data.SendMessage.Position
 }
 
-// reports says what bob has to say of a task.
+// reports is bob's report on a task.
 func (c *conversing) reports(id, more string) string {
 	c.t.Helper()
 	return c.told("bob", `mutation { reportTask(input: {taskId: "%s" %s}) { status { state } } }`, id, more)
@@ -60,7 +60,8 @@ func TestTaskFields(t *testing.T) {
 	c.want("for others", c.told("eve", refers, message), `{"message":{"artifacts":[null,null,null,null,null,null]}}`)
 }
 
-// said2 is what the creator said second and the handler first, as far as it is known.
+// said2 lists the messages of the creator second and of the handler first, as far as they
+// are known.
 func said2(t *testing.T, c *conversing, id string) string {
 	t.Helper()
 	var data struct {
@@ -169,7 +170,8 @@ func TestTaskMutations(t *testing.T) {
 	c.want("it is gone", c.refused("ann", `{ task(id: "%s") { id } }`, id), "TASK_NOT_FOUND id")
 }
 
-// TestUnseenTasksAreNone proves that an outsider is told of a task what is told of none.
+// TestUnseenTasksAreNone proves that an outsider gets the same answers about a task as
+// about none.
 func TestUnseenTasksAreNone(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id, _ := c.asks("count", "")
@@ -197,8 +199,9 @@ func TestUnseenTasksAreNone(t *testing.T) {
 
 const changesOfTask = `subscription { e: taskChanged(id: "%s"%s) { ... on TaskChange { kind taskId task { status { state } } message { text } artifact { artifactId text } append status { state message { text } } failure { code } position } ... on Progress { revision } ... on Resync { reason } } }`
 
-// TestTaskChanged proves that a task is told first and then what happens to it, and that
-// one goes on behind any of it without a gap and without anything twice, until it ends.
+// TestTaskChanged proves that the first event is the task and the next ones are its
+// changes, and that a stream resumes after any of them without a gap or a duplicate, until
+// the task ends.
 func TestTaskChanged(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id, position := c.asks("count", "")

@@ -42,7 +42,7 @@ func failure(r operation.Result) string {
 	return code
 }
 
-// Only what the operator vouches for is executed, whatever names it.
+// Only trusted documents are executed, however they are named.
 func TestOnlyTrustedDocuments(t *testing.T) {
 	watch := `subscription { statementChanged { __typename } }`
 	b := newBench(t, graph.Options{OnlyTrusted: true, Trusted: trusted(t, fmt.Sprintf(`{"rev": %q, "watch": %q}`, trustedText, watch))})

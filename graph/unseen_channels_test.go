@@ -32,10 +32,9 @@ var overheard = []string{
 
 var anyID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// TestUnseenChannelsDoNotExist proves that what is said in private channels, and what
-// others ask of each other in tasks, changes nothing that an outsider is told, by any
-// field, of channels, messages, tasks and facts: the answers are those of a server on
-// which nobody said it.
+// TestUnseenChannelsDoNotExist proves that messages in private channels, and tasks between
+// others, change no answer to an outsider, by any field, about channels, messages, tasks
+// and facts: the answers are those of a server without them.
 func TestUnseenChannelsDoNotExist(t *testing.T) {
 	s := *seed
 	if s == 0 {
@@ -65,7 +64,7 @@ func TestUnseenChannelsDoNotExist(t *testing.T) {
 			o := &room{hidden: len(rooms)%2 == 0}
 			visibility := map[bool]string{true: "PRIVATE", false: "PUBLIC"}[o.hidden]
 			for i, c := range servers(o.hidden) {
-				if o.hidden { // half of what nobody else sees is in scopes
+				if o.hidden { // half of the hidden channels are in scopes
 					scope := c.id("ann", `mutation { createScope(input: {title: "scope %d", access: {agents: ["bob"]}}) { id } }`, len(rooms))
 					if r.IntN(2) == 0 {
 						o.ids[i] = c.id("ann", `mutation { createChannel(input: {scopeId: "%s", name: "room %d", memberPolicy: SCOPE, audit: true}) { id } }`, scope, len(rooms))
@@ -79,7 +78,7 @@ func TestUnseenChannelsDoNotExist(t *testing.T) {
 		}
 		o := rooms[r.IntN(len(rooms))]
 		who, reply, graph := []string{"ann", "bob"}[r.IntN(2)], r.IntN(2) == 0, ""
-		if o.hidden || r.IntN(2) == 0 { // what members assert in the open is there for all
+		if o.hidden || r.IntN(2) == 0 { // facts that members assert in public are there for all
 			graph = ""
 		} else {
 			graph = `, graph: "ex:g"`
@@ -115,14 +114,14 @@ func TestUnseenChannelsDoNotExist(t *testing.T) {
 			t.Errorf("%s: not answered", query)
 		}
 	}
-	// A member is told more: the channels were not hidden from everybody.
+	// A member gets more: the channels were not hidden from all callers.
 	if r := whole.told("bob", `{ entities(where: {type: {eq: "koine:Message"}}, view: {allGraphs: true}) { totalCount } }`); r == whole.told("eve", `{ entities(where: {type: {eq: "koine:Message"}}, view: {allGraphs: true}) { totalCount } }`) {
 		t.Errorf("eve is told as much as bob: %s", r)
 	}
 }
 
-// TestChannelQueriesAreBounded proves that what channels lead to is under the limits
-// before it is read, and that an answer that grows beyond them ends.
+// TestChannelQueriesAreBounded proves that the fields of channels are under the limits
+// before they are read, and that an answer that grows beyond them ends.
 func TestChannelQueriesAreBounded(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")

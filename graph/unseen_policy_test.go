@@ -15,7 +15,7 @@ import (
 	"koine/kg"
 )
 
-// guest is who asks twins with policies.
+// guest is the caller of twins with policies.
 var guest = kg.Principal{ID: "agent://reader", Roles: []string{"guest"}, ActFor: []kg.AgentID{kg.Anybody}, Method: "key"}
 
 // settled are policies as they may be in the end, and whether guest reads under
@@ -67,7 +67,7 @@ func newPolicedTwins(t testing.TB, r *random) (w *twins, settle func()) {
 	}
 	w.meet()
 	write(policy.Policy{Graph: w.meeting, Owners: []policy.Grantee{"other"}})
-	for g := range final { // what is in force meanwhile is of no account
+	for g := range final { // policies in force meanwhile do not matter
 		p := settled[1+r.IntN(len(settled)-2)].policy
 		p.Graph = g
 		write(p)
@@ -90,8 +90,8 @@ var pagedQueries = []string{
 	`@budget(maxStatements: 60) { e: statements(first: 50, after: $after, where: $where, view: $view) { nodes { subject { iri } predicate } pageInfo { hasNextPage endCursor truncated } } }`,
 }
 
-// Under whatever policies, what one may not see does not exist: every answer is
-// that of a store that holds only what its asker may read.
+// Under any policies, hidden content does not exist: every answer equals that of a store
+// that holds only the readable part.
 func TestUnseenUnderPolicies(t *testing.T) {
 	s := *seed
 	if s == 0 {
@@ -125,8 +125,8 @@ func TestUnseenUnderPolicies(t *testing.T) {
 	}
 }
 
-// walked is what all pages of a query hold, in the order of the pages; the
-// elements of one are sorted.
+// walked is the content of all pages of a query, in the order of the pages; the elements of
+// one are sorted.
 func (b *bench) walked(t *testing.T, query string, variables map[string]any) string {
 	types := map[string]string{"where": "StatementFilter", "filter": "EntityFilter", "pattern": "PatternInput!", "view": "ViewInput", "then": "Moment!", "after": "Cursor"}
 	used, declared := map[string]any{}, []string{}

@@ -18,15 +18,15 @@ import (
 	"koine/kg"
 )
 
-// secrecy hides one graph from everybody but its writer.
+// secrecy hides one graph from all principals but its writer.
 type secrecy struct{ graph kg.Term }
 
 func (s secrecy) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
 	return graph != s.graph || p.ID == "agent://writer" || p.ID == kg.System
 }
 
-// twins are two stores: whole holds all that was written, and hides some graphs;
-// seen holds only what is not hidden there.
+// twins are two stores: whole has all writes, and hides some graphs; seen has only the
+// visible part.
 type twins struct {
 	whole, seen *bench
 	now         time.Time
@@ -49,8 +49,8 @@ func newTwins(t testing.TB) *twins {
 	return w
 }
 
-// meet lets both stores learn the terms that are no secret, in the same order:
-// then their ids compare alike, and so do plans, which sample what comes first.
+// meet lets both stores learn the public terms, in the same order: then their ids compare
+// alike, and so do plans, which sample the first rows.
 func (w *twins) meet() {
 	var come, gone []kg.Patch
 	r := &random{Rand: rand.New(rand.NewPCG(1, 1))}
@@ -76,7 +76,7 @@ func (w *twins) update(patches ...kg.Patch) {
 	if c, err := w.whole.store.Commit(context.Background(), kg.SystemPrincipal(), w.whole.store.Head().Revision); err != nil {
 		w.whole.t.Fatal(err)
 	} else if slices.ContainsFunc(c.Changes, func(ch kg.Change) bool { return hidden(ch.Quad.Graph) }) {
-		why = "" // it may speak of what is hidden
+		why = "" // it may contain hidden terms
 	}
 	w.seen.updateFor(why, seen...)
 }
@@ -84,8 +84,8 @@ func (w *twins) update(patches ...kg.Patch) {
 // whispered is a text that is nowhere but in the hidden graph.
 const whispered = "a text that only ghosts know"
 
-// hiding makes patches, a third of them in the hidden graph, some of which
-// speak of what is nowhere else.
+// hiding makes patches, a third of them in the hidden graph, some of which have terms that
+// occur nowhere else.
 func (r *random) hiding() kg.Patch {
 	p := r.patch()
 	p.Op = pick(r, kg.Add, kg.Add, kg.Add, kg.Add, kg.Replace, kg.Remove)
@@ -111,8 +111,8 @@ func (r *random) hiding() kg.Patch {
 	return p
 }
 
-// unseenQueries ask everything that reads. What has an order of its own is
-// compared with it, the rest is sorted.
+// unseenQueries cover everything that reads. Results with an order are compared with it,
+// the others are sorted.
 var unseenQueries = []string{
 	`{ s: statements(first: 1000, where: $where, view: $view) { totalCount nodes { subject { iri label } predicate object { ... on Entity { iri degree } ... on Literal { lexical datatype language } } graph certainty assertedBy assertions { source certainty recordedAt } recordedAt }
 		groups(first: 1000, by: [{as: "p", by: PREDICATE}, {as: "g", by: GRAPH}], compute: [{as: "n", fn: COUNT_DISTINCT, of: OBJECT}, {as: "max", fn: MAX, of: RECORDED_AT}]) { keys values count }
@@ -133,8 +133,8 @@ var unseenQueries = []string{
 	`@budget(maxStatements: 100000, maxTokens: 100000) { e: entities(first: 1000, where: $filter, view: $view, orderBy: [{by: IRI}]) { nodes { iri out(first: 1000) { nodes { predicate } pageInfo { truncated hasNextPage } } } pageInfo { truncated hasNextPage } } }`,
 }
 
-// What one may not see does not exist: whatever is asked of a store that hides
-// a graph is answered as by one that never had it.
+// Hidden content does not exist: every query to a store that hides a graph is answered as
+// by one that never had it.
 func TestUnseenDoesNotExist(t *testing.T) {
 	s := *seed
 	if s == 0 {
@@ -217,7 +217,7 @@ func (r *random) unseenPattern() map[string]any {
 		return t
 	}
 	p := map[string]any{"triples": []any{triple(), map[string]any{"s": "?a", "p": "ex:p", "o": "?b"}}}
-	if r.IntN(3) == 0 { // so that a path without a step finds what it can
+	if r.IntN(3) == 0 { // so that a path of length zero finds all that it can
 		p["triples"] = []any{map[string]any{"s": pick(r, "?a", ex+"ghost", ex+"b"), "p": "(ex:p|ex:haunts)*", "o": pick(r, "?a", "?b", ex+"ghost")}, map[string]any{"s": "?c", "p": "ex:p", "o": "?a"}}[:1+r.IntN(2)]
 	}
 	for _, part := range []string{"optional", "union", "notExists"} {
@@ -257,7 +257,7 @@ func (w *twins) compare(t *testing.T, query string, variables map[string]any) {
 	}
 }
 
-// told is all that an answer tells but for the order of what has none.
+// told is the whole answer except for the order of unordered results.
 func (b *bench) told(query, variables string) string {
 	result := b.execute(query, variables)
 	var data any
@@ -321,7 +321,7 @@ func TestUnseenIsNotFollowed(t *testing.T) {
 		for i := range 2 * max(1, *rounds/100) {
 			w := newTwins(t)
 			var settle func()
-			if i%2 == 1 { // whoever is to see the end must read the default graph
+			if i%2 == 1 { // a reader that is to see the end must read the default graph
 				for settle == nil || w.hides(kg.DefaultGraph) {
 					w, settle = newPolicedTwins(t, r)
 				}
@@ -380,7 +380,7 @@ func withoutAges(v any) {
 	}
 }
 
-// followed is all that a subscription tells of what is in the log by now.
+// followed is the output of a subscription for the present log.
 func (b *bench) followed(t *testing.T, query, variables string) string {
 	f := b.follow(t, query, variables, operation.Resume{})
 	defer f.stop()
@@ -398,8 +398,8 @@ func (b *bench) followed(t *testing.T, query, variables string) string {
 	}
 }
 
-// readFor is how many statements were read for an answer. That of a diff is left
-// out: which way it reads goes by the number of revisions, which everybody sees.
+// readFor is the number of statements read for an answer. That of a diff is left out: its
+// direction of reading depends on the number of revisions, which is public.
 func readFor(query string, result operation.Result) int64 {
 	if strings.Contains(query, ": diff(") {
 		return 0

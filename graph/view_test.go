@@ -144,7 +144,7 @@ func TestOneRevision(t *testing.T) {
 	}
 }
 
-// What was read is told.
+// Reads are reported.
 func TestResultTellsWhatWasRead(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.team()

@@ -243,7 +243,7 @@ func w3cManifest(t *testing.T, dir string) map[string]w3cEntry {
 	return tests
 }
 
-// check compares what match says with what the suite wants.
+// check compares the result of match with that of the suite.
 func (q *w3cQuery) check(t *testing.T, c w3cEntry, prefixes map[string]string) {
 	b := newBench(t, graph.Options{})
 	var patches []kg.Patch

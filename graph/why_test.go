@@ -283,7 +283,7 @@ func (k keptProposals) Get(_ context.Context, by proposals.Caller, id string) (*
 	return &proposals.Proposal{ID: id, Status: proposals.Applied, Reviews: []proposals.Review{{Reviewer: "agent://judge", Decision: proposals.Approve, Comment: "I looked"}}}, nil
 }
 
-// The proposal that led to a statement is told with its reviews, to who may read
+// The proposal that led to a statement is shown with its reviews, to callers that may read
 // it.
 func TestWhyTellsOfReviews(t *testing.T) {
 	b := newBench(t, graph.Options{})
