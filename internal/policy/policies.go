@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/google/uuid"
+
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -222,4 +224,49 @@ func (ps *Policies) Discoverable(principal kg.Principal) (out []kg.Term) {
 		}
 	})
 	return out
+}
+
+// NewName generates the name of a graph that the principal may create by writing to it:
+// any name if it may create all graphs, otherwise one below its own id. ok is false if
+// the principal has no namespace of its own.
+func (ps *Policies) NewName(principal kg.Principal) (graph kg.Term, ok bool) {
+	principal.ID = kg.CanonicalAgent(string(principal.ID))
+	graph = kg.IRI("urn:uuid:" + uuid.NewString())
+	if ps.Allowed(principal, graph, kg.Create) {
+		return graph, true
+	}
+	prefix := prefixOf(principal.ID)
+	return kg.IRI(prefix + uuid.NewString()), prefix != ""
+}
+
+// CanRecreate reports whether the graph was deleted and the principal may create it
+// again with Create.
+func (ps *Policies) CanRecreate(principal kg.Principal, graph kg.Term) bool {
+	principal.ID = kg.CanonicalAgent(string(principal.ID))
+	return ps.table.Load().find(graph).canRecreate(&principal)
+}
+
+// Exists reports whether the graph has a policy that lets the principal read it. Such a
+// graph exists even without statements.
+func (ps *Policies) Exists(principal kg.Principal, graph kg.Term) bool {
+	p := ps.table.Load().find(graph)
+	return p != nil && ps.rightOf(&principal, graph, p) >= kg.Read
+}
+
+// policyChange is a change of a graph's policy.
+type policyChange struct {
+	graph         kg.Term
+	before, after *compiledPolicy
+}
+
+// ReadChanged reports whether a commit after the revision has changed the principal's
+// read access, and up to which revision it knows. The creation of an empty graph with
+// its policy does not count, because it had no content to see.
+func (ps *Policies) ReadChanged(principal kg.Principal, after kg.Revision) (changed bool, upTo kg.Revision) {
+	return ps.recent.Since(after, func(c *policyChange) bool {
+		if (c.before == nil || c.before.Deleted) && c.after != nil && c.after.CreatedEmpty && !c.after.Deleted {
+			return false
+		}
+		return (ps.rightOf(&principal, c.graph, c.before) >= kg.Read) != (ps.rightOf(&principal, c.graph, c.after) >= kg.Read)
+	})
 }

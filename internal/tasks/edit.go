@@ -1,10 +1,12 @@
 package tasks
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
 
+	"koine/internal/caller"
 	"koine/internal/plainjson"
 	"koine/internal/systemgraph"
 	"koine/kg"
@@ -116,6 +118,45 @@ func (e *edit) setStatus(state State, message *Message) error {
 	byStatus.setOrder(e.record, e.was, state, momentOf(e.tx.Time(), e.tx.Revision()))
 	if state.Ended() {
 		e.record[propOpen] = nil
+	}
+	return nil
+}
+
+// Delete removes a task with its messages and artifacts, and stops the work on it. Only
+// its creator and administrators may delete it. Older revisions keep it.
+//
+// Errors: CodeTaskNotFound; CodePermissionDenied.
+func (s *Service) Delete(ctx context.Context, by caller.Caller, id TaskID) error {
+	agent, err := by.Agent()
+	if err != nil {
+		return err
+	}
+	_, err = s.runUpdate(ctx, by, "tasks/delete", func(tx *kg.Tx) error {
+		e, err := editTask(tx, by.Reader(agent), id)
+		if err != nil {
+			return err
+		}
+		if e.task.Creator != agent && !isAdmin(by.Principal) {
+			return kg.Errorf(kg.CodePermissionDenied, "only the creator may delete a task").At("id")
+		}
+		return e.removeTask()
+	})
+	if err == nil {
+		s.pool.cancelJobs(id)
+	}
+	return err
+}
+
+// removeTask removes all statements about the task, its messages and its artifacts.
+func (e *edit) removeTask() error {
+	parts, err := systemgraph.Subjects(e.tx.MatchOwn, kg.Pattern{Predicate: systemgraph.Property(propTask), Object: e.task.ID.Entity(), Graph: e.graph})
+	if err != nil {
+		return err
+	}
+	for _, subject := range append(parts, e.task.ID.Entity()) {
+		if err := systemgraph.Remove(e.tx, kg.Pattern{Subject: subject, Graph: e.graph}); err != nil {
+			return err
+		}
 	}
 	return nil
 }

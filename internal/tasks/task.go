@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"time"
 
+	"koine/internal/caller"
+	"koine/internal/plainjson"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -98,3 +101,81 @@ func TextPart(text string) Part { return Part{Text: &text} }
 
 // DataPart returns a part with JSON.
 func DataPart(data json.RawMessage) Part { return Part{Data: data} }
+
+// State is the state of a task (A2A 1.0, section 4.1.3).
+type State string
+
+// The states.
+const (
+	Submitted     State = "SUBMITTED"      // not claimed yet
+	Working       State = "WORKING"        // the handler works on it
+	InputRequired State = "INPUT_REQUIRED" // the handler waits for a message
+	AuthRequired  State = "AUTH_REQUIRED"  // the handler waits for a credential
+	Completed     State = "COMPLETED"
+	Failed        State = "FAILED"
+	Canceled      State = "CANCELED"
+	Rejected      State = "REJECTED" // the handler refused it
+)
+
+// Ended reports whether the state is final.
+func (s State) Ended() bool {
+	switch s {
+	case Completed, Failed, Canceled, Rejected:
+		return true
+	}
+	return false
+}
+
+// Unsuccessful reports whether the state is final without a result. Such a state may have a
+// Failure.
+func (s State) Unsuccessful() bool { return s == Failed || s == Rejected || s == Canceled }
+
+// AwaitsCreator reports whether the handler waits for the creator.
+func (s State) AwaitsCreator() bool { return s == InputRequired || s == AuthRequired }
+
+// Known reports whether s is a defined state.
+func (s State) Known() bool {
+	return s == Submitted || s == Working || s.AwaitsCreator() || s.Ended()
+}
+
+// Failure is the reason for which a task failed, or was rejected or canceled.
+type Failure struct {
+	Code    string          `json:"code"` // chosen by the handler, in UPPER_SNAKE
+	Message string          `json:"message"`
+	Details json.RawMessage `json:"details,omitempty"` // nil if none
+}
+
+// The codes of failures that koine itself reports. Clients may not use them.
+const (
+	FailureExpired     = "EXPIRED"     // the task was not claimed in time
+	FailureLeft        = "AGENT_LEFT"  // the handler deregistered
+	FailureInterrupted = "INTERRUPTED" // the server stopped while the task was running
+	FailureInternal    = "INTERNAL"    // the handler panicked or failed internally
+)
+
+// checkCode checks a failure that a caller reports. A nil failure is valid.
+func (f *Failure) checkCode(by caller.Caller) error {
+	if f == nil {
+		return nil
+	}
+	if len(f.Code)+len(f.Message)+len(f.Details) > MaxFailureBytes {
+		return errTooMuch("error", "at most %d bytes", MaxFailureBytes)
+	}
+	switch f.Code {
+	case FailureExpired, FailureLeft, FailureInterrupted, FailureInternal:
+		if !by.Principal.Trusted() {
+			return kg.Errorf(kg.CodeInvalid, "the code %s is reserved for koine", f.Code).At("error.code")
+		}
+	}
+	return nil
+}
+
+// setFailure records the failure of the task.
+func (e *edit) setFailure(why *Failure) error {
+	raw, err := plainjson.Encode(why)
+	if err != nil {
+		return err
+	}
+	e.record[propFailure] = systemgraph.JSON(raw)
+	return nil
+}
