@@ -12,6 +12,7 @@ import (
 	"koine/channels/channel"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
+	"koine/internal/jobs"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -41,8 +42,7 @@ func (d queuedExpiry) less(other queuedExpiry) bool {
 // it resumes after a restart.
 type messageExpirer struct {
 	service *Service
-	cancel  context.CancelFunc
-	done    sync.WaitGroup
+	jobs    *jobs.Group
 	wake    chan struct{}
 
 	mu    sync.Mutex // guards the following
@@ -52,25 +52,17 @@ type messageExpirer struct {
 	horizon   int64
 }
 
-// startExpiry loads the queue and starts the workers.
+// startExpiry loads the queue and starts the jobs.
 func (s *Service) startExpiry() error {
-	ctx, cancel := context.WithCancel(context.Background())
-	x := &messageExpirer{service: s, cancel: cancel, wake: make(chan struct{}, 1)}
-	watcher, err := x.loadQueue(ctx)
+	x := &messageExpirer{service: s, jobs: jobs.NewGroup(nil), wake: make(chan struct{}, 1)}
+	watcher, err := x.loadQueue(x.jobs.Context())
 	if err != nil {
-		cancel()
 		return err
 	}
 	s.expiry = x
-	x.done.Go(func() { x.followLog(ctx, watcher) })
-	x.done.Go(func() { x.run(ctx) })
+	x.jobs.Start("queue expiries", func(ctx context.Context) error { return x.followLog(ctx, watcher) })
+	x.jobs.Start("expire messages", x.run)
 	return nil
-}
-
-// close stops the workers and waits for them.
-func (x *messageExpirer) close() {
-	x.cancel()
-	x.done.Wait()
 }
 
 // loadQueue fills the queue from the store and starts a watcher at the same position.
@@ -125,7 +117,7 @@ func (x *messageExpirer) enqueue(d queuedExpiry) {
 }
 
 // followLog queues newly published messages until the store is closed.
-func (x *messageExpirer) followLog(ctx context.Context, watcher *kg.Watcher) {
+func (x *messageExpirer) followLog(ctx context.Context, watcher *kg.Watcher) error {
 	for {
 		var err error
 		for e, failed := range watcher.Events() {
@@ -136,7 +128,7 @@ func (x *messageExpirer) followLog(ctx context.Context, watcher *kg.Watcher) {
 		watcher.Close()
 		for err != nil {
 			if ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed || !x.waitPause(ctx) {
-				return
+				return nil
 			}
 			watcher, err = x.loadQueue(ctx)
 		}
@@ -144,37 +136,37 @@ func (x *messageExpirer) followLog(ctx context.Context, watcher *kg.Watcher) {
 }
 
 // run records due expiries until the store is closed.
-func (x *messageExpirer) run(ctx context.Context) {
+func (x *messageExpirer) run(ctx context.Context) error {
 	for {
 		next, reload := x.nextDue()
 		if reload {
 			if err := x.refillQueue(ctx); kg.CodeOf(err) == kg.CodeClosed || err != nil && !x.waitPause(ctx) {
-				return
+				return nil
 			}
 			continue
 		}
 		if next == nil {
 			if !waitOrWake(ctx, 0, x.wake) {
-				return
+				return nil
 			}
 			continue
 		}
 		if now := x.service.options.Clock(); now.UnixMilli() < next.at {
 			// At most one pause: the clock may be set, and the machine may sleep.
 			if !waitOrWake(ctx, min(x.service.options.pause, time.UnixMilli(next.at).Sub(now)), x.wake) {
-				return
+				return nil
 			}
 			continue
 		}
 		written, err := x.commitExpired(ctx)
 		if kg.CodeOf(err) == kg.CodeClosed {
-			return
+			return nil
 		}
 		if err == nil && written > 0 && x.hasOverdue() {
 			continue // more is due than fits into one commit
 		}
 		if !x.waitPause(ctx) {
-			return
+			return nil
 		}
 	}
 }

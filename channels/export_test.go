@@ -21,7 +21,7 @@ func (s *Service) Due() int {
 }
 
 // StopExpiry stops all writes about expiry.
-func (s *Service) StopExpiry() { s.expiry.close() }
+func (s *Service) StopExpiry() { s.expiry.jobs.Stop() }
 
 // RepliesTo are the sequences of the replies to a message that Replies looks at.
 func (s *Service) RepliesTo(ctx context.Context, by Caller, id message.ID) ([]int64, error) {

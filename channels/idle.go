@@ -32,8 +32,6 @@ type idleDeadline struct {
 // it survives restarts.
 type idleQueue struct {
 	wake chan struct{}
-	done sync.WaitGroup
-	stop context.CancelFunc
 
 	mu        sync.Mutex // guards the following
 	queue     *btree.BTreeG[idleDeadline]
@@ -42,7 +40,7 @@ type idleQueue struct {
 
 func newIdleQueue() *idleQueue {
 	return &idleQueue{
-		wake: make(chan struct{}, 1), stop: func() {}, deadlines: map[channel.ID]int64{},
+		wake: make(chan struct{}, 1), deadlines: map[channel.ID]int64{},
 		queue: btree.NewBTreeG(func(a, b idleDeadline) bool {
 			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.channel, b.channel)) < 0
 		}),
@@ -84,21 +82,9 @@ func (l *idleQueue) dueChannels(now int64, n int) (list []channel.ID, next int64
 	return list, next
 }
 
-// startIdleCloser starts closing idle channels, until the queue is closed.
-func (s *Service) startIdleCloser() {
-	ctx, cancel := context.WithCancel(context.Background())
-	s.idle.stop = cancel
-	s.idle.done.Go(func() { s.runIdleCloser(ctx) })
-}
-
-func (l *idleQueue) close() {
-	l.stop()
-	l.done.Wait()
-}
-
-// runIdleCloser closes channels whose idle timeout has ended until the queue is closed
-// or the store is.
-func (s *Service) runIdleCloser(ctx context.Context) {
+// runIdleCloser closes channels whose idle timeout has ended until ctx is done or the store
+// is closed.
+func (s *Service) runIdleCloser(ctx context.Context) error {
 	var before []channel.ID
 	for {
 		pause := time.Duration(0) // until woken
@@ -107,7 +93,7 @@ func (s *Service) runIdleCloser(ctx context.Context) {
 		case len(list) > 0:
 			err := s.closeIdle(ctx, list)
 			if kg.CodeOf(err) == kg.CodeClosed {
-				return
+				return nil
 			}
 			if err == nil && len(list) == maxIdleCloses && !slices.Equal(list, before) {
 				before = list
@@ -122,7 +108,7 @@ func (s *Service) runIdleCloser(ctx context.Context) {
 			wake = nil
 		}
 		if !waitOrWake(ctx, pause, wake) {
-			return
+			return nil
 		}
 	}
 }

@@ -27,8 +27,6 @@ const (
 // restart it scans for channels with enough uncounted messages.
 type messageCounter struct {
 	service *Service
-	stop    context.CancelFunc
-	done    sync.WaitGroup
 	wake    chan struct{}
 
 	mu  sync.Mutex // guards the following
@@ -36,19 +34,7 @@ type messageCounter struct {
 }
 
 func newMessageCounter(s *Service) *messageCounter {
-	return &messageCounter{service: s, stop: func() {}, wake: make(chan struct{}, 1), due: map[channel.ID]bool{}}
-}
-
-// start starts counting. Call close to stop.
-func (c *messageCounter) start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	c.stop = cancel
-	c.done.Go(func() { c.run(ctx) })
-}
-
-func (c *messageCounter) close() {
-	c.stop()
-	c.done.Wait()
+	return &messageCounter{service: s, wake: make(chan struct{}, 1), due: map[channel.ID]bool{}}
 }
 
 // notePublished is called after a message with this sequence was published.
@@ -71,14 +57,14 @@ func (c *messageCounter) enqueue(id channel.ID) {
 
 // run counts due messages until ctx is done or the store is closed. After an error it
 // scans the store again.
-func (c *messageCounter) run(ctx context.Context) {
+func (c *messageCounter) run(ctx context.Context) error {
 	behind := c.scanUncounted(ctx)
 	for {
 		if behind == nil {
 			behind = c.countBatch(ctx)
 		}
 		if ctx.Err() != nil || kg.CodeOf(behind) == kg.CodeClosed {
-			return
+			return nil
 		}
 		waitOrWake(ctx, countPause, nil)
 		if behind != nil {

@@ -24,7 +24,6 @@ const (
 // receiptQueue batches acknowledgements, so that those of a channel share a commit.
 type receiptQueue struct {
 	service *Service
-	done    sync.WaitGroup
 	wake    chan struct{}
 
 	mu      sync.Mutex // guards the following
@@ -37,16 +36,14 @@ type receiptQueue struct {
 func (s *Service) startReceipts() {
 	r := &receiptQueue{service: s, wake: make(chan struct{}, 1), pending: map[channel.ID][]*pendingAck{}, last: map[channel.ID]time.Time{}}
 	s.receipts = r
-	r.done.Go(r.run)
+	s.jobs.Start("write receipts", r.run)
 }
 
-// close writes all pending acknowledgements and stops the writer.
+// close refuses further acknowledgements. The pending ones are still written.
 func (r *receiptQueue) close() {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.closed = true
-	r.mu.Unlock()
-	r.signalWake()
-	r.done.Wait()
 }
 
 func (r *receiptQueue) signalWake() {
@@ -75,8 +72,8 @@ func (r *receiptQueue) enqueue(a *pendingAck) error {
 	return nil
 }
 
-// run writes acknowledgements until the queue is closed and empty.
-func (r *receiptQueue) run() {
+// run writes acknowledgements until ctx is done, and then those that are pending.
+func (r *receiptQueue) run(ctx context.Context) error {
 	for {
 		id, list, pause, closed := r.dequeue()
 		if list != nil {
@@ -84,9 +81,11 @@ func (r *receiptQueue) run() {
 			continue
 		}
 		if closed {
-			return
+			return nil
 		}
-		waitOrWake(context.Background(), pause, r.wake)
+		if !waitOrWake(ctx, pause, r.wake) {
+			r.close()
+		}
 	}
 }
 

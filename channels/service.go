@@ -9,6 +9,7 @@ import (
 	"koine/channels/channel"
 	"koine/channels/internal/access"
 	"koine/channels/message"
+	"koine/internal/jobs"
 	"koine/kg"
 )
 
@@ -34,11 +35,12 @@ type Service struct {
 	decoded       decodedCache
 	revised       revisedIndex
 	stopObserving func() // nil before Load
+	jobs          *jobs.Group
 }
 
 // New returns a service. Call Load before any method other than Guard and Follow.
 func New(o Options) *Service {
-	s := &Service{options: o.withDefaults()}
+	s := &Service{options: o.withDefaults(), jobs: jobs.NewGroup(nil)}
 	s.idle = newIdleQueue()
 	s.table = access.NewTable(s.options.Clock, s.options.Agents, s.idle.schedule)
 	s.counter = newMessageCounter(s)
@@ -76,8 +78,8 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 		return err
 	}
 	s.startReceipts()
-	s.startIdleCloser()
-	s.counter.start()
+	s.jobs.Start("close idle channels", s.runIdleCloser)
+	s.jobs.Start("count messages", s.counter.run)
 	return nil
 }
 
@@ -88,11 +90,9 @@ func (s *Service) Close() {
 		s.stopObserving()
 	}
 	if s.expiry != nil {
-		s.receipts.close()
-		s.expiry.close()
+		s.expiry.jobs.Stop()
 	}
-	s.idle.close()
-	s.counter.close()
+	s.jobs.Stop()
 }
 
 // systemView returns a snapshot of all graphs.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"koine/internal/jobs"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -23,9 +24,7 @@ type Registry struct {
 	queue chan kg.Principal
 	// queued holds the agents in the queue.
 	queued sync.Map
-	ctx    context.Context
-	cancel context.CancelFunc
-	done   sync.WaitGroup
+	jobs   *jobs.Group
 }
 
 type agentState struct {
@@ -43,8 +42,7 @@ func NewRegistry(log *slog.Logger) *Registry {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	g := &Registry{OnSuspend: func() {}, log: log, queue: make(chan kg.Principal, queueLength)}
-	g.ctx, g.cancel = context.WithCancel(context.Background())
+	g := &Registry{OnSuspend: func() {}, log: log, queue: make(chan kg.Principal, queueLength), jobs: jobs.NewGroup(log)}
 	g.table = systemgraph.NewTable(Graph, "", g.applyRecord, propStatus, propRegistered, propLimits)
 	return g
 }
@@ -55,15 +53,12 @@ func (g *Registry) Load(ctx context.Context, store *kg.Store) error {
 	if err := g.table.Load(ctx, store); err != nil {
 		return err
 	}
-	g.done.Go(func() { g.runWriter(store) })
+	g.jobs.Start("record agents", func(ctx context.Context) error { return g.runWriter(ctx, store) })
 	return nil
 }
 
 // Close stops the writer and waits for it. Call it before closing the store.
-func (g *Registry) Close() {
-	g.cancel()
-	g.done.Wait()
-}
+func (g *Registry) Close() { g.jobs.Stop() }
 
 // Follow applies a commit (kg.Options.OnSystemChange).
 func (g *Registry) Follow(c *kg.Commit) { g.table.Follow(c) }
@@ -139,13 +134,13 @@ func (g *Registry) Seen(p kg.Principal) {
 
 const writeTimeout = 10 * time.Second
 
-func (g *Registry) runWriter(store systemgraph.Store) {
+func (g *Registry) runWriter(ctx context.Context, store systemgraph.Store) error {
 	for {
 		select {
-		case <-g.ctx.Done():
-			return
+		case <-ctx.Done():
+			return nil
 		case p := <-g.queue:
-			if err := g.writeOne(store, p); err != nil && g.ctx.Err() == nil {
+			if err := g.writeOne(ctx, store, p); err != nil && ctx.Err() == nil {
 				g.log.Warn("cannot create the record of an agent", "agent", p.ID, "error", err)
 			}
 			g.queued.Delete(p.ID)
@@ -153,11 +148,11 @@ func (g *Registry) runWriter(store systemgraph.Store) {
 	}
 }
 
-func (g *Registry) writeOne(store systemgraph.Store, p kg.Principal) error {
+func (g *Registry) writeOne(ctx context.Context, store systemgraph.Store, p kg.Principal) error {
 	if g.table.Len() >= MaxAgents {
 		return kg.Errorf(kg.CodeLimitExceeded, "server has %d agents on record, which is the limit", MaxAgents)
 	}
-	ctx, cancel := context.WithTimeout(g.ctx, writeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	return systemgraph.Update(ctx, store, kg.Meta{Principal: kg.SystemPrincipal(), Justification: "agent seen for the first time"}, func(tx *kg.Tx) error {
 		return Ensure(tx, Record{ID: p.ID, Roles: p.Roles})

@@ -2,10 +2,13 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"time"
+
+	"koine/internal/jobs"
 )
 
 // Limits of unwritten refusals.
@@ -22,9 +25,7 @@ type persister struct {
 	trail         *Trail
 	journal       journal
 	wake          chan struct{} // capacity 1
-	stop          chan struct{}
-	stopped       chan struct{}
-	failing       bool // the last write failed; only the writer uses it
+	failing       bool          // the last write failed; only the writer uses it
 	reportedDrops uint64
 
 	// The following are guarded by the Trail's mutex.
@@ -43,7 +44,7 @@ type persister struct {
 // must be called once, before the Trail is in use.
 func (t *Trail) Persist(dir string) (stop func()) {
 	k := &persister{trail: t, journal: journal{path: filepath.Join(dir, FileName), max: t.maxFile},
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
+		wake: make(chan struct{}, 1)}
 	list, broken, err := k.journal.readAll()
 	if err != nil {
 		unreadable := k.journal.path + ".unreadable"
@@ -60,11 +61,9 @@ func (t *Trail) Persist(dir string) (stop func()) {
 	t.persister = k
 	t.mu.Unlock()
 	k.reportResult(k.rewriteJournal(), 0)
-	go k.run()
-	return func() {
-		close(k.stop)
-		<-k.stopped
-	}
+	background := jobs.NewGroup(t.log)
+	background.Start("write refusals", k.run)
+	return background.Stop
 }
 
 // enqueueNew queues a new refusal. The caller holds the Trail's mutex.
@@ -101,9 +100,8 @@ func (k *persister) enqueueRepeated(r *Refusal) {
 	k.wakeWriter()
 }
 
-// run writes queued refusals, at most once per WriteInterval, until stop is closed.
-func (k *persister) run() {
-	defer close(k.stopped)
+// run writes queued refusals, at most once per WriteInterval, until ctx is done.
+func (k *persister) run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	defer k.journal.close()
@@ -111,16 +109,16 @@ func (k *persister) run() {
 	for {
 		select {
 		case <-k.wake:
-		case <-k.stop:
-			return
+		case <-ctx.Done():
+			return nil
 		}
 		for more := true; more; { // at most once per WriteInterval
 			more = k.writePending(false)
 			timer.Reset(WriteInterval)
 			select {
 			case <-timer.C:
-			case <-k.stop:
-				return
+			case <-ctx.Done():
+				return nil
 			}
 		}
 	}

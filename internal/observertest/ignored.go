@@ -20,6 +20,8 @@ var Ignored = map[string]string{
 	"presence.Tracker.journal":  "where tracked is written",
 	"presence.Tracker.writer":   "as journal",
 
+	"jobs.Group": "what runs in the background",
+
 	"channels.Service.decoded":     "a cache of messages",
 	"channels.Service.revised":     "what lags behind in streams that were open: TestSecondServiceTellsTheSame compares what they tell",
 	"channels.Service.rateWindows": "calls of this process",

@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"koine/internal/agents"
+	"koine/internal/jobs"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -51,7 +52,7 @@ func New(o Options) *Tracker {
 	return &Tracker{
 		options: o.withDefaults(), known: map[kg.AgentID]bool{}, tracked: map[kg.AgentID]*entry{},
 		upcoming: btree.NewBTreeGOptions((*entry).sortsBefore, btree.Options{NoLocks: true}),
-		writer:   writer{wake: make(chan struct{}, 1)},
+		writer:   writer{make(chan struct{}, 1), jobs.NewGroup(o.Logger)},
 	}
 }
 

@@ -2,10 +2,10 @@ package presence
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"koine/internal/backoff"
+	"koine/internal/jobs"
 	"koine/kg"
 )
 
@@ -24,11 +24,10 @@ type Journal interface {
 	Register(context.Context, kg.AgentID) error
 }
 
-// writer is the goroutine that stores changes.
+// writer is the job that stores changes.
 type writer struct {
-	wake   chan struct{}
-	cancel context.CancelFunc // nil before Start
-	done   sync.WaitGroup
+	wake chan struct{}
+	jobs *jobs.Group
 }
 
 func (w *writer) wakeUp() {
@@ -63,9 +62,7 @@ func (t *Tracker) Start(stored map[kg.AgentID]Presence, j Journal) {
 		}
 		t.refreshEntry(e, now)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	t.writer.cancel = cancel
-	t.writer.done.Go(func() { t.runWriter(ctx, j) })
+	t.writer.jobs.Start("write presence", func(ctx context.Context) error { t.runWriter(ctx, j); return nil })
 }
 
 // Close stops storing changes and waits for the writer. Present agents stay present in
@@ -73,13 +70,9 @@ func (t *Tracker) Start(stored map[kg.AgentID]Presence, j Journal) {
 // Get.
 func (t *Tracker) Close() {
 	t.mu.Lock()
-	cancel := t.writer.cancel
 	t.journal = nil
 	t.mu.Unlock()
-	if cancel != nil {
-		cancel()
-		t.writer.done.Wait()
-	}
+	t.writer.jobs.Stop()
 }
 
 // runWriter stores changes until ctx is done or the store is closed.

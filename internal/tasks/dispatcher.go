@@ -128,7 +128,7 @@ func (d *dispatcher) notifyFeeds(e *kg.Event) error {
 func (s *Service) startDispatch(ctx context.Context) error {
 	view := kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}
 	watch := func() (*kg.Watcher, error) {
-		return s.store.Watch(s.pool.ctx, kg.Filter{View: view, Ops: []kg.Op{kg.Add}, Patterns: []kg.Pattern{
+		return s.store.Watch(s.pool.group.Context(), kg.Filter{View: view, Ops: []kg.Op{kg.Add}, Patterns: []kg.Pattern{
 			{Predicate: systemgraph.Property(propVersion)}, {Predicate: systemgraph.Property(propMail)},
 		}}, s.store.Head())
 	}
@@ -136,6 +136,6 @@ func (s *Service) startDispatch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.pool.done.Go(func() { s.dispatch.followLog(s.pool.ctx, watch, w) })
+	s.pool.group.Start("dispatch tasks", func(ctx context.Context) error { s.dispatch.followLog(ctx, watch, w); return nil })
 	return ctx.Err()
 }

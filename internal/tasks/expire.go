@@ -9,22 +9,22 @@ import (
 )
 
 // runExpiry fails unclaimed tasks and those of agents that left, in rounds, until Close.
-func (s *Service) runExpiry() {
+func (s *Service) runExpiry(ctx context.Context) error {
 	tick := time.NewTicker(min(expiryPace, max(min(s.options.Expiry, s.options.LeaveGrace)/4, time.Millisecond)))
 	defer tick.Stop()
-	if err := s.noteDeparted(s.pool.ctx); err != nil && s.pool.ctx.Err() == nil {
+	if err := s.noteDeparted(ctx); err != nil && ctx.Err() == nil {
 		s.options.Logger.Error("cannot record the departure of agents", "error", err)
 	}
 	for {
 		select {
-		case <-s.pool.ctx.Done():
-			return
+		case <-ctx.Done():
+			return nil
 		case <-tick.C:
 		}
-		if err := s.expireDue(s.pool.ctx); err != nil && s.pool.ctx.Err() == nil {
+		if err := s.expireDue(ctx); err != nil && ctx.Err() == nil {
 			s.options.Logger.Error("cannot expire tasks", "error", err)
 		}
-		if err := s.failAbandoned(s.pool.ctx); err != nil && s.pool.ctx.Err() == nil {
+		if err := s.failAbandoned(ctx); err != nil && ctx.Err() == nil {
 			s.options.Logger.Error("cannot fail the tasks of agents that left", "error", err)
 		}
 	}

@@ -5,17 +5,16 @@ import (
 	"sync"
 
 	"koine/internal/caller"
+	"koine/internal/jobs"
 	"koine/kg"
 )
 
 // workerPool runs the workers in this process. It bounds the number of jobs that run and of
 // those that wait.
 type workerPool struct {
-	ctx      context.Context
-	cancel   context.CancelFunc
+	group    *jobs.Group   // also of what the service does in the background
 	slots    chan struct{} // holds a token for each running job
 	capacity int           // maximum of running and waiting jobs
-	done     sync.WaitGroup
 
 	mu       sync.Mutex                             // guards occupied and jobs
 	occupied int                                    // number of running, waiting and reserved jobs
@@ -23,9 +22,7 @@ type workerPool struct {
 }
 
 func newWorkerPool(o Options) *workerPool {
-	d := &workerPool{slots: make(chan struct{}, o.MaxWorking), capacity: o.MaxWorking + o.MaxQueued, jobs: map[TaskID]map[*Job]context.CancelFunc{}}
-	d.ctx, d.cancel = context.WithCancel(context.Background())
-	return d
+	return &workerPool{group: jobs.NewGroup(o.Logger), slots: make(chan struct{}, o.MaxWorking), capacity: o.MaxWorking + o.MaxQueued, jobs: map[TaskID]map[*Job]context.CancelFunc{}}
 }
 
 // reservation is a place for a job that is about to start.
@@ -62,24 +59,25 @@ func (d *workerPool) freePlace() {
 func (p *reservation) startJob(s *Service, w Worker, by caller.Caller, t *Task, m Message) {
 	p.used = true
 	d, j := p.pool, &Job{By: by, Task: t, Message: m, service: s}
-	ctx, cancel := context.WithCancel(d.ctx)
+	ctx, cancel := context.WithCancel(d.group.Context())
 	d.mu.Lock()
 	if d.jobs[t.ID] == nil {
 		d.jobs[t.ID] = map[*Job]context.CancelFunc{}
 	}
 	d.jobs[t.ID][j] = cancel
 	d.mu.Unlock()
-	d.done.Go(func() {
+	d.group.Start("task", func(context.Context) error {
 		defer d.freePlace()
 		defer d.removeJob(j)
 		defer cancel()
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case d.slots <- struct{}{}:
 		}
 		defer func() { <-d.slots }()
 		j.run(ctx, w)
+		return nil
 	})
 }
 
@@ -98,10 +96,4 @@ func (d *workerPool) cancelJobs(id TaskID) {
 	for _, cancel := range d.jobs[id] {
 		cancel()
 	}
-}
-
-// close cancels all jobs and waits for them.
-func (d *workerPool) close() {
-	d.cancel()
-	d.done.Wait()
 }

@@ -41,12 +41,12 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 	if err := s.failInterrupted(ctx); err != nil {
 		return err
 	}
-	s.pool.done.Go(s.runExpiry)
+	s.pool.group.Start("expire tasks", s.runExpiry)
 	return s.startDispatch(ctx)
 }
 
 // Close stops expiry and workers, and waits for them. Call it before closing the store.
-func (s *Service) Close() { s.pool.close() }
+func (s *Service) Close() { s.pool.group.Stop() }
 
 // Worker returns the worker of an agent in this process, nil if it has none.
 func (s *Service) Worker(agent kg.AgentID) Worker {
