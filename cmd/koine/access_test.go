@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The streams of a server, each by its own protocol, end when an owner takes away
-// what they may see; nothing that is hidden is told by then.
+// The streams of a server, each by its own protocol, end when an owner withdraws their
+// access; nothing hidden is delivered by then.
 func TestStreamsEndWhenSightChanges(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
 	dora, _ := k.create(`{agent: "dora"}`)

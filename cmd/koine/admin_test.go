@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-// Only administrators get through; in open mode everybody is one.
+// Only administrators get through; in open mode every caller is one.
 func TestAdministrators(t *testing.T) {
 	inside := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	for name, row := range map[string]struct {
@@ -34,8 +34,8 @@ func TestAdministrators(t *testing.T) {
 	}
 }
 
-// A server writes so many backups at a time and no more; what is asked for wrongly
-// is refused before the first byte, and a GET is none.
+// The number of concurrent backups is bounded; wrong requests are refused before the first
+// byte, and a GET is none.
 func TestBackupHandler(t *testing.T) {
 	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1})
 	if err != nil {

@@ -47,7 +47,7 @@ func TestAgentIDsAtEveryDoor(t *testing.T) {
 		"sourceAgentId": graphQL(`applyPatches(input: {patches: [`+patch+`}}], sourceAgentId: `, `}) { success }`),
 		"provenance":    graphQL(`applyPatches(input: {patches: [`+patch+`, provenance: {sourceAgentId: `, `}}}]}) { success }`),
 	}
-	meant := map[string]bool{"policy *": true, "policy role:admin": true, "actFor *": true} // everybody, and who has a role
+	meant := map[string]bool{"policy *": true, "policy role:admin": true, "actFor *": true} // all, and agents with a role
 	for door, ask := range doors {
 		for _, id := range []string{"*", "role:admin", "../x", "do\u202era", "do\u0301ra", "agent://dora/sub", "urn:koine:x", "chan:direct:x"} {
 			refused := strings.Contains(ask(id), "is not an agent id")

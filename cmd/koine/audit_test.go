@@ -13,7 +13,7 @@ import (
 	"koine/internal/audit"
 )
 
-// What is refused at each door is in the audit list, and in the log.
+// Refusals of each protocol are in the audit list, and in the log.
 func TestRefusalsAreAudited(t *testing.T) {
 	s, url := startServer(t)
 	const own = "urn:koine:vocab:made-up"
@@ -73,8 +73,8 @@ func TestRefusalsAreAudited(t *testing.T) {
 	}
 }
 
-// What was refused is told by the next server as well, in pages; and the file that
-// it is in between has no credential, and is the owner's alone.
+// The next server has the refusals as well, in pages; and the file in between has no
+// credential, and only its owner can read it.
 func TestRefusalsOutlastTheServer(t *testing.T) {
 	dir := t.TempDir()
 	k := startKnowing(t, "--auth", "keys", "--data", dir)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A benchmark that is interrupted removes what it added, too.
+// An interrupted benchmark removes its data, too.
 func TestInterruptedBenchmarkCleansUp(t *testing.T) {
 	_, url := startServer(t)
 	changes, err := http.Get(url + "/changes?graph=urn:koine:bench")

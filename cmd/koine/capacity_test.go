@@ -8,7 +8,7 @@ import (
 	"koine/internal/httpd"
 )
 
-// What all callers share has bounds that can be said, and is refused past them.
+// Shared resources have configurable bounds, and are refused past them.
 func TestCapacityFlags(t *testing.T) {
 	n := func(n int) *int { return &n }
 	valid := capacityFlags{MaxStreams: 10_000, ReceivedMiB: 256}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A position that there is not is refused with what is one.
+// An unknown position is refused with the valid ones.
 func TestInboxFromNowhere(t *testing.T) {
 	var out, said strings.Builder
 	url := acting(t, actingCard, `{"errors": [{"message": "the position is not of this log", "extensions": {"code": "POSITION_GONE", "hint": "start from a snapshot"}}]}`)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A retraction that is only tried says what would become of the message.
+// A dry run of a retraction reports its effect on the message.
 func TestWhatWouldBecomeOfARetraction(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"success": true, "dryRun": true, "verificationStatus": "Verified"}`:                             "The message would be retracted.\n",
@@ -22,7 +22,7 @@ func TestWhatWouldBecomeOfARetraction(t *testing.T) {
 	}
 }
 
-// What became of a retraction is told, also where it is not what was asked for.
+// The result of a retraction is reported, also if it differs from the request.
 func TestWhatBecameOfARetraction(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  string

@@ -26,7 +26,7 @@ func TestTailTellsWhereToGoOn(t *testing.T) {
 	}
 }
 
-// The end of a channel is no failure of who follows it.
+// The end of a channel is no failure of its followers.
 func TestTailEndsWithItsChannel(t *testing.T) {
 	const card = `{"name": "actor", "url": "http://x/rpc", "capabilities": {"messaging": {"channels": {"version": "0.1"}}}}`
 	answer := "data: {\"result\": {\"kind\": \"messageEvent\", \"event\": {\"sequence\": 2}}}\n\ndata: {\"error\": {\"code\": -31108, \"message\": \"the channel is closed\", \"data\": {\"reason\": \"CHANNEL_CLOSED\"}}}\n\n"

@@ -7,7 +7,7 @@ import (
 	"koine/client"
 )
 
-// What others wrote stays on its line and in its column of a table.
+// Texts of others stay on their line and in their column of a table.
 func TestChannelTableKeepsItsLines(t *testing.T) {
 	var out strings.Builder
 	err := channelTable([]*client.Channel{

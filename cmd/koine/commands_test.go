@@ -14,8 +14,8 @@ import (
 	"koine/internal/slowtest"
 )
 
-// The commands that documents give without what they print work: each block of them
-// has its place here.
+// The commands that documents show without output work: each block of them has its place
+// here.
 func TestCommandsOfTheDocuments(t *testing.T) {
 	slowtest.WithoutRace(t)
 	slowtest.Long(t)
@@ -46,8 +46,8 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 	}
 }
 
-// What the README builds and runs is this program, and is built as by `make`. CI builds
-// it; here it is only compared.
+// The README builds and runs this program, as `make` builds it. CI builds it; here it is
+// only compared.
 func TestBuildOfTheREADME(t *testing.T) {
 	text := document(t, "README.md")
 	built := regexp.MustCompile(`(?m)^go build -o (\S+) (\S+)$`).FindAllStringSubmatch(text, -1)
@@ -96,7 +96,7 @@ func TestFilesOfTheDocuments(t *testing.T) {
 	}
 }
 
-// commandBlocks are those that do not show what is printed, and queries within a text.
+// commandBlocks are those without output, and queries within a text.
 var commandBlocks = regexp.MustCompile("(?s)```sh\n(.*?)```|`(koine query '[^`]*')`")
 
 // document is the text of one, by its path from the root.
@@ -126,8 +126,8 @@ func written(t *testing.T, name, text string) string {
 	return file
 }
 
-// serverOf are the flags of the server whose line says a word, but for where it
-// listens; files of the repository are found from here.
+// serverOf are the flags of the server whose line contains a word, except for its address;
+// files of the repository are found from here.
 func serverOf(t *testing.T, text, word string) []string {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -160,7 +160,7 @@ func (c *commands) run(lines, url string) string {
 	return printed
 }
 
-// has fails unless a text is among what was printed.
+// has fails unless a text is in the output.
 func (c *commands) has(printed string, texts ...string) {
 	c.Helper()
 	for _, text := range texts {
@@ -277,7 +277,7 @@ func (c *commands) backUp() {
 	c.has(c.run("koine export --data ./new-data", url), `<https://koine.example/demo/status> "doubtful"`)
 }
 
-// erase takes out of a directory what it is said to.
+// erase erases the given content of a directory.
 func (c *commands) erase() {
 	const subject = "https://example.org/person/7"
 	c.write("people.nt", "<"+subject+"> <urn:p> \"seven\" .\n<https://example.org/person/8> <urn:p> \"eight\" .\n")
@@ -296,7 +296,7 @@ func (c *commands) keysServer() (url string) {
 	return url
 }
 
-// keepKeys makes a key, and what is done with ID with that one.
+// keepKeys creates a key, and runs the commands with ID for that one.
 func (c *commands) keepKeys() {
 	url := c.keysServer()
 	create, rest, _ := strings.Cut(c.block, "\n")
@@ -326,7 +326,7 @@ func (c *commands) keepShapes() {
 	}
 }
 
-// lookFirst asks what a quarantine would hide.
+// lookFirst runs a quarantine as a dry run.
 func (c *commands) lookFirst() {
 	_, url := startServer(c.T, "--demo")
 	c.environment(url, "")

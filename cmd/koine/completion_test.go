@@ -9,7 +9,7 @@ import (
 	"koine/internal/slowtest"
 )
 
-// What may come next on a command line.
+// The possible next words of a command line.
 func TestCompletions(t *testing.T) {
 	slowtest.WithoutRace(t)
 	for line, want := range map[string]string{

@@ -57,7 +57,7 @@ var doorsThatChange = []door{
 	{"DELETE", "/rest/tasks/{task}", ""},
 }
 
-// doorsThatRead are ways to read what ann may, with part of what she is told.
+// doorsThatRead are ways to read with ann's rights, with part of her answers.
 var doorsThatRead = []struct {
 	door
 	told string
@@ -77,9 +77,10 @@ var doorsThatRead = []struct {
 
 var deniedText = regexp.MustCompile(`PERMISSION_DENIED|AUTHORIZATION_ERROR`)
 
-// A credential with no role but reader, metrics or backup changes nothing at any door, one
-// of the role reader reads what its agent may, and one of the role backup takes backups
-// and does nothing else. With another role beside them, and without any, it is as any.
+// A credential with no role but reader, metrics or backup changes nothing over any
+// protocol, one of the role reader reads with the rights of its agent, and one of the role
+// backup takes backups and does nothing else. With another role beside them, and without
+// any, it is unrestricted.
 func TestConfinedRoles(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
 	key := func(roles string) string {
@@ -180,7 +181,7 @@ func TestConfinedRoles(t *testing.T) {
 	}
 }
 
-// through is what the holder of a credential is answered at a door.
+// through is the answer at a door to a credential.
 func (k *knowing) through(credential string, d door) string {
 	k.t.Helper()
 	method, path, body := d.over, d.path, d.body
@@ -210,7 +211,7 @@ func (k *knowing) through(credential string, d door) string {
 }
 
 // operation is the first answer to a GraphQL operation over a socket whose first message
-// brings the credential: the refusal of the socket, where that is refused.
+// has the credential: the refusal of the socket, if that is refused.
 func (k *knowing) operation(credential, query string) string {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(k.t.Context(), requestTimeout)

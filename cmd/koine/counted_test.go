@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// counted is a number that grows, for those who wait until it has.
+// counted is a growing number with waiters.
 type counted struct {
 	mu    sync.Mutex
 	n     int64
-	grown chan struct{} // closed when it grows; nil while nobody waits
+	grown chan struct{} // closed when it grows; nil without waiters
 }
 
 func (c *counted) Load() int64 {

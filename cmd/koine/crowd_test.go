@@ -24,7 +24,7 @@ import (
 )
 
 // These tests prove, against the program in a process of its own and without the race
-// detector, that a crowd does not take what others need:
+// detector, that a crowd leaves resources for others:
 //
 //   - With 5,000 connections of one key, or of one address without a key, whose bodies
 //     trickle in, light reads of others stay below 100 ms at the 99th percentile, and
@@ -185,7 +185,7 @@ func TestACrowdDoesNotSlowOthers(t *testing.T) {
 	for _, row := range []struct {
 		name, auth     string
 		keys           bool
-		header, other  string // of the crowd, and of who reads
+		header, other  string // of the crowd, and of the reader
 		value, another string
 	}{
 		{"one key", "keys", true, "X-API-Key", "X-API-Key", "", ""},

@@ -35,8 +35,8 @@ func requestAs(t *testing.T, method, url, kind, body string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// At the root the REST protocol's errors are those of all paths that nobody has, and a
-// socket that is none is told so.
+// At the root the REST protocol's errors are those of all unknown paths, and a request for
+// a socket without an upgrade gets the reason.
 func TestErrorsOfRESTAtTheRoot(t *testing.T) {
 	_, url := startServer(t, "--rest-prefix", "/")
 	for _, c := range []struct {
@@ -60,8 +60,8 @@ func TestErrorsOfRESTAtTheRoot(t *testing.T) {
 	}
 }
 
-// The official Go client finds koine and an agent behind it by each address that people
-// give it, whatever version the cards are of.
+// The official Go client finds koine and an agent behind it by each common address, with
+// cards of any version.
 func TestCardsAreFoundByEachAddress(t *testing.T) {
 	for _, card := range []string{"both", "1.0", "0.3"} {
 		_, url := startServer(t, "--card", card)

@@ -11,8 +11,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// A variable means the same for every command that reads it, and what is of one call
-// has none.
+// A variable means the same for every command that reads it, and flags of one call have
+// none.
 func TestVariablesMeanOneThing(t *testing.T) {
 	parser, err := newParser(terminal{out: io.Discard, err: io.Discard}, func(int) {})
 	if err != nil {

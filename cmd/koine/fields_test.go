@@ -8,8 +8,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// A field that a server refuses is told as the flag or argument that said it. Where the
-// command has none, as for what stands in a file, it is told as it is.
+// A field that a server refuses is reported as the flag or argument with its value. If the
+// command has none, as for the content of a file, it is reported as it is.
 func TestFieldsAreToldAsFlags(t *testing.T) {
 	const id = "0192f1c0-0000-7000-8000-000000000000"
 	const card = `{"name": "actor", "url": "http://x/rpc", "capabilities": {"knowledgeGraph": true, "messaging": {"channels": {"version": "0.1"}}}}`

@@ -15,7 +15,8 @@ import (
 	"koine/internal/slowtest"
 )
 
-// frames is a block of what sockets send (>) and hear (<), each line with whose it is.
+// frames is a block of frames that sockets send (>) and receive (<), each line with its
+// agent.
 var frames = regexp.MustCompile("(?s)```frames\n(.*?)```")
 
 // The frames that the protocol shows are those that are heard, but for times and ids.
@@ -49,8 +50,8 @@ func TestFramesOfTheProtocol(t *testing.T) {
 
 var ids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// talk sends what is sent, with the ids that were heard in place of those shown, and
-// gives all lines as they were.
+// talk sends the frames to send, with the received ids in place of those shown, and returns
+// all lines.
 func talk(t *testing.T, url, lines string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), slowtest.Slack(2*time.Minute))
 	defer cancel()

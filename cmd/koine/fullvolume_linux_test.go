@@ -87,7 +87,7 @@ func (v *fullVolume) mountVolume(kind string) {
 	v.mount = mount
 }
 
-// fullVolume is a server on a small volume, and what it acknowledged.
+// fullVolume is a server on a small volume, and its acknowledged updates.
 type fullVolume struct {
 	t     *testing.T
 	mount string
@@ -95,7 +95,7 @@ type fullVolume struct {
 	server *server // nil before the first
 	url    string
 
-	mu      sync.Mutex      // guards what follows
+	mu      sync.Mutex      // guards the following fields
 	told    map[string]bool // subjects of the updates that were acknowledged
 	refused int             // updates
 	strange []string        // answers
@@ -270,7 +270,7 @@ func (v *fullVolume) round(n int) {
 	v.fill("junk")
 	_, refused := count()
 	await("refusals", func() bool { _, now := count(); return now > refused })
-	v.fill("more") // what the server gave back meanwhile
+	v.fill("more") // statements that the server removed meanwhile
 	v.read(fmt.Sprintf("round %d, full", n))
 	_, refused = count()
 	await("refusals that go on", func() bool { _, now := count(); return now > refused+20 })
@@ -311,7 +311,7 @@ func (v *fullVolume) round(n int) {
 	}
 }
 
-// end closes the server in good order, and has what it leaves checked.
+// end closes the server gracefully, and checks its directory.
 func (v *fullVolume) end() {
 	v.t.Helper()
 	s := v.server

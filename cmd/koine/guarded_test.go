@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// guardedDoors are the paths of the HTTP server that are not everybody's, each with a
-// method that it has.
+// guardedDoors are the paths of the HTTP server that need a credential, each with one of
+// its methods.
 var guardedDoors = []struct{ method, path string }{
 	{"POST", "/"}, {"POST", "/a2a"}, {"POST", "/a2a/"},
 	{"POST", "/graphql"}, {"GET", "/graphql?query={revision}"},
@@ -31,7 +31,7 @@ var guardedRestDoors = []struct{ method, path string }{
 	{"GET", "/agents/ann/mailbox"}, {"POST", "/agents/ann/a2a"},
 }
 
-// Every door asks who is there, and none lets a principal past its share of requests.
+// Every protocol authenticates, and none lets a principal past its limit of requests.
 func TestDoorsAreGuarded(t *testing.T) {
 	t.Run("with a prefix", func(t *testing.T) { guarded(t, guardedDoors) })
 	t.Run("without", func(t *testing.T) { guarded(t, guardedRestDoors, "--rest-prefix", "/") })

@@ -19,15 +19,15 @@ import (
 	"koine/internal/slowtest"
 )
 
-// anyMade is an id or a position that the server makes: in an operation it is that of
-// what was made by one before.
+// anyMade is an id or a position that the server generates: an operation uses the one from
+// an earlier answer.
 var anyMade = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\bA[0-9A-Za-z_-]{38}\b`)
 
-// What the documents show of GraphQL is what happens: each operation in them is sent
-// to a demo server, in their order, and what stands below it is the answer (of a
-// subscription the first event that tells something), without the revision and
-// position that every answer has. An operation that begins with a line "# asked by
-// NAME" is that agent's. With UPDATE_README=1 the answers are written into them.
+// The GraphQL examples of the documents are correct: each operation in them is sent to a
+// demo server, in their order, and the text below it is the answer (of a subscription the
+// first event with content), without the revision and position that every answer has. An
+// operation that begins with a line "# asked by NAME" is that agent's. With UPDATE_README=1
+// the answers are written into them.
 func TestGuide(t *testing.T) {
 	slowtest.Long(t)
 	for _, name := range []string{"concepts", "modelling", "guide/queries", "guide/history", "guide/channels", "operations"} {
@@ -76,13 +76,13 @@ func followGuide(t *testing.T, path string) {
 // exchanges are an operation and its answer.
 var exchanges = regexp.MustCompile("(?s)```graphql\n([^`]*)```\n```json\n([^`]*)```")
 
-// guideMasks are what differs from run to run, beside masks: the ids of keys.
+// guideMasks are the parts that differ from run to run, beside masks: the ids of keys.
 var guideMasks = regexp.MustCompile(`"id": ?"[0-9A-Za-z]{12}"`)
 
 // secretOfKey is a key, which no document shows whole.
 var secretOfKey = regexp.MustCompile(`ak_live_[0-9A-Za-z]{12}_[0-9A-Za-z]{43}`)
 
-// askedBy is the line that says whose an operation is.
+// askedBy is the line with the agent of an operation.
 var askedBy = regexp.MustCompile(`^# asked by (\w+)\n`)
 
 func askGuide(t *testing.T, url, query string) string {
@@ -139,8 +139,8 @@ func firstNext(r io.Reader) ([]byte, error) {
 // upToDate is an event that tells at most how far the stream has come.
 var upToDate = regexp.MustCompile(`^\{"data":\{"\w+":\{("position":"[^"]*")?\}\}`)
 
-// readable is an answer as people read it: what fits stands on one line. Beside its
-// revision and position it is without these extensions.
+// readable formats an answer for people: parts that fit are on one line. Beside its
+// revision and position it omits these extensions.
 func readable(t *testing.T, answer []byte, without ...string) string {
 	t.Helper()
 	var a struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// hookCalls are the blocks of the protocol about the web hook of an agent behind the
-// hub: what registers it, the address and body that set the hook, and how it is called.
+// hookCalls are the blocks of the protocol about the web hook of an agent behind the hub:
+// the registration, the address and body that set the hook, and its call.
 var hookCalls = regexp.MustCompile("(?s)X PUT http://127.0.0.1:8080/agents/bot -H [^\n]* -d '([^\n]*)'\n.*" +
 	"X PUT http://127.0.0.1:8080/agents/bot/webhook -H [^\n]* -d '([^\n]*\"(https://bot.example)/[^\n]*)'\n.*" +
 	"```http\n(.*?)```")

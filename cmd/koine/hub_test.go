@@ -43,7 +43,7 @@ func asking(ctx context.Context, t *testing.T, method, url, who, body string) *h
 	return r
 }
 
-// hubLetter is what a mailbox tells.
+// hubLetter is an event of a mailbox.
 type hubLetter struct {
 	From string
 	Task struct {
@@ -56,7 +56,7 @@ type hubLetter struct {
 	}
 }
 
-// openMailbox gives what comes in the mailbox of an agent.
+// openMailbox returns the events of an agent's mailbox.
 func openMailbox(t *testing.T, url, agent, who string) (next func() hubLetter, leave func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
@@ -107,8 +107,8 @@ func tells(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// An agent registers, and is asked over A2A; it finds what it is asked in its mailbox,
-// reports there, and who asked gets the task. All of it with HTTP only.
+// An agent registers, and gets a message over A2A; it finds the letter in its mailbox,
+// reports there, and the sender gets the task. All of it with HTTP only.
 func TestAgentBehindTheHub(t *testing.T) {
 	dir := t.TempDir()
 	s, url := startServerOn(t, dir)
@@ -207,7 +207,7 @@ func TestAgentBehindTheHub(t *testing.T) {
 	tells(t, text, "knowledgeGraph")
 }
 
-// What is refused under /agents, on a server that knows its callers.
+// Refusals under /agents, on a server with credentials.
 func TestHubRefuses(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
 	bot, _ := k.create(`{agent: "bot"}`)
@@ -267,7 +267,7 @@ func TestHubRefuses(t *testing.T) {
 			t.Errorf("%s %s: got %d %s, want %d %s", row.method, row.path, status, text, row.status, row.code)
 		}
 	}
-	// What is wrong with a web hook is said of its member.
+	// Errors of a web hook name its member.
 	for _, row := range []struct{ body, want string }{
 		{`{"url":1}`, `"message":"is a text","details":{"field":"url"}`},
 		{`{"url":"https://example.org/","authentication":{"scheme":[]}}`, `"message":"is a text","details":{"field":"authentication.scheme"}`},
@@ -292,7 +292,7 @@ func TestHubRefuses(t *testing.T) {
 	tells(t, last(), `"error":{"code":"UNAUTHENTICATED"`)
 }
 
-// What an agent says it takes is kept for it, whatever protocol asks for more.
+// The limits of an agent are enforced for it, over every protocol.
 func TestLimitsOfAnAgent(t *testing.T) {
 	_, url := startServer(t)
 	register := func(limits string) {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// What is said again under its key is answered as the first time and made once, an answer
-// may be as short as is asked for, and a letter that was acknowledged with DELETE does
-// not come again.
+// A report repeated under its key gets the first answer and has one effect, an answer may
+// be as short as requested, and a letter that was acknowledged with DELETE does not come
+// again.
 func TestHubReportsOnce(t *testing.T) {
 	_, url := startServer(t)
 	if status, text := ask(t, http.MethodPut, url+"/agents/bot", "bot", `{"name":"Bot"}`); status != http.StatusCreated {

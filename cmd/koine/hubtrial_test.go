@@ -143,7 +143,7 @@ func TestHubAcrossKills(t *testing.T) {
 	}
 }
 
-// hubTrial is one server and what is known of it from outside.
+// hubTrial is one server and its state as known from outside.
 type hubTrial struct {
 	ctx    context.Context
 	stop   func()
@@ -152,13 +152,13 @@ type hubTrial struct {
 
 	reports, repeated atomic.Int64
 
-	mu       sync.Mutex            // guards what follows
+	mu       sync.Mutex            // guards the following fields
 	tasks    map[string]*trialTask // by id
 	told     map[string]bool       // the texts that agents were told
 	failures []error
 }
 
-// trialTask is what is known of a task.
+// trialTask is the known state of a task.
 type trialTask struct {
 	name, client, agent string
 	messages            int // that its client sends
@@ -168,7 +168,7 @@ type trialTask struct {
 	chunks              []string // those that the agent reported
 }
 
-// text is what the nth message says; the last one says so.
+// text is the text of the nth message; the last one is marked.
 func (k *trialTask) text(n int) string {
 	if n == k.messages-1 {
 		return k.name + " last"
@@ -180,7 +180,7 @@ func (h *hubTrial) fail(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failures = append(h.failures, fmt.Errorf(format, args...))
-	h.stop() // the others would wait for what does not come
+	h.stop() // the others would wait for events that do not come
 }
 
 // acknowledge notes that the server has taken a message.
@@ -461,8 +461,8 @@ func (h *hubTrial) events(who, method, path, body string, headers map[string]str
 	return false, nil
 }
 
-// byA2AStream asks by a streaming message, and subscribes again when the stream is cut.
-// Each stream begins with the task; with what comes behind it there are all chunks once.
+// byA2AStream sends a streaming message, and subscribes again when the stream is cut. Each
+// stream begins with the task; with the events after it there are all chunks once.
 func byA2AStream(h *hubTrial, k *trialTask) error {
 	var others chan error
 	for {
@@ -552,7 +552,7 @@ func byRESTStream(h *hubTrial, k *trialTask) error {
 		if last != "" {
 			headers["Last-Event-ID"] = last
 		} else {
-			chunks = nil // it begins with what was made already
+			chunks = nil // it begins with the existing parts
 		}
 		text, _ := json.Marshal(k.text(0))
 		method, path, body := http.MethodPost, "/rest/agents/"+k.agent+"/messages", fmt.Sprintf(`{"message":[{"type":"text","content":%s}],"messageId":%s,"stream":true}`, text, text)
@@ -764,7 +764,7 @@ func (a *trialAgent) take(text string) <-chan struct{} {
 	return letter.done
 }
 
-// open notes what a letter says; a letter that is told again is worked on once.
+// open notes the content of a letter; a repeated letter is processed once.
 func (a *trialAgent) open(text string) (letter trialLetter, fresh bool) {
 	if err := json.Unmarshal([]byte(text), &letter); err != nil || len(letter.Message.Parts) == 0 {
 		a.hub.fail("a letter of %s: %s %v", a.name, text, err)
@@ -872,7 +872,7 @@ func (a *trialAgent) report(task, body, key string) int {
 	return status
 }
 
-// verify compares what the server has with what was acknowledged.
+// verify compares the state of the server with the acknowledgements.
 func (h *hubTrial) verify(t *testing.T) {
 	for id, k := range h.tasks {
 		var shown shownTask
@@ -880,7 +880,7 @@ func (h *hubTrial) verify(t *testing.T) {
 			t.Errorf("%s: %v", k.name, err)
 			continue
 		}
-		if k.canceled { // how far it came is open, but what was reported is there
+		if k.canceled { // its progress is open, but the reports are there
 			if got := shown.chunks(); len(got) < len(k.chunks) || len(got) > len(k.chunks)+1 {
 				t.Errorf("%s: %q was reported, it has %q", k.name, k.chunks, got)
 			}

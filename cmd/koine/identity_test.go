@@ -276,8 +276,8 @@ func signHS256(secret []byte, claims map[string]any) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// What goes through the server with keys and tokens leaves no secret behind: not in
-// the log at its finest, an answer, a metric, the graphs, or the files.
+// Requests with keys and tokens leave no secret behind: not in the log at its finest, an
+// answer, a metric, the graphs, or the files.
 func TestNoSecretIsTold(t *testing.T) {
 	secret := []byte("a-secret-that-nobody-may-ever-see")
 	jwks := filepath.Join(t.TempDir(), "jwks.json")

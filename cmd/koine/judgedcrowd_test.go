@@ -21,8 +21,8 @@ import (
 	"koine/internal/slowtest"
 )
 
-// These tests prove, against the program in a process of its own, that judging takes
-// nobody else's time. While the worst shapes and rules are judged on the largest values:
+// These tests prove, against the program in a process of its own, that judging delays no
+// other caller. While the worst shapes and rules are judged on the largest values:
 //
 //   - unrelated writes wait less than 100 ms at the 99th percentile;
 //   - SIGTERM ends the server within a second;
@@ -232,7 +232,7 @@ func TestWhoLeavesEndsItsJudgement(t *testing.T) {
 	}
 }
 
-// busy waits until the server has spent so much of the processor on what it was asked.
+// busy waits until the server has spent an amount of processor time on its requests.
 func busy(t *testing.T, s *server, spent time.Duration) {
 	t.Helper()
 	if runtime.GOOS != "linux" {

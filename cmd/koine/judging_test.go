@@ -56,10 +56,10 @@ func contains(t *testing.T, what, text string, parts ...string) {
 
 const payPatch = `{op: replace, statement: {subject: {id: "https://example.org/ann"}, predicate: {id: "https://example.org/salary"}, object: {value: 5000}}}`
 
-// TestAHeldUpdateIsApproved goes the whole way: a rule holds an update, the
-// proposal is there for who may see it, its author cannot approve it, another
-// agent does, and it is applied; through A2A a rule refuses as WIRE 4 says, and a
-// file that becomes broken changes nothing.
+// TestAHeldUpdateIsApproved covers the whole way: a rule holds an update, the proposal is
+// visible to its readers, its author cannot approve it, another agent does, and it is
+// applied; through A2A a rule refuses as WIRE 4 requires, and a file that becomes broken
+// changes nothing.
 func TestAHeldUpdateIsApproved(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	shipped, err := os.ReadFile("../../examples/policies/four-eyes.yaml")
@@ -170,9 +170,9 @@ func TestAHeldUpdateIsApproved(t *testing.T) {
 	eventually(t, "the new rules are in force", func() bool { return strings.Contains(update("", "salary"), `"Verified"`) })
 }
 
-// TestTheAuthorOfAHeldUpdateIsAskedAgain proves that approving does not bring back
-// rights that were taken away: those of a key that was revoked, or of an agent
-// that was suspended. An author who lost nothing is not in the way.
+// TestTheAuthorOfAHeldUpdateIsAskedAgain proves that approving does not restore withdrawn
+// rights: those of a revoked key, or of a suspended agent. The update of an author with all
+// its rights is applied.
 func TestTheAuthorOfAHeldUpdateIsAskedAgain(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(policy, []byte("rules:\n  - {name: all, on: update, when: 'true', effect: review}\n"), 0o600); err != nil {
@@ -200,9 +200,9 @@ func TestTheAuthorOfAHeldUpdateIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestRulesAreAskedAtEveryDoor proves that a rule on queries or subscriptions
-// cannot be gone around at the doors that have no GraphQL, and that a query or
-// subscription is asked about once: what it reads is not a query of its own.
+// TestRulesAreAskedAtEveryDoor proves that a rule on queries or subscriptions cannot be
+// circumvented over protocols without GraphQL, and that a query or subscription is
+// evaluated once: its reads are not queries of their own.
 func TestRulesAreAskedAtEveryDoor(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(policy, []byte(`rules:

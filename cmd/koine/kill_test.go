@@ -47,29 +47,28 @@ const (
 	sampled          = 12              // earlier things that each witness looks at again, of those it has by then
 )
 
-// witness asks a server for things and knows what was acknowledged. One goroutine
-// at a time uses it.
+// witness sends requests to a server and remembers the acknowledged ones. One goroutine at
+// a time uses it.
 type witness interface {
 	// act asks for one thing. errGone is no fault: then it is not known whether it
 	// was done.
 	act(c asker) error
-	// check holds what the server has after a kill against what was acknowledged,
-	// and settles what was under way.
+	// check compares the state of the server after a kill with the acknowledgements, and
+	// settles interrupted requests.
 	check(c asker) error
 	// replay does so with the log.
 	replay(commits []*kg.Commit) error
 }
 
-// TestKilledServers kills a whole server with SIGKILL at random moments while
-// agents make, rotate and revoke keys, set policies, propose and review, update with
-// idempotency keys, register, and ask each other for tasks, all of it over HTTP. It
-// proves, after each start: every acknowledged key, policy, proposal, decision,
-// update, registration and change of a task is there; what was under way is there
-// whole or not at all; a key that was revoked stays so; a policy decides; an approved
-// proposal is applied exactly once, in the revision that was told; what is asked
-// again with its idempotency key is done exactly once; a task has one end, all that
-// was said of it, and its artifacts; and an agent finds in its mailbox what it did not
-// begin with. The log says the same.
+// TestKilledServers kills a whole server with SIGKILL at random moments while agents make,
+// rotate and revoke keys, set policies, propose and review, update with idempotency keys,
+// register, and send each other tasks, all of it over HTTP. It proves, after each start:
+// every acknowledged key, policy, proposal, decision, update, registration and change of a
+// task is there; an interrupted request has its whole effect or none; a revoked key stays
+// revoked; a policy decides; an approved proposal is applied exactly once, in the reported
+// revision; a request repeated with its idempotency key has one effect; a task has one end,
+// all its messages, and its artifacts; and an agent finds unfinished work in its mailbox.
+// The log agrees.
 func TestKilledServers(t *testing.T) {
 	slowtest.Long(t)
 	seed := *serverKillSeed
@@ -95,7 +94,7 @@ func TestKilledServers(t *testing.T) {
 	t.Logf("%d answers, %d commits", k.answers.Load(), k.commits)
 }
 
-// killings is one data directory and what is known of it from outside.
+// killings is one data directory and its state as known from outside.
 type killings struct {
 	t    *testing.T
 	dice *rand.Rand
@@ -107,8 +106,7 @@ type killings struct {
 	commits   int
 }
 
-// round starts a server, checks what it has, has the witnesses work with it, and
-// kills it.
+// round starts a server, checks its state, has the witnesses work with it, and kills it.
 func (k *killings) round() {
 	if k.admin != "" && k.dice.IntN(3) == 0 {
 		k.killOpening()
@@ -154,7 +152,7 @@ func (k *killings) round() {
 		k.t.Errorf("%v\n%s", err, s.log)
 		return
 	}
-	if k.dice.IntN(2) == 0 { // else a server is the first to open what is left
+	if k.dice.IntN(2) == 0 { // else a server is the first to open the directory
 		k.replay()
 	}
 }

@@ -49,7 +49,7 @@ type keysWitness struct {
 	dice        *rand.Rand
 	made        int
 	keys        []*heldKey
-	// What is under way.
+	// Interrupted requests.
 	making           string // the agent of a key that is made
 	ending, rotating *heldKey
 }

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// TestPushAcrossKills proves that a web hook is told of every chunk and every status of
-// a task, in order, while the server is killed with SIGKILL and comes back: what it was
-// told shortly before comes again, and nothing is left out.
+// TestPushAcrossKills proves that a web hook gets every chunk and every status of a task,
+// in order, while the server is killed with SIGKILL and restarted: the last deliveries are
+// repeated, and none is omitted.
 func TestPushAcrossKills(t *testing.T) {
 	at := newRelay(t)
 	dir := t.TempDir()
@@ -76,7 +76,7 @@ func TestPushAcrossKills(t *testing.T) {
 	t.Logf("%d reports, %d calls", n, events.calls)
 }
 
-// pushed is a web hook that keeps watch on what it is told.
+// pushed is a web hook that checks its deliveries.
 type pushed struct {
 	t     *testing.T
 	came  chan struct{}
@@ -85,9 +85,9 @@ type pushed struct {
 	mu    sync.Mutex
 	calls int
 	kills int
-	told  int64 // what came last: an event, or a chunk
+	told  int64 // the last delivery: an event, or a chunk
 	most  int64 // the newest that came
-	backs int   // how often what came was not behind what came before it
+	backs int   // number of deliveries out of order
 	end   bool
 }
 
@@ -129,7 +129,7 @@ func (p *pushed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var numberOf = regexp.MustCompile(`"<(\d+)>"`)
 
-// take takes what comes: the next, or after a kill some of those before it again. A
+// take receives a delivery: the next, or after a kill some of the earlier ones again. A
 // task that is shown has many numbers, and an event that of its report.
 func (p *pushed) take(body string) {
 	n := int64(0)

@@ -22,11 +22,11 @@ type reviewWitness struct {
 	asked            int
 	proposals        map[string]*heldUpdate
 	order, pending   []*heldUpdate
-	// What is under way.
+	// Interrupted requests.
 	holding, deciding *heldUpdate
 }
 
-// heldUpdate is what is known of a proposal.
+// heldUpdate is the known state of a proposal.
 type heldUpdate struct {
 	id, key, subject string
 	decision         string // that was acknowledged or is under way

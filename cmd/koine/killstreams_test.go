@@ -20,10 +20,10 @@ import (
 	"time"
 )
 
-// TestStreamsAcrossServers proves that who follows a channel misses nothing and is told
-// nothing twice while the server is killed with SIGKILL, or goes down in order, and
-// comes back: with koine channel tail, and with a client that comes back with the
-// request of its start and a Last-Event-ID, or with a new sinceSequence.
+// TestStreamsAcrossServers proves that a follower of a channel receives each message
+// exactly once while the server is killed with SIGKILL, or stops gracefully, and is
+// restarted: with koine channel tail, and with a client that resumes with its first request
+// and a Last-Event-ID, or with a new sinceSequence.
 func TestStreamsAcrossServers(t *testing.T) {
 	at := newRelay(t)
 	dir := t.TempDir()
@@ -112,7 +112,7 @@ func TestStreamsAcrossServers(t *testing.T) {
 	}
 	said.reach(ctx, said.Load()+10)
 	close(stop)
-	<-silent // what was on its way is said
+	<-silent // the interrupted message is published
 	for _, h := range readers {
 		h.last.reach(ctx, said.Load())
 	}
@@ -140,13 +140,13 @@ func TestStreamsAcrossServers(t *testing.T) {
 	t.Logf("%d messages", said.Load())
 }
 
-// heard is what somebody who follows the channel was told.
+// heard is the messages that a follower of the channel received.
 type heard struct {
 	name string
 	last counted
 }
 
-// take takes the next message, which says what its number is.
+// take receives the next message, whose text is its number.
 func (h *heard) take(raw []byte) error {
 	var m struct {
 		Sequence int64
@@ -208,8 +208,8 @@ func (l *listening) say(ctx context.Context, n int64) error {
 	return nil
 }
 
-// follow reads the stream, and comes back when it has ended: with what it asked for
-// at first and the id of the last event, or asking for what comes behind that.
+// follow reads the stream, and resumes when it has ended: with its first request and the id
+// of the last event, or with a request for later messages.
 func (l *listening) follow(ctx context.Context, h *heard, byHeader bool) error {
 	for ; ctx.Err() == nil; time.Sleep(again) {
 		since, last := h.last.Load(), (*int64)(nil)

@@ -20,8 +20,8 @@ import (
 // mostOpen is how many tasks one taskWitness leaves open.
 const mostOpen = 6
 
-// taskWitness asks an agent for tasks over A2A, and is that agent: it registers, and
-// reports what becomes of the tasks.
+// taskWitness sends tasks to an agent over A2A, and is that agent: it registers, and
+// reports on the tasks.
 type taskWitness struct {
 	name             string // of the agent
 	dice             *rand.Rand
@@ -29,10 +29,10 @@ type taskWitness struct {
 	version          int    // of the agent, as it was acknowledged; 0 for none
 	said             int    // messages and chunks so far
 	tasks            []*heldTask
-	settle           func(asker) error // what was under way
+	settle           func(asker) error // the interrupted request
 }
 
-// heldTask is what is known of a task.
+// heldTask is the known state of a task.
 type heldTask struct {
 	id, state string
 	messages  []string // their parts
@@ -45,7 +45,7 @@ func (t *heldTask) ended() bool {
 	return t.state == "TASK_STATE_COMPLETED" || t.state == "TASK_STATE_CANCELED"
 }
 
-// become is what a report of the agent does.
+// become applies a report of the agent.
 func (t *heldTask) become(state, message, chunk string) {
 	t.state, t.status, t.mail = state, 0, nil
 	if message != "" {
@@ -76,7 +76,7 @@ func (w *taskWitness) act(c asker) error {
 	}
 }
 
-// step is something to do, and what finds out after a kill whether it was done.
+// step is an operation, and a function that finds out after a kill whether it was done.
 type step struct{ do, settle func(asker) error }
 
 func (w *taskWitness) begin(c asker, s step) error {
@@ -97,7 +97,7 @@ func (w *taskWitness) open() (list []*heldTask) {
 	return list
 }
 
-// next is a part that nobody has sent yet; a number in it has to come back as it is.
+// next is a part that was not sent before; a number in it has to be returned unchanged.
 func (w *taskWitness) next() string {
 	w.said++
 	return fmt.Sprintf(`{"data":{"is":"%s/%d","n":1.10}}`, w.name, w.said)
@@ -174,7 +174,7 @@ func (w *taskWitness) send(t *heldTask) step {
 	}
 	return step{do, func(c asker) error {
 		if t != nil && slices.Contains(t.messages, part) {
-			return nil // lost was what sent it again
+			return nil // the answer to its repetition was lost
 		}
 		return do(c)
 	}}
@@ -373,8 +373,8 @@ func (w *taskWitness) stands(c asker, t *heldTask) error {
 	return nil
 }
 
-// mail opens the mailbox, and finds what waits there, and nothing else: a message that
-// is sent then comes behind it.
+// mail opens the mailbox, and finds exactly the waiting letters: a message that is sent
+// then comes after them.
 func (w *taskWitness) mail(c asker) error {
 	if w.version == 0 {
 		return nil

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// TestTasksAcrossServers proves that who follows a task is told each chunk and each
-// status once and in order while the server is killed with SIGKILL, or goes down in
-// order, and comes back, in both versions of A2A; and that an agent that opens its
-// mailbox again finds every task that it was given.
+// TestTasksAcrossServers proves that a follower of a task receives each chunk and each
+// status once and in order while the server is killed with SIGKILL, or stops gracefully,
+// and is restarted, in both versions of A2A; and that an agent that opens its mailbox again
+// finds every task that it was given.
 func TestTasksAcrossServers(t *testing.T) {
 	at := newRelay(t)
 	dir := t.TempDir()
@@ -141,7 +141,7 @@ func (w *working) report(ctx context.Context, over chan struct{}) error {
 			if err == nil {
 				raw, readErr := io.ReadAll(response.Body)
 				response.Body.Close()
-				// What is cut off was done, or not.
+				// An interrupted request was done, or not.
 				if there = readErr == nil && response.StatusCode == http.StatusOK; !there && readErr == nil && response.StatusCode < http.StatusInternalServerError {
 					return fmt.Errorf("report %d: %d %s", n, response.StatusCode, raw)
 				}
@@ -185,8 +185,8 @@ func (w *working) post(ctx context.Context, over chan struct{}) error {
 	}
 }
 
-// mail takes what the post is given out of its mailbox, which it opens again and
-// again: no letter is missing, and one that it has reported on does not come again.
+// mail reads the letters of the mailbox, which it opens repeatedly: no letter is missing,
+// and one that it has reported on does not come again.
 func (w *working) mail(ctx context.Context) error {
 	for done, over := int64(0), false; !over; time.Sleep(again) {
 		response, err := w.ask(ctx, "post", http.MethodGet, "/agents/post/mailbox", "", "")
@@ -211,7 +211,7 @@ func (w *working) read(ctx context.Context, body io.Reader, done *int64) (over b
 		data, ok := strings.CutPrefix(lines.Text(), "data: ")
 		var letter hubLetter
 		if !ok || json.Unmarshal([]byte(data), &letter) != nil || letter.Task.ID == "" {
-			continue // why it ends, or what was cut off
+			continue // the reason of its end, or the interrupted part
 		}
 		says := letter.Message.Parts[0].Text
 		if says != fmt.Sprint("letter ", *done+1) && says != theLast {

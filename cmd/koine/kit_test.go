@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// What the public A2A compatibility kit checks of a server over JSON-RPC, by the names
-// that it has for its requirements. Like the kit, the test says the same message ids
-// again and again. What it skips of a server with all capabilities is left out.
+// The checks of the public A2A compatibility kit for a server over JSON-RPC, by the names
+// of its requirements. Like the kit, the test reuses the same message ids. Checks that it
+// skips for a server with all capabilities are left out.
 func TestCompatibilityKit(t *testing.T) {
 	_, url := startServer(t, "--conformance-agent", "--allow-private-webhooks")
 	k := &kit{t, url}
@@ -315,7 +315,7 @@ func TestCompatibilityKit(t *testing.T) {
 	}
 }
 
-// kit asks a server what the kit asks it.
+// kit sends the requests of the kit to a server.
 type kit struct {
 	*testing.T
 	url string
@@ -323,7 +323,7 @@ type kit struct {
 
 type object = map[string]any
 
-// tckMessage is what the kit sends under a name: to a task, if there is one.
+// tckMessage is the message of the kit under a name: to a task, if there is one.
 func tckMessage(name, task string) string {
 	to := ""
 	if task != "" {
@@ -491,7 +491,7 @@ func (r *reading) rest() (out []object) {
 	return out
 }
 
-// What A2A 1.0 has in its objects: a member with an exclamation mark must be there.
+// The members of the objects of A2A 1.0: one with an exclamation mark is required.
 var membersOf = map[string][]string{
 	"task":     {"id!", "contextId", "status!", "artifacts", "history", "metadata"},
 	"status":   {"state!", "message", "timestamp"},
@@ -502,7 +502,7 @@ var membersOf = map[string][]string{
 
 var instant = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$`)
 
-// wellFormed holds an object against what A2A has, inside too.
+// wellFormed compares an object with its definition in A2A, inside too.
 func (k *kit) wellFormed(kind string, value any) {
 	k.Helper()
 	of, ok := value.(object)

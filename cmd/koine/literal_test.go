@@ -54,8 +54,8 @@ func longDocument(t *testing.T, f rdf.Format, subject, text string) string {
 	return b.String()
 }
 
-// TestLongLiterals has a literal of --max-literal bytes written through each door and
-// read back to the byte, and one that is a byte longer refused with what to do.
+// TestLongLiterals writes a literal of --max-literal bytes over each protocol and reads it
+// back to the byte, and one that is a byte longer is refused with the remedy.
 func TestLongLiterals(t *testing.T) {
 	slowtest.WithoutRace(t)
 	slowtest.Long(t)

@@ -39,7 +39,7 @@ func loadingOf(t *testing.T, store *kg.Store, said io.Writer, resume bool, files
 }
 
 // TestInterruptedLoadSaysWhereItWas ends loads as Ctrl-C does. One line on standard error
-// says what of which file is in the store, and the exit code is that of an interruption.
+// has the place in the files, and the exit code is that of an interruption.
 func TestInterruptedLoadSaysWhereItWas(t *testing.T) {
 	const each = 60
 	files := map[string]string{}
@@ -246,9 +246,9 @@ func statementsOf(t *testing.T, s *kg.Store) (out []string) {
 	return out
 }
 
-// TestTimeLeft plays a load whose parts cost half or twice as much as work takes them to, in
-// one and in several rounds: from the first tenth on, the time that is said to be left is
-// right within a half.
+// TestTimeLeft simulates a load whose parts cost half or twice their estimated work, in one
+// and in several rounds: from the first tenth on, the reported remaining time is right
+// within a half.
 func TestTimeLeft(t *testing.T) {
 	for _, rounds := range []int{1, 3} {
 		for _, faster := range []float64{0.7, 1, 1.4} {

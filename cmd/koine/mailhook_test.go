@@ -13,7 +13,7 @@ import (
 // hookedBot is the web hook of an agent behind the hub.
 type hookedBot struct {
 	*httptest.Server
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following fields
 	down   bool
 	bodies []string
 	heads  []http.Header
@@ -58,8 +58,8 @@ func (b *hookedBot) came(t *testing.T, n int) (letter hubLetter, head http.Heade
 	return letter, b.heads[n]
 }
 
-// An agent that is called at its web hook gets what it would find in its mailbox, answers
-// by calls of its own, and finds what came while it and the server were away.
+// An agent with a web hook gets the letters of its mailbox, answers by calls of its own,
+// and finds the letters that came while it and the server were away.
 func TestAgentWithAWebHook(t *testing.T) {
 	dir, bot := t.TempDir(), newHookedBot(t)
 	s, url := startServerOn(t, dir, "--allow-private-webhooks")
@@ -113,13 +113,13 @@ func TestAgentWithAWebHook(t *testing.T) {
 		defer bot.mu.Unlock()
 		return strings.Contains(bot.bodies[len(bot.bodies)-1], "snow?")
 	})
-	// What others may do with it: nothing.
+	// Others have no access to it.
 	for _, method := range []string{http.MethodGet, http.MethodDelete} {
 		if status, _ := ask(t, method, url+"/agents/eve/webhook", "eve", ""); status != http.StatusNotFound {
 			t.Errorf("%s of none: %d", method, status)
 		}
 	}
-	// It deregisters, and is called no more; without the flag, nobody here is.
+	// It deregisters, and is called no more; without the flag, no local address is.
 	if status, _ := ask(t, http.MethodDelete, url+"/agents/bot", "bot", ""); status != http.StatusNoContent {
 		t.Errorf("got %d", status)
 	}

@@ -16,8 +16,8 @@ import (
 	"koine/graph"
 )
 
-// What became of the messages of a history is asked for together, in as few requests as
-// the server's bound on one lets.
+// The receipts of the messages of a history are requested together, in as few requests as
+// the server's bound on one allows.
 func TestHistoryAsksForFatesTogether(t *testing.T) {
 	_, text := startServer(t)
 	at, err := url.Parse(text)

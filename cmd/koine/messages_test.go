@@ -10,9 +10,9 @@ import (
 	"github.com/coder/websocket"
 )
 
-// TestMessagesAreToldEverywhere proves that the messages of a channel come by a
-// subscription over SSE, a socket and knowledge/subscribe, what was published before
-// included, and that all of them end when one is no member any more.
+// TestMessagesAreToldEverywhere proves that the messages of a channel are delivered by a
+// subscription over SSE, a socket and knowledge/subscribe, earlier ones included, and that
+// all of them end when the reader is no member any more.
 func TestMessagesAreToldEverywhere(t *testing.T) {
 	_, url := startServer(t)
 	ask := func(name, document string) string {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Every door of an update refuses a name with an unknown prefix in every part of an add
-// and of a replace, says which part and what was meant, and takes a removal of it.
+// Every protocol with updates refuses a name with an unknown prefix in every part of an add
+// and of a replace, with the part and the nearest name, and accepts a removal of it.
 func TestUnknownPrefixesAtEveryDoor(t *testing.T) {
 	_, url := startServer(t, "--demo")
 	k := &kit{t, url + "/a2a"}
@@ -114,7 +114,7 @@ func TestUnknownPrefixesAtEveryDoor(t *testing.T) {
 			t.Errorf("%s /data: %d %+v %v, want one statement with two names that are told", method, response.StatusCode, report, err)
 		}
 	}
-	// What stands already can be written about.
+	// Statements with existing names are accepted.
 	if answer := doors["knowledge/update"]("add", `{"op":"add","statement":{"subject":{"id":"foaff:s"},"predicate":{"id":"lab:p"},"object":{"value":1}}}`); !strings.Contains(answer, "Verified") {
 		t.Errorf("of what stands: %s", answer)
 	}

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// acting is a server that has a card and then answers what it is told to: the first
-// answer, then the second, and so on. One that begins with "data:" or "id:" is a stream,
-// one with a number has that status.
+// acting is a server that has a card and then sends the given answers: the first, then the
+// second, and so on. One that begins with "data:" or "id:" is a stream, one with a number
+// has that status.
 func acting(t *testing.T, card string, answers ...string) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -52,7 +52,7 @@ func acting(t *testing.T, card string, answers ...string) string {
 
 const actingCard = `{"name": "actor", "url": "http://x/rpc", "capabilities": {"knowledgeGraph": true}}`
 
-// What a server answers decides what the program says and ends with.
+// A server's answer decides the output and the exit code of the program.
 func TestAnswersOfServers(t *testing.T) {
 	t.Setenv("KOINE_KEY", "")
 	rpc := func(data string) string {
@@ -95,8 +95,7 @@ func TestAnswersOfServers(t *testing.T) {
 	}
 }
 
-// A graph that was replaced as a whole is a line, a row or an object, and what stands
-// follows.
+// A replaced graph is a line, a row or an object, and its present statements follow.
 func TestWatchTellsOfAReplacedGraph(t *testing.T) {
 	event := func(id, member string) string { return fmt.Sprintf("id: %s\ndata: {%s}\n\n", id, member) }
 	replaced := `"result": {"op": "graphReplaced", "graph": "urn:g", "timestamp": "2026-01-02T03:04:05Z", "changeMetadata": {"revision": 7, "actor": "agent://a", "justification": "why", "position": "p1", "counts": {"statementsBefore": 3, "statementsAfter": 4, "statementsAdded": 2, "statementsRemoved": 1}}}`
@@ -122,9 +121,10 @@ func TestWatchTellsOfAReplacedGraph(t *testing.T) {
 	}
 }
 
-// Behind a graph that was replaced as a whole, what stands in that graph is read again as of
-// the replacement, and the subscription goes on behind it. A server that does not answer the
-// query is followed from a snapshot of everything, as one that does not say where to go on.
+// After the replacement of a whole graph, its statements are read again as of the
+// replacement, and the subscription continues behind it. A server that does not answer the
+// query is followed from a snapshot of everything, like one that has no position to
+// continue from.
 func TestWatchRereadsAReplacedGraph(t *testing.T) {
 	event := func(id, member string) string { return fmt.Sprintf("id: %s\ndata: {%s}\n\n", id, member) }
 	replaced := event("p1", `"result": {"op": "graphReplaced", "graph": "urn:g", "timestamp": "2026-01-02T03:04:05Z", "changeMetadata": {"revision": 7, "actor": "agent://a", "position": "p1"}}`) +
@@ -162,7 +162,8 @@ func TestWatchRereadsAReplacedGraph(t *testing.T) {
 	}
 }
 
-// What the server can no longer tell in its order is told from its beginning, and said.
+// If the server can no longer continue in order, the stream starts from the beginning, and
+// this is reported.
 func TestWatchGoesOnBehindAResync(t *testing.T) {
 	event := func(id, member string) string { return fmt.Sprintf("id: %s\ndata: {%s}\n\n", id, member) }
 	change := func(object, more string) string {

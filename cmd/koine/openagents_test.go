@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// whoLooksAtAgents asks for what there is to know of agent://bot, with part of what the
-// others are told of it.
+// whoLooksAtAgents requests everything readable about agent://bot, with part of the answer
+// to other callers.
 var whoLooksAtAgents = []struct{ method, path, body, told string }{
 	{"GraphQL", "", `{ agents { id name owner roles status createdAt statementCount presence { status } registration { description capabilities limits metadata other registeredAt } } }`, `"description":"for all"`},
 	{"GraphQL", "", `{ agent(id: "bot") { name statementCount } }`, `{"name":"Bot","statementCount":null}`},
@@ -17,7 +17,7 @@ var whoLooksAtAgents = []struct{ method, path, body, told string }{
 	{"GET", "/agents/bot/.well-known/agent-card.json", "", `"for all"`},
 	{"GraphQL", "", `{ match(first: 100, pattern: {triples: [{s: "agent://bot", p: "?p", o: "?o"}]}, view: {allGraphs: true}) { nodes { values } } }`, `for all`},
 	{"GET", "/data?format=nq&graph=urn:koine:graph:agents", "", `for all`},
-	// What is not for them.
+	// Not for other callers.
 	{"GET", "/agents/bot/webhook", "", `SOURCE_FORBIDDEN`},
 	{"GraphQL", "", `{ apiKeys { id } }`, `PERMISSION_DENIED`},
 	{"GET", "/data?format=nq&graph=urn:koine:graph:journal:mailhooks", "", `GRAPH_NOT_FOUND`},
@@ -27,8 +27,8 @@ var whoLooksAtAgents = []struct{ method, path, body, told string }{
 	{"GraphQL", "", `{ statements(view: {graphs: ["urn:koine:graph:system", "urn:koine:graph:journal:mailhooks"]}) { totalCount } }`, `"totalCount":0`},
 }
 
-// Registered agents are for everybody who is let in, and for nobody else. What koine
-// keeps of them beside that, where they are called and their keys, is not.
+// All admitted callers read registered agents, and no others. Their addresses and their
+// keys are hidden.
 func TestAgentsAreForEverybodyLetIn(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
 	bot, botKey := k.create(`{agent: "bot"}`)

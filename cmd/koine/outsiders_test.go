@@ -15,8 +15,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// outsidersAsk is what eve asks about a task of others, with part of what she is told:
-// {task} is the task, {agent} its handler, {graph} the graph that it is in.
+// outsidersAsk is eve's requests about a task of others, with part of her answer: {task} is
+// the task, {agent} its handler, {graph} the graph that it is in.
 var outsidersAsk = []struct{ method, path, body, told string }{
 	{"A2A", "GetTask", `{"id":"{task}"}`, "TASK_NOT_FOUND"},
 	{"A2A", "GetTask", `{"id":"{task}","historyLength":-1}`, "-32602"},
@@ -87,13 +87,13 @@ var outsidersAsk = []struct{ method, path, body, told string }{
 	{"POST", "/data?graph={graph}", `{"@id":"urn:s","urn:p":"x"}`, "RESERVED"},
 	{"DELETE", "/data?graph={graph}", "", "RESERVED"},
 	{"GET", "/data?format=nt&subject=urn:koine:artifact:{task}/a&allGraphs=true", "", ""},
-	// What one may follow ends, here, with a statement of eve's own.
+	// A stream that she may follow ends, here, with a statement of eve's own.
 	{"GET", "/changes?allGraphs=true&resume=earliest&subject=urn:koine:task:{task}", "", "the end"},
 	{"A2A", "knowledge/subscribe", `{"subscriptionQuery":"subscription { statementChanged(where: {subject: {eq: \"urn:koine:task:{task}\"}}, resume: \"earliest\", view: {allGraphs: true}) { ... on StatementChange { statement { predicate } op } } }"}`, "urn:end"},
 	{"A2A", "knowledge/subscribe", `{"subscriptionQuery":"subscription { entityChanged(iri: \"urn:koine:task:{task}\", depth: 1, resume: \"earliest\", view: {allGraphs: true}) { ... on EntityChange { changes { statement { predicate } } entity { types } } } }"}`, "urn:end"},
 }
 
-// outsidersList is what eve asks about all there is, with part of what she is told.
+// outsidersList is eve's requests for lists, with part of her answer.
 var outsidersList = []struct{ method, path, body, told string }{
 	{"A2A", "ListTasks", `{}`, `"tasks":[]`},
 	{"GET", "/rest/tasks", "", `"tasks":[]`},
@@ -110,13 +110,13 @@ var outsidersList = []struct{ method, path, body, told string }{
 	{"GET", "/data?format=nq&graph=urn:koine:graph:agents", "", "200 application/n-quads"},
 }
 
-// momentary is what differs between two times of asking, whoever asks.
+// momentary is the parts that differ between two requests of any caller.
 var momentary = regexp.MustCompile(`"(?:position|oldestPosition|timestamp|commitId|changeId|time)":"[^"]*"|"revision":\d+|(?m)^id: .*$`)
 
-// TestOutsidersOfTasks proves that eve is told of a task of others, its messages,
-// artifacts and push configurations and its handler's mailbox, by whatever protocol she
-// asks, the same as of one that never was: to the byte; and that what she is told of
-// all there is does not change when it comes.
+// TestOutsidersOfTasks proves that eve gets the same answer about a task of others, its
+// messages, artifacts and push configurations and its handler's mailbox, over every
+// protocol, as about one that never existed: to the byte; and that the lists that she reads
+// do not change with it.
 func TestOutsidersOfTasks(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
 	keys := map[string]string{}
@@ -176,7 +176,7 @@ func TestOutsidersOfTasks(t *testing.T) {
 		fill := strings.NewReplacer(names...)
 		escaped := strings.NewReplacer("{task}", p.task, "{agent}", p.agent, "{graph}", url.QueryEscape(p.graph))
 		text := hears(method, escaped.Replace(path), fill.Replace(body))
-		// What she named herself is put back.
+		// Her own names are put back.
 		return strings.NewReplacer(p.graph, "{graph}", url.QueryEscape(p.graph), "{graph}", p.task, "{task}", "agent://"+p.agent, "{agent}").Replace(text)
 	}
 	for _, row := range outsidersAsk {
@@ -188,12 +188,12 @@ func TestOutsidersOfTasks(t *testing.T) {
 			t.Errorf("%s %s %s:\n got %s\nwant %s", row.method, row.path, row.body, got, want)
 		}
 	}
-	// It is all there for those who take part.
+	// Participants see all of it.
 	tells(t, k.graphql(keys["ann"], `{ task(id: "`+id+`") { artifacts { text } messageCount } }`), `"hidden"`)
 }
 
-// overhear is what the holder of a key is told: the status and the body of an answer,
-// a frame of a socket, a stream up to "the end".
+// overhear is the output for the holder of a key: the status and the body of an answer, a
+// frame of a socket, a stream up to "the end".
 func (k *knowing) overhear(key, method, path, body string) string {
 	k.t.Helper()
 	accept := "application/json"

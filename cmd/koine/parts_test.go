@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// The parts of a message come back as they were sent in the protocol that they were
-// sent in, to the letter, and in each other one as what it has for them: a part that
-// REST has a name of its own for is data in A2A.
+// The parts of a message are returned as they were sent in the protocol of the sender, to
+// the letter, and in each other one in its own form: a part with a type of REST only is
+// data in A2A.
 func TestPartsInEveryProtocol(t *testing.T) {
 	_, address := startServer(t)
 	if status, text := ask(t, http.MethodPut, address+"/agents/bot", "bot", `{"name":"Bot"}`); status != http.StatusCreated {
@@ -124,8 +124,8 @@ func TestKoineTakesNoFiles(t *testing.T) {
 	}
 }
 
-// What a message to koine changes is found with its task, as what knowledge/update
-// changes for one is.
+// The changes of a message to koine are found with its task, like those of knowledge/update
+// for a task.
 func TestChangesNameTheirTask(t *testing.T) {
 	_, address := startServer(t)
 	mutations := `"mutations":[{"op":"add","statement":{"subject":{"id":"urn:x:%s"},"predicate":{"id":"urn:x:p"},"object":{"value":"x"}}}]`

@@ -17,8 +17,8 @@ import (
 	"koine/kg"
 )
 
-// Every kind of stream makes its agent present, for as long as it is open; nobody
-// else becomes so.
+// Every kind of stream makes its agent present, for as long as it is open, and no other
+// agent.
 func TestStreamsArePresence(t *testing.T) {
 	slowtest.Long(t)
 	k := startKnowing(t, "--auth", "keys")
@@ -52,7 +52,7 @@ func TestStreamsArePresence(t *testing.T) {
 			}
 		},
 	}
-	gone := map[string]bool{}         // who has no stream any more, and may still be there
+	gone := map[string]bool{}         // agents without a stream that may still be present
 	revoke := func(name, id string) { // which ends its streams
 		k.graphql(k.admin, `mutation { revokeApiKey(id: "`+id+`") { state } }`)
 		gone[name] = true
@@ -90,7 +90,7 @@ func TestStreamsArePresence(t *testing.T) {
 	}
 }
 
-// Who writes is not idle: the one that an update is made for, if it is let in.
+// A writing agent is not idle: the source of the update, if it is admitted.
 func TestWhoWritesIsNotIdle(t *testing.T) {
 	const ann, bob, gateway = kg.AgentID("agent://ann"), kg.AgentID("agent://bob"), kg.AgentID("agent://gateway")
 	for what, row := range map[string]struct {
@@ -147,7 +147,7 @@ func TestWhoWritesIsNotIdle(t *testing.T) {
 	}
 }
 
-// With an agent that deregisters goes what was written down of its presence, at once.
+// Deregistering an agent removes the written state of its presence, at once.
 func TestDeregisteredHasNoPresence(t *testing.T) {
 	_, url := startServer(t)
 	written := func() string {
@@ -170,8 +170,8 @@ var channelID = regexp.MustCompile(`"id":"([^"]+)"`)
 
 var presenceSince = regexp.MustCompile(`"status":"BUSY","since":"([^"]+)"`)
 
-// What was written down before a kill holds after it, until it is clear that nobody
-// comes back; and names without a record leave nothing.
+// The written presence counts after a kill, until the time to return is over; and names
+// without a record leave nothing.
 func TestPresenceAfterAKill(t *testing.T) {
 	dir := t.TempDir()
 	s, url := startServer(t, "--data", dir)

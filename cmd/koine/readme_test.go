@@ -18,10 +18,9 @@ import (
 	"koine/internal/slowtest"
 )
 
-// What the documents show is what happens: their commands are run against a
-// demo server in their order, and what stands below them is what they print,
-// but for times, positions and ids. With UPDATE_README=1 what they print is
-// written into them.
+// The documents show real output: their commands are run against a demo server in their
+// order, and the text below them is their output, except for times, positions and ids. With
+// UPDATE_README=1 the output is written into them.
 func TestTours(t *testing.T) {
 	slowtest.Long(t)
 	for _, c := range []struct {
@@ -69,28 +68,28 @@ func takeTour(t *testing.T, path string, commands int) {
 	}
 }
 
-// blocks are a command, which goes on in lines that are indented, and what it
-// prints. Behind console the word follow says that it goes on beside the
-// commands after it, and the word error that it shows one.
+// blocks are a command, which continues in indented lines, and its output. Behind console
+// the word follow means that it runs beside the commands after it, and the word error that
+// it shows one.
 var blocks = regexp.MustCompile("(?s)```console( follow| error)?\n\\$ ([^\n]*(?:\n  [^\n]*)*)\n(.*?)```")
 
-// masks are what differs from run to run: later revisions too, since presence is
-// written down beside what the tour does.
+// masks are the parts that differ from run to run: later revisions too, since presence is
+// written during the tour.
 var masks = regexp.MustCompile(`"revision":1\d\b|\bA[g-v][\w-]{37}\b|[0-9a-f]{8}-[0-9a-f]{4}-[57][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{64}\b|\d{4}-\d\d-\d\dT[\d:.]+Z|"durationMs":[\d.]+|"cursor":"[\w-]{40,}"|"(?:createdAt|joinedAt|timestamp)":\d+|X-Request-Id: [\w-]+|Date: [^\n]+`)
 
 func mask(s string) string { return masks.ReplaceAllString(s, "…") }
 
-// following stands for what the nth following command has printed in the end.
+// following stands for the final output of the nth following command.
 func following(n int) string { return fmt.Sprintf("\x00following %d\x00", n) }
 
 type tour struct {
 	t        *testing.T
 	url      string
 	commands int
-	follow   []*bufio.Reader // what each following command prints
+	follow   []*bufio.Reader // the output of each following command
 }
 
-// block runs the command of a block and gives the block with what it printed.
+// block runs the command of a block and returns the block with its output.
 func (r *tour) block(block string) string {
 	parts := blocks.FindStringSubmatch(block)
 	r.commands++

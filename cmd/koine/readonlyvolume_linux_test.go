@@ -19,12 +19,11 @@ import (
 	"koine/internal/slowtest"
 )
 
-// TestReadOnlyVolume reads stopped stores where nothing can be written: on volumes that
-// are mounted read-only, and in a directory whose files the user may only read. It
-// proves, for stores that were stopped, that were killed, and that older builds wrote:
-// check, export, backup and the commands that list something work; they say what they
-// say of a copy that can be written; a backup is restored to the same store; what writes
-// is refused; and nothing changes.
+// TestReadOnlyVolume reads stopped stores where nothing can be written: on volumes that are
+// mounted read-only, and in a directory whose files the user may only read. It proves, for
+// stores that were stopped, that were killed, and that older builds wrote: check, export,
+// backup and the list commands work; their output equals that for a writable copy; a backup
+// is restored to the same store; writes are refused; and nothing changes.
 func TestReadOnlyVolume(t *testing.T) {
 	slowtest.WithoutRace(t)
 	slowtest.Long(t)
@@ -73,7 +72,7 @@ func runCommand(t *testing.T, args ...string) {
 	}
 }
 
-// storesToRead makes data directories, by what became of their process.
+// storesToRead makes data directories, by the end of their process.
 func storesToRead(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -121,11 +120,11 @@ type readingOnly struct {
 	t     *testing.T
 	koine string
 	dir   string
-	user  *syscall.SysProcAttr // who runs it; nil: this user
+	user  *syscall.SysProcAttr // the user that runs it; nil: this user
 }
 
-// withdraw takes the right to write from whoever runs koine: that is not root, for whom
-// there are no rights.
+// withdraw withdraws the right to write from the user that runs koine: that is not root, to
+// which permissions do not apply.
 func (r *readingOnly) withdraw() {
 	runCommand(r.t, "chmod", "-R", "a-w", r.dir)
 	r.t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+w", r.dir).Run() })
@@ -147,7 +146,7 @@ func (r *readingOnly) withdraw() {
 	r.user = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 }
 
-// run runs a command and returns what it says, on standard error too, and its exit code.
+// run runs a command and returns its output, on standard error too, and its exit code.
 func (r *readingOnly) run(args ...string) (out, said string, code int) {
 	r.t.Helper()
 	cmd := exec.Command(r.koine, args...)
@@ -175,8 +174,7 @@ func (r *readingOnly) must(args ...string) string {
 
 var checkedRevision = regexp.MustCompile(`^revision (\d+): .* statements`)
 
-// compare reads the directory, and compares that with what a copy says that can be
-// written.
+// compare reads the directory, and compares the output with that for a writable copy.
 func (r *readingOnly) compare(store string) {
 	t := r.t
 	before := contentsOf(t, r.dir)
@@ -234,7 +232,7 @@ func (r *readingOnly) compare(store string) {
 	}
 }
 
-// runOutput is what koine says on standard output.
+// runOutput is the standard output of koine.
 func runOutput(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("koine", args...)
@@ -247,7 +245,7 @@ func runOutput(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// contentsOf lists the names, modes, sizes, times and hashes of what is in a directory.
+// contentsOf lists the names, modes, sizes, times and hashes of the files in a directory.
 func contentsOf(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder

@@ -90,9 +90,9 @@ func TestRESTPrefixIsRefused(t *testing.T) {
 	}
 }
 
-// An API key is taken as a bearer, and in a header of its own; without a good one nothing
-// is told, in the codes of the text. A socket is the same, and may say its key in the
-// first frame. What a revoked key opened ends.
+// An API key is accepted as a bearer, and in a header of its own; without a valid one
+// nothing is returned, with the codes of the text. A socket is the same, and may send its
+// key in the first frame. Streams opened with a revoked key end.
 func TestRESTAuthentication(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys", "--allow-origin", "https://app.example")
 	ann, annID := k.create(`{agent: "ann"}`)
@@ -158,8 +158,9 @@ func TestRESTAuthentication(t *testing.T) {
 	k.wantClose("a socket of a revoked key", c, 4401, "the key was revoked")
 }
 
-// What is sent to an agent's address over A2A comes to it on its socket, while it is there,
-// and what it says there are the events of the task. It is an entity of the graph.
+// A message to an agent's address over A2A is delivered on its socket, while it is open,
+// and the agent's reports there are the events of the task. The task is an entity of the
+// graph.
 func TestAgentOnASocket(t *testing.T) {
 	_, url := startServer(t)
 	ask(t, http.MethodPut, url+"/agents/bot", "bot", `{"name":"Bot","capabilities":["weather"]}`)

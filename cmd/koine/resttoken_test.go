@@ -13,9 +13,9 @@ import (
 	"github.com/coder/websocket"
 )
 
-// A JSON Web Token is taken as a bearer: of a request, of a socket, and in its first frame.
-// What is sent with it is of whom it is about; one that has ended, or is of somebody else's
-// making, is told nothing.
+// A JSON Web Token is accepted as a bearer: of a request, of a socket, and in its first
+// frame. Requests with it are those of its subject; one that has ended, or was issued by
+// another party, is refused.
 func TestRESTTokens(t *testing.T) {
 	secret := []byte("a-secret-of-at-least-thirty-two-bytes")
 	jwks := filepath.Join(t.TempDir(), "jwks.json")

@@ -13,9 +13,9 @@ import (
 	"koine/internal/slowtest"
 )
 
-// Statements go in and out in every format, equal up to blank nodes: a social network and
-// part of the film graph, half of whose statements are about blank nodes. A form that
-// lacks one statement is noticed.
+// Statements are imported and exported in every format, equal up to blank nodes: a social
+// network and part of the film graph, half of whose statements are about blank nodes. A
+// missing statement is detected.
 func TestRoundTrips(t *testing.T) {
 	slowtest.WithoutRace(t)
 	slowtest.Long(t)

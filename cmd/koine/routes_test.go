@@ -10,8 +10,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// Everything that the server says it has is there: the routes, and what the
-// agent card links to.
+// Everything that the server announces exists: the routes, and the links of the agent card.
 func TestEverythingIsServed(t *testing.T) {
 	_, url := startServer(t)
 	for path, kind := range map[string]string{

@@ -16,22 +16,21 @@ import (
 	"github.com/coder/websocket"
 )
 
-// voice is a protocol in which the scenario is played: what ann asks for, and what
-// bot says of it.
+// voice is a protocol in which the scenario is played: ann's requests, and bot's answers.
 type voice interface {
 	send(messageID, text string) (task string)
-	// stream sends too; heard is what is told of the task to its end.
+	// stream sends too; heard returns the events of the task to its end.
 	stream(messageID, text string) (task string, heard func() string)
 	working(task string)
 	done(task string)
 	cancel(task string)
-	// query asks koine, and gives what came of it.
+	// query sends a query to koine, and returns the result.
 	query(messageID, text string) string
 }
 
-// The same scenario leaves the same graph, whatever protocol it is played in: an agent
-// registers, and is sent a task that it does, with an artifact, one that is canceled,
-// and one that is followed; and koine is asked what there is.
+// The same scenario leaves the same graph, over every protocol: an agent registers, and is
+// sent a task that it does, with an artifact, one that is canceled, and one that is
+// followed; and koine is queried.
 func TestOneScenarioInFourVoices(t *testing.T) {
 	graphs := map[string]string{}
 	for name, speak := range map[string]func(*testing.T, string) voice{
@@ -73,7 +72,7 @@ func play(t *testing.T, speak func(*testing.T, string) voice) string {
 	if got := v.query("m4", `{ tasks(handler: "bot") { totalCount nodes { status { state } artifacts { text } } } }`); !strings.Contains(got, there) {
 		t.Errorf("koine says %s", got)
 	}
-	// What ann reads of it as statements.
+	// The statements that ann reads of it.
 	text := ""
 	const tasks = "urn:koine:graph:journal:tasks:agent%3A%2F%2Fann:agent%3A%2F%2F" // and the handler
 	for _, graph := range []string{"urn:koine:graph:agents", tasks + "bot", tasks + "koine"} {
@@ -110,13 +109,13 @@ func taskIn(t *testing.T, status int, text string) string {
 	return found[1]
 }
 
-// heardIn are words of the protocols for what happens to a task, and what that is here.
+// heardIn are words of the protocols for the events of a task, and their meaning here.
 var heardIn = []struct{ word, heard string }{
 	{`"TASK_STATE_WORKING"`, "working"}, {`"state":"working"`, "working"}, {`"state":"in_progress"`, "working"}, {"sunny", "sunny"},
 	{`"TASK_STATE_COMPLETED"`, "completed"}, {`"state":"completed"`, "completed"}, {"event: complete", "completed"}, {`"type":"task.completed"`, "completed"},
 }
 
-// inWords puts what is told of a task in the words of the test, each once.
+// inWords translates the events of a task to the words of the test, each once.
 func inWords(events ...string) string {
 	var out []string
 	for _, e := range events {
@@ -153,7 +152,7 @@ func openStream(t *testing.T, url, who, body string) (next func() string) {
 	}
 }
 
-// rest reads what comes to the end.
+// rest reads the events to the end.
 func rest(next func() string) (events []string) {
 	for e := next(); e != ""; e = next() {
 		events = append(events, e)
@@ -245,7 +244,7 @@ func (v *restVoice) cancel(task string) {
 type socketVoice struct {
 	t        *testing.T
 	ann, bot *websocket.Conn
-	told     []string // what ann was told besides answers
+	told     []string // the frames to ann besides answers
 }
 
 func newSocketVoice(t *testing.T, url string) *socketVoice {
@@ -291,7 +290,7 @@ func (v *socketVoice) say(conn *websocket.Conn, frame string) string {
 	}
 }
 
-// until gives what ann was told of a task up to its end.
+// until returns the frames to ann about a task up to its end.
 func (v *socketVoice) until(task string) (frames []string) {
 	v.t.Helper()
 	for {

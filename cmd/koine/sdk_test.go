@@ -10,8 +10,7 @@ import (
 	"koine/internal/slowtest"
 )
 
-// The official JavaScript clients of A2A 1.0 and 0.3 do what there is to do,
-// and are notified of it.
+// The official JavaScript clients of A2A 1.0 and 0.3 use all methods, and are notified.
 func TestOfficialScriptClients(t *testing.T) {
 	runClients(t, "sdk.mjs", "--conformance-agent", "--allow-private-webhooks")
 }

@@ -34,7 +34,7 @@ type contents struct {
 	statements int // in one graph of their own
 	channels   int
 	messages   int // spread over the channels
-	expired    int // messages beside those, whose content is gone
+	expired    int // messages beside those, whose content is evicted
 	tasks      int // completed
 	hooks      int // completed tasks beside those, with a web hook that was told
 }
@@ -197,8 +197,9 @@ func awaitNone(t testing.TB, store *kg.Store, what string, p kg.Pattern) {
 	}
 }
 
-// What the server reads of the index before it answers, and right behind that, does not
-// grow with messages, tasks, web hooks, statements and commits that nothing needs in memory.
+// The part of the index that the server reads before its first answer, and right after it,
+// does not grow with messages, tasks, web hooks, statements and commits that are not needed
+// in memory.
 func TestStartReadsWhatItKeeps(t *testing.T) {
 	slowtest.Long(t)
 	few := contents{statements: 500, channels: 10, messages: 100, expired: 10, tasks: 20, hooks: 5}

@@ -19,9 +19,9 @@ type subscribed struct {
 	leave func()
 }
 
-// Subscription.taskChanged tells the same over server-sent events, a WebSocket and
-// knowledge/subscribe: what was there behind a position, what comes, where one went
-// away what was missed, and the end, behind which it ends itself.
+// Subscription.taskChanged delivers the same over server-sent events, a WebSocket and
+// knowledge/subscribe: the events behind a position, new ones, missed ones after an
+// interruption, and the end, after which it ends itself.
 func TestTaskChangedOverAllTransports(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
 	ann, _ := k.create(`{agent: "ann"}`)

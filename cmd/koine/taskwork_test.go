@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What is done for a task over A2A (an update, a publication, and what koine itself does
-// when it is asked to) is found from the task, and the task from it.
+// Work for a task over A2A (an update, a publication, and koine's own work for a message)
+// is found from the task, and the task from it.
 func TestWorkForATask(t *testing.T) {
 	_, url := startServer(t)
 	if status, text := ask(t, http.MethodPut, url+"/agents/bot", "bot", `{"name":"Bot"}`); status != http.StatusCreated {
@@ -38,7 +38,7 @@ func TestWorkForATask(t *testing.T) {
 	}
 	want := `"nodes":[` + of(task, "bot", "null", "updated") + `,` + of(task, "bot", `{"text":"done","task":{"id":"`+task+`"}}`, "") + `]`
 	tells(t, askGraphQL(t, url, "ann", `{ task(id: "`+task+`") `+work+` }`), want)
-	// koine works in the name of who asks it.
+	// koine works in the name of the caller.
 	sent := call("ann", "/a2a", "SendMessage", `{"message":{"messageId":"1","role":"ROLE_USER","parts":[{"data":{"mutations":`+adds("ordered")+`}}]}}`, "TASK_STATE_COMPLETED")
 	asked := taskIn(t, http.StatusOK, sent)
 	tells(t, askGraphQL(t, url, "ann", `{ task(id: "`+asked+`") `+work+` }`), `"nodes":[`+of(asked, "ann", "null", "ordered")+`]`)

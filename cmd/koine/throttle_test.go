@@ -11,7 +11,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// limitedAnswer is a refusal, in whatever protocol.
+// limitedAnswer is a refusal, in any protocol.
 func limitedAnswer(t *testing.T, response *http.Response) (code string) {
 	t.Helper()
 	defer response.Body.Close()
@@ -25,8 +25,8 @@ func limitedAnswer(t *testing.T, response *http.Response) (code string) {
 	return string(text)
 }
 
-// The limits of an operator hold through the whole server: of updates, at
-// whatever door, of streams and sockets, and of what runs on a socket.
+// The limits of an operator hold through the whole server: of updates, over every protocol,
+// of streams and sockets, and of operations on a socket.
 func TestLimitsThroughTheServer(t *testing.T) {
 	_, url := startServer(t, "--principal-updates", "0.001", "--principal-streams", "1")
 	call := func(method, params string) *http.Response {
@@ -64,8 +64,7 @@ func TestLimitsThroughTheServer(t *testing.T) {
 	limitedAnswer(t, response)
 }
 
-// The share of stored statements holds at every door, and what is removed makes
-// room.
+// The quota of stored statements holds for every protocol, and removals free it.
 func TestStatementsOfAnAgent(t *testing.T) {
 	_, url := startServer(t, "--principal-statements", "2")
 	post := func(path, contentType, body, want string) {
@@ -218,8 +217,7 @@ func TestOperationsOfASocketCount(t *testing.T) {
 	}
 }
 
-// What the channels extension throttles is its RateLimitError, which comes with
-// HTTP 200.
+// A throttled call of the channels extension is its RateLimitError, with HTTP 200.
 func TestLimitsOfChannels(t *testing.T) {
 	_, url := startServer(t, "--principal-updates", "0.2", "--principal-histories", "0.001")
 	call := func(method, params string) string {

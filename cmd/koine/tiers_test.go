@@ -60,7 +60,7 @@ func TestTierFlag(t *testing.T) {
 	}
 }
 
-// What the flag says holds through the whole server, by the roles of the key.
+// The tiers of the flag hold through the whole server, by the roles of the key.
 func TestTiersThroughTheServer(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys", "--tier", "*=messages:2,channels:1,bytes:100", "--tier", "partner=messages:3")
 	guest, _ := k.create(`{agent: "guest"}`)
@@ -134,7 +134,7 @@ func TestBoundsOfChannelsOverTheWire(t *testing.T) {
 	want("again", say(partner, narrow, "two"), tooFast)
 	want("elsewhere", say(partner, wide, "two"), done)
 
-	// Streams of a principal, by whatever protocol.
+	// Streams of a principal, over every protocol.
 	stream := func(id string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"channels/stream","params":{"channelId":"` + id + `"}}`
 	}

@@ -13,16 +13,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// trustBlocks are those of docs/trust.md: a command and what it
-// prints. The word refused says that it is one that fails.
+// trustBlocks are those of docs/trust.md: a command and its output. The word refused marks
+// one that fails.
 var trustBlocks = regexp.MustCompile("(?s)```console trust( refused)?\n\\$ ([^\n]*(?:\n  [^\n]*)*)\n(.*?)```")
 
-// trustMasks are what differs from run to run, beside masks.
+// trustMasks are the parts that differ from run to run, beside masks.
 var trustMasks = regexp.MustCompile(`ak_live_\w+|Key \w{12} of|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// The tour of trust is run as the document tells it: against the server that it starts,
-// but for its port, in one shell, with the administrator's key that the first
-// start printed. With UPDATE_README=1 what it prints is written into it.
+// The tour of trust is run as in the document: against the server that it starts, except
+// for its port, in one shell, with the administrator's key that the first start printed.
+// With UPDATE_README=1 the output is written into it.
 func TestTourOfTrust(t *testing.T) {
 	const path = "../../docs/trust.md"
 	text, err := os.ReadFile(path)
@@ -64,7 +64,7 @@ type shell struct {
 	state string
 }
 
-// run gives what the command printed, with a line break at the end if anything.
+// run returns the output of the command, with a line break at the end if there is any.
 func (s *shell) run(command string) (string, error) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()

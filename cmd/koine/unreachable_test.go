@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// Each reason why a server cannot be asked is told as what it is, with what helps, by
-// every command that talks to one.
+// Each reason why a server cannot be reached is reported with the remedy, by every command
+// that uses one.
 func TestUnreachableServers(t *testing.T) {
 	t.Setenv("KOINE_KEY", "")
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) })
@@ -114,7 +114,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// Every command that talks to a server can be told whom to trust.
+// Every command that uses a server has a flag for authorities.
 func TestEveryClientTakesAuthorities(t *testing.T) {
 	parser, err := newParser(terminal{}, func(int) {})
 	if err != nil {

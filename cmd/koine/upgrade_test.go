@@ -19,7 +19,7 @@ import (
 	"testing"
 )
 
-// olderStore is what scripts/make-upgrade-data.sh kept of a build's answers.
+// olderStore is the part of a build's answers that scripts/make-upgrade-data.sh kept.
 type olderStore struct {
 	Keys  struct{ Admin, Dora, Chen, Counter string }
 	First struct {
@@ -43,8 +43,8 @@ type olderStore struct {
 	Language []string
 }
 
-// Data directories and backups of each release open, are upgraded once, and what
-// clients hold of them is good afterwards, or refused by name where the epoch is new.
+// Data directories and backups of each release open, are upgraded once, and the tokens of
+// clients are valid afterwards, or refused by name if the epoch is new.
 func TestUpgrade(t *testing.T) {
 	archives, err := filepath.Glob("testdata/upgrade/*.tar.gz")
 	if err != nil || len(archives) == 0 {

@@ -13,8 +13,8 @@ import (
 	"koine/kg"
 )
 
-// A line says whose a statement was, who changed it, and what went, up to a
-// bound.
+// A line has the source of a statement, the author of the change, and the removed
+// statements, up to a bound.
 func TestChangeLine(t *testing.T) {
 	old := func(text string) changedStatement {
 		return changedStatement{Object: node{Value: []byte(text)}, Source: "agent://x"}
@@ -46,8 +46,8 @@ func TestChangeLine(t *testing.T) {
 	}
 }
 
-// A statement of a snapshot is shown with its strongest assertion: a fact
-// before what is less than certain, and of two alike the newest.
+// A statement of a snapshot is shown with its strongest assertion: a fact before a lesser
+// certainty, and of two equal ones the newest.
 func TestStoodLine(t *testing.T) {
 	for list, want := range map[string]string{
 		`{"source": "agent://a", "certainty": 0.5, "revision": 9}, {"source": "agent://b", "revision": 3}`:                   "= 9  urn:s  urn:p  2  by agent://b",
@@ -66,9 +66,9 @@ func TestStoodLine(t *testing.T) {
 	}
 }
 
-// TestWatchRereadsOnlyTheReplacedGraph follows two graphs of a server behind the replacement
-// of one of them as a whole: that one is read again as of the replacement, page by page, the
-// other is not, and what came behind follows once.
+// TestWatchRereadsOnlyTheReplacedGraph follows two graphs of a server behind the
+// replacement of one of them as a whole: that one is read again as of the replacement, page
+// by page, the other is not, and later changes follow once.
 func TestWatchRereadsOnlyTheReplacedGraph(t *testing.T) {
 	_, url := startServer(t)
 	ask := func(method, graph, text string) (position string) {

@@ -13,8 +13,8 @@ import (
 // take, but for those that need a word filled in.
 var welcomeCommands = regexp.MustCompile(`(?m)^  ((?:curl|koine query) [^\n]*(?:\n    [^\n]*)*)`)
 
-// What the server says to try works as it stands, with the key that it printed: the
-// secret itself is there once.
+// The suggested commands of the server work as printed, with the printed key: the secret
+// itself is there once.
 func TestWelcomeCanBeTried(t *testing.T) {
 	slowtest.Long(t)
 	for _, flags := range [][]string{{}, {"--auth", "keys"}} {
@@ -53,8 +53,8 @@ func TestWelcomeCanBeTried(t *testing.T) {
 	}
 }
 
-// The demo's named graphs are there for everybody with a key, and belong to those
-// who fill them.
+// The demo's named graphs are readable with any key, and belong to the agents that fill
+// them.
 func TestDemoWithKeys(t *testing.T) {
 	server, url := startServer(t, "--demo", "--auth", "keys")
 	shell := &shell{t: t, state: t.TempDir() + "/state"}
