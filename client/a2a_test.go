@@ -110,7 +110,7 @@ func TestA2AOfWhatWaits(t *testing.T) {
 	}
 }
 
-// testPushConfigs leaves none, so that nobody is called.
+// testPushConfigs leaves no configuration, so that no URL is called.
 func testPushConfigs(t *testing.T, ctx context.Context, c *a2aclient.Client, id a2a.TaskID) {
 	t.Helper()
 	const url = "https://hook.invalid/"

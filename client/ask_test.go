@@ -32,7 +32,7 @@ func answers(t *testing.T, ctx context.Context, c *client.Client, channel string
 	t.Cleanup(func() { cancel(); <-done })
 }
 
-// Whom a question is said to, it is for: there need be no recipient beside.
+// The addressee of a question is its recipient: no other is needed.
 func TestAskTo(t *testing.T) {
 	s := start(t)
 	ctx, ann, bob := bounded(t), open(t, s.URL, "ann"), open(t, s.URL, "bob")

@@ -13,7 +13,7 @@ import (
 	"koine/client"
 )
 
-// What an agent card lacks is refused before anything is sent.
+// Features missing in the agent card are refused before anything is sent.
 func TestCardRefuses(t *testing.T) {
 	asked := 0
 	card := `{"name": "parrot", "url": "http://elsewhere.example/rpc", "capabilities": {}}`
@@ -144,7 +144,7 @@ func TestQueryAndUpdate(t *testing.T) {
 	}
 }
 
-// What is sent while the server is away is made once, when it is there again.
+// A request sent while the server is down has one effect, when it is up again.
 func TestUpdateAcrossServers(t *testing.T) {
 	s := start(t)
 	retrying := make(chan error, 100)

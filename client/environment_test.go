@@ -12,8 +12,8 @@ import (
 	"koine/client"
 )
 
-// TestEnvironmentNamesAuthorities proves that KOINE_CACERT says whom to trust, and that
-// a file that cannot say it is an error of Open.
+// TestEnvironmentNamesAuthorities proves that KOINE_CACERT names the trusted authorities,
+// and that an invalid file is an error of Open.
 func TestEnvironmentNamesAuthorities(t *testing.T) {
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	defer s.Close()

@@ -20,7 +20,7 @@ import (
 // demo is where a "koine serve --demo" listens.
 func demo() string { return servertest.Demo() }
 
-// What a program does first: it finds the agent, asks, and says something.
+// The first steps of a program: it finds the agent, queries, and updates.
 func Example() {
 	if err := doubtFinding(context.Background(), demo()); err != nil {
 		log.Fatal(err)
@@ -42,7 +42,7 @@ func doubtFinding(ctx context.Context, address string) error {
 	return err
 }
 
-// Open reads the agent card. What it lacks is an error before anything is asked.
+// Open reads the agent card. A missing feature is an error before anything is sent.
 func ExampleOpen() {
 	ctx := context.Background()
 	c, err := client.Open(ctx, demo(), client.Options{Agent: "dora", Requires: []client.Capability{client.KnowledgeGraph, client.Channels}})
@@ -145,7 +145,7 @@ func ExampleClient_Update() {
 	// Verified 2 true
 }
 
-// What is refused is an *Error with a reason.
+// A refusal is an *Error with a reason.
 func ExampleError() {
 	ctx := context.Background()
 	c, err := client.Open(ctx, demo(), client.Options{Agent: "dora"})
@@ -161,8 +161,8 @@ func ExampleError() {
 	// mutations[0].statement.certainty
 }
 
-// A subscription goes on by itself when the connection is lost. Whoever keeps the
-// position goes on where it was after a restart, too.
+// A subscription resumes by itself when the connection is lost. A program that stores the
+// position also resumes after a restart.
 func ExampleClient_Subscribe() {
 	ctx := context.Background()
 	c, err := client.Open(ctx, demo(), client.Options{Agent: "dora"})
@@ -176,7 +176,7 @@ func ExampleClient_Subscribe() {
 		}
 		return made.Position
 	}
-	// What happened since a position: here behind the first of three updates.
+	// The changes since a position: here after the first of three updates.
 	subscription := client.Subscription{
 		Query: `subscription { statementChanged(where: {predicate: {eq: "lab:said"}}) { __typename } }`,
 		From:  say("one"),
@@ -189,7 +189,7 @@ func ExampleClient_Subscribe() {
 				log.Fatal(err)
 			}
 			if change.Op == client.OpResync {
-				continue // what was told so far may not hold any more; a snapshot follows
+				continue // earlier events may no longer hold; a snapshot follows
 			}
 			fmt.Println(change.Op, change.Statement.Object.Value, "by", change.Metadata.Actor)
 			subscription.From = change.Metadata.Position // to be kept
@@ -240,7 +240,7 @@ func ExampleClient_Ask() {
 	// Output: agent://bob Twice, to Did you measure it?
 }
 
-// An agent without an address of its own takes what it is asked out of its mailbox.
+// An agent without an address of its own reads its letters from its mailbox.
 func ExampleClient_Mailbox() {
 	ctx := context.Background()
 	clerk, err := client.Open(ctx, demo(), client.Options{Agent: "clerk"})

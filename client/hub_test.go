@@ -76,8 +76,8 @@ func TestHub(t *testing.T) {
 	}
 }
 
-// Who waits for what comes of a message waits on when the server comes back, and the
-// message is there once.
+// A caller that waits for the result of a message continues to wait when the server comes
+// back, and the message exists once.
 func TestMessageAcrossServers(t *testing.T) {
 	s := start(t)
 	ctx, bot := bounded(t), open(t, s.URL, "bot")

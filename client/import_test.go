@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// importing is what docs/first-agent.md and the package's documentation say of how a module of
-// one's own takes the package in.
+// importing is the command in docs/first-agent.md and the package's documentation by which
+// another module imports the package.
 const importing = "go mod edit -require koine@v0.0.0 -replace koine=../koine -replace github.com/dgraph-io/badger/v4=../koine/internal/third_party/badger"
 
-// A module of one's own builds with the package, as it is said, from what this one was
-// built of.
+// Another module builds with the package, with the documented command, from the sources of
+// this one.
 func TestImportedFromAnotherModule(t *testing.T) {
 	for _, document := range []string{"../docs/first-agent.md", "doc.go"} {
 		if text, err := os.ReadFile(document); err != nil || !strings.Contains(string(text), importing+"\n") {

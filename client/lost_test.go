@@ -56,7 +56,7 @@ func loses(t *testing.T, url string) *losing {
 		}
 		w.Header().Set("Content-Type", answer.Header.Get("Content-Type"))
 		w.WriteHeader(answer.StatusCode)
-		_, _ = w.Write(text) // who has gone has no use for it
+		_, _ = w.Write(text) // a client that has left has no use for it
 	}))
 	t.Cleanup(l.Close)
 	return l
@@ -202,8 +202,8 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// A server that is busy is asked again when it says, up to a bound, unless somebody is
-// waiting for the first answer.
+// A busy server is asked again after its own delay, up to a bound, unless the program wants
+// the first answer.
 func TestBusy(t *testing.T) {
 	var asked int
 	status := http.StatusTooManyRequests
@@ -252,7 +252,7 @@ func TestBusy(t *testing.T) {
 			t.Errorf("%s: %v after %d calls", reading, err, asked)
 		}
 	}
-	// What will not pass is not asked again.
+	// A permanent error is not retried.
 	for _, final := range []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotImplemented, http.StatusMovedPermanently} {
 		status = final
 		if _, err := query("{ x }", client.Retry{Attempts: 2, MaxWait: time.Millisecond}); !errors.As(err, &e) || e.Status != final || asked != 1 {

@@ -11,7 +11,7 @@ import (
 	"koine/internal/servertest"
 )
 
-// patience is how long a test waits for what should come at once.
+// patience bounds the time of a test for immediate events.
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) { servertest.Main(m) }

@@ -71,8 +71,8 @@ func failed(reason string) string {
 	return `"error": {"code": -32012, "message": "it ends", "data": {"reason": "` + reason + `"}}`
 }
 
-// What a server can no longer tell from where the client was comes as a new snapshot,
-// and the program is told so; so does a snapshot that was cut short.
+// If a server cannot continue from the client's position, a new snapshot is delivered, and
+// the program is notified; likewise after an interrupted snapshot.
 func TestResync(t *testing.T) {
 	change := func(id, subject string) string {
 		return told(id, `"result": {"op": "add", "statement": {"subject": {"id": "`+subject+`"}}, "changeMetadata": {"position": "`+id+`"}}`)
@@ -108,9 +108,9 @@ func TestResync(t *testing.T) {
 	}
 }
 
-// Behind a graph that was replaced the caller reads it again, if it does so, and what comes
-// behind the replacement follows; but everything is read again where it cannot, where
-// anything else was the end of the stream, or where that does not say where to go on.
+// After the replacement of a graph the caller reads it again, if it can, and the changes
+// after the replacement follow; but everything is read again if it cannot, if the stream
+// ended for another reason, or without a position to continue from.
 func TestRereadGraph(t *testing.T) {
 	replaced := func(id, graph string) string {
 		return told(id, `"result": {"op": "graphReplaced", "graph": "`+graph+`", "changeMetadata": {"revision": 7, "position": "`+id+`"}}`)

@@ -71,8 +71,8 @@ func TestSubscribeSinceSequence(t *testing.T) {
 	}
 }
 
-// A subscription to what comes tells at once from where, so that one that is cut off in
-// front of the first message misses none.
+// A live subscription has its start position at once, so that one that is cut off before
+// the first event misses none.
 func TestSubscribeCutOffAtOnce(t *testing.T) {
 	s := start(t)
 	ctx, dora := bounded(t), open(t, s.URL, "dora")

@@ -9,8 +9,8 @@ import (
 	"koine/client"
 )
 
-// following tells what a subscription or stream gives, in another goroutine, until
-// it has seen enough.
+// following returns the output of a subscription or stream, read in another goroutine,
+// until it is complete.
 func following[T any](t *testing.T, seq func(func(T, error) bool), n int, seen chan<- T) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -29,7 +29,7 @@ func following[T any](t *testing.T, seq func(func(T, error) bool), n int, seen c
 	return done
 }
 
-// A subscription sees each change once, whatever becomes of the server.
+// A subscription sees each change once, through all restarts of the server.
 func TestSubscribeAcrossServers(t *testing.T) {
 	s := start(t)
 	ctx, c := bounded(t), open(t, s.URL, "dora")
@@ -60,8 +60,7 @@ func TestSubscribeAcrossServers(t *testing.T) {
 	}
 }
 
-// A subscription to what comes misses nothing behind its beginning, one to what there
-// is has the end of it.
+// A live subscription misses nothing after its start, one with a snapshot has its end.
 func TestSubscribeSnapshot(t *testing.T) {
 	s := start(t)
 	ctx, c := bounded(t), open(t, s.URL, "dora")
@@ -172,8 +171,8 @@ func TestChannels(t *testing.T) {
 	}
 }
 
-// A stream of messages tells each once, whatever becomes of the server, and a question
-// is answered across it.
+// A stream of messages delivers each once, through all restarts of the server, and a
+// question is answered across them.
 func TestStreamAndAskAcrossServers(t *testing.T) {
 	s := start(t)
 	ctx, ann, bob := bounded(t), open(t, s.URL, "ann"), open(t, s.URL, "bob")

@@ -17,7 +17,7 @@ func TestWriterSplits(t *testing.T) {
 	s := start(t)
 	ctx, c := bounded(t), open(t, s.URL, "ann")
 	n := client.MaxPatches + 1
-	for round, affected := range []int{n, n} { // the second answers what the first did
+	for round, affected := range []int{n, n} { // the second answers with the result of the first
 		w, err := c.NewWriter(client.Update{IdempotencyKey: "import-1", Justification: "import"})
 		if err != nil {
 			t.Fatal(err)
@@ -68,7 +68,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 }
 
-// A program that keeps its position in a file goes on behind what it handled.
+// A program that stores its position in a file resumes after the events that it handled.
 func TestPositionFile(t *testing.T) {
 	s := start(t)
 	ctx, c := bounded(t), open(t, s.URL, "ann")
