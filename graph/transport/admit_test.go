@@ -13,9 +13,8 @@ import (
 	"koine/kg"
 )
 
-// What admits the operations of a socket is asked before each, for whoever the
-// socket is of; what it refuses is that operation's error, and the socket goes
-// on.
+// The admission of the operations of a socket is checked before each, for the caller of the
+// socket; a refusal is that operation's error, and the socket stays open.
 func TestOperationsOfASocketAreAdmitted(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	var asked, inside atomic.Int32

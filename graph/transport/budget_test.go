@@ -15,8 +15,8 @@ import (
 	"koine/kg"
 )
 
-// Where a budget cut an answer, and what does not occur in the graph, is told
-// beside data; the cursor goes on there. Without either there is nothing to tell.
+// The places where a budget cut an answer, and unknown names, are reported beside data; the
+// cursor continues there. Without either there is no report.
 func TestTruncatedAndHints(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.update(add(iri("s"), iri("name"), kg.Integer(1)), add(iri("t"), iri("name"), kg.Integer(2)))

@@ -36,9 +36,8 @@ func newConversing(t *testing.T) (*bench, *channels.Service, channel.ID) {
 
 var ann = channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "open"}}
 
-// TestChannelStreams proves that what is followed of channels comes over event streams
-// and sockets, and that one goes on behind what was told, over either, without a gap
-// and without anything twice.
+// TestChannelStreams proves that channels are followed over event streams and sockets, and
+// that a stream resumes after the last event, over either, without a gap or a duplicate.
 func TestChannelStreams(t *testing.T) {
 	b, service, id := newConversing(t)
 	server := b.serve(t, transport.Options{}, sse.Options{})
@@ -91,7 +90,7 @@ func TestChannelStreams(t *testing.T) {
 			take(w.block())
 		}
 		w.cancel()
-		say() // while nobody listens
+		say() // without listeners
 		w = b.stream(t, server.URL, query, map[string]string{"X-Agent-Id": "reader", "Last-Event-Id": at})
 		for len(seen) < said {
 			take(w.block())
@@ -131,7 +130,7 @@ func TestAskEnds(t *testing.T) {
 	server := b.serve(t, transport.Options{}, sse.Options{})
 	p := b.connected(t, server)
 	p.subscribe("1", `mutation { ask(input: {message: {channelId: "`+string(id)+`", recipient: "ann", parts: [{text: "x"}]}, timeoutSeconds: 60}) { timedOut } }`)
-	// The service watches by itself what expires.
+	// The service watches for expired messages by itself.
 	eventually(t, "the question is waited for", func() bool { return b.store.Stats().Watchers == 2 })
 	p.send(`{"id":"1","type":"complete"}`)
 	eventually(t, "nobody waits for it", func() bool { return b.store.Stats().Watchers == 1 })

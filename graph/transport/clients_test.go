@@ -25,7 +25,7 @@ import (
 	"koine/kg"
 )
 
-// node runs a script of clients/ and gives what it printed, line by line.
+// node runs a script of clients/ and returns its output, line by line.
 func node(t *testing.T, arguments ...string) []string {
 	t.Helper()
 	return nodeIn(t, "clients", arguments...)
@@ -56,8 +56,8 @@ func nodeIn(t *testing.T, dir string, arguments ...string) []string {
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
-// panicky is an access policy that panics, once it is on, when somebody reads one
-// graph: a fault in the middle of a field.
+// panicky is an access policy that panics, once it is on, when one graph is read: a fault
+// in the middle of a field.
 type panicky struct{ on *atomic.Bool }
 
 func (y panicky) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
@@ -67,7 +67,7 @@ func (y panicky) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
 	return true
 }
 
-// clientServer is a server for the clients, with what their scripts ask beside
+// clientServer is a server for the clients, with the requests of their scripts beside
 // GraphQL: a commit, and to wait for a number of watchers.
 func clientServer(t *testing.T) string {
 	var on atomic.Bool

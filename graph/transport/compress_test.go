@@ -13,7 +13,7 @@ import (
 	"koine/internal/sse"
 )
 
-// Answers are compressed from a size on, for who takes gzip, unless they are
+// Answers are compressed from a size on, for clients that accept gzip, unless they are
 // streamed.
 func TestCompression(t *testing.T) {
 	b := newBench(t, graph.Options{})

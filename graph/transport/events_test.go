@@ -190,8 +190,8 @@ func TestStreamsShutdown(t *testing.T) {
 	})
 }
 
-// What GraphQL refuses is told in a stream; that there is no place for a
-// stream, with an ordinary answer.
+// Refusals of GraphQL are events of a stream; a missing place for a stream is an ordinary
+// answer.
 func TestStreamsRefused(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	server := b.serve(t, transport.Options{}, sse.Options{MaxStreams: 1})
@@ -223,7 +223,7 @@ func TestStreamsRefused(t *testing.T) {
 	w.cancel()
 }
 
-// turning is an access policy whose answers become others at a revision.
+// turning is an access policy whose answers change at a revision.
 type turning struct{ at *atomic.Uint64 }
 
 func (turning) Allowed(kg.Principal, kg.Term, kg.Right) bool { return true }
@@ -233,7 +233,7 @@ func (a turning) ReadChanged(_ kg.Principal, after kg.Revision) (bool, kg.Revisi
 	return at > after, max(at, after)
 }
 
-// When what the subscriber may see has changed, its last event is Resync.
+// When the access of the subscriber changes, its last event is Resync.
 func TestStreamsEndWhenAccessChanges(t *testing.T) {
 	access := turning{new(atomic.Uint64)}
 	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Access = access })

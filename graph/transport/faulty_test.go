@@ -11,8 +11,8 @@ import (
 	"koine/kg"
 )
 
-// faulty is an engine some of whose operations fail in ways that no request can
-// bring about, by their names.
+// faulty is an engine some of whose operations fail in ways that no request can cause, by
+// their names.
 type faulty struct{ *graph.Engine }
 
 func (f faulty) Execute(ctx context.Context, req operation.Request) operation.Result {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Whatever a client sends is a message in its form, or is refused with a close
-// frame that can be sent.
+// Any input of a client is a message in its form, or is refused with a close frame that can
+// be sent.
 func FuzzReadMessage(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"connection_init"}`, `{"type":"connection_init","payload":{"a":1}}`, `{"type":"ping","payload": null}`,

@@ -42,7 +42,7 @@ func (b *bench) serveWith(t *testing.T, h http.Handler) *httptest.Server {
 	return server
 }
 
-// exchange is a request and what must come back.
+// exchange is a request and its expected answer.
 type exchange struct {
 	name    string
 	method  string // POST if empty

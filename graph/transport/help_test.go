@@ -60,7 +60,7 @@ func (b *bench) deps(streams *sse.Server) transport.Deps {
 	return transport.Deps{Engine: b.engine, Positions: b.store, Streams: streams}
 }
 
-// logBuffer is what the engine logged.
+// logBuffer is the output of the engine's log.
 type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -108,7 +108,7 @@ func (b *bench) settle() {
 	})
 }
 
-// eventually waits for what must come about soon.
+// eventually waits for a condition that becomes true soon.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	look := time.NewTicker(time.Millisecond)

@@ -132,7 +132,7 @@ func TestSingleConnection(t *testing.T) {
 		t.Errorf("a subscription that is refused: got %s", got)
 	}
 
-	// What runs before there is a stream waits for it.
+	// The results of operations before the stream wait for it.
 	ok := `{"data":{"revision":0},"extensions":{"revision":0,"position":"<head>"}}`
 	s.run(202, "1", `{ revision }`)
 	w := s.open()
@@ -171,7 +171,7 @@ func TestSingleConnection(t *testing.T) {
 	})
 }
 
-// A reservation without a stream expires, and what it ran ends with it.
+// A reservation without a stream expires, and its operations end with it.
 func TestReservationExpires(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	server := b.serve(t, transport.Options{ReserveTimeout: 500 * time.Millisecond}, sse.Options{MaxStreams: 2})

@@ -271,7 +271,8 @@ func TestSocketInitTimeout(t *testing.T) {
 	eventually(t, "the subscription is there", func() bool { return b.store.Stats().Watchers == 1 })
 }
 
-// The payload of connection_init may say who it is; nobody else gets in.
+// The payload of connection_init may authenticate; without a credential the socket is
+// refused.
 func TestSocketConnect(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	connect := func(_ context.Context, _ func(error), opened caller.Caller, payload json.RawMessage) (caller.Caller, error) {
@@ -354,7 +355,7 @@ func TestSocketResync(t *testing.T) {
 	p.want(`{"type":"complete","id":"1"}`)
 }
 
-// The server's end closes sockets, and waits for what they run.
+// The server's end closes sockets, and waits for their operations.
 func TestSocketShutdown(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	streams := sse.New(sse.Options{MaxStreams: 2}) // of the socket and its subscription
@@ -546,7 +547,8 @@ func TestSocketUnfinishedMessage(t *testing.T) {
 	b.settle()
 }
 
-// What was sent and is not answered has a budget, of which one caller may use half.
+// Messages that were received and not answered have a budget, of which one caller may use
+// half.
 func TestSocketBytesReceived(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	pool := throttle.NewPool(64 << 10)
