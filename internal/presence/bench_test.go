@@ -10,8 +10,8 @@ import (
 	"koine/kg"
 )
 
-// crowd is a tracker that knows as many agents as it may, all of them there, and what
-// each takes.
+// crowd is a tracker with the maximum number of agents, all of them present, and the cost
+// of each.
 func crowd() (tracker *presence.Tracker, list []kg.AgentID, bytes float64) {
 	tracker = presence.New(presence.Options{})
 	list = make([]kg.AgentID, presence.DefaultMaxTracked)

@@ -11,7 +11,8 @@ import (
 	"koine/kg"
 )
 
-// Whoever does what beside whom: in the end the graph says of everybody what holds.
+// Under any concurrent operations, in the end the graph agrees with the state of every
+// agent.
 func TestConcurrent(t *testing.T) {
 	s := serve(t, t.TempDir(), time.Hour)
 	agent := func(i int) kg.AgentID { return kg.AgentID(fmt.Sprintf("agent://%d", i)) }

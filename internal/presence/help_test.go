@@ -19,12 +19,12 @@ const (
 	bob kg.AgentID = "agent://bob"
 )
 
-// book is a journal in memory that says when what was written.
+// book is a journal in memory with the times of its writes.
 type book struct {
 	tracker *presence.Tracker
 	began   time.Time
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	lines   []string
 	commits []int // how many transitions each had
 	last    map[kg.AgentID]presence.Presence
@@ -57,7 +57,7 @@ func (b *book) Register(_ context.Context, agent kg.AgentID) error {
 // when is the time since the beginning.
 func (b *book) when(at time.Time) string { return at.Sub(b.began).String() }
 
-// written gives what was written since the last time it was asked.
+// written returns the writes since the last call.
 func (b *book) written() []string {
 	synctest.Wait()
 	b.mu.Lock()

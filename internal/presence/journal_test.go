@@ -24,7 +24,7 @@ type served struct {
 	told    []kg.Revision // of which OnSystemChange was told
 }
 
-// serve opens a store; what changes is written as soon as it does.
+// serve opens a store; changes are written at once.
 func serve(t *testing.T, dir string, validity time.Duration) *served {
 	t.Helper()
 	observertest.Replay(t, dir)
@@ -54,7 +54,7 @@ func (s *served) close() {
 	_ = s.Store.Close()
 }
 
-// stands is what the graph says of agents, as somebody reads it; of all if none is
+// stands is the presence of agents in the graph, as a principal reads it; of all if none is
 // named.
 func (s *served) stands(t *testing.T, p kg.Principal, of ...kg.AgentID) (lines []string) {
 	t.Helper()
@@ -96,8 +96,8 @@ func (s *served) awaitsOf(t *testing.T, agent kg.AgentID, status presence.Status
 	}
 }
 
-// What lasts stands in the graph, as two statements that everybody may read, in
-// commits by koine itself that tell when it was so.
+// Lasting states are in the graph, as two statements that every caller may read, in commits
+// by koine itself with the time of the change.
 func TestGraph(t *testing.T) {
 	s := serve(t, t.TempDir(), time.Hour)
 	if _, err := s.tracker.Heartbeat(t.Context(), ann, presence.Busy); err != nil {
@@ -166,7 +166,7 @@ func TestAfterRestart(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	s.close()
-	for range 2 { // nobody is there, and nobody comes who is not on record
+	for range 2 { // no agent is present, and only agents on record come
 		s = serve(t, dir, 50*time.Millisecond)
 		release := s.tracker.Connect(bob)
 		time.Sleep(100 * time.Millisecond)
@@ -190,8 +190,8 @@ func TestRecordsAreFollowed(t *testing.T) {
 	s.awaits(t, presence.Online)
 }
 
-// What is written down of an agent goes when it deregisters, and does not come back
-// unless the agent does.
+// The written presence of an agent is removed when it deregisters, and returns only with
+// the agent.
 func TestDeregistered(t *testing.T) {
 	s := serve(t, t.TempDir(), time.Hour)
 	d := agents.NewDirectory(s.Store, agents.DirectoryOptions{DeregisterTx: presence.Forget})
@@ -213,7 +213,7 @@ func TestDeregistered(t *testing.T) {
 		if lines := s.stands(t, kg.Principal{ID: bob, Method: "key"}, ann); len(lines) > 0 || s.tracker.Get(ann).Status != presence.Offline {
 			t.Errorf("it is %s, the graph says %q", s.tracker.Get(ann).Status, lines)
 		}
-		// What is written after it is not about ann.
+		// Later writes are not about ann.
 		if _, err := s.tracker.Heartbeat(t.Context(), bob, presence.Online); err != nil {
 			t.Fatal(err)
 		}

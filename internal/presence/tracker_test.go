@@ -11,8 +11,8 @@ import (
 	"koine/kg"
 )
 
-// An agent is there while it has a connection, and is waited for when the last one
-// ended. What lasts is written, with the time from which it was so.
+// An agent is present while it has a connection, and for a while after the last one ended.
+// Lasting states are written, with the time of the change.
 func TestConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
@@ -43,7 +43,7 @@ func TestConnections(t *testing.T) {
 	})
 }
 
-// Who comes again while it is waited for was never away.
+// An agent that returns in that time was never away.
 func TestReconnecting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
@@ -80,7 +80,7 @@ func TestShortConnections(t *testing.T) {
 	})
 }
 
-// What is over before it has lasted is not written.
+// A state that ends before it has lasted is not written.
 func TestShortHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
@@ -137,8 +137,8 @@ func TestHeartbeats(t *testing.T) {
 	})
 }
 
-// An agent says what it is for as long as its heartbeat holds; without a word it is
-// idle when it did nothing for a while.
+// The status of an agent's heartbeat counts until the heartbeat expires; without a status
+// it is idle after a time without a write.
 func TestBusyAndIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
@@ -178,7 +178,7 @@ func TestBusyAndIdle(t *testing.T) {
 	})
 }
 
-// Who says that it leaves is offline at once, unless a connection is left.
+// An agent that leaves explicitly is offline at once, unless a connection is left.
 func TestLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
@@ -208,7 +208,7 @@ func TestLeaving(t *testing.T) {
 	})
 }
 
-// However late somebody looks, what happened by itself is dated when it did.
+// Changes by time have their own time, however late the state is read.
 func TestDates(t *testing.T) {
 	for _, row := range []struct {
 		name      string
@@ -229,7 +229,7 @@ func TestDates(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			told := map[kg.AgentID]presence.Presence{ann: {Status: presence.Busy, Since: time.Now().Add(-time.Hour)}}
 			tracker, b := startFrom(t, presence.Options{}, told, ann)
-			tracker.Close() // nobody writes, so nobody looks
+			tracker.Close() // no writes, so no checks
 			if row.connected {
 				tracker.Connect(ann)
 			}
@@ -244,7 +244,7 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// Writing does not make somebody present who is not there.
+// Writing does not make an absent agent present.
 func TestActingAloneIsNotPresence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
@@ -280,8 +280,8 @@ func TestOnlyAgentsOnRecord(t *testing.T) {
 	})
 }
 
-// After a restart those who were there are waited for as long as a heartbeat holds,
-// and what they were goes on.
+// After a restart present agents have the time of a heartbeat to return, and keep their
+// states.
 func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hour := time.Now().Add(-time.Hour)
@@ -373,7 +373,7 @@ func TestCommitsAreBounded(t *testing.T) {
 	})
 }
 
-// So many agents are known, and no more; who was never written gives its place back.
+// The number of known agents is bounded; one that was never written gives its place back.
 func TestMaxTracked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{MaxTracked: 2}, ann, bob, "agent://chen")
@@ -387,7 +387,7 @@ func TestMaxTracked(t *testing.T) {
 		if _, err := tracker.Heartbeat(t.Context(), "agent://dora", ""); kg.CodeOf(err) != kg.CodeLimitExceeded {
 			t.Errorf("one heartbeat too many, without a record: %v", err)
 		}
-		b.beat(t, bob, "")               // who is known is heard
+		b.beat(t, bob, "")               // known agents are accepted
 		b.beat(t, ann, presence.Offline) // it does not come again
 		release()
 		b.beat(t, "agent://chen", "")
@@ -397,9 +397,9 @@ func TestMaxTracked(t *testing.T) {
 	})
 }
 
-// Who deregisters with a connection open is there, and nothing of it is written, however
-// long that goes on, until it says something new: connects, sends a heartbeat, or
-// registers again.
+// An agent that deregisters with a connection open is present, and nothing of it is
+// written, for any time, until it acts again: connects, sends a heartbeat, or registers
+// again.
 func TestDeregisteredWithAConnection(t *testing.T) {
 	for name, comes := range map[string]func(*presence.Tracker) (leave func()){
 		"connects":  func(tr *presence.Tracker) func() { return tr.Connect(ann) },

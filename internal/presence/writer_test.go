@@ -15,7 +15,7 @@ import (
 	"koine/kg"
 )
 
-// What cannot be written is tried again, ever more seldom, and told once.
+// A failed write is tried again, with growing pauses, and logged once.
 func TestFailedCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(bytes.Buffer)
@@ -69,8 +69,8 @@ func TestEnds(t *testing.T) {
 	})
 }
 
-// Whatever happens, in the end what is written is what is, and who is offline now
-// was written as online before, unless it was never written.
+// After any events, the written state equals the present one, and an agent that is offline
+// now was written as online before, unless it was never written.
 func TestWhatIsWrittenIsWhatIs(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
