@@ -26,10 +26,10 @@ func (e *exchangeable) exchange(a kg.Access) {
 	e.version.Add(1)
 }
 
-// BenchmarkAccess measures what policies add to reads: no Access to speak of
-// (kg.AllowAll), and one with 1 and with 100 policies, which let the reader in by
-// name or by role. An op is some hundred or thousand reads. Aim: at most 10 % more
-// than AllowAll. scripts/bench-access.sh runs it in turns and compares.
+// BenchmarkAccess measures the cost that policies add to reads: without policies
+// (kg.AllowAll), and with 1 and with 100 policies, which admit the reader by name or by
+// role. An op is some hundred or thousand reads. Aim: at most 10 % more than AllowAll.
+// scripts/bench-access.sh runs it in turns and compares.
 func BenchmarkAccess(b *testing.B) {
 	access := &exchangeable{Access: kg.AllowAll{}}
 	store, err := kg.Open(b.TempDir(), kg.Options{ReserveBytes: 1, Access: access})
@@ -160,7 +160,7 @@ func BenchmarkAccess(b *testing.B) {
 		for _, kind := range kinds {
 			b.Run(work.name+"/access="+kind.name, func(b *testing.B) {
 				access.exchange(kind.access)
-				work.do() // what is kept is kept, as in all reads but the first
+				work.do() // answers are cached, as in all reads but the first
 				b.ReportAllocs()
 				began := processorTime(b)
 				for b.Loop() {
@@ -175,8 +175,7 @@ func BenchmarkAccess(b *testing.B) {
 	}
 }
 
-// processorTime is what this process has used: other processes on the machine do
-// not count.
+// processorTime is the processor time of this process, without others on the machine.
 func processorTime(b *testing.B) time.Duration {
 	var use syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {

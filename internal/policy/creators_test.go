@@ -10,9 +10,9 @@ import (
 	"koine/kg"
 )
 
-// A principal creates as many graphs as it may: what it deletes or gives away
-// still counts, what others make or what needs no creation does not, and a restart
-// changes nothing.
+// The number of graphs that a principal creates is bounded: graphs that it deletes or gives
+// away still count, graphs of others or without a creation do not, and a restart changes
+// nothing.
 func TestGraphsThatOneMakes(t *testing.T) {
 	o := policy.Options{MaxGraphs: 3}
 	b := newBench(t, o)

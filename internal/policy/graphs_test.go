@@ -12,8 +12,8 @@ import (
 	"koine/kg"
 )
 
-// A graph that somebody makes is its maker's alone, until its policy says
-// otherwise; every right goes as far as it says and no farther.
+// A new graph belongs to its creator alone, until its policy says otherwise; every right
+// covers exactly its operations.
 func TestPolicyDecides(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	p, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{})
@@ -58,7 +58,7 @@ func TestPolicyDecides(t *testing.T) {
 	}
 }
 
-// What the server is told holds where there is no policy.
+// The server's options hold for graphs without a policy.
 func TestDefaults(t *testing.T) {
 	other, own, blank := iri("urn:other"), iri("agent://dora/notes"), kg.Blank("other")
 	for _, row := range []struct {
@@ -102,8 +102,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// A graph that is named by a blank node has a policy as any other: an administrator sets
-// it, it says who reads, and it says nothing of another graph with that label or name.
+// A graph named by a blank node has a policy like any other: an administrator sets it, it
+// decides the readers, and it does not affect another graph with that label or name.
 func TestPolicyOfABlankGraph(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	g, other := kg.Blank("g"), kg.Blank("g2")
@@ -131,8 +131,8 @@ func TestPolicyOfABlankGraph(t *testing.T) {
 	wantCode(t, "a deleted graph", b.say(admin, g, "four"), kg.CodeGraphNotFound)
 }
 
-// A hidden graph answers as one that is not there, word for word, whatever is
-// asked of it.
+// A hidden graph is answered like one that does not exist, word for word, for every
+// request.
 func TestHiddenIsAbsent(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	hidden, absent := iri("urn:g:hidden"), iri("urn:g:absent")
@@ -177,7 +177,7 @@ func TestHiddenIsAbsent(t *testing.T) {
 	}
 }
 
-// A deleted graph is gone for everybody, its past included, and its name too.
+// A deleted graph is gone for all callers, with its past, and its name too.
 func TestDelete(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	g := iri("agent://dora/notes")
@@ -224,7 +224,7 @@ func TestDelete(t *testing.T) {
 		b.close()
 		b.open(policy.Options{})
 	}
-	// What is absent is hinted at in one way, whatever it was.
+	// An absent graph has one kind of hint, whatever it was.
 	hidden := iri("agent://dora/hidden")
 	b.must(b.say(dora, hidden, "x"))
 	told := map[string]string{}
@@ -278,8 +278,8 @@ func (b *bench) load(g kg.Term, n int) {
 	b.must(err)
 }
 
-// A deleted name is made again by who owned it, and administrators, and then says
-// nothing of what was: all that is told of it is told of a name that was never used.
+// Former owners and administrators create a deleted name again, which then reveals nothing
+// of its past: every answer equals that for a name that was never used.
 func TestMadeAgain(t *testing.T) {
 	type told struct {
 		Now, Past, Versions, Diff, Log []string
@@ -290,7 +290,7 @@ func TestMadeAgain(t *testing.T) {
 		b := newBench(t, policy.Options{})
 		g := iri("agent://dora/notes")
 		before := iri("agent://dora/before")
-		// What was under the name, or, never used, under another.
+		// The earlier content under the name, or, never used, under another.
 		old := before
 		if again {
 			old = g
@@ -383,8 +383,8 @@ func (b *bench) difference(who kg.Principal, g kg.Term, from kg.Revision) (out [
 	return out
 }
 
-// logged is what the log tells of the graph from its beginning on, and what a watcher is
-// told that follows from a position.
+// logged is the graph's part of the log from its beginning on, and the events of a watcher
+// from a position on.
 func (b *bench) logged(who kg.Principal, g kg.Term, from kg.Position) (out []string) {
 	f := kg.Filter{Patterns: []kg.Pattern{{Graph: g}}, View: kg.View{Principal: who, AllGraphs: true}}
 	l, err := b.store.ReadLog(context.Background(), f, kg.LogRange{After: b.store.Oldest(), Until: b.store.Head()})
@@ -425,8 +425,7 @@ func TestLastOwner(t *testing.T) {
 	wantCode(t, "then nobody", b.set(eve, policy.PolicyUpdate{Graph: g, Public: yes()}), kg.CodeGraphNotFound)
 }
 
-// Names are an agent's own under its id, an administrator's anywhere, and koine's
-// nobody's.
+// Names below its id belong to an agent, others to administrators, and koine's to none.
 func TestNames(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	for _, row := range []struct {
@@ -500,7 +499,7 @@ func TestGranteeBounds(t *testing.T) {
 	}
 }
 
-// What is in force stays so over a restart.
+// Policies survive a restart.
 func TestPoliciesAreKept(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	p, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Readers: []policy.Grantee{"eve", "role:x"}})

@@ -56,7 +56,7 @@ func ask(who kg.Principal) kg.Meta { return kg.Meta{Principal: who} }
 
 func iri(text string) kg.Term { return kg.IRI(text) }
 
-// say adds a statement to the graph and gives the code of what came of it.
+// say adds a statement to the graph and returns the code of the result.
 func (b *bench) say(who kg.Principal, graph kg.Term, text string) error {
 	return b.apply(who, kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: iri("urn:s"), Predicate: iri("urn:p"), Object: kg.String(text), Graph: graph}})
 }
@@ -105,7 +105,7 @@ func (b *bench) set(who kg.Principal, a policy.PolicyUpdate) error {
 func yes() *bool { v := true; return &v }
 func no() *bool  { v := false; return &v }
 
-// within bounds what must happen at once on any machine.
+// within bounds operations that are immediate on any machine.
 func within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)

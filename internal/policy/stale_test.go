@@ -12,9 +12,9 @@ import (
 	"koine/kg"
 )
 
-// TestNoStaleAnswers shuts one graph after the other while many read them. What is
-// said in a graph after it was shut nobody may ever read: an answer that outlives
-// its policy shows it.
+// TestNoStaleAnswers closes one graph after the other while many read them. A statement
+// added to a graph after that must never be read: an answer that outlives its policy shows
+// it.
 func TestNoStaleAnswers(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	ann := kg.Principal{ID: "agent://ann", Method: "key"}

@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-// watched is what a watcher told: the texts of what was said, and how it ended.
+// watched is the output of a watcher: the texts of the messages, and its end.
 type watched struct {
 	texts []string
 	err   error
@@ -68,9 +68,9 @@ func (b *bench) ended(what string, c <-chan watched, code kg.Code, texts ...stri
 	}
 }
 
-// A stream ends with the commit that changes what its principal may read, even if
-// nothing that it follows changes, and tells no more of what is hidden; the
-// streams of others go on.
+// A stream ends with the commit that changes its principal's access, even if nothing that
+// it follows changes, and delivers no more hidden statements; the streams of others
+// continue.
 func TestStreamsLearnOfPolicies(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	g := iri("agent://dora/notes")
@@ -86,11 +86,11 @@ func TestStreamsLearnOfPolicies(t *testing.T) {
 	others, _ := b.watch(ctx, bob, kg.Filter{}, from)
 	admins, _ := b.watch(ctx, admin, kg.Filter{}, from)
 
-	// What somebody makes changes nobody's sight, public or not.
+	// Creating a graph changes the access of no other caller, public or not.
 	_, _, err = b.graphs.Create(context.Background(), ask(eve), policy.Creation{Public: yes()})
 	b.must(err)
 	b.must(b.say(dora, g, "seen"))
-	b.told(reader) // the newest policy decides: what is not told by then never is
+	b.told(reader) // the newest policy decides: events not delivered by then never are
 	b.must(b.set(dora, policy.PolicyUpdate{Graph: g, Readers: []policy.Grantee{}}))
 	b.must(b.say(dora, g, "hidden"))
 	b.must(b.say(dora, kg.DefaultGraph, "end"))
@@ -110,7 +110,7 @@ func TestStreamsLearnOfPolicies(t *testing.T) {
 	behind, _ := b.watch(ctx, eve, kg.Filter{}, from)
 	b.ended("resumed from behind", behind, "", "end")
 
-	// What one may read from now on changes it as well.
+	// A gain of access ends it as well.
 	gains, _ := b.watch(ctx, bob, kg.Filter{}, b.store.Head())
 	b.must(b.set(dora, policy.PolicyUpdate{Graph: g, Readers: []policy.Grantee{"bob"}}))
 	b.must(b.say(dora, g, "end"))
@@ -127,8 +127,8 @@ func TestStreamsLearnOfPolicies(t *testing.T) {
 	b.ended("an administrator", root, kg.CodeAccessChanged)
 }
 
-// Who comes back after a restart is told of what changed behind its position,
-// though what exactly is forgotten; graphs that were made meanwhile are no change.
+// A reader that resumes after a restart gets the change of access behind its position,
+// though its details are forgotten; graphs created meanwhile are no change.
 func TestResumeAfterRestart(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	g := iri("agent://dora/notes")
@@ -182,8 +182,8 @@ func TestKeptChanges(t *testing.T) {
 	}
 }
 
-// A watcher goes across the deletion of a graph and its being made again: who read it is
-// sent back and told nothing of before, and who did not is told nothing at all.
+// A watcher across the deletion of a graph and its creation anew: a reader gets a resync
+// and nothing from before, and other callers get nothing at all.
 func TestWatchAcrossAGraphMadeAgain(t *testing.T) {
 	b := newBench(t, policy.Options{DefaultGraph: policy.ReadWrite})
 	g := iri("agent://dora/notes")
