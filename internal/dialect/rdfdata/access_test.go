@@ -16,9 +16,8 @@ import (
 	"koine/kg"
 )
 
-// A graph that its caller may not read is answered as one that is not there,
-// word for word, whatever is asked of it; what is koine's own is nobody's to
-// write.
+// A graph that its caller may not read is answered like one that does not exist, word for
+// word, for every request; koine's own graphs cannot be written.
 func TestHiddenGraphs(t *testing.T) {
 	policies := policy.New(policy.Options{})
 	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: policies, OnSystemChange: policies.Follow})
@@ -106,7 +105,7 @@ func TestHiddenGraphs(t *testing.T) {
 	if got := ask(eve, "GET", "", ""); strings.Contains(got, "secret") {
 		t.Errorf("exported: %s", got)
 	}
-	// What she may make is made though something of another's is hidden beside it.
+	// She may create her graph although something hidden exists beside it.
 	if got := ask(eve, "PUT", "?graph=agent://eve/notes", one); !strings.HasPrefix(got, "201") || !strings.Contains(got, "Location:[agent://eve/notes]") {
 		t.Errorf("a graph of her own: %s", got)
 	}
@@ -136,7 +135,7 @@ func TestHiddenGraphs(t *testing.T) {
 	}
 }
 
-// hiding hides the statements with one predicate from who is no administrator.
+// hiding hides the statements with one predicate from callers that are not administrators.
 type hiding struct{ kg.Front }
 
 func (hiding) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
@@ -146,8 +145,8 @@ func (hiding) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
 	return func(predicate, _ kg.Term) bool { return predicate == kg.IRI("urn:hidden") }
 }
 
-// Who does not see single statements of a graph is not told when they change: it gets no
-// entity tag, and the same answers whatever they are.
+// A caller from whom single statements of a graph are hidden does not learn of their
+// changes: it gets no entity tag, and the same answers for any of them.
 func TestHiddenStatements(t *testing.T) {
 	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: hiding{kg.Front{Access: kg.AllowAll{}}}})
 	if err != nil {
@@ -168,7 +167,7 @@ func TestHiddenStatements(t *testing.T) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r.WithContext(caller.With(context.Background(), caller.Caller{Principal: who})))
 		h := w.Result().Header
-		h.Del("Koine-Revision") // of the store, which everybody is told
+		h.Del("Koine-Revision") // of the store, which is public
 		h.Del("Koine-Position")
 		return w.Code, h, w.Body.String()
 	}

@@ -19,8 +19,8 @@ func numbered(from, n int) io.Reader {
 	return strings.NewReader(b.String())
 }
 
-// A graph past what one commit of changes takes is made, replaced, emptied, deleted and
-// made again as a small one is, with entity tags and conditions.
+// A graph larger than one commit of changes is created, replaced, emptied, deleted and
+// created again like a small one, with entity tags and conditions.
 func TestGraphsOfAnySize(t *testing.T) {
 	f := start(t, rdfdata.Options{})
 	const large, graph = kg.MaxPatches + 1, "?graph=urn:g"

@@ -17,7 +17,7 @@ import (
 	"koine/kg"
 )
 
-// roleServer is a handler over a store where X-Agent-Id and X-Role say who asks.
+// roleServer is a handler over a store where X-Agent-Id and X-Role identify the caller.
 func roleServer(t *testing.T) (*kg.Store, http.Handler) {
 	t.Helper()
 	return throttledServer(t, nil)
@@ -63,8 +63,8 @@ func ask(h http.Handler, method, query, role, contentType, body string) *httptes
 }
 
 // TestRestoreIsOneUpdate proves that a document with assertions counts as one update of its
-// caller, however many justifications and thus commits it has, and as another for each
-// further kg.LoadUpdateQuads assertions, which what the caller asks next is held against.
+// caller, regardless of its number of justifications and thus commits, and as another for
+// each further kg.LoadUpdateQuads assertions, which its next requests pay for.
 func TestRestoreIsOneUpdate(t *testing.T) {
 	source, from := roleServer(t)
 	say := func(statements, justifications int) {

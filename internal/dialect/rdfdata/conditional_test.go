@@ -7,8 +7,8 @@ import (
 	"koine/internal/dialect/rdfdata"
 )
 
-// A graph's entity tag is that of its last change and of the format: others' changes
-// leave it as it is, HEAD and GET agree on it, and both are answered 304 to who has it.
+// A graph's entity tag depends on its last change and on the format: changes of others do
+// not affect it, HEAD and GET agree on it, and both answer 304 to a client that has it.
 func TestEntityTags(t *testing.T) {
 	f := start(t, rdfdata.Options{})
 	put := func(graph, text string) {
@@ -148,7 +148,7 @@ func (i *interrupted) Read(b []byte) (int, error) {
 	return i.reader.Read(b)
 }
 
-// Relative IRIs are resolved against what the request is about.
+// Relative IRIs are resolved against the target of the request.
 func TestBase(t *testing.T) {
 	f := start(t, rdfdata.Options{PublicURL: "https://koine.example/lab"})
 	for _, c := range []struct{ query, location, want string }{
@@ -183,8 +183,8 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// Where a graph is made the answer is 201 and says its name; what is put into one that
-// is there is 200.
+// The answer to a request that creates a graph is 201 with its name; one to an existing
+// graph is 200.
 func TestCreated(t *testing.T) {
 	f := start(t, rdfdata.Options{})
 	for _, c := range []struct {
@@ -217,7 +217,7 @@ func TestCreated(t *testing.T) {
 	}
 }
 
-// OPTIONS says what there is.
+// OPTIONS lists the methods.
 func TestOptions(t *testing.T) {
 	f := start(t, rdfdata.Options{})
 	a := f.ask("OPTIONS", "?graph=urn:g", nil)

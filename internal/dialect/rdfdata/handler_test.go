@@ -144,7 +144,7 @@ ex:a ex:p "in the default graph" .
 ex:g { ex:a ex:p "in a named one"@en . _:b ex:p 1 . }
 `
 
-// What goes in comes out, in the format that the client likes.
+// An imported document is exported, in the format that the client prefers.
 func TestImportAndExport(t *testing.T) {
 	f := start(t, rdfdata.Options{})
 	r := f.post("", "application/trig", twoGraphs).report(t)
@@ -208,7 +208,7 @@ func TestBlankNodesOfADocument(t *testing.T) {
 
 // A fault anywhere in the document leaves nothing of it behind.
 func TestWhatIsRefusedWritesNothing(t *testing.T) {
-	many := strings.Repeat("<urn:s> <urn:p> <urn:o> .\n", 60_000) // larger than what waits in memory
+	many := strings.Repeat("<urn:s> <urn:p> <urn:o> .\n", 60_000) // larger than the buffer in memory
 	for _, c := range []struct {
 		name, method, query, contentType, encoding string
 		body                                       io.Reader
@@ -348,7 +348,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// Beyond what one commit takes, a graph is exchanged as a whole.
+// Beyond the size of one commit, a graph is replaced as a whole.
 func TestReplaceBound(t *testing.T) {
 	f := start(t, rdfdata.Options{})
 	document := func(n int) io.Reader {
@@ -372,7 +372,7 @@ func TestReplaceBound(t *testing.T) {
 	}
 }
 
-// The commits of an import say why, in the client's words if it has any; what
+// The commits of an import have the client's reason, if it gives one; a document that
 // cannot be stored writes nothing.
 func TestJustification(t *testing.T) {
 	f := start(t, rdfdata.Options{})

@@ -18,7 +18,7 @@ import (
 	"koine/kg"
 )
 
-// endsWithin is how soon an import ends whose client has left.
+// endsWithin is the time in which an import ends after its client has left.
 const (
 	endsWithin = time.Second
 	// leavingTries is how often that is tried: the machine may be busy otherwise.

@@ -15,7 +15,7 @@ import (
 	"koine/kg"
 )
 
-// meddled are graphs into which somebody writes when they have been made.
+// meddled are graphs into which another caller writes after their creation.
 type meddled struct {
 	*policy.Graphs
 	made func()
@@ -45,8 +45,8 @@ func (b *blind) View(ctx context.Context, v kg.View) (*kg.Snapshot, error) {
 	return b.Store.View(ctx, v)
 }
 
-// A document that fails takes a graph away that was made again for it, but not what
-// others wrote into it; and one that was written has not failed, whatever follows.
+// A document that fails removes a graph that was created again for it, but not the writes
+// of others to it; and one that was written has not failed, whatever follows.
 func TestDocumentForADeletedGraph(t *testing.T) {
 	policies := policy.New(policy.Options{})
 	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: policies, OnSystemChange: policies.Follow})

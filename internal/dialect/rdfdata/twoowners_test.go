@@ -46,7 +46,7 @@ func TestTwoOwnersPutAtOnce(t *testing.T) {
 	defer server.Close()
 	f := &fixture{T: t, store: store, url: server.URL + "/data"}
 	owners := [2]string{"agent://dora", "agent://eve"}
-	// A document says whose it is and in which round it was sent: no two of an owner are equal.
+	// A document contains its owner and its round: no two of an owner are equal.
 	document := func(owner string, round, statements int) string {
 		var b strings.Builder
 		for i := range statements {

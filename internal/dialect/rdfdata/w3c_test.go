@@ -15,7 +15,7 @@ import (
 	"koine/kg"
 )
 
-// step is a request of a protocol case and what is to come of it.
+// step is a request of a protocol case and its expected answer.
 type step struct {
 	method string
 	// query names the graph; {location} stands for the Location of an answer before.
@@ -51,11 +51,11 @@ var (
 	not     = []int{501}
 )
 
-// The cases of the W3C's suites for the Graph Store Protocol, by their names, with data
-// of their own: sparql11/graph-store-protocol (indirect graph identification) and
+// The cases of the W3C's suites for the Graph Store Protocol, by their names, with data of
+// their own: sparql11/graph-store-protocol (indirect graph identification) and
 // sparql11/http-rdf-update, which it replaces, with ?graph= in the place of direct
-// identification. The latter's follow one another on one store. What koine does not
-// have is answered 501: multipart/form-data in two of the cases, and direct graph
+// identification. The latter's follow one another on one store. Unsupported parts are
+// answered with 501: multipart/form-data in two of the cases, and direct graph
 // identification in all of manifest-direct.
 var protocolCases = []struct {
 	name  string
@@ -183,8 +183,8 @@ func (f *fixture) follow(t *testing.T, s step, location string) string {
 	return a.header.Get("Location")
 }
 
-// shapeOf are the statements of a Turtle document in order, with a description in the
-// place of each blank node. It tells graphs apart whose blank nodes form trees.
+// shapeOf are the statements of a Turtle document in order, with a description in the place
+// of each blank node. It distinguishes graphs whose blank nodes form trees.
 func shapeOf(t *testing.T, text string) (out []string) {
 	t.Helper()
 	about := map[kg.Term][]kg.Quad{}
