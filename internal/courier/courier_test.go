@@ -18,9 +18,9 @@ import (
 	"koine/kg"
 )
 
-// What waits when a hook is set is carried first, then what comes, in order, each letter
-// once, with what shows the server to it and an id of its own. What another agent gets,
-// and what was reported on before, is not.
+// When a hook is set, the waiting letters are sent first, then new ones, in order, each
+// letter once, with the credentials of the server and an id of its own. Letters to other
+// agents, and acknowledged ones, are not.
 func TestCarried(t *testing.T) {
 	f, d := newOffice(t, open()), newDoor(t, nil)
 	f.report(bob, f.send(bob, "done before"), tasks.Working)
@@ -56,7 +56,7 @@ func TestCarried(t *testing.T) {
 	}
 }
 
-// Whatever is not a yes is tried again, with the same id, and what comes behind it waits.
+// Every answer other than success is retried, with the same id, and later letters wait.
 func TestTriedAgain(t *testing.T) {
 	statuses := []int{500, 404, 302, 408, 429, 204}
 	f := newOffice(t, open())
@@ -128,8 +128,8 @@ func TestPassed(t *testing.T) {
 	d.expect("1", "2", "poison", "behind poison")
 }
 
-// A hook that fails for long loses nothing: its letters wait in the mailbox. Those that
-// the agent reported on meanwhile, or whose tasks ended, are not carried any more.
+// A hook that fails for long loses nothing: its letters wait in the mailbox. Letters that
+// the agent acknowledged meanwhile, or whose tasks ended, are not sent any more.
 func TestAwayForLong(t *testing.T) {
 	f := newOffice(t, open())
 	d := newDoor(t, func(string, int) int { return 503 })
@@ -165,8 +165,8 @@ func TestAwayForLong(t *testing.T) {
 	}
 }
 
-// A message that comes while a call is open, whose handler reports, is the next letter: the
-// report is not about it.
+// A message that comes during a call whose handler reports is the next letter: the report
+// is not about it.
 func TestMessageDuringACall(t *testing.T) {
 	f := newOffice(t, open())
 	var id tasks.TaskID
@@ -198,8 +198,8 @@ func TestMessageDuringACall(t *testing.T) {
 	})
 }
 
-// After a restart it goes on behind what was carried, with what came while the server was
-// away too.
+// After a restart it continues after the last delivery, including the letters of the
+// downtime.
 func TestGoesOnAfterARestart(t *testing.T) {
 	o := open()
 	o.FlushEvery = time.Hour
@@ -211,7 +211,7 @@ func TestGoesOnAfterARestart(t *testing.T) {
 	d.expect("1", "2")
 	f.waits(bob, 0) // and it is known that they were taken
 	f.courier.Close()
-	f.send(bob, "3") // and nobody is there to carry it
+	f.send(bob, "3") // and no courier delivers it
 	f.tasks.Close()
 	if err := f.store.Close(); err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestGoesOnAfterARestart(t *testing.T) {
 	})
 }
 
-// What fails when the server ends is carried when it is there again.
+// A delivery that fails when the server ends is repeated when it is up again.
 func TestFailsOverARestart(t *testing.T) {
 	f := newOffice(t, open())
 	d := newDoor(t, func(text string, _ int) int {
@@ -279,8 +279,8 @@ func (d *deaf) Watch(ctx context.Context, f kg.Filter, from kg.Position) (*kg.Wa
 	return d.Store.Watch(ctx, f, from)
 }
 
-// Where the log cannot be followed, what comes meanwhile is found in the mailboxes, and
-// nothing is carried twice.
+// If the log cannot be followed, letters in between are found in the mailboxes, and nothing
+// is delivered twice.
 func TestLogIsInterrupted(t *testing.T) {
 	f, d := newOffice(t, open()), newDoor(t, nil)
 	f.courier.Close()
@@ -323,15 +323,15 @@ func TestPrivateAddressesAreNotCalled(t *testing.T) {
 		t.Error("a private address was called")
 	}
 	f.waits(bob, 1)
-	// Who named it is told no more than of an address where nobody is.
+	// The agent learns no more than of an unreachable address.
 	f.eventually("the failure is told", func() bool {
 		s, err := f.courier.State(t.Context(), bob)
 		return err == nil && s.Failure == "web hook cannot be reached"
 	})
 }
 
-// No call begins behind the commit by which the agent deregisters or takes the hook away,
-// whoever waits for another try.
+// No call begins after the commit by which the agent deregisters or removes the hook, also
+// if a retry is waiting.
 func TestEnds(t *testing.T) {
 	for name, end := range map[string]func(*office) error{
 		"deregistered": func(f *office) error { return f.agents.Deregister(t.Context(), bob, bob.Principal.ID) },
@@ -362,7 +362,7 @@ func TestEnds(t *testing.T) {
 			if got := d.accepted(); len(got)-before > 2 || slices.Contains(got, "2") {
 				t.Errorf("carried %q", got)
 			}
-			// Nor is it there after a restart; what waits is in the mailbox.
+			// Nor does it exist after a restart; the letters are in the mailbox.
 			f.close()
 			f.open(open())
 			list, _, err := f.tasks.Notices(t.Context(), bob.Principal.ID)
@@ -400,7 +400,7 @@ func TestSetAnew(t *testing.T) {
 	old.expect("1")
 }
 
-// Who is not let in is not called; its letters wait.
+// A suspended agent is not called; its letters wait.
 func TestSuspended(t *testing.T) {
 	f, d := newOffice(t, open()), newDoor(t, nil)
 	f.set(bob, d.target())
@@ -447,7 +447,7 @@ func TestSideBySide(t *testing.T) {
 	slow.expect(want...)
 }
 
-// What is stored, shown and logged has no address and no secret of a hook in it.
+// Stored, shown and logged data contain no address and no secret of a hook.
 func TestSealed(t *testing.T) {
 	f := newOffice(t, open())
 	s, err := f.courier.Set(t.Context(), bob, webhook.Target{URL: "http://127.0.0.1:1/secret?key=secret", Token: "secret-token", Scheme: "Bearer", Credentials: "secret-credentials"})

@@ -40,10 +40,10 @@ type office struct {
 	tasks   *tasks.Service
 	agents  *agents.Directory
 	courier *courier.Service
-	shut    atomic.Bool // nobody is let in
+	shut    atomic.Bool // no caller is admitted
 }
 
-// lockedBuffer is what the log goes to.
+// lockedBuffer is the output of the log.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -161,7 +161,7 @@ type door struct {
 	*httptest.Server
 	t *testing.T
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following fields
 	answer func(text string, times int) int
 	calls  []call
 	times  map[string]int
@@ -219,7 +219,7 @@ func (d *door) accepted() (out []string) {
 	return out
 }
 
-// expect waits for what has been accepted.
+// expect waits for accepted calls.
 func (d *door) expect(want ...string) {
 	d.t.Helper()
 	for end := time.Now().Add(patience); !slices.Equal(d.accepted(), want); time.Sleep(time.Millisecond) {
