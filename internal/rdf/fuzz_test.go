@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// Whatever a document holds, reading it ends with quads that the store takes
-// or with an error, and the quads survive being written and read again.
+// Reading any document ends with quads that the store accepts or with an error, and the
+// quads survive being written and read again.
 func fuzz(f *testing.F, format rdf.Format, seeds ...string) {
 	for _, s := range seeds {
 		f.Add([]byte(s))

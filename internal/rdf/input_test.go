@@ -45,8 +45,8 @@ func TestByteOrderMark(t *testing.T) {
 	}
 }
 
-// An IRI that RFC 3987 forbids is refused with its place; FixIRIs percent-encodes what is
-// forbidden.
+// An IRI that RFC 3987 forbids is refused with its place; FixIRIs percent-encodes forbidden
+// characters.
 func TestForbiddenIRIs(t *testing.T) {
 	for iri, fixed := range map[string]string{
 		"http://x#a#b":           "http://x#a%23b",

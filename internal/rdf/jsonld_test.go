@@ -49,8 +49,8 @@ func manyNodes(n int) []byte {
 	return b.Bytes()
 }
 
-// Twice the document takes at most 2.5 times the work. Work is what is
-// allocated, which does not depend on the machine's load.
+// Twice the document takes at most 2.5 times the work. Work is the allocated memory, which
+// does not depend on the machine's load.
 func TestJSONLDWorkIsLinear(t *testing.T) {
 	for name, document := range map[string]func(int) []byte{
 		"the same nested context": func(n int) []byte { return manyContexts(n, true) },
@@ -78,7 +78,7 @@ func TestJSONLDWorkIsLinear(t *testing.T) {
 	}
 }
 
-// What is held of a document costs at most 12 times its size.
+// The buffer of a document costs at most 12 times its size.
 func TestJSONLDHoldsAtMostTwelveTimesTheSize(t *testing.T) {
 	for name, text := range map[string][]byte{
 		"a context behind the nodes": append(append([]byte(`{"@graph":`), manyNodes(60_000)...), `,"@context":{}}`...),
@@ -130,7 +130,7 @@ func repeated(before string, n int, item func(i int) string, after string) io.Re
 	})
 }
 
-// counted counts what is read.
+// counted counts the bytes read.
 type counted struct {
 	io.Reader
 	n int
@@ -146,8 +146,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// A document in streaming order may have any size: little of it is held. In
-// any other order, what has to be held is bounded.
+// A document in streaming order may have any size: little of it is buffered. In any other
+// order, the buffer is bounded.
 func TestJSONLDInStreamingOrderHasAnySize(t *testing.T) {
 	slowtest.Long(t)
 	const n, bound = 100_000, 256 << 10
@@ -234,7 +234,7 @@ func TestJSONLDAtTheBound(t *testing.T) {
 	}
 }
 
-// Whatever the bound, a document gives the same statements or is refused.
+// With any bound, a document gives the same statements or is refused.
 func TestJSONLDMeansTheSameHeldOrNot(t *testing.T) {
 	streamed := 0
 	for seed := range uint64(400) {
@@ -389,8 +389,8 @@ func TestJSONLDStatementsThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// What means nothing is left out and told; a document of which nothing is left
-// is refused.
+// Content without a meaning is skipped and reported; a document of which nothing is left is
+// refused.
 func TestJSONLDTellsWhatItLeavesOut(t *testing.T) {
 	var dropped []string
 	o := rdf.Options{JSONLD: rdf.JSONLDOptions{Dropped: func(e *rdf.SyntaxError) { dropped = append(dropped, e.Error()) }}}
@@ -448,7 +448,7 @@ func TestJSONLDContexts(t *testing.T) {
 	}
 }
 
-// What JSON leaves open and what would lose something is refused.
+// Input that JSON leaves open or that would lose content is refused.
 func TestJSONLDRefuses(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat(`{"@id":"urn:s","urn:p":`, n) + "1" + strings.Repeat("}", n) }
 	chain := func(n int) string {
@@ -487,7 +487,7 @@ func TestJSONLDRefuses(t *testing.T) {
 	}
 }
 
-// Numbers are what their text says.
+// Numbers keep the value of their text.
 func TestJSONLDNumbers(t *testing.T) {
 	for text, want := range map[string]kg.Term{
 		"1": kg.Integer(1), "-0": kg.Integer(0), "1.0": kg.Integer(1), "1e3": kg.Integer(1000), "9007199254740992": kg.Integer(9007199254740992),
@@ -501,7 +501,7 @@ func TestJSONLDNumbers(t *testing.T) {
 	}
 }
 
-// waitingContext ends when somebody waits for its end.
+// waitingContext ends when its end is awaited.
 type waitingContext struct {
 	context.Context
 	waited bool
@@ -550,8 +550,7 @@ func TestJSONLDHoldersTakeTurns(t *testing.T) {
 	}
 }
 
-// An export of any size is read back with little held, whatever a node or a
-// graph has.
+// An export of any size is read with a small buffer, whatever a node or a graph contains.
 func TestJSONLDExportIsReadBack(t *testing.T) {
 	var quads []kg.Quad
 	for _, g := range []kg.Term{kg.DefaultGraph, kg.IRI("urn:g1"), kg.IRI("urn:g2")} {
@@ -607,8 +606,9 @@ func TestJSONLDLongIRIsAreNotKept(t *testing.T) {
 	}
 }
 
-// The IRIs that a document puts together of a long vocabulary, prefix or base are bounded in
-// their sum, by what was read of the document: else a document of a few mebibytes takes hours.
+// The sum of the IRIs that a document composes of a long vocabulary, prefix or base is
+// bounded by the bytes read of the document: otherwise a document of a few mebibytes takes
+// hours.
 func TestJSONLDJoinedIRIsAreBounded(t *testing.T) {
 	slowtest.Long(t)
 	const allowed, allowedPerByte = 256 << 20, 32

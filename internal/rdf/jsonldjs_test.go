@@ -73,8 +73,7 @@ func TestJSONLDAgainstJSONLDJS(t *testing.T) {
 	}
 }
 
-// Documents that somebody has damaged are read or refused, held or not, and what
-// is read can be stored.
+// Damaged documents are read or refused, buffered or not, and read ones can be stored.
 func TestJSONLDDamaged(t *testing.T) {
 	n := uint64(1500)
 	if text := os.Getenv("KOINE_JSONLD_DOCUMENTS"); text != "" {
@@ -142,9 +141,9 @@ func jsonldJS(t *testing.T, directory, base string, documents []string) (answers
 	return answers
 }
 
-// jsonldMaker makes documents of which most are valid. Of a term with a context of its
-// own (sco), jsonld.js takes that context again for what is in @included; the
-// specification has no property there. So nodes in it have none.
+// jsonldMaker makes documents of which most are valid. For a term with a context of its own
+// (sco), jsonld.js applies that context again in @included; the specification has no
+// property there. So nodes in it have none.
 type jsonldMaker struct {
 	*rand.Rand
 	scoped int // terms with a context of their own around

@@ -47,7 +47,7 @@ func TestRDFXML(t *testing.T) {
 	}
 }
 
-// What RDF/XML, Namespaces or XML forbid is refused with its line.
+// Input that RDF/XML, Namespaces or XML forbid is refused with its line.
 func TestRDFXMLErrors(t *testing.T) {
 	node := func(inner string) string {
 		return xmlHead + "\n<rdf:Description rdf:about='urn:s'>\n" + inner + "</rdf:Description></rdf:RDF>"
@@ -119,8 +119,8 @@ func manyAttributes(n int) string {
 	return out.String()
 }
 
-// The entities that a document declares stand for their texts, in attributes too; what
-// they come to is bounded whether they are nested or used often.
+// The entities that a document declares stand for their texts, in attributes too; their
+// expansion is bounded whether they are nested or used often.
 func TestRDFXMLEntities(t *testing.T) {
 	doc := func(declarations, inner string) string {
 		return "<?xml version='1.0'?>\n<!DOCTYPE rdf:RDF [\n<!-- <!ENTITY not 'x'> --><!ELEMENT x (y)>\n" + declarations + "]>\n" + xmlHead + inner + "</rdf:RDF>"

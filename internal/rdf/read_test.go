@@ -14,7 +14,7 @@ import (
 	"koine/kg"
 )
 
-// What is no document is refused, with the place where that shows.
+// Input that is not a document is refused, with the place of the fault.
 func TestWhatIsRefused(t *testing.T) {
 	const ok = "<urn:s> <urn:p> <urn:o> .\n"
 	for _, c := range []struct {
@@ -89,7 +89,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// What the formats allow and is easily got wrong.
+// Allowed input that is often read wrongly.
 func TestWhatIsRead(t *testing.T) {
 	s, p, def := kg.IRI("urn:s"), kg.IRI("urn:p"), kg.DefaultGraph
 	one := func(o kg.Term) []kg.Quad { return []kg.Quad{{Subject: s, Predicate: p, Object: o, Graph: def}} }
@@ -174,8 +174,7 @@ func TestLineBound(t *testing.T) {
 	}
 }
 
-// An input that breaks off is an error with its cause, and what was read half
-// is not taken for a statement.
+// A truncated input is an error with its cause, and an incomplete statement is dropped.
 func TestBrokenInput(t *testing.T) {
 	broken := errors.New("the wire was cut")
 	for f, text := range map[rdf.Format]string{

@@ -65,8 +65,8 @@ func prefixes(t testing.TB) *kg.Prefixes {
 	return p
 }
 
-// What is written reads back as the same graph, whatever the literals hold,
-// in every format, with and without prefixes, in any order of the quads.
+// A written graph reads back as the same graph, with any literals, in every format, with
+// and without prefixes, in any order of the quads.
 func TestWhatIsWrittenReadsBackTheSame(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))

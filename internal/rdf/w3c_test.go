@@ -21,7 +21,7 @@ import (
 )
 
 // mended are tests whose results in the module are wrong: they have namespaces that
-// Exclusive XML Canonicalization leaves out. The suite has been mended since.
+// Exclusive XML Canonicalization omits. The suite has been corrected since.
 var mended = map[string]bool{"xml-canon-test001": true, "xml-canon-test002": true}
 
 // The readers pass the W3C test suites for RDF 1.1, all of them.
@@ -59,7 +59,7 @@ func TestW3CSuites(t *testing.T) {
 
 type w3cEntry struct{ name, kind, action, result string }
 
-// entries are what the manifest's list names.
+// entries are those of the manifest's list.
 func entries(manifest []kg.Quad) (out []w3cEntry) {
 	const mf = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"
 	bySubject := map[kg.Term]*w3cEntry{}
@@ -99,8 +99,8 @@ var unlistedTurtle = map[string]bool{
 }
 
 // turtleEntries lists the module's tests of Turtle, whose manifest was overwritten with
-// something else there: by the manifest of 2013, which is in the suite's archive, and the
-// tests that are younger by the names of their files.
+// another file there: by the manifest of 2013, which is in the suite's archive, and the
+// newer tests by the names of their files.
 func turtleEntries(t *testing.T, local, site string) (out []w3cEntry) {
 	t.Helper()
 	named := map[string]w3cEntry{}
@@ -218,9 +218,9 @@ type jsonldEntry struct {
 	} `json:"option"`
 }
 
-// JSON-LD documents give what the W3C suite says, but for the deviations. With
-// ContinueOnError they give it but for those that are more than a statement
-// that cannot be kept.
+// JSON-LD documents give the results of the W3C suite, except for the deviations. With
+// ContinueOnError they do, except for those that are more than a statement that cannot be
+// stored.
 func TestW3CJSONLD(t *testing.T) {
 	local := w3c.JSONLD(t)
 	var manifest struct {
