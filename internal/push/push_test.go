@@ -42,7 +42,7 @@ type desk struct {
 	push  *push.Service
 }
 
-// lockedBuffer is what the log goes to.
+// lockedBuffer is the output of the log.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -148,7 +148,7 @@ func (d *desk) report(task *tasks.Task, state tasks.State, artifacts ...string) 
 	}
 }
 
-// ear notes what comes to it.
+// ear notes the calls that it receives.
 type ear struct {
 	*httptest.Server
 	came   chan string
@@ -184,7 +184,7 @@ func newWebhook(t *testing.T, answer func(n int, r *http.Request) int) *ear {
 	return w
 }
 
-// expect waits for what is to come, in order.
+// expect waits for the expected calls, in order.
 func (w *ear) expect(t *testing.T, want ...string) {
 	t.Helper()
 	for _, one := range want {
@@ -216,8 +216,8 @@ func code(t *testing.T, err error, want kg.Code) {
 	}
 }
 
-// What happens behind the commit that sets a hook is told, in order, with what shows
-// the server to it; what happened before is not.
+// Events after the commit that sets a hook are delivered, in order, with the credentials of
+// the server; earlier ones are not.
 func TestDelivered(t *testing.T) {
 	d, w := newDesk(t, open()), newWebhook(t, nil)
 	task := d.give()
@@ -252,8 +252,8 @@ func TestSetWithTheMessage(t *testing.T) {
 	w.expect(t, "COMPLETED with 2")
 }
 
-// What fails for the moment is tried again, in order; what is refused for good, and
-// what fails too often, is given up, and what comes behind it is told.
+// A transient failure is retried, in order; a permanent refusal, and an event that fails
+// too often, is given up, and later ones are delivered.
 func TestTriedAgain(t *testing.T) {
 	statuses := []int{500, 408, 429, 200 /* a */, 404 /* b */, 302 /* c */, 503, 503, 503, 503, 503, 503 /* d */}
 	d := newDesk(t, open())
@@ -309,8 +309,8 @@ func TestPrivateAddressesAreNotCalled(t *testing.T) {
 	}
 }
 
-// Delivery goes on behind what was told, after a restart too; what happened meanwhile
-// is told.
+// Delivery continues after the last event, after a restart too; events in between are
+// delivered.
 func TestGoesOnAfterARestart(t *testing.T) {
 	d, w := newDesk(t, push.Options{Options: webhook.Options{AllowPrivate: true}, FlushEvery: time.Hour}), newWebhook(t, nil)
 	task := d.give(push.Config{URL: w.URL})
@@ -324,7 +324,7 @@ func TestGoesOnAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.open(open())
-	// What was under way when it ended may come again, and nothing before it.
+	// An interrupted delivery may be repeated, and nothing before it.
 	select {
 	case got := <-w.came:
 		if got == "WORKING" {
@@ -341,8 +341,8 @@ func TestGoesOnAfterARestart(t *testing.T) {
 	w.expect(t, "REJECTED")
 }
 
-// A hook that stands behind what the log still has, when it is taken up or while it is
-// told, is told the task as it is and then what comes.
+// A hook whose position is no longer in the log, at its start or during its life, gets the
+// present task and then new events.
 func TestBehindACutLog(t *testing.T) {
 	d := newDesk(t, open())
 	called, let := make(chan struct{}), make(chan struct{})
@@ -390,8 +390,8 @@ func TestBehindACutLog(t *testing.T) {
 	w.expect(t, "REJECTED") // to which nothing had happened
 }
 
-// Who created the task sets and takes away, it and administrators see, and nobody
-// else; what is not for one is not there.
+// The creator of a task sets and removes its hooks, the creator and administrators see
+// them, and no other caller; a hidden hook does not exist.
 func TestWhoMay(t *testing.T) {
 	d := newDesk(t, open())
 	task := d.give()
@@ -560,7 +560,7 @@ func (d *desk) awaitOpen(want int) {
 	}
 }
 
-// markAsOlder gives configurations that have ended what older builds left them.
+// markAsOlder leaves configurations that have ended in the state of older builds.
 func (d *desk) markAsOlder() {
 	d.t.Helper()
 	_, err := d.store.Update(d.t.Context(), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
