@@ -17,8 +17,8 @@ import (
 	"koine/internal/sse"
 )
 
-// twin is what one would write by hand for one stream: a deadline per event, the
-// block, a flush. It has no heartbeats, bounds, last events or shutdown.
+// twin is a hand-written loop for one stream: a deadline per event, the block, a flush. It
+// has no heartbeats, bounds, last events or shutdown.
 func twin(events func(ctx context.Context, r *http.Request) iter.Seq2[sse.Event, error]) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
@@ -118,9 +118,9 @@ func benchmarkEvent(b *testing.B, subscribers int, live, byHand bool) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*subscribers), "ns/delivery")
 }
 
-// BenchmarkIdleStreams measures what an open stream without events costs: heap
-// and stacks of the whole process per stream, less what the client's socket
-// takes, and goroutines. Each stream had one event and one heartbeat.
+// BenchmarkIdleStreams measures the cost of an open stream without events: heap and stacks
+// of the whole process per stream, less those of the client's socket, and goroutines. Each
+// stream had one event and one heartbeat.
 func BenchmarkIdleStreams(b *testing.B) {
 	const streams = 2000
 	event := sse.Event{Data: []byte(strings.Repeat("x", 300))}

@@ -87,7 +87,7 @@ func (w *fakeWriter) stall() (read func()) {
 	}
 }
 
-// take returns what came since the last call.
+// take returns the output since the last call.
 func (w *fakeWriter) take() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

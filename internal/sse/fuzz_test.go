@@ -13,8 +13,8 @@ import (
 	"koine/internal/sse"
 )
 
-// FuzzParse holds that what a client sees depends on the bytes alone and not on
-// how they are cut into packets, and that no input makes it fail.
+// FuzzParse proves that the events of a client depend on the bytes alone and not on their
+// packets, and that no input makes it fail.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"data: x\n\n", "id: 1\r\ndata: a\r\n\r\n", "data: a\r\rdata: b\r\n\rdata: c\n\r\n", "\ufeff: \n\nid\ndata\n\n", "data: x",

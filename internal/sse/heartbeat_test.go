@@ -66,7 +66,7 @@ func (b *bubble) pull() iter.Seq2[sse.Event, error] {
 	}
 }
 
-// want compares what was written since the last call.
+// want compares the output since the last call.
 func (b *bubble) want(t *testing.T, when, want string) {
 	t.Helper()
 	synctest.Wait()

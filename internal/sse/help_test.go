@@ -22,8 +22,8 @@ import (
 // patience is the time limit of a test.
 const patience = time.Minute
 
-// handler answers a request on a server with a stream of events. ended, if not
-// nil, gets what Serve returned.
+// handler answers a request on a server with a stream of events. ended, if not nil, gets
+// the result of Serve.
 func handler(s *sse.Server, options sse.StreamOptions, ended chan<- error,
 	events func(ctx context.Context, r *http.Request) iter.Seq2[sse.Event, error],
 ) http.Handler {
@@ -54,7 +54,7 @@ func refuse(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
 }
 
-// always serves the same events to everybody.
+// always serves the same events to all clients.
 func always(events iter.Seq2[sse.Event, error]) func(context.Context, *http.Request) iter.Seq2[sse.Event, error] {
 	return func(context.Context, *http.Request) iter.Seq2[sse.Event, error] { return events }
 }

@@ -17,8 +17,8 @@ import (
 	"koine/internal/sse"
 )
 
-// journal is a log to follow: entries 1, 2, 3 …, whose readers each stand at a
-// position of their own.
+// journal is a log to follow: entries 1, 2, 3 …, whose readers each have a position of
+// their own.
 type journal struct {
 	entry string // the data of each, behind its number
 
@@ -165,7 +165,7 @@ func TestResumeAcrossRestart(t *testing.T) {
 		}
 		if check.at%each == 0 {
 			stop()
-			j.append() // while nobody is connected
+			j.append() // without connections
 			if l, err = net.Listen("tcp", address); err != nil {
 				t.Fatal(err)
 			}
