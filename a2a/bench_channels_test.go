@@ -12,9 +12,9 @@ import (
 	"koine/kg"
 )
 
-// BenchmarkOpenChannelStreams measures what an open channels/stream costs the
-// server over real sockets, as BenchmarkOpenStreams does: all follow one channel,
-// and each has had one message. The aim is at most 48 KiB.
+// BenchmarkOpenChannelStreams measures the cost of an open channels/stream for the server
+// over real sockets, as BenchmarkOpenStreams does: all follow one channel, and each has had
+// one message. The aim is at most 48 KiB.
 func BenchmarkOpenChannelStreams(b *testing.B) {
 	const streams = 1000
 	needFiles(b, 2*streams+200)

@@ -23,7 +23,7 @@ func BenchmarkOpenStreams(b *testing.B) {
 	var used usage
 	for range b.N {
 		s := startBench(b)
-		for i := range 5 { // what the store itself needs for such a commit
+		for i := range 5 { // the memory of the store itself for such a commit
 			s.setAll(b, streams, -i)
 		}
 		clients := make([]socket, 0, streams)

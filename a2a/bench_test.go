@@ -8,8 +8,8 @@ import (
 	"koine/internal/update"
 )
 
-// BenchmarkReadMutations is what reading an update costs before the store sees
-// it: the scan of the body, the envelope, and the patches.
+// BenchmarkReadMutations measures the cost of reading an update before the store: the scan
+// of the body, the envelope, and the patches.
 func BenchmarkReadMutations(b *testing.B) {
 	for _, n := range []int{1, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

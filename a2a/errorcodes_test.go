@@ -11,9 +11,9 @@ import (
 	"koine/kg/kgtest"
 )
 
-// TestAnswerOfEveryCode proves that testdata/errors.txt shows what each table of errors
-// answers: the JSON-RPC code, the HTTP status of a stream, and that of any other answer.
-// The author of a new code adds a row and reads it.
+// TestAnswerOfEveryCode proves that testdata/errors.txt shows the answers of each table of
+// errors: the JSON-RPC code, the HTTP status of a stream, and that of any other answer. The
+// author of a new code adds a row and reads it.
 func TestAnswerOfEveryCode(t *testing.T) {
 	row := "%-21s  %-15s  %-15s  %-15s  %s"
 	lines := []string{fmt.Sprintf(row, "code", "knowledge/*", "channels/*", "base A2A", "CancelTask")}

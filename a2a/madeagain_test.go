@@ -78,7 +78,7 @@ func TestStreamsAcrossAGraphMadeAgain(t *testing.T) {
 		follow("live", "")
 		must(graphs.Delete(t.Context(), dora, kg.IRI(used)))
 		deleted := s.store.FormatPosition(s.store.Head())
-		if !again { // the revisions that it takes to begin anew: what commits are about is not told
+		if !again { // the revisions of the new beginning: the content of commits is not shown
 			for _, text := range []string{"1", "2"} {
 				must(s.store.Update(t.Context(), kg.Meta{Principal: kg.Principal{ID: "agent://frank", Method: "open"}}, func(tx *kg.Tx) error {
 					return tx.Apply(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.String(text), Graph: kg.IRI("agent://frank/notes")}})

@@ -10,8 +10,7 @@ import (
 	"koine/kg"
 )
 
-// readers may read urn:open, nobody urn:hidden, and only the owner writes
-// urn:open.
+// readers may read urn:open, none urn:hidden, and only the owner writes urn:open.
 type rules struct{}
 
 func (rules) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {

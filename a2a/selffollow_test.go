@@ -67,7 +67,7 @@ func TestEveryExampleOfTheCardIsServed(t *testing.T) {
 						if state := event.(*sdk.Task).Status.State; state != sdk.TaskStateWorking {
 							t.Errorf("%s as streamed %s: %s", example, form, state)
 						}
-						break // it is followed: what it tells is tested below
+						break // it is followed: its output is tested below
 					}
 					if status, ok := event.(*sdk.TaskStatusUpdateEvent); ok && status.Status.State.Terminal() && status.Status.State != sdk.TaskStateCompleted {
 						t.Errorf("%s as streamed %s: %s, %+v", example, form, status.Status.State, status.Status.Message)

@@ -24,9 +24,9 @@ import (
 	"koine/kg/kgtest"
 )
 
-// What channels do by themselves (messages and channels expire, receipts are gathered,
-// old content goes) is at work in a process that is killed again and again. The log
-// and what was acknowledged tell whether it was done, and done once.
+// The background work of channels (messages and channels expire, receipts are gathered,
+// old content is evicted) runs in a process that is killed repeatedly. The log and the
+// acknowledgements show whether it was done, and done once.
 
 const (
 	workersName = "workers"        // of a child that TestWorkersAcrossKills starts
@@ -34,7 +34,7 @@ const (
 	tidyTime    = 10 * time.Second // in which due changes are written
 )
 
-// working is where the agents of the test talk: ann made the channels, by their names.
+// working has the channels of the test, which ann created.
 type working struct {
 	*killed
 	talk, short channel.ID

@@ -96,8 +96,8 @@ func wantStream(t testing.TB, stream *channels.Stream, want string, end kg.Code)
 	}
 }
 
-// Ending an intent ends its tasks and closes all of their channels in one commit,
-// whose time they all have; nothing new comes into it.
+// Ending an intent ends its tasks and closes all of their channels in one commit, whose
+// time they all have; nothing new is added to it.
 func TestEndScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, scope.Draft{Coordinator: "cleo", Access: scope.Access{Everybody: true}})
@@ -220,8 +220,8 @@ func TestPublishByName(t *testing.T) {
 	}
 }
 
-// A channel expires after its last message, at once in what is decided and shown,
-// and soon in what is stored, with the time at which it was due.
+// A channel expires after its last message, at once in decisions and reads, and soon in the
+// store, with the time at which it was due.
 func TestExpireAfter(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
@@ -264,7 +264,7 @@ func TestExpireAfter(t *testing.T) {
 	if c, err = s.Get(within(t), as("ann"), made.ID); err != nil || !c.ClosedAt.Equal(due) || c.Version != made.Version+1 {
 		t.Errorf("afterwards: %+v, %v", c, err)
 	}
-	// What was due while nobody was there closes after the start, as of its time.
+	// Channels due during a downtime close after the start, as of their time.
 	clock.step(time.Hour)
 	s.restart(t)
 	eventually(t, "closed after the start", func() bool {
@@ -276,7 +276,7 @@ func TestExpireAfter(t *testing.T) {
 	}
 }
 
-// countClosed is how many channels are closed in what is stored.
+// countClosed is the number of channels that are closed in the store.
 func (s *server) countClosed(t testing.TB) (uint64, error) {
 	snapshot, err := s.store.View(within(t), kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"koine/kg"
 )
 
-// model is what channels are meant to be: plain maps, no store, one call after the
-// other. It speaks of channels by the number of the call that made them, "direct"
-// ones by their agents, and answers with a text or a code.
+// model is the specification of channels: plain maps, no store, one call after the other.
+// It refers to channels by the number of the call that made them, "direct" ones by their
+// agents, and answers with a text or a code.
 type model struct {
 	agents   []string
 	channels []*modelChannel // in the order in which they were made

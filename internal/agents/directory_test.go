@@ -67,8 +67,8 @@ func same(t *testing.T, what string, got map[string]any, want string) {
 	}
 }
 
-// What an agent says of itself comes back, what koine does not understand too; it can be
-// asked as long as it is registered, after a restart as well.
+// The card of an agent is returned as it was sent, with members that koine does not know;
+// the agent accepts requests as long as it is registered, after a restart as well.
 func TestRegistration(t *testing.T) {
 	store, g := newRegistry(t, kg.Options{})
 	load(t, g, store)
@@ -131,7 +131,7 @@ func TestRegistration(t *testing.T) {
 	}
 }
 
-// What is called when an agent leaves may fail: then it has not left.
+// If a callback of deregistering fails, the agent has not left.
 func TestDeregisteringThatFails(t *testing.T) {
 	store, _ := newRegistry(t, kg.Options{})
 	failure := errors.New("not now")
@@ -145,7 +145,7 @@ func TestDeregisteringThatFails(t *testing.T) {
 	}
 }
 
-// Who may register whom, and say what of it.
+// The agents that may register an agent, and change its card.
 func TestWhoRegistersWhom(t *testing.T) {
 	store, _ := newRegistry(t, kg.Options{})
 	d := agents.NewDirectory(store, agents.DirectoryOptions{})

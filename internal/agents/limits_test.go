@@ -9,8 +9,8 @@ import (
 	"koine/kg"
 )
 
-// Limits that koine keeps are whole numbers; others are the agent's own, and are given
-// back. What is said last holds, and nothing does for who has left.
+// Limits that koine enforces are whole numbers; others belong to the agent, and are
+// returned unchanged. The last ones hold, and none for a deregistered agent.
 func TestLimits(t *testing.T) {
 	store, g := newRegistry(t, kg.Options{})
 	load(t, g, store)

@@ -85,8 +85,8 @@ func TestSeenAgentGetsARecordOnce(t *testing.T) {
 	}
 }
 
-// More agents than wait for a record are not lost: they get it when they come
-// again. Seen blocks never, also when nobody writes yet.
+// More agents than the queue of records holds are not lost: they get a record when they
+// come again. Seen blocks never, also before the first write.
 func TestSeenNeverBlocks(t *testing.T) {
 	store, g := newRegistry(t, kg.Options{})
 	const n = 400 // more than the queue takes

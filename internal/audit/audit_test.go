@@ -162,7 +162,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// Nothing of what a commit holds is told, but for who, when, why and how much.
+// Of a commit only author, time, reason and counts are listed, and no content.
 func TestCommitsAreToldWithoutWhatTheyHold(t *testing.T) {
 	b := newBench(t, 0)
 	b.fill()
@@ -190,7 +190,7 @@ func TestAForeignCursor(t *testing.T) {
 	}
 }
 
-// What repeats counts up for a minute, and is logged once.
+// Repetitions are counted for a minute, and logged once.
 func TestRepetitionsAreOne(t *testing.T) {
 	b := newBench(t, 0)
 	for range 59 {

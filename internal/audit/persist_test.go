@@ -159,7 +159,7 @@ func TestRepetitionsAreWrittenOnce(t *testing.T) {
 	})
 }
 
-// What a crash has left of a line, and a line that is damaged, are left out.
+// A line torn by a crash, and a damaged line, are skipped.
 func TestATornLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := keep(t, t.TempDir(), audit.Options{})
@@ -195,7 +195,7 @@ func TestATornLine(t *testing.T) {
 	})
 }
 
-// At its bound the file is made anew with what the trail still has.
+// At its bound the file is rewritten with the content of the trail.
 func TestTheFileIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bound = 4096
@@ -231,7 +231,7 @@ func TestTheFileIsBounded(t *testing.T) {
 	})
 }
 
-// What comes faster than it is written waits up to a bound; beyond that it is in
+// Entries that come faster than the writes wait up to a bound; beyond that they are in
 // memory, counted, and logged once.
 func TestTheQueueIsBounded(t *testing.T) {
 	for _, more := range []int{0, 1, 500} {
@@ -306,7 +306,7 @@ func TestAFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// One address cannot push out what others did, however much it makes up.
+// One address cannot displace the entries of others, with any number of invented ones.
 func TestAFloodFromOneAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := keep(t, t.TempDir(), audit.Options{MaxRefusals: 500})

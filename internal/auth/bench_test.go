@@ -22,11 +22,10 @@ import (
 	"koine/internal/caller"
 )
 
-// BenchmarkAdmit is what it costs to find out who is calling, and to watch over
-// the credential until the answer is given: by a key, by a token that comes again
-// and again, by one that comes for the first time, and, for comparison, in open
-// mode, where the name in the header is all there is. Aim: 10 µs for what comes
-// with every request.
+// BenchmarkAdmit measures the cost of authenticating a caller and of watching the
+// credential until the answer is sent: with a key, with a cached token, with a new one,
+// and, for comparison, in open mode, where the header has only a name. Aim: 10 µs for
+// credentials that come with every request.
 func BenchmarkAdmit(b *testing.B) {
 	ecKey := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	rsaKey := must(rsa.GenerateKey(rand.Reader, 2048))

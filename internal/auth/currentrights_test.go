@@ -10,7 +10,7 @@ import (
 	"koine/kg"
 )
 
-// TestStanding proves which rights somebody has who asked earlier.
+// TestStanding proves the present rights of an earlier caller.
 func TestStanding(t *testing.T) {
 	good := tokens{"t": {Agent: "agent://dora", Expires: time.Now().Add(-time.Hour)}}
 	for _, row := range []struct {
@@ -62,7 +62,7 @@ func TestStanding(t *testing.T) {
 	}
 }
 
-// revoke, rotate and suspend are what an administrator does.
+// revoke, rotate and suspend are actions of an administrator.
 func (b *bench) revoke(key string) {
 	b.t.Helper()
 	if _, err := b.keys.Revoke(b.t.Context(), admin, key); err != nil {

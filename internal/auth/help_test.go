@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-// patience is how long a test waits for what must happen.
+// patience bounds the time of a test for expected events.
 const patience = time.Minute
 
 // bench is a store with everything that knows callers.
@@ -87,7 +87,7 @@ func (b *bench) wantRefused(credential string, code kg.Code, message string) {
 	if kg.CodeOf(err) != code || err.Error() != message {
 		b.t.Errorf("got %v (%s), want %s (%s)", err, kg.CodeOf(err), message, code)
 	}
-	hint := "" // what to do, which does not go by what is wrong
+	hint := "" // the hint, which does not depend on the fault
 	if code == kg.CodeUnauthenticated {
 		hint = "Send the key or token whole, as it was given to you. If it is, get a new one: a key from an administrator of this server, a token from your identity provider."
 	}

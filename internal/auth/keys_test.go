@@ -38,7 +38,7 @@ func TestCreatedKeyIsItsAgent(t *testing.T) {
 	}
 }
 
-// What is stored of a key does not give it away, and each key has its own.
+// The stored part of a key does not reveal it, and each key has its own.
 func TestNothingOfTheSecretIsStored(t *testing.T) {
 	b := newBench(t, auth.Options{})
 	made, other := b.create(auth.KeyRequest{Agent: "dora"}), b.create(auth.KeyRequest{Agent: "dora"})
@@ -194,7 +194,7 @@ func TestRotation(t *testing.T) {
 	if _, _, err := b.keys.Rotate(t.Context(), admin, made.Name, 0); kg.CodeOf(err) != kg.CodeInvalid {
 		t.Errorf("rotated twice: %v", err)
 	}
-	// Without an overlap the old key ends at once, and what it opened.
+	// Without an overlap the old key ends at once, with the requests that it opened.
 	open, err = b.admit(next.Secret)
 	if err != nil {
 		t.Fatal(err)
@@ -319,7 +319,7 @@ func TestWhatAKeyCanBe(t *testing.T) {
 	}
 }
 
-// A table that is loaded knows what one that followed knows.
+// A table that is loaded equals one that followed the log.
 func TestTableLoads(t *testing.T) {
 	b := newBench(t, auth.Options{})
 	good, revoked := b.create(auth.KeyRequest{Agent: "dora", Roles: []string{kg.RoleAdmin}}), b.create(auth.KeyRequest{Agent: "dora"})

@@ -197,7 +197,7 @@ func TestTheHardestEffectCounts(t *testing.T) {
 }
 
 // TestRulesFailClosed proves that a rule that cannot be evaluated counts against the
-// caller, whatever its effect.
+// caller, with any effect.
 func TestRulesFailClosed(t *testing.T) {
 	for effect, want := range map[string]string{"reject": "rejected", "review": "rejected", "violation": "violation"} {
 		s := store(t, parse(t, rule("metadata.x == 1", effect)))
@@ -385,7 +385,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// ruled is an access that hides what the rules of a file hide.
+// ruled is an access that hides the statements that the rules of a file hide.
 type ruled struct {
 	kg.AllowAll
 	*celrules.File

@@ -19,7 +19,7 @@ func caller(name string, roles ...string) kg.Principal {
 	return kg.Principal{ID: kg.CanonicalAgent(name), Roles: roles, Method: "key"}
 }
 
-// hiding is an access that hides what rules hide.
+// hiding is an access that hides the statements that rules hide.
 type hiding struct {
 	kg.AllowAll
 	*celrules.Set

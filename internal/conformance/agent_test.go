@@ -12,7 +12,7 @@ import (
 	"koine/kg"
 )
 
-// Each prefix of the kit gives what the kit expects of it.
+// Each prefix of the kit has the behaviour that the kit expects.
 func TestBehaviours(t *testing.T) {
 	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: tasks.NewGuard(kg.AllowAll{})})
 	if err != nil {

@@ -53,8 +53,7 @@ func TestRequestsOfAPrincipal(t *testing.T) {
 	}
 }
 
-// Behind a trusted proxy each client address has its own share, whatever agent it
-// names.
+// Behind a trusted proxy each client address has its own limit, whatever agent it names.
 func TestRequestsOfAnAddress(t *testing.T) {
 	s := newServer(httpd.Options{
 		Throttle:       throttle.New(throttle.Options{Address: throttle.Limits{Requests: 2}, Burst: time.Second, Clock: still}),

@@ -72,7 +72,7 @@ func TestNumbers(t *testing.T) {
 	verdicts := &judge{{}, {Outcome: kg.Held}, {Outcome: kg.Rejected}, {Outcome: kg.Violation}, {Reason: "fails"}}
 	verifier := counters.Verifier(verdicts)
 	for range 5 {
-		_, _ = verifier.Verify(t.Context(), kg.Judgement{}) // what it says is the judge's
+		_, _ = verifier.Verify(t.Context(), kg.Judgement{}) // the judge decides
 	}
 	_, text := do(t, r, "GET", "/metrics", "", "X-Agent-ID: prometheus")
 	for _, want := range []string{

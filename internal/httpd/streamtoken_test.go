@@ -21,7 +21,7 @@ import (
 type streamServer struct {
 	running
 	log *bytes.Buffer
-	mu  sync.Mutex // guards what follows and log
+	mu  sync.Mutex // guards the following fields and log
 	end map[string]func(error)
 }
 

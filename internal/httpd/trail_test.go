@@ -76,7 +76,7 @@ func TestSocketsCountForWhomTheyAreOf(t *testing.T) {
 	limits := throttle.New(throttle.Options{Principal: throttle.Limits{Streams: 1}})
 	s := newServer(httpd.Options{Admit: oneKey, Throttle: limits})
 	nobody := caller.Caller{Principal: kg.Principal{ID: kg.Anonymous, Method: httpd.MethodNone}}
-	for range 3 { // those who have not said who they are do not share a share
+	for range 3 { // sockets before authentication have no common share
 		if _, err := limits.AdmitStream(caller.With(t.Context(), nobody)); err != nil {
 			t.Fatal(err)
 		}

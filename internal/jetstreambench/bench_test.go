@@ -14,7 +14,7 @@ import (
 	"koine/kg"
 )
 
-// messageBytes is about what an update of ten statements takes in koine's log.
+// messageBytes is about the size of an update of ten statements in koine's log.
 const messageBytes = 900
 
 // BenchmarkDurable makes updates of ten statements, and publishes messages of the

@@ -20,9 +20,9 @@ import (
 var messages = flag.Int("messages", 4000, "how many messages 16 and 128 publishers publish in a round; one publishes a quarter of them")
 
 // BenchmarkPublish publishes messages to channels, and messages of the same size to
-// JetStream, a stream for each channel, in turns: both number what they take, and
-// answer when it is there. JetStream syncs each message, and in a third turn as it
-// does by default, which is every two minutes.
+// JetStream, a stream for each channel, in turns: both number the messages, and answer when
+// they are stored. JetStream syncs each message, and in a third turn with its default,
+// every two minutes.
 func BenchmarkPublish(b *testing.B) {
 	for _, count := range []int{1, 128} {
 		for _, publishers := range []int{1, 16, 128} {
@@ -63,11 +63,11 @@ func benchPublish(b *testing.B, count, publishers, n int) {
 	b.ReportMetric(float64(sums[1].processor.Microseconds())/float64(n*b.N), "always-cpu-µs/message")
 }
 
-// spent is what a side took.
+// spent is the cost of a side.
 type spent struct{ elapsed, processor time.Duration }
 
-// spend measures the work. What another side left behind, in memory and on its way to the
-// disk, is not on this one's account.
+// spend measures the work, without the remains of another side in memory and on their way
+// to the disk.
 func spend(publishers, n int, work func(i int) error) spent {
 	runtime.GC()
 	syscall.Sync()

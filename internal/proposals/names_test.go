@@ -33,7 +33,7 @@ func TestNamesAreJudgedAtApproval(t *testing.T) {
 		w.restart()
 		w.service.SetPatchCheck(names.NewJudge(w.store, names.Strict).CheckPatches)
 		refused := map[string]string{id: "[1].predicate", datatype: "[1].object.type"}
-		if author.IsAdmin() { // who may know every datatype that the dictionary has
+		if author.IsAdmin() { // which may know every datatype that the dictionary has
 			delete(refused, datatype)
 		}
 		for id, field := range refused {

@@ -35,7 +35,7 @@ func by(p kg.Principal) proposals.Caller { return proposals.Caller{Principal: p}
 type judge struct {
 	approvals atomic.Int32
 	expires   time.Duration
-	refuse    atomic.Bool // everything, whatever was approved
+	refuse    atomic.Bool // everything, regardless of the approvals
 	hold      atomic.Bool // by a rule that no review satisfies
 }
 
@@ -358,7 +358,7 @@ func TestEnds(t *testing.T) {
 			}
 			w.judge.refuse.Store(false)
 			w.judge.hold.Store(false)
-			w.propose(set(note, "later"), set(pay, "later")) // its commit writes down what has expired
+			w.propose(set(note, "later"), set(pay, "later")) // its commit records the expired ones
 			w.want("pending afterwards", w.objects(kg.View{Principal: ann, IncludePending: true}, pay), "later")
 			w.restart()
 			if again := w.get(id); again.Status != row.want {

@@ -12,7 +12,7 @@ import (
 // access permits everything until a test closes it.
 type access struct {
 	readOnly atomic.Bool
-	editors  atomic.Bool // only who has the role editor writes
+	editors  atomic.Bool // only agents with the role editor write
 	hides    atomic.Pointer[func(p kg.Principal, predicate, graph kg.Term) bool]
 }
 

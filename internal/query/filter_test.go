@@ -11,8 +11,8 @@ import (
 	"koine/kg"
 )
 
-// A list holds what one of its values equals, in all kinds of values, as a comparison
-// with each of them says.
+// A list contains the values equal to one of its own, in all kinds of values, in agreement
+// with a comparison with each of them.
 func TestOperandSet(t *testing.T) {
 	raws := []string{`"a"`, `""`, `"2020-01-01"`, `"2020-01-01T00:00:00Z"`, `"1"`, `"true"`, `true`, `false`, `0`, `-0`, `1`, `1.0`, `1e0`, `0.1`, `1e23`, `1e300`,
 		`100000000000000000000000`, `99999999999999991611392`, `9007199254740993`, `9007199254740992`, `9007199254740992.0000`, `0.1000000000000000055511151231257827`, `0.10000000000000000`}
@@ -50,7 +50,7 @@ func TestOperandSet(t *testing.T) {
 	}
 }
 
-// What a comparison with a list costs does not grow with the list.
+// The cost of a comparison with a list does not grow with the list.
 func TestLongListsOfValues(t *testing.T) {
 	const size = 300_000
 	f := &ValueFilter{Comparisons: Comparisons{In: make([]json.RawMessage, size), Nin: make([]json.RawMessage, size)}}

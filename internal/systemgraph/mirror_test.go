@@ -12,8 +12,8 @@ import (
 	"koine/kg"
 )
 
-// A mirror that is loaded while the store is written to misses nothing and takes
-// nothing twice; and it is told of nothing but what it asked for.
+// A mirror that is loaded during writes misses nothing and applies nothing twice; and it
+// receives only the records that it requested.
 func TestMirrorLoadedAmongCommits(t *testing.T) {
 	wanted := kg.Pattern{Predicate: systemgraph.Property("p"), Graph: system}
 	var (
@@ -63,7 +63,7 @@ func TestMirrorLoadedAmongCommits(t *testing.T) {
 		}
 	})
 	<-halfway
-	// What was followed before is known already: a mirror begins with Load.
+	// Earlier records are known already: a mirror begins with Load.
 	fresh := map[kg.Quad]kg.Revision{}
 	err = mirror.Load(t.Context(), store, func(_ kg.Revision, facts []systemgraph.Fact) {
 		for _, f := range facts {

@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// A change counts for those behind whom it came, until it is forgotten: then for
-// everybody who may have missed it.
+// A change counts for readers before it, until it is forgotten: then for every reader that
+// may have missed it.
 func TestLately(t *testing.T) {
 	var l systemgraph.RecentChanges[string]
 	ask := func(what string, after kg.Revision, of string, changed bool, upTo kg.Revision) {

@@ -17,7 +17,7 @@ var (
 	meta    = kg.Meta{Principal: kg.Principal{ID: "agent://root", Method: "key"}}
 )
 
-// seen notes what a table tells.
+// seen notes the calls of a table.
 type seen map[kg.Term]systemgraph.Record
 
 func (s seen) changed(subject kg.Term, r systemgraph.Record) {
@@ -45,7 +45,7 @@ func sameRecord(a, b systemgraph.Record) bool {
 	})
 }
 
-// What a table has followed is what one that loads finds, after each change.
+// A table that follows equals one that loads, after each change.
 func TestFollowingIsLoading(t *testing.T) {
 	followed := seen{}
 	table := systemgraph.NewTable(system, "urn:koine:thing:", followed.changed)
@@ -102,7 +102,7 @@ func back(t *testing.T, store *kg.Store, p kg.Patch) {
 	}
 }
 
-// A verdict that is not in its favour is an error: records wait for nobody.
+// A verdict other than acceptance is an error: records are never held.
 func TestUpdateIsNotHeld(t *testing.T) {
 	for outcome, code := range map[kg.Outcome]kg.Code{kg.Rejected: kg.CodeConstraintViolation, kg.Held: kg.CodeConstraintViolation} {
 		store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Verifier: verdict{outcome}})

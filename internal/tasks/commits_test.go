@@ -27,7 +27,7 @@ func TestCommitsOfATask(t *testing.T) {
 	}
 	first, second := write(bot, task.ID), write(ann, task.ID)
 	for range 3 {
-		write(eve, task.ID) // who takes no part in it
+		write(eve, task.ID) // an agent without a part in it
 	}
 	write(bot, "")
 	last := write(bot, task.ID)

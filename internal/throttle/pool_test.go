@@ -90,8 +90,8 @@ func TestMoveBetweenOwners(t *testing.T) {
 	}
 }
 
-// A caller counts for itself; one that nobody knows for where it comes from, also
-// on loopback and in open mode.
+// A caller counts for itself; an unknown one for its address, also on loopback and in open
+// mode.
 func TestOwnerOf(t *testing.T) {
 	at := func(method, id, address string) throttle.Owner {
 		c := caller.Caller{Principal: kg.Principal{ID: kg.AgentID(id), Method: method}}

@@ -41,7 +41,7 @@ func admitted(t *testing.T, err error) {
 func TestRequestsOfAPrincipal(t *testing.T) {
 	c := newClock()
 	l := throttle.New(throttle.Options{Principal: throttle.Limits{Requests: 2}, Burst: 2 * time.Second, Clock: c.Now})
-	for range 4 { // what two seconds have saved up
+	for range 4 { // the tokens of two seconds
 		admitted(t, l.AllowRequest("agent://a"))
 	}
 	refused(t, l.AllowRequest("agent://a"), throttle.Requests, 500*time.Millisecond)
@@ -160,8 +160,8 @@ func TestStreams(t *testing.T) {
 	open("agent://b")
 }
 
-// The table is bounded: at the bound nobody is forgotten, past it who was seen
-// longest ago starts anew.
+// The table is bounded: at the bound no entry is forgotten, past it the one seen longest
+// ago starts anew.
 func TestBucketsAreBounded(t *testing.T) {
 	const most = 8
 	c := newClock()
@@ -196,8 +196,8 @@ func TestAdmitUpdate(t *testing.T) {
 	refused(t, l.AdmitUpdate(ctx, meta("key")), throttle.Updates, time.Second)
 }
 
-// What a load took beyond what there was is made up for, by both; another caller
-// from elsewhere is not concerned.
+// A load beyond the available tokens makes a debt, for both limits; another caller from
+// another address is not affected.
 func TestLoadsAreOwed(t *testing.T) {
 	c := newClock()
 	l := throttle.New(throttle.Options{
@@ -265,8 +265,8 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// Of the streams that there are one caller gets half of what the others leave, and is
-// told that they are its own; who finds none left at all is not.
+// A caller gets half of the streams that the others leave, and the refusal names its share;
+// a caller without any left gets the other one.
 func TestShareOfStreams(t *testing.T) {
 	limits := throttle.New(throttle.Options{MaxStreams: 4})
 	admit := func(id string) (func(), error) {

@@ -24,7 +24,7 @@ import (
 	"koine/kg"
 )
 
-// collector keeps what is sent to it.
+// collector keeps the spans that it receives.
 type collector struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -93,8 +93,8 @@ func closeTracing(t *testing.T, tr *tracing.Tracing) {
 	}
 }
 
-// A request's span is below that of its traceparent, and what it does is below
-// it; the collector gets them as OTLP, with what the environment says.
+// A request's span is a child of its traceparent, and its parts are children of it; the
+// collector gets them as OTLP, with the settings of the environment.
 func TestSpans(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "X-Token=t%201")
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=lab")
@@ -145,7 +145,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// What is not sampled is not kept: by the environment, or by who called.
+// Spans that are not sampled are not kept: by the environment, or by the caller.
 func TestSampling(t *testing.T) {
 	for _, row := range []struct {
 		name, sampler, parent string

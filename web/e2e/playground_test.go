@@ -27,9 +27,8 @@ const (
 	reportTime   = 30 * time.Second // for a walk to say where it was when its time was over
 )
 
-// inTime is a context that ends soon enough before the limit of go test for a
-// failure to be told. Nothing else bounds what runs beside it: on a busy machine a
-// build alone may take minutes.
+// inTime is a context that ends soon enough before the limit of go test for a failure to be
+// reported. Nothing else bounds the test: on a busy machine a build alone may take minutes.
 func inTime(t *testing.T) (context.Context, context.CancelFunc) {
 	limit, ok := t.Deadline()
 	if !ok {
@@ -74,10 +73,10 @@ func walk(t *testing.T, script string, arguments ...string) {
 	}
 }
 
-// readFirst hands requests on with their bodies read. Else a reverse proxy cuts an
-// answer short now and then: net/http closes the body of a request when its answer
-// is written, and what then still reads that body to its end closes the connection
-// that the answer comes from (golang.org/issue/40747).
+// readFirst hands requests on with their bodies read. Otherwise a reverse proxy truncates
+// an answer now and then: net/http closes the body of a request when its answer is written,
+// and a later read of that body to its end closes the connection of the answer
+// (golang.org/issue/40747).
 func readFirst(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -145,7 +144,7 @@ func startWithKeys(t *testing.T, program string, flags ...string) (address *url.
 	return nil, ""
 }
 
-// stop interrupts the program, which must end well, and logs what else it said.
+// stop interrupts the program, which must exit with 0, and logs its further output.
 func stop(t *testing.T, command *exec.Cmd, lines *bufio.Scanner) {
 	killer := time.AfterFunc(shutdownTime, func() { command.Process.Kill() })
 	defer killer.Stop()
@@ -172,7 +171,7 @@ func npm(t *testing.T, script string) {
 	}
 }
 
-// TestBuildIsCurrent proves that the committed build is what the sources make.
+// TestBuildIsCurrent proves that the committed build equals a build of the sources.
 func TestBuildIsCurrent(t *testing.T) {
 	requireTools(t)
 	npm(t, "check-build")
@@ -198,14 +197,14 @@ func TestPlaygroundInBrowser(t *testing.T) {
 	})
 }
 
-// The page says it in plain words when nobody answers.
+// The page reports in plain words that the server is unreachable.
 func TestPlaygroundAcrossRestarts(t *testing.T) {
 	requireTools(t)
 	walk(t, "restart.mjs", "--koine", buildKoine(t), "--data", filepath.Join(t.TempDir(), "data"))
 }
 
-// The page works with a key, and says what is refused. One update a second is few
-// enough for the walk to come to that limit.
+// The page works with a key, and shows refusals. One update a second is few enough for the
+// walk to reach that limit.
 func TestPlaygroundWithKeys(t *testing.T) {
 	requireTools(t)
 	koine, key := startWithKeys(t, buildKoine(t), "--auth", "keys", "--principal-updates", "1")

@@ -32,7 +32,7 @@ func TestKeptTokens(t *testing.T) {
 	if err != nil || again.Agent != first.Agent || !slices.Equal(again.Roles, []string{"scribe"}) || !slices.Equal(again.ActFor, first.ActFor) || !again.Expires.Equal(first.Expires) {
 		t.Errorf("again: got %+v, %v, want %+v", again, err, first)
 	}
-	// What is kept is shared: to add to a list must not write into it.
+	// The cached value is shared: appending to a list must not write into it.
 	_ = append(again.Roles, "admin")
 	if third, _ := v.Verify(token); cap(third.Roles) != len(third.Roles) || cap(third.ActFor) != len(third.ActFor) {
 		t.Error("there is room behind the lists that all share")

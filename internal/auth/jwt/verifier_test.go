@@ -358,7 +358,7 @@ func TestWhatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// A provider whose keys change, that fails, and that is not there at first.
+// A provider whose keys change, that fails, and that is unreachable at first.
 func TestKeySetFromURL(t *testing.T) {
 	var set atomic.Pointer[[]byte]
 	var asked atomic.Int64

@@ -32,7 +32,7 @@ type server struct {
 // options of a server.
 type options struct {
 	agentapi.Options
-	anonymous string // the method of who says nothing
+	anonymous string // the method of a caller without one
 }
 
 type directory struct{}

@@ -96,7 +96,7 @@ func TestSockets(t *testing.T) {
 	ann.hears(working)
 	bot.say(`{"type":"task.completed","requestId":7,"task":{"id":"` + id + `","artifacts":[{"type":"result","content":{"c":20}}]}}`)
 	done := frameHead + `"completed"` + frameTime + `,"artifacts":[{"id":"artifact-1","type":"result","content":{"c":20}}],"metadata":{"k":1}}}`
-	first, second := bot.next(), bot.next() // the answer, and what everybody hears
+	first, second := bot.next(), bot.next() // the answer, and the event for all
 	if want := `{"type":"task.completed","requestId":7,` + done; first != want && second != want {
 		t.Errorf("answered %s and %s, want %s", first, second, want)
 	}
@@ -297,7 +297,7 @@ func TestSocketThatTakesNothing(t *testing.T) {
 	ann := s.dial("ann")
 	s.open(2)
 	large := strings.Repeat("x", 200<<10)
-	for range 60 { // more than what lies between the two holds
+	for range 60 { // more than the buffers between the two hold
 		ann.say(`{"type":"message","agentId":"bot","message":[{"type":"text","content":"` + large + `"}]}`)
 		ann.next()
 	}

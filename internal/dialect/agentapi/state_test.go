@@ -40,7 +40,7 @@ func TestStateTable(t *testing.T) {
 		id := s.sendTo("ann", `{"message":[{"type":"text","content":"x"}]}`)
 		by := bot
 		if row.error == tasks.FailureExpired || row.error == tasks.FailureInterrupted {
-			by = caller.Caller{Principal: kg.SystemPrincipal()} // who alone says them
+			by = caller.Caller{Principal: kg.SystemPrincipal()} // which alone may set them
 		}
 		if _, err := s.tasks.Report(t.Context(), by, tasks.TaskID(id), tasks.Report{State: row.state, Failure: row.failure}); err != nil {
 			t.Fatal(err)

@@ -24,7 +24,7 @@ func (m *Map[V]) eachLeaf(fn func(*node[V])) {
 	}
 }
 
-// Check says what is wrong with the nodes, nil for nothing.
+// Check returns the fault of the nodes, nil for none.
 func (m *Map[V]) Check() error {
 	if m.root == nil {
 		return nil

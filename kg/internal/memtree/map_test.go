@@ -109,7 +109,7 @@ func quadKey(order byte, first, second uint64) string {
 	return string(b)
 }
 
-// same compares a whole map, and what comes from some key on.
+// same compares a whole map, and the part from a key on.
 func same(t *testing.T, seed uint64, m *memtree.Map[int], model map[string]int, from string) {
 	t.Helper()
 	if err := m.Check(); err != nil {
@@ -140,8 +140,8 @@ func same(t *testing.T, seed uint64, m *memtree.Map[int], model map[string]int, 
 	})
 }
 
-// TestComesAndGoes has keys come and go in a run, as those of a value that is replaced
-// all the time, at once and later: what is left must not take more and more memory.
+// TestComesAndGoes adds and removes keys in a run, as those of a value that is replaced all
+// the time, at once and later: the memory of the rest must not grow.
 func TestComesAndGoes(t *testing.T) {
 	const n = 100_000
 	stays := func(i uint64) bool { return i%100 == 0 }
@@ -260,7 +260,7 @@ func BenchmarkMap(b *testing.B) {
 	}
 }
 
-// sortedMap is what both sides of BenchmarkMap can do.
+// sortedMap is the common interface of both sides of BenchmarkMap.
 type sortedMap interface {
 	Set(key string, value *int) (old *int, had bool)
 	Scan(fn func(key string, value *int) bool)

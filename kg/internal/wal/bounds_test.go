@@ -21,7 +21,7 @@ func noise(n int) []byte {
 	return b
 }
 
-// frameOverhead is what a frame adds to its payload.
+// frameOverhead is the size of a frame without its payload.
 const frameOverhead = 64
 
 func TestEntrySizeBound(t *testing.T) {
@@ -362,8 +362,8 @@ func TestVerifyReportsProgressAndStops(t *testing.T) {
 	}
 }
 
-// Readers see whole, right entries up to Last while appends, rotations and
-// truncations go on, and ErrNotFound or ErrClosed for what went away.
+// Readers see complete, correct entries up to Last during appends, rotations and
+// truncations, and ErrNotFound or ErrClosed for removed ones.
 func TestReadersDuringAppends(t *testing.T) {
 	l := open(t, t.TempDir(), wal.Options{Files: waltest.New(), SegmentBytes: 4 << 10})
 	fill(t, l, 1)

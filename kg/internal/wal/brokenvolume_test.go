@@ -10,10 +10,10 @@ import (
 	"koine/kg/internal/wal/waltest"
 )
 
-// TestVolumeBreaks breaks the volume at every single write, sync and creation of a
-// file that a few appends over several segments need, in each way that volumes break,
-// and cuts the power afterwards. What was acknowledged must be there, and after the
-// first append that fails no other may succeed.
+// TestVolumeBreaks breaks the volume at every single write, sync and creation of a file
+// that a few appends over several segments need, in each way that volumes break, and cuts
+// the power afterwards. Acknowledged entries must be there, and after the first append that
+// fails no other may succeed.
 func TestVolumeBreaks(t *testing.T) {
 	for name, how := range map[string]waltest.Failure{"once": waltest.Once, "dead": waltest.Dead, "lying": waltest.Lying} {
 		t.Run(name, func(t *testing.T) {

@@ -63,10 +63,10 @@ func TestPoisonedAfterFailure(t *testing.T) {
 	}
 }
 
-// A power cut keeps what was synced and any prefix of what was not. At every cut:
-// the log opens, has all acknowledged entries, has no other entry than possibly
-// the unacknowledged batch, whole, and goes on. The batch after that is shorter,
-// and is cut too, so that remains of older batches lie behind younger ones.
+// A power cut keeps the synced bytes and any prefix of the others. At every cut: the log
+// opens, has all acknowledged entries, has no other entry than possibly the unacknowledged
+// batch, complete, and continues. The batch after that is shorter, and is cut too, so that
+// remains of older batches are behind newer ones.
 func TestPowerCutInsideABatch(t *testing.T) {
 	for _, acknowledged := range []uint64{0, 1, 12} {
 		t.Run(fmt.Sprint(acknowledged), func(t *testing.T) {

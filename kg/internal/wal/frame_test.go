@@ -79,8 +79,8 @@ func TestEveryFlippedBitOfAFrameIsNoticed(t *testing.T) {
 	}
 }
 
-// What a frame announces bounds what decoding it allocates, also when its
-// checksum is right and its author hostile.
+// The announced size of a frame bounds the allocation of its decoding, also with a correct
+// checksum and a hostile author.
 func TestHostileCompression(t *testing.T) {
 	bomb := sealed(t, make([]byte, MaxPayloadBytes))
 	for name, announced := range map[string]uint32{"less": 100, "more": MaxPayloadBytes + 1, "nothing": 0} {

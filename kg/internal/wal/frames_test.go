@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFrames prepares entries of all sizes in one place, append after append: each is
-// what Prepare makes of it, and stays that until its append is done.
+// TestFrames prepares entries of all sizes in one buffer, append after append: each equals
+// the result of Prepare, and stays so until its append is done.
 func TestFrames(t *testing.T) {
 	var frames Frames
 	for round := range uint64(40) {

@@ -10,8 +10,8 @@ import (
 	"koine/kg/internal/wal/waltest"
 )
 
-// A bad frame header makes raft-wal end the log there. After a power cut there
-// is no mark either; what the later frames say must be enough.
+// A bad frame header makes raft-wal end the log there. After a power cut there is no mark
+// either; the later frames must be enough.
 func TestBadFrameHeaderInTheMiddle(t *testing.T) {
 	const (
 		payloadBytes = 64
