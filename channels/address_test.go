@@ -189,8 +189,8 @@ func TestRespond(t *testing.T) {
 	}
 }
 
-// The same key gives the first message again, also when its address stands for
-// others by then.
+// The same key returns the first message again, also if its address resolves to others by
+// then.
 func TestAddressedAgain(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})

@@ -113,8 +113,7 @@ func TestClosingExpires(t *testing.T) {
 	}
 }
 
-// An acknowledgement that waited for its commit when the channel closed comes too
-// late.
+// An acknowledgement whose commit comes after the closing of the channel is refused.
 func TestClosingBeforeReceipts(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")

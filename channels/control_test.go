@@ -43,9 +43,9 @@ func (s *server) follow(t testing.TB, by string, id channel.ID, from *kg.Positio
 	return said, positions
 }
 
-// Changes of a channel stand between its messages in the order of the log, and
-// reading goes on behind any of them without a gap or anything twice. The
-// extension's own stream has messages only.
+// Changes of a channel are delivered between its messages in the order of the log, and a
+// stream resumes after any of them without a gap or a duplicate. The extension's own stream
+// has messages only.
 func TestEvents(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	plain := s.make(t, channel.Public)

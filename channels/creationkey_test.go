@@ -11,9 +11,9 @@ import (
 	"koine/kg"
 )
 
-// A request to make a channel that is sent again under its key answers the channel that
-// the first one made, also after a restart; other content is a conflict, and other
-// callers have keys of their own.
+// A repeated request to create a channel under its key returns the channel of the first
+// one, also after a restart; other content is a conflict, and other callers have keys of
+// their own.
 func TestChannelsAreMadeOnce(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	draft := func() channel.Draft {
@@ -92,8 +92,8 @@ func TestRepetitionsAtOnceMakeOneChannel(t *testing.T) {
 	}
 }
 
-// Scopes, and the channels in them, are made once under a key. The name of the first one
-// does not stand in the way of its repetition.
+// Scopes, and the channels in them, are created once under a key. The name of the first one
+// does not prevent its repetition.
 func TestScopesAreMadeOnce(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	scope := func(title string) (*scope.Scope, error) {
@@ -121,7 +121,7 @@ func TestScopesAreMadeOnce(t *testing.T) {
 	}
 	_, err = scope("development")
 	wantCode(t, "another scope under the key", err, kg.CodeIdempotencyConflict)
-	// The same request outside of the scope says something else.
+	// The same request outside of the scope is another one.
 	_, err = s.Create(within(t), as("ann"), channel.Draft{Name: "lab", IdempotencyKey: "k"})
 	wantCode(t, "the same name outside of the scope", err, kg.CodeIdempotencyConflict)
 }

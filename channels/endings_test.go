@@ -19,10 +19,10 @@ import (
 
 var endingsFlag = flag.Int("channels.endings", races(os.Getenv("KOINE_RACES"))/4, "how many channels TestEndings deletes")
 
-// While agents publish, a member is taken out and the channel is deleted, in any
-// interleaving: each stream tells the messages behind its start in order and without a
-// gap, as far as it comes; its end is that the channel is not there, and nothing is
-// behind that. Publishers find the same, and nothing runs on.
+// While agents publish, a member is removed and the channel is deleted, in any
+// interleaving: each stream delivers the messages after its start in order and without a
+// gap, until its end; its error is that the channel does not exist, and nothing follows it.
+// Publishers get the same error, and no goroutine is left.
 func TestEndings(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	goroutines, watchers := runtime.NumGoroutine(), s.store.Stats().Watchers
@@ -48,7 +48,8 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// ending lets a channel have its time. told is how many messages its streams had.
+// ending runs the life of a channel. told is the number of messages that its streams
+// delivered.
 func (s *server) ending(t *testing.T, visibility channel.Visibility) (told, streams int, err error) {
 	c := s.make(t, visibility, "bob", "cleo")
 	ctx := within(t)
@@ -113,7 +114,7 @@ func (s *server) ending(t *testing.T, visibility channel.Visibility) (told, stre
 	return told, streams, errors.Join(errs...)
 }
 
-// idle lets others go on, for up to so many milliseconds.
+// idle yields, for up to a number of milliseconds.
 func idle(most int) { time.Sleep(time.Duration(rand.IntN(most*1000)) * time.Microsecond) }
 
 // toTheEnd follows a channel until the end of the stream.

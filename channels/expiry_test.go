@@ -14,7 +14,7 @@ import (
 	"koine/kg"
 )
 
-// eventually waits until something holds.
+// eventually waits until a condition holds.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for ctx := within(t); !holds(); {
@@ -166,7 +166,7 @@ func TestExpiryAfterRestart(t *testing.T) {
 	}
 }
 
-// One commit takes away no more content than it may, however few messages that are.
+// One commit removes no more content than its bound, with any number of messages.
 func TestExpiryInBoundedCommits(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Patient(channels.Options{Clock: clock.now}, time.Hour), kg.Options{Clock: clock.now})

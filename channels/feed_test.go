@@ -163,9 +163,9 @@ func TestInbox(t *testing.T) {
 	}
 }
 
-// However a feed of all channels begins, and wherever it is taken up again, while
-// others publish, join and make channels, it tells every message behind its start
-// once and in the order of the log.
+// For any start and resumption of a feed of all channels, while others publish, join and
+// create channels, it delivers every message after its start once and in the order of the
+// log.
 func TestFeedMeetsLive(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	var ids []channel.ID

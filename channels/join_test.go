@@ -61,7 +61,7 @@ func TestJoin(t *testing.T) {
 	wantCode(t, "there is place again", err, "")
 }
 
-// However many join at once, no more are let in than there is place.
+// With many concurrent joins, no more agents are admitted than the channel has room for.
 func TestJoinAtOnce(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c, err := s.Create(within(t), as("ann"), channel.Draft{Kind: channel.Room, Visibility: channel.Public, MaxMembers: 5})

@@ -22,7 +22,7 @@ func (j *judge) Verify(_ context.Context, of kg.Judgement) (kg.Verdict, error) {
 	return kg.Verdict{}, nil
 }
 
-// holder keeps held updates.
+// holder stores held updates.
 type holder struct{ held []*kg.HeldUpdate }
 
 func (h *holder) Hold(tx *kg.Tx, held *kg.HeldUpdate) (string, error) {

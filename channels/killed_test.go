@@ -117,7 +117,7 @@ func texts(list []string) []string {
 	return out
 }
 
-// event is a line of a record: something was asked, or answered.
+// event is a line of a record: a request, or an answer.
 type event struct {
 	Task   string
 	Client int
@@ -125,7 +125,7 @@ type event struct {
 	Told   *answered `json:",omitempty"`
 }
 
-// record makes operations of events, with the place of an event as its time.
+// record turns events into operations, with the place of an event as its time.
 type record struct {
 	ops  []porcupine.Operation
 	open map[string]int // begun and not answered, by task
@@ -167,8 +167,8 @@ func (r *record) settle(published [][]string) (cut int) {
 	return cut
 }
 
-// made tells whether an operation is known to have published this text: those with
-// the same key say the same, and one of them did.
+// made reports whether an operation is known to have published this text: those with the
+// same key have the same text, and one of them did.
 func (r *record) made(in asked) bool {
 	return slices.ContainsFunc(r.ops, func(op porcupine.Operation) bool {
 		out, known := op.Output.(answered)
@@ -184,7 +184,7 @@ type killed struct {
 	ids   []channel.ID
 }
 
-// openKilled opens a directory, and makes the channels where they are not there yet.
+// openKilled opens a directory, and creates missing channels.
 func openKilled(dir string) (*killed, error) {
 	k := &killed{Service: channels.New(channels.Options{})}
 	var err error
@@ -213,7 +213,7 @@ func openKilled(dir string) (*killed, error) {
 	return k, nil
 }
 
-// do asks, and tells the answer.
+// do sends the request, and returns the answer.
 func (k *killed) do(ctx context.Context, in asked) (out answered, err error) {
 	id := k.ids[in.Channel]
 	switch in.Kind {
@@ -236,7 +236,7 @@ func (k *killed) do(ctx context.Context, in asked) (out answered, err error) {
 	}
 }
 
-// history reads all messages as they stand now: the pages go from the newest back, so
+// history reads all messages in their present state: the pages go from the newest back, so
 // that they are of one moment.
 func (k *killed) history(ctx context.Context, id channel.ID) (list []string, err error) {
 	var expect int64
@@ -432,7 +432,7 @@ func (k *killed) agree(ctx context.Context, id channel.ID) ([]string, error) {
 	return list, nil
 }
 
-// killOne has a child process work until it has said so many lines.
+// killOne has a child process work until it has printed a number of lines.
 func killOne(t *testing.T, dir, name string, lines int, r *record) {
 	t.Helper()
 	err := kgtest.Child(childTime, func(line []byte) (bool, error) {

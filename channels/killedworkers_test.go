@@ -478,7 +478,7 @@ func (l *logged) take(c *kg.Commit, ch *kg.Change, marks map[string]int64) error
 	return nil
 }
 
-// isTidy tells whether everything that was due at a time is written down.
+// isTidy reports whether everything that was due at a time is written.
 func (l *logged) isTidy(at time.Time) bool {
 	for _, m := range l.messages {
 		if !m.expires.IsZero() && !at.Before(m.expires) && !m.answered && m.expired == 0 && m.evicted == 0 {
@@ -538,7 +538,7 @@ func (w *working) check(ctx context.Context, d *deeds, l *logged) error {
 	return nil
 }
 
-// shows holds the messages of a channel, as they are read, against the log.
+// shows compares the messages of a channel, as they are read, with the log.
 func (w *working) shows(ctx context.Context, id channel.ID, l *logged) error {
 	c, err := w.Get(ctx, as("ann"), id)
 	if err != nil {

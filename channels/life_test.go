@@ -157,7 +157,7 @@ func TestEndScope(t *testing.T) {
 	wantCode(t, "a message", err, kg.CodeChannelClosed)
 }
 
-// Of many first messages of a name one makes the channel, and all are in it.
+// Of many concurrent first messages to a name one creates the channel, and all are in it.
 func TestPublishByName(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob", "cleo"}}})

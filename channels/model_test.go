@@ -58,7 +58,7 @@ func pair(a, b string) string {
 	return a + "+" + b
 }
 
-// between is the direct channel of two agents, whether or not it was made.
+// between is the direct channel of two agents, whether or not it exists.
 func (m *model) between(a, b string) *modelChannel {
 	c := m.direct[pair(a, b)]
 	if c == nil {

@@ -117,8 +117,8 @@ func (r *random) role() channel.Role {
 	return []channel.Role{channel.Owner, channel.Moderator, channel.Ordinary, channel.Observer}[r.dice.IntN(4)]
 }
 
-// channel is one that was made, or a direct one; nil, with an id of none, for one
-// that never was.
+// channel is an existing one, or a direct one; nil, with an unused id, for one that never
+// existed.
 func (r *random) channel() (*modelChannel, channel.ID) {
 	switch n := r.dice.IntN(20); {
 	case n < 12: // few of them see much

@@ -64,7 +64,8 @@ func TestMessageReadsBack(t *testing.T) {
 	}
 }
 
-// Sequences are 1, 2, 3 … however many publish at once, in the order of the log.
+// Sequence numbers are 1, 2, 3 … with any number of concurrent publishers, in the order of
+// the log.
 func TestSequencesHaveNoGap(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Public, "bob")
@@ -262,8 +263,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// A direct channel comes into being with its first message, has two members, and
-// stays as it is.
+// A direct channel is created by its first message, has two members, and never changes.
 func TestDirect(t *testing.T) {
 	known := func(fn func(kg.AgentID) bool) { _ = fn("agent://ann") && fn("agent://bob") && fn("agent://eve") }
 	s := serve(t, channels.Options{Agents: known}, kg.Options{})
@@ -332,8 +332,8 @@ func TestFirstMessageWithFacts(t *testing.T) {
 	wantCode(t, "after that", err, kg.CodeChannelNotFound)
 }
 
-// Ids of channels, messages and scopes are UUIDs of version 7, which are in the order in
-// which they were made; to publish changes no version.
+// Ids of channels, messages and scopes are UUIDs of version 7, in the order of their
+// creation; publishing changes no version.
 func TestIDsAndVersions(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c, before := s.make(t, channel.Private), ""

@@ -87,7 +87,7 @@ func (s *server) interleave(t *testing.T, dice *rand.Rand, id channel.ID) error 
 	if publish(); now == since { // a stream that nothing comes to waits
 		now = s.say(t, "ann", id, "text").Sequence
 	}
-	// The end comes at any step, or not before it has told some messages.
+	// The end comes at any step, or after some messages.
 	var end error
 	ends := dice.IntN(12)
 	last := since
@@ -148,8 +148,8 @@ func (s *server) interleave(t *testing.T, dice *rand.Rand, id channel.ID) error 
 	return errors.New("it ends without a reason")
 }
 
-// A stream ends with its store, and one from the last sequence that was told goes on
-// in the next: nothing is missed and nothing told twice.
+// A stream ends with its store, and one from the last delivered sequence number continues
+// in the next: without a gap or a duplicate.
 func TestStreamGoesOnBehindRestarts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	var told []int64

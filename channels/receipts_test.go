@@ -402,7 +402,7 @@ func TestReadIsNotDeliveredAgain(t *testing.T) {
 	}
 }
 
-// A channel's receipts are written at most once a second, however fast they come.
+// A channel's receipts are written at most once a second, at any rate of acknowledgements.
 func TestReceiptsAreASecondApart(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	const times = 3

@@ -188,7 +188,7 @@ func TestBanOfFactsEnds(t *testing.T) {
 	}
 }
 
-// A stream in which nothing is said ends with the ban, too.
+// A stream without messages ends with the ban, too.
 func TestBanEndsIdleStream(t *testing.T) {
 	for _, everywhere := range []bool{false, true} {
 		s := serve(t, channels.Options{}, kg.Options{})

@@ -109,8 +109,8 @@ func wantGone(t testing.TB, what string, err error, oldest int64) {
 	}
 }
 
-// A bound that is lowered is reached a few messages at a time; a page that was begun
-// before goes on, or says that it cannot.
+// A lowered bound is reached a few messages at a time; a page that was begun before
+// continues, or is an error.
 func TestKeepFewerMessages(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")

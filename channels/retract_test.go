@@ -129,8 +129,8 @@ func TestRetractedBeforeItIsTold(t *testing.T) {
 	}
 }
 
-// With a message go the assertions that it made, as far as they stand as it made
-// them; a dry run tells which.
+// A retraction withdraws the assertions of the message, unless they were changed since; a
+// dry run lists them.
 func TestRetractWithdrawsFacts(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Public, "bob")

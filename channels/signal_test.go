@@ -79,7 +79,7 @@ func TestSignals(t *testing.T) {
 	wantCode(t, "a muted one", s.Signal(within(t), as("mod"), c.ID, channels.Typing, nil), kg.CodePermissionDenied)
 }
 
-// A slow reader misses the oldest, and is told how many.
+// A slow reader misses the oldest, and gets their number.
 func TestSignalsForTheSlow(t *testing.T) {
 	now := startClock()
 	s := serveAt(t, now, channels.Options{})

@@ -12,8 +12,8 @@ import (
 	"koine/kg"
 )
 
-// However a stream begins while others publish, it tells every message behind its
-// start once and in order.
+// For any start of a stream while others publish, it delivers every message after its start
+// once and in order.
 func TestReplayAndLiveMeet(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Public, "bob")
@@ -54,8 +54,8 @@ func TestReplayAndLiveMeet(t *testing.T) {
 	following.Wait()
 }
 
-// A stream ends as if the channel were not there when its agent is taken out, and
-// goes on when something else changes.
+// A stream ends as if the channel did not exist when its agent is removed, and continues
+// after other changes.
 func TestStreamEndsWithMembership(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c, other := s.make(t, channel.Private, "bob", "cleo"), s.make(t, channel.Private, "bob", "cleo")
@@ -79,7 +79,7 @@ func TestStreamEndsWithMembership(t *testing.T) {
 	if m := <-got; m.Sequence != 1 {
 		t.Errorf("got %+v", m)
 	}
-	// bob loses another channel: this one goes on.
+	// bob loses another channel: this one continues.
 	if _, err := s.RemoveMember(within(t), as("ann"), other.ID, "bob"); err != nil {
 		t.Fatal(err)
 	}
