@@ -126,8 +126,8 @@ func TestBackupOfNothing(t *testing.T) {
 	}
 }
 
-// While a backup is written updates go on, none of which is in it, and the log is
-// not cut under it.
+// Updates continue while a backup is written, none of them is in it, and the log is not cut
+// meanwhile.
 func TestBackupBesideUpdates(t *testing.T) {
 	s := openStore(t, t.TempDir(), tinyLog())
 	w := newWorker(22, "w")

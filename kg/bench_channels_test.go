@@ -161,7 +161,7 @@ func BenchmarkTempo(b *testing.B) {
 	}
 }
 
-// syncFor holds a thread for so long, as a disk does.
+// syncFor blocks a thread for a duration, as a disk does.
 func syncFor(d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))
 	for unix.Nanosleep(&t, &t) == unix.EINTR { // by the scheduler

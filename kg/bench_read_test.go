@@ -58,8 +58,8 @@ func sample(b *testing.B, s *Store, predicate string, n int) []Term {
 	return slices.Compact(all[:min(n, len(all))])
 }
 
-// rawPrefix counts the keys of a prefix with a bare Badger iterator, reading
-// values where asked.
+// rawPrefix counts the keys of a prefix with a bare Badger iterator, and reads values on
+// request.
 func rawPrefix(it *badger.Iterator, prefix []byte, values bool) (n int) {
 	for it.Seek(prefix); it.ValidForPrefix(prefix); it.Next() {
 		n++

@@ -70,7 +70,7 @@ func stream(sw *badger.StreamWriter, pairs []pair) error {
 	return nil
 }
 
-// reportDisk reports how much a statement takes in the log and in the index.
+// reportDisk reports the size of a statement in the log and in the index.
 func reportDisk(b *testing.B, s *Store, dir string, quads int) {
 	b.Helper()
 	var index int64

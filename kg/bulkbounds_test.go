@@ -42,8 +42,8 @@ func people(n int) iter.Seq2[Quad, error] {
 }
 
 // TestBulkLoadMakesWhatUpdatesMake loads in several rounds, each with several runs on disk,
-// into stores that hold nothing, something else, some of the same by the same agent, and
-// some of the same by another: the index is that which the same load makes as updates.
+// into stores that are empty, have other statements, some of the same by the same agent,
+// and some of the same by another: the index equals that of the same load as updates.
 func TestBulkLoadMakesWhatUpdatesMake(t *testing.T) {
 	t.Parallel()
 	const n = 800

@@ -14,8 +14,8 @@ import (
 	"koine/kg/internal/wal"
 )
 
-// TestBulkCommitsFitIntoTheLog loads statements that stand with long assertions, more of
-// them in one batch than an entry of the log may have.
+// TestBulkCommitsFitIntoTheLog loads existing statements with long assertions, more of them
+// in one batch than an entry of the log may have.
 func TestBulkCommitsFitIntoTheLog(t *testing.T) {
 	t.Parallel()
 	const n = 4000 // of 4 KB: 16 MB
@@ -143,8 +143,8 @@ func TestBulkCountsStatesThatStood(t *testing.T) {
 	})
 }
 
-// TestBulkForgetsGraphs shows that a load with more graphs than it remembers goes on, and
-// remembers none of a long name.
+// TestBulkForgetsGraphs shows that a load with more graphs than its cache continues, and
+// caches none with a long name.
 func TestBulkForgetsGraphs(t *testing.T) {
 	t.Parallel()
 	s := openTest(t, Options{})
@@ -176,9 +176,9 @@ func TestBulkForgetsGraphs(t *testing.T) {
 	}
 }
 
-// TestBulkLoadKnowsTheHashOfItsLog shows that the head which a bulk load leaves has the hash
-// of the last entry of the log, after one append and after several, and that the next update
-// and the next start go on from there.
+// TestBulkLoadKnowsTheHashOfItsLog shows that the head after a bulk load has the hash of
+// the last entry of the log, after one append and after several, and that the next update
+// and the next start continue from there.
 func TestBulkLoadKnowsTheHashOfItsLog(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{ReserveBytes: 1, bulkFrom: 1}

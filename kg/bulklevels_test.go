@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestLoadsBesideDeletions loads again and again into a store of which much is removed in
-// between, so that tables with newer keys lie below tables with older ones and below
-// deletions. Nothing that was removed comes back, before and after all levels are one.
+// TestLoadsBesideDeletions loads repeatedly into a store with many removals in between, so
+// that tables with newer keys are below tables with older ones and below deletions. No
+// removed statement reappears, before and after all levels are merged.
 func TestLoadsBesideDeletions(t *testing.T) {
 	t.Parallel()
 	s := openTest(t, Options{bulkFrom: 1, bulkChunk: 500})

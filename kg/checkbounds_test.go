@@ -17,8 +17,8 @@ import (
 	"koine/kg/internal/wal/waltest"
 )
 
-// numbered is a store with journals, one of which lacks a number, with much that came
-// and went, closed.
+// numbered is a closed store with journals, one of which lacks a number, with many added
+// and removed statements.
 func numbered(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -81,8 +81,8 @@ func thirdOf(rows []string, prefix string) (third []string) {
 	return third
 }
 
-// spoil changes each third row under a prefix: it is missing, has another value, or
-// another one that nothing knows of is there as well.
+// spoil changes each third row under a prefix: it is missing, has another value, or a stray
+// one is added.
 func spoil(how, prefix string) func(*testing.T, string) {
 	return editRows(func(rows []string) (put, gone []string) {
 		for _, row := range thirdOf(rows, prefix) {
@@ -115,7 +115,7 @@ func bringBack(rows []string) (put, gone []string) {
 	return put, nil
 }
 
-// agedRows has statements stand since the first revision, by the same assertions.
+// agedRows makes statements exist since the first revision, with the same assertions.
 func agedRows(rows []string) (put, gone []string) {
 	for _, row := range thirdOf(rows, "10") {
 		key, value, _ := strings.Cut(row, " = ")

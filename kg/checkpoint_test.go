@@ -142,8 +142,7 @@ func afterCheckpointDamage(t *testing.T, dir string, want *record, ok bool) {
 	want.restored(t, s)
 }
 
-// Checkpoints may be asked for at the same time, beside updates, and each is
-// whole.
+// Checkpoints may be made concurrently, beside updates, and each is complete.
 func TestCheckpointsAtTheSameTime(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, tinyLog())

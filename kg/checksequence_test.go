@@ -7,8 +7,8 @@ import (
 	"koine/kg"
 )
 
-// A check finds a number of a journal that is missing, and one that is there twice;
-// other graphs number as they like.
+// A check finds a number of a journal that is missing, and one that exists twice; other
+// graphs number freely.
 func TestCheckSequences(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -10,7 +10,7 @@ import (
 	"koine/kg"
 )
 
-// handedIn is an update that a test asks for, and how it ended.
+// handedIn is an update of a test, and its result.
 type handedIn struct {
 	meta    kg.Meta
 	fn      func(*kg.Tx) error
@@ -27,7 +27,7 @@ func adds(subject string) func(*kg.Tx) error {
 	return apply([]kg.Patch{{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI(subject), Predicate: kg.IRI("urn:p"), Object: kg.String("x")}}})
 }
 
-// sees fails the update unless the subject is there.
+// sees fails the update unless the subject exists.
 func sees(subject string) func(*kg.Tx) error {
 	return func(tx *kg.Tx) error {
 		for _, err := range tx.Match(kg.Pattern{Subject: kg.IRI(subject)}) {
@@ -73,9 +73,9 @@ func newSlowLog(t *testing.T, o kg.Options) *slowLog {
 	return l
 }
 
-// ahead brings the store to where the log has the group of the first update, has
-// said nothing, and the others have been executed. The function that it gives lets
-// the log say how the first group went, and waits for all answers.
+// ahead brings the store to the point where the log has the group of the first update
+// without a result, and the others have been executed. The returned function releases the
+// result of the first group, and waits for all answers.
 func (l *slowLog) ahead(t *testing.T, list ...*handedIn) (let func(error)) {
 	t.Helper()
 	var said atomic.Bool

@@ -34,8 +34,8 @@ func filesOf(t *testing.T, pattern string) []string {
 	return paths
 }
 
-// A file of the log is gone, or the log is that of an earlier moment, or another
-// one with the same epoch.
+// A file of the log is missing, or the log is an earlier version, or another one with the
+// same epoch.
 func TestLogIsNotTheOne(t *testing.T) {
 	slowtest.Long(t)
 	t.Parallel()
@@ -101,9 +101,9 @@ func TestLogIsNotTheOne(t *testing.T) {
 	}
 }
 
-// Signs beside the index: the one that a bulk load or rebuild was under way
-// means that the index is made anew, also when it seems fine; without the one
-// that it was closed in order the memtables do not count.
+// Marks beside the index: with the mark of a bulk load or rebuild under way the index is
+// rebuilt, also if it seems intact; without the mark of an orderly close the memtables do
+// not count.
 func TestSignsBesideTheIndex(t *testing.T) {
 	slowtest.Long(t)
 	t.Parallel()

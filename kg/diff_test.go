@@ -70,9 +70,8 @@ func TestDiffTakesTheShorterWay(t *testing.T) {
 	}
 }
 
-// BenchmarkVersions reads the history of one subject, a hundred statements of
-// which changed a hundred times among those of others, beside the read of as
-// many statements that stand.
+// BenchmarkVersions reads the history of one subject, a hundred statements of which changed
+// a hundred times among those of others, beside the read of as many present statements.
 func BenchmarkVersions(b *testing.B) {
 	s, err := Open(b.TempDir(), Options{})
 	if err != nil {

@@ -33,7 +33,7 @@ func TestClosingLetsTheDirectoryGo(t *testing.T) {
 	}
 }
 
-// A second store on a directory is refused at once, and the first goes on.
+// A second store on a directory is refused at once, and the first continues.
 func TestDirectoryInUse(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, smallOptions())
@@ -221,8 +221,8 @@ func newerEntry(t *testing.T, dir string) {
 	}
 }
 
-// newerFrame makes the log's last frame one of another version. The checksum of
-// the batch around it must still be right, so that it is no damage.
+// newerFrame gives the log's last frame another version. The checksum of the batch around
+// it must still be right, so that it is no damage.
 func newerFrame(t *testing.T, dir string) {
 	t.Helper()
 	newerEntry(t, dir)

@@ -31,7 +31,7 @@ func (v *salaries) Verify(_ context.Context, j kg.Judgement) (kg.Verdict, error)
 	return kg.Verdict{}, nil
 }
 
-// keeper keeps held updates in a graph of koine's own.
+// keeper stores held updates in a graph of koine's own.
 type keeper struct {
 	held []*kg.HeldUpdate
 	err  error
@@ -324,7 +324,7 @@ func TestHiddenStatementsAreNotWrittenAway(t *testing.T) {
 	}
 }
 
-// changing is secretive from the moment on at which it is told to be.
+// changing is secretive from the moment at which it is enabled.
 type changing struct {
 	secretive
 	on *atomic.Bool

@@ -12,9 +12,9 @@ import (
 	"koine/kg/internal/wal/waltest"
 )
 
-// Of an index that is too large to be read before it is opened, a bad byte is found
-// beside everything else: updates end, and the next start builds the index anew. Sums of
-// tables are kept over starts.
+// A bad byte in an index that is too large to be read before it is opened is found in the
+// background: updates end, and the next start rebuilds the index. Sums of tables are kept
+// over starts.
 func TestLargeIndexIsReadBehindTheStart(t *testing.T) {
 	slowtest.Long(t)
 	t.Parallel()

@@ -44,8 +44,8 @@ func TestNewIRIs(t *testing.T) {
 	}
 }
 
-// An IRI that RFC 3987 forbids comes in by no door; one that is stored is read and
-// removed, and the log with it is applied again.
+// An IRI that RFC 3987 forbids is refused by every call; a stored one is read and removed,
+// and its log entry is applied again.
 func TestForbiddenIRIsThatAreStored(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, kg.Options{})

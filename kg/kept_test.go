@@ -84,8 +84,8 @@ func countedIn(t *testing.T, snap *kg.Snapshot) int {
 
 func reads(p kg.Principal) kg.View { return kg.View{Principal: p} }
 
-// TestAnswersAreKept: a second read asks nothing, unless it is another's or the
-// version has moved on.
+// TestAnswersAreKept: a second read makes no call, unless its principal differs or the
+// version has changed.
 func TestAnswersAreKept(t *testing.T) {
 	version := new(atomic.Uint64)
 	access := newAsked(version)

@@ -100,7 +100,7 @@ func TestLongIRIsAreNotKept(t *testing.T) {
 	}
 }
 
-// flipper says that it has nothing to judge by, and otherwise a moment later.
+// flipper reports that it has nothing to judge by, and later that it has.
 type flipper struct{ idle bool }
 
 func (f *flipper) Idle() bool { return f.idle }

@@ -217,7 +217,7 @@ func (l *life) listen(j job, lines int) func([]byte) (bool, error) {
 	}
 }
 
-// verify opens the store and holds it against all that is known.
+// verify opens the store and compares it with everything that is known.
 func (l *life) verify(o kg.Options) {
 	s := openStore(l.t, l.dir, o)
 	if l.model == nil {

@@ -14,7 +14,7 @@ import (
 	"koine/kg"
 )
 
-// childVariable holds the job of a child process, which makes the binary one.
+// childVariable contains the job of a child process, and makes the binary one.
 const childVariable = "KOINE_KG_KILL_CHILD"
 
 // job is the work of a child process until it is killed.
@@ -124,7 +124,7 @@ func subscribe(s *kg.Store, after string) {
 // everything is the filter that leaves nothing out.
 func everything() kg.Filter { return kg.Filter{View: kg.View{Principal: tester, AllGraphs: true}} }
 
-// digest stands for all that an event says.
+// digest identifies the whole content of an event.
 func digest(e kg.Event) string {
 	lines := []string{fmt.Sprint(e.Op, e.StatementRemains, e.Commit.TaskID, e.Position), statementLine(e.Statement)}
 	for _, p := range e.Previous {

@@ -16,8 +16,8 @@ func (u unreadable) Allowed(_ kg.Principal, graph kg.Term, _ kg.Right) bool {
 	return !slices.Contains(u, graph)
 }
 
-// The last change of a graph is that of any of its statements, one that went
-// included, and of no other graph's; one that is not shown has none.
+// The last change of a graph is that of any of its statements, also a removed one, and of
+// no other graph's; a hidden graph has none.
 func TestLastChange(t *testing.T) {
 	g, other, hidden := kg.IRI("urn:g"), kg.IRI("urn:other"), kg.IRI("urn:hidden")
 	statement := func(subject string, graph kg.Term) kg.Quad {
@@ -64,7 +64,7 @@ func TestLastChange(t *testing.T) {
 	if got := last(kg.View{}, g); got != 6 {
 		t.Errorf("after a removal: %d, want 6", got)
 	}
-	// Content that is exchanged as a whole changed in the commit that makes it count.
+	// Content that is replaced as a whole changed in the commit of the switch.
 	whole := func(yield func(kg.Quad, error) bool) {
 		for i := range kg.MaxPatches + 1 {
 			if !yield(statement(fmt.Sprint("urn:s:", i), g), nil) {

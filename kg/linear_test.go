@@ -198,7 +198,7 @@ func (s linearStore) read(ctx context.Context, subject int, at kg.Revision) (out
 	return out, nil
 }
 
-// linearClient asks one thing after the other.
+// linearClient sends one request after the other.
 type linearClient struct {
 	*rand.Rand
 	name string
@@ -232,7 +232,7 @@ func (c *linearClient) next() linearInput {
 
 func (c *linearClient) told(out linearOutput) { c.seen = max(c.seen, out.Revision) }
 
-// linearEvent is a line of a record: something was asked, or answered.
+// linearEvent is a line of a record: a request, or an answer.
 type linearEvent struct {
 	Task   string
 	Client int
@@ -240,7 +240,7 @@ type linearEvent struct {
 	Output *linearOutput `json:",omitempty"`
 }
 
-// linearRecord makes operations of events, with the place of an event as its time.
+// linearRecord turns events into operations, with the place of an event as its time.
 type linearRecord struct {
 	mu   sync.Mutex
 	ops  []porcupine.Operation
@@ -371,7 +371,7 @@ func linearLife(t *testing.T, dice *rand.Rand, kills int) {
 	t.Logf("%d operations, %d of them under way at a kill", len(r.ops), cut)
 }
 
-// linearChild has a child process work until it has said so many lines.
+// linearChild has a child process work until it has printed a number of lines.
 func linearChild(t *testing.T, dir, name string, seed uint64, lines int, r *linearRecord) {
 	t.Helper()
 	text, err := json.Marshal(job{Dir: dir, Name: name, Seed: seed, Linear: true})

@@ -11,8 +11,8 @@ import (
 	"koine/kg"
 )
 
-// Literals finds a text in every language and datatype, however the literals
-// came in, and after every way of making the index again.
+// Literals finds a text in every language and datatype, for every way of adding the
+// literals and of rebuilding the index.
 func TestLiterals(t *testing.T) {
 	dir := t.TempDir()
 	open := func(o kg.Options) *kg.Store {
@@ -46,8 +46,8 @@ func TestLiterals(t *testing.T) {
 			t.Errorf("%v %v", report, err)
 		}
 	}
-	// A short text and a boolean are known whether or not anybody said them: they
-	// are in no dictionary.
+	// A short text and a boolean are known whether or not a statement has them: they are in
+	// no dictionary.
 	year := []kg.Term{kg.String("1999"), kg.LangString("1999", "en"), kg.Integer(1999), kg.Double(1999), kg.Typed("1999", kg.XSD+"gYear")}
 	all := func(s *kg.Store) {
 		t.Helper()

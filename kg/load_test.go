@@ -95,8 +95,8 @@ func countsFit(ctx context.Context, s *kg.Store) error {
 	return nil
 }
 
-// hanging is a source that gives some quads, says so, and then nothing until it
-// is let go.
+// hanging is a source that yields some quads, signals it, and then nothing until it is
+// released.
 func hanging() (source iter.Seq2[kg.Quad, error], hangs, letGo chan struct{}) {
 	hangs, letGo = make(chan struct{}), make(chan struct{})
 	return func(yield func(kg.Quad, error) bool) {
@@ -217,8 +217,8 @@ func TestLoadCommitsAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-// TestLoadWaitsForItsTurn proves that a load goes on when the queue was full, and
-// when its turn came late.
+// TestLoadWaitsForItsTurn proves that a load continues after a full queue, and after a late
+// turn.
 func TestLoadWaitsForItsTurn(t *testing.T) {
 	t.Run("late", func(t *testing.T) {
 		s := kgtest.Disk(t, kg.Options{QueueTime: time.Nanosecond})
@@ -329,8 +329,8 @@ func TestLoadThatTurnsToOwnGraphs(t *testing.T) {
 	}
 }
 
-// A load counts as one update for each LoadUpdateQuads that it takes in: Admit is
-// asked for the first, and Charge told of the others, in bulk and beside others.
+// A load counts as one update for each LoadUpdateQuads: Admit is called for the first, and
+// Charge for the others, in bulk and beside others.
 func TestLoadsAreCharged(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestMoments proves how moments are read and which revisions they stand for.
+// TestMoments proves the parsing of moments and the revisions that they stand for.
 func TestMoments(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s, err := Open(t.TempDir(), Options{Clock: func() time.Time { return now }})

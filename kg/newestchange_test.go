@@ -81,8 +81,8 @@ func (s *lastChangesStore) compare(v *Snapshot, graph Term) {
 }
 
 // TestLastChangesAreThoseOfTheSubjects compares the answers of LastChanges with those of
-// Snapshot.LastChange, at the newest revision and at older ones that are still held, while
-// graphs are changed, exchanged as a whole, deleted and made again.
+// Snapshot.LastChange, at the newest revision and at older ones with open snapshots, while
+// graphs are changed, replaced as a whole, deleted and created again.
 func TestLastChangesAreThoseOfTheSubjects(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

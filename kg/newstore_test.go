@@ -56,7 +56,7 @@ func TestStoreThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// A failure of another kind, here when log and index are there, leaves nothing either.
+// A failure of another kind, here when log and index exist, leaves nothing either.
 func TestStoreThatFailsToBeMade(t *testing.T) {
 	dir := t.TempDir()
 	before := namesIn(t, dir)

@@ -149,8 +149,8 @@ func TestJudgedAgainUntilTheCallerLeaves(t *testing.T) {
 	}
 }
 
-// TestEndJudging proves that a judgement under way ends when the store is told so, and
-// that its caller learns that nothing was made; and that closing does not wait for one.
+// TestEndJudging proves that a judgement under way ends with EndJudging, and that its
+// caller learns that nothing was written; and that closing does not wait for one.
 func TestEndJudging(t *testing.T) {
 	for _, end := range []func(*kg.Store){(*kg.Store).EndJudging, func(s *kg.Store) {
 		if err := s.Close(); err != nil {

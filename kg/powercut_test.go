@@ -12,7 +12,7 @@ import (
 	"koine/kg/internal/wal/waltest"
 )
 
-// faulty is a store over a file system that fails when told to.
+// faulty is a store over a file system that fails on request.
 type faulty struct {
 	*kg.Store
 	t     *testing.T

@@ -21,7 +21,7 @@ func foreseen(t *testing.T, f *kg.TermPrefetch, p kg.Patch) kg.Patch {
 	return p
 }
 
-// stands counts the statements that fit the pattern.
+// stands counts the statements that match the pattern.
 func stands(t *testing.T, s *kgtest.Store, p kg.Pattern) (n int) {
 	t.Helper()
 	snap, err := s.View(within(t), kg.View{Principal: tester, AllGraphs: true})
@@ -155,8 +155,8 @@ func TestTermPrefetchRefuses(t *testing.T) {
 	}
 }
 
-// TestNewSubjectIsReadAgain says things of a subject that its commit is the first to
-// name, and again, by another source, and takes one back: of few statements and of many.
+// TestNewSubjectIsReadAgain asserts statements of a subject that is new in its commit, and
+// again, by another source, and removes one: of few statements and of many.
 func TestNewSubjectIsReadAgain(t *testing.T) {
 	for _, n := range []int{3, 31, 32, 33, 80} {
 		s := kgtest.Disk(t, kg.Options{})

@@ -29,7 +29,7 @@ func backs(t *testing.T, s *kg.Store, who kg.AgentID, want uint64) {
 	}
 }
 
-// overShare checks that an error says that the source may not have more.
+// overShare checks that an error reports a source beyond its quota.
 func overShare(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	e := kg.AsError(err)
@@ -278,7 +278,7 @@ func TestShareOfASource(t *testing.T) {
 	dry.DryRun = true
 	overShare(t, do(dry, add(9)...))
 
-	// A retraction is let through, by anybody; it makes room.
+	// A retraction is accepted, by any agent; it frees the quota.
 	must(bob, kg.Patch{Op: kg.Remove, Quad: integer(5)}) // ann's and bob's
 	backs(t, s, "agent://ann", 4)
 	backs(t, s, "agent://bob", 4)
@@ -328,7 +328,7 @@ func TestOwnGraphsAreNobodysShare(t *testing.T) {
 	backs(t, s, "agent://ann", 0)
 }
 
-// However many write at once, the bound is not passed.
+// Concurrent writers cannot exceed the bound.
 func TestShareUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	o := tinyLog()
@@ -422,8 +422,8 @@ func TestRepairOfCountsBySource(t *testing.T) {
 	}
 }
 
-// TestCountingOnce proves that a directory of an earlier form is counted when it
-// is first opened, which the log tells, and never again.
+// TestCountingOnce proves that a directory of an earlier format is counted when it is first
+// opened, which the log reports, and never again.
 func TestCountingOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -85,7 +85,7 @@ func (r *RawHistory) Close() {
 	r.txn.Discard()
 }
 
-// Page reads a page and says how many rows it has.
+// Page reads a page and returns its number of rows.
 func (r *RawHistory) Page(from int64, n int) (rows int) {
 	run, _ := keys.GPOS.AppendPrefix(nil, IDQuad{Graph: r.graph, Predicate: keys.Sequence})
 	start := keys.GPOS.Append(nil, *base.OrderedSeek(IDPattern{Graph: r.graph, Predicate: keys.Sequence}, from, ID{}))

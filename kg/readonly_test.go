@@ -356,7 +356,7 @@ func TestReadOnlyTailBound(t *testing.T) {
 	}
 }
 
-// Writable tells of the lock, the log and the index.
+// Writable checks the lock, the log and the index.
 func TestWritable(t *testing.T) {
 	t.Parallel()
 	dir, _ := small(t)
@@ -366,7 +366,7 @@ func TestWritable(t *testing.T) {
 }
 
 // The temporary directory of an index that a killed process left is removed by the next
-// that makes one. One that is in use stays, and so does one that was just made.
+// process that makes one. One in use stays, and so does a new one.
 func TestIndexesLeftAside(t *testing.T) {
 	dir, _ := small(t)
 	remove(t, dir, "index")

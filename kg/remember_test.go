@@ -32,7 +32,7 @@ func TestUndoneNumbersAreNotRemembered(t *testing.T) {
 			return fail
 		}
 	}
-	// They are one group: another update holds the committer until they wait.
+	// They are one group: another update blocks the committer until they wait.
 	undone := errors.New("undone")
 	started, release := make(chan struct{}), make(chan struct{})
 	go func() {

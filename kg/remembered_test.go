@@ -7,8 +7,8 @@ import (
 	"koine/kg/kgtest"
 )
 
-// TestRetryAfterTheLogWasCut proves that a retry is answered as one when the log
-// no longer holds the commit that it repeats.
+// TestRetryAfterTheLogWasCut proves that a retry is answered as such when the log no longer
+// has the commit that it repeats.
 func TestRetryAfterTheLogWasCut(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	update := func() (kg.Receipt, error) {

@@ -128,9 +128,9 @@ func TestReplacedGraphNeedsAName(t *testing.T) {
 	})
 }
 
-// TestReplacementBeyondAQuotaEndsEarly shows that a replacement is refused while it is read,
-// once its source would back more than it may and more than it does; and that one which
-// leaves it with no more than it had is made, though that is more than it may.
+// TestReplacementBeyondAQuotaEndsEarly shows that a replacement is refused while it is
+// read, once its source would back more than its quota and more than it does; and that one
+// which leaves it with no more than before is made, though that is more than its quota.
 func TestReplacementBeyondAQuotaEndsEarly(t *testing.T) {
 	const backs, most = 40, 20
 	dir := t.TempDir()

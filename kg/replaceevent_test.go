@@ -64,7 +64,7 @@ func replacements(who AgentID, p ...Pattern) Filter {
 	return f
 }
 
-// justification is why a snapshot for a principal says that a commit was made.
+// justification is the reason of a commit in a snapshot for a principal.
 func justification(t *testing.T, s *Store, who AgentID, r Revision) string {
 	t.Helper()
 	v, err := s.View(t.Context(), View{Principal: Principal{ID: who, Method: "key"}})

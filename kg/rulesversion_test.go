@@ -9,9 +9,9 @@ import (
 	"koine/kg/kgtest"
 )
 
-// TestRulesThatChangeBeforeTheCommit proves that a verdict is one by the rules
-// that are in force when the update is committed or held, and that one by rules
-// that stay is made once.
+// TestRulesThatChangeBeforeTheCommit proves that a verdict uses the rules that are in force
+// when the update is committed or held, and that an update is judged once if the rules do
+// not change.
 func TestRulesThatChangeBeforeTheCommit(t *testing.T) {
 	accept, hold := kg.Verdict{}, kg.Verdict{Outcome: kg.Held, Reason: "h", Hold: &kg.Hold{Rules: []string{"h"}}}
 	reject, breach := kg.Verdict{Outcome: kg.Rejected, Reason: "r"}, kg.Verdict{Outcome: kg.Violation, Reason: "v"}

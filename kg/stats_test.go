@@ -68,7 +68,7 @@ func TestStatsOfWatchers(t *testing.T) {
 	}
 }
 
-// A store that takes no updates says why.
+// A store that accepts no updates reports the reason.
 func TestStatsOfRefusal(t *testing.T) {
 	o := smallOptions()
 	o.FreeBytes = func(string) (uint64, error) { return 1, nil }

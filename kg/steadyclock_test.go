@@ -33,7 +33,7 @@ func (s *times) jump(d time.Duration) {
 	s.wall = s.wall.Add(d)
 }
 
-// warned tells how often the log warned of the clock.
+// warned counts the warnings about the clock in the log.
 func (s *times) warned() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -136,8 +136,8 @@ func matched(t *testing.T, snap *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad) 
 	return rows
 }
 
-// TestSweepIsOneScan proves that patterns of one order are one scan, however
-// many they are.
+// TestSweepIsOneScan proves that patterns of one order are one scan, for any number of
+// patterns.
 func TestSweepIsOneScan(t *testing.T) {
 	s := kgtest.Disk(t, kg.Options{})
 	dice := rand.New(rand.NewPCG(1, 2))

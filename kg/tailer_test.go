@@ -72,9 +72,8 @@ func TestWatchersAreToldOnce(t *testing.T) {
 	}
 }
 
-// TestWatchersOfSeveralPatterns proves that a watcher is told of a commit once
-// however many of its patterns it fits, and that nothing of it stays in the
-// index when it is gone.
+// TestWatchersOfSeveralPatterns proves that a watcher receives a commit once for any number
+// of matching patterns, and that nothing of it is left in the index after its end.
 func TestWatchersOfSeveralPatterns(t *testing.T) {
 	x := newFilterIndex()
 	filters := []Filter{

@@ -119,7 +119,7 @@ func TestTermCacheTogether(t *testing.T) {
 	wg.Wait()
 }
 
-// BenchmarkTermCache asks for terms that are there, and for as many that are not.
+// BenchmarkTermCache looks up existing terms, and as many missing ones.
 func BenchmarkTermCache(b *testing.B) {
 	const terms = 1 << 15
 	c := index.NewTermCache(1 << 17)

@@ -7,8 +7,8 @@ import (
 	"github.com/dgraph-io/badger/v4/y"
 )
 
-// A throttle ends with an error however many of its workers fail at once: Badger's own
-// waits for a reader of the errors that its channel does not hold.
+// A throttle ends with an error for any number of concurrent failures: Badger's own waits
+// for a reader of the errors beyond the buffer of its channel.
 func TestThrottleOfManyErrors(t *testing.T) {
 	const workers = 4
 	failed := errors.New("no space")

@@ -12,8 +12,8 @@ import (
 	"koine/kg/kgtest"
 )
 
-// TestTimeTerm makes statements with the commit's time and with the same time as a
-// caller writes it, in years that the index keeps in an id and in one that it does not.
+// TestTimeTerm makes statements with the commit's time and with the same time as a caller
+// writes it, in years that the index stores in an id and in one that it does not.
 func TestTimeTerm(t *testing.T) {
 	start := time.Date(2026, 11, 22, 10, 0, 0, 5e6, time.UTC)
 	clock := start
@@ -46,7 +46,7 @@ func TestTimeTerm(t *testing.T) {
 	}
 }
 
-// TestTimeTermsOfAGroup has the clock go on while a group is executed.
+// TestTimeTermsOfAGroup advances the clock while a group is executed.
 func TestTimeTermsOfAGroup(t *testing.T) {
 	var clock atomic.Int64
 	s := openStore(t, t.TempDir(), kg.Options{Clock: func() time.Time { return time.UnixMilli(clock.Add(1)) }})

@@ -146,8 +146,8 @@ func TestSystemChangesAreToldInTime(t *testing.T) {
 	if _, err := s.Update(within(t), kg.Meta{Principal: stranger}, add(q)); err != nil {
 		t.Fatal(err)
 	}
-	// The first update holds the committer up until the others are queued, so
-	// that they are taken as one group.
+	// The first update blocks the committer until the others are queued, so that they are
+	// one group.
 	running, goOn := make(chan struct{}), make(chan struct{})
 	errs := make([]error, 3)
 	var done sync.WaitGroup

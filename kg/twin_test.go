@@ -22,8 +22,8 @@ import (
 // rates depend on the machine and its load. Run them with -benchtime=10x, so that there are
 // ten rounds.
 
-// side is one side of a comparison: it does a round's work and says how many
-// units that was and how long it took, preparation left out.
+// side is one side of a comparison: it does a round's work and returns the number of units
+// and the duration, without the preparation.
 type side func(round int) (units int, took time.Duration)
 
 // compare runs both sides b.N times in turns and reports their rates and the

@@ -31,8 +31,8 @@ func (c *openCursor) Close() {
 }
 
 // TestVersionsOfManyGenerations shows that the history of a graph that was replaced many
-// times has the iterators of one scan open at a time, reads the generations that the asked
-// revisions reach and no others, and tells the same in pieces of any size.
+// times has the iterators of one scan open at a time, reads the generations of the
+// requested revisions and no others, and returns the same in pieces of any size.
 func TestVersionsOfManyGenerations(t *testing.T) {
 	s := openStore(t, t.TempDir(), smallWhole())
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}

@@ -153,8 +153,8 @@ func TestKillBetweenAppendAndApply(t *testing.T) {
 	}
 }
 
-// Below the reserve of free space updates are refused and reads go on; with
-// room again updates do.
+// Below the reserve of free space updates are refused and reads continue; with enough space
+// updates do again.
 func TestVolumeBelowReserve(t *testing.T) {
 	var free atomic.Uint64
 	free.Store(1 << 40)
@@ -231,10 +231,10 @@ func manyQuads(n int) iter.Seq2[kg.Quad, error] {
 	}
 }
 
-// TestVolumeBreaksUnderUpdates breaks the volume under the log at every single write,
-// sync and creation of a file in turn, in each way that volumes break, and cuts the
-// power afterwards. An update is acknowledged and there, or its outcome is unknown and
-// the store takes no more; and no error tells where the files are.
+// TestVolumeBreaksUnderUpdates breaks the volume under the log at every single write, sync
+// and creation of a file in turn, in each way that volumes break, and cuts the power
+// afterwards. An update is acknowledged and stored, or its outcome is unknown and the store
+// accepts no more; and no error contains the path of the files.
 func TestVolumeBreaksUnderUpdates(t *testing.T) {
 	for name, how := range map[string]waltest.Failure{"once": waltest.Once, "dead": waltest.Dead, "lying": waltest.Lying} {
 		t.Run(name, func(t *testing.T) {
