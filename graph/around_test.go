@@ -23,8 +23,8 @@ func hub(t *testing.T) *bench {
 	return b
 }
 
-// A neighborhood has no more text than its budget, and uses it: one statement
-// more would not fit. Both ends of each statement are there.
+// A neighborhood has no more text than its budget, and uses it: one statement more would
+// not fit. It has both ends of each statement.
 func TestNeighborhoodFitsItsBudget(t *testing.T) {
 	b := hub(t)
 	ask := func(budget string) (n int, text string, truncated bool) {

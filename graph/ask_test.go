@@ -14,7 +14,7 @@ import (
 	"koine/kg"
 )
 
-// respond answers the next request of a channel, once it is there, as an agent.
+// respond answers the next request of a channel as an agent.
 func (c *conversing) respond(t *testing.T, name, channel, text string, more ...string) {
 	t.Helper()
 	f := c.hear(t, name, `subscription { m: messagePublished(channelId: "`+channel+`", sinceSequence: 0) { ... on MessagePublished { message { id messageType } } } }`, operation.Resume{})

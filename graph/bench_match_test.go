@@ -138,8 +138,8 @@ func (w *filmWorld) view(b *testing.B) *kg.Snapshot {
 	return s
 }
 
-// inTurns asks each question through the engine, by the pattern, and by loops.
-// All must find as many things.
+// inTurns runs each query through the engine, by the pattern, and by loops. All must find
+// the same number of results.
 func (w *filmWorld) inTurns(b *testing.B, questions [][2]kg.Term, query string, group func(of [2]kg.Term) pattern.Group, shown string, loops func(*testing.B, *kg.Snapshot, [2]kg.Term) int) {
 	var byEngine, byPattern, byLoops int
 	ask := func(sum *int, one func([2]kg.Term) int) func() {

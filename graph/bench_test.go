@@ -89,7 +89,7 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// thingsQuery asks for the things of BenchmarkEntities.
+// thingsQuery requests the things of BenchmarkEntities.
 const thingsQuery = `{ entities(first: 1000, where: {type: {eq: "ex:Thing"}}) { nodes { iri name: value(predicate: "ex:name") size: value(predicate: "ex:size") next: value(predicate: "ex:next") types } } }`
 
 // manyThings fills the store with the things of BenchmarkEntities.

@@ -111,8 +111,8 @@ func TestCutInsideGoesOn(t *testing.T) {
 	}
 }
 
-// A cursor that a budget gave goes on at the revision of its answer, and does
-// not depend on the budget.
+// A cursor of a budget continues at the revision of its answer, and does not depend on the
+// budget.
 func TestCutIsPinned(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.things(20)
@@ -175,7 +175,7 @@ func TestBudgetForTheWhole(t *testing.T) {
 	}
 }
 
-// A budget that cannot be one is refused, wherever it is said.
+// An invalid budget is refused, in any place.
 func TestWrongBudgets(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.things(1)

@@ -150,7 +150,7 @@ func (w *budgetedWalk) said() string {
 	return strings.Join(parts, ", ")
 }
 
-// page asks for a page of a list; without a budget when bounded is false.
+// page requests a page of a list; without a budget when bounded is false.
 func (w *budgetedWalk) page(after string, first int, bounded bool) operation.Result {
 	args := fmt.Sprintf("first: %d", first)
 	if w.args != "" {
@@ -233,7 +233,7 @@ func (w *budgetedWalk) decode(t *testing.T, result operation.Result) (p budgeted
 // sealed is a cursor: each is sealed anew.
 var sealed = regexp.MustCompile(`"[-\w]{60,}"`)
 
-// names tell the elements of a page.
+// names identify the elements of a page.
 func (w *budgetedWalk) names(t *testing.T, p budgetedPage) (list []string) {
 	t.Helper()
 	elements := slices.Concat(p.C.Nodes, p.C.Edges)

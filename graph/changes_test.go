@@ -213,7 +213,7 @@ func TestChangesThenFollow(t *testing.T) {
 	}
 }
 
-// A page looks at so many commits and no more, and can be gone on from.
+// A page reads a bounded number of commits, and its cursor continues.
 func TestChangesLookAtSoManyCommits(t *testing.T) {
 	const commits = 4
 	b := newBench(t, graph.Options{Limits: graph.Limits{Commits: commits}})
@@ -252,8 +252,7 @@ func TestChangesLookAtSoManyCommits(t *testing.T) {
 	}
 }
 
-// The history of an entity reads its own statements, and that of one of which
-// nothing is left can be asked for.
+// The history of an entity reads its own statements, also for one without statements left.
 func TestHistoryCostsItsOwn(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	for i := range 50 {
@@ -285,8 +284,8 @@ func TestHistoryCostsItsOwn(t *testing.T) {
 	}
 }
 
-// interfering is an Access that writes a commit when a reader's operation asks
-// it: between the reads of the operation others have written.
+// interfering is an Access that writes a commit when a reader's operation calls it: between
+// the reads of the operation others have written.
 type interfering struct {
 	mu    sync.Mutex
 	asked int

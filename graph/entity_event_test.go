@@ -46,7 +46,7 @@ func TestEntityChanged(t *testing.T) {
 	}
 }
 
-// An entity that the view does not show is null, and is told when it comes.
+// An entity that the view does not show is null, and an event when it appears.
 func TestEntityChangedOfNothing(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	f := b.follow(t, `subscription { e: entityChanged(iri: "ex:s", resume: "snapshot", view: {minCertainty: 0.5}) { ... on EntityChange { entity { iri } position } } }`, "", operation.Resume{})
@@ -102,8 +102,8 @@ func TestEntityChangedRefuses(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", query, err, want)
 		}
 	}
-	// As many as may be watched, at an older revision; with the commit that makes
-	// them more it ends.
+	// The maximum number of watched entities, at an older revision; the stream ends with
+	// the commit that exceeds it.
 	first := kg.Position{Epoch: b.store.Epoch(), Revision: 1, Index: kg.EndOfCommit}
 	f := b.follow(t, `subscription { entityChanged(iri: "ex:s", depth: 2) { __typename } }`, "", operation.Resume{Start: operation.After, After: first})
 	if _, err, _ := f.next(); kg.CodeOf(err) != kg.CodeLimitExceeded {

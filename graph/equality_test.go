@@ -12,8 +12,8 @@ import (
 	"koine/kg"
 )
 
-// TestEquality proves that there is one equality: variables compare as `=`, `!=` and
-// `<` of SPARQL 1.1 compare terms, joins, DISTINCT and groups tell terms apart.
+// TestEquality proves that there is one equality: variables compare as `=`, `!=` and `<` of
+// SPARQL 1.1 compare terms, joins, DISTINCT and groups compare terms by identity.
 func TestEquality(t *testing.T) {
 	slowtest.Long(t)
 	for _, row := range []struct {
@@ -100,8 +100,8 @@ func TestEquality(t *testing.T) {
 	}
 }
 
-// TestGroupsKeepTheLanguage proves that a text in two languages is two groups, which
-// tell their language.
+// TestGroupsKeepTheLanguage proves that a text in two languages is two groups, with their
+// languages.
 func TestGroupsKeepTheLanguage(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.update(add(iri("a"), iri("word"), kg.LangString("Gift", "en")), add(iri("b"), iri("word"), kg.LangString("Gift", "de")), add(iri("c"), iri("word"), kg.LangString("Gift", "de")))
@@ -118,8 +118,8 @@ func TestGroupsKeepTheLanguage(t *testing.T) {
 	}
 }
 
-// TestValuesByValueSpace proves that `value` is the number or the boolean that a
-// literal means, however it is written.
+// TestValuesByValueSpace proves that `value` is the number or the boolean of a literal, in
+// any notation.
 func TestValuesByValueSpace(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	for i, row := range []struct {

@@ -84,7 +84,7 @@ func TestPagesOfEveryField(t *testing.T) {
 	}
 }
 
-// pageOf asks for one page: its elements as JSON, and how to go on.
+// pageOf requests one page: its elements as JSON, and its cursor.
 func (b *bench) pageOf(t *testing.T, query, args string) (nodes []string, end string, more bool) {
 	t.Helper()
 	query = strings.Replace(fmt.Sprintf("{ x: "+query+" }", args), " P ", " pageInfo { endCursor hasNextPage truncated } ", 1)

@@ -43,7 +43,7 @@ func TestEvidence(t *testing.T) {
 	bob.want(`{"statementChanged":{"statement":{"evidence":[{"text":"listen"}]}}}`)
 	eve.want(`{"statementChanged":{"statement":{"evidence":[]}}}`)
 
-	// A commit that only says that it came with the message did not.
+	// A commit that only claims to come with the message is none of it.
 	forged := kg.Meta{Principal: kg.Principal{ID: "agent://eve", Method: "key"}, MessageID: message}
 	c.commit(forged, in(iri("g"), add(iri("s"), iri("forged"), iri("o"))))
 	c.want("forged", c.told("bob", evidence, "forged"), `{"statements":{"nodes":[{"evidence":[]}]}}`)

@@ -13,8 +13,8 @@ import (
 	"koine/kg"
 )
 
-// A field of a channel or message that fails is null, and fails alone: its error has
-// the path to it, wherever in the answer the channel stands.
+// A failing field of a channel or message is null, and fails alone: its error has the path
+// to it, at any place of the channel in the answer.
 func TestFieldsOfChannelsFailAlone(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")

@@ -18,7 +18,7 @@ func caller(name string) channels.Caller {
 	return channels.Caller{Principal: kg.Principal{ID: kg.CanonicalAgent(name), Method: "key"}}
 }
 
-// heard is a message as a subscription told it.
+// heard is a message of a subscription.
 type heard struct{ Text, Position string }
 
 // hears reads messages of a subscription whose root field is m, and compares their texts.
@@ -65,9 +65,8 @@ func (c *conversing) deaf(name, query string, from operation.Resume) string {
 	return strings.TrimSpace(string(kg.CodeOf(err)) + " " + kg.AsError(err).Field)
 }
 
-// TestFeeds proves that the messages of several channels come once each and in the
-// order of the log, from wherever one begins, and those of channels that one joins or
-// that are made later too.
+// TestFeeds proves that the messages of several channels come once each and in the order of
+// the log, from any start, including those of channels that are joined or created later.
 func TestFeeds(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	scope, err := c.service.CreateScope(t.Context(), caller("ann"), scope.Draft{Title: "kiln", Access: scope.Access{Agents: []kg.AgentID{"bob"}}})
@@ -114,7 +113,7 @@ func TestFeeds(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.hears(c.hear(t, "bob", query, operation.Resume{Start: operation.After, After: at}), texts[i+1:]...)
-			// In the middle of the commit, as a subscription to statements tells it.
+			// In the middle of the commit, at a position of a subscription to statements.
 			c.hears(c.hear(t, "bob", query, operation.Resume{Start: operation.After, After: kg.Position{Epoch: at.Epoch, Revision: at.Revision}}), texts[i:]...)
 		}
 		if got := c.deaf("bob", query, operation.Resume{Start: operation.After, After: kg.Position{Epoch: kg.Epoch{1}}}); got != string(kg.CodePositionGone) {
@@ -128,7 +127,7 @@ func TestFeeds(t *testing.T) {
 	if got, want := c.deaf("eve", scoped, operation.Resume{}), c.deaf("eve", strings.Replace(scoped, string(scope.ID), nowhere, 1), operation.Resume{}); got != want || want != "SCOPE_NOT_FOUND scopeId" {
 		t.Errorf("a scope of others: %s, and none: %s", got, want)
 	}
-	// The messages are there when the log is not any more.
+	// The messages remain when the log is cut.
 	if err := c.store.CutLog(t.Context(), c.store.Head().Revision); err != nil {
 		t.Fatal(err)
 	}

@@ -199,7 +199,7 @@ func sameGroups(t *testing.T, b *bench, field, query string, want map[string]*na
 	}
 }
 
-// Sums of integers and decimals are exact, however large they are.
+// Sums of integers and decimals are exact, of any size.
 func TestSumsAreExact(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	age := iri("age")
@@ -229,7 +229,7 @@ func TestSumsAreExact(t *testing.T) {
 	}
 }
 
-// TestGroupBounds asks at each bound and past it.
+// TestGroupBounds tests each bound, at and past it.
 func TestGroupBounds(t *testing.T) {
 	b := newBench(t, graph.Options{Limits: graph.Limits{Groups: 3, GroupedValues: 5, PageSize: 10}})
 	var patches []kg.Patch

@@ -19,8 +19,7 @@ const ex = "https://example.org/"
 
 func iri(name string) kg.Term { return kg.IRI(ex + name) }
 
-// clock gives the times of commits: a second later each time it is asked, until
-// it is stopped.
+// clock gives the times of commits: a second later with each call, until it is stopped.
 type clock struct {
 	mu      sync.Mutex
 	now     time.Time
@@ -36,7 +35,7 @@ func (c *clock) tick() time.Time {
 	return c.now
 }
 
-// stop lets the clock stand still from now on, half a second later.
+// stop stops the clock, half a second later.
 func (c *clock) stop() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -148,8 +148,8 @@ func TestHintsOfSubscription(t *testing.T) {
 	}
 }
 
-// A name without a prefix is told the one with a prefix that exists, wherever it is written;
-// one that the caller may not see is not told.
+// A name without a prefix gets a hint to the one with a prefix that exists, at any place; a
+// hidden one gets none.
 func TestBareNamesAreToldTheirPrefix(t *testing.T) {
 	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Access = onlyDefault{} })
 	b.team()

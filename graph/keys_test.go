@@ -131,7 +131,7 @@ func TestAgentFields(t *testing.T) {
 	want(nobody, `{ me { id actingFor roles actFor method agent { id } } }`,
 		`{"me":{"id":"agent://dora","actingFor":"agent://dora","roles":["x"],"actFor":[],"method":"key","agent":{"id":"agent://dora"}}}`)
 	want(root, `{ me { id actFor agent { id } } }`, `{"me":{"id":"agent://root","actFor":["*"],"agent":null}}`)
-	// How much an agent said is for itself and administrators.
+	// The number of statements of an agent is visible to itself and to administrators.
 	want(nobody, `{ me { statementCount maxStatements } agents { id statementCount } }`,
 		`{"me":{"statementCount":0,"maxStatements":null},"agents":[{"id":"agent://chen","statementCount":null},{"id":"agent://dora","statementCount":0}]}`)
 	for range 2 {

@@ -117,7 +117,7 @@ var limitCases = []limited{
 
 var long = strings.Repeat("a", 1000)
 
-// Each limit holds at its bound and refuses past it, saying which one it was.
+// Each limit accepts its bound and refuses past it, with its name.
 func TestLimits(t *testing.T) {
 	for _, tt := range slices.Concat(limitCases, patternLimitCases()) {
 		t.Run(tt.name, func(t *testing.T) {

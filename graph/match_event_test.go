@@ -22,8 +22,8 @@ func matched(added, removed string, rest string) string {
 	return `{"e":{"added":[` + added + `],"removed":[` + removed + `],` + rest + `}}`
 }
 
-// Rows come and go with the commits, and show entities as of then: those that
-// went as of before.
+// Rows are added and removed with the commits, and show entities as of the commit: removed
+// ones as of before.
 func TestMatchChanged(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	label := kg.IRI(kg.RDFSLabel)
@@ -48,8 +48,7 @@ func TestMatchChanged(t *testing.T) {
 	}
 }
 
-// A snapshot comes in parts; only the last has a position. One of nothing is
-// up to date.
+// A snapshot comes in parts; only the last has a position. An empty one is up to date.
 func TestMatchChangedSnapshot(t *testing.T) {
 	b := newBench(t, graph.Options{Limits: graph.Limits{SnapshotRows: 2}})
 	const query = `subscription { e: matchChanged(pattern: {triples: [{s: "?s", p: "ex:p", o: "?o"}]}, select: ["o"], resume: "snapshot") { __typename ... on MatchChange { added { values } snapshotEnd } } }`
@@ -95,7 +94,7 @@ func TestMatchChangedByMeaning(t *testing.T) {
 	text.want(`{"e":{"added":[{"values":["https://example.org/b"]}]}}`)
 }
 
-// At the bound rows are told; past it the subscription ends with the reason.
+// At the bound rows are delivered; past it the subscription ends with the reason.
 func TestMatchChangedBounds(t *testing.T) {
 	b := newBench(t, graph.Options{Limits: graph.Limits{Live: livematch.Limits{Rows: 2, Triples: 1}}})
 	f := b.follow(t, `subscription { e: matchChanged(pattern: {triples: [{s: "?s", p: "ex:p", o: "?o"}]}) { ... on MatchChange { added { values } } ... on Resync { reason oldest } } }`, "", operation.Resume{})

@@ -308,7 +308,7 @@ func TestMatchPages(t *testing.T) {
 	}
 }
 
-// TestMatchExplains proves that the plan is told when it is asked for only.
+// TestMatchExplains proves that the plan is returned on request only.
 func TestMatchExplains(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.team()

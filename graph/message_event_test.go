@@ -23,8 +23,8 @@ func (c *conversing) hear(t *testing.T, name, query string, from operation.Resum
 	return tailOf(t, sub, cancel)
 }
 
-// TestMessagePublished proves that the messages of a channel come once each and in
-// order, from wherever one begins, until one may not read it any more.
+// TestMessagePublished proves that the messages of a channel come once each and in order,
+// from any start, until the reader loses access.
 func TestMessagePublished(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
@@ -91,7 +91,7 @@ func TestMessagePublished(t *testing.T) {
 			want(c.hear(t, "bob", query(`, resume: "`+c.store.FormatPosition(start)+`"`), operation.Resume{}), texts...)
 		}
 	}
-	// The messages are there when the log is not any more.
+	// The messages remain when the log is cut.
 	if err := c.store.CutLog(t.Context(), c.store.Head().Revision); err != nil {
 		t.Fatal(err)
 	}

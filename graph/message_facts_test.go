@@ -47,7 +47,7 @@ func TestMessageFacts(t *testing.T) {
 	c.want("the log was cut", facts("eve", again), none)
 }
 
-// TestForgedEvidenceOfHeldFacts proves that an update that only says that it came with a
+// TestForgedEvidenceOfHeldFacts proves that an update that only claims to come with a
 // message has no evidence in it, also when it was held and approved.
 func TestForgedEvidenceOfHeldFacts(t *testing.T) {
 	c := newConversing(t, graph.Limits{})

@@ -330,7 +330,7 @@ func naiveCompare(t kg.Term, v any) (int, bool) {
 	return 0, false
 }
 
-// random makes graphs and filters out of few words, so that they meet.
+// random makes graphs and filters out of few words, so that they match.
 type random struct {
 	*rand.Rand
 	moment time.Time // at or before the first commit

@@ -52,8 +52,7 @@ func dated(t *testing.T, configure ...func(*kg.Options)) *bench {
 	return b
 }
 
-// Two views have one id exactly if they show by the same conditions, however they are
-// written.
+// Two views have one id exactly if they have the same conditions, in any notation.
 func TestIDsOfViews(t *testing.T) {
 	b := dated(t)
 	head := b.store.Head().Revision
@@ -303,8 +302,8 @@ func (h hidingGraph) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
 	return graph != h.graph || p.IsAdmin()
 }
 
-// Every id is in bounds: a view that is too long for one is an error where an id is asked
-// for, and a name that is too long is replaced by its hash.
+// Every id is bounded: a view that is too long for one is an error where an id is
+// requested, and a name that is too long is replaced by its hash.
 func TestIDsAreBounded(t *testing.T) {
 	b := dated(t)
 	graphs := func(n int) string {
@@ -440,7 +439,7 @@ func TestIDsInDifferences(t *testing.T) {
 	}
 }
 
-// Rows that went are shown as of the revision before, and have the ids of then.
+// Removed rows are shown as of the revision before, and have its ids.
 func TestIDsOfRowsThatWent(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	f := b.follow(t, `subscription { matchChanged(pattern: {triples: [{s: "?s", p: "ex:p", o: "?o"}]}) { ... on MatchChange { added { entity(var: "s") { id value(predicate: "ex:p") } } removed { entity(var: "s") { id value(predicate: "ex:p") } } } } }`, "", operation.Resume{})

@@ -186,7 +186,7 @@ func TestRegularExpressions(t *testing.T) {
 	}
 }
 
-// An age changes with time alone: it can neither be followed nor asked of changes.
+// An age changes with time alone: it can neither be followed nor used in changes.
 func TestAgesAreNotFollowed(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	for _, where := range []string{`{ageSeconds: {lt: 60}}`, `{predicate: {eq: "ex:p"}, not: {or: [{ageSeconds: {gt: 60}}]}}`} {

@@ -42,7 +42,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// The default graph has no name: nulls says where its statements go.
+// The default graph has no name: nulls sets the place of its statements.
 func TestOrdersOfStatements(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.update(

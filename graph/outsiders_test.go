@@ -178,8 +178,8 @@ func newOutsiders(t *testing.T) *outsiders {
 }
 
 // told is everything that eve learns from an operation about one of the secrets: data,
-// errors with all that they say, hints, and how many statements were read. Ids
-// that she gave herself are put back as they were.
+// complete errors, hints, and the number of statements read. Ids that she gave herself are
+// put back.
 func (o *outsiders) told(s secret, operation string) string {
 	for _, part := range []struct{ was, absent *string }{{&s.channel, &o.absent.channel}, {&s.message, &o.absent.message}, {&s.scope, &o.absent.scope}, {&s.task, &o.absent.task}} {
 		if *part.was == "" {
@@ -383,7 +383,7 @@ func (w *askingWriter) argument(name string, t *ast.Type, optional bool) string 
 	return text
 }
 
-// holdsID tells whether an input has a member that may be an id.
+// holdsID reports whether an input has a member that may be an id.
 func (w *askingWriter) holdsID(def *ast.Definition) bool {
 	for _, f := range def.Fields {
 		if name := f.Type.Name(); name == "ID" || name == "IRI" && strings.HasPrefix(w.id, "urn:") {

@@ -66,7 +66,7 @@ var walks = map[string]string{
 	"in":                          `query ($first: Int, $after: Cursor) { e: entity(iri: "ex:Thing") { c: in(first: $first, after: $after) { nodes { subject { iri } } ` + pageFields + ` } } }`,
 }
 
-// page asks for one page of a walk.
+// page requests one page of a list.
 func (b *bench) page(query string, first int, after string) (c connection, revision kg.Revision) {
 	b.t.Helper()
 	variables := fmt.Sprintf(`{"first": %d, "after": %q}`, first, after)

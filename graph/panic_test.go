@@ -90,8 +90,8 @@ func TestPanicOfAMutation(t *testing.T) {
 	}
 }
 
-// A panic in the writing of an event is an internal error of that event, and the
-// next one is told.
+// A panic in the writing of an event is an internal error of that event, and the next one
+// is delivered.
 func TestPanicOfAnEvent(t *testing.T) {
 	for name, query := range map[string]string{
 		"statementChanged": `subscription { e: statementChanged(where: {predicate: {eq: "ex:p"}}) { ... on StatementChange { statement { subject { label } } } } }`,

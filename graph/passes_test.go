@@ -25,8 +25,7 @@ func (b *bench) performances(n int) {
 	b.update(patches...)
 }
 
-// filmQuery asks for films, their performances, the actors of these, and their
-// names.
+// filmQuery requests films, their performances, the actors of these, and their names.
 const filmQuery = `query ($n: Int!) { entities(first: $n, where: {type: {eq: "ex:Film"}}) { nodes { iri
 	out(where: {predicate: {eq: "ex:starring"}}) { totalCount nodes { object { ... on Entity {
 		out(where: {predicate: {eq: "ex:actor"}}) { nodes { predicate object { ... on Entity {

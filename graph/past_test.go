@@ -161,7 +161,7 @@ func (c *conversing) adminAsk(query string) string {
 	return c.toldAs("root", []string{kg.RoleAdmin}, query)
 }
 
-// followedUntil is all that a subscription tells until it tells this.
+// followedUntil is the output of a subscription up to the given text.
 func (c *conversing) followedUntil(t *testing.T, who kg.AgentID, roles []string, query, last string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

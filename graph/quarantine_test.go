@@ -242,7 +242,7 @@ func TestQuarantineLeavesOwnGraphs(t *testing.T) {
 	}
 }
 
-// A subscription under way is told to read anew.
+// An open subscription gets a resync.
 func TestQuarantineEndsSubscriptions(t *testing.T) {
 	b, _ := distrusting(t)
 	b.update(by("agent://bad", -1, add(iri("s"), iri("p"), kg.Integer(1))))

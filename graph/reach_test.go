@@ -9,8 +9,8 @@ import (
 	"koine/graph"
 )
 
-// reached names, for each method of the channels service, the fields through which
-// it is asked, each "Type.field"; or, behind a colon, why there is none.
+// reached names, for each method of the channels service, the fields that reach it, each
+// "Type.field"; or, behind a colon, why there is none.
 var reached = map[string]string{
 	"Create":             "Mutation.createChannel",
 	"CreateIn":           "Mutation.createChannel(scopeId)",

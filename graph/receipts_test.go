@@ -251,9 +251,8 @@ func TestRetractHeld(t *testing.T) {
 	c.want("until it is approved", c.told("ann", "%s", pay), `{"statements":{"totalCount":0}}`)
 }
 
-// TestRetractHeldLater proves that facts that are to be withdrawn after their message
-// wait in one proposal, however often that is asked for, and in another one once that
-// was decided.
+// TestRetractHeldLater proves that facts to be withdrawn after their message wait in one
+// proposal, for any number of requests, and in another one after the decision.
 func TestRetractHeldLater(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")

@@ -43,7 +43,7 @@ func (b *bench) revert(who kg.Principal, input string) (out reverted, code strin
 	return out, ""
 }
 
-// standing is everything that stands, with all that is said of it but when.
+// standing is all statements, with everything but the times.
 func (b *bench) standing() string {
 	b.t.Helper()
 	s, err := b.store.View(b.t.Context(), kg.View{Principal: kg.SystemPrincipal(), Doubted: true})

@@ -37,8 +37,8 @@ func replaceAll(t *testing.T, s *kg.Store, graph kg.Term, from, n int) kg.Replac
 
 const replacedFields = `__typename ... on GraphReplaced { graph statementsBefore statementsAfter statementsAdded statementsRemoved commit { revision actor justification } }`
 
-// The three subscriptions to the graph tell that a graph was replaced as a whole, and then
-// that it has to be read anew; those that no statement of it can concern tell neither.
+// The three subscriptions to the graph deliver its replacement as a whole, and then the
+// resync; those that no statement of it can concern deliver neither.
 func TestReplacedGraphIsAnEvent(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	const n = kg.MaxPatches + 1
@@ -70,7 +70,7 @@ func TestReplacedGraphIsAnEvent(t *testing.T) {
 	for i, q := range queries {
 		e := live[i].want(want)
 		resync(live[i], q)
-		// Coming back before it tells both again, coming back behind it the second.
+		// Resuming before it delivers both again, resuming behind it the second.
 		again := b.follow(t, query(q), "", operation.Resume{Start: operation.After, After: before})
 		if other := again.want(want); other.Position != e.Position {
 			t.Errorf("%s: again it is at %v, first at %v", q, other.Position, e.Position)

@@ -20,7 +20,7 @@ func (c *conversing) askAs(name string, roles []string, query string, args ...an
 	return c.engine.Execute(context.Background(), req)
 }
 
-// room makes a channel of ann's with these members of a role each.
+// room creates a channel of ann's with these members of a role each.
 func (c *conversing) room(input string) string {
 	c.t.Helper()
 	return c.id("ann", `mutation { createChannel(input: {name: "r" %s}) { id } }`, input)
@@ -199,7 +199,7 @@ func TestRemoveAgent(t *testing.T) {
 	c.want("by an administrator, again", string(c.askAs("root", []string{kg.RoleAdmin}, "%s", remove).Data), `{"removeAgent":{"agent":"agent://bob","channelCount":0}}`)
 }
 
-// A caller is told its own bounds, and they hold.
+// A caller reads its own bounds, and they hold.
 func TestTiersOfCallers(t *testing.T) {
 	c := newConversingWith(t, graph.Limits{}, channels.Options{Tier: channels.Free, Tiers: map[string]channels.Tier{
 		"partner": channels.Standard, "batch": {Name: "batch", MessagesPerMinute: 1, Channels: 500},

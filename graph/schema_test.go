@@ -107,7 +107,7 @@ func selectAll(s *ast.Schema, name string, open map[string]bool) string {
 	return b + " }"
 }
 
-// Every field of the schema can be asked for: none was forgotten in the plans.
+// Every field of the schema can be requested: none is missing in the plans.
 func TestEveryFieldIsAnswered(t *testing.T) {
 	b := newBench(t, graph.Options{Limits: graph.Limits{Fields: 1 << 20, Depth: 100, Complexity: 1 << 30, Tokens: 1 << 20, Repeats: 1 << 20}})
 	b.team()

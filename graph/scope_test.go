@@ -247,7 +247,7 @@ func TestDeletedChannelsInTheAudit(t *testing.T) {
 	c.want("for its owner", c.refused("ann", query, id), "PERMISSION_DENIED")
 }
 
-// Every field of scopes and channels can be asked for, under a budget too.
+// Every field of scopes and channels can be requested, under a budget too.
 func TestEveryFieldOfScopesAndChannels(t *testing.T) {
 	c := newConversing(t, graph.Limits{Fields: 1 << 20, Depth: 100, Complexity: 1 << 30, Tokens: 1 << 20, Repeats: 1 << 20})
 	scope := c.id("ann", `mutation { createScope(input: {access: {everybody: true}}) { id } }`)

@@ -389,8 +389,8 @@ func askSPARQL(t *testing.T, worlds []*sparqlWorld) (answers []sparqlAnswer) {
 	return answers
 }
 
-// compare asks koine, and gives the number of rows that were compared, -1 for a
-// question with too many.
+// compare queries koine, and returns the number of rows that were compared, -1 for a query
+// with too many.
 func (w *sparqlWorld) compare(t *testing.T, q *sparqlQuestion, want sparqlAnswer) int {
 	t.Helper()
 	if want.err != "" {

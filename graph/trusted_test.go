@@ -143,8 +143,8 @@ func manyDocuments(n int) string {
 	return b.String()
 }
 
-// Automatic persisted queries: registered by text and hash, then asked for by
-// hash alone, while the bounds have room for them.
+// Automatic persisted queries: registered by text and hash, then requested by hash alone,
+// within the bounds.
 func TestPersistedQueries(t *testing.T) {
 	b := newBench(t, graph.Options{PersistedQueries: 4, PersistedBytes: 4 * graph.MaxPersistedQueryBytes})
 	ask := func(query string, extensions map[string]any) string {

@@ -11,7 +11,7 @@ import (
 	"koine/graph"
 )
 
-// overheard are queries about channels and messages, of which an outsider asks all.
+// overheard are queries about channels and messages, which an outsider runs.
 var overheard = []string{
 	`{ channels(first: 200) { nodes { name topic visibility version messageCount members { agent role } messages(first: 200, order: DESC) { nodes { sequence text author replyTo { text } replies(first: 200) { nodes { text } } facts(first: 100) { predicate object { ... on Literal { value } } graph } channel { name } } } } pageInfo { hasNextPage } } }`,
 	`{ channels(first: 200) { nodes { name status closedReason expireAfterSeconds keepMessages audit scopeId memberPolicy scope { title } limits { messagesPerMinute } restrictions { agent kind } invitations { agent invitedBy } } } scopes(first: 200) { nodes { title tasks { nodes { title } } channels { nodes { name } } events { nodes { sequence hash } } } } }`,

@@ -18,8 +18,8 @@ import (
 // guest is the caller of twins with policies.
 var guest = kg.Principal{ID: "agent://reader", Roles: []string{"guest"}, ActFor: []kg.AgentID{kg.Anybody}, Method: "key"}
 
-// settled are policies as they may be in the end, and whether guest reads under
-// them. The zero Policy stands for none at all.
+// settled are final policies, and whether guest reads under them. The zero Policy stands
+// for none at all.
 var settled = []struct {
 	policy policy.Policy
 	reads  bool
