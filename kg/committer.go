@@ -186,8 +186,7 @@ func errOverloaded() *Error {
 // commitLoop is the only writer: it executes groups of updates, appends them to the log and
 // makes them visible, in this order. If it pays (pacing), it executes the next group on top of
 // one that is being appended.
-func (s *Store) commitLoop() {
-	defer s.stopped.Done()
+func (s *Store) commitLoop(context.Context) error {
 	idle := time.NewTimer(flushIdle)
 	defer idle.Stop()
 	for {
@@ -228,7 +227,7 @@ func (s *Store) commitLoop() {
 				close(u.done)
 			}
 			s.flushAll()
-			return
+			return nil
 		}
 	}
 }

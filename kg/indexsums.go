@@ -2,6 +2,7 @@ package kg
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -248,25 +249,24 @@ func (c *closedIndex) close() {
 // checkIndexFiles reads the files that opening left unread, until the store is closed. If one
 // of them has changed, the store becomes read-only, and the next start rebuilds the index from
 // the log.
-func (s *Store) checkIndexFiles() {
-	defer s.stopped.Done()
+func (s *Store) checkIndexFiles(ctx context.Context) error {
 	c := &s.closedIndex
 	defer c.close()
 	if len(c.unread) == 0 {
-		return
+		return nil
 	}
 	for _, f := range c.unread {
 		c.unchecked = append(c.unchecked, f.name)
 	}
 	if !s.waitForStart() {
-		return
+		return nil
 	}
 	for len(c.unread) > 0 {
 		f := c.unread[0]
 		c.unread = c.unread[1:]
 		got, err := sumFile(stoppableReader{f.file, s.stop})
-		if s.isStopping() {
-			return
+		if ctx.Err() != nil {
+			return nil
 		}
 		if err == nil && got == c.sums.Files[f.name] {
 			c.unchecked = c.unchecked[1:]
@@ -277,7 +277,7 @@ func (s *Store) checkIndexFiles() {
 			err = errors.Join(err, writeSums(s.indexPath(), indexSums{Files: map[string]fileSum{}}))
 		}
 		s.setReadOnly(errReadOnly("the index was damaged while it was closed; reopening the store rebuilds it from the log", err))
-		return
+		return nil
 	}
 	c.unchecked = nil
 	if !s.options.ReadOnly {
@@ -285,6 +285,7 @@ func (s *Store) checkIndexFiles() {
 			s.log.Warn("the next start reads the index once more", "error", err)
 		}
 	}
+	return nil
 }
 
 // stoppableReader is a reader that fails when the store is closed.

@@ -22,9 +22,7 @@ func (s *Store) purgeSoon() {
 	}
 }
 
-func (s *Store) purgeLoop() {
-	defer s.stopped.Done()
-	ctx := context.Background() // closing the store ends the work
+func (s *Store) purgeLoop(ctx context.Context) error {
 	retry := time.NewTimer(s.options.purgeRetry)
 	defer retry.Stop()
 	retry.Stop()
@@ -32,8 +30,8 @@ func (s *Store) purgeLoop() {
 		select {
 		case <-s.purge:
 		case <-retry.C:
-		case <-s.stop:
-			return
+		case <-ctx.Done():
+			return nil
 		}
 		err := s.giveUpAbandoned(ctx)
 		if err == nil {

@@ -323,17 +323,7 @@ func (s *Store) cutBehind(ctx context.Context, floor Revision) (bool, error) {
 }
 
 // retainLoop runs Retain from time to time.
-func (s *Store) retainLoop() {
-	defer s.stopped.Done()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() { // closing does not wait for a checkpoint
-		select {
-		case <-s.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+func (s *Store) retainLoop(ctx context.Context) error {
 	every, first := min(max(s.options.History/retainPart, minRetainTime), maxRetainTime), minRetainTime
 	if e := s.options.retainEvery; e > 0 {
 		every, first = e, e
@@ -354,8 +344,8 @@ func (s *Store) retainLoop() {
 				s.log.Info("removed old history", "oldest revision", r.Oldest, "intervals", r.Intervals, "idempotency keys", r.Keys, "log cut", r.Cut)
 			}
 			timer.Reset(next)
-		case <-s.stop:
-			return
+		case <-ctx.Done():
+			return nil
 		}
 	}
 }

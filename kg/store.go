@@ -14,6 +14,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"github.com/tidwall/btree"
 
+	"koine/internal/jobs"
 	"koine/kg/base"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/index"
@@ -60,7 +61,7 @@ type Store struct {
 	flushed   chan error           // receives the result of a write of memory to Badger
 	scrubbed  chan struct{}        // closed when the whole log has been read
 	stop      chan struct{}
-	stopped   sync.WaitGroup
+	jobs      *jobs.Group // all that runs until Close
 	closeOnce sync.Once
 	closeErr  error
 
@@ -159,6 +160,7 @@ func Open(dir string, o Options) (*Store, error) {
 		flushed:     make(chan error),
 		scrubbed:    make(chan struct{}),
 		stop:        make(chan struct{}),
+		jobs:        jobs.NewGroup(o.Logger),
 		moved:       make(chan struct{}),
 		entry:       logentry.NewEntryWriter(),
 		names:       names{prefixes: new(Prefixes)},
@@ -169,19 +171,16 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, errors.Join(d.New.WrapError(err), s.closeContents(), d.New.Remove(), d.Close())
 	}
 	d.New = nil // creation is complete
-	s.stopped.Add(3)
-	go s.checkIndexFiles()
-	go s.scrubLog()
-	go s.tailer.run(&s.stopped)
+	s.jobs.Start("check the index", s.checkIndexFiles)
+	s.jobs.Start("read the log", s.scrubLog)
+	s.jobs.Start("wake watchers", s.tailer.run)
 	if !o.ReadOnly {
-		s.stopped.Add(2)
-		go s.commitLoop()
-		go s.purgeLoop()
+		s.jobs.Start("commit", s.commitLoop)
+		s.jobs.Start("purge", s.purgeLoop)
 	}
 	if s.options.History > 0 && !o.ReadOnly {
 		s.steady = newSteadyClock(&s.options, s.head.Load())
-		s.stopped.Add(1)
-		go s.retainLoop()
+		s.jobs.Start("retain", s.retainLoop)
 	}
 	s.awaitScrub()
 	if err := s.upgradeFormat(); err != nil {
@@ -236,7 +235,7 @@ func (s *Store) Close() error {
 		s.mu.Unlock()
 		s.door.Unlock()
 		close(s.stop)
-		s.stopped.Wait()
+		s.jobs.Stop()
 		s.users.Wait()
 		s.closeErr = s.closeFiles()
 	})

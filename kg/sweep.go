@@ -186,27 +186,18 @@ func (s *Store) waitForStart() bool {
 // scrubLog reads the whole log once in the background after opening. Opening reads the newest
 // part only; without a scrub, old damage would surface in some later read. Damage makes the
 // store read-only.
-func (s *Store) scrubLog() {
-	defer s.stopped.Done()
+func (s *Store) scrubLog(ctx context.Context) error {
 	defer close(s.scrubbed)
 	if s.wal.UsedBytes() > scrubbedFirst && !s.waitForStart() {
-		return
+		return nil
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- s.wal.Verify(ctx, nil) }()
-	var err error
-	select {
-	case err = <-done:
-	case <-s.stop:
-		cancel()
-		<-done
-		return
-	}
-	if errors.Is(err, wal.ErrDamaged) {
+	err := s.wal.Verify(ctx, nil)
+	switch {
+	case ctx.Err() != nil:
+	case errors.Is(err, wal.ErrDamaged):
 		_ = s.noteDamage(base.ErrLog(err)) // makes the store read-only; there is no caller to tell
-	} else if err != nil {
+	case err != nil:
 		s.log.Warn("the log could not be read to its end", "error", err)
 	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package kg
 
 import (
+	"context"
 	"sync"
 
 	"koine/kg/base"
@@ -57,14 +58,13 @@ func (t *tailer) notify() {
 	}
 }
 
-func (t *tailer) run(wg *sync.WaitGroup) {
-	defer wg.Done()
+func (t *tailer) run(ctx context.Context) error {
 	for {
 		select {
 		case <-t.more:
 			t.matchNew()
-		case <-t.s.stop:
-			return
+		case <-ctx.Done():
+			return nil
 		}
 	}
 }

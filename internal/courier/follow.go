@@ -38,7 +38,7 @@ func (s *Service) loadHooks(ctx context.Context) error {
 func (s *Service) restartHook(agent kg.AgentID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, err := s.readHook(s.ctx, agent) // under the lock, so that the last call reads the newest
+	now, err := s.readHook(s.jobs.Context(), agent) // under the lock, so that the last call reads the newest
 	if err != nil {
 		return err
 	}
@@ -62,21 +62,21 @@ func (s *Service) restartHook(agent kg.AgentID) error {
 
 // startWatch watches for new letters from now on.
 func (s *Service) startWatch() (*kg.Watcher, error) {
-	return s.store.Watch(s.ctx, kg.Filter{View: systemView, Ops: []kg.Op{kg.Add}, Patterns: []kg.Pattern{tasks.MailPattern()}}, s.store.Head())
+	return s.store.Watch(s.jobs.Context(), kg.Filter{View: systemView, Ops: []kg.Op{kg.Add}, Patterns: []kg.Pattern{tasks.MailPattern()}}, s.store.Head())
 }
 
 // followLog passes new letters to the hooks until Close. After an error it restarts the
 // watch; the mailboxes have the letters that arrived meanwhile.
-func (s *Service) followLog(w *kg.Watcher) {
+func (s *Service) followLog(ctx context.Context, w *kg.Watcher) error {
 	for {
 		err := s.readEvents(w)
 		for again := true; again; {
-			if s.ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed {
-				return
+			if ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed {
+				return nil
 			}
 			s.options.Logger.Warn("web hooks of mailboxes restart following the log", "error", err)
-			if !webhook.Sleep(s.ctx, watchPause) {
-				return
+			if !webhook.Sleep(ctx, watchPause) {
+				return nil
 			}
 			if w, err = s.startWatch(); err != nil {
 				continue
@@ -110,5 +110,5 @@ func (s *Service) readEvents(w *kg.Watcher) error {
 			h.enqueue(notice)
 		}
 	}
-	return s.ctx.Err()
+	return s.jobs.Context().Err()
 }

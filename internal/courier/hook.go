@@ -42,7 +42,7 @@ type item struct {
 func newHook(s *Service, agent kg.AgentID, from *storedHook, turn *sync.Mutex) *hook {
 	h := &hook{service: s, agent: agent, sealed: from.sealed, target: from.target, seen: from.delivered, turn: turn}
 	s.tasks.MarkDelivered(agent, from.delivered) // delivered by the previous server
-	h.ctx, h.cancel = context.WithCancel(s.ctx)
+	h.ctx, h.cancel = context.WithCancel(s.jobs.Context())
 	return h
 }
 
@@ -74,7 +74,7 @@ func (h *hook) enqueue(n tasks.Notice) {
 	h.queue = append(h.queue, &item{Notice: n})
 	if !h.working {
 		h.working = true
-		h.service.done.Go(h.deliverQueue)
+		h.service.jobs.Start("deliver to a hook", h.deliverQueue)
 	}
 }
 
@@ -102,7 +102,7 @@ func (h *hook) nextLetter() *item {
 }
 
 // deliverQueue delivers the queued letters one by one.
-func (h *hook) deliverQueue() {
+func (h *hook) deliverQueue(context.Context) error {
 	for it := h.nextLetter(); it != nil; it = h.nextLetter() {
 		h.turn.Lock()
 		called, err := h.deliverLetter(it)
@@ -117,6 +117,7 @@ func (h *hook) deliverQueue() {
 			webhook.Backoff(h.ctx, h.service.options.Pause, h.noteFailed(it, called, err))
 		}
 	}
+	return nil
 }
 
 // Reasons for not delivering a letter.

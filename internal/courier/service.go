@@ -7,6 +7,7 @@ import (
 
 	"koine/internal/agents"
 	"koine/internal/caller"
+	"koine/internal/jobs"
 	"koine/internal/systemgraph"
 	"koine/internal/tasks"
 	"koine/internal/webhook"
@@ -20,9 +21,7 @@ type Service struct {
 	store   Store
 	tasks   *tasks.Service
 	sender  *webhook.Sender
-	ctx     context.Context
-	cancel  context.CancelFunc
-	done    sync.WaitGroup
+	jobs    *jobs.Group
 
 	mu    sync.Mutex // guards hooks
 	hooks map[kg.AgentID]*hook
@@ -40,9 +39,7 @@ type Store interface {
 // New returns a service.
 func New(o Options) *Service {
 	o = o.withDefaults()
-	s := &Service{options: o, sender: webhook.New(o.Options), hooks: map[kg.AgentID]*hook{}}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	return s
+	return &Service{options: o, jobs: jobs.NewGroup(o.Logger), sender: webhook.New(o.Options), hooks: map[kg.AgentID]*hook{}}
 }
 
 // Load connects the service to a store and its tasks, and starts delivery, until Close.
@@ -57,16 +54,15 @@ func (s *Service) Load(ctx context.Context, store Store, work *tasks.Service) er
 		w.Close()
 		return err
 	}
-	s.done.Go(func() { s.followLog(w) })
-	s.done.Go(func() { webhook.RunEvery(s.ctx, s.options.FlushEvery, s.saveProgress) })
+	s.jobs.Start("deliver", func(ctx context.Context) error { return s.followLog(ctx, w) })
+	s.jobs.Start("save progress", func(ctx context.Context) error { return webhook.RunEvery(ctx, s.options.FlushEvery, s.saveProgress) })
 	return nil
 }
 
 // Close stops delivery, waits for calls in progress, and stores the progress. Call it
 // before closing the store.
 func (s *Service) Close() {
-	s.cancel()
-	s.done.Wait()
+	s.jobs.Stop()
 	s.sender.Close()
 	if s.store != nil {
 		s.saveProgress(context.Background())

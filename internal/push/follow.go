@@ -20,7 +20,7 @@ func (s *Service) startWatch(ctx context.Context) (w *kg.Watcher, err error) {
 		if from, err = s.loadHooks(ctx); err != nil {
 			return nil, err
 		}
-		w, err = s.store.Watch(s.ctx, kg.Filter{View: systemView, Patterns: watchedPatterns}, from)
+		w, err = s.store.Watch(s.jobs.Context(), kg.Filter{View: systemView, Patterns: watchedPatterns}, from)
 		if kg.CodeOf(err) != kg.CodePositionGone { // otherwise the log was truncated concurrently
 			return w, err
 		}
@@ -180,20 +180,20 @@ func (s *Service) dropAll() {
 const followPause = time.Second
 
 // followLog reads the log until Close. After an error it reloads the hooks.
-func (s *Service) followLog(w *kg.Watcher) {
+func (s *Service) followLog(ctx context.Context, w *kg.Watcher) error {
 	for {
 		err := s.readEvents(w)
-		if s.ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed {
-			return
+		if ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed {
+			return nil
 		}
 		for w = nil; w == nil; {
 			s.options.Logger.Error("push notifications are interrupted", "error", err)
-			if !webhook.Sleep(s.ctx, followPause) {
-				return
+			if !webhook.Sleep(ctx, followPause) {
+				return nil
 			}
-			s.savePositions(s.ctx)
-			if w, err = s.startWatch(s.ctx); kg.CodeOf(err) == kg.CodeClosed {
-				return
+			s.savePositions(ctx)
+			if w, err = s.startWatch(ctx); kg.CodeOf(err) == kg.CodeClosed {
+				return nil
 			}
 		}
 	}
@@ -209,7 +209,7 @@ func (s *Service) readEvents(w *kg.Watcher) error {
 			return err
 		}
 	}
-	return s.ctx.Err()
+	return s.jobs.Context().Err()
 }
 
 // handleEvent handles a change of a task or a configuration. It is called in log order.
@@ -239,7 +239,7 @@ func (s *Service) handleEvent(e *kg.Event) error {
 	if owner == "" {
 		return nil
 	}
-	return s.removeConfigs(s.ctx, id, graphOf(owner))
+	return s.removeConfigs(s.jobs.Context(), id, graphOf(owner))
 }
 
 // handleConfig starts the hook of a new configuration, or stops that of a deleted one.
@@ -247,7 +247,7 @@ func (s *Service) handleConfig(e *kg.Event) error {
 	if _, ours := ownerOf(e.Statement.Graph); !ours {
 		return nil
 	}
-	snapshot, err := s.store.View(s.ctx, systemView)
+	snapshot, err := s.store.View(s.jobs.Context(), systemView)
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ func (s *Service) handleConfig(e *kg.Event) error {
 		if s.isCurrent(st.Subject, st.Object.Value()) {
 			return nil
 		}
-		h, _, err := s.loadHook(s.ctx, snapshot, st)
+		h, _, err := s.loadHook(s.jobs.Context(), snapshot, st)
 		if h != nil && err == nil {
 			s.putHook(h)
 		}

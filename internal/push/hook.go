@@ -29,7 +29,7 @@ type hook struct {
 
 func newHook(s *Service, c *Config, t *tasks.Task, set string) *hook {
 	h := &hook{service: s, config: c, task: t, version: set}
-	h.ctx, h.cancel = context.WithCancel(s.ctx)
+	h.ctx, h.cancel = context.WithCancel(s.jobs.Context())
 	return h
 }
 
@@ -47,7 +47,7 @@ func (h *hook) enqueue(r kg.Revision) {
 	h.pending = append(h.pending, r)
 	if !h.working {
 		h.working = true
-		h.service.done.Go(h.deliverPending)
+		h.service.jobs.Start("deliver to a hook", h.deliverPending)
 	}
 }
 
@@ -83,11 +83,11 @@ func (h *hook) advanceTo(at kg.Position, done bool) {
 }
 
 // deliverPending delivers the queued commits one by one.
-func (h *hook) deliverPending() {
+func (h *hook) deliverPending(context.Context) error {
 	for {
 		r, deliver := h.nextDelivery()
 		if deliver == nil {
-			return
+			return nil
 		}
 		err := deliver(r)
 		if h.ctx.Err() != nil {

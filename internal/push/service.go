@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"koine/internal/caller"
+	"koine/internal/jobs"
 	"koine/internal/systemgraph"
 	"koine/internal/tasks"
 	"koine/internal/webhook"
@@ -22,9 +23,7 @@ type Service struct {
 	store   *kg.Store
 	tasks   *tasks.Service
 	sender  *webhook.Sender
-	ctx     context.Context
-	cancel  context.CancelFunc
-	done    sync.WaitGroup
+	jobs    *jobs.Group
 
 	mu    sync.Mutex                        // guards the following
 	hooks map[tasks.TaskID]map[string]*hook // of active tasks, by the id of the configuration
@@ -34,9 +33,7 @@ type Service struct {
 // New returns a service.
 func New(o Options) *Service {
 	o = o.withDefaults()
-	s := &Service{options: o, sender: webhook.New(o.Options), hooks: map[tasks.TaskID]map[string]*hook{}}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	return s
+	return &Service{options: o, jobs: jobs.NewGroup(o.Logger), sender: webhook.New(o.Options), hooks: map[tasks.TaskID]map[string]*hook{}}
 }
 
 // Load connects the service to a store and its tasks, and starts delivery, until Close.
@@ -47,16 +44,15 @@ func (s *Service) Load(ctx context.Context, store *kg.Store, work *tasks.Service
 	if err != nil {
 		return err
 	}
-	s.done.Go(func() { s.followLog(w) })
-	s.done.Go(func() { webhook.RunEvery(s.ctx, s.options.FlushEvery, s.savePositions) })
+	s.jobs.Start("deliver", func(ctx context.Context) error { return s.followLog(ctx, w) })
+	s.jobs.Start("save progress", func(ctx context.Context) error { return webhook.RunEvery(ctx, s.options.FlushEvery, s.savePositions) })
 	return nil
 }
 
 // Close stops delivery, waits for calls in progress, and stores the positions. Call it
 // before closing the store.
 func (s *Service) Close() {
-	s.cancel()
-	s.done.Wait()
+	s.jobs.Stop()
 	s.sender.Close()
 	if s.store != nil {
 		s.savePositions(context.Background())
