@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// No door takes an id that no agent may have.
+// No protocol accepts an invalid agent id.
 func TestAgentIDsAtEveryDoor(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
 	k.admin, _ = k.create(`{agent: "root", roles: ["admin"], actFor: ["*"]}`)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// An agent of which nothing is known is told of once the request is out, and not where it
-// is refused: then it is said how the agent gets in.
+// An unknown agent is reported after the request was sent, and not if it is refused: then
+// the error has the way to add the agent.
 func TestAskTellsOfAStrangerOnceAsked(t *testing.T) {
 	const card = `{"name": "actor", "url": "http://x/rpc", "capabilities": {"knowledgeGraph": true, "messaging": {"channels": {"version": "0.1"}}}}`
 	const noRecord, noDeeds = `{"data": {"agent": null}}`, `{"data": {"audit": {"nodes": []}}}`

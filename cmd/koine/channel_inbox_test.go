@@ -16,8 +16,8 @@ func TestInboxFromNowhere(t *testing.T) {
 	}
 }
 
-// An inbox is read page by page, an empty one included, until there is no more or enough
-// was seen; then it says where that is.
+// An inbox is read page by page, an empty one included, until its end or the limit; then
+// the command prints the position.
 func TestInboxIsReadPageByPage(t *testing.T) {
 	page := func(position string, more bool, sequences ...int) string {
 		var nodes []string

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A text that is given and empty is refused as such; standard input is not asked for it.
+// An empty text is refused as such; standard input is not read for it.
 func TestNothingToSay(t *testing.T) {
 	for _, args := range [][]string{{"publish", "lab", ""}, {"publish", "--to", "bob", ""}, {"ask", "lab", "", "--recipient", "bob"}} {
 		var out, said strings.Builder

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A channel that there is not is told with where to look for one.
+// An unknown channel is reported with the command that lists channels.
 func TestNoSuchChannel(t *testing.T) {
 	const card = `{"name": "actor", "url": "http://x/rpc", "capabilities": {"knowledgeGraph": true, "messaging": {"channels": {"version": "0.1"}}}}`
 	var out, said strings.Builder

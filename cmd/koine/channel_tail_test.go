@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Where to go on is told so that it works, and not where the server refused to begin.
+// The command to resume is printed so that it works, and not if the server refused to
+// begin.
 func TestTailTellsWhereToGoOn(t *testing.T) {
 	const card = `{"name": "actor", "url": "http://x/rpc", "capabilities": {"messaging": {"channels": {"version": "0.1"}}}}`
 	refusal := func(data string) string {

@@ -149,7 +149,7 @@ type commands struct {
 	dir      string
 }
 
-// run runs some of the commands as they stand, but for which server they are for.
+// run runs some of the commands as they are shown, except for their server.
 func (c *commands) run(lines, url string) string {
 	c.Helper()
 	lines = strings.ReplaceAll(strings.ReplaceAll(lines, "http://127.0.0.1:8080", url), "./koine ", "koine ")
@@ -178,7 +178,7 @@ func (c *commands) write(name, text string) {
 	}
 }
 
-// environment says which server and key the commands use.
+// environment sets the server and the key of the commands.
 func (c *commands) environment(url, key string) {
 	c.run("export KOINE_URL="+url+" KOINE_KEY="+key, url)
 }
@@ -226,7 +226,7 @@ func (c *commands) administerTeam() {
 	}
 }
 
-// askTheDemo asks a server as the README does, and follows it up to the first event.
+// askTheDemo runs the README's query, and follows the server up to the first event.
 func (c *commands) askTheDemo() {
 	_, url := startServer(c.T, "--demo")
 	c.environment(url, "")
@@ -243,7 +243,7 @@ func (c *commands) askTheDemo() {
 	}
 }
 
-// follow runs a command that goes on until it has printed a line.
+// follow runs a command that does not end until it has printed a line.
 func (c *commands) follow(url, line string) {
 	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
 	defer cancel()
@@ -265,8 +265,8 @@ func (c *commands) follow(url, line string) {
 	c.has(first, "finding:1")
 }
 
-// backUp backs a server up as it is said, with a change between the backups, and
-// restores it.
+// backUp backs a server up as documented, with a change between the backups, and restores
+// it.
 func (c *commands) backUp() {
 	_, url := startServer(c.T, "--demo")
 	c.environment(url, "")

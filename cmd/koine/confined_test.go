@@ -12,7 +12,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// door is a request, by the protocol that it is made over.
+// door is a request, and its protocol.
 type door struct{ over, path, body string }
 
 // doorsThatChange are the ways in which a caller could change something: {task} is a task
@@ -171,7 +171,7 @@ func TestConfinedRoles(t *testing.T) {
 		t.Errorf("the store changed: %s, before %s", after, before)
 	}
 
-	// Without roles, and with one of their own beside, the same doors are open.
+	// Without roles, and with a further role, the same requests are allowed.
 	for _, d := range doorsThatChange[:len(doorsThatChange)-2] {
 		for name, credential := range map[string]string{"plain": plain, "mixed": mixed} {
 			if got := ask(credential, d); deniedText.MatchString(got) {

@@ -81,8 +81,8 @@ func serveCommandLine(program, before string, args ...string) []string {
 	return []string{"sh", "-c", before + ` exec "` + program + `" serve --listen 127.0.0.1:0 --reserve-mib 0 ` + strings.Join(args, " ") + ` --data "$0"`}
 }
 
-// filesFor says how many of n connections may be opened, and says it loudly where it
-// is not all of them.
+// filesFor returns how many of n connections may be opened, and logs it if that is not all
+// of them.
 func filesFor(t *testing.T, n int) int {
 	t.Helper()
 	var limit syscall.Rlimit
@@ -138,8 +138,8 @@ func trickle(stop <-chan struct{}, address, header string, sending *atomic.Int64
 	}
 }
 
-// lightReads asks for the revision and for health, in turns, and returns how long the
-// reads took. Each has to be answered.
+// lightReads requests the revision and health, in turns, and returns the durations of the
+// reads. Each has to be answered.
 func lightReads(t *testing.T, url, header, value string) (took []time.Duration) {
 	t.Helper()
 	client := &http.Client{Timeout: 20 * time.Second}

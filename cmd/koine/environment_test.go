@@ -54,8 +54,7 @@ func walkFlags(node *kong.Node, do func(*kong.Node, *kong.Flag)) {
 	}
 }
 
-// A variable that looks like one of koine's is told with that one; others are none of
-// its business.
+// A variable that resembles one of koine's is reported with that one; others are ignored.
 func TestMisspeltVariables(t *testing.T) {
 	parser, err := newParser(terminal{out: io.Discard, err: io.Discard}, func(int) {})
 	if err != nil {

@@ -41,7 +41,7 @@ func TestFieldsAreToldAsFlags(t *testing.T) {
 	}
 }
 
-// Each flag or argument that is to be told in place of a field is one of some command.
+// Each flag or argument reported in place of a field belongs to a command.
 func TestFieldsAreSaidBySomething(t *testing.T) {
 	parser, err := newParser(terminal{}, func(int) {})
 	if err != nil {

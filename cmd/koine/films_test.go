@@ -17,8 +17,8 @@ func films() string {
 	return cmp.Or(os.Getenv("KOINE_FILMS"), "../../internal/rdf/testdata/movies-excerpt.nq.gz")
 }
 
-// The film graph is loaded into a running server, and asked, watched and patched
-// through A2A.
+// The film graph is loaded into a running server, and queried, watched and patched through
+// A2A.
 func TestFilmGraphThroughA2A(t *testing.T) {
 	_, url := startServer(t)
 	out, err := exec.Command("koine", "load", films(), "--url", url).CombinedOutput()

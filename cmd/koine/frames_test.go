@@ -19,8 +19,8 @@ import (
 // agent.
 var frames = regexp.MustCompile("(?s)```frames\n(.*?)```")
 
-// The frames that the protocol shows are those that are heard, but for times and ids.
-// With UPDATE_README=1 they are written into it.
+// The frames of the protocol's document are real, except for times and ids. With
+// UPDATE_README=1 they are written into it.
 func TestFramesOfTheProtocol(t *testing.T) {
 	const path = "../../docs/reference/rest.md"
 	text, err := os.ReadFile(path)

@@ -25,18 +25,17 @@ import (
 	"koine/internal/slowtest"
 )
 
-// defaultFullRounds is how often TestFullVolume fills each volume; the environment
-// variable KOINE_FULL_VOLUMES says otherwise.
+// defaultFullRounds is the number of times that TestFullVolume fills each volume, unless
+// the environment variable KOINE_FULL_VOLUMES is set.
 const defaultFullRounds = 3
 
 const fullVolumeMiB = 320
 
-// TestFullVolume fills the volume of a server to its last byte while it is written to,
-// on ext4 and on tmpfs, again and again. It proves: the process lives; reads go on, and
-// so do streams; updates are answered or DISK_FULL, and nothing else; a server that is
-// killed starts on the full volume, says in one line why it takes no updates, and is
-// read; when there is room, updates go on without a restart; and nothing that was
-// acknowledged is lost.
+// TestFullVolume fills the volume of a server to its last byte during writes, on ext4 and
+// on tmpfs, repeatedly. It proves: the process lives; reads continue, and so do streams;
+// updates are answered or DISK_FULL, and nothing else; a killed server starts on the full
+// volume, reports in one line why it accepts no updates, and is readable; with free space,
+// updates continue without a restart; and no acknowledged update is lost.
 func TestFullVolume(t *testing.T) {
 	slowtest.Long(t)
 	rounds := defaultFullRounds
@@ -127,7 +126,7 @@ func (v *fullVolume) kill() {
 	}
 }
 
-// update adds statements about a new subject, and tells the status of the answer.
+// update adds statements about a new subject, and returns the status of the answer.
 func (v *fullVolume) update(subject string) int {
 	var doc strings.Builder
 	for i := range 40 {
@@ -161,7 +160,7 @@ func (v *fullVolume) update(subject string) int {
 	return answer.StatusCode
 }
 
-// read fails the test unless all that was acknowledged is there.
+// read fails the test unless all acknowledged updates are there.
 func (v *fullVolume) read(when string) {
 	v.t.Helper()
 	request, _ := http.NewRequest(http.MethodGet, v.url+"/data", nil)
@@ -214,7 +213,7 @@ func (v *fullVolume) round(n int) {
 	if v.server == nil {
 		v.start(reserve)
 	}
-	// A stream of all changes, which must go on through all of it.
+	// A stream of all changes, which must continue through all of it.
 	ctx, cancel := context.WithCancel(v.t.Context())
 	defer cancel()
 	request, _ := http.NewRequestWithContext(ctx, http.MethodGet, v.url+"/changes", nil)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A server lets garbage gather, unless GOGC says how much.
+// A server lets garbage accumulate, unless GOGC is set.
 func TestServerLetsGarbageGather(t *testing.T) {
 	for gogc, least := range map[string]int{"": 101, "70": 70} {
 		t.Setenv("GOGC", gogc)

@@ -125,7 +125,7 @@ func askGuide(t *testing.T, url, query string) string {
 	return secretOfKey.ReplaceAllString(readable(t, text), "ak_live_…")
 }
 
-// firstNext is the data of the first event `next` of a stream that tells something.
+// firstNext is the data of the first event `next` of a stream with content.
 func firstNext(r io.Reader) ([]byte, error) {
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
@@ -136,7 +136,7 @@ func firstNext(r io.Reader) ([]byte, error) {
 	return nil, errors.Join(io.ErrUnexpectedEOF, lines.Err())
 }
 
-// upToDate is an event that tells at most how far the stream has come.
+// upToDate is an event with a position only.
 var upToDate = regexp.MustCompile(`^\{"data":\{"\w+":\{("position":"[^"]*")?\}\}`)
 
 // readable formats an answer for people: parts that fit are on one line. Beside its

@@ -19,8 +19,8 @@ var hookCalls = regexp.MustCompile("(?s)X PUT http://127.0.0.1:8080/agents/bot -
 	"X PUT http://127.0.0.1:8080/agents/bot/webhook -H [^\n]* -d '([^\n]*\"(https://bot.example)/[^\n]*)'\n.*" +
 	"```http\n(.*?)```")
 
-// A web hook is called as the protocol shows it, when it is set as that says, but for
-// ids and times. With UPDATE_README=1 the call is written into it.
+// A web hook set as in the protocol's document is called as shown there, except for ids and
+// times. With UPDATE_README=1 the call is written into it.
 func TestHookCallOfTheProtocol(t *testing.T) {
 	const path = "../../docs/reference/hub.md"
 	text, err := os.ReadFile(path)

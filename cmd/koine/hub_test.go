@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// ask makes a request in the name of an agent, or with its key.
+// ask sends a request in the name of an agent, or with its key.
 func ask(t *testing.T, method, url, who, body string) (int, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
@@ -279,7 +279,7 @@ func TestHubRefuses(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %s", row.body, status, text, row.want)
 		}
 	}
-	// A mailbox ends when its agent deregisters, and with its key, and says so.
+	// A mailbox ends when its agent deregisters, and with its key, with the reason.
 	last := k.stream(http.MethodGet, "/agents/bot/mailbox", bot, "")
 	if status, text := k.send(http.MethodDelete, "/agents/bot", bot, ""); status != http.StatusNoContent {
 		t.Errorf("got %d %s", status, text)

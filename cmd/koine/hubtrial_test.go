@@ -46,13 +46,13 @@ func hubKillsOf(text string) int {
 	return trialKills
 }
 
-// TestHubAcrossKills has twenty agents, half of them called at web hooks and half of them
-// with mailboxes, asked by fifty clients over A2A (calls and streams), REST streams,
-// WebSockets and GraphQL, while the server is killed. Clients send further messages at
-// any time and cancel some tasks; agents report piece by piece, and say every report
-// again at random, also while the first one is under way. At the end: every message that was acknowledged
-// was told to its agent, no chunk is missing or there twice, streams told each chunk and
-// each end once, and no letter is left.
+// TestHubAcrossKills has twenty agents, half of them with web hooks and half of them with
+// mailboxes, and fifty clients over A2A (calls and streams), REST streams, WebSockets and
+// GraphQL, while the server is killed. Clients send further messages at any time and cancel
+// some tasks; agents report piece by piece, and repeat every report at random, also while
+// the first one is under way. At the end: every acknowledged message was delivered to its
+// agent, no chunk is missing or duplicated, streams delivered each chunk and each end once,
+// and no letter is left.
 func TestHubAcrossKills(t *testing.T) {
 	slowtest.Long(t)
 	h := &hubTrial{
@@ -63,7 +63,7 @@ func TestHubAcrossKills(t *testing.T) {
 	defer cancel()
 	h.ctx, h.stop = ctx, cancel
 	dir := filepath.Join(t.TempDir(), "data")
-	// The server comes back where it was.
+	// The server restarts at the same address.
 	s, url := startServerOn(t, dir, "--allow-private-webhooks")
 	h.url = url
 	restart := func() {
@@ -100,7 +100,7 @@ func TestHubAcrossKills(t *testing.T) {
 	}
 	done := make(chan struct{})
 	go func() { clients.Wait(); close(done) }()
-	// It is killed after so many reports: in the middle of the work, however fast that is.
+	// It is killed after a number of reports: in the middle of the work, at any speed.
 	const reports = trialClients * trialTasks * 4
 	for kills := 0; kills < *hubKills; {
 		select {
@@ -222,7 +222,7 @@ func (h *hubTrial) request(who, method, path, body string, headers map[string]st
 	return h.client.Do(r)
 }
 
-// send makes a request until the server answers it.
+// send repeats a request until the server answers it.
 func (h *hubTrial) send(who, method, path, body string, headers map[string]string) (status int, head http.Header, text string, err error) {
 	for {
 		response, err := h.request(who, method, path, body, headers)
@@ -378,7 +378,7 @@ func (h *hubTrial) await(k *trialTask) (shown shownTask, err error) {
 	return shown, nil
 }
 
-// byCalls asks by calls of A2A.
+// byCalls uses calls of A2A.
 func byCalls(h *hubTrial, k *trialTask) error {
 	if err := h.sendByCall(k, 0); err != nil {
 		return err
@@ -390,7 +390,7 @@ func byCalls(h *hubTrial, k *trialTask) error {
 	return err
 }
 
-// byGraphQL asks by mutations.
+// byGraphQL uses mutations.
 func byGraphQL(h *hubTrial, k *trialTask) error {
 	for n := range k.messages {
 		text, _ := json.Marshal(k.text(n))
@@ -541,8 +541,8 @@ func byA2AStream(h *hubTrial, k *trialTask) error {
 	}
 }
 
-// byRESTStream asks over REST, and goes on behind the last event when the stream is cut:
-// all streams together tell each chunk and the end once.
+// byRESTStream uses REST, and resumes after the last event when the stream is cut: all
+// streams together deliver each chunk and the end once.
 func byRESTStream(h *hubTrial, k *trialTask) error {
 	var chunks []string
 	last, ends := "", 0
@@ -605,8 +605,8 @@ func byRESTStream(h *hubTrial, k *trialTask) error {
 	return err
 }
 
-// bySocket asks over a WebSocket, and comes back behind the last event: each event and
-// the task's completion is told once.
+// bySocket uses a WebSocket, and resumes after the last event: each event and the task's
+// completion is delivered once.
 func bySocket(h *hubTrial, k *trialTask) error {
 	after, completed, seen, sent := "", 0, map[string]bool{}, 0
 	wishesCancel := rand.IntN(8) == 0
@@ -792,7 +792,8 @@ func (a *trialAgent) workOff() {
 	}
 }
 
-// handle reports on a letter: two chunks and how the task stands, each a report by itself.
+// handle reports on a letter: two chunks and the state of the task, each in a report of its
+// own.
 func (a *trialAgent) handle(letter trialLetter) {
 	text := letter.Message.Parts[0].Text
 	if letter.Canceled {
@@ -835,7 +836,7 @@ func (a *trialAgent) taskOf(id string) *trialTask {
 	}
 }
 
-// report says something once, twice in a row, or twice at the same time, and gives the
+// report sends a report once, twice in a row, or twice at the same time, and returns the
 // status of the answer.
 func (a *trialAgent) report(task, body, key string) int {
 	a.hub.reports.Add(1)
@@ -913,7 +914,7 @@ func (h *hubTrial) verify(t *testing.T) {
 			}
 		}
 	}
-	// A mailbox tells how many letters wait where it has a web hook.
+	// A mailbox with a web hook returns the number of waiting letters.
 	for i := range trialAgents {
 		name := fmt.Sprintf("agent%d", i)
 		if i%2 == 0 {

@@ -44,7 +44,7 @@ func startKnowing(t *testing.T, args ...string) *knowing {
 	return &knowing{t: t, s: s, url: url, admin: key}
 }
 
-// send makes a request and notes the answer.
+// send sends a request and notes the answer.
 func (k *knowing) send(method, path, credential, body string, headers ...string) (int, string) {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(k.t.Context(), requestTimeout)
@@ -84,7 +84,7 @@ func (k *knowing) graphql(credential, query string) string {
 	return text
 }
 
-// create makes a key; its secret is part of no other answer.
+// create creates a key; its secret is part of no other answer.
 func (k *knowing) create(input string) (key, id string) {
 	k.t.Helper()
 	text := k.graphql(k.admin, `mutation { createApiKey(input: `+input+`) { secret } }`)
@@ -189,7 +189,7 @@ func (k *knowing) wantClose(what string, conn *websocket.Conn, code websocket.St
 	}
 }
 
-// Every kind of stream ends with its credential, and says why.
+// Every kind of stream ends with its credential, with the reason.
 func TestStreamsEndWithTheirCredential(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
 	for _, how := range []struct {

@@ -50,8 +50,7 @@ const (
 // witness sends requests to a server and remembers the acknowledged ones. One goroutine at
 // a time uses it.
 type witness interface {
-	// act asks for one thing. errGone is no fault: then it is not known whether it
-	// was done.
+	// act sends one request. errGone is no fault: then it is unknown whether it was done.
 	act(c asker) error
 	// check compares the state of the server after a kill with the acknowledgements, and
 	// settles interrupted requests.
@@ -231,10 +230,10 @@ func allCommits(ctx context.Context, s *kg.Store) (commits []*kg.Commit, err err
 	return commits, nil
 }
 
-// errGone says that the server was killed before its answer was there.
+// errGone means that the server was killed before its answer.
 var errGone = errors.New("the server is gone")
 
-// asker asks the server of one round.
+// asker sends requests to the server of one round.
 type asker struct {
 	ctx    context.Context
 	url    string
@@ -275,7 +274,7 @@ func (c asker) ask(key, document string, out any) error {
 	return nil
 }
 
-// send makes a request with a key, and reads its answer.
+// send sends a request with a key, and reads its answer.
 func (c asker) send(key, method, path, body string) (status int, text []byte, err error) {
 	ctx, cancel := context.WithTimeout(c.ctx, requestTimeout)
 	defer cancel()

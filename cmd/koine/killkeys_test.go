@@ -42,8 +42,8 @@ func askForKey(c asker, admin, agent, roles string) (keyMade, error) {
 	return out.CreateApiKey, err
 }
 
-// keysWitness makes keys, each for an agent and with a role of its own, rotates
-// them without an overlap, and revokes them.
+// keysWitness creates keys, each for an agent and with a role of its own, rotates them
+// without an overlap, and revokes them.
 type keysWitness struct {
 	name, admin string
 	dice        *rand.Rand

@@ -88,8 +88,8 @@ func (w *policyWitness) check(c asker) error {
 	return w.holds(c)
 }
 
-// holds tells whether the policy is the one that was acknowledged, or whole that
-// which is under way, and whether it decides.
+// holds reports whether the policy equals the acknowledged one, or the complete interrupted
+// one, and whether it decides.
 func (w *policyWitness) holds(c asker) error {
 	var out struct {
 		Graph struct {

@@ -75,7 +75,7 @@ func (w *reviewWitness) act(c asker) error {
 	return w.whole(p)
 }
 
-// hold asks for an update, and gives the proposal that it became.
+// hold requests an update, and returns its proposal.
 func (w *reviewWitness) hold(c asker, p *heldUpdate) (id string, err error) {
 	var out struct {
 		ApplyPatches struct{ VerificationStatus, ProposalID string }
@@ -104,7 +104,7 @@ func (w *reviewWitness) decide(c asker, p *heldUpdate) (proposal, error) {
 	return out.ReviewProposal, err
 }
 
-// whole tells whether all of the decision is there, or nothing of it.
+// whole reports whether the decision is there completely, or not at all.
 func (w *reviewWitness) whole(p *heldUpdate) error {
 	applied, decided := p.now.Status == "APPLIED", p.now.Status != "PENDING"
 	if p.now.Status != "PENDING" && p.now.Status != ended[p.decision] ||
@@ -145,7 +145,7 @@ func (w *reviewWitness) check(c asker) error {
 	return nil
 }
 
-// settle makes the decision that was under way again, if it was not made.
+// settle repeats the interrupted decision, if it was not made.
 func (w *reviewWitness) settle(c asker, p *heldUpdate) (err error) {
 	if p.now, err = w.read(c, p); err != nil {
 		return err
@@ -176,8 +176,8 @@ func (w *reviewWitness) read(c asker, p *heldUpdate) (proposal, error) {
 	return out.Proposal, err
 }
 
-// stands tells whether the proposal is as it was acknowledged, and its statement
-// there exactly if it was applied.
+// stands reports whether the proposal is as acknowledged, and its statement there exactly
+// if it was applied.
 func (w *reviewWitness) stands(c asker, p *heldUpdate) error {
 	now, err := w.read(c, p)
 	if err != nil {
@@ -196,8 +196,8 @@ func (w *reviewWitness) stands(c asker, p *heldUpdate) error {
 	return nil
 }
 
-// replay finds the patches of each proposal that was applied in exactly one
-// commit, that which was told, and those of the others in none.
+// replay finds the patches of each applied proposal in exactly one commit, the reported
+// one, and those of the others in none.
 func (w *reviewWitness) replay(commits []*kg.Commit) error {
 	applied := map[string][]kg.Revision{}
 	for _, c := range commits {
@@ -220,8 +220,7 @@ func (w *reviewWitness) replay(commits []*kg.Commit) error {
 	return nil
 }
 
-// updateWitness makes updates of two statements with idempotency keys, and now
-// and then asks again for one that it made.
+// updateWitness makes updates of two statements with idempotency keys, and repeats some.
 type updateWitness struct {
 	name, agent  string
 	dice         *rand.Rand
@@ -283,8 +282,7 @@ func (w *updateWitness) check(c asker) error {
 	return nil
 }
 
-// replay finds both statements of each update in exactly one commit, that which
-// was told.
+// replay finds both statements of each update in exactly one commit, the reported one.
 func (w *updateWitness) replay(commits []*kg.Commit) error {
 	made := map[string]kg.Revision{}
 	for _, c := range commits {

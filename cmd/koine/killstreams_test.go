@@ -162,13 +162,13 @@ func (h *heard) take(raw []byte) error {
 	return nil
 }
 
-// listening is a channel of a server that comes and goes.
+// listening is a channel of a server that is restarted.
 type listening struct {
 	t            *testing.T
 	url, channel string
 }
 
-// again is how long one waits before one comes back.
+// again is the pause before a reconnection.
 const again = 20 * time.Millisecond
 
 func (l *listening) call(ctx context.Context, method, params string, last *int64) (*http.Response, error) {

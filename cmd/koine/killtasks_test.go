@@ -103,7 +103,7 @@ func (w *taskWitness) next() string {
 	return fmt.Sprintf(`{"data":{"is":"%s/%d","n":1.10}}`, w.name, w.said)
 }
 
-// register registers the agent, or says something new of it.
+// register registers the agent, or changes its card.
 func (w *taskWitness) register() step {
 	version := w.version + 1
 	do := func(c asker) error {
@@ -138,8 +138,8 @@ func (w *taskWitness) registered(c asker) (version int, err error) {
 	return strconv.Atoi(out.Version)
 }
 
-// send sends a message, with a new task or one that goes on. The same message again
-// is the same.
+// send sends a message, with a new or an active task. The same message again has no further
+// effect.
 func (w *taskWitness) send(t *heldTask) step {
 	part, id := w.next(), ""
 	if t != nil {
@@ -180,8 +180,8 @@ func (w *taskWitness) send(t *heldTask) step {
 	}}
 }
 
-// report says something of a task: that it is worked on or waits, with a chunk of an
-// artifact. All of it is there after a kill, or nothing.
+// report reports on a task: working or waiting, with a chunk of an artifact. All of it is
+// there after a kill, or nothing.
 func (w *taskWitness) report(t *heldTask) step {
 	state, chunk, message := "TASK_STATE_WORKING", w.next(), ""
 	if w.dice.IntN(2) == 0 {
@@ -203,7 +203,7 @@ func (w *taskWitness) report(t *heldTask) step {
 	}}
 }
 
-// tell reports to the mailbox, and gives the code of a refusal.
+// tell reports to the mailbox, and returns the code of a refusal.
 func (w *taskWitness) tell(c asker, t *heldTask, state, message, chunk string) (code string, err error) {
 	body := fmt.Sprintf(`{"state":%q`, state)
 	if message != "" {
@@ -271,7 +271,7 @@ func (w *taskWitness) ended(t *heldTask, state, chunk string) {
 	t.become(state, "", chunk)
 }
 
-// call asks over A2A as the creator.
+// call sends a request over A2A as the creator.
 func (w *taskWitness) call(c asker, method, params string, out any) error {
 	_, text, err := c.send(w.creator, http.MethodPost, "/agents/"+w.name+"/a2a", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params))
 	if err != nil {
@@ -296,7 +296,7 @@ func (w *taskWitness) call(c asker, method, params string, out any) error {
 	return json.Unmarshal(answer.Result, out)
 }
 
-// wireTask is a task as the server tells it.
+// wireTask is a task in an answer of the server.
 type wireTask struct {
 	Status struct {
 		State   string
@@ -351,8 +351,7 @@ func (w *taskWitness) check(c asker) error {
 	return w.mail(c)
 }
 
-// stands tells whether a task is as it was acknowledged, with its history and its
-// artifact.
+// stands reports whether a task is as acknowledged, with its history and its artifact.
 func (w *taskWitness) stands(c asker, t *heldTask) error {
 	now, err := w.read(c, t.id)
 	if err != nil {

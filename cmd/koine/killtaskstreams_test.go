@@ -78,15 +78,15 @@ func TestTasksAcrossServers(t *testing.T) {
 	t.Logf("%d reports, %d tasks", w.reported.Load(), w.posted.Load())
 }
 
-// working is a task at a server that comes and goes.
+// working is a task at a server that is restarted.
 type working struct {
 	url, task string
 	reported  counted      // chunks that are there
 	posted    atomic.Int64 // tasks that were given to the post
 }
 
-// try makes a request until the server answers it; repeated tells that it was
-// made before, and that it is not known how that ended.
+// try repeats a request until the server answers it; repeated reports that it was sent
+// before with an unknown result.
 func (w *working) try(ctx context.Context, who, method, path, body string) (text string, repeated bool, err error) {
 	for ; ctx.Err() == nil; time.Sleep(again) {
 		response, err := w.ask(ctx, who, method, path, body, "")
@@ -161,7 +161,7 @@ func (w *working) report(ctx context.Context, over chan struct{}) error {
 	}
 }
 
-// theLast is the letter behind which none comes.
+// theLast is the last letter.
 const theLast = "the last"
 
 // post gives the post one task behind the other.
@@ -232,7 +232,7 @@ func (w *working) read(ctx context.Context, body io.Reader, done *int64) (over b
 	return false, nil
 }
 
-// taskFollower follows the task, and comes back with the id of the last event.
+// taskFollower follows the task, and resumes with the id of the last event.
 type taskFollower struct {
 	method   string
 	restless bool          // it leaves and comes back, also between two events of one commit
@@ -260,7 +260,7 @@ func (w *working) follow(ctx context.Context, f *taskFollower) error {
 	return nil
 }
 
-// read reads one stream to its end. An event that has no end was not told.
+// read reads one stream to its end. An incomplete event was not delivered.
 func (f *taskFollower) read(body io.Reader) error {
 	id, stays := "", f.told+1+rand.Int64N(6)
 	for in := bufio.NewReader(body); !f.restless || f.told < stays; {

@@ -113,8 +113,8 @@ func TestInterruptedLoadSaysWhereItWas(t *testing.T) {
 	}
 }
 
-// TestLoadResumes interrupts a load in its second file: it says where it was, goes on there
-// with the same blank nodes, and changes nothing where it is whole.
+// TestLoadResumes interrupts a load in its second file: it reports its place, continues
+// there with the same blank nodes, and changes nothing if it is complete.
 func TestLoadResumes(t *testing.T) {
 	const each = 60
 	files := map[string]string{}

@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"koine": main})
 }
 
-// scriptsEnd is a little before go test would end the process, so that a script
-// that hangs is told of: how long they take together depends on the machine.
+// scriptsEnd is a little before go test would end the process, so that a hanging script is
+// reported: their total time depends on the machine.
 func scriptsEnd(t *testing.T) time.Time {
 	end, ok := t.Deadline()
 	if !ok {

@@ -212,7 +212,7 @@ func (w *waiting) Write(p []byte) (int, error) {
 }
 
 // TestLoadTellsThatTheServerWorks sends a document to a server that does not answer before
-// it was told that the server is at work.
+// the client has reported that the server is at work.
 func TestLoadTellsThatTheServerWorks(t *testing.T) {
 	told := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -59,7 +59,7 @@ func TestAgentsAreForEverybodyLetIn(t *testing.T) {
 	if text := k.graphql("", `{ agents { id } }`); !strings.Contains(text, "UNAUTHENTICATED") || strings.Contains(text, "bot") {
 		t.Errorf("who is not let in is told %s", text)
 	}
-	// It is there, sealed.
+	// It exists, sealed.
 	kept := k.overhear(k.admin, "GET", "/data?format=nq&graph=urn:koine:graph:journal:mailhooks", "")
 	if !strings.Contains(kept, "urn:koine:vocab:mailHook") || strings.Contains(kept, "secret-") || strings.Contains(kept, "hook.invalid") {
 		t.Errorf("an administrator reads %s", kept)

@@ -94,8 +94,8 @@ func TestPartsInEveryProtocol(t *testing.T) {
 	}
 }
 
-// koine takes no files, and says so before there is a task, in each protocol as that
-// has it.
+// koine accepts no files, and refuses them before there is a task, in the form of each
+// protocol.
 func TestKoineTakesNoFiles(t *testing.T) {
 	_, address := startServer(t)
 	for name, row := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// The REST protocol is where it was told to be, and everything else where it was: also
-// the hub, which has paths in common with it where there is no prefix.
+// The REST protocol is at its prefix, and everything else is where it was: also the hub,
+// which has paths in common with it without a prefix.
 func TestRESTPrefix(t *testing.T) {
 	for flag, prefix := range map[string]string{"/rest": "/rest", "/api/v1/": "/api/v1", "/": ""} {
 		_, url := startServer(t, "--rest-prefix", flag)
@@ -63,8 +63,8 @@ func TestRESTPrefix(t *testing.T) {
 	}
 }
 
-// A prefix at which koine has other things, or which is no path, is a mistake in the
-// command line that says so.
+// A prefix that collides with other paths of koine, or is not a path, is an error of the
+// command line.
 func TestRESTPrefixIsRefused(t *testing.T) {
 	for prefix, want := range map[string]string{
 		"/agents": "/agents is used by another endpoint", "/graphql/": "/graphql is used by another endpoint", "/a2a/rest": "/a2a is used by another endpoint", "/changes": "is used by another endpoint", "/.well-known": "is used by another endpoint", "/metrics": "is used by another endpoint",

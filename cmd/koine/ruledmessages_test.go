@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMessagesAreJudged proves that rules refuse messages whichever way they come, that
-// the author is told why, and that nothing of them is there.
+// TestMessagesAreJudged proves that rules refuse messages over every protocol, that the
+// author gets the reason, and that nothing of them is stored.
 func TestMessagesAreJudged(t *testing.T) {
 	_, url := startServer(t, "--policy", "../../examples/policies/messages.yaml")
 	var made struct {

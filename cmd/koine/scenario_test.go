@@ -128,8 +128,8 @@ func inWords(events ...string) string {
 	return strings.Join(out, " ")
 }
 
-// openStream makes a request that is answered with events, and gives them one by one,
-// "" at the end.
+// openStream sends a request that is answered with events, and returns them one by one, ""
+// at the end.
 func openStream(t *testing.T, url, who, body string) (next func() string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
@@ -160,7 +160,7 @@ func rest(next func() string) (events []string) {
 	return events
 }
 
-// a2aVoice asks over JSON-RPC, and answers through the mailbox.
+// a2aVoice uses JSON-RPC, and answers through the mailbox.
 type a2aVoice struct {
 	t                                 *testing.T
 	url                               string

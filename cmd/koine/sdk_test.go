@@ -15,7 +15,7 @@ func TestOfficialScriptClients(t *testing.T) {
 	runClients(t, "sdk.mjs", "--conformance-agent", "--allow-private-webhooks")
 }
 
-// And koine itself is an agent to them that can be found out about, and asked.
+// And koine itself is an agent whose card they read, and that they send messages to.
 func TestOfficialScriptClientsAskKoine(t *testing.T) { runClients(t, "self.mjs") }
 
 // runClients lets a script of the clients loose on a server.

@@ -41,7 +41,7 @@ func startServerOn(t *testing.T, dir string, args ...string) (s *server, url str
 	return s, url
 }
 
-// The first signal tells the streams why they end, and the process ends well.
+// The first signal gives the streams the reason of their end, and the process exits with 0.
 func TestStreamsAreToldWhyTheyEnd(t *testing.T) {
 	s, url := startServer(t)
 	response, err := http.Get(url + "/changes")
@@ -66,7 +66,7 @@ func TestStreamsAreToldWhyTheyEnd(t *testing.T) {
 	}
 }
 
-// A request that does not end holds the first signal up, and not the second.
+// A request that does not end delays the first signal, and not the second.
 func TestASecondSignalEndsAtOnce(t *testing.T) {
 	s, url := startServer(t)
 	body, feed := io.Pipe()

@@ -29,7 +29,7 @@ import (
 	"koine/kg"
 )
 
-// contents is how much of each kind a store holds.
+// contents is the number of objects of each kind in a store.
 type contents struct {
 	statements int // in one graph of their own
 	channels   int
@@ -256,7 +256,7 @@ var (
 )
 
 // BenchmarkStart starts the server on a store that was closed in order, until it is ready,
-// and tells its memory at that moment.
+// and reports its memory at that moment.
 func BenchmarkStart(b *testing.B) {
 	dir := *startStore
 	if dir == "" {

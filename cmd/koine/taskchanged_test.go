@@ -105,7 +105,7 @@ func TestTaskChangedOverAllTransports(t *testing.T) {
 	}
 }
 
-// positionIn finds the position that an event was asked for.
+// positionIn finds the requested position of an event.
 var positionIn = regexp.MustCompile(`"position":"([^"]*)"`)
 
 // followStream follows over graphql-sse.
@@ -150,7 +150,7 @@ func (k *knowing) followEvents(path, key string, body any, last string) subscrib
 	}}
 }
 
-// followSocket follows over graphql-transport-ws, where one goes on behind a position.
+// followSocket follows over graphql-transport-ws, and resumes after a position.
 func (k *knowing) followSocket(key, query, last string) subscribed {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(k.t.Context(), requestTimeout)

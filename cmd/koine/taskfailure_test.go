@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Why a task was rejected or canceled is told in every protocol, whichever it was said in.
+// The reason of a rejected or canceled task is shown in every protocol, whichever set it.
 func TestWhyTasksEnd(t *testing.T) {
 	_, url := startServer(t)
 	ask(t, http.MethodPut, url+"/agents/bot", "bot", `{"name":"Bot"}`)

@@ -113,7 +113,7 @@ func TestStatementsOfAnAgent(t *testing.T) {
 	}
 }
 
-// An import goes through however long it is, and counts in proportion.
+// An import completes at any length, and counts in proportion.
 func TestImportsCountInProportion(t *testing.T) {
 	_, url := startServer(t, "--principal-updates", "0.11") // two at once, and one every nine seconds
 	send := func(from, to int) *http.Response {

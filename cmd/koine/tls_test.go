@@ -42,8 +42,8 @@ func writePair(t *testing.T, cert, key string, serial int64) {
 	}
 }
 
-// With a certificate the server is at https, says so in its card, and takes a new
-// certificate on SIGHUP.
+// With a certificate the server uses https, also in its card, and reloads a new certificate
+// on SIGHUP.
 func TestServeTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")

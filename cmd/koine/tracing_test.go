@@ -18,8 +18,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A request that carries a trace is followed down to the store, and nothing that
-// it says is told to the collector.
+// A request with a trace is followed down to the store, and none of its content is sent to
+// the collector.
 func TestRequestsAreTraced(t *testing.T) {
 	var mu sync.Mutex
 	var told [][]byte

@@ -70,7 +70,7 @@ func TestUnreachableServers(t *testing.T) {
 	})
 }
 
-// A certificate that has expired, or is not valid yet, is told with its time.
+// A certificate that has expired, or is not valid yet, is reported with its time.
 func TestCertificatesOutOfTime(t *testing.T) {
 	t.Setenv("KOINE_KEY", "")
 	day := 24 * time.Hour

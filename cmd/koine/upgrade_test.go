@@ -38,8 +38,8 @@ type olderStore struct {
 	Task     string
 	Scope    string
 	Head     uint64
-	// Language is how the build shows the language of a literal that was written twice,
-	// with the tag en-GB and with EN-gb; nil where that was not asked.
+	// Language is the build's spelling of a literal that was written twice, with the tag
+	// en-GB and with EN-gb; nil if that was not requested.
 	Language []string
 }
 
@@ -75,8 +75,8 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// checkUpgraded serves a directory that was not upgraded yet, or that koine restore
-// made and wrote this about.
+// checkUpgraded serves a directory before its upgrade, or one that koine restore created
+// with this output.
 func checkUpgraded(t *testing.T, dir string, want olderStore, restored string) {
 	t.Helper()
 	newEpoch := restored != ""
