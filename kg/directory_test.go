@@ -255,7 +255,7 @@ func newerFrame(t *testing.T, dir string) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// An index of another layout is no fault: it is made anew.
+// An index of another layout is no fault: it is rebuilt.
 func TestIndexOfAnotherLayout(t *testing.T) {
 	dir, want := small(t)
 	s := openStore(t, dir, tinyLog())

@@ -63,8 +63,8 @@ func personal(t *testing.T, s *kg.Store) {
 	w.work(t, s, 2)
 }
 
-// findBytes lists the files below a directory in which the text stands, in the
-// clear or in an entry of the log or a checkpoint.
+// findBytes lists the files below a directory that contain the text, in the clear or in an
+// entry of the log or a checkpoint.
 func findBytes(t *testing.T, dir, text string) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -243,8 +243,8 @@ func readBeforeErasing(t *testing.T, dir string) beforeErasing {
 }
 
 // replacedDirs are copies of a directory in which the graph urn:g was replaced as a whole,
-// changed, and replaced again, and another was deleted and made again: with the whole log,
-// and with one that was cut behind that, within the last replacement, and before it.
+// changed, and replaced again, and another was deleted and created again: with the whole
+// log, and with one that was cut after that, within the last replacement, and before it.
 func replacedDirs(t *testing.T, from string) (dirs []string) {
 	t.Helper()
 	o := smallOptions().WithFaults(kg.Faults{LogSegmentBytes: 1 << 10, WholeFrom: 3, WholeCommit: 2})

@@ -8,8 +8,8 @@ import (
 	"koine/kg/internal/keys"
 )
 
-// TestEstimates proves that an estimate is the catalogue's count of the graphs
-// shown, and tells where only reading would.
+// TestEstimates proves that an estimate is the catalogue's count of the graphs in the view,
+// and reports if only reading would be exact.
 func TestEstimates(t *testing.T) {
 	ctx := context.Background()
 	s, err := Open(t.TempDir(), Options{})

@@ -184,7 +184,7 @@ func parseRow(row string) (kv [2][]byte) {
 // Scrubbed is closed when the log has been read through after opening.
 func (s *Store) Scrubbed() <-chan struct{} { return s.scrubbed }
 
-// CheckpointText is all that a checkpoint holds, uncompressed.
+// CheckpointText is the whole content of a checkpoint, uncompressed.
 func CheckpointText(path string) (string, error) {
 	var b strings.Builder
 	err := erasure.EachRecord(path, func(r erasure.CheckpointRecord) error {

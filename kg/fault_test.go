@@ -84,7 +84,7 @@ func mustCheck(t testing.TB, s *kg.Store) {
 	}
 }
 
-// worker makes random updates over a small vocabulary, so that statements meet.
+// worker makes random updates over a small vocabulary, so that statements collide.
 type worker struct {
 	*rand.Rand
 	name string
@@ -220,8 +220,7 @@ func statementLine(st kg.Statement) string {
 	return line
 }
 
-// record is all that a store says: of the present, of every older revision, and
-// of its log.
+// record is every answer of a store: about the present, every older revision, and its log.
 type record struct {
 	head       kg.Revision
 	statements map[kg.Revision][]string
@@ -290,8 +289,8 @@ func (r *record) agrees(t testing.TB, s *kg.Store) {
 	}
 }
 
-// restored fails the test unless the store holds all of the record, agrees with
-// itself, and goes on with the next revision.
+// restored fails the test unless the store has all of the record, is consistent, and
+// continues with the next revision.
 func (r *record) restored(t testing.TB, s *kg.Store) {
 	t.Helper()
 	if got := s.Head().Revision; got != r.head {

@@ -14,8 +14,7 @@ import (
 
 var flips = flag.Int("kg.flips", 24, "how many bytes of the log, and of the index, the tests of the store let go bad in turn (0: every one)")
 
-// spots picks bytes of the files, all of them or as many as the flag says,
-// spread evenly.
+// spots picks bytes of the files, all of them or the number of the flag, spread evenly.
 func spots(t *testing.T, paths []string, do func(path string, off int64)) {
 	t.Helper()
 	type spot struct {
@@ -164,8 +163,8 @@ func TestFlippedByteOfTheIndex(t *testing.T) {
 	t.Log(outcomes)
 }
 
-// A byte of a table goes bad while the store is open: Check says so, and opening
-// with a rebuild makes the index anew.
+// A byte of a table is corrupted while the store is open: Check reports it, and opening
+// with a rebuild rebuilds the index.
 func TestCheckFindsDamagedTable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

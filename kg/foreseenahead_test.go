@@ -31,9 +31,9 @@ func TestForeseenByAnotherStore(t *testing.T) {
 	mustCheck(t, two)
 }
 
-// A term that the log has and readers do not see yet, because the group behind is being
-// executed: a dry run, which reads a revision from before it, takes it for new however it
-// was foreseen.
+// A term that is in the log and invisible to readers, because the next group is being
+// executed: a dry run, which reads an earlier revision, treats it as new, with any
+// prefetch.
 func TestForeseenAheadOfTheTrial(t *testing.T) {
 	appended := make(chan struct{}, 8)
 	o := smallOptions().WithFaults(kg.Faults{OverlapFrom: 1, AfterAppend: func() error { appended <- struct{}{}; return nil }})

@@ -18,8 +18,8 @@ func (c *askedKV) Get(key []byte, fn func([]byte) error) (bool, error) {
 	return c.KV.Get(key, fn)
 }
 
-// TestForeseenAsksMemoryAlone has an update look for a new term that was foreseen: Badger
-// is asked where it is not the one that was asked before, and only there.
+// TestForeseenAsksMemoryAlone has an update look up a new prefetched term: Badger is read
+// if it is another one than at the prefetch, and only then.
 func TestForeseenAsksMemoryAlone(t *testing.T) {
 	ctx := context.Background()
 	s, err := Open(t.TempDir(), Options{})

@@ -16,13 +16,13 @@ import (
 	"koine/kg"
 )
 
-// A data directory of each form that a released koine wrote is in testdata, and
-// opens: format-1 is of before an assertion had a validity. It was made by
+// A data directory of each released format is in testdata, and opens: format-1 is older
+// than the validity of assertions. It was made by
 //
 //	1: ann: rome is a City; people 2700000, certainty 0.75, provenance {"page":12}
 //	2: bob, through ann: people 2700000, certainty 0.5; in urn:g a motto in Latin
-//	3: ann, with the key "key": people 2800000 in their place; then a checkpoint
-//	4: ann: the motto goes
+//	3: ann, with the key "key": people 2800000 instead; then a checkpoint
+//	4: ann: the motto is removed
 //	5: ann: in urn:g a river
 func TestDirectoryOfAnEarlierFormat(t *testing.T) {
 	for _, rebuild := range []bool{false, true} {

@@ -6,8 +6,8 @@ import (
 	"koine/kg/internal/index"
 )
 
-// TestFreshTermsOfTheGroupAhead has a group go on where the one ahead ends, which goes on
-// where one ends that has landed: the terms of that one are not kept.
+// TestFreshTermsOfTheGroupAhead has a group continue after the one ahead, which continues
+// after an applied one: the terms of that one are dropped.
 func TestFreshTermsOfTheGroupAhead(t *testing.T) {
 	landed, ahead, group := index.NewFreshTerms(1), index.NewFreshTerms(2), index.NewFreshTerms(3)
 	for i, f := range []*index.FreshTerms{landed, ahead, group} {

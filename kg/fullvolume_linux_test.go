@@ -238,7 +238,7 @@ func TestReplayWithoutRoom(t *testing.T) {
 	mustCheck(t, s)
 }
 
-// On a volume that is smaller than a store no store is made, and none is left.
+// On a volume smaller than a store no store is created, and none is left.
 func TestStoreOnSmallVolume(t *testing.T) {
 	mount := smallVolume(t, 40)
 	before := namesIn(t, mount)

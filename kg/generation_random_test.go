@@ -166,7 +166,7 @@ func containsSource(was string, source AgentID) bool {
 	return false
 }
 
-// replace replaces a graph as a whole, however small it is.
+// replace replaces a graph as a whole, of any size.
 func (r *genRun) replace(fails bool) {
 	m, graph := r.meta(), r.graph()
 	wanted := map[Quad]bool{}
@@ -351,8 +351,8 @@ func (r *genRun) compareVersions(v *Snapshot, p Pattern) {
 	}
 }
 
-// Graphs are replaced, deleted, made again and changed in any order, and the store is
-// opened again and its index made anew between: it answers as plain maps do.
+// Graphs are replaced, deleted, created again and changed in any order, and the store is
+// reopened and its index rebuilt in between: it answers as plain maps do.
 func TestGenerationsRandomly(t *testing.T) {
 	slowtest.Long(t)
 	for seed := range uint64(3) {

@@ -66,8 +66,8 @@ func entriesOf(t *testing.T, s *Store) (from []Revision) {
 
 // TestTableOfGenerationsDoesNotGrow shows that the entries of generations which were given
 // up, and of those before the one with which a graph began anew, leave the table and the
-// index with their content; and that the store answers as before, also when its index is
-// made anew from the log or a checkpoint, and when it is restored.
+// index with their content; and that the answers of the store do not change, also when its
+// index is rebuilt from the log or a checkpoint, and when it is restored.
 func TestTableOfGenerationsDoesNotGrow(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := openStore(t, dir, smallWhole())
@@ -112,7 +112,7 @@ func TestTableOfGenerationsDoesNotGrow(t *testing.T) {
 	}
 	verify := func(what string, s *Store) {
 		t.Helper()
-		// That with which it began anew, and two replacements: both are read.
+		// The one with which it began anew, and two replacements: both are read.
 		if got := entriesOf(t, s); len(got) != 3 || got[0] != began || got[2] != last.Revision {
 			t.Errorf("%s: the table has generations that count from %v, want 3 from %d to %d", what, got, began, last.Revision)
 		}

@@ -13,8 +13,8 @@ import (
 	"koine/kg/kgtest"
 )
 
-// salaries holds every update with the property salary for review, and refuses
-// one with the property bad. A test may make it change its mind.
+// salaries holds every update with the property salary for review, and refuses one with the
+// property bad. A test may change its verdict.
 type salaries struct {
 	mind func(j kg.Judgement) kg.Verdict
 }

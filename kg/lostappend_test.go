@@ -12,10 +12,10 @@ import (
 	"koine/kg"
 )
 
-// TestLostAppends proves that a store goes on after its log lost an append, that the callers
-// are told, and that nothing of the append is left: the index, with the dictionary's numbers,
-// is the one that the log makes, observers were told of the commits in the log alone, and the
-// numbers that updates take in turn have no gap.
+// TestLostAppends proves that a store continues after its log lost an append, that the
+// callers get the error, and that nothing of the append is left: the index, with the
+// dictionary's numbers, equals one made from the log, observers saw only the commits in the
+// log, and the numbers of later updates have no gap.
 func TestLostAppends(t *testing.T) {
 	t.Parallel()
 	for name, verifier := range map[string]kg.Verifier{"": nil, "judged": judging{func(ctx context.Context, j kg.Judgement) error { return nil }}} {

@@ -11,10 +11,9 @@ import (
 	"koine/kg"
 )
 
-// An index that grew with its store, one made from the log alone, and one made
-// from a checkpoint and the log behind it are the same: every key and value with
-// the dictionary's numbers, and the export of the present and of older
-// revisions byte for byte.
+// An index that grew with its store, one made from the log alone, and one made from a
+// checkpoint and the log behind it are equal: every key and value with the dictionary's
+// numbers, and the export of the present and of older revisions byte for byte.
 func TestRebuildIsIdentical(t *testing.T) {
 	slowtest.Long(t)
 	t.Parallel()
