@@ -11,7 +11,7 @@ COPY internal/third_party internal/third_party
 RUN go mod download
 COPY . .
 ARG VERSION= COMMIT= DATE=
-RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT -X main.date=$DATE" -o /out/koine ./cmd/koine
+RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X koine/cmd/koine/internal/buildinfo.version=$VERSION -X koine/cmd/koine/internal/buildinfo.commit=$COMMIT -X koine/cmd/koine/internal/buildinfo.date=$DATE" -o /out/koine ./cmd/koine
 RUN mkdir -m 0700 /out/data && mkdir -m 1777 /out/tmp
 
 FROM scratch

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/cmd/koine/internal/offline"
 	"koine/internal/caller"
 	"koine/kg"
 )
@@ -22,7 +23,7 @@ func TestAdministrators(t *testing.T) {
 		"a reviewer":       {kg.Principal{ID: "agent://a", Roles: []string{kg.RoleReviewer}, Method: "key"}, http.StatusForbidden},
 		"nobody":           {kg.Principal{Method: caller.MethodNone}, http.StatusForbidden},
 	} {
-		for _, path := range []string{checkPath, backupPath} {
+		for _, path := range []string{offline.CheckPath, offline.BackupPath} {
 			r := httptest.NewRequest(http.MethodPost, path, nil)
 			r = r.WithContext(caller.With(r.Context(), caller.Caller{Principal: row.principal}))
 			w := httptest.NewRecorder()
@@ -45,7 +46,7 @@ func TestBackupHandler(t *testing.T) {
 	h := backupHandler(store, slog.New(slog.DiscardHandler))
 	ask := func(method, query string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(method, backupPath+query, nil))
+		h.ServeHTTP(w, httptest.NewRequest(method, offline.BackupPath+query, nil))
 		return w
 	}
 	began, goOn := make(chan struct{}, maxBackups), make(chan struct{})
@@ -53,7 +54,7 @@ func TestBackupHandler(t *testing.T) {
 	for range maxBackups {
 		go func() {
 			w := &slowWriter{ResponseRecorder: httptest.NewRecorder(), began: began, goOn: goOn}
-			h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, backupPath, nil))
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, offline.BackupPath, nil))
 			ended <- struct{}{}
 		}()
 	}

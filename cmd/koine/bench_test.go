@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"io"
+	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"os"
 	"os/exec"
@@ -35,7 +36,7 @@ func TestInterruptedBenchmarkCleansUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	bench.Wait()
-	if code := bench.ProcessState.ExitCode(); seen != 100 || code != exitInterrupted || !strings.Contains(said.String(), "Removed ") {
+	if code := bench.ProcessState.ExitCode(); seen != 100 || code != cli.ExitInterrupted || !strings.Contains(said.String(), "Removed ") {
 		t.Errorf("%d changes seen; it ended with %d and said %s", seen, code, said.String())
 	}
 	left, err := http.Get(url + "/data?graph=urn:koine:bench")
@@ -45,16 +46,5 @@ func TestInterruptedBenchmarkCleansUp(t *testing.T) {
 	defer left.Body.Close()
 	if text, _ := io.ReadAll(left.Body); left.StatusCode != http.StatusNotFound {
 		t.Errorf("what is left: %d %.500s", left.StatusCode, text)
-	}
-}
-
-// Each update is given once, in batches up to the bound.
-func TestAdditions(t *testing.T) {
-	var a sentUpdates
-	for n := range uint64(updatesPerRemoval + 1) {
-		a.addUpdate(n)
-	}
-	if first, rest, none := a.popUpdates(updatesPerRemoval), a.popUpdates(updatesPerRemoval), a.popUpdates(updatesPerRemoval); len(first) != updatesPerRemoval || len(rest) != 1 || rest[0] != updatesPerRemoval || len(none) != 0 {
-		t.Errorf("got %d, %v and %v", len(first), rest, none)
 	}
 }

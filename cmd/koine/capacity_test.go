@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/cmd/koine/internal/cli"
 	"koine/internal/httpd"
 )
 
@@ -36,7 +37,7 @@ func TestCapacityFlags(t *testing.T) {
 		{with(func(f *capacityFlags) { f.ReceivedMiB = maxReceivedMiB + 1 }), "--received-mib"},
 	} {
 		err := row.flags.validateRanges()
-		if (err == nil) != (row.want == "") || err != nil && (!strings.Contains(err.Error(), row.want) || !errors.As(err, new(usageError))) {
+		if (err == nil) != (row.want == "") || err != nil && (!strings.Contains(err.Error(), row.want) || !errors.As(err, new(cli.UsageError))) {
 			t.Errorf("%+v: got %v, want %q", row.flags, err, row.want)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"koine/cmd/koine/internal/cli"
 	"strings"
 	"testing"
 )
@@ -16,15 +17,15 @@ func TestAskTellsOfAStrangerOnceAsked(t *testing.T) {
 	ask := func(answers ...string) (code int, text string) {
 		var out, said strings.Builder
 		args := []string{"channel", "ask", "0192f1c0-0000-7000-8000-000000000000", "Well?", "--recipient", "zoe", "--url", acting(t, card, answers...)}
-		code = execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
+		code = execute(t.Context(), args, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said})
 		return code, said.String()
 	}
 	code, said := ask(noRecord, noDeeds, refused)
-	if code != exitRefused || strings.Contains(said, "Nothing is known") || !strings.Contains(said, "koine channel add") || !strings.Contains(said, "koine channel invite") {
+	if code != cli.ExitRefused || strings.Contains(said, "Nothing is known") || !strings.Contains(said, "koine channel add") || !strings.Contains(said, "koine channel invite") {
 		t.Errorf("refused: ends with %d and says %q", code, said)
 	}
 	code, said = ask(noRecord, noDeeds, published, published, answered)
-	if code != exitOK || !strings.Contains(said, "The server does not know agent://zoe") {
+	if code != cli.ExitOK || !strings.Contains(said, "The server does not know agent://zoe") {
 		t.Errorf("out: ends with %d and says %q", code, said)
 	}
 }

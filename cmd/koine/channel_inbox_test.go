@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"koine/cmd/koine/internal/cli"
 	"strings"
 	"testing"
 )
@@ -10,8 +11,8 @@ import (
 func TestInboxFromNowhere(t *testing.T) {
 	var out, said strings.Builder
 	url := acting(t, actingCard, `{"errors": [{"message": "the position is not of this log", "extensions": {"code": "POSITION_GONE", "hint": "start from a snapshot"}}]}`)
-	code := execute(t.Context(), []string{"channel", "inbox", "--from", "rubbish", "--url", url}, terminal{in: strings.NewReader(""), out: &out, err: &said})
-	if code != exitRefused || !strings.Contains(said.String(), "--from takes the position that koine channel inbox printed last") || strings.Contains(said.String(), "snapshot") {
+	code := execute(t.Context(), []string{"channel", "inbox", "--from", "rubbish", "--url", url}, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said})
+	if code != cli.ExitRefused || !strings.Contains(said.String(), "--from takes the position that koine channel inbox printed last") || strings.Contains(said.String(), "snapshot") {
 		t.Errorf("ends with %d and says %q", code, said.String())
 	}
 }
@@ -40,8 +41,8 @@ func TestInboxIsReadPageByPage(t *testing.T) {
 	} {
 		var out, said strings.Builder
 		args := []string{"channel", "inbox", "--count", c.count, "--url", acting(t, actingCard, c.answers...)}
-		code := execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
-		if code != exitOK || out.String() != c.printed || said.String() != "Continue with --from "+c.said+"\n" {
+		code := execute(t.Context(), args, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said})
+		if code != cli.ExitOK || out.String() != c.printed || said.String() != "Continue with --from "+c.said+"\n" {
 			t.Errorf("%s: ends with %d, prints %q and says %q", name, code, out.String(), said.String())
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"koine/cmd/koine/internal/cli"
 	"strings"
 	"testing"
 )
@@ -9,8 +10,8 @@ import (
 func TestNothingToSay(t *testing.T) {
 	for _, args := range [][]string{{"publish", "lab", ""}, {"publish", "--to", "bob", ""}, {"ask", "lab", "", "--recipient", "bob"}} {
 		var out, said strings.Builder
-		code := execute(t.Context(), append([]string{"channel"}, args...), terminal{in: strings.NewReader("other"), out: &out, err: &said})
-		if code != exitUsage || !strings.Contains(said.String(), "the text is empty") {
+		code := execute(t.Context(), append([]string{"channel"}, args...), cli.Terminal{In: strings.NewReader("other"), Out: &out, Err: &said})
+		if code != cli.ExitUsage || !strings.Contains(said.String(), "the text is empty") {
 			t.Errorf("%q: ends with %d and says %q", args, code, said.String())
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"koine/cmd/koine/internal/cli"
 	"strings"
 	"testing"
 )
@@ -23,8 +24,8 @@ func TestInvitationsArePagedThrough(t *testing.T) {
 	} {
 		var out, said strings.Builder
 		url := acting(t, actingCard, page(true, node("a")), page(true, ""), page(false, node("b")))
-		code := execute(t.Context(), []string{"channel", "list", "--invited", flag, "--url", url}, terminal{in: strings.NewReader(""), out: &out, err: &said})
-		if code != exitOK || out.String() != want {
+		code := execute(t.Context(), []string{"channel", "list", "--invited", flag, "--url", url}, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said})
+		if code != cli.ExitOK || out.String() != want {
 			t.Errorf("%s: ends with %d, prints\n%swant\n%ssays %q", flag, code, out.String(), want, said.String())
 		}
 	}

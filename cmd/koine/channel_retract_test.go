@@ -1,11 +1,12 @@
 package main
 
 import (
+	"koine/cmd/koine/internal/cli"
 	"strings"
 	"testing"
 )
 
-// A dry run of a retraction reports its effect on the message.
+// A retraction that is only tried says what would become of the message.
 func TestWhatWouldBecomeOfARetraction(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"success": true, "dryRun": true, "verificationStatus": "Verified"}`:                             "The message would be retracted.\n",
@@ -15,14 +16,14 @@ func TestWhatWouldBecomeOfARetraction(t *testing.T) {
 		var out, said strings.Builder
 		url := acting(t, actingCard, `{"data": {"retractMessage": `+answer+`}}`)
 		args := []string{"channel", "retract", "0192f1c0-0000-7000-8000-000000000000", "m", "--dry-run", "--url", url}
-		code := execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
-		if code != exitOK || out.String() != "" || said.String() != want {
+		code := execute(t.Context(), args, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said})
+		if code != cli.ExitOK || out.String() != "" || said.String() != want {
 			t.Errorf("%s: ends with %d, prints %q and says %q", answer, code, out.String(), said.String())
 		}
 	}
 }
 
-// The result of a retraction is reported, also if it differs from the request.
+// What became of a retraction is told, also where it is not what was asked for.
 func TestWhatBecameOfARetraction(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  string
@@ -31,20 +32,20 @@ func TestWhatBecameOfARetraction(t *testing.T) {
 		said    string
 	}{
 		"some stay": {`{"success": true, "message": {"id": "m", "sequence": 3}, "withdrawn": [{"op": "remove"}], "keptCount": 2, "verificationStatus": "Verified"}`,
-			exitOK, "3  m\n", "facts: 1 withdrawn, 2 remain that you may not withdraw: Verified\n"},
+			cli.ExitOK, "3  m\n", "facts: 1 withdrawn, 2 remain that you may not withdraw: Verified\n"},
 		"they wait": {`{"success": true, "message": {"id": "m", "sequence": 3}, "withdrawn": [{"op": "remove"}], "verificationStatus": "Pending Review", "verificationDetails": "two eyes", "proposalId": "p"}`,
-			exitOK, "3  m\n", "facts: 1 to be withdrawn once approved, as proposal p: Pending Review\ntwo eyes\n"},
+			cli.ExitOK, "3  m\n", "facts: 1 to be withdrawn once approved, as proposal p: Pending Review\ntwo eyes\n"},
 		"they waited": {`{"success": true, "message": {"id": "m", "sequence": 3}, "verificationStatus": "Verified", "withdrawnProposalId": "p"}`,
-			exitOK, "3  m\n", "facts: were pending as proposal p, which was withdrawn with the message; none was asserted\n"},
+			cli.ExitOK, "3  m\n", "facts: were pending as proposal p, which was withdrawn with the message; none was asserted\n"},
 		"none stands": {`{"success": true, "message": {"id": "m", "sequence": 3}, "verificationStatus": "Verified"}`,
-			exitOK, "3  m\n", "facts: none of the message is asserted anymore; nothing is withdrawn\n"},
+			cli.ExitOK, "3  m\n", "facts: none of the message is asserted anymore; nothing is withdrawn\n"},
 		"refused": {`{"success": false, "message": null, "verificationStatus": "Rejected - Policy", "verificationDetails": "facts stay"}`,
-			exitRefused, "", "koine: the message was not retracted: Rejected - Policy\nfacts stay\n"},
+			cli.ExitRefused, "", "koine: the message was not retracted: Rejected - Policy\nfacts stay\n"},
 	} {
 		var out, said strings.Builder
 		url := acting(t, actingCard, `{"data": {"retractMessage": `+c.answer+`}}`)
 		args := []string{"channel", "retract", "0192f1c0-0000-7000-8000-000000000000", "m", "--facts", "--url", url}
-		code := execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
+		code := execute(t.Context(), args, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said})
 		if code != c.code || out.String() != c.printed || said.String() != c.said {
 			t.Errorf("%s: ends with %d, prints %q and says %q", name, code, out.String(), said.String())
 		}

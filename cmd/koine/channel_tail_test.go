@@ -1,6 +1,7 @@
 package main
 
 import (
+	"koine/cmd/koine/internal/cli"
 	"strings"
 	"testing"
 )
@@ -20,8 +21,8 @@ func TestTailTellsWhereToGoOn(t *testing.T) {
 	} {
 		var out, said strings.Builder
 		args := []string{"channel", "tail", "0192f1c0-0000-7000-8000-000000000000", "--since", "1", "--url", acting(t, card, c.answer)}
-		code := execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
-		if code != exitRefused || said.String() != c.said {
+		code := execute(t.Context(), args, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said})
+		if code != cli.ExitRefused || said.String() != c.said {
 			t.Errorf("%s: ends with %d and says %q, want %q", name, code, said.String(), c.said)
 		}
 	}
@@ -33,8 +34,8 @@ func TestTailEndsWithItsChannel(t *testing.T) {
 	answer := "data: {\"result\": {\"kind\": \"messageEvent\", \"event\": {\"sequence\": 2}}}\n\ndata: {\"error\": {\"code\": -31108, \"message\": \"the channel is closed\", \"data\": {\"reason\": \"CHANNEL_CLOSED\"}}}\n\n"
 	var out, said strings.Builder
 	args := []string{"channel", "tail", "0192f1c0-0000-7000-8000-000000000000", "--since", "1", "--url", acting(t, card, answer)}
-	code := execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
-	if code != exitOK || !strings.HasPrefix(out.String(), "2  ") || said.String() != "The channel is closed and takes no new messages.\n" {
+	code := execute(t.Context(), args, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said})
+	if code != cli.ExitOK || !strings.HasPrefix(out.String(), "2  ") || said.String() != "The channel is closed and takes no new messages.\n" {
 		t.Errorf("ends with %d, prints %q and says %q", code, out.String(), said.String())
 	}
 }

@@ -7,45 +7,50 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"koine/cmd/koine/internal/bench"
+	"koine/cmd/koine/internal/buildinfo"
+	"koine/cmd/koine/internal/cli"
+	"koine/cmd/koine/internal/offline"
+	"koine/cmd/koine/internal/online"
 	"koine/kg"
 )
 
-// cli is the command line. The configuration file can set every flag. Environment
+// commandLine is the command line. The configuration file can set every flag. Environment
 // variables set the flags that are settings (see addVariables).
-type cli struct {
+type commandLine struct {
 	Config kong.ConfigFlag `help:"YAML file with settings. Flags and environment variables take precedence." placeholder:"FILE" type:"path" env:"KOINE_CONFIG"`
-	Log    logFlags        `embed:"" prefix:"log-"`
+	Log    cli.LogFlags    `embed:"" prefix:"log-"`
 	Quiet  bool            `help:"Suppress messages for people: the welcome, progress and remarks. Errors, warnings and the log remain."`
 
 	ShowVersion kong.VersionFlag `help:"Print the version and exit." name:"version"`
 
-	Serve  serveCommand  `cmd:"" group:"server" help:"Run the server."`
-	Health healthCommand `cmd:"" group:"server" help:"Check whether a server is ready."`
-	Bench  benchCommand  `cmd:"" group:"server" help:"Benchmark a server."`
+	Serve  serveCommand         `cmd:"" group:"server" help:"Run the server."`
+	Health online.HealthCommand `cmd:"" group:"server" help:"Check whether a server is ready."`
+	Bench  bench.Command        `cmd:"" group:"server" help:"Benchmark a server."`
 
-	Query  queryCommand  `cmd:"" group:"data" help:"Run a GraphQL query."`
-	Update updateCommand `cmd:"" group:"data" help:"Add, remove or replace statements."`
-	Watch  watchCommand  `cmd:"" group:"data" help:"Print changes as they happen."`
-	Load   loadCommand   `cmd:"" group:"data" help:"Load RDF files."`
-	Export exportCommand `cmd:"" group:"data" help:"Export statements as RDF."`
-	Diff   diffCommand   `cmd:"" group:"data" help:"Compare two stores, or two revisions of a store."`
+	Query  online.QueryCommand   `cmd:"" group:"data" help:"Run a GraphQL query."`
+	Update online.UpdateCommand  `cmd:"" group:"data" help:"Add, remove or replace statements."`
+	Watch  online.WatchCommand   `cmd:"" group:"data" help:"Print changes as they happen."`
+	Load   offline.LoadCommand   `cmd:"" group:"data" help:"Load RDF files."`
+	Export offline.ExportCommand `cmd:"" group:"data" help:"Export statements as RDF."`
+	Diff   offline.DiffCommand   `cmd:"" group:"data" help:"Compare two stores, or two revisions of a store."`
 
-	Channel channelCommand `cmd:"" group:"channels" help:"Manage channels, and publish and read messages."`
-	Agent   agentCommand   `cmd:"" group:"channels" help:"List, register and deregister agents."`
+	Channel online.ChannelCommand `cmd:"" group:"channels" help:"Manage channels, and publish and read messages."`
+	Agent   online.AgentCommand   `cmd:"" group:"channels" help:"List, register and deregister agents."`
 
-	Graph  graphCommand  `cmd:"" group:"access" help:"Manage named graphs and their access policies."`
-	Keys   keysCommand   `cmd:"" group:"access" help:"Create, list, rotate and revoke API keys."`
-	Review reviewCommand `cmd:"" group:"access" help:"List, approve and reject proposals."`
-	Rules  rulesCommand  `cmd:"" group:"access" help:"Validate rules files."`
+	Graph  online.GraphCommand  `cmd:"" group:"access" help:"Manage named graphs and their access policies."`
+	Keys   offline.KeysCommand  `cmd:"" group:"access" help:"Create, list, rotate and revoke API keys."`
+	Review online.ReviewCommand `cmd:"" group:"access" help:"List, approve and reject proposals."`
+	Rules  offline.RulesCommand `cmd:"" group:"access" help:"Validate rules files."`
 
-	Prefix prefixCommand `cmd:"" group:"vocabulary" help:"Register, list and remove prefixes."`
-	Scheme schemeCommand `cmd:"" group:"vocabulary" help:"Allow, list and forbid URI schemes of new names."`
-	Shapes shapesCommand `cmd:"" group:"vocabulary" help:"Manage the shapes that updates are checked against."`
+	Prefix offline.PrefixCommand `cmd:"" group:"vocabulary" help:"Register, list and remove prefixes."`
+	Scheme offline.SchemeCommand `cmd:"" group:"vocabulary" help:"Allow, list and forbid URI schemes of new names."`
+	Shapes offline.ShapesCommand `cmd:"" group:"vocabulary" help:"Manage the shapes that updates are checked against."`
 
-	Check   checkCommand   `cmd:"" group:"maintenance" help:"Verify the integrity of a store."`
-	Backup  backupCommand  `cmd:"" group:"maintenance" help:"Back up a store while it is in use."`
-	Restore restoreCommand `cmd:"" group:"maintenance" help:"Restore a data directory from backups."`
-	Erase   eraseCommand   `cmd:"" group:"maintenance" help:"Erase statements from a store, including their history."`
+	Check   offline.CheckCommand   `cmd:"" group:"maintenance" help:"Verify the integrity of a store."`
+	Backup  offline.BackupCommand  `cmd:"" group:"maintenance" help:"Back up a store while it is in use."`
+	Restore offline.RestoreCommand `cmd:"" group:"maintenance" help:"Restore a data directory from backups."`
+	Erase   offline.EraseCommand   `cmd:"" group:"maintenance" help:"Erase statements from a store, including their history."`
 
 	Version    versionCommand    `cmd:"" group:"other" help:"Print the version."`
 	Help       helpCommand       `cmd:"" group:"other" help:"Print the help of a command."`
@@ -90,19 +95,19 @@ const description = `A shared knowledge graph for agents: query it with GraphQL,
 
 Get started with: koine serve --demo
 
-` + exitHelp
+` + cli.ExitHelp
 
 // execute parses the command line, runs the command and reports its error. It returns the
 // exit code.
-func execute(ctx context.Context, args []string, t terminal) (code int) {
+func execute(ctx context.Context, args []string, t cli.Terminal) (code int) {
 	if len(args) == 0 { // print the overview
-		code := execute(ctx, []string{"--help"}, terminal{in: t.in, out: t.err, err: t.err})
-		return max(code, exitUsage)
+		code := execute(ctx, []string{"--help"}, cli.Terminal{In: t.In, Out: t.Err, Err: t.Err})
+		return max(code, cli.ExitUsage)
 	}
 	parser, err := newParser(t, func(status int) { panic(parserExit{status}) })
 	if err != nil {
-		t.sayf("koine: %v", err)
-		return exitFailure
+		t.Notef("koine: %v", err)
+		return cli.ExitFailure
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -115,18 +120,18 @@ func execute(ctx context.Context, args []string, t terminal) (code int) {
 	}()
 	command, err := parser.Parse(args)
 	if err != nil {
-		return reportError(t.withFlags(loggingFromArgs(args), false), plainUsage(err), parseErrorContext(err))
+		return reportError(t.WithFlags(cli.LogFlagsFromArgs(args), false), cli.PlainUsage(err), parseErrorContext(err))
 	}
-	options := command.Model.Target.Addr().Interface().(*cli)
-	log := options.Log.newLogger(t.err)
-	t = t.withFlags(options.Log, options.Quiet)
+	options := command.Model.Target.Addr().Interface().(*commandLine)
+	log := options.Log.NewLogger(t.Err)
+	t = t.WithFlags(options.Log, options.Quiet)
 	warnOfVariables(log, parser.Model.Node, os.Environ())
 	command.BindTo(ctx, (*context.Context)(nil))
-	err = command.Run(command, t, log)
-	var status exitStatus
+	err = command.Run(command, t, log, bench.ServerStarter(startDemoServer))
+	var status cli.ExitStatus
 	switch {
 	case err == nil:
-		return exitOK
+		return cli.ExitOK
 	case errors.As(err, &status):
 		return int(status)
 	}
@@ -137,18 +142,18 @@ func execute(ctx context.Context, args []string, t terminal) (code int) {
 // ending the process.
 type parserExit struct{ status int }
 
-func newParser(t terminal, exit func(int)) (*kong.Kong, error) {
-	return kong.New(&cli{},
+func newParser(t cli.Terminal, exit func(int)) (*kong.Kong, error) {
+	return kong.New(&commandLine{},
 		kong.Name("koine"),
 		kong.Description(description),
-		kong.Writers(t.out, t.err),
+		kong.Writers(t.Out, t.Err),
 		kong.Exit(exit),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.ExplicitGroups(helpGroups),
 		kong.Configuration(loadConfig),
 		kong.PostBuild(addVariables),
 		kong.PostBuild(groupSubcommands),
-		kong.Vars{"url": defaultURL, "version": thisBuild().String()},
+		kong.Vars{"url": cli.DefaultURL, "version": buildinfo.Current().String()},
 	)
 }
 
@@ -161,15 +166,15 @@ func parseErrorContext(err error) *kong.Context {
 }
 
 // reportError prints the error and, if there is one, a hint. It returns the exit code.
-func reportError(t terminal, err error, command *kong.Context) int {
-	code := exitCode(err)
-	if code == exitInterrupted {
+func reportError(t cli.Terminal, err error, command *kong.Context) int {
+	code := cli.ExitCode(err)
+	if code == cli.ExitInterrupted {
 		message := "interrupted"
-		var i interruption
+		var i cli.Interruption
 		if errors.As(err, &i) {
-			message += " " + i.standing
+			message += " " + i.Standing
 		}
-		t.printError(message, code)
+		t.PrintError(message, code)
 		return code
 	}
 	var more []string
@@ -177,24 +182,31 @@ func reportError(t terminal, err error, command *kong.Context) int {
 	if errors.As(err, &e) && e.Hint != "" {
 		more = append(more, e.Hint)
 	}
-	if code == exitUsage {
+	if code == cli.ExitUsage {
 		name := "koine"
 		if command != nil && command.Selected() != nil {
 			name = command.Selected().FullPath()
 		}
 		more = append(more, "See "+name+" --help.")
 	}
-	t.printError(errorText(err, command), code, more...)
+	t.PrintError(errorText(err, command), code, more...)
 	return code
 }
 
-// isOnCommandLine reports whether the flag was given on the command line, and not by the
-// environment or the configuration file.
-func isOnCommandLine(command *kong.Context, flag string) bool {
-	for _, p := range command.Path {
-		if p.Flag != nil && p.Flag.Name == flag && !p.Resolved {
-			return true
-		}
+// helpCommandName is the name of helpCommand.
+const helpCommandName = "help"
+
+// helpCommand shows the help of a command: koine help load is koine load --help.
+type helpCommand struct {
+	Command []string `arg:"" optional:"" help:"Command, for example: channel publish."`
+}
+
+// Run prints the help. It ends with the parserExit panic, as --help does.
+func (c *helpCommand) Run(t cli.Terminal) error {
+	parser, err := newParser(t, func(status int) { panic(parserExit{status}) })
+	if err != nil {
+		return err
 	}
-	return false
+	_, err = parser.Parse(append(c.Command, "--help"))
+	return cli.PlainUsage(err)
 }

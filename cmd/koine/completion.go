@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"embed"
 	"fmt"
+	"koine/cmd/koine/internal/cli"
 	"slices"
 	"strings"
 
@@ -28,12 +29,12 @@ func (completionCommand) Help() string {
 }
 
 // Run prints the script.
-func (c *completionCommand) Run(t terminal) error {
+func (c *completionCommand) Run(t cli.Terminal) error {
 	script, err := completionScripts.ReadFile("completion/koine." + c.Shell)
 	if err != nil {
 		return err
 	}
-	_, err = t.out.Write(script)
+	_, err = t.Out.Write(script)
 	return err
 }
 
@@ -45,7 +46,7 @@ type completeCommand struct {
 }
 
 // Run prints the completions of the last word.
-func (c *completeCommand) Run(t terminal) error {
+func (c *completeCommand) Run(t cli.Terminal) error {
 	parser, err := newParser(t, func(int) {})
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func (c *completeCommand) Run(t terminal) error {
 		kept = strings.LastIndexAny(last, "=:") + 1
 	}
 	for _, w := range completeWords(parser.Model.Node, words[1:]) {
-		if _, err := fmt.Fprintf(t.out, "%s\t%s\n", w.word[kept:], w.help); err != nil {
+		if _, err := fmt.Fprintf(t.Out, "%s\t%s\n", w.word[kept:], w.help); err != nil {
 			return err
 		}
 	}

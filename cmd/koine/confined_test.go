@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"regexp"
 	"strings"
@@ -214,7 +215,7 @@ func (k *knowing) through(credential string, d door) string {
 // has the credential: the refusal of the socket, if that is refused.
 func (k *knowing) operation(credential, query string) string {
 	k.t.Helper()
-	ctx, cancel := context.WithTimeout(k.t.Context(), requestTimeout)
+	ctx, cancel := context.WithTimeout(k.t.Context(), cli.RequestTimeout)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, k.url+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
 	if err != nil {

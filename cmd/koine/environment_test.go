@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"koine/cmd/koine/internal/cli"
 	"maps"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // A variable means the same for every command that reads it, and flags of one call have
 // none.
 func TestVariablesMeanOneThing(t *testing.T) {
-	parser, err := newParser(terminal{out: io.Discard, err: io.Discard}, func(int) {})
+	parser, err := newParser(cli.Terminal{Out: io.Discard, Err: io.Discard}, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func walkFlags(node *kong.Node, do func(*kong.Node, *kong.Flag)) {
 
 // A variable that resembles one of koine's is reported with that one; others are ignored.
 func TestMisspeltVariables(t *testing.T) {
-	parser, err := newParser(terminal{out: io.Discard, err: io.Discard}, func(int) {})
+	parser, err := newParser(cli.Terminal{Out: io.Discard, Err: io.Discard}, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func TestMisspeltVariables(t *testing.T) {
 		"HOME":                     "",
 	} {
 		var said strings.Builder
-		warnOfVariables(logFlags{Format: "text"}.newLogger(&said), parser.Model.Node, []string{name + "=x"})
+		warnOfVariables(cli.LogFlags{Format: "text"}.NewLogger(&said), parser.Model.Node, []string{name + "=x"})
 		if got := said.String(); (got == "") != (want == "") || !strings.Contains(got, "nearest="+want) && want != "" || strings.Contains(got, "=x") {
 			t.Errorf("%s: told %q, want %q named", name, got, want)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"koine/cmd/koine/internal/cli"
 	"slices"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func TestFieldsAreToldAsFlags(t *testing.T) {
 	} {
 		url := acting(t, card, `{"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no", "data": {"field": "`+c.field+`", "detail": "wrong"}}}`)
 		var out, said strings.Builder
-		execute(t.Context(), append(c.args, "--url", url), terminal{in: strings.NewReader("[]"), out: &out, err: &said})
+		execute(t.Context(), append(c.args, "--url", url), cli.Terminal{In: strings.NewReader("[]"), Out: &out, Err: &said})
 		if said.String() != "koine: "+c.said+"\n" {
 			t.Errorf("%v, %s: says %q, want %q", c.args, c.field, said.String(), c.said)
 		}
@@ -43,7 +44,7 @@ func TestFieldsAreToldAsFlags(t *testing.T) {
 
 // Each flag or argument reported in place of a field belongs to a command.
 func TestFieldsAreSaidBySomething(t *testing.T) {
-	parser, err := newParser(terminal{}, func(int) {})
+	parser, err := newParser(cli.Terminal{}, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -54,7 +55,7 @@ func TestHookCallOfTheProtocol(t *testing.T) {
 	var happens string
 	select {
 	case happens = <-called:
-	case <-time.After(requestTimeout):
+	case <-time.After(cli.RequestTimeout):
 		t.Fatal("the web hook was not called")
 	}
 	if os.Getenv("UPDATE_README") != "" {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 // ask sends a request in the name of an agent, or with its key.
 func ask(t *testing.T, method, url, who, body string) (int, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), cli.RequestTimeout)
 	defer cancel()
 	response, err := http.DefaultClient.Do(asking(ctx, t, method, url, who, body))
 	if err != nil {
@@ -59,7 +60,7 @@ type hubLetter struct {
 // openMailbox returns the events of an agent's mailbox.
 func openMailbox(t *testing.T, url, agent, who string) (next func() hubLetter, leave func()) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), cli.RequestTimeout)
 	t.Cleanup(cancel)
 	response, err := http.DefaultClient.Do(asking(ctx, t, http.MethodGet, url+"/agents/"+agent+"/mailbox", who, ""))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -47,7 +48,7 @@ func startKnowing(t *testing.T, args ...string) *knowing {
 // send sends a request and notes the answer.
 func (k *knowing) send(method, path, credential, body string, headers ...string) (int, string) {
 	k.t.Helper()
-	ctx, cancel := context.WithTimeout(k.t.Context(), requestTimeout)
+	ctx, cancel := context.WithTimeout(k.t.Context(), cli.RequestTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, k.url+path, strings.NewReader(body))
 	if err != nil {
@@ -134,7 +135,7 @@ func (k *knowing) stream(method, path, credential, body string, headers ...strin
 		case event := <-ended:
 			k.said = append(k.said, event)
 			return event
-		case <-time.After(requestTimeout):
+		case <-time.After(cli.RequestTimeout):
 			k.t.Fatalf("%s did not end", path)
 			return ""
 		}
@@ -168,7 +169,7 @@ func (k *knowing) write(conn *websocket.Conn, text string) {
 }
 
 func (k *knowing) read(conn *websocket.Conn) (string, error) {
-	ctx, cancel := context.WithTimeout(k.t.Context(), requestTimeout)
+	ctx, cancel := context.WithTimeout(k.t.Context(), cli.RequestTimeout)
 	defer cancel()
 	_, text, err := conn.Read(ctx)
 	return string(text), err

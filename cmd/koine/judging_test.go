@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -302,17 +303,17 @@ func TestABrokenPolicyEndsTheProgram(t *testing.T) {
 		args []string
 		want int
 	}{
-		{[]string{"serve", "--listen", "127.0.0.1:0", "--data", t.TempDir(), "--policy", path}, exitUsage},
-		{[]string{"serve", "--listen", "127.0.0.1:0", "--data", t.TempDir(), "--policy", path + ".none"}, exitUsage},
-		{[]string{"rules", "check", path}, exitRefused},
-		{[]string{"rules", "check", path + ".none"}, exitUsage},
-		{[]string{"rules", "check", "../../examples/policies/four-eyes.yaml"}, exitOK},
+		{[]string{"serve", "--listen", "127.0.0.1:0", "--data", t.TempDir(), "--policy", path}, cli.ExitUsage},
+		{[]string{"serve", "--listen", "127.0.0.1:0", "--data", t.TempDir(), "--policy", path + ".none"}, cli.ExitUsage},
+		{[]string{"rules", "check", path}, cli.ExitRefused},
+		{[]string{"rules", "check", path + ".none"}, cli.ExitUsage},
+		{[]string{"rules", "check", "../../examples/policies/four-eyes.yaml"}, cli.ExitOK},
 	} {
 		var out, errs bytes.Buffer
-		if got := run(row.args, terminal{in: strings.NewReader(""), out: &out, err: &errs}); got != row.want {
+		if got := run(row.args, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &errs}); got != row.want {
 			t.Errorf("%q: ended with %d, want %d\n%s", row.args, got, row.want, errs.String())
 		}
-		if row.want == exitRefused || row.want == exitUsage && row.args[0] == "serve" && !strings.HasSuffix(row.args[len(row.args)-1], ".none") {
+		if row.want == cli.ExitRefused || row.want == cli.ExitUsage && row.args[0] == "serve" && !strings.HasSuffix(row.args[len(row.args)-1], ".none") {
 			contains(t, strings.Join(row.args, " "), errs.String(), "line 2: rule a: when: 1:6: undefined field 'subjct'")
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/cmd/koine/internal/cli"
 	"koine/internal/slowtest"
 	"koine/kg"
 )
@@ -276,7 +277,7 @@ func (c asker) ask(key, document string, out any) error {
 
 // send sends a request with a key, and reads its answer.
 func (c asker) send(key, method, path, body string) (status int, text []byte, err error) {
-	ctx, cancel := context.WithTimeout(c.ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(c.ctx, cli.RequestTimeout)
 	defer cancel()
 	status, text, err = answerOf(ctx, key, method, c.url+path, body)
 	if err != nil && c.killed.Load() {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"koine/cmd/koine/internal/cli"
 	"koine/kg"
 )
 
@@ -395,7 +396,7 @@ func (w *taskWitness) mail(c asker) error {
 		return n
 	}
 	slices.SortFunc(want, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
-	ctx, cancel := context.WithTimeout(c.ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(c.ctx, cli.RequestTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+"/agents/"+w.name+"/mailbox", nil)
 	if err != nil {

@@ -1,10 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
+	"koine/cmd/koine/internal/cli"
 	"koine/graph"
+	"koine/internal/httpd"
+	"koine/internal/rdf"
+	"koine/internal/throttle"
 )
 
 // limitFlags are the limits of a GraphQL operation that operators tune. The others have the
@@ -31,17 +34,84 @@ func (f limitFlags) graphLimits() (graph.Limits, error) {
 		{"result-mib", int64(f.ResultMiB), maxResultMiB},
 	} {
 		if flag.value < 1 {
-			return graph.Limits{}, usageError{fmt.Errorf("--%s must be positive", flag.name)}
+			return graph.Limits{}, cli.Usagef("--%s must be positive", flag.name)
 		}
 		if flag.value > flag.most {
 			most := any(flag.most)
 			if flag.name == "query-time" {
 				most = time.Duration(flag.most)
 			}
-			return graph.Limits{}, usageError{fmt.Errorf("--%s must be at most %v", flag.name, most)}
+			return graph.Limits{}, cli.Usagef("--%s must be at most %v", flag.name, most)
 		}
 	}
 	return graph.Limits{
 		Duration: f.QueryTime, Complexity: f.QueryComplexity, PageSize: f.PageSize, ResultBytes: f.ResultMiB << 20,
 	}, nil
+}
+
+// serveJSONLDFlags adds the flag of a server, which reads several documents at a time.
+type serveJSONLDFlags struct {
+	cli.JSONLDFlags
+	JSONLDHolders int `help:"Maximum number of JSON-LD documents read at a time that need more than 1 MiB of memory. Others wait." name:"jsonld-holders" default:"1" placeholder:"N"`
+}
+
+// JSONLDOptions adds the bound on documents that are held in memory at a time.
+func (f *serveJSONLDFlags) JSONLDOptions() (rdf.JSONLDOptions, error) {
+	if f.JSONLDHolders < 1 || f.JSONLDHolders > maxJSONLDHolders {
+		return rdf.JSONLDOptions{}, cli.Usagef("--jsonld-holders must be between 1 and %d", maxJSONLDHolders)
+	}
+	o, err := f.JSONLDFlags.JSONLDOptions()
+	o.Holders = rdf.NewJSONLDHolders(f.JSONLDHolders)
+	return o, err
+}
+
+const maxJSONLDHolders = 64
+
+// capacityFlags bound the server resources that all callers share. One caller may use half
+// of the amount that the others leave (throttle.Pool).
+type capacityFlags struct {
+	MaxStreams     int  `help:"Maximum number of open event streams, WebSockets and subscriptions. One caller may use half of what the others leave." default:"10000" placeholder:"N"`
+	MaxConnections *int `help:"Maximum number of open connections. One caller may use half of what the others leave (default: derived from the limit of open files, at most 16384)." placeholder:"N"`
+	ReceivedMiB    int  `help:"Maximum memory for received requests and messages that are not answered yet. One caller may use half of what the others leave." default:"256" name:"received-mib" placeholder:"MIB"`
+}
+
+// Bounds of the flags.
+const (
+	maxCapacity    = 1_000_000 // streams, and connections
+	minReceivedMiB = 32        // one message is 8 MiB at the most
+	maxReceivedMiB = 64 << 10
+)
+
+func (f capacityFlags) validateRanges() error {
+	connections := httpd.MinConnections
+	if f.MaxConnections != nil {
+		connections = *f.MaxConnections
+	}
+	for _, flag := range []struct {
+		name               string
+		value, least, most int
+	}{
+		{"max-streams", f.MaxStreams, 1, maxCapacity},
+		{"max-connections", connections, httpd.MinConnections, maxCapacity},
+		{"received-mib", f.ReceivedMiB, minReceivedMiB, maxReceivedMiB},
+	} {
+		if flag.value < flag.least || flag.value > flag.most {
+			return cli.Usagef("--%s must be between %d and %d", flag.name, flag.least, flag.most)
+		}
+	}
+	return nil
+}
+
+// maxConnections returns the limit of connections, 0 to derive it from the limit of open
+// files.
+func (f capacityFlags) maxConnections() int {
+	if f.MaxConnections == nil {
+		return 0
+	}
+	return *f.MaxConnections
+}
+
+// newIntake returns the pool that bounds the memory of received requests and messages.
+func (f capacityFlags) newIntake() throttle.Intake {
+	return throttle.Intake{Pool: throttle.NewPool(int64(f.ReceivedMiB) << 20)}
 }

@@ -4,19 +4,20 @@ package main
 
 import (
 	"context"
+	"koine/cmd/koine/internal/cli"
 	"os"
 	"os/signal"
 	"syscall"
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+	os.Exit(run(os.Args[1:], cli.Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
 // run executes the command line and returns the exit code. The first SIGINT or SIGTERM
 // cancels the command's context; after that the default handling applies, so that a second
 // signal kills the process.
-func run(args []string, t terminal) int {
+func run(args []string, t cli.Terminal) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	go func() {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"koine/client"
+	"koine/cmd/koine/internal/cli"
 	"koine/graph"
 )
 
@@ -55,7 +56,7 @@ func TestHistoryAsksForFatesTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		input := map[string]any{"channelId": made.ID, "messageId": p.Message.ID, "withdrawFacts": i == 0}
-		if err := ann.GraphQL(ctx, retraction, map[string]any{"input": input}, nil); err != nil {
+		if err := ann.GraphQL(ctx, `mutation($input: RetractMessageInput!) { retractMessage(input: $input) { success } }`, map[string]any{"input": input}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,7 +64,7 @@ func TestHistoryAsksForFatesTogether(t *testing.T) {
 		asked.Store(0)
 		var out, said strings.Builder
 		args := []string{"channel", "history", made.ID, only, "200", "--as", "ann", "--url", front.URL}
-		if code := execute(ctx, args, terminal{in: strings.NewReader(""), out: &out, err: &said}); code != exitOK {
+		if code := execute(ctx, args, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said}); code != cli.ExitOK {
 			t.Fatalf("ends with %d and says %q", code, said.String())
 		}
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -91,13 +92,12 @@ func TestHistoryAsksForFatesTogether(t *testing.T) {
 // One message of which nothing can be learned is not in the way of the others.
 func TestFateThatCannotBeLearned(t *testing.T) {
 	const failed = `{"errors": [{"message": "no", "extensions": {"code": "INTERNAL"}}]}`
-	at := acting(t, actingCard, failed, failed, `{"data": {"m0": {"retracts": {"sequence": 7}}}}`)
-	server, err := client.Open(t.Context(), at, client.Options{Retry: client.Retry{Attempts: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := lookupFates(t.Context(), server, []*client.Message{{ID: "a", Retracts: "x"}, {ID: "b"}, {ID: "c", Retracts: "y"}})
-	if _, ok := known["a"]; ok || len(known) != 1 || known["c"].Retracts.Sequence != 7 {
-		t.Errorf("known are %+v", known)
+	const card = `{"name": "actor", "url": "http://x/rpc", "capabilities": {"knowledgeGraph": true, "messaging": {"channels": {"version": "0.1"}}}}`
+	const events = `{"result": {"events": [{"kind": "messageEvent", "id": "a", "sequence": 1, "retracts": "x"}, {"kind": "messageEvent", "id": "b", "sequence": 2}, {"kind": "messageEvent", "id": "c", "sequence": 3, "retracts": "y"}]}}`
+	var out, said strings.Builder
+	args := []string{"channel", "history", "chan:direct:1", "--url", acting(t, card, events, failed, failed, `{"data": {"m0": {"retracts": {"sequence": 7}}}}`, `{"result": {"channel": {"id": "chan:direct:1"}}}`)}
+	code := execute(t.Context(), args, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said})
+	if code != cli.ExitOK || !strings.Contains(out.String(), "retracts x") || !strings.Contains(out.String(), "retracts 7") {
+		t.Errorf("ends with %d, prints %q and says %q", code, out.String(), said.String())
 	}
 }

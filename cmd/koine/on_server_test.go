@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -64,32 +65,32 @@ func TestAnswersOfServers(t *testing.T) {
 		code   int
 		said   string
 	}{
-		"an answer":      {"", `{"result": {"data": {"revision": 7}, "queryMetadata": {}}}`, exitOK, ""},
-		"part of one":    {"", `{"result": {"data": {"a": null}, "queryMetadata": {"errors": [{"message": "gone", "path": ["a", 0], "extensions": {"code": "NOT_FOUND"}}]}}}`, exitRefused, "koine: the answer has errors\n  a.0: gone (NOT_FOUND)\n"},
-		"a refusal":      {"", rpc(`{"reason": "INVALID", "field": "query", "detail": "is empty", "hint": "Say something."}`), exitRefused, "koine: <query>: is empty (INVALID)\nSay something.\n"},
-		"several":        {"", rpc(`{"reason": "INVALID", "errors": [{"message": "one", "path": ["x"]}, {"message": "two", "extensions": {"code": "TIMEOUT"}}]}`), exitRefused, "koine: Query failed (INVALID)\n  x: one\n  two (TIMEOUT)\n"},
-		"of GraphQL":     {"", rpc(`{"reason": "INVALID", "errors": [{"message": "Query failed", "path": ["x"]}, {"message": "two", "extensions": {"code": "TIMEOUT"}}]}`), exitRefused, "koine: x: Query failed (INVALID)\n  two (TIMEOUT)\n"},
-		"one of GraphQL": {"", rpc(`{"reason": "INVALID", "errors": [{"message": "Query failed", "path": ["x"]}]}`), exitRefused, "koine: Query failed (INVALID)\n"},
-		"later":          {"", "429 " + rpc(`{"reason": "RATE_LIMITED", "retryAfterMs": 1}`), exitFailure, "koine: Query failed (RATE_LIMITED)\n"},
-		"at its end":     {"", "503 " + rpc(`{"reason": "SERVER_SHUTDOWN"}`), exitFailure, "koine: Query failed (SERVER_SHUTDOWN)\n"},
-		"a fault":        {"", rpc(`{"reason": "INTERNAL"}`), exitFailure, "koine: Query failed (INTERNAL)\n"},
-		"a failed disk":  {"", rpc(`{"reason": "READ_ONLY"}`), exitFailure, "koine: Query failed (READ_ONLY)\n"},
-		"a damaged log":  {"", rpc(`{"reason": "LOG_DAMAGED"}`), exitDamaged, "koine: Query failed (LOG_DAMAGED)\n"},
-		"no reason":      {"", rpc(`null`), exitRefused, "koine: Query failed\n"},
-		"no credential":  {"", "401 " + rpc(`{"reason": "UNAUTHENTICATED", "hint": "Send a key as Authorization: Bearer …"}`), exitRefused, "koine: Query failed (UNAUTHENTICATED)\nSet KOINE_KEY to a key or a token.\n"},
-		"a bad one":      {"", "401 " + rpc(`{"reason": "UNAUTHENTICATED", "hint": "Get a new one."}`), exitRefused, "koine: Query failed (UNAUTHENTICATED)\nGet a new one.\n"},
-		"a proxy":        {"", "502 <html>", exitFailure, "koine: the server answered 502 Bad Gateway: <html>\n"},
-		"nonsense":       {"", "<html>", exitFailure, "koine: the response is not JSON-RPC: "},
-		"another agent":  {`{"name": "parrot", "url": "http://x/rpc"}`, "", exitRefused, `does not announce the knowledge graph extension (CAPABILITY_MISSING)`},
-		"no agent":       {"hello", "", exitFailure, "has no valid agent card\n"},
-		"one that moved": {"", "308 ", exitFailure, "koine: the server answered 308 Permanent Redirect\n"},
+		"an answer":      {"", `{"result": {"data": {"revision": 7}, "queryMetadata": {}}}`, cli.ExitOK, ""},
+		"part of one":    {"", `{"result": {"data": {"a": null}, "queryMetadata": {"errors": [{"message": "gone", "path": ["a", 0], "extensions": {"code": "NOT_FOUND"}}]}}}`, cli.ExitRefused, "koine: the answer has errors\n  a.0: gone (NOT_FOUND)\n"},
+		"a refusal":      {"", rpc(`{"reason": "INVALID", "field": "query", "detail": "is empty", "hint": "Say something."}`), cli.ExitRefused, "koine: <query>: is empty (INVALID)\nSay something.\n"},
+		"several":        {"", rpc(`{"reason": "INVALID", "errors": [{"message": "one", "path": ["x"]}, {"message": "two", "extensions": {"code": "TIMEOUT"}}]}`), cli.ExitRefused, "koine: Query failed (INVALID)\n  x: one\n  two (TIMEOUT)\n"},
+		"of GraphQL":     {"", rpc(`{"reason": "INVALID", "errors": [{"message": "Query failed", "path": ["x"]}, {"message": "two", "extensions": {"code": "TIMEOUT"}}]}`), cli.ExitRefused, "koine: x: Query failed (INVALID)\n  two (TIMEOUT)\n"},
+		"one of GraphQL": {"", rpc(`{"reason": "INVALID", "errors": [{"message": "Query failed", "path": ["x"]}]}`), cli.ExitRefused, "koine: Query failed (INVALID)\n"},
+		"later":          {"", "429 " + rpc(`{"reason": "RATE_LIMITED", "retryAfterMs": 1}`), cli.ExitFailure, "koine: Query failed (RATE_LIMITED)\n"},
+		"at its end":     {"", "503 " + rpc(`{"reason": "SERVER_SHUTDOWN"}`), cli.ExitFailure, "koine: Query failed (SERVER_SHUTDOWN)\n"},
+		"a fault":        {"", rpc(`{"reason": "INTERNAL"}`), cli.ExitFailure, "koine: Query failed (INTERNAL)\n"},
+		"a failed disk":  {"", rpc(`{"reason": "READ_ONLY"}`), cli.ExitFailure, "koine: Query failed (READ_ONLY)\n"},
+		"a damaged log":  {"", rpc(`{"reason": "LOG_DAMAGED"}`), cli.ExitDamaged, "koine: Query failed (LOG_DAMAGED)\n"},
+		"no reason":      {"", rpc(`null`), cli.ExitRefused, "koine: Query failed\n"},
+		"no credential":  {"", "401 " + rpc(`{"reason": "UNAUTHENTICATED", "hint": "Send a key as Authorization: Bearer …"}`), cli.ExitRefused, "koine: Query failed (UNAUTHENTICATED)\nSet KOINE_KEY to a key or a token.\n"},
+		"a bad one":      {"", "401 " + rpc(`{"reason": "UNAUTHENTICATED", "hint": "Get a new one."}`), cli.ExitRefused, "koine: Query failed (UNAUTHENTICATED)\nGet a new one.\n"},
+		"a proxy":        {"", "502 <html>", cli.ExitFailure, "koine: the server answered 502 Bad Gateway: <html>\n"},
+		"nonsense":       {"", "<html>", cli.ExitFailure, "koine: the response is not JSON-RPC: "},
+		"another agent":  {`{"name": "parrot", "url": "http://x/rpc"}`, "", cli.ExitRefused, `does not announce the knowledge graph extension (CAPABILITY_MISSING)`},
+		"no agent":       {"hello", "", cli.ExitFailure, "has no valid agent card\n"},
+		"one that moved": {"", "308 ", cli.ExitFailure, "koine: the server answered 308 Permanent Redirect\n"},
 	} {
 		if c.card == "" {
 			c.card = actingCard
 		}
 		var out, said strings.Builder
-		code := execute(t.Context(), []string{"query", "{ revision }", "--url", acting(t, c.card, c.answer)}, terminal{in: strings.NewReader(""), out: &out, err: &said})
-		if code != c.code || !strings.Contains(said.String(), c.said) || (c.code == exitOK) != (said.String() == "") {
+		code := execute(t.Context(), []string{"query", "{ revision }", "--url", acting(t, c.card, c.answer)}, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said})
+		if code != c.code || !strings.Contains(said.String(), c.said) || (c.code == cli.ExitOK) != (said.String() == "") {
 			t.Errorf("%s: ends with %d and says %q, want %d and %q", name, code, said.String(), c.code, c.said)
 		}
 	}
@@ -114,7 +115,7 @@ func TestWatchTellsOfAReplacedGraph(t *testing.T) {
 			args = append(args, flag)
 		}
 		var out, said strings.Builder
-		execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
+		execute(t.Context(), args, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said})
 		if !strings.HasPrefix(out.String(), want) || !strings.HasPrefix(said.String(), "the statements shown may be outdated (the graph was replaced); rereading them in ") {
 			t.Errorf("%s: told\n%s\nand said %s", flag, out.String(), said.String())
 		}
@@ -154,7 +155,7 @@ func TestWatchRereadsAReplacedGraph(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, said strings.Builder
-			execute(t.Context(), append([]string{"watch", "--url", acting(t, actingCard, c.answers...)}, c.flags...), terminal{in: strings.NewReader(""), out: &out, err: &said})
+			execute(t.Context(), append([]string{"watch", "--url", acting(t, actingCard, c.answers...)}, c.flags...), cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said})
 			if out.String() != c.want {
 				t.Errorf("told\n%s\nwant\n%s\nand said %s", out.String(), c.want, said.String())
 			}
@@ -181,7 +182,7 @@ func TestWatchGoesOnBehindAResync(t *testing.T) {
 		if asJSON {
 			args = append(args, "--json")
 		}
-		code := execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
+		code := execute(t.Context(), args, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said})
 		if asJSON {
 			if lines := strings.Split(out.String(), "\n"); len(lines) != 5 || lines[1] != `{"op":"resync"}` || !strings.Contains(lines[2], `"snapshotEnd":true`) {
 				t.Errorf("told\n%s", out.String())
@@ -189,7 +190,7 @@ func TestWatchGoesOnBehindAResync(t *testing.T) {
 		} else if out.String() != want {
 			t.Errorf("told\n%s", out.String())
 		}
-		if code != exitRefused || !strings.Contains(said.String(), "the statements shown may be outdated (the caller's access has changed); rereading them") || !strings.Contains(said.String(), "Continue with --from p3\n") || !strings.HasSuffix(said.String(), "koine: no more (PERMISSION_DENIED)\n") {
+		if code != cli.ExitRefused || !strings.Contains(said.String(), "the statements shown may be outdated (the caller's access has changed); rereading them") || !strings.Contains(said.String(), "Continue with --from p3\n") || !strings.HasSuffix(said.String(), "koine: no more (PERMISSION_DENIED)\n") {
 			t.Errorf("ends with %d and says %s", code, said.String())
 		}
 	}
@@ -235,8 +236,8 @@ func TestLoadTellsThatTheServerWorks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	code := execute(ctx, []string{"load", "--url", server.URL, "--format", "nt", "-"},
-		terminal{in: strings.NewReader("<urn:s> <urn:p> <urn:o> .\n"), out: io.Discard, err: said})
-	if code != exitOK || !strings.Contains(said.all.String(), "1 statements, 1 of them new; revision 3") {
+		cli.Terminal{In: strings.NewReader("<urn:s> <urn:p> <urn:o> .\n"), Out: io.Discard, Err: said})
+	if code != cli.ExitOK || !strings.Contains(said.all.String(), "1 statements, 1 of them new; revision 3") {
 		t.Errorf("ends with %d and says %s", code, said.all.String())
 	}
 }

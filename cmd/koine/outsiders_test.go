@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -217,7 +218,7 @@ func (k *knowing) overhear(key, method, path, body string) string {
 		}
 		method, path, body = http.MethodPost, "/graphql", string(raw)
 	}
-	ctx, cancel := context.WithTimeout(k.t.Context(), requestTimeout/2)
+	ctx, cancel := context.WithTimeout(k.t.Context(), cli.RequestTimeout/2)
 	defer cancel()
 	r := asking(ctx, k.t, method, k.url+path, key, body)
 	r.Header.Set("Accept", accept)
@@ -252,7 +253,7 @@ func (k *knowing) overhear(key, method, path, body string) string {
 // frame is the answer to a frame of a socket.
 func (k *knowing) frame(key, frame string) string {
 	k.t.Helper()
-	ctx, cancel := context.WithTimeout(k.t.Context(), requestTimeout)
+	ctx, cancel := context.WithTimeout(k.t.Context(), cli.RequestTimeout)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, k.url+"/rest/ws", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + key}}})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"koine/cmd/koine/internal/cli"
 	"koine/internal/presence"
 	"koine/internal/slowtest"
 	"koine/kg"
@@ -78,7 +79,7 @@ func TestStreamsArePresence(t *testing.T) {
 		t.Errorf("who acts for it: %s", got)
 	}
 	revoke("worker", id)
-	for deadline := time.Now().Add(requestTimeout + time.Minute); len(gone) > 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(cli.RequestTimeout + time.Minute); len(gone) > 0; time.Sleep(20 * time.Millisecond) {
 		for name := range gone {
 			if strings.HasPrefix(presence(name), is("OFFLINE")) {
 				delete(gone, name)

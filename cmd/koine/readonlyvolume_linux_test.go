@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"koine/cmd/koine/internal/cli"
 	"koine/internal/slowtest"
 )
 
@@ -223,7 +224,7 @@ func (r *readingOnly) compare(store string) {
 		{"prefix", "remove", "ex"}, {"scheme", "add", "doi"}, {"shapes", "put", "/dev/null"}, {"shapes", "remove", "urn:ex:shape"},
 	} {
 		out, said, code := r.run(append(args, "--data", r.dir)...)
-		if code != exitFailure || !strings.Contains(said, "koine: the data directory "+r.dir+" cannot be written") || strings.Contains(said, "opened read-only") {
+		if code != cli.ExitFailure || !strings.Contains(said, "koine: the data directory "+r.dir+" cannot be written") || strings.Contains(said, "opened read-only") {
 			t.Errorf("koine %s ends with %d\n%s%s", args, code, out, said)
 		}
 	}

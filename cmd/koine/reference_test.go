@@ -14,6 +14,7 @@ import (
 	"koine/channels/channel"
 	"koine/channels/message"
 	"koine/channels/scope"
+	"koine/cmd/koine/internal/cli"
 	"koine/graph"
 	"koine/kg/kgtest"
 )
@@ -44,7 +45,7 @@ func TestErrorsOfTheReference(t *testing.T) {
 
 // The reference of limits has the flags of the server with their defaults.
 func TestFlagsOfTheLimits(t *testing.T) {
-	parser, err := newParser(terminal{out: io.Discard, err: io.Discard}, func(int) {})
+	parser, err := newParser(cli.Terminal{Out: io.Discard, Err: io.Discard}, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"path"
 	"slices"
 	"strings"
 
+	"koine/cmd/koine/internal/cli"
 	"koine/internal/audit"
 	"koine/internal/caller"
 	"koine/internal/httpd"
@@ -31,10 +31,10 @@ func (f *restFlags) restPrefix() (string, error) {
 		return "", nil
 	}
 	if len(prefix) < 2 || prefix[0] != '/' || path.Clean(prefix) != prefix || strings.ContainsFunc(prefix, notInPath) {
-		return "", usageError{fmt.Errorf("--rest-prefix %s: must be / or a path such as /rest, of letters, digits, and - . _ ~", f.RestPrefix)}
+		return "", cli.Usagef("--rest-prefix %s: must be / or a path such as /rest, of letters, digits, and - . _ ~", f.RestPrefix)
 	}
 	if first, _, _ := strings.Cut(prefix[1:], "/"); slices.Contains(reservedPaths, first) {
-		return "", usageError{fmt.Errorf("--rest-prefix %s: /%s is used by another endpoint", f.RestPrefix, first)}
+		return "", cli.Usagef("--rest-prefix %s: /%s is used by another endpoint", f.RestPrefix, first)
 	}
 	return prefix, nil
 }

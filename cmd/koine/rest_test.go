@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"regexp"
 	"strings"
@@ -178,7 +179,7 @@ func TestAgentOnASocket(t *testing.T) {
 		_, text := ask(t, http.MethodPost, url+"/agents/bot/a2a", "ann", `{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"rain?"}]}}}`)
 		told <- text
 	}()
-	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), cli.RequestTimeout)
 	defer cancel()
 	_, raw, err := conn.Read(ctx)
 	if err != nil {

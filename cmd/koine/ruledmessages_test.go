@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"koine/cmd/koine/internal/cli"
 	"strings"
 	"testing"
 )
@@ -36,7 +37,7 @@ func TestMessagesAreJudged(t *testing.T) {
 	text := askGraphQL(t, url, "ann", fmt.Sprintf(`mutation { publishMessage(input: {channelId: %q, parts: [{text: %q}]}) { success message { id } verificationStatus verificationDetails } }`, id, key))
 	contains(t, "GraphQL", text, `{"publishMessage":{"success":false,"message":null,"verificationStatus":"Rejected - Keys are not sent in messages","verificationDetails":"no-keys: the message"}}`)
 	var out, errs bytes.Buffer
-	if got := run([]string{"channel", "publish", "lab", "this is it: " + key, "--as", "ann", "--url", url}, terminal{in: strings.NewReader(""), out: &out, err: &errs}); got != exitRefused {
+	if got := run([]string{"channel", "publish", "lab", "this is it: " + key, "--as", "ann", "--url", url}, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &errs}); got != cli.ExitRefused {
 		t.Errorf("the command line ends with %d\n%s%s", got, out.String(), errs.String())
 	}
 	contains(t, "the command line", errs.String(), "Keys are not sent in messages")

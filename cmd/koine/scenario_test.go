@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -132,7 +133,7 @@ func inWords(events ...string) string {
 // at the end.
 func openStream(t *testing.T, url, who, body string) (next func() string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), cli.RequestTimeout)
 	t.Cleanup(cancel)
 	response, err := http.DefaultClient.Do(asking(ctx, t, http.MethodPost, url, who, body))
 	if err != nil {

@@ -14,6 +14,9 @@ import (
 
 	"koine/a2a"
 	"koine/a2a/hub"
+	"koine/cmd/koine/internal/buildinfo"
+	"koine/cmd/koine/internal/cli"
+	"koine/cmd/koine/internal/offline"
 	"koine/graph"
 	"koine/graph/transport"
 	"koine/internal/audit"
@@ -54,17 +57,17 @@ type serveCommand struct {
 	trustedFlags   `group:"policies"`
 	QueryMutations bool `group:"policies" help:"Allow mutations in knowledge/query." default:"true" negatable:""`
 
-	Data        string      `group:"storage" help:"Data directory, created if it does not exist (default: koine-data in the working directory; with --demo, a temporary one)." placeholder:"DIR" type:"path"`
-	Demo        bool        `group:"storage" help:"Load a small example graph if the store is empty."`
-	History     historyTime `group:"storage" help:"How long to keep history: all, or a duration such as 30d or 36h. Older history is deleted and cannot be read anymore." default:"all" placeholder:"all|TIME"`
-	reserveFlag `group:"storage"`
+	Data            string      `group:"storage" help:"Data directory, created if it does not exist (default: koine-data in the working directory; with --demo, a temporary one)." placeholder:"DIR" type:"path"`
+	Demo            bool        `group:"storage" help:"Load a small example graph if the store is empty."`
+	History         historyTime `group:"storage" help:"How long to keep history: all, or a duration such as 30d or 36h. Older history is deleted and cannot be read anymore." default:"all" placeholder:"all|TIME"`
+	cli.ReserveFlag `group:"storage"`
 
-	prefixFlags `group:"names"`
-	nameFlags   `group:"names"`
+	cli.PrefixFlags `group:"names"`
+	nameFlags       `group:"names"`
 
 	limitFlags       `group:"limits"`
 	capacityFlags    `group:"limits"`
-	literalFlag      `group:"limits"`
+	cli.LiteralFlag  `group:"limits"`
 	serveJSONLDFlags `group:"limits"`
 
 	throttleFlags `group:"rates"`
@@ -98,9 +101,9 @@ Examples:
 
 // Run serves until ctx is done. It assembles the server from bottom to top: the store, the
 // engine on it, the protocols, the routes.
-func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (err error) {
-	thisBuild().logTo(log)
-	if _, err := c.builtinPrefixes(); err != nil {
+func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger) (err error) {
+	buildinfo.Current().LogTo(log)
+	if _, err := c.BuiltinPrefixes(); err != nil {
 		return err
 	}
 	documents, err := c.trustedDocuments()
@@ -111,7 +114,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err != nil {
 		return err
 	}
-	jsonld, err := c.jsonldOptions()
+	jsonld, err := c.JSONLDOptions()
 	if err != nil {
 		return err
 	}
@@ -140,7 +143,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	if err := c.capacityFlags.validateRanges(); err != nil {
 		return err
 	}
-	if err := c.literalFlag.checkMaxLiteral(); err != nil {
+	if err := c.LiteralFlag.CheckMaxLiteral(); err != nil {
 		return err
 	}
 	counters, trail := httpd.NewCounters(), audit.NewTrail(audit.Options{Logger: log})
@@ -165,7 +168,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}
 	defer listener.Close() // a no-op after Serve
 
-	options := kg.Options{ReserveBytes: c.reserveFlag.reserveBytes(), LiteralBytes: c.MaxLiteral, Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, MaxSourceStatements: statements, Span: traces.Begin(), Stages: traces.ForStages()}
+	options := kg.Options{ReserveBytes: c.ReserveFlag.ReserveBytes(), LiteralBytes: c.MaxLiteral, Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, MaxSourceStatements: statements, Span: traces.Begin(), Stages: traces.ForStages()}
 	trust.configureStore(&options)
 	options.Verifier = counters.Verifier(options.Verifier)
 	store, forget, err := c.openStore(ctx, log, options, trust)
@@ -200,7 +203,7 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{MaxConnections: c.maxConnections(), Intake: intake, Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
-		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.httpAdmit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL), Build: thisBuild().metricLabels(), CheckAgent: who.checkAgent})
+		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.httpAdmit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL), Build: buildinfo.Current().MetricLabels(), CheckAgent: who.checkAgent})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Channels: trust.channels, Tasks: work, Push: hooks, Streams: streams, Prefixes: registry, Names: judge}
 	about := c.cardOptions(who)
@@ -249,8 +252,8 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 	for _, pattern := range []string{rdfdata.Path, rdfdata.Path + "/"} {
 		server.HandleUpload(pattern, httpd.Plain, data)
 	}
-	server.Handle(checkPath, httpd.Plain, requireAdmin(checkHandler(store)))
-	server.HandleAdmin(backupPath, kg.RoleBackup, httpd.Plain, backupHandler(store, log))
+	server.Handle(offline.CheckPath, httpd.Plain, requireAdmin(checkHandler(store)))
+	server.HandleAdmin(offline.BackupPath, kg.RoleBackup, httpd.Plain, backupHandler(store, log))
 
 	page := web.Handler()
 	server.HandlePublic("/playground", httpd.Plain, page)
@@ -268,15 +271,15 @@ func (c *serveCommand) Run(ctx context.Context, t terminal, log *slog.Logger) (e
 
 func (c *serveCommand) registerPrefixes(ctx context.Context, store *kg.Store) (*kg.Prefixes, error) {
 	if c.Demo {
-		return c.registerNew(ctx, store, demo.Prefixes)
+		return c.RegisterNew(ctx, store, demo.Prefixes)
 	}
-	return c.registerNew(ctx, store, nil)
+	return c.RegisterNew(ctx, store, nil)
 }
 
 // openStore opens the data directory and sets c.Data to its path. It loads the state of
 // trust, and the demo. forget removes a temporary directory.
 func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, o kg.Options, trust *trust) (store *kg.Store, forget func() error, err error) {
-	dir := target{Data: c.Data}
+	dir := cli.Target{Data: c.Data}
 	forget = func() error { return nil }
 	switch {
 	case c.Data == "" && c.Demo:
@@ -289,7 +292,7 @@ func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, o kg.Opt
 	}
 	c.Data = dir.Data
 	o.History = time.Duration(c.History)
-	store, err = dir.openStore(log, true, o)
+	store, err = dir.OpenStore(log, true, o)
 	if err != nil {
 		return nil, nil, errors.Join(err, forget())
 	}
@@ -313,7 +316,7 @@ func (c *serveCommand) openStore(ctx context.Context, log *slog.Logger, o kg.Opt
 func listenError(err error) error {
 	var network *net.OpError
 	if errors.As(err, &network) {
-		return exitError{fmt.Errorf("%w\nThe address may be in use: choose another one with --listen", err), exitFailure}
+		return cli.WithCode(fmt.Errorf("%w\nThe address may be in use: choose another one with --listen", err), cli.ExitFailure)
 	}
-	return usageError{err}
+	return cli.AsUsage(err)
 }

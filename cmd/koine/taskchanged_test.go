@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"regexp"
 	"strings"
@@ -124,7 +125,7 @@ func (k *knowing) followEvents(path, key string, body any, last string) subscrib
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(k.t.Context(), requestTimeout)
+	ctx, cancel := context.WithTimeout(k.t.Context(), cli.RequestTimeout)
 	k.t.Cleanup(cancel)
 	r := asking(ctx, k.t, http.MethodPost, k.url+path, key, string(raw))
 	r.Header.Set("Accept", "text/event-stream")
@@ -153,7 +154,7 @@ func (k *knowing) followEvents(path, key string, body any, last string) subscrib
 // followSocket follows over graphql-transport-ws, and resumes after a position.
 func (k *knowing) followSocket(key, query, last string) subscribed {
 	k.t.Helper()
-	ctx, cancel := context.WithTimeout(k.t.Context(), requestTimeout)
+	ctx, cancel := context.WithTimeout(k.t.Context(), cli.RequestTimeout)
 	k.t.Cleanup(cancel)
 	conn, _, err := websocket.Dial(ctx, k.url+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: http.Header{"Authorization": {"Bearer " + key}}})
 	if err != nil {

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 
+	"koine/cmd/koine/internal/cli"
 	"koine/internal/audit"
 	"koine/internal/httpd"
 	"koine/internal/throttle"
@@ -58,7 +58,7 @@ func (f throttleFlags) principalQuotas(open bool) (statements, graphs uint64, er
 			continue
 		}
 		if *flag.value < 0 || *flag.value > maxShare {
-			return 0, 0, usageError{fmt.Errorf("--%s must be between 0 and %d", flag.name, int64(maxShare))}
+			return 0, 0, cli.Usagef("--%s must be between 0 and %d", flag.name, int64(maxShare))
 		}
 		*flag.to = uint64(*flag.value)
 	}
@@ -88,7 +88,7 @@ func (f throttleFlags) newThrottle(open bool, streams int, counters *httpd.Count
 			continue
 		}
 		if !(*flag.value >= 0 && *flag.value <= maxRate) {
-			return nil, usageError{fmt.Errorf("--%s must be between 0 and %d per second", flag.name, int(maxRate))}
+			return nil, cli.Usagef("--%s must be between 0 and %d per second", flag.name, int(maxRate))
 		}
 		*flag.to = *flag.value
 	}
@@ -104,7 +104,7 @@ func (f throttleFlags) newThrottle(open bool, streams int, counters *httpd.Count
 			continue
 		}
 		if *flag.value < 0 || *flag.value > maxRate {
-			return nil, usageError{fmt.Errorf("--%s must be between 0 and %d", flag.name, int(maxRate))}
+			return nil, cli.Usagef("--%s must be between 0 and %d", flag.name, int(maxRate))
 		}
 		*flag.to = *flag.value
 	}

@@ -12,6 +12,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/scope"
+	"koine/cmd/koine/internal/cli"
 )
 
 // tierFlags assign channel tiers to roles.
@@ -45,16 +46,16 @@ var tierBounds = []tierBound{
 // applyTiers adds the tiers of the flags to the options.
 func (f tierFlags) applyTiers(o channels.Options) (channels.Options, error) {
 	if len(f.Tier) > maxTiers {
-		return o, usageError{fmt.Errorf("--tier accepts at most %d roles", maxTiers)}
+		return o, cli.Usagef("--tier accepts at most %d roles", maxTiers)
 	}
 	o.Tiers = map[string]channels.Tier{}
 	for _, role := range slices.Sorted(maps.Keys(f.Tier)) {
 		if role == "" || !utf8.ValidString(role) || utf8.RuneCountInString(role) > scope.MaxRoleRunes {
-			return o, usageError{fmt.Errorf("--tier %.60q: a role has between 1 and %d characters", role, scope.MaxRoleRunes)}
+			return o, cli.Usagef("--tier %.60q: a role has between 1 and %d characters", role, scope.MaxRoleRunes)
 		}
 		t, err := parseTier(f.Tier[role])
 		if err != nil {
-			return o, usageError{fmt.Errorf("--tier %s: %w", role, err)}
+			return o, cli.Usagef("--tier %s: %w", role, err)
 		}
 		if role == otherRoles {
 			t.Name = cmp.Or(t.Name, "default")

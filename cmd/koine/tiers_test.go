@@ -9,6 +9,7 @@ import (
 
 	"koine/channels"
 	"koine/channels/scope"
+	"koine/cmd/koine/internal/cli"
 )
 
 func TestTierFlag(t *testing.T) {
@@ -54,7 +55,7 @@ func TestTierFlag(t *testing.T) {
 		{map[string]string{long: "free"}, "a role has between"},
 		{many, "at most 1000 roles"},
 	} {
-		if _, err := (tierFlags{row.flags}).applyTiers(channels.Options{}); err == nil || !strings.Contains(err.Error(), row.want) || exitCode(err) != exitUsage {
+		if _, err := (tierFlags{row.flags}).applyTiers(channels.Options{}); err == nil || !strings.Contains(err.Error(), row.want) || cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("%.80v: got %v, want %s", row.flags, err, row.want)
 		}
 	}

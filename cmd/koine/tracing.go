@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
 	"strings"
 	"time"
 
+	"koine/cmd/koine/internal/buildinfo"
+	"koine/cmd/koine/internal/cli"
 	"koine/internal/tracing"
 )
 
@@ -29,11 +30,11 @@ func (f tracingFlags) startTracing(ctx context.Context, log *slog.Logger) (t *tr
 	}
 	u, err := url.Parse(f.OTLPEndpoint)
 	if f.OTLPEndpoint != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return nil, nil, usageError{fmt.Errorf("--otlp-endpoint must be a URL such as http://127.0.0.1:4318")}
+		return nil, nil, cli.Usagef("--otlp-endpoint must be a URL such as http://127.0.0.1:4318")
 	}
-	t, err = tracing.New(ctx, tracing.Options{Endpoint: f.OTLPEndpoint, Version: versionText(), Logger: log})
+	t, err = tracing.New(ctx, tracing.Options{Endpoint: f.OTLPEndpoint, Version: buildinfo.Version(), Logger: log})
 	if err != nil {
-		return nil, nil, usageError{fmt.Errorf("traces: %w", err)}
+		return nil, nil, cli.Usagef("traces: %w", err)
 	}
 	return t, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), tracingCloseTime)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -127,7 +128,7 @@ func TestStreamTokensAreTracedNowhere(t *testing.T) {
 		{"GET", "/changes", tokens[0], http.StatusOK}, {"GET", "/changes", tokens[0], http.StatusUnauthorized}, {"GET", "/changes", "x" + tokens[1], http.StatusUnauthorized},
 		{"GET", "/data", tokens[1], http.StatusUnauthorized}, {"POST", "/changes", tokens[2], http.StatusUnauthorized},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
+		ctx, cancel := context.WithTimeout(t.Context(), cli.RequestTimeout)
 		r, err := http.NewRequestWithContext(ctx, x.method, k.url+x.path+"?streamToken="+x.token, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"io"
+	"koine/cmd/koine/internal/cli"
 	"log"
 	"math/big"
 	"net"
@@ -41,20 +42,20 @@ func TestUnreachableServers(t *testing.T) {
 		code      int
 		says, not string
 	}{
-		{"an authority that nobody trusts", secure.URL, nil, exitUnreachable, "pass that authority's certificate with --cacert FILE", "Start one"},
-		{"one that is trusted", secure.URL, []string{"--cacert", authority}, exitFailure, "404", "trusted"},
-		{"another name", "https://localhost" + port, []string{"--cacert", authority}, exitUnreachable, "is for another host name", "Start one"},
-		{"https to http", "https" + strings.TrimPrefix(plain.URL, "http"), nil, exitUnreachable, "does not support HTTPS", "Start one"},
-		{"http to https", "http" + strings.TrimPrefix(secure.URL, "https"), nil, exitUnreachable, "use a URL that begins with https://", "Start one"},
-		{"an unknown host", "http://nowhere.invalid:8080", nil, exitUnreachable, "the host of http://nowhere.invalid:8080 is unknown", "Start one"},
-		{"nobody there", gone.URL, nil, exitUnreachable, "Start one with: koine serve --demo", "trusted"},
-		{"no such file", secure.URL, []string{"--cacert", filepath.Join(dir, "absent")}, exitUsage, "--cacert: ", "Start one"},
-		{"a file without a certificate", secure.URL, []string{"--cacert", rubbish}, exitUsage, "has no certificate: pass a PEM file", "Start one"},
+		{"an authority that nobody trusts", secure.URL, nil, cli.ExitUnreachable, "pass that authority's certificate with --cacert FILE", "Start one"},
+		{"one that is trusted", secure.URL, []string{"--cacert", authority}, cli.ExitFailure, "404", "trusted"},
+		{"another name", "https://localhost" + port, []string{"--cacert", authority}, cli.ExitUnreachable, "is for another host name", "Start one"},
+		{"https to http", "https" + strings.TrimPrefix(plain.URL, "http"), nil, cli.ExitUnreachable, "does not support HTTPS", "Start one"},
+		{"http to https", "http" + strings.TrimPrefix(secure.URL, "https"), nil, cli.ExitUnreachable, "use a URL that begins with https://", "Start one"},
+		{"an unknown host", "http://nowhere.invalid:8080", nil, cli.ExitUnreachable, "the host of http://nowhere.invalid:8080 is unknown", "Start one"},
+		{"nobody there", gone.URL, nil, cli.ExitUnreachable, "Start one with: koine serve --demo", "trusted"},
+		{"no such file", secure.URL, []string{"--cacert", filepath.Join(dir, "absent")}, cli.ExitUsage, "--cacert: ", "Start one"},
+		{"a file without a certificate", secure.URL, []string{"--cacert", rubbish}, cli.ExitUsage, "has no certificate: pass a PEM file", "Start one"},
 	} {
 		for _, command := range [][]string{{"query", "{ revision }"}, {"watch"}, {"keys", "list"}, {"channel", "list"}, {"bench", "query"}} {
 			var out, said strings.Builder
 			args := append(append(command, "--url", row.url), row.flags...)
-			code := execute(t.Context(), args, terminal{in: strings.NewReader(""), out: &out, err: &said})
+			code := execute(t.Context(), args, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said})
 			if code != row.code || !strings.Contains(said.String(), row.says) || strings.Contains(said.String(), row.not) {
 				t.Errorf("%s: %v ends with %d and says %q, want %d and %q", row.name, args, code, said.String(), row.code, row.says)
 			}
@@ -63,7 +64,7 @@ func TestUnreachableServers(t *testing.T) {
 	t.Run("the variable", func(t *testing.T) {
 		t.Setenv("KOINE_CACERT", authority)
 		var out, said strings.Builder
-		execute(t.Context(), []string{"query", "{ revision }", "--url", secure.URL}, terminal{in: strings.NewReader(""), out: &out, err: &said})
+		execute(t.Context(), []string{"query", "{ revision }", "--url", secure.URL}, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said})
 		if !strings.Contains(said.String(), "404") {
 			t.Errorf("with KOINE_CACERT: %s", said.String())
 		}
@@ -98,10 +99,10 @@ func TestCertificatesOutOfTime(t *testing.T) {
 		authority := filepath.Join(t.TempDir(), "ca.pem")
 		write(t, authority, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 		var out, said strings.Builder
-		code := execute(t.Context(), []string{"query", "{ revision }", "--url", server.URL, "--cacert", authority}, terminal{in: strings.NewReader(""), out: &out, err: &said})
+		code := execute(t.Context(), []string{"query", "{ revision }", "--url", server.URL, "--cacert", authority}, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &said})
 		for _, part := range row.says {
-			if code != exitUnreachable || !strings.Contains(said.String(), part) {
-				t.Errorf("it ends with %d and says %q, want %d and %q", code, said.String(), exitUnreachable, part)
+			if code != cli.ExitUnreachable || !strings.Contains(said.String(), part) {
+				t.Errorf("it ends with %d and says %q, want %d and %q", code, said.String(), cli.ExitUnreachable, part)
 			}
 		}
 	}
@@ -116,7 +117,7 @@ func write(t *testing.T, path, text string) {
 
 // Every command that uses a server has a flag for authorities.
 func TestEveryClientTakesAuthorities(t *testing.T) {
-	parser, err := newParser(terminal{}, func(int) {})
+	parser, err := newParser(cli.Terminal{}, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

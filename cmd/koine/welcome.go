@@ -5,18 +5,20 @@ import (
 	"net"
 	"strings"
 
+	"koine/cmd/koine/internal/buildinfo"
+	"koine/cmd/koine/internal/cli"
 	"koine/kg"
 )
 
 // printWelcome logs the server's address and prints suggestions to try.
-func (c *serveCommand) printWelcome(t terminal, log *slog.Logger, addr net.Addr, store *kg.Store, who *identity) {
+func (c *serveCommand) printWelcome(t cli.Terminal, log *slog.Logger, addr net.Addr, store *kg.Store, who *identity) {
 	url := c.urlPrefix() + addr.String()
 	if err := store.Ready(); err != nil {
 		log.Warn("the store refuses updates", "reason", err)
 	}
-	log.Info("listening", "url", url, "version", versionText(), "mode", c.Auth)
-	if t.records == nil { // JSON logs contain the record above
-		t.sayf("%s", c.welcomeText(who, url))
+	log.Info("listening", "url", url, "version", buildinfo.Version(), "mode", c.Auth)
+	if t.Records == nil { // JSON logs contain the record above
+		t.Notef("%s", c.welcomeText(who, url))
 	}
 	if c.listening != nil {
 		c.listening(url)

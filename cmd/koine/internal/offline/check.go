@@ -1,0 +1,134 @@
+package offline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+
+	"github.com/alecthomas/kong"
+
+	"koine/cmd/koine/internal/cli"
+	"koine/kg"
+)
+
+// CheckCommand verifies the integrity of a store.
+type CheckCommand struct {
+	cli.Target
+	Repair  bool `help:"Rebuild damaged data that follows from the log: the index and checkpoints. Requires --data."`
+	Rebuild bool `help:"Rebuild the index from the newest checkpoint and the log before the check. Requires --data."`
+}
+
+// Help is shown by --help.
+func (CheckCommand) Help() string {
+	return `Compares the orders of the index, the dictionary, the counts, the history and the log with each other. The exit code is 4 if anything is damaged: --repair then rebuilds the index and the checkpoints where they are wrong, reports what it did, and exits with 0 if the store is sound afterwards. It never changes the log. A damaged log (LOG_DAMAGED) requires a backup: see koine restore. The exit code is 2 if the directory contains no store. --rebuild rebuilds the index in any case.
+
+Examples:
+  koine check --data ./koine-data
+  koine check --data ./koine-data --repair
+  koine check --data ./koine-data --rebuild
+  koine check --url http://127.0.0.1:8080`
+}
+
+// Run verifies the store and prints the report.
+func (c *CheckCommand) Run(ctx context.Context, command *kong.Context, t cli.Terminal, log *slog.Logger) error {
+	offline, err := c.IsOffline(command)
+	if err != nil {
+		return err
+	}
+	var report *kg.CheckReport
+	switch {
+	case c.Repair && c.Rebuild:
+		return cli.Usagef("--repair and --rebuild are mutually exclusive: a repair rebuilds the index if necessary")
+	case c.Repair && !offline:
+		return cli.Usagef("--repair requires --data: stop the server first")
+	case c.Repair:
+		report, err = c.repairDirectory(ctx, t, log)
+	case offline:
+		report, err = c.checkDirectory(ctx, t, log)
+	case c.Rebuild:
+		return cli.Usagef("--rebuild requires --data: stop the server first")
+	default:
+		report, err = c.checkServer(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return sayReport(t, report)
+}
+
+// checkCacheBytes is the block cache of a check. A check reads nearly every block once, so
+// a larger cache has no effect.
+const checkCacheBytes = 64 << 20
+
+func (c *CheckCommand) checkDirectory(ctx context.Context, t cli.Terminal, log *slog.Logger) (*kg.CheckReport, error) {
+	open := c.OpenToRead
+	if c.Rebuild {
+		open = c.OpenExisting
+	}
+	store, err := open(log, kg.Options{Rebuild: c.Rebuild, BlockCacheBytes: checkCacheBytes})
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	if c.Rebuild {
+		t.Notef("The index was rebuilt.")
+	}
+	if err := store.Sound(); err != nil {
+		return nil, err
+	}
+	return store.Check(ctx, kg.CheckOptions{Checkpoints: true})
+}
+
+// repairDirectory rebuilds the damaged parts of a store and prints the repairs.
+func (c *CheckCommand) repairDirectory(ctx context.Context, t cli.Terminal, log *slog.Logger) (*kg.CheckReport, error) {
+	if err := c.RequireDirectory(); err != nil {
+		return nil, err
+	}
+	r, err := kg.Repair(ctx, c.Data, kg.Options{Logger: log}, kg.CheckOptions{})
+	for _, done := range r.Done {
+		t.Notef("repaired: %s", done)
+	}
+	if err != nil {
+		return nil, cli.HintInUse(err)
+	}
+	if len(r.Done) == 0 {
+		t.Notef("Nothing to repair.")
+	}
+	return r.Check, nil
+}
+
+func (c *CheckCommand) checkServer(ctx context.Context) (*kg.CheckReport, error) {
+	server, err := c.ServerFlags().OpenUnbounded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	response, err := server.Do(ctx, http.MethodPost, CheckPath, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	report := new(kg.CheckReport)
+	if err := json.NewDecoder(io.LimitReader(response.Body, cli.MaxAnswerBytes)).Decode(report); err != nil {
+		return nil, cli.InvalidResponse(err)
+	}
+	return report, nil
+}
+
+func sayReport(t cli.Terminal, r *kg.CheckReport) error {
+	fmt.Fprintf(t.Out, "revision %d: %s statements, %s history intervals, %s terms, %s log entries\n",
+		r.Revision, cli.FormatCount(r.Statements), cli.FormatCount(r.Past), cli.FormatCount(r.Terms), cli.FormatCount(r.Entries))
+	if r.Clean() {
+		_, err := fmt.Fprintln(t.Out, "no damage found")
+		return err
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintln(t.Out, "fault:", p)
+	}
+	return cli.WithCode(fmt.Errorf("%s faults found: run koine check --data DIR --repair", cli.FormatCount(uint64(r.Total))), cli.ExitDamaged)
+}
+
+// CheckPath is the path at which a server verifies its store.
+const CheckPath = "/admin/check"
