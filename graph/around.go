@@ -135,20 +135,12 @@ func (p *planner) planParts(l *listPlans, set ast.SelectionSet, implementors []s
 
 // appendParts writes the object. value writes its scalars and lists.
 func appendParts(b []byte, fields []partField, typename string, value func(b []byte, f *partField) []byte) []byte {
-	b = append(b, '{')
-	for i := range fields {
-		if i > 0 {
-			b = append(b, ',')
+	return appendFields(b, fields, func(b []byte, _ int, f *partField) []byte {
+		if b = append(b, f.key...); f.name == "__typename" {
+			return appendString(b, typename)
 		}
-		f := &fields[i]
-		b = append(b, f.key...)
-		if f.name == "__typename" {
-			b = appendString(b, typename)
-		} else {
-			b = value(b, f)
-		}
-	}
-	return append(b, '}')
+		return value(b, f)
+	})
 }
 
 // readShortestPaths answers Query.shortestPaths.

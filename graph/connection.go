@@ -358,22 +358,16 @@ func (g *page) writeNode(b []byte, selection, k int) []byte {
 }
 
 func (of *connectionField) writeEdge(b []byte, cursor func([]byte) []byte, node func(b []byte, selection int) []byte) []byte {
-	b = append(b, '{')
-	for i, f := range of.edge {
-		if i > 0 {
-			b = append(b, ',')
-		}
+	return appendFields(b, of.edge, func(b []byte, _ int, f *edgeField) []byte {
 		b = append(b, f.key...)
 		switch f.name {
 		case "cursor":
-			b = cursor(b)
+			return cursor(b)
 		case "node":
-			b = node(b, f.selection)
-		default:
-			b = appendString(b, of.typename)
+			return node(b, f.selection)
 		}
-	}
-	return append(b, '}')
+		return appendString(b, of.typename)
+	})
 }
 
 // endCursors returns the cursors of a page, "" for none.
@@ -395,34 +389,20 @@ func (g *page) writeInfo(b []byte, fields []edgeField) []byte {
 	if g.connection.cursors {
 		start, end = g.endCursors()
 	}
-	b = append(b, '{')
-	for i, f := range fields {
-		if i > 0 {
-			b = append(b, ',')
-		}
+	return appendFields(b, fields, func(b []byte, _ int, f *edgeField) []byte {
 		b = append(b, f.key...)
 		switch f.name {
 		case "hasNextPage":
-			b = strconv.AppendBool(b, g.more)
+			return strconv.AppendBool(b, g.more)
 		case "truncated":
-			b = strconv.AppendBool(b, g.truncated)
+			return strconv.AppendBool(b, g.truncated)
 		case "hasPreviousPage":
-			b = strconv.AppendBool(b, g.connection.after != nil)
+			return strconv.AppendBool(b, g.connection.after != nil)
 		case "startCursor":
-			b = appendCursor(b, start)
+			return appendOptional(b, start)
 		case "endCursor":
-			b = appendCursor(b, end)
-		default:
-			b = append(b, `"PageInfo"`...)
+			return appendOptional(b, end)
 		}
-	}
-	return append(b, '}')
-}
-
-// appendCursor writes a cursor, null for none.
-func appendCursor(b []byte, cursor string) []byte {
-	if cursor == "" {
-		return append(b, "null"...)
-	}
-	return appendString(b, cursor)
+		return append(b, `"PageInfo"`...)
+	})
 }

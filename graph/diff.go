@@ -267,26 +267,20 @@ func (l *loader) idsOfEarlier(nodes []statementNode, found []kg.Difference, all 
 
 // write writes difference k. before is the index of its earlier statement.
 func (plan *differencePlan) write(b []byte, d *kg.Difference, nodes [][]statementNode, k, before int) []byte {
-	b = append(b, '{')
-	for i, f := range plan.fields {
-		if i > 0 {
-			b = append(b, ',')
-		}
+	return appendFields(b, plan.fields, func(b []byte, i int, f *differenceField) []byte {
 		b = append(b, f.key...)
 		switch {
 		case f.name == "statement":
-			b = nodes[i][k].write(b)
+			return nodes[i][k].write(b)
 		case f.name == "previous" && before < 0:
-			b = append(b, "null"...)
+			return append(b, "null"...)
 		case f.name == "previous":
-			b = nodes[i][before].write(b)
+			return nodes[i][before].write(b)
 		case f.name == "op":
-			b = appendString(b, differenceOp(d).String())
-		default:
-			b = append(b, `"StatementDifference"`...)
+			return appendString(b, differenceOp(d).String())
 		}
-	}
-	return append(b, '}')
+		return append(b, `"StatementDifference"`...)
+	})
 }
 
 func differenceOp(d *kg.Difference) kg.Op {

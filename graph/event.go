@@ -184,30 +184,16 @@ func (n *changeNode) write(b []byte, engine *Engine) []byte {
 	if c := &n.event.Changes[0]; c.Replaced != nil {
 		return n.plan.replaced.write(b, engine, c)
 	}
-	b = append(b, '{')
-	for i := range n.plan.fields {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		f := &n.plan.fields[i]
+	return appendFields(b, n.plan.fields, func(b []byte, i int, f *changeField) []byte {
 		b = append(b, f.key...)
 		switch f.name {
 		case "statement":
-			b = n.shown[i][0].write(b)
+			return n.shown[i][0].write(b)
 		case "previous":
-			b = append(b, '[')
-			for k := range n.shown[i] {
-				if k > 0 {
-					b = append(b, ',')
-				}
-				b = n.shown[i][k].write(b)
-			}
-			b = append(b, ']')
-		default:
-			b = f.write(b, engine, n.event)
+			return appendStatements(b, n.shown[i])
 		}
-	}
-	return append(b, '}')
+		return f.write(b, engine, n.event)
+	})
 }
 
 // newStatementNodes makes nodes of statements that did not come from a scan.

@@ -121,7 +121,7 @@ func (l *loader) statementFeed(c *connection, p kg.IDPattern, after *kg.IDQuad) 
 			}
 			return found
 		},
-		key: func(row kg.Row) []byte { return quadKey(row.IDQuad) },
+		key: rowKey,
 		read: func(row kg.Row) (func([]byte, int) []byte, error) {
 			nodes := make([][]statementNode, len(c.statements))
 			for i, selection := range c.statements {
@@ -150,7 +150,7 @@ func (l *loader) entityFeed(c *connection, after *kg.ID) feed {
 			}
 			return found
 		},
-		key: func(id kg.ID) []byte { return id[:] },
+		key: idKey,
 		read: func(id kg.ID) (func([]byte, int) []byte, error) {
 			nodes := make([][]*entityNode, len(c.entities))
 			for i, selection := range c.entities {

@@ -112,12 +112,9 @@ func (l *loader) loadFollowed(plan *entityPlan, field int, nodes []entityNode) (
 		if err != nil {
 			return err
 		}
-		g.size, g.more, g.total = len(found.Keys), found.More, found.Total
+		fillPage(from, g, found, bound, idKey)
 		for _, id := range found.Keys {
 			refs = append(refs, entityRef{id: id})
-			if c.cursors {
-				g.cursors = append(g.cursors, l.engine.sealCursor(from.snapshot, bound, slices.Clone(id[:])))
-			}
 		}
 		starts[i+1] = len(refs)
 	}

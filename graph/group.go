@@ -204,70 +204,48 @@ func (l *loader) groupStatements(c *connection, p kg.IDPattern, known bool, to *
 }
 
 func (l *groupList) write(b []byte) []byte {
-	b = append(b, '[')
-	for k := range l.groups {
-		if k > 0 {
-			b = append(b, ',')
-		}
-		b = l.writeGroup(b, k)
-	}
-	return append(b, ']')
+	k := -1
+	return appendList(b, l.groups, func(b []byte, g *query.Group) []byte {
+		k++
+		return l.writeGroup(b, g, k)
+	})
 }
 
-func (l *groupList) writeGroup(b []byte, k int) []byte {
-	g := &l.groups[k]
-	b = append(b, '{')
-	for i := range l.plan.fields {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		f := &l.plan.fields[i]
+func (l *groupList) writeGroup(b []byte, g *query.Group, k int) []byte {
+	names, keys := l.plan.shape.Names, l.plan.shape.Keys
+	return appendFields(b, l.plan.fields, func(b []byte, i int, f *groupField) []byte {
 		b = append(b, f.key...)
 		switch f.name {
 		case "keys":
-			b = appendNamed(b, l.plan.shape.Names, g.Terms, 0, l.plan.shape.Keys)
+			return appendNamed(b, names[:keys], g.Terms)
 		case "values":
-			b = appendNamed(b, l.plan.shape.Names, g.Terms, l.plan.shape.Keys, len(g.Terms))
+			return appendNamed(b, names[keys:], g.Terms[keys:])
 		case "count":
-			b = appendUint(b, g.Count)
+			return appendUint(b, g.Count)
 		case "key", "value":
-			b = appendNullable(b, g.Term(f.index))
-		case "entity":
-			if n := l.entities[i][k]; n != nil {
-				b = n.write(b)
-			} else {
-				b = append(b, "null"...)
-			}
-		case "term":
-			b = l.writeTerm(b, f, i, k)
-		default:
-			b = append(b, `"Group"`...)
+			return appendNullable(b, g.Term(f.index))
+		case "entity", "term":
+			return l.writeTerm(b, f, i, k)
 		}
-	}
-	return append(b, '}')
+		return append(b, `"Group"`...)
+	})
 }
 
 func (l *groupList) writeTerm(b []byte, f *groupField, i, k int) []byte {
 	if n := l.entities[i][k]; n != nil {
 		return n.write(b)
 	}
-	if t := l.groups[k].Term(f.index); t.IsLiteral() {
+	if t := l.groups[k].Term(f.index); f.name == "term" && t.IsLiteral() {
 		return appendLiteral(b, t, f.literal)
 	}
 	return append(b, "null"...)
 }
 
-// appendNamed writes a range of a group's terms as an object.
-func appendNamed(b []byte, names []string, terms []kg.Term, from, to int) []byte {
-	b = append(b, '{')
-	for i := from; i < to; i++ {
-		if i > from {
-			b = append(b, ',')
-		}
-		b = append(appendString(b, names[i]), ':')
-		b = appendNullable(b, terms[i])
-	}
-	return append(b, '}')
+// appendNamed writes terms as an object.
+func appendNamed(b []byte, names []string, terms []kg.Term) []byte {
+	return appendFields(b, names, func(b []byte, i int, name *string) []byte {
+		return appendNullable(append(appendString(b, *name), ':'), terms[i])
+	})
 }
 
 func appendNullable(b []byte, t kg.Term) []byte {

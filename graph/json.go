@@ -48,6 +48,30 @@ func appendString(b []byte, s string) []byte {
 	return append(append(b, s[start:]...), '"')
 }
 
+// appendFields writes an object. write writes a field with its key.
+func appendFields[F any](b []byte, fields []F, write func(b []byte, i int, f *F) []byte) []byte {
+	b = append(b, '{')
+	for i := range fields {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = write(b, i, &fields[i])
+	}
+	return append(b, '}')
+}
+
+// appendList writes a list.
+func appendList[T any](b []byte, list []T, write func(b []byte, v *T) []byte) []byte {
+	b = append(b, '[')
+	for i := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = write(b, &list[i])
+	}
+	return append(b, ']')
+}
+
 // appendName writes the IRI or the label of a resource.
 func appendName(b []byte, t kg.Term) []byte {
 	if t.Kind() == kg.KindBlank {

@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"slices"
-
 	"koine/internal/query"
 	"koine/internal/query/path"
 	"koine/kg"
@@ -50,7 +48,7 @@ func (l *loader) loadStatementPages(plan *entityPlan, field int, nodes []entityN
 			if err != nil {
 				return err
 			}
-			from.fillPage(pages[i], g, bound)
+			fillPage(from, pages[i], g, bound, rowKey)
 			rows = found.Rows
 		}
 		if err := from.groupStatements(c, p, known && any, pages[i]); err != nil {
@@ -104,15 +102,21 @@ func (l *loader) resumeStatements(c *connection, bound cursorBound) (*loader, *k
 	return l, &after, nil
 }
 
-func (l *loader) fillPage(g *page, found query.Page[kg.Row], bound cursorBound) {
+// fillPage sets the size and the cursors of a page. key returns the key of an
+// element in a cursor.
+func fillPage[K any](l *loader, g *page, found query.Page[K], bound cursorBound, key func(K) []byte) {
 	g.size, g.more, g.total = len(found.Keys), found.More, found.Total
 	if g.connection.cursors {
 		g.cursors = make([]string, len(found.Keys))
-		for i, row := range found.Keys {
-			g.cursors[i] = l.engine.sealCursor(l.snapshot, bound, quadKey(row.IDQuad))
+		for i, k := range found.Keys {
+			g.cursors[i] = l.engine.sealCursor(l.snapshot, bound, key(k))
 		}
 	}
 }
+
+func rowKey(row kg.Row) []byte { return quadKey(row.IDQuad) }
+
+func idKey(id kg.ID) []byte { return id[:] }
 
 // shareStatements loads the statements of several pages together.
 func (l *loader) shareStatements(c *connection, rows []kg.Row, pages []*page, starts []int) error {
@@ -152,7 +156,7 @@ func (l *loader) statementPage(c *connection) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.fillPage(g, found, c.bound)
+	fillPage(l, g, found, c.bound, rowKey)
 	return g, l.shareStatements(c, found.Keys, []*page{g}, []int{0, len(found.Keys)})
 }
 
@@ -179,20 +183,14 @@ func (l *loader) entityPage(c *connection) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &page{connection: c, size: len(found.Keys), more: found.More, total: found.Total}
+	g := &page{connection: c}
+	fillPage(l, g, found, c.bound, idKey)
 	refs := make([]entityRef, len(found.Keys))
 	for i, id := range found.Keys {
 		refs[i].id = id
-		if c.cursors {
-			g.cursors = append(g.cursors, l.engine.sealCursor(l.snapshot, c.bound, slices.Clone(id[:])))
-		}
 	}
-	for _, selection := range c.entities {
-		nodes, err := l.loadEntities(selection, refs)
-		if err != nil {
-			return nil, err
-		}
-		g.entities = append(g.entities, nodes)
+	if err := l.shareEntities(c, refs, []*page{g}, []int{0, len(refs)}); err != nil {
+		return nil, err
 	}
 	return g, l.groupAll(c, g)
 }

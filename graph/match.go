@@ -328,12 +328,5 @@ func (c *matchList) setExtras(g *page, e *pattern.Evaluation) {
 }
 
 func appendStrings(b []byte, list []string) []byte {
-	b = append(b, '[')
-	for i, s := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendString(b, s)
-	}
-	return append(b, ']')
+	return appendList(b, list, func(b []byte, s *string) []byte { return appendString(b, *s) })
 }

@@ -41,22 +41,16 @@ func (p *planner) planMatchExtra(c *matchList, f graphql.CollectedField) (matchE
 }
 
 func (x *explanationPlan) write(b []byte, steps []pattern.Step, read int64) []byte {
-	b = append(b, '{')
-	for i, f := range x.fields {
-		if i > 0 {
-			b = append(b, ',')
-		}
+	return appendFields(b, x.fields, func(b []byte, i int, f *scalarField) []byte {
 		b = append(b, f.key...)
 		switch f.name {
 		case "steps":
-			b = append(x.writeSteps(append(b, '['), x.steps[i], steps, 0), ']')
+			return append(x.writeSteps(append(b, '['), x.steps[i], steps, 0), ']')
 		case "statementsRead":
-			b = appendUint(b, uint64(read))
-		default:
-			b = append(b, `"MatchExplanation"`...)
+			return appendUint(b, uint64(read))
 		}
-	}
-	return append(b, '}')
+		return append(b, `"MatchExplanation"`...)
+	})
 }
 
 // writeSteps writes each step, followed by the steps of its groups.

@@ -167,32 +167,18 @@ func (l *loader) linkColumn(c *matchList, f *rowField, found []solution) ([]*ent
 // write writes row k.
 func (batch *solutionBatch) write(b []byte, selection, k int) []byte {
 	plan := batch.list.rows[selection]
-	b = append(b, '{')
-	for i := range plan.fields {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		f := &plan.fields[i]
+	return appendFields(b, plan.fields, func(b []byte, i int, f *rowField) []byte {
 		b = append(b, f.key...)
 		switch f.kind {
 		case rowTypename:
-			b = append(b, `"MatchRow"`...)
+			return append(b, `"MatchRow"`...)
 		case rowValues:
-			b = append(b, '[')
-			for n, name := range batch.list.columns {
-				if n > 0 {
-					b = append(b, ',')
-				}
-				b = appendSolution(b, batch.terms[name][k])
-			}
-			b = append(b, ']')
+			return appendList(b, batch.list.columns, func(b []byte, name *string) []byte { return appendSolution(b, batch.terms[*name][k]) })
 		case rowValue:
-			b = appendSolution(b, batch.terms[f.name][k])
-		default:
-			b = batch.writeTerm(b, f, batch.links[selection][i][k], k)
+			return appendSolution(b, batch.terms[f.name][k])
 		}
-	}
-	return append(b, '}')
+		return batch.writeTerm(b, f, batch.links[selection][i][k], k)
+	})
 }
 
 func (batch *solutionBatch) writeTerm(b []byte, f *rowField, entity *entityNode, k int) []byte {

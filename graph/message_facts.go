@@ -41,16 +41,7 @@ func readFacts(ctx context.Context, first *int, find func(context.Context, *run)
 	if err != nil {
 		return err
 	}
-	return r.storeAnswer(func(b []byte) []byte {
-		b = append(b, '[')
-		for i := range nodes {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = nodes[i].write(b)
-		}
-		return append(b, ']')
-	})
+	return r.storeAnswer(func(b []byte) []byte { return appendStatements(b, nodes) })
 }
 
 // commitsOf returns the commits that asserted a message's facts: its own and

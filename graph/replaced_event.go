@@ -33,14 +33,7 @@ func (p *planner) planReplaced(set ast.SelectionSet) (plan replacedPlan, err err
 }
 
 func (plan replacedPlan) write(b []byte, engine *Engine, e *kg.Event) []byte {
-	b = append(b, '{')
-	for i := range plan {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = plan[i].write(append(b, plan[i].key...), engine, e)
-	}
-	return append(b, '}')
+	return appendFields(b, plan, func(b []byte, _ int, f *replacedField) []byte { return f.write(append(b, f.key...), engine, e) })
 }
 
 func (f *replacedField) write(b []byte, engine *Engine, e *kg.Event) []byte {

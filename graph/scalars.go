@@ -27,31 +27,19 @@ func (p *planner) planScalars(set ast.SelectionSet, implementors []string, names
 
 // appendObject writes an object of scalars.
 func appendObject(b []byte, fields []scalarField, typename string, value func(b []byte, name string) []byte) []byte {
-	b = append(b, '{')
-	for i, f := range fields {
-		if i > 0 {
-			b = append(b, ',')
+	return appendFields(b, fields, func(b []byte, _ int, f *scalarField) []byte {
+		if b = append(b, f.key...); f.name == "__typename" {
+			return appendString(b, typename)
 		}
-		b = append(b, f.key...)
-		if f.name == "__typename" {
-			b = appendString(b, typename)
-		} else {
-			b = value(b, f.name)
-		}
-	}
-	return append(b, '}')
+		return value(b, f.name)
+	})
 }
 
 // appendObjects writes a list of objects.
 func appendObjects[T any](
 	b []byte, list []T, fields []scalarField, typename string, value func(b []byte, v T, name string) []byte,
 ) []byte {
-	b = append(b, '[')
-	for i, v := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendObject(b, fields, typename, func(b []byte, name string) []byte { return value(b, v, name) })
-	}
-	return append(b, ']')
+	return appendList(b, list, func(b []byte, v *T) []byte {
+		return appendObject(b, fields, typename, func(b []byte, name string) []byte { return value(b, *v, name) })
+	})
 }

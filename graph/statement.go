@@ -179,20 +179,17 @@ func (n *statementNode) write(b []byte) []byte {
 	return append(b, '}')
 }
 
+func appendStatements(b []byte, list []statementNode) []byte {
+	return appendList(b, list, func(b []byte, n *statementNode) []byte { return n.write(b) })
+}
+
 func (f *statementField) writeAssertions(b []byte, s *kg.Statement) []byte {
 	switch f.kind {
 	case statementCertainty:
 		certainty, known := s.Certainty()
 		return appendCertainty(b, certainty, known)
 	case statementAssertedBy:
-		b = append(b, '[')
-		for i, a := range s.Assertions {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendString(b, string(a.Source))
-		}
-		return append(b, ']')
+		return appendList(b, s.Assertions, func(b []byte, a *kg.Assertion) []byte { return appendString(b, string(a.Source)) })
 	case statementAssertions:
 		return appendAssertions(b, s.Assertions, f.assertions)
 	case statementRecordedAt:

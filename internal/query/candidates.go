@@ -12,38 +12,27 @@ import (
 // test needs. A subject is valid until the next one.
 func scanCandidates(s *kg.Snapshot, m *EntityMatch, after *kg.ID) iter.Seq2[*subject, error] {
 	return func(yield func(*subject, error) bool) {
-		w, err := ResolveWanted(m.wanted, s.ID)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
 		d, ids, err := m.chooseDrive(s, after)
+		if err == nil && d == nil {
+			m.scanAll(s, after, yield)
+			return
+		}
+		var r *subjectReader
+		if err == nil {
+			r, err = m.readSubjects(s)
+		}
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		scan := newEntityScan(s)
-		defer scan.close()
-		if d == nil {
-			for c, err := range allSubjects(s, &w, after) {
-				if err == nil {
-					c.scan = scan
-				}
-				if !yield(c, err) || err != nil {
-					return
-				}
-			}
-			return
-		}
-		g := gatherSubjects(s, &w)
-		defer g.Close()
-		c := &subject{snapshot: s, scan: scan}
+		defer r.close()
+		c := &r.subject
 		for id, err := range ids {
 			if err == nil {
 				err = s.Err() // one entity's rows are too few for a scan to notice cancellation
 			}
 			if err == nil {
-				err = g.next(c, id)
+				c, err = r.read(id)
 			}
 			if err == nil && !m.matchesObjects() && (len(d.iris) > 0 || d.path != nil) {
 				err = c.confirmShown()

@@ -10,54 +10,25 @@ import (
 // Ends tests the entities at the ends of paths. Each is tested once, however
 // many paths lead to it. Ids are sorted.
 type Ends struct {
-	list     *EntityList
-	snapshot *kg.Snapshot
-	gather   *subjectGatherer
-	subject  subject // the entity under test
-	known    map[kg.ID]bool
+	list   *EntityList
+	reader *subjectReader
 }
 
 // Ends begins to test ends. The list has no order.
 func (l *EntityList) Ends(s *kg.Snapshot) (*Ends, error) {
-	w, err := ResolveWanted(l.Match.wanted, s.ID)
-	if err != nil {
-		return nil, err
-	}
-	return &Ends{
-		list: l, snapshot: s, known: map[kg.ID]bool{}, gather: gatherSubjects(s, &w),
-		subject: subject{snapshot: s, scan: newEntityScan(s)},
-	}, nil
+	r, err := l.Match.readSubjects(s)
+	return &Ends{l, r}, err
 }
 
 // Close ends the walks.
-func (x *Ends) Close() {
-	x.gather.Close()
-	x.subject.scan.close()
-}
-
-func (x *Ends) fits(id kg.ID) (bool, error) {
-	if x.list.Match.test == nil {
-		return true, nil
-	}
-	if ok, known := x.known[id]; known {
-		return ok, nil
-	}
-	if err := x.gather.next(&x.subject, id); err != nil {
-		return false, err
-	}
-	ok, err := x.list.Match.matchesEntity(&x.subject)
-	if err == nil {
-		x.known[id] = ok
-	}
-	return ok, err
-}
+func (x *Ends) Close() { x.reader.close() }
 
 // Scan yields the entities that match, after `after`. It calls skipped, if it
 // is set, for each other one and ends when that returns false.
 func (x *Ends) Scan(ids []kg.ID, after *kg.ID, skipped func(kg.ID) bool) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
 		for _, id := range idsAfter(ids, after) {
-			ok, err := x.fits(id)
+			ok, err := x.reader.fits(id)
 			if err == nil && !ok {
 				if skipped != nil && !skipped(id) {
 					return
@@ -113,15 +84,15 @@ func (x *Ends) Count(ids []kg.ID) (n uint64, err error) {
 
 // Group groups the entities that match.
 func (x *Ends) Group(ids []kg.ID, by *EntityGrouping) ([]Group, error) {
-	t := NewGroupTable(x.snapshot, by)
+	t := NewGroupTable(x.reader.subject.snapshot, by)
 	for _, id := range ids {
-		err := x.gather.next(&x.subject, id)
+		e, err := x.reader.read(id)
 		ok := false
 		if err == nil {
-			ok, err = x.list.Match.matchesEntity(&x.subject)
+			ok, err = x.list.Match.matchesEntity(e)
 		}
 		if err == nil && ok {
-			err = t.Add(&x.subject)
+			err = t.Add(e)
 		}
 		if err != nil {
 			return nil, err

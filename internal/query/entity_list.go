@@ -174,16 +174,13 @@ func (l *EntityList) sortPage(s *kg.Snapshot, after *kg.ID, first int) (g Page[k
 
 // rank computes the rank of a cursor's entity.
 func (l *EntityList) rank(s *kg.Snapshot, id kg.ID) (*ranked[kg.ID], error) {
-	w, err := ResolveWanted(l.Match.wanted, s.ID)
+	reader, err := l.Match.readSubjects(s)
 	if err != nil {
 		return nil, err
 	}
-	scan := newEntityScan(s)
-	defer scan.close()
-	g := gatherSubjects(s, &w)
-	defer g.Close()
-	e := &subject{snapshot: s, scan: scan}
-	if err := g.next(e, id); err != nil {
+	defer reader.close()
+	e, err := reader.read(id)
+	if err != nil {
 		return nil, err
 	}
 	r, err := l.Order.rankOf(e)

@@ -64,19 +64,13 @@ func (p *pathMatch) testEntity(s *subject) (bool, error) {
 type endScan struct {
 	match    *pathMatch
 	snapshot *kg.Snapshot
-	scan     *entityScan // over the ends; nil if the condition has no `where`
-	wants    Wanted
-	gather   *subjectGatherer
-	known    map[kg.ID]bool // whether an end meets `where`
+	where    *subjectReader // nil until an end is tested
 }
-
-// maxKnownEnds bounds the cached ends. Others are tested again.
-const maxKnownEnds = 1_000_000
 
 func (s *entityScan) endScanOf(p *pathMatch) *endScan {
 	t := s.trailScanAt(p.trail.slot)
 	if t.ends == nil {
-		t.ends = &endScan{match: p, snapshot: s.fact.snapshot, known: map[kg.ID]bool{}}
+		t.ends = &endScan{match: p, snapshot: s.fact.snapshot}
 	}
 	return t.ends
 }
@@ -92,42 +86,20 @@ func (e *endScan) endFits(id kg.ID) (bool, error) {
 			return false, err
 		}
 	}
-	if e.match.where == nil {
-		return true, nil
+	if e.match.where == nil || !id.IsResource() {
+		return e.match.where == nil, nil
 	}
-	if !id.IsResource() {
-		return false, nil
-	}
-	if ok, known := e.known[id]; known {
-		return ok, nil
-	}
-	ok, err := e.whereHolds(id)
-	if err == nil && len(e.known) < maxKnownEnds {
-		e.known[id] = ok
-	}
-	return ok, err
-}
-
-// whereHolds tests the entity at an end.
-func (e *endScan) whereHolds(id kg.ID) (bool, error) {
-	if e.scan == nil {
-		w, err := ResolveWanted(e.match.where.wanted, e.snapshot.ID)
-		if err != nil {
+	if e.where == nil {
+		var err error
+		if e.where, err = e.match.where.readSubjects(e.snapshot); err != nil {
 			return false, err
 		}
-		e.wants, e.scan = w, newEntityScan(e.snapshot)
-		e.gather = gatherSubjects(e.snapshot, &e.wants)
 	}
-	s := &subject{snapshot: e.snapshot, scan: e.scan}
-	if err := e.gather.next(s, id); err != nil {
-		return false, err
-	}
-	return e.match.where.matchesEntity(s)
+	return e.where.fits(id)
 }
 
 func (e *endScan) close() {
-	if e.scan != nil {
-		e.scan.close()
-		e.gather.Close()
+	if e.where != nil {
+		e.where.close()
 	}
 }

@@ -90,6 +90,9 @@ func compileEach[F, T any](list []F, compile func(*F) (test[T], error)) ([]test[
 
 // compileLogic compiles the members and, or and not of a filter.
 func compileLogic[F, T any](and, or []F, not *F, compile func(*F) (test[T], error)) (test[T], error) {
+	if and == nil && or == nil && not == nil {
+		return nil, nil
+	}
 	return compileParts(
 		part[T]{"and", func() (test[T], error) {
 			tests, err := compileEach(and, compile)

@@ -83,9 +83,6 @@ func bindAutomaton(s *kg.Snapshot, a *automaton) (boundAutomaton, error) {
 	return out, nil
 }
 
-// Path returns the path that was bound.
-func (b *Bound) Path() *Path { return b.path }
-
 // StatementsRead returns the number of statements read or looked up so far, which
 // Options.Statements bounds.
 func (b *Bound) StatementsRead() int { return int(b.read.Load()) }

@@ -7,8 +7,7 @@ import (
 )
 
 // Mentions returns the predicates that decide the relation: those of all statements on a
-// path. every is
-// true if statements of any predicate do.
+// path. every is true if statements of any predicate do.
 func (p *Path) Mentions() (predicates []kg.Term, every bool) {
 	if p.Nullable() { // it relates every node, and any statement adds nodes
 		return nil, true

@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// Path is a parsed property path. It is immu and safe for concurrent use.
+// Path is a parsed property path. It is immutable and safe for concurrent use.
 type Path struct {
 	root expression
 	// forward runs from the start to the end, backward from the end to the start.
