@@ -38,6 +38,12 @@ func orderedTest[T any, K comparable](f *Ordered[T], compare func(a, b T) int, k
 	}
 }
 
+// present returns the condition on a value that is there.
+func (f Ordered[T]) present() *Ordered[T] {
+	f.Exists = nil
+	return &f
+}
+
 func identityKey[T any](v T) T { return v }
 
 // testFloat tests numbers that are never NaN. Exists is not part of it.
@@ -45,9 +51,7 @@ func testFloat(f *FloatFilter) func(float64) bool {
 	if f == nil {
 		return nil
 	}
-	present := Ordered[float64](*f)
-	present.Exists = nil
-	return orderedTest(&present, cmp.Compare, identityKey)
+	return orderedTest(Ordered[float64](*f).present(), cmp.Compare, identityKey)
 }
 
 func testLong(f *LongFilter) func(int64) bool {

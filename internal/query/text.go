@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"reflect"
 	"strings"
 
 	"koine/kg"
@@ -16,37 +17,18 @@ func matchText(ctx context.Context, f *StringFilter) (textMatch, error) {
 	if f == nil {
 		return func(string, bool) bool { return true }, nil
 	}
-	var tests []func(string) bool
-	add := func(s *string, test func(text, s string) bool) {
-		if s != nil {
-			tests = append(tests, func(text string) bool { return test(text, *s) })
-		}
-	}
-	add(f.Eq, func(a, b string) bool { return a == b })
-	add(f.Ne, func(a, b string) bool { return a != b })
-	add(f.Lt, func(a, b string) bool { return a < b })
-	add(f.Lte, func(a, b string) bool { return a <= b })
-	add(f.Gt, func(a, b string) bool { return a > b })
-	add(f.Gte, func(a, b string) bool { return a >= b })
-	if f.In != nil {
-		among := setOf(f.In)
-		tests = append(tests, func(text string) bool { return among[text] })
-	}
-	if f.Nin != nil {
-		except := setOf(f.Nin)
-		tests = append(tests, func(text string) bool { return !except[text] })
-	}
-	substrings, err := f.Substring.compile(ctx)
+	tests, err := f.Substring.compile(ctx)
 	if err != nil {
 		return nil, err
 	}
-	tests = append(tests, substrings...)
+	tests = append(tests, orderedTest(f.Ordered.present(), strings.Compare, identityKey))
+	onlyExists := reflect.DeepEqual(*f, StringFilter{Ordered: Ordered[string]{Exists: f.Exists}})
 	return func(text string, there bool) bool {
 		if f.Exists != nil && *f.Exists != there {
 			return false
 		}
 		if !there {
-			return len(tests) == 0
+			return onlyExists
 		}
 		for _, test := range tests {
 			if !test(text) {
@@ -111,15 +93,6 @@ func (f Substring) compileFor(ctx context.Context, text func(kg.Term) (string, b
 
 func isText(t kg.Term) bool {
 	return t.IsLiteral() && (t.Lang() != "" || t.Datatype() == kg.XSDString)
-}
-
-// setOf converts a list to a set.
-func setOf(list []string) map[string]bool {
-	set := make(map[string]bool, len(list))
-	for _, text := range list {
-		set[text] = true
-	}
-	return set
 }
 
 // LowerAll returns the texts in lower case.
