@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,7 +35,13 @@ func startServerOn(t *testing.T, dir string, args ...string) (s *server, url str
 		t.Fatal(err)
 	}
 	s = &server{process: cmd, log: new(growingText), ended: make(chan error, 1)}
-	t.Cleanup(func() { cmd.Process.Kill() }) // an ended one cannot be killed, and need not
+	t.Cleanup(func() {
+		cmd.Process.Kill() // an ended one cannot be killed, and need not
+		// The comparison of observertest.Replay opens the directory next.
+		for end := time.Now().Add(time.Minute); cmd.Process.Signal(syscall.Signal(0)) == nil && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+	})
 	if url, err = s.listening(out); err != nil {
 		t.Fatal(err, s.log)
 	}
