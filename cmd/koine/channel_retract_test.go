@@ -31,15 +31,15 @@ func TestWhatBecameOfARetraction(t *testing.T) {
 		printed string
 		said    string
 	}{
-		"some stay": {`{"success": true, "message": {"id": "m", "sequence": 3}, "withdrawn": [{"op": "remove"}], "keptCount": 2, "verificationStatus": "Verified"}`,
+		"some stay": {`{"success": true, "event": {"id": "m", "sequence": 3}, "withdrawn": [{"op": "remove"}], "keptCount": 2, "verificationStatus": "Verified"}`,
 			cli.ExitOK, "3  m\n", "facts: 1 withdrawn, 2 remain that you may not withdraw: Verified\n"},
-		"they wait": {`{"success": true, "message": {"id": "m", "sequence": 3}, "withdrawn": [{"op": "remove"}], "verificationStatus": "Pending Review", "verificationDetails": "two eyes", "proposalId": "p"}`,
+		"they wait": {`{"success": true, "event": {"id": "m", "sequence": 3}, "withdrawn": [{"op": "remove"}], "verificationStatus": "Pending Review", "verificationDetails": "two eyes", "proposalId": "p"}`,
 			cli.ExitOK, "3  m\n", "facts: 1 to be withdrawn once approved, as proposal p: Pending Review\ntwo eyes\n"},
-		"they waited": {`{"success": true, "message": {"id": "m", "sequence": 3}, "verificationStatus": "Verified", "withdrawnProposalId": "p"}`,
+		"they waited": {`{"success": true, "event": {"id": "m", "sequence": 3}, "verificationStatus": "Verified", "withdrawnProposalId": "p"}`,
 			cli.ExitOK, "3  m\n", "facts: were pending as proposal p, which was withdrawn with the message; none was asserted\n"},
-		"none stands": {`{"success": true, "message": {"id": "m", "sequence": 3}, "verificationStatus": "Verified"}`,
+		"none stands": {`{"success": true, "event": {"id": "m", "sequence": 3}, "verificationStatus": "Verified"}`,
 			cli.ExitOK, "3  m\n", "facts: none of the message is asserted anymore; nothing is withdrawn\n"},
-		"refused": {`{"success": false, "message": null, "verificationStatus": "Rejected - Policy", "verificationDetails": "facts stay"}`,
+		"refused": {`{"success": false, "event": null, "verificationStatus": "Rejected - Policy", "verificationDetails": "facts stay"}`,
 			cli.ExitRefused, "", "koine: the message was not retracted: Rejected - Policy\nfacts stay\n"},
 	} {
 		var out, said strings.Builder

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,11 +88,7 @@ func (c *createChannel) Run(ctx context.Context, t cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return cli.PrintJSON(t.Out, fmt.Appendf(nil, `{"channel":%s}`, made.Raw), true)
-	}
-	_, err = fmt.Fprintln(t.Out, made.ID)
-	return err
+	return printChannel(t, c.JSON, made.ID, made.Raw)
 }
 
 func (c *createChannel) newChannelInput() (client.NewChannel, error) {

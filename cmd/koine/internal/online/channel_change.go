@@ -31,15 +31,6 @@ type changedChannel struct {
 	JSON bool `help:"Print the channel as JSON, in the form of channels/get."`
 }
 
-// printChannel prints the id of the channel, or with --json the channel.
-func (c *changedChannel) printChannel(t cli.Terminal, is *client.Channel) error {
-	if c.JSON {
-		return cli.PrintJSON(t.Out, fmt.Appendf(nil, `{"channel":%s}`, is.Raw), true)
-	}
-	_, err := fmt.Fprintln(t.Out, is.ID)
-	return err
-}
-
 // renameChannel renames a channel.
 type renameChannel struct {
 	changedChannel
@@ -68,7 +59,7 @@ func (c *renameChannel) Run(ctx context.Context, t cli.Terminal) error {
 	if is, err = server.UpdateChannel(ctx, id, client.ChannelChange{ExpectedVersion: is.Version, Name: c.Name}); err != nil {
 		return err
 	}
-	return c.printChannel(t, is)
+	return printChannel(t, c.JSON, is.ID, is.Raw)
 }
 
 // closeChannel closes a channel: it stays readable.
@@ -132,7 +123,7 @@ func (c *addMember) Run(ctx context.Context, t cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	return c.printChannel(t, is)
+	return printChannel(t, c.JSON, is.ID, is.Raw)
 }
 
 // removeMember removes an agent from a channel.
@@ -156,7 +147,7 @@ func (c *removeMember) Run(ctx context.Context, t cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	return c.printChannel(t, is)
+	return printChannel(t, c.JSON, is.ID, is.Raw)
 }
 
 // inviteMember invites an agent to a channel.

@@ -359,11 +359,7 @@ func (c *acknowledgeMessage) Run(ctx context.Context, t cli.Terminal) error {
 	if err := server.GraphQL(ctx, mutation, map[string]any{"input": input}, &answer); err != nil {
 		return err
 	}
-	if c.JSON {
-		return cli.PrintJSON(t.Out, fmt.Appendf(nil, `{"channel":%s}`, answer.AcknowledgeMessages), true)
-	}
-	_, err = fmt.Fprintln(t.Out, id)
-	return err
+	return printChannel(t, c.JSON, id, answer.AcknowledgeMessages)
 }
 
 // selectMessages adds the messages to acknowledge to the input of the mutation: one by its

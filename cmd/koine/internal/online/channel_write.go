@@ -317,21 +317,21 @@ Examples:
 }
 
 const retraction = `mutation($input: RetractMessageInput!) { retractMessage(input: $input) {
-  success message { ...message } replayed dryRun withdrawn keptCount statementsAffected verificationStatus verificationDetails proposalId withdrawnProposalId } } ` + messageFields
+  success event: message { ...message } replayed dryRun withdrawn keptCount statementsAffected verificationStatus verificationDetails proposalId withdrawnProposalId } } ` + messageFields
 
-// retractionResult is the server's answer to a retraction.
+// retractionResult is the server's answer to a retraction, and what --json prints.
 type retractionResult struct {
-	Success             bool
-	Message             *graphQLMessage
-	Replayed            bool
-	DryRun              bool
-	Withdrawn           []json.RawMessage
-	KeptCount           int
-	StatementsAffected  int64
-	VerificationStatus  string
-	VerificationDetails string
-	ProposalID          string
-	WithdrawnProposalID string
+	Success             bool              `json:"success"`
+	Event               *graphQLMessage   `json:"event,omitempty"`
+	Replayed            bool              `json:"replayed"`
+	DryRun              bool              `json:"dryRun"`
+	Withdrawn           []json.RawMessage `json:"withdrawn"`
+	KeptCount           int               `json:"keptCount"`
+	StatementsAffected  int64             `json:"statementsAffected"`
+	VerificationStatus  string            `json:"verificationStatus"`
+	VerificationDetails string            `json:"verificationDetails,omitempty"`
+	ProposalID          string            `json:"proposalId,omitempty"`
+	WithdrawnProposalID string            `json:"withdrawnProposalId,omitempty"`
 }
 
 // Run retracts the message, or with --dry-run prints the effect of a retraction.
@@ -394,36 +394,16 @@ func (c *retractMessage) printOutcome(t cli.Terminal, raw json.RawMessage) error
 		}
 		return nil
 	}
-	_, err := fmt.Fprintf(t.Out, "%d  %s\n", became.Message.Sequence, became.Message.ID)
+	_, err := fmt.Fprintf(t.Out, "%d  %s\n", became.Event.Sequence, became.Event.ID)
 	return err
 }
 
 // printJSON prints the result as JSON, with the message in the form of a channel event.
 func (r *retractionResult) printJSON(t cli.Terminal) error {
-	out := struct {
-		Success             bool              `json:"success"`
-		Event               json.RawMessage   `json:"event,omitempty"`
-		Replayed            bool              `json:"replayed"`
-		DryRun              bool              `json:"dryRun"`
-		Withdrawn           []json.RawMessage `json:"withdrawn"`
-		KeptCount           int               `json:"keptCount"`
-		StatementsAffected  int64             `json:"statementsAffected"`
-		VerificationStatus  string            `json:"verificationStatus"`
-		VerificationDetails string            `json:"verificationDetails,omitempty"`
-		ProposalID          string            `json:"proposalId,omitempty"`
-		WithdrawnProposalID string            `json:"withdrawnProposalId,omitempty"`
-	}{
-		Success: r.Success, Replayed: r.Replayed, DryRun: r.DryRun, Withdrawn: r.Withdrawn, KeptCount: r.KeptCount, StatementsAffected: r.StatementsAffected,
-		VerificationStatus: r.VerificationStatus, VerificationDetails: r.VerificationDetails, ProposalID: r.ProposalID, WithdrawnProposalID: r.WithdrawnProposalID,
+	if r.Event != nil {
+		r.Event.Kind = "messageEvent"
 	}
-	if r.Message != nil {
-		m, err := r.Message.clientMessage()
-		if err != nil {
-			return err
-		}
-		out.Event = m.Raw
-	}
-	text, err := cli.EncodeJSON(out)
+	text, err := cli.EncodeJSON(r)
 	if err != nil {
 		return err
 	}
