@@ -59,7 +59,7 @@ func TestInvitedAreOutsiders(t *testing.T) {
 	private, public := s.channel(t, `{}`), s.channel(t, `{"visibility":"public"}`)
 	for _, id := range []string{private, public} {
 		by := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
-		if err := s.rooms.Invite(t.Context(), by, channel.ID(id), "agent://ivy"); err != nil {
+		if err := s.rooms.Members().Invite(t.Context(), by, channel.ID(id), "agent://ivy"); err != nil {
 			t.Fatal(err)
 		}
 		// An error about limits would reveal the channel.

@@ -16,7 +16,7 @@ import (
 func TestChannelsOfScope(t *testing.T) {
 	s, define := newTestServer(t), definitions(t)
 	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
-	scope, err := s.rooms.CreateScope(t.Context(), ann, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"agent://bob"}}})
+	scope, err := s.rooms.Scopes().Create(t.Context(), ann, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"agent://bob"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

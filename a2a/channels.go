@@ -166,7 +166,7 @@ func (h *Handler) addMember(ctx context.Context, c *call) (any, error) {
 	if err := params.readRest(); err != nil {
 		return nil, err
 	}
-	return answerWith(h.channels.AddMember(ctx, c.byCaller(), id, agent, channel.Role(role)))
+	return answerWith(h.channels.Members().Add(ctx, c.byCaller(), id, agent, channel.Role(role)))
 }
 
 // removeMember handles channels/removeMember.
@@ -176,5 +176,5 @@ func (h *Handler) removeMember(ctx context.Context, c *call) (any, error) {
 	if err := params.readRest(); err != nil {
 		return nil, err
 	}
-	return answerWith(h.channels.RemoveMember(ctx, c.byCaller(), id, agent))
+	return answerWith(h.channels.Members().Remove(ctx, c.byCaller(), id, agent))
 }

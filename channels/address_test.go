@@ -65,7 +65,7 @@ func TestAddress(t *testing.T) {
 	c := s.make(t, channel.Private, "bob", "cleo", "dora")
 	public := s.make(t, channel.Public, "bob")
 	s.role(t, "critic", "ann", "bob", "cleo", "eve")
-	if _, err := s.AddMember(within(t), as("ann"), c.ID, "ola", channel.Observer); err != nil {
+	if _, err := s.Members().Add(within(t), as("ann"), c.ID, "ola", channel.Observer); err != nil {
 		t.Fatal(err)
 	}
 	s.role(t, "outside", "eve")

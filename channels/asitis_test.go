@@ -38,10 +38,10 @@ func TestWhatChangesNothingIsNoVersion(t *testing.T) {
 			}))
 		},
 		"a member again": func(by channels.Caller) (int64, error) {
-			return version(s.AddMember(within(t), by, made.ID, "cleo", channel.Ordinary))
+			return version(s.Members().Add(within(t), by, made.ID, "cleo", channel.Ordinary))
 		},
 		"an owner again": func(by channels.Caller) (int64, error) {
-			return version(s.AddMember(within(t), by, made.ID, "bob", channel.Owner))
+			return version(s.Members().Add(within(t), by, made.ID, "bob", channel.Owner))
 		},
 	}
 	before := s.store.Head().Revision
@@ -52,7 +52,7 @@ func TestWhatChangesNothingIsNoVersion(t *testing.T) {
 			}
 		}
 	}
-	sc, err := s.UpdateScope(within(t), as("ann"), intent.ID, scope.Update{ExpectedVersion: 1, Title: &title, Access: &access, Coordinator: &nobody})
+	sc, err := s.Scopes().Update(within(t), as("ann"), intent.ID, scope.Update{ExpectedVersion: 1, Title: &title, Access: &access, Coordinator: &nobody})
 	if err != nil || sc.Version != 1 {
 		t.Errorf("the scope: %+v, %v, want version 1", sc, err)
 	}
@@ -65,7 +65,7 @@ func TestWhatChangesNothingIsNoVersion(t *testing.T) {
 		t.Errorf("a change: version %d, %v, want 2", v, err)
 	}
 	title = "development"
-	if sc, err := s.UpdateScope(within(t), as("ann"), intent.ID, scope.Update{ExpectedVersion: 1, Title: &title}); err != nil || sc.Version != 2 {
+	if sc, err := s.Scopes().Update(within(t), as("ann"), intent.ID, scope.Update{ExpectedVersion: 1, Title: &title}); err != nil || sc.Version != 2 {
 		t.Errorf("a change of the scope: %+v, %v, want version 2", sc, err)
 	}
 }

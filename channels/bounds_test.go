@@ -230,7 +230,7 @@ func TestBoundOfChannelsInAScope(t *testing.T) {
 		wantCode(t, "one more by its name", err, kg.CodeLimitExceeded)
 	}
 	before := s.store.Head().Revision
-	_, err := s.EndScope(within(t), as("ann"), intent.ID, scope.Completed, "")
+	_, err := s.Scopes().End(within(t), as("ann"), intent.ID, scope.Completed, "")
 	wantCode(t, "end", err, "")
 	if n, err := s.countClosed(t); err != nil || n != scope.MaxChannels || s.store.Head().Revision != before+1 {
 		t.Errorf("%d are closed, %v", n, err)
@@ -264,15 +264,15 @@ func TestBoundsOfEvents(t *testing.T) {
 	}
 	s.own(t, list)
 	for n, want := range map[int]int{scope.MaxEvents: scope.MaxEvents, scope.MaxEvents + 1: scope.MaxEvents} {
-		if page, err := s.ScopeEvents(within(t), as("ann"), intent.ID, 1, n); err != nil || len(page) != want {
+		if page, err := s.Scopes().Events(within(t), as("ann"), intent.ID, 1, n); err != nil || len(page) != want {
 			t.Errorf("%d events, %v", len(page), err)
 		}
 	}
-	check, err := s.VerifyEvents(t.Context(), as("ann"), intent.ID, 1)
+	check, err := s.Scopes().VerifyEvents(t.Context(), as("ann"), intent.ID, 1)
 	if err != nil || check.Verified != scope.MaxVerifyEvents || check.Next != scope.MaxVerifyEvents+1 {
 		t.Errorf("all: %+v, %v", check, err)
 	}
-	if check, err = s.VerifyEvents(within(t), as("ann"), intent.ID, scope.MaxVerifyEvents+1); err != nil || check.Verified != 1 || check.Next != 0 || check.Head != previous {
+	if check, err = s.Scopes().VerifyEvents(within(t), as("ann"), intent.ID, scope.MaxVerifyEvents+1); err != nil || check.Verified != 1 || check.Next != 0 || check.Head != previous {
 		t.Errorf("the last: %+v, %v", check, err)
 	}
 }

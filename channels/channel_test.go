@@ -35,12 +35,12 @@ func TestMembership(t *testing.T) {
 	}
 	add := func(by, whom string, role channel.Role, want kg.Code) *channel.Channel {
 		t.Helper()
-		c, err := s.AddMember(within(t), as(by), c.ID, kg.AgentID(whom), role)
+		c, err := s.Members().Add(within(t), as(by), c.ID, kg.AgentID(whom), role)
 		return change(fmt.Sprintf("%s adds %s as %s", by, whom, role), want, c, err)
 	}
 	remove := func(by, whom string, want kg.Code) *channel.Channel {
 		t.Helper()
-		c, err := s.RemoveMember(within(t), as(by), c.ID, kg.AgentID(whom))
+		c, err := s.Members().Remove(within(t), as(by), c.ID, kg.AgentID(whom))
 		return change(fmt.Sprintf("%s removes %s", by, whom), want, c, err)
 	}
 	add("bob", "cleo", "", kg.CodePermissionDenied)
@@ -73,7 +73,7 @@ func TestMembership(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Public, "bob", "cleo")
-	if _, err := s.AddMember(within(t), as("ann"), c.ID, "bob", channel.Moderator); err != nil {
+	if _, err := s.Members().Add(within(t), as("ann"), c.ID, "bob", channel.Moderator); err != nil {
 		t.Fatal(err)
 	}
 	name, topic := "war room", "the war"
@@ -225,7 +225,7 @@ func TestFactsFollowMembership(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer watcher.Close()
-	if _, err := s.RemoveMember(within(t), as("ann"), c.ID, "bob"); err != nil {
+	if _, err := s.Members().Remove(within(t), as("ann"), c.ID, "bob"); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(); n != 0 {
@@ -235,7 +235,7 @@ func TestFactsFollowMembership(t *testing.T) {
 		wantCode(t, "the watch", err, kg.CodeAccessChanged)
 		break
 	}
-	if _, err := s.AddMember(within(t), as("ann"), c.ID, "bob", ""); err != nil {
+	if _, err := s.Members().Add(within(t), as("ann"), c.ID, "bob", ""); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(); n != 1 {

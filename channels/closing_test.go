@@ -8,6 +8,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
+	"koine/channels/receipts"
 	"koine/channels/scope"
 	"koine/internal/slowtest"
 	"koine/kg"
@@ -36,7 +37,7 @@ func TestClosingExpires(t *testing.T) {
 			wantCode(t, "close", err, "")
 		}},
 		"ended": {func() *channel.Channel { return s.makeIn(t, intent.ID, "lab", "", "bob", "cleo") }, func(*channel.Channel) {
-			_, err := s.EndScope(within(t), as("ann"), intent.ID, scope.Completed, "")
+			_, err := s.Scopes().End(within(t), as("ann"), intent.ID, scope.Completed, "")
 			wantCode(t, "end", err, "")
 		}},
 		"by itself": {due, func(*channel.Channel) { clock.step(time.Minute) }},
@@ -56,12 +57,12 @@ func TestClosingExpires(t *testing.T) {
 		request := s.mustSend(t, "ann", id, message.Envelope{Interaction: message.Request, To: "bob", ExpiresAt: clock.now().Add(time.Hour)})
 		answered := s.mustSend(t, "ann", id, message.Envelope{Interaction: message.Request, To: "bob", ExpiresAt: clock.now().Add(time.Hour)})
 		s.mustSend(t, "bob", id, message.Envelope{Interaction: message.Response, Correlation: answered.ID})
-		ack := func(by string, state channels.ReceiptState, upTo int64, messages ...message.ID) error {
-			return s.Acknowledge(within(t), as(by), channels.Acknowledgement{Channel: id, UpTo: upTo, Messages: messages, State: state})
+		ack := func(by string, state receipts.State, upTo int64, messages ...message.ID) error {
+			return s.Receipts().Acknowledge(within(t), as(by), receipts.Acknowledgement{Channel: id, UpTo: upTo, Messages: messages, State: state})
 		}
-		wantCode(t, name, ack("cleo", channels.ReceiptRead, 1), "")
-		wantCode(t, name, ack("bob", channels.ReceiptRead, 0, answered.ID), "")
-		wantCode(t, name, ack("bob", channels.ReceiptDelivered, 1), "")
+		wantCode(t, name, ack("cleo", receipts.Read, 1), "")
+		wantCode(t, name, ack("bob", receipts.Read, 0, answered.ID), "")
+		wantCode(t, name, ack("bob", receipts.Delivered, 1), "")
 		eventually(t, "delivered", func() bool { return s.got(t, "ann", id, all.ID) == "bob:delivered cleo:read" })
 		head := s.store.Head().Revision
 		row.close(c)
@@ -75,15 +76,15 @@ func TestClosingExpires(t *testing.T) {
 					t.Errorf("%s: message %d is %q, want %q", name, m.Sequence, got, want)
 				}
 			}
-			if own, err := s.OwnReceipt(within(t), as("bob"), id, one.ID); err != nil || own != channels.ReceiptExpired {
+			if own, err := s.Receipts().Own(within(t), as("bob"), id, one.ID); err != nil || own != receipts.Expired {
 				t.Errorf("%s: bob's own is %q, %v", name, own, err)
 			}
-			for status, want := range map[channels.ReceiptState]string{channels.ReceiptExpired: "[1 2 3]", channels.ReceiptRead: "[4]", channels.ReceiptPending: "[]", channels.ReceiptDelivered: "[]"} {
+			for status, want := range map[receipts.State]string{receipts.Expired: "[1 2 3]", receipts.Read: "[4]", receipts.Pending: "[]", receipts.Delivered: "[]"} {
 				if got, err := s.walk(t, "bob", id, channels.HistoryQuery{Status: status}); err != nil || fmt.Sprint(got) != want {
 					t.Errorf("%s: bob has %v %s, %v; want %s", name, got, status, err, want)
 				}
 			}
-			if n, err := s.Unread(within(t), as("bob"), id); err != nil || n != (channels.UnreadCount{}) {
+			if n, err := s.Receipts().Unread(within(t), as("bob"), id); err != nil || n != (receipts.UnreadCount{}) {
 				t.Errorf("%s: %+v unread, %v", name, n, err)
 			}
 			page, _, err := s.History(within(t), as("bob"), id, channels.HistoryQuery{})
@@ -97,15 +98,15 @@ func TestClosingExpires(t *testing.T) {
 			}
 		}
 		check()
-		wantCode(t, name+": reads singly", ack("bob", channels.ReceiptRead, 0, one.ID), kg.CodeMessageExpired)
-		wantCode(t, name+": reads all", ack("bob", channels.ReceiptRead, 5), kg.CodeMessageExpired)
-		wantCode(t, name+": gets it", ack("bob", channels.ReceiptDelivered, 2), kg.CodeMessageExpired)
+		wantCode(t, name+": reads singly", ack("bob", receipts.Read, 0, one.ID), kg.CodeMessageExpired)
+		wantCode(t, name+": reads all", ack("bob", receipts.Read, 5), kg.CodeMessageExpired)
+		wantCode(t, name+": gets it", ack("bob", receipts.Delivered, 2), kg.CodeMessageExpired)
 		_, err := s.send(t, "bob", id, message.Envelope{Interaction: message.Response, Correlation: request.ID})
 		wantCode(t, name+": responds", err, kg.CodeChannelClosed)
-		if _, err := s.RemoveAgent(within(t), as("bob"), "bob"); err != nil {
+		if _, err := s.Members().RemoveAgent(within(t), as("bob"), "bob"); err != nil {
 			t.Error(err)
 		}
-		_, err = s.AddMember(within(t), as("ann"), id, "bob", "")
+		_, err = s.Members().Add(within(t), as("ann"), id, "bob", "")
 		wantCode(t, name+": comes again", err, "")
 		check()
 		s.restart(t)
@@ -119,10 +120,10 @@ func TestClosingBeforeReceipts(t *testing.T) {
 	c := s.make(t, channel.Private, "bob")
 	m := s.say(t, "ann", c.ID, "read this")
 	read := func() error {
-		return s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: 1, State: channels.ReceiptRead})
+		return s.Receipts().Acknowledge(within(t), as("bob"), receipts.Acknowledgement{Channel: c.ID, UpTo: 1, State: receipts.Read})
 	}
 	for i := range 2 { // the first lets the next wait for a second
-		if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: 1, State: channels.ReceiptDelivered}); err != nil {
+		if err := s.Receipts().Acknowledge(within(t), as("bob"), receipts.Acknowledgement{Channel: c.ID, UpTo: 1, State: receipts.Delivered}); err != nil {
 			t.Fatal(i, err)
 		}
 	}
@@ -162,7 +163,7 @@ func TestAskEndsWithItsChannel(t *testing.T) {
 	}{
 		"closed": {s.make(t, channel.Private, "bob"), func(id channel.ID) error { _, err := s.CloseChannel(within(t), as("ann"), id, ""); return err }},
 		"ended": {s.makeIn(t, intent.ID, "lab", "", "bob"), func(channel.ID) error {
-			_, err := s.EndScope(within(t), as("ann"), intent.ID, scope.Abandoned, "")
+			_, err := s.Scopes().End(within(t), as("ann"), intent.ID, scope.Abandoned, "")
 			return err
 		}},
 		"by itself": {expires, func(channel.ID) error { clock.step(time.Hour); return nil }},

@@ -98,7 +98,7 @@ func (s *Service) eventsStart(ctx context.Context, id channel.ID, from *kg.Posit
 	case *from != (kg.Position{}):
 		return *from, s.store.CheckPosition(*from)
 	}
-	snapshot, err := s.systemView(ctx)
+	snapshot, err := s.journal.SystemView(ctx)
 	if err != nil {
 		return head, err
 	}
@@ -209,13 +209,13 @@ func (ev *Events) commitEvents(c *kg.Commit) (list []Event, err error) {
 	for _, control := range controlsInCommit(c, ev.id) {
 		list = append(list, Event{Control: &control})
 	}
-	m, err := ev.service.decoded.messageIn(c, ev.id, ev.service.viewerOf(ev.agent))
+	m, err := ev.service.journal.MessageIn(c, ev.id, ev.service.journal.ViewerOf(ev.agent))
 	if err == nil && m != nil {
 		if ev.checkRead() != nil {
 			return append(list, Event{Message: m}), nil // yieldCommit drops it
 		}
 		// The log still has content that was retracted since.
-		if m, err = ev.service.rereadMessage(ev.ctx, m, ev.agent); err == nil {
+		if m, err = ev.service.journal.Reread(ev.ctx, m, ev.agent); err == nil {
 			list = append(list, Event{Message: m})
 		}
 	}

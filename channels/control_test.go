@@ -58,7 +58,7 @@ func TestEvents(t *testing.T) {
 	s.say(t, "ann", c.ID, "one")
 	role := func(agent string, role channel.Role) {
 		t.Helper()
-		if _, err := s.AddMember(within(t), as("ann"), c.ID, kg.AgentID(agent), role); err != nil {
+		if _, err := s.Members().Add(within(t), as("ann"), c.ID, kg.AgentID(agent), role); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,12 +75,12 @@ func TestEvents(t *testing.T) {
 	if _, err := s.Update(within(t), as("bob"), c.ID, channel.Update{ExpectedVersion: 3, Topic: &topic, Rights: nil}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Mute(within(t), as("ann"), c.ID, "eve", time.Time{}); err != nil {
+	if err := s.Members().Mute(within(t), as("ann"), c.ID, "eve", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	role("cleo", channel.Observer)
 	role("dora", "")
-	if _, err := s.RemoveAgent(within(t), admin("root"), "ann"); err != nil { // with a notice in the same commit
+	if _, err := s.Members().RemoveAgent(within(t), admin("root"), "ann"); err != nil { // with a notice in the same commit
 		t.Fatal(err)
 	}
 	s.say(t, "bob", c.ID, "four")
@@ -137,14 +137,14 @@ func TestEventsEnd(t *testing.T) {
 			t.Errorf("%s: %s, want %s", who, plainly(e), says)
 		}
 	}
-	if _, err := s.RemoveMember(within(t), as("ann"), c.ID, "bob"); err != nil {
+	if _, err := s.Members().Remove(within(t), as("ann"), c.ID, "bob"); err != nil {
 		t.Fatal(err)
 	}
 	want("bob", "", kg.CodeChannelNotFound)
 	want("cleo", "agent://bob left member 2", "")
 	want("dora", "agent://bob left member 2", "")
 	want("ann", "agent://bob left member 2", "")
-	if err := s.Ban(within(t), admin("root"), channel.AllChannels, "cleo", time.Time{}); err != nil {
+	if err := s.Members().Ban(within(t), admin("root"), channel.AllChannels, "cleo", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	want("cleo", "", kg.CodeChannelNotFound)

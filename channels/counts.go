@@ -9,6 +9,8 @@ import (
 	"koine/channels/channel"
 	"koine/channels/internal/access"
 	"koine/channels/internal/check"
+	"koine/channels/internal/counting"
+	"koine/channels/internal/journal"
 	"koine/kg"
 )
 
@@ -53,41 +55,41 @@ func (s *Service) Counts(ctx context.Context, by Caller, id channel.ID, q CountQ
 	if err := q.normalize(e, s.options.Clock()); err != nil {
 		return nil, err
 	}
-	snapshot, err := s.systemView(ctx)
+	snapshot, err := s.journal.SystemView(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	found := tally{}
+	found := counting.Tally{}
 	for at := q.From; !at.After(q.To); at = at.AddDate(0, 0, 1) {
-		if err := found.addStored(snapshot.Match, id, dayOf(at), q.Authors); err != nil {
+		if err := found.AddStored(snapshot.Match, id, counting.DayOf(at), q.Authors); err != nil {
 			return nil, err
 		}
 		if len(found) > MaxCounts {
 			return nil, errTooManyCounts()
 		}
 	}
-	counted, err := countedUpTo(snapshot.Match, id)
+	counted, err := counting.CountedUpTo(snapshot.Match, id)
 	if err != nil {
 		return nil, err
 	}
-	head, err := countMessages(snapshot, id)
+	head, err := journal.Count(snapshot, id)
 	if err != nil {
 		return nil, err
 	}
-	most := int64(s.options.CountBatch) * maxUncounted
+	most := int64(s.options.CountBatch) * counting.MaxUncounted
 	if head-counted >= int64(s.options.CountBatch) {
-		s.counter.enqueue(id)
+		s.counter.Enqueue(id)
 	}
 	if head-counted > most {
 		e := kg.Errorf(kg.CodeOverloaded, "%d messages of the channel are still uncounted: retry later", head-counted)
-		e.RetryAfter = countPause
+		e.RetryAfter = counting.CountPause
 		return nil, e
 	}
-	if _, err := found.countFrom(snapshot, id, counted+1, most, nil); err != nil {
+	if _, err := found.CountFrom(snapshot, id, counted+1, most, nil); err != nil {
 		return nil, err
 	}
-	return found.listCounts(&q)
+	return q.listCounts(found)
 }
 
 // normalize validates the query and fills in defaults.
@@ -95,15 +97,15 @@ func (q *CountQuery) normalize(e *access.Entry, now time.Time) error {
 	if q.To.IsZero() {
 		q.To = now
 	}
-	q.To = startOfDay(q.To)
-	first := startOfDay(e.CreatedAt)
+	q.To = counting.StartOfDay(q.To)
+	first := counting.StartOfDay(e.CreatedAt)
 	if q.From.IsZero() {
 		if q.From = q.To.AddDate(0, 0, 1-MaxCountDays); q.From.Before(first) {
 			q.From = first
 		}
 		q.From = earlierOf(q.From, q.To)
 	}
-	q.From = startOfDay(q.From)
+	q.From = counting.StartOfDay(q.From)
 	switch days := q.To.Sub(q.From) / (24 * time.Hour); {
 	case days < 0:
 		return kg.Errorf(kg.CodeInvalid, "to is before from").At("to")
@@ -115,7 +117,7 @@ func (q *CountQuery) normalize(e *access.Entry, now time.Time) error {
 	if q.From.Before(first) { // the channel did not exist before
 		q.From = first
 	}
-	q.To = earlierOf(q.To, startOfDay(now.Add(24*time.Hour))) // allows for clock skew
+	q.To = earlierOf(q.To, counting.StartOfDay(now.Add(24*time.Hour))) // allows for clock skew
 	q.Authors = check.SortedAgents(q.Authors)
 	return nil
 }
@@ -127,26 +129,19 @@ func earlierOf(a, b time.Time) time.Time {
 	return a
 }
 
-func startOfDay(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
-
-// day is a calendar day in UTC, formatted as 2026-11-22.
-type day string
-
-func dayOf(t time.Time) day { return day(t.UTC().Format(time.DateOnly)) }
-
 // listCounts returns the counts that the query selects.
-func (t tally) listCounts(q *CountQuery) ([]AuthorCount, error) {
+func (q *CountQuery) listCounts(t counting.Tally) ([]AuthorCount, error) {
 	out := []AuthorCount{}
-	from, to := dayOf(q.From), dayOf(q.To)
+	from, to := counting.DayOf(q.From), counting.DayOf(q.To)
 	for of, n := range t {
-		if of.day < from || of.day > to || len(q.Authors) > 0 && !slices.Contains(q.Authors, of.author) {
+		if of.Day < from || of.Day > to || len(q.Authors) > 0 && !slices.Contains(q.Authors, of.Author) {
 			continue
 		}
-		at, err := time.Parse(time.DateOnly, string(of.day))
+		at, err := time.Parse(time.DateOnly, string(of.Day))
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, AuthorCount{at, of.author, n})
+		out = append(out, AuthorCount{at, of.Author, n})
 	}
 	if len(out) > MaxCounts {
 		return nil, errTooManyCounts()

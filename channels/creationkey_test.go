@@ -97,7 +97,7 @@ func TestRepetitionsAtOnceMakeOneChannel(t *testing.T) {
 func TestScopesAreMadeOnce(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	scope := func(title string) (*scope.Scope, error) {
-		return s.CreateScope(within(t), as("ann"), scope.Draft{Title: title, IdempotencyKey: "k"})
+		return s.Scopes().Create(within(t), as("ann"), scope.Draft{Title: title, IdempotencyKey: "k"})
 	}
 	first, err := scope("research")
 	if err != nil {
@@ -132,11 +132,11 @@ func TestKeysOfRequestsAreBounded(t *testing.T) {
 	if _, err := s.Create(within(t), as("ann"), channel.Draft{IdempotencyKey: most}); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.CreateScope(within(t), as("ann"), scope.Draft{IdempotencyKey: most}); err != nil {
+	if _, err := s.Scopes().Create(within(t), as("ann"), scope.Draft{IdempotencyKey: most}); err != nil {
 		t.Error(err)
 	}
 	_, err := s.Create(within(t), as("ann"), channel.Draft{IdempotencyKey: most + "ä"})
 	wantCode(t, "one character more", err, kg.CodeLimitExceeded)
-	_, err = s.CreateScope(within(t), as("ann"), scope.Draft{IdempotencyKey: most + "ä"})
+	_, err = s.Scopes().Create(within(t), as("ann"), scope.Draft{IdempotencyKey: most + "ä"})
 	wantCode(t, "one character more", err, kg.CodeLimitExceeded)
 }

@@ -24,14 +24,14 @@ func TestDirectStaysAsItIs(t *testing.T) {
 				return err
 			},
 			"delete":       func(by channels.Caller) error { return s.Delete(within(t), by, id) },
-			"addMember":    func(by channels.Caller) error { _, err := s.AddMember(within(t), by, id, "eve", ""); return err },
-			"removeMember": func(by channels.Caller) error { _, err := s.RemoveMember(within(t), by, id, "bob"); return err },
-			"leave":        func(by channels.Caller) error { return s.Leave(within(t), by, id) },
+			"addMember":    func(by channels.Caller) error { _, err := s.Members().Add(within(t), by, id, "eve", ""); return err },
+			"removeMember": func(by channels.Caller) error { _, err := s.Members().Remove(within(t), by, id, "bob"); return err },
+			"leave":        func(by channels.Caller) error { return s.Members().Leave(within(t), by, id) },
 			"close":        func(by channels.Caller) error { _, err := s.CloseChannel(within(t), by, id, ""); return err },
-			"invite":       func(by channels.Caller) error { return s.Invite(within(t), by, id, "eve") },
-			"accept":       func(by channels.Caller) error { _, err := s.AcceptInvitation(within(t), by, id); return err },
-			"join":         func(by channels.Caller) error { _, err := s.Join(within(t), by, id, ""); return err },
-			"mute":         func(by channels.Caller) error { return s.Mute(within(t), by, id, "bob", time.Time{}) },
+			"invite":       func(by channels.Caller) error { return s.Members().Invite(within(t), by, id, "eve") },
+			"accept":       func(by channels.Caller) error { _, err := s.Members().Accept(within(t), by, id); return err },
+			"join":         func(by channels.Caller) error { _, err := s.Members().Join(within(t), by, id, ""); return err },
+			"mute":         func(by channels.Caller) error { return s.Members().Mute(within(t), by, id, "bob", time.Time{}) },
 		} {
 			for who, want := range map[string]kg.Code{"ann": kg.CodePermissionDenied, "bob": kg.CodePermissionDenied, "eve": kg.CodeChannelNotFound} {
 				wantCode(t, when+": "+who+" "+method, call(as(who)), want)

@@ -103,7 +103,7 @@ func (s *server) ending(t *testing.T, visibility channel.Visibility) (told, stre
 	}
 	do("bob is taken out", func() error {
 		idle(20)
-		_, err := s.RemoveMember(ctx, as("ann"), c.ID, "bob")
+		_, err := s.Members().Remove(ctx, as("ann"), c.ID, "bob")
 		return gone(err)
 	})
 	do("the end", func() error {

@@ -4,17 +4,18 @@ import (
 	"context"
 
 	"koine/channels/channel"
+	"koine/channels/internal/journal"
 	"koine/channels/scope"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
-// EndScope ends a scope and its tasks, and closes all of their channels in the same
+// End ends a scope and its tasks, and closes all of their channels in the same
 // commit. It requires a manager of the scope.
 //
 // Errors: CodeInvalid for a status that is not final; CodeScopeEnded; those of
 // UpdateScope.
-func (s *Service) EndScope(ctx context.Context, by Caller, id scope.ID, status scope.Status, reason string) (*scope.Scope, error) {
+func (s *Scopes) End(ctx context.Context, by Caller, id scope.ID, status scope.Status, reason string) (*scope.Scope, error) {
 	if status != scope.Completed && status != scope.Abandoned {
 		return nil, kg.Errorf(kg.CodeInvalid, "status must be completed or abandoned, not %.60q", status).At("status")
 	}
@@ -48,33 +49,23 @@ func (s *Service) EndScope(ctx context.Context, by Caller, id scope.ID, status s
 }
 
 // closeAllOf closes the open channels of a scope.
-func (s *Service) closeAllOf(tx *kg.Tx, id scope.ID) error {
+func (s *Scopes) closeAllOf(tx *kg.Tx, id scope.ID) error {
 	for _, of := range s.table.ChannelsOf(id) {
 		if e := s.table.Get(of); e.Deleted || e.Status() == channel.Closed {
 			continue
 		}
 		_, err := channel.ChangeRecord(tx, of, func(w *channel.Writer, c *channel.Channel) error {
-			if err := s.mustBeOpen(tx, c); kg.CodeOf(err) == kg.CodeChannelClosed {
-				return s.endExpired(w, c) // the idle timeout was first
+			if err := journal.MustBeOpen(tx, c); kg.CodeOf(err) == kg.CodeChannelClosed {
+				return journal.CloseExpired(w, c) // the idle timeout was first
 			} else if err != nil {
 				return err
 			}
-			s.closeAt(w, c, tx.Time(), channel.ReasonEnded)
+			w.Close(c, tx.Time(), channel.ReasonEnded)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// endExpired closes a channel as of the end of its idle timeout.
-func (s *Service) endExpired(w *channel.Writer, c *channel.Channel) error {
-	last, err := lastMessageTimeTx(w.Tx, c.ID)
-	if err != nil {
-		return err
-	}
-	s.closeAt(w, c, c.ClosesAt(last), channel.ReasonExpired)
 	return nil
 }

@@ -206,7 +206,7 @@ func TestErasedScope(t *testing.T) {
 			wantCode(t, who+" publishes", err, kg.CodeChannelNotFound)
 		}
 		for _, scope := range []scope.ID{intent.ID, task.ID} {
-			_, err := s.GetScope(within(t), as(who), scope)
+			_, err := s.Scopes().Get(within(t), as(who), scope)
 			wantCode(t, who+" sees the scope", err, kg.CodeScopeNotFound)
 			_, err = s.CreateIn(within(t), as(who), scope, channel.Draft{Name: "new"})
 			wantCode(t, who+" makes another", err, kg.CodeScopeNotFound)

@@ -2,11 +2,6 @@ package channels
 
 import "koine/kg"
 
-// errAllExpired reports that the messages of a closed channel have expired.
-func errAllExpired() *kg.Error {
-	return kg.Errorf(kg.CodeMessageExpired, "the channel is closed: its unread messages have expired").At("channelId")
-}
-
 func errNoEvents() *kg.Error {
 	return kg.Errorf(kg.CodeInvalid, "audit requires a channel in a scope").At("audit")
 }

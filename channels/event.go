@@ -84,11 +84,11 @@ func contentHash(m *message.Message, salt string) (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-// ScopeEvents reads up to n events of a scope in order, starting with sequence from; n
+// Events reads up to n events of a scope in order, starting with sequence from; n
 // is clamped to 1…MaxEvents.
 //
 // Errors: CodeScopeNotFound.
-func (s *Service) ScopeEvents(ctx context.Context, by Caller, id scope.ID, from int64, n int) ([]*scope.Event, error) {
+func (s *Scopes) Events(ctx context.Context, by Caller, id scope.ID, from int64, n int) ([]*scope.Event, error) {
 	agent, _, err := s.table.RequireScope(by, id)
 	if err != nil {
 		return nil, err
@@ -106,11 +106,11 @@ func (s *Service) ScopeEvents(ctx context.Context, by Caller, id scope.ID, from 
 // predecessor.
 //
 // Errors: CodeLogDamaged, which names the first damaged event; CodeScopeNotFound.
-func (s *Service) VerifyEvents(ctx context.Context, by Caller, id scope.ID, from int64) (*scope.EventCheck, error) {
+func (s *Scopes) VerifyEvents(ctx context.Context, by Caller, id scope.ID, from int64) (*scope.EventCheck, error) {
 	check := &scope.EventCheck{}
 	next := max(from, 1)
 	if next > 1 {
-		before, err := s.ScopeEvents(ctx, by, id, next-1, 1)
+		before, err := s.Events(ctx, by, id, next-1, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +120,7 @@ func (s *Service) VerifyEvents(ctx context.Context, by Caller, id scope.ID, from
 		check.Head = before[0].Hash
 	}
 	for check.Verified < scope.MaxVerifyEvents {
-		page, err := s.ScopeEvents(ctx, by, id, next, scope.MaxEvents)
+		page, err := s.Events(ctx, by, id, next, scope.MaxEvents)
 		if err != nil {
 			return nil, err
 		}

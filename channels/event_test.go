@@ -47,7 +47,7 @@ func TestAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	const events = 8 * each
-	page, err := s.ScopeEvents(within(t), as("cleo"), intent.ID, 1, scope.MaxEvents)
+	page, err := s.Scopes().Events(within(t), as("cleo"), intent.ID, 1, scope.MaxEvents)
 	if err != nil || len(page) != events {
 		t.Fatalf("%d events, %v; want %d", len(page), err, events)
 	}
@@ -61,22 +61,22 @@ func TestAudit(t *testing.T) {
 	if !strings.Contains(string(page[0].Data), `"parts":[{"text":"<`) && !strings.Contains(string(page[0].Data), `\u003c`) || !strings.Contains(string(page[0].Data), `"contentHash":"`) {
 		t.Errorf("the first says %s", page[0].Data)
 	}
-	check, err := s.VerifyEvents(within(t), as("ann"), intent.ID, 1)
+	check, err := s.Scopes().VerifyEvents(within(t), as("ann"), intent.ID, 1)
 	if err != nil || check.Verified != events || check.Head != previous || check.Next != 0 {
 		t.Errorf("verified: %+v, %v", check, err)
 	}
-	if check, err = s.VerifyEvents(within(t), as("ann"), intent.ID, events-3); err != nil || check.Verified != 4 || check.Head != previous {
+	if check, err = s.Scopes().VerifyEvents(within(t), as("ann"), intent.ID, events-3); err != nil || check.Verified != 4 || check.Head != previous {
 		t.Errorf("verified from near the end: %+v, %v", check, err)
 	}
 	if c, err := s.store.Commit(within(t), kg.SystemPrincipal(), newest[0].Revision); err != nil || !slices.ContainsFunc(c.Changes, func(ch kg.Change) bool { return ch.Quad.Graph == intent.ID.EventsGraph() }) {
 		t.Errorf("the commit of a message has no event: %v", err)
 	}
-	_, err = s.VerifyEvents(within(t), as("ann"), intent.ID, events+5)
+	_, err = s.Scopes().VerifyEvents(within(t), as("ann"), intent.ID, events+5)
 	wantCode(t, "from behind the end", err, kg.CodeInvalid)
 	for _, by := range []string{"eve"} {
-		_, err = s.ScopeEvents(within(t), as(by), intent.ID, 1, 1)
+		_, err = s.Scopes().Events(within(t), as(by), intent.ID, 1, 1)
 		wantCode(t, "an outsider", err, kg.CodeScopeNotFound)
-		_, err = s.VerifyEvents(within(t), as(by), intent.ID, 1)
+		_, err = s.Scopes().VerifyEvents(within(t), as(by), intent.ID, 1)
 		wantCode(t, "an outsider", err, kg.CodeScopeNotFound)
 		snapshot, err := s.store.View(within(t), kg.View{Principal: as(by).Principal, AllGraphs: true})
 		if err != nil {
@@ -99,17 +99,17 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	tamper(kg.Replace, "eventActor", kg.IRI("agent://eve"), 40)
-	_, err = s.VerifyEvents(within(t), as("ann"), intent.ID, 1)
+	_, err = s.Scopes().VerifyEvents(within(t), as("ann"), intent.ID, 1)
 	wantCode(t, "one that was changed", err, kg.CodeLogDamaged)
 	if err == nil || !strings.Contains(err.Error(), "event 40 ") {
 		t.Errorf("it says %v", err)
 	}
 	tamper(kg.Replace, "eventActor", kg.IRI("agent://bob"), 40)
-	if _, err = s.VerifyEvents(within(t), as("ann"), intent.ID, 1); err != nil {
+	if _, err = s.Scopes().VerifyEvents(within(t), as("ann"), intent.ID, 1); err != nil {
 		t.Errorf("put right: %v", err)
 	}
 	tamper(kg.Remove, "sequence", kg.Integer(50), 50)
-	_, err = s.VerifyEvents(within(t), as("ann"), intent.ID, 1)
+	_, err = s.Scopes().VerifyEvents(within(t), as("ann"), intent.ID, 1)
 	wantCode(t, "one that is missing", err, kg.CodeLogDamaged)
 	tamper(kg.Add, "sequence", kg.Integer(50), 50) // a check finds it too
 }
@@ -137,11 +137,11 @@ func TestAuditKeepsSecrets(t *testing.T) {
 	s.say(t, "bob", open.ID, "secret: none")
 	asked := s.mustSend(t, "ann", open.ID, message.Envelope{Interaction: message.Request, To: "bob"})
 	among := s.say(t, "bob", explicit.ID, "among us")
-	page, err := s.ScopeEvents(within(t), as("cleo"), intent.ID, 0, 0)
+	page, err := s.Scopes().Events(within(t), as("cleo"), intent.ID, 0, 0)
 	if err != nil || len(page) != 1 {
 		t.Fatalf("%d events, %v", len(page), err)
 	}
-	if page, err = s.ScopeEvents(within(t), as("cleo"), intent.ID, 1, 10); err != nil || len(page) != 3 {
+	if page, err = s.Scopes().Events(within(t), as("cleo"), intent.ID, 1, 10); err != nil || len(page) != 3 {
 		t.Fatalf("%d events, %v", len(page), err)
 	}
 	for i, shown := range []bool{true, false, false} {
@@ -184,7 +184,7 @@ func TestAuditKeepsSecrets(t *testing.T) {
 	s.mustSend(t, "bob", open.ID, message.Envelope{Interaction: message.Response, Correlation: asked.ID})
 	s.mustSend(t, "bob", open.ID, message.Envelope{Interaction: message.Notification, Correlation: asked.ID})
 	s.mustSend(t, "bob", explicit.ID, message.Envelope{Interaction: message.Notification, Correlation: among.ID})
-	if page, err = s.ScopeEvents(within(t), as("cleo"), intent.ID, 4, 10); err != nil || len(page) != 3 {
+	if page, err = s.Scopes().Events(within(t), as("cleo"), intent.ID, 4, 10); err != nil || len(page) != 3 {
 		t.Fatalf("%d events, %v", len(page), err)
 	}
 	for i, shown := range []bool{false, true, false} {
@@ -197,7 +197,7 @@ func TestAuditKeepsSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.say(t, "bob", open.ID, "after")
-	if check, err := s.VerifyEvents(within(t), as("bob"), intent.ID, 1); err != nil || check.Verified != 6 {
+	if check, err := s.Scopes().VerifyEvents(within(t), as("bob"), intent.ID, 1); err != nil || check.Verified != 6 {
 		t.Errorf("%+v, %v", check, err)
 	}
 }

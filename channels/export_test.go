@@ -2,11 +2,12 @@ package channels
 
 import (
 	"context"
-	"koine/channels/message"
 	"time"
+
+	"koine/channels/message"
 )
 
-// Patient returns options with another pause between two checks for due messages.
+// Patient are options with another pause between two looks at what is due.
 func Patient(o Options, pause time.Duration) Options {
 	o.pause = pause
 	return o
@@ -14,14 +15,10 @@ func Patient(o Options, pause time.Duration) Options {
 
 // Due is how many messages are known to expire: they come to be known a little after
 // they were published.
-func (s *Service) Due() int {
-	s.expiry.mu.Lock()
-	defer s.expiry.mu.Unlock()
-	return s.expiry.queue.Len()
-}
+func (s *Service) Due() int { return s.expiry.Queued() }
 
 // StopExpiry stops all writes about expiry.
-func (s *Service) StopExpiry() { s.expiry.jobs.Stop() }
+func (s *Service) StopExpiry() { s.expiry.Close() }
 
 // RepliesTo are the sequences of the replies to a message that Replies looks at.
 func (s *Service) RepliesTo(ctx context.Context, by Caller, id message.ID) ([]int64, error) {

@@ -127,13 +127,13 @@ func TestInbox(t *testing.T) {
 	defer stream.Close()
 	want = nil
 	send(true, "ann", a.ID, message.Envelope{To: "bob"})
-	if _, err := s.AddMember(within(t), as("ann"), b.ID, "bob", channel.Ordinary); err != nil {
+	if _, err := s.Members().Add(within(t), as("ann"), b.ID, "bob", channel.Ordinary); err != nil {
 		t.Fatal(err)
 	}
 	send(true, "ann", b.ID, message.Envelope{})
 	made := s.make(t, channel.Private, "bob")
 	send(true, "ann", made.ID, message.Envelope{})
-	if _, err := s.RemoveMember(within(t), as("ann"), a.ID, "bob"); err != nil {
+	if _, err := s.Members().Remove(within(t), as("ann"), a.ID, "bob"); err != nil {
 		t.Fatal(err)
 	}
 	send(false, "ann", a.ID, message.Envelope{})

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"koine/channels/channel"
+	"koine/channels/internal/journal"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/kg"
@@ -22,7 +23,7 @@ func (s *Service) Message(ctx context.Context, by Caller, id message.ID) (*messa
 		return nil, err
 	}
 	defer snapshot.Close()
-	list, err := readMessages(snapshot, place.channel, place.sequence, 1, s.viewerOf(place.agent))
+	list, err := journal.Read(snapshot, place.channel, place.sequence, 1, s.journal.ViewerOf(place.agent))
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (s *Service) locateMessage(ctx context.Context, by Caller, id message.ID) (
 	if !id.IsValid() {
 		return nil, p, message.ErrNotFound()
 	}
-	all, err := s.systemView(ctx)
+	all, err := s.journal.SystemView(ctx)
 	if err != nil {
 		return nil, p, err
 	}
@@ -92,9 +93,9 @@ func (s *Service) Replies(ctx context.Context, by Caller, id message.ID, size in
 	}
 	first, _ := slices.BinarySearchFunc(numbers, after, func(n, after int64) int { return cmp.Or(cmp.Compare(n, after), -1) })
 	numbers = numbers[first:]
-	n, bytes, eyes := min(pageSize(size), len(numbers)), 0, s.viewerOf(p.agent)
+	n, bytes, eyes := min(pageSize(size), len(numbers)), 0, s.journal.ViewerOf(p.agent)
 	for i, number := range numbers[:n] {
-		one, err := readMessages(snapshot, p.channel, number, 1, eyes)
+		one, err := journal.Read(snapshot, p.channel, number, 1, eyes)
 		if err != nil {
 			return nil, "", err
 		}
@@ -108,6 +109,27 @@ func (s *Service) Replies(ctx context.Context, by Caller, id message.ID, size in
 		next = token.seal(strconv.FormatInt(numbers[n-1], 10))
 	}
 	return list, next, nil
+}
+
+// SequenceAt returns the sequence of the channel's last message at a revision, or 0.
+//
+// Errors: CodeChannelNotFound.
+func (s *Service) SequenceAt(ctx context.Context, by Caller, id channel.ID, r kg.Revision) (int64, error) {
+	agent, _, err := s.table.RequireReadable(by, id)
+	if err != nil {
+		return 0, err
+	}
+	snapshot, err := s.store.View(ctx, kg.View{Principal: by.ReaderPrincipal(agent), Graphs: []kg.Term{id.MessagesGraph()}})
+	if err != nil {
+		return 0, err
+	}
+	defer snapshot.Close()
+	count, err := journal.Count(snapshot, id)
+	if err != nil {
+		return 0, err
+	}
+	next, err := journal.FirstSince(snapshot, id, count, r+1)
+	return next - 1, err
 }
 
 // repliesTo returns the sequences of the replies to a message, sorted.

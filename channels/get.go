@@ -5,6 +5,7 @@ import (
 
 	"koine/channels/channel"
 	"koine/channels/internal/access"
+	"koine/channels/internal/journal"
 	"koine/channels/message"
 	"koine/kg"
 )
@@ -19,7 +20,7 @@ func (s *Service) Get(ctx context.Context, by Caller, id channel.ID) (*channel.C
 	if !e.CanRead(agent) {
 		return e.Outline(), nil
 	}
-	snapshot, err := s.systemView(ctx)
+	snapshot, err := s.journal.SystemView(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,34 +42,14 @@ func (s *Service) readChannelState(snapshot *kg.Snapshot, id channel.ID) (*chann
 		return nil, channel.ErrNotFound()
 	}
 	defer func() { c.MarkClosedIfDue(s.options.Clock()) }()
-	if c.Messages, err = countMessages(snapshot, id); err != nil || c.Messages == 0 {
+	if c.Messages, err = journal.Count(snapshot, id); err != nil || c.Messages == 0 {
 		return c, err
 	}
-	last, err := readMessages(snapshot, id, c.Messages, 1, message.Viewer{})
+	last, err := journal.Read(snapshot, id, c.Messages, 1, message.Viewer{})
 	if err == nil && len(last) == 1 {
 		c.LastMessageAt = last[0].Time
 	}
 	return c, err
-}
-
-// countMessages returns the number of published messages without reading any.
-func countMessages(snapshot *kg.Snapshot, id channel.ID) (int64, error) {
-	return countOf(snapshot, id, kg.Sequence)
-}
-
-// countOf returns the number of messages that have a property, for properties with at
-// most one value.
-func countOf(snapshot *kg.Snapshot, id channel.ID, property kg.Term) (int64, error) {
-	graph, known, err := snapshot.ID(id.MessagesGraph())
-	if !known || err != nil {
-		return 0, err
-	}
-	predicate, known, err := snapshot.ID(property)
-	if !known || err != nil {
-		return 0, err
-	}
-	n, _, err := snapshot.Estimate(kg.IDPattern{Graph: graph, Predicate: predicate})
-	return int64(n), err
 }
 
 // List returns the channels that the caller is a member of or invited to and those that
@@ -101,7 +82,7 @@ func (s *Service) List(ctx context.Context, by Caller, l channel.ListQuery) (pag
 		return e.Kind != channel.Direct && (!by.IgnoreInvitations || e.SeenBy(by).CanDiscover(agent)) && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.IsInvited(agent)) &&
 			(l.Member == "" || e.CanRead(agent) && e.RoleOf(l.Member) != "")
 	})
-	snapshot, err := s.systemView(ctx)
+	snapshot, err := s.journal.SystemView(ctx)
 	if err != nil {
 		return nil, "", err
 	}

@@ -8,8 +8,9 @@ import (
 
 	"koine/channels/channel"
 	"koine/channels/internal/check"
-	"koine/channels/internal/vocab"
+	"koine/channels/internal/journal"
 	"koine/channels/message"
+	"koine/channels/receipts"
 	"koine/kg"
 )
 
@@ -52,7 +53,7 @@ type HistoryQuery struct {
 	Correlation message.ID
 	// Status excludes messages that are not for the caller, and those with another
 	// receipt state.
-	Status ReceiptState
+	Status receipts.State
 	// Descending returns the newest messages first.
 	Descending bool
 }
@@ -83,25 +84,25 @@ func (s *Service) History(ctx context.Context, by Caller, id channel.ID, q Histo
 		return nil, "", err
 	}
 	defer snapshot.Close()
-	eyes := s.viewerOf(agent)
+	eyes := s.journal.ViewerOf(agent)
 	w, err := q.resolveWindow(snapshot, id, at)
 	if err != nil {
 		return nil, "", err
 	}
 	admits := q.matches
 	if q.Status != "" {
-		k, err := markersOf(snapshot.Match, id, agent)
+		k, err := receipts.MarkersOf(snapshot.Match, id, agent)
 		if err != nil {
 			return nil, "", err
 		}
-		if k.channelClosed, err = s.closedInSnapshot(snapshot, e); err != nil {
+		if k.ChannelClosed, err = s.journal.ClosedInSnapshot(snapshot, e); err != nil {
 			return nil, "", err
 		}
 		admits = func(m *message.Message) (bool, error) {
 			if ok, err := q.matches(m); !ok || err != nil || !m.IsFor(agent) {
 				return false, err
 			}
-			state, err := k.receiptState(m)
+			state, err := k.ReceiptState(m)
 			return state == q.Status, err
 		}
 	}
@@ -151,14 +152,6 @@ func (q *HistoryQuery) matches(m *message.Message) (bool, error) {
 		(q.Correlation == "" || q.Correlation == m.Correlation), nil
 }
 
-// sequenceOf returns the sequence of a message of the channel.
-func sequenceOf(snapshot *kg.Snapshot, id channel.ID, m message.ID, field string) (int64, error) {
-	for st, err := range snapshot.Match(kg.Pattern{Subject: m.Entity(), Predicate: kg.Sequence, Graph: id.MessagesGraph()}) {
-		return vocab.IntegerOf(st.Object), err
-	}
-	return 0, message.ErrNotInChannel(field)
-}
-
 // historyWindow is the range of sequences to read and the progress of reading it.
 type historyWindow struct {
 	low, high  int64
@@ -169,11 +162,11 @@ type historyWindow struct {
 // resolveWindow returns the range that the query selects, after the page that ended at
 // at.
 func (q *HistoryQuery) resolveWindow(snapshot *kg.Snapshot, id channel.ID, at string) (*historyWindow, error) {
-	count, err := countMessages(snapshot, id)
+	count, err := journal.Count(snapshot, id)
 	if err != nil {
 		return nil, err
 	}
-	oldest, err := oldestKept(snapshot, id)
+	oldest, err := journal.OldestKept(snapshot, id)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +204,7 @@ func (q *HistoryQuery) resolveWindow(snapshot *kg.Snapshot, id channel.ID, at st
 func (q *HistoryQuery) lowerBound(snapshot *kg.Snapshot, id channel.ID, count int64) (from int64, field string, err error) {
 	switch {
 	case q.SinceMessage != "":
-		n, err := sequenceOf(snapshot, id, q.SinceMessage, "sinceMessageId")
+		n, err := journal.SequenceOf(snapshot, id, q.SinceMessage, "sinceMessageId")
 		return n + 1, "sinceMessageId", err
 	case q.SinceSequence != nil:
 		if *q.SinceSequence > count {
@@ -219,7 +212,7 @@ func (q *HistoryQuery) lowerBound(snapshot *kg.Snapshot, id channel.ID, count in
 		}
 		return *q.SinceSequence + 1, "sinceSequence", nil
 	case !q.SinceTime.IsZero():
-		from, err := firstNumber(snapshot, id, count, func(a *kg.Assertion) bool { return !a.Time.Before(q.SinceTime) })
+		from, err := journal.FirstNumber(snapshot, id, count, func(a *kg.Assertion) bool { return !a.Time.Before(q.SinceTime) })
 		return from, "sinceTimestamp", err
 	}
 	return 1, "", nil
@@ -229,12 +222,12 @@ func (q *HistoryQuery) lowerBound(snapshot *kg.Snapshot, id channel.ID, count in
 func (q *HistoryQuery) upperBound(snapshot *kg.Snapshot, id channel.ID, count int64) (int64, error) {
 	switch {
 	case q.BeforeMessage != "":
-		n, err := sequenceOf(snapshot, id, q.BeforeMessage, "beforeMessageId")
+		n, err := journal.SequenceOf(snapshot, id, q.BeforeMessage, "beforeMessageId")
 		return n - 1, err
 	case q.BeforeSequence > 0:
 		return min(count, q.BeforeSequence-1), nil
 	case !q.BeforeTime.IsZero():
-		from, err := firstNumber(snapshot, id, count, func(a *kg.Assertion) bool { return a.Time.After(q.BeforeTime) })
+		from, err := journal.FirstNumber(snapshot, id, count, func(a *kg.Assertion) bool { return a.Time.After(q.BeforeTime) })
 		return from - 1, err
 	}
 	return count, nil
@@ -253,7 +246,7 @@ func (w *historyWindow) readPage(snapshot *kg.Snapshot, id channel.ID, n int, ad
 		if count == 0 {
 			return page, false, nil
 		}
-		list, _, err := readRun(snapshot, id, from, count, w.descending, by)
+		list, _, err := journal.ReadRun(snapshot, id, from, count, w.descending, by)
 		if err != nil {
 			return nil, false, err
 		}

@@ -9,6 +9,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
+	"koine/channels/receipts"
 	"koine/kg"
 )
 
@@ -141,7 +142,7 @@ func TestPageTokens(t *testing.T) {
 	said := map[string]any{
 		"SinceSequence": at(0), "SinceTime": time.UnixMilli(1), "BeforeSequence": int64(9), "BeforeTime": time.UnixMilli(1), "SinceMessage": message.ID("m"), "BeforeMessage": message.ID("m"),
 		"Authors": []kg.AgentID{"ann"}, "Recipient": kg.AgentID("bob"), "Interaction": message.Request, "ContentType": message.Text, "Tag": "t", "Thread": "t",
-		"Correlation": message.ID("m"), "Status": channels.ReceiptRead, "Descending": true,
+		"Correlation": message.ID("m"), "Status": receipts.Read, "Descending": true,
 	}
 	for i := range reflect.TypeFor[channels.HistoryQuery]().NumField() {
 		name := reflect.TypeFor[channels.HistoryQuery]().Field(i).Name

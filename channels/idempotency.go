@@ -63,6 +63,6 @@ func (p *publishOp) findEarlier(tx *kg.Tx) (m *message.Message, err error) {
 			return nil, kg.Errorf(kg.CodeIdempotencyConflict, "idempotencyKey was used for a different message").At("idempotencyKey")
 		}
 	}
-	m.RedactFor(message.Viewer{p.author, tx.Time()})
+	m.RedactFor(message.Viewer{Agent: p.author, Now: tx.Time()})
 	return m, nil
 }

@@ -71,11 +71,11 @@ func TestInboxWithoutMembership(t *testing.T) {
 	want = append(want, ask("bob", shared.ID))
 	question := want[2]
 	ask("eve", shared.ID)
-	if _, err := s.AddMember(within(t), as("ann"), public.ID, "bob", channel.Ordinary); err != nil {
+	if _, err := s.Members().Add(within(t), as("ann"), public.ID, "bob", channel.Ordinary); err != nil {
 		t.Fatal(err)
 	}
 	want = append(want, ask("role:critic", public.ID))
-	if _, err := s.RemoveMember(within(t), as("ann"), public.ID, "bob"); err != nil { // he reads on
+	if _, err := s.Members().Remove(within(t), as("ann"), public.ID, "bob"); err != nil { // he reads on
 		t.Fatal(err)
 	}
 	want = append(want, ask("bob", shared.ID))
@@ -92,7 +92,7 @@ func TestInboxWithoutMembership(t *testing.T) {
 	version := int64(1)
 	give := func(a *scope.Access) {
 		t.Helper()
-		if _, err := s.UpdateScope(within(t), as("ann"), sc.ID, scope.Update{ExpectedVersion: version, Access: a}); err != nil {
+		if _, err := s.Scopes().Update(within(t), as("ann"), sc.ID, scope.Update{ExpectedVersion: version, Access: a}); err != nil {
 			t.Fatal(err)
 		}
 		version++
@@ -119,11 +119,11 @@ func TestInboxWithoutMembership(t *testing.T) {
 	want = append(want, again)
 	check("addressed again")
 	told([]message.ID{again})
-	if _, err := s.AddMember(within(t), as("ann"), shared.ID, "bob", channel.Ordinary); err != nil {
+	if _, err := s.Members().Add(within(t), as("ann"), shared.ID, "bob", channel.Ordinary); err != nil {
 		t.Fatal(err)
 	}
 	told([]message.ID{s.say(t, "ann", shared.ID, "to everybody").ID})
-	if err := s.Leave(within(t), as("bob"), shared.ID); err != nil {
+	if err := s.Members().Leave(within(t), as("bob"), shared.ID); err != nil {
 		t.Fatal(err)
 	}
 	check("no member any more")

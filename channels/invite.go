@@ -20,24 +20,24 @@ import (
 // Errors: CodePermissionDenied, also for a banned agent; CodeNotMember for an agent
 // without access to the scope of the channel; CodeLimitExceeded above
 // Options.MaxInvitations.
-func (s *Service) Invite(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID) error {
+func (m *Members) Invite(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID) error {
 	agent, err := channel.ParseMember(agent)
 	if err != nil {
 		return err
 	}
-	_, err = s.alterChannel(ctx, by, id, "channels/invite", (*access.Entry).MustInvite, func(w *channel.Writer, c *channel.Channel) error {
+	_, err = m.service.alterChannel(ctx, by, id, "channels/invite", (*access.Entry).MustInvite, func(w *channel.Writer, c *channel.Channel) error {
 		if c.MemberRole(agent) != "" || c.IsInvited(agent) {
 			return nil // no effect
 		}
 		if err := c.CheckNotBanned(agent, w.Tx.Time()); err != nil {
 			return err
 		}
-		if e, err := s.entryForAgent(w.Tx, id, agent); err != nil {
+		if e, err := m.entryForAgent(w.Tx, id, agent); err != nil {
 			return err
 		} else if !e.AdmitsAgent(agent) {
 			return errOutOfScope(agent)
 		}
-		if len(c.Invited) >= s.options.MaxInvitations {
+		if len(c.Invited) >= m.service.options.MaxInvitations {
 			return check.TooMuch("principalId", "channel has %d invitations, which is the limit: withdraw one first", len(c.Invited))
 		}
 		w.Quiet = true
@@ -49,17 +49,17 @@ func (s *Service) Invite(ctx context.Context, by Caller, id channel.ID, agent kg
 
 // entryForAgent returns the entry as seen by another agent with the roles on its
 // record.
-func (s *Service) entryForAgent(tx *kg.Tx, id channel.ID, agent kg.AgentID) (*access.Entry, error) {
+func (m *Members) entryForAgent(tx *kg.Tx, id channel.ID, agent kg.AgentID) (*access.Entry, error) {
 	roles, err := agents.RolesOf(tx, agent)
-	return s.table.Get(id).AtTime(tx.Time()).AsPrincipal(kg.Principal{ID: agent, Roles: roles}), err
+	return m.service.table.Get(id).AtTime(tx.Time()).AsPrincipal(kg.Principal{ID: agent, Roles: roles}), err
 }
 
 // Invitations lists the invitations to a channel. A caller that can neither read nor
 // manage the channel sees only its own.
 //
 // Errors: CodeChannelNotFound.
-func (s *Service) Invitations(by Caller, id channel.ID) ([]channel.Invitation, error) {
-	agent, e, err := s.table.RequireDiscoverable(by, id)
+func (m *Members) Invitations(by Caller, id channel.ID) ([]channel.Invitation, error) {
+	agent, e, err := m.service.table.RequireDiscoverable(by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -67,31 +67,31 @@ func (s *Service) Invitations(by Caller, id channel.ID) ([]channel.Invitation, e
 	return slices.DeleteFunc(slices.Clone(e.Invited), func(i channel.Invitation) bool { return !all && i.Agent != agent }), nil
 }
 
-// WithdrawInvitation removes an invitation. It requires the right to invite.
+// Withdraw removes an invitation. It requires the right to invite.
 //
 // Errors: CodeNotFound without an invitation; CodePermissionDenied.
-func (s *Service) WithdrawInvitation(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID) error {
+func (m *Members) Withdraw(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID) error {
 	agent, err := channel.ParseMember(agent)
 	if err != nil {
 		return err
 	}
-	return s.removeInvitation(ctx, by, id, agent, "channels/withdraw", (*access.Entry).MustInvite)
+	return m.removeInvitation(ctx, by, id, agent, "channels/withdraw", (*access.Entry).MustInvite)
 }
 
-// DeclineInvitation removes the caller's own invitation.
+// Decline removes the caller's own invitation.
 //
 // Errors: CodeNotFound without an invitation.
-func (s *Service) DeclineInvitation(ctx context.Context, by Caller, id channel.ID) error {
+func (m *Members) Decline(ctx context.Context, by Caller, id channel.ID) error {
 	agent, err := by.ActingAgent()
 	if err != nil {
 		return err
 	}
-	return s.removeInvitation(ctx, by, id, agent, "channels/decline", func(*access.Entry, kg.AgentID) error { return nil })
+	return m.removeInvitation(ctx, by, id, agent, "channels/decline", func(*access.Entry, kg.AgentID) error { return nil })
 }
 
 // removeInvitation removes the invitation of an agent if must allows it for the caller.
-func (s *Service) removeInvitation(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID, method string, must func(*access.Entry, kg.AgentID) error) error {
-	_, err := s.alterChannel(ctx, by, id, method, must, func(w *channel.Writer, c *channel.Channel) error {
+func (m *Members) removeInvitation(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID, method string, must func(*access.Entry, kg.AgentID) error) error {
+	_, err := m.service.alterChannel(ctx, by, id, method, must, func(w *channel.Writer, c *channel.Channel) error {
 		if !c.IsInvited(agent) {
 			return channel.ErrNotInvited()
 		}
@@ -102,11 +102,11 @@ func (s *Service) removeInvitation(ctx context.Context, by Caller, id channel.ID
 	return err
 }
 
-// AcceptInvitation makes an invited caller a member.
+// Accept makes an invited caller a member.
 //
 // Errors: CodeNotFound without an invitation; those of Join.
-func (s *Service) AcceptInvitation(ctx context.Context, by Caller, id channel.ID) (*channel.Channel, error) {
-	return s.joinChannel(ctx, by, id, channel.Ordinary, "channels/accept", (*access.Entry).MustBeInvited)
+func (m *Members) Accept(ctx context.Context, by Caller, id channel.ID) (*channel.Channel, error) {
+	return m.joinChannel(ctx, by, id, channel.Ordinary, "channels/accept", (*access.Entry).MustBeInvited)
 }
 
 // Join makes the caller a member: Ordinary (the default) or Observer. It requires an
@@ -114,7 +114,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, by Caller, id channel.ID
 //
 // Errors: CodeChannelNotFound if the caller cannot find the channel;
 // CodePermissionDenied without an invitation; CodeLimitExceeded if the channel is full.
-func (s *Service) Join(ctx context.Context, by Caller, id channel.ID, role channel.Role) (*channel.Channel, error) {
+func (m *Members) Join(ctx context.Context, by Caller, id channel.ID, role channel.Role) (*channel.Channel, error) {
 	switch role {
 	case "":
 		role = channel.Ordinary
@@ -122,56 +122,56 @@ func (s *Service) Join(ctx context.Context, by Caller, id channel.ID, role chann
 	default:
 		return nil, kg.Errorf(kg.CodeInvalid, "role must be member or observer, not %.60q", role).At("role")
 	}
-	return s.joinChannel(ctx, by, id, role, "channels/join", (*access.Entry).MustBeLetIn)
+	return m.joinChannel(ctx, by, id, role, "channels/join", (*access.Entry).MustBeLetIn)
 }
 
 // joinChannel makes the caller a member with this role if must allows it.
-func (s *Service) joinChannel(ctx context.Context, by Caller, id channel.ID, role channel.Role, method string, must func(*access.Entry, kg.AgentID) error) (*channel.Channel, error) {
+func (m *Members) joinChannel(ctx context.Context, by Caller, id channel.ID, role channel.Role, method string, must func(*access.Entry, kg.AgentID) error) (*channel.Channel, error) {
 	agent, err := by.ActingAgent()
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.alterChannel(ctx, by, id, method, must, func(w *channel.Writer, c *channel.Channel) error {
+	_, err = m.service.alterChannel(ctx, by, id, method, must, func(w *channel.Writer, c *channel.Channel) error {
 		if c.MemberRole(agent) != "" {
 			return nil // no effect
 		}
-		if err := s.checkChannelQuota(w.Tx, agent); err != nil {
+		if err := m.service.checkChannelQuota(w.Tx, agent); err != nil {
 			return err
 		}
-		return s.addMember(w, c, channel.Member{Agent: agent, Role: role})
+		return m.addMember(w, c, channel.Member{Agent: agent, Role: role})
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.Get(ctx, by, id)
+	return m.service.Get(ctx, by, id)
 }
 
 // addMember adds a member that the channel does not have yet.
-func (s *Service) addMember(w *channel.Writer, c *channel.Channel, m channel.Member) error {
-	if err := c.CheckNotBanned(m.Agent, w.Tx.Time()); err != nil {
+func (m *Members) addMember(w *channel.Writer, c *channel.Channel, one channel.Member) error {
+	if err := c.CheckNotBanned(one.Agent, w.Tx.Time()); err != nil {
 		return err
 	}
-	if most := s.memberLimit(c); len(c.Members) >= most {
+	if most := m.service.memberLimit(c); len(c.Members) >= most {
 		return check.TooMuch("principalId", "channel has %d members, which is the limit", len(c.Members))
 	}
-	if err := w.Tx.CheckAgent(m.Agent); err != nil {
+	if err := w.Tx.CheckAgent(one.Agent); err != nil {
 		return kg.AsError(err).At("principalId")
 	}
-	m.Joined = w.Tx.Time()
-	c.Members = append(c.Members, m)
-	w.AddMember(m)
-	w.RemoveInvitation(c, m.Agent)
+	one.Joined = w.Tx.Time()
+	c.Members = append(c.Members, one)
+	w.AddMember(one)
+	w.RemoveInvitation(c, one.Agent)
 	return nil
 }
 
 // Leave removes the caller from a channel.
 //
 // Errors: CodeLastOwner; CodePermissionDenied if the caller is not a member.
-func (s *Service) Leave(ctx context.Context, by Caller, id channel.ID) error {
+func (m *Members) Leave(ctx context.Context, by Caller, id channel.ID) error {
 	agent, err := by.ActingAgent()
 	if err != nil {
 		return err
 	}
-	_, err = s.RemoveMember(ctx, by, id, agent)
+	_, err = m.Remove(ctx, by, id, agent)
 	return err
 }

@@ -45,7 +45,7 @@ func TestJoin(t *testing.T) {
 		{"what is not to be found", private, "bob", "", kg.CodeChannelNotFound},
 		{"what is not there", "nowhere", "bob", "", kg.CodeChannelNotFound},
 	} {
-		_, err := s.Join(within(t), as(row.who), row.id, row.role)
+		_, err := s.Members().Join(within(t), as(row.who), row.id, row.role)
 		wantCode(t, row.what, err, row.want)
 	}
 	c, err := s.Get(within(t), as("bob"), room)
@@ -54,10 +54,10 @@ func TestJoin(t *testing.T) {
 	}
 	_, err = s.Publish(within(t), as("bob"), channels.Publication{Channel: news, Parts: text("hi")})
 	wantCode(t, "a listener publishes", err, kg.CodePermissionDenied)
-	wantCode(t, "bob leaves", s.Leave(within(t), as("bob"), room), "")
-	wantCode(t, "bob leaves again", s.Leave(within(t), as("bob"), room), kg.CodePermissionDenied)
-	wantCode(t, "the last owner leaves", s.Leave(within(t), as("ann"), room), kg.CodeLastOwner)
-	_, err = s.Join(within(t), as("eve"), room, "")
+	wantCode(t, "bob leaves", s.Members().Leave(within(t), as("bob"), room), "")
+	wantCode(t, "bob leaves again", s.Members().Leave(within(t), as("bob"), room), kg.CodePermissionDenied)
+	wantCode(t, "the last owner leaves", s.Members().Leave(within(t), as("ann"), room), kg.CodeLastOwner)
+	_, err = s.Members().Join(within(t), as("eve"), room, "")
 	wantCode(t, "there is place again", err, "")
 }
 
@@ -73,7 +73,7 @@ func TestJoinAtOnce(t *testing.T) {
 	in := 0
 	for i := range 20 {
 		joining.Go(func() {
-			_, err := s.Join(within(t), as(fmt.Sprint("a", i)), c.ID, "")
+			_, err := s.Members().Join(within(t), as(fmt.Sprint("a", i)), c.ID, "")
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -94,12 +94,12 @@ func TestInvite(t *testing.T) {
 	s := serve(t, channels.Options{MaxInvitations: 2}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")
 	s.say(t, "ann", c.ID, "secret")
-	invite := func(by, whom string) error { return s.Invite(within(t), as(by), c.ID, kg.AgentID(whom)) }
+	invite := func(by, whom string) error { return s.Members().Invite(within(t), as(by), c.ID, kg.AgentID(whom)) }
 	wantCode(t, "a member invites", invite("bob", "eve"), kg.CodePermissionDenied)
 	wantCode(t, "an outsider invites", invite("eve", "eve"), kg.CodeChannelNotFound)
-	_, err := s.AcceptInvitation(within(t), as("eve"), c.ID)
+	_, err := s.Members().Accept(within(t), as("eve"), c.ID)
 	wantCode(t, "accepted without", err, kg.CodeChannelNotFound)
-	wantCode(t, "declined without", s.DeclineInvitation(within(t), as("bob"), c.ID), kg.CodeNotFound)
+	wantCode(t, "declined without", s.Members().Decline(within(t), as("bob"), c.ID), kg.CodeNotFound)
 	for _, whom := range []string{"eve", "eve", "bob", "cleo"} {
 		wantCode(t, "the owner invites "+whom, invite("ann", whom), "")
 	}
@@ -119,20 +119,20 @@ func TestInvite(t *testing.T) {
 	invitedTo("eve", 1)
 	invitedTo("bob", 0)
 	invitedTo("ann", 0)
-	if got, err = s.AcceptInvitation(within(t), as("eve"), c.ID); err != nil || len(got.Members) != 3 || len(got.Invited) != 1 || got.Invited[0].By != "agent://ann" || got.Version != 2 {
+	if got, err = s.Members().Accept(within(t), as("eve"), c.ID); err != nil || len(got.Members) != 3 || len(got.Invited) != 1 || got.Invited[0].By != "agent://ann" || got.Version != 2 {
 		t.Errorf("accepted: %+v, %v", got, err)
 	}
 	invitedTo("eve", 0)
-	wantCode(t, "cleo declines", s.DeclineInvitation(within(t), as("cleo"), c.ID), "")
-	wantCode(t, "there is none to withdraw", s.WithdrawInvitation(within(t), as("ann"), c.ID, "cleo"), kg.CodeNotFound)
+	wantCode(t, "cleo declines", s.Members().Decline(within(t), as("cleo"), c.ID), "")
+	wantCode(t, "there is none to withdraw", s.Members().Withdraw(within(t), as("ann"), c.ID, "cleo"), kg.CodeNotFound)
 	wantCode(t, "ann invites dora", invite("ann", "dora"), "")
-	wantCode(t, "bob withdraws", s.WithdrawInvitation(within(t), as("bob"), c.ID, "dora"), kg.CodePermissionDenied)
-	wantCode(t, "ann withdraws", s.WithdrawInvitation(within(t), as("ann"), c.ID, "dora"), "")
-	_, err = s.Join(within(t), as("dora"), c.ID, "")
+	wantCode(t, "bob withdraws", s.Members().Withdraw(within(t), as("bob"), c.ID, "dora"), kg.CodePermissionDenied)
+	wantCode(t, "ann withdraws", s.Members().Withdraw(within(t), as("ann"), c.ID, "dora"), "")
+	_, err = s.Members().Join(within(t), as("dora"), c.ID, "")
 	wantCode(t, "dora joins", err, kg.CodeChannelNotFound)
 	// An added member needs no invitation any more, and a deleted channel has none.
 	wantCode(t, "ann invites dora", invite("ann", "dora"), "")
-	if _, err = s.AddMember(within(t), as("ann"), c.ID, "dora", ""); err != nil {
+	if _, err = s.Members().Add(within(t), as("ann"), c.ID, "dora", ""); err != nil {
 		t.Fatal(err)
 	}
 	invitedTo("dora", 0)
@@ -156,7 +156,7 @@ func TestInviteIntoScope(t *testing.T) {
 		want  kg.Code
 	}{{intent.ID, "bob", ""}, {intent.ID, "finn", ""}, {intent.ID, "eve", kg.CodeNotMember}, {intent.ID, "never-seen", kg.CodeNotMember}, {task.ID, "bob", ""}, {task.ID, "finn", kg.CodeNotMember}, {task.ID, "eve", kg.CodeNotMember}} {
 		c := s.makeIn(t, row.scope, fmt.Sprint("for ", row.whom), channel.Explicit)
-		err := s.Invite(within(t), as("ann"), c.ID, row.whom)
+		err := s.Members().Invite(within(t), as("ann"), c.ID, row.whom)
 		wantCode(t, string(row.whom), err, row.want)
 		if row.want != "" {
 			continue
@@ -165,11 +165,11 @@ func TestInviteIntoScope(t *testing.T) {
 		if row.whom == "finn" {
 			invited = withRole("finn", "analyst")
 		}
-		if _, err := s.AcceptInvitation(within(t), invited, c.ID); err != nil {
+		if _, err := s.Members().Accept(within(t), invited, c.ID); err != nil {
 			t.Errorf("%s accepts: %v", row.whom, err)
 		}
 	}
-	wantCode(t, "outside of scopes", s.Invite(within(t), as("ann"), s.make(t, channel.Private).ID, "never-seen"), "")
+	wantCode(t, "outside of scopes", s.Members().Invite(within(t), as("ann"), s.make(t, channel.Private).ID, "never-seen"), "")
 }
 
 // A reader through the scope of a channel cannot be removed from it, because that would
@@ -179,7 +179,7 @@ func TestRemoveFromScope(t *testing.T) {
 	scope := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob", "cleo"}}})
 	shared, explicit := s.makeIn(t, scope.ID, "shared", channel.ByScope, "bob", "cleo", "eve"), s.makeIn(t, scope.ID, "explicit", channel.Explicit, "bob")
 	remove := func(id channel.ID, whom kg.AgentID) error {
-		_, err := s.RemoveMember(within(t), as("ann"), id, whom)
+		_, err := s.Members().Remove(within(t), as("ann"), id, whom)
 		return err
 	}
 	err := remove(shared.ID, "bob")
@@ -189,7 +189,7 @@ func TestRemoveFromScope(t *testing.T) {
 	}
 	wantCode(t, "bob, of an explicit one", remove(explicit.ID, "bob"), "")
 	wantCode(t, "eve, without access", remove(shared.ID, "eve"), "")
-	wantCode(t, "bob leaves", s.Leave(within(t), as("bob"), shared.ID), "")
-	wantCode(t, "cleo is banned", s.Ban(within(t), as("ann"), shared.ID, "cleo", time.Time{}), "")
+	wantCode(t, "bob leaves", s.Members().Leave(within(t), as("bob"), shared.ID), "")
+	wantCode(t, "cleo is banned", s.Members().Ban(within(t), as("ann"), shared.ID, "cleo", time.Time{}), "")
 	wantCode(t, "cleo, who is banned", remove(shared.ID, "cleo"), "")
 }

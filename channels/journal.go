@@ -5,6 +5,8 @@ import (
 
 	"koine/channels/channel"
 	"koine/channels/internal/access"
+	"koine/channels/internal/journal"
+	"koine/channels/internal/retention"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/kg"
@@ -82,7 +84,7 @@ func (p *publishOp) publishMessage(tx *kg.Tx, proposal string) (replayed bool, e
 	if err := p.writeMessage(tx, e, &m, address.request); err != nil {
 		return false, err
 	}
-	evicted, err := p.service.evictOldest(tx, e, m.Sequence)
+	evicted, err := retention.EvictOldest(tx, e, m.Sequence)
 	if p.ownChanges += evicted; err != nil {
 		return false, err
 	}
@@ -97,7 +99,7 @@ func (p *publishOp) checkEarlier(tx *kg.Tx, e *access.Entry, m *message.Message)
 	if first, err := p.findEarlier(tx); err != nil || first != nil {
 		return first, err
 	}
-	if err := p.service.mustBeOpen(tx, &e.Channel); err != nil || p.extra == nil {
+	if err := journal.MustBeOpen(tx, &e.Channel); err != nil || p.extra == nil {
 		return nil, err
 	}
 	return p.extra(tx, m)
@@ -137,16 +139,16 @@ func (p *publishOp) writeMessage(tx *kg.Tx, e *access.Entry, m *message.Message,
 		}
 	}
 	if m.Private {
-		if err := write(vocab.Statement{vocab.Payload, content}); err != nil {
+		if err := write(vocab.NewStatement(vocab.Payload, content)); err != nil {
 			return err
 		}
 	}
 	placed := m.AddressStatements()
 	if m.FactCount > 0 {
-		placed = append(placed, vocab.Statement{vocab.FactCount, kg.Integer(int64(m.FactCount))})
+		placed = append(placed, vocab.NewStatement(vocab.FactCount, kg.Integer(int64(m.FactCount))))
 	}
 	if m.ProposalID != "" {
-		placed = append(placed, vocab.Statement{vocab.Proposal, kg.String(m.ProposalID)})
+		placed = append(placed, vocab.NewStatement(vocab.Proposal, kg.String(m.ProposalID)))
 	}
 	for _, st := range placed {
 		if err := write(st); err != nil {
@@ -159,10 +161,10 @@ func (p *publishOp) writeMessage(tx *kg.Tx, e *access.Entry, m *message.Message,
 			return err
 		}
 	}
-	if err := write(vocab.Statement{vocab.Sent, tx.TimeTerm()}); err != nil {
+	if err := write(vocab.NewStatement(vocab.Sent, tx.TimeTerm())); err != nil {
 		return err
 	}
-	return write(vocab.Statement{kg.Sequence, kg.Integer(m.Sequence)})
+	return write(vocab.NewStatement(kg.Sequence, kg.Integer(m.Sequence)))
 }
 
 // authorizeAuthor returns an error if the author may not publish, and creates the

@@ -71,7 +71,7 @@ func (s *Service) appendJudged(list []JudgedMessage, m *message.Message) ([]Judg
 
 // readJudgedMessage returns a message with its remaining content.
 func (s *Service) readJudgedMessage(ctx context.Context, id message.ID) (*message.Message, error) {
-	snapshot, err := s.systemView(ctx)
+	snapshot, err := s.journal.SystemView(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
+	"koine/channels/receipts"
 	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"
@@ -178,13 +179,13 @@ func (w *working) work(note func(deed)) error {
 		})
 	}
 	for _, who := range []string{"bob", "cleo"} {
-		read := func(a channels.Acknowledgement) error {
+		read := func(a receipts.Acknowledgement) error {
 			a.Channel = w.talk
-			err := w.Acknowledge(ctx, as(who), a)
+			err := w.Receipts().Acknowledge(ctx, as(who), a)
 			if code := kg.CodeOf(err); code == kg.CodeMessageExpired || code == kg.CodePermissionDenied {
 				return nil
 			}
-			if err == nil && a.State == channels.ReceiptRead {
+			if err == nil && a.State == receipts.Read {
 				d := deed{Channel: w.talk, Reader: who, UpTo: a.UpTo}
 				if len(a.Messages) > 0 {
 					d.Read = a.Messages[0]
@@ -195,7 +196,7 @@ func (w *working) work(note func(deed)) error {
 		}
 		loop(20*time.Millisecond, func() error { // up to somewhere, also where it was before
 			if n := newest.Load(); n > 0 {
-				return read(channels.Acknowledgement{UpTo: 1 + rand.Int64N(n), State: []channels.ReceiptState{channels.ReceiptDelivered, channels.ReceiptRead}[rand.IntN(2)]})
+				return read(receipts.Acknowledgement{UpTo: 1 + rand.Int64N(n), State: []receipts.State{receipts.Delivered, receipts.Read}[rand.IntN(2)]})
 			}
 			return nil
 		})
@@ -204,7 +205,7 @@ func (w *working) work(note func(deed)) error {
 			if err != nil || len(page) == 0 {
 				return err
 			}
-			return read(channels.Acknowledgement{Messages: []message.ID{page[rand.IntN(len(page))].ID}, State: channels.ReceiptRead})
+			return read(receipts.Acknowledgement{Messages: []message.ID{page[rand.IntN(len(page))].ID}, State: receipts.Read})
 		})
 	}
 	loop(100*time.Millisecond, func() error { // channels that come to their end
@@ -328,7 +329,7 @@ func tidied(t *testing.T, dir string, d *deeds) (took time.Duration, found logge
 		t.Fatal(err)
 	}
 	if c.Messages > 0 {
-		if err := w.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: w.talk, UpTo: c.Messages, State: channels.ReceiptRead}); err != nil {
+		if err := w.Receipts().Acknowledge(within(t), as("bob"), receipts.Acknowledgement{Channel: w.talk, UpTo: c.Messages, State: receipts.Read}); err != nil {
 			t.Fatal(err)
 		}
 		d.upTo["bob"] = c.Messages
@@ -520,12 +521,12 @@ func (w *working) check(ctx context.Context, d *deeds, l *logged) error {
 		}
 	}
 	for _, who := range []string{"bob", "cleo"} {
-		if n, err := w.ReadMarker(ctx, as(who), w.talk); err != nil || n < d.upTo[who] {
+		if n, err := w.Receipts().ReadMarker(ctx, as(who), w.talk); err != nil || n < d.upTo[who] {
 			return fmt.Errorf("%s had read up to %d, and now up to %d, %v", who, d.upTo[who], n, err)
 		}
 		for id := range d.read[who] {
-			list, err := w.Receipts(ctx, as("ann"), w.talk, id)
-			if err != nil || !slices.Contains(list, channels.MessageReceipt{Agent: kg.CanonicalAgent(who), State: channels.ReceiptRead}) {
+			list, err := w.Receipts().List(ctx, as("ann"), w.talk, id)
+			if err != nil || !slices.Contains(list, receipts.Receipt{Agent: kg.CanonicalAgent(who), State: receipts.Read}) {
 				return fmt.Errorf("%s had read message %s, and now there is %v, %v", who, id, list, err)
 			}
 		}

@@ -164,7 +164,7 @@ func TestLaggardBehindRemoval(t *testing.T) {
 		})
 	}
 	asked := s.mustSend(t, "ann", c.ID, message.Envelope{Interaction: message.Request, To: "bob"})
-	if _, err := s.RemoveAgent(within(t), admin("root"), "bob"); err != nil {
+	if _, err := s.Members().RemoveAgent(within(t), admin("root"), "bob"); err != nil {
 		t.Fatal(err)
 	}
 	tell(func(name string, told *message.Message) {

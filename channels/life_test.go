@@ -70,9 +70,9 @@ func TestCloseChannel(t *testing.T) {
 	}
 	check()
 	wantStream(t, live, "[1 2]", kg.CodeChannelClosed)
-	_, err = s.AddMember(within(t), as("ann"), c.ID, "finn", "")
+	_, err = s.Members().Add(within(t), as("ann"), c.ID, "finn", "")
 	wantCode(t, "who reads it is still managed", err, "")
-	if n, err := s.RemoveAgent(within(t), as("finn"), "finn"); n != 1 || err != nil {
+	if n, err := s.Members().RemoveAgent(within(t), as("finn"), "finn"); n != 1 || err != nil {
 		t.Errorf("finn goes: %d, %v", n, err)
 	}
 	s.restart(t)
@@ -111,7 +111,7 @@ func TestEndScope(t *testing.T) {
 	wantCode(t, "close", err, "")
 	end := func(by string, id scope.ID, status scope.Status, want kg.Code) *scope.Scope {
 		t.Helper()
-		sc, err := s.EndScope(within(t), as(by), id, status, "why")
+		sc, err := s.Scopes().End(within(t), as(by), id, status, "why")
 		wantCode(t, "end", err, want)
 		return sc
 	}
@@ -142,14 +142,14 @@ func TestEndScope(t *testing.T) {
 		}
 	}
 	for id, want := range map[scope.ID]scope.Status{task.ID: scope.Abandoned, done.ID: scope.Completed, other.ID: scope.Active} {
-		if sc, err := s.GetScope(within(t), as("bob"), id); err != nil || sc.Status != want {
+		if sc, err := s.Scopes().Get(within(t), as("bob"), id); err != nil || sc.Status != want {
 			t.Errorf("%+v, %v", sc, err)
 		}
 	}
 	s.say(t, "bob", e.ID, "elsewhere life goes on")
 	_, err = s.CreateIn(within(t), as("ann"), task.ID, channel.Draft{Name: "new"})
 	wantCode(t, "a channel", err, kg.CodeScopeEnded)
-	_, err = s.CreateScope(within(t), as("ann"), scope.Draft{Parent: intent.ID})
+	_, err = s.Scopes().Create(within(t), as("ann"), scope.Draft{Parent: intent.ID})
 	wantCode(t, "a task", err, kg.CodeScopeEnded)
 	_, err = s.PublishByName(within(t), as("ann"), intent.ID, "new", channels.Publication{Parts: text("hi")})
 	wantCode(t, "a message of a new name", err, kg.CodeScopeEnded)

@@ -2,7 +2,6 @@ package channels
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"koine/channels/channel"
@@ -69,9 +68,9 @@ func (f *Feed) messagesIn(c *kg.Commit) (out []*message.Message, err error) {
 		if ch.Op != kg.Add || ch.Quad.Predicate != kg.Sequence || part != channel.JournalPart || !f.channels.has(f.service.table.Get(id)) {
 			continue
 		}
-		m, err := f.service.decoded.messageIn(c, id, f.service.viewerOf(f.agent))
-		if err == nil && f.service.revised.mayDiffer(m) {
-			m, err = f.service.rereadMessage(f.ctx, m, f.agent)
+		m, err := f.service.journal.MessageIn(c, id, f.service.journal.ViewerOf(f.agent))
+		if err == nil && f.service.journal.MayDiffer(m) {
+			m, err = f.service.journal.Reread(f.ctx, m, f.agent)
 		}
 		if err != nil {
 			return nil, err
@@ -80,21 +79,4 @@ func (f *Feed) messagesIn(c *kg.Commit) (out []*message.Message, err error) {
 	}
 	slices.SortFunc(out, func(a, b *message.Message) int { return cmp.Compare(a.Channel, b.Channel) })
 	return out, nil
-}
-
-// rereadMessage returns a message as the agent sees it now.
-func (s *Service) rereadMessage(ctx context.Context, m *message.Message, agent kg.AgentID) (*message.Message, error) {
-	snapshot, err := s.systemView(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer snapshot.Close()
-	list, err := readMessages(snapshot, m.Channel, m.Sequence, 1, s.viewerOf(agent))
-	if err != nil {
-		return nil, err
-	}
-	if len(list) == 0 || list[0].ID != m.ID {
-		return nil, kg.Errorf(kg.CodeInternal, "message %d of a channel is missing", m.Sequence)
-	}
-	return list[0], nil
 }

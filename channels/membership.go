@@ -12,12 +12,12 @@ import (
 	"koine/kg"
 )
 
-// AddMember adds a member or changes a member's role. It requires an owner or, in a
+// Add adds a member or changes a member's role. It requires an owner or, in a
 // scope, the creator of the channel.
 //
 // Errors: CodeLastOwner if no owner would remain; CodeLimitExceeded if the channel is
 // full; CodePermissionDenied, also for direct channels.
-func (s *Service) AddMember(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID, role channel.Role) (*channel.Channel, error) {
+func (m *Members) Add(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID, role channel.Role) (*channel.Channel, error) {
 	agent, err := channel.ParseMember(agent)
 	if err != nil {
 		return nil, err
@@ -25,10 +25,10 @@ func (s *Service) AddMember(ctx context.Context, by Caller, id channel.ID, agent
 	if role, err = channel.ParseRole(role); err != nil {
 		return nil, err
 	}
-	return s.alterChannel(ctx, by, id, "channels/addMember", (*access.Entry).MustManageMembers, func(w *channel.Writer, c *channel.Channel) error {
+	return m.service.alterChannel(ctx, by, id, "channels/addMember", (*access.Entry).MustManageMembers, func(w *channel.Writer, c *channel.Channel) error {
 		at := slices.IndexFunc(c.Members, func(m channel.Member) bool { return m.Agent == agent })
 		if at < 0 {
-			return s.addMember(w, c, channel.Member{Agent: agent, Role: role})
+			return m.addMember(w, c, channel.Member{Agent: agent, Role: role})
 		}
 		m := &c.Members[at]
 		if m.Role == role {
@@ -44,13 +44,13 @@ func (s *Service) AddMember(ctx context.Context, by Caller, id channel.ID, agent
 	})
 }
 
-// RemoveMember removes a member. It requires the right to add members, or the member
+// Remove removes a member. It requires the right to add members, or the member
 // itself. A member that would keep access through the scope cannot be removed, because
 // that would change nothing for it.
 //
 // Errors: CodeNotFound if the agent is not a member; CodeLastOwner; CodeInvalid if the
 // agent would keep access; CodePermissionDenied.
-func (s *Service) RemoveMember(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID) (*channel.Channel, error) {
+func (m *Members) Remove(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID) (*channel.Channel, error) {
 	agent, err := channel.ParseMember(agent)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (s *Service) RemoveMember(ctx context.Context, by Caller, id channel.ID, ag
 	if self == agent {
 		must = (*access.Entry).MustTakePart
 	}
-	return s.alterChannel(ctx, by, id, "channels/removeMember", must, func(w *channel.Writer, c *channel.Channel) error {
+	return m.service.alterChannel(ctx, by, id, "channels/removeMember", must, func(w *channel.Writer, c *channel.Channel) error {
 		at := slices.IndexFunc(c.Members, func(m channel.Member) bool { return m.Agent == agent })
 		if at < 0 {
 			return kg.Errorf(kg.CodeNotFound, "%s is not a member", agent).At("principalId")
@@ -72,7 +72,7 @@ func (s *Service) RemoveMember(ctx context.Context, by Caller, id channel.ID, ag
 			return errLastOwner()
 		}
 		if self != agent && c.MemberPolicy == channel.ByScope {
-			e, err := s.entryForAgent(w.Tx, id, agent)
+			e, err := m.entryForAgent(w.Tx, id, agent)
 			if err != nil {
 				return err
 			}
@@ -115,3 +115,7 @@ func (s *Service) Delete(ctx context.Context, by Caller, id channel.ID) error {
 		return err
 	})
 }
+
+// Members is the part of the service that decides who is in a channel: members, the
+// invited, the banned and the muted.
+type Members struct{ service *Service }

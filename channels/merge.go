@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"koine/channels/channel"
+	"koine/channels/internal/journal"
 	"koine/channels/message"
 	"koine/kg"
 )
@@ -26,7 +27,7 @@ type mergeHead struct {
 // newMerge returns a reader that starts at the commit of the feed's position, or after
 // it.
 func (f *Feed) newMerge(snapshot *kg.Snapshot) (*mergeReader, error) {
-	m := &mergeReader{snapshot: snapshot, by: f.service.viewerOf(f.agent)}
+	m := &mergeReader{snapshot: snapshot, by: f.service.journal.ViewerOf(f.agent)}
 	first := f.position.Revision
 	if f.position.Index == kg.EndOfCommit {
 		first++
@@ -35,16 +36,16 @@ func (f *Feed) newMerge(snapshot *kg.Snapshot) (*mergeReader, error) {
 		if !f.channels.has(f.service.table.Get(id)) {
 			continue
 		}
-		count, err := countMessages(snapshot, id)
+		count, err := journal.Count(snapshot, id)
 		if err != nil {
 			return nil, err
 		}
-		from, err := firstSince(snapshot, id, count, first)
+		from, err := journal.FirstSince(snapshot, id, count, first)
 		if err != nil {
 			return nil, err
 		}
 		h := &mergeHead{id: id, next: from}
-		if h.revision, err = publishRevision(snapshot, id, from); err != nil {
+		if h.revision, err = journal.PublishRevision(snapshot, id, from); err != nil {
 			return nil, err
 		}
 		if h.revision > 0 {
@@ -65,12 +66,12 @@ func (m *mergeReader) next() (*message.Message, error) {
 		return nil, nil
 	}
 	h := m.heads[0]
-	list, err := readMessages(m.snapshot, h.id, h.next, 1, m.by)
+	list, err := journal.Read(m.snapshot, h.id, h.next, 1, m.by)
 	if err != nil {
 		return nil, err
 	}
 	h.next++
-	if h.revision, err = publishRevision(m.snapshot, h.id, h.next); err != nil {
+	if h.revision, err = journal.PublishRevision(m.snapshot, h.id, h.next); err != nil {
 		return nil, err
 	}
 	m.heads = m.heads[1:]

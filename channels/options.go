@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"koine/channels/internal/retention"
 	"koine/kg"
 )
 
@@ -79,7 +80,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.pause = cmp.Or(o.pause, expiryPause)
+	o.pause = cmp.Or(o.pause, retention.ExpiryPause)
 	o.MaxMembers = cmp.Or(o.MaxMembers, DefaultMaxMembers)
 	o.MaxChannels = cmp.Or(o.MaxChannels, DefaultMaxChannels)
 	o.CountBatch = cmp.Or(o.CountBatch, DefaultCountBatch)

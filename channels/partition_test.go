@@ -95,7 +95,7 @@ func TestAddressedIsWithheld(t *testing.T) {
 	}
 	s.restart(t)
 	look()
-	if _, err := s.RemoveMember(within(t), as("ann"), c.ID, "bob"); err != nil {
+	if _, err := s.Members().Remove(within(t), as("ann"), c.ID, "bob"); err != nil {
 		t.Fatal(err)
 	}
 	if n := s.counts(t, "bob"); n != 0 {

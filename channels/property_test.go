@@ -169,12 +169,12 @@ func (r *random) do() {
 	case n < 36:
 		other, role := r.agent(), r.role()
 		r.call(by, "addMember "+other+" "+string(role), func(c *modelChannel) string { return r.model.addMember(by, c, other, role) }, func(id channel.ID) (string, error) {
-			return shown(r.AddMember(within(r.t), as(by), id, kg.AgentID(other), role))
+			return shown(r.Members().Add(within(r.t), as(by), id, kg.AgentID(other), role))
 		})
 	case n < 40:
 		other := r.agent()
 		r.call(by, "removeMember "+other, func(c *modelChannel) string { return r.model.removeMember(by, c, other) }, func(id channel.ID) (string, error) {
-			return shown(r.RemoveMember(within(r.t), as(by), id, kg.AgentID(other)))
+			return shown(r.Members().Remove(within(r.t), as(by), id, kg.AgentID(other)))
 		})
 	case n < 48:
 		r.invitations(by)
@@ -203,7 +203,7 @@ func (r *random) invitations(by string) {
 	switch r.dice.IntN(6) {
 	case 0, 1:
 		r.call(by, "invite "+other, func(c *modelChannel) string { return r.model.invite(by, c, other) }, func(id channel.ID) (string, error) {
-			return isDone, r.Invite(ctx, who, id, one)
+			return isDone, r.Members().Invite(ctx, who, id, one)
 		})
 	case 2:
 		for other == by {
@@ -216,19 +216,19 @@ func (r *random) invitations(by string) {
 		}
 		one = kg.AgentID(other)
 		r.call(by, "withdraw "+other, func(c *modelChannel) string { return r.model.uninvite(by, c, other) }, func(id channel.ID) (string, error) {
-			return isDone, r.WithdrawInvitation(ctx, who, id, one)
+			return isDone, r.Members().Withdraw(ctx, who, id, one)
 		})
 	case 3:
 		r.call(by, "decline", func(c *modelChannel) string { return r.model.uninvite(by, c, by) }, func(id channel.ID) (string, error) {
-			return isDone, r.DeclineInvitation(ctx, who, id)
+			return isDone, r.Members().Decline(ctx, who, id)
 		})
 	case 4:
 		r.call(by, "accept", func(c *modelChannel) string { return r.model.enter(by, c, channel.Ordinary, false) }, func(id channel.ID) (string, error) {
-			return shown(r.AcceptInvitation(ctx, who, id))
+			return shown(r.Members().Accept(ctx, who, id))
 		})
 	default:
 		r.call(by, "join as "+string(role), func(c *modelChannel) string { return r.model.enter(by, c, role, true) }, func(id channel.ID) (string, error) {
-			return shown(r.Join(ctx, who, id, role))
+			return shown(r.Members().Join(ctx, who, id, role))
 		})
 	}
 }
@@ -241,9 +241,9 @@ func (r *random) bars(by string) {
 			other = agent
 		}
 	}
-	do, end, model, what := r.Ban, r.Unban, r.model.ban, "ban"
+	do, end, model, what := r.Members().Ban, r.Members().Unban, r.model.ban, "ban"
 	if r.dice.IntN(2) == 0 {
-		do, end, model, what = r.Mute, r.Unmute, r.model.mute, "mute"
+		do, end, model, what = r.Members().Mute, r.Members().Unmute, r.model.mute, "mute"
 	}
 	r.call(by, fmt.Sprintf("%s %s: %t", what, other, stands), func(c *modelChannel) string { return model(by, c, other, stands) }, func(id channel.ID) (string, error) {
 		if stands {

@@ -70,7 +70,7 @@ func (p *publishOp) newReceipt(r kg.Receipt) *Receipt {
 	default:
 		p.published.Revision = r.Revision
 		if !p.dryRun {
-			p.service.counter.notePublished(p.published.Channel, p.published.Sequence)
+			p.service.counter.NotePublished(p.published.Channel, p.published.Sequence)
 		}
 		if r.Verdict.Outcome == kg.Accepted {
 			out.Affected = r.Affected - p.ownChanges

@@ -173,11 +173,11 @@ func TestPrivateIsNotThere(t *testing.T) {
 		_, err = s.Update(within(t), eve, id, channel.Update{ExpectedVersion: 1})
 		note("update", err)
 		note("delete", s.Delete(within(t), eve, id))
-		_, err = s.AddMember(within(t), eve, id, "agent://eve", channel.Owner)
+		_, err = s.Members().Add(within(t), eve, id, "agent://eve", channel.Owner)
 		note("addMember", err)
-		_, err = s.RemoveMember(within(t), eve, id, "agent://bob")
+		_, err = s.Members().Remove(within(t), eve, id, "agent://bob")
 		note("removeMember", err)
-		_, err = s.RemoveMember(within(t), eve, id, "agent://eve")
+		_, err = s.Members().Remove(within(t), eve, id, "agent://eve")
 		note("leave", err)
 		_, err = s.Publish(within(t), eve, channels.Publication{Channel: id, Parts: text("hi")})
 		note("publish", err)
@@ -292,7 +292,7 @@ func TestDirect(t *testing.T) {
 	if r, err = s.Publish(within(t), as("bob"), channels.Publication{Channel: id, Parts: text("what")}); err != nil || r.Message.Sequence != 2 {
 		t.Errorf("the answer: %+v, %v", r, err)
 	}
-	_, err = s.AddMember(within(t), as("ann"), id, "agent://eve", channel.Ordinary)
+	_, err = s.Members().Add(within(t), as("ann"), id, "agent://eve", channel.Ordinary)
 	wantCode(t, "a third", err, kg.CodePermissionDenied)
 	wantCode(t, "delete", s.Delete(within(t), as("ann"), id), kg.CodePermissionDenied)
 	_, err = s.Get(within(t), as("eve"), id)

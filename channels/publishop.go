@@ -128,7 +128,7 @@ func (p *publishOp) prepareStatements() (err error) {
 		if p.hash, err = p.hashContent(); err != nil {
 			return err
 		}
-		statements = append(statements, vocab.Statement{vocab.Content, kg.String(p.hash)})
+		statements = append(statements, vocab.NewStatement(vocab.Content, kg.String(p.hash)))
 	}
 	p.prefetch = p.service.store.NewTermPrefetch(p.author, len(statements)+len(p.patches))
 	p.statements = make([]kg.Patch, 0, len(statements))

@@ -113,11 +113,11 @@ func (s *server) interleave(t *testing.T, dice *rand.Rand, id channel.ID) error 
 		if step == ends {
 			switch dice.IntN(4) {
 			case 0: // bob is taken out, and comes back later
-				if _, err := s.RemoveMember(within(t), as("ann"), id, "bob"); err != nil {
+				if _, err := s.Members().Remove(within(t), as("ann"), id, "bob"); err != nil {
 					return err
 				}
 				defer func() {
-					if _, err := s.AddMember(within(t), as("ann"), id, "bob", ""); err != nil {
+					if _, err := s.Members().Add(within(t), as("ann"), id, "bob", ""); err != nil {
 						t.Error(err)
 					}
 				}()
@@ -129,10 +129,10 @@ func (s *server) interleave(t *testing.T, dice *rand.Rand, id channel.ID) error 
 				end = &kg.Error{Code: kg.CodeClosed}
 				stream.Close()
 			default: // others come and go: that ends nothing
-				if _, err := s.AddMember(within(t), as("ann"), id, "cleo", ""); err != nil {
+				if _, err := s.Members().Add(within(t), as("ann"), id, "cleo", ""); err != nil {
 					return err
 				}
-				if _, err := s.RemoveMember(within(t), as("ann"), id, "cleo"); err != nil {
+				if _, err := s.Members().Remove(within(t), as("ann"), id, "cleo"); err != nil {
 					return err
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
+	"koine/channels/receipts"
 	"koine/internal/slowtest"
 	"koine/kg"
 )
@@ -18,7 +19,7 @@ import (
 // got lists the receipts of the messages of a channel, as "bob:read" and so on.
 func (s *server) got(t testing.TB, by string, id channel.ID, m message.ID) string {
 	t.Helper()
-	list, err := s.Receipts(within(t), as(by), id, m)
+	list, err := s.Receipts().List(within(t), as(by), id, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,8 +37,8 @@ func TestReceipts(t *testing.T) {
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
 	c := s.make(t, channel.Private, "bob", "cleo")
-	ack := func(by string, state channels.ReceiptState, upTo int64, messages ...message.ID) error {
-		return s.Acknowledge(within(t), as(by), channels.Acknowledgement{Channel: c.ID, UpTo: upTo, Messages: messages, State: state})
+	ack := func(by string, state receipts.State, upTo int64, messages ...message.ID) error {
+		return s.Receipts().Acknowledge(within(t), as(by), receipts.Acknowledgement{Channel: c.ID, UpTo: upTo, Messages: messages, State: state})
 	}
 	must := func(err error) {
 		t.Helper()
@@ -47,7 +48,7 @@ func TestReceipts(t *testing.T) {
 	}
 	unread := func(who string, want int) {
 		t.Helper()
-		if n, err := s.Unread(within(t), as(who), c.ID); err != nil || n.Count != want || n.More {
+		if n, err := s.Receipts().Unread(within(t), as(who), c.ID); err != nil || n.Count != want || n.More {
 			t.Errorf("%s has %+v unread, %v; want %d", who, n, err, want)
 		}
 	}
@@ -66,38 +67,38 @@ func TestReceipts(t *testing.T) {
 	}
 	want("at first", all, "bob:pending cleo:pending")
 	want("at first", one, "bob:pending")
-	must(ack("bob", channels.ReceiptDelivered, 4))
+	must(ack("bob", receipts.Delivered, 4))
 	eventually(t, "delivered", func() bool { return s.got(t, "ann", c.ID, all.ID) == "bob:delivered cleo:pending" })
 	want("delivered", soon, "bob:delivered")
 	unread("bob", 4)
-	must(ack("bob", channels.ReceiptRead, 0, soon.ID))
+	must(ack("bob", receipts.Read, 0, soon.ID))
 	want("read", soon, "bob:read")
 	want("read", one, "bob:delivered")
 	unread("bob", 3)
-	must(ack("cleo", channels.ReceiptRead, 4))
+	must(ack("cleo", receipts.Read, 4))
 	want("read", soonToo, "bob:delivered cleo:read")
 	want("read", all, "bob:delivered cleo:read")
 	unread("cleo", 0)
 	for _, row := range []struct {
 		name, by string
-		a        channels.Acknowledgement
+		a        receipts.Acknowledgement
 		code     kg.Code
 	}{
-		{"what is for another", "cleo", channels.Acknowledgement{Messages: []message.ID{one.ID}, State: channels.ReceiptRead}, kg.CodePermissionDenied},
-		{"one's own", "ann", channels.Acknowledgement{Messages: []message.ID{all.ID}, State: channels.ReceiptRead}, kg.CodePermissionDenied},
-		{"nothing", "bob", channels.Acknowledgement{State: channels.ReceiptRead}, kg.CodeInvalid},
-		{"both", "bob", channels.Acknowledgement{UpTo: 1, Messages: []message.ID{all.ID}, State: channels.ReceiptRead}, kg.CodeInvalid},
-		{"before the channel", "bob", channels.Acknowledgement{UpTo: -1, State: channels.ReceiptRead}, kg.CodeInvalid},
-		{"behind the channel", "bob", channels.Acknowledgement{UpTo: 5, State: channels.ReceiptRead}, kg.CodeInvalid},
-		{"no such message", "bob", channels.Acknowledgement{Messages: []message.ID{"x"}, State: channels.ReceiptRead}, kg.CodeInvalid},
-		{"another state", "bob", channels.Acknowledgement{UpTo: 1, State: channels.ReceiptExpired}, kg.CodeInvalid},
-		{"too many", "bob", channels.Acknowledgement{Messages: make([]message.ID, channels.MaxAcknowledged+1), State: channels.ReceiptRead}, kg.CodeLimitExceeded},
-		{"an outsider", "eve", channels.Acknowledgement{UpTo: 1, State: channels.ReceiptRead}, kg.CodeChannelNotFound},
+		{"what is for another", "cleo", receipts.Acknowledgement{Messages: []message.ID{one.ID}, State: receipts.Read}, kg.CodePermissionDenied},
+		{"one's own", "ann", receipts.Acknowledgement{Messages: []message.ID{all.ID}, State: receipts.Read}, kg.CodePermissionDenied},
+		{"nothing", "bob", receipts.Acknowledgement{State: receipts.Read}, kg.CodeInvalid},
+		{"both", "bob", receipts.Acknowledgement{UpTo: 1, Messages: []message.ID{all.ID}, State: receipts.Read}, kg.CodeInvalid},
+		{"before the channel", "bob", receipts.Acknowledgement{UpTo: -1, State: receipts.Read}, kg.CodeInvalid},
+		{"behind the channel", "bob", receipts.Acknowledgement{UpTo: 5, State: receipts.Read}, kg.CodeInvalid},
+		{"no such message", "bob", receipts.Acknowledgement{Messages: []message.ID{"x"}, State: receipts.Read}, kg.CodeInvalid},
+		{"another state", "bob", receipts.Acknowledgement{UpTo: 1, State: receipts.Expired}, kg.CodeInvalid},
+		{"too many", "bob", receipts.Acknowledgement{Messages: make([]message.ID, receipts.MaxAcknowledged+1), State: receipts.Read}, kg.CodeLimitExceeded},
+		{"an outsider", "eve", receipts.Acknowledgement{UpTo: 1, State: receipts.Read}, kg.CodeChannelNotFound},
 	} {
 		row.a.Channel = c.ID
-		wantCode(t, row.name, s.Acknowledge(within(t), as(row.by), row.a), row.code)
+		wantCode(t, row.name, s.Receipts().Acknowledge(within(t), as(row.by), row.a), row.code)
 	}
-	for status, seq := range map[channels.ReceiptState]string{channels.ReceiptRead: "[3]", channels.ReceiptDelivered: "[1 2 4]", channels.ReceiptPending: "[]"} {
+	for status, seq := range map[receipts.State]string{receipts.Read: "[3]", receipts.Delivered: "[1 2 4]", receipts.Pending: "[]"} {
 		if got, err := s.walk(t, "bob", c.ID, channels.HistoryQuery{Status: status}); err != nil || fmt.Sprint(got) != seq {
 			t.Errorf("bob has %v %s, %v; want %s", got, status, err, seq)
 		}
@@ -109,14 +110,14 @@ func TestReceipts(t *testing.T) {
 		want(when, soonToo, "bob:expired cleo:read")
 	}
 	check("at once")
-	wantCode(t, "an expired one", ack("bob", channels.ReceiptRead, 0, soonToo.ID), kg.CodeMessageExpired)
+	wantCode(t, "an expired one", ack("bob", receipts.Read, 0, soonToo.ID), kg.CodeMessageExpired)
 	unread("bob", 2)
-	must(ack("bob", channels.ReceiptRead, 4))
+	must(ack("bob", receipts.Read, 4))
 	check("after reading on")
 	want("after reading on", one, "bob:read")
 	unread("bob", 0)
-	must(ack("bob", channels.ReceiptRead, 1)) // does not go back
-	if n, err := s.ReadMarker(within(t), as("bob"), c.ID); err != nil || n != 4 {
+	must(ack("bob", receipts.Read, 1)) // does not go back
+	if n, err := s.Receipts().ReadMarker(within(t), as("bob"), c.ID); err != nil || n != 4 {
 		t.Errorf("the marker is at %d, %v", n, err)
 	}
 	eventually(t, "the content goes", func() bool { n, _ := s.contents(t); return n == 2 })
@@ -124,16 +125,16 @@ func TestReceipts(t *testing.T) {
 	s.restart(t)
 	check("opened again")
 	want("opened again", one, "bob:read")
-	if got, err := s.walk(t, "bob", c.ID, channels.HistoryQuery{Status: channels.ReceiptExpired}); err != nil || fmt.Sprint(got) != "[4]" {
+	if got, err := s.walk(t, "bob", c.ID, channels.HistoryQuery{Status: receipts.Expired}); err != nil || fmt.Sprint(got) != "[4]" {
 		t.Errorf("bob has %v expired, %v", got, err)
 	}
-	_, err := s.Receipts(within(t), as("ann"), c.ID, "no such")
+	_, err := s.Receipts().List(within(t), as("ann"), c.ID, "no such")
 	wantCode(t, "receipts of nothing", err, kg.CodeNotFound)
-	_, err = s.Receipts(within(t), as("eve"), c.ID, one.ID)
+	_, err = s.Receipts().List(within(t), as("eve"), c.ID, one.ID)
 	wantCode(t, "an outsider's receipts", err, kg.CodeChannelNotFound)
-	_, err = s.Unread(within(t), as("eve"), c.ID)
+	_, err = s.Receipts().Unread(within(t), as("eve"), c.ID)
 	wantCode(t, "an outsider's count", err, kg.CodeChannelNotFound)
-	_, err = s.ReadMarker(within(t), as("eve"), c.ID)
+	_, err = s.Receipts().ReadMarker(within(t), as("eve"), c.ID)
 	wantCode(t, "an outsider's marker", err, kg.CodeChannelNotFound)
 }
 
@@ -155,7 +156,7 @@ func TestReceiptsAreGathered(t *testing.T) {
 	for i, name := range names {
 		reading.Go(func() {
 			for _, upTo := range []int64{10, 20 + int64(i)/3} {
-				if err := s.Acknowledge(within(t), as(name), channels.Acknowledgement{Channel: c.ID, UpTo: upTo, State: channels.ReceiptRead}); err != nil {
+				if err := s.Receipts().Acknowledge(within(t), as(name), receipts.Acknowledgement{Channel: c.ID, UpTo: upTo, State: receipts.Read}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -168,16 +169,16 @@ func TestReceiptsAreGathered(t *testing.T) {
 	}
 	// The last commit was just now: these wait.
 	for i := range 30 {
-		if err := s.Acknowledge(within(t), as(names[i]), channels.Acknowledgement{Channel: c.ID, UpTo: 40, State: channels.ReceiptDelivered}); err != nil {
+		if err := s.Receipts().Acknowledge(within(t), as(names[i]), receipts.Acknowledgement{Channel: c.ID, UpTo: 40, State: receipts.Delivered}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := s.Acknowledge(within(t), as(names[0]), channels.Acknowledgement{Channel: c.ID, UpTo: 40, State: channels.ReceiptRead})
+	err := s.Receipts().Acknowledge(within(t), as(names[0]), receipts.Acknowledgement{Channel: c.ID, UpTo: 40, State: receipts.Read})
 	if code := kg.CodeOf(err); code != kg.CodeOverloaded && code != "" {
 		t.Errorf("one too many: %v", err)
 	}
 	s.Close()
-	wantCode(t, "after the end", s.Acknowledge(within(t), as(names[0]), channels.Acknowledgement{Channel: c.ID, UpTo: 40, State: channels.ReceiptRead}), kg.CodeClosed)
+	wantCode(t, "after the end", s.Receipts().Acknowledge(within(t), as(names[0]), receipts.Acknowledgement{Channel: c.ID, UpTo: 40, State: receipts.Read}), kg.CodeClosed)
 	s.restart(t)
 	page, _, err := s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{SinceSequence: at(39)})
 	if err != nil {
@@ -186,7 +187,7 @@ func TestReceiptsAreGathered(t *testing.T) {
 	if got := s.got(t, "ann", c.ID, page[0].ID); strings.Count(got, ":delivered")+strings.Count(got, ":read") != 30 {
 		t.Errorf("after the end: %s", got)
 	}
-	unread, err := s.Unread(within(t), as(names[3]), c.ID)
+	unread, err := s.Receipts().Unread(within(t), as(names[3]), c.ID)
 	if err != nil || unread.Count != 19 {
 		t.Errorf("%+v unread, %v", unread, err)
 	}
@@ -199,7 +200,7 @@ func TestUnreadIsBounded(t *testing.T) {
 	var publishing sync.WaitGroup
 	for i := range 17 {
 		publishing.Go(func() {
-			for range (channels.MaxUnread + 2 + 16 - i) / 17 {
+			for range (receipts.MaxUnread + 2 + 16 - i) / 17 {
 				s.say(t, "ann", c.ID, "much")
 			}
 		})
@@ -207,14 +208,14 @@ func TestUnreadIsBounded(t *testing.T) {
 	publishing.Wait()
 	for _, row := range []struct {
 		read int64
-		want channels.UnreadCount
-	}{{0, channels.UnreadCount{Count: channels.MaxUnread, More: true}}, {2, channels.UnreadCount{Count: channels.MaxUnread}}, {channels.MaxUnread, channels.UnreadCount{Count: 2}}} {
+		want receipts.UnreadCount
+	}{{0, receipts.UnreadCount{Count: receipts.MaxUnread, More: true}}, {2, receipts.UnreadCount{Count: receipts.MaxUnread}}, {receipts.MaxUnread, receipts.UnreadCount{Count: 2}}} {
 		if row.read > 0 {
-			if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: row.read, State: channels.ReceiptRead}); err != nil {
+			if err := s.Receipts().Acknowledge(within(t), as("bob"), receipts.Acknowledgement{Channel: c.ID, UpTo: row.read, State: receipts.Read}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if n, err := s.Unread(within(t), as("bob"), c.ID); err != nil || n != row.want {
+		if n, err := s.Receipts().Unread(within(t), as("bob"), c.ID); err != nil || n != row.want {
 			t.Errorf("behind %d: got %+v, %v; want %+v", row.read, n, err, row.want)
 		}
 	}
@@ -226,26 +227,26 @@ func TestOwnReceipt(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	id := s.make(t, channel.Private, "bob", "cy").ID
 	m := s.say(t, "ann", id, "hello")
-	own := func(who string) channels.ReceiptState {
+	own := func(who string) receipts.State {
 		t.Helper()
-		state, err := s.OwnReceipt(within(t), as(who), id, m.ID)
+		state, err := s.Receipts().Own(within(t), as(who), id, m.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return state
 	}
-	if got := own("bob"); got != channels.ReceiptPending {
+	if got := own("bob"); got != receipts.Pending {
 		t.Errorf("at first it is %q", got)
 	}
-	if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: id, UpTo: 1, State: channels.ReceiptRead}); err != nil {
+	if err := s.Receipts().Acknowledge(within(t), as("bob"), receipts.Acknowledgement{Channel: id, UpTo: 1, State: receipts.Read}); err != nil {
 		t.Fatal(err)
 	}
-	if a, b, c := own("ann"), own("bob"), own("cy"); a != "" || b != channels.ReceiptRead || c != channels.ReceiptPending {
+	if a, b, c := own("ann"), own("bob"), own("cy"); a != "" || b != receipts.Read || c != receipts.Pending {
 		t.Errorf("the author %q, who read it %q, the other %q", a, b, c)
 	}
-	_, err := s.OwnReceipt(within(t), as("bob"), id, "01890a5d-ac96-774b-bcce-b302099a8057")
+	_, err := s.Receipts().Own(within(t), as("bob"), id, "01890a5d-ac96-774b-bcce-b302099a8057")
 	wantCode(t, "no message", err, kg.CodeNotFound)
-	_, err = s.OwnReceipt(within(t), as("eve"), id, m.ID)
+	_, err = s.Receipts().Own(within(t), as("eve"), id, m.ID)
 	wantCode(t, "for others", err, kg.CodeChannelNotFound)
 }
 
@@ -259,7 +260,7 @@ func TestReceiptsOfWhatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func(by string, m *message.Message) error {
-		return s.Acknowledge(within(t), as(by), channels.Acknowledgement{Channel: c.ID, Messages: []message.ID{m.ID}, State: channels.ReceiptRead})
+		return s.Receipts().Acknowledge(within(t), as(by), receipts.Acknowledgement{Channel: c.ID, Messages: []message.ID{m.ID}, State: receipts.Read})
 	}
 	due := clock.now().Add(time.Minute)
 	evicted := s.mustSend(t, "ann", c.ID, message.Envelope{ExpiresAt: due})
@@ -282,7 +283,7 @@ func TestReceiptsOfWhatIsGone(t *testing.T) {
 			}
 			wantCode(t, "read too late", read("bob", m), kg.CodeMessageExpired)
 		}
-		for status, want := range map[channels.ReceiptState]string{channels.ReceiptPending: "[3]", channels.ReceiptExpired: "[2]"} {
+		for status, want := range map[receipts.State]string{receipts.Pending: "[3]", receipts.Expired: "[2]"} {
 			if got, err := s.walk(t, "bob", c.ID, channels.HistoryQuery{Status: status}); err != nil || fmt.Sprint(got) != want {
 				t.Errorf("bob has %v %s, %v; want %s", got, status, err, want)
 			}
@@ -304,11 +305,11 @@ func TestReadStaysRead(t *testing.T) {
 	s.role(t, "dev", "bob", "cleo")
 	c := s.make(t, channel.Private, "bob", "cleo")
 	m := s.mustSend(t, "ann", c.ID, message.Envelope{Interaction: message.Request, To: "role:dev"})
-	if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: 1, State: channels.ReceiptRead}); err != nil {
+	if err := s.Receipts().Acknowledge(within(t), as("bob"), receipts.Acknowledgement{Channel: c.ID, UpTo: 1, State: receipts.Read}); err != nil {
 		t.Fatal(err)
 	}
 	for _, who := range []kg.AgentID{"cleo", "bob"} {
-		if _, err := s.RemoveAgent(within(t), admin("root"), who); err != nil {
+		if _, err := s.Members().RemoveAgent(within(t), admin("root"), who); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -346,7 +347,7 @@ func TestAcknowledgedTooLate(t *testing.T) {
 			wantCode(t, "closed", err, "")
 		}, kg.CodeMessageExpired},
 		{"its reader goes", func(t *testing.T, s *server, _ *clock, id channel.ID) {
-			_, err := s.RemoveMember(within(t), as("ann"), id, "bob")
+			_, err := s.Members().Remove(within(t), as("ann"), id, "bob")
 			wantCode(t, "removed", err, "")
 		}, kg.CodeChannelNotFound},
 		{"nothing", func(*testing.T, *server, *clock, channel.ID) {}, ""},
@@ -358,7 +359,7 @@ func TestAcknowledgedTooLate(t *testing.T) {
 			c := s.make(t, channel.Private, "bob")
 			m := s.mustSend(t, "ann", c.ID, message.Envelope{ExpiresAt: clock.now().Add(time.Minute)})
 			hook.do = func() { row.do(t, s, clock, c.ID) }
-			err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, Messages: []message.ID{m.ID}, State: channels.ReceiptRead})
+			err := s.Receipts().Acknowledge(within(t), as("bob"), receipts.Acknowledgement{Channel: c.ID, Messages: []message.ID{m.ID}, State: receipts.Read})
 			wantCode(t, "acknowledged", err, row.want)
 			if hook.do != nil {
 				t.Error("nothing came between")
@@ -382,13 +383,13 @@ func TestReadIsNotDeliveredAgain(t *testing.T) {
 	c := s.make(t, channel.Private, "bob")
 	plain, soon := s.say(t, "ann", c.ID, "plain"), s.mustSend(t, "ann", c.ID, message.Envelope{ExpiresAt: time.Now().Add(time.Hour)})
 	both := []message.ID{plain.ID, soon.ID}
-	for _, a := range []channels.Acknowledgement{
-		{Messages: both, State: channels.ReceiptRead},
-		{Messages: both, State: channels.ReceiptDelivered}, {UpTo: 2, State: channels.ReceiptDelivered},
-		{UpTo: 2, State: channels.ReceiptRead}, {UpTo: 1, State: channels.ReceiptRead}, // written behind those before
+	for _, a := range []receipts.Acknowledgement{
+		{Messages: both, State: receipts.Read},
+		{Messages: both, State: receipts.Delivered}, {UpTo: 2, State: receipts.Delivered},
+		{UpTo: 2, State: receipts.Read}, {UpTo: 1, State: receipts.Read}, // written behind those before
 	} {
 		a.Channel = c.ID
-		if err := s.Acknowledge(within(t), as("bob"), a); err != nil {
+		if err := s.Receipts().Acknowledge(within(t), as("bob"), a); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -397,7 +398,7 @@ func TestReadIsNotDeliveredAgain(t *testing.T) {
 			t.Errorf("message %d is %q", m.Sequence, got)
 		}
 	}
-	if n, err := s.ReadMarker(within(t), as("bob"), c.ID); err != nil || n != 2 {
+	if n, err := s.Receipts().ReadMarker(within(t), as("bob"), c.ID); err != nil || n != 2 {
 		t.Errorf("the marker is at %d, %v", n, err)
 	}
 }
@@ -412,7 +413,7 @@ func TestReceiptsAreASecondApart(t *testing.T) {
 	}
 	start := time.Now()
 	for n := range int64(times) {
-		if err := s.Acknowledge(within(t), as("bob"), channels.Acknowledgement{Channel: c.ID, UpTo: n + 1, State: channels.ReceiptRead}); err != nil {
+		if err := s.Receipts().Acknowledge(within(t), as("bob"), receipts.Acknowledgement{Channel: c.ID, UpTo: n + 1, State: receipts.Read}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,8 +7,11 @@ import (
 	"time"
 
 	"koine/channels/channel"
+	"koine/channels/internal/journal"
+	"koine/channels/internal/retention"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
+	"koine/channels/receipts"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -34,7 +37,7 @@ import (
 // Errors: CodePermissionDenied; CodeOverloaded if the agent is still being added after
 // MaxRemovals passes. Other errors may occur between two channels; done is the number
 // of channels that the agent was removed from.
-func (s *Service) RemoveAgent(ctx context.Context, by Caller, agent kg.AgentID) (done int, err error) {
+func (m *Members) RemoveAgent(ctx context.Context, by Caller, agent kg.AgentID) (done int, err error) {
 	self, err := by.ActingAgent()
 	if err != nil {
 		return 0, err
@@ -47,18 +50,18 @@ func (s *Service) RemoveAgent(ctx context.Context, by Caller, agent kg.AgentID) 
 			return 0, err
 		}
 	}
-	list, err := s.channelsAwaiting(ctx, agent)
+	list, err := m.service.channelsAwaiting(ctx, agent)
 	if err != nil {
 		return 0, err
 	}
 	for range MaxRemovals {
-		list = append(list, s.table.ChannelsOfAgent(agent)...)
+		list = append(list, m.service.table.ChannelsOfAgent(agent)...)
 		slices.Sort(list)
 		if list = slices.Compact(list); len(list) == 0 {
 			return done, nil
 		}
 		for _, id := range list {
-			r := &removal{service: s, agent: agent, channel: id, meta: by.UpdateMeta("channels/removeAgent")}
+			r := &removal{service: m.service, agent: agent, channel: id, meta: by.UpdateMeta("channels/removeAgent")}
 			out, err := r.run(ctx)
 			if out {
 				done++
@@ -76,7 +79,7 @@ func (s *Service) RemoveAgent(ctx context.Context, by Caller, agent kg.AgentID) 
 
 // channelsAwaiting lists the channels with an open request to the agent.
 func (s *Service) channelsAwaiting(ctx context.Context, agent kg.AgentID) (list []channel.ID, err error) {
-	snapshot, err := s.systemView(ctx)
+	snapshot, err := s.journal.SystemView(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -157,12 +160,12 @@ func (r *removal) run(ctx context.Context) (out bool, err error) {
 // pendingRequests lists the open requests that the removal affects. A closed channel
 // has none.
 func (r *removal) pendingRequests(ctx context.Context) (list []message.ID, err error) {
-	snapshot, err := r.service.systemView(ctx)
+	snapshot, err := r.service.journal.SystemView(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	if over, err := r.service.closedInSnapshot(snapshot, r.service.table.Get(r.channel)); err != nil || over {
+	if over, err := r.service.journal.ClosedInSnapshot(snapshot, r.service.table.Get(r.channel)); err != nil || over {
 		return nil, err
 	}
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.Recipient, Object: kg.IRI(string(r.agent)), Graph: r.channel.MessagesGraph()}) {
@@ -227,7 +230,7 @@ func (r *removal) outcomeOf(match systemgraph.Matcher, m *message.Message) (requ
 // expireRequests expires as many requests as one commit may hold. left reports that
 // there are more.
 func (r *removal) expireRequests(tx *kg.Tx, pending []message.ID) (left bool, err error) {
-	switch err := r.service.mustBeOpen(tx, &r.service.table.Get(r.channel).Channel); {
+	switch err := journal.MustBeOpen(tx, &r.service.table.Get(r.channel).Channel); {
 	case kg.CodeOf(err) == kg.CodeChannelClosed: // closed concurrently
 		return false, nil
 	case err != nil:
@@ -251,7 +254,7 @@ func (r *removal) expireRequests(tx *kg.Tx, pending []message.ID) (left bool, er
 		case requestExpires:
 			changes, size = changes+6+len(m.Tags)+2*len(m.Recipients), size+m.Size()
 		}
-		if i > 0 && (changes > maxExpiryChanges || size > maxExpiryBytes) {
+		if i > 0 && (changes > retention.MaxExpiryChanges || size > retention.MaxExpiryBytes) {
 			return true, nil
 		}
 		if end == requestLosesRecipient {
@@ -265,7 +268,7 @@ func (r *removal) expireRequests(tx *kg.Tx, pending []message.ID) (left bool, er
 		if m.HasExpired(at) {
 			at = m.ExpiresAt
 		}
-		if err := writeIndividualReceipts(tx, m); err != nil {
+		if err := receipts.WriteIndividualReceipts(tx, m); err != nil {
 			return false, err
 		}
 		if err := m.ExpireAt(tx, at); err != nil {
@@ -273,31 +276,6 @@ func (r *removal) expireRequests(tx *kg.Tx, pending []message.ID) (left bool, er
 		}
 	}
 	return false, nil
-}
-
-// writeIndividualReceipts converts the markers of the recipients into individual
-// receipts for a message that had no expiry time, because markers do not count for
-// expired messages.
-func writeIndividualReceipts(tx *kg.Tx, m *message.Message) error {
-	if !m.ExpiresAt.IsZero() {
-		return nil
-	}
-	for _, agent := range m.Recipients {
-		k, err := markersOf(tx.MatchOwn, m.Channel, agent)
-		if err != nil {
-			return err
-		}
-		for _, state := range []ReceiptState{ReceiptDelivered, ReceiptRead} {
-			if m.Sequence > k.forState(state) {
-				continue
-			}
-			q := kg.Quad{Subject: m.ID.Entity(), Predicate: receiptProperties[state].single, Object: kg.IRI(string(agent)), Graph: k.graph}
-			if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // removeFromChannel removes the agent from the channel if it is still in it.
@@ -326,7 +304,7 @@ func (r *removal) removeFromChannel(tx *kg.Tx, notice *publishOp) (wasIn bool, e
 			heir.Role = channel.Owner
 			w.AddMember(heir)
 		}
-		err := r.service.mustBeOpen(tx, c)
+		err := journal.MustBeOpen(tx, c)
 		if kg.CodeOf(err) == kg.CodeChannelClosed {
 			return nil // a closed channel gets no notice
 		}

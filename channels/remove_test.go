@@ -34,7 +34,7 @@ func TestRemoveAgent(t *testing.T) {
 	join := func(id channel.ID, who string, role channel.Role) {
 		t.Helper()
 		now.step(time.Second) // the first to join is known to the millisecond
-		if _, err := s.AddMember(within(t), as("ann"), id, kg.AgentID(who), role); err != nil {
+		if _, err := s.Members().Add(within(t), as("ann"), id, kg.AgentID(who), role); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,18 +49,18 @@ func TestRemoveAgent(t *testing.T) {
 	shared := make("ann", public, m("bob", channel.Owner))
 	member := make("bob", public, m("ann", ""))
 	invited := make("bob", channel.Draft{})
-	if err := s.Invite(within(t), as("bob"), invited, "ann"); err != nil {
+	if err := s.Members().Invite(within(t), as("bob"), invited, "ann"); err != nil {
 		t.Fatal(err)
 	}
 	alone, alonePublic, other := make("ann", channel.Draft{}), make("ann", public), make("bob", public)
 	if _, err := s.Publish(within(t), as("ann"), channels.Publication{To: "bob", Parts: text("psst")}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.RemoveAgent(within(t), as("bob"), "ann")
+	_, err := s.Members().RemoveAgent(within(t), as("bob"), "ann")
 	wantCode(t, "by another agent", err, kg.CodePermissionDenied)
-	_, err = s.RemoveAgent(within(t), as("ann"), "")
+	_, err = s.Members().RemoveAgent(within(t), as("ann"), "")
 	wantCode(t, "nobody", err, kg.CodeInvalid)
-	if n, err := s.RemoveAgent(within(t), as("ann"), "ann"); err != nil || n != 7 {
+	if n, err := s.Members().RemoveAgent(within(t), as("ann"), "ann"); err != nil || n != 7 {
 		t.Fatalf("taken out of %d, %v", n, err)
 	}
 	for _, row := range []struct {
@@ -104,7 +104,7 @@ func TestRemoveAgent(t *testing.T) {
 		t.Errorf("the direct channel is %v, %v", c, err)
 	}
 	before := s.store.Head().Revision
-	if n, err := s.RemoveAgent(within(t), admin("root"), "ann"); err != nil || n != 0 || s.store.Head().Revision != before {
+	if n, err := s.Members().RemoveAgent(within(t), admin("root"), "ann"); err != nil || n != 0 || s.store.Head().Revision != before {
 		t.Errorf("again: %d, %v, revision %d after %d", n, err, s.store.Head().Revision, before)
 	}
 }
@@ -121,7 +121,7 @@ func TestRemoveAgentExpiresRequests(t *testing.T) {
 	never, later, both, zoes := ask("agent://bob", time.Time{}), ask("agent://bob", time.Now().Add(time.Hour)), ask("role:dev", time.Time{}), ask("agent://zoe", time.Time{})
 	answered := ask("agent://bob", time.Time{})
 	s.mustSend(t, "bob", c.ID, message.Envelope{Interaction: message.Response, Correlation: answered})
-	if _, err := s.RemoveAgent(within(t), admin("root"), "bob"); err != nil {
+	if _, err := s.Members().RemoveAgent(within(t), admin("root"), "bob"); err != nil {
 		t.Fatal(err)
 	}
 	page, _, err := s.History(within(t), as("ann"), c.ID, channels.HistoryQuery{})
@@ -157,7 +157,7 @@ func TestRemoveAgentInBoundedCommits(t *testing.T) {
 		}
 	}
 	before := s.store.Head().Revision
-	if _, err := s.RemoveAgent(within(t), admin("root"), "bob"); err != nil {
+	if _, err := s.Members().RemoveAgent(within(t), admin("root"), "bob"); err != nil {
 		t.Fatal(err)
 	}
 	if n := s.store.Head().Revision - before; n != 2 {
@@ -213,7 +213,7 @@ func TestRemoveAgentWhileItIsAdded(t *testing.T) {
 	}{{channels.MaxRemovals - 2, ""}, {channels.MaxRemovals - 1, kg.CodeOverloaded}} {
 		made, more = nil, row.times
 		add()
-		n, err := s.RemoveAgent(within(t), admin("root"), "bob")
+		n, err := s.Members().RemoveAgent(within(t), admin("root"), "bob")
 		if wantCode(t, "added meanwhile", err, row.want); n != row.times+1 || len(made) != n {
 			t.Errorf("taken out of %d of %d channels, %d more", n, len(made), row.times)
 		}
@@ -241,7 +241,7 @@ func TestRemoveAgentEverywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.RemoveAgent(within(t), as("bob"), "bob"); err != nil || n != 0 {
+	if n, err := s.Members().RemoveAgent(within(t), as("bob"), "bob"); err != nil || n != 0 {
 		t.Errorf("taken out of %d, %v", n, err)
 	}
 	for m, want := range map[*message.Message]message.Withheld{one: message.Expired, both: "", note: "", r.Message: message.Expired} {
@@ -261,7 +261,7 @@ func TestAskEndsWithWhoWasAsked(t *testing.T) {
 		ended <- err
 	}()
 	eventually(t, "asks", func() bool { now, err := s.Get(within(t), as("ann"), c.ID); return err == nil && now.Messages == 1 })
-	if _, err := s.RemoveAgent(within(t), as("bob"), "bob"); err != nil {
+	if _, err := s.Members().RemoveAgent(within(t), as("bob"), "bob"); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, "nobody can answer", <-ended, kg.CodeTimeout)
@@ -286,7 +286,7 @@ func TestRemoveAgentKeepsWhatTheScopeHas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.RemoveAgent(within(t), admin("root"), "bob"); err != nil || n != 2 {
+	if n, err := s.Members().RemoveAgent(within(t), admin("root"), "bob"); err != nil || n != 2 {
 		t.Fatalf("taken out of %d, %v", n, err)
 	}
 	page, _, err := s.History(within(t), as("cleo"), id, channels.HistoryQuery{})
@@ -312,7 +312,7 @@ func TestRemoveAgentOneByOne(t *testing.T) {
 	left := map[kg.AgentID]message.Withheld{"bob": "", "cleo": "", "dora": message.Expired}
 	for _, who := range []kg.AgentID{"bob", "cleo", "dora"} {
 		for range 2 { // the work is not repeated
-			if _, err := s.RemoveAgent(within(t), admin("root"), who); err != nil {
+			if _, err := s.Members().RemoveAgent(within(t), admin("root"), who); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -321,7 +321,7 @@ func TestRemoveAgentOneByOne(t *testing.T) {
 		}
 	}
 	head := s.store.Head().Revision
-	if _, err := s.RemoveAgent(within(t), admin("root"), "cleo"); err != nil || s.store.Head().Revision != head {
+	if _, err := s.Members().RemoveAgent(within(t), admin("root"), "cleo"); err != nil || s.store.Head().Revision != head {
 		t.Errorf("again: revision %d after %d, %v", s.store.Head().Revision, head, err)
 	}
 
@@ -331,7 +331,7 @@ func TestRemoveAgentOneByOne(t *testing.T) {
 	}
 	evicted := s.mustSend(t, "ann", c.ID, message.Envelope{Interaction: message.Request, To: "bob"})
 	s.say(t, "ann", c.ID, "more")
-	if _, err := s.RemoveAgent(within(t), admin("root"), "bob"); err != nil {
+	if _, err := s.Members().RemoveAgent(within(t), admin("root"), "bob"); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.got(t, "ann", c.ID, evicted.ID); got != "bob:expired" {

@@ -18,23 +18,23 @@ import (
 //
 // Errors: CodePermissionDenied; CodeInvalid if until is not after the commit's time;
 // CodeLimitExceeded above Options.MaxRestrictions.
-func (s *Service) Ban(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID, until time.Time) error {
-	return s.updateRestriction(ctx, by, id, channel.Restriction{Agent: agent, Until: until}, true)
+func (m *Members) Ban(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID, until time.Time) error {
+	return m.updateRestriction(ctx, by, id, channel.Restriction{Agent: agent, Until: until}, true)
 }
 
 // Unban removes a ban. It is not an error if there is none.
-func (s *Service) Unban(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID) error {
-	return s.updateRestriction(ctx, by, id, channel.Restriction{Agent: agent}, false)
+func (m *Members) Unban(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID) error {
+	return m.updateRestriction(ctx, by, id, channel.Restriction{Agent: agent}, false)
 }
 
 // Mute prevents an agent from publishing. Otherwise it is like Ban.
-func (s *Service) Mute(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID, until time.Time) error {
-	return s.updateRestriction(ctx, by, id, channel.Restriction{Agent: agent, Muted: true, Until: until}, true)
+func (m *Members) Mute(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID, until time.Time) error {
+	return m.updateRestriction(ctx, by, id, channel.Restriction{Agent: agent, Muted: true, Until: until}, true)
 }
 
 // Unmute removes a mute. It is not an error if there is none.
-func (s *Service) Unmute(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID) error {
-	return s.updateRestriction(ctx, by, id, channel.Restriction{Agent: agent, Muted: true}, false)
+func (m *Members) Unmute(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID) error {
+	return m.updateRestriction(ctx, by, id, channel.Restriction{Agent: agent, Muted: true}, false)
 }
 
 // Restrictions lists the active restrictions of a channel or, for AllChannels, of the
@@ -42,8 +42,8 @@ func (s *Service) Unmute(ctx context.Context, by Caller, id channel.ID, agent kg
 // administrator.
 //
 // Errors: CodeChannelNotFound; CodePermissionDenied.
-func (s *Service) Restrictions(by Caller, id channel.ID) ([]channel.Restriction, error) {
-	list := s.table.ServerRestrictions()
+func (m *Members) Restrictions(by Caller, id channel.ID) ([]channel.Restriction, error) {
+	list := m.service.table.ServerRestrictions()
 	if id == channel.AllChannels {
 		if _, err := by.ActingAgent(); err != nil {
 			return nil, err
@@ -52,7 +52,7 @@ func (s *Service) Restrictions(by Caller, id channel.ID) ([]channel.Restriction,
 			return nil, err
 		}
 	} else {
-		agent, e, err := s.table.RequireDiscoverable(by, id)
+		agent, e, err := m.service.table.RequireDiscoverable(by, id)
 		if err != nil {
 			return nil, err
 		}
@@ -61,48 +61,48 @@ func (s *Service) Restrictions(by Caller, id channel.ID) ([]channel.Restriction,
 		}
 		list = e.Restrictions
 	}
-	now := s.options.Clock()
+	now := m.service.options.Clock()
 	return slices.DeleteFunc(slices.Clone(list), func(b channel.Restriction) bool { return !b.ActiveAt(now) }), nil
 }
 
 // updateRestriction adds a restriction if stands is set and removes it otherwise.
-func (s *Service) updateRestriction(ctx context.Context, by Caller, id channel.ID, b channel.Restriction, stands bool) error {
+func (m *Members) updateRestriction(ctx context.Context, by Caller, id channel.ID, b channel.Restriction, stands bool) error {
 	agent, err := channel.ParseMember(b.Agent)
 	if err != nil {
 		return err
 	}
 	b.Agent, b.Until = agent, b.Until.UTC().Truncate(time.Millisecond)
 	if id == channel.AllChannels {
-		return s.updateServerRestriction(ctx, by, b, stands)
+		return m.updateServerRestriction(ctx, by, b, stands)
 	}
 	must := func(e *access.Entry, self kg.AgentID) error { return e.MustRestrict(self, agent) }
-	_, err = s.alterChannel(ctx, by, id, "channels/bar", must, func(w *channel.Writer, c *channel.Channel) error {
+	_, err = m.service.alterChannel(ctx, by, id, "channels/bar", must, func(w *channel.Writer, c *channel.Channel) error {
 		w.Quiet = true
 		if stands && !b.Muted {
 			w.RemoveInvitation(c, agent)
 		}
-		return s.writeRestriction(w, c.Restrictions, b, stands)
+		return m.writeRestriction(w, c.Restrictions, b, stands)
 	})
 	return err
 }
 
-func (s *Service) updateServerRestriction(ctx context.Context, by Caller, b channel.Restriction, stands bool) error {
+func (m *Members) updateServerRestriction(ctx context.Context, by Caller, b channel.Restriction, stands bool) error {
 	if _, err := by.ActingAgent(); err != nil {
 		return err
 	}
 	if err := mustAdminister(by.Principal); err != nil {
 		return err
 	}
-	return systemgraph.Update(ctx, s.store, by.UpdateMeta("channels/bar"), func(tx *kg.Tx) error {
+	return systemgraph.Update(ctx, m.service.store, by.UpdateMeta("channels/bar"), func(tx *kg.Tx) error {
 		return channel.ChangeServerRecord(tx, func(w *channel.Writer) error {
-			return s.writeRestriction(w, s.table.ServerRestrictions(), b, stands)
+			return m.writeRestriction(w, m.service.table.ServerRestrictions(), b, stands)
 		})
 	})
 }
 
 // writeRestriction adds the restriction if stands is set and removes it otherwise. It
 // also removes restrictions that have ended.
-func (s *Service) writeRestriction(w *channel.Writer, existing channel.Restrictions, b channel.Restriction, stands bool) error {
+func (m *Members) writeRestriction(w *channel.Writer, existing channel.Restrictions, b channel.Restriction, stands bool) error {
 	now, left := w.Tx.Time(), 0
 	for i := range existing {
 		old := &existing[i]
@@ -119,7 +119,7 @@ func (s *Service) writeRestriction(w *channel.Writer, existing channel.Restricti
 	if !b.ActiveAt(now) {
 		return kg.Errorf(kg.CodeInvalid, "until must be in the future").At("until")
 	}
-	if left >= s.options.MaxRestrictions {
+	if left >= m.service.options.MaxRestrictions {
 		return check.TooMuch("principalId", "%d agents are banned or muted, which is the limit: remove one first", left)
 	}
 	w.ApplyPatch(kg.Patch{Op: kg.Add, Quad: w.QuadFor(b.RecordProperty(), kg.IRI(string(b.Agent))), Validity: kg.TimeSpan{From: now, Until: b.Until}})

@@ -56,7 +56,7 @@ func TestBar(t *testing.T) {
 			return got.Version
 		}
 		before := version()
-		for _, err := range []error{s.Mute(within(t), by, id, "bob", until), s.Ban(within(t), by, id, "eve", until), s.Ban(within(t), by, id, "ola", time.Time{})} {
+		for _, err := range []error{s.Members().Mute(within(t), by, id, "bob", until), s.Members().Ban(within(t), by, id, "eve", until), s.Members().Ban(within(t), by, id, "ola", time.Time{})} {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,25 +65,25 @@ func TestBar(t *testing.T) {
 			t.Errorf("version %d became %d", before, after)
 		}
 		check("barred", "find amb, read amb, post am, manage am")
-		_, err = s.Join(within(t), as("eve"), c.ID, "")
+		_, err = s.Members().Join(within(t), as("eve"), c.ID, "")
 		wantCode(t, "a banned one joins", err, kg.CodeChannelNotFound)
 		if !everywhere {
-			_, err = s.AddMember(within(t), as("ann"), c.ID, "eve", "")
+			_, err = s.Members().Add(within(t), as("ann"), c.ID, "eve", "")
 			wantCode(t, "a banned one is added", err, kg.CodePermissionDenied)
-			wantCode(t, "a banned one is invited", s.Invite(within(t), as("ann"), c.ID, "eve"), kg.CodePermissionDenied)
+			wantCode(t, "a banned one is invited", s.Members().Invite(within(t), as("ann"), c.ID, "eve"), kg.CodePermissionDenied)
 		}
 		now.step(time.Minute - time.Millisecond)
 		check("a millisecond before", "find amb, read amb, post am, manage am")
 		now.step(time.Millisecond)
 		check("then", "find ambe, read amb, post amb, manage am")
-		if err := s.Unban(within(t), by, id, "ola"); err != nil {
+		if err := s.Members().Unban(within(t), by, id, "ola"); err != nil {
 			t.Fatal(err)
 		}
 		check("unbanned", all)
-		wantCode(t, "again", s.Unban(within(t), by, id, "ola"), "")
-		wantCode(t, "unmuted, who is not muted", s.Unmute(within(t), by, id, "ola"), "")
-		wantCode(t, "until a time that has passed", s.Ban(within(t), by, id, "bob", now.now()), kg.CodeInvalid)
-		if err := s.Ban(within(t), by, id, "bob", time.Time{}); err != nil {
+		wantCode(t, "again", s.Members().Unban(within(t), by, id, "ola"), "")
+		wantCode(t, "unmuted, who is not muted", s.Members().Unmute(within(t), by, id, "ola"), "")
+		wantCode(t, "until a time that has passed", s.Members().Ban(within(t), by, id, "bob", now.now()), kg.CodeInvalid)
+		if err := s.Members().Ban(within(t), by, id, "bob", time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		for m, err := range stream.Messages() {
@@ -99,12 +99,12 @@ func TestBar(t *testing.T) {
 			wantCode(t, "a banned one makes a channel", err, kg.CodePermissionDenied)
 			_, err = s.Publish(within(t), as("bob"), channels.Publication{To: "ann", Parts: text("psst")})
 			wantCode(t, "a banned one whispers", err, kg.CodeChannelNotFound)
-			if err := s.Mute(within(t), by, id, "mod", time.Time{}); err != nil {
+			if err := s.Members().Mute(within(t), by, id, "mod", time.Time{}); err != nil {
 				t.Fatal(err)
 			}
 			_, err = s.Publish(within(t), as("mod"), channels.Publication{To: "ann", Parts: text("psst")})
 			wantCode(t, "a muted one whispers", err, kg.CodePermissionDenied)
-			if list, err := s.Restrictions(by, channel.AllChannels); err != nil || len(list) != 2 {
+			if list, err := s.Members().Restrictions(by, channel.AllChannels); err != nil || len(list) != 2 {
 				t.Errorf("the bars are %v, %v", list, err)
 			}
 		}
@@ -122,21 +122,21 @@ func TestWhoBars(t *testing.T) {
 		err  error
 		want kg.Code
 	}{
-		{"a member bans an observer", s.Ban(within(t), as("bob"), c.ID, "ola", time.Time{}), kg.CodePermissionDenied},
-		{"an outsider", s.Ban(within(t), as("eve"), c.ID, "ola", time.Time{}), kg.CodeChannelNotFound},
-		{"a moderator bans an owner", s.Ban(within(t), as("mod"), c.ID, "ann", time.Time{}), kg.CodePermissionDenied},
-		{"a moderator bans itself", s.Ban(within(t), as("mod"), c.ID, "mod", time.Time{}), kg.CodePermissionDenied},
-		{"an owner, who is no administrator", s.Ban(within(t), as("ann"), channel.AllChannels, "bob", time.Time{}), kg.CodePermissionDenied},
-		{"an owner bans a moderator", s.Ban(within(t), as("ann"), c.ID, "mod", time.Time{}), ""},
-		{"unbanned by itself", s.Unban(within(t), as("mod"), c.ID, "mod"), kg.CodeChannelNotFound},
-		{"a second", s.Mute(within(t), as("ann"), c.ID, "bob", time.Time{}), ""},
-		{"the same again", s.Mute(within(t), as("ann"), c.ID, "bob", time.Time{}), ""},
-		{"past the bound", s.Ban(within(t), as("ann"), c.ID, "eve", time.Time{}), kg.CodeLimitExceeded},
-		{"nobody", s.Ban(within(t), as("ann"), c.ID, "", time.Time{}), kg.CodeInvalid},
+		{"a member bans an observer", s.Members().Ban(within(t), as("bob"), c.ID, "ola", time.Time{}), kg.CodePermissionDenied},
+		{"an outsider", s.Members().Ban(within(t), as("eve"), c.ID, "ola", time.Time{}), kg.CodeChannelNotFound},
+		{"a moderator bans an owner", s.Members().Ban(within(t), as("mod"), c.ID, "ann", time.Time{}), kg.CodePermissionDenied},
+		{"a moderator bans itself", s.Members().Ban(within(t), as("mod"), c.ID, "mod", time.Time{}), kg.CodePermissionDenied},
+		{"an owner, who is no administrator", s.Members().Ban(within(t), as("ann"), channel.AllChannels, "bob", time.Time{}), kg.CodePermissionDenied},
+		{"an owner bans a moderator", s.Members().Ban(within(t), as("ann"), c.ID, "mod", time.Time{}), ""},
+		{"unbanned by itself", s.Members().Unban(within(t), as("mod"), c.ID, "mod"), kg.CodeChannelNotFound},
+		{"a second", s.Members().Mute(within(t), as("ann"), c.ID, "bob", time.Time{}), ""},
+		{"the same again", s.Members().Mute(within(t), as("ann"), c.ID, "bob", time.Time{}), ""},
+		{"past the bound", s.Members().Ban(within(t), as("ann"), c.ID, "eve", time.Time{}), kg.CodeLimitExceeded},
+		{"nobody", s.Members().Ban(within(t), as("ann"), c.ID, "", time.Time{}), kg.CodeInvalid},
 	} {
 		wantCode(t, row.what, row.err, row.want)
 	}
-	if _, err := s.Restrictions(as("ann"), channel.AllChannels); kg.CodeOf(err) != kg.CodePermissionDenied {
+	if _, err := s.Members().Restrictions(as("ann"), channel.AllChannels); kg.CodeOf(err) != kg.CodePermissionDenied {
 		t.Errorf("an owner lists the server's: %v", err)
 	}
 }
@@ -167,14 +167,14 @@ func TestBanOfFactsEnds(t *testing.T) {
 		if n := count(); n != 1 {
 			t.Errorf("before: %d", n)
 		}
-		if err := s.Ban(within(t), admin("ann"), id, "bob", time.Time{}); err != nil {
+		if err := s.Members().Ban(within(t), admin("ann"), id, "bob", time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		if n := count(); n != 0 {
 			t.Errorf("banned: %d", n)
 		}
 		for {
-			err := s.Ban(within(t), admin("ann"), id, "bob", time.Now().Add(300*time.Millisecond))
+			err := s.Members().Ban(within(t), admin("ann"), id, "bob", time.Now().Add(300*time.Millisecond))
 			if kg.CodeOf(err) == kg.CodeInvalid {
 				continue // the machine is slow: it has passed
 			}
@@ -210,7 +210,7 @@ func TestBanEndsIdleStream(t *testing.T) {
 			if everywhere {
 				id = channel.AllChannels
 			}
-			if err := s.Ban(within(t), admin("ann"), id, kg.AgentID(who), time.Time{}); err != nil {
+			if err := s.Members().Ban(within(t), admin("ann"), id, kg.AgentID(who), time.Time{}); err != nil {
 				t.Fatal(err)
 			}
 			wantCode(t, who, <-ended, kg.CodeChannelNotFound)
@@ -224,20 +224,20 @@ func TestBarInScope(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	sc := s.scope(t, scope.Draft{Coordinator: "cleo", Access: scope.Access{Agents: []kg.AgentID{"bob"}}})
 	c := s.makeIn(t, sc.ID, "lab", channel.Explicit, "bob")
-	wantCode(t, "the coordinator bans", s.Ban(within(t), as("cleo"), c.ID, "bob", time.Time{}), "")
+	wantCode(t, "the coordinator bans", s.Members().Ban(within(t), as("cleo"), c.ID, "bob", time.Time{}), "")
 	_, err := s.Get(within(t), as("bob"), c.ID)
 	wantCode(t, "bob", err, kg.CodeChannelNotFound)
-	wantCode(t, "banned everywhere", s.Ban(within(t), admin("root"), channel.AllChannels, "cleo", time.Time{}), "")
+	wantCode(t, "banned everywhere", s.Members().Ban(within(t), admin("root"), channel.AllChannels, "cleo", time.Time{}), "")
 	_, err = s.Get(within(t), as("cleo"), c.ID)
 	wantCode(t, "cleo", err, kg.CodeChannelNotFound)
-	wantCode(t, "unbanned by cleo", s.Unban(within(t), as("cleo"), c.ID, "bob"), kg.CodeChannelNotFound)
+	wantCode(t, "unbanned by cleo", s.Members().Unban(within(t), as("cleo"), c.ID, "bob"), kg.CodeChannelNotFound)
 }
 
 // Readers and managers of a channel see its restrictions and invitations; an agent that can
 // only discover it sees its own invitation.
 func TestWhoIsToldOfBars(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
-	scope, err := s.CreateScope(within(t), as("run"), scope.Draft{Access: scope.Access{Everybody: true}})
+	scope, err := s.Scopes().Create(within(t), as("run"), scope.Draft{Access: scope.Access{Everybody: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,8 +246,8 @@ func TestWhoIsToldOfBars(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, err := range []error{
-		s.Mute(within(t), as("ann"), c.ID, "bob", time.Time{}), s.Ban(within(t), as("ann"), c.ID, "eve", time.Time{}),
-		s.Invite(within(t), as("ann"), c.ID, "cy"), s.Invite(within(t), as("ann"), c.ID, "dee"),
+		s.Members().Mute(within(t), as("ann"), c.ID, "bob", time.Time{}), s.Members().Ban(within(t), as("ann"), c.ID, "eve", time.Time{}),
+		s.Members().Invite(within(t), as("ann"), c.ID, "cy"), s.Members().Invite(within(t), as("ann"), c.ID, "dee"),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -261,9 +261,9 @@ func TestWhoIsToldOfBars(t *testing.T) {
 		{"ann", 2, 2, "", ""}, {"bob", 2, 2, "", ""}, {"run", 2, 2, "", ""},
 		{"cy", 0, 1, kg.CodePermissionDenied, ""}, {"fay", 0, 0, kg.CodeChannelNotFound, kg.CodeChannelNotFound}, {"eve", 0, 0, kg.CodeChannelNotFound, kg.CodeChannelNotFound},
 	} {
-		bars, err := s.Restrictions(as(row.who), c.ID)
+		bars, err := s.Members().Restrictions(as(row.who), c.ID)
 		wantCode(t, "the bars, for "+row.who, err, row.listed)
-		invited, err := s.Invitations(as(row.who), c.ID)
+		invited, err := s.Members().Invitations(as(row.who), c.ID)
 		wantCode(t, "the invitations, for "+row.who, err, row.told)
 		if len(bars) != row.bars || len(invited) != row.invited {
 			t.Errorf("%s is told of %v and %v", row.who, bars, invited)

@@ -118,7 +118,7 @@ func (s *Service) retractOnce(ctx context.Context, by Caller, r Retraction) (*Re
 	t := &retractOp{publishOp: pub, service: s, agent: agent, target: target, facts: facts, applied: applied, withdraw: r.WithdrawFacts}
 	pub.extra = t.markRetracted
 	pub.message.Retracts = target.ID
-	if err := pub.addStatement(vocab.Statement{vocab.Retracts, target.ID.Entity()}); err != nil {
+	if err := pub.addStatement(vocab.NewStatement(vocab.Retracts, target.ID.Entity())); err != nil {
 		return nil, err
 	}
 	meta := by.UpdateMeta("channels/retract")
@@ -285,7 +285,7 @@ func (f *assertedFact) isAsserted(match systemgraph.Matcher) (bool, error) {
 func (s *Service) factsOf(ctx context.Context, m *message.Message) (out []assertedFact, applied []kg.Revision, err error) {
 	revisions := []kg.Revision{m.Revision}
 	if m.ProposalID != "" {
-		snapshot, err := s.systemView(ctx)
+		snapshot, err := s.journal.SystemView(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -330,7 +330,7 @@ func proposalRevisions(match systemgraph.Matcher, proposal string) (out []kg.Rev
 
 // findMessage returns a message of the channel, regardless of its readers.
 func (s *Service) findMessage(ctx context.Context, id channel.ID, m message.ID) (*message.Message, error) {
-	snapshot, err := s.systemView(ctx)
+	snapshot, err := s.journal.SystemView(ctx)
 	if err != nil {
 		return nil, err
 	}

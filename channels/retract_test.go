@@ -218,18 +218,18 @@ func TestRetractedByItsAuthor(t *testing.T) {
 		_, err := s.Retract(within(t), as("bob"), channels.Retraction{Channel: c.ID, Message: m.ID})
 		return err
 	}
-	if _, err := s.AddMember(within(t), as("ann"), c.ID, "bob", channel.Observer); err != nil {
+	if _, err := s.Members().Add(within(t), as("ann"), c.ID, "bob", channel.Observer); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, "one's own", retract(mine), "")
 	wantCode(t, "another's", retract(other), kg.CodePermissionDenied)
 	_, err = s.send(t, "bob", c.ID, message.Envelope{})
 	wantCode(t, "a message", err, kg.CodePermissionDenied)
-	if err := s.Mute(within(t), as("ann"), c.ID, "bob", time.Time{}); err != nil {
+	if err := s.Members().Mute(within(t), as("ann"), c.ID, "bob", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, "muted", retract(later), kg.CodePermissionDenied)
-	if _, err := s.RemoveMember(within(t), as("ann"), c.ID, "bob"); err != nil {
+	if _, err := s.Members().Remove(within(t), as("ann"), c.ID, "bob"); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, "from outside", retract(later), kg.CodeChannelNotFound)

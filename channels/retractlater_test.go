@@ -288,7 +288,7 @@ func TestFactsOfWhoDoesNotPublish(t *testing.T) {
 	if got, want := left(), "1 closed, 2 channel, 2 closed, 2 open, 3 channel, 3 closed, 3 open, 4 channel, 4 closed, 4 open"; got != want {
 		t.Errorf("left are %s, want %s", got, want)
 	}
-	if _, err := s.AddMember(within(t), as("ann"), c.ID, "bob", channel.Observer); err != nil {
+	if _, err := s.Members().Add(within(t), as("ann"), c.ID, "bob", channel.Observer); err != nil {
 		t.Fatal(err)
 	}
 	retract("bob", two, true, 2, 1)
@@ -298,7 +298,7 @@ func TestFactsOfWhoDoesNotPublish(t *testing.T) {
 	remove := kg.Patch{Op: kg.Remove, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(3), Graph: c.ID.FactsGraph()}}
 	_, err = s.store.Update(within(t), kg.Meta{Principal: as("bob").Principal}, func(tx *kg.Tx) error { return tx.Apply(remove) })
 	wantCode(t, "withdraws without a retraction", err, kg.CodePermissionDenied)
-	if err := s.Mute(within(t), as("ann"), c.ID, "bob", time.Time{}); err != nil {
+	if err := s.Members().Mute(within(t), as("ann"), c.ID, "bob", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = s.Retract(within(t), as("bob"), channels.Retraction{Channel: c.ID, Message: three.ID, WithdrawFacts: true})

@@ -187,17 +187,17 @@ func TestRightsChange(t *testing.T) {
 	if got, err = s.Update(within(t), as("ann"), c.ID, channel.Update{ExpectedVersion: 4, MaxMembers: &four}); err != nil || got.MaxMembers != 4 {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	_, err = s.AddMember(within(t), as("ann"), c.ID, "eve", channel.Observer)
+	_, err = s.Members().Add(within(t), as("ann"), c.ID, "eve", channel.Observer)
 	wantCode(t, "a fifth of four", err, kg.CodeLimitExceeded)
 	if _, err = s.Update(within(t), as("ann"), c.ID, channel.Update{ExpectedVersion: 5, MaxMembers: new(int), Rights: &channel.Rights{}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = s.AddMember(within(t), as("ann"), c.ID, "eve", channel.Observer); err != nil {
+	if _, err = s.Members().Add(within(t), as("ann"), c.ID, "eve", channel.Observer); err != nil {
 		t.Error(err)
 	}
 	_, err = s.Publish(within(t), as("eve"), channels.Publication{Channel: c.ID, Parts: text("hi")})
 	wantCode(t, "an observer publishes", err, kg.CodePermissionDenied)
-	if _, err := s.RemoveMember(within(t), as("eve"), c.ID, "eve"); err != nil {
+	if _, err := s.Members().Remove(within(t), as("eve"), c.ID, "eve"); err != nil {
 		t.Errorf("an observer leaves: %v", err)
 	}
 }

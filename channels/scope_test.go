@@ -24,7 +24,7 @@ func withRole(name, role string) channels.Caller {
 
 func (s *server) scope(t testing.TB, d scope.Draft) *scope.Scope {
 	t.Helper()
-	sc, err := s.CreateScope(within(t), as("ann"), d)
+	sc, err := s.Scopes().Create(within(t), as("ann"), d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +59,11 @@ func TestScopeAccess(t *testing.T) {
 		t.Helper()
 		absent, sees := "", ""
 		for _, by := range callers {
-			_, err := s.GetScope(within(t), by, "no-such-scope")
+			_, err := s.Scopes().Get(within(t), by, "no-such-scope")
 			absent = fmt.Sprint(err)
 			wantCode(t, "one that is not there", err, kg.CodeScopeNotFound)
 			for _, sc := range []*scope.Scope{intent, task, open} {
-				got, err := s.GetScope(within(t), by, sc.ID)
+				got, err := s.Scopes().Get(within(t), by, sc.ID)
 				if err != nil {
 					if fmt.Sprint(err) != absent {
 						t.Errorf("%s is told %v", by.Principal.ID, err)
@@ -76,7 +76,7 @@ func TestScopeAccess(t *testing.T) {
 				}
 				sees += "x"
 			}
-			list, next, err := s.ListScopes(within(t), by, scope.ListQuery{})
+			list, next, err := s.Scopes().List(within(t), by, scope.ListQuery{})
 			if n := strings.Count(sees[len(sees)-3:], "x"); err != nil || next != "" || len(list) != n {
 				t.Errorf("%s: %d scopes are listed, want %d: %v", by.Principal.ID, len(list), n, err)
 			}
@@ -113,10 +113,10 @@ func TestUpdateScope(t *testing.T) {
 		{"the coordinator, of herself", "cleo", intent.ID, scope.Update{ExpectedVersion: 3, Coordinator: &nobody}, ""},
 		{"the coordinator that was", "cleo", intent.ID, scope.Update{ExpectedVersion: 4, Title: &title}, kg.CodeScopeNotFound},
 	} {
-		_, err := s.UpdateScope(within(t), as(row.by), row.id, row.r)
+		_, err := s.Scopes().Update(within(t), as(row.by), row.id, row.r)
 		wantCode(t, row.what, err, row.want)
 	}
-	got, err := s.GetScope(within(t), as("bob"), intent.ID)
+	got, err := s.Scopes().Get(within(t), as("bob"), intent.ID)
 	if err != nil || got.Title != title || got.Coordinator != "" || got.Access.Everybody || got.Version != 4 {
 		t.Errorf("at the end %+v, %v", got, err)
 	}
@@ -152,22 +152,22 @@ func TestScopeBounds(t *testing.T) {
 		{"a task of a task", scope.Draft{Parent: task.ID}, kg.CodeInvalid},
 		{"a task of nothing", scope.Draft{Parent: "nothing"}, kg.CodeScopeNotFound},
 	} {
-		_, err := s.CreateScope(within(t), as("ann"), row.d)
+		_, err := s.Scopes().Create(within(t), as("ann"), row.d)
 		wantCode(t, row.what, err, row.want)
 	}
 	for range scope.MaxTasks - 1 {
 		s.scope(t, scope.Draft{Parent: intent.ID})
 	}
-	_, err := s.CreateScope(within(t), as("ann"), scope.Draft{Parent: intent.ID})
+	_, err := s.Scopes().Create(within(t), as("ann"), scope.Draft{Parent: intent.ID})
 	wantCode(t, "a task too many", err, kg.CodeLimitExceeded)
 	s.scope(t, scope.Draft{})
-	_, err = s.CreateScope(within(t), as("ann"), scope.Draft{})
+	_, err = s.Scopes().Create(within(t), as("ann"), scope.Draft{})
 	wantCode(t, "a scope too many", err, kg.CodeLimitExceeded)
 
 	seen := map[scope.ID]bool{}
 	l := scope.ListQuery{PageSize: 7, Parent: intent.ID}
 	for {
-		page, next, err := s.ListScopes(within(t), as("ann"), l)
+		page, next, err := s.Scopes().List(within(t), as("ann"), l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +177,7 @@ func TestScopeBounds(t *testing.T) {
 		if next == "" {
 			break
 		}
-		_, _, err = s.ListScopes(within(t), as("bob"), scope.ListQuery{PageToken: next, Parent: intent.ID})
+		_, _, err = s.Scopes().List(within(t), as("bob"), scope.ListQuery{PageToken: next, Parent: intent.ID})
 		wantCode(t, "somebody else's token", err, kg.CodeCursorForeign)
 		l.PageToken = next
 	}
@@ -284,18 +284,18 @@ func TestCoordinatorManages(t *testing.T) {
 		}
 		_, _, err := s.History(within(t), as("cleo"), c.ID, channels.HistoryQuery{})
 		wantCode(t, "she reads it", err, kg.CodePermissionDenied)
-		_, err = s.AddMember(within(t), as("bob"), c.ID, "bob", "")
+		_, err = s.Members().Add(within(t), as("bob"), c.ID, "bob", "")
 		wantCode(t, "another", err, kg.CodeChannelNotFound)
-		_, err = s.AddMember(within(t), as("cleo"), c.ID, "bob", "")
+		_, err = s.Members().Add(within(t), as("cleo"), c.ID, "bob", "")
 		wantCode(t, "she adds", err, "")
 		if _, err := s.Get(within(t), as("bob"), c.ID); err != nil {
 			t.Error(err)
 		}
-		_, err = s.AddMember(within(t), as("bob"), c.ID, "eve", "")
+		_, err = s.Members().Add(within(t), as("bob"), c.ID, "eve", "")
 		wantCode(t, "a member adds", err, kg.CodePermissionDenied)
-		_, err = s.RemoveMember(within(t), as("cleo"), c.ID, "bob")
+		_, err = s.Members().Remove(within(t), as("cleo"), c.ID, "bob")
 		wantCode(t, "she removes", err, "")
-		_, err = s.RemoveMember(within(t), as("cleo"), c.ID, "ann")
+		_, err = s.Members().Remove(within(t), as("cleo"), c.ID, "ann")
 		wantCode(t, "the last owner", err, kg.CodeLastOwner)
 	}
 }
@@ -323,7 +323,7 @@ func TestStreamEndsWithScopeAccess(t *testing.T) {
 			}
 		}()
 	}
-	if _, err := s.UpdateScope(within(t), as("ann"), intent.ID, scope.Update{ExpectedVersion: 1, Access: &scope.Access{Agents: []kg.AgentID{"eve"}}}); err != nil {
+	if _, err := s.Scopes().Update(within(t), as("ann"), intent.ID, scope.Update{ExpectedVersion: 1, Access: &scope.Access{Agents: []kg.AgentID{"eve"}}}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.Publish(within(t), as("bob"), channels.Publication{Channel: c.ID, Parts: text("hi")})
@@ -384,11 +384,11 @@ func TestCreatorManages(t *testing.T) {
 		t.Fatal(err)
 	}
 	add := func(by string, id channel.ID, who kg.AgentID, role channel.Role) error {
-		_, err := s.AddMember(within(t), as(by), id, who, role)
+		_, err := s.Members().Add(within(t), as(by), id, who, role)
 		return err
 	}
 	remove := func(by string, id channel.ID, who kg.AgentID) error {
-		_, err := s.RemoveMember(within(t), as(by), id, who)
+		_, err := s.Members().Remove(within(t), as(by), id, who)
 		return err
 	}
 	wantCode(t, "demoted", add("cleo", c.ID, "bob", channel.Observer), "")
@@ -401,7 +401,7 @@ func TestCreatorManages(t *testing.T) {
 	wantCode(t, "reads", err, kg.CodePermissionDenied)
 	wantCode(t, "adds from outside", add("bob", c.ID, "dora", ""), "")
 	wantCode(t, "the last owner", remove("bob", c.ID, "cleo"), kg.CodeLastOwner)
-	_, err = s.UpdateScope(within(t), as("ann"), intent.ID, scope.Update{ExpectedVersion: 1, Access: &scope.Access{Agents: []kg.AgentID{"cleo"}}})
+	_, err = s.Scopes().Update(within(t), as("ann"), intent.ID, scope.Update{ExpectedVersion: 1, Access: &scope.Access{Agents: []kg.AgentID{"cleo"}}})
 	wantCode(t, "the scope", err, "")
 	wantCode(t, "without access", add("bob", c.ID, "bob", ""), kg.CodeChannelNotFound)
 
@@ -418,7 +418,7 @@ func TestCreatorManages(t *testing.T) {
 func TestRunnerWithoutAccess(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob"}, Roles: []string{"dev"}}})
-	task, err := s.CreateScope(within(t), as("bob"), scope.Draft{Parent: intent.ID})
+	task, err := s.Scopes().Create(within(t), as("bob"), scope.Draft{Parent: intent.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -430,7 +430,7 @@ func TestRunnerWithoutAccess(t *testing.T) {
 		t.Helper()
 		_, err := s.Get(within(t), by, c.ID)
 		wantCode(t, "finds it", err, want)
-		_, err = s.AddMember(within(t), by, c.ID, "bob", "")
+		_, err = s.Members().Add(within(t), by, c.ID, "bob", "")
 		wantCode(t, "adds", err, want)
 		topic := "new"
 		now, err := s.Get(within(t), as("ann"), c.ID)
@@ -439,14 +439,14 @@ func TestRunnerWithoutAccess(t *testing.T) {
 		}
 		_, err = s.Update(within(t), by, c.ID, channel.Update{ExpectedVersion: now.Version, Topic: &topic})
 		wantCode(t, "changes it", err, want)
-		_, err = s.GetScope(within(t), by, task.ID)
+		_, err = s.Scopes().Get(within(t), by, task.ID)
 		if got := kg.CodeOf(err); (got == "") != (want == "") {
 			t.Errorf("the task: %v", err)
 		}
 	}
 	manages(as("bob"), "")
 	manages(withRole("bob", "dev"), "")
-	_, err = s.UpdateScope(within(t), as("ann"), intent.ID, scope.Update{ExpectedVersion: 1, Access: &scope.Access{Roles: []string{"dev"}}})
+	_, err = s.Scopes().Update(within(t), as("ann"), intent.ID, scope.Update{ExpectedVersion: 1, Access: &scope.Access{Roles: []string{"dev"}}})
 	wantCode(t, "the intent", err, "")
 	manages(as("bob"), kg.CodeChannelNotFound)
 	manages(withRole("bob", "dev"), "")

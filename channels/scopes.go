@@ -11,14 +11,14 @@ import (
 	"koine/kg"
 )
 
-// CreateScope creates a scope that the caller manages. Any caller can create an intent;
+// Create creates a scope that the caller manages. Any caller can create an intent;
 // creating a task requires access to its intent. If the caller has used the idempotency
 // key before, it returns the existing scope with Replayed set.
 //
 // Errors: CodeScopeNotFound and CodeScopeEnded for the parent; CodeInvalid;
 // CodeLimitExceeded; CodeIdempotencyConflict for a key that was used for a different
 // request; CodeScopeNotFound if the caller has lost access to the scope of the key.
-func (s *Service) CreateScope(ctx context.Context, by Caller, d scope.Draft) (*scope.Scope, error) {
+func (s *Scopes) Create(ctx context.Context, by Caller, d scope.Draft) (*scope.Scope, error) {
 	agent, err := by.ActingAgent()
 	if err != nil {
 		return nil, err
@@ -46,8 +46,8 @@ func (s *Service) CreateScope(ctx context.Context, by Caller, d scope.Draft) (*s
 		if earlier, err = request.findEarlier(tx); err != nil || !earlier.IsZero() {
 			return err
 		}
-		if s.table.ScopeCount() >= s.options.MaxScopes {
-			return check.TooMuch("", "server has %d scopes, which is the limit", s.options.MaxScopes)
+		if s.table.ScopeCount() >= s.most {
+			return check.TooMuch("", "server has %d scopes, which is the limit", s.most)
 		}
 		if made.Parent != "" {
 			if err := s.checkNewTask(made.Parent, by.ReaderPrincipal(agent)); err != nil {
@@ -64,14 +64,14 @@ func (s *Service) CreateScope(ctx context.Context, by Caller, d scope.Draft) (*s
 		return nil, err
 	}
 	if !earlier.IsZero() {
-		if made, err = s.GetScope(ctx, by, scope.IDOf(earlier)); err == nil {
+		if made, err = s.Get(ctx, by, scope.IDOf(earlier)); err == nil {
 			made.Replayed = true
 		}
 	}
 	return made, err
 }
 
-func (s *Service) checkNewTask(parent scope.ID, reader kg.Principal) error {
+func (s *Scopes) checkNewTask(parent scope.ID, reader kg.Principal) error {
 	up := s.table.Scope(parent)
 	switch {
 	case !up.AdmitsPrincipal(reader):
@@ -92,10 +92,10 @@ func errOfParent(err *kg.Error) error {
 	return err
 }
 
-// GetScope returns a scope that the caller has access to.
+// Get returns a scope that the caller has access to.
 //
 // Errors: CodeScopeNotFound, also without access.
-func (s *Service) GetScope(_ context.Context, by Caller, id scope.ID) (*scope.Scope, error) {
+func (s *Scopes) Get(_ context.Context, by Caller, id scope.ID) (*scope.Scope, error) {
 	_, sc, err := s.table.RequireScope(by, id)
 	if err != nil {
 		return nil, err
@@ -103,11 +103,11 @@ func (s *Service) GetScope(_ context.Context, by Caller, id scope.ID) (*scope.Sc
 	return sc.Clone(), nil
 }
 
-// ListScopes returns the scopes that the caller has access to in order of creation, one
+// List returns the scopes that the caller has access to in order of creation, one
 // page at a time. next is "" after the last page. Other pages may be short or empty.
 //
 // Errors: CodeCursorForeign for a page token of another query or caller.
-func (s *Service) ListScopes(_ context.Context, by Caller, l scope.ListQuery) (page []*scope.Scope, next string, err error) {
+func (s *Scopes) List(_ context.Context, by Caller, l scope.ListQuery) (page []*scope.Scope, next string, err error) {
 	agent, err := by.ActingAgent()
 	if err != nil {
 		return nil, "", err
@@ -130,12 +130,12 @@ func (s *Service) ListScopes(_ context.Context, by Caller, l scope.ListQuery) (p
 	return page, next, nil
 }
 
-// UpdateScope changes a scope. It requires the creator or coordinator of the scope or
+// Update changes a scope. It requires the creator or coordinator of the scope or
 // of its intent.
 //
 // Errors: CodeScopeNotFound; CodePermissionDenied; CodeVersionConflict; CodeInvalid;
 // CodeLimitExceeded.
-func (s *Service) UpdateScope(ctx context.Context, by Caller, id scope.ID, r scope.Update) (*scope.Scope, error) {
+func (s *Scopes) Update(ctx context.Context, by Caller, id scope.ID, r scope.Update) (*scope.Scope, error) {
 	if err := check.Text("title", deref(r.Title), scope.MaxTitleRunes); err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (s *Service) UpdateScope(ctx context.Context, by Caller, id scope.ID, r sco
 }
 
 // alterScope applies change to a scope that the caller manages.
-func (s *Service) alterScope(ctx context.Context, by Caller, id scope.ID, method string, change func(*kg.Tx, *scope.Scope) error) (*scope.Scope, error) {
+func (s *Scopes) alterScope(ctx context.Context, by Caller, id scope.ID, method string, change func(*kg.Tx, *scope.Scope) error) (*scope.Scope, error) {
 	agent, _, err := s.table.RequireScope(by, id)
 	if err != nil {
 		return nil, err
@@ -198,4 +198,11 @@ func (s *Service) alterScope(ctx context.Context, by Caller, id scope.ID, method
 		return systemgraph.Write(tx, id.RecordGraph(), id.Entity(), now.ToRecord())
 	})
 	return now, err
+}
+
+// Scopes is the part of the service that manages scopes.
+type Scopes struct {
+	store *kg.Store
+	table *access.Table
+	most  int // scopes of the server
 }

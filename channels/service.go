@@ -8,7 +8,10 @@ import (
 
 	"koine/channels/channel"
 	"koine/channels/internal/access"
-	"koine/channels/message"
+	"koine/channels/internal/counting"
+	"koine/channels/internal/journal"
+	"koine/channels/internal/retention"
+	"koine/channels/receipts"
 	"koine/internal/jobs"
 	"koine/kg"
 )
@@ -24,26 +27,28 @@ type Service struct {
 	options       Options
 	table         *access.Table
 	store         *kg.Store
+	journal       *journal.Journal
 	rateWindows   *rateWindows
 	streams       *openCounts
 	signals       *signalHub
-	expiry        *messageExpirer
-	idle          *idleQueue
-	receipts      *receiptQueue
-	counter       *messageCounter
+	expiry        *retention.Expirer
+	idle          *retention.IdleCloser
+	receipts      *receipts.Receipts
+	counter       *counting.Counter
 	pendingAsks   atomic.Int64 // calls of Ask and AskAll that wait
-	decoded       decodedCache
-	revised       revisedIndex
-	stopObserving func() // nil before Load
+	stopObserving func()       // nil before Load
 	jobs          *jobs.Group
 }
 
 // New returns a service. Call Load before any method other than Guard and Follow.
 func New(o Options) *Service {
 	s := &Service{options: o.withDefaults(), jobs: jobs.NewGroup(nil)}
-	s.idle = newIdleQueue()
-	s.table = access.NewTable(s.options.Clock, s.options.Agents, s.idle.schedule)
-	s.counter = newMessageCounter(s)
+	s.idle = retention.NewIdleCloser(s.options.Clock, s.options.pause)
+	s.table = access.NewTable(s.options.Clock, s.options.Agents, s.idle.Schedule)
+	s.journal = journal.New(s.table, s.options.Clock)
+	s.receipts = receipts.NewReceipts(s.table, s.journal, s.options.Clock, s.options.MaxReceipts)
+	s.expiry = retention.NewExpirer(s.journal, s.options.Clock, s.options.pause, s.options.MaxQueuedExpiries)
+	s.counter = counting.NewCounter(s.table, s.journal, s.options.CountBatch)
 	s.rateWindows = &rateWindows{most: s.options.MaxRates, last: map[string][]int64{}}
 	s.streams = &openCounts{open: map[string]int{}}
 	s.signals = &signalHub{maxListeners: s.options.MaxListeners, maxLimiters: s.options.MaxRates, listeners: map[channel.ID]map[*listener]bool{}, limiters: map[string]*rate.Limiter{}}
@@ -65,8 +70,8 @@ func (s *Service) Follow(c *kg.Commit) {
 // Load reads the channels from the store and starts the background work, which runs
 // until Close. It must be called once.
 func (s *Service) Load(ctx context.Context, store *kg.Store) error {
-	s.store, s.stopObserving = store, store.Observe(s.observeCommit)
-	snapshot, err := s.systemView(ctx)
+	s.store, s.stopObserving = store, s.journal.Open(store)
+	snapshot, err := s.journal.SystemView(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,12 +79,12 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 	if err := s.table.Load(snapshot); err != nil {
 		return err
 	}
-	if err := s.startExpiry(); err != nil {
+	if err := s.expiry.Start(); err != nil {
 		return err
 	}
-	s.startReceipts()
-	s.jobs.Start("close idle channels", s.runIdleCloser)
-	s.jobs.Start("count messages", s.counter.run)
+	s.receipts.Open(s.jobs, store)
+	s.idle.Start(s.jobs, s.table, s.journal)
+	s.jobs.Start("count messages", s.counter.Run)
 	return nil
 }
 
@@ -89,18 +94,18 @@ func (s *Service) Close() {
 	if s.stopObserving != nil {
 		s.stopObserving()
 	}
-	if s.expiry != nil {
-		s.expiry.jobs.Stop()
-	}
+	s.expiry.Close()
 	s.jobs.Stop()
 }
 
-// systemView returns a snapshot of all graphs.
-func (s *Service) systemView(ctx context.Context) (*kg.Snapshot, error) {
-	return s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
+// Receipts returns the part of the service that records which messages their recipients
+// received and read.
+func (s *Service) Receipts() *receipts.Receipts { return s.receipts }
+
+// Scopes returns the part of the service that manages scopes.
+func (s *Service) Scopes() *Scopes {
+	return &Scopes{store: s.store, table: s.table, most: s.options.MaxScopes}
 }
 
-// viewerOf returns a viewer for the agent at the current time.
-func (s *Service) viewerOf(agent kg.AgentID) message.Viewer {
-	return message.Viewer{Agent: agent, Now: s.options.Clock()}
-}
+// Members returns the part of the service that decides who is in a channel.
+func (s *Service) Members() *Members { return &Members{service: s} }

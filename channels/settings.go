@@ -3,6 +3,7 @@ package channels
 import (
 	"koine/channels/channel"
 	"koine/channels/internal/check"
+	"koine/channels/internal/journal"
 	"koine/channels/internal/vocab"
 	"koine/kg"
 )
@@ -44,7 +45,7 @@ func (s *Service) applySettings(w *channel.Writer, c *channel.Channel, r *channe
 		if err := channel.CheckExpireAfter(*r.ExpireAfter); err != nil {
 			return err
 		}
-		if err := s.mustBeOpen(w.Tx, c); err != nil {
+		if err := journal.MustBeOpen(w.Tx, c); err != nil {
 			return err
 		}
 		c.ExpireAfter, c.ExpireAfterSetAt = *r.ExpireAfter, w.Tx.Time()

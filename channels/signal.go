@@ -13,6 +13,7 @@ import (
 	"koine/channels/internal/access"
 	"koine/channels/internal/check"
 	"koine/channels/message"
+	"koine/internal/jobs"
 	"koine/kg"
 )
 
@@ -99,7 +100,7 @@ func (s *Service) mayReact(ctx context.Context, e *access.Entry, agent kg.AgentI
 	if !e.CanRead(agent) || !to.Message.IsValid() {
 		return notFound
 	}
-	snapshot, err := s.systemView(ctx)
+	snapshot, err := s.journal.SystemView(ctx)
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (s *Service) mayReact(ctx context.Context, e *access.Entry, agent kg.AgentI
 	if m == nil {
 		return notFound
 	}
-	if m.RedactFor(s.viewerOf(agent)); m.Withheld != "" {
+	if m.RedactFor(s.journal.ViewerOf(agent)); m.Withheld != "" {
 		return notFound
 	}
 	return nil
@@ -195,10 +196,7 @@ func (l *listener) enqueue(one *Signal) {
 		l.waiting = append(l.waiting, *one)
 		l.mu.Unlock()
 	}
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	jobs.Wake(l.wake)
 }
 
 // drain returns the queued signals.

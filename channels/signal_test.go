@@ -73,7 +73,7 @@ func TestSignals(t *testing.T) {
 	wantCode(t, "a private channel", s.Signal(within(t), as("eve"), private.ID, channels.Typing, nil), kg.CodeChannelNotFound)
 	_, err := s.Signals(within(t), as("eve"), private.ID)
 	wantCode(t, "listening there", err, kg.CodeChannelNotFound)
-	if err := s.Mute(within(t), as("ann"), c.ID, "mod", time.Time{}); err != nil {
+	if err := s.Members().Mute(within(t), as("ann"), c.ID, "mod", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, "a muted one", s.Signal(within(t), as("mod"), c.ID, channels.Typing, nil), kg.CodePermissionDenied)
@@ -141,11 +141,11 @@ func TestSignalsEnd(t *testing.T) {
 		return out
 	}
 	first, second, third, fourth := ended(removed), ended(banned), ended(cancelled), ended(left)
-	if _, err := s.RemoveMember(within(t), as("ann"), c.ID, "bob"); err != nil {
+	if _, err := s.Members().Remove(within(t), as("ann"), c.ID, "bob"); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, "removed", <-first, kg.CodeChannelNotFound)
-	if err := s.Ban(within(t), admin("root"), channel.AllChannels, "cleo", time.Time{}); err != nil {
+	if err := s.Members().Ban(within(t), admin("root"), channel.AllChannels, "cleo", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, "banned", <-second, kg.CodeChannelNotFound)

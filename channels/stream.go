@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"koine/channels/channel"
+	"koine/channels/internal/journal"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/kg"
@@ -69,10 +70,10 @@ func (st *Stream) startWatch() (head, oldest int64, err error) {
 		return 0, 0, err
 	}
 	defer snapshot.Close()
-	if head, err = countMessages(snapshot, st.id); err != nil {
+	if head, err = journal.Count(snapshot, st.id); err != nil {
 		return 0, 0, err
 	}
-	if oldest, err = oldestKept(snapshot, st.id); err != nil {
+	if oldest, err = journal.OldestKept(snapshot, st.id); err != nil {
 		return 0, 0, err
 	}
 	// The filter includes changes of the channel's record and bans: a deleted channel
@@ -167,12 +168,12 @@ func (st *Stream) readPage() (list []*message.Message, cut bool, err error) {
 		return nil, false, err
 	}
 	defer snapshot.Close()
-	if oldest, err := oldestKept(snapshot, st.id); err != nil {
+	if oldest, err := journal.OldestKept(snapshot, st.id); err != nil {
 		return nil, false, err
 	} else if st.last+1 < oldest {
 		return nil, false, message.ErrEvicted(oldest, "sinceSequence")
 	}
-	return readRun(snapshot, st.id, st.last+1, streamPage, false, st.service.viewerOf(st.agent))
+	return journal.ReadRun(snapshot, st.id, st.last+1, streamPage, false, st.service.journal.ViewerOf(st.agent))
 }
 
 // streamLive yields new messages.
@@ -181,11 +182,11 @@ func (st *Stream) streamLive(tell func(*message.Message) bool) (more bool, err e
 		if err != nil {
 			return true, err
 		}
-		m, err := st.service.decoded.messageIn(e.Commit, st.id, st.service.viewerOf(st.agent))
+		m, err := st.service.journal.MessageIn(e.Commit, st.id, st.service.journal.ViewerOf(st.agent))
 		if err != nil {
 			return false, err
 		}
-		if m == nil && closedInCommit(e.Commit, st.id) {
+		if m == nil && journal.ClosedInCommit(e.Commit, st.id) {
 			return false, channel.ErrClosed()
 		}
 		if m == nil || m.Sequence <= st.last {
@@ -197,8 +198,8 @@ func (st *Stream) streamLive(tell func(*message.Message) bool) (more bool, err e
 		if err := st.checkRead(); err != nil {
 			return false, err
 		}
-		if st.service.revised.mayDiffer(m) { // retracted, evicted or answered
-			if m, err = st.service.rereadMessage(st.ctx, m, st.agent); err != nil {
+		if st.service.journal.MayDiffer(m) { // retracted, evicted or answered
+			if m, err = st.service.journal.Reread(st.ctx, m, st.agent); err != nil {
 				return false, err
 			}
 			if m.Withheld == message.Evicted {
@@ -219,7 +220,7 @@ func (st *Stream) evictedError() error {
 		return err
 	}
 	defer snapshot.Close()
-	oldest, err := oldestKept(snapshot, st.id)
+	oldest, err := journal.OldestKept(snapshot, st.id)
 	if err != nil {
 		return err
 	}

@@ -80,14 +80,14 @@ func TestStreamEndsWithMembership(t *testing.T) {
 		t.Errorf("got %+v", m)
 	}
 	// bob loses another channel: this one continues.
-	if _, err := s.RemoveMember(within(t), as("ann"), other.ID, "bob"); err != nil {
+	if _, err := s.Members().Remove(within(t), as("ann"), other.ID, "bob"); err != nil {
 		t.Fatal(err)
 	}
 	s.say(t, "ann", c.ID, "two")
 	if m := <-got; m.Sequence != 2 {
 		t.Errorf("got %+v", m)
 	}
-	if _, err := s.RemoveMember(within(t), as("ann"), c.ID, "bob"); err != nil {
+	if _, err := s.Members().Remove(within(t), as("ann"), c.ID, "bob"); err != nil {
 		t.Fatal(err)
 	}
 	s.say(t, "ann", c.ID, "three")

@@ -64,7 +64,7 @@ func TestChannelsPerAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	private := s.make(t, channel.Private)
-	if err := s.Invite(within(t), as("ann"), private.ID, "eve"); err != nil {
+	if err := s.Members().Invite(within(t), as("ann"), private.ID, "eve"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Publish(within(t), eve, channels.Publication{To: "ann", Parts: text("psst")}); err != nil {
@@ -72,14 +72,14 @@ func TestChannelsPerAgent(t *testing.T) {
 	}
 	own, err := s.Create(within(t), eve, channel.Draft{})
 	wantCode(t, "one", err, "")
-	_, err = s.Join(within(t), eve, room.ID, "")
+	_, err = s.Members().Join(within(t), eve, room.ID, "")
 	wantCode(t, "two", err, "")
-	_, err = s.AcceptInvitation(within(t), eve, private.ID)
+	_, err = s.Members().Accept(within(t), eve, private.ID)
 	wantLimit(t, "three", err, kg.CodeLimitExceeded, "channels", 0)
-	_, err = s.Join(within(t), eve, room.ID, "")
+	_, err = s.Members().Join(within(t), eve, room.ID, "")
 	wantCode(t, "one that it is in", err, "")
 	wantCode(t, "deleted", s.Delete(within(t), eve, own.ID), "")
-	_, err = s.AcceptInvitation(within(t), eve, private.ID)
+	_, err = s.Members().Accept(within(t), eve, private.ID)
 	wantCode(t, "two again", err, "")
 }
 

@@ -125,7 +125,7 @@ func (s *Service) alterChannel(ctx context.Context, by Caller, id channel.ID, me
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := s.systemView(ctx)
+	snapshot, err := s.journal.SystemView(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func addChannelMember(ctx context.Context, input AddChannelMemberInput) (*Channe
 	if err != nil {
 		return nil, err
 	}
-	return r.changedChannel(service.AddMember(ctx, by, channel.ID(input.ChannelID), kg.AgentID(input.PrincipalID), roleIn(input.Role)))
+	return r.changedChannel(service.Members().Add(ctx, by, channel.ID(input.ChannelID), kg.AgentID(input.PrincipalID), roleIn(input.Role)))
 }
 
 func removeChannelMember(ctx context.Context, input RemoveChannelMemberInput) (*Channel, error) {
@@ -115,5 +115,5 @@ func removeChannelMember(ctx context.Context, input RemoveChannelMemberInput) (*
 	if err != nil {
 		return nil, err
 	}
-	return r.changedChannel(service.RemoveMember(ctx, by, channel.ID(input.ChannelID), kg.AgentID(input.PrincipalID)))
+	return r.changedChannel(service.Members().Remove(ctx, by, channel.ID(input.ChannelID), kg.AgentID(input.PrincipalID)))
 }

@@ -69,7 +69,7 @@ func (c *conversing) deaf(name, query string, from operation.Resume) string {
 // the log, from any start, including those of channels that are joined or created later.
 func TestFeeds(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
-	scope, err := c.service.CreateScope(t.Context(), caller("ann"), scope.Draft{Title: "kiln", Access: scope.Access{Agents: []kg.AgentID{"bob"}}})
+	scope, err := c.service.Scopes().Create(t.Context(), caller("ann"), scope.Draft{Title: "kiln", Access: scope.Access{Agents: []kg.AgentID{"bob"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"koine/channels"
 	"koine/channels/message"
+	"koine/channels/receipts"
 	"koine/internal/query"
 	"koine/kg"
 )
@@ -54,7 +55,7 @@ func (r *run) applyMessageFilter(q *channels.HistoryQuery, where *MessageFilter)
 	}
 	q.Interaction, q.ContentType = message.Interaction(inDomain(deref(where.MessageType))), message.ContentType(inDomain(deref(where.ContentType)))
 	q.Tag, q.Thread, q.Correlation = deref(where.Tag), deref(where.ThreadID), message.ID(deref(where.CorrelationID))
-	q.Status = channels.ReceiptState(inDomain(deref(where.Status)))
+	q.Status = receipts.State(inDomain(deref(where.Status)))
 	return nil
 }
 

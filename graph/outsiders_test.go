@@ -156,7 +156,7 @@ func newOutsiders(t *testing.T) *outsiders {
 		t.Fatal(err)
 	}
 	// A scope that eve has no access to, and its channel, to which she would have.
-	scope, err := c.service.CreateScope(t.Context(), ann, scope.Draft{Title: "hidden", Access: scope.Access{Agents: []kg.AgentID{"agent://bob"}}})
+	scope, err := c.service.Scopes().Create(t.Context(), ann, scope.Draft{Title: "hidden", Access: scope.Access{Agents: []kg.AgentID{"agent://bob"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,9 +3,9 @@ package graph
 import (
 	"context"
 
-	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
+	"koine/channels/receipts"
 	"koine/kg"
 )
 
@@ -16,7 +16,7 @@ func (c *Channel) ReadMarker(ctx context.Context) (*int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := service.ReadMarker(ctx, by, c.record.ID)
+	n, err := service.Receipts().ReadMarker(ctx, by, c.record.ID)
 	return unlessUnreadable(&n, err)
 }
 
@@ -27,7 +27,7 @@ func (c *Channel) Unread(ctx context.Context) (*UnreadCount, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := service.Unread(ctx, by, c.record.ID)
+	n, err := service.Receipts().Unread(ctx, by, c.record.ID)
 	return unlessUnreadable(&UnreadCount{Count: n.Count, HasMore: n.More}, err)
 }
 
@@ -46,7 +46,7 @@ func (m *Message) ReceiptStatus(ctx context.Context) (*ReceiptStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := service.OwnReceipt(ctx, by, m.record.Channel, m.record.ID)
+	state, err := service.Receipts().Own(ctx, by, m.record.Channel, m.record.ID)
 	return unlessGone(enumOrNil[ReceiptStatus](state), err)
 }
 
@@ -58,7 +58,7 @@ func (m *Message) Receipts(ctx context.Context) ([]MessageReceipt, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := unlessGone(pointerTo(service.Receipts(ctx, by, m.record.Channel, m.record.ID)))
+	list, err := unlessGone(pointerTo(service.Receipts().List(ctx, by, m.record.Channel, m.record.ID)))
 	if err != nil || list == nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func acknowledgeMessages(ctx context.Context, input AcknowledgeMessagesInput) (*
 	if err != nil {
 		return nil, err
 	}
-	a := channels.Acknowledgement{Channel: channel.ID(input.ChannelID), State: channels.ReceiptState(inDomain(input.Status))}
+	a := receipts.Acknowledgement{Channel: channel.ID(input.ChannelID), State: receipts.State(inDomain(input.Status))}
 	if n := input.UpToSequence; n != nil {
 		if a.UpTo = *n; *n == 0 {
 			return nil, kg.Errorf(kg.CodeInvalid, "upToSequence must be at least 1").At("upToSequence").At("input")
@@ -92,7 +92,7 @@ func acknowledgeMessages(ctx context.Context, input AcknowledgeMessagesInput) (*
 	for _, id := range input.MessageIds {
 		a.Messages = append(a.Messages, message.ID(id))
 	}
-	if err := service.Acknowledge(ctx, by, a); err != nil {
+	if err := service.Receipts().Acknowledge(ctx, by, a); err != nil {
 		return nil, inInput(err)
 	}
 	return r.changedChannel(service.Get(ctx, by, a.Channel))

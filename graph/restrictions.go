@@ -19,7 +19,7 @@ func (r *run) listRestrictions(id channel.ID) ([]ChannelRestriction, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := service.Restrictions(by, id)
+	list, err := service.Members().Restrictions(by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -76,24 +76,24 @@ func (r *run) changeRestrictions(ctx context.Context, channelID *string, everywh
 
 func banAgent(ctx context.Context, input RestrictAgentInput) (*RestrictionPayload, error) {
 	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
-		return s.Ban(ctx, by, id, kg.AgentID(input.PrincipalID), orZero(input.Until))
+		return s.Members().Ban(ctx, by, id, kg.AgentID(input.PrincipalID), orZero(input.Until))
 	})
 }
 
 func muteAgent(ctx context.Context, input RestrictAgentInput) (*RestrictionPayload, error) {
 	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
-		return s.Mute(ctx, by, id, kg.AgentID(input.PrincipalID), orZero(input.Until))
+		return s.Members().Mute(ctx, by, id, kg.AgentID(input.PrincipalID), orZero(input.Until))
 	})
 }
 
 func unbanAgent(ctx context.Context, input LiftRestrictionInput) (*RestrictionPayload, error) {
 	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
-		return s.Unban(ctx, by, id, kg.AgentID(input.PrincipalID))
+		return s.Members().Unban(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})
 }
 
 func unmuteAgent(ctx context.Context, input LiftRestrictionInput) (*RestrictionPayload, error) {
 	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
-		return s.Unmute(ctx, by, id, kg.AgentID(input.PrincipalID))
+		return s.Members().Unmute(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})
 }

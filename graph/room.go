@@ -57,7 +57,7 @@ func (c *Channel) Invitations(ctx context.Context) ([]ChannelInvitation, error) 
 	if err != nil {
 		return nil, err
 	}
-	list, err := service.Invitations(by, c.record.ID)
+	list, err := service.Members().Invitations(by, c.record.ID)
 	if err := unlessHidden(err); err != nil {
 		return nil, err
 	}

@@ -40,12 +40,12 @@ func joinChannel(ctx context.Context, input JoinChannelInput) (*Channel, error) 
 	if err != nil {
 		return nil, err
 	}
-	return r.changedChannel(service.Join(ctx, by, channel.ID(input.ChannelID), roleIn(input.Role)))
+	return r.changedChannel(service.Members().Join(ctx, by, channel.ID(input.ChannelID), roleIn(input.Role)))
 }
 
 func leaveChannel(ctx context.Context, id string) (*LeaveChannelPayload, error) {
 	c, err := runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channel.ID) error {
-		return s.Leave(ctx, by, id)
+		return s.Members().Leave(ctx, by, id)
 	})
 	return leftChannel(id, c, err)
 }
@@ -59,26 +59,26 @@ func leftChannel(id string, c *Channel, err error) (*LeaveChannelPayload, error)
 
 func inviteMember(ctx context.Context, input InvitationInput) (*Channel, error) {
 	return runOf(ctx).changeChannel(ctx, input.ChannelID, inInput, func(s *channels.Service, by channels.Caller, id channel.ID) error {
-		return s.Invite(ctx, by, id, kg.AgentID(input.PrincipalID))
+		return s.Members().Invite(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})
 }
 
 func withdrawInvitation(ctx context.Context, input InvitationInput) (*Channel, error) {
 	return runOf(ctx).changeChannel(ctx, input.ChannelID, inInput, func(s *channels.Service, by channels.Caller, id channel.ID) error {
-		return s.WithdrawInvitation(ctx, by, id, kg.AgentID(input.PrincipalID))
+		return s.Members().Withdraw(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})
 }
 
 func acceptInvitation(ctx context.Context, id string) (*Channel, error) {
 	return runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channel.ID) error {
-		_, err := s.AcceptInvitation(ctx, by, id)
+		_, err := s.Members().Accept(ctx, by, id)
 		return err
 	})
 }
 
 func declineInvitation(ctx context.Context, id string) (*LeaveChannelPayload, error) {
 	c, err := runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channel.ID) error {
-		return s.DeclineInvitation(ctx, by, id)
+		return s.Members().Decline(ctx, by, id)
 	})
 	return leftChannel(id, c, err)
 }
@@ -89,7 +89,7 @@ func removeAgent(ctx context.Context, agent string) (*RemoveAgentPayload, error)
 	if err != nil {
 		return nil, err
 	}
-	n, err := service.RemoveAgent(ctx, by, kg.AgentID(agent))
+	n, err := service.Members().RemoveAgent(ctx, by, kg.AgentID(agent))
 	if n > 0 {
 		r.notePosition(r.engine.deps.Store.Head())
 	}

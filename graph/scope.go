@@ -19,7 +19,7 @@ func readScope(ctx context.Context, id string) (*Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := service.GetScope(ctx, by, scope.ID(id))
+	s, err := service.Scopes().Get(ctx, by, scope.ID(id))
 	if err != nil {
 		return nil, withFieldNames(err, map[string]string{"scopeId": "id"})
 	}
@@ -50,7 +50,7 @@ func (r *run) listScopes(ctx context.Context, first *int, after *Cursor, l scope
 	}
 	list := func(size int, token string) ([]*scope.Scope, string, error) {
 		l.PageSize, l.PageToken = size, token
-		return service.ListScopes(ctx, by, l)
+		return service.Scopes().List(ctx, by, l)
 	}
 	nodes, page, err := channelNodes(r, first, after, list, func(s *scope.Scope) Scope { return Scope{s} }, sizeOfScope)
 	return &ScopeConnection{Nodes: nodes, PageInfo: page}, err
@@ -137,7 +137,7 @@ func createScope(ctx context.Context, input CreateScopeInput) (*Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.changedScope(service.CreateScope(ctx, by, scope.Draft{
+	return r.changedScope(service.Scopes().Create(ctx, by, scope.Draft{
 		Parent: scope.ID(deref(input.ParentID)), Title: deref(input.Title), Access: deref(accessIn(input.Access)),
 		Coordinator: kg.AgentID(deref(input.Coordinator)), IdempotencyKey: deref(input.IdempotencyKey),
 	}))
@@ -166,7 +166,7 @@ func updateScope(ctx context.Context, input UpdateScopeInput) (*Scope, error) {
 		coordinator := kg.AgentID(*input.Coordinator)
 		change.Coordinator = &coordinator
 	}
-	return r.changedScope(service.UpdateScope(ctx, by, scope.ID(input.ScopeID), change))
+	return r.changedScope(service.Scopes().Update(ctx, by, scope.ID(input.ScopeID), change))
 }
 
 func endScope(ctx context.Context, input EndScopeInput) (*Scope, error) {
@@ -175,5 +175,5 @@ func endScope(ctx context.Context, input EndScopeInput) (*Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.changedScope(service.EndScope(ctx, by, scope.ID(input.ScopeID), scope.Status(inDomain(input.Status)), deref(input.Reason)))
+	return r.changedScope(service.Scopes().End(ctx, by, scope.ID(input.ScopeID), scope.Status(inDomain(input.Status)), deref(input.Reason)))
 }

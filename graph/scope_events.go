@@ -30,14 +30,14 @@ func (s *Scope) Events(ctx context.Context, sinceSequence *int64, first *int, af
 	if err != nil {
 		return nil, err
 	}
-	list, err := service.ScopeEvents(ctx, by, s.record.ID, behind+1, n)
+	list, err := service.Scopes().Events(ctx, by, s.record.ID, behind+1, n)
 	if err != nil {
 		return nil, err
 	}
 	next := ""
 	if len(list) == n {
 		last := list[n-1].Sequence
-		more, err := service.ScopeEvents(ctx, by, s.record.ID, last+1, 1)
+		more, err := service.Scopes().Events(ctx, by, s.record.ID, last+1, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ func (s *Scope) VerifyEvents(ctx context.Context, fromSequence int64) (*ScopeEve
 	if fromSequence < 1 {
 		return nil, kg.Errorf(kg.CodeInvalid, "fromSequence must be at least 1").At("fromSequence")
 	}
-	check, err := service.VerifyEvents(ctx, by, s.record.ID, fromSequence)
+	check, err := service.Scopes().VerifyEvents(ctx, by, s.record.ID, fromSequence)
 	if err != nil {
 		return nil, withFieldNames(err, map[string]string{"from": "fromSequence"})
 	}

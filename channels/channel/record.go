@@ -3,6 +3,7 @@ package channel
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"koine/channels/internal/vocab"
 	"koine/internal/systemgraph"
@@ -232,4 +233,11 @@ func (w *Writer) SetLimits(l *Limits) {
 	for _, limit := range limitTable {
 		w.SetNumber(limit.property, int64(*limit.of(l)))
 	}
+}
+
+// Close closes the channel as of the time at, which is not after the commit's time.
+func (w *Writer) Close(c *Channel, at time.Time, reason string) {
+	c.ClosedAt, c.CloseReason = at, reason
+	w.SetProperty(vocab.Closed, kg.DateTime(at))
+	w.SetText(vocab.CloseReason, reason)
 }

@@ -186,20 +186,20 @@ func (e *Envelope) envelopeStatements() (out []vocab.Statement) {
 		text     string
 	}{{vocab.Interaction, string(e.Interaction)}, {vocab.ContentType, string(e.ContentType)}, {vocab.Format, e.Format}, {vocab.Thread, e.Thread}} {
 		if t.text != "" {
-			out = append(out, vocab.Statement{t.property, kg.String(t.text)})
+			out = append(out, vocab.NewStatement(t.property, kg.String(t.text)))
 		}
 	}
 	for _, tag := range e.Tags {
-		out = append(out, vocab.Statement{vocab.Tag, kg.String(tag)})
+		out = append(out, vocab.NewStatement(vocab.Tag, kg.String(tag)))
 	}
 	if e.Correlation != "" {
-		out = append(out, vocab.Statement{vocab.Correlation, e.Correlation.Entity()})
+		out = append(out, vocab.NewStatement(vocab.Correlation, e.Correlation.Entity()))
 	}
 	if !e.ExpiresAt.IsZero() {
-		out = append(out, vocab.Statement{vocab.Expires, kg.DateTime(e.ExpiresAt)})
+		out = append(out, vocab.NewStatement(vocab.Expires, kg.DateTime(e.ExpiresAt)))
 	}
 	if e.ReplyTo != "" {
-		out = append(out, vocab.Statement{vocab.ReplyTo, e.ReplyTo.Entity()})
+		out = append(out, vocab.NewStatement(vocab.ReplyTo, e.ReplyTo.Entity()))
 	}
 	return out
 }
@@ -207,10 +207,10 @@ func (e *Envelope) envelopeStatements() (out []vocab.Statement) {
 // AddressStatements lists the stored statements of the address and the recipients.
 func (e *Envelope) AddressStatements() (out []vocab.Statement) {
 	if e.To != "" {
-		out = append(out, vocab.Statement{vocab.To, kg.String(e.To)})
+		out = append(out, vocab.NewStatement(vocab.To, kg.String(e.To)))
 	}
 	for _, agent := range e.Recipients {
-		out = append(out, vocab.Statement{vocab.Recipient, kg.IRI(string(agent))})
+		out = append(out, vocab.NewStatement(vocab.Recipient, kg.IRI(string(agent))))
 	}
 	return out
 }

@@ -195,20 +195,20 @@ func (m *Message) StoredStatements() (out []vocab.Statement, err error) {
 	parts := append([]byte{'['}, bytes.Join(rawTexts(m.Parts), []byte{','})...)
 	parts = append(parts, ']')
 	out = append(make([]vocab.Statement, 0, 8), // enough for most messages
-		vocab.Statement{vocab.Type, vocab.ClassMessage}, vocab.Statement{vocab.Channel, m.Channel.Entity()}, vocab.Statement{vocab.Author, kg.IRI(string(m.Author))}, vocab.Statement{vocab.Parts, vocab.JSON(parts)})
+		vocab.NewStatement(vocab.Type, vocab.ClassMessage), vocab.NewStatement(vocab.Channel, m.Channel.Entity()), vocab.NewStatement(vocab.Author, kg.IRI(string(m.Author))), vocab.NewStatement(vocab.Parts, vocab.JSON(parts)))
 	if m.Metadata != nil {
-		out = append(out, vocab.Statement{vocab.Data, vocab.JSON(m.Metadata)})
+		out = append(out, vocab.NewStatement(vocab.Data, vocab.JSON(m.Metadata)))
 	}
 	if len(m.ArtifactRefs) > 0 {
 		refs, err := json.Marshal(m.ArtifactRefs)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, vocab.Statement{vocab.Artifact, vocab.JSON(refs)})
+		out = append(out, vocab.NewStatement(vocab.Artifact, vocab.JSON(refs)))
 	}
 	out = append(out, m.Envelope.envelopeStatements()...)
 	if m.IdempotencyKey != "" {
-		out = append(out, vocab.Statement{vocab.Key, kg.String(m.IdempotencyKey)}, vocab.Statement{vocab.Once, OnceKey(m.Channel, m.Author, m.IdempotencyKey)})
+		out = append(out, vocab.NewStatement(vocab.Key, kg.String(m.IdempotencyKey)), vocab.NewStatement(vocab.Once, OnceKey(m.Channel, m.Author, m.IdempotencyKey)))
 	}
 	return out, nil
 }

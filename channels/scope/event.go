@@ -94,11 +94,16 @@ func (e *Event) AppendTo(tx *kg.Tx) (int, error) {
 	e.Sequence, e.Time = int64(last)+1, tx.Time()
 	e.Hash = e.ComputeHash()
 	list := []vocab.Statement{
-		{vocab.Type, vocab.ClassEvent}, {vocab.EventType, kg.String(e.Type)}, {vocab.EventActor, kg.IRI(string(e.Actor))}, {vocab.EventAt, kg.DateTime(e.Time)},
-		{vocab.EventData, vocab.JSON(e.Data)}, {vocab.EventHash, kg.String(e.Hash)}, {kg.Sequence, kg.Integer(e.Sequence)},
+		vocab.NewStatement(vocab.Type, vocab.ClassEvent),
+		vocab.NewStatement(vocab.EventType, kg.String(e.Type)),
+		vocab.NewStatement(vocab.EventActor, kg.IRI(string(e.Actor))),
+		vocab.NewStatement(vocab.EventAt, kg.DateTime(e.Time)),
+		vocab.NewStatement(vocab.EventData, vocab.JSON(e.Data)),
+		vocab.NewStatement(vocab.EventHash, kg.String(e.Hash)),
+		vocab.NewStatement(kg.Sequence, kg.Integer(e.Sequence)),
 	}
 	if e.Previous != "" {
-		list = append(list, vocab.Statement{vocab.EventPrevious, kg.String(e.Previous)})
+		list = append(list, vocab.NewStatement(vocab.EventPrevious, kg.String(e.Previous)))
 	}
 	for i, st := range list {
 		q := kg.Quad{Subject: e.entityTerm(), Predicate: st.Property, Object: st.Object, Graph: graph}

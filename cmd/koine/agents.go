@@ -98,7 +98,7 @@ func (t *trust) newDirectory(store *kg.Store, gone func(kg.AgentID)) *agents.Dir
 			return errors.Join(presence.Forget(tx, id), courier.Forget(tx, id), tasks.RecordDeparture(tx, id))
 		},
 		BeforeDeregister: func(ctx context.Context, id kg.AgentID) error {
-			_, err := t.channels.RemoveAgent(ctx, channels.Caller{Principal: kg.SystemPrincipal()}, id)
+			_, err := t.channels.Members().RemoveAgent(ctx, channels.Caller{Principal: kg.SystemPrincipal()}, id)
 			return err
 		},
 		AfterDeregister: gone,

@@ -62,6 +62,14 @@ var law = []layer{
 		"a message is decoded from statements, wherever they come from: it knows no service"},
 	{"koine/channels/internal/access", []string{"koine/kg", "koine/channels/scope", "koine/channels/channel", "koine/channels/internal/vocab", "koine/channels/internal/check", "koine/internal/caller", "koine/internal/systemgraph"}, []string{"github.com/tidwall/btree"},
 		"who may do what follows from commits alone, whatever is done: it knows no messages and no service"},
+	{"koine/channels/internal/journal", []string{"koine/kg", "koine/channels/channel", "koine/channels/message", "koine/channels/internal/access", "koine/channels/internal/vocab", "koine/channels/internal/check"}, []string{},
+		"messages are read the same way for all that show, follow or count them"},
+	{"koine/channels/internal/retention", []string{"koine/kg", "koine/channels/channel", "koine/channels/message", "koine/channels/internal/access", "koine/internal/jobs", "koine/channels/internal/journal", "koine/channels/internal/vocab", "koine/internal/systemgraph"}, []string{"github.com/tidwall/btree"},
+		"what has had its time is removed whoever published it: it knows no service"},
+	{"koine/channels/internal/counting", []string{"koine/kg", "koine/channels/channel", "koine/channels/internal/access", "koine/internal/jobs", "koine/channels/internal/journal", "koine/channels/internal/vocab", "koine/internal/systemgraph"}, []string{},
+		"messages are counted from the store alone: it knows no service"},
+	{"koine/channels/receipts", []string{"koine/kg", "koine/channels/channel", "koine/channels/message", "koine/channels/internal/...", "koine/internal/jobs", "koine/internal/systemgraph"}, []string{},
+		"receipts are facts about messages that others published: it does not publish"},
 	{"koine/channels", []string{"koine/channels/...", "koine/kg", "koine/internal/caller", "koine/internal/plainjson", "koine/internal/systemgraph", "koine/internal/agents", "koine/internal/jobs"}, []string{"github.com/google/uuid", "github.com/tidwall/btree", "golang.org/x/time"},
 		"conversations are the same in all protocols, so it knows none; whom a caller acts for is the same for all it asks, and who has a role stands in the records of agents"},
 
@@ -159,7 +167,7 @@ var law = []layer{
 	{"koine/internal/proposals", []string{"koine/kg", "koine/internal/systemgraph"}, []string{"github.com/google/uuid", "github.com/tidwall/btree"},
 		"held updates are kept and decided about in the domain: it knows no protocol, and no rules either"},
 
-	{"koine/graph", []string{"koine/kg/base", "koine/internal/query", "koine/channels", "koine/channels/channel", "koine/channels/message", "koine/channels/scope", "koine/internal/query/valuespace", "koine/internal/tasks", "koine/internal/audit", "koine/internal/provenance", "koine/internal/proposals", "koine/internal/query/livematch", "koine/kg", "koine/internal/query/pattern", "koine/internal/names", "koine/internal/suggest", "koine/internal/query/path", "koine/internal/operation", "koine/internal/update", "koine/internal/changefeed", "koine/internal/policy", "koine/internal/rdf",
+	{"koine/graph", []string{"koine/kg/base", "koine/internal/query", "koine/channels", "koine/channels/channel", "koine/channels/message", "koine/channels/receipts", "koine/channels/scope", "koine/internal/query/valuespace", "koine/internal/tasks", "koine/internal/audit", "koine/internal/provenance", "koine/internal/proposals", "koine/internal/query/livematch", "koine/kg", "koine/internal/query/pattern", "koine/internal/names", "koine/internal/suggest", "koine/internal/query/path", "koine/internal/operation", "koine/internal/update", "koine/internal/changefeed", "koine/internal/policy", "koine/internal/rdf",
 		"koine/internal/auth", "koine/internal/agents", "koine/internal/presence", "koine/internal/shapes"}, nil,
 		"the engine executes operations, whatever brings them: it knows no HTTP"},
 	{"koine/graph/transport/...", []string{"koine/kg", "koine/internal/operation", "koine/internal/caller", "koine/internal/sse", "koine/internal/throttle"}, nil,

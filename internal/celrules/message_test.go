@@ -192,7 +192,7 @@ func TestEveryWayToPublishIsJudged(t *testing.T) {
 	w := newTalk(t, onMessage(`message.text.contains("bad") || message.retracts != "" || message.contentType == "system"`, "reject"))
 	ctx := t.Context()
 	lab := w.make(channel.Draft{Name: "lab"})
-	scope, err := w.CreateScope(ctx, by("ann"), scope.Draft{Title: "intent"})
+	scope, err := w.Scopes().Create(ctx, by("ann"), scope.Draft{Title: "intent"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestEveryWayToPublishIsJudged(t *testing.T) {
 	if m, err := w.Message(ctx, by("ann"), asked.Message.ID); err != nil || m.Withheld != "" || len(m.Parts) != 1 {
 		t.Errorf("what was not retracted is %+v, %v", m, err)
 	}
-	if _, err := w.RemoveAgent(ctx, by("cleo"), "agent://cleo"); err != nil {
+	if _, err := w.Members().RemoveAgent(ctx, by("cleo"), "agent://cleo"); err != nil {
 		t.Errorf("what koine says of who left: %v", err)
 	}
 	if got := w.sequences(lab); !slices.Equal(got, []int64{1, 2, 3}) {

@@ -22,17 +22,16 @@ var Ignored = map[string]string{
 
 	"jobs.Group": "what runs in the background",
 
-	"channels.Service.decoded":     "a cache of messages",
-	"channels.Service.revised":     "what lags behind in streams that were open: TestSecondServiceTellsTheSame compares what they tell",
+	"channels.Service.journal":     "a cache of messages, and what lags behind in streams that were open: TestSecondServiceTellsTheSame compares what they tell",
 	"channels.Service.rateWindows": "calls of this process",
 	"channels.Service.streams":     "streams of this process",
 	"channels.Service.signals":     "listeners of this process",
 	"channels.Service.receipts":    "acknowledgements that are not committed yet",
 	"channels.Service.counter":     "counts that are to be committed soon",
 	"channels.Service.expiry":      "what may be due: each entry is compared with the store before it is committed",
+	"channels.Service.idle":        "the earliest time at which a channel may close: compared with its last message before it is closed",
 	"access.Entry.table":           "the table that the entry is in",
 	"access.Entry.BeforeDeletion":  "who may see in an open stream that its channel was deleted",
-	"channels.Service.idle":        "the earliest time at which a channel may close: compared with its last message before it is closed",
 	"access.Table.appliedRevision": "the newest commit of a system graph, or the newest of all when loaded",
 	"access.Table.version":         "a counter of this process's cached decisions",
 }

@@ -178,3 +178,6 @@ func IntegerOf(t kg.Term) int64 {
 
 // Statement is a property and its object, without the subject.
 type Statement struct{ Property, Object kg.Term }
+
+// NewStatement returns the statement of a property with an object.
+func NewStatement(property, object kg.Term) Statement { return Statement{property, object} }

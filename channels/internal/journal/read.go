@@ -1,4 +1,4 @@
-package channels
+package journal
 
 import (
 	"koine/channels/channel"
@@ -6,17 +6,17 @@ import (
 	"koine/kg"
 )
 
-// readMessages returns up to n messages of a channel in order, starting with sequence
+// Read returns up to n messages of a channel in order, starting with sequence
 // from, as the viewer sees them.
-func readMessages(snapshot *kg.Snapshot, id channel.ID, from int64, n int, by message.Viewer) ([]*message.Message, error) {
-	list, _, err := readRun(snapshot, id, from, n, false, by)
+func Read(snapshot *kg.Snapshot, id channel.ID, from int64, n int, by message.Viewer) ([]*message.Message, error) {
+	list, _, err := ReadRun(snapshot, id, from, n, false, by)
 	return list, err
 }
 
-// readRun is like readMessages but returns at most MaxPageBytes of content, and at
+// ReadRun is like readMessages but returns at most MaxPageBytes of content, and at
 // least one message: the first messages or, with last, the last ones. cut reports that
 // some were omitted.
-func readRun(snapshot *kg.Snapshot, id channel.ID, from int64, n int, last bool, by message.Viewer) (out []*message.Message, cut bool, err error) {
+func ReadRun(snapshot *kg.Snapshot, id channel.ID, from int64, n int, last bool, by message.Viewer) (out []*message.Message, cut bool, err error) {
 	out = make([]*message.Message, 0, n)
 	var rows []kg.Row
 	for row, err := range snapshot.Numbered(id.MessagesGraph(), from) {

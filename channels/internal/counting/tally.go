@@ -1,8 +1,12 @@
-package channels
+// Package counting counts the messages of channels by day and author. Counter stores the
+// counts in the background, in batches, so that publishing does not pay for them; a Tally
+// adds the stored counts and the messages that are not counted yet.
+package counting
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"time"
 
 	"koine/channels/channel"
 	"koine/channels/internal/vocab"
@@ -12,12 +16,12 @@ import (
 
 // authorDay is the key by which messages are counted.
 type authorDay struct {
-	day    day
-	author kg.AgentID
+	Day    day
+	Author kg.AgentID
 }
 
-// tally is the number of messages by author and day.
-type tally map[authorDay]int64
+// Tally is the number of messages by author and day.
+type Tally map[authorDay]int64
 
 // dayEntity returns the entity of a day of a channel. Channel ids have no slash.
 func dayEntity(id channel.ID, d day) kg.Term {
@@ -26,21 +30,21 @@ func dayEntity(id channel.ID, d day) kg.Term {
 
 // tallyEntity returns the entity of the author's tally on a day of the channel.
 func (a authorDay) tallyEntity(id channel.ID) kg.Term {
-	sum := sha256.Sum256([]byte(a.author))
-	return kg.IRI(dayEntity(id, a.day).Value() + "/" + hex.EncodeToString(sum[:16]))
+	sum := sha256.Sum256([]byte(a.Author))
+	return kg.IRI(dayEntity(id, a.Day).Value() + "/" + hex.EncodeToString(sum[:16]))
 }
 
-// countedUpTo returns the sequence up to which the messages of a channel are counted.
-func countedUpTo(match systemgraph.Matcher, id channel.ID) (n int64, err error) {
+// CountedUpTo returns the sequence up to which the messages of a channel are counted.
+func CountedUpTo(match systemgraph.Matcher, id channel.ID) (n int64, err error) {
 	for st, err := range match(kg.Pattern{Subject: id.Entity(), Predicate: vocab.CountedUpTo, Graph: id.ReceiptsGraph()}) {
 		return vocab.IntegerOf(st.Object), err
 	}
 	return 0, nil
 }
 
-// addStored adds the stored counts of a day for these authors, or for all if there are
+// AddStored adds the stored counts of a day for these authors, or for all if there are
 // none.
-func (t tally) addStored(match systemgraph.Matcher, id channel.ID, d day, authors []kg.AgentID) error {
+func (t Tally) AddStored(match systemgraph.Matcher, id channel.ID, d day, authors []kg.AgentID) error {
 	graph := id.ReceiptsGraph()
 	for _, author := range authors {
 		of := authorDay{d, author}
@@ -58,14 +62,14 @@ func (t tally) addStored(match systemgraph.Matcher, id channel.ID, d day, author
 		if err != nil {
 			return err
 		}
-		of, n := authorDay{day: d}, int64(0)
+		of, n := authorDay{Day: d}, int64(0)
 		for st, err := range match(kg.Pattern{Subject: link.Object, Graph: graph}) {
 			if err != nil {
 				return err
 			}
 			switch st.Predicate {
 			case vocab.TallyAuthor:
-				of.author = kg.AgentID(st.Object.Value())
+				of.Author = kg.AgentID(st.Object.Value())
 			case vocab.TallyCount:
 				n = vocab.IntegerOf(st.Object)
 			}
@@ -75,10 +79,10 @@ func (t tally) addStored(match systemgraph.Matcher, id channel.ID, d day, author
 	return nil
 }
 
-// countFrom counts up to most messages of a channel, starting with sequence from. It
+// CountFrom counts up to most messages of a channel, starting with sequence from. It
 // returns the last counted sequence, 0 for none. It stops early if full, if not nil,
 // reports true.
-func (t tally) countFrom(snapshot *kg.Snapshot, id channel.ID, from, most int64, full func(tally) bool) (last int64, err error) {
+func (t Tally) CountFrom(snapshot *kg.Snapshot, id channel.ID, from, most int64, full func(Tally) bool) (last int64, err error) {
 	author, known, err := snapshot.ID(vocab.Author)
 	if err != nil || !known {
 		return 0, err
@@ -115,7 +119,7 @@ func (t tally) countFrom(snapshot *kg.Snapshot, id channel.ID, from, most int64,
 			return last, err
 		}
 		if at, ok := when.DateTimeValue(); ok && !by.IsZero() { // an erased message has no author
-			t[authorDay{dayOf(at), kg.AgentID(by.Value())}]++
+			t[authorDay{DayOf(at), kg.AgentID(by.Value())}]++
 		}
 		n++
 		last = from + n - 1
@@ -124,7 +128,7 @@ func (t tally) countFrom(snapshot *kg.Snapshot, id channel.ID, from, most int64,
 }
 
 // writeTo adds the counts to the stored ones within an update.
-func (t tally) writeTo(tx *kg.Tx, id channel.ID) error {
+func (t Tally) writeTo(tx *kg.Tx, id channel.ID) error {
 	graph := id.ReceiptsGraph()
 	for of, n := range t {
 		entity := of.tallyEntity(id)
@@ -144,8 +148,8 @@ func (t tally) writeTo(tx *kg.Tx, id channel.ID) error {
 			continue
 		}
 		for _, q := range []kg.Quad{
-			{Subject: dayEntity(id, of.day), Predicate: vocab.Tally, Object: entity, Graph: graph},
-			{Subject: entity, Predicate: vocab.TallyAuthor, Object: kg.IRI(string(of.author)), Graph: graph},
+			{Subject: dayEntity(id, of.Day), Predicate: vocab.Tally, Object: entity, Graph: graph},
+			{Subject: entity, Predicate: vocab.TallyAuthor, Object: kg.IRI(string(of.Author)), Graph: graph},
 		} {
 			if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
 				return err
@@ -156,3 +160,10 @@ func (t tally) writeTo(tx *kg.Tx, id channel.ID) error {
 }
 
 const tallyPrefix = "urn:koine:tally:"
+
+func StartOfDay(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
+
+// day is a calendar day in UTC, formatted as 2026-11-22.
+type day string
+
+func DayOf(t time.Time) day { return day(t.UTC().Format(time.DateOnly)) }

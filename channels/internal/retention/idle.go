@@ -1,4 +1,4 @@
-package channels
+package retention
 
 import (
 	"cmp"
@@ -11,6 +11,9 @@ import (
 	"github.com/tidwall/btree"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
+	"koine/channels/internal/journal"
+	"koine/internal/jobs"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -26,11 +29,16 @@ type idleDeadline struct {
 	channel channel.ID
 }
 
-// idleQueue orders channels by their idle deadlines. Publishing does not update the
+// IdleCloser orders channels by their idle deadlines. Publishing does not update the
 // queue: when a deadline passes, the time of the last message is looked up, and the
 // channel is closed or rescheduled. The queue is derived from the channels' records, so
 // it survives restarts.
-type idleQueue struct {
+type IdleCloser struct {
+	table   *access.Table
+	journal *journal.Journal
+	clock   func() time.Time
+	pause   time.Duration // between two checks of the clock
+
 	wake chan struct{}
 
 	mu        sync.Mutex // guards the following
@@ -38,17 +46,17 @@ type idleQueue struct {
 	deadlines map[channel.ID]int64 // deadlines in the queue, by channel
 }
 
-func newIdleQueue() *idleQueue {
-	return &idleQueue{
-		wake: make(chan struct{}, 1), deadlines: map[channel.ID]int64{},
+func NewIdleCloser(clock func() time.Time, pause time.Duration) *IdleCloser {
+	return &IdleCloser{
+		clock: clock, pause: pause, wake: make(chan struct{}, 1), deadlines: map[channel.ID]int64{},
 		queue: btree.NewBTreeG(func(a, b idleDeadline) bool {
 			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.channel, b.channel)) < 0
 		}),
 	}
 }
 
-// schedule sets the deadline of a channel; the zero time removes it. It does not block.
-func (l *idleQueue) schedule(id channel.ID, at time.Time) {
+// Schedule sets the deadline of a channel; the zero time removes it. It does not block.
+func (l *IdleCloser) Schedule(id channel.ID, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if before, ok := l.deadlines[id]; ok {
@@ -60,15 +68,12 @@ func (l *idleQueue) schedule(id channel.ID, at time.Time) {
 	}
 	l.deadlines[id] = at.UnixMilli()
 	l.queue.Set(idleDeadline{at.UnixMilli(), id})
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	jobs.Wake(l.wake)
 }
 
 // dueChannels returns up to n channels whose deadline has passed, and the next
 // deadline, 0 for none.
-func (l *idleQueue) dueChannels(now int64, n int) (list []channel.ID, next int64) {
+func (l *IdleCloser) dueChannels(now int64, n int) (list []channel.ID, next int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.queue.Scan(func(at idleDeadline) bool {
@@ -82,16 +87,22 @@ func (l *idleQueue) dueChannels(now int64, n int) (list []channel.ID, next int64
 	return list, next
 }
 
-// runIdleCloser closes channels whose idle timeout has ended until ctx is done or the store
-// is closed.
-func (s *Service) runIdleCloser(ctx context.Context) error {
+// Start starts closing the idle channels of the table, as a job of the group.
+func (l *IdleCloser) Start(g *jobs.Group, table *access.Table, j *journal.Journal) {
+	l.table, l.journal = table, j
+	g.Start("close idle channels", l.run)
+}
+
+// run closes channels whose idle timeout has ended until the queue is closed
+// or the store is.
+func (l *IdleCloser) run(ctx context.Context) error {
 	var before []channel.ID
 	for {
 		pause := time.Duration(0) // until woken
-		list, next := s.idle.dueChannels(s.options.Clock().UnixMilli(), maxIdleCloses)
+		list, next := l.dueChannels(l.clock().UnixMilli(), maxIdleCloses)
 		switch {
 		case len(list) > 0:
-			err := s.closeIdle(ctx, list)
+			err := l.closeIdle(ctx, list)
 			if kg.CodeOf(err) == kg.CodeClosed {
 				return nil
 			}
@@ -99,15 +110,15 @@ func (s *Service) runIdleCloser(ctx context.Context) error {
 				before = list
 				continue // more may be due than one commit closes
 			}
-			pause = s.options.pause
+			pause = l.pause
 		case next > 0: // at most one pause: the clock may be set, and the machine may sleep
-			pause = min(s.options.pause, max(time.Millisecond, time.UnixMilli(next).Sub(s.options.Clock())))
+			pause = min(l.pause, max(time.Millisecond, time.UnixMilli(next).Sub(l.clock())))
 		}
-		wake := s.idle.wake
+		wake := l.wake
 		if len(list) > 0 {
 			wake = nil
 		}
-		if !waitOrWake(ctx, pause, wake) {
+		if !jobs.Wait(ctx, pause, wake) {
 			return nil
 		}
 	}
@@ -115,15 +126,15 @@ func (s *Service) runIdleCloser(ctx context.Context) error {
 
 // closeIdle closes the channels of the list whose idle timeout has ended, in one
 // commit, and reschedules the others.
-func (s *Service) closeIdle(ctx context.Context, list []channel.ID) error {
+func (l *IdleCloser) closeIdle(ctx context.Context, list []channel.ID) error {
 	later := map[channel.ID]time.Time{} // the zero time removes the deadline
-	now := s.options.Clock()
+	now := l.clock()
 	var due []channel.ID
 	look := func(tx *kg.Tx, last func(channel.ID) (time.Time, error)) error {
 		clear(later)
 		due = due[:0]
 		for _, id := range list {
-			e := s.table.Get(id)
+			e := l.table.Get(id)
 			if e == nil || e.Deleted || e.ClosesAt(time.Time{}).IsZero() {
 				later[id] = time.Time{}
 				continue
@@ -145,17 +156,17 @@ func (s *Service) closeIdle(ctx context.Context, list []channel.ID) error {
 		return nil
 	}
 	// Usually there were messages and all deadlines move: that needs no commit.
-	if err := s.viewLastMessages(ctx, look); err != nil {
+	if err := l.viewLastMessages(ctx, look); err != nil {
 		return err
 	}
 	if len(due) > 0 {
 		meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/expire", Justification: fmt.Sprintf("the idle timeout of %d channels has ended", len(due))}
-		err := systemgraph.Update(ctx, s.store, meta, func(tx *kg.Tx) error {
-			if err := look(tx, func(id channel.ID) (time.Time, error) { return lastMessageTimeTx(tx, id) }); err != nil {
+		err := systemgraph.Update(ctx, l.journal.Store, meta, func(tx *kg.Tx) error {
+			if err := look(tx, func(id channel.ID) (time.Time, error) { return journal.LastTimeTx(tx, id) }); err != nil {
 				return err
 			}
 			for _, id := range due {
-				if _, err := channel.ChangeRecord(tx, id, s.endExpired); err != nil {
+				if _, err := channel.ChangeRecord(tx, id, journal.CloseExpired); err != nil {
 					return err
 				}
 			}
@@ -166,17 +177,17 @@ func (s *Service) closeIdle(ctx context.Context, list []channel.ID) error {
 		}
 	}
 	for id, at := range later {
-		s.idle.schedule(id, at)
+		l.Schedule(id, at)
 	}
 	return nil // closed channels leave the queue when their record changes
 }
 
 // viewLastMessages calls look with a lookup of last message times in a snapshot.
-func (s *Service) viewLastMessages(ctx context.Context, look func(*kg.Tx, func(channel.ID) (time.Time, error)) error) error {
-	snapshot, err := s.systemView(ctx)
+func (l *IdleCloser) viewLastMessages(ctx context.Context, look func(*kg.Tx, func(channel.ID) (time.Time, error)) error) error {
+	snapshot, err := l.journal.SystemView(ctx)
 	if err != nil {
 		return err
 	}
 	defer snapshot.Close()
-	return look(nil, func(id channel.ID) (time.Time, error) { return lastMessageTime(snapshot, id) })
+	return look(nil, func(id channel.ID) (time.Time, error) { return journal.LastTime(snapshot, id) })
 }

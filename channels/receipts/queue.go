@@ -1,4 +1,4 @@
-package channels
+package receipts
 
 import (
 	"context"
@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
+	"koine/channels/internal/journal"
+	"koine/internal/jobs"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -19,12 +22,14 @@ const (
 	// maxReceiptChanges bounds the changes of one commit, except for a single
 	// acknowledgement that needs more.
 	maxReceiptChanges = 4000
+	maxExpiring       = 4000 // expiring messages of one acknowledgement
 )
 
 // receiptQueue batches acknowledgements, so that those of a channel share a commit.
 type receiptQueue struct {
-	service *Service
-	wake    chan struct{}
+	receipts *Receipts
+	store    *kg.Store
+	wake     chan struct{}
 
 	mu      sync.Mutex // guards the following
 	closed  bool
@@ -33,10 +38,25 @@ type receiptQueue struct {
 	last    map[channel.ID]time.Time // last commit, while it delays the next one
 }
 
-func (s *Service) startReceipts() {
-	r := &receiptQueue{service: s, wake: make(chan struct{}, 1), pending: map[channel.ID][]*pendingAck{}, last: map[channel.ID]time.Time{}}
-	s.receipts = r
-	s.jobs.Start("write receipts", r.run)
+// Receipts records and lists which messages their recipients received and read.
+type Receipts struct {
+	table   *access.Table
+	journal *journal.Journal
+	now     func() time.Time
+	queue   *receiptQueue // nil before open
+	most    int           // acknowledgements that may wait
+}
+
+// NewReceipts returns the receipts of the channels in the table. At most most
+// acknowledgements wait to be written.
+func NewReceipts(table *access.Table, j *journal.Journal, now func() time.Time, most int) *Receipts {
+	return &Receipts{table: table, journal: j, now: now, most: most}
+}
+
+// Open starts writing acknowledgements, as a job of the group.
+func (s *Receipts) Open(g *jobs.Group, store *kg.Store) {
+	s.queue = &receiptQueue{receipts: s, store: store, wake: make(chan struct{}, 1), pending: map[channel.ID][]*pendingAck{}, last: map[channel.ID]time.Time{}}
+	g.Start("write receipts", s.queue.run)
 }
 
 // close refuses further acknowledgements. The pending ones are still written.
@@ -44,13 +64,6 @@ func (r *receiptQueue) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-}
-
-func (r *receiptQueue) signalWake() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
 }
 
 // enqueue adds an acknowledgement to the queue. It fails if the queue is full or
@@ -61,14 +74,14 @@ func (r *receiptQueue) enqueue(a *pendingAck) error {
 	if r.closed {
 		return kg.Errorf(kg.CodeClosed, "server is shutting down")
 	}
-	if r.count >= r.service.options.MaxReceipts {
+	if r.count >= r.receipts.most {
 		e := kg.Errorf(kg.CodeOverloaded, "%d receipts are waiting to be written: retry later", r.count)
 		e.RetryAfter = receiptPause
 		return e
 	}
 	r.count++
 	r.pending[a.Channel] = append(r.pending[a.Channel], a)
-	r.signalWake()
+	jobs.Wake(r.wake)
 	return nil
 }
 
@@ -83,7 +96,7 @@ func (r *receiptQueue) run(ctx context.Context) error {
 		if closed {
 			return nil
 		}
-		if !waitOrWake(ctx, pause, r.wake) {
+		if !jobs.Wait(ctx, pause, r.wake) {
 			r.close()
 		}
 	}
@@ -129,8 +142,8 @@ func (r *receiptQueue) commitBatch(id channel.ID, list []*pendingAck) {
 	ctx, cancel := context.WithTimeout(context.Background(), receiptTime)
 	defer cancel()
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/acknowledge", Justification: "receipts"}
-	err := systemgraph.Update(ctx, r.service.store, meta, func(tx *kg.Tx) error {
-		e := r.service.table.Get(id)
+	err := systemgraph.Update(ctx, r.store, meta, func(tx *kg.Tx) error {
+		e := r.receipts.table.Get(id)
 		for _, a := range list {
 			if err := a.writeReceipts(tx, e); err != nil {
 				return err

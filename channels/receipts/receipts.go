@@ -1,4 +1,9 @@
-package channels
+// Package receipts records which messages their recipients received and read. For each
+// agent and channel it stores the sequences up to which all messages for the agent were
+// delivered and read, and receipts of individual messages where these do not suffice.
+//
+// Begin with Receipts.Acknowledge. Acknowledgements of a channel share a commit.
+package receipts
 
 import (
 	"context"
@@ -6,52 +11,53 @@ import (
 
 	"koine/channels/channel"
 	"koine/channels/internal/access"
+	"koine/channels/internal/journal"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/kg"
 )
 
-// ReceiptState is the state of a message at one of its recipients.
-type ReceiptState string
+// State is the state of a message at one of its recipients.
+type State string
 
-// Receipt states, in order. ReceiptExpired applies to messages that expired unread, and
+// Receipt states, in order. Expired applies to messages that expired unread, and
 // to messages that were unread when their channel was closed, although their content
 // remains readable.
 const (
-	ReceiptPending   ReceiptState = "pending"
-	ReceiptDelivered ReceiptState = "delivered"
-	ReceiptRead      ReceiptState = "read"
-	ReceiptExpired   ReceiptState = "expired"
+	Pending   State = "pending"
+	Delivered State = "delivered"
+	Read      State = "read"
+	Expired   State = "expired"
 )
 
-// MessageReceipt is the state of a message at one of its recipients.
-type MessageReceipt struct {
+// Receipt is the state of a message at one of its recipients.
+type Receipt struct {
 	Agent kg.AgentID
-	State ReceiptState
+	State State
 }
 
 // receiptProperties maps the states that can be acknowledged to their properties.
-var receiptProperties = map[ReceiptState]struct{ upTo, single kg.Term }{
-	ReceiptDelivered: {vocab.DeliveredUpTo, vocab.DeliveredTo},
-	ReceiptRead:      {vocab.ReadUpTo, vocab.ReadBy},
+var receiptProperties = map[State]struct{ upTo, single kg.Term }{
+	Delivered: {vocab.DeliveredUpTo, vocab.DeliveredTo},
+	Read:      {vocab.ReadUpTo, vocab.ReadBy},
 }
 
-// Receipts returns the state of a message at each of its recipients; a message to
+// List returns the state of a message at each of its recipients; a message to
 // everyone has all members except the author as its recipients. It requires read
 // access.
 //
 // Errors: CodeChannelNotFound; CodeNotFound if the message is not in the channel.
-func (s *Service) Receipts(ctx context.Context, by Caller, id channel.ID, message message.ID) ([]MessageReceipt, error) {
+func (s *Receipts) List(ctx context.Context, by access.Caller, id channel.ID, of message.ID) ([]Receipt, error) {
 	_, e, err := s.table.RequireReadable(by, id)
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := s.systemView(ctx)
+	snapshot, err := s.journal.SystemView(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	m, err := s.readForReceipts(snapshot, e, message)
+	m, err := s.readForReceipts(snapshot, e, of)
 	if err != nil {
 		return nil, err
 	}
@@ -64,48 +70,48 @@ func (s *Service) Receipts(ctx context.Context, by Caller, id channel.ID, messag
 		}
 		slices.Sort(agents)
 	}
-	out := make([]MessageReceipt, 0, len(agents))
+	out := make([]Receipt, 0, len(agents))
 	for _, agent := range agents {
-		k, err := markersOf(snapshot.Match, id, agent)
+		k, err := MarkersOf(snapshot.Match, id, agent)
 		if err != nil {
 			return nil, err
 		}
-		state, err := k.receiptState(m)
+		state, err := k.ReceiptState(m)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, MessageReceipt{agent, state})
+		out = append(out, Receipt{agent, state})
 	}
 	return out, nil
 }
 
-// OwnReceipt returns the state of a message at the caller, or "" if the message is not
+// Own returns the state of a message at the caller, or "" if the message is not
 // for the caller.
 //
-// Errors: those of Receipts.
-func (s *Service) OwnReceipt(ctx context.Context, by Caller, id channel.ID, message message.ID) (ReceiptState, error) {
+// Errors: those of List.
+func (s *Receipts) Own(ctx context.Context, by access.Caller, id channel.ID, of message.ID) (State, error) {
 	agent, e, err := s.table.RequireReadable(by, id)
 	if err != nil {
 		return "", err
 	}
-	snapshot, err := s.systemView(ctx)
+	snapshot, err := s.journal.SystemView(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer snapshot.Close()
-	m, err := s.readForReceipts(snapshot, e, message)
+	m, err := s.readForReceipts(snapshot, e, of)
 	if err != nil || !m.IsFor(agent) {
 		return "", err
 	}
-	k, err := markersOf(snapshot.Match, id, agent)
+	k, err := MarkersOf(snapshot.Match, id, agent)
 	if err != nil {
 		return "", err
 	}
-	return k.receiptState(m)
+	return k.ReceiptState(m)
 }
 
 // readForReceipts returns a message with DeadlinePassed set as receipts need it.
-func (s *Service) readForReceipts(snapshot *kg.Snapshot, e *access.Entry, id message.ID) (*message.Message, error) {
+func (s *Receipts) readForReceipts(snapshot *kg.Snapshot, e *access.Entry, id message.ID) (*message.Message, error) {
 	m, err := message.Read(snapshot.Match, e.ID, id)
 	if err != nil {
 		return nil, err
@@ -113,24 +119,24 @@ func (s *Service) readForReceipts(snapshot *kg.Snapshot, e *access.Entry, id mes
 	if m == nil {
 		return nil, message.ErrNotFound()
 	}
-	over, err := s.closedInSnapshot(snapshot, e)
-	m.DeadlinePassed = m.DeadlinePassed || over || m.HasExpired(s.options.Clock())
+	over, err := s.journal.ClosedInSnapshot(snapshot, e)
+	m.DeadlinePassed = m.DeadlinePassed || over || m.HasExpired(s.now())
 	return m, err
 }
 
 // ReadMarker returns the sequence up to which the caller has read the channel, 0
 // initially.
-func (s *Service) ReadMarker(ctx context.Context, by Caller, id channel.ID) (int64, error) {
+func (s *Receipts) ReadMarker(ctx context.Context, by access.Caller, id channel.ID) (int64, error) {
 	agent, _, err := s.table.RequireReadable(by, id)
 	if err != nil {
 		return 0, err
 	}
-	snapshot, err := s.systemView(ctx)
+	snapshot, err := s.journal.SystemView(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer snapshot.Close()
-	k, err := markersOf(snapshot.Match, id, agent)
+	k, err := MarkersOf(snapshot.Match, id, agent)
 	if err != nil {
 		return 0, err
 	}
@@ -141,6 +147,9 @@ func (s *Service) ReadMarker(ctx context.Context, by Caller, id channel.ID) (int
 // cost does not depend on the length of the channel.
 const MaxUnread = 1000
 
+// unreadPage is the number of messages that Unread reads at a time.
+const unreadPage = 50
+
 // UnreadCount is the number of unread messages.
 type UnreadCount struct {
 	Count int
@@ -150,30 +159,30 @@ type UnreadCount struct {
 
 // Unread counts the unread messages for the caller: those after its read marker without
 // an individual receipt and with content. A closed channel has none.
-func (s *Service) Unread(ctx context.Context, by Caller, id channel.ID) (n UnreadCount, err error) {
+func (s *Receipts) Unread(ctx context.Context, by access.Caller, id channel.ID) (n UnreadCount, err error) {
 	agent, e, err := s.table.RequireReadable(by, id)
 	if err != nil {
 		return n, err
 	}
-	snapshot, err := s.systemView(ctx)
+	snapshot, err := s.journal.SystemView(ctx)
 	if err != nil {
 		return n, err
 	}
 	defer snapshot.Close()
-	if over, err := s.closedInSnapshot(snapshot, e); err != nil || over {
+	if over, err := s.journal.ClosedInSnapshot(snapshot, e); err != nil || over {
 		return n, err
 	}
-	k, err := markersOf(snapshot.Match, id, agent)
+	k, err := MarkersOf(snapshot.Match, id, agent)
 	if err != nil {
 		return n, err
 	}
-	head, err := countMessages(snapshot, id)
+	head, err := journal.Count(snapshot, id)
 	if err != nil {
 		return n, err
 	}
 	last := min(head, k.read+MaxUnread)
 	for from := k.read + 1; from <= last; {
-		list, _, err := readRun(snapshot, id, from, int(min(DefaultPage, last-from+1)), false, s.viewerOf(agent))
+		list, _, err := journal.ReadRun(snapshot, id, from, int(min(unreadPage, last-from+1)), false, s.journal.ViewerOf(agent))
 		if err != nil || len(list) == 0 {
 			return n, err
 		}
@@ -181,11 +190,11 @@ func (s *Service) Unread(ctx context.Context, by Caller, id channel.ID) (n Unrea
 			if m.Withheld != "" || !m.IsFor(agent) {
 				continue
 			}
-			state, err := k.receiptState(m)
+			state, err := k.ReceiptState(m)
 			if err != nil {
 				return n, err
 			}
-			if state != ReceiptRead {
+			if state != Read {
 				n.Count++
 			}
 		}

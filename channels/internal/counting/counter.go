@@ -1,4 +1,4 @@
-package channels
+package counting
 
 import (
 	"context"
@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
+	"koine/channels/internal/journal"
 	"koine/channels/internal/vocab"
+	"koine/internal/jobs"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -18,46 +21,45 @@ import (
 // counting adds no cost to publishing. Counts reads the messages that are not counted
 // yet. Limits of the commits that store the counts:
 const (
-	countPause   = time.Second // between two commits
-	maxUncounted = 20          // times CountBatch: the maximum of messages in one commit, and of uncounted messages that Counts reads
+	CountPause   = time.Second // between two commits
+	MaxUncounted = 20          // times CountBatch: the maximum of messages in one commit, and of uncounted messages that Counts reads
 	maxTallies   = 1000        // tallies changed by one commit
 )
 
-// messageCounter counts messages in the background. Its state is in the store: after a
+// Counter counts messages in the background. Its state is in the store: after a
 // restart it scans for channels with enough uncounted messages.
-type messageCounter struct {
-	service *Service
+type Counter struct {
+	table   *access.Table
+	journal *journal.Journal
+	batch   int // Options.CountBatch
 	wake    chan struct{}
 
 	mu  sync.Mutex // guards the following
 	due map[channel.ID]bool
 }
 
-func newMessageCounter(s *Service) *messageCounter {
-	return &messageCounter{service: s, wake: make(chan struct{}, 1), due: map[channel.ID]bool{}}
+func NewCounter(table *access.Table, j *journal.Journal, batch int) *Counter {
+	return &Counter{table: table, journal: j, batch: batch, wake: make(chan struct{}, 1), due: map[channel.ID]bool{}}
 }
 
-// notePublished is called after a message with this sequence was published.
-func (c *messageCounter) notePublished(id channel.ID, sequence int64) {
-	if sequence%int64(c.service.options.CountBatch) == 0 {
-		c.enqueue(id)
+// NotePublished is called after a message with this sequence was published.
+func (c *Counter) NotePublished(id channel.ID, sequence int64) {
+	if sequence%int64(c.batch) == 0 {
+		c.Enqueue(id)
 	}
 }
 
-// enqueue schedules the channel for counting. It does not block.
-func (c *messageCounter) enqueue(id channel.ID) {
+// Enqueue schedules the channel for counting. It does not block.
+func (c *Counter) Enqueue(id channel.ID) {
 	c.mu.Lock()
 	c.due[id] = true
 	c.mu.Unlock()
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+	jobs.Wake(c.wake)
 }
 
-// run counts due messages until ctx is done or the store is closed. After an error it
+// Run counts due messages until ctx is done or the store is closed. After an error it
 // scans the store again.
-func (c *messageCounter) run(ctx context.Context) error {
+func (c *Counter) Run(ctx context.Context) error {
 	behind := c.scanUncounted(ctx)
 	for {
 		if behind == nil {
@@ -66,7 +68,7 @@ func (c *messageCounter) run(ctx context.Context) error {
 		if ctx.Err() != nil || kg.CodeOf(behind) == kg.CodeClosed {
 			return nil
 		}
-		waitOrWake(ctx, countPause, nil)
+		jobs.Wait(ctx, CountPause, nil)
 		if behind != nil {
 			behind = c.scanUncounted(ctx)
 			continue
@@ -74,28 +76,28 @@ func (c *messageCounter) run(ctx context.Context) error {
 		if c.hasDue() {
 			continue
 		}
-		waitOrWake(ctx, 0, c.wake)
+		jobs.Wait(ctx, 0, c.wake)
 	}
 }
 
-func (c *messageCounter) hasDue() bool {
+func (c *Counter) hasDue() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.due) > 0
 }
 
 // scanUncounted enqueues the channels that have at least CountBatch uncounted messages.
-func (c *messageCounter) scanUncounted(ctx context.Context) error {
-	snapshot, err := c.service.systemView(ctx)
+func (c *Counter) scanUncounted(ctx context.Context) error {
+	snapshot, err := c.journal.SystemView(ctx)
 	if err != nil {
 		return err
 	}
 	defer snapshot.Close()
-	c.service.table.EachChannel(func(id channel.ID) bool {
+	c.table.EachChannel(func(id channel.ID) bool {
 		var head, counted int64
-		if head, err = countMessages(snapshot, id); err == nil && head >= int64(c.service.options.CountBatch) {
-			if counted, err = countedUpTo(snapshot.Match, id); err == nil && head-counted >= int64(c.service.options.CountBatch) {
-				c.enqueue(id)
+		if head, err = journal.Count(snapshot, id); err == nil && head >= int64(c.batch) {
+			if counted, err = CountedUpTo(snapshot.Match, id); err == nil && head-counted >= int64(c.batch) {
+				c.Enqueue(id)
 			}
 		}
 		return err == nil && ctx.Err() == nil
@@ -107,11 +109,11 @@ func (c *messageCounter) scanUncounted(ctx context.Context) error {
 type countedRange struct {
 	id       channel.ID
 	from, to int64
-	tally    tally
+	tally    Tally
 }
 
 // countBatch counts as many due messages as one commit may hold and stores the result.
-func (c *messageCounter) countBatch(ctx context.Context) error {
+func (c *Counter) countBatch(ctx context.Context) error {
 	c.mu.Lock()
 	due := slices.Sorted(maps.Keys(c.due))
 	c.mu.Unlock()
@@ -123,10 +125,10 @@ func (c *messageCounter) countBatch(ctx context.Context) error {
 		return err
 	}
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/count", Justification: fmt.Sprintf("counted %d messages", messages)}
-	return systemgraph.Update(ctx, c.service.store, meta, func(tx *kg.Tx) error {
+	return systemgraph.Update(ctx, c.journal.Store, meta, func(tx *kg.Tx) error {
 		for i := range batch {
 			of := &batch[i]
-			before, err := countedUpTo(tx.MatchOwn, of.id)
+			before, err := CountedUpTo(tx.MatchOwn, of.id)
 			if err != nil {
 				return err
 			}
@@ -147,29 +149,29 @@ func (c *messageCounter) countBatch(ctx context.Context) error {
 
 // gatherBatch counts messages of the due channels up to the limits of one commit, and
 // removes the channels that are complete from c.due.
-func (c *messageCounter) gatherBatch(ctx context.Context, due []channel.ID) (batch []countedRange, messages int64, err error) {
-	snapshot, err := c.service.systemView(ctx)
+func (c *Counter) gatherBatch(ctx context.Context, due []channel.ID) (batch []countedRange, messages int64, err error) {
+	snapshot, err := c.journal.SystemView(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer snapshot.Close()
-	every, tallies := int64(c.service.options.CountBatch), 0
+	every, tallies := int64(c.batch), 0
 	for _, id := range due {
-		left := every*maxUncounted - messages
+		left := every*MaxUncounted - messages
 		if left <= 0 || tallies >= maxTallies || ctx.Err() != nil {
 			break
 		}
-		before, err := countedUpTo(snapshot.Match, id)
+		before, err := CountedUpTo(snapshot.Match, id)
 		if err != nil {
 			return nil, 0, err
 		}
-		head, err := countMessages(snapshot, id)
+		head, err := journal.Count(snapshot, id)
 		if err != nil {
 			return nil, 0, err
 		}
-		of := countedRange{id: id, from: before + 1, tally: tally{}}
-		if e := c.service.table.Get(id); e != nil && !e.Deleted {
-			of.to, err = of.tally.countFrom(snapshot, id, of.from, left, func(t tally) bool { return tallies+len(t) >= maxTallies })
+		of := countedRange{id: id, from: before + 1, tally: Tally{}}
+		if e := c.table.Get(id); e != nil && !e.Deleted {
+			of.to, err = of.tally.CountFrom(snapshot, id, of.from, left, func(t Tally) bool { return tallies+len(t) >= maxTallies })
 		}
 		if err != nil {
 			return nil, 0, err

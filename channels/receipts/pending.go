@@ -1,4 +1,4 @@
-package channels
+package receipts
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"koine/channels/channel"
 	"koine/channels/internal/access"
 	"koine/channels/internal/check"
+	"koine/channels/internal/journal"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/kg"
@@ -15,7 +16,7 @@ import (
 // pendingAck is an acknowledgement that waits for its commit.
 type pendingAck struct {
 	Acknowledgement
-	service    *Service
+	receipts   *Receipts
 	agent      kg.AgentID
 	reader     kg.Principal
 	individual []message.ID // messages that get a receipt of their own
@@ -26,24 +27,24 @@ type pendingAck struct {
 // resolveMessages rejects an invalid acknowledgement and determines the messages that
 // need individual receipts.
 func (a *pendingAck) resolveMessages(ctx context.Context, e *access.Entry) error {
-	s := a.service
-	snapshot, err := s.systemView(ctx)
+	s := a.receipts
+	snapshot, err := s.journal.SystemView(ctx)
 	if err != nil {
 		return err
 	}
 	defer snapshot.Close()
-	if over, err := s.closedInSnapshot(snapshot, e); err != nil || over {
+	if over, err := s.journal.ClosedInSnapshot(snapshot, e); err != nil || over {
 		return check.FirstError(err, errAllExpired())
 	}
 	if a.UpTo > 0 {
-		head, err := countMessages(snapshot, a.Channel)
+		head, err := journal.Count(snapshot, a.Channel)
 		if err != nil {
 			return err
 		}
 		if a.UpTo > head {
 			return kg.Errorf(kg.CodeInvalid, "upToSequence is ahead of the channel, whose last sequence is %d", head).At("upToSequence")
 		}
-		k, err := markersOf(snapshot.Match, a.Channel, a.agent)
+		k, err := MarkersOf(snapshot.Match, a.Channel, a.agent)
 		if err != nil {
 			return err
 		}
@@ -58,7 +59,7 @@ func (a *pendingAck) resolveMessages(ctx context.Context, e *access.Entry) error
 		if m == nil {
 			return message.ErrNotInChannel("messageIds")
 		}
-		if err := a.checkMessage(m, s.options.Clock()); err != nil {
+		if err := a.checkMessage(m, s.now()); err != nil {
 			return err
 		}
 	}
@@ -76,13 +77,13 @@ func (a *pendingAck) expiringMessages(snapshot *kg.Snapshot, marker int64) (out 
 		}
 		graphs = append(graphs, st.Subject)
 	}
-	now := a.service.options.Clock()
+	now := a.receipts.now()
 	for _, graph := range graphs {
 		for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.Expires, Graph: graph}) {
 			if err != nil {
 				return nil, err
 			}
-			n, err := sequenceOf(snapshot, a.Channel, message.IDIn(st.Subject), "")
+			n, err := journal.SequenceOf(snapshot, a.Channel, message.IDIn(st.Subject), "")
 			if err != nil {
 				return nil, err
 			}
@@ -96,8 +97,8 @@ func (a *pendingAck) expiringMessages(snapshot *kg.Snapshot, marker int64) (out 
 			if a.checkMessage(m, now) != nil {
 				continue
 			}
-			if out = append(out, m.ID); len(out) > maxExpiryChanges {
-				return nil, check.TooMuch("upToSequence", "more than %d messages up to this sequence expire: acknowledge in smaller steps", maxExpiryChanges)
+			if out = append(out, m.ID); len(out) > maxExpiring {
+				return nil, check.TooMuch("upToSequence", "more than %d messages up to this sequence expire: acknowledge in smaller steps", maxExpiring)
 			}
 		}
 	}
@@ -124,7 +125,7 @@ func (a *pendingAck) writeReceipts(tx *kg.Tx, e *access.Entry) error {
 		a.lastErr = channel.ErrNotFound()
 		return nil
 	}
-	if err := a.service.mustBeOpen(tx, &e.Channel); kg.CodeOf(err) == kg.CodeChannelClosed {
+	if err := journal.MustBeOpen(tx, &e.Channel); kg.CodeOf(err) == kg.CodeChannelClosed {
 		a.lastErr = errAllExpired()
 		return nil
 	} else if err != nil {
@@ -147,10 +148,15 @@ func (a *pendingAck) writeReceipts(tx *kg.Tx, e *access.Entry) error {
 			return err
 		}
 	}
-	k, err := markersOf(tx.MatchOwn, a.Channel, a.agent)
+	k, err := MarkersOf(tx.MatchOwn, a.Channel, a.agent)
 	if err != nil || a.UpTo <= k.forState(a.State) {
 		return err
 	}
 	q := kg.Quad{Subject: kg.IRI(string(a.agent)), Predicate: properties.upTo, Object: kg.Integer(a.UpTo), Graph: graph}
 	return tx.ApplyOwn(kg.Patch{Op: kg.Replace, Quad: q})
+}
+
+// errAllExpired reports that the messages of a closed channel have expired.
+func errAllExpired() *kg.Error {
+	return kg.Errorf(kg.CodeMessageExpired, "the channel is closed: its unread messages have expired").At("channelId")
 }

@@ -1,8 +1,8 @@
-package channels
+package retention
 
 import (
-	"koine/channels/channel"
 	"koine/channels/internal/access"
+	"koine/channels/internal/journal"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/kg"
@@ -12,10 +12,10 @@ import (
 // so that a channel reaches its limit after the limit was lowered.
 const maxEvictions = 4
 
-// evictOldest removes the content of the oldest messages in the commit of a new
+// EvictOldest removes the content of the oldest messages in the commit of a new
 // message, so that at most KeepMessages messages keep their content. Sequence, time,
 // author and kind of the messages stay. It returns the number of changes.
-func (s *Service) evictOldest(tx *kg.Tx, e *access.Entry, newest int64) (changes int, err error) {
+func EvictOldest(tx *kg.Tx, e *access.Entry, newest int64) (changes int, err error) {
 	if e.KeepMessages == 0 {
 		return 0, nil
 	}
@@ -25,7 +25,7 @@ func (s *Service) evictOldest(tx *kg.Tx, e *access.Entry, newest int64) (changes
 		return 0, err
 	}
 	for i := int64(gone) + 1; i <= newest-e.KeepMessages && i <= int64(gone)+maxEvictions; i++ {
-		id, err := messageAt(tx, e.ID, i)
+		id, err := journal.MessageAt(tx, e.ID, i)
 		if err != nil {
 			return changes, err
 		}
@@ -38,18 +38,4 @@ func (s *Service) evictOldest(tx *kg.Tx, e *access.Entry, newest int64) (changes
 		}
 	}
 	return changes, nil
-}
-
-// messageAt returns the message of a channel with a sequence.
-func messageAt(tx *kg.Tx, id channel.ID, n int64) (message.ID, error) {
-	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: kg.Sequence, Object: kg.Integer(n), Graph: id.MessagesGraph()}) {
-		return message.IDIn(st.Subject), err
-	}
-	return "", kg.Errorf(kg.CodeInternal, "channel has no message %d", n)
-}
-
-// oldestKept returns the sequence of the oldest message that was not evicted.
-func oldestKept(snapshot *kg.Snapshot, id channel.ID) (int64, error) {
-	gone, err := countOf(snapshot, id, vocab.Evicted)
-	return gone + 1, err
 }

@@ -1,9 +1,10 @@
-package channels
+package receipts
 
 import (
 	"context"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
 	"koine/channels/internal/check"
 	"koine/channels/message"
 	"koine/kg"
@@ -20,7 +21,7 @@ type Acknowledgement struct {
 	UpTo     int64
 	Messages []message.ID
 	// State is ReceiptDelivered or ReceiptRead. ReceiptRead implies ReceiptDelivered.
-	State ReceiptState
+	State State
 }
 
 // Acknowledge records which messages the caller received. The receipts of a channel are
@@ -33,7 +34,7 @@ type Acknowledgement struct {
 // exist in the channel; CodePermissionDenied for a message that is not addressed to the
 // caller; CodeMessageExpired for an expired message and for every message of a closed
 // channel; CodeOverloaded if the queue is full.
-func (s *Service) Acknowledge(ctx context.Context, by Caller, a Acknowledgement) error {
+func (s *Receipts) Acknowledge(ctx context.Context, by access.Caller, a Acknowledgement) error {
 	agent, e, err := s.table.RequireReadable(by, a.Channel)
 	if err != nil {
 		return err
@@ -44,11 +45,11 @@ func (s *Service) Acknowledge(ctx context.Context, by Caller, a Acknowledgement)
 	if err := a.validate(); err != nil {
 		return err
 	}
-	ack := &pendingAck{Acknowledgement: a, service: s, agent: agent, reader: by.ReaderPrincipal(agent), done: make(chan error, 1)}
+	ack := &pendingAck{Acknowledgement: a, receipts: s, agent: agent, reader: by.ReaderPrincipal(agent), done: make(chan error, 1)}
 	if err := ack.resolveMessages(ctx, e); err != nil {
 		return err
 	}
-	if err := s.receipts.enqueue(ack); err != nil || a.State != ReceiptRead {
+	if err := s.queue.enqueue(ack); err != nil || a.State != Read {
 		return err
 	}
 	select {
@@ -61,7 +62,7 @@ func (s *Service) Acknowledge(ctx context.Context, by Caller, a Acknowledgement)
 
 func (a *Acknowledgement) validate() error {
 	switch {
-	case a.State != ReceiptDelivered && a.State != ReceiptRead:
+	case a.State != Delivered && a.State != Read:
 		return kg.Errorf(kg.CodeInvalid, "status must be delivered or read, not %.60q", a.State).At("status")
 	case (a.UpTo != 0) == (len(a.Messages) > 0):
 		return kg.Errorf(kg.CodeInvalid, "upToSequence and messageIds are mutually exclusive, and one is required").At("upToSequence")

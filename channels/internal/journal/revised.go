@@ -1,7 +1,8 @@
-package channels
+package journal
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
 
@@ -22,8 +23,8 @@ type revisedIndex struct {
 	evicted  sync.Map // ChannelID → int64, the last sequence that may have been evicted
 }
 
-// observeCommit updates s.revised (kg.Store.Observe).
-func (s *Service) observeCommit(c *kg.Commit) {
+// observeCommit updates the index of revised messages (kg.Store.Observe).
+func (j *Journal) observeCommit(c *kg.Commit) {
 	var evicted []kg.Term
 	for i := range c.Changes {
 		if ch := &c.Changes[i]; ch.Op == kg.Add && ch.Quad.Predicate == vocab.Evicted {
@@ -36,16 +37,16 @@ func (s *Service) observeCommit(c *kg.Commit) {
 		switch {
 		case ch.Op == kg.Add && q.Predicate == vocab.Evicted:
 			if id, in := messagesGraphOf(q.Graph); in {
-				storeMax(&s.revised.evicted, id, s.evictedUpTo(c, id))
+				storeMax(&j.revised.evicted, id, j.evictedUpTo(c, id))
 			}
 		case ch.Op == kg.Add && q.Predicate == vocab.Answered:
 			if id, in := messagesGraphOf(q.Graph); in {
-				storeMax(&s.revised.answered, id, c.Revision)
+				storeMax(&j.revised.answered, id, c.Revision)
 			}
 		case ch.Op == kg.Add && (q.Predicate == vocab.RetractedBy || q.Predicate == vocab.Expired),
 			ch.Op == kg.Remove && len(ch.After) == 0 && slices.Contains(message.ContentProperties, q.Predicate) && !slices.Contains(evicted, q.Subject):
 			if id, in := messagesGraphOf(q.Graph); in {
-				storeMax(&s.revised.withheld, id, c.Revision)
+				storeMax(&j.revised.withheld, id, c.Revision)
 			}
 		}
 	}
@@ -59,14 +60,14 @@ func messagesGraphOf(graph kg.Term) (id channel.ID, in bool) {
 
 // evictedUpTo returns the last sequence that a commit may have evicted. An eviction
 // comes with a new message, and spares the KeepMessages messages up to that one.
-func (s *Service) evictedUpTo(c *kg.Commit, id channel.ID) (last int64) {
+func (j *Journal) evictedUpTo(c *kg.Commit, id channel.ID) (last int64) {
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		if ch.Op == kg.Add && ch.Quad.Predicate == kg.Sequence && ch.Quad.Graph == id.MessagesGraph() {
 			last = max(last, vocab.IntegerOf(ch.Quad.Object))
 		}
 	}
-	if e := s.table.Get(id); e != nil {
+	if e := j.table.Get(id); e != nil {
 		last -= e.KeepMessages
 	}
 	return last
@@ -82,17 +83,34 @@ func storeMax[T cmp.Ordered](m *sync.Map, id channel.ID, to T) {
 	}
 }
 
-// mayDiffer reports whether a message decoded from the log may be outdated.
-func (r *revisedIndex) mayDiffer(m *message.Message) bool {
+// MayDiffer reports whether a message decoded from the log may be outdated.
+func (j *Journal) MayDiffer(m *message.Message) bool {
 	if m.Withheld == message.Expired {
 		return true
 	}
-	if gone, ok := r.evicted.Load(m.Channel); ok && m.Sequence <= gone.(int64) {
+	if gone, ok := j.revised.evicted.Load(m.Channel); ok && m.Sequence <= gone.(int64) {
 		return true
 	}
-	if last, ok := r.withheld.Load(m.Channel); ok && last.(kg.Revision) > m.Revision {
+	if last, ok := j.revised.withheld.Load(m.Channel); ok && last.(kg.Revision) > m.Revision {
 		return true
 	}
-	last, ok := r.answered.Load(m.Channel)
+	last, ok := j.revised.answered.Load(m.Channel)
 	return ok && m.Interaction == message.Request && !m.ExpiresAt.IsZero() && last.(kg.Revision) > m.Revision
+}
+
+// Reread returns a message as the agent sees it now.
+func (j *Journal) Reread(ctx context.Context, m *message.Message, agent kg.AgentID) (*message.Message, error) {
+	snapshot, err := j.SystemView(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	list, err := Read(snapshot, m.Channel, m.Sequence, 1, j.ViewerOf(agent))
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 || list[0].ID != m.ID {
+		return nil, kg.Errorf(kg.CodeInternal, "message %d of a channel is missing", m.Sequence)
+	}
+	return list[0], nil
 }

@@ -1,4 +1,4 @@
-package channels
+package receipts
 
 import (
 	"koine/channels/channel"
@@ -15,11 +15,11 @@ type markers struct {
 	graph           kg.Term
 	agent           kg.AgentID
 	delivered, read int64
-	channelClosed   bool // the channel is closed, so unread messages have expired
+	ChannelClosed   bool // the channel is closed, so unread messages have expired
 }
 
-// markersOf reads the markers of an agent; they are 0 if there are none.
-func markersOf(match systemgraph.Matcher, id channel.ID, agent kg.AgentID) (*markers, error) {
+// MarkersOf reads the markers of an agent; they are 0 if there are none.
+func MarkersOf(match systemgraph.Matcher, id channel.ID, agent kg.AgentID) (*markers, error) {
 	k := &markers{match: match, graph: id.ReceiptsGraph(), agent: agent}
 	for st, err := range match(kg.Pattern{Subject: kg.IRI(string(agent)), Graph: k.graph}) {
 		if err != nil {
@@ -36,32 +36,32 @@ func markersOf(match systemgraph.Matcher, id channel.ID, agent kg.AgentID) (*mar
 }
 
 // forState returns the marker of a state.
-func (k *markers) forState(state ReceiptState) int64 {
-	if state == ReceiptRead {
+func (k *markers) forState(state State) int64 {
+	if state == Read {
 		return k.read
 	}
 	return k.delivered
 }
 
-// receiptState returns the state of a message that is for the agent.
-func (k *markers) receiptState(m *message.Message) (ReceiptState, error) {
+// ReceiptState returns the state of a message that is for the agent.
+func (k *markers) ReceiptState(m *message.Message) (State, error) {
 	expires := !m.ExpiresAt.IsZero()
 	if m.Sequence <= k.read && !expires {
-		return ReceiptRead, nil
+		return Read, nil
 	}
 	if read, err := k.hasReceipt(m.ID, vocab.ReadBy); err != nil || read {
-		return ReceiptRead, err
+		return Read, err
 	}
-	if m.DeadlinePassed || k.channelClosed {
-		return ReceiptExpired, nil
+	if m.DeadlinePassed || k.ChannelClosed {
+		return Expired, nil
 	}
 	if m.Sequence <= k.delivered && !expires {
-		return ReceiptDelivered, nil
+		return Delivered, nil
 	}
 	if delivered, err := k.hasReceipt(m.ID, vocab.DeliveredTo); err != nil || delivered {
-		return ReceiptDelivered, err
+		return Delivered, err
 	}
-	return ReceiptPending, nil
+	return Pending, nil
 }
 
 // hasReceipt reports whether the message has an individual receipt.
@@ -70,4 +70,29 @@ func (k *markers) hasReceipt(m message.ID, property kg.Term) (bool, error) {
 		return err == nil, err
 	}
 	return false, nil
+}
+
+// WriteIndividualReceipts converts the markers of the recipients into individual
+// receipts for a message that had no expiry time, because markers do not count for
+// expired messages.
+func WriteIndividualReceipts(tx *kg.Tx, m *message.Message) error {
+	if !m.ExpiresAt.IsZero() {
+		return nil
+	}
+	for _, agent := range m.Recipients {
+		k, err := MarkersOf(tx.MatchOwn, m.Channel, agent)
+		if err != nil {
+			return err
+		}
+		for _, state := range []State{Delivered, Read} {
+			if m.Sequence > k.forState(state) {
+				continue
+			}
+			q := kg.Quad{Subject: m.ID.Entity(), Predicate: receiptProperties[state].single, Object: kg.IRI(string(agent)), Graph: k.graph}
+			if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package channels
+package journal
 
 import (
 	"sync"
@@ -31,10 +31,10 @@ type cachedMessage struct {
 	err          error
 }
 
-// messageIn returns the message that a commit published in the channel, as the viewer
+// MessageIn returns the message that a commit published in the channel, as the viewer
 // sees it, or nil if it published none. The result must not be modified.
-func (d *decodedCache) messageIn(c *kg.Commit, id channel.ID, by message.Viewer) (*message.Message, error) {
-	m := d.slotFor(c.Revision, id)
+func (j *Journal) MessageIn(c *kg.Commit, id channel.ID, by message.Viewer) (*message.Message, error) {
+	m := j.decoded.slotFor(c.Revision, id)
 	m.once.Do(func() { m.public, m.full, m.err = message.ReadFromCommit(c, id) })
 	if m.err != nil || m.public == nil {
 		return nil, m.err

@@ -1,4 +1,9 @@
-package channels
+// Package retention removes what has had its time: Expirer removes the content of expired
+// messages, IdleCloser closes channels after their idle timeout, and EvictOldest removes
+// the content of messages beyond the number that a channel keeps. Readers see the effect
+// when it is due; the commits made here record it, with the due time, so that every replay
+// yields the same state. What waits is derived from the store.
+package retention
 
 import (
 	"cmp"
@@ -10,6 +15,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"koine/channels/channel"
+	"koine/channels/internal/journal"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/internal/jobs"
@@ -21,9 +27,9 @@ import (
 // commit then records the expiry and its due time in the store, so that every replay
 // yields the same state. Limits of these commits:
 const (
-	expiryPause      = time.Second // between two checks of the clock
-	maxExpiryChanges = 4000        // per commit
-	maxExpiryBytes   = 4 << 20     // of removed content per commit
+	ExpiryPause      = time.Second // between two checks of the clock
+	MaxExpiryChanges = 4000        // per commit
+	MaxExpiryBytes   = 4 << 20     // of removed content per commit
 )
 
 // queuedExpiry is a message that expires at a known time.
@@ -37,12 +43,15 @@ func (d queuedExpiry) less(other queuedExpiry) bool {
 	return cmp.Or(cmp.Compare(d.at, other.at), cmp.Compare(d.message, other.message)) < 0
 }
 
-// messageExpirer records the expiry of messages. It follows the log, so it sees every
+// Expirer records the expiry of messages. It follows the log, so it sees every
 // message regardless of its publisher. All of its state is derived from the store, so
 // it resumes after a restart.
-type messageExpirer struct {
-	service *Service
+type Expirer struct {
 	jobs    *jobs.Group
+	journal *journal.Journal
+	clock   func() time.Time
+	pause   time.Duration // between two checks of the clock
+	most    int           // queued messages
 	wake    chan struct{}
 
 	mu    sync.Mutex // guards the following
@@ -52,25 +61,38 @@ type messageExpirer struct {
 	horizon   int64
 }
 
-// startExpiry loads the queue and starts the jobs.
-func (s *Service) startExpiry() error {
-	x := &messageExpirer{service: s, jobs: jobs.NewGroup(nil), wake: make(chan struct{}, 1)}
+// NewExpirer returns an expirer with at most most queued messages.
+func NewExpirer(j *journal.Journal, clock func() time.Time, pause time.Duration, most int) *Expirer {
+	return &Expirer{journal: j, clock: clock, pause: pause, most: most, jobs: jobs.NewGroup(nil), wake: make(chan struct{}, 1)}
+}
+
+// Start loads the queue and starts the jobs. Call Close to stop.
+func (x *Expirer) Start() error {
 	watcher, err := x.loadQueue(x.jobs.Context())
 	if err != nil {
 		return err
 	}
-	s.expiry = x
 	x.jobs.Start("queue expiries", func(ctx context.Context) error { return x.followLog(ctx, watcher) })
 	x.jobs.Start("expire messages", x.run)
 	return nil
 }
 
+// Close stops the jobs and waits for them.
+func (x *Expirer) Close() { x.jobs.Stop() }
+
+// Queued returns the number of queued messages.
+func (x *Expirer) Queued() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.queue.Len()
+}
+
 // loadQueue fills the queue from the store and starts a watcher at the same position.
-func (x *messageExpirer) loadQueue(ctx context.Context) (*kg.Watcher, error) {
+func (x *Expirer) loadQueue(ctx context.Context) (*kg.Watcher, error) {
 	x.mu.Lock()
 	x.queue, x.truncated = btree.NewBTreeG(queuedExpiry.less), false
 	x.mu.Unlock()
-	snapshot, err := x.service.systemView(ctx)
+	snapshot, err := x.journal.SystemView(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -83,11 +105,11 @@ func (x *messageExpirer) loadQueue(ctx context.Context) (*kg.Watcher, error) {
 		x.addStatement(st)
 	}
 	view := kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}
-	return x.service.store.Watch(ctx, kg.Filter{Patterns: []kg.Pattern{pattern}, Ops: []kg.Op{kg.Add}, View: view}, snapshot.Position())
+	return x.journal.Store.Watch(ctx, kg.Filter{Patterns: []kg.Pattern{pattern}, Ops: []kg.Op{kg.Add}, View: view}, snapshot.Position())
 }
 
 // addStatement queues the message of an expiry statement.
-func (x *messageExpirer) addStatement(st kg.Statement) {
+func (x *Expirer) addStatement(st kg.Statement) {
 	at, ok := st.Object.DateTimeValue()
 	id, part := channel.OfGraph(st.Graph)
 	if !ok || part != channel.JournalPart && part != channel.PartitionPart {
@@ -97,27 +119,24 @@ func (x *messageExpirer) addStatement(st kg.Statement) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.enqueue(d)
-	select {
-	case x.wake <- struct{}{}:
-	default:
-	}
+	jobs.Wake(x.wake)
 }
 
 // enqueue adds an expiry to the queue, and drops the latest one if the queue is full.
 // The caller holds x.mu.
-func (x *messageExpirer) enqueue(d queuedExpiry) {
+func (x *Expirer) enqueue(d queuedExpiry) {
 	if x.truncated && d.at >= x.horizon {
 		return
 	}
 	x.queue.Set(d)
-	if x.queue.Len() > x.service.options.MaxQueuedExpiries {
+	if x.queue.Len() > x.most {
 		last, _ := x.queue.PopMax()
 		x.truncated, x.horizon = true, last.at
 	}
 }
 
 // followLog queues newly published messages until the store is closed.
-func (x *messageExpirer) followLog(ctx context.Context, watcher *kg.Watcher) error {
+func (x *Expirer) followLog(ctx context.Context, watcher *kg.Watcher) error {
 	for {
 		var err error
 		for e, failed := range watcher.Events() {
@@ -136,7 +155,7 @@ func (x *messageExpirer) followLog(ctx context.Context, watcher *kg.Watcher) err
 }
 
 // run records due expiries until the store is closed.
-func (x *messageExpirer) run(ctx context.Context) error {
+func (x *Expirer) run(ctx context.Context) error {
 	for {
 		next, reload := x.nextDue()
 		if reload {
@@ -146,14 +165,14 @@ func (x *messageExpirer) run(ctx context.Context) error {
 			continue
 		}
 		if next == nil {
-			if !waitOrWake(ctx, 0, x.wake) {
+			if !jobs.Wait(ctx, 0, x.wake) {
 				return nil
 			}
 			continue
 		}
-		if now := x.service.options.Clock(); now.UnixMilli() < next.at {
+		if now := x.clock(); now.UnixMilli() < next.at {
 			// At most one pause: the clock may be set, and the machine may sleep.
-			if !waitOrWake(ctx, min(x.service.options.pause, time.UnixMilli(next.at).Sub(now)), x.wake) {
+			if !jobs.Wait(ctx, min(x.pause, time.UnixMilli(next.at).Sub(now)), x.wake) {
 				return nil
 			}
 			continue
@@ -173,7 +192,7 @@ func (x *messageExpirer) run(ctx context.Context) error {
 
 // nextDue returns the message that expires next, or nil. reload reports that the queue
 // must be refilled from the store.
-func (x *messageExpirer) nextDue() (next *queuedExpiry, reload bool) {
+func (x *Expirer) nextDue() (next *queuedExpiry, reload bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if d, ok := x.queue.Min(); ok {
@@ -183,11 +202,11 @@ func (x *messageExpirer) nextDue() (next *queuedExpiry, reload bool) {
 }
 
 // refillQueue reads the messages that did not fit into the queue before.
-func (x *messageExpirer) refillQueue(ctx context.Context) error {
+func (x *Expirer) refillQueue(ctx context.Context) error {
 	x.mu.Lock()
 	x.truncated = false
 	x.mu.Unlock()
-	snapshot, err := x.service.systemView(ctx)
+	snapshot, err := x.journal.SystemView(ctx)
 	if err == nil {
 		defer snapshot.Close()
 		for st, failed := range snapshot.Match(kg.Pattern{Predicate: vocab.Expires}) {
@@ -206,24 +225,24 @@ func (x *messageExpirer) refillQueue(ctx context.Context) error {
 }
 
 // waitPause waits for one pause. It reports false when ctx is done.
-func (x *messageExpirer) waitPause(ctx context.Context) bool {
-	return waitOrWake(ctx, x.service.options.pause, nil)
+func (x *Expirer) waitPause(ctx context.Context) bool {
+	return jobs.Wait(ctx, x.pause, nil)
 }
 
 // hasOverdue reports whether a message is already due.
-func (x *messageExpirer) hasOverdue() bool {
+func (x *Expirer) hasOverdue() bool {
 	next, reload := x.nextDue()
-	return reload || next != nil && next.at <= x.service.options.Clock().UnixMilli()
+	return reload || next != nil && next.at <= x.clock().UnixMilli()
 }
 
 // commitExpired records as many due expiries as one commit may hold. It returns the
 // number of messages.
-func (x *messageExpirer) commitExpired(ctx context.Context) (written int, err error) {
-	now := x.service.options.Clock().UnixMilli()
+func (x *Expirer) commitExpired(ctx context.Context) (written int, err error) {
+	now := x.clock().UnixMilli()
 	var list []queuedExpiry
 	x.mu.Lock()
 	x.queue.Scan(func(d queuedExpiry) bool {
-		if d.at <= now && len(list) < maxExpiryChanges {
+		if d.at <= now && len(list) < MaxExpiryChanges {
 			list = append(list, d)
 			return true
 		}
@@ -236,7 +255,7 @@ func (x *messageExpirer) commitExpired(ctx context.Context) (written int, err er
 	looked := 0
 	meta := kg.Meta{Principal: kg.SystemPrincipal(), Method: "channels/expire",
 		Justification: fmt.Sprintf("expired the messages that were due by %s", time.UnixMilli(list[len(list)-1].at).UTC().Format(time.RFC3339Nano))}
-	err = systemgraph.Update(ctx, x.service.store, meta, func(tx *kg.Tx) error {
+	err = systemgraph.Update(ctx, x.journal.Store, meta, func(tx *kg.Tx) error {
 		looked = 0
 		changes, size := 0, 0
 		for _, d := range list {
@@ -250,7 +269,7 @@ func (x *messageExpirer) commitExpired(ctx context.Context) (written int, err er
 			if m != nil {
 				changes += 8 + len(m.Tags)
 				size += m.Size()
-				if looked > 0 && (changes > maxExpiryChanges || size > maxExpiryBytes) {
+				if looked > 0 && (changes > MaxExpiryChanges || size > MaxExpiryBytes) {
 					return nil
 				}
 				if err := m.ExpireIfDue(tx); err != nil {
