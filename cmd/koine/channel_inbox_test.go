@@ -23,7 +23,7 @@ func TestInboxIsReadPageByPage(t *testing.T) {
 	page := func(position string, more bool, sequences ...int) string {
 		var nodes []string
 		for _, n := range sequences {
-			nodes = append(nodes, fmt.Sprintf(`{"channelId": "c", "sequence": %d, "timestamp": "2026-01-31T10:00:00Z", "author": "agent://a", "withheldReason": "EXPIRED", "retracts": {"id": "m", "sequence": 1}}`, n))
+			nodes = append(nodes, fmt.Sprintf(`{"channelId": "c", "sequence": %d, "timestamp": "2026-01-31T10:00:00Z", "author": "agent://a", "withheld": "EXPIRED", "retracts": {"id": "m", "sequence": 1}}`, n))
 		}
 		return fmt.Sprintf(`{"data": {"inbox": {"nodes": [%s], "position": %q, "hasNextPage": %t}}}`, strings.Join(nodes, ","), position, more)
 	}
