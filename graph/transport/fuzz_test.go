@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+
+	"koine/internal/ws"
 )
 
 // Any input of a client is a message in its form, or is refused with a close frame that can
@@ -21,7 +23,7 @@ func FuzzReadMessage(f *testing.F) {
 		m, err := readMessage(text)
 		if err != nil {
 			var c *closing
-			if !errors.As(err, &c) || c.code != closeInvalid || len(c.reason) > maxCloseReason {
+			if !errors.As(err, &c) || c.code != closeInvalid || len(c.reason) > ws.MaxReasonBytes {
 				t.Fatalf("got %#v", err)
 			}
 			return

@@ -12,7 +12,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/operation"
 	"koine/internal/sse"
-	"koine/internal/throttle"
+	"koine/internal/ws"
 	"koine/kg"
 )
 
@@ -28,7 +28,7 @@ type Handler struct {
 
 	schema, answer http.Handler // compressing handlers
 	reservations   *reservations
-	pending        *throttle.Pool // sockets before connection_init
+	sockets        *ws.Server
 }
 
 // NewHandler returns a handler. Its streams end with the server Deps.Streams.
@@ -42,7 +42,7 @@ func NewHandler(deps Deps, options Options) *Handler {
 	}
 	compressed := newCompressor(h.options.CompressBytes)
 	h.schema, h.answer = compressed(http.HandlerFunc(h.serveSchema)), compressed(http.HandlerFunc(h.serveAnswer))
-	h.reservations, h.pending = newReservations(h), throttle.NewPool(int64(h.options.MaxPendingSockets))
+	h.reservations, h.sockets = newReservations(h), h.newSocketServer()
 	return h
 }
 

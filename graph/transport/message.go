@@ -13,15 +13,12 @@ import (
 // by graphql-ws.
 const subprotocol = "graphql-transport-ws"
 
-// Close codes of the protocol.
+// Close codes of the protocol, beside those of package ws.
 const (
-	closeInvalid      websocket.StatusCode = 4400
-	closeUnauthorized websocket.StatusCode = 4401
-	closeForbidden    websocket.StatusCode = 4403
-	closeSubprotocol  websocket.StatusCode = 4406
-	closeInitTimeout  websocket.StatusCode = 4408
-	closeDuplicate    websocket.StatusCode = 4409
-	closeManyInits    websocket.StatusCode = 4429
+	closeInvalid     websocket.StatusCode = 4400
+	closeInitTimeout websocket.StatusCode = 4408
+	closeDuplicate   websocket.StatusCode = 4409
+	closeManyInits   websocket.StatusCode = 4429
 )
 
 // closing is the reason why the server closes a socket. A reason has at most

@@ -9,6 +9,7 @@ import (
 
 	"koine/internal/caller"
 	"koine/internal/throttle"
+	"koine/internal/ws"
 )
 
 // Options of a Handler. A zero member means its default.
@@ -74,9 +75,9 @@ const (
 	DefaultMaxOperations   = 100
 	DefaultMaxReservations = 1_000
 	DefaultReserveTimeout  = 30 * time.Second
-	DefaultPendingSockets  = 1_024
+	DefaultPendingSockets  = ws.DefaultMaxPending
 	DefaultInitTimeout     = 5 * time.Second
-	DefaultWriteTimeout    = 10 * time.Second
+	DefaultWriteTimeout    = ws.DefaultWriteTimeout
 	DefaultHeartbeat       = 15 * time.Second
 
 	// MaxBodyDepth bounds the nesting of objects and lists in a body.

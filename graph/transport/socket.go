@@ -3,11 +3,8 @@ package transport
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/coder/websocket"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -16,26 +13,21 @@ import (
 	"koine/internal/operation"
 	"koine/internal/sse"
 	"koine/internal/throttle"
+	"koine/internal/ws"
 	"koine/kg"
 )
 
-// socket is a connection of graphql-transport-ws. It has a goroutine that
-// reads, one that writes, one that pings, and one for each operation. serve
-// waits for all of them.
+// socket is a connection of graphql-transport-ws. It has a goroutine that writes, and one for
+// each operation.
 type socket struct {
 	handler    *Handler
-	conn       *websocket.Conn
-	ctx        context.Context // its cause is the reason of the socket's end
-	cancel     context.CancelCauseFunc
+	conn       *ws.Conn
 	out        chan frame // unbuffered: results are made at the pace of writing
 	operations *operations
 
 	// Used by the reading goroutine only.
-	caller         caller.Caller
-	releasePending func() // releases its slot among the sockets before connection_init
-	releaseStream  func() // releases its slot among the streams
-	initialising   *time.Timer
-	initialised    bool
+	caller      caller.Caller
+	initialised bool
 }
 
 // frame is a message on its way to the client. It is dropped if its operation
@@ -58,128 +50,44 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		writeRefusal(w, formJSON, http.StatusForbidden, string(kg.CodePermissionDenied), "pages of this origin may not open a socket")
 		return
 	}
-	// A client learns at once that no slot is free. It takes one only after
-	// connection_init.
-	free, err := h.streams.Acquire(r.Context())
+	conn, err := h.sockets.Accept(w, r, false)
 	if err != nil {
 		refuseStream(w, err)
 		return
 	}
-	free()
-	who := caller.From(r.Context())
-	settled, ok := h.takePendingSlot(who)
-	if !ok {
-		refuseStream(w, &sse.Refused{Reason: sse.ErrTooManyStreams, RetryAfter: sse.DefaultRetryAfter})
+	if conn == nil {
 		return
 	}
-	defer settled()
-	place, err := h.streams.Attach(r.Context())
-	if err != nil {
-		refuseStream(w, err)
-		return
-	}
-	defer place.Close()
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
-		Subprotocols: []string{subprotocol}, InsecureSkipVerify: h.options.OriginAllowed != nil, // OriginAllowed has checked it
+	s := &socket{handler: h, conn: conn, caller: caller.From(r.Context()), out: make(chan frame), operations: newOperations(h.options.MaxOperations)}
+	conn.Go(s.write)
+	conn.Serve(s.handleMessage)
+}
+
+// newSocketServer returns the server of sockets.
+func (h *Handler) newSocketServer() *ws.Server {
+	o := &h.options
+	return ws.NewServer(ws.Options{
+		Streams: h.streams, Intake: o.Intake, Subprotocol: subprotocol, OriginChecked: o.OriginAllowed != nil, MaxPending: o.MaxPendingSockets,
+		FirstTimeout: o.InitTimeout, ErrFirst: &closing{closeInitTimeout, "Connection initialisation timeout"},
+		MaxFirstBytes: MaxInitBytes, MaxBytes: o.MaxBodyBytes,
+		ErrLate:      &closing{websocket.StatusPolicyViolation, "A message did not arrive in time"},
+		WriteTimeout: o.WriteTimeout, PingInterval: o.Heartbeat, PongTimeout: o.WriteTimeout + sse.DefaultLastTimeout,
+		CloseReason: closeReason,
+		Panicked: func(p any) error {
+			h.engine.Present(panicError(p)) // it logs
+			return &closing{websocket.StatusInternalError, "Internal error"}
+		},
 	})
-	if err != nil {
-		return // Accept has answered
-	}
-	defer func() { _ = conn.CloseNow() }()
-	if conn.Subprotocol() != subprotocol {
-		_ = conn.Close(closeSubprotocol, "Subprotocol not acceptable")
-		return
-	}
-	sse.BoundSendBuffer(r, sse.DefaultSendBuffer)
-	conn.SetReadLimit(MaxInitBytes)
-	s := &socket{handler: h, conn: conn, caller: who, releasePending: settled, releaseStream: func() {}, out: make(chan frame), operations: newOperations(h.options.MaxOperations)}
-	s.ctx, s.cancel = context.WithCancelCause(place.Context())
-	s.serveConnection()
-}
-
-// takePendingSlot takes a slot for a socket before connection_init. settled releases it
-// and may be called again.
-func (h *Handler) takePendingSlot(who caller.Caller) (settled func(), ok bool) {
-	owner := throttle.OwnerOf(who)
-	if !h.pending.Acquire(owner, 1) {
-		return nil, false
-	}
-	return sync.OnceFunc(func() { h.pending.Release(owner, 1) }), true
-}
-
-func (s *socket) serveConnection() {
-	s.initialising = time.AfterFunc(s.handler.options.InitTimeout, func() {
-		s.cancel(&closing{closeInitTimeout, "Connection initialisation timeout"})
-	})
-	defer s.initialising.Stop()
-	var all sync.WaitGroup
-	all.Go(func() { s.guardRun(s.read) })
-	all.Go(func() { s.guardRun(s.pingLoop) })
-	s.guardRun(s.write)
-	s.close()
-	s.operations.waitAll()
-	all.Wait()
-	s.releaseStream()
-}
-
-// guardRun ends the socket when f returns. A panic would otherwise end the
-// process.
-func (s *socket) guardRun(f func() error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.handler.engine.Present(panicError(p)) // Present logs it
-			s.cancel(&closing{websocket.StatusInternalError, "Internal error"})
-		}
-	}()
-	s.cancel(f())
-}
-
-// read handles messages until the connection ends.
-func (s *socket) read() error {
-	h := s.handler
-	for {
-		// The socket's context is not used: cancelling a read makes the library
-		// close the connection, and the reason would be lost.
-		kind, from, err := s.conn.Reader(context.Background())
-		if err != nil {
-			return sse.ErrClientGone
-		}
-		if s.ctx.Err() != nil {
-			if _, err := io.Copy(io.Discard, from); err != nil {
-				return sse.ErrClientGone
-			}
-			continue // drain until the client's close frame
-		}
-		// Two bytes beyond the bound let the library report a message that is
-		// too large.
-		text, received, err := h.options.Intake.ReadMessage(throttle.OwnerOf(s.caller), from, h.options.MaxBodyBytes+2, s.endLate)
-		switch {
-		case kg.CodeOf(err) == kg.CodeOverloaded:
-			return notConnected(err)
-		case err != nil:
-			return sse.ErrClientGone
-		}
-		if kind != websocket.MessageText {
-			received.Release()
-			err = invalidMessage("it must be text")
-		} else {
-			err = s.handleMessage(text, received)
-		}
-		if err != nil {
-			s.cancel(err)
-		}
-	}
-}
-
-// endLate ends a socket whose client does not complete a message in time.
-func (s *socket) endLate() {
-	s.cancel(&closing{websocket.StatusPolicyViolation, "A message did not arrive in time"})
 }
 
 // handleMessage handles a message. Its error ends the socket. received is released when
 // the message has been answered.
-func (s *socket) handleMessage(text []byte, received *throttle.Received) error {
-	m, err := readMessage(text)
+func (s *socket) handleMessage(kind websocket.MessageType, text []byte, received *throttle.Received) error {
+	var m message
+	err := invalidMessage("it must be text")
+	if kind == websocket.MessageText {
+		m, err = readMessage(text)
+	}
 	if err == nil && m.kind == "subscribe" {
 		return s.handleSubscribe(m, received)
 	}
@@ -203,20 +111,15 @@ func (s *socket) handleInit(m message) error {
 		return &closing{closeManyInits, "Too many initialisation requests"}
 	}
 	if connect := s.handler.options.Connect; connect != nil {
-		who, err := connect(s.ctx, s.cancel, s.caller, m.payload)
+		who, err := connect(s.conn.Context(), s.conn.End, s.caller, m.payload)
 		if err != nil {
 			return notConnected(err)
 		}
 		s.caller = who
 	}
-	leave, err := s.handler.streams.Acquire(caller.With(s.ctx, s.caller))
-	if err != nil {
+	if err := s.conn.Admit(s.caller); err != nil {
 		return &closing{websocket.StatusTryAgainLater, codeOfRefusal(err)}
 	}
-	s.releaseStream = leave
-	s.releasePending()
-	s.conn.SetReadLimit(s.handler.options.MaxBodyBytes)
-	s.initialising.Stop()
 	s.initialised = true
 	s.send(frame{text: ackMessage})
 	return nil
@@ -230,29 +133,30 @@ func (s *socket) handleSubscribe(m message, received *throttle.Received) error {
 		}
 	}()
 	if !s.initialised {
-		return &closing{closeUnauthorized, "Unauthorized"}
+		return &closing{ws.StatusUnauthorized, "Unauthorized"}
 	}
-	op, err := s.operations.startOperation(s.ctx, m.id)
+	op, err := s.operations.startOperation(s.conn.Context(), m.id)
 	switch {
 	case errors.Is(err, errDuplicate):
 		reason := "Subscriber for " + m.id + " already exists"
-		if len(reason) > maxCloseReason {
+		if len(reason) > ws.MaxReasonBytes {
 			reason = "Subscriber already exists"
 		}
 		return &closing{closeDuplicate, reason}
 	case errors.Is(err, errTooMany):
 		s.send(frame{text: errorMessage(m.id, gqlerror.List{tooManyOperations()})})
 		return nil
-	case err != nil: // the socket has ended
-		return nil
+	case err != nil:
+		return err
 	}
 	m.request.Principal, m.request.Actor = s.caller.Principal, s.caller.Actor
 	started = true
-	go func() {
+	s.conn.Go(func() error {
 		defer s.operations.endOperation(op)
 		defer received.Release()
 		s.runOperation(op, m)
-	}()
+		return nil
+	})
 	return nil
 }
 
@@ -261,15 +165,17 @@ func (s *socket) handleSubscribe(m message, received *throttle.Received) error {
 func notConnected(err error) *closing {
 	switch code := kg.CodeOf(err); code {
 	case kg.CodeUnauthenticated:
-		return &closing{closeUnauthorized, "Unauthorized"}
+		return &closing{ws.StatusUnauthorized, "Unauthorized"}
 	case kg.CodeRateLimited, kg.CodeOverloaded:
 		return &closing{websocket.StatusTryAgainLater, string(code)}
 	}
-	return &closing{closeForbidden, "Forbidden"}
+	return &closing{ws.StatusForbidden, "Forbidden"}
 }
 
-// maxCloseReason is the maximal length of a close reason.
-const maxCloseReason = 123
+// mayNotConnect reports whether an error with the code ends a socket with notConnected.
+func mayNotConnect(code kg.Code) bool {
+	return code == kg.CodeUnauthenticated || code == kg.CodePermissionDenied || code == kg.CodeOverloaded
+}
 
 // runOperation runs an operation and sends its results.
 func (s *socket) runOperation(op *running, m message) {
@@ -308,7 +214,7 @@ func (s *socket) beginOperation(ctx context.Context, m message) (*feed, *operati
 // send passes a frame to the writing goroutine and reports whether it was
 // accepted.
 func (s *socket) send(f frame) bool {
-	stopped := s.ctx.Done()
+	stopped := s.conn.Context().Done()
 	if f.operation != nil {
 		stopped = f.operation.ctx.Done()
 	}
@@ -322,78 +228,35 @@ func (s *socket) send(f frame) bool {
 
 // write sends frames until the socket ends.
 func (s *socket) write() error {
-	// A frame being written when the socket ends has a short grace period.
-	writing, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
-	defer cancel()
-	defer context.AfterFunc(s.ctx, func() { time.AfterFunc(sse.DefaultLastTimeout, cancel) })()
 	for {
 		select {
 		case f := <-s.out:
 			if f.operation != nil && !s.operations.maySend(f.operation, f.last) {
 				continue
 			}
-			if err := s.writeFrame(writing, f.text); err != nil {
+			if err := s.conn.Write(f.text); err != nil {
 				return err
 			}
-		case <-s.ctx.Done():
+		case <-s.conn.Context().Done():
 			return nil
 		}
 	}
 }
 
-// writeFrame writes a frame within a deadline. A client that barely meets it
-// gets an error for being too slow. One that does not is disconnected, because
-// nothing can follow half a frame.
-func (s *socket) writeFrame(ctx context.Context, text []byte) error {
-	limit := s.handler.options.WriteTimeout
-	ctx, cancel := context.WithTimeout(ctx, limit+sse.DefaultLastTimeout)
-	defer cancel()
-	began := time.Now()
-	if err := s.conn.Write(ctx, websocket.MessageText, text); err != nil {
-		return sse.ErrClientGone
-	}
-	if time.Since(began) > limit {
-		return sse.ErrSlowConsumer
-	}
-	return nil
-}
-
-// pingLoop pings the client and ends the socket if it does not answer.
-func (s *socket) pingLoop() error {
-	ticker := time.NewTicker(s.handler.options.Heartbeat)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			// The socket's context is not used: a cancelled ping closes the
-			// connection, and the reason would be lost.
-			ctx, cancel := context.WithTimeout(context.Background(), s.handler.options.WriteTimeout+sse.DefaultLastTimeout)
-			err := s.conn.Ping(ctx)
-			cancel()
-			if err != nil {
-				return sse.ErrClientGone // unless there is a reason already
-			}
-		case <-s.ctx.Done():
-			return nil
-		}
-	}
-}
-
-// close sends the client the reason, if it can be reached.
-func (s *socket) close() {
+// closeReason returns the close frame for the cause of a socket's end.
+func closeReason(cause error) (websocket.StatusCode, string) {
 	var told *closing
 	var ended *kg.Error
-	switch cause := context.Cause(s.ctx); {
+	switch {
 	case errors.As(cause, &told):
-	case errors.As(cause, &ended) && (ended.Code == kg.CodeUnauthenticated || ended.Code == kg.CodePermissionDenied):
+	case errors.As(cause, &ended) && mayNotConnect(ended.Code):
 		told = notConnected(ended)
 	case errors.Is(cause, sse.ErrShutdown):
 		told = &closing{websocket.StatusGoingAway, "SERVER_SHUTDOWN"}
 	case errors.Is(cause, sse.ErrSlowConsumer):
 		told = &closing{websocket.StatusTryAgainLater, "SLOW_CONSUMER"}
 	default:
-		_ = s.conn.CloseNow()
-		return
+		return 0, ""
 	}
-	_ = s.conn.Close(told.code, told.reason) // the client may be gone
+	return told.code, told.reason
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"koine/internal/ws"
 	"koine/kg"
 )
 
@@ -12,9 +13,9 @@ import (
 // client fails a connection whose reason is not UTF-8.
 func TestCloseReasonIsUTF8(t *testing.T) {
 	for n := range 4 {
-		cause := kg.Errorf(kg.CodePermissionDenied, "%s%s", strings.Repeat("a", n), strings.Repeat("é", maxCloseReason))
+		cause := kg.Errorf(kg.CodePermissionDenied, "%s%s", strings.Repeat("a", n), strings.Repeat("é", ws.MaxReasonBytes))
 		code, reason := closeReason(cause)
-		if code != closeForbidden || len(reason) > maxCloseReason || len(reason) < maxCloseReason-5 || !utf8.ValidString(reason) {
+		if code != ws.StatusForbidden || len(reason) > ws.MaxReasonBytes || len(reason) < ws.MaxReasonBytes-5 || !utf8.ValidString(reason) {
 			t.Errorf("%d bytes in front: closed with %d and %d bytes %q", n, code, len(reason), reason)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/internal/throttle"
+	"koine/internal/ws"
 	"koine/kg"
 )
 
@@ -76,14 +77,14 @@ type Handler struct {
 	deps    Deps
 	options Options
 	routes  *rest.Routes
-	pending *throttle.Pool // sockets that have not authenticated
+	sockets *ws.Server
 }
 
 // NewHandler returns a handler.
 func NewHandler(deps Deps, o Options) *Handler {
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, rest.MaxBodyBytes)
 	o.PingInterval, o.AuthTimeout = cmp.Or(o.PingInterval, DefaultPingInterval), cmp.Or(o.AuthTimeout, DefaultAuthTimeout)
-	o.WriteTimeout = cmp.Or(o.WriteTimeout, DefaultWriteTimeout)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, ws.DefaultWriteTimeout)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -92,7 +93,8 @@ func NewHandler(deps Deps, o Options) *Handler {
 	}
 	o.Intake.Grace = cmp.Or(o.Intake.Grace, throttle.DefaultGrace)
 	o.Intake.BytesPerSecond = cmp.Or(o.Intake.BytesPerSecond, throttle.DefaultBytesPerSecond)
-	h := &Handler{deps: deps, options: o, pending: throttle.NewPool(int64(cmp.Or(o.MaxPendingSockets, DefaultPendingSockets)))}
+	h := &Handler{deps: deps, options: o}
+	h.sockets = h.newSocketServer()
 	h.routes = rest.NewRoutes(func(w http.ResponseWriter, r *http.Request, err error) {
 		writeError(w, h.errorOf(caller.From(r.Context()), err))
 	})

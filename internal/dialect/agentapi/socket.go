@@ -1,10 +1,11 @@
 package agentapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"io"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/internal/throttle"
+	"koine/internal/ws"
 	"koine/kg"
 )
 
@@ -25,35 +27,40 @@ import (
 const (
 	DefaultPingInterval = 30 * time.Second
 	DefaultAuthTimeout  = 10 * time.Second
-	DefaultWriteTimeout = 10 * time.Second
-	// DefaultPendingSockets bounds the sockets that have not authenticated,
-	// MaxAuthBytes a frame on one of them.
-	DefaultPendingSockets = 1_024
-	MaxAuthBytes          = 8 << 10
-	maxCloseReason        = 123 // the room in a close frame
+	// MaxAuthBytes bounds a frame before the authentication.
+	MaxAuthBytes = 8 << 10
 )
 
-// The close codes of sockets, beside those of RFC 6455.
-const (
-	closeUnauthorized websocket.StatusCode = 4401
-	closeForbidden    websocket.StatusCode = 4403
-)
-
-// socket is one connection. The goroutine that opened it reads, a second one writes the
-// events of the agent, and a third one pings the client.
+// socket is one connection. One goroutine reads and answers, another writes the events of the
+// agent.
 type socket struct {
-	handler        *Handler
-	conn           *websocket.Conn
-	ctx            context.Context // its cause is the reason for the end
-	cancel         context.CancelCauseFunc
-	all            sync.WaitGroup
-	feeding        bool         // used by the reader only
-	releasePending func()       // releases its place among the pending sockets
-	leave          func()       // releases its place among the streams
-	after          *kg.Position // last position delivered by an earlier socket; nil for none
+	handler *Handler
+	conn    *ws.Conn
+	feeding bool         // used by the reader only
+	after   *kg.Position // last position delivered by an earlier socket; nil for none
 
 	mu  sync.Mutex // guards who, the caller authenticated last
 	who caller.Caller
+}
+
+// newSocketServer returns the server of sockets.
+func (h *Handler) newSocketServer() *ws.Server {
+	o := &h.options
+	return ws.NewServer(ws.Options{
+		Streams: h.deps.Streams, Intake: o.Intake, OriginChecked: o.OriginAllowed != nil, MaxPending: cmp.Or(o.MaxPendingSockets, ws.DefaultMaxPending),
+		FirstTimeout: o.AuthTimeout, ErrFirst: errNotAuthenticated(), MaxFirstBytes: MaxAuthBytes, MaxBytes: o.MaxBodyBytes,
+		ErrLate:      kg.Errorf(kg.CodeTimeout, "a frame did not arrive completely in time"),
+		WriteTimeout: o.WriteTimeout, PingInterval: o.PingInterval, PongTimeout: o.PingInterval,
+		CloseReason: closeReason,
+		Panicked: func(p any) error {
+			o.Logger.Error("a socket panicked", "panic", p, "stack", string(debug.Stack()))
+			return errors.New("a socket panicked")
+		},
+	})
+}
+
+func errNotAuthenticated() *kg.Error {
+	return kg.Errorf(kg.CodeUnauthenticated, "authentication required: send {\"type\":\"auth\"} as the first frame")
 }
 
 // serveSocket handles /ws.
@@ -73,44 +80,20 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		writeError(w, h.errorOf(who, err))
 		return
 	}
-	// An authenticated client is refused at once if there is no place for a stream; one
-	// that must still authenticate takes its place then.
-	leave, err := h.deps.Streams.Acquire(r.Context())
+	authenticated := who.Principal.Method != caller.MethodNone
+	conn, err := h.sockets.Accept(w, r, authenticated)
 	if err != nil {
 		writeError(w, h.errorOf(who, rest.StreamError(err)))
 		return
 	}
-	settled := func() {}
-	if owner := throttle.OwnerOf(who); who.Principal.Method == caller.MethodNone {
-		leave()
-		leave = func() {}
-		if !h.pending.Acquire(owner, 1) {
-			writeError(w, h.errorOf(who, rest.StreamError(&sse.Refused{Reason: sse.ErrTooManyStreams, RetryAfter: sse.DefaultRetryAfter})))
-			return
-		}
-		settled = sync.OnceFunc(func() { h.pending.Release(owner, 1) })
-	}
-	s := &socket{handler: h, who: who, releasePending: settled, leave: leave, after: after}
-	defer func() { s.releasePending(); s.leave() }()
-	place, err := h.deps.Streams.Attach(r.Context())
-	if err != nil {
-		writeError(w, h.errorOf(who, rest.StreamError(err)))
+	if conn == nil {
 		return
 	}
-	defer place.Close()
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: h.options.OriginAllowed != nil}) // checked above
-	if err != nil {
-		return // Accept has answered
+	s := &socket{handler: h, conn: conn, who: who, after: after}
+	if authenticated {
+		s.startFeed()
 	}
-	defer func() { _ = conn.CloseNow() }()
-	sse.BoundSendBuffer(r, sse.DefaultSendBuffer)
-	conn.SetReadLimit(h.options.MaxBodyBytes)
-	if who.Principal.Method == caller.MethodNone {
-		conn.SetReadLimit(MaxAuthBytes)
-	}
-	s.conn = conn
-	s.ctx, s.cancel = context.WithCancelCause(place.Context())
-	s.serveConn()
+	conn.Serve(s.answerFrame)
 }
 
 // socketAfter returns the position in the query parameter after, nil if absent.
@@ -126,23 +109,6 @@ func (h *Handler) socketAfter(r *http.Request) (*kg.Position, error) {
 	return &after, nil
 }
 
-func (s *socket) serveConn() {
-	if s.who.Principal.Method == caller.MethodNone {
-		timer := time.AfterFunc(s.handler.options.AuthTimeout, func() {
-			if s.currentCaller().Principal.Method == caller.MethodNone {
-				s.cancel(kg.Errorf(kg.CodeUnauthenticated, "authentication required: send {\"type\":\"auth\"} as the first frame"))
-			}
-		})
-		defer timer.Stop()
-	} else {
-		s.startFeed()
-	}
-	s.all.Go(s.runPings)
-	s.all.Go(s.closeOnEnd)
-	s.readFrames()
-	s.all.Wait()
-}
-
 func (s *socket) currentCaller() caller.Caller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,12 +119,12 @@ func (s *socket) currentCaller() caller.Caller {
 func (s *socket) startFeed() {
 	if !s.feeding {
 		s.feeding = true
-		s.all.Go(s.runFeed)
+		s.conn.Go(s.runFeed)
 	}
 }
 
 // runFeed writes the events of the agent, in order.
-func (s *socket) runFeed() {
+func (s *socket) runFeed() error {
 	work := s.handler.deps.Tasks
 	concerning := work.OpenFeed
 	if s.after != nil {
@@ -166,10 +132,9 @@ func (s *socket) runFeed() {
 			return work.OpenFeedFrom(ctx, by, *s.after)
 		}
 	}
-	feed, err := concerning(s.ctx, s.currentCaller())
+	feed, err := concerning(s.conn.Context(), s.currentCaller())
 	if err != nil {
-		s.cancel(err)
-		return
+		return err
 	}
 	defer feed.Close()
 	for h, err := range feed.Events() {
@@ -177,10 +142,10 @@ func (s *socket) runFeed() {
 			err = s.writeFeedEvent(&h)
 		}
 		if err != nil {
-			s.cancel(err)
-			return
+			return err
 		}
 	}
+	return nil
 }
 
 func (s *socket) writeFeedEvent(h *tasks.FeedEvent) error {
@@ -208,50 +173,13 @@ func (s *socket) writeFeedEvent(h *tasks.FeedEvent) error {
 	return s.writeFrame(f)
 }
 
-// writeFrame sends a frame. It gives up on a client that does not read in time.
+// writeFrame sends a frame.
 func (s *socket) writeFrame(f *sentFrame) error {
 	raw, err := plainjson.Encode(f)
 	if err != nil {
 		return err
 	}
-	// Not the socket's context: the library closes a connection when a write is
-	// cancelled, and the close reason would be lost.
-	ctx, cancel := context.WithTimeout(context.Background(), s.handler.options.WriteTimeout)
-	defer cancel()
-	if err := s.conn.Write(ctx, websocket.MessageText, raw); err != nil {
-		if ctx.Err() != nil {
-			return sse.ErrSlowConsumer
-		}
-		return sse.ErrClientGone
-	}
-	return nil
-}
-
-// runPings pings the client.
-func (s *socket) runPings() {
-	tick := time.NewTicker(s.handler.options.PingInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-tick.C:
-		}
-		ctx, cancel := context.WithTimeout(s.ctx, s.handler.options.PingInterval)
-		err := s.conn.Ping(ctx)
-		cancel()
-		if err != nil {
-			s.cancel(sse.ErrClientGone)
-			return
-		}
-	}
-}
-
-// closeOnEnd closes the connection with the reason when the socket ends.
-func (s *socket) closeOnEnd() {
-	<-s.ctx.Done()
-	code, reason := closeReason(context.Cause(s.ctx))
-	_ = s.conn.Close(code, reason) // ends the read too
+	return s.conn.Write(raw)
 }
 
 func closeReason(cause error) (websocket.StatusCode, string) {
@@ -263,9 +191,9 @@ func closeReason(cause error) (websocket.StatusCode, string) {
 	case errors.Is(cause, sse.ErrSlowConsumer) || code == kg.CodeResync:
 		return websocket.StatusTryAgainLater, "the client read too slowly"
 	case code == kg.CodeUnauthenticated:
-		return closeUnauthorized, clipReason(kg.AsError(cause).Message)
+		return ws.StatusUnauthorized, clipReason(kg.AsError(cause).Message)
 	case code == kg.CodePermissionDenied || code == kg.CodeSourceForbidden:
-		return closeForbidden, clipReason(kg.AsError(cause).Message)
+		return ws.StatusForbidden, clipReason(kg.AsError(cause).Message)
 	case code == kg.CodeTimeout:
 		return websocket.StatusPolicyViolation, clipReason(kg.AsError(cause).Message)
 	case code == kg.CodeRateLimited || code == kg.CodeOverloaded || code == kg.CodeAccessChanged:
@@ -276,46 +204,11 @@ func closeReason(cause error) (websocket.StatusCode, string) {
 
 // clipReason limits a message to the room in a close frame, in whole characters: a
 // client fails a connection with a reason that is not UTF-8 (RFC 6455, section 5.5.1).
-func clipReason(text string) string { return kg.Excerpt(text, maxCloseReason-len("…")) }
-
-// readFrames reads frames until the connection ends.
-func (s *socket) readFrames() {
-	defer s.cancel(sse.ErrClientGone)
-	for {
-		// Not the socket's context: the library closes a connection when a read is
-		// cancelled, and the close reason would be lost.
-		kind, from, err := s.conn.Reader(context.Background())
-		if err != nil {
-			return
-		}
-		if s.ctx.Err() != nil {
-			if _, err := io.Copy(io.Discard, from); err != nil {
-				return
-			}
-			continue // discard frames until the client closes
-		}
-		raw, received, err := s.handler.options.Intake.ReadMessage(throttle.OwnerOf(s.currentCaller()), from, s.handler.options.MaxBodyBytes+2, s.endLate)
-		if err != nil {
-			if kg.CodeOf(err) == kg.CodeOverloaded {
-				s.cancel(err)
-			}
-			return
-		}
-		err = s.answerFrame(kind, raw)
-		received.Release()
-		if err != nil {
-			s.cancel(err)
-		}
-	}
-}
-
-// endLate ends a socket with an incomplete frame.
-func (s *socket) endLate() {
-	s.cancel(kg.Errorf(kg.CodeTimeout, "a frame did not arrive completely in time"))
-}
+func clipReason(text string) string { return kg.Excerpt(text, ws.MaxReasonBytes-len("…")) }
 
 // answerFrame executes a frame and writes the answer. Its error ends the socket.
-func (s *socket) answerFrame(kind websocket.MessageType, raw []byte) (err error) {
+func (s *socket) answerFrame(kind websocket.MessageType, raw []byte, taken *throttle.Received) (err error) {
+	defer taken.Release()
 	var f received
 	if kind != websocket.MessageText {
 		err = kg.Errorf(kg.CodeInvalid, "a frame must be text")
@@ -340,7 +233,7 @@ func (s *socket) answerFrame(kind websocket.MessageType, raw []byte) (err error)
 func (s *socket) executeFrame(f *received, raw []byte) (*sentFrame, error) {
 	who := s.currentCaller()
 	if f.Type != frameAuth && who.Principal.Method == caller.MethodNone {
-		return nil, kg.Errorf(kg.CodeUnauthenticated, "authentication required: send {\"type\":\"auth\"} as the first frame")
+		return nil, errNotAuthenticated()
 	}
 	switch f.Type {
 	case frameAuth:
@@ -354,7 +247,7 @@ func (s *socket) executeFrame(f *received, raw []byte) (*sentFrame, error) {
 		return s.reportTask(who, f)
 	case frameAck:
 		for i, letter := range f.Letters {
-			if err := s.handler.deps.Tasks.Acknowledge(s.ctx, who, letter); err != nil {
+			if err := s.handler.deps.Tasks.Acknowledge(s.conn.Context(), who, letter); err != nil {
 				return nil, kg.AsError(err).At("letters[" + strconv.Itoa(i) + "]")
 			}
 		}
@@ -373,20 +266,16 @@ func (s *socket) authenticate(raw []byte) error {
 	if connect == nil || s.feeding {
 		return nil
 	}
-	who, err := connect(s.ctx, s.cancel, s.currentCaller(), raw)
+	who, err := connect(s.conn.Context(), s.conn.End, s.currentCaller(), raw)
 	if err != nil {
-		s.cancel(err)
+		s.conn.End(err)
 		return err
 	}
-	if who.Principal.Method != caller.MethodNone && s.currentCaller().Principal.Method == caller.MethodNone {
-		leave, err := s.handler.deps.Streams.Acquire(caller.With(s.ctx, who))
-		if err != nil {
-			s.cancel(rest.StreamError(err))
+	if who.Principal.Method != caller.MethodNone {
+		if err := s.conn.Admit(who); err != nil {
+			s.conn.End(rest.StreamError(err))
 			return rest.StreamError(err)
 		}
-		s.leave = leave
-		s.releasePending()
-		s.conn.SetReadLimit(s.handler.options.MaxBodyBytes)
 	}
 	s.mu.Lock()
 	s.who = who
@@ -404,7 +293,7 @@ func (s *socket) sendMessage(who caller.Caller, f *received) (*sentFrame, error)
 	if err != nil {
 		return nil, err
 	}
-	sent, err := s.handler.sendToTask(s.ctx, who, sending)
+	sent, err := s.handler.sendToTask(s.conn.Context(), who, sending)
 	if err != nil {
 		return nil, err
 	}
@@ -423,7 +312,7 @@ func (s *socket) reportTask(who caller.Caller, f *received) (*sentFrame, error) 
 	if f.RequestID != nil {
 		read = reading
 	}
-	done, err := s.handler.applyChange(s.ctx, who, f.Task.ID, &f.Task.change, read)
+	done, err := s.handler.applyChange(s.conn.Context(), who, f.Task.ID, &f.Task.change, read)
 	if err != nil || f.RequestID == nil {
 		return nil, err // the feed delivers the new state to both agents
 	}
