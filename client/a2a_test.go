@@ -12,7 +12,7 @@ import (
 	"koine/internal/slowtest"
 )
 
-// testA2A asks koine.
+// testA2A sends messages to koine.
 func testA2A(t *testing.T, ctx context.Context, c *a2aclient.Client) {
 	t.Helper()
 	answer, err := c.SendMessage(ctx, asking(`{ entity(iri: "finding:1") { label } }`))

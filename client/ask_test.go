@@ -90,7 +90,7 @@ func TestAskIsForTheRecipient(t *testing.T) {
 	}
 }
 
-// A response that was retracted is none: it is told of, and another is waited for.
+// A retracted response does not count: it is reported, and another is awaited.
 func TestAskPassesOverTheRetracted(t *testing.T) {
 	s := start(t)
 	ctx, ann, bob := bounded(t), open(t, s.URL, "ann"), open(t, s.URL, "bob")

@@ -58,7 +58,7 @@ func ExampleOpen() {
 	// true
 }
 
-// The environment says the same to programs as to the command line.
+// The environment has the same meaning for programs as for the command line.
 func ExampleEnvironment() {
 	os.Setenv("KOINE_URL", demo())
 	defer os.Unsetenv("KOINE_URL")
@@ -268,7 +268,7 @@ func ExampleClient_Mailbox() {
 	// Output: agent://ann asks "koine"
 }
 
-// ask asks an agent behind the hub, as any client of A2A does.
+// ask sends a message to an agent behind the hub, as any client of A2A does.
 func ask(ctx context.Context, agent, text string) {
 	at, err := client.OpenAgent(ctx, demo(), agent, client.Options{Agent: "ann"})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"koine/client"
 )
 
-// An agent behind the hub is asked over A2A and answers, also when the server went away
-// between.
+// An agent behind the hub gets a message over A2A and answers, also across a restart of the
+// server.
 func TestHub(t *testing.T) {
 	s := start(t)
 	ctx, bot := bounded(t), open(t, s.URL, "bot")

@@ -17,8 +17,8 @@ import (
 	"koine/client"
 )
 
-// losing stands in front of a server. Of the first requests that it is told to lose the
-// server has each, and its answer does not arrive.
+// losing is a proxy in front of a server. It forwards a number of requests and drops their
+// answers.
 type losing struct {
 	*httptest.Server
 	lose  atomic.Int64
@@ -62,8 +62,8 @@ func loses(t *testing.T, url string) *losing {
 	return l
 }
 
-// An answer that is lost is asked for again where that does nothing twice, and is an
-// error where it could.
+// A request with a lost answer is repeated if that has no further effect, and is an error
+// otherwise.
 func TestLostAnswers(t *testing.T) {
 	s := start(t)
 	l := loses(t, s.URL)

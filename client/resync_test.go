@@ -192,8 +192,8 @@ func TestPositionGone(t *testing.T) {
 	}
 }
 
-// Where a person waits for it, a first stream that fails is told at once; one that was
-// there is connected again, also behind a resync.
+// With FailFast, a first stream that fails is returned at once; one that has worked is
+// reconnected, also after a resync.
 func TestFailFirst(t *testing.T) {
 	first := client.Retry{FailFast: true, MinWait: time.Millisecond, MaxWait: time.Millisecond}
 	change := told("p1", `"result": {"op": "add", "changeMetadata": {"position": "p1"}}`)

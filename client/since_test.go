@@ -8,9 +8,9 @@ import (
 	"koine/client"
 )
 
-// A subscription to messages that says a sequence begins behind that, and tells each
-// message once although the server is killed, also to a program that is ended and goes on
-// from where it was.
+// A subscription to messages with a sequence number begins after it, and delivers each
+// message once although the server is killed, also to a program that is restarted and
+// resumes.
 func TestSubscribeSinceSequence(t *testing.T) {
 	s := start(t)
 	ctx, ann := bounded(t), open(t, s.URL, "ann")
@@ -34,8 +34,8 @@ func TestSubscribeSinceSequence(t *testing.T) {
 	say(4)
 	at := ""
 	subscription := client.Subscription{Query: query(", sinceSequence: 2"), OnPosition: func(from string) { at = from }}
-	// follow tells the messages from one to the last, which are said once the first is told
-	// and the server is another one.
+	// follow reads the messages from the first to the last, which are published once the
+	// first was delivered and the server was replaced.
 	follow := func(first, last int) {
 		t.Helper()
 		next := first
@@ -59,7 +59,7 @@ func TestSubscribeSinceSequence(t *testing.T) {
 	if at == "" {
 		t.Fatal("no position to go on from")
 	}
-	// The program did not come back for more behind the last: it is told again.
+	// The program did not ask for more after the last: it is delivered again.
 	subscription.From = at
 	follow(7, 9)
 	// A start of the caller's own that is another one is refused.

@@ -23,24 +23,25 @@ import (
 
 var sparqlSeed = flag.Uint64("sparql.seed", 0, "seed of the comparison with a SPARQL engine; 0 takes a new one")
 
-// TestAgainstSPARQL compares match with oxigraph on random graphs and patterns: rows
-// and how often, DISTINCT, groups and orders. KOINE_SPARQL_QUERIES says how many.
+// TestAgainstSPARQL compares match with oxigraph on random graphs and patterns: rows and
+// their number, DISTINCT, groups and orders. KOINE_SPARQL_QUERIES sets the number of
+// queries.
 //
-// Oxigraph 0.5 differs from the specification in ways that are kept out here:
+// Oxigraph 0.5 differs from the specification in ways that are avoided here:
 //
 //   - An alternative gives two ends once (18.4 gives them once for each side). So one
-//     is written as the union that it stands for (18.2.2.4); within closures, which
-//     are sets, it stands as it is.
-//   - A negated set counts statements where one end is given, and two ends once where
-//     none is. It is written as a triple with a condition on its predicate.
-//   - A path without a step does not lead from a term that the graph does not have.
+//     is written as the equivalent union (18.2.2.4); within closures, which are sets,
+//     it stays.
+//   - A negated set counts statements if one end is given, and two ends once if none
+//     is. It is written as a triple with a condition on its predicate.
+//   - A path of length zero does not lead from a term that the graph does not have.
 //     Closures begin and end at variables, or at terms that every graph has.
-//   - An equality with a constant is taken for the same term where the variable begins
+//   - An equality with a constant is treated as the same term if the variable begins
 //     a closure (?a <p>* ?b FILTER(?a = 1) has no row for 1.0). Constants are compared
 //     with ?a * 1.
-//   - A literal of an unknown datatype is at least itself, where >= is not defined for
-//     it (17.3). Literals of urn:datatype are kept out of >=.
-//   - Literals lose how they are written: "01" becomes "1". All are canonical.
+//   - A literal of an unknown datatype is at least itself, although >= is not defined
+//     for it (17.3). Literals of urn:datatype are excluded from >=.
+//   - Literals lose their notation: "01" becomes "1". All are canonical.
 func TestAgainstSPARQL(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a test with node; -short leaves it out")

@@ -12,7 +12,7 @@ import (
 	"koine/kg"
 )
 
-// asks gives bob a task of ann's, with more of an input.
+// asks creates a task of ann's for bob, with more of an input.
 func (c *conversing) asks(text, more string) (id, position string) {
 	c.t.Helper()
 	var data struct {

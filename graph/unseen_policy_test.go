@@ -36,8 +36,8 @@ var settled = []struct {
 	{policy.Policy{Deleted: true, Public: true, Owners: []policy.Grantee{"reader"}}, false},
 }
 
-// newPolicedTwins are twins one of which has random policies: such as they come
-// to be with settle, which is called before anything is asked.
+// newPolicedTwins are twins one of which has random policies: the final ones after settle,
+// which is called before any query.
 func newPolicedTwins(t testing.TB, r *random) (w *twins, settle func()) {
 	modes := []policy.Mode{policy.Private, policy.ReadOnly, policy.ReadWrite}
 	options := policy.Options{DefaultGraph: pick(r, modes...), NewGraphs: pick(r, modes...)}

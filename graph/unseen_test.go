@@ -296,7 +296,7 @@ func canonical(v any, ordered bool) string {
 	return string(b)
 }
 
-// Nor is anything told of it while it changes.
+// Nor is anything delivered about it while it changes.
 func TestUnseenIsNotFollowed(t *testing.T) {
 	slowtest.Long(t)
 	s := *seed

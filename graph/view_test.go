@@ -79,8 +79,8 @@ func jsonList(s string) (out string) {
 	return out
 }
 
-// Age counts from when an assertion was recorded to the operation's evaluation
-// time; the shorter of two ages holds.
+// The age of an assertion counts from its recording to the operation's evaluation time; the
+// shorter of two ages holds.
 func TestAge(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Clock = func() time.Time { return now } })
@@ -114,7 +114,7 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// Everything in one operation reads one revision, and the answer tells which.
+// Everything in one operation reads one revision, which the answer has.
 func TestOneRevision(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.update(add(iri("s"), iri("p"), kg.Integer(1)))

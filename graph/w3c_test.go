@@ -18,8 +18,8 @@ import (
 	"koine/kg"
 )
 
-// w3cQuery says a query of the W3C's SPARQL 1.1 suite in match. cannot is the reason
-// where match has no way to say it.
+// w3cQuery is a query of the W3C's SPARQL 1.1 suite in match. cannot is the reason if match
+// cannot express it.
 type w3cQuery struct {
 	w3cPattern
 	show     []string // the variables, in any order

@@ -108,7 +108,7 @@ func (b *bench) commit(m kg.Meta, patches ...kg.Patch) kg.Receipt {
 
 const theMood = `{"subject": {"id": "ex:s"}, "predicate": {"id": "ex:p"}, "object": {"id": "ex:o"}}`
 
-// reasons asks for the reasons of ex:s ex:p ex:o.
+// reasons requests the reasons of ex:s ex:p ex:o.
 func (b *bench) reasons(args string) (r reasons) {
 	b.t.Helper()
 	b.data(whyQuery, `{"s": `+theMood+args+`}`, &r)
@@ -247,8 +247,8 @@ func (h hiding) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
 	return p.ID != h.from || graph != h.graph
 }
 
-// A statement in a graph that may not be read has no reasons, and one beside it
-// in the same commit says nothing of the other.
+// A statement in an unreadable graph has no reasons, and one beside it in the same commit
+// reveals nothing of the other.
 func TestWhyTellsWhatMayBeSeen(t *testing.T) {
 	secret := iri("secret")
 	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Access = hiding{reader.ID, secret} })

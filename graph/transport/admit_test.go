@@ -39,8 +39,8 @@ func TestOperationsOfASocketAreAdmitted(t *testing.T) {
 	eventually(t, "a subscription that is established is let go", func() bool { return asked.Load() == 3 && inside.Load() == 0 })
 }
 
-// A stream that its caller may not open is 429 and says when to come back,
-// whichever transport keeps it open.
+// A stream that its caller may not open is 429 with the time to retry, over every
+// transport.
 func TestStreamsAreAdmitted(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	full := func(context.Context) (func(), error) {
@@ -60,7 +60,7 @@ func TestStreamsAreAdmitted(t *testing.T) {
 	}})
 }
 
-// A mutation that the store's door refuses for now is 429 by HTTP.
+// A mutation that the store refuses for now is 429 by HTTP.
 func TestAMutationPastTheRate(t *testing.T) {
 	b := newBench(t, graph.Options{}, func(o *kg.Options) {
 		o.Admit = func(context.Context, kg.Meta) error {

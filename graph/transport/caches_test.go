@@ -82,8 +82,8 @@ func TestNormalizingClients(t *testing.T) {
 	}
 }
 
-// The Relay compiler takes the schema, with fragments on entities, channels and messages
-// that can be fetched anew by id.
+// The Relay compiler accepts the schema, with fragments on entities, channels and messages
+// that can be refetched by id.
 func TestRelayCompiler(t *testing.T) {
 	dir := t.TempDir()
 	for _, d := range []string{"src", "out"} {

@@ -116,7 +116,7 @@ func TestStreams(t *testing.T) {
 	})
 }
 
-// While nothing matches, the position scanned to is told.
+// While nothing matches, the position scanned to is sent.
 func TestStreamsTellWhereTheyAre(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	server := b.serve(t, transport.Options{UpToDateEvery: 5 * time.Millisecond}, sse.Options{})
@@ -171,7 +171,7 @@ data: {"data":{"e":{"__typename":"Resync","reason":"the log no longer holds what
 	w.want("")
 }
 
-// The server's end is told, with the position to resume from.
+// The server's end is an event, with the position to resume from.
 func TestStreamsShutdown(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	streams := sse.New(sse.Options{})

@@ -25,7 +25,7 @@ type single struct {
 	token  string
 }
 
-// send makes a request with the token and gives its status and body.
+// send sends a request with the token and returns its status and body.
 func (s *single) send(method, path, body string, header ...string) (int, string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.server.URL+"/graphql"+path, strings.NewReader(body))
@@ -62,7 +62,7 @@ func (s *single) want(status int, method, path, body string, header ...string) s
 	return text
 }
 
-// run asks for an operation on the stream.
+// run starts an operation on the stream.
 func (s *single) run(status int, id, query string) string {
 	s.t.Helper()
 	return s.want(status, "POST", "", fmt.Sprintf(`{"query":%q,"extensions":{"operationId":%q}}`, query, id))
@@ -162,7 +162,7 @@ func TestSingleConnection(t *testing.T) {
 	w.want(nextOf("2", `{"data":{"revision":1},"extensions":{"revision":1,"position":"<head>"}}`))
 	w.want(completeOf("2"))
 
-	// With its stream the reservation is gone.
+	// The reservation ends with its stream.
 	w.cancel()
 	b.settle()
 	eventually(t, "the token is forgotten", func() bool {

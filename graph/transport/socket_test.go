@@ -226,7 +226,7 @@ func TestSocketOperations(t *testing.T) {
 	b.settle()
 }
 
-// While nothing matches, a subscription is told the position scanned to.
+// While nothing matches, a subscription gets the position scanned to.
 func TestSocketTellsWhereItIs(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	server := b.serve(t, transport.Options{UpToDateEvery: 5 * time.Millisecond}, sse.Options{})
@@ -237,8 +237,8 @@ func TestSocketTellsWhereItIs(t *testing.T) {
 	p.want(`{"type":"next","id":"1","payload":{"data":{"e":{"__typename":"Progress","revision":1,"position":"<head>"}},"extensions":{"revision":1,"position":"<head>"}}}`)
 }
 
-// A connection holds so many operations; one more is an error of its own, and
-// the others go on.
+// A connection has a bounded number of operations; one more is an error of its own, and the
+// others continue.
 func TestSocketLimit(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	server := b.serve(t, transport.Options{MaxOperations: 2}, sse.Options{})
@@ -296,7 +296,7 @@ func TestSocketConnect(t *testing.T) {
 	p.want(`{"type":"next","id":"q","payload":{"data":{"statements":{"nodes":[{"assertedBy":["agent://smith"]}]}},"extensions":{"revision":1,"position":"<head>"}}}`)
 }
 
-// A fault is the error of its operation, and the socket goes on.
+// A fault is the error of its operation, and the socket stays open.
 func TestSocketFaults(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	streams := sse.New(sse.Options{})
@@ -390,7 +390,7 @@ func TestSocketSlowClient(t *testing.T) {
 		b.update(add(iri(fmt.Sprint("s", i)), iri("p"), large))
 	}
 	b.settle()
-	// It was cut off in the middle, or told in time.
+	// It was cut off in the middle, or after its last event.
 	for {
 		_, _, err := p.conn.Read(p.ctx)
 		if err == nil {
@@ -403,7 +403,7 @@ func TestSocketSlowClient(t *testing.T) {
 	}
 }
 
-// A client that does not answer pings is gone.
+// A client that does not answer pings is disconnected.
 func TestSocketHeartbeat(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	server := b.serve(t, transport.Options{WriteTimeout: time.Second, Heartbeat: 10 * time.Millisecond}, sse.Options{})

@@ -82,7 +82,7 @@ func TestGraphsThatOneMakes(t *testing.T) {
 	b.must(err)
 }
 
-// However many are asked for at once, the bound is not passed.
+// Concurrent requests cannot exceed the bound.
 func TestGraphsThatOneMakesAtOnce(t *testing.T) {
 	b := newBench(t, policy.Options{MaxGraphs: 5})
 	var made atomic.Int32

@@ -347,8 +347,7 @@ func (b *bench) objects(who kg.Principal, g kg.Term, at kg.Revision) (out []stri
 	return out
 }
 
-// versions are those that the graph's statements have, told by when they began after a
-// revision.
+// versions are those of the graph's statements, given by their beginnings after a revision.
 func (b *bench) versions(who kg.Principal, g kg.Term, after kg.Revision) (out []string) {
 	s := b.view(who, 0)
 	defer s.Close()
@@ -410,7 +409,7 @@ func (b *bench) logged(who kg.Principal, g kg.Term, from kg.Position) (out []str
 	return out
 }
 
-// A graph keeps an owner, unless an administrator says otherwise.
+// A graph keeps an owner, unless an administrator removes it.
 func TestLastOwner(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	g := iri("agent://dora/notes")

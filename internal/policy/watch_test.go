@@ -42,7 +42,7 @@ func (b *bench) watch(ctx context.Context, who kg.Principal, f kg.Filter, from k
 	return out, w
 }
 
-// told waits until the watcher has told all there is.
+// told waits until the watcher has delivered everything.
 func (b *bench) told(w *kg.Watcher) {
 	b.t.Helper()
 	ctx := within(b.t)
@@ -100,7 +100,8 @@ func TestStreamsLearnOfPolicies(t *testing.T) {
 	b.ended("one who never saw it", others, "", "end")
 	b.ended("an administrator", admins, "", "seen", "hidden", "end")
 
-	// To come back from before the change is to be told, from behind it is not.
+	// A stream that resumes before the change gets its end, one that resumes after it does
+	// not.
 	resumed, _ := b.watch(ctx, eve, kg.Filter{}, from)
 	b.ended("resumed from before", resumed, kg.CodeAccessChanged)
 	again, _ := b.watch(ctx, eve, kg.Filter{}, b.store.Oldest())

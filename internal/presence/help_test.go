@@ -66,7 +66,7 @@ func (b *book) written() []string {
 	return b.lines
 }
 
-// wants tells whether exactly this was written since the last time.
+// wants reports whether exactly this was written since the last call.
 func (b *book) wants(t *testing.T, what string, want ...string) {
 	t.Helper()
 	if got := b.written(); !slices.Equal(got, want) {
@@ -92,7 +92,7 @@ func startFrom(t *testing.T, o presence.Options, told map[kg.AgentID]presence.Pr
 	return tracker, b
 }
 
-// is tells whether the agent is that, since so long after the beginning.
+// is reports whether the agent has the status, since a time after the beginning.
 func (b *book) is(t *testing.T, what string, agent kg.AgentID, status presence.Status, since string) {
 	t.Helper()
 	if got := b.tracker.Get(agent); got.Status != status || b.when(got.Since) != since {

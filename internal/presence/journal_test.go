@@ -77,7 +77,7 @@ func (s *served) stands(t *testing.T, p kg.Principal, of ...kg.AgentID) (lines [
 	return lines
 }
 
-// awaits waits until the graph says that ann is that, and gives the statements.
+// awaits waits until the graph has the status of ann, and returns the statements.
 func (s *served) awaits(t *testing.T, status presence.Status) []string {
 	t.Helper()
 	return s.awaitsOf(t, ann, status)
@@ -143,8 +143,8 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// A server that was stopped or killed while an agent was there writes its end when
-// it does not come back, and nothing when there is nothing to say.
+// A server that was stopped or killed while an agent was present writes its end if it does
+// not return, and nothing without a change.
 func TestAfterRestart(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, dir, time.Hour)
@@ -222,7 +222,7 @@ func TestDeregistered(t *testing.T) {
 			t.Errorf("it came back: %q", lines)
 		}
 	}
-	// With a connection open it is there, which is written when it registers again.
+	// With an open connection it is present, which is written when it registers again.
 	if _, err := d.Register(t.Context(), who, agents.Record{ID: ann}); err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func TestReconnecting(t *testing.T) {
 	})
 }
 
-// A connection is waited for however short it was: one that comes and goes does not flicker.
+// After a connection of any length the tracker waits: short connections do not flicker.
 func TestShortConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
@@ -318,8 +318,8 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// However it flaps, an agent is written at most once in Stay, and not at all when
-// nothing of it lasts.
+// However often its state changes, an agent is written at most once in Stay, and not at all
+// if no state lasts.
 func TestFlapping(t *testing.T) {
 	for _, row := range []struct {
 		every       time.Duration
@@ -341,7 +341,7 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
-// However many come and go, there is at most one commit in Pause, of no more than
+// For any number of changes, there is at most one commit in Pause, of no more than
 // MaxTransitions.
 func TestCommitsAreBounded(t *testing.T) {
 	for _, row := range []struct{ agents, commits int }{{presence.MaxTransitions, 1}, {presence.MaxTransitions + 1, 2}, {3*presence.MaxTransitions + 1, 4}} {
