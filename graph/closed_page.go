@@ -39,7 +39,7 @@ func (l *loader) closeEntities(c *connection, after *kg.ID) (*page, error) {
 		}
 		g.total = n
 	}
-	if err := l.groupAll(c, g); err != nil {
+	if err := l.groupEntities(c, g); err != nil {
 		return nil, unsplittableError(err)
 	}
 	var begin []byte

@@ -99,7 +99,7 @@ func (l *loader) loadFollowed(plan *entityPlan, field int, nodes []entityNode) (
 		pages[i], nodes[i].slots[field].page = g, g
 		bound := c.bound.forEntity(nodes[i].ref.name)
 		ids := slices.DeleteFunc(led[i], func(id kg.ID) bool { return !id.IsResource() })
-		if err := from.groupEntities(c, func(by *query.EntityGrouping) ([]query.Group, error) { return x.Group(ids, by) }, g); err != nil {
+		if err := from.loadGroups(c, g, func(plan *groupPlan) ([]query.Group, error) { return x.Group(ids, plan.entities) }); err != nil {
 			return err
 		}
 		if l.run.cutter != nil {

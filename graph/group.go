@@ -130,9 +130,23 @@ type groupList struct {
 	entities [][]*entityNode // for each field that shows entities, for each group; nil for none
 }
 
-// loadGroups adds the groups to the page and loads the entities that the
-// fields show.
-func (l *loader) loadGroups(plan *groupPlan, groups []query.Group, to *page) error {
+// loadGroups loads the fields `groups` of a list. find groups its elements.
+func (l *loader) loadGroups(c *connection, to *page, find func(*groupPlan) ([]query.Group, error)) error {
+	for _, plan := range c.groups {
+		groups, err := find(plan)
+		if err == nil {
+			err = l.showGroups(plan, groups, to)
+		}
+		if err != nil {
+			return groupLimit(err)
+		}
+	}
+	return nil
+}
+
+// showGroups adds the groups to the page and loads the entities that the fields
+// show.
+func (l *loader) showGroups(plan *groupPlan, groups []query.Group, to *page) (err error) {
 	out := &groupList{plan: plan, groups: groups, entities: make([][]*entityNode, len(plan.fields))}
 	to.groups = append(to.groups, out)
 	for i := range plan.fields {
@@ -140,67 +154,35 @@ func (l *loader) loadGroups(plan *groupPlan, groups []query.Group, to *page) err
 		if f.entity == nil {
 			continue
 		}
-		out.entities[i] = make([]*entityNode, len(groups))
-		var refs []entityRef
-		var at []int
-		for k := range groups {
-			if t := groups[k].Term(f.index); t.IsResource() {
-				ref, err := l.newEntityRef(t)
-				if err != nil {
-					return err
-				}
-				refs, at = append(refs, ref), append(at, k)
+		out.entities[i], err = l.loadSome(f.entity, len(groups), func(k int) (entityRef, bool, error) {
+			t := groups[k].Term(f.index)
+			if !t.IsResource() {
+				return entityRef{}, false, nil
 			}
-		}
-		nodes, err := l.loadEntities(f.entity, refs)
+			ref, err := l.newEntityRef(t)
+			return ref, true, err
+		})
 		if err != nil {
 			return err
 		}
-		for k, n := range nodes {
-			out.entities[i][at[k]] = n
-		}
 	}
 	return nil
 }
 
-// groupEntities groups the entities that find groups.
-func (l *loader) groupEntities(c *connection, find func(*query.EntityGrouping) ([]query.Group, error), to *page) error {
-	for _, plan := range c.groups {
-		groups, err := find(plan.entities)
-		if err == nil {
-			err = l.loadGroups(plan, groups, to)
-		}
-		if err != nil {
-			return groupLimit(err)
-		}
-	}
-	return nil
-}
-
-// groupAll groups the entities of the list.
-func (l *loader) groupAll(c *connection, to *page) error {
-	return l.groupEntities(c, func(by *query.EntityGrouping) ([]query.Group, error) { return c.entityList.Group(l.snapshot, by) }, to)
+// groupEntities groups the entities of the list.
+func (l *loader) groupEntities(c *connection, to *page) error {
+	return l.loadGroups(c, to, func(plan *groupPlan) ([]query.Group, error) { return c.entityList.Group(l.snapshot, plan.entities) })
 }
 
 // groupStatements groups the statements that match the pattern. known is false
 // if nothing can match.
 func (l *loader) groupStatements(c *connection, p kg.IDPattern, known bool, to *page) error {
-	for _, plan := range c.groups {
-		var groups []query.Group
-		var err error
-		if known {
-			groups, err = c.statementList.Group(l.snapshot, p, plan.statements)
-		} else {
-			groups, err = query.NewGroupTable(l.snapshot, plan.statements).Groups()
+	return l.loadGroups(c, to, func(plan *groupPlan) ([]query.Group, error) {
+		if !known {
+			return query.NewGroupTable(l.snapshot, plan.statements).Groups()
 		}
-		if err == nil {
-			err = l.loadGroups(plan, groups, to)
-		}
-		if err != nil {
-			return groupLimit(err)
-		}
-	}
-	return nil
+		return c.statementList.Group(l.snapshot, p, plan.statements)
+	})
 }
 
 func (l *groupList) write(b []byte) []byte {

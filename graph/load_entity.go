@@ -88,6 +88,31 @@ func (l *loader) loadEntities(plan *entityPlan, refs []entityRef) ([]*entityNode
 	return out, l.loadFields(plan, nodes, batch)
 }
 
+// loadSome loads the entities that ref names for the numbers below n, and
+// returns a node for each number, nil if ref names none.
+func (l *loader) loadSome(plan *entityPlan, n int, ref func(k int) (entityRef, bool, error)) ([]*entityNode, error) {
+	var refs []entityRef
+	var at []int
+	for k := range n {
+		r, ok, err := ref(k)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			refs, at = append(refs, r), append(at, k)
+		}
+	}
+	nodes, err := l.loadEntities(plan, refs)
+	if len(refs) == n || err != nil {
+		return nodes, err
+	}
+	out := make([]*entityNode, n)
+	for i, node := range nodes {
+		out[at[i]] = node
+	}
+	return out, nil
+}
+
 // readName reads the entity's name unless it is known.
 func (l *loader) readName(r *entityRef) (err error) {
 	if r.name.IsZero() {

@@ -192,5 +192,5 @@ func (l *loader) entityPage(c *connection) (*page, error) {
 	if err := l.shareEntities(c, refs, []*page{g}, []int{0, len(refs)}); err != nil {
 		return nil, err
 	}
-	return g, l.groupAll(c, g)
+	return g, l.groupEntities(c, g)
 }

@@ -68,23 +68,12 @@ func (l *loader) linkEntities(plan *statementPlan, nodes []statementNode, rows [
 		if f.entity == nil {
 			continue
 		}
-		var refs []entityRef
-		var at []int
-		for k := range nodes {
-			ref, ok, err := l.endEntity(f, &nodes[k], rows, k)
-			if err != nil {
-				return err
-			}
-			if ok {
-				refs, at = append(refs, ref), append(at, k)
-			}
-		}
-		entities, err := l.loadEntities(f.entity, refs)
+		entities, err := l.loadSome(f.entity, len(nodes), func(k int) (entityRef, bool, error) { return l.endEntity(f, &nodes[k], rows, k) })
 		if err != nil {
 			return err
 		}
 		for k, e := range entities {
-			nodes[at[k]].links[i] = e
+			nodes[k].links[i] = e
 		}
 	}
 	return nil

@@ -198,9 +198,9 @@ func (l *loader) allSolutions(c *matchList, p *pattern.Pattern, g *page) error {
 	if !c.total && len(c.groups) == 0 {
 		return nil
 	}
-	tables := make([]*query.GroupTable[[]kg.ID], len(c.groups))
-	for i, plan := range c.groups {
-		tables[i] = query.NewGroupTable(l.snapshot, plan.rows)
+	tables := map[*groupPlan]*query.GroupTable[[]kg.ID]{}
+	for _, plan := range c.groups {
+		tables[plan] = query.NewGroupTable(l.snapshot, plan.rows)
 	}
 	q := c.patternQuery(nil)
 	q.Order = nil
@@ -219,16 +219,7 @@ func (l *loader) allSolutions(c *matchList, p *pattern.Pattern, g *page) error {
 			}
 		}
 	}
-	for i, t := range tables {
-		groups, err := t.Groups()
-		if err == nil {
-			err = l.loadGroups(c.groups[i], groups, g)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return l.loadGroups(c.connection, g, func(plan *groupPlan) ([]query.Group, error) { return tables[plan].Groups() })
 }
 
 // loadSolutionPage loads a page of rows.

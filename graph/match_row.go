@@ -146,22 +146,10 @@ func (l *loader) decodeColumn(batch *solutionBatch, found []solution, name strin
 // linkColumn loads the entities of a variable.
 func (l *loader) linkColumn(c *matchList, f *rowField, found []solution) ([]*entityNode, error) {
 	column := c.pattern.Column(f.name)
-	var refs []entityRef
-	var at []int
-	for k, row := range found {
-		if id := row[column]; id.IsResource() {
-			refs, at = append(refs, entityRef{id: id}), append(at, k)
-		}
-	}
-	entities, err := l.loadEntities(f.entity, refs)
-	if err != nil {
-		return nil, err
-	}
-	nodes := make([]*entityNode, len(found))
-	for i, e := range entities {
-		nodes[at[i]] = e
-	}
-	return nodes, nil
+	return l.loadSome(f.entity, len(found), func(k int) (entityRef, bool, error) {
+		id := found[k][column]
+		return entityRef{id: id}, id.IsResource(), nil
+	})
 }
 
 // write writes row k.

@@ -30,12 +30,7 @@ func matchText(ctx context.Context, f *StringFilter) (textMatch, error) {
 		if !there {
 			return onlyExists
 		}
-		for _, test := range tests {
-			if !test(text) {
-				return false
-			}
-		}
-		return true
+		return holdAll(tests, text)
 	}, nil
 }
 
@@ -84,10 +79,7 @@ func (f Substring) compileFor(ctx context.Context, text func(kg.Term) (string, b
 	}
 	return func(t kg.Term) bool {
 		s, ok := text(t)
-		for i := 0; ok && i < len(tests); i++ {
-			ok = tests[i](s)
-		}
-		return ok
+		return ok && holdAll(tests, s)
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"koine/internal/query/valuespace"
@@ -15,26 +16,24 @@ type termTest func(kg.Term) bool
 // allTerms holds if all tests hold. nil tests are ignored. It returns nil if
 // no test is left.
 func allTerms(tests ...termTest) termTest {
-	var list []termTest
-	for _, t := range tests {
-		if t != nil {
-			list = append(list, t)
-		}
-	}
-	switch len(list) {
+	tests = slices.DeleteFunc(tests, func(t termTest) bool { return t == nil })
+	switch len(tests) {
 	case 0:
 		return nil
 	case 1:
-		return list[0]
+		return tests[0]
 	}
-	return func(t kg.Term) bool {
-		for _, test := range list {
-			if !test(t) {
-				return false
-			}
+	return func(t kg.Term) bool { return holdAll(tests, t) }
+}
+
+// holdAll reports whether all tests hold.
+func holdAll[T any, F ~func(T) bool](tests []F, v T) bool {
+	for _, test := range tests {
+		if !test(v) {
+			return false
 		}
-		return true
 	}
+	return true
 }
 
 // matchValue compiles a condition on a value, the object of a statement.
@@ -50,7 +49,7 @@ func matchValue(ctx context.Context, f *ValueFilter) (termTest, error) {
 	if err != nil {
 		return nil, err
 	}
-	iri, err := valueIRI(ctx, f.IRI)
+	iri, err := matchPart(ctx, f.IRI, kg.Term.IsResource, func(t kg.Term) kg.Term { return t })
 	if err != nil {
 		return nil, kg.AsError(err).At("iri")
 	}
@@ -58,25 +57,26 @@ func matchValue(ctx context.Context, f *ValueFilter) (termTest, error) {
 	if err != nil {
 		return nil, kg.AsError(err).At("language")
 	}
-	datatype, err := valueDatatype(ctx, f.Datatype)
+	datatype, err := matchPart(ctx, f.Datatype, kg.Term.IsLiteral, func(t kg.Term) kg.Term { return kg.IRI(t.Datatype()) })
 	if err != nil {
 		return nil, kg.AsError(err).At("datatype")
 	}
 	return allTerms(iri, datatype, compared, language, text), nil
 }
 
-// valueIRI compiles a condition on the IRI of a value. A literal has none.
-func valueIRI(ctx context.Context, f *IRIFilter) (termTest, error) {
+// matchPart compiles a condition on an IRI that a term may have: a resource its
+// own, a literal that of its datatype.
+func matchPart(ctx context.Context, f *IRIFilter, has func(kg.Term) bool, iri func(kg.Term) kg.Term) (termTest, error) {
 	if f == nil {
 		return nil, nil
 	}
 	test, err := matchIRI(ctx, f)
 	absent := f.requiresOnlyAbsence()
 	return func(t kg.Term) bool {
-		if !t.IsResource() {
+		if !has(t) {
 			return absent
 		}
-		return test == nil || test(t)
+		return test == nil || test(iri(t))
 	}, err
 }
 
@@ -88,22 +88,6 @@ func valueLanguage(ctx context.Context, f *StringFilter) (termTest, error) {
 	}
 	test, err := matchText(ctx, f.toLower())
 	return func(t kg.Term) bool { return isText(t) && test(t.LangKey(), t.LangKey() != "") }, err
-}
-
-// valueDatatype compiles a condition on the datatype of a literal. An entity
-// has none.
-func valueDatatype(ctx context.Context, f *IRIFilter) (termTest, error) {
-	if f == nil {
-		return nil, nil
-	}
-	test, err := matchIRI(ctx, f)
-	absent := f.requiresOnlyAbsence()
-	return func(t kg.Term) bool {
-		if !t.IsLiteral() {
-			return absent
-		}
-		return test == nil || test(kg.IRI(t.Datatype()))
-	}, err
 }
 
 // comparison is one operator with its operand.

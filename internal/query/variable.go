@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 
 	"koine/internal/query/pattern"
 	"koine/internal/query/valuespace"
@@ -72,14 +73,7 @@ func (v *variables) compileCondition(in *VariableFilter) (rowTest, error) {
 		}
 		all = append(all, some)
 	}
-	return func(t []kg.Term) bool {
-		for _, test := range all {
-			if !test(t) {
-				return false
-			}
-		}
-		return true
-	}, nil
+	return func(t []kg.Term) bool { return holdAll(all, t) }, nil
 }
 
 func (v *variables) compileOr(list []VariableFilter) (rowTest, error) {
@@ -91,12 +85,7 @@ func (v *variables) compileOr(list []VariableFilter) (rowTest, error) {
 		}
 	}
 	return func(t []kg.Term) bool {
-		for _, test := range tests {
-			if test(t) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(tests, func(test rowTest) bool { return test(t) })
 	}, nil
 }
 
