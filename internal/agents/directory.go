@@ -165,12 +165,12 @@ func (d *Directory) findIDs(snapshot *kg.Snapshot, q Query) (ids []kg.AgentID, e
 // a status. An existing owner is replaced only by itself or an administrator.
 //
 // Errors: CodeInvalid; CodeLimitExceeded; CodePermissionDenied.
-func (d *Directory) Register(ctx context.Context, by caller.Caller, wish Record) (Record, error) {
-	return d.writeRecord(ctx, by, wish.ID, "agents/register", func(known *Record) (Record, error) {
-		if wish.Registration == nil {
-			wish.Registration = &Registration{}
+func (d *Directory) Register(ctx context.Context, by caller.Caller, record Record) (Record, error) {
+	return d.writeRecord(ctx, by, record.ID, "agents/register", func(known *Record) (Record, error) {
+		if record.Registration == nil {
+			record.Registration = &Registration{}
 		}
-		return wish, nil
+		return record, nil
 	})
 }
 
@@ -195,14 +195,14 @@ func (d *Directory) writeRecord(ctx context.Context, by caller.Caller, id kg.Age
 		return now, err
 	}
 	err = d.updateAuthorized(ctx, by, id, method, func(tx *kg.Tx, known *Record) error {
-		wish, err := make(known)
+		record, err := make(known)
 		if err != nil {
 			return err
 		}
-		if wish.ID != "" && wish.ID != id {
+		if record.ID != "" && record.ID != id {
 			return kg.Errorf(kg.CodeInvalid, "is the id of another agent").At("id")
 		}
-		r, err := d.buildRecord(tx, by, id, known, &wish)
+		r, err := d.buildRecord(tx, by, id, known, &record)
 		if err != nil {
 			return err
 		}
@@ -253,8 +253,8 @@ func (d *Directory) updateAuthorized(ctx context.Context, by caller.Caller, id k
 }
 
 // buildRecord returns the properties that the record should have.
-func (d *Directory) buildRecord(tx *kg.Tx, by caller.Caller, id kg.AgentID, known, wish *Record) (systemgraph.Record, error) {
-	r, err := wish.Registration.toRecord()
+func (d *Directory) buildRecord(tx *kg.Tx, by caller.Caller, id kg.AgentID, known, record *Record) (systemgraph.Record, error) {
+	r, err := record.Registration.toRecord()
 	if err != nil {
 		return nil, err
 	}
@@ -269,25 +269,25 @@ func (d *Directory) buildRecord(tx *kg.Tx, by caller.Caller, id kg.AgentID, know
 		r[class], r[propStatus], r[propSince] = of, systemgraph.Values(string(Active)), []kg.Term{kg.DateTime(tx.Time())}
 		known = &Record{Status: Active}
 	}
-	change := Change{Name: &wish.Name}
-	if wish.Owner != known.Owner {
+	change := Change{Name: &record.Name}
+	if record.Owner != known.Owner {
 		agent, _ := by.Agent() // checked before
 		if known.Owner != "" && known.Owner != agent && !by.Principal.IsAdmin() {
-			if wish.Owner != "" {
+			if record.Owner != "" {
 				return nil, kg.Errorf(kg.CodePermissionDenied, "only the owner and administrators can change the owner").At("owner")
 			}
 		} else {
-			change.Owner = &wish.Owner
+			change.Owner = &record.Owner
 		}
 	}
-	if wish.Status != "" && wish.Status != known.Status {
+	if record.Status != "" && record.Status != known.Status {
 		if !by.Principal.IsAdmin() {
 			return nil, kg.Errorf(kg.CodePermissionDenied, "only administrators can change the status").At("status")
 		}
-		if wish.Status == Suspended && by.Principal.ID == id {
+		if record.Status == Suspended && by.Principal.ID == id {
 			return nil, kg.Errorf(kg.CodeInvalid, "caller cannot suspend itself").At("status")
 		}
-		change.Status = &wish.Status
+		change.Status = &record.Status
 	}
 	more, err := change.toRecord()
 	if err != nil {

@@ -21,7 +21,7 @@ func by(id kg.AgentID, roles ...string) caller.Caller {
 
 var root = by("agent://root", kg.RoleAdmin)
 
-func wish(t *testing.T, card string) agents.Record {
+func parseRecord(t *testing.T, card string) agents.Record {
 	t.Helper()
 	r, err := agents.ParseCard([]byte(card))
 	if err != nil {
@@ -30,9 +30,9 @@ func wish(t *testing.T, card string) agents.Record {
 	return r
 }
 
-func register(t *testing.T, d *agents.Directory, who caller.Caller, card string) {
+func register(t *testing.T, d *agents.Directory, by caller.Caller, card string) {
 	t.Helper()
-	if _, err := d.Register(t.Context(), who, wish(t, card)); err != nil {
+	if _, err := d.Register(t.Context(), by, parseRecord(t, card)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -56,7 +56,7 @@ func cardOf(t *testing.T, d *agents.Directory, id kg.AgentID) map[string]any {
 	return out
 }
 
-func same(t *testing.T, what string, got map[string]any, want string) {
+func wantCard(t *testing.T, what string, got map[string]any, want string) {
 	t.Helper()
 	var wanted map[string]any
 	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
@@ -88,7 +88,7 @@ func TestRegistration(t *testing.T) {
 		t.Errorf("what is said again has changed it: %+v, %v", r.Registration, err)
 	}
 	want := strings.Replace(`{"id":"bot","status":"ACTIVE","presence":"ONLINE",`+said+`}`, `["b","a"]`, `["a","b"]`, 1)
-	same(t, "registered", cardOf(t, d, "bot"), want)
+	wantCard(t, "registered", cardOf(t, d, "bot"), want)
 	if raw, _ := d.Card(t.Context(), bot, "bot"); !strings.Contains(string(raw), "12345678901234567890") || !strings.Contains(string(raw), "<it>") {
 		t.Errorf("it does not stand as it was said: %s", raw)
 	}
@@ -115,11 +115,11 @@ func TestRegistration(t *testing.T) {
 	if _, err := d.Update(t.Context(), bot, "bot", []byte(`{"version":"2","skills":null,"x-own":null,"new":true,"capabilities":[]}`)); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "changed", cardOf(t, d, "bot"), `{"id":"bot","status":"ACTIVE","presence":"ONLINE","name":"Bot","description":"does <it>","version":"2","owner":"ann","role":"worker",
+	wantCard(t, "changed", cardOf(t, d, "bot"), `{"id":"bot","status":"ACTIVE","presence":"ONLINE","name":"Bot","description":"does <it>","version":"2","owner":"ann","role":"worker",
 		"endpoint":"https://bot.example/a2a","capabilities":[],"parameters":{"p":{"type":"x"}},"auth":{"type":"none"},"limits":{"tasks":3},
 		"metadata":{"big":12345678901234567890},"new":true,"other":null}`)
 	register(t, d, by("agent://ann"), `{"id":"bot","owner":"ann"}`)
-	same(t, "anew", cardOf(t, d, "bot"), `{"id":"bot","status":"ACTIVE","presence":"ONLINE","name":"bot","description":"","version":"","owner":"ann","capabilities":[]}`)
+	wantCard(t, "anew", cardOf(t, d, "bot"), `{"id":"bot","status":"ACTIVE","presence":"ONLINE","name":"bot","description":"","version":"","owner":"ann","capabilities":[]}`)
 	if err := d.Deregister(t.Context(), by("agent://ann"), "bot"); err != nil || left != 1 || leaving != 1 {
 		t.Fatalf("%v, told %d and %d times", err, left, leaving)
 	}
@@ -152,8 +152,8 @@ func TestWhoRegistersWhom(t *testing.T) {
 	bot, ann, eve := by("agent://bot"), by("agent://ann"), by("agent://eve")
 	deputy := caller.Caller{Principal: kg.Principal{ID: "agent://dep", ActFor: []kg.AgentID{"agent://bot"}, Method: "key"}}
 	register(t, d, bot, `{"id":"bot","owner":"ann"}`)
-	put := func(who caller.Caller, card string) error {
-		_, err := d.Register(t.Context(), who, wish(t, card))
+	put := func(by caller.Caller, card string) error {
+		_, err := d.Register(t.Context(), by, parseRecord(t, card))
 		return err
 	}
 	for i, row := range []struct {
@@ -296,7 +296,7 @@ func TestBoundsOfRegistrations(t *testing.T) {
 		t.Errorf("it is too large: %v", err)
 	}
 	register(t, d, root, `{"id":"second"}`)
-	if _, err := d.Register(t.Context(), root, wish(t, `{"id":"third"}`)); kg.CodeOf(err) != kg.CodeLimitExceeded {
+	if _, err := d.Register(t.Context(), root, parseRecord(t, `{"id":"third"}`)); kg.CodeOf(err) != kg.CodeLimitExceeded {
 		t.Errorf("an agent too many: %v", err)
 	}
 	register(t, d, root, `{"id":"second"}`) // again

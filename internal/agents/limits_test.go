@@ -31,8 +31,8 @@ func TestLimits(t *testing.T) {
 		{`{"tasks":null,"own":{"a":9007199254740993}}`, agents.Limits{}, ""},
 		{`{}`, agents.Limits{}, ""},
 	} {
-		wish := agents.Record{ID: id, Registration: &agents.Registration{Limits: json.RawMessage(row.limits)}}
-		now, err := d.Register(t.Context(), by(id), wish)
+		record := agents.Record{ID: id, Registration: &agents.Registration{Limits: json.RawMessage(row.limits)}}
+		now, err := d.Register(t.Context(), by(id), record)
 		if kg.CodeOf(err) != row.code {
 			t.Errorf("%s: %v, want %s", row.limits, err, row.code)
 		}

@@ -73,8 +73,8 @@ func recordOf(subject kg.Term, r systemgraph.Record) *Record {
 
 // Ensure creates the record of an agent if there is none, and adds new roles. Packages
 // that issue credentials call it within their update.
-func Ensure(tx *kg.Tx, wish Record) error {
-	subject := subjectOf(wish.ID)
+func Ensure(tx *kg.Tx, record Record) error {
+	subject := subjectOf(record.ID)
 	found, err := systemgraph.Read(tx.MatchOwn, Graph, subject)
 	if err != nil {
 		return err
@@ -82,15 +82,15 @@ func Ensure(tx *kg.Tx, wish Record) error {
 	r := systemgraph.Record{}
 	known := recordOf(subject, found)
 	if known == nil {
-		if err := tx.CheckAgent(wish.ID); err != nil {
+		if err := tx.CheckAgent(record.ID); err != nil {
 			return kg.AsError(err).At("agent")
 		}
 		class, of := systemgraph.Class(agentClass)
 		r[class], r[propStatus], r[propSince] = of, systemgraph.Values(string(Active)), []kg.Term{kg.DateTime(tx.Time())}
-		r[propName], r[propOwner] = systemgraph.Text(wish.Name), systemgraph.Text(string(wish.Owner))
+		r[propName], r[propOwner] = systemgraph.Text(record.Name), systemgraph.Text(string(record.Owner))
 		known = &Record{}
 	}
-	if roles := sortedUnique(slices.Concat(known.Roles, wish.Roles)); len(roles) > len(known.Roles) && len(roles) <= MaxRoles {
+	if roles := sortedUnique(slices.Concat(known.Roles, record.Roles)); len(roles) > len(known.Roles) && len(roles) <= MaxRoles {
 		r[propRole] = systemgraph.Values(roles...)
 	}
 	return systemgraph.Write(tx, Graph, subject, r)

@@ -203,10 +203,10 @@ func putJSON(r systemgraph.Record, property string, value any) int {
 	return len(raw)
 }
 
-func checkLine(field, text string, most int) error {
+func checkLine(field, text string, limit int) error {
 	switch {
-	case len(text) > most:
-		return kg.Errorf(kg.CodeLimitExceeded, "has more than %d bytes", most).At(field)
+	case len(text) > limit:
+		return kg.Errorf(kg.CodeLimitExceeded, "has more than %d bytes", limit).At(field)
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return kg.Errorf(kg.CodeInvalid, "must be one line of plain text").At(field)
 	}

@@ -143,11 +143,11 @@ func TestEnsureAddsRoles(t *testing.T) {
 	ensure(t, store, agents.Record{ID: "agent://dora", Name: "other", Roles: []string{"a"}})
 	before := store.Head()
 	ensure(t, store, agents.Record{ID: "agent://dora", Roles: []string{"b"}})
-	var most []string
+	var limit []string
 	for i := range agents.MaxRoles {
-		most = append(most, fmt.Sprintf("r%d", i))
+		limit = append(limit, fmt.Sprintf("r%d", i))
 	}
-	ensure(t, store, agents.Record{ID: "agent://dora", Roles: most}) // with a and b too many
+	ensure(t, store, agents.Record{ID: "agent://dora", Roles: limit}) // with a and b too many
 	if store.Head() != before {
 		t.Error("nothing new made a commit")
 	}

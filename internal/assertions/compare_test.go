@@ -11,11 +11,12 @@ import (
 
 	"koine/internal/assertions"
 	"koine/internal/rdf"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
-// given returns the statements of a Turtle or TriG text, each asserted by an agent.
-func given(t testing.TB, text string) (out []assertions.Statement) {
+// parse returns the statements of a Turtle or TriG text, each asserted by an agent.
+func parse(t testing.TB, text string) (out []assertions.Statement) {
 	t.Helper()
 	for q, err := range rdf.Read(strings.NewReader(prologue+text), rdf.TriG, rdf.Options{Tag: "t"}) {
 		if err != nil {
@@ -30,7 +31,7 @@ func by(source kg.AgentID, certainty float64) assertions.Assertion {
 	return assertions.Assertion{Assertion: kg.Assertion{Source: source, Certainty: certainty, HasCertainty: true, Time: time.UnixMilli(1)}}
 }
 
-func each(list []assertions.Statement) iter.Seq2[assertions.Statement, error] {
+func sequence(list []assertions.Statement) iter.Seq2[assertions.Statement, error] {
 	return func(yield func(assertions.Statement, error) bool) {
 		for _, st := range list {
 			if !yield(st, nil) {
@@ -40,11 +41,11 @@ func each(list []assertions.Statement) iter.Seq2[assertions.Statement, error] {
 	}
 }
 
-// compared returns the differences, one line each, and the notes.
-func compared(t testing.TB, a, b []assertions.Statement, o assertions.CompareOptions) (lines, notes []string) {
+// compare returns the differences, one line each, and the notes.
+func compare(t testing.TB, a, b []assertions.Statement, o assertions.CompareOptions) (lines, notes []string) {
 	t.Helper()
 	o.Dir = t.TempDir()
-	c, err := assertions.Compare(within(t), each(a), each(b), o)
+	c, err := assertions.Compare(slowtest.Context(t), sequence(a), sequence(b), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestCompare(t *testing.T) {
 			`- _:t-b <urn:x:p> "2"^^<http://www.w3.org/2001/XMLSchema#integer> 1/0`, `+ _:t-b <urn:x:p> "3"^^<http://www.w3.org/2001/XMLSchema#integer> 0/1`}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			got, notes := compared(t, given(t, row.before), given(t, row.after), assertions.CompareOptions{})
+			got, notes := compare(t, parse(t, row.before), parse(t, row.after), assertions.CompareOptions{})
 			slices.Sort(got)
 			want := slices.Clone(row.want)
 			slices.Sort(want)
@@ -115,9 +116,9 @@ func TestCompare(t *testing.T) {
 // TestCompareRings proves that different graphs are never equal: every node of these
 // looks like every other, and refinement alone cannot distinguish them.
 func TestCompareRings(t *testing.T) {
-	one := given(t, "_:a :p _:b . _:b :p _:c . _:c :p _:d . _:d :p _:e . _:e :p _:f . _:f :p _:a .")
-	two := given(t, "_:a :p _:b . _:b :p _:c . _:c :p _:a . _:d :p _:e . _:e :p _:f . _:f :p _:d .")
-	if got, notes := compared(t, one, two, assertions.CompareOptions{}); len(got) == 0 || len(notes) == 0 {
+	one := parse(t, "_:a :p _:b . _:b :p _:c . _:c :p _:d . _:d :p _:e . _:e :p _:f . _:f :p _:a .")
+	two := parse(t, "_:a :p _:b . _:b :p _:c . _:c :p _:a . _:d :p _:e . _:e :p _:f . _:f :p _:d .")
+	if got, notes := compare(t, one, two, assertions.CompareOptions{}); len(got) == 0 || len(notes) == 0 {
 		t.Errorf("a ring of six and two of three: got %q %q", got, notes)
 	}
 }
@@ -146,18 +147,18 @@ func TestCompareGenerated(t *testing.T) {
 			}
 		}
 		other := relabelled(list, random)
-		if got, notes := compared(t, list, other, assertions.CompareOptions{}); len(got) > 0 {
+		if got, notes := compare(t, list, other, assertions.CompareOptions{}); len(got) > 0 {
 			t.Errorf("seed %d: the same under other labels: %q %q", seed, got, notes)
 		}
-		if got, _ := compared(t, list, other[1:], assertions.CompareOptions{}); len(got) == 0 {
+		if got, _ := compare(t, list, other[1:], assertions.CompareOptions{}); len(got) == 0 {
 			t.Errorf("seed %d: a statement less is not found", seed)
 		}
 		changed := slices.Clone(other)
 		changed[0].Assertions = []assertions.Assertion{by("agent://b", 1)}
-		if got, _ := compared(t, list, changed, assertions.CompareOptions{}); len(got) == 0 {
+		if got, _ := compare(t, list, changed, assertions.CompareOptions{}); len(got) == 0 {
 			t.Errorf("seed %d: another source is not found", seed)
 		}
-		if got, notes := compared(t, list, changed, assertions.CompareOptions{WithoutAssertions: true}); len(got) > 0 {
+		if got, notes := compare(t, list, changed, assertions.CompareOptions{WithoutAssertions: true}); len(got) > 0 {
 			t.Errorf("seed %d: without assertions it is the same: %q %q", seed, got, notes)
 		}
 	}
@@ -166,7 +167,7 @@ func TestCompareGenerated(t *testing.T) {
 // TestCompareAssertions proves that each part of an assertion is compared, except the
 // revision and the order of sources.
 func TestCompareAssertions(t *testing.T) {
-	st := given(t, ":s :p 1 .")[0]
+	st := parse(t, ":s :p 1 .")[0]
 	ann, bob := by("agent://ann", 0.5), by("agent://bob", 1)
 	one := []assertions.Statement{{Quad: st.Quad, Assertions: []assertions.Assertion{ann, bob}}}
 	for name, row := range map[string]struct {
@@ -187,11 +188,11 @@ func TestCompareAssertions(t *testing.T) {
 		changed := ann
 		row.change(&changed)
 		other := []assertions.Statement{{Quad: st.Quad, Assertions: []assertions.Assertion{bob, changed}}}
-		got, _ := compared(t, one, other, assertions.CompareOptions{})
+		got, _ := compare(t, one, other, assertions.CompareOptions{})
 		if len(got) != row.want || row.want == 1 && !strings.HasSuffix(got[0], " 1/1") {
 			t.Errorf("%s: got %q", name, got)
 		}
-		if got, _ := compared(t, one, other, assertions.CompareOptions{WithoutAssertions: true}); len(got) > 0 {
+		if got, _ := compare(t, one, other, assertions.CompareOptions{WithoutAssertions: true}); len(got) > 0 {
 			t.Errorf("%s without assertions: got %q", name, got)
 		}
 	}
@@ -205,7 +206,7 @@ func TestCompareBounds(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(&text, "_:b%d :next _:b%d .\n", i, i+1)
 	}
-	list := given(t, text.String())
+	list := parse(t, text.String())
 	other := relabelled(list, rand.New(rand.NewPCG(1, 1)))
 	for _, row := range []struct {
 		name  string
@@ -222,7 +223,7 @@ func TestCompareBounds(t *testing.T) {
 		{"labels asked for", assertions.CompareOptions{Labels: true}, other, false, 0},
 		{"labels asked for, same labels", assertions.CompareOptions{Labels: true}, list, true, 0},
 	} {
-		got, notes := compared(t, list, row.other, row.o)
+		got, notes := compare(t, list, row.other, row.o)
 		if (len(got) == 0) != row.same || len(notes) != row.notes {
 			t.Errorf("%s: got %d differences, %q", row.name, len(got), notes)
 		}
@@ -244,7 +245,7 @@ func TestCompareMany(t *testing.T) {
 		say(kg.Blank(fmt.Sprint("cell", i)), q, kg.Blank(fmt.Sprint("cell", i+1)))
 	}
 	other := relabelled(list, rand.New(rand.NewPCG(1, 2)))
-	if got, notes := compared(t, list, other, assertions.CompareOptions{}); len(got) > 0 {
+	if got, notes := compare(t, list, other, assertions.CompareOptions{}); len(got) > 0 {
 		t.Errorf("got %d differences, %q", len(got), notes)
 	}
 }

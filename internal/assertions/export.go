@@ -141,14 +141,14 @@ func descriptionOf(node kg.Term, q *kg.Quad, a *Assertion) []kg.Quad {
 	say := func(p, o kg.Term) {
 		out = append(out, kg.Quad{Subject: node, Predicate: p, Object: o, Graph: Graph})
 	}
-	of := relabelBlank(*q)
+	labelled := relabelBlank(*q)
 	say(rdfType, rdfStatement)
 	say(rdfType, assertion)
-	say(subject, of.Subject)
-	say(predicate, of.Predicate)
-	say(object, of.Object)
-	if of.Graph != kg.DefaultGraph {
-		say(graph, of.Graph)
+	say(subject, labelled.Subject)
+	say(predicate, labelled.Predicate)
+	say(object, labelled.Object)
+	if labelled.Graph != kg.DefaultGraph {
+		say(graph, labelled.Graph)
 	}
 	say(wasAttributedTo, kg.IRI(string(a.Source)))
 	say(generatedAtTime, kg.DateTime(a.Time))

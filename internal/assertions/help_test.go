@@ -2,7 +2,6 @@ package assertions_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -11,15 +10,10 @@ import (
 
 	"koine/internal/assertions"
 	"koine/internal/rdf"
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
-
-func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 var local = kg.SystemPrincipal()
 
@@ -28,7 +22,7 @@ func update(t testing.TB, s *kgtest.Store, m kg.Meta, patches ...kg.Patch) {
 	if m.Principal.ID == "" {
 		m.Principal = local
 	}
-	_, err := s.Update(within(t), m, func(tx *kg.Tx) error {
+	_, err := s.Update(slowtest.Context(t), m, func(tx *kg.Tx) error {
 		for _, p := range patches {
 			if err := tx.Apply(p); err != nil {
 				return err
@@ -71,7 +65,7 @@ func generated(t testing.TB, seed uint64, commits int, blankGraphs bool) *kgtest
 		}
 		return q
 	}
-	var made []kg.Quad
+	var quads []kg.Quad
 	for range commits {
 		clock.Move(time.Duration(random.IntN(5000)) * time.Millisecond)
 		m := kg.Meta{}
@@ -81,8 +75,8 @@ func generated(t testing.TB, seed uint64, commits int, blankGraphs bool) *kgtest
 		var patches []kg.Patch
 		for range 1 + random.IntN(6) {
 			p := kg.Patch{Op: kg.Add, Quad: quad(), Source: kg.AgentID(pick(5, "agent://a%d"))}
-			if len(made) > 0 && random.IntN(3) == 0 {
-				p.Quad = made[random.IntN(len(made))]
+			if len(quads) > 0 && random.IntN(3) == 0 {
+				p.Quad = quads[random.IntN(len(quads))]
 			}
 			if random.IntN(6) == 0 {
 				p.Op = kg.Remove
@@ -104,7 +98,7 @@ func generated(t testing.TB, seed uint64, commits int, blankGraphs bool) *kgtest
 			if random.IntN(4) == 0 {
 				p.Provenance = []byte(fmt.Sprintf(`{ "page":%d, "text":"\u00e9\n" }`, random.IntN(9)))
 			}
-			patches, made = append(patches, p), append(made, p.Quad)
+			patches, quads = append(patches, p), append(quads, p.Quad)
 		}
 		update(t, s, m, patches...)
 	}
@@ -114,7 +108,7 @@ func generated(t testing.TB, seed uint64, commits int, blankGraphs bool) *kgtest
 // exported returns the document of all statements in a view.
 func exported(t testing.TB, s *kgtest.Store, v kg.View, f rdf.Format) []byte {
 	t.Helper()
-	snapshot, err := s.View(within(t), v)
+	snapshot, err := s.View(slowtest.Context(t), v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +142,7 @@ func read(t testing.TB, document []byte, f rdf.Format) *assertions.Document {
 
 func readWith(t testing.TB, document []byte, f rdf.Format, memory int) *assertions.Document {
 	t.Helper()
-	d := assertions.NewDocument(within(t), assertions.DocumentOptions{HasGraphs: f.HasGraphs(), Dir: t.TempDir(), SortBytes: memory})
+	d := assertions.NewDocument(slowtest.Context(t), assertions.DocumentOptions{HasGraphs: f.HasGraphs(), Dir: t.TempDir(), SortBytes: memory})
 	t.Cleanup(func() { d.Close() })
 	if err := d.AddAll(rdf.Read(bytes.NewReader(document), f, rdf.Options{Tag: "doc"})); err != nil {
 		t.Fatalf("%v in\n%s", err, document)
@@ -158,5 +152,5 @@ func readWith(t testing.TB, document []byte, f rdf.Format, memory int) *assertio
 
 // restore restores statements with the given memory for sorting.
 func restore(t testing.TB, s *kgtest.Store, by kg.Principal, statements iter.Seq2[assertions.Statement, error], memory int) (assertions.RestoreReport, error) {
-	return assertions.Restore(within(t), s, kg.Meta{Principal: by, Justification: "the load"}, statements, assertions.RestoreOptions{Dir: t.TempDir(), SortBytes: memory})
+	return assertions.Restore(slowtest.Context(t), s, kg.Meta{Principal: by, Justification: "the load"}, statements, assertions.RestoreOptions{Dir: t.TempDir(), SortBytes: memory})
 }

@@ -11,6 +11,7 @@ import (
 
 	"koine/internal/assertions"
 	"koine/internal/rdf"
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -19,17 +20,17 @@ import (
 func differences(t testing.TB, a, b *kgtest.Store, o assertions.CompareOptions) (out []assertions.Difference) {
 	t.Helper()
 	o.Dir, o.SortBytes = t.TempDir(), sortBytes
-	one, err := a.View(within(t), kg.View{Principal: local})
+	one, err := a.View(slowtest.Context(t), kg.View{Principal: local})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer one.Close()
-	other, err := b.View(within(t), kg.View{Principal: local})
+	other, err := b.View(slowtest.Context(t), kg.View{Principal: local})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	c, err := assertions.Compare(within(t), assertions.Statements(one), assertions.Statements(other), o)
+	c, err := assertions.Compare(slowtest.Context(t), assertions.Statements(one), assertions.Statements(other), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func differences(t testing.TB, a, b *kgtest.Store, o assertions.CompareOptions) 
 	return out
 }
 
-func same(t testing.TB, a, b *kgtest.Store) {
+func wantSame(t testing.TB, a, b *kgtest.Store) {
 	t.Helper()
 	for _, d := range differences(t, a, b, assertions.CompareOptions{}) {
 		t.Errorf("differs: %v %v %v, was %v, is %v\nbefore %v\nafter  %v", d.Subject, d.Predicate, d.Object, d.Was, d.Is, d.Before, d.After)
@@ -72,7 +73,7 @@ func TestRoundTrip(t *testing.T) {
 				if report.Changed != report.Assertions || report.Assertions < report.Statements || report.Commits == 0 {
 					t.Errorf("the report is %+v", report)
 				}
-				same(t, from, once)
+				wantSame(t, from, once)
 				if again, err := restore(t, once, local, read(t, document, f).Statements(), sortBytes); err != nil || again.Changed != 0 || again.Commits != 0 {
 					t.Errorf("the same document again: %+v, %v", again, err)
 				}
@@ -80,7 +81,7 @@ func TestRoundTrip(t *testing.T) {
 				if _, err := restore(t, twice, local, read(t, exported(t, once, kg.View{Principal: local}, f), f).Statements(), sortBytes); err != nil {
 					t.Fatal(err)
 				}
-				same(t, from, twice)
+				wantSame(t, from, twice)
 			})
 		}
 	}
@@ -90,7 +91,7 @@ func TestRoundTrip(t *testing.T) {
 func loadPlain(t testing.TB, s *kgtest.Store, document []byte, f rdf.Format) {
 	t.Helper()
 	quads := rdf.Read(bytes.NewReader(document), f, rdf.Options{Tag: "plain"})
-	if _, err := s.Load(within(t), kg.Meta{Principal: local}, quads, kg.LoadOptions{Online: true}); err != nil {
+	if _, err := s.Load(slowtest.Context(t), kg.Meta{Principal: local}, quads, kg.LoadOptions{Online: true}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -111,7 +112,7 @@ func TestDescriptionsAsData(t *testing.T) {
 				if _, err := restore(t, to, local, read(t, exported(t, s, kg.View{Principal: local}, f), f).Statements(), sortBytes); err != nil {
 					t.Fatal(err)
 				}
-				same(t, s, to)
+				wantSame(t, s, to)
 			}
 		})
 	}
@@ -141,8 +142,8 @@ func TestForgedDescription(t *testing.T) {
 		if _, err := restore(t, to, local, read(t, exported(t, s, kg.View{Principal: local}, f), f).Statements(), sortBytes); err != nil {
 			t.Fatal(err)
 		}
-		same(t, s, to)
-		snapshot, err := to.View(within(t), kg.View{Principal: local})
+		wantSame(t, s, to)
+		snapshot, err := to.View(slowtest.Context(t), kg.View{Principal: local})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +273,7 @@ func TestRestoreWaitsForRoom(t *testing.T) {
 		s := kgtest.Disk(t, kg.Options{})
 		d := read(t, []byte("<urn:s> <urn:p> <urn:o> .\n"), rdf.NQuads)
 		o := &overloaded{Store: s.Store, code: code, until: 3}
-		report, err := assertions.Restore(within(t), o, kg.Meta{Principal: local}, d.Statements(), assertions.RestoreOptions{})
+		report, err := assertions.Restore(slowtest.Context(t), o, kg.Meta{Principal: local}, d.Statements(), assertions.RestoreOptions{})
 		if err != nil || report.Changed != 1 || o.refused != 3 {
 			t.Errorf("%s: got %+v, %v after %d calls", code, report, err, o.refused)
 		}
@@ -285,7 +286,7 @@ func TestRestoreEndsItsWait(t *testing.T) {
 	d := read(t, []byte("<urn:s> <urn:p> <urn:o> .\n"), rdf.NQuads)
 	o := &overloaded{Store: s.Store, code: kg.CodeOverloaded, until: math.MaxInt}
 	wait := assertions.RestoreOptions{MaxWait: 250 * time.Millisecond}
-	if _, err := assertions.Restore(within(t), o, kg.Meta{Principal: local}, d.Statements(), wait); kg.CodeOf(err) != kg.CodeOverloaded || o.refused != 3 {
+	if _, err := assertions.Restore(slowtest.Context(t), o, kg.Meta{Principal: local}, d.Statements(), wait); kg.CodeOf(err) != kg.CodeOverloaded || o.refused != 3 {
 		t.Errorf("got %v after %d calls, want what the store says after 3", err, o.refused)
 	}
 }

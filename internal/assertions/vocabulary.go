@@ -17,8 +17,8 @@ const (
 // WithPrefixes adds ka: for the namespace unless p has a ka: already.
 func WithPrefixes(p *kg.Prefixes) *kg.Prefixes {
 	all := map[string]string{"ka": Namespace}
-	for _, one := range p.All() {
-		all[one.Name] = one.Namespace
+	for _, part := range p.All() {
+		all[part.Name] = part.Namespace
 	}
 	with, err := kg.NewPrefixes(all)
 	if err != nil {

@@ -69,13 +69,13 @@ func quad(subject, predicate string, graph kg.Term) kg.Quad {
 	return kg.Quad{Subject: kg.IRI(subject), Predicate: kg.IRI(predicate), Object: kg.String("x"), Graph: graph}
 }
 
-func (b *bench) refuse(kind audit.Kind, who kg.AgentID, reason string) {
+func (b *bench) refuse(kind audit.Kind, agent kg.AgentID, reason string) {
 	b.tick()
-	b.trail.Record(context.Background(), audit.Refusal{Kind: kind, Principal: who, Reason: reason})
+	b.trail.Record(context.Background(), audit.Refusal{Kind: kind, Principal: agent, Reason: reason})
 }
 
-// tell is an entry in a few words.
-func tell(e audit.Entry) string {
+// format is an entry in a few words.
+func format(e audit.Entry) string {
 	text := fmt.Sprintf("%s %s", e.Kind, e.Principal)
 	if e.Actor != e.Principal {
 		text += " for " + string(e.Actor)
@@ -87,7 +87,7 @@ func tell(e audit.Entry) string {
 }
 
 // list reads the whole list in pages of a size.
-func (b *bench) list(size int, q audit.Query) (told []string) {
+func (b *bench) list(size int, q audit.Query) (lines []string) {
 	b.t.Helper()
 	q.First = size
 	for {
@@ -96,13 +96,13 @@ func (b *bench) list(size int, q audit.Query) (told []string) {
 			b.t.Fatal(err)
 		}
 		for _, e := range page.Entries {
-			told = append(told, tell(e))
+			lines = append(lines, format(e))
 		}
 		if len(page.Entries) > size || len(page.Entries) == 0 && page.More {
 			b.t.Fatalf("a page of %d entries, more %t", len(page.Entries), page.More)
 		}
 		if !page.More {
-			return told
+			return lines
 		}
 		q.After = page.End
 	}
@@ -212,8 +212,8 @@ func TestRepetitionsAreOne(t *testing.T) {
 // At the bound all are kept, past it the oldest goes.
 func TestTheTrailIsBounded(t *testing.T) {
 	b := newBench(t, 3)
-	for _, who := range []kg.AgentID{"agent://1", "agent://2", "agent://3"} {
-		b.refuse(audit.Denied, who, "RESERVED")
+	for _, agent := range []kg.AgentID{"agent://1", "agent://2", "agent://3"} {
+		b.refuse(audit.Denied, agent, "RESERVED")
 	}
 	if got := b.list(10, audit.Query{}); len(got) != 3 || got[2] != "DENIED agent://1 RESERVED x1" {
 		t.Errorf("at the bound: got %q", got)

@@ -19,8 +19,8 @@ import (
 	"koine/kg"
 )
 
-// kept is a trail with a file, in a bubble of synctest.
-type kept struct {
+// persisted is a trail with a file, in a bubble of synctest.
+type persisted struct {
 	t    *testing.T
 	dir  string
 	log  bytes.Buffer
@@ -29,21 +29,21 @@ type kept struct {
 	*audit.Trail
 }
 
-func keep(t *testing.T, dir string, o audit.Options) *kept {
-	k := &kept{t: t, dir: dir, o: o}
+func persist(t *testing.T, dir string, o audit.Options) *persisted {
+	k := &persisted{t: t, dir: dir, o: o}
 	k.o.Logger = slog.New(slog.NewTextHandler(&k.log, nil))
 	k.Trail = audit.NewTrail(k.o)
 	k.stop = k.Persist(dir)
 	return k
 }
 
-// again ends the trail, in order, and makes another one of its file.
-func (k *kept) again() *kept {
+// reopen ends the trail, in order, and makes another one of its file.
+func (k *persisted) reopen() *persisted {
 	k.stop()
-	return keep(k.t, k.dir, k.o)
+	return persist(k.t, k.dir, k.o)
 }
 
-func (k *kept) file() string {
+func (k *persisted) file() string {
 	k.t.Helper()
 	text, err := os.ReadFile(filepath.Join(k.dir, audit.FileName))
 	if err != nil {
@@ -52,16 +52,16 @@ func (k *kept) file() string {
 	return string(text)
 }
 
-func (k *kept) refuse(who, address string) {
-	r := audit.Refusal{Kind: audit.Denied, Principal: kg.AgentID("agent://" + who), Reason: "RESERVED", Path: "/a2a", RequestID: "r-" + who}
+func (k *persisted) refuse(name, address string) {
+	r := audit.Refusal{Kind: audit.Denied, Principal: kg.AgentID("agent://" + name), Reason: "RESERVED", Path: "/a2a", RequestID: "r-" + name}
 	if address != "" {
 		r.Address = netip.MustParseAddr(address)
 	}
 	k.Record(context.Background(), r)
 }
 
-// told is the list, in pages of a size.
-func (k *kept) told(size int) (all []string) {
+// list is the list, in pages of a size.
+func (k *persisted) list(size int) (all []string) {
 	k.t.Helper()
 	q := audit.Query{First: size}
 	for {
@@ -70,7 +70,7 @@ func (k *kept) told(size int) (all []string) {
 			k.t.Fatal(err)
 		}
 		for _, e := range page.Entries {
-			all = append(all, tell(e))
+			all = append(all, format(e))
 		}
 		if !page.More {
 			return all
@@ -83,7 +83,7 @@ func (k *kept) told(size int) (all []string) {
 // listed by the next process as by the one before: the cursor of a page too.
 func TestRefusalsOutlastTheProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := keep(t, t.TempDir(), audit.Options{})
+		k := persist(t, t.TempDir(), audit.Options{})
 		k.refuse("a", "192.0.2.1")
 		k.refuse("b", "2001:db8::1")
 		time.Sleep(2 * audit.WriteInterval)
@@ -103,7 +103,7 @@ func TestRefusalsOutlastTheProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k = k.again()
+		k = k.reopen()
 		after, err := audit.List(t.Context(), &madeUp{}, k.Trail, audit.Query{First: 10})
 		if err != nil {
 			t.Fatal(err)
@@ -120,18 +120,18 @@ func TestRefusalsOutlastTheProcess(t *testing.T) {
 		}
 		want := []string{"DENIED agent://c RESERVED x1", "DENIED agent://b RESERVED x1", "DENIED agent://a RESERVED x42"}
 		for _, size := range []int{1, 2, 10} {
-			if diff := cmp.Diff(want, k.told(size)); diff != "" {
+			if diff := cmp.Diff(want, k.list(size)); diff != "" {
 				t.Errorf("pages of %d (-want +got):\n%s", size, diff)
 			}
 		}
 		rest, err := audit.List(t.Context(), &madeUp{}, k.Trail, audit.Query{First: 10, After: page.End})
-		if err != nil || len(rest.Entries) != 2 || tell(rest.Entries[0]) != want[1] {
+		if err != nil || len(rest.Entries) != 2 || format(rest.Entries[0]) != want[1] {
 			t.Errorf("behind the cursor of before: %+v, %v", rest, err)
 		}
 		k.refuse("a", "192.0.2.1") // within its minute, and after a restart
 		k.refuse("d", "")
-		k = k.again()
-		if diff := cmp.Diff([]string{"DENIED agent://d RESERVED x1", want[0], want[1], "DENIED agent://a RESERVED x43"}, k.told(10)); diff != "" {
+		k = k.reopen()
+		if diff := cmp.Diff([]string{"DENIED agent://d RESERVED x1", want[0], want[1], "DENIED agent://a RESERVED x43"}, k.list(10)); diff != "" {
 			t.Errorf("after another restart (-want +got):\n%s", diff)
 		}
 		k.stop()
@@ -141,7 +141,7 @@ func TestRefusalsOutlastTheProcess(t *testing.T) {
 // A repetition is one more line of the file when its minute is over.
 func TestRepetitionsAreWrittenOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := keep(t, t.TempDir(), audit.Options{})
+		k := persist(t, t.TempDir(), audit.Options{})
 		for range 50 {
 			k.refuse("a", "")
 			time.Sleep(time.Second)
@@ -162,7 +162,7 @@ func TestRepetitionsAreWrittenOnce(t *testing.T) {
 // A line torn by a crash, and a damaged line, are skipped.
 func TestATornLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := keep(t, t.TempDir(), audit.Options{})
+		k := persist(t, t.TempDir(), audit.Options{})
 		k.refuse("a", "")
 		k.refuse("b", "")
 		k.refuse("c", "")
@@ -178,16 +178,16 @@ func TestATornLine(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(k.dir, audit.FileName), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			k = keep(t, k.dir, audit.Options{})
-			if diff := cmp.Diff([]string{"DENIED agent://b RESERVED x1", "DENIED agent://a RESERVED x1"}, k.told(10)); diff != "" {
+			k = persist(t, k.dir, audit.Options{})
+			if diff := cmp.Diff([]string{"DENIED agent://b RESERVED x1", "DENIED agent://a RESERVED x1"}, k.list(10)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 			if !strings.Contains(k.log.String(), "skipped invalid lines") {
 				t.Errorf("%s: nothing was logged", name)
 			}
 			k.refuse("d", "")
-			k = k.again()
-			if got := k.told(10); len(got) != 3 || got[0] != "DENIED agent://d RESERVED x1" || k.log.Len() > 0 {
+			k = k.reopen()
+			if got := k.list(10); len(got) != 3 || got[0] != "DENIED agent://d RESERVED x1" || k.log.Len() > 0 {
 				t.Errorf("%s: afterwards %q, %s", name, got, k.log.String())
 			}
 			k.stop()
@@ -199,7 +199,7 @@ func TestATornLine(t *testing.T) {
 func TestTheFileIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bound = 4096
-		k := keep(t, t.TempDir(), audit.Options{MaxRefusals: 5, MaxFileBytes: bound})
+		k := persist(t, t.TempDir(), audit.Options{MaxRefusals: 5, MaxFileBytes: bound})
 		for i := range 200 {
 			k.refuse(fmt.Sprint("agent", i), "")
 			time.Sleep(2 * audit.WriteInterval)
@@ -212,16 +212,16 @@ func TestTheFileIsBounded(t *testing.T) {
 		if err != nil || len(entries) != 1 {
 			t.Errorf("got the files %v, %v", entries, err)
 		}
-		want := k.told(10)
-		k = k.again()
-		if diff := cmp.Diff(want, k.told(10)); diff != "" || len(want) != 5 || want[0] != "DENIED agent://agent199 RESERVED x1" {
+		want := k.list(10)
+		k = k.reopen()
+		if diff := cmp.Diff(want, k.list(10)); diff != "" || len(want) != 5 || want[0] != "DENIED agent://agent199 RESERVED x1" {
 			t.Errorf("after a restart (-want +got):\n%s", diff)
 		}
 		k.stop()
 		// A file that is longer than its bound is read where it is not.
 		k.o.MaxFileBytes = 700
-		k = keep(t, k.dir, k.o)
-		if got := k.told(10); len(got) == 0 || len(got) >= 5 || got[0] != want[0] {
+		k = persist(t, k.dir, k.o)
+		if got := k.list(10); len(got) == 0 || len(got) >= 5 || got[0] != want[0] {
 			t.Errorf("of a file that is too long: %q", got)
 		}
 		if n := len(k.file()); n > 700 {
@@ -236,7 +236,7 @@ func TestTheFileIsBounded(t *testing.T) {
 func TestTheQueueIsBounded(t *testing.T) {
 	for _, more := range []int{0, 1, 500} {
 		synctest.Test(t, func(t *testing.T) {
-			k := keep(t, t.TempDir(), audit.Options{})
+			k := persist(t, t.TempDir(), audit.Options{})
 			k.refuse("first", "") // so that the next are written together
 			time.Sleep(audit.WriteInterval / 2)
 			synctest.Wait()
@@ -254,7 +254,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 			if n := strings.Count(k.log.String(), "arrived faster than they could be written"); n != min(more, 1) {
 				t.Errorf("%d past the bound: %d lines of the log", more, n)
 			}
-			if n := len(k.told(100)); n != audit.MaxUnwritten+1+more {
+			if n := len(k.list(100)); n != audit.MaxUnwritten+1+more {
 				t.Errorf("%d past the bound: %d are listed", more, n)
 			}
 			k.stop()
@@ -267,9 +267,9 @@ func TestTheQueueIsBounded(t *testing.T) {
 func TestAFileThatCannotBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "data")
-		k := keep(t, dir, audit.Options{}) // there is no such directory
-		for _, who := range []string{"a", "b", "c"} {
-			k.refuse(who, "")
+		k := persist(t, dir, audit.Options{}) // there is no such directory
+		for _, name := range []string{"a", "b", "c"} {
+			k.refuse(name, "")
 			time.Sleep(2 * audit.WriteInterval)
 			synctest.Wait()
 		}
@@ -280,8 +280,8 @@ func TestAFileThatCannotBeWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		k.refuse("d", "")
-		k = k.again()
-		if got := k.told(10); len(got) != 4 {
+		k = k.reopen()
+		if got := k.list(10); len(got) != 4 {
 			t.Errorf("afterwards: %q", got)
 		}
 		k.stop()
@@ -294,11 +294,11 @@ func TestAFileThatCannotBeRead(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, audit.FileName), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	k := keep(t, dir, audit.Options{})
+	k := persist(t, dir, audit.Options{})
 	k.refuse("a", "")
-	k = k.again()
+	k = k.reopen()
 	defer k.stop()
-	if got := k.told(10); len(got) != 1 {
+	if got := k.list(10); len(got) != 1 {
 		t.Errorf("got %q", got)
 	}
 	if _, err := os.Stat(filepath.Join(dir, audit.FileName+".unreadable")); err != nil {
@@ -309,7 +309,7 @@ func TestAFileThatCannotBeRead(t *testing.T) {
 // One address cannot displace the entries of others, with any number of invented ones.
 func TestAFloodFromOneAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := keep(t, t.TempDir(), audit.Options{MaxRefusals: 500})
+		k := persist(t, t.TempDir(), audit.Options{MaxRefusals: 500})
 		k.refuse("dora", "192.0.2.7")
 		for minute := range 10 {
 			for i := range 500 {
@@ -317,7 +317,7 @@ func TestAFloodFromOneAddress(t *testing.T) {
 			}
 			time.Sleep(audit.RepeatWindow)
 		}
-		got := k.told(100)
+		got := k.list(100)
 		if len(got) != 500 || got[len(got)-1] != "DENIED agent://dora RESERVED x1" {
 			t.Errorf("of %d, the last is %s", len(got), got[len(got)-1])
 		}
@@ -327,9 +327,9 @@ func TestAFloodFromOneAddress(t *testing.T) {
 		if n := strings.Count(k.log.String(), "msg=refused"); n != 1+10*(audit.MaxDistinctPerAddress+1) {
 			t.Errorf("%d lines of the log", n)
 		}
-		k = k.again()
+		k = k.reopen()
 		defer k.stop()
-		if diff := cmp.Diff(got, k.told(100)); diff != "" {
+		if diff := cmp.Diff(got, k.list(100)); diff != "" {
 			t.Errorf("after a restart (-before +after):\n%s", diff)
 		}
 	})

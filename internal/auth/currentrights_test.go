@@ -35,11 +35,11 @@ func TestStanding(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := newBench(t, row.options)
-			made := b.create(auth.KeyRequest{Agent: "dora", Roles: []string{"a", "b"}, ActFor: []kg.AgentID{"x"}})
+			created := b.create(auth.KeyRequest{Agent: "dora", Roles: []string{"a", "b"}, ActFor: []kg.AgentID{"x"}})
 			// It had more when it asked than its key gives now.
-			p := kg.Principal{ID: "agent://dora", Roles: []string{"a", "b", "c"}, ActFor: []kg.AgentID{"agent://x", "agent://y"}, Method: row.method, Key: made.Name}
+			p := kg.Principal{ID: "agent://dora", Roles: []string{"a", "b", "c"}, ActFor: []kg.AgentID{"agent://x", "agent://y"}, Method: row.method, Key: created.Name}
 			if row.become != nil {
-				row.become(b, made.Name)
+				row.become(b, created.Name)
 			}
 			now, err := b.gate.CurrentRights(p)
 			got := fmt.Sprint(now.Roles, " ", now.ActFor)
@@ -54,8 +54,8 @@ func TestStanding(t *testing.T) {
 		})
 	}
 	b := newBench(t, auth.Options{})
-	made := b.create(auth.KeyRequest{Agent: "chen"})
-	for _, key := range []string{"", "000000000000", made.Name} {
+	created := b.create(auth.KeyRequest{Agent: "chen"})
+	for _, key := range []string{"", "000000000000", created.Name} {
 		if _, err := b.gate.CurrentRights(kg.Principal{ID: "agent://dora", Method: "key", Key: key}); kg.CodeOf(err) != kg.CodeUnauthenticated {
 			t.Errorf("with the key %q: %v", key, err)
 		}
@@ -72,11 +72,11 @@ func (b *bench) revoke(key string) {
 
 func (b *bench) rotate(key string) (next string) {
 	b.t.Helper()
-	made, _, err := b.keys.Rotate(b.t.Context(), admin, key, 0)
+	created, _, err := b.keys.Rotate(b.t.Context(), admin, key, 0)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return made.Name
+	return created.Name
 }
 
 func (b *bench) suspend(agent kg.AgentID) {

@@ -92,16 +92,16 @@ func TestTokenEndsWhatItOpened(t *testing.T) {
 
 func TestWithoutKeysOrTokensNothingIsGood(t *testing.T) {
 	with := newBench(t, auth.Options{})
-	made := with.create(auth.KeyRequest{Agent: "dora"})
+	created := with.create(auth.KeyRequest{Agent: "dora"})
 	b := &bench{t: t, gate: auth.NewGate(auth.Options{})}
-	b.wantRefused(made.Secret, kg.CodeUnauthenticated, "the credential is not valid")
+	b.wantRefused(created.Secret, kg.CodeUnauthenticated, "the credential is not valid")
 	b.wantRefused("token", kg.CodeUnauthenticated, "the credential is not valid")
 }
 
 func TestSuspendedAgent(t *testing.T) {
 	b := newBench(t, auth.Options{})
-	made, other := b.create(auth.KeyRequest{Agent: "dora"}), b.create(auth.KeyRequest{Agent: "chen"})
-	open, err := b.admit(made.Secret)
+	created, other := b.create(auth.KeyRequest{Agent: "dora"}), b.create(auth.KeyRequest{Agent: "chen"})
+	open, err := b.admit(created.Secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,10 +121,10 @@ func TestSuspendedAgent(t *testing.T) {
 	set(agents.Suspended)
 	const message = "the agent agent://dora is suspended"
 	open.wantEnd(t, kg.CodePermissionDenied, message)
-	b.wantRefused(made.Secret, kg.CodePermissionDenied, message)
+	b.wantRefused(created.Secret, kg.CodePermissionDenied, message)
 	stays.wantNoEnd(t)
 	set(agents.Active)
-	again, err := b.admit(made.Secret)
+	again, err := b.admit(created.Secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,15 +176,15 @@ func TestNarrow(t *testing.T) {
 // The further credential is watched like the first.
 func TestNarrowEnds(t *testing.T) {
 	b := newBench(t, auth.Options{})
-	made := b.create(auth.KeyRequest{Agent: "dora"})
+	created := b.create(auth.KeyRequest{Agent: "dora"})
 	ended := admitted{ended: make(chan error, 1)}
 	dora := caller.Caller{Principal: kg.Principal{ID: "agent://dora", Method: "key"}}
-	_, release, err := b.gate.Narrow(t.Context(), dora, made.Secret, func(err error) { ended.ended <- err })
+	_, release, err := b.gate.Narrow(t.Context(), dora, created.Secret, func(err error) { ended.ended <- err })
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer release()
-	if _, err := b.keys.Revoke(t.Context(), admin, made.Name); err != nil {
+	if _, err := b.keys.Revoke(t.Context(), admin, created.Name); err != nil {
 		t.Fatal(err)
 	}
 	ended.wantEnd(t, kg.CodeUnauthenticated, "the key was revoked")

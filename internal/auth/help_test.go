@@ -58,13 +58,13 @@ func (b *bench) load(load func(context.Context, *kg.Store) error) {
 
 var admin = kg.Meta{Principal: kg.Principal{ID: "agent://root", Roles: []string{kg.RoleAdmin}, Method: "key"}}
 
-func (b *bench) create(wish auth.KeyRequest) auth.CreatedKey {
+func (b *bench) create(request auth.KeyRequest) auth.CreatedKey {
 	b.t.Helper()
-	made, err := b.keys.Create(b.t.Context(), admin, wish)
+	created, err := b.keys.Create(b.t.Context(), admin, request)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return made
+	return created
 }
 
 // admitted is a session.

@@ -50,14 +50,14 @@ type CreatedKey struct {
 }
 
 // Create creates a key, and the record of its agent if there is none.
-func (k *Keys) Create(ctx context.Context, m kg.Meta, wish KeyRequest) (made CreatedKey, err error) {
-	if err := wish.normalize(); err != nil {
-		return made, err
+func (k *Keys) Create(ctx context.Context, m kg.Meta, request KeyRequest) (created CreatedKey, err error) {
+	if err := request.normalize(); err != nil {
+		return created, err
 	}
-	text, name := newSecret(wish.Mode)
+	text, name := newSecret(request.Mode)
 	m.Justification = cmp.Or(m.Justification, "API key created")
 	err = k.updateAsAdmin(ctx, m, func(tx *kg.Tx) error {
-		for _, agent := range wish.ActFor {
+		for _, agent := range request.ActFor {
 			if agent != kg.Anybody && tx.CheckAgent(agent) != nil {
 				return kg.AsError(tx.CheckAgent(agent)).At("actFor")
 			}
@@ -65,30 +65,30 @@ func (k *Keys) Create(ctx context.Context, m kg.Meta, wish KeyRequest) (made Cre
 		if err := checkCapacity(tx); err != nil {
 			return err
 		}
-		made = CreatedKey{Key{
-			Name: name, Mode: wish.Mode, Label: wish.Label, Agent: wish.Agent, Roles: wish.Roles, ActFor: wish.ActFor,
+		created = CreatedKey{Key{
+			Name: name, Mode: request.Mode, Label: request.Label, Agent: request.Agent, Roles: request.Roles, ActFor: request.ActFor,
 			Created: tx.Time(), CreatedBy: tx.Meta().Principal.ID, hash: hashOf(text),
 		}, text}
-		if wish.Lifetime > 0 {
-			made.Expires = tx.Time().Add(wish.Lifetime)
+		if request.Lifetime > 0 {
+			created.Expires = tx.Time().Add(request.Lifetime)
 		}
-		if err := systemgraph.Write(tx, kg.SystemGraph, subjectOf(name), made.toRecord()); err != nil {
+		if err := systemgraph.Write(tx, kg.SystemGraph, subjectOf(name), created.toRecord()); err != nil {
 			return err
 		}
-		return agents.Ensure(tx, agents.Record{ID: wish.Agent, Roles: wish.Roles})
+		return agents.Ensure(tx, agents.Record{ID: request.Agent, Roles: request.Roles})
 	})
 	if err != nil {
 		return CreatedKey{}, err
 	}
-	return made, nil
+	return created, nil
 }
 
 // Rotate creates a key with the properties of the named one, which stays valid for the
 // overlap but not beyond its own expiry. The new key gets the lifetime that the old one
 // was created with.
-func (k *Keys) Rotate(ctx context.Context, m kg.Meta, name string, overlap time.Duration) (made CreatedKey, old Key, err error) {
+func (k *Keys) Rotate(ctx context.Context, m kg.Meta, name string, overlap time.Duration) (created CreatedKey, old Key, err error) {
 	if overlap < 0 || overlap > MaxOverlap {
-		return made, old, kg.Errorf(kg.CodeInvalid, "overlap must be between 0 and %s", MaxOverlap).At("overlap")
+		return created, old, kg.Errorf(kg.CodeInvalid, "overlap must be between 0 and %s", MaxOverlap).At("overlap")
 	}
 	m.Justification = cmp.Or(m.Justification, "API key rotated")
 	err = k.updateAsAdmin(ctx, m, func(tx *kg.Tx) error {
@@ -106,17 +106,17 @@ func (k *Keys) Rotate(ctx context.Context, m kg.Meta, name string, overlap time.
 			return err
 		}
 		text, newName := newSecret(found.Mode)
-		made = CreatedKey{*found, text}
-		made.Name, made.hash, made.Created, made.CreatedBy = newName, hashOf(text), tx.Time(), tx.Meta().Principal.ID
+		created = CreatedKey{*found, text}
+		created.Name, created.hash, created.Created, created.CreatedBy = newName, hashOf(text), tx.Time(), tx.Meta().Principal.ID
 		if !found.Expires.IsZero() {
-			made.Expires = tx.Time().Add(found.Expires.Sub(found.Created))
+			created.Expires = tx.Time().Add(found.Expires.Sub(found.Created))
 		}
 		old = *found
 		if ends := tx.Time().Add(overlap); old.Expires.IsZero() || ends.Before(old.Expires) {
 			old.Expires = ends
 		}
 		old.ReplacedBy = newName
-		if err := systemgraph.Write(tx, kg.SystemGraph, subjectOf(newName), made.toRecord()); err != nil {
+		if err := systemgraph.Write(tx, kg.SystemGraph, subjectOf(newName), created.toRecord()); err != nil {
 			return err
 		}
 		return systemgraph.Write(tx, kg.SystemGraph, subjectOf(name), systemgraph.Record{
@@ -125,7 +125,7 @@ func (k *Keys) Rotate(ctx context.Context, m kg.Meta, name string, overlap time.
 	if err != nil {
 		return CreatedKey{}, Key{}, err
 	}
-	return made, old, nil
+	return created, old, nil
 }
 
 // Revoke invalidates a key immediately and ends its sessions. A revoked key stays

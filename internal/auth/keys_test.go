@@ -16,16 +16,16 @@ import (
 
 func TestCreatedKeyIsItsAgent(t *testing.T) {
 	b := newBench(t, auth.Options{})
-	made := b.create(auth.KeyRequest{Agent: "dora", Label: "Dora's laptop", Roles: []string{"reviewer", "b", "b"}, ActFor: []kg.AgentID{"chen", "*"}})
-	if !regexp.MustCompile(`^ak_live_[0-9A-Za-z]{12}_[0-9A-Za-z]{43}$`).MatchString(made.Secret) || !strings.Contains(made.Secret, "_"+made.Name+"_") {
-		t.Errorf("the key is %q, its name %q", made.Secret, made.Name)
+	created := b.create(auth.KeyRequest{Agent: "dora", Label: "Dora's laptop", Roles: []string{"reviewer", "b", "b"}, ActFor: []kg.AgentID{"chen", "*"}})
+	if !regexp.MustCompile(`^ak_live_[0-9A-Za-z]{12}_[0-9A-Za-z]{43}$`).MatchString(created.Secret) || !strings.Contains(created.Secret, "_"+created.Name+"_") {
+		t.Errorf("the key is %q, its name %q", created.Secret, created.Name)
 	}
-	a, err := b.admit(made.Secret)
+	a, err := b.admit(created.Secret)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.release()
-	want := kg.Principal{ID: "agent://dora", Roles: []string{"b", "reviewer"}, ActFor: []kg.AgentID{"*", "agent://chen"}, Method: "key", Key: made.Name}
+	want := kg.Principal{ID: "agent://dora", Roles: []string{"b", "reviewer"}, ActFor: []kg.AgentID{"*", "agent://chen"}, Method: "key", Key: created.Name}
 	if fmt.Sprint(a.principal) != fmt.Sprint(want) {
 		t.Errorf("got %+v, want %+v", a.principal, want)
 	}
@@ -41,11 +41,11 @@ func TestCreatedKeyIsItsAgent(t *testing.T) {
 // The stored part of a key does not reveal it, and each key has its own.
 func TestNothingOfTheSecretIsStored(t *testing.T) {
 	b := newBench(t, auth.Options{})
-	made, other := b.create(auth.KeyRequest{Agent: "dora"}), b.create(auth.KeyRequest{Agent: "dora"})
-	if made.Secret == other.Secret || made.Name == other.Name {
+	created, other := b.create(auth.KeyRequest{Agent: "dora"}), b.create(auth.KeyRequest{Agent: "dora"})
+	if created.Secret == other.Secret || created.Name == other.Name {
 		t.Error("two keys are alike")
 	}
-	secret := made.Secret[strings.LastIndex(made.Secret, "_")+1:]
+	secret := created.Secret[strings.LastIndex(created.Secret, "_")+1:]
 	s, err := b.store.View(t.Context(), kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true})
 	if err != nil {
 		t.Fatal(err)
@@ -63,19 +63,19 @@ func TestNothingOfTheSecretIsStored(t *testing.T) {
 
 func TestRefusedKeys(t *testing.T) {
 	b := newBench(t, auth.Options{RefuseTestKeys: true})
-	made := b.create(auth.KeyRequest{Agent: "dora"})
+	created := b.create(auth.KeyRequest{Agent: "dora"})
 	test := b.create(auth.KeyRequest{Agent: "dora", Mode: auth.Test})
 	const invalid = "the credential is not valid"
-	flipped := []byte(made.Secret)
+	flipped := []byte(created.Secret)
 	flipped[len(flipped)-1] ^= 1
 	for _, row := range []struct{ name, credential, message string }{
 		{"empty", "", invalid},
 		{"no key at all", "hunter2", invalid},
-		{"half a key", made.Secret[:30], invalid},
+		{"half a key", created.Secret[:30], invalid},
 		{"another secret", string(flipped), invalid},
-		{"another mode", strings.Replace(made.Secret, "live", "test", 1), invalid},
-		{"another name", strings.Replace(made.Secret, made.Name, strings.Repeat("0", 12), 1), invalid},
-		{"more behind it", made.Secret + "x", invalid},
+		{"another mode", strings.Replace(created.Secret, "live", "test", 1), invalid},
+		{"another name", strings.Replace(created.Secret, created.Name, strings.Repeat("0", 12), 1), invalid},
+		{"more behind it", created.Secret + "x", invalid},
 		{"very long", "ak_live_" + strings.Repeat("x", 1<<16), invalid},
 		{"a test key", test.Secret, "test keys are not accepted by this server"},
 	} {
@@ -90,12 +90,12 @@ func TestRefusedKeys(t *testing.T) {
 
 func TestRevokedKeyEndsWhatItOpened(t *testing.T) {
 	b := newBench(t, auth.Options{})
-	made, other := b.create(auth.KeyRequest{Agent: "dora"}), b.create(auth.KeyRequest{Agent: "dora"})
-	open, err := b.admit(made.Secret)
+	created, other := b.create(auth.KeyRequest{Agent: "dora"}), b.create(auth.KeyRequest{Agent: "dora"})
+	open, err := b.admit(created.Secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := b.admit(made.Secret)
+	done, err := b.admit(created.Secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,15 +104,15 @@ func TestRevokedKeyEndsWhatItOpened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone, err := b.keys.Revoke(t.Context(), admin, made.Name)
+	gone, err := b.keys.Revoke(t.Context(), admin, created.Name)
 	if err != nil || gone.StateAt(time.Now()) != auth.Revoked {
 		t.Fatalf("got %+v, %v", gone, err)
 	}
 	open.wantEnd(t, kg.CodeUnauthenticated, "the key was revoked")
-	b.wantRefused(made.Secret, kg.CodeUnauthenticated, "the key was revoked")
+	b.wantRefused(created.Secret, kg.CodeUnauthenticated, "the key was revoked")
 	done.wantNoEnd(t)
 	stays.wantNoEnd(t)
-	again, err := b.keys.Revoke(t.Context(), admin, made.Name)
+	again, err := b.keys.Revoke(t.Context(), admin, created.Name)
 	if err != nil || !again.Revoked.Equal(gone.Revoked) {
 		t.Errorf("revoked again: %+v, %v", again, err)
 	}
@@ -133,11 +133,11 @@ func TestExpiredKeyEndsWhatItOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := auth.NewKeys(store)
-	made, err := keys.Create(t.Context(), admin, auth.KeyRequest{Agent: "dora", Lifetime: time.Hour})
+	created, err := keys.Create(t.Context(), admin, auth.KeyRequest{Agent: "dora", Lifetime: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, old, err := keys.Rotate(t.Context(), admin, made.Name, time.Minute)
+	_, old, err := keys.Rotate(t.Context(), admin, created.Name, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,11 +148,11 @@ func TestExpiredKeyEndsWhatItOpened(t *testing.T) {
 		table := auth.NewTable()
 		b := &bench{t: t, gate: auth.NewGate(auth.Options{Keys: table})}
 		table.Follow(commits[0])
-		open, err := b.admit(made.Secret)
+		open, err := b.admit(created.Secret)
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Until(made.Expires) - time.Hour) // when it was made
+		time.Sleep(time.Until(created.Expires) - time.Hour) // when it was made
 		synctest.Wait()
 		open.wantNoEnd(t)
 		table.Follow(commits[1])
@@ -162,22 +162,22 @@ func TestExpiredKeyEndsWhatItOpened(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		open.wantEnd(t, kg.CodeUnauthenticated, "the key has expired")
-		b.wantRefused(made.Secret, kg.CodeUnauthenticated, "the key has expired")
+		b.wantRefused(created.Secret, kg.CodeUnauthenticated, "the key has expired")
 	})
 }
 
 func TestRotation(t *testing.T) {
 	b := newBench(t, auth.Options{})
-	made := b.create(auth.KeyRequest{Agent: "dora", Label: "laptop", Roles: []string{"r"}, ActFor: []kg.AgentID{"chen"}, Lifetime: 48 * time.Hour})
-	open, err := b.admit(made.Secret)
+	created := b.create(auth.KeyRequest{Agent: "dora", Label: "laptop", Roles: []string{"r"}, ActFor: []kg.AgentID{"chen"}, Lifetime: 48 * time.Hour})
+	open, err := b.admit(created.Secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, old, err := b.keys.Rotate(t.Context(), admin, made.Name, time.Hour)
+	next, old, err := b.keys.Rotate(t.Context(), admin, created.Name, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, credential := range []string{made.Secret, next.Secret} {
+	for _, credential := range []string{created.Secret, next.Secret} {
 		a, err := b.admit(credential)
 		if err != nil {
 			t.Fatalf("in the overlap: %v", err)
@@ -191,7 +191,7 @@ func TestRotation(t *testing.T) {
 		t.Errorf("the old key is %+v, the new one %+v", old, next.Key)
 	}
 	open.wantNoEnd(t)
-	if _, _, err := b.keys.Rotate(t.Context(), admin, made.Name, 0); kg.CodeOf(err) != kg.CodeInvalid {
+	if _, _, err := b.keys.Rotate(t.Context(), admin, created.Name, 0); kg.CodeOf(err) != kg.CodeInvalid {
 		t.Errorf("rotated twice: %v", err)
 	}
 	// Without an overlap the old key ends at once, with the requests that it opened.
@@ -223,18 +223,18 @@ func TestRotation(t *testing.T) {
 
 func TestKeysAreForAdministrators(t *testing.T) {
 	b := newBench(t, auth.Options{})
-	made := b.create(auth.KeyRequest{Agent: "dora"})
+	created := b.create(auth.KeyRequest{Agent: "dora"})
 	m := kg.Meta{Principal: kg.Principal{ID: "agent://dora", Roles: []string{"reviewer"}, Method: "key"}}
 	_, create := b.keys.Create(t.Context(), m, auth.KeyRequest{Agent: "dora"})
-	_, _, rotate := b.keys.Rotate(t.Context(), m, made.Name, 0)
-	_, revoke := b.keys.Revoke(t.Context(), m, made.Name)
+	_, _, rotate := b.keys.Rotate(t.Context(), m, created.Name, 0)
+	_, revoke := b.keys.Revoke(t.Context(), m, created.Name)
 	_, list := b.keys.List(t.Context(), m.Principal, "", false)
 	for name, err := range map[string]error{"create": create, "rotate": rotate, "revoke": revoke, "list": list} {
 		if kg.CodeOf(err) != kg.CodePermissionDenied {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	for _, name := range []string{"", "nothing", strings.Repeat("0", 12), made.Name + "x"} {
+	for _, name := range []string{"", "nothing", strings.Repeat("0", 12), created.Name + "x"} {
 		if _, err := b.keys.Revoke(t.Context(), admin, name); kg.CodeOf(err) != kg.CodeNotFound {
 			t.Errorf("revoke %q: %v", name, err)
 		}

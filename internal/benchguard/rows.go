@@ -127,7 +127,7 @@ func (v *server) runRow(ctx context.Context, s *side, r row, scale float64) erro
 	}
 	total := max(1, int(float64(r.requests)*scale))
 	warm := total / 10
-	told, err := v.openStreams(ctx, r, warm+total)
+	wait, err := v.openStreams(ctx, r, warm+total)
 	if err == nil {
 		err = v.sendAll(ctx, r, 0, warm)
 	}
@@ -139,7 +139,7 @@ func (v *server) runRow(ctx context.Context, s *side, r row, scale float64) erro
 		err = v.sendAll(ctx, r, warm, warm+total)
 	}
 	if err == nil {
-		err = told()
+		err = wait()
 	}
 	if err != nil {
 		return err
@@ -202,8 +202,8 @@ func (v *server) sendRequest(ctx context.Context, q request) ([]byte, error) {
 	return raw, nil
 }
 
-// openStreams opens the streams of a row. told waits until each has received all events.
-func (v *server) openStreams(ctx context.Context, r row, events int) (told func() error, err error) {
+// openStreams opens the streams of a row. wait waits until each has received all events.
+func (v *server) openStreams(ctx context.Context, r row, events int) (wait func() error, err error) {
 	done := make(chan error, r.listeners)
 	for range r.listeners {
 		body, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "channels/stream", "params": map[string]any{"channelId": channelID("fanout")}}) // strings always marshal

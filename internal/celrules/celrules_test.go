@@ -79,7 +79,7 @@ func TestBoundsOfFiles(t *testing.T) {
 	named := func(n int) string {
 		return "rules:\n  - {name: " + strings.Repeat("x", n) + ", on: update, when: 'true', effect: reject}\n"
 	}
-	told := func(n int) string {
+	message := func(n int) string {
 		return "rules:\n  - {name: x, on: update, when: 'true', effect: reject, message: " + strings.Repeat("x", n) + "}\n"
 	}
 	long := func(n int) string { return rule("'"+strings.Repeat("x", n-8)+"' == ''", "reject") }
@@ -91,7 +91,7 @@ func TestBoundsOfFiles(t *testing.T) {
 	}{
 		{"rules", many, celrules.MaxRules},
 		{"bytes of a name", named, celrules.MaxNameBytes},
-		{"bytes of a message", told, celrules.MaxMessageBytes},
+		{"bytes of a message", message, celrules.MaxMessageBytes},
 		{"bytes of a condition", long, celrules.MaxExpressionBytes},
 		{"bytes of the file", padded, celrules.MaxFileBytes},
 	} {

@@ -44,10 +44,10 @@ func messageSize(m *message.Message) int {
 
 // messageValue converts a message with its number of facts to a value for rules; nil
 // gives empty fields.
-func messageValue(of *channels.JudgedMessage, facts int) map[string]any {
+func messageValue(judged *channels.JudgedMessage, facts int) map[string]any {
 	m, c := new(message.Message), new(channel.Channel)
-	if of != nil {
-		m, c = of.Message, of.Channel
+	if judged != nil {
+		m, c = judged.Message, judged.Channel
 	}
 	parts, texts, recipients := []any{}, []string{}, []string{}
 	for _, raw := range m.Parts {

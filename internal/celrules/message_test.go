@@ -84,13 +84,13 @@ func (w *talk) make(d channel.Draft) channel.ID {
 	return c.ID
 }
 
-func saying(id channel.ID, text string) channels.Publication {
+func publication(id channel.ID, text string) channels.Publication {
 	raw, _ := json.Marshal(map[string]string{"type": "text", "text": text})
 	return channels.Publication{Channel: id, Parts: []json.RawMessage{raw}}
 }
 
-// became names how a publication ended.
-func became(r *channels.Receipt, err error) string {
+// outcomeOf names how a publication ended.
+func outcomeOf(r *channels.Receipt, err error) string {
 	if err != nil {
 		return outcome(kg.Receipt{}, err)
 	}
@@ -102,7 +102,7 @@ func became(r *channels.Receipt, err error) string {
 
 func (w *talk) publish(by channels.Caller, p channels.Publication) string {
 	w.t.Helper()
-	return became(w.Publish(w.t.Context(), by, p))
+	return outcomeOf(w.Publish(w.t.Context(), by, p))
 }
 
 // sequences lists the sequences of the channel that ann reads.
@@ -137,9 +137,9 @@ func TestWhatRulesSeeOfMessages(t *testing.T) {
 			Patches: []kg.Patch{fact, second},
 		}
 	}
-	plain := func(id channel.ID) channels.Publication { return saying(id, "one") }
+	plain := func(id channel.ID) channels.Publication { return publication(id, "one") }
 	withFact := func(id channel.ID) channels.Publication {
-		p := saying(id, "one")
+		p := publication(id, "one")
 		p.Patches = []kg.Patch{fact}
 		return p
 	}
@@ -166,7 +166,7 @@ func TestWhatRulesSeeOfMessages(t *testing.T) {
 			}
 			w := newTalk(t, "rules: []\n")
 			id := w.make(channel.Draft{Name: "lab"})
-			first, err := w.Publish(t.Context(), by("bob"), saying(id, "first"))
+			first, err := w.Publish(t.Context(), by("bob"), publication(id, "first"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,7 +175,7 @@ func TestWhatRulesSeeOfMessages(t *testing.T) {
 			if p.Thread != "" {
 				p.ReplyTo = first.Message.ID
 			}
-			if r, err := w.Publish(t.Context(), by("ann"), p); became(r, err) != "rejected" || r.Verdict.Reason != "No" || strings.Contains(r.Verdict.Details, "evaluated") {
+			if r, err := w.Publish(t.Context(), by("ann"), p); outcomeOf(r, err) != "rejected" || r.Verdict.Reason != "No" || strings.Contains(r.Verdict.Details, "evaluated") {
 				t.Errorf("on %s: %s: got %+v, %v", on, row.when, r, err)
 			}
 		}
@@ -196,39 +196,39 @@ func TestEveryWayToPublishIsJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.publish(by("ann"), saying(lab, "good"))
-	first := saying(lab, "a question")
+	w.publish(by("ann"), publication(lab, "good"))
+	first := publication(lab, "a question")
 	first.Interaction, first.Envelope.To = message.Request, "bob"
-	asked, err := w.Publish(ctx, by("ann"), first)
+	held, err := w.Publish(ctx, by("ann"), first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := saying(lab, "bad")
-	answer.Interaction, answer.Correlation = message.Response, asked.Message.ID
-	direct := saying("", "bad")
+	answer := publication(lab, "bad")
+	answer.Interaction, answer.Correlation = message.Response, held.Message.ID
+	direct := publication("", "bad")
 	direct.To = "agent://bob"
-	addressed := saying(lab, "bad")
+	addressed := publication(lab, "bad")
 	addressed.Envelope.To = "bob"
 	for what, got := range map[string]string{
-		"a message":              w.publish(by("ann"), saying(lab, "bad")),
+		"a message":              w.publish(by("ann"), publication(lab, "bad")),
 		"a response":             w.publish(by("bob"), answer),
 		"one that is addressed":  w.publish(by("ann"), addressed),
 		"a first direct message": w.publish(by("ann"), direct),
-		"the first of a name":    became(w.PublishByName(ctx, by("ann"), scope.ID, "new", saying("", "bad"))),
+		"the first of a name":    outcomeOf(w.PublishByName(ctx, by("ann"), scope.ID, "new", publication("", "bad"))),
 		"a question": func() string {
 			a, err := w.Ask(ctx, by("ann"), channels.Question{Publication: addressed})
-			return became(&a.Receipt, err)
+			return outcomeOf(&a.Receipt, err)
 		}(),
 		"a question to all": func() string {
 			a, err := w.AskAll(ctx, by("ann"), channels.Question{Publication: addressed})
-			return became(&a.Receipt, err)
+			return outcomeOf(&a.Receipt, err)
 		}(),
 		"a retraction": func() string {
-			r, err := w.Retract(ctx, by("ann"), channels.Retraction{Channel: lab, Message: asked.Message.ID})
+			r, err := w.Retract(ctx, by("ann"), channels.Retraction{Channel: lab, Message: held.Message.ID})
 			if err != nil {
 				return err.Error()
 			}
-			return became(&r.Receipt, nil)
+			return outcomeOf(&r.Receipt, nil)
 		}(),
 	} {
 		if got != "rejected" {
@@ -241,7 +241,7 @@ func TestEveryWayToPublishIsJudged(t *testing.T) {
 	if page, _, err := w.List(ctx, by("ann"), channel.ListQuery{Scope: scope.ID}); err != nil || len(page) != 0 {
 		t.Errorf("the scope has %v, %v", page, err)
 	}
-	if m, err := w.Message(ctx, by("ann"), asked.Message.ID); err != nil || m.Withheld != "" || len(m.Parts) != 1 {
+	if m, err := w.Message(ctx, by("ann"), held.Message.ID); err != nil || m.Withheld != "" || len(m.Parts) != 1 {
 		t.Errorf("what was not retracted is %+v, %v", m, err)
 	}
 	if _, err := w.Members().RemoveAgent(ctx, by("cleo"), "agent://cleo"); err != nil {
@@ -250,7 +250,7 @@ func TestEveryWayToPublishIsJudged(t *testing.T) {
 	if got := w.sequences(lab); !slices.Equal(got, []int64{1, 2, 3}) {
 		t.Errorf("with what koine said the sequences are %v", got)
 	}
-	if got := w.publish(by("ann"), saying(lab, "good")); got != "accepted" {
+	if got := w.publish(by("ann"), publication(lab, "good")); got != "accepted" {
 		t.Errorf("behind all of it: %s", got)
 	}
 }
@@ -265,25 +265,25 @@ func TestRefusedMessages(t *testing.T) {
   - {name: k, on: message, when: 'message.metadata[message.text] == 1', effect: reject}
 `)
 	id := w.make(channel.Draft{})
-	tagged := saying(id, "x")
+	tagged := publication(id, "x")
 	tagged.Tags, tagged.Metadata = []string{"violation"}, []byte(`{"x":0}`)
 	if _, err := w.Publish(t.Context(), by("ann"), tagged); kg.CodeOf(err) != kg.CodeConstraintViolation || !strings.Contains(err.Error(), "Not this: v: the message") {
 		t.Errorf("a violation: %v", err)
 	}
-	r, err := w.Publish(t.Context(), by("ann"), saying(id, "x"))
-	if became(r, err) != "rejected" || r.Verdict.Reason != "Rule Failed" || !strings.Contains(r.Verdict.Details, "k: the message (the rule could not be evaluated: no such key") {
+	r, err := w.Publish(t.Context(), by("ann"), publication(id, "x"))
+	if outcomeOf(r, err) != "rejected" || r.Verdict.Reason != "Rule Failed" || !strings.Contains(r.Verdict.Details, "k: the message (the rule could not be evaluated: no such key") {
 		t.Errorf("a rule that cannot be evaluated: %+v, %v", r, err)
 	}
-	p := saying(id, "x")
+	p := publication(id, "x")
 	p.Metadata, p.IdempotencyKey = []byte(`{"x":0,"size":3}`), "key"
 	if got := w.publish(by("ann"), p); got != "accepted" {
 		t.Fatal(got)
 	}
 	w.rules(onMessage("true", "reject"))
-	if r, err := w.Publish(t.Context(), by("ann"), p); became(r, err) != "accepted" || !r.Replayed {
+	if r, err := w.Publish(t.Context(), by("ann"), p); outcomeOf(r, err) != "accepted" || !r.Replayed {
 		t.Errorf("the same again, under other rules: %+v, %v", r, err)
 	}
-	if got := w.publish(by("ann"), saying(id, "x")); got != "rejected" {
+	if got := w.publish(by("ann"), publication(id, "x")); got != "rejected" {
 		t.Errorf("under other rules: %s", got)
 	}
 	w.rules(onMessage(`message.parts.all(a, message.parts.all(b, message.parts.all(c, message.parts.all(d, a == b))))`, "reject"))
@@ -320,11 +320,11 @@ func TestFactsWaitForTheirMessage(t *testing.T) {
 `)
 	ctx := t.Context()
 	id := w.make(channel.Draft{Visibility: channel.Public})
-	p := saying(id, "psst, the secret is 4711")
+	p := publication(id, "psst, the secret is 4711")
 	p.Envelope.To = "bob"
 	p.Patches = []kg.Patch{patch(kg.Add, "urn:s", "urn:p", kg.String("x"))}
 	r, err := w.Publish(ctx, by("ann"), p)
-	if became(r, err) != "held" || r.Message.Sequence != 1 || r.Message.ProposalID == "" {
+	if outcomeOf(r, err) != "held" || r.Message.Sequence != 1 || r.Message.ProposalID == "" {
 		t.Fatalf("got %+v, %v", r, err)
 	}
 	if r.Verdict.Details != "held: <urn:s> <urn:p>: Look at this" {
@@ -374,7 +374,7 @@ func TestRulesSeeTheChannelOfTheCommit(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := w.publish(by("ann"), saying(id, "x")); got != "rejected" || !renamed {
+	if got := w.publish(by("ann"), publication(id, "x")); got != "rejected" || !renamed {
 		t.Errorf("renamed between verdict and commit: %s", got)
 	}
 }
@@ -384,7 +384,7 @@ func TestRulesSeeTheChannelOfTheCommit(t *testing.T) {
 func TestNobodyAsksForMessagesInVain(t *testing.T) {
 	w := newTalk(t, rule(`patch.predicate == "urn:never"`, "reject"))
 	id := w.make(channel.Draft{})
-	p := saying(id, "x")
+	p := publication(id, "x")
 	p.Patches = []kg.Patch{patch(kg.Add, "urn:s", "urn:p", kg.String("x"))}
 	if got := w.publish(by("ann"), p); got != "accepted" || w.looks.Load() != 0 {
 		t.Errorf("%s; messages were asked for %d times", got, w.looks.Load())
@@ -394,7 +394,7 @@ func TestNobodyAsksForMessagesInVain(t *testing.T) {
 		t.Errorf("an update without a message: %s; messages were asked for %d times", got, w.looks.Load())
 	}
 	// A verdict overtaken by another commit, such as one of receipts, is made again.
-	if got := w.publish(by("ann"), saying(id, "x")); got != "accepted" || w.looks.Load() == 0 {
+	if got := w.publish(by("ann"), publication(id, "x")); got != "accepted" || w.looks.Load() == 0 {
 		t.Errorf("%s; messages were asked for %d times", got, w.looks.Load())
 	}
 }
@@ -421,15 +421,15 @@ func TestMessagesExample(t *testing.T) {
 		p    channels.Publication
 		want string
 	}{
-		{"a text", by("ann"), saying(lab, "hello"), "accepted"},
-		{"a key", by("ann"), saying(lab, "this is it:\n-----BEGIN PRIVATE KEY-----\n"), "rejected"},
-		{"an announcement", by("ann"), saying(news, "hello"), "rejected"},
-		{"one with a tag", by("ann"), with(saying(news, "hello"), func(p *channels.Publication) { p.Tags = []string{"greeting"} }), "accepted"},
-		{"a guest in private", by("bob", "guest"), saying(lab, "hello"), "accepted"},
-		{"a guest in public", by("bob", "guest"), saying(open, "hello"), "violation"},
-		{"others in public", by("bob", "staff"), saying(open, "hello"), "accepted"},
-		{"facts in private", by("ann"), with(saying(lab, "look"), facts), "accepted"},
-		{"facts in public", by("ann"), with(saying(open, "look"), func(p *channels.Publication) { p.Patches = []kg.Patch{patch(kg.Add, "urn:s", "urn:q", kg.String("x"))} }), "held"},
+		{"a text", by("ann"), publication(lab, "hello"), "accepted"},
+		{"a key", by("ann"), publication(lab, "this is it:\n-----BEGIN PRIVATE KEY-----\n"), "rejected"},
+		{"an announcement", by("ann"), publication(news, "hello"), "rejected"},
+		{"one with a tag", by("ann"), with(publication(news, "hello"), func(p *channels.Publication) { p.Tags = []string{"greeting"} }), "accepted"},
+		{"a guest in private", by("bob", "guest"), publication(lab, "hello"), "accepted"},
+		{"a guest in public", by("bob", "guest"), publication(open, "hello"), "violation"},
+		{"others in public", by("bob", "staff"), publication(open, "hello"), "accepted"},
+		{"facts in private", by("ann"), with(publication(lab, "look"), facts), "accepted"},
+		{"facts in public", by("ann"), with(publication(open, "look"), func(p *channels.Publication) { p.Patches = []kg.Patch{patch(kg.Add, "urn:s", "urn:q", kg.String("x"))} }), "held"},
 	} {
 		if got := w.publish(row.by, row.p); got != row.want {
 			t.Errorf("%s: %s, want %s", row.name, got, row.want)

@@ -49,8 +49,8 @@ func start(t *testing.T, s *kg.Store, filter kg.Filter, from operation.Resume) *
 	return f
 }
 
-// say formats an event: its kind and its subject.
-func say(e operation.Event) string {
+// format formats an event: its kind and its subject.
+func format(e operation.Event) string {
 	if e.UpToDate {
 		return fmt.Sprintf("up to date at %d", e.Position.Revision)
 	}
@@ -78,7 +78,7 @@ func TestSnapshotThenChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := say(e); got != want[i] {
+		if got := format(e); got != want[i] {
 			t.Fatalf("event %d: got %s, want %s", i, got, want[i])
 		}
 		position := f.Position()
@@ -112,7 +112,7 @@ func TestSnapshotOfSeveralPatterns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, say(e))
+		got = append(got, format(e))
 		if e.SnapshotEnd {
 			break
 		}
@@ -156,7 +156,7 @@ func TestStarts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := say(e); got != want {
+			if got := format(e); got != want {
 				t.Errorf("%s: got %s, want %s", row.name, got, want)
 			}
 			break

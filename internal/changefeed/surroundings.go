@@ -1,6 +1,7 @@
 package changefeed
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"maps"
@@ -215,7 +216,7 @@ func (s *Surroundings) entitiesAt(ctx context.Context, store *kg.Store, r kg.Rev
 	if err != nil {
 		return nil, err
 	}
-	search := search{snapshot: snapshot, class: class, found: map[kg.ID]struct{}{}, most: orDefault(s.Entities, DefaultEntities), reads: orDefault(s.Reads, DefaultReads)}
+	search := search{snapshot: snapshot, class: class, found: map[kg.ID]struct{}{}, limit: cmp.Or(max(s.Entities, 0), DefaultEntities), reads: cmp.Or(max(s.Reads, 0), DefaultReads)}
 	start, known, err := snapshot.ID(s.Entity)
 	if err != nil || !known {
 		return entities{s.Entity: {}}, err
@@ -226,19 +227,12 @@ func (s *Surroundings) entitiesAt(ctx context.Context, store *kg.Store, r kg.Rev
 	return search.foundEntities()
 }
 
-func orDefault(n, unsaid int) int {
-	if n <= 0 {
-		return unsaid
-	}
-	return n
-}
-
 // search finds the linked entities, breadth first.
 type search struct {
-	snapshot    *kg.Snapshot
-	class       kg.ID // rdf:type, which is not a link
-	found       map[kg.ID]struct{}
-	most, reads int
+	snapshot     *kg.Snapshot
+	class        kg.ID // rdf:type, which is not a link
+	found        map[kg.ID]struct{}
+	limit, reads int
 }
 
 func (s *search) searchFrom(start kg.ID, steps int) error {
@@ -276,8 +270,8 @@ func (s *search) linkedWith(p kg.IDPattern, other func(kg.Row) kg.ID) (found []k
 		if _, had := s.found[id]; had || !id.IsResource() || row.Predicate == s.class {
 			continue
 		}
-		if s.found[id] = struct{}{}; len(s.found) > s.most {
-			return nil, s.tooMuch("the entity has more entities around it at revision %d than the limit of %d", s.snapshot.Revision(), s.most)
+		if s.found[id] = struct{}{}; len(s.found) > s.limit {
+			return nil, s.tooMuch("the entity has more entities around it at revision %d than the limit of %d", s.snapshot.Revision(), s.limit)
 		}
 		found = append(found, id)
 	}

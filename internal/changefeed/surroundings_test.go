@@ -55,9 +55,9 @@ func wander(t *testing.T, s *kgtest.Store, dice *rand.Rand, commits int) {
 
 // around finds the entities within some steps of another, from a list of all
 // statements.
-func around(t *testing.T, s *kgtest.Store, view kg.View, r kg.Revision, of kg.Term, steps int) map[kg.Term]bool {
+func around(t *testing.T, s *kgtest.Store, view kg.View, r kg.Revision, entity kg.Term, steps int) map[kg.Term]bool {
 	t.Helper()
-	set := map[kg.Term]bool{of: true}
+	set := map[kg.Term]bool{entity: true}
 	if r == 0 {
 		return set
 	}
@@ -84,9 +84,9 @@ func around(t *testing.T, s *kgtest.Store, view kg.View, r kg.Revision, of kg.Te
 	return set
 }
 
-// wanted returns the changes of each commit after the position that concern the
+// expectedEvents returns the changes of each commit after the position that concern the
 // surroundings before or after it.
-func wanted(t *testing.T, s *kgtest.Store, at changefeed.Surroundings, from kg.Position) (events []kg.Event) {
+func expectedEvents(t *testing.T, s *kgtest.Store, at changefeed.Surroundings, from kg.Position) (events []kg.Event) {
 	t.Helper()
 	for r := max(1, from.Revision); r <= s.Head().Revision; r++ {
 		set := around(t, s, at.FromView, r-1, at.Entity, at.Depth-1)
@@ -112,9 +112,9 @@ func wanted(t *testing.T, s *kgtest.Store, at changefeed.Surroundings, from kg.P
 	return events
 }
 
-// told follows the surroundings until n changes were delivered. Each event must be of
+// receive follows the surroundings until n changes were delivered. Each event must be of
 // one commit, with the position after it.
-func told(t *testing.T, s *kgtest.Store, at changefeed.Surroundings, from kg.Position, n int) (events []kg.Event, err error) {
+func receive(t *testing.T, s *kgtest.Store, at changefeed.Surroundings, from kg.Position, n int) (events []kg.Event, err error) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	f, err := changefeed.Start(ctx, s.Store, &at, operation.Resume{Start: operation.After, After: from})
@@ -170,8 +170,8 @@ func TestSurroundingsFollowTheGraph(t *testing.T) {
 		if dice.IntN(3) > 0 {
 			from = kg.Position{Epoch: s.Epoch(), Revision: kg.Revision(1 + dice.IntN(int(s.Head().Revision))), Index: []uint32{0, 1, kg.EndOfCommit}[dice.IntN(3)]}
 		}
-		want := wanted(t, s, at, from)
-		got, err := told(t, s, at, from, len(want))
+		want := expectedEvents(t, s, at, from)
+		got, err := receive(t, s, at, from, len(want))
 		if err != nil {
 			t.Fatalf("%+v from %v: %v (-want +got):\n%s", at, from, err, cmp.Diff(lines(want), lines(got)))
 		}
@@ -182,7 +182,7 @@ func TestSurroundingsFollowTheGraph(t *testing.T) {
 			s.Reopen()
 		}
 		h := kgtest.History{From: from, Events: got}
-		resume := func(from kg.Position, n int) ([]kg.Event, error) { return told(t, s, at, from, n) }
+		resume := func(from kg.Position, n int) ([]kg.Event, error) { return receive(t, s, at, from, n) }
 		if err := errors.Join(kgtest.Ordered(h), kgtest.Unique(h), kgtest.Resumable(h, 10, resume)); err != nil {
 			t.Fatalf("%+v from %v: %v", at, from, err)
 		}
@@ -285,6 +285,6 @@ func TestSurroundingsAreBounded(t *testing.T) {
 			t.Errorf("%+v: got %v, want %s", at, err, kg.CodeLimitExceeded)
 		}
 	}
-	most := startOn(t, s, &changefeed.Surroundings{Entity: entity(0), Depth: 2, Entities: 6, Reads: 5})
-	most.Close()
+	limit := startOn(t, s, &changefeed.Surroundings{Entity: entity(0), Depth: 2, Entities: 6, Reads: 5})
+	limit.Close()
 }

@@ -57,7 +57,7 @@ func TestBehaviours(t *testing.T) {
 			t.Fatal(err)
 		}
 		if sent.Answer != nil {
-			if got := "answer " + said(sent.Answer.Parts); got != want {
+			if got := "answer " + textOf(sent.Answer.Parts); got != want {
 				t.Errorf("%s: %s, want %s", id, got, want)
 			}
 			continue
@@ -72,7 +72,7 @@ func TestBehaviours(t *testing.T) {
 			case err != nil:
 				t.Fatal(err)
 			case e.Chunk != nil:
-				text := "chunk " + said(e.Chunk.Parts)
+				text := "chunk " + textOf(e.Chunk.Parts)
 				if e.Chunk.Append {
 					text += " more"
 				}
@@ -81,7 +81,7 @@ func TestBehaviours(t *testing.T) {
 				}
 				got = append(got, text)
 			case e.Status != nil && e.Status.Message != nil:
-				got = append(got, string(e.Status.State)+" "+said(e.Status.Message.Parts))
+				got = append(got, string(e.Status.State)+" "+textOf(e.Status.Message.Parts))
 			case e.Status != nil:
 				got = append(got, string(e.Status.State))
 			}
@@ -96,7 +96,7 @@ func TestBehaviours(t *testing.T) {
 	}
 }
 
-func said(parts []tasks.Part) string {
+func textOf(parts []tasks.Part) string {
 	p := parts[0]
 	switch {
 	case p.Text != nil:

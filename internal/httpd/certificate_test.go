@@ -58,11 +58,11 @@ func (p pair) write(t *testing.T, serial int64) *x509.Certificate {
 	}
 	writeFile(t, p.cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 	writeFile(t, p.key, string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})))
-	made, err := x509.ParseCertificate(der)
+	certificate, err := x509.ParseCertificate(der)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return certificate
 }
 
 func writeFile(t *testing.T, name, text string) {

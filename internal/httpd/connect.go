@@ -26,27 +26,27 @@ func (s *Server) Connect(ctx context.Context, end func(error), opened caller.Cal
 	if refused != nil {
 		return opened, s.notConnected(ctx, opened, refused)
 	}
-	who := opened
+	by := opened
 	if credential != "" {
 		p, release, err := s.options.Admit(ctx, credential, end)
 		if err != nil {
 			return opened, s.notConnected(ctx, opened, notAdmitted(err))
 		}
 		context.AfterFunc(ctx, release)
-		who.Principal, who.Actor = p, ""
+		by.Principal, by.Actor = p, ""
 	}
-	if refused := s.actFor(ctx, header, &who); refused != nil {
-		return opened, s.notConnected(ctx, who, refused)
+	if refused := s.actFor(ctx, header, &by); refused != nil {
+		return opened, s.notConnected(ctx, by, refused)
 	}
-	if refused := checkRead(&who); refused != nil {
-		return opened, s.notConnected(ctx, who, refused)
+	if refused := checkRead(&by); refused != nil {
+		return opened, s.notConnected(ctx, by, refused)
 	}
-	return who, nil
+	return by, nil
 }
 
 // notConnected records the refusal of a socket and returns it as an error.
-func (s *Server) notConnected(ctx context.Context, who caller.Caller, f *refusal) error {
-	s.noteRefusal(ctx, who, f)
+func (s *Server) notConnected(ctx context.Context, by caller.Caller, f *refusal) error {
+	s.noteRefusal(ctx, by, f)
 	return kg.Errorf(kg.Code(f.reason), "%s", f.message)
 }
 

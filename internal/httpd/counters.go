@@ -15,7 +15,7 @@ type Counters struct {
 	rateLimited *prometheus.CounterVec
 	verdicts    *prometheus.CounterVec
 	operations  *prometheus.CounterVec
-	took        *prometheus.HistogramVec
+	duration    *prometheus.HistogramVec
 }
 
 // NewCounters returns counters for Options.
@@ -27,13 +27,13 @@ func NewCounters() *Counters {
 			Help: "Judgements on updates by their outcome; dry runs, and judgements that had to be made again, included."}, []string{"outcome"}),
 		operations: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "koine_graphql_operations_total",
 			Help: "GraphQL operations that have been executed, or established, by kind and outcome (ok, partial or failed)."}, []string{"kind", "outcome"}),
-		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "koine_graphql_operation_duration_seconds", Buckets: buckets,
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "koine_graphql_operation_duration_seconds", Buckets: buckets,
 			Help: "How long GraphQL operations took by kind; a subscription until it was established."}, []string{"kind"}),
 	}
 }
 
 func (c *Counters) collectors() []prometheus.Collector {
-	return []prometheus.Collector{c.rateLimited, c.verdicts, c.operations, c.took}
+	return []prometheus.Collector{c.rateLimited, c.verdicts, c.operations, c.duration}
 }
 
 // RateLimited counts a refusal by a limit.
@@ -42,7 +42,7 @@ func (c *Counters) RateLimited(what, by string) { c.rateLimited.WithLabelValues(
 // Operation counts a GraphQL operation (transport.Options).
 func (c *Counters) Operation(kind, outcome string, took time.Duration) {
 	c.operations.WithLabelValues(kind, outcome).Inc()
-	c.took.WithLabelValues(kind).Observe(took.Seconds())
+	c.duration.WithLabelValues(kind).Observe(took.Seconds())
 }
 
 // Verifier wraps a verifier to count its verdicts; nil for nil.

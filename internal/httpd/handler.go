@@ -40,7 +40,7 @@ func (s *Server) routeTraced(w *response, r *http.Request, id string) (seen *htt
 func (s *Server) startSpan(w *response, r *http.Request) *http.Request {
 	_, pattern := s.mux.Handler(r)
 	ctx, end := s.options.Tracing.Request(r, methodLabel(r.Method)+" "+routeLabel(pattern))
-	w.left = func() { end(w.status) }
+	w.onLeave = func() { end(w.status) }
 	return r.WithContext(ctx)
 }
 
@@ -67,32 +67,32 @@ func (s *Server) routeRequest(w *response, r *http.Request, id string) (seen *ht
 func (s *Server) admitRequest(w *response, r *http.Request, id string) (seen *http.Request, leave func(), in bool) {
 	leave = func() {}
 	_, pattern := s.mux.Handler(r)
-	who := caller.Caller{Address: s.addressOf(r), Path: routeLabel(pattern), RequestID: id}
+	by := caller.Caller{Address: s.addressOf(r), Path: routeLabel(pattern), RequestID: id}
 	if refused := s.checkOrigin(r); refused != nil {
-		s.writeRefusal(w, r, who, refused)
+		s.writeRefusal(w, r, by, refused)
 		return r, leave, false
 	}
-	asked := s.setCORSHeaders(w.Header(), r) // before any refusal, so that a page can read it
-	if refused := s.limitAddress(r, who.Address); refused != nil {
-		s.writeRefusal(w, r, who, refused)
+	preflight := s.setCORSHeaders(w.Header(), r) // before any refusal, so that a page can read it
+	if refused := s.limitAddress(r, by.Address); refused != nil {
+		s.writeRefusal(w, r, by, refused)
 		return r, leave, false
 	}
-	if asked {
+	if preflight {
 		w.WriteHeader(http.StatusNoContent)
 		return r, leave, false
 	}
-	known, end, refused := s.identifyCaller(r, &who)
+	known, end, refused := s.identifyCaller(r, &by)
 	if refused != nil {
-		s.writeRefusal(w, r, who, refused)
+		s.writeRefusal(w, r, by, refused)
 		return r, leave, false
 	}
 	if refused := s.limitPrincipal(known); refused != nil {
-		s.writeRefusal(w, r, who, refused)
+		s.writeRefusal(w, r, by, refused)
 		return known, end, false
 	}
-	received, refused := s.enterRequest(w, known, who, pattern)
+	received, refused := s.enterRequest(w, known, by, pattern)
 	if refused != nil {
-		s.writeRefusal(w, r, who, refused)
+		s.writeRefusal(w, r, by, refused)
 		return known, end, false
 	}
 	return known, func() { received.Release(); end() }, true
@@ -101,8 +101,8 @@ func (s *Server) admitRequest(w *response, r *http.Request, id string) (seen *ht
 // enterRequest receives the body of a request and takes a place among the requests in
 // progress. The place is released when the handler has returned or its answer has
 // become a stream.
-func (s *Server) enterRequest(w *response, r *http.Request, who caller.Caller, pattern string) (*throttle.Received, *refusal) {
-	owner, c := throttle.OwnerOf(who), connectionOf(r.Context())
+func (s *Server) enterRequest(w *response, r *http.Request, by caller.Caller, pattern string) (*throttle.Received, *refusal) {
+	owner, c := throttle.OwnerOf(by), connectionOf(r.Context())
 	if c != nil && (c.spare && !s.isProbe(r) || !s.conns.claimConn(c, owner)) {
 		w.Header().Set("Connection", "close")
 		return nil, tooManyConnections
@@ -131,8 +131,8 @@ func (s *Server) enterRequest(w *response, r *http.Request, who caller.Caller, p
 		received.Release()
 		return nil, overloaded
 	}
-	before := w.left
-	w.left = func() {
+	before := w.onLeave
+	w.onLeave = func() {
 		places.Release(owner, 1)
 		if before != nil {
 			before()

@@ -20,25 +20,25 @@ const MethodNone = caller.MethodNone
 
 // identifyCaller authenticates the caller and completes caller. The context of the returned
 // request ends with the credential; the caller must call leave after the answer.
-func (s *Server) identifyCaller(r *http.Request, who *caller.Caller) (seen *http.Request, leave func(), refused *refusal) {
+func (s *Server) identifyCaller(r *http.Request, by *caller.Caller) (seen *http.Request, leave func(), refused *refusal) {
 	ctx, leave := r.Context(), func() {}
 	if s.options.Admit == nil {
 		agent, err := s.agentOf(ctx, r.Header)
 		if err != nil {
 			return nil, nil, invalidAgent(err)
 		}
-		who.Principal = openPrincipal(agent)
-	} else if ctx, leave, refused = s.identifyByCredential(ctx, r, who); refused != nil {
+		by.Principal = openPrincipal(agent)
+	} else if ctx, leave, refused = s.identifyByCredential(ctx, r, by); refused != nil {
 		return nil, nil, refused
 	}
-	return r.WithContext(caller.With(ctx, *who)), leave, nil
+	return r.WithContext(caller.With(ctx, *by)), leave, nil
 }
 
 // identifyByCredential authenticates the caller of a server with credentials.
-func (s *Server) identifyByCredential(ctx context.Context, r *http.Request, who *caller.Caller) (context.Context, func(), *refusal) {
+func (s *Server) identifyByCredential(ctx context.Context, r *http.Request, by *caller.Caller) (context.Context, func(), *refusal) {
 	_, pattern := s.mux.Handler(r)
 	if s.isPublic(pattern, r.Method) {
-		who.Principal = unauthenticated
+		by.Principal = unauthenticated
 		return ctx, func() {}, nil
 	}
 	token, refused := s.redeemToken(r, pattern)
@@ -46,12 +46,12 @@ func (s *Server) identifyByCredential(ctx context.Context, r *http.Request, who 
 		return nil, nil, refused
 	}
 	if token != nil {
-		return s.authenticateToken(ctx, token, who)
+		return s.authenticateToken(ctx, token, by)
 	}
 	credential, refused := credentialOf(r.Header)
 	if refused == nil && credential == "" {
 		if s.routeOf(pattern).socket && isUpgrade(r) {
-			who.Principal = unauthenticated
+			by.Principal = unauthenticated
 			return ctx, func() {}, nil
 		}
 		refused = noCredential
@@ -59,12 +59,12 @@ func (s *Server) identifyByCredential(ctx context.Context, r *http.Request, who 
 	if refused != nil {
 		return nil, nil, refused
 	}
-	ctx, leave, refused := s.authenticateCredential(ctx, credential, who)
+	ctx, leave, refused := s.authenticateCredential(ctx, credential, by)
 	if refused != nil {
 		return nil, nil, refused
 	}
-	if refused = s.actFor(ctx, r.Header, who); refused == nil {
-		refused = s.checkRoute(pattern, who)
+	if refused = s.actFor(ctx, r.Header, by); refused == nil {
+		refused = s.checkRoute(pattern, by)
 	}
 	if refused != nil {
 		leave()
@@ -75,14 +75,14 @@ func (s *Server) identifyByCredential(ctx context.Context, r *http.Request, who 
 
 var unauthenticated = kg.Principal{ID: kg.Anonymous, Method: MethodNone}
 
-func (s *Server) authenticateCredential(ctx context.Context, credential string, who *caller.Caller) (context.Context, func(), *refusal) {
+func (s *Server) authenticateCredential(ctx context.Context, credential string, by *caller.Caller) (context.Context, func(), *refusal) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p, release, err := s.options.Admit(ctx, credential, cancel)
 	if err != nil {
 		cancel(nil)
 		return nil, nil, notAdmitted(err)
 	}
-	who.Principal = p
+	by.Principal = p
 	return ctx, func() { release(); cancel(nil) }, nil
 }
 
@@ -106,9 +106,9 @@ func credentialOf(header http.Header) (string, *refusal) {
 }
 
 // actFor sets the agent that the caller acts for, from X-Agent-ID.
-func (s *Server) actFor(ctx context.Context, header http.Header, who *caller.Caller) *refusal {
+func (s *Server) actFor(ctx context.Context, header http.Header, by *caller.Caller) *refusal {
 	agent, err := agentNamed(header)
-	if _, present := header["X-Agent-Id"]; err == nil && (!present || agent == who.Principal.ID) {
+	if _, present := header["X-Agent-Id"]; err == nil && (!present || agent == by.Principal.ID) {
 		return nil
 	}
 	if err == nil && s.options.CheckAgent != nil {
@@ -117,10 +117,10 @@ func (s *Server) actFor(ctx context.Context, header http.Header, who *caller.Cal
 	if err != nil {
 		return invalidAgent(err)
 	}
-	if !who.Principal.MayActFor(agent) {
+	if !by.Principal.MayActFor(agent) {
 		return sourceForbidden
 	}
-	who.Actor = agent
+	by.Actor = agent
 	return nil
 }
 
@@ -140,19 +140,19 @@ func isUpgrade(r *http.Request) bool {
 
 // checkRoute refuses restricted routes to other roles, and all other routes to callers that
 // may use only restricted ones.
-func (s *Server) checkRoute(pattern string, who *caller.Caller) *refusal {
+func (s *Server) checkRoute(pattern string, by *caller.Caller) *refusal {
 	r := s.routeOf(pattern)
 	switch {
 	case !r.restricted:
-		return checkRead(who)
-	case who.Principal.IsAdmin(), r.role != "" && who.Principal.HasRole(r.role):
+		return checkRead(by)
+	case by.Principal.IsAdmin(), r.role != "" && by.Principal.HasRole(r.role):
 		return nil
 	}
 	return notAdmin
 }
 
-func checkRead(who *caller.Caller) *refusal {
-	if err := who.Principal.CheckRead(); err != nil {
+func checkRead(by *caller.Caller) *refusal {
+	if err := by.Principal.CheckRead(); err != nil {
 		return notAdmitted(err)
 	}
 	return nil

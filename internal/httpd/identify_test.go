@@ -16,14 +16,14 @@ import (
 	"koine/kg"
 )
 
-// door admits credentials of the test and can revoke them.
-type door struct {
+// gate admits credentials of the test and can revoke them.
+type gate struct {
 	mu       sync.Mutex
 	inside   map[string]func(error)
 	released int
 }
 
-func (d *door) admit(_ context.Context, credential string, end func(error)) (kg.Principal, func(), error) {
+func (d *gate) admit(_ context.Context, credential string, end func(error)) (kg.Principal, func(), error) {
 	p, ok := map[string]kg.Principal{
 		"dora":  {ID: "agent://dora", Roles: []string{"r"}, ActFor: []kg.AgentID{"agent://chen"}, Method: "key"},
 		"root":  {ID: "agent://root", Roles: []string{kg.RoleAdmin}, ActFor: []kg.AgentID{"*"}, Method: "key"},
@@ -48,7 +48,7 @@ func (d *door) admit(_ context.Context, credential string, end func(error)) (kg.
 	return p, func() { d.mu.Lock(); d.released++; d.mu.Unlock() }, nil
 }
 
-func (d *door) throwOut(credential string) {
+func (d *gate) throwOut(credential string) {
 	d.mu.Lock()
 	end := d.inside[credential]
 	d.mu.Unlock()
@@ -60,7 +60,7 @@ var who = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %s %s", c.Principal.ID, c.Acting(), c.Principal.Method)
 })
 
-func knowing(d *door) *httpd.Server {
+func knowing(d *gate) *httpd.Server {
 	s := newServer(httpd.Options{Admit: d.admit})
 	s.HandleRPC(who)
 	s.HandleSocket("/graphql", httpd.GraphQL, who)
@@ -73,7 +73,7 @@ func knowing(d *door) *httpd.Server {
 }
 
 func TestCredentials(t *testing.T) {
-	r := run(t, knowing(&door{}))
+	r := run(t, knowing(&gate{}))
 	const (
 		none    = `{"error":{"message":"authentication required","data":{"reason":"UNAUTHENTICATED","domain":"koine","hint":"Send an API key or a token as Authorization: Bearer …, or a key as X-API-Key."}}}` + "\n"
 		bare    = `Bearer realm="koine"`
@@ -136,7 +136,7 @@ func TestCredentials(t *testing.T) {
 
 // A page of another site is refused with any credential.
 func TestForeignOriginWithCredential(t *testing.T) {
-	r := run(t, knowing(&door{}))
+	r := run(t, knowing(&gate{}))
 	if resp, body := do(t, r, "POST", "/", "", "X-API-Key: dora", "Origin: http://evil.example"); resp.StatusCode != 403 {
 		t.Errorf("got %d %s", resp.StatusCode, body)
 	}
@@ -144,7 +144,7 @@ func TestForeignOriginWithCredential(t *testing.T) {
 
 // A request ends with its credential, with the reason.
 func TestRequestEndsWithItsCredential(t *testing.T) {
-	d := &door{}
+	d := &gate{}
 	s := knowing(d)
 	began, cause := make(chan struct{}), make(chan error, 1)
 	s.Handle("GET /long", httpd.Plain, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -168,7 +168,7 @@ func TestRequestEndsWithItsCredential(t *testing.T) {
 
 // A socket may be opened without a credential; its first message has it.
 func TestConnect(t *testing.T) {
-	d := &door{}
+	d := &gate{}
 	s := knowing(d)
 	r := run(t, s)
 	if resp, body := do(t, r, "GET", "/graphql", "", "Upgrade: websocket"); resp.StatusCode != 200 || body != "agent://anonymous agent://anonymous none" {

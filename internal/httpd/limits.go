@@ -37,11 +37,11 @@ func (s *Server) limitAddress(r *http.Request, from netip.Addr) *refusal {
 // limitPrincipal charges a request to its principal. Unauthenticated callers have no
 // share.
 func (s *Server) limitPrincipal(r *http.Request) *refusal {
-	who := caller.From(r.Context()).Principal
-	if probes[r.URL.Path] || who.Method == MethodNone {
+	by := caller.From(r.Context()).Principal
+	if probes[r.URL.Path] || by.Method == MethodNone {
 		return nil
 	}
-	return limitRefusal(s.options.Throttle.AllowRequest(who.ID))
+	return limitRefusal(s.options.Throttle.AllowRequest(by.ID))
 }
 
 func limitRefusal(err error) *refusal {

@@ -14,12 +14,12 @@ import (
 
 // metrics are the server's metrics, in a registry of their own.
 type metrics struct {
-	registry *prometheus.Registry
-	requests *prometheus.CounterVec
-	took     *prometheus.HistogramVec
-	calls    *prometheus.CounterVec
-	callTook *prometheus.HistogramVec
-	refused  *prometheus.CounterVec
+	registry     *prometheus.Registry
+	requests     *prometheus.CounterVec
+	duration     *prometheus.HistogramVec
+	calls        *prometheus.CounterVec
+	callDuration *prometheus.HistogramVec
+	refused      *prometheus.CounterVec
 }
 
 // buckets range from a cached query to a large import, in seconds.
@@ -30,17 +30,17 @@ func newMetrics(s *Server) *metrics {
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "koine_http_requests_total",
 			Help: "HTTP requests that have ended, by route, method and status."}, []string{"route", "method", "status"}),
-		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "koine_http_request_duration_seconds", Buckets: buckets,
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "koine_http_request_duration_seconds", Buckets: buckets,
 			Help: "How long HTTP requests took, by route; streams are not counted."}, []string{"route"}),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "koine_rpc_calls_total",
 			Help: "JSON-RPC calls that have ended, by method and error code (0 for none)."}, []string{"method", "code"}),
-		callTook: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "koine_rpc_call_duration_seconds", Buckets: buckets,
+		callDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "koine_rpc_call_duration_seconds", Buckets: buckets,
 			Help: "How long JSON-RPC calls took, by method; a stream's call lasts as long as the stream."}, []string{"method"}),
 	}
 	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "koine_http_refused_total",
 		Help: "HTTP requests that the server refused before their handler, by reason; UNAUTHENTICATED are failed authentications."}, []string{"reason"})
 	m.registry.MustRegister(s.options.Counters.collectors()...)
-	m.registry.MustRegister(m.requests, m.took, m.calls, m.callTook, m.refused,
+	m.registry.MustRegister(m.requests, m.duration, m.calls, m.callDuration, m.refused,
 		newGauge("koine_http_requests_under_way", "HTTP requests under way, open streams not counted.", func() float64 { return float64(s.requests.InUse() + s.scrapes.InUse()) }),
 		newGauge("koine_http_bytes_received", "Bytes of bodies and messages that were received and are not answered yet.", func() float64 { return float64(s.intake.Pool.InUse()) }),
 		newGauge("koine_http_connections", "Open connections.", func() float64 { return float64(s.conns.pool.InUse()) }),
@@ -72,13 +72,13 @@ func (m *metrics) countRequest(r *http.Request, status int, took time.Duration, 
 	route := routeLabel(r.Pattern)
 	m.requests.WithLabelValues(route, methodLabel(r.Method), strconv.Itoa(status)).Inc()
 	if !stream {
-		m.took.WithLabelValues(route).Observe(took.Seconds())
+		m.duration.WithLabelValues(route).Observe(took.Seconds())
 	}
 }
 
 func (m *metrics) countCall(method string, code int, took time.Duration) {
 	m.calls.WithLabelValues(method, strconv.Itoa(code)).Inc()
-	m.callTook.WithLabelValues(method).Observe(took.Seconds())
+	m.callDuration.WithLabelValues(method).Observe(took.Seconds())
 }
 
 // routeLabel returns the path of a route's pattern: "GET /healthz" is "/healthz", and

@@ -104,9 +104,9 @@ const (
 	corsMaxAge = "7200" // seconds; browsers take no more
 )
 
-// setCORSHeaders sets the CORS headers for a permitted page. asked reports a preflight request,
-// which needs no credential because browsers send none with it.
-func (s *Server) setCORSHeaders(header http.Header, r *http.Request) (asked bool) {
+// setCORSHeaders sets the CORS headers for a permitted page and reports whether
+// the request is a preflight request, which needs no credential because browsers send none with it.
+func (s *Server) setCORSHeaders(header http.Header, r *http.Request) (preflight bool) {
 	if len(s.options.AllowOrigins) == 0 || s.isOpen() {
 		return false
 	}

@@ -177,8 +177,8 @@ func (f *refusal) codeName() string {
 }
 
 // writeRefusal answers in the format of the request's route.
-func (s *Server) writeRefusal(w http.ResponseWriter, r *http.Request, who caller.Caller, f *refusal) {
-	s.noteRefusal(r.Context(), who, f)
+func (s *Server) writeRefusal(w http.ResponseWriter, r *http.Request, by caller.Caller, f *refusal) {
+	s.noteRefusal(r.Context(), by, f)
 	_, pattern := s.mux.Handler(r)
 	if f.retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(f.retry))
@@ -190,9 +190,9 @@ func (s *Server) writeRefusal(w http.ResponseWriter, r *http.Request, who caller
 }
 
 // noteRefusal counts a refusal and adds it to the audit trail.
-func (s *Server) noteRefusal(ctx context.Context, who caller.Caller, f *refusal) {
+func (s *Server) noteRefusal(ctx context.Context, by caller.Caller, f *refusal) {
 	s.metrics.refused.WithLabelValues(f.reason).Inc()
-	s.options.Trail.RecordDenied(caller.With(ctx, who), kg.Code(f.reason))
+	s.options.Trail.RecordDenied(caller.With(ctx, by), kg.Code(f.reason))
 }
 
 func (s *Server) notFound(w http.ResponseWriter, _ *http.Request) {

@@ -20,7 +20,7 @@ type response struct {
 	status  int         // 0 until the header is written
 	bytes   int64
 	stream  bool
-	left    func() // releases the place of a request in progress; nil if it has none
+	onLeave func() // releases the place of a request in progress; nil if it has none
 	flusher http.Flusher
 }
 
@@ -106,8 +106,8 @@ func (w *response) liftDeadline() {
 }
 
 func (w *response) releasePlace() {
-	if w.left != nil {
-		w.left()
-		w.left = nil
+	if w.onLeave != nil {
+		w.onLeave()
+		w.onLeave = nil
 	}
 }

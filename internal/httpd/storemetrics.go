@@ -103,10 +103,10 @@ func (c storeCollector) Collect(to chan<- prometheus.Metric) {
 		v := h.value(stats)
 		to <- prometheus.MustNewConstHistogram(h.desc, v.Count(), v.Sum, v.Cumulative())
 	}
-	behind := stats.LagRevisions.Count()
+	lag := stats.LagRevisions.Count()
 	for i, bound := range stats.LagRevisions.Bounds {
-		behind -= stats.LagRevisions.Counts[i]
-		to <- prometheus.MustNewConstMetric(storeLagging, prometheus.GaugeValue, float64(behind), strconv.FormatFloat(bound, 'f', -1, 64))
+		lag -= stats.LagRevisions.Counts[i]
+		to <- prometheus.MustNewConstMetric(storeLagging, prometheus.GaugeValue, float64(lag), strconv.FormatFloat(bound, 'f', -1, 64))
 	}
 	if stats.Refused != "" {
 		to <- prometheus.MustNewConstMetric(storeRefused, prometheus.GaugeValue, 1, string(stats.Refused))

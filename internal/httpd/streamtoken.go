@@ -52,7 +52,7 @@ type streamTokens struct {
 type streamToken struct {
 	target     string // path and query, as targetOf writes them
 	credential string
-	who        caller.Caller
+	caller     caller.Caller
 	expiry     *time.Timer
 }
 
@@ -71,20 +71,20 @@ func targetOf(u *url.URL) (string, bool) {
 
 // serveStreamToken creates a token for the caller.
 func (s *Server) serveStreamToken(w http.ResponseWriter, r *http.Request) {
-	who := caller.From(r.Context())
+	by := caller.From(r.Context())
 	target, u, refused := s.readStreamURL(r)
 	if refused != nil {
-		s.writeRefusal(w, r, who, refused)
+		s.writeRefusal(w, r, by, refused)
 		return
 	}
 	credential, refused := credentialOf(r.Header)
 	if refused != nil {
-		s.writeRefusal(w, r, who, refused)
+		s.writeRefusal(w, r, by, refused)
 		return
 	}
-	text, ok := s.tokens.addToken(&streamToken{target: target, credential: credential, who: who})
+	text, ok := s.tokens.addToken(&streamToken{target: target, credential: credential, caller: by})
 	if !ok {
-		s.writeRefusal(w, r, who, tooManyStreamTokens)
+		s.writeRefusal(w, r, by, tooManyStreamTokens)
 		return
 	}
 	if u.RawQuery != "" {
@@ -126,7 +126,7 @@ func (s *Server) readStreamURL(r *http.Request) (target string, u *url.URL, refu
 // addToken stores a token until it is used or expires. It returns false if its caller has no
 // share left.
 func (all *streamTokens) addToken(t *streamToken) (text string, ok bool) {
-	if !all.places.Acquire(throttle.OwnerOf(t.who), 1) {
+	if !all.places.Acquire(throttle.OwnerOf(t.caller), 1) {
 		return "", false
 	}
 	text = "st_" + rand.Text()
@@ -148,7 +148,7 @@ func (all *streamTokens) removeToken(hash [sha256.Size]byte) *streamToken {
 	}
 	delete(all.byHash, hash)
 	t.expiry.Stop()
-	all.places.Release(throttle.OwnerOf(t.who), 1)
+	all.places.Release(throttle.OwnerOf(t.caller), 1)
 	return t
 }
 
@@ -180,8 +180,8 @@ func hideStreamToken(r *http.Request) *http.Request {
 // redeemToken consumes the stream token of a request. It returns nil without a refusal if
 // there is none.
 func (s *Server) redeemToken(r *http.Request, pattern string) (*streamToken, *refusal) {
-	text, brought := r.Context().Value(streamTokenKey{}).(string)
-	if !brought {
+	text, present := r.Context().Value(streamTokenKey{}).(string)
+	if !present {
 		return nil, nil
 	}
 	t := s.tokens.removeToken(sha256.Sum256([]byte(text))) // consumed even if the request is refused
@@ -197,20 +197,20 @@ func (s *Server) redeemToken(r *http.Request, pattern string) (*streamToken, *re
 }
 
 // authenticateToken authenticates the token's credential again.
-func (s *Server) authenticateToken(ctx context.Context, t *streamToken, who *caller.Caller) (context.Context, func(), *refusal) {
-	ctx, leave, refused := s.authenticateCredential(ctx, t.credential, who)
+func (s *Server) authenticateToken(ctx context.Context, t *streamToken, by *caller.Caller) (context.Context, func(), *refusal) {
+	ctx, leave, refused := s.authenticateCredential(ctx, t.credential, by)
 	if refused != nil {
 		return nil, nil, refused
 	}
-	if who.Principal.ID != t.who.Principal.ID {
+	if by.Principal.ID != t.caller.Principal.ID {
 		leave()
 		return nil, nil, badStreamToken
 	}
-	if t.who.Actor != "" && !who.Principal.MayActFor(t.who.Actor) {
+	if t.caller.Actor != "" && !by.Principal.MayActFor(t.caller.Actor) {
 		leave()
 		return nil, nil, sourceForbidden
 	}
-	who.Actor = t.who.Actor
+	by.Actor = t.caller.Actor
 	return ctx, leave, nil
 }
 

@@ -40,9 +40,9 @@ func startStreams(t *testing.T) *streamServer {
 			return kg.Principal{ID: kg.AgentID("agent://" + credential[4:]), Method: "key", ActFor: []kg.AgentID{"agent://other"}}, func() {}, nil
 		}})
 	s.Handle("/changes", httpd.Plain, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who := caller.From(r.Context())
+		by := caller.From(r.Context())
 		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprintf(w, "data: %s %s %s %s\n\n", who.Principal.ID, who.Acting(), r.URL.RawQuery, r.RequestURI)
+		fmt.Fprintf(w, "data: %s %s %s %s\n\n", by.Principal.ID, by.Acting(), r.URL.RawQuery, r.RequestURI)
 		w.(http.Flusher).Flush()
 		if r.URL.Query().Get("live") != "" {
 			<-r.Context().Done()
@@ -56,15 +56,15 @@ func startStreams(t *testing.T) *streamServer {
 }
 
 // token requests a token and returns the address that it opens.
-func (f *streamServer) token(t *testing.T, of string, headers ...string) (token, address string) {
+func (f *streamServer) token(t *testing.T, what string, headers ...string) (token, address string) {
 	t.Helper()
-	resp, body := do(t, f.running, "POST", "/stream-token", `{"url":"`+of+`"}`, append(headers, "Content-Type: application/json", "X-API-Key: key-ann")...)
+	resp, body := do(t, f.running, "POST", "/stream-token", `{"url":"`+what+`"}`, append(headers, "Content-Type: application/json", "X-API-Key: key-ann")...)
 	var made struct {
 		Token, URL  string
 		ExpiresInMs int64
 	}
 	if err := json.Unmarshal([]byte(body), &made); err != nil || resp.StatusCode != 201 || made.Token == "" || made.ExpiresInMs != 60_000 || resp.Header.Get("Cache-Control") != "no-store" {
-		t.Fatalf("%s: got %s %s", of, resp.Status, body)
+		t.Fatalf("%s: got %s %s", what, resp.Status, body)
 	}
 	return made.Token, made.URL
 }

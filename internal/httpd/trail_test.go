@@ -82,19 +82,19 @@ func TestSocketsCountForWhomTheyAreOf(t *testing.T) {
 		}
 	}
 	payload := json.RawMessage(`{"headers":{"Authorization":"Bearer right"}}`)
-	who, err := s.Connect(t.Context(), func(error) {}, nobody, payload)
+	by, err := s.Connect(t.Context(), func(error) {}, nobody, payload)
 	if err != nil {
 		t.Fatal(err)
 	}
-	release, err := limits.AdmitStream(caller.With(t.Context(), who))
+	release, err := limits.AdmitStream(caller.With(t.Context(), by))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := limits.AdmitStream(caller.With(t.Context(), who)); kg.CodeOf(err) != kg.CodeRateLimited {
+	if _, err := limits.AdmitStream(caller.With(t.Context(), by)); kg.CodeOf(err) != kg.CodeRateLimited {
 		t.Errorf("a second socket: got %v", err)
 	}
 	release()
-	if _, err := limits.AdmitStream(caller.With(t.Context(), who)); err != nil {
+	if _, err := limits.AdmitStream(caller.With(t.Context(), by)); err != nil {
 		t.Errorf("after the first has ended: got %v", err)
 	}
 }

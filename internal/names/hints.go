@@ -147,11 +147,11 @@ func (g *guesser) hintSimilar(what string, t kg.Term) {
 	if !g.shouldLookUp(u) {
 		return
 	}
-	there, err := occursAs(g.all, what, t)
-	if there {
+	found, err := occursAs(g.all, what, t)
+	if found {
 		g.judge.seen.add(u)
 	}
-	if there || err != nil {
+	if found || err != nil {
 		g.failed = err
 		return
 	}
@@ -170,11 +170,11 @@ func (g *guesser) listUsed(what string) []string {
 	if list, ok := g.names[what]; ok {
 		return list
 	}
-	of := g.all.Predicates
+	countTerms := g.all.Predicates
 	if what == "class" {
-		of = g.all.Classes
+		countTerms = g.all.Classes
 	}
-	counts, err := of()
+	counts, err := countTerms()
 	g.failed = err
 	slices.SortStableFunc(counts, func(a, b kg.TermCount) int { return int(min(max(int64(b.Count)-int64(a.Count), -1), 1)) })
 	list := make([]string, 0, min(len(counts), maxCandidates))
@@ -232,12 +232,12 @@ func (g *guesser) hintBareName(t kg.Term) {
 		return
 	}
 	for _, what := range [...]string{"subject", "object"} {
-		there, err := occursAs(g.all, what, t)
+		found, err := occursAs(g.all, what, t)
 		if err != nil {
 			g.failed = err
 			return
 		}
-		if there {
+		if found {
 			g.judge.seen.add(u)
 			return
 		}
@@ -282,12 +282,12 @@ func (g *guesser) findPrefixed(text string) (found []string) {
 			continue
 		}
 		for _, what := range [...]string{"subject", "object", "predicate", "graph"} {
-			there, err := occursAs(g.all, what, t)
+			exists, err := occursAs(g.all, what, t)
 			if err != nil {
 				g.failed = err
 				return found
 			}
-			if there {
+			if exists {
 				found = append(found, p.Name+":"+text)
 				break
 			}

@@ -154,8 +154,8 @@ func (g *Judging) isStored(t kg.Term, iri string) (bool, error) {
 		return known, err
 	}
 	for _, what := range [...]string{"subject", "predicate", "object", "graph"} {
-		if there, err := occursAs(s, what, t); there || err != nil {
-			return there, err
+		if found, err := occursAs(s, what, t); found || err != nil {
+			return found, err
 		}
 	}
 	return false, nil

@@ -42,9 +42,9 @@ func add(s, p string, o kg.Term, graph kg.Term) update.Mutation {
 	return update.Mutation{Patch: kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI(s), Predicate: kg.IRI(p), Object: o, Graph: graph}}}
 }
 
-func apply(t testing.TB, s *kg.Store, j *names.Judge, who kg.AgentID, m ...update.Mutation) (update.Result, error) {
+func apply(t testing.TB, s *kg.Store, j *names.Judge, agent kg.AgentID, m ...update.Mutation) (update.Result, error) {
 	t.Helper()
-	return update.Apply(t.Context(), s, j, update.Request{Meta: kg.Meta{Principal: kg.Principal{ID: who, Method: "key"}}, Mutations: m})
+	return update.Apply(t.Context(), s, j, update.Request{Meta: kg.Meta{Principal: kg.Principal{ID: agent, Method: "key"}}, Mutations: m})
 }
 
 // Hints for a new predicate or class that is similar to a used one, for a literal among

@@ -49,11 +49,11 @@ func (ps *Policies) CreatedCount(agent kg.AgentID) int {
 // checkQuota returns an error if the principal has created the maximum number of
 // graphs. Callers in the process and with access to the data directory have no limit.
 func (g *Graphs) checkQuota(principal *kg.Principal) error {
-	most, made := g.options.MaxGraphs, g.creators.countFor(principal.ID)
-	if most <= 0 || made < most || principal.Trusted() {
+	limit, created := g.options.MaxGraphs, g.creators.countFor(principal.ID)
+	if limit <= 0 || created < limit || principal.Trusted() {
 		return nil
 	}
-	e := kg.Errorf(kg.CodeLimitExceeded, "caller has created %d graphs; the limit is %d", made, most)
+	e := kg.Errorf(kg.CodeLimitExceeded, "caller has created %d graphs; the limit is %d", created, limit)
 	e.Limit = LimitGraphs
 	e.Hint = "use an existing graph, create a deleted one again, or ask the operator for a higher limit; deleted graphs count, because their tombstones are kept"
 	return e

@@ -16,14 +16,14 @@ import (
 func TestGraphsThatOneMakes(t *testing.T) {
 	o := policy.Options{MaxGraphs: 3}
 	b := newBench(t, o)
-	create := func(who kg.Principal, c policy.Creation) (kg.Term, error) {
+	create := func(principal kg.Principal, c policy.Creation) (kg.Term, error) {
 		t.Helper()
-		p, _, err := b.graphs.Create(context.Background(), ask(who), c)
+		p, _, err := b.graphs.Create(context.Background(), meta(principal), c)
 		return p.Graph, err
 	}
-	full := func(when string, who kg.Principal) {
+	full := func(when string, p kg.Principal) {
 		t.Helper()
-		_, err := create(who, policy.Creation{})
+		_, err := create(p, policy.Creation{})
 		if e := kg.AsError(err); err == nil || e.Code != kg.CodeLimitExceeded || e.Limit != policy.LimitGraphs || e.Hint == "" {
 			t.Errorf("%s: got %v (%+v)", when, err, e)
 		}
@@ -32,11 +32,11 @@ func TestGraphsThatOneMakes(t *testing.T) {
 	b.must(err)
 	given, err := create(dora, policy.Creation{Owners: []policy.Grantee{"eve"}})
 	b.must(err)
-	dry := ask(dora)
+	dry := meta(dora)
 	dry.DryRun = true
 	_, _, err = b.graphs.Create(context.Background(), dry, policy.Creation{})
 	b.must(err) // makes nothing
-	again := ask(dora)
+	again := meta(dora)
 	again.IdempotencyKey = "once"
 	for range 3 { // one graph
 		_, _, err = b.graphs.Create(context.Background(), again, policy.Creation{})
@@ -47,9 +47,9 @@ func TestGraphsThatOneMakes(t *testing.T) {
 	wantCode(t, "a dry run", err, kg.CodeLimitExceeded)
 	_, err = create(dora, policy.Creation{Graph: iri("agent://dora/x")})
 	wantCode(t, "a name of its own", err, kg.CodeLimitExceeded)
-	b.must(b.say(dora, iri("agent://dora/notes"), "one")) // needs no creation
+	b.must(b.add(dora, iri("agent://dora/notes"), "one")) // needs no creation
 
-	_, err = b.graphs.Delete(context.Background(), ask(dora), first)
+	_, err = b.graphs.Delete(context.Background(), meta(dora), first)
 	b.must(err)
 	full("after a deletion", dora)
 	b.must(b.set(admin, policy.PolicyUpdate{Graph: given, Owners: []policy.Grantee{"root"}}))
@@ -85,20 +85,20 @@ func TestGraphsThatOneMakes(t *testing.T) {
 // Concurrent requests cannot exceed the bound.
 func TestGraphsThatOneMakesAtOnce(t *testing.T) {
 	b := newBench(t, policy.Options{MaxGraphs: 5})
-	var made atomic.Int32
+	var created atomic.Int32
 	var done sync.WaitGroup
 	for range 20 {
 		done.Go(func() {
-			_, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{})
+			_, _, err := b.graphs.Create(context.Background(), meta(dora), policy.Creation{})
 			if err == nil {
-				made.Add(1)
+				created.Add(1)
 			} else if kg.CodeOf(err) != kg.CodeLimitExceeded {
 				t.Error(err)
 			}
 		})
 	}
 	done.Wait()
-	if made.Load() != 5 || b.graphs.CreatedCount(dora.ID) != 5 {
-		t.Errorf("%d were made, %d are counted, want 5", made.Load(), b.graphs.CreatedCount(dora.ID))
+	if created.Load() != 5 || b.graphs.CreatedCount(dora.ID) != 5 {
+		t.Errorf("%d were made, %d are counted, want 5", created.Load(), b.graphs.CreatedCount(dora.ID))
 	}
 }

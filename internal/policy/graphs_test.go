@@ -16,13 +16,13 @@ import (
 // covers exactly its operations.
 func TestPolicyDecides(t *testing.T) {
 	b := newBench(t, policy.Options{})
-	p, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{})
+	p, _, err := b.graphs.Create(context.Background(), meta(dora), policy.Creation{})
 	b.must(err)
 	g := p.Graph
 	if !strings.HasPrefix(g.Value(), "urn:uuid:") {
 		t.Errorf("made up the name %s", g)
 	}
-	b.must(b.say(dora, g, "one"))
+	b.must(b.add(dora, g, "one"))
 	for _, row := range []struct {
 		name   string
 		change policy.PolicyUpdate
@@ -43,11 +43,11 @@ func TestPolicyDecides(t *testing.T) {
 		{"everybody writes", policy.PolicyUpdate{Readers: []policy.Grantee{}, Writers: []policy.Grantee{"*"}}, eve, 1, "", kg.CodePermissionDenied},
 		{"an owner by role", policy.PolicyUpdate{Writers: []policy.Grantee{}, Owners: []policy.Grantee{"role:scribe"}}, dora, 1, "", ""},
 	} {
-		b.must(b.set(admin, of(g, row.change)))
-		if got := b.sees(row.who, g); got != row.sees {
+		b.must(b.set(admin, withGraph(g, row.change)))
+		if got := b.count(row.who, g); got != row.sees {
 			t.Errorf("%s: sees %d statements, want %d", row.name, got, row.sees)
 		}
-		dry := ask(row.who)
+		dry := meta(row.who)
 		dry.DryRun = true
 		_, err := b.store.Update(context.Background(), dry, func(tx *kg.Tx) error {
 			return tx.Apply(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: iri("urn:s"), Predicate: iri("urn:p"), Object: kg.String("more"), Graph: g}})
@@ -93,12 +93,12 @@ func TestDefaults(t *testing.T) {
 	} {
 		b := newBench(t, row.options)
 		name := fmt.Sprint(row.options, row.who.ID, row.graph)
-		wantCode(t, name+" absent", b.say(row.who, row.graph, "first"), row.write)
-		b.must(b.say(local, row.graph, "here"))
-		if got, want := b.sees(row.who, row.graph) > 0, row.read == ""; got != want {
+		wantCode(t, name+" absent", b.add(row.who, row.graph, "first"), row.write)
+		b.must(b.add(local, row.graph, "here"))
+		if got, want := b.count(row.who, row.graph) > 0, row.read == ""; got != want {
 			t.Errorf("%s: reads: %v", name, got)
 		}
-		wantCode(t, name+" there", b.say(row.who, row.graph, "second"), row.there)
+		wantCode(t, name+" there", b.add(row.who, row.graph, "second"), row.there)
 	}
 }
 
@@ -107,28 +107,28 @@ func TestDefaults(t *testing.T) {
 func TestPolicyOfABlankGraph(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	g, other := kg.Blank("g"), kg.Blank("g2")
-	b.must(b.say(local, g, "one"))
-	b.must(b.say(local, other, "two"))
+	b.must(b.add(local, g, "one"))
+	b.must(b.add(local, other, "two"))
 	ctx := context.Background()
-	_, _, err := b.graphs.Create(ctx, ask(admin), policy.Creation{Graph: g})
+	_, _, err := b.graphs.Create(ctx, meta(admin), policy.Creation{Graph: g})
 	wantCode(t, "creating", err, kg.CodeInvalid)
-	_, _, err = b.graphs.Set(ctx, ask(eve), policy.PolicyUpdate{Graph: g, Public: yes()})
+	_, _, err = b.graphs.Set(ctx, meta(eve), policy.PolicyUpdate{Graph: g, Public: yes()})
 	wantCode(t, "a stranger's policy", err, kg.CodeGraphNotFound)
-	_, _, err = b.graphs.Set(ctx, ask(admin), policy.PolicyUpdate{Graph: g, Readers: []policy.Grantee{"eve"}})
+	_, _, err = b.graphs.Set(ctx, meta(admin), policy.PolicyUpdate{Graph: g, Readers: []policy.Grantee{"eve"}})
 	b.must(err)
-	if got := b.sees(eve, g); got != 1 {
+	if got := b.count(eve, g); got != 1 {
 		t.Errorf("a reader sees %d statements, want 1", got)
 	}
-	if got := b.sees(eve, other); got != 0 {
+	if got := b.count(eve, other); got != 0 {
 		t.Errorf("a reader of %s sees %d statements of %s", g, got, other)
 	}
-	wantCode(t, "a reader writes", b.say(eve, g, "three"), kg.CodePermissionDenied)
-	_, err = b.graphs.Delete(ctx, ask(admin), g)
+	wantCode(t, "a reader writes", b.add(eve, g, "three"), kg.CodePermissionDenied)
+	_, err = b.graphs.Delete(ctx, meta(admin), g)
 	b.must(err)
-	if got := b.sees(admin, g); got != 0 {
+	if got := b.count(admin, g); got != 0 {
 		t.Errorf("%d statements of a deleted graph are seen", got)
 	}
-	wantCode(t, "a deleted graph", b.say(admin, g, "four"), kg.CodeGraphNotFound)
+	wantCode(t, "a deleted graph", b.add(admin, g, "four"), kg.CodeGraphNotFound)
 }
 
 // A hidden graph is answered like one that does not exist, word for word, for every
@@ -136,19 +136,19 @@ func TestPolicyOfABlankGraph(t *testing.T) {
 func TestHiddenIsAbsent(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	hidden, absent := iri("urn:g:hidden"), iri("urn:g:absent")
-	_, _, err := b.graphs.Create(context.Background(), ask(admin), policy.Creation{Graph: hidden})
+	_, _, err := b.graphs.Create(context.Background(), meta(admin), policy.Creation{Graph: hidden})
 	b.must(err)
-	b.must(b.say(admin, hidden, "secret"))
+	b.must(b.add(admin, hidden, "secret"))
 	head := b.store.Head()
 	for name, do := range map[string]func(kg.Term) error{
-		"add": func(g kg.Term) error { return b.say(eve, g, "x") },
+		"add": func(g kg.Term) error { return b.add(eve, g, "x") },
 		"remove": func(g kg.Term) error {
 			return b.apply(eve, kg.Patch{Op: kg.Remove, Quad: kg.Quad{Subject: iri("urn:s"), Predicate: iri("urn:p"), Object: kg.String("secret"), Graph: g}})
 		},
 		"set":    func(g kg.Term) error { return b.set(eve, policy.PolicyUpdate{Graph: g, Public: yes()}) },
-		"delete": func(g kg.Term) error { _, err := b.graphs.Delete(context.Background(), ask(eve), g); return err },
+		"delete": func(g kg.Term) error { _, err := b.graphs.Delete(context.Background(), meta(eve), g); return err },
 		"create by name": func(g kg.Term) error {
-			_, _, err := b.graphs.Create(context.Background(), ask(eve), policy.Creation{Graph: g})
+			_, _, err := b.graphs.Create(context.Background(), meta(eve), policy.Creation{Graph: g})
 			return err
 		},
 		"expected": func(g kg.Term) error {
@@ -190,35 +190,35 @@ func TestDelete(t *testing.T) {
 		b.must(b.apply(dora, patches...))
 	}
 	full := b.store.Head().Revision
-	if _, err := b.graphs.Delete(context.Background(), ask(eve), g); kg.CodeOf(err) != kg.CodeGraphNotFound {
+	if _, err := b.graphs.Delete(context.Background(), meta(eve), g); kg.CodeOf(err) != kg.CodeGraphNotFound {
 		t.Errorf("by a stranger: %v", err)
 	}
 	b.must(b.set(dora, policy.PolicyUpdate{Graph: g, Readers: []policy.Grantee{"eve"}}))
-	if _, err := b.graphs.Delete(context.Background(), ask(eve), g); kg.CodeOf(err) != kg.CodePermissionDenied {
+	if _, err := b.graphs.Delete(context.Background(), meta(eve), g); kg.CodeOf(err) != kg.CodePermissionDenied {
 		t.Errorf("by a reader: %v", err)
 	}
-	d, err := b.graphs.Delete(context.Background(), ask(dora), g)
+	d, err := b.graphs.Delete(context.Background(), meta(dora), g)
 	b.must(err)
 	if d.Removed != many || d.Remaining != 0 || d.Receipt.Revision != b.store.Head().Revision {
 		t.Errorf("got %+v at %d", d, b.store.Head().Revision)
 	}
 	for range 2 {
-		for _, who := range []kg.Principal{dora, eve, admin} {
-			if now, then := b.sees(who, g), b.seesAt(who, g, full); now+then != 0 {
-				t.Errorf("%s sees %d statements, and %d of the past", who.ID, now, then)
+		for _, p := range []kg.Principal{dora, eve, admin} {
+			if now, then := b.count(p, g), b.countAt(p, g, full); now+then != 0 {
+				t.Errorf("%s sees %d statements, and %d of the past", p.ID, now, then)
 			}
-			wantCode(t, "writing", b.say(who, g, "x"), kg.CodeGraphNotFound)
-			wantCode(t, "setting", b.set(who, policy.PolicyUpdate{Graph: g, Public: yes()}), kg.CodeGraphNotFound)
+			wantCode(t, "writing", b.add(p, g, "x"), kg.CodeGraphNotFound)
+			wantCode(t, "setting", b.set(p, policy.PolicyUpdate{Graph: g, Public: yes()}), kg.CodeGraphNotFound)
 		}
-		for _, who := range []kg.Principal{dora, admin} {
-			again, err := b.graphs.Delete(context.Background(), ask(who), g)
+		for _, p := range []kg.Principal{dora, admin} {
+			again, err := b.graphs.Delete(context.Background(), meta(p), g)
 			if err != nil || again.Removed != 0 || again.Receipt.Committed {
 				t.Errorf("deleting it again: %+v, %v", again, err)
 			}
 		}
-		_, err = b.graphs.Delete(context.Background(), ask(eve), g)
+		_, err = b.graphs.Delete(context.Background(), meta(eve), g)
 		wantCode(t, "deleting it again by who did not own it", err, kg.CodeGraphNotFound)
-		if got := b.seesAt(local, g, full); got != 0 {
+		if got := b.countAt(local, g, full); got != 0 {
 			t.Errorf("koine itself sees %d statements of the past", got)
 		}
 		b.close()
@@ -226,21 +226,21 @@ func TestDelete(t *testing.T) {
 	}
 	// An absent graph has one kind of hint, whatever it was.
 	hidden := iri("agent://dora/hidden")
-	b.must(b.say(dora, hidden, "x"))
-	told := map[string]string{}
+	b.must(b.add(dora, hidden, "x"))
+	answers := map[string]string{}
 	for _, absent := range []kg.Term{g, hidden, iri("agent://dora/never")} {
-		_, err := b.graphs.Delete(context.Background(), ask(eve), absent)
+		_, err := b.graphs.Delete(context.Background(), meta(eve), absent)
 		e := kg.AsError(err)
 		if e.Code != kg.CodeGraphNotFound || !strings.Contains(e.Hint, "nothing is left to do") {
 			t.Errorf("deleting %s: %v, hint %q", absent, err, e.Hint)
 		}
-		told[strings.ReplaceAll(e.Message, absent.String(), "G")+e.Hint+e.Field] = absent.String()
+		answers[strings.ReplaceAll(e.Message, absent.String(), "G")+e.Hint+e.Field] = absent.String()
 	}
-	if len(told) != 1 {
-		t.Errorf("what is absent is told in %d ways: %q", len(told), told)
+	if len(answers) != 1 {
+		t.Errorf("the errors for absent graphs differ in %d ways: %q", len(answers), answers)
 	}
 	for _, g := range []kg.Term{kg.DefaultGraph, kg.SystemGraph} {
-		if _, err := b.graphs.Delete(context.Background(), ask(admin), g); err == nil {
+		if _, err := b.graphs.Delete(context.Background(), meta(admin), g); err == nil {
 			t.Errorf("%s was deleted", g)
 		}
 	}
@@ -252,11 +252,11 @@ func TestDeleteLarge(t *testing.T) {
 	g := iri("urn:large")
 	const many = 2*kg.MaxPatches + 1
 	b.load(g, many)
-	d, err := b.graphs.Delete(context.Background(), ask(admin), g)
+	d, err := b.graphs.Delete(context.Background(), meta(admin), g)
 	if err != nil || d.Removed != many || d.Remaining != 0 {
 		t.Fatalf("got %+v, %v", d, err)
 	}
-	if n := b.sees(admin, g); n != 0 {
+	if n := b.count(admin, g); n != 0 {
 		t.Errorf("sees %d", n)
 	}
 	if n, err := b.store.SourceStatements(local.ID); err != nil || n != 0 {
@@ -286,7 +286,7 @@ func TestMadeAgain(t *testing.T) {
 		Rights                         []kg.Right
 		Code                           kg.Code
 	}
-	tell := func(again bool) (out []told) {
+	list := func(again bool) (out []told) {
 		b := newBench(t, policy.Options{})
 		g := iri("agent://dora/notes")
 		before := iri("agent://dora/before")
@@ -295,29 +295,29 @@ func TestMadeAgain(t *testing.T) {
 		if again {
 			old = g
 		}
-		_, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Graph: old, Public: yes()})
+		_, _, err := b.graphs.Create(context.Background(), meta(dora), policy.Creation{Graph: old, Public: yes()})
 		b.must(err)
-		b.must(b.say(dora, old, "secret"))
-		b.must(b.say(dora, old, "kept"))
+		b.must(b.add(dora, old, "secret"))
+		b.must(b.add(dora, old, "kept"))
 		start, full := b.store.Head(), b.store.Head().Revision
-		_, err = b.graphs.Delete(context.Background(), ask(dora), old)
+		_, err = b.graphs.Delete(context.Background(), meta(dora), old)
 		b.must(err)
 		if again {
-			_, _, err := b.graphs.Create(context.Background(), ask(eve), policy.Creation{Graph: g})
+			_, _, err := b.graphs.Create(context.Background(), meta(eve), policy.Creation{Graph: g})
 			if err == nil {
 				t.Error("who did not own it made it again")
 			}
 		}
 		for range 2 { // also after a restart
-			_, _, err = b.graphs.Create(context.Background(), ask(dora), policy.Creation{Graph: g, Public: yes()})
+			_, _, err = b.graphs.Create(context.Background(), meta(dora), policy.Creation{Graph: g, Public: yes()})
 			if len(out) == 0 {
 				b.must(err)
-				b.must(b.say(dora, g, "kept"))
+				b.must(b.add(dora, g, "kept"))
 			}
-			for _, who := range []kg.Principal{dora, eve, admin, local} {
+			for _, p := range []kg.Principal{dora, eve, admin, local} {
 				out = append(out, told{
-					Now: b.objects(who, g, 0), Past: b.objects(who, g, full), Versions: b.versions(who, g, full),
-					Diff: b.difference(who, g, full), Log: b.logged(who, g, start), Rights: b.graphs.Rights(who, g), Code: kg.CodeOf(err),
+					Now: b.objects(p, g, 0), Past: b.objects(p, g, full), Versions: b.versions(p, g, full),
+					Diff: b.difference(p, g, full), Log: b.logged(p, g, start), Rights: b.graphs.Rights(p, g), Code: kg.CodeOf(err),
 				})
 			}
 			b.close()
@@ -325,20 +325,20 @@ func TestMadeAgain(t *testing.T) {
 		}
 		return out
 	}
-	again, never := tell(true), tell(false)
+	again, never := list(true), list(false)
 	if diff := cmp.Diff(never, again); diff != "" {
 		t.Errorf("a name that was used before tells other than one that was not (-never +again):\n%s", diff)
 	}
 }
 
-func (b *bench) view(who kg.Principal, at kg.Revision) *kg.Snapshot {
-	s, err := b.store.View(context.Background(), kg.View{Principal: who, At: at, AllGraphs: true})
+func (b *bench) view(p kg.Principal, at kg.Revision) *kg.Snapshot {
+	s, err := b.store.View(context.Background(), kg.View{Principal: p, At: at, AllGraphs: true})
 	b.must(err)
 	return s
 }
 
-func (b *bench) objects(who kg.Principal, g kg.Term, at kg.Revision) (out []string) {
-	s := b.view(who, at)
+func (b *bench) objects(p kg.Principal, g kg.Term, at kg.Revision) (out []string) {
+	s := b.view(p, at)
 	defer s.Close()
 	for st, err := range s.Match(kg.Pattern{Graph: g}) {
 		b.must(err)
@@ -348,8 +348,8 @@ func (b *bench) objects(who kg.Principal, g kg.Term, at kg.Revision) (out []stri
 }
 
 // versions are those of the graph's statements, given by their beginnings after a revision.
-func (b *bench) versions(who kg.Principal, g kg.Term, after kg.Revision) (out []string) {
-	s := b.view(who, 0)
+func (b *bench) versions(p kg.Principal, g kg.Term, after kg.Revision) (out []string) {
+	s := b.view(p, 0)
 	defer s.Close()
 	id, known, err := s.ID(g)
 	b.must(err)
@@ -365,8 +365,8 @@ func (b *bench) versions(who kg.Principal, g kg.Term, after kg.Revision) (out []
 	return out
 }
 
-func (b *bench) difference(who kg.Principal, g kg.Term, from kg.Revision) (out []string) {
-	s := b.view(who, 0)
+func (b *bench) difference(p kg.Principal, g kg.Term, from kg.Revision) (out []string) {
+	s := b.view(p, 0)
 	defer s.Close()
 	id, known, err := s.ID(g)
 	b.must(err)
@@ -384,8 +384,8 @@ func (b *bench) difference(who kg.Principal, g kg.Term, from kg.Revision) (out [
 
 // logged is the graph's part of the log from its beginning on, and the events of a watcher
 // from a position on.
-func (b *bench) logged(who kg.Principal, g kg.Term, from kg.Position) (out []string) {
-	f := kg.Filter{Patterns: []kg.Pattern{{Graph: g}}, View: kg.View{Principal: who, AllGraphs: true}}
+func (b *bench) logged(p kg.Principal, g kg.Term, from kg.Position) (out []string) {
+	f := kg.Filter{Patterns: []kg.Pattern{{Graph: g}}, View: kg.View{Principal: p, AllGraphs: true}}
 	l, err := b.store.ReadLog(context.Background(), f, kg.LogRange{After: b.store.Oldest(), Until: b.store.Head()})
 	b.must(err)
 	for e, err := range l.Events() {
@@ -393,7 +393,7 @@ func (b *bench) logged(who kg.Principal, g kg.Term, from kg.Position) (out []str
 		out = append(out, fmt.Sprint(e.Op, e.Statement.Object.Value()))
 	}
 	for r := kg.Revision(1); r <= b.store.Head().Revision; r++ {
-		c, err := b.store.Commit(context.Background(), who, r)
+		c, err := b.store.Commit(context.Background(), p, r)
 		if err != nil {
 			continue
 		}
@@ -413,7 +413,7 @@ func (b *bench) logged(who kg.Principal, g kg.Term, from kg.Position) (out []str
 func TestLastOwner(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	g := iri("agent://dora/notes")
-	_, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Graph: g})
+	_, _, err := b.graphs.Create(context.Background(), meta(dora), policy.Creation{Graph: g})
 	b.must(err)
 	wantCode(t, "none left", b.set(dora, policy.PolicyUpdate{Graph: g, Owners: []policy.Grantee{}}), kg.CodeInvalid)
 	wantCode(t, "everybody", b.set(dora, policy.PolicyUpdate{Graph: g, Owners: []policy.Grantee{"*"}}), kg.CodeInvalid)
@@ -444,7 +444,7 @@ func TestNames(t *testing.T) {
 		{admin, iri("not an iri"), kg.CodeInvalid},
 		{admin, kg.SystemGraph, kg.CodeReserved},
 	} {
-		_, _, err := b.graphs.Create(context.Background(), ask(row.who), policy.Creation{Graph: row.name})
+		_, _, err := b.graphs.Create(context.Background(), meta(row.who), policy.Creation{Graph: row.name})
 		wantCode(t, fmt.Sprint(row.who.ID, " ", row.name), err, row.code)
 	}
 }
@@ -452,7 +452,7 @@ func TestNames(t *testing.T) {
 // The same key gives the same graph, and with another wish none.
 func TestCreateOnce(t *testing.T) {
 	b := newBench(t, policy.Options{})
-	m := ask(dora)
+	m := meta(dora)
 	m.IdempotencyKey = "k"
 	first, _, err := b.graphs.Create(context.Background(), m, policy.Creation{Public: yes()})
 	b.must(err)
@@ -462,7 +462,7 @@ func TestCreateOnce(t *testing.T) {
 	}
 	_, _, err = b.graphs.Create(context.Background(), m, policy.Creation{Public: no()})
 	wantCode(t, "another wish", err, kg.CodeIdempotencyConflict)
-	theirs := ask(eve)
+	theirs := meta(eve)
 	theirs.IdempotencyKey = "k"
 	other, _, err := b.graphs.Create(context.Background(), theirs, policy.Creation{Public: yes()})
 	if err != nil || other.Graph == first.Graph {
@@ -493,7 +493,7 @@ func TestGranteeBounds(t *testing.T) {
 		{[]policy.Grantee{""}, kg.CodeInvalid},
 		{[]policy.Grantee{"two words"}, kg.CodeInvalid},
 	} {
-		_, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Readers: row.readers})
+		_, _, err := b.graphs.Create(context.Background(), meta(dora), policy.Creation{Readers: row.readers})
 		wantCode(t, fmt.Sprint(len(row.readers)), err, row.code)
 	}
 }
@@ -501,7 +501,7 @@ func TestGranteeBounds(t *testing.T) {
 // Policies survive a restart.
 func TestPoliciesAreKept(t *testing.T) {
 	b := newBench(t, policy.Options{})
-	p, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Readers: []policy.Grantee{"eve", "role:x"}})
+	p, _, err := b.graphs.Create(context.Background(), meta(dora), policy.Creation{Readers: []policy.Grantee{"eve", "role:x"}})
 	b.must(err)
 	b.must(b.set(dora, policy.PolicyUpdate{Graph: p.Graph, Writers: []policy.Grantee{"bob"}}))
 	b.must(b.set(admin, policy.PolicyUpdate{Graph: kg.DefaultGraph, Public: no(), Writers: []policy.Grantee{}}))
@@ -523,17 +523,17 @@ func TestPoliciesAreKept(t *testing.T) {
 func TestDeleteExpectsARevision(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	g := iri("agent://dora/notes")
-	b.must(b.say(dora, g, "one"))
-	m := ask(dora)
+	b.must(b.add(dora, g, "one"))
+	m := meta(dora)
 	m.HasExpected, m.ExpectedRevision = true, b.store.Head().Revision
-	b.must(b.say(dora, g, "two"))
+	b.must(b.add(dora, g, "two"))
 	_, err := b.graphs.Delete(context.Background(), m, g)
 	wantCode(t, "deleting what changed", err, kg.CodeRevisionConflict)
-	stranger := ask(eve)
+	stranger := meta(eve)
 	stranger.HasExpected, stranger.ExpectedRevision = true, m.ExpectedRevision
 	_, err = b.graphs.Delete(context.Background(), stranger, g)
 	wantCode(t, "deleting what one does not see", err, kg.CodeGraphNotFound)
-	if n := b.sees(dora, g); n != 2 {
+	if n := b.count(dora, g); n != 2 {
 		t.Errorf("sees %d statements", n)
 	}
 	m.ExpectedRevision = b.store.Head().Revision

@@ -3,7 +3,6 @@ package policy_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"koine/internal/observertest"
 	"koine/internal/policy"
@@ -52,17 +51,17 @@ func (b *bench) close() {
 	}
 }
 
-func ask(who kg.Principal) kg.Meta { return kg.Meta{Principal: who} }
+func meta(p kg.Principal) kg.Meta { return kg.Meta{Principal: p} }
 
 func iri(text string) kg.Term { return kg.IRI(text) }
 
-// say adds a statement to the graph and returns the code of the result.
-func (b *bench) say(who kg.Principal, graph kg.Term, text string) error {
-	return b.apply(who, kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: iri("urn:s"), Predicate: iri("urn:p"), Object: kg.String(text), Graph: graph}})
+// add adds a statement to the graph and returns the code of the result.
+func (b *bench) add(p kg.Principal, graph kg.Term, text string) error {
+	return b.apply(p, kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: iri("urn:s"), Predicate: iri("urn:p"), Object: kg.String(text), Graph: graph}})
 }
 
-func (b *bench) apply(who kg.Principal, patches ...kg.Patch) error {
-	_, err := b.store.Update(context.Background(), ask(who), func(tx *kg.Tx) error {
+func (b *bench) apply(principal kg.Principal, patches ...kg.Patch) error {
+	_, err := b.store.Update(context.Background(), meta(principal), func(tx *kg.Tx) error {
 		for _, p := range patches {
 			if err := tx.Apply(p); err != nil {
 				return err
@@ -80,15 +79,15 @@ func (b *bench) must(err error) {
 	}
 }
 
-// sees counts the statements that the principal reads in the graph.
-func (b *bench) sees(who kg.Principal, graph kg.Term) uint64 {
+// count counts the statements that the principal reads in the graph.
+func (b *bench) count(p kg.Principal, graph kg.Term) uint64 {
 	b.t.Helper()
-	return b.seesAt(who, graph, 0)
+	return b.countAt(p, graph, 0)
 }
 
-func (b *bench) seesAt(who kg.Principal, graph kg.Term, at kg.Revision) uint64 {
+func (b *bench) countAt(p kg.Principal, graph kg.Term, at kg.Revision) uint64 {
 	b.t.Helper()
-	s, err := b.store.View(context.Background(), kg.View{Principal: who, Graphs: []kg.Term{graph}, At: at})
+	s, err := b.store.View(context.Background(), kg.View{Principal: p, Graphs: []kg.Term{graph}, At: at})
 	b.must(err)
 	defer s.Close()
 	n, err := s.Count(kg.Pattern{})
@@ -97,20 +96,13 @@ func (b *bench) seesAt(who kg.Principal, graph kg.Term, at kg.Revision) uint64 {
 }
 
 // set changes a policy.
-func (b *bench) set(who kg.Principal, a policy.PolicyUpdate) error {
-	_, _, err := b.graphs.Set(context.Background(), ask(who), a)
+func (b *bench) set(p kg.Principal, a policy.PolicyUpdate) error {
+	_, _, err := b.graphs.Set(context.Background(), meta(p), a)
 	return err
 }
 
 func yes() *bool { v := true; return &v }
 func no() *bool  { v := false; return &v }
-
-// within bounds operations that are immediate on any machine.
-func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 func wantCode(t testing.TB, what string, err error, want kg.Code) {
 	t.Helper()
@@ -119,7 +111,7 @@ func wantCode(t testing.TB, what string, err error, want kg.Code) {
 	}
 }
 
-func of(graph kg.Term, a policy.PolicyUpdate) policy.PolicyUpdate {
+func withGraph(graph kg.Term, a policy.PolicyUpdate) policy.PolicyUpdate {
 	a.Graph = graph
 	return a
 }

@@ -68,24 +68,24 @@ func TestNoStaleAnswers(t *testing.T) {
 			{Graph: graph, Public: yes()},
 			{Graph: graph, Readers: []policy.Grantee{policy.Role("scribe"), policy.Agent("eve"), policy.Agent("ann")}},
 		}[i%2]
-		b.must(b.say(admin, graph, "open"))
+		b.must(b.add(admin, graph, "open"))
 		sees(0, "before there is a policy")
 		b.must(b.set(admin, open))
 		sees(1, "open")
 		if i%3 == 0 {
 			at := b.store.Head().Revision
-			if _, err := b.graphs.Delete(context.Background(), ask(admin), graph); err != nil {
+			if _, err := b.graphs.Delete(context.Background(), meta(admin), graph); err != nil {
 				t.Fatal(err)
 			}
 			for _, p := range append(readers, admin) {
-				if n := b.seesAt(p, graph, at); n != 0 {
+				if n := b.countAt(p, graph, at); n != 0 {
 					t.Errorf("%v sees %d of the past of a deleted graph", p, n)
 				}
 			}
 			continue
 		}
 		b.must(b.set(admin, policy.PolicyUpdate{Graph: graph, Public: no(), Readers: []policy.Grantee{}}))
-		b.must(b.say(admin, graph, "secret"))
+		b.must(b.add(admin, graph, "secret"))
 		sees(0, "shut")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"koine/internal/policy"
+	"koine/internal/slowtest"
 	"koine/internal/systemgraph"
 	"koine/kg"
 )
@@ -18,9 +19,9 @@ type watched struct {
 }
 
 // watch follows as the principal until the text "end" comes or the watcher ends.
-func (b *bench) watch(ctx context.Context, who kg.Principal, f kg.Filter, from kg.Position) (<-chan watched, *kg.Watcher) {
+func (b *bench) watch(ctx context.Context, p kg.Principal, f kg.Filter, from kg.Position) (<-chan watched, *kg.Watcher) {
 	b.t.Helper()
-	f.View.Principal = who
+	f.View.Principal = p
 	w, err := b.store.Watch(ctx, f, from)
 	b.must(err)
 	b.t.Cleanup(w.Close)
@@ -42,10 +43,10 @@ func (b *bench) watch(ctx context.Context, who kg.Principal, f kg.Filter, from k
 	return out, w
 }
 
-// told waits until the watcher has delivered everything.
-func (b *bench) told(w *kg.Watcher) {
+// waitDelivered waits until the watcher has delivered everything.
+func (b *bench) waitDelivered(w *kg.Watcher) {
 	b.t.Helper()
-	ctx := within(b.t)
+	ctx := slowtest.Context(b.t)
 	for head := b.store.Head(); w.Position().Compare(head) < 0; time.Sleep(time.Millisecond) {
 		if ctx.Err() != nil {
 			b.t.Fatalf("told up to %v, not to %v", w.Position(), head)
@@ -63,7 +64,7 @@ func (b *bench) ended(what string, c <-chan watched, code kg.Code, texts ...stri
 		if len(got.texts) != len(texts) {
 			b.t.Errorf("%s: got %q, want %q", what, got.texts, texts)
 		}
-	case <-within(b.t).Done():
+	case <-slowtest.Context(b.t).Done():
 		b.t.Fatalf("%s: nothing came", what)
 	}
 }
@@ -74,10 +75,10 @@ func (b *bench) ended(what string, c <-chan watched, code kg.Code, texts ...stri
 func TestStreamsLearnOfPolicies(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	g := iri("agent://dora/notes")
-	_, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Graph: g, Readers: []policy.Grantee{"eve"}})
+	_, _, err := b.graphs.Create(context.Background(), meta(dora), policy.Creation{Graph: g, Readers: []policy.Grantee{"eve"}})
 	b.must(err)
 	nothing := kg.Filter{Patterns: []kg.Pattern{{Subject: iri("urn:never")}}}
-	ctx := within(t)
+	ctx := slowtest.Context(t)
 	from := b.store.Head()
 	bob := kg.Principal{ID: "agent://bob", Method: "key"}
 	hers, reader := b.watch(ctx, eve, kg.Filter{}, from)
@@ -87,13 +88,13 @@ func TestStreamsLearnOfPolicies(t *testing.T) {
 	admins, _ := b.watch(ctx, admin, kg.Filter{}, from)
 
 	// Creating a graph changes the access of no other caller, public or not.
-	_, _, err = b.graphs.Create(context.Background(), ask(eve), policy.Creation{Public: yes()})
+	_, _, err = b.graphs.Create(context.Background(), meta(eve), policy.Creation{Public: yes()})
 	b.must(err)
-	b.must(b.say(dora, g, "seen"))
-	b.told(reader) // the newest policy decides: events not delivered by then never are
+	b.must(b.add(dora, g, "seen"))
+	b.waitDelivered(reader) // the newest policy decides: events not delivered by then never are
 	b.must(b.set(dora, policy.PolicyUpdate{Graph: g, Readers: []policy.Grantee{}}))
-	b.must(b.say(dora, g, "hidden"))
-	b.must(b.say(dora, kg.DefaultGraph, "end"))
+	b.must(b.add(dora, g, "hidden"))
+	b.must(b.add(dora, kg.DefaultGraph, "end"))
 	b.ended("a reader", hers, kg.CodeAccessChanged, "seen")
 	b.ended("a reader of nothing that changes", still, kg.CodeAccessChanged)
 	b.ended("the owner", owners, "", "seen", "hidden", "end")
@@ -107,21 +108,21 @@ func TestStreamsLearnOfPolicies(t *testing.T) {
 	again, _ := b.watch(ctx, eve, kg.Filter{}, b.store.Oldest())
 	b.ended("from the oldest position: a replay, under the newest policy", again, "", "end")
 	from = b.store.Head()
-	b.must(b.say(eve, kg.DefaultGraph, "end"))
-	behind, _ := b.watch(ctx, eve, kg.Filter{}, from)
-	b.ended("resumed from behind", behind, "", "end")
+	b.must(b.add(eve, kg.DefaultGraph, "end"))
+	late, _ := b.watch(ctx, eve, kg.Filter{}, from)
+	b.ended("resumed from behind", late, "", "end")
 
 	// A gain of access ends it as well.
 	gains, _ := b.watch(ctx, bob, kg.Filter{}, b.store.Head())
 	b.must(b.set(dora, policy.PolicyUpdate{Graph: g, Readers: []policy.Grantee{"bob"}}))
-	b.must(b.say(dora, g, "end"))
+	b.must(b.add(dora, g, "end"))
 	b.ended("one who may read it now", gains, kg.CodeAccessChanged)
 
 	// And its end does.
 	last, _ := b.watch(ctx, bob, kg.Filter{}, b.store.Head())
 	gone, _ := b.watch(ctx, dora, kg.Filter{}, b.store.Head())
 	root, _ := b.watch(ctx, admin, kg.Filter{}, b.store.Head())
-	_, err = b.graphs.Delete(context.Background(), ask(dora), g)
+	_, err = b.graphs.Delete(context.Background(), meta(dora), g)
 	b.must(err)
 	b.ended("a reader of a graph that is deleted", last, kg.CodeAccessChanged)
 	b.ended("its owner", gone, kg.CodeAccessChanged)
@@ -133,19 +134,19 @@ func TestStreamsLearnOfPolicies(t *testing.T) {
 func TestResumeAfterRestart(t *testing.T) {
 	b := newBench(t, policy.Options{})
 	g := iri("agent://dora/notes")
-	_, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Graph: g, Readers: []policy.Grantee{"eve"}})
+	_, _, err := b.graphs.Create(context.Background(), meta(dora), policy.Creation{Graph: g, Readers: []policy.Grantee{"eve"}})
 	b.must(err)
 	before := b.store.Head()
 	b.must(b.set(dora, policy.PolicyUpdate{Graph: g, Readers: []policy.Grantee{}}))
-	behind := b.store.Head()
-	_, _, err = b.graphs.Create(context.Background(), ask(eve), policy.Creation{})
+	late := b.store.Head()
+	_, _, err = b.graphs.Create(context.Background(), meta(eve), policy.Creation{})
 	b.must(err)
-	b.must(b.say(dora, kg.DefaultGraph, "end"))
+	b.must(b.add(dora, kg.DefaultGraph, "end"))
 	b.close()
 	b.open(policy.Options{})
-	c, _ := b.watch(within(t), eve, kg.Filter{}, before)
+	c, _ := b.watch(slowtest.Context(t), eve, kg.Filter{}, before)
 	b.ended("from before", c, kg.CodeAccessChanged)
-	c, _ = b.watch(within(t), eve, kg.Filter{}, behind)
+	c, _ = b.watch(slowtest.Context(t), eve, kg.Filter{}, late)
 	b.ended("from behind", c, "", "end")
 }
 
@@ -190,38 +191,38 @@ func TestWatchAcrossAGraphMadeAgain(t *testing.T) {
 	g := iri("agent://dora/notes")
 	create := func() {
 		t.Helper()
-		_, _, err := b.graphs.Create(context.Background(), ask(dora), policy.Creation{Graph: g})
+		_, _, err := b.graphs.Create(context.Background(), meta(dora), policy.Creation{Graph: g})
 		b.must(err)
 	}
 	create()
 	before := b.store.Head()
-	b.must(b.say(dora, g, "secret"))
-	live, lw := b.watch(within(t), dora, kg.Filter{Replacements: true}, b.store.Head())
-	stranger, _ := b.watch(within(t), eve, kg.Filter{Replacements: true}, b.store.Head())
-	b.must(b.say(dora, g, "seen"))
-	b.told(lw)
+	b.must(b.add(dora, g, "secret"))
+	live, lw := b.watch(slowtest.Context(t), dora, kg.Filter{Replacements: true}, b.store.Head())
+	stranger, _ := b.watch(slowtest.Context(t), eve, kg.Filter{Replacements: true}, b.store.Head())
+	b.must(b.add(dora, g, "seen"))
+	b.waitDelivered(lw)
 	b.load(g, 2*kg.MaxPatches)
-	_, err := b.graphs.Delete(context.Background(), ask(dora), g)
+	_, err := b.graphs.Delete(context.Background(), meta(dora), g)
 	b.must(err)
 	deleted := b.store.Head()
 	create()
-	b.must(b.say(dora, g, "new"))
-	b.must(b.say(dora, kg.DefaultGraph, "end"))
+	b.must(b.add(dora, g, "new"))
+	b.must(b.add(dora, kg.DefaultGraph, "end"))
 	select {
 	case got := <-live:
 		if kg.CodeOf(got.err) != kg.CodeAccessChanged || got.texts[0] != "seen" || slices.Contains(got.texts, "new") {
 			t.Errorf("its owner is told %d texts and %v", len(got.texts), got.err)
 		}
-	case <-within(t).Done():
+	case <-slowtest.Context(t).Done():
 		t.Fatal("its owner's watcher does not end")
 	}
 	b.ended("a stranger", stranger, "", "end")
-	resumed, _ := b.watch(within(t), dora, kg.Filter{Replacements: true}, before)
+	resumed, _ := b.watch(slowtest.Context(t), dora, kg.Filter{Replacements: true}, before)
 	b.ended("its owner, from before", resumed, kg.CodeAccessChanged)
-	behind, _ := b.watch(within(t), dora, kg.Filter{Replacements: true}, deleted)
-	b.ended("its owner, from the deletion", behind, "", "new", "end")
-	all, _ := b.watch(within(t), dora, kg.Filter{Replacements: true}, b.store.Oldest())
+	late, _ := b.watch(slowtest.Context(t), dora, kg.Filter{Replacements: true}, deleted)
+	b.ended("its owner, from the deletion", late, "", "new", "end")
+	all, _ := b.watch(slowtest.Context(t), dora, kg.Filter{Replacements: true}, b.store.Oldest())
 	b.ended("its owner, from the beginning", all, "", "new", "end")
-	strangers, _ := b.watch(within(t), eve, kg.Filter{Replacements: true}, before)
+	strangers, _ := b.watch(slowtest.Context(t), eve, kg.Filter{Replacements: true}, before)
 	b.ended("a stranger, from before", strangers, "", "end")
 }

@@ -38,7 +38,7 @@ func TestConcurrent(t *testing.T) {
 				case 3:
 					s.tracker.NoteActivity(id)
 				case 4:
-					s.stands(t, kg.SystemPrincipal())
+					s.statements(t, kg.SystemPrincipal())
 				}
 			}
 		})

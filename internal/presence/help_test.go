@@ -43,7 +43,7 @@ func (b *book) Write(ctx context.Context, list []presence.Transition) error {
 	}
 	b.commits = append(b.commits, len(list))
 	for _, tr := range list {
-		b.lines = append(b.lines, fmt.Sprintf("%s: %s %s since %s", b.when(time.Now()), strings.TrimPrefix(string(tr.Agent), "agent://"), tr.Status, b.when(tr.Since)))
+		b.lines = append(b.lines, fmt.Sprintf("%s: %s %s since %s", b.sinceStart(time.Now()), strings.TrimPrefix(string(tr.Agent), "agent://"), tr.Status, b.sinceStart(tr.Since)))
 		b.last[tr.Agent] = tr.Presence
 	}
 	return nil
@@ -54,8 +54,8 @@ func (b *book) Register(_ context.Context, agent kg.AgentID) error {
 	return nil
 }
 
-// when is the time since the beginning.
-func (b *book) when(at time.Time) string { return at.Sub(b.began).String() }
+// sinceStart is the time since the beginning.
+func (b *book) sinceStart(at time.Time) string { return at.Sub(b.began).String() }
 
 // written returns the writes since the last call.
 func (b *book) written() []string {
@@ -66,8 +66,8 @@ func (b *book) written() []string {
 	return b.lines
 }
 
-// wants reports whether exactly this was written since the last call.
-func (b *book) wants(t *testing.T, what string, want ...string) {
+// want reports whether exactly this was written since the last call.
+func (b *book) want(t *testing.T, what string, want ...string) {
 	t.Helper()
 	if got := b.written(); !slices.Equal(got, want) {
 		t.Errorf("%s: written was\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -92,11 +92,11 @@ func startFrom(t *testing.T, o presence.Options, told map[kg.AgentID]presence.Pr
 	return tracker, b
 }
 
-// is reports whether the agent has the status, since a time after the beginning.
-func (b *book) is(t *testing.T, what string, agent kg.AgentID, status presence.Status, since string) {
+// wantStatus reports whether the agent has the status, since a time after the beginning.
+func (b *book) wantStatus(t *testing.T, what string, agent kg.AgentID, status presence.Status, since string) {
 	t.Helper()
-	if got := b.tracker.Get(agent); got.Status != status || b.when(got.Since) != since {
-		t.Errorf("%s: %s is %s since %s, want %s since %s", what, agent, got.Status, b.when(got.Since), status, since)
+	if got := b.tracker.Get(agent); got.Status != status || b.sinceStart(got.Since) != since {
+		t.Errorf("%s: %s is %s since %s, want %s since %s", what, agent, got.Status, b.sinceStart(got.Since), status, since)
 	}
 }
 

@@ -54,9 +54,9 @@ func (s *served) close() {
 	_ = s.Store.Close()
 }
 
-// stands is the presence of agents in the graph, as a principal reads it; of all if none is
+// statements is the presence of agents in the graph, as a principal reads it; of all if none is
 // named.
-func (s *served) stands(t *testing.T, p kg.Principal, of ...kg.AgentID) (lines []string) {
+func (s *served) statements(t *testing.T, p kg.Principal, agents ...kg.AgentID) (lines []string) {
 	t.Helper()
 	snapshot, err := s.View(t.Context(), kg.View{Principal: p, Graphs: []kg.Term{presence.Graph}})
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *served) stands(t *testing.T, p kg.Principal, of ...kg.AgentID) (lines [
 			t.Error(err)
 			return nil
 		}
-		if len(of) == 0 || slices.Contains(of, kg.AgentID(st.Subject.Value())) {
+		if len(agents) == 0 || slices.Contains(agents, kg.AgentID(st.Subject.Value())) {
 			lines = append(lines, strings.TrimPrefix(st.Predicate.Value(), kg.OwnVocabulary)+" "+st.Object.Value())
 		}
 	}
@@ -86,7 +86,7 @@ func (s *served) awaits(t *testing.T, status presence.Status) []string {
 func (s *served) awaitsOf(t *testing.T, agent kg.AgentID, status presence.Status) []string {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		lines := s.stands(t, kg.Principal{ID: bob, Method: "key"}, agent)
+		lines := s.statements(t, kg.Principal{ID: bob, Method: "key"}, agent)
 		if len(lines) > 0 && lines[0] == "presence "+string(status) {
 			return lines
 		}
@@ -195,8 +195,8 @@ func TestRecordsAreFollowed(t *testing.T) {
 func TestDeregistered(t *testing.T) {
 	s := serve(t, t.TempDir(), time.Hour)
 	d := agents.NewDirectory(s.Store, agents.DirectoryOptions{DeregisterTx: presence.Forget})
-	who := caller.Caller{Principal: kg.Principal{ID: ann, Method: "key"}}
-	if _, err := d.Register(t.Context(), who, agents.Record{ID: ann}); err != nil {
+	by := caller.Caller{Principal: kg.Principal{ID: ann, Method: "key"}}
+	if _, err := d.Register(t.Context(), by, agents.Record{ID: ann}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // it may come again
@@ -204,13 +204,13 @@ func TestDeregistered(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.awaits(t, presence.Online)
-		if _, err := d.Register(t.Context(), who, agents.Record{ID: ann}); err != nil {
+		if _, err := d.Register(t.Context(), by, agents.Record{ID: ann}); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Deregister(t.Context(), who, ann); err != nil {
+		if err := d.Deregister(t.Context(), by, ann); err != nil {
 			t.Fatal(err)
 		}
-		if lines := s.stands(t, kg.Principal{ID: bob, Method: "key"}, ann); len(lines) > 0 || s.tracker.Get(ann).Status != presence.Offline {
+		if lines := s.statements(t, kg.Principal{ID: bob, Method: "key"}, ann); len(lines) > 0 || s.tracker.Get(ann).Status != presence.Offline {
 			t.Errorf("it is %s, the graph says %q", s.tracker.Get(ann).Status, lines)
 		}
 		// Later writes are not about ann.
@@ -218,17 +218,17 @@ func TestDeregistered(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.awaitsOf(t, bob, presence.Online)
-		if lines := s.stands(t, kg.Principal{ID: bob, Method: "key"}, ann); len(lines) > 0 {
+		if lines := s.statements(t, kg.Principal{ID: bob, Method: "key"}, ann); len(lines) > 0 {
 			t.Errorf("it came back: %q", lines)
 		}
 	}
 	// With an open connection it is present, which is written when it registers again.
-	if _, err := d.Register(t.Context(), who, agents.Record{ID: ann}); err != nil {
+	if _, err := d.Register(t.Context(), by, agents.Record{ID: ann}); err != nil {
 		t.Fatal(err)
 	}
 	defer s.tracker.Connect(ann)()
 	s.awaits(t, presence.Online)
-	if err := d.Deregister(t.Context(), who, ann); err != nil {
+	if err := d.Deregister(t.Context(), by, ann); err != nil {
 		t.Fatal(err)
 	}
 	for _, status := range []presence.Status{presence.Busy, presence.Online} {
@@ -237,10 +237,10 @@ func TestDeregistered(t *testing.T) {
 		}
 		s.awaitsOf(t, bob, status)
 	}
-	if lines := s.stands(t, kg.Principal{ID: bob, Method: "key"}, ann); len(lines) > 0 || s.tracker.Get(ann).Status != presence.Online {
+	if lines := s.statements(t, kg.Principal{ID: bob, Method: "key"}, ann); len(lines) > 0 || s.tracker.Get(ann).Status != presence.Online {
 		t.Errorf("with a connection it is %s, the graph says %q", s.tracker.Get(ann).Status, lines)
 	}
-	if _, err := d.Register(t.Context(), who, agents.Record{ID: ann}); err != nil {
+	if _, err := d.Register(t.Context(), by, agents.Record{ID: ann}); err != nil {
 		t.Fatal(err)
 	}
 	s.awaits(t, presence.Online)

@@ -20,26 +20,26 @@ func TestConnections(t *testing.T) {
 			t.Errorf("at first: %v", got)
 		}
 		first := tracker.Connect(ann)
-		b.is(t, "connected", ann, presence.Online, "0s")
+		b.wantStatus(t, "connected", ann, presence.Online, "0s")
 		time.Sleep(presence.DefaultSettle - 1)
-		b.wants(t, "before it lasts")
+		b.want(t, "before it lasts")
 		time.Sleep(time.Nanosecond)
-		b.wants(t, "when it lasts", "1s: ann ONLINE since 0s")
+		b.want(t, "when it lasts", "1s: ann ONLINE since 0s")
 		second := tracker.Connect(ann)
 		first()
 		first() // counts once
 		time.Sleep(time.Minute)
-		b.is(t, "one is left", ann, presence.Online, "0s")
+		b.wantStatus(t, "one is left", ann, presence.Online, "0s")
 		second() // 1m1s
 		time.Sleep(presence.DefaultLinger - 1)
-		b.is(t, "waited for", ann, presence.Online, "0s")
+		b.wantStatus(t, "waited for", ann, presence.Online, "0s")
 		time.Sleep(time.Nanosecond)
-		b.is(t, "gone", ann, presence.Offline, "1m16s")
+		b.wantStatus(t, "gone", ann, presence.Offline, "1m16s")
 		time.Sleep(time.Second)
-		b.wants(t, "gone", "1m17s: ann OFFLINE since 1m16s")
+		b.want(t, "gone", "1m17s: ann OFFLINE since 1m16s")
 		time.Sleep(24 * time.Hour)
-		b.wants(t, "nothing more happens")
-		b.is(t, "much later", ann, presence.Offline, "1m16s")
+		b.want(t, "nothing more happens")
+		b.wantStatus(t, "much later", ann, presence.Offline, "1m16s")
 	})
 }
 
@@ -54,8 +54,8 @@ func TestReconnecting(t *testing.T) {
 			time.Sleep(presence.DefaultLinger - 1)
 			tracker.NoteActivity(ann)
 		}
-		b.wants(t, "it came and went", "1s: ann ONLINE since 0s")
-		b.is(t, "at the end", ann, presence.Online, "0s")
+		b.want(t, "it came and went", "1s: ann ONLINE since 0s")
+		b.wantStatus(t, "at the end", ann, presence.Online, "0s")
 	})
 }
 
@@ -72,7 +72,7 @@ func TestShortConnections(t *testing.T) {
 				t.Fatalf("before it comes again: %v", got)
 			}
 		}
-		b.wants(t, "it came and went", "1s: ann ONLINE since 0s")
+		b.want(t, "it came and went", "1s: ann ONLINE since 0s")
 		time.Sleep(time.Hour)
 		if got := tracker.Get(ann); got.Status != presence.Offline {
 			t.Errorf("an hour later: %v", got)
@@ -91,7 +91,7 @@ func TestShortHeartbeat(t *testing.T) {
 			t.Errorf("after it: %v", got)
 		}
 		time.Sleep(time.Hour)
-		b.wants(t, "nothing lasted")
+		b.want(t, "nothing lasted")
 	})
 }
 
@@ -104,7 +104,7 @@ func TestGoneWhileWritten(t *testing.T) {
 		time.Sleep(presence.DefaultSettle + time.Second/2)
 		release() // 1.5s
 		time.Sleep(time.Minute)
-		b.wants(t, "both", "2s: ann ONLINE since 0s", "18.5s: ann OFFLINE since 16.5s")
+		b.want(t, "both", "2s: ann ONLINE since 0s", "18.5s: ann OFFLINE since 16.5s")
 	})
 }
 
@@ -117,16 +117,16 @@ func TestHeartbeats(t *testing.T) {
 		}
 		for range 4 {
 			time.Sleep(presence.DefaultValidity - 1)
-			b.is(t, "between heartbeats", ann, presence.Online, "0s")
+			b.wantStatus(t, "between heartbeats", ann, presence.Online, "0s")
 			b.beat(t, ann, "")
 		}
 		time.Sleep(presence.DefaultValidity - 1)
-		b.is(t, "before it ends", ann, presence.Online, "0s")
-		b.wants(t, "five heartbeats", "1s: ann ONLINE since 0s")
+		b.wantStatus(t, "before it ends", ann, presence.Online, "0s")
+		b.want(t, "five heartbeats", "1s: ann ONLINE since 0s")
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		ended := 5*presence.DefaultValidity - 5 + 1
-		b.is(t, "after it", ann, presence.Offline, ended.Truncate(time.Millisecond).String())
+		b.wantStatus(t, "after it", ann, presence.Offline, ended.Truncate(time.Millisecond).String())
 		time.Sleep(time.Second)
 		if got := b.written(); len(got) != 1 {
 			t.Errorf("its end: %q", got)
@@ -144,37 +144,37 @@ func TestBusyAndIdle(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
 		defer tracker.Connect(ann)()
 		time.Sleep(presence.DefaultIdleAfter - 1)
-		b.is(t, "not yet", ann, presence.Online, "0s")
+		b.wantStatus(t, "not yet", ann, presence.Online, "0s")
 		time.Sleep(1 + time.Second)
-		b.is(t, "nothing done", ann, presence.Idle, "5m0s")
-		b.wants(t, "idle", "1s: ann ONLINE since 0s", "5m1s: ann IDLE since 5m0s")
+		b.wantStatus(t, "nothing done", ann, presence.Idle, "5m0s")
+		b.want(t, "idle", "1s: ann ONLINE since 0s", "5m1s: ann IDLE since 5m0s")
 
 		b.beat(t, ann, "") // which is nothing done
-		b.is(t, "a heartbeat", ann, presence.Idle, "5m0s")
+		b.wantStatus(t, "a heartbeat", ann, presence.Idle, "5m0s")
 		time.Sleep(9 * time.Second)
 		tracker.NoteActivity(ann)
 		time.Sleep(10 * time.Second)
-		b.wants(t, "online", "5m11s: ann ONLINE since 5m10s")
+		b.want(t, "online", "5m11s: ann ONLINE since 5m10s")
 
 		b.beat(t, ann, presence.Busy)
-		b.is(t, "busy", ann, presence.Busy, "5m20s")
+		b.wantStatus(t, "busy", ann, presence.Busy, "5m20s")
 		time.Sleep(30 * time.Second)
 		b.beat(t, ann, "")
 		tracker.NoteActivity(ann)
-		b.is(t, "busy on", ann, presence.Busy, "5m20s")
+		b.wantStatus(t, "busy on", ann, presence.Busy, "5m20s")
 		time.Sleep(presence.DefaultValidity + 10*time.Second)
-		b.wants(t, "the heartbeat has ended, the connection not", "5m21s: ann BUSY since 5m20s", "6m51s: ann ONLINE since 6m50s")
+		b.want(t, "the heartbeat has ended, the connection not", "5m21s: ann BUSY since 5m20s", "6m51s: ann ONLINE since 6m50s")
 
 		b.beat(t, ann, presence.Idle)
 		tracker.NoteActivity(ann)
-		b.is(t, "it says it is idle", ann, presence.Idle, "7m0s")
+		b.wantStatus(t, "it says it is idle", ann, presence.Idle, "7m0s")
 		b.beat(t, ann, presence.Online)
-		b.is(t, "and takes it back at once", ann, presence.Online, "6m50s")
+		b.wantStatus(t, "and takes it back at once", ann, presence.Online, "6m50s")
 		b.beat(t, ann, presence.Busy)
 		time.Sleep(presence.DefaultValidity - 1)
 		b.beat(t, ann, "")
 		time.Sleep(presence.DefaultIdleAfter)
-		b.is(t, "idle since before it was busy no more", ann, presence.Idle, "12m0s")
+		b.wantStatus(t, "idle since before it was busy no more", ann, presence.Idle, "12m0s")
 	})
 }
 
@@ -188,20 +188,20 @@ func TestLeaving(t *testing.T) {
 			t.Errorf("leaving: %v", got)
 		}
 		time.Sleep(time.Second)
-		b.wants(t, "came and left", "1s: ann BUSY since 0s", "11s: ann OFFLINE since 10s")
+		b.want(t, "came and left", "1s: ann BUSY since 0s", "11s: ann OFFLINE since 10s")
 		release := tracker.Connect(ann)
 		b.beat(t, ann, presence.Busy)
 		if got := b.beat(t, ann, presence.Offline); got.Status != presence.Online {
 			t.Errorf("leaving with a connection: %v", got)
 		}
 		release()
-		b.is(t, "and without", ann, presence.Offline, "10s")
+		b.wantStatus(t, "and without", ann, presence.Offline, "10s")
 		release = tracker.Connect(ann)
 		time.Sleep(10 * time.Second)
 		release()
-		b.is(t, "waited for", ann, presence.Online, "11s")
+		b.wantStatus(t, "waited for", ann, presence.Online, "11s")
 		b.beat(t, ann, presence.Offline)
-		b.is(t, "not waited for", ann, presence.Offline, "21s")
+		b.wantStatus(t, "not waited for", ann, presence.Offline, "21s")
 		if got := b.beat(t, bob, presence.Offline); got != (presence.Presence{Status: presence.Offline}) {
 			t.Errorf("leaving without having come: %v", got)
 		}
@@ -227,8 +227,8 @@ func TestDates(t *testing.T) {
 		{"busy no more, and then idle", true, presence.Busy, 1, 10 * time.Minute, presence.Idle, "5m0s"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			told := map[kg.AgentID]presence.Presence{ann: {Status: presence.Busy, Since: time.Now().Add(-time.Hour)}}
-			tracker, b := startFrom(t, presence.Options{}, told, ann)
+			expected := map[kg.AgentID]presence.Presence{ann: {Status: presence.Busy, Since: time.Now().Add(-time.Hour)}}
+			tracker, b := startFrom(t, presence.Options{}, expected, ann)
 			tracker.Close() // no writes, so no checks
 			if row.connected {
 				tracker.Connect(ann)
@@ -239,7 +239,7 @@ func TestDates(t *testing.T) {
 				b.beat(t, ann, "")
 			}
 			time.Sleep(row.look)
-			b.is(t, row.name, ann, row.want, row.since)
+			b.wantStatus(t, row.name, ann, row.want, row.since)
 		})
 	}
 }
@@ -250,12 +250,12 @@ func TestActingAloneIsNotPresence(t *testing.T) {
 		tracker, b := start(t, presence.Options{}, ann)
 		tracker.NoteActivity(ann)
 		time.Sleep(time.Minute)
-		b.wants(t, "it only wrote")
+		b.want(t, "it only wrote")
 		b.beat(t, ann, "")
 		b.beat(t, ann, presence.Offline)
 		tracker.NoteActivity(ann)
 		time.Sleep(time.Minute)
-		b.wants(t, "it wrote after it left")
+		b.want(t, "it wrote after it left")
 	})
 }
 
@@ -265,18 +265,18 @@ func TestOnlyAgentsOnRecord(t *testing.T) {
 		tracker, b := start(t, presence.Options{})
 		release := tracker.Connect(ann)
 		time.Sleep(10 * time.Minute)
-		b.wants(t, "no record")
+		b.want(t, "no record")
 		tracker.SetRegistered(ann, true)
 		time.Sleep(time.Second)
-		b.wants(t, "a record", "10m0s: ann IDLE since 5m0s")
+		b.want(t, "a record", "10m0s: ann IDLE since 5m0s")
 		tracker.SetRegistered(ann, false)
 		release()
 		time.Sleep(time.Minute)
-		b.wants(t, "what was written has its end", "10m17s: ann OFFLINE since 10m16s")
+		b.want(t, "what was written has its end", "10m17s: ann OFFLINE since 10m16s")
 		defer tracker.Connect(bob)()
 		b.beat(t, bob, "") // which makes the record
 		time.Sleep(time.Second)
-		b.wants(t, "a heartbeat", b.when(time.Now())+": bob ONLINE since 11m1s")
+		b.want(t, "a heartbeat", b.sinceStart(time.Now())+": bob ONLINE since 11m1s")
 	})
 }
 
@@ -285,14 +285,14 @@ func TestOnlyAgentsOnRecord(t *testing.T) {
 func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hour := time.Now().Add(-time.Hour)
-		told := map[kg.AgentID]presence.Presence{}
+		expected := map[kg.AgentID]presence.Presence{}
 		for _, s := range []presence.Status{presence.Online, presence.Busy, presence.Idle, presence.Offline} {
-			told[kg.AgentID("agent://back-"+s)] = presence.Presence{Status: s, Since: hour}
-			told[kg.AgentID("agent://away-"+s)] = presence.Presence{Status: s, Since: hour}
+			expected[kg.AgentID("agent://back-"+s)] = presence.Presence{Status: s, Since: hour}
+			expected[kg.AgentID("agent://away-"+s)] = presence.Presence{Status: s, Since: hour}
 		}
-		tracker, b := startFrom(t, presence.Options{}, told)
-		for agent, p := range told {
-			b.is(t, "at first", agent, p.Status, "-1h0m0s")
+		tracker, b := startFrom(t, presence.Options{}, expected)
+		for agent, p := range expected {
+			b.wantStatus(t, "at first", agent, p.Status, "-1h0m0s")
 		}
 		time.Sleep(presence.DefaultValidity - 1)
 		for _, s := range []presence.Status{presence.Online, presence.Idle} {
@@ -306,13 +306,13 @@ func TestRestart(t *testing.T) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for agent, p := range b.last {
-			if agent[:len("agent://away")] != "agent://away" || p.Status != presence.Offline || b.when(p.Since) != "1m0s" {
-				t.Errorf("written was that %s is %s since %s", agent, p.Status, b.when(p.Since))
+			if agent[:len("agent://away")] != "agent://away" || p.Status != presence.Offline || b.sinceStart(p.Since) != "1m0s" {
+				t.Errorf("written was that %s is %s since %s", agent, p.Status, b.sinceStart(p.Since))
 			}
 		}
-		for agent, p := range told {
+		for agent, p := range expected {
 			if agent[:len("agent://back")] == "agent://back" {
-				b.is(t, "it came back", agent, p.Status, "-1h0m0s")
+				b.wantStatus(t, "it came back", agent, p.Status, "-1h0m0s")
 			}
 		}
 	})
@@ -380,7 +380,7 @@ func TestMaxTracked(t *testing.T) {
 		release := tracker.Connect(ann)
 		b.beat(t, bob, "")
 		tracker.Connect("agent://chen")()
-		b.is(t, "one too many", "agent://chen", presence.Offline, time.Time{}.Sub(b.began).String())
+		b.wantStatus(t, "one too many", "agent://chen", presence.Offline, time.Time{}.Sub(b.began).String())
 		if _, err := tracker.Heartbeat(t.Context(), "agent://chen", ""); kg.CodeOf(err) != kg.CodeLimitExceeded {
 			t.Errorf("one heartbeat too many: %v", err)
 		}
@@ -411,11 +411,11 @@ func TestDeregisteredWithAConnection(t *testing.T) {
 			defer tr.Close()
 			release := tr.Connect(ann)
 			time.Sleep(10 * time.Second)
-			b.wants(t, name+": it is there", "1s: ann ONLINE since 0s")
+			b.want(t, name+": it is there", "1s: ann ONLINE since 0s")
 			tr.NoteDeregistered(ann)
 			tr.NoteActivity(ann)
 			time.Sleep(10 * time.Minute) // it becomes idle, too
-			b.wants(t, name+": it deregistered")
+			b.want(t, name+": it deregistered")
 			if got := tr.Get(ann).Status; got != presence.Idle {
 				t.Errorf("%s: with a connection it is %s", name, got)
 			}
@@ -441,7 +441,7 @@ func TestDeregisteredWithAConnection(t *testing.T) {
 		tr.NoteDeregistered(ann)
 		release()
 		time.Sleep(10 * time.Minute)
-		b.wants(t, "it leaves without a word")
+		b.want(t, "it leaves without a word")
 		if got := tr.Get(ann).Status; got != presence.Offline {
 			t.Errorf("it is %s", got)
 		}

@@ -23,7 +23,7 @@ func TestFailedCommits(t *testing.T) {
 		b.fail = errors.New("the disk is full")
 		release := tracker.Connect(ann)
 		time.Sleep(time.Hour)
-		b.wants(t, "while it fails")
+		b.want(t, "while it fails")
 		if b.tries < 60 || b.tries > 70 || strings.Count(log.String(), "disk is full") != 1 {
 			t.Errorf("%d tries, told as\n%s", b.tries, log)
 		}
@@ -58,7 +58,7 @@ func TestEnds(t *testing.T) {
 		closed.Close()
 		release()
 		time.Sleep(time.Hour)
-		other.wants(t, "closed")
+		other.want(t, "closed")
 		if got := closed.Get(ann); got.Status != presence.Offline {
 			t.Errorf("closed: %v", got)
 		}

@@ -85,9 +85,9 @@ func TestTheAuthorsStandingOfNowCounts(t *testing.T) {
 // during the application of its proposal counts.
 func TestTheAuthorsStandingIsThatOfTheCommit(t *testing.T) {
 	for last := 1; last < 4; last++ { // before the update, its trial, its commit
-		var asked atomic.Int64
+		var requests atomic.Int64
 		w := newWorld(t, proposals.Options{CurrentRights: func(p kg.Principal) (kg.Principal, error) {
-			if int(asked.Add(1)) >= last {
+			if int(requests.Add(1)) >= last {
 				return kg.Principal{}, kg.Errorf(kg.CodePermissionDenied, "suspended")
 			}
 			return p, nil
@@ -97,8 +97,8 @@ func TestTheAuthorsStandingIsThatOfTheCommit(t *testing.T) {
 		if err != nil || p.Status != proposals.Conflicted || !strings.Contains(p.Conflict, "suspended") {
 			t.Errorf("from call %d on: got %+v, %v", last, p, err)
 		}
-		if int(asked.Load()) < last {
-			t.Errorf("asked %d times only", asked.Load())
+		if int(requests.Load()) < last {
+			t.Errorf("asked %d times only", requests.Load())
 		}
 		w.want("pay", w.objects(kg.View{Principal: admin}, pay))
 	}

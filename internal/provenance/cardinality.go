@@ -15,7 +15,7 @@ import (
 type cardinality struct {
 	property kg.Term
 	inverse  bool
-	most     int
+	limit    int
 	members  members
 	reason   string
 }
@@ -42,7 +42,7 @@ func (f *finder) listDeclared(p kg.Pattern) (list []kg.Quad, err error) {
 		if err != nil {
 			return nil, err
 		}
-		f.left--
+		f.unread--
 		if len(list) == MaxDeclarations {
 			f.found.Complete = false
 			break
@@ -61,7 +61,7 @@ func (f *finder) checkPropertyClass(class string, inverse bool) error {
 		return err
 	}
 	for nth, q := range list {
-		c := cardinality{property: q.Subject, inverse: inverse, most: 1, members: members{subjectsOf, q.Subject},
+		c := cardinality{property: q.Subject, inverse: inverse, limit: 1, members: members{subjectsOf, q.Subject},
 			reason: fmt.Sprintf("%s may have at most one value: it is an owl:FunctionalProperty", q.Subject.Name())}
 		if inverse {
 			c.members.sort = objectsOf
@@ -103,7 +103,7 @@ func (f *finder) checkShapeLimits(limits []shapes.Limit) error {
 func (f *finder) cardinalitiesOf(limits []shapes.Limit) (list []cardinality, err error) {
 	below := map[kg.Term][]kg.Term{}
 	for _, l := range limits {
-		c := cardinality{property: l.Property, inverse: l.Inverse, most: l.Most,
+		c := cardinality{property: l.Property, inverse: l.Inverse, limit: l.Most,
 			reason: fmt.Sprintf("the shape %s allows at most %d values of %s", l.Shape.Name(), l.Most, l.Property.Name())}
 		if l.Inverse {
 			c.reason = fmt.Sprintf("the shape %s allows at most %d subjects for a value of %s", l.Shape.Name(), l.Most, l.Property.Name())
@@ -130,7 +130,7 @@ func (f *finder) cardinalitiesOf(limits []shapes.Limit) (list []cardinality, err
 		}
 	}
 	slices.SortStableFunc(list, func(a, b cardinality) int {
-		return cmp.Or(a.property.Compare(b.property), cmp.Compare(fmt.Sprint(a.inverse), fmt.Sprint(b.inverse)), cmp.Compare(a.most, b.most),
+		return cmp.Or(a.property.Compare(b.property), cmp.Compare(fmt.Sprint(a.inverse), fmt.Sprint(b.inverse)), cmp.Compare(a.limit, b.limit),
 			cmp.Compare(a.members.sort, b.members.sort), a.members.term.Compare(b.members.term))
 	})
 	return slices.CompactFunc(list, func(a, b cardinality) bool {
@@ -146,7 +146,7 @@ func (f *finder) subclassesOf(class kg.Term) ([]kg.Term, error) {
 			if err != nil {
 				return nil, err
 			}
-			if f.left--; !seen[st.Subject] {
+			if f.unread--; !seen[st.Subject] {
 				seen[st.Subject] = true
 				list = append(list, st.Subject)
 			}
@@ -229,8 +229,8 @@ func (f *finder) exceedsLimit(c cardinality, property, member kg.ID) (bool, erro
 		return false, nil
 	}
 	n, last := 0, kg.ID{}
-	for f.sweep.Seek(p, nil); n <= c.most && f.sweep.Next(); {
-		f.left--
+	for f.sweep.Seek(p, nil); n <= c.limit && f.sweep.Next(); {
+		f.unread--
 		end := f.sweep.Row().Object
 		if c.inverse {
 			end = f.sweep.Row().Subject
@@ -239,7 +239,7 @@ func (f *finder) exceedsLimit(c cardinality, property, member kg.ID) (bool, erro
 			n, last = n+1, end
 		}
 	}
-	return n > c.most, f.sweep.Err()
+	return n > c.limit, f.sweep.Err()
 }
 
 // reportMember adds a member with too many values to the page, if the values are valid at the
@@ -259,7 +259,7 @@ func (f *finder) reportMember(c cardinality, before []cardinality, member kg.ID)
 	if c.inverse {
 		p, side = kg.Pattern{Predicate: c.property, Object: about}, subjectOf
 	}
-	if _, err := f.addStatements(&out, p); err != nil || !conflictInTime(out.Statements, c.most, side) {
+	if _, err := f.addStatements(&out, p); err != nil || !conflictInTime(out.Statements, c.limit, side) {
 		return err
 	}
 	return f.addResult(out)
@@ -282,7 +282,7 @@ func (f *finder) isMember(node kg.Term, m members) (bool, error) {
 	}
 	_, found, err := systemgraph.First(f.s.Match, p)
 	if found {
-		f.left--
+		f.unread--
 	}
 	return found, err
 }

@@ -99,7 +99,7 @@ func Contradictions(s *kg.Snapshot, limits []shapes.Limit, o Search) (*Page, err
 	if o.Compare == 0 {
 		o.Compare = MaxCompared
 	}
-	f := &finder{s: s, sweep: s.Sweep(), most: min(o.Most, MaxContradictions), left: o.Compare, from: o.After, found: &Page{Complete: true}}
+	f := &finder{s: s, sweep: s.Sweep(), limit: min(o.Most, MaxContradictions), unread: o.Compare, from: o.After, found: &Page{Complete: true}}
 	defer f.sweep.Close()
 	for kind, find := range [...]func() error{
 		Functional:        func() error { return f.checkPropertyClass(functional, false) },
@@ -131,14 +131,14 @@ var (
 
 // finder is a search in progress.
 type finder struct {
-	s     *kg.Snapshot
-	sweep *kg.Sweep
-	most  int
-	left  int    // statements that may still be read
-	moved bool   // the search has made progress that the next page need not repeat
-	from  Cursor // start of the search
-	at    Cursor // everything before it is checked
-	found *Page
+	s      *kg.Snapshot
+	sweep  *kg.Sweep
+	limit  int
+	unread int    // statements that may still be read
+	moved  bool   // the search has made progress that the next page need not repeat
+	from   Cursor // start of the search
+	at     Cursor // everything before it is checked
+	found  *Page
 }
 
 // startDeclaration moves to a declaration. It reports true if an earlier page has finished that
@@ -182,15 +182,15 @@ func (f *finder) scanRows(p kg.IDPattern, fn func(row *kg.Row, before kg.IDQuad)
 // countRead counts a statement against the budget. It ends the page when the budget is used
 // up.
 func (f *finder) countRead() error {
-	if f.left <= 0 && f.moved {
+	if f.unread <= 0 && f.moved {
 		return errTooMany
 	}
-	f.left--
+	f.unread--
 	return nil
 }
 
 func (f *finder) addResult(c Contradiction) error {
-	if len(f.found.List) == f.most {
+	if len(f.found.List) == f.limit {
 		return errEnough
 	}
 	c.Total = len(c.Statements)

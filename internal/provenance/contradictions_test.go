@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"koine/internal/provenance"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -16,7 +17,7 @@ import (
 func (w *world) search(s *kg.Snapshot, o provenance.Search) *provenance.Page {
 	w.Helper()
 	v := s.View()
-	limits, err := w.shapes.Limits(within(w), w.view(kg.View{Principal: v.Principal, At: s.Revision(), Graphs: []kg.Term{kg.ShapesGraph}}))
+	limits, err := w.shapes.Limits(slowtest.Context(w), w.view(kg.View{Principal: v.Principal, At: s.Revision(), Graphs: []kg.Term{kg.ShapesGraph}}))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -66,13 +67,13 @@ func (w *world) expect(v kg.View, want ...string) {
 
 func TestFunctionalProperties(t *testing.T) {
 	w := newWorld(t, kg.Options{})
-	w.say("ann", `ex:born a owl:FunctionalProperty . ex:ssn a owl:InverseFunctionalProperty . ex:ada ex:born 1, 2 ; ex:ssn "7" ; ex:knows ex:bo, ex:cy . ex:bo ex:ssn "7" ; ex:born 1 .`)
-	w.write(who("bob"), w.patches(kg.Add, `ex:bo ex:born 1 . ex:bo ex:ssn "7" .`, ex("g"))...) // the same again
+	w.add("ann", `ex:born a owl:FunctionalProperty . ex:ssn a owl:InverseFunctionalProperty . ex:ada ex:born 1, 2 ; ex:ssn "7" ; ex:knows ex:bo, ex:cy . ex:bo ex:ssn "7" ; ex:born 1 .`)
+	w.write(principal("bob"), w.patches(kg.Add, `ex:bo ex:born 1 . ex:bo ex:ssn "7" .`, ex("g"))...) // the same again
 	w.expect(kg.View{},
 		`1 ada born: ada born 1 /ann; ada born 2 /ann`,
 		`2 7 ssn: ada ssn 7 /ann; bo ssn 7 /ann; bo ssn 7 /bob`)
-	w.take("ann", `ex:ada ex:born 2 .`)
-	w.take("ann", `ex:ada ex:ssn "7" .`)
+	w.remove("ann", `ex:ada ex:born 2 .`)
+	w.remove("ann", `ex:ada ex:ssn "7" .`)
 	w.expect(kg.View{})
 }
 
@@ -85,10 +86,10 @@ func TestValidityOfContradictions(t *testing.T) {
 		return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
 	says := func(subject string, value int64, from, until int) {
-		w.write(who("ann"), kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: ex(subject), Predicate: ex("job"), Object: kg.Integer(value), Graph: kg.DefaultGraph},
+		w.write(principal("ann"), kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: ex(subject), Predicate: ex("job"), Object: kg.Integer(value), Graph: kg.DefaultGraph},
 			Validity: kg.TimeSpan{From: year(from), Until: year(until)}})
 	}
-	w.say("ann", `ex:job a owl:FunctionalProperty .`)
+	w.add("ann", `ex:job a owl:FunctionalProperty .`)
 	says("one-after-the-other", 1, 0, 2000)
 	says("one-after-the-other", 2, 2000, 2010)
 	says("one-after-the-other", 3, 2010, 0)
@@ -131,7 +132,7 @@ func TestContradictionsOfShapes(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newWorld(t, kg.Options{})
-			before := w.say("ann", row.data)
+			before := w.add("ann", row.data)
 			w.put(row.shapes)
 			w.expect(kg.View{}, row.want...)
 			w.expect(kg.View{At: before}) // there was no shape then
@@ -142,13 +143,13 @@ func TestContradictionsOfShapes(t *testing.T) {
 // The shapes are those of the revision read.
 func TestShapesOfAnOlderRevision(t *testing.T) {
 	w := newWorld(t, kg.Options{})
-	w.say("ann", `ex:a a ex:C ; ex:p 1, 2 ; ex:q 1, 2 .`)
+	w.add("ann", `ex:a a ex:C ; ex:p 1, 2 ; ex:q 1, 2 .`)
 	w.put(`ex:S sh:targetClass ex:C ; sh:property [ sh:path ex:p ; sh:maxCount 1 ] .`)
 	before := w.Head().Revision
 	w.put(`ex:S sh:targetClass ex:C ; sh:property [ sh:path ex:q ; sh:maxCount 1 ] .`)
 	w.expect(kg.View{At: before}, "3 a p: a p 1 /ann; a p 2 /ann")
 	w.expect(kg.View{}, "3 a q: a q 1 /ann; a q 2 /ann")
-	if err := w.shapes.Load(within(w), w.Store); err != nil { // as after a start
+	if err := w.shapes.Load(slowtest.Context(w), w.Store); err != nil { // as after a start
 		t.Fatal(err)
 	}
 	w.expect(kg.View{At: before}, "3 a p: a p 1 /ann; a p 2 /ann")
@@ -157,9 +158,9 @@ func TestShapesOfAnOlderRevision(t *testing.T) {
 
 func TestSameAndDifferent(t *testing.T) {
 	w := newWorld(t, kg.Options{})
-	w.say("ann", `ex:a owl:sameAs ex:b . ex:c owl:differentFrom ex:d . ex:e owl:differentFrom ex:e . ex:f owl:sameAs ex:f .`)
-	w.say("bob", `ex:b owl:differentFrom ex:a . ex:a owl:differentFrom ex:b . ex:d owl:sameAs ex:e . ex:f owl:differentFrom "text" .`)
-	w.write(who("bob"), w.patches(kg.Add, `ex:b owl:differentFrom ex:a .`, ex("g"))...)
+	w.add("ann", `ex:a owl:sameAs ex:b . ex:c owl:differentFrom ex:d . ex:e owl:differentFrom ex:e . ex:f owl:sameAs ex:f .`)
+	w.add("bob", `ex:b owl:differentFrom ex:a . ex:a owl:differentFrom ex:b . ex:d owl:sameAs ex:e . ex:f owl:differentFrom "text" .`)
+	w.write(principal("bob"), w.patches(kg.Add, `ex:b owl:differentFrom ex:a .`, ex("g"))...)
 	w.expect(kg.View{},
 		"4 a: a http://www.w3.org/2002/07/owl#differentFrom b /bob; a http://www.w3.org/2002/07/owl#sameAs b /ann; b http://www.w3.org/2002/07/owl#differentFrom a /bob; b http://www.w3.org/2002/07/owl#differentFrom a /bob",
 		"4 e: e http://www.w3.org/2002/07/owl#differentFrom e /ann")
@@ -167,8 +168,8 @@ func TestSameAndDifferent(t *testing.T) {
 
 func TestDisjointClasses(t *testing.T) {
 	w := newWorld(t, kg.Options{})
-	w.say("ann", `ex:Cat owl:disjointWith ex:Dog . ex:Dog owl:disjointWith ex:Cat . ex:Tree owl:disjointWith ex:Cat . ex:rex a ex:Cat, ex:Dog . ex:tom a ex:Cat . ex:oak a ex:Tree, ex:Dog .`)
-	w.write(who("bob"), w.patches(kg.Add, `ex:rex a ex:Cat .`, ex("g"))...)
+	w.add("ann", `ex:Cat owl:disjointWith ex:Dog . ex:Dog owl:disjointWith ex:Cat . ex:Tree owl:disjointWith ex:Cat . ex:rex a ex:Cat, ex:Dog . ex:tom a ex:Cat . ex:oak a ex:Tree, ex:Dog .`)
+	w.write(principal("bob"), w.patches(kg.Add, `ex:rex a ex:Cat .`, ex("g"))...)
 	w.expect(kg.View{}, "5 rex http://www.w3.org/1999/02/22-rdf-syntax-ns#type: rex http://www.w3.org/1999/02/22-rdf-syntax-ns#type Cat /ann; rex http://www.w3.org/1999/02/22-rdf-syntax-ns#type Cat /bob; rex http://www.w3.org/1999/02/22-rdf-syntax-ns#type Dog /ann")
 }
 
@@ -177,18 +178,18 @@ func TestContradictionsUnderAView(t *testing.T) {
 	private := ex("private")
 	w := newWorld(t, kg.Options{Access: hiding{private}})
 	w.write(root, w.patches(kg.Add, `ex:born a owl:FunctionalProperty . ex:ada ex:born 1 .`, kg.DefaultGraph)...)
-	w.say("ann", `ex:ada ex:born 2 .`)
+	w.add("ann", `ex:ada ex:born 2 .`)
 	w.write(root, w.patches(kg.Add, `ex:bo ex:born 1, 2 .`, private)...)
 	both := "1 ada born: ada born 1 /root; ada born 2 /ann"
 	w.expect(kg.View{}, both, "1 bo born: bo born 1 /root; bo born 2 /root")
-	w.expect(kg.View{Principal: who("bob")}, both)
+	w.expect(kg.View{Principal: principal("bob")}, both)
 	w.expect(kg.View{Believed: []kg.AgentID{"agent://root"}}, "1 bo born: bo born 1 /root; bo born 2 /root")
 	w.expect(kg.View{Believed: []kg.AgentID{"agent://ann"}})
-	w.expect(kg.View{Principal: who("bob"), Believed: []kg.AgentID{"agent://root", "agent://ann"}}, both)
-	if _, err := w.quarantines.Set(within(t), w.Store, meta(root), "ann", time.Time{}); err != nil {
+	w.expect(kg.View{Principal: principal("bob"), Believed: []kg.AgentID{"agent://root", "agent://ann"}}, both)
+	if _, err := w.quarantines.Set(slowtest.Context(t), w.Store, meta(root), "ann", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	w.expect(kg.View{Principal: who("bob")})
+	w.expect(kg.View{Principal: principal("bob")})
 }
 
 // hiding is access that shows a graph to administrators only.
@@ -201,14 +202,14 @@ func (h hiding) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
 // The listed and counted statements of a contradiction are bounded.
 func TestTheSidesOfAContradiction(t *testing.T) {
 	w := newWorld(t, kg.Options{})
-	w.say("ann", `ex:p a owl:FunctionalProperty .`)
+	w.add("ann", `ex:p a owl:FunctionalProperty .`)
 	said := 0
 	for _, n := range []int{provenance.MaxSides, provenance.MaxSides + 1, provenance.MaxCountedSides, provenance.MaxCountedSides + 1} {
 		var some []kg.Patch
 		for ; said < n; said++ {
 			some = append(some, kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: ex("a"), Predicate: ex("p"), Object: kg.Integer(int64(said)), Graph: kg.DefaultGraph}})
 		}
-		w.write(who("ann"), some...)
+		w.write(principal("ann"), some...)
 		found := w.search(w.view(kg.View{}), provenance.Search{Most: 100})
 		if len(found.List) != 1 || len(found.List[0].Statements) != provenance.MaxSides || found.List[0].Total != min(n, provenance.MaxCountedSides) {
 			t.Errorf("of %d: %+v", n, found)
@@ -220,7 +221,7 @@ func TestTheSidesOfAContradiction(t *testing.T) {
 func crowdedWorld(t *testing.T, r *rand.Rand, commits int) *world {
 	w := newWorld(t, kg.Options{})
 	node := func() string { return fmt.Sprintf("ex:n%d", r.IntN(12)) }
-	w.say("ann", `ex:p0 a owl:FunctionalProperty . ex:p1 a owl:FunctionalProperty, owl:InverseFunctionalProperty . ex:p2 a owl:InverseFunctionalProperty .
+	w.add("ann", `ex:p0 a owl:FunctionalProperty . ex:p1 a owl:FunctionalProperty, owl:InverseFunctionalProperty . ex:p2 a owl:InverseFunctionalProperty .
 		ex:C0 owl:disjointWith ex:C1 . ex:C1 owl:disjointWith ex:C0, ex:C2 . ex:C2 rdfs:subClassOf ex:C0 .`)
 	w.put(`ex:S sh:targetClass ex:C0 ; sh:targetSubjectsOf ex:p1 ; sh:property [ sh:path ex:p2 ; sh:maxCount 1 ] , [ sh:path [ sh:inversePath ex:p0 ] ; sh:maxCount 2 ] .
 		ex:T sh:targetNode ex:n1, ex:n2 ; sh:targetObjectsOf ex:p0 ; sh:property [ sh:path ex:p2 ; sh:maxCount 2 ] .`)
@@ -239,7 +240,7 @@ func crowdedWorld(t *testing.T, r *rand.Rand, commits int) *world {
 			}
 		}
 		graph := []kg.Term{kg.DefaultGraph, ex("g"), ex("h")}[r.IntN(3)]
-		w.write(who([]string{"ann", "bob"}[r.IntN(2)]), w.patches(kg.Add, b.String(), graph)...)
+		w.write(principal([]string{"ann", "bob"}[r.IntN(2)]), w.patches(kg.Add, b.String(), graph)...)
 	}
 	return w
 }
@@ -253,7 +254,7 @@ func TestPagesOfContradictions(t *testing.T) {
 	w := crowdedWorld(t, r, 6)
 	const late = `ex:late ex:p0 0, ex:n1, ex:n2 .`
 	for i, v := range []kg.View{{}, {Believed: []kg.AgentID{"agent://ann"}}, {Graphs: []kg.Term{kg.DefaultGraph, ex("g")}}, {At: w.Head().Revision - 2}} {
-		v.Principal = who("bob")
+		v.Principal = principal("bob")
 		s := w.view(v)
 		whole := w.search(s, provenance.Search{Most: provenance.MaxContradictions})
 		if whole.More || !whole.Complete || i == 0 && len(whole.List) < 8 {
@@ -272,16 +273,16 @@ func TestPagesOfContradictions(t *testing.T) {
 			for _, compare := range []int{0, 1, 10, 100} {
 				var got []string
 				var at provenance.Cursor
-				w.take("cy", late)
+				w.remove("cy", late)
 				for pages := 0; ; pages++ {
 					if pages > 10_000 {
 						t.Fatal("the pages do not end")
 					}
 					switch pages % 8 { // other contradictions come and go meanwhile
 					case 1:
-						w.say("cy", late)
+						w.add("cy", late)
 					case 5:
-						w.take("cy", late)
+						w.remove("cy", late)
 					}
 					page := w.search(w.view(kg.View{Principal: v.Principal, Believed: v.Believed, Graphs: v.Graphs, At: s.Revision()}), provenance.Search{Most: size, After: at, Compare: compare})
 					got = append(got, inShort(page.List)...)
@@ -334,12 +335,12 @@ func everyContradiction(w *world, s *kg.Snapshot) (out []string) {
 			}
 		}
 	}
-	tell := func(kind provenance.Kind, about, property kg.Term, most int, sides []kg.Statement, end func(kg.Quad) kg.Term) {
+	report := func(kind provenance.Kind, about, property kg.Term, limit int, sides []kg.Statement, end func(kg.Quad) kg.Term) {
 		seen := map[kg.Term]bool{}
 		for _, st := range sides {
 			seen[end(st.Quad)] = true
 		}
-		if len(seen) > most {
+		if len(seen) > limit {
 			out = append(out, inShort([]provenance.Contradiction{{Kind: kind, About: about, Property: property, Statements: sides}})...)
 		}
 	}
@@ -349,28 +350,28 @@ func everyContradiction(w *world, s *kg.Snapshot) (out []string) {
 		for i := range 3 {
 			p := ex(fmt.Sprintf("p%d", i))
 			if declared(p, typeOf, owl("FunctionalProperty")) && n.IsResource() {
-				tell(provenance.Functional, n, p, 1, find(n, p, any), object)
+				report(provenance.Functional, n, p, 1, find(n, p, any), object)
 			}
 			if declared(p, typeOf, owl("InverseFunctionalProperty")) {
-				tell(provenance.InverseFunctional, n, p, 1, find(any, p, n), subject)
+				report(provenance.InverseFunctional, n, p, 1, find(any, p, n), subject)
 			}
 		}
 		isS := n.IsResource() && (declared(n, ex("p1"), any) || declared(n, typeOf, ex("C0")) || declared(ex("C2"), kg.IRI("http://www.w3.org/2000/01/rdf-schema#subClassOf"), ex("C0")) && declared(n, typeOf, ex("C2")))
 		isT := n == ex("n1") || n == ex("n2") || declared(any, ex("p0"), n)
 		if isS {
-			tell(provenance.MaxCount, n, ex("p0"), 2, find(any, ex("p0"), n), subject)
+			report(provenance.MaxCount, n, ex("p0"), 2, find(any, ex("p0"), n), subject)
 		}
 		if n.IsResource() && (isS || isT) {
-			most := 2
+			limit := 2
 			if isS {
-				most = 1
+				limit = 1
 			}
-			tell(provenance.MaxCount, n, ex("p2"), most, find(n, ex("p2"), any), object)
+			report(provenance.MaxCount, n, ex("p2"), limit, find(n, ex("p2"), any), object)
 		}
 		for _, pair := range [][2]string{{"C0", "C1"}, {"C1", "C2"}} {
 			a, b := ex(pair[0]), ex(pair[1])
 			if n.IsResource() && (declared(a, owl("disjointWith"), b) || declared(b, owl("disjointWith"), a)) {
-				tell(provenance.Disjoint, n, typeOf, 1, append(find(n, typeOf, a), find(n, typeOf, b)...), object)
+				report(provenance.Disjoint, n, typeOf, 1, append(find(n, typeOf, a), find(n, typeOf, b)...), object)
 			}
 		}
 	}
@@ -408,7 +409,7 @@ func TestThePriceOfAPage(t *testing.T) {
 	for i := range subjects {
 		fmt.Fprintf(&b, "ex:s%d ex:p %d, %d .\n", i, 2*i, 2*i+1)
 	}
-	w.say("ann", `ex:p a owl:FunctionalProperty .`+b.String())
+	w.add("ann", `ex:p a owl:FunctionalProperty .`+b.String())
 	var at provenance.Cursor
 	var pages, dearest, sum int64
 	for more := true; more; pages++ {

@@ -1,7 +1,6 @@
 package provenance_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -24,17 +23,10 @@ const prefixes = `
 
 func ex(name string) kg.Term { return kg.IRI("http://example.org/" + name) }
 
-// within bounds a call that could block forever.
-func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), slowtest.Slack(2*time.Minute))
-	t.Cleanup(cancel)
-	return ctx
-}
-
 var root = kg.Principal{ID: "agent://root", Roles: []string{kg.RoleAdmin}, Method: "key"}
 
-// who returns an agent that may act only for itself.
-func who(name string) kg.Principal {
+// principal returns an agent that may act only for itself.
+func principal(name string) kg.Principal {
 	return kg.Principal{ID: kg.CanonicalAgent(name), Method: "key"}
 }
 
@@ -83,7 +75,7 @@ func (w *world) turtle(text string, graph kg.Term) (out []kg.Quad) {
 // write makes one commit of patches.
 func (w *world) write(p kg.Principal, patches ...kg.Patch) kg.Revision {
 	w.Helper()
-	r, err := w.Update(within(w), meta(p), func(tx *kg.Tx) error {
+	r, err := w.Update(slowtest.Context(w), meta(p), func(tx *kg.Tx) error {
 		for _, p := range patches {
 			if err := tx.Apply(p); err != nil {
 				return err
@@ -97,15 +89,15 @@ func (w *world) write(p kg.Principal, patches ...kg.Patch) kg.Revision {
 	return r.Revision
 }
 
-// say adds Turtle to the default graph.
-func (w *world) say(name, text string) kg.Revision {
+// add adds Turtle to the default graph.
+func (w *world) add(name, text string) kg.Revision {
 	w.Helper()
-	return w.write(who(name), w.patches(kg.Add, text, kg.DefaultGraph)...)
+	return w.write(principal(name), w.patches(kg.Add, text, kg.DefaultGraph)...)
 }
 
-func (w *world) take(name, text string) kg.Revision {
+func (w *world) remove(name, text string) kg.Revision {
 	w.Helper()
-	return w.write(who(name), w.patches(kg.Remove, text, kg.DefaultGraph)...)
+	return w.write(principal(name), w.patches(kg.Remove, text, kg.DefaultGraph)...)
 }
 
 func (w *world) patches(op kg.Op, text string, graph kg.Term) (out []kg.Patch) {
@@ -120,7 +112,7 @@ func (w *world) put(text string) {
 	w.Helper()
 	quads, err := shapes.Parse(prefixes + text)
 	if err == nil {
-		_, err = shapes.Put(within(w), w.Store, meta(root), quads)
+		_, err = shapes.Put(slowtest.Context(w), w.Store, meta(root), quads)
 	}
 	if err != nil {
 		w.Fatal(err)
@@ -133,7 +125,7 @@ func (w *world) view(v kg.View) *kg.Snapshot {
 	if v.Principal.ID == "" {
 		v.Principal = root
 	}
-	s, err := w.View(within(w), v)
+	s, err := w.View(slowtest.Context(w), v)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -92,8 +92,8 @@ func (f *finder) checkDisjoint() error {
 				return err
 			}
 			c := Contradiction{Kind: Disjoint, About: about, Property: rdfType, Reason: reason}
-			of, err := f.addStatements(&c, kg.Pattern{Subject: about, Predicate: rdfType, Object: b})
-			if !of || err != nil {
+			statements, err := f.addStatements(&c, kg.Pattern{Subject: about, Predicate: rdfType, Object: b})
+			if !statements || err != nil {
 				return err
 			}
 			if _, err := f.addStatements(&c, kg.Pattern{Subject: about, Predicate: rdfType, Object: a}); err != nil || !conflictInTime(c.Statements, 1, objectOf) {
@@ -121,7 +121,7 @@ func (f *finder) addStatements(c *Contradiction, p kg.Pattern) (shown bool, err 
 		if err != nil {
 			return shown, err
 		}
-		f.left--
+		f.unread--
 		c.Statements, shown = append(c.Statements, st), true
 		if len(c.Statements) == MaxCountedSides {
 			break

@@ -157,7 +157,7 @@ func (q *Quarantines) Set(ctx context.Context, store *kg.Store, m kg.Meta, agent
 	}
 	since = since.UTC().Truncate(time.Millisecond)
 	now := q.Doubted()
-	if _, there := now[agent]; !there && len(now) >= MaxQuarantined {
+	if _, found := now[agent]; !found && len(now) >= MaxQuarantined {
 		return nil, kg.Errorf(kg.CodeLimitExceeded, "%d agents are in quarantine, the limit", MaxQuarantined)
 	}
 	then := q.copyDoubts()
@@ -174,8 +174,8 @@ func (q *Quarantines) Lift(ctx context.Context, store *kg.Store, m kg.Meta, agen
 		return nil, err
 	}
 	now := q.Doubted()
-	since, there := now[agent]
-	if !there {
+	since, found := now[agent]
+	if !found {
 		return nil, kg.Errorf(kg.CodeNotFound, "%s is not in quarantine", agent).At("agent")
 	}
 	then := maps.Clone(now)

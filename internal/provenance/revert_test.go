@@ -8,20 +8,21 @@ import (
 	"time"
 
 	"koine/internal/provenance"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
 // revert reverts a commit and fails the test if it is blocked.
 func (w *world) revert(p kg.Principal, r kg.Revision, force bool) *provenance.Reversal {
 	w.Helper()
-	done, err := provenance.Revert(within(w), w.Store, meta(p), r, force)
+	done, err := provenance.Revert(slowtest.Context(w), w.Store, meta(p), r, force)
 	if err != nil || done.Blocked || !done.Receipt.Committed {
 		w.Fatalf("revert of %d: %+v, %v", r, done, err)
 	}
 	return done
 }
 
-func (w *world) stands(want ...string) {
+func (w *world) want(want ...string) {
 	w.Helper()
 	got := strings.Split(strings.TrimSpace(w.standing(kg.View{})), "\n")
 	if w.standing(kg.View{}) == "" {
@@ -36,31 +37,31 @@ func (w *world) stands(want ...string) {
 
 func TestRevert(t *testing.T) {
 	w := newWorld(t, kg.Options{})
-	w.say("ann", `ex:a ex:p 1 ; ex:q 1 .`)
-	first := w.write(who("ann"), append(w.patches(kg.Add, `ex:a ex:r 1 .`, kg.DefaultGraph), w.patches(kg.Remove, `ex:a ex:q 1 .`, kg.DefaultGraph)...)...)
-	w.stands("a p 1 /ann", "a r 1 /ann")
-	w.revert(who("ann"), first, false)
-	w.stands("a p 1 /ann", "a q 1 /ann")
+	w.add("ann", `ex:a ex:p 1 ; ex:q 1 .`)
+	first := w.write(principal("ann"), append(w.patches(kg.Add, `ex:a ex:r 1 .`, kg.DefaultGraph), w.patches(kg.Remove, `ex:a ex:q 1 .`, kg.DefaultGraph)...)...)
+	w.want("a p 1 /ann", "a r 1 /ann")
+	w.revert(principal("ann"), first, false)
+	w.want("a p 1 /ann", "a q 1 /ann")
 }
 
 // A revert is a commit like any other: it can be reverted, and so on.
 func TestRevertOfARevert(t *testing.T) {
 	w := newWorld(t, kg.Options{})
-	w.say("ann", `ex:a ex:p 1 .`)
-	at := w.take("ann", `ex:a ex:p 1 .`)
+	w.add("ann", `ex:a ex:p 1 .`)
+	at := w.remove("ann", `ex:a ex:p 1 .`)
 	for i := range 6 {
-		at = w.revert(who("ann"), at, false).Receipt.Revision
+		at = w.revert(principal("ann"), at, false).Receipt.Revision
 		if i%2 == 0 {
-			w.stands("a p 1 /ann")
+			w.want("a p 1 /ann")
 		} else {
-			w.stands()
+			w.want()
 		}
 	}
 	// The commit that was reverted and restored is reverted once more.
-	w.revert(who("ann"), 2, false)
-	w.stands("a p 1 /ann")
+	w.revert(principal("ann"), 2, false)
+	w.want("a p 1 /ann")
 	// A commit that is undone already has nothing to revert.
-	done, err := provenance.Revert(within(t), w.Store, meta(who("ann")), 2, false)
+	done, err := provenance.Revert(slowtest.Context(t), w.Store, meta(principal("ann")), 2, false)
 	if err != nil || done.Blocked || done.Receipt.Committed || done.Receipt.Affected != 0 {
 		t.Errorf("got %+v, %v", done, err)
 	}
@@ -70,13 +71,13 @@ func TestRevertOfARevert(t *testing.T) {
 // it succeeds.
 func TestRevertOfWhatWasOverwritten(t *testing.T) {
 	w := newWorld(t, kg.Options{})
-	w.say("ann", `ex:a ex:p 1 .`)
-	second := w.write(who("ann"), append(w.patches(kg.Add, `ex:a ex:q 1, 2 .`, kg.DefaultGraph), w.patches(kg.Remove, `ex:a ex:p 1 .`, kg.DefaultGraph)...)...)
-	w.take("ann", `ex:a ex:q 1 .`)
-	w.say("ann", `ex:a ex:q 1 .`) // as it was: no conflict
-	w.say("bob", `ex:a ex:q 2 .`) // now of two
+	w.add("ann", `ex:a ex:p 1 .`)
+	second := w.write(principal("ann"), append(w.patches(kg.Add, `ex:a ex:q 1, 2 .`, kg.DefaultGraph), w.patches(kg.Remove, `ex:a ex:p 1 .`, kg.DefaultGraph)...)...)
+	w.remove("ann", `ex:a ex:q 1 .`)
+	w.add("ann", `ex:a ex:q 1 .`) // as it was: no conflict
+	w.add("bob", `ex:a ex:q 2 .`) // now of two
 	head := w.Head()
-	done, err := provenance.Revert(within(t), w.Store, meta(root), second, false)
+	done, err := provenance.Revert(slowtest.Context(t), w.Store, meta(root), second, false)
 	if err != nil || !done.Blocked || done.Total != 1 || len(done.Conflicts) != 1 || done.Conflicts[0].Quad.Object != kg.Integer(2) || len(done.Conflicts[0].Now) != 2 {
 		t.Errorf("got %+v, %v", done, err)
 	}
@@ -85,23 +86,23 @@ func TestRevertOfWhatWasOverwritten(t *testing.T) {
 	}
 	// bob may not remove assertions of ann, forced or not.
 	for _, force := range []bool{false, true} {
-		if _, err := provenance.Revert(within(t), w.Store, meta(who("bob")), second, force); kg.CodeOf(err) != kg.CodePermissionDenied {
+		if _, err := provenance.Revert(slowtest.Context(t), w.Store, meta(principal("bob")), second, force); kg.CodeOf(err) != kg.CodePermissionDenied {
 			t.Errorf("got %v", err)
 		}
 	}
 	dry := meta(root)
 	dry.DryRun = true
-	if done, err := provenance.Revert(within(t), w.Store, dry, second, true); err != nil || done.Blocked || done.Total != 1 || done.Receipt.Committed {
+	if done, err := provenance.Revert(slowtest.Context(t), w.Store, dry, second, true); err != nil || done.Blocked || done.Total != 1 || done.Receipt.Committed {
 		t.Errorf("got %+v, %v", done, err)
 	}
-	w.stands("a q 1 /ann", "a q 2 /ann /bob")
+	w.want("a q 1 /ann", "a q 2 /ann /bob")
 	forced := w.revert(root, second, true)
 	if forced.Total != 1 {
 		t.Errorf("got %+v", forced)
 	}
-	w.stands("a p 1 /ann") // given back in ann's name, by root
+	w.want("a p 1 /ann") // given back in ann's name, by root
 	w.revert(root, forced.Receipt.Revision, false)
-	w.stands("a q 1 /ann", "a q 2 /ann /bob")
+	w.want("a q 1 /ann", "a q 2 /ann /bob")
 }
 
 // The listed conflicts are bounded, the counted ones are not.
@@ -112,16 +113,16 @@ func TestConflictsAreBounded(t *testing.T) {
 		patches = append(patches, w.patches(kg.Add, fmt.Sprintf(`ex:a ex:p %d .`, i), kg.DefaultGraph)...)
 	}
 	for _, n := range []int{provenance.MaxConflicts, provenance.MaxConflicts + 1} {
-		r := w.write(who("ann"), patches[:n]...)
+		r := w.write(principal("ann"), patches[:n]...)
 		for i := range patches {
 			patches[i].Op = kg.Remove
 		}
-		w.write(who("ann"), patches[:n]...)
+		w.write(principal("ann"), patches[:n]...)
 		for i := range patches {
 			patches[i].Op = kg.Add
 		}
-		w.write(who("bob"), patches[:n]...)
-		done, err := provenance.Revert(within(t), w.Store, meta(root), r, false)
+		w.write(principal("bob"), patches[:n]...)
+		done, err := provenance.Revert(slowtest.Context(t), w.Store, meta(root), r, false)
 		if err != nil || !done.Blocked || done.Total != n || len(done.Conflicts) != provenance.MaxConflicts {
 			t.Errorf("of %d: %d of %d, %v", n, len(done.Conflicts), done.Total, err)
 		}
@@ -136,15 +137,15 @@ func TestRevertOfWhatIsHidden(t *testing.T) {
 	w := newWorld(t, kg.Options{Access: hiding{private}})
 	both := w.write(root, append(w.patches(kg.Add, `ex:a ex:p 1 .`, kg.DefaultGraph), w.patches(kg.Add, `ex:a ex:secret 1 .`, private)...)...)
 	only := w.write(root, w.patches(kg.Add, `ex:b ex:secret 1 .`, private)...)
-	if _, err := provenance.Revert(within(t), w.Store, meta(who("ann")), both, true); kg.CodeOf(err) != kg.CodePermissionDenied || strings.Contains(err.Error(), "secret") {
+	if _, err := provenance.Revert(slowtest.Context(t), w.Store, meta(principal("ann")), both, true); kg.CodeOf(err) != kg.CodePermissionDenied || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
 	}
 	hidden, none := "", ""
-	_, err := provenance.Revert(within(t), w.Store, meta(who("ann")), only, true)
+	_, err := provenance.Revert(slowtest.Context(t), w.Store, meta(principal("ann")), only, true)
 	if kg.CodeOf(err) == kg.CodeNotFound {
 		hidden = err.Error()
 	}
-	_, err = provenance.Revert(within(t), w.Store, meta(who("ann")), 99, true)
+	_, err = provenance.Revert(slowtest.Context(t), w.Store, meta(principal("ann")), 99, true)
 	if kg.CodeOf(err) == kg.CodeNotFound {
 		none = err.Error()
 	}
@@ -153,7 +154,7 @@ func TestRevertOfWhatIsHidden(t *testing.T) {
 	}
 	w.revert(root, both, false)
 	w.revert(root, only, false)
-	w.stands()
+	w.want()
 }
 
 // Restored assertions have their certainty, validity and provenance.
@@ -162,12 +163,12 @@ func TestRevertGivesBackWhatWasSaid(t *testing.T) {
 	q := w.turtle(`ex:a ex:p 1 .`, kg.DefaultGraph)[0]
 	was := kg.Patch{Op: kg.Add, Quad: q, Certainty: 0.25, HasCertainty: true, Provenance: []byte(`{"page":3}`),
 		Validity: kg.TimeSpan{From: time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC), Until: time.Date(2002, 1, 1, 0, 0, 0, 0, time.UTC)}}
-	w.write(who("ann"), was)
+	w.write(principal("ann"), was)
 	changed := was
 	changed.Certainty = 0.75
-	r := w.write(who("ann"), changed)
+	r := w.write(principal("ann"), changed)
 	w.now = w.now.Add(time.Hour)
-	back := w.revert(who("ann"), r, false)
+	back := w.revert(principal("ann"), r, false)
 	for st, err := range w.view(kg.View{}).Match(kg.Pattern{}) {
 		a := st.Assertions[0]
 		if err != nil || a.Certainty != 0.25 || !a.Validity.Equal(was.Validity) || string(a.Provenance) != `{"page":3}` || a.Revision != back.Receipt.Revision || !a.Time.Equal(w.now) {
@@ -180,7 +181,7 @@ func TestRevertGivesBackWhatWasSaid(t *testing.T) {
 func TestRevertOfWhatIsKoinesOwn(t *testing.T) {
 	w := newWorld(t, kg.Options{})
 	w.put(`ex:S sh:targetClass ex:C ; sh:class ex:D .`)
-	if _, err := provenance.Revert(within(t), w.Store, meta(root), w.Head().Revision, true); kg.CodeOf(err) != kg.CodeReserved {
+	if _, err := provenance.Revert(slowtest.Context(t), w.Store, meta(root), w.Head().Revision, true); kg.CodeOf(err) != kg.CodeReserved {
 		t.Errorf("got %v", err)
 	}
 }
@@ -188,21 +189,21 @@ func TestRevertOfWhatIsKoinesOwn(t *testing.T) {
 // Statements hidden by a quarantine are visible to a revert.
 func TestRevertUnderQuarantine(t *testing.T) {
 	w := newWorld(t, kg.Options{})
-	r := w.say("ann", `ex:a ex:p 1 .`)
-	if _, err := w.quarantines.Set(within(t), w.Store, meta(root), "ann", time.Time{}); err != nil {
+	r := w.add("ann", `ex:a ex:p 1 .`)
+	if _, err := w.quarantines.Set(slowtest.Context(t), w.Store, meta(root), "ann", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	w.stands()
+	w.want()
 	w.revert(root, r, false)
-	if _, err := w.quarantines.Lift(within(t), w.Store, meta(root), "ann"); err != nil {
+	if _, err := w.quarantines.Lift(slowtest.Context(t), w.Store, meta(root), "ann"); err != nil {
 		t.Fatal(err)
 	}
-	w.stands()
+	w.want()
 }
 
 func TestResolve(t *testing.T) {
 	w := newWorld(t, kg.Options{})
-	w.say("ann", `ex:a ex:p 1, 2, 3 .`)
+	w.add("ann", `ex:a ex:p 1, 2, 3 .`)
 	quads := w.turtle(`ex:a ex:p 1, 2, 3, 4 .`, kg.DefaultGraph)
 	for _, row := range []struct {
 		name       string
@@ -215,13 +216,13 @@ func TestResolve(t *testing.T) {
 		{"kept what does not stand", quads[3:], quads[:1], kg.CodeRevisionConflict},
 		{"dropped what does not stand", quads[:1], quads[3:], kg.CodeRevisionConflict},
 	} {
-		if _, err := provenance.Resolve(within(t), w.Store, meta(who("ann")), row.keep, row.drop); kg.CodeOf(err) != row.code {
+		if _, err := provenance.Resolve(slowtest.Context(t), w.Store, meta(principal("ann")), row.keep, row.drop); kg.CodeOf(err) != row.code {
 			t.Errorf("%s: got %v", row.name, err)
 		}
 	}
-	w.stands("a p 1 /ann", "a p 2 /ann", "a p 3 /ann")
-	if r, err := provenance.Resolve(within(t), w.Store, meta(who("ann")), quads[:1], quads[1:3]); err != nil || r.Affected != 2 {
+	w.want("a p 1 /ann", "a p 2 /ann", "a p 3 /ann")
+	if r, err := provenance.Resolve(slowtest.Context(t), w.Store, meta(principal("ann")), quads[:1], quads[1:3]); err != nil || r.Affected != 2 {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	w.stands("a p 1 /ann")
+	w.want("a p 1 /ann")
 }

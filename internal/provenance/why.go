@@ -91,16 +91,16 @@ func (w *explainer) commit(r kg.Revision) (*kg.Commit, error) {
 }
 
 // readHistory reads the newest steps, and reports whether there are more.
-func (w *explainer) readHistory(most int) (steps []Step, more bool, err error) {
-	revisions, err := w.changedIn(most + 1)
+func (w *explainer) readHistory(limit int) (steps []Step, more bool, err error) {
+	revisions, err := w.changedIn(limit + 1)
 	if err != nil {
 		return nil, false, err
 	}
 	for _, r := range revisions {
-		if len(steps) >= most {
-			return steps[:most], true, nil
+		if len(steps) >= limit {
+			return steps[:limit], true, nil
 		}
-		of, err := w.stepsIn(r)
+		found, err := w.stepsIn(r)
 		switch kg.CodeOf(err) {
 		case kg.CodePositionGone, kg.CodeRevisionGone:
 			return steps, true, nil // the log begins later
@@ -108,17 +108,17 @@ func (w *explainer) readHistory(most int) (steps []Step, more bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
-		steps = append(steps, of...)
+		steps = append(steps, found...)
 	}
-	if len(steps) > most {
-		return steps[:most], true, nil
+	if len(steps) > limit {
+		return steps[:limit], true, nil
 	}
 	return steps, false, nil
 }
 
 // changedIn lists the newest revisions in which the statement changed, the newest
 // first.
-func (w *explainer) changedIn(most int) ([]kg.Revision, error) {
+func (w *explainer) changedIn(limit int) ([]kg.Revision, error) {
 	pattern, known, err := w.s.PatternIDs(kg.Pattern(w.quad))
 	if !known || err != nil {
 		return nil, err
@@ -134,12 +134,12 @@ func (w *explainer) changedIn(most int) ([]kg.Revision, error) {
 		if v.To != 0 {
 			list = append(list, v.To)
 		}
-		if len(list) > 4*most { // keep the newest only
-			list = append(list[:0], list[len(list)-most:]...)
+		if len(list) > 4*limit { // keep the newest only
+			list = append(list[:0], list[len(list)-limit:]...)
 		}
 	}
 	slices.Reverse(list)
-	return list[:min(most, len(list))], nil
+	return list[:min(limit, len(list))], nil
 }
 
 // stepsIn lists the changes of the statement in a commit, the last first.

@@ -25,22 +25,22 @@ type block struct {
 // blockReader splits an input into blocks in a goroutine of its own, so that reading and
 // decompression run in parallel with parsing. close ends it and waits.
 type blockReader struct {
-	most   int // largest length of a line in bytes
-	blocks chan block
-	taken  chan struct{} // a long block was taken
-	free   chan []byte
-	stop   chan struct{}
-	done   chan struct{}
+	lineLimit int // largest length of a line in bytes
+	blocks    chan block
+	taken     chan struct{} // a long block was taken
+	free      chan []byte
+	stop      chan struct{}
+	done      chan struct{}
 }
 
-func newBlockReader(r io.Reader, most int) *blockReader {
+func newBlockReader(r io.Reader, limit int) *blockReader {
 	b := &blockReader{
-		most:   most,
-		taken:  make(chan struct{}),
-		blocks: make(chan block, blocksAhead),
-		free:   make(chan []byte, blocksAhead+2),
-		stop:   make(chan struct{}),
-		done:   make(chan struct{}),
+		lineLimit: limit,
+		taken:     make(chan struct{}),
+		blocks:    make(chan block, blocksAhead),
+		free:      make(chan []byte, blocksAhead+2),
+		stop:      make(chan struct{}),
+		done:      make(chan struct{}),
 	}
 	go b.run(r)
 	return b
@@ -120,7 +120,7 @@ func (b *blockReader) fillBlock(in *bufio.Reader) block {
 			return block{lines: buf}
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return block{lines: buf, err: err}
-		case len(buf) > b.most+blockBytes:
+		case len(buf) > b.lineLimit+blockBytes:
 			return b.skipLine(in, buf)
 		}
 	}

@@ -65,13 +65,13 @@ func simpleEscape(e byte) byte {
 	return 0
 }
 
-// newLiteral returns a checked literal with a language tag, a datatype, or neither. most
+// newLiteral returns a checked literal with a language tag, a datatype, or neither. limit
 // is the largest length of the lexical form in bytes.
-func newLiteral(lexical string, lang string, datatype kg.Term, most int) (kg.Term, error) {
+func newLiteral(lexical string, lang string, datatype kg.Term, limit int) (kg.Term, error) {
 	if !utf8.ValidString(lexical) {
 		return kg.Term{}, invalid("a literal is not valid UTF-8")
 	}
-	if err := kg.String(lexical).LiteralWithin(most); err != nil {
+	if err := kg.String(lexical).LiteralWithin(limit); err != nil {
 		return kg.Term{}, err
 	}
 	var t kg.Term

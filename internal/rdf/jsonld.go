@@ -264,9 +264,9 @@ func pointerStep(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 
-// tellContext calls tell for the terms of a context that can be prefixes (JSON-LD 1.1,
+// reportPrefixes calls report for the terms of a context that can be prefixes (JSON-LD 1.1,
 // section 4.1.5): terms with an IRI that ends like a namespace, or with @prefix.
-func tellContext(context val, tell func(name, namespace string)) {
+func reportPrefixes(context val, report func(name, namespace string)) {
 	for c := range context.items() {
 		if !c.isObject() {
 			continue
@@ -275,13 +275,13 @@ func tellContext(context val, tell func(name, namespace string)) {
 			term := key.string()
 			if means.isString() {
 				if text := means.string(); !strings.HasPrefix(term, "@") && endsNamespace(text) {
-					tell(term, text)
+					report(term, text)
 				}
 			} else if means.isObject() {
 				id, _ := means.lookUpEntry("@id")
 				yes, _ := means.lookUpEntry("@prefix")
 				if yes.t != nil && yes.kind() == 't' && id.t != nil && id.isString() {
-					tell(term, id.string())
+					report(term, id.string())
 				}
 			}
 		}

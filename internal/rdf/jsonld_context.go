@@ -128,16 +128,16 @@ func (p *jsonldReader) applyContext(active *activeContext, local val, call conte
 		return known, nil
 	}
 	p.steps += uint64(local.next() - local.i)
-	made, err := p.processContext(active, local.clone(), call)
+	result, err := p.processContext(active, local.clone(), call)
 	if err != nil {
 		return nil, err
 	}
-	p.cachedContextBytes += local.end() - local.pos() + made.expanded - active.expanded
+	p.cachedContextBytes += local.end() - local.pos() + result.expanded - active.expanded
 	if len(p.contexts) >= maxCachedContexts || p.cachedContextBytes > maxCachedContextBytes {
 		p.contexts, p.cachedContextBytes = map[contextKey]*activeContext{}, 0
 	}
-	p.contexts[key] = made
-	return made, nil
+	p.contexts[key] = result
+	return result, nil
 }
 
 func (p *jsonldReader) initialContext() *activeContext {

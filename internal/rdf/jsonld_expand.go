@@ -459,7 +459,7 @@ func (p *jsonldReader) enterObject(c *activeContext, at position, v val, partial
 	if local, ok := v.lookUpEntry("@context"); ok {
 		p.current = local
 		if at.outer && p.o.Prefix != nil {
-			tellContext(local, p.o.Prefix)
+			reportPrefixes(local, p.o.Prefix)
 		}
 		if c, err = p.applyContext(c, local, contextCall{base: p.o.Base}); err != nil {
 			return nil, err

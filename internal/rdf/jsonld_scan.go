@@ -198,7 +198,7 @@ func (s *jsonScanner) readObject(keys *keySet, stop func(head val, key string) (
 		if !more {
 			break
 		}
-		behind := s.tape.toks.n
+		end := s.tape.toks.n
 		at, err := s.readKey(keys)
 		if err != nil {
 			return v, "", false, err
@@ -206,7 +206,7 @@ func (s *jsonScanner) readObject(keys *keySet, stop func(head val, key string) (
 		s.tape.text = s.buf[s.mark:s.pos]
 		key = val{&s.tape, at}.string()
 		if stopped, err = stop(val{&s.tape, 0}, key); stopped || err != nil {
-			s.tape.toks.n = behind
+			s.tape.toks.n = end
 			return val{&s.tape, 0}, key, stopped, err
 		}
 		if err := s.scanValue(s.depth + 1); err != nil {

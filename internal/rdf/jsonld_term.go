@@ -78,8 +78,8 @@ const (
 // for the document's length.
 func (p *jsonldReader) chargeIRI(front, rest string) error {
 	p.joinedBytes += uint64(len(front) + len(rest))
-	if most := maxJoinedBytes + maxJoinedPerByte*p.s.steps; p.joinedBytes > most {
-		e := tooLong("the IRIs that the document builds from @vocab, prefixes and @base exceed %d bytes: %d and %d per byte read", most, maxJoinedBytes, maxJoinedPerByte)
+	if limit := maxJoinedBytes + maxJoinedPerByte*p.s.steps; p.joinedBytes > limit {
+		e := tooLong("the IRIs that the document builds from @vocab, prefixes and @base exceed %d bytes: %d and %d per byte read", limit, maxJoinedBytes, maxJoinedPerByte)
 		e.Hint = "Use a shorter @vocab, prefix or @base, or send N-Quads."
 		return e
 	}

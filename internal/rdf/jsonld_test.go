@@ -173,7 +173,7 @@ func TestJSONLDInStreamingOrderHasAnySize(t *testing.T) {
 		{"a list", `{"@id":"urn:s","urn:p":{"@list":[1`, func(i int) string { return fmt.Sprint(",", i) }, `]}}`, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			before, most, quads := liveHeap(), uint64(0), 0
+			before, limit, quads := liveHeap(), uint64(0), 0
 			var failed error
 			o := rdf.Options{JSONLD: rdf.JSONLDOptions{MaxBytes: bound}}
 			text := &counted{Reader: repeated(c.before, n, c.item, c.after)}
@@ -183,7 +183,7 @@ func TestJSONLDInStreamingOrderHasAnySize(t *testing.T) {
 				}
 				if quads++; c.quads > 0 && quads%(n/2) == 0 {
 					now := liveHeap()
-					most = max(most, now-min(before, now))
+					limit = max(limit, now-min(before, now))
 				}
 			}
 			if c.quads > 0 && (failed != nil || quads != c.quads) {
@@ -192,8 +192,8 @@ func TestJSONLDInStreamingOrderHasAnySize(t *testing.T) {
 			if c.quads == 0 && (kg.CodeOf(failed) != kg.CodeLimitExceeded || !strings.Contains(failed.Error(), "streaming order") || kg.AsError(failed).Limit != "jsonld-max-bytes") {
 				t.Errorf("got %d quads and error %v, want the sentence about streaming order", quads, failed)
 			}
-			if text.n > 3<<20 && most > 2<<20 {
-				t.Errorf("%d bytes are held of %d", most, text.n)
+			if text.n > 3<<20 && limit > 2<<20 {
+				t.Errorf("%d bytes are held of %d", limit, text.n)
 			}
 		})
 	}
@@ -342,11 +342,11 @@ func TestJSONLDEndsWithItsContext(t *testing.T) {
 			}
 			quads++
 		}
-		asked := 1<<30 - whole.left
-		if asked < 20 {
-			t.Errorf("%s: the context is asked only %d times", name, asked)
+		checks := 1<<30 - whole.left
+		if checks < 20 {
+			t.Errorf("%s: the context is asked only %d times", name, checks)
 		}
-		for _, at := range []int{0, 1, asked / 2, asked - 1} {
+		for _, at := range []int{0, 1, checks / 2, checks - 1} {
 			ctx := &countedContext{Context: context.Background(), left: at}
 			var failed error
 			n := 0
@@ -356,7 +356,7 @@ func TestJSONLDEndsWithItsContext(t *testing.T) {
 				}
 			}
 			if !errors.Is(failed, context.Canceled) || ctx.after > 3 {
-				t.Errorf("%s, ended at %d of %d: got %d of %d quads and error %v; asked %d times afterwards", name, at, asked, n, quads, failed, ctx.after)
+				t.Errorf("%s, ended at %d of %d: got %d of %d quads and error %v; asked %d times afterwards", name, at, checks, n, quads, failed, ctx.after)
 			}
 		}
 	}
@@ -680,8 +680,8 @@ func TestJSONLDRingAndClique(t *testing.T) {
 		if want := shape.nodes * shape.links; read != want {
 			t.Errorf("%d nodes with %d links are %d statements, want %d", shape.nodes, shape.links, read, want)
 		}
-		if took, most := time.Since(began), slowtest.Slack(2*time.Minute); took > most {
-			t.Errorf("%d nodes with %d links took %s, want at most %s", shape.nodes, shape.links, took, most)
+		if took, limit := time.Since(began), slowtest.Slack(2*time.Minute); took > limit {
+			t.Errorf("%d nodes with %d links took %s, want at most %s", shape.nodes, shape.links, took, limit)
 		}
 	}
 }

@@ -149,7 +149,7 @@ type jsonldMaker struct {
 	scoped int // terms with a context of their own around
 }
 
-func (m *jsonldMaker) one(of ...string) string { return of[m.IntN(len(of))] }
+func (m *jsonldMaker) one(odds ...string) string { return odds[m.IntN(len(odds))] }
 
 func (m *jsonldMaker) object(entries ...string) string {
 	seen := map[string]bool{}
@@ -164,8 +164,8 @@ func (m *jsonldMaker) object(entries ...string) string {
 	return "{" + strings.Join(out, ",") + "}"
 }
 
-func (m *jsonldMaker) perhaps(of int, entry func() string) string {
-	if m.IntN(of) > 0 {
+func (m *jsonldMaker) perhaps(odds int, entry func() string) string {
+	if m.IntN(odds) > 0 {
 		return ""
 	}
 	return entry()

@@ -14,7 +14,7 @@ func readLines(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {
 		in := newBlockReader(r, o.LineBytes())
 		defer in.close()
-		l := &lineReader{parser: newLineParser(f, o), options: o, most: o.LineBytes(), yield: yield}
+		l := &lineReader{parser: newLineParser(f, o), options: o, lineLimit: o.LineBytes(), yield: yield}
 		for {
 			b := in.next()
 			if !l.readBlock(b) {
@@ -32,11 +32,11 @@ func readLines(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 }
 
 type lineReader struct {
-	parser  *lineParser
-	options Options
-	most    int // largest length of a line in bytes
-	line    int
-	yield   func(kg.Quad, error) bool
+	parser    *lineParser
+	options   Options
+	lineLimit int // largest length of a line in bytes
+	line      int
+	yield     func(kg.Quad, error) bool
 }
 
 // readBlock yields the quads of a block's lines and reports whether to continue.
@@ -61,8 +61,8 @@ func (l *lineReader) readLine(line []byte, skipped bool) bool {
 	var q kg.Quad
 	var ok bool
 	var err error
-	if skipped || len(line) > l.most {
-		err = tooLong("a line is longer than %d bytes", l.most)
+	if skipped || len(line) > l.lineLimit {
+		err = tooLong("a line is longer than %d bytes", l.lineLimit)
 	} else {
 		q, ok, err = l.parser.parse(line)
 	}

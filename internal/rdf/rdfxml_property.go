@@ -165,8 +165,8 @@ func (p *rdfxmlParser) parseContent(subject, predicate kg.Term, e *xmlElement) e
 		}
 		switch p.xml.kind {
 		case xmlText:
-			if len(text)+len(p.xml.text) > p.xml.most {
-				return tooLong("a text is longer than %d bytes", p.xml.most)
+			if len(text)+len(p.xml.text) > p.xml.limit {
+				return tooLong("a text is longer than %d bytes", p.xml.limit)
 			}
 			text = append(text, p.xml.text...)
 		case xmlEnd:

@@ -164,10 +164,10 @@ func manyEntities(n int) string {
 
 // Prefixes of the outermost element are told, as those of the other formats.
 func TestRDFXMLPrefixes(t *testing.T) {
-	told := map[string]string{}
-	collect(t, []byte(xmlHead+"</rdf:RDF>"), rdf.RDFXML, rdf.Options{Prefix: func(name, namespace string) { told[name] = namespace }})
-	if len(told) != 3 || told["e"] != "http://e.example/" {
-		t.Errorf("told %v", told)
+	reported := map[string]string{}
+	collect(t, []byte(xmlHead+"</rdf:RDF>"), rdf.RDFXML, rdf.Options{Prefix: func(name, namespace string) { reported[name] = namespace }})
+	if len(reported) != 3 || reported["e"] != "http://e.example/" {
+		t.Errorf("told %v", reported)
 	}
 	if rdf.RDFXML.IsWritten() || rdf.NewWriter(nil, rdf.RDFXML, rdf.WriteOptions{}).Close() == nil {
 		t.Error("RDF/XML is written")

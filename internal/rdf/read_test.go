@@ -165,10 +165,10 @@ func TestContinueOnError(t *testing.T) {
 // A line at the bound is read, one past it is not.
 func TestLineBound(t *testing.T) {
 	const head = "<urn:s> <urn:p> <urn:o> . #"
-	most := rdf.Options{}.LineBytes()
-	for _, size := range []int{most, most + 1} {
+	limit := rdf.Options{}.LineBytes()
+	for _, size := range []int{limit, limit + 1} {
 		_, err := read([]byte(head+strings.Repeat("c", size-len(head))+"\n"), rdf.NQuads, rdf.Options{})
-		if (err != nil) != (size > most) {
+		if (err != nil) != (size > limit) {
 			t.Errorf("a line of %d bytes: %v", size, err)
 		}
 	}

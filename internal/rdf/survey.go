@@ -26,34 +26,34 @@ type Summary struct {
 // two uses: an error in the last line is found before the first one is stored, and the
 // document's tag is known. seen, if not nil, is called for each statement and must not
 // keep it. Errors are those of Read.
-func Survey(r io.Reader, f Format, o Options, seen func(*kg.Quad)) (Summary, error) {
-	return SurveyContext(context.Background(), r, f, o, seen)
+func Survey(r io.Reader, f Format, o Options, visit func(*kg.Quad)) (Summary, error) {
+	return SurveyContext(context.Background(), r, f, o, visit)
 }
 
 // SurveyContext is Survey with a context: see ReadContext.
-func SurveyContext(ctx context.Context, r io.Reader, f Format, o Options, seen func(*kg.Quad)) (Summary, error) {
+func SurveyContext(ctx context.Context, r io.Reader, f Format, o Options, visit func(*kg.Quad)) (Summary, error) {
 	var s Summary
 	sum := sha256.New()
-	tell := o.Rejected
+	rejected := o.Rejected
 	o.Rejected = func(e *SyntaxError) {
 		s.Rejected++
-		if tell != nil {
-			tell(e)
+		if rejected != nil {
+			rejected(e)
 		}
 	}
-	tellDropped := o.JSONLD.Dropped
+	dropped := o.JSONLD.Dropped
 	o.JSONLD.Dropped = func(e *SyntaxError) {
 		s.Dropped++
-		if tellDropped != nil {
-			tellDropped(e)
+		if dropped != nil {
+			dropped(e)
 		}
 	}
 	for q, err := range ReadContext(ctx, io.TeeReader(r, sum), f, o) {
 		if err != nil {
 			return s, err
 		}
-		if seen != nil {
-			seen(&q)
+		if visit != nil {
+			visit(&q)
 		}
 		s.Quads++
 	}

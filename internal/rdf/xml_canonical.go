@@ -32,8 +32,8 @@ func (x *xmlReader) readCanonical() (string, error) {
 			}
 			c.writeEnd()
 		}
-		if len(c.out) > x.most {
-			return "", tooLong("an XML literal is longer than %d bytes", x.most)
+		if len(c.out) > x.limit {
+			return "", tooLong("an XML literal is longer than %d bytes", x.limit)
 		}
 	}
 }

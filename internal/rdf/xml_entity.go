@@ -44,8 +44,8 @@ func (x *xmlReader) readReference() error {
 	if x.entities.expanded += len(text); x.entities.expanded > MaxXMLExpandedBytes {
 		return tooLong("the entities of the document expand to more than %d bytes", MaxXMLExpandedBytes)
 	}
-	if len(x.text)+len(text) > x.most {
-		return tooLong("a text or the attributes of an element are longer than %d bytes", x.most)
+	if len(x.text)+len(text) > x.limit {
+		return tooLong("a text or the attributes of an element are longer than %d bytes", x.limit)
 	}
 	x.text = append(x.text, text...)
 	return nil
@@ -213,9 +213,9 @@ func (x *xmlReader) readEntity() error {
 
 // entityText parses the text of an entity and expands the entities in it.
 func (x *xmlReader) entityText() (string, error) {
-	most := x.most
-	defer func() { x.most = most }()
-	x.most = MaxXMLEntityBytes - x.entities.bytes
+	limit := x.limit
+	defer func() { x.limit = limit }()
+	x.limit = MaxXMLEntityBytes - x.entities.bytes
 	x.text = x.text[:0]
 	quote := x.src.peek()
 	x.src.skip(1)

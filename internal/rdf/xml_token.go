@@ -45,7 +45,7 @@ type xmlBinding struct{ prefix, space string }
 // the document, so that external entities and DTDs have no effect.
 type xmlReader struct {
 	src      *source
-	most     int // largest length of a token in bytes
+	limit    int // largest length of a token in bytes
 	entities xmlEntities
 
 	// The current token. Attributes and text are valid until the next one.
@@ -65,8 +65,8 @@ type openElement struct {
 	bindings      int // number in scope outside of it
 }
 
-func newXMLReader(src *source, most int) *xmlReader {
-	return &xmlReader{src: src, most: most, bindings: []xmlBinding{{"xml", xmlNamespace}, {"", ""}}}
+func newXMLReader(src *source, limit int) *xmlReader {
+	return &xmlReader{src: src, limit: limit, bindings: []xmlBinding{{"xml", xmlNamespace}, {"", ""}}}
 }
 
 // next reads the next token. Text that is interrupted by a comment comes in pieces.
@@ -130,8 +130,8 @@ func (x *xmlReader) skipSpace() (any bool) {
 
 // appendRune appends a character to the token, within the limit.
 func (x *xmlReader) appendRune(r rune) error {
-	if len(x.text) >= x.most {
-		return tooLong("a text or the attributes of an element are longer than %d bytes", x.most)
+	if len(x.text) >= x.limit {
+		return tooLong("a text or the attributes of an element are longer than %d bytes", x.limit)
 	}
 	x.text = utf8.AppendRune(x.text, r)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"koine/internal/shapes"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -56,11 +57,11 @@ func TestHiddenGraphsAreNoDataOfAJudgement(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for name, want := range map[string]int{"bob": 0, "ann": 1} {
-		snapshot, err := store.View(within(t), kg.View{Principal: by(name).Principal})
+		snapshot, err := store.View(slowtest.Context(t), kg.View{Principal: by(name).Principal})
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := set.Report(within(t), snapshot, shapes.ReportOptions{})
+		report, err := set.Report(slowtest.Context(t), snapshot, shapes.ReportOptions{})
 		snapshot.Close()
 		if err != nil || len(report.Findings) != want {
 			t.Errorf("%s: %+v, %v", name, report, err)
@@ -73,12 +74,12 @@ func TestOwnGraphsAreNoData(t *testing.T) {
 	store, set := judgedStore(t, kg.Options{})
 	put(t, store, `ex:S a sh:NodeShape ; sh:targetClass sh:NodeShape ; sh:nodeKind sh:Literal . ex:T a sh:NodeShape ; sh:targetSubjectsOf sh:nodeKind ; sh:closed true .`)
 	put(t, store, personShape)
-	snapshot, err := store.View(within(t), kg.View{Principal: admin, AllGraphs: true})
+	snapshot, err := store.View(slowtest.Context(t), kg.View{Principal: admin, AllGraphs: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer snapshot.Close()
-	if r, err := set.Report(within(t), snapshot, shapes.ReportOptions{}); err != nil || r.Judged != 0 {
+	if r, err := set.Report(slowtest.Context(t), snapshot, shapes.ReportOptions{}); err != nil || r.Judged != 0 {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"koine/internal/shapes"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -70,7 +71,7 @@ func TestAReportEndsAtItsLimits(t *testing.T) {
 	}
 	accepts(t, store, text.String())
 	put(t, store, personShape)
-	snapshot, err := store.View(within(t), kg.View{Principal: admin})
+	snapshot, err := store.View(slowtest.Context(t), kg.View{Principal: admin})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,15 +87,15 @@ func TestAReportEndsAtItsLimits(t *testing.T) {
 		{shapes.ReportOptions{Budget: shapes.Budget{Steps: 5}}, 0, false},
 		{shapes.ReportOptions{Budget: shapes.Budget{Steps: 40}}, 11, false},
 	} {
-		r, err := set.Report(within(t), snapshot, row.o)
+		r, err := set.Report(slowtest.Context(t), snapshot, row.o)
 		if err != nil || len(r.Findings) > row.found || r.Complete && len(r.Findings) != row.found || r.Complete != row.complete {
 			t.Errorf("%+v: %d findings, %+v, %v", row.o, len(r.Findings), r, err)
 		}
 	}
-	if _, err := set.Report(within(t), snapshot, shapes.ReportOptions{Limit: shapes.MaxReported + 1}); kg.CodeOf(err) != kg.CodeLimitExceeded {
+	if _, err := set.Report(slowtest.Context(t), snapshot, shapes.ReportOptions{Limit: shapes.MaxReported + 1}); kg.CodeOf(err) != kg.CodeLimitExceeded {
 		t.Errorf("got %v", err)
 	}
-	ctx, cancel := context.WithCancel(within(t))
+	ctx, cancel := context.WithCancel(slowtest.Context(t))
 	cancel()
 	if _, err := set.Report(ctx, snapshot, shapes.ReportOptions{}); kg.CodeOf(err) != kg.CodeTimeout {
 		t.Errorf("got %v", err)
@@ -150,7 +151,7 @@ func TestBoundsOfShapes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = shapes.Put(within(t), store, kg.Meta{Principal: admin}, quads); kg.CodeOf(err) != kg.CodeLimitExceeded || !strings.Contains(err.Error(), row.says) {
+		if _, err = shapes.Put(slowtest.Context(t), store, kg.Meta{Principal: admin}, quads); kg.CodeOf(err) != kg.CodeLimitExceeded || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("got %v, want %q", err, row.says)
 		}
 	}
@@ -164,10 +165,10 @@ func TestBoundOfTheShapesGraph(t *testing.T) {
 		}
 		return quads
 	}
-	if _, err := shapes.Put(within(t), store, kg.Meta{Principal: admin}, some(0, shapes.MaxStatements)); err != nil {
+	if _, err := shapes.Put(slowtest.Context(t), store, kg.Meta{Principal: admin}, some(0, shapes.MaxStatements)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := shapes.Put(within(t), store, kg.Meta{Principal: admin}, some(shapes.MaxStatements, 1)); kg.CodeOf(err) != kg.CodeLimitExceeded {
+	if _, err := shapes.Put(slowtest.Context(t), store, kg.Meta{Principal: admin}, some(shapes.MaxStatements, 1)); kg.CodeOf(err) != kg.CodeLimitExceeded {
 		t.Errorf("got %v", err)
 	}
 }

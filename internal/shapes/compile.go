@@ -393,15 +393,15 @@ func (c *compiler) parsePath(at kg.Term, depth int) (propertyPath, error) {
 	if at.Kind() == kg.KindIRI && at != rdfNil {
 		return link{predicate: at}, nil
 	}
-	of := c.doc[at]
-	if len(of[rdfFirst]) > 0 {
+	properties := c.doc[at]
+	if len(properties[rdfFirst]) > 0 {
 		list, err := c.parsePathList(at, depth)
 		return sequence(list), err
 	}
-	if len(of) != 1 {
+	if len(properties) != 1 {
 		return nil, invalid("%s is not a path", at)
 	}
-	for predicate, values := range of {
+	for predicate, values := range properties {
 		name := strings.TrimPrefix(predicate.Value(), sh)
 		if len(values) != 1 {
 			return nil, invalid("sh:%s takes one path", name)

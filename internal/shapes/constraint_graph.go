@@ -88,9 +88,9 @@ func (c lessThanConstraint) checkValues(v *dataView, f *checkContext) error {
 	if err != nil {
 		return err
 	}
-	words := "is not less than the value of "
+	message := "is not less than the value of "
 	if c.orEqual {
-		words = "is greater than the value of "
+		message = "is greater than the value of "
 	}
 	each := costOf(others)
 	for _, value := range f.values {
@@ -104,7 +104,7 @@ func (c lessThanConstraint) checkValues(v *dataView, f *checkContext) error {
 			}
 		}
 		for range f.degree { // once for each of the others
-			if !f.addViolation(value, words+c.with.predicate.Value()) {
+			if !f.addViolation(value, message+c.with.predicate.Value()) {
 				return nil
 			}
 		}

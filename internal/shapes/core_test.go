@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"koine/internal/shapes"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -27,12 +28,12 @@ func TestCoreComponents(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			snapshot, err := store.View(within(t), kg.View{Graphs: []kg.Term{graph}})
+			snapshot, err := store.View(slowtest.Context(t), kg.View{Graphs: []kg.Term{graph}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer snapshot.Close()
-			r, err := shapes.Validate(within(t), snapshot, parse(t, c.shapes, kg.ShapesGraph), shapes.ReportOptions{})
+			r, err := shapes.Validate(slowtest.Context(t), snapshot, parse(t, c.shapes, kg.ShapesGraph), shapes.ReportOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,7 +216,7 @@ func TestWhatIsNoShape(t *testing.T) {
 		{"a qualified shape without a count", `ex:S sh:path ex:p ; sh:qualifiedValueShape [ sh:class ex:C ] .`, "sh:qualifiedValueShape: it needs"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := shapes.Validate(within(t), nil, parse(t, row.shapes, kg.ShapesGraph), shapes.ReportOptions{})
+			_, err := shapes.Validate(slowtest.Context(t), nil, parse(t, row.shapes, kg.ShapesGraph), shapes.ReportOptions{})
 			if code := kg.CodeOf(err); code != kg.CodeInvalid && code != kg.CodeLimitExceeded || !strings.Contains(err.Error(), row.place) {
 				t.Errorf("got %v, want %q", err, row.place)
 			}

@@ -24,9 +24,9 @@ type dependency struct {
 // use records that the focus nodes of a shape, or their values, are validated by a nested
 // recursive shape.
 type use struct {
-	by   *shape
-	of   *shape
-	back sequence // from the validated node to the focus nodes
+	outer *shape
+	inner *shape
+	back  sequence // from the validated node to the focus nodes
 }
 
 // dependencies collects the dependencies of a shape, up to nested recursive shapes.
@@ -127,7 +127,7 @@ func (x *index) add(r *dependencies) {
 		}
 	}
 	for _, u := range r.uses {
-		x.uses[u.of] = append(x.uses[u.of], u)
+		x.uses[u.inner] = append(x.uses[u.inner], u)
 	}
 }
 
@@ -182,8 +182,8 @@ func (x *index) affectedBy(changes []kg.Change, before, after *dataView) (*affec
 	return a, x.goBack(a, judged)
 }
 
-func appendPairs(list []pair, s *shape, of []kg.Term) []pair {
-	for _, n := range of {
+func appendPairs(list []pair, s *shape, nodes []kg.Term) []pair {
+	for _, n := range nodes {
 		list = append(list, pair{s, n})
 	}
 	return list
@@ -206,9 +206,9 @@ func (x *index) goBack(a, judged *affectedNodes) error {
 			if err != nil {
 				return err
 			}
-			a.add(u.by, foci)
-			if u.by.recursive {
-				a.todo = appendPairs(a.todo, u.by, judged.add(u.by, foci))
+			a.add(u.outer, foci)
+			if u.outer.recursive {
+				a.todo = appendPairs(a.todo, u.outer, judged.add(u.outer, foci))
 			}
 		}
 	}

@@ -11,13 +11,13 @@ import (
 type document map[kg.Term]map[kg.Term][]kg.Term
 
 func (d document) add(q kg.Quad) {
-	of := d[q.Subject]
-	if of == nil {
-		of = map[kg.Term][]kg.Term{}
-		d[q.Subject] = of
+	properties := d[q.Subject]
+	if properties == nil {
+		properties = map[kg.Term][]kg.Term{}
+		d[q.Subject] = properties
 	}
-	if !slices.Contains(of[q.Predicate], q.Object) {
-		of[q.Predicate] = append(of[q.Predicate], q.Object)
+	if !slices.Contains(properties[q.Predicate], q.Object) {
+		properties[q.Predicate] = append(properties[q.Predicate], q.Object)
 	}
 }
 

@@ -24,18 +24,18 @@ type pair struct {
 // as in Tarjan's algorithm for components: low is the number of the oldest pair that an
 // answer depends on.
 type fixpoint struct {
-	assumed bool
-	next    int           // numbers increase and are never reused
-	open    map[pair]int  // being decided, with their numbers
-	settled map[pair]bool // final, with the assumed answer
-	others  map[pair]bool // with the other answer
-	pending map[pair]int  // assumed as long as the open pairs are, with their numbers
-	trail   []pair        // pending pairs in order
-	low     int
+	assumed  bool
+	next     int           // numbers increase and are never reused
+	open     map[pair]int  // being decided, with their numbers
+	settled  map[pair]bool // final, with the assumed answer
+	opposite map[pair]bool // with the other answer
+	pending  map[pair]int  // assumed as long as the open pairs are, with their numbers
+	trail    []pair        // pending pairs in order
+	low      int
 }
 
 func newFixpoint(assumed bool) *fixpoint {
-	return &fixpoint{assumed: assumed, open: map[pair]int{}, settled: map[pair]bool{}, others: map[pair]bool{}, pending: map[pair]int{}}
+	return &fixpoint{assumed: assumed, open: map[pair]int{}, settled: map[pair]bool{}, opposite: map[pair]bool{}, pending: map[pair]int{}}
 }
 
 // lookUp returns a known answer.
@@ -51,7 +51,7 @@ func (x *fixpoint) lookUp(p pair) (answer, ok bool) {
 	if x.settled[p] {
 		return x.assumed, true
 	}
-	return !x.assumed, x.others[p]
+	return !x.assumed, x.opposite[p]
 }
 
 // decidePair answers a question with ask, once if it may be remembered.
@@ -73,7 +73,7 @@ func (x *fixpoint) decidePair(p pair, remember bool, ask func() (bool, error)) (
 	case !remember:
 		x.low = min(outer, low)
 	case answer != x.assumed:
-		x.others[p] = true
+		x.opposite[p] = true
 		x.forgetPending(mark)
 	case low >= n:
 		x.settled[p] = true
@@ -110,15 +110,15 @@ func (x *fixpoint) withOpen(p pair, run func() error) error {
 	if len(x.open) >= MaxDepth {
 		return tooDeep()
 	}
-	before := x.others
-	x.others = map[pair]bool{}
+	before := x.opposite
+	x.opposite = map[pair]bool{}
 	_, outer, mark := x.enterPair(p)
 	err := run()
 	delete(x.open, p)
 	x.low = outer
 	x.forgetPending(mark)
-	maps.Copy(before, x.others)
-	x.others = before
+	maps.Copy(before, x.opposite)
+	x.opposite = before
 	return err
 }
 
@@ -129,4 +129,4 @@ func tooDeep() error {
 }
 
 // size returns the number of remembered answers.
-func (x *fixpoint) size() int { return len(x.settled) + len(x.others) }
+func (x *fixpoint) size() int { return len(x.settled) + len(x.opposite) }

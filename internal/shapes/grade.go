@@ -34,8 +34,8 @@ func newPriorFindings(found []finding, before, after *dataView) *priorFindings {
 
 // covers reports whether a finding after the update existed before it to the same degree.
 func (o *priorFindings) covers(f *finding) (bool, error) {
-	degree, there := o.degree[f.key()]
-	if !there || f.degree > degree {
+	degree, found := o.degree[f.key()]
+	if !found || f.degree > degree {
 		return false, nil
 	}
 	c, ok := f.shape.constraints[f.ordinal].(logicalConstraint)

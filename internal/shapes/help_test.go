@@ -1,10 +1,8 @@
 package shapes_test
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"koine/internal/observertest"
 	"koine/internal/rdf"
@@ -22,13 +20,6 @@ const prefixes = `
 `
 
 func ex(name string) kg.Term { return kg.IRI("http://example.org/" + name) }
-
-// within returns a context with a time limit.
-func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), slowtest.Slack(2*time.Minute))
-	t.Cleanup(cancel)
-	return ctx
-}
 
 var admin = kg.Principal{ID: "agent://root", Roles: []string{kg.RoleAdmin}, ActFor: []kg.AgentID{kg.Anybody}, Method: "open"}
 
@@ -53,7 +44,7 @@ func openJudged(t testing.TB, dir string, set *shapes.Set, o kg.Options) *kg.Sto
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	if err := set.Load(within(t), store); err != nil {
+	if err := set.Load(slowtest.Context(t), store); err != nil {
 		t.Fatal(err)
 	}
 	return store
@@ -78,7 +69,7 @@ func put(t testing.TB, store *kg.Store, turtle string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := shapes.Put(within(t), store, kg.Meta{Principal: admin}, quads); err != nil {
+	if _, err := shapes.Put(slowtest.Context(t), store, kg.Meta{Principal: admin}, quads); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -86,7 +77,7 @@ func put(t testing.TB, store *kg.Store, turtle string) {
 // write commits an update that adds and removes quads.
 func write(t testing.TB, store *kg.Store, m kg.Meta, add, remove []kg.Quad) (kg.Receipt, error) {
 	t.Helper()
-	return store.Update(within(t), m, func(tx *kg.Tx) error {
+	return store.Update(slowtest.Context(t), m, func(tx *kg.Tx) error {
 		for _, q := range remove {
 			if err := tx.Apply(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
 				return err

@@ -66,8 +66,8 @@ func shortName(t kg.Term) string {
 
 // locator locates the nodes of a document.
 type locator struct {
-	doc document
-	of  map[kg.Term]parent // of blank nodes
+	doc     document
+	parents map[kg.Term]parent // of blank nodes
 }
 
 type parent struct{ subject, predicate kg.Term }
@@ -77,8 +77,8 @@ func newLocator(d document) *locator {
 	for _, s := range d.sortedSubjects() {
 		for _, predicate := range d.sortedProperties(s) {
 			for _, o := range d.sortedObjects(s, predicate) {
-				if _, known := p.of[o]; !known && o.Kind() == kg.KindBlank && o != s {
-					p.of[o] = parent{s, predicate}
+				if _, known := p.parents[o]; !known && o.Kind() == kg.KindBlank && o != s {
+					p.parents[o] = parent{s, predicate}
 				}
 			}
 		}
@@ -90,7 +90,7 @@ func newLocator(d document) *locator {
 func (p *locator) locate(node kg.Term) (root kg.Term, place string) {
 	var parts []string
 	for seen := map[kg.Term]bool{}; ; {
-		up, inside := p.of[node]
+		up, inside := p.parents[node]
 		if node.Kind() != kg.KindBlank || !inside || seen[node] {
 			break
 		}

@@ -21,7 +21,7 @@ func putSupported(t testing.TB, store *kg.Store, turtle string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, left, err := shapes.PutSupported(within(t), store, kg.Meta{Principal: admin}, quads)
+	r, left, err := shapes.PutSupported(slowtest.Context(t), store, kg.Meta{Principal: admin}, quads)
 	if err != nil || !r.Committed {
 		t.Fatalf("%s: %+v, %v", turtle, r, err)
 	}
@@ -90,7 +90,7 @@ func TestNothingPassesSilently(t *testing.T) {
 				t.Fatal(err)
 			}
 			store, set := judgedStore(t, kg.Options{})
-			_, err = shapes.Put(within(t), store, kg.Meta{Principal: admin}, quads)
+			_, err = shapes.Put(slowtest.Context(t), store, kg.Meta{Principal: admin}, quads)
 			if message := strings.NewReplacer("<http://example.org/", "ex:", ">", "").Replace(fmt.Sprint(err)); kg.CodeOf(err) != kg.CodeInvalid || !slices.ContainsFunc(row.left, func(l string) bool { return strings.Contains(message, l+": ") }) ||
 				!strings.Contains(kg.AsError(err).Hint, "--supported-only") {
 				t.Errorf("got %v", err)
@@ -162,7 +162,7 @@ func TestWhatIsLeftOutAlready(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = shapes.Put(within(t), store, kg.Meta{Principal: admin}, quads)
+		_, err = shapes.Put(slowtest.Context(t), store, kg.Meta{Principal: admin}, quads)
 		return err
 	}
 	if err := refusedPut(old); kg.CodeOf(err) != kg.CodeInvalid {
@@ -179,7 +179,7 @@ func TestWhatIsLeftOutAlready(t *testing.T) {
 			t.Errorf("%s: left out are %v", s.ID, s.LeftOut)
 		}
 	}
-	if _, err := shapes.Remove(within(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("S"), ex("Component")}); err != nil {
+	if _, err := shapes.Remove(slowtest.Context(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("S"), ex("Component")}); err != nil {
 		t.Fatal(err)
 	}
 	if left := set.LeftOut(); len(left) > 0 {
@@ -215,7 +215,7 @@ func TestShapesOfBefore(t *testing.T) {
 	refuses(t, store, `ex:a a ex:C .`, "has 0 of at least 1")
 	refuses(t, store, `ex:a a ex:C ; ex:p "b" .`, "does not match")
 	accepts(t, store, `ex:a a ex:C ; ex:p "ab" .`)
-	if _, err := shapes.Remove(within(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("T")}); err != nil {
+	if _, err := shapes.Remove(slowtest.Context(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("T")}); err != nil {
 		t.Error(err)
 	}
 }
@@ -233,18 +233,18 @@ func TestBoundOfWhatIsLeftOut(t *testing.T) {
 		return quads
 	}
 	store, set := judgedStore(t, kg.Options{})
-	_, _, err := shapes.PutSupported(within(t), store, kg.Meta{Principal: admin}, many(shapes.MaxLeftOut+1))
+	_, _, err := shapes.PutSupported(slowtest.Context(t), store, kg.Meta{Principal: admin}, many(shapes.MaxLeftOut+1))
 	if kg.CodeOf(err) != kg.CodeLimitExceeded || !strings.Contains(err.Error(), "1001 parts would be left out") {
 		t.Errorf("got %v", err)
 	}
-	if _, left, err := shapes.PutSupported(within(t), store, kg.Meta{Principal: admin}, many(shapes.MaxLeftOut)); err != nil || len(left) != shapes.MaxLeftOut {
+	if _, left, err := shapes.PutSupported(slowtest.Context(t), store, kg.Meta{Principal: admin}, many(shapes.MaxLeftOut)); err != nil || len(left) != shapes.MaxLeftOut {
 		t.Errorf("%d are left out, %v", len(left), err)
 	}
 	over := &shapes.Set{}
 	if _, err := write(t, store, kg.Meta{Principal: kg.SystemPrincipal()}, parse(t, `ex:Last a sh:NodeShape ; sh:class "x" .`, kg.ShapesGraph), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := over.Load(within(t), store); err != nil {
+	if err := over.Load(slowtest.Context(t), store); err != nil {
 		t.Fatal(err)
 	}
 	if left := set.LeftOut(); len(left) != shapes.MaxLeftOut+1 || left[shapes.MaxLeftOut].String() != "and: 1 more" {

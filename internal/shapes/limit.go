@@ -36,8 +36,8 @@ func (s *Set) Limits(ctx context.Context, snapshot *kg.Snapshot) ([]Limit, error
 	var list []Limit
 	for _, root := range now.roots {
 		t := &root.targets
-		root.collectLimits(map[*shape]bool{}, func(l link, most int) {
-			list = append(list, Limit{root.id, l.predicate, l.inverse, most, t.nodes, t.classes, t.subjectsOf, t.objectsOf})
+		root.collectLimits(map[*shape]bool{}, func(l link, limit int) {
+			list = append(list, Limit{root.id, l.predicate, l.inverse, limit, t.nodes, t.classes, t.subjectsOf, t.objectsOf})
 		})
 	}
 	return list, ctx.Err()
@@ -45,7 +45,7 @@ func (s *Set) Limits(ctx context.Context, snapshot *kg.Snapshot) ([]Limit, error
 
 // collectLimits reports the shape's bounds for its focus node to note. inside are the shapes
 // already visited.
-func (s *shape) collectLimits(inside map[*shape]bool, note func(l link, most int)) {
+func (s *shape) collectLimits(inside map[*shape]bool, note func(l link, limit int)) {
 	if s.deactivated || inside[s] {
 		return
 	}
@@ -67,7 +67,7 @@ func (s *shape) collectLimits(inside map[*shape]bool, note func(l link, most int
 	}
 }
 
-func (s *shape) limitsInside(p parts, asked map[*shape]bool, note func(l link, most int)) {
+func (s *shape) limitsInside(p parts, asked map[*shape]bool, note func(l link, limit int)) {
 	if s.path != nil {
 		return // a shape for the values
 	}

@@ -15,18 +15,18 @@ import (
 // supports the features of the random shapes.
 type naive struct {
 	shapes, data triples
-	judging      []under
-	comparing    []under
-	asked        int // number of validations of a node by a shape
+	validating   []openPair
+	comparing    []openPair
+	validations  int // number of validations of a node by a shape
 }
 
-// mostAsked is the limit at which the evaluator gives up: recursive shapes can make it
+// maxValidations is the limit at which the evaluator gives up: recursive shapes can make it
 // follow every path through the data.
-const mostAsked = 5_000
+const maxValidations = 5_000
 
-func (n *naive) gaveUp() bool { return n.asked > mostAsked }
+func (n *naive) gaveUp() bool { return n.validations > maxValidations }
 
-type under struct{ node, shape kg.Term }
+type openPair struct{ node, shape kg.Term }
 
 type triple struct{ s, p, o kg.Term }
 
@@ -95,46 +95,46 @@ func (n *naive) path(from, path kg.Term) []kg.Term {
 		}
 		return list[0], true
 	}
-	closure := func(at []kg.Term, of kg.Term) []kg.Term {
+	closure := func(at []kg.Term, inner kg.Term) []kg.Term {
 		for i := 0; i < len(at); i++ {
-			at = distinct(append(at, n.path(at[i], of)...))
+			at = distinct(append(at, n.path(at[i], inner)...))
 		}
 		return at
 	}
-	if of, ok := one("inversePath"); ok {
-		if of.Kind() != kg.KindIRI {
+	if inner, ok := one("inversePath"); ok {
+		if inner.Kind() != kg.KindIRI {
 			// Try all nodes as starts.
 			var out []kg.Term
 			for _, x := range n.nodes() {
-				if slices.Contains(n.path(x, of), from) {
+				if slices.Contains(n.path(x, inner), from) {
 					out = append(out, x)
 				}
 			}
 			return out
 		}
-		return n.data.subjects(of, from)
+		return n.data.subjects(inner, from)
 	}
-	if of, ok := one("zeroOrMorePath"); ok {
-		return closure([]kg.Term{from}, of)
+	if inner, ok := one("zeroOrMorePath"); ok {
+		return closure([]kg.Term{from}, inner)
 	}
-	if of, ok := one("oneOrMorePath"); ok {
-		return closure(distinct(n.path(from, of)), of)
+	if inner, ok := one("oneOrMorePath"); ok {
+		return closure(distinct(n.path(from, inner)), inner)
 	}
-	if of, ok := one("zeroOrOnePath"); ok {
-		return distinct(append([]kg.Term{from}, n.path(from, of)...))
+	if inner, ok := one("zeroOrOnePath"); ok {
+		return distinct(append([]kg.Term{from}, n.path(from, inner)...))
 	}
 	if head, ok := one("alternativePath"); ok {
 		var out []kg.Term
-		for _, of := range n.shapes.list(head) {
-			out = append(out, n.path(from, of)...)
+		for _, inner := range n.shapes.list(head) {
+			out = append(out, n.path(from, inner)...)
 		}
 		return distinct(out)
 	}
 	at := []kg.Term{from}
-	for _, of := range n.shapes.list(path) {
+	for _, inner := range n.shapes.list(path) {
 		var next []kg.Term
 		for _, x := range at {
-			next = append(next, n.path(x, of)...)
+			next = append(next, n.path(x, inner)...)
 		}
 		at = distinct(next)
 	}
@@ -188,12 +188,12 @@ func (n *naive) findings() map[string]fault {
 }
 
 // brings reports whether the fault is new in n, or worse than the fault with the same id in before.
-func (n *naive) brings(f, old fault, there bool, before *naive) bool {
-	if !there || f.degree > old.degree {
+func (n *naive) brings(f, old fault, found bool, before *naive) bool {
+	if !found || f.degree > old.degree {
 		return true
 	}
 	worse := func(shape kg.Term) bool {
-		at := under{f.value, shape}
+		at := openPair{f.value, shape}
 		if slices.Contains(n.comparing, at) {
 			return false
 		}
@@ -204,8 +204,8 @@ func (n *naive) brings(f, old fault, there bool, before *naive) bool {
 			then[f.id] = f
 		}
 		return slices.ContainsFunc(n.validate(f.value, shape), func(f fault) bool {
-			old, there := then[f.id]
-			return n.brings(f, old, there, before)
+			old, found := then[f.id]
+			return n.brings(f, old, found, before)
 		})
 	}
 	return slices.ContainsFunc(f.each, worse) ||
@@ -249,12 +249,12 @@ func (n *naive) count(list []kg.Term, holds func(kg.Term) bool) (count int) {
 //
 // A node that is being validated by a shape counts as conforming to it.
 func (n *naive) validate(focus, shape kg.Term) (out []fault) {
-	at := under{focus, shape}
-	if n.asked++; slices.Contains(n.judging, at) || n.gaveUp() {
+	at := openPair{focus, shape}
+	if n.validations++; slices.Contains(n.validating, at) || n.gaveUp() {
 		return nil
 	}
-	n.judging = append(n.judging, at)
-	defer func() { n.judging = n.judging[:len(n.judging)-1] }()
+	n.validating = append(n.validating, at)
+	defer func() { n.validating = n.validating[:len(n.validating)-1] }()
 	get := func(name string) []kg.Term { return n.shapes.objects(shape, sh(name)) }
 	if on := get("deactivated"); len(on) > 0 && on[0] == kg.Boolean(true) {
 		return nil
@@ -267,19 +267,19 @@ func (n *naive) validate(focus, shape kg.Term) (out []fault) {
 	if s := get("severity"); len(s) > 0 {
 		severity = s[0]
 	}
-	// of has the shape's values for the component: there may be several.
-	say := func(component string, of, value kg.Term, aspect string, degree int) *fault {
+	// parameter has the shape's values for the component: there may be several.
+	say := func(component string, parameter, value kg.Term, aspect string, degree int) *fault {
 		out = append(out, fault{
-			id:       fmt.Sprintf("%s %s %s %s %s %s", focus, shape, component, of, value, aspect),
+			id:       fmt.Sprintf("%s %s %s %s %s %s", focus, shape, component, parameter, value, aspect),
 			reported: fmt.Sprintf("%s %s http://www.w3.org/ns/shacl#%sConstraintComponent %s", focus, severity, component, value),
 			refuses:  severity == sh("Violation"), degree: degree, value: value,
 		})
 		return &out[len(out)-1]
 	}
-	each := func(component string, of kg.Term, holds func(v kg.Term) bool) {
+	each := func(component string, parameter kg.Term, holds func(v kg.Term) bool) {
 		for _, v := range values {
 			if !holds(v) {
-				say(component, of, v, "", 0)
+				say(component, parameter, v, "", 0)
 			}
 		}
 	}
@@ -401,9 +401,9 @@ func (n *naive) validate(focus, shape kg.Term) (out []fault) {
 				say("QualifiedMinCount", c, kg.Term{}, "", number(least)-k)
 			}
 		}
-		for _, most := range get("qualifiedMaxCount") {
-			if k > number(most) {
-				say("QualifiedMaxCount", c, kg.Term{}, "", k-number(most))
+		for _, limit := range get("qualifiedMaxCount") {
+			if k > number(limit) {
+				say("QualifiedMaxCount", c, kg.Term{}, "", k-number(limit))
 			}
 		}
 	}

@@ -23,17 +23,17 @@ type parameter struct {
 type compileFunc func(c *compiler, s *shape, value kg.Term, depth int) ([]constraint, error)
 
 // forIRI compiles a value that must be an IRI.
-func forIRI(made func(iri kg.Term) constraint) compileFunc {
+func forIRI(newConstraint func(iri kg.Term) constraint) compileFunc {
 	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
-		return []constraint{made(value)}, onlyIRIs([]kg.Term{value})
+		return []constraint{newConstraint(value)}, onlyIRIs([]kg.Term{value})
 	}
 }
 
 // forCount compiles a value that must be a non-negative integer.
-func forCount(made func(n int) constraint) compileFunc {
+func forCount(newConstraint func(n int) constraint) compileFunc {
 	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
 		n, err := parseCount(value)
-		return []constraint{made(n)}, err
+		return []constraint{newConstraint(n)}, err
 	}
 }
 
@@ -68,7 +68,7 @@ func coreParameters() map[string]parameter {
 		"property": {many: true, compile: makeProperty},
 		"node":     {many: true, compile: makeOne("Node", gradedByEach, "does not conform to ", func(n, _ int) bool { return n == 1 })},
 		"not":      {many: true, compile: makeOne("Not", ungraded, "conforms to ", func(n, _ int) bool { return n == 0 })},
-		"and":      {many: true, compile: makeSeveral("And", gradedByEach, "does not conform to all of ", func(n, of int) bool { return n == of })},
+		"and":      {many: true, compile: makeSeveral("And", gradedByEach, "does not conform to all of ", func(n, total int) bool { return n == total })},
 		"or":       {many: true, compile: makeSeveral("Or", gradedByAll, "conforms to none of ", func(n, _ int) bool { return n > 0 })},
 		"xone":     {many: true, compile: makeSeveral("Xone", gradedByAll, "does not conform to exactly one of ", func(n, _ int) bool { return n == 1 })},
 
@@ -94,12 +94,12 @@ func parseCount(value kg.Term) (int, error) {
 	return n, nil
 }
 
-func makeRange(name named, words string, holds func(int) bool) compileFunc {
+func makeRange(name named, message string, holds func(int) bool) compileFunc {
 	return func(_ *compiler, _ *shape, value kg.Term, _ int) ([]constraint, error) {
 		if _, ok := compareLiterals(value, value); !ok {
 			return nil, invalid("%s is not an ordered value", value)
 		}
-		return []constraint{rangeConstraint{own{name}, value, holds, words}}, nil
+		return []constraint{rangeConstraint{own{name}, value, holds, message}}, nil
 	}
 }
 
@@ -268,7 +268,7 @@ func makeProperty(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint
 	return []constraint{propertyConstraint{parts{"Property", []*shape{s}}}}, nil
 }
 
-func makeOne(name named, grade grading, words string, holds func(int, int) bool) compileFunc {
+func makeOne(name named, grade grading, message string, holds func(int, int) bool) compileFunc {
 	return func(c *compiler, outer *shape, value kg.Term, depth int) ([]constraint, error) {
 		s, err := c.compileShape(value, depth+1)
 		if err != nil {
@@ -277,11 +277,11 @@ func makeOne(name named, grade grading, words string, holds func(int, int) bool)
 		if name == "Node" && s.path != nil {
 			c.recordIssue(outer.id, shTerm("node"), invalid("%s is not a node shape; it is validated with its path", shapeName(s)))
 		}
-		return []constraint{logicalConstraint{parts{name, []*shape{s}}, holds, grade, words + shapeName(s)}}, nil
+		return []constraint{logicalConstraint{parts{name, []*shape{s}}, holds, grade, message + shapeName(s)}}, nil
 	}
 }
 
-func makeSeveral(name named, grade grading, words string, holds func(int, int) bool) compileFunc {
+func makeSeveral(name named, grade grading, message string, holds func(int, int) bool) compileFunc {
 	return func(c *compiler, _ *shape, value kg.Term, depth int) ([]constraint, error) {
 		list, err := c.doc.readList(value)
 		if err != nil {
@@ -293,7 +293,7 @@ func makeSeveral(name named, grade grading, words string, holds func(int, int) b
 				return nil, err
 			}
 		}
-		return []constraint{logicalConstraint{parts{name, all}, holds, grade, words + strconv.Itoa(len(all)) + " shapes"}}, nil
+		return []constraint{logicalConstraint{parts{name, all}, holds, grade, message + strconv.Itoa(len(all)) + " shapes"}}, nil
 	}
 }
 
@@ -309,7 +309,7 @@ func makeQualified(c *compiler, s *shape, value kg.Term, depth int) ([]constrain
 	if len(c.doc[s.id][shTerm("qualifiedValueShape")]) > 1 {
 		c.recordIssue(s.id, shTerm("qualifiedValueShape"), invalid("it must be given once; each value is validated"))
 	}
-	of, err := c.compileShape(value, depth+1)
+	qualified, err := c.compileShape(value, depth+1)
 	if err != nil {
 		return nil, err
 	}
@@ -328,7 +328,7 @@ func makeQualified(c *compiler, s *shape, value kg.Term, depth int) ([]constrain
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, qualifiedConstraint{parts{bound.name, []*shape{of}}, siblings, bound.least, n})
+			out = append(out, qualifiedConstraint{parts{bound.name, []*shape{qualified}}, siblings, bound.least, n})
 		}
 	}
 	if out == nil {

@@ -55,7 +55,7 @@ func TestPatternEndsInTime(t *testing.T) {
 		{"the caller leaves", time.Hour, true, kg.CodeTimeout},
 	} {
 		set.Budget = shapes.Budget{Steps: 1 << 40, Time: row.budget}
-		ctx, leave := context.WithCancel(within(t))
+		ctx, leave := context.WithCancel(slowtest.Context(t))
 		if row.leaves {
 			time.AfterFunc(soon, leave)
 		}
@@ -106,7 +106,7 @@ func TestHiddenStatementsArePaidFor(t *testing.T) {
 	store, set := judgedStore(t, kg.Options{})
 	put(t, store, `ex:S a sh:NodeShape ; sh:targetSubjectsOf ex:p ; sh:property [ sh:path rdf:type ; sh:maxCount 1000 ] .`)
 	own := kg.IRI(kg.OwnGraphPrefix + "test")
-	if _, err := store.Update(within(t), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
+	if _, err := store.Update(slowtest.Context(t), kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
 		for i := range 500 {
 			if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: ex("s"), Predicate: kg.IRI(kg.RDFType), Object: ex(fmt.Sprint("C", i)), Graph: own}}); err != nil {
 				return err

@@ -38,7 +38,7 @@ func TestVerdictsAreThoseOfTheWholeGraph(t *testing.T) {
 			}
 		}
 		if len(ids) > 0 {
-			if _, err := shapes.Remove(within(t), store, kg.Meta{Principal: admin}, ids); err != nil {
+			if _, err := shapes.Remove(slowtest.Context(t), store, kg.Meta{Principal: admin}, ids); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -194,7 +194,7 @@ func (w *world) statement() string {
 func (w *world) update(t *testing.T) (add, remove []kg.Quad) {
 	graph := func() kg.Term { return pick(w, kg.DefaultGraph, ex("g")) }
 	for range 1 + w.rand.IntN(3) {
-		if standing := kept(w.quads); len(standing) > 0 && w.rand.IntN(5) < 2 {
+		if standing := sortedQuads(w.quads); len(standing) > 0 && w.rand.IntN(5) < 2 {
 			remove = append(remove, pick(w, standing...))
 		} else {
 			add = append(add, parse(t, w.statement()+" .", graph())...)
@@ -203,7 +203,7 @@ func (w *world) update(t *testing.T) (add, remove []kg.Quad) {
 	return add, remove
 }
 
-func kept(quads map[kg.Quad]bool) []kg.Quad {
+func sortedQuads(quads map[kg.Quad]bool) []kg.Quad {
 	var out []kg.Quad
 	for q := range quads {
 		out = append(out, q)
@@ -227,12 +227,12 @@ func (w *world) step(t *testing.T, store *kg.Store, set *shapes.Set, by triples,
 	for _, q := range add {
 		next[q] = true
 	}
-	before, after := &naive{shapes: by, data: triplesOf(kept(w.quads))}, &naive{shapes: by, data: triplesOf(kept(next))}
+	before, after := &naive{shapes: by, data: triplesOf(sortedQuads(w.quads))}, &naive{shapes: by, data: triplesOf(sortedQuads(next))}
 	old := before.findings()
-	var brought []string
+	var violations []string
 	for id, f := range after.findings() {
-		if then, there := old[id]; f.refuses && after.brings(f, then, there, before) {
-			brought = append(brought, id)
+		if then, found := old[id]; f.refuses && after.brings(f, then, found, before) {
+			violations = append(violations, id)
 		}
 	}
 	if before.gaveUp() || after.gaveUp() {
@@ -243,8 +243,8 @@ func (w *world) step(t *testing.T, store *kg.Store, set *shapes.Set, by triples,
 		t.Fatalf("%v\nshapes:\n%s", err, text)
 	}
 	counts[r.Verdict.Outcome]++
-	if want := len(brought) > 0; want != (r.Verdict.Outcome == kg.Rejected) {
-		t.Fatalf("the verdict is %v (%s)\nthe whole graph says %q\nshapes:\n%s\nadd %v\nremove %v\ndata %v", r.Verdict.Outcome, r.Verdict.Details, brought, text, add, remove, kept(w.quads))
+	if want := len(violations) > 0; want != (r.Verdict.Outcome == kg.Rejected) {
+		t.Fatalf("the verdict is %v (%s)\nthe whole graph says %q\nshapes:\n%s\nadd %v\nremove %v\ndata %v", r.Verdict.Outcome, r.Verdict.Details, violations, text, add, remove, sortedQuads(w.quads))
 	}
 	if r.Verdict.Outcome == kg.Accepted {
 		w.quads = next
@@ -252,12 +252,12 @@ func (w *world) step(t *testing.T, store *kg.Store, set *shapes.Set, by triples,
 	if w.rand.IntN(5) > 0 {
 		return true
 	}
-	snapshot, err := store.View(within(t), kg.View{Principal: admin})
+	snapshot, err := store.View(slowtest.Context(t), kg.View{Principal: admin})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer snapshot.Close()
-	report, err := set.Report(within(t), snapshot, shapes.ReportOptions{Limit: shapes.MaxReported})
+	report, err := set.Report(slowtest.Context(t), snapshot, shapes.ReportOptions{Limit: shapes.MaxReported})
 	if err != nil || !report.Complete {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -266,7 +266,7 @@ func (w *world) step(t *testing.T, store *kg.Store, set *shapes.Set, by triples,
 		got[fmt.Sprintf("%s %s %s %s %s %s", f.Shape, f.Target, f.Focus, f.Severity, f.Component, f.Value)] = true
 	}
 	want := map[string]bool{}
-	now := &naive{shapes: by, data: triplesOf(kept(w.quads))}
+	now := &naive{shapes: by, data: triplesOf(sortedQuads(w.quads))}
 	for _, f := range now.findings() {
 		want[f.reported] = true
 	}
@@ -275,12 +275,12 @@ func (w *world) step(t *testing.T, store *kg.Store, set *shapes.Set, by triples,
 	}
 	for f := range want {
 		if !got[f] {
-			t.Fatalf("the report lacks %s\nit has %v\nshapes:\n%s\ndata %v", f, got, text, kept(w.quads))
+			t.Fatalf("the report lacks %s\nit has %v\nshapes:\n%s\ndata %v", f, got, text, sortedQuads(w.quads))
 		}
 	}
 	for f := range got {
 		if !want[f] {
-			t.Fatalf("the report has %s\nshapes:\n%s\ndata %v", f, text, kept(w.quads))
+			t.Fatalf("the report has %s\nshapes:\n%s\ndata %v", f, text, sortedQuads(w.quads))
 		}
 	}
 	return true

@@ -208,12 +208,12 @@ func replaceStatements(tx *kg.Tx, kept, next []kg.Quad) error {
 // reachableStatements returns the statements of named resources and of the blank nodes that they
 // reference.
 func reachableStatements(quads []kg.Quad) []kg.Quad {
-	of := map[kg.Term][]kg.Term{} // blank objects of a subject
+	blanks := map[kg.Term][]kg.Term{} // blank objects of a subject
 	var at []kg.Term
 	seen := map[kg.Term]bool{}
 	for _, q := range quads {
 		if q.Object.Kind() == kg.KindBlank {
-			of[q.Subject] = append(of[q.Subject], q.Object)
+			blanks[q.Subject] = append(blanks[q.Subject], q.Object)
 		}
 		if q.Subject.Kind() == kg.KindIRI && !seen[q.Subject] {
 			seen[q.Subject] = true
@@ -221,7 +221,7 @@ func reachableStatements(quads []kg.Quad) []kg.Quad {
 		}
 	}
 	for len(at) > 0 {
-		next := of[at[len(at)-1]]
+		next := blanks[at[len(at)-1]]
 		at = at[:len(at)-1]
 		for _, t := range next {
 			if !seen[t] {

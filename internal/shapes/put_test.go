@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"koine/internal/shapes"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
 // keptShapes returns the statements of the shapes graph.
 func keptShapes(t testing.TB, store *kg.Store) (out []kg.Quad) {
 	t.Helper()
-	snapshot, err := store.View(within(t), kg.View{Principal: admin, AllGraphs: true})
+	snapshot, err := store.View(slowtest.Context(t), kg.View{Principal: admin, AllGraphs: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestPutReplacesByName(t *testing.T) {
 	put(t, store, `ex:PersonShape a sh:NodeShape ; sh:targetClass ex:Person ; sh:property [ sh:path ex:nick ; sh:minCount 1 ] .`)
 	refuses(t, store, `ex:bob a ex:Person ; ex:name "Bob" .`, "nick")
 	refuses(t, store, `ex:bob a ex:X .`, "has 0 of at least 1")
-	if _, err := shapes.Remove(within(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("Other")}); err != nil {
+	if _, err := shapes.Remove(slowtest.Context(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("Other")}); err != nil {
 		t.Fatal(err)
 	}
 	accepts(t, store, `ex:bob a ex:X .`)
@@ -45,7 +46,7 @@ func TestPutReplacesByName(t *testing.T) {
 	if left := keptShapes(t, store); len(left) != 5 {
 		t.Errorf("%v are kept", left)
 	}
-	if _, err := shapes.Remove(within(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("PersonShape")}); err != nil {
+	if _, err := shapes.Remove(slowtest.Context(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("PersonShape")}); err != nil {
 		t.Fatal(err)
 	}
 	if left := keptShapes(t, store); len(left) > 0 {
@@ -59,14 +60,14 @@ func TestWhoMayChangeShapesAndHow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := shapes.Put(within(t), store, by("ann"), quads); kg.CodeOf(err) != kg.CodePermissionDenied {
+	if _, err := shapes.Put(slowtest.Context(t), store, by("ann"), quads); kg.CodeOf(err) != kg.CodePermissionDenied {
 		t.Errorf("got %v", err)
 	}
 	// The reason is not revealed to others.
-	if _, err := shapes.Put(within(t), store, by("ann"), nil); kg.CodeOf(err) != kg.CodePermissionDenied {
+	if _, err := shapes.Put(slowtest.Context(t), store, by("ann"), nil); kg.CodeOf(err) != kg.CodePermissionDenied {
 		t.Errorf("got %v", err)
 	}
-	if _, err := shapes.Remove(within(t), store, by("ann"), []kg.Term{ex("S")}); kg.CodeOf(err) != kg.CodePermissionDenied {
+	if _, err := shapes.Remove(slowtest.Context(t), store, by("ann"), []kg.Term{ex("S")}); kg.CodeOf(err) != kg.CodePermissionDenied {
 		t.Errorf("got %v", err)
 	}
 	// A patch cannot change them either, whoever sends it.
@@ -83,7 +84,7 @@ func TestWhoMayChangeShapesAndHow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := shapes.Put(within(t), store, kg.Meta{Principal: admin}, quads); kg.CodeOf(err) != kg.CodeInvalid {
+		if _, err := shapes.Put(slowtest.Context(t), store, kg.Meta{Principal: admin}, quads); kg.CodeOf(err) != kg.CodeInvalid {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -92,7 +93,7 @@ func TestWhoMayChangeShapesAndHow(t *testing.T) {
 	}
 	// Parts that another shape needs stay: the whole must compile.
 	put(t, store, `ex:A a sh:NodeShape ; sh:targetClass ex:C ; sh:property ex:B . ex:B a sh:PropertyShape ; sh:path ex:p ; sh:minCount 1 .`)
-	if _, err := shapes.Remove(within(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("B")}); kg.CodeOf(err) != kg.CodeInvalid {
+	if _, err := shapes.Remove(slowtest.Context(t), store, kg.Meta{Principal: admin}, []kg.Term{ex("B")}); kg.CodeOf(err) != kg.CodeInvalid {
 		t.Errorf("got %v", err)
 	}
 }

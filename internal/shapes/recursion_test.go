@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"koine/internal/shapes"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -49,12 +50,12 @@ func TestRecursiveShapes(t *testing.T) {
 
 func reportOf(t testing.TB, store *kg.Store, set *shapes.Set, o shapes.ReportOptions) *shapes.Report {
 	t.Helper()
-	snapshot, err := store.View(within(t), kg.View{Principal: admin})
+	snapshot, err := store.View(slowtest.Context(t), kg.View{Principal: admin})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer snapshot.Close()
-	r, err := set.Report(within(t), snapshot, o)
+	r, err := set.Report(slowtest.Context(t), snapshot, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"koine/internal/shapes"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -63,7 +64,7 @@ func TestShapesOfSchemaOrg(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := shapes.Put(within(t), store, kg.Meta{Principal: admin}, quads); err != nil {
+	if _, err := shapes.Put(slowtest.Context(t), store, kg.Meta{Principal: admin}, quads); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d shapes", len(set.List()))

@@ -9,6 +9,7 @@ import (
 
 	"koine/internal/rdf"
 	"koine/internal/shapes"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -89,13 +90,13 @@ func judgeSuite(t *testing.T, name string, all []kg.Quad, mayRefuse bool) bool {
 	if _, err := write(t, store, kg.Meta{Principal: admin}, graph("dataGraph"), nil); err != nil {
 		t.Fatal(err)
 	}
-	snapshot, err := store.View(within(t), kg.View{Principal: admin})
+	snapshot, err := store.View(slowtest.Context(t), kg.View{Principal: admin})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer snapshot.Close()
 	result := g.objects(test, suiteTerm("mf", "result"))[0]
-	r, err := shapes.Validate(within(t), snapshot, graph("shapesGraph"), shapes.ReportOptions{Limit: shapes.MaxReported})
+	r, err := shapes.Validate(slowtest.Context(t), snapshot, graph("shapesGraph"), shapes.ReportOptions{Limit: shapes.MaxReported})
 	if err != nil {
 		if !mayRefuse || kg.CodeOf(err) != kg.CodeInvalid {
 			t.Errorf("%v", err)

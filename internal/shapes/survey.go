@@ -12,11 +12,11 @@ import (
 func kindsOf(d document) map[kg.Term][]kg.Term {
 	below := map[kg.Term][]kg.Term{}
 	roots := map[kg.Term]bool{kg.IRI(rdfs + "Class"): true, kg.IRI(owl + "Class"): true}
-	for s, of := range d {
-		for _, class := range of[subClassOf] {
+	for s, properties := range d {
+		for _, class := range properties[subClassOf] {
 			below[class] = append(below[class], s)
 		}
-		for _, class := range slices.Concat(of[subClassOf], of[rdfType]) {
+		for _, class := range slices.Concat(properties[subClassOf], properties[rdfType]) {
 			if strings.HasPrefix(class.Value(), sh) {
 				roots[class] = true
 			}

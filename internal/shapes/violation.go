@@ -65,9 +65,9 @@ func formatPrefix(t kg.Term) string {
 // clipText truncates a text and puts it on one line.
 func clipText(text string) string { return truncateText(text, maxDetailBytes) }
 
-func truncateText(text string, most int) string {
-	if len(text) > 2*most {
-		text = text[:2*most]
+func truncateText(text string, limit int) string {
+	if len(text) > 2*limit {
+		text = text[:2*limit]
 	}
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' {
@@ -75,5 +75,5 @@ func truncateText(text string, most int) string {
 		}
 		return r
 	}, text)
-	return kg.Excerpt(text, most)
+	return kg.Excerpt(text, limit)
 }

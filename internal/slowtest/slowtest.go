@@ -2,13 +2,15 @@
 //
 // WithoutRace skips a test that takes minutes with the race detector. The tests part of
 // .ci/run runs it without: it finds such tests by their first line, which calls
-// WithoutRace. Slack extends the time limits of tests.
+// WithoutRace. Slack extends the time limits of tests; Context bounds calls that could
+// hang.
 //
 // Long skips a test of more than about two seconds with -short, so that make quick takes about a
 // minute.
 package slowtest
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -21,6 +23,14 @@ func Slack(d time.Duration) time.Duration {
 		return 10 * d
 	}
 	return d
+}
+
+// Context returns a context for calls that end within two minutes unless they hang. It
+// outlives t.Context, for the cleanup of the test.
+func Context(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), Slack(2*time.Minute))
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // WithoutRace skips the test if the race detector is on.

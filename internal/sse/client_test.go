@@ -235,8 +235,8 @@ func TestBackoff(t *testing.T) {
 			t.Fatalf("%d waits, want %d: %v", len(waits), len(want), waits)
 		}
 		for i, wait := range waits {
-			if most := want[i] * time.Second; wait < most/2 || wait > most {
-				t.Errorf("wait %d is %v, want %v to %v", i, wait, most/2, most)
+			if limit := want[i] * time.Second; wait < limit/2 || wait > limit {
+				t.Errorf("wait %d is %v, want %v to %v", i, wait, limit/2, limit)
 			}
 		}
 	})

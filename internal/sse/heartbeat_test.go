@@ -116,7 +116,7 @@ func TestHeartbeatPosition(t *testing.T) {
 			asked.Store(last)
 			return scanned.Load().(string)
 		},
-		Last: tell,
+		Last: lastEvent,
 	}
 	inBubble(t, sse.Options{}, options, func(t *testing.T, b *bubble) {
 		time.Sleep(sse.DefaultHeartbeat + tick)

@@ -42,7 +42,7 @@ func TestShutdown(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(map[bool]string{false: "HTTP/1.1", true: "HTTP/2"}[http2], func(t *testing.T) {
 			s := newServer(t, sse.Options{})
-			ts := serve(t, handler(s, sse.StreamOptions{Last: tell}, nil, func(ctx context.Context, _ *http.Request) iter.Seq2[sse.Event, error] {
+			ts := serve(t, handler(s, sse.StreamOptions{Last: lastEvent}, nil, func(ctx context.Context, _ *http.Request) iter.Seq2[sse.Event, error] {
 				return then(ctx, sse.Event{ID: "1", Data: []byte("x")})
 			}), func(ts *httptest.Server) { ts.EnableHTTP2 = http2 })
 			var open5 [5]*http.Response
@@ -82,7 +82,7 @@ func TestShutdown(t *testing.T) {
 // A stalled client delays a shutdown by LastTimeout, and a shutdown whose
 // context ends does not wait for it.
 func TestShutdownStalled(t *testing.T) {
-	inBubble(t, sse.Options{}, sse.StreamOptions{Last: tell}, func(t *testing.T, b *bubble) {
+	inBubble(t, sse.Options{}, sse.StreamOptions{Last: lastEvent}, func(t *testing.T, b *bubble) {
 		defer b.writer.stall()()
 		b.events <- sse.Event{Data: []byte("x")}
 		began := time.Now()

@@ -32,7 +32,7 @@ func TestWriteTimeout(t *testing.T) {
 		{"never", sse.DefaultWriteTimeout + sse.DefaultLastTimeout + time.Millisecond, "", sse.ErrSlowConsumer},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, sse.Options{}, sse.StreamOptions{Last: tell}, func(t *testing.T, b *bubble) {
+			inBubble(t, sse.Options{}, sse.StreamOptions{Last: lastEvent}, func(t *testing.T, b *bubble) {
 				read := b.writer.stall()
 				b.events <- sse.Event{ID: "1", Data: []byte("x")}
 				time.Sleep(tt.stall)
@@ -129,7 +129,7 @@ func TestSlowConsumer(t *testing.T) {
 			s := newServer(t, sse.Options{WriteTimeout: time.Second, LastTimeout: patience})
 			struck := make(chan struct{})
 			h := http.NewServeMux()
-			h.Handle("/slow", handler(s, sse.StreamOptions{Last: tell}, nil, func(ctx context.Context, _ *http.Request) iter.Seq2[sse.Event, error] {
+			h.Handle("/slow", handler(s, sse.StreamOptions{Last: lastEvent}, nil, func(ctx context.Context, _ *http.Request) iter.Seq2[sse.Event, error] {
 				context.AfterFunc(ctx, func() { close(struck) })
 				return flood(ctx)
 			}))
@@ -196,7 +196,7 @@ func TestStalledForGood(t *testing.T) {
 			s := newServer(t, sse.Options{WriteTimeout: 100 * time.Millisecond, LastTimeout: 50 * time.Millisecond})
 			ended, struck := make(chan error, 1), make(chan struct{})
 			yielded := 0
-			ts := httptest.NewUnstartedServer(handler(s, sse.StreamOptions{Last: tell}, ended, func(ctx context.Context, _ *http.Request) iter.Seq2[sse.Event, error] {
+			ts := httptest.NewUnstartedServer(handler(s, sse.StreamOptions{Last: lastEvent}, ended, func(ctx context.Context, _ *http.Request) iter.Seq2[sse.Event, error] {
 				context.AfterFunc(ctx, func() { close(struck) })
 				return func(yield func(sse.Event, error) bool) {
 					for e := range flood(ctx) {

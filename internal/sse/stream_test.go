@@ -92,7 +92,7 @@ func TestProducerEnds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newServer(t, sse.Options{})
 			ended := make(chan error, 1)
-			ts := serve(t, handler(s, sse.StreamOptions{Last: tell}, ended, always(tt.events)))
+			ts := serve(t, handler(s, sse.StreamOptions{Last: lastEvent}, ended, always(tt.events)))
 			_, body := get(t, ts.URL)
 			err := receive(t, ended, "end")
 			if !errors.Is(err, tt.want) {
@@ -105,15 +105,15 @@ func TestProducerEnds(t *testing.T) {
 	}
 }
 
-// tell returns a last event with its reason and position.
-func tell(reason error, last string) (sse.Event, bool) {
+// lastEvent returns a last event with its reason and position.
+func lastEvent(reason error, last string) (sse.Event, bool) {
 	return sse.Event{Name: "end", Data: []byte(reason.Error() + " " + last)}, true
 }
 
 func TestProducerPanic(t *testing.T) {
 	s := newServer(t, sse.Options{})
 	ended := make(chan error, 1)
-	ts := serve(t, handler(s, sse.StreamOptions{Last: tell, From: "start"}, ended, always(
+	ts := serve(t, handler(s, sse.StreamOptions{Last: lastEvent, From: "start"}, ended, always(
 		func(func(sse.Event, error) bool) { panic("boom") })))
 	_, body := get(t, ts.URL)
 	if want := "event: end\ndata: sse: panic: boom start\n\n"; body != want {
@@ -153,7 +153,7 @@ func TestContextCause(t *testing.T) {
 	ts := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancelCause(r.Context())
 		defer cancel(nil)
-		st, err := s.Open(ctx, sse.StreamOptions{Last: tell})
+		st, err := s.Open(ctx, sse.StreamOptions{Last: lastEvent})
 		if err != nil {
 			t.Error(err)
 			return

@@ -26,7 +26,7 @@ func TestMirrorLoadedAmongCommits(t *testing.T) {
 			if !wanted.Matches(f.Quad) {
 				t.Errorf("told of %v", f.Quad)
 			}
-			if since, there := stands[f.Quad]; there == f.Exists {
+			if since, found := stands[f.Quad]; found == f.Exists {
 				t.Errorf("%v: told %v at %d again, known since %d", f.Quad, f.Exists, f.Since, since)
 			}
 			if f.Exists {

@@ -11,9 +11,9 @@ import (
 // may have missed it.
 func TestLately(t *testing.T) {
 	var l systemgraph.RecentChanges[string]
-	ask := func(what string, after kg.Revision, of string, changed bool, upTo kg.Revision) {
+	ask := func(what string, after kg.Revision, key string, changed bool, upTo kg.Revision) {
 		t.Helper()
-		got, at := l.Since(after, func(c *string) bool { return *c == of })
+		got, at := l.Since(after, func(c *string) bool { return *c == key })
 		if got != changed || at != upTo {
 			t.Errorf("%s: got %t up to %d, want %t up to %d", what, got, at, changed, upTo)
 		}

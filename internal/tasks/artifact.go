@@ -79,8 +79,8 @@ func (c *Chunk) validate() error {
 // chunkCost is the size of a chunk as counted for Options.MaxArtifactBytes.
 func chunkCost(parts []Part) int { return sizeOf(parts) + ChunkOverhead }
 
-// addChunk adds a chunk to the task. The artifact may have at most most bytes afterwards.
-func (e *edit) addChunk(c *Chunk, most int) error {
+// addChunk adds a chunk to the task. The artifact may have at most limit bytes afterwards.
+func (e *edit) addChunk(c *Chunk, limit int) error {
 	subject := e.task.ID.ArtifactEntity(c.ID)
 	// The size is stored beside the chunks, so that they are not read again for each
 	// new one.
@@ -91,13 +91,13 @@ func (e *edit) addChunk(c *Chunk, most int) error {
 	if c.Offset != nil && *c.Offset != size.chunks {
 		return kg.Errorf(kg.CodeVersionConflict, "the artifact has %d chunks, not %d", size.chunks, *c.Offset).At("offset")
 	}
-	there, more := size.there, c.Append && size.there
+	found, more := size.exists, c.Append && size.exists
 	if !more {
 		size = artifactSize{}
 	}
 	size.chunks++
-	if size.bytes += chunkCost(c.Parts); size.bytes > most {
-		return errTooMuch("parts", "an artifact has at most %d bytes, with %d for each chunk", most, ChunkOverhead)
+	if size.bytes += chunkCost(c.Parts); size.bytes > limit {
+		return errTooMuch("parts", "an artifact has at most %d bytes, with %d for each chunk", limit, ChunkOverhead)
 	}
 	stored := storedChunk{
 		Number: size.chunks, Append: more, Last: c.Complete, Version: e.task.Version + 1, Parts: c.Parts,
@@ -105,7 +105,7 @@ func (e *edit) addChunk(c *Chunk, most int) error {
 	}
 	r := systemgraph.Record{propChunks: {kg.Integer(int64(size.chunks))}, propBytes: {kg.Integer(int64(size.bytes))}}
 	if !more {
-		if err := e.writeArtifact(subject, c, !there, r); err != nil {
+		if err := e.writeArtifact(subject, c, !found, r); err != nil {
 			return err
 		}
 	}
@@ -125,18 +125,18 @@ func (e *edit) addChunk(c *Chunk, most int) error {
 
 type artifactSize struct {
 	chunks, bytes int
-	there         bool
+	exists        bool
 }
 
 func readSize(match systemgraph.Matcher, graph, artifact kg.Term) (size artifactSize, err error) {
-	count := func(property string, into *int) (there bool, err error) {
-		st, there, err := systemgraph.First(match, kg.Pattern{Subject: artifact, Predicate: systemgraph.Property(property), Graph: graph})
-		if there {
+	count := func(property string, into *int) (found bool, err error) {
+		st, found, err := systemgraph.First(match, kg.Pattern{Subject: artifact, Predicate: systemgraph.Property(property), Graph: graph})
+		if found {
 			*into, err = strconv.Atoi(st.Object.Value())
 		}
-		return there, err
+		return found, err
 	}
-	if size.there, err = count(propChunks, &size.chunks); err != nil || !size.there {
+	if size.exists, err = count(propChunks, &size.chunks); err != nil || !size.exists {
 		return size, err
 	}
 	if counted, err := count(propBytes, &size.bytes); err != nil || counted {

@@ -61,13 +61,13 @@ func TestBoundsOfMessages(t *testing.T) {
 		past := row.make(row.n + 1)
 		past.To = bot
 		_, err := b.Send(t.Context(), as(ann), past)
-		wants(t, name+" past the bound", err, kg.CodeLimitExceeded)
+		wantCode(t, name+" past the bound", err, kg.CodeLimitExceeded)
 	}
 	two := tasks.TextPart("x")
 	two.Data = json.RawMessage(`1`)
 	for name, parts := range map[string][]tasks.Part{"no part": {}, "an empty part": {{}}, "two in one": {two}, "no text": {tasks.TextPart("\xff")}} {
 		_, err := b.Send(t.Context(), as(ann), tasks.SendRequest{To: bot, Message: tasks.Message{Parts: parts}})
-		wants(t, name, err, kg.CodeInvalid)
+		wantCode(t, name, err, kg.CodeInvalid)
 	}
 }
 
@@ -80,19 +80,19 @@ func TestBoundsOfReports(t *testing.T) {
 	}
 	b.report(task.ID, tasks.Report{Artifacts: all})
 	_, err := b.Report(t.Context(), as(bot), task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("b", false, "x")}})
-	wants(t, "an artifact too many", err, kg.CodeLimitExceeded)
+	wantCode(t, "an artifact too many", err, kg.CodeLimitExceeded)
 	for name, r := range map[string]tasks.Report{
 		"no such state": {State: "DONE"}, "said without a status": {Message: &tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}},
 		"a reason without a failure": {State: tasks.Working, Failure: &tasks.Failure{Code: "X"}},
 		"no id":                      {Artifacts: []tasks.Chunk{chunk("", false, "x")}}, "no parts": {Artifacts: []tasks.Chunk{chunk("a", false)}}, "no object": {Metadata: json.RawMessage(`[]`)},
 	} {
 		_, err := b.Report(t.Context(), as(bot), task.ID, r)
-		wants(t, name, err, kg.CodeInvalid)
+		wantCode(t, name, err, kg.CodeInvalid)
 	}
 	_, err = b.Report(t.Context(), as(bot), task.ID, tasks.Report{Artifacts: append(all, all[0])})
-	wants(t, "too many at a time", err, kg.CodeLimitExceeded)
+	wantCode(t, "too many at a time", err, kg.CodeLimitExceeded)
 	_, err = b.Report(t.Context(), as(bot), task.ID, tasks.Report{State: tasks.Failed, Failure: &tasks.Failure{Code: "X", Message: strings.Repeat("x", tasks.MaxFailureBytes)}})
-	wants(t, "too long a reason", err, kg.CodeLimitExceeded)
+	wantCode(t, "too long a reason", err, kg.CodeLimitExceeded)
 }
 
 // An artifact is limited by its bytes plus an overhead for each chunk; one of an older
@@ -108,12 +108,12 @@ func TestBoundOfArtifacts(t *testing.T) {
 		b.report(task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", true, "0123456789")}})
 	}
 	_, err := b.Report(t.Context(), as(bot), task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", true, "0")}})
-	wants(t, "a byte too many", err, kg.CodeLimitExceeded)
+	wantCode(t, "a byte too many", err, kg.CodeLimitExceeded)
 	if got := kg.AsError(err).Field; got != "artifacts[0].parts" {
 		t.Errorf("refused at %q", got)
 	}
 	// A replacement is counted from zero.
 	b.report(task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", false, strings.Repeat("0", most-tasks.ChunkOverhead))}})
 	_, err = b.Report(t.Context(), as(bot), task.ID, tasks.Report{Artifacts: []tasks.Chunk{chunk("a", false, strings.Repeat("0", most-tasks.ChunkOverhead+1))}})
-	wants(t, "one that is too large", err, kg.CodeLimitExceeded)
+	wantCode(t, "one that is too large", err, kg.CodeLimitExceeded)
 }

@@ -23,28 +23,28 @@ func MadeFor(c *kg.Commit, t *Task) bool {
 	return c.TaskID == string(t.ID) && (actor == t.Creator || actor == t.Handler)
 }
 
-// Commits lists up to most commits made for a task after a revision, the oldest first,
+// Commits lists up to limit commits made for a task after a revision, the oldest first,
 // leaving out those that the log no longer has or that the caller does not see in full.
 // It reads at most Options.MaxCommits commits, so a page may be short without being the
 // last.
 //
 // Errors: CodeTaskNotFound.
-func (s *Service) Commits(ctx context.Context, by caller.Caller, id TaskID, behind kg.Revision, most int) (*CommitPage, error) {
+func (s *Service) Commits(ctx context.Context, by caller.Caller, id TaskID, after kg.Revision, limit int) (*CommitPage, error) {
 	t, err := s.Get(ctx, by, id, ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
-	if behind == 0 {
+	if after == 0 {
 		// No commit names the task before it exists. Times are in whole milliseconds.
-		behind, err = s.store.RevisionAt(ctx, t.Created.Add(-time.Second))
+		after, err = s.store.RevisionAt(ctx, t.Created.Add(-time.Second))
 		if err != nil && kg.CodeOf(err) != kg.CodeRevisionGone {
 			return nil, err
 		}
 	}
-	behind = max(behind, s.store.Oldest().Revision)
+	after = max(after, s.store.Oldest().Revision)
 	page, head := new(CommitPage), s.store.Head().Revision
-	for r := behind + 1; r <= head; r++ {
-		if r > behind+kg.Revision(s.options.MaxCommits) {
+	for r := after + 1; r <= head; r++ {
+		if r > after+kg.Revision(s.options.MaxCommits) {
 			page.Next = r - 1
 			break
 		}
@@ -56,7 +56,7 @@ func (s *Service) Commits(ctx context.Context, by caller.Caller, id TaskID, behi
 			return nil, err
 		case !MadeFor(c, t):
 			continue
-		case len(page.Commits) == most:
+		case len(page.Commits) == limit:
 			page.Next = r - 1
 			return page, nil
 		}

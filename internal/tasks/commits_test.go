@@ -14,10 +14,10 @@ func TestCommitsOfATask(t *testing.T) {
 	b := open(t, tasks.Options{MaxCommits: 3}, nil)
 	task := b.send(ann, tasks.SendRequest{})
 	n := 0
-	write := func(who kg.AgentID, id tasks.TaskID) kg.Revision {
+	write := func(agent kg.AgentID, id tasks.TaskID) kg.Revision {
 		t.Helper()
 		n++
-		r, err := b.store.Update(t.Context(), kg.Meta{Principal: as(who).Principal, TaskID: string(id)}, func(tx *kg.Tx) error {
+		r, err := b.store.Update(t.Context(), kg.Meta{Principal: as(agent).Principal, TaskID: string(id)}, func(tx *kg.Tx) error {
 			return tx.Apply(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(int64(n))}})
 		})
 		if err != nil {
@@ -31,19 +31,19 @@ func TestCommitsOfATask(t *testing.T) {
 	}
 	write(bot, "")
 	last := write(bot, task.ID)
-	pages := func(most int) (list [][]kg.Revision) {
+	pages := func(limit int) (list [][]kg.Revision) {
 		t.Helper()
-		for behind := kg.Revision(0); ; {
-			page, err := b.Commits(t.Context(), as(ann), task.ID, behind, most)
+		for after := kg.Revision(0); ; {
+			page, err := b.Commits(t.Context(), as(ann), task.ID, after, limit)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var made []kg.Revision
+			var created []kg.Revision
 			for _, c := range page.Commits {
-				made = append(made, c.Revision)
+				created = append(created, c.Revision)
 			}
-			list = append(list, made)
-			if behind = page.Next; behind == 0 {
+			list = append(list, created)
+			if after = page.Next; after == 0 {
 				return list
 			}
 		}
@@ -54,19 +54,19 @@ func TestCommitsOfATask(t *testing.T) {
 		}
 		return all
 	}
-	wanted := []kg.Revision{first, second, last}
-	if got := pages(10); !slices.Equal(flat(got), wanted) || len(got) != 3 { // of nine commits
-		t.Errorf("pages of three commits have %v, want %v", got, wanted)
+	want := []kg.Revision{first, second, last}
+	if got := pages(10); !slices.Equal(flat(got), want) || len(got) != 3 { // of nine commits
+		t.Errorf("pages of three commits have %v, want %v", got, want)
 	}
-	if got := pages(1); !slices.Equal(flat(got), wanted) || len(got) != 3 {
-		t.Errorf("pages of one have %v, want %v", got, wanted)
+	if got := pages(1); !slices.Equal(flat(got), want) || len(got) != 3 {
+		t.Errorf("pages of one have %v, want %v", got, want)
 	}
 	_, err := b.Commits(t.Context(), as(eve), task.ID, 0, 10)
-	wants(t, "of another", err, kg.CodeTaskNotFound)
+	wantCode(t, "of another", err, kg.CodeTaskNotFound)
 	if err := b.store.CutLog(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
-	if got := flat(pages(10)); !slices.Equal(got, wanted[1:]) {
-		t.Errorf("behind a cut log there are %v, want %v", got, wanted[1:])
+	if got := flat(pages(10)); !slices.Equal(got, want[1:]) {
+		t.Errorf("behind a cut log there are %v, want %v", got, want[1:])
 	}
 }

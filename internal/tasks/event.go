@@ -22,7 +22,7 @@ func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
 	}
 	var out []Event
 	index := uint32(0)
-	tell := func(e Event) {
+	emit := func(e Event) {
 		index += e.width()
 		e.Position = kg.Position{Revision: c.Revision, Index: index - 1}
 		e.Time, e.By, e.Version = c.Time, c.Actor, version
@@ -36,7 +36,7 @@ func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
 		if err != nil {
 			return nil, err
 		}
-		tell(Event{Message: m})
+		emit(Event{Message: m})
 	}
 	for _, entity := range entities {
 		for _, object := range entity.record[propChunk] {
@@ -49,7 +49,7 @@ func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
 					return nil, err
 				}
 			}
-			tell(Event{Chunk: chunk})
+			emit(Event{Chunk: chunk})
 		}
 	}
 	for _, entity := range entities {
@@ -67,7 +67,7 @@ func eventsIn(c *kg.Commit, id TaskID, graph kg.Term) ([]Event, error) {
 				status.Message = m
 			}
 		}
-		tell(Event{Status: status, Failure: failureOf(entity.record)})
+		emit(Event{Status: status, Failure: failureOf(entity.record)})
 	}
 	return out, nil
 }
@@ -144,8 +144,8 @@ func addedStatements(c *kg.Commit, id TaskID, graph kg.Term) []entityStatements 
 		if !ours {
 			continue
 		}
-		place, there := places[subject]
-		if !there {
+		place, found := places[subject]
+		if !found {
 			place = len(out)
 			places[subject] = place
 			out = append(out, entityStatements{subject, systemgraph.Record{}})

@@ -113,7 +113,7 @@ func (s *Service) listMissed(ctx context.Context, by caller.Caller, after, upTo 
 	}
 	defer snapshot.Close()
 	q := Query{Created: true, Handled: true, First: MaxPage}
-	for looked := 0; ; {
+	for examined := 0; ; {
 		page, err := s.listAt(snapshot, by, q)
 		if err != nil {
 			return nil, false, err
@@ -128,8 +128,8 @@ func (s *Service) listMissed(ctx context.Context, by caller.Caller, after, upTo 
 				page.Next = ""
 				break
 			}
-			looked++
-			if more = len(out) == MaxMissed || looked > maxMissedLooked; more {
+			examined++
+			if more = len(out) == MaxMissed || examined > maxMissedLooked; more {
 				page.Next = ""
 				break
 			}

@@ -17,14 +17,14 @@ import (
 func TestFeed(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	waits := b.send(ann, tasks.SendRequest{})
-	told := map[kg.AgentID]func(n int) []string{}
+	received := map[kg.AgentID]func(n int) []string{}
 	for _, agent := range []kg.AgentID{ann, bot, eve} {
 		f, err := b.OpenFeed(t.Context(), as(agent))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		told[agent] = func(n int) (out []string) {
+		received[agent] = func(n int) (out []string) {
 			for h, err := range f.Events() {
 				switch {
 				case err != nil:
@@ -48,12 +48,12 @@ func TestFeed(t *testing.T) {
 		ann: {"2 events, from agent://ann", "1 events, from agent://ann"},
 		eve: {"2 events, from agent://eve"},
 	} {
-		if got := told[agent](len(want)); !slices.Equal(got, want) {
+		if got := received[agent](len(want)); !slices.Equal(got, want) {
 			t.Errorf("%s was told %q, want %q", agent, got, want)
 		}
 	}
 	// The letter that waited was acknowledged before the feed read it.
-	got := told[bot](5)
+	got := received[bot](5)
 	slices.Sort(got) // a letter and its task are told of in one commit
 	if want := []string{"1 events, from agent://ann", "2 events, from agent://ann", "2 events, from agent://eve", "letter 1 of agent://eve", "letter 2 of agent://ann"}; !slices.Equal(got, want) {
 		t.Errorf("bot was told %q, want %q", got, want)
@@ -87,7 +87,7 @@ func TestFeedOfASlowReader(t *testing.T) {
 	}
 	for _, err := range f.Events() {
 		if n++; err != nil {
-			wants(t, "the end", err, kg.CodeResync)
+			wantCode(t, "the end", err, kg.CodeResync)
 			break
 		}
 	}
@@ -106,10 +106,10 @@ func TestFeedsEndWithTheService(t *testing.T) {
 	defer f.Close()
 	b.Close()
 	for _, err := range f.Events() {
-		wants(t, "the end", err, kg.CodeClosed)
+		wantCode(t, "the end", err, kg.CodeClosed)
 	}
 	_, err = b.OpenFeed(t.Context(), as(bot))
-	wants(t, "one more", err, kg.CodeClosed)
+	wantCode(t, "one more", err, kg.CodeClosed)
 }
 
 func pull(f *tasks.Feed) (next func() (tasks.FeedEvent, error), stop func()) {
@@ -147,12 +147,12 @@ func TestMissedTasksAreReadAsTheyAreTold(t *testing.T) {
 	if held := heap() - before; held > count*size/4 {
 		t.Errorf("the feed holds %d bytes of %d", held, count*size)
 	}
-	told := 0
+	received := 0
 	for h, err := range f.Events() {
 		if err != nil || h.Task == nil || len(h.Task.Artifacts) != 1 || len(h.Task.Artifacts[0].Parts) != 1 {
 			t.Fatalf("told %+v, %v", h, err)
 		}
-		if told++; told == count {
+		if received++; received == count {
 			break
 		}
 	}

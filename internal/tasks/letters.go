@@ -28,8 +28,8 @@ func LetterID(task TaskID, number int) string {
 
 // ParseLetterID parses the id of a letter.
 func ParseLetterID(id string) (task TaskID, number int, ok bool) {
-	of, text, _ := strings.Cut(id, ".")
-	task = TaskID(of)
+	prefix, text, _ := strings.Cut(id, ".")
+	task = TaskID(prefix)
 	if text == cancelName {
 		return task, cancelNumber, task.valid()
 	}
@@ -197,26 +197,26 @@ func (t *deliveries) stateOf(agent kg.AgentID) *deliveredTo {
 	if t.all == nil {
 		t.all = map[kg.AgentID]*deliveredTo{}
 	}
-	of := t.all[agent]
-	if of == nil {
-		of = &deliveredTo{ahead: map[kg.Revision]bool{}, calls: map[kg.Revision]*Delivery{}}
-		t.all[agent] = of
+	state := t.all[agent]
+	if state == nil {
+		state = &deliveredTo{ahead: map[kg.Revision]bool{}, calls: map[kg.Revision]*Delivery{}}
+		t.all[agent] = state
 	}
-	return of
+	return state
 }
 
 // markUpTo records that all waiting letters up to a revision were delivered to the agent.
 func (t *deliveries) markUpTo(agent kg.AgentID, r kg.Revision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	of := t.stateOf(agent)
-	if r <= of.upTo {
+	state := t.stateOf(agent)
+	if r <= state.upTo {
 		return
 	}
-	of.upTo = r
-	for ahead := range of.ahead {
+	state.upTo = r
+	for ahead := range state.ahead {
 		if ahead <= r {
-			delete(of.ahead, ahead)
+			delete(state.ahead, ahead)
 		}
 	}
 }
@@ -226,14 +226,14 @@ func (t *deliveries) markUpTo(agent kg.AgentID, r kg.Revision) {
 func (t *deliveries) wasDelivered(agent kg.AgentID, since kg.Revision, reported *[]*Delivery) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	of := t.all[agent]
-	if of == nil {
+	state := t.all[agent]
+	if state == nil {
 		return false
 	}
-	if call := of.calls[since]; call != nil {
+	if call := state.calls[since]; call != nil {
 		*reported = append(*reported, call)
 	}
-	return since <= of.upTo || of.ahead[since]
+	return since <= state.upTo || state.ahead[since]
 }
 
 // Delivery is the delivery of a letter by a call, during which the agent may report on
@@ -262,10 +262,10 @@ func (s *Service) StartDelivery(agent kg.AgentID, n Notice) *Delivery {
 func (c *Delivery) Done(ctx context.Context, accepted bool) error {
 	s := c.service
 	s.delivered.mu.Lock()
-	of := s.delivered.stateOf(c.agent)
-	delete(of.calls, c.notice.Since)
-	if accepted && c.notice.Since > of.upTo && len(of.ahead) < MaxDeliveredAhead {
-		of.ahead[c.notice.Since] = true
+	state := s.delivered.stateOf(c.agent)
+	delete(state.calls, c.notice.Since)
+	if accepted && c.notice.Since > state.upTo && len(state.ahead) < MaxDeliveredAhead {
+		state.ahead[c.notice.Since] = true
 	}
 	c.accepted = accepted
 	reported := c.reported

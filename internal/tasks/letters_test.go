@@ -56,21 +56,21 @@ func (b *bench) wantWaiting(what string, want ...string) {
 	}
 }
 
-func said(text string) tasks.Message {
+func textMessage(text string) tasks.Message {
 	return tasks.Message{Parts: []tasks.Part{tasks.TextPart(text)}}
 }
 
 func (b *bench) more(t *tasks.Task, text string) {
 	b.t.Helper()
-	b.send(ann, tasks.SendRequest{Task: t.ID, Message: said(text)})
+	b.send(ann, tasks.SendRequest{Task: t.ID, Message: textMessage(text)})
 }
 
 // A letter stays until a report names it or it is acknowledged, also after the task has
 // ended.
 func TestLettersAreAcknowledged(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	task := b.send(ann, tasks.SendRequest{Message: said("1")})
-	other := b.send(ann, tasks.SendRequest{Message: said("other")})
+	task := b.send(ann, tasks.SendRequest{Message: textMessage("1")})
+	other := b.send(ann, tasks.SendRequest{Message: textMessage("other")})
 	for i := 2; i <= 5; i++ {
 		b.more(task, fmt.Sprint(i))
 	}
@@ -95,17 +95,17 @@ func TestLettersAreAcknowledged(t *testing.T) {
 	}
 	b.wantWaiting("acknowledged", "other", "5")
 	_, err := b.Report(t.Context(), as(bot), task.ID, tasks.Report{State: tasks.Working, Letters: []string{id(5)}})
-	wants(t, "a report that comes too late", err, kg.CodeTaskEnded)
+	wantCode(t, "a report that comes too late", err, kg.CodeTaskEnded)
 	b.wantWaiting("named too late", "other")
 	for _, letter := range []string{id(6), id(0) + "x", "x", string(task.ID), tasks.LetterID("0198f0a0-0000-7000-8000-000000000000", 1)} {
-		wants(t, letter, b.Acknowledge(t.Context(), as(bot), letter), kg.CodeTaskNotFound)
+		wantCode(t, letter, b.Acknowledge(t.Context(), as(bot), letter), kg.CodeTaskNotFound)
 	}
-	wants(t, "of who asked", b.Acknowledge(t.Context(), as(ann), tasks.LetterID(other.ID, 1)), kg.CodePermissionDenied)
-	wants(t, "of nobody", b.Acknowledge(t.Context(), as(eve), tasks.LetterID(other.ID, 1)), kg.CodeTaskNotFound)
+	wantCode(t, "of who asked", b.Acknowledge(t.Context(), as(ann), tasks.LetterID(other.ID, 1)), kg.CodePermissionDenied)
+	wantCode(t, "of nobody", b.Acknowledge(t.Context(), as(eve), tasks.LetterID(other.ID, 1)), kg.CodeTaskNotFound)
 	_, err = b.Report(t.Context(), as(bot), other.ID, tasks.Report{State: tasks.Working, Letters: []string{id(1)}})
-	wants(t, "the letter of another task", err, kg.CodeInvalid)
+	wantCode(t, "the letter of another task", err, kg.CodeInvalid)
 	_, err = b.Report(t.Context(), as(bot), other.ID, tasks.Report{Letters: slices.Repeat([]string{tasks.LetterID(other.ID, 1)}, tasks.MaxReportLetters+1)})
-	wants(t, "too many named", err, kg.CodeLimitExceeded)
+	wantCode(t, "too many named", err, kg.CodeLimitExceeded)
 	b.report(other.ID, tasks.Report{Letters: slices.Repeat([]string{tasks.LetterID(other.ID, 1)}, tasks.MaxReportLetters)})
 	b.wantWaiting("all acknowledged")
 }
@@ -114,7 +114,7 @@ func TestLettersAreAcknowledged(t *testing.T) {
 // first message of the task. A letter that arrived meanwhile stays.
 func TestReportsWithoutLetters(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	task := b.send(ann, tasks.SendRequest{Message: said("1")})
+	task := b.send(ann, tasks.SendRequest{Message: textMessage("1")})
 	b.more(task, "2")
 	b.report(task.ID, tasks.Report{State: tasks.InputRequired})
 	b.wantWaiting("nobody was told of the second", "2")
@@ -149,11 +149,11 @@ func TestReportsWithoutLetters(t *testing.T) {
 	b.stop()
 	b.start()
 	_, err = b.Report(t.Context(), as(bot), task.ID, tasks.Report{State: tasks.Completed})
-	wants(t, "after the end", err, kg.CodeTaskEnded)
+	wantCode(t, "after the end", err, kg.CodeTaskEnded)
 	b.wantWaiting("a report of the new server", "3")
 	b.MarkDelivered(bot, b.store.Head().Revision)
 	_, err = b.Report(t.Context(), as(bot), task.ID, tasks.Report{State: tasks.Completed})
-	wants(t, "after the end", err, kg.CodeTaskEnded)
+	wantCode(t, "after the end", err, kg.CodeTaskEnded)
 	b.wantWaiting("told, and answered too late")
 }
 
@@ -161,7 +161,7 @@ func TestReportsWithoutLetters(t *testing.T) {
 func TestReportsDuringACall(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	for _, taken := range []bool{false, true} {
-		task := b.send(ann, tasks.SendRequest{Message: said("1")})
+		task := b.send(ann, tasks.SendRequest{Message: textMessage("1")})
 		b.report(task.ID, tasks.Report{State: tasks.InputRequired})
 		b.more(task, "2")
 		b.more(task, "3")
@@ -188,7 +188,7 @@ func TestReportsDuringACall(t *testing.T) {
 func TestCallsThatEndDuringAReport(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	for i := range 50 {
-		task := b.send(ann, tasks.SendRequest{Message: said("1")})
+		task := b.send(ann, tasks.SendRequest{Message: textMessage("1")})
 		b.report(task.ID, tasks.Report{State: tasks.InputRequired})
 		b.more(task, "2")
 		list, _, err := b.Notices(t.Context(), bot)
@@ -213,8 +213,8 @@ func TestCallsThatEndDuringAReport(t *testing.T) {
 // not record the first waiting one.
 func TestLettersAmongMessages(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	says := func(text string) *tasks.Message { return &tasks.Message{Parts: said(text).Parts} }
-	task := b.send(ann, tasks.SendRequest{Message: said("1")})
+	says := func(text string) *tasks.Message { return &tasks.Message{Parts: textMessage(text).Parts} }
+	task := b.send(ann, tasks.SendRequest{Message: textMessage("1")})
 	b.report(task.ID, tasks.Report{State: tasks.InputRequired, Message: says("which?")})
 	b.more(task, "3")
 	b.more(task, "4")
@@ -231,7 +231,7 @@ func TestLettersAmongMessages(t *testing.T) {
 	b.wantWaiting("one acknowledged", "3", "5", "7")
 	b.report(task.ID, tasks.Report{State: tasks.Completed, Letters: []string{tasks.LetterID(task.ID, 3), tasks.LetterID(task.ID, 5), tasks.LetterID(task.ID, 7)}})
 	b.wantWaiting("all acknowledged")
-	older := b.send(ann, tasks.SendRequest{Message: said("older")})
+	older := b.send(ann, tasks.SendRequest{Message: textMessage("older")})
 	b.more(older, "older too")
 	b.wantWaiting("of an older build", "older", "older too")
 	b.report(older.ID, tasks.Report{State: tasks.Completed, Letters: []string{tasks.LetterID(older.ID, 1)}})
@@ -242,8 +242,8 @@ func TestLettersAmongMessages(t *testing.T) {
 // its own.
 func TestCancelIsALetter(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	task := b.send(ann, tasks.SendRequest{Message: said("1")})
-	own := b.send(ann, tasks.SendRequest{Message: said("own")})
+	task := b.send(ann, tasks.SendRequest{Message: textMessage("1")})
+	own := b.send(ann, tasks.SendRequest{Message: textMessage("own")})
 	b.report(task.ID, tasks.Report{State: tasks.Working, Letters: []string{tasks.LetterID(task.ID, 1)}})
 	b.more(task, "2")
 	if _, err := b.Cancel(t.Context(), as(ann), task.ID); err != nil {
@@ -297,7 +297,7 @@ func TestDeparture(t *testing.T) {
 			t.Errorf("after %v it is %s, want %s", later, got, want)
 		}
 	}
-	task := b.send(ann, tasks.SendRequest{Message: said("1")})
+	task := b.send(ann, tasks.SendRequest{Message: textMessage("1")})
 	b.report(task.ID, tasks.Report{State: tasks.Working})
 	leave()
 	round(59*time.Minute, tasks.Working, task.ID)

@@ -45,12 +45,12 @@ func (s *Service) checkLimits(e *edit, m *Message, fresh bool, counted *bool) er
 	return nil
 }
 
-func countOpen(tx *kg.Tx, handler kg.AgentID, most int) (n int, err error) {
+func countOpen(tx *kg.Tx, handler kg.AgentID, limit int) (n int, err error) {
 	for _, err := range tx.MatchOwn(kg.Pattern{Predicate: systemgraph.Property(propOpen), Object: kg.IRI(string(handler))}) {
 		if err != nil {
 			return 0, err
 		}
-		if n++; n == most {
+		if n++; n == limit {
 			break
 		}
 	}

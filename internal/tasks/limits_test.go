@@ -17,7 +17,7 @@ func TestTasksThatGoOn(t *testing.T) {
 	full := func() {
 		t.Helper()
 		_, err := b.Send(t.Context(), as(eve), tasks.SendRequest{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("one more")}}})
-		wants(t, "past the bound", err, kg.CodeOverloaded)
+		wantCode(t, "past the bound", err, kg.CodeOverloaded)
 	}
 	again := tasks.SendRequest{To: bot, Message: tasks.Message{ID: "m", Parts: []tasks.Part{tasks.TextPart("x")}}}
 	list := []*tasks.Task{b.send(ann, again), b.send(ann, tasks.SendRequest{}), b.send(eve, tasks.SendRequest{})}
@@ -93,7 +93,7 @@ func TestMessagesPerMinute(t *testing.T) {
 	full := func() {
 		t.Helper()
 		_, err := b.Send(t.Context(), as(eve), tasks.SendRequest{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("one more")}}})
-		wants(t, "past the bound", err, kg.CodeRateLimited)
+		wantCode(t, "past the bound", err, kg.CodeRateLimited)
 		if wait := kg.AsError(err).RetryAfter; wait <= 0 || wait > 15*time.Second {
 			t.Errorf("the next one may come in %s", wait)
 		}
@@ -130,5 +130,5 @@ func TestWhoLeavesMeanwhile(t *testing.T) {
 	asked := 0
 	b := open(t, tasks.Options{Known: func(kg.AgentID) bool { asked++; return asked == 1 }}, nil)
 	_, err := b.Send(t.Context(), as(ann), tasks.SendRequest{To: bot, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
-	wants(t, "a message to who left", err, kg.CodeAgentNotFound)
+	wantCode(t, "a message to who left", err, kg.CodeAgentNotFound)
 }

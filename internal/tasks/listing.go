@@ -53,8 +53,8 @@ func parseRank(raw []byte) (p rank, err error) {
 	return p, nil
 }
 
-func (q *Query) resolve(s *kg.Snapshot, who caller.Caller, agent kg.AgentID, most int) (*listing, error) {
-	journals, err := q.listJournals(s, who, agent, most)
+func (q *Query) resolve(s *kg.Snapshot, c caller.Caller, agent kg.AgentID, limit int) (*listing, error) {
+	journals, err := q.listJournals(s, c, agent, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (q *Query) resolve(s *kg.Snapshot, who caller.Caller, agent kg.AgentID, mos
 	if q.ByStatus {
 		by = &byStatus
 	}
-	l := &listing{Snapshot: s, since: firstMoment(q.Since), most: most}
+	l := &listing{Snapshot: s, since: firstMoment(q.Since), most: limit}
 	for _, journal := range journals {
 		for _, state := range states[1:] {
 			if len(q.States) == 0 || slices.Contains(q.States, state) {
@@ -79,25 +79,25 @@ func (q *Query) resolve(s *kg.Snapshot, who caller.Caller, agent kg.AgentID, mos
 }
 
 // listJournals lists the graphs of the tasks that the query selects.
-func (q *Query) listJournals(s *kg.Snapshot, by caller.Caller, agent kg.AgentID, most int) (list []kg.Term, err error) {
-	of := func(property string, agent kg.AgentID) kg.Pattern {
+func (q *Query) listJournals(s *kg.Snapshot, by caller.Caller, agent kg.AgentID, limit int) (list []kg.Term, err error) {
+	patternFor := func(property string, agent kg.AgentID) kg.Pattern {
 		return kg.Pattern{Predicate: systemgraph.Property(property), Object: kg.IRI(string(agent))}
 	}
 	both := q.Created == q.Handled
 	var patterns []kg.Pattern
 	switch all := both && !q.Created && agent == by.Principal.ID && isAdmin(by.Principal); {
 	case all && q.Handler != "":
-		patterns = []kg.Pattern{of(propListHandler, q.Handler)}
+		patterns = []kg.Pattern{patternFor(propListHandler, q.Handler)}
 	case all:
 		patterns = []kg.Pattern{{Predicate: systemgraph.Property(propListCreator)}}
 	default:
 		if (both || q.Created) && q.Handler != "" {
 			list = append(list, graphOf(agent, q.Handler))
 		} else if both || q.Created {
-			patterns = append(patterns, of(propListCreator, agent))
+			patterns = append(patterns, patternFor(propListCreator, agent))
 		}
 		if (both || q.Handled) && (q.Handler == "" || q.Handler == agent) {
-			patterns = append(patterns, of(propListHandler, agent))
+			patterns = append(patterns, patternFor(propListHandler, agent))
 		}
 	}
 	for _, p := range patterns {
@@ -108,8 +108,8 @@ func (q *Query) listJournals(s *kg.Snapshot, by caller.Caller, agent kg.AgentID,
 			if _, _, ours := pairOf(st.Graph); !ours {
 				continue
 			}
-			if list = append(list, st.Graph); len(list) > most {
-				return nil, errTooMuch("", "more than %d pairs of agents have tasks: set handler", most)
+			if list = append(list, st.Graph); len(list) > limit {
+				return nil, errTooMuch("", "more than %d pairs of agents have tasks: set handler", limit)
 			}
 		}
 	}
@@ -117,10 +117,10 @@ func (q *Query) listJournals(s *kg.Snapshot, by caller.Caller, agent kg.AgentID,
 	return slices.Compact(list), nil // an agent may ask itself
 }
 
-// readRanks returns up to most ranks after one, in order, and the total.
-func (l *listing) readRanks(after rank, most int) (list []rank, total int, err error) {
+// readRanks returns up to limit ranks after one, in order, and the total.
+func (l *listing) readRanks(after rank, limit int) (list []rank, total int, err error) {
 	if len(l.filters) > 0 {
-		return l.readFiltered(after, most)
+		return l.readFiltered(after, limit)
 	}
 	for _, r := range l.runs {
 		n, err := l.countRun(r)
@@ -134,12 +134,12 @@ func (l *listing) readRanks(after rank, most int) (list []rank, total int, err e
 			if err != nil {
 				return nil, 0, err
 			}
-			if len(list) == most && list[most-1].compare(p) <= 0 {
+			if len(list) == limit && list[limit-1].compare(p) <= 0 {
 				break
 			}
 			at, _ := slices.BinarySearchFunc(list, p, rank.compare)
 			list = slices.Insert(list, at, p)
-			list = list[:min(len(list), most)]
+			list = list[:min(len(list), limit)]
 		}
 	}
 	return list, total, nil
@@ -183,8 +183,8 @@ func (l *listing) countRun(r run) (n int, err error) {
 }
 
 // readFiltered reads the tasks that match the first filter.
-func (l *listing) readFiltered(after rank, most int) (list []rank, total int, err error) {
-	wanted := map[[2]kg.ID]bool{} // journal and property
+func (l *listing) readFiltered(after rank, limit int) (list []rank, total int, err error) {
+	orders := map[[2]kg.ID]bool{} // journal and property
 	for _, r := range l.runs {
 		journal, known, err := l.ID(r.journal)
 		if err != nil {
@@ -195,7 +195,7 @@ func (l *listing) readFiltered(after rank, most int) (list []rank, total int, er
 			return nil, 0, err
 		}
 		if known {
-			wanted[[2]kg.ID{journal, order}] = true
+			orders[[2]kg.ID{journal, order}] = true
 		}
 	}
 	filters := make([]kg.IDPattern, len(l.filters))
@@ -208,15 +208,15 @@ func (l *listing) readFiltered(after rank, most int) (list []rank, total int, er
 			return nil, 0, err
 		}
 	}
-	looked := 0
+	examined := 0
 	for row, err := range l.MatchIDs(filters[0], nil) {
 		if err != nil {
 			return nil, 0, err
 		}
-		if looked++; looked > l.most {
+		if examined++; examined > l.most {
 			return nil, 0, errTooMuch("", "more than %d tasks match: narrow the query", l.most)
 		}
-		p, fits, err := l.matchFilters(row, filters[1:], wanted)
+		p, fits, err := l.matchFilters(row, filters[1:], orders)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -226,26 +226,26 @@ func (l *listing) readFiltered(after rank, most int) (list []rank, total int, er
 	}
 	slices.SortFunc(list, rank.compare)
 	total = len(list)
-	at, there := slices.BinarySearchFunc(list, after, rank.compare)
-	if there {
+	at, found := slices.BinarySearchFunc(list, after, rank.compare)
+	if found {
 		at++
 	}
-	return list[at:min(at+most, total)], total, nil
+	return list[at:min(at+limit, total)], total, nil
 }
 
 // matchFilters reports whether the task of a row passes the other filters, and returns its
 // rank.
-func (l *listing) matchFilters(row kg.Row, filters []kg.IDPattern, wanted map[[2]kg.ID]bool) (p rank, fits bool, err error) {
+func (l *listing) matchFilters(row kg.Row, filters []kg.IDPattern, orders map[[2]kg.ID]bool) (p rank, fits bool, err error) {
 	for _, f := range filters {
 		f.Subject, f.Graph = row.Subject, row.Graph
-		there := false
+		found := false
 		for _, err := range l.MatchIDs(f, nil) {
 			if err != nil {
 				return p, false, err
 			}
-			there = true
+			found = true
 		}
-		if !there {
+		if !found {
 			return p, false, nil
 		}
 	}
@@ -253,7 +253,7 @@ func (l *listing) matchFilters(row kg.Row, filters []kg.IDPattern, wanted map[[2
 		if err != nil {
 			return p, false, err
 		}
-		if wanted[[2]kg.ID{about.Graph, about.Predicate}] {
+		if orders[[2]kg.ID{about.Graph, about.Predicate}] {
 			p = rankOf(about)
 			return p, p.changed >= l.since, nil
 		}

@@ -19,15 +19,15 @@ func TestAPageCostsAPage(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	const many, page = 1200, 50
 	const each = 24 // a task is a dozen statements, and found by as many at most
-	var made []tasks.TaskID
+	var created []tasks.TaskID
 	for i := range many {
 		q := tasks.SendRequest{Context: "all"}
 		if i%100 == 0 {
 			q.Context = "few"
 		}
-		made = append(made, b.send(ann, q).ID)
+		created = append(created, b.send(ann, q).ID)
 	}
-	for i, id := range made {
+	for i, id := range created {
 		if i%100 == 1 {
 			b.report(id, tasks.Report{State: tasks.Completed})
 		}
@@ -40,7 +40,7 @@ func TestAPageCostsAPage(t *testing.T) {
 		}
 		last.After = got.Next
 	}
-	now := b.get(as(ann), made[many-30]).Updated
+	now := b.get(as(ann), created[many-30]).Updated
 	for name, row := range map[string]struct {
 		who   kg.AgentID
 		q     tasks.Query
@@ -162,7 +162,7 @@ func TestBoundOfAList(t *testing.T) {
 	}
 	b.send(ann, tasks.SendRequest{Context: "c"})
 	_, err := b.List(t.Context(), as(ann), tasks.Query{Context: "c"})
-	wants(t, "past the bound", err, kg.CodeLimitExceeded)
+	wantCode(t, "past the bound", err, kg.CodeLimitExceeded)
 	if page, err := b.List(t.Context(), as(ann), tasks.Query{}); err != nil || page.Total != 6 {
 		t.Errorf("without the context: %+v, %v", page, err)
 	}
@@ -174,7 +174,7 @@ func TestBoundOfAList(t *testing.T) {
 	}
 	b.send(ann, tasks.SendRequest{To: eve})
 	_, err = b.List(t.Context(), as(ann), tasks.Query{})
-	wants(t, "with six agents", err, kg.CodeLimitExceeded)
+	wantCode(t, "with six agents", err, kg.CodeLimitExceeded)
 	if page, err := b.List(t.Context(), as(ann), tasks.Query{Handler: eve}); err != nil || page.Total != 1 {
 		t.Errorf("those of one agent: %+v, %v", page, err)
 	}

@@ -41,14 +41,14 @@ func (m *Message) validate() error {
 // "text/*" stands for all of text. A part without a media type is accepted.
 func (m *Message) CheckTypes(types ...string) error {
 	for i := range m.Parts {
-		of := m.Parts[i].MediaType
-		if of == "" {
+		mediaType := m.Parts[i].MediaType
+		if mediaType == "" {
 			continue
 		}
-		base, _, err := mime.ParseMediaType(of)
+		base, _, err := mime.ParseMediaType(mediaType)
 		family, _, _ := strings.Cut(base, "/")
 		if err != nil || !slices.Contains(types, base) && !slices.Contains(types, family+"/*") {
-			return errContentType(fmt.Sprintf("parts[%d].mediaType", i), of)
+			return errContentType(fmt.Sprintf("parts[%d].mediaType", i), mediaType)
 		}
 	}
 	return nil
@@ -69,10 +69,10 @@ func checkExtensions(list []string) error {
 // checkKey bounds an id that a client chose.
 func checkKey(field, key string) error { return checkText(field, key, MaxKeyBytes) }
 
-func checkText(field, text string, most int) error {
+func checkText(field, text string, limit int) error {
 	switch {
-	case len(text) > most:
-		return errTooMuch(field, "at most %d bytes", most)
+	case len(text) > limit:
+		return errTooMuch(field, "at most %d bytes", limit)
 	case !utf8.ValidString(text):
 		return kg.Errorf(kg.CodeInvalid, "the text is not valid UTF-8").At(field)
 	}

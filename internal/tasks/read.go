@@ -56,11 +56,11 @@ func (s *Service) Message(ctx context.Context, by caller.Caller, id TaskID, n in
 	return t, m, err
 }
 
-// Messages reads up to most messages of a task, in order, after the one with the given
+// Messages reads up to limit messages of a task, in order, after the one with the given
 // number.
 //
 // Errors: CodeTaskNotFound.
-func (s *Service) Messages(ctx context.Context, by caller.Caller, id TaskID, behind, most int) (list []Message, err error) {
+func (s *Service) Messages(ctx context.Context, by caller.Caller, id TaskID, after, limit int) (list []Message, err error) {
 	snapshot, err := s.snapshot(ctx, by)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (s *Service) Messages(ctx context.Context, by caller.Caller, id TaskID, beh
 		return nil, err
 	}
 	graph := graphOf(t.Creator, t.Handler)
-	for n := behind + 1; n <= min(behind+most, t.Messages); n++ {
+	for n := after + 1; n <= min(after+limit, t.Messages); n++ {
 		m, err := readMessage(snapshot, graph, id.messageEntity(n))
 		if err != nil {
 			return nil, err
@@ -193,10 +193,10 @@ func readMessage(s *kg.Snapshot, graph, subject kg.Term) (*Message, error) {
 }
 
 // readHistory reads the newest messages without that of the status, oldest first.
-func readHistory(s *kg.Snapshot, graph kg.Term, t *Task, r systemgraph.Record, most int) ([]Message, error) {
+func readHistory(s *kg.Snapshot, graph kg.Term, t *Task, r systemgraph.Record, limit int) ([]Message, error) {
 	var out []Message
 	current := statusOf(r).Message
-	for n := t.Messages; n > 0 && (most < 0 || len(out) < most); n-- {
+	for n := t.Messages; n > 0 && (limit < 0 || len(out) < limit); n-- {
 		if n == current {
 			continue
 		}

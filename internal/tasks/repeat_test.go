@@ -25,7 +25,7 @@ func TestRepeatedReports(t *testing.T) {
 			return tasks.Report{Version: t.Version, Artifacts: []tasks.Chunk{chunk("a", true, "x")}}
 		},
 		"message": func(*tasks.Task) tasks.Report {
-			m := said("so far")
+			m := textMessage("so far")
 			m.ID = "m"
 			return tasks.Report{State: tasks.Working, Message: &m, Artifacts: []tasks.Chunk{chunk("a", true, "x")}}
 		},
@@ -53,11 +53,11 @@ func TestRepeatedReports(t *testing.T) {
 	task := b.send(ann, tasks.SendRequest{})
 	b.report(task.ID, tasks.Report{Key: "k", State: tasks.Working})
 	_, err := b.Report(t.Context(), as(bot), task.ID, tasks.Report{Key: "k", State: tasks.Completed})
-	wants(t, "the key of another report", err, kg.CodeIdempotencyConflict)
+	wantCode(t, "the key of another report", err, kg.CodeIdempotencyConflict)
 	_, err = b.Report(t.Context(), as(bot), task.ID, tasks.Report{Version: 1, State: tasks.Completed})
-	wants(t, "another version", err, kg.CodeVersionConflict)
+	wantCode(t, "another version", err, kg.CodeVersionConflict)
 	_, err = b.Report(t.Context(), as(bot), task.ID, offset(1))
-	wants(t, "an offset behind the end", err, kg.CodeVersionConflict)
+	wantCode(t, "an offset behind the end", err, kg.CodeVersionConflict)
 	b.report(task.ID, offset(0))
 	b.report(task.ID, offset(1))
 	b.report(task.ID, offset(1)) // again
@@ -67,10 +67,10 @@ func TestRepeatedReports(t *testing.T) {
 	bad := offset(0)
 	bad.Artifacts[0].Append = false
 	_, err = b.Report(t.Context(), as(bot), task.ID, bad)
-	wants(t, "an offset of what is not appended", err, kg.CodeInvalid)
+	wantCode(t, "an offset of what is not appended", err, kg.CodeInvalid)
 	long := make([]byte, kg.MaxIdempotencyKeyBytes+1)
 	_, err = b.Report(t.Context(), as(bot), task.ID, tasks.Report{Key: string(long), State: tasks.Working})
-	wants(t, "a key that is too long", err, kg.CodeLimitExceeded)
+	wantCode(t, "a key that is too long", err, kg.CodeLimitExceeded)
 }
 
 // The first chunk creates the artifact, with or without append.
@@ -142,7 +142,7 @@ func TestRawIsBase64(t *testing.T) {
 func TestReportsThatChangeNothing(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
 	task := b.send(ann, tasks.SendRequest{})
-	m := said("which city?")
+	m := textMessage("which city?")
 	for i, row := range []struct {
 		report  tasks.Report
 		changes bool

@@ -265,8 +265,8 @@ func (r *Report) validate(agent kg.AgentID) error {
 	return checkMetadata("metadata", r.Metadata)
 }
 
-// applyTo applies the report to the task; most bounds the bytes of each artifact.
-func (r *Report) applyTo(e *edit, most int) error {
+// applyTo applies the report to the task; limit bounds the bytes of each artifact.
+func (r *Report) applyTo(e *edit, limit int) error {
 	if e.task.Status.State.Ended() {
 		return errEnded(e.task.Status.State)
 	}
@@ -274,7 +274,7 @@ func (r *Report) applyTo(e *edit, most int) error {
 		return kg.Errorf(kg.CodeVersionConflict, "the task has version %d, not %d", e.task.Version, r.Version).At("version")
 	}
 	for i := range r.Artifacts {
-		if err := e.addChunk(&r.Artifacts[i], most); err != nil {
+		if err := e.addChunk(&r.Artifacts[i], limit); err != nil {
 			if e := kg.AsError(err); e.Field != "" {
 				return e.At("artifacts[" + strconv.Itoa(i) + "]")
 			}

@@ -145,10 +145,10 @@ func (s *Service) writeMessage(ctx context.Context, by caller.Caller, agent kg.A
 		return nil, err
 	}
 	var id TaskID
-	var made *Task // nil if the message continues a task
+	var created *Task // nil if the message continues a task
 	replayed, counted, number := false, false, 0
 	at, err := s.runUpdate(ctx, by, "message/send", func(tx *kg.Tx) error {
-		id, made, replayed, number = cmp.Or(p.Task, TaskID(fresh)), nil, false, 0
+		id, created, replayed, number = cmp.Or(p.Task, TaskID(fresh)), nil, false, 0
 		if !once.IsZero() {
 			first, n, err := sentBefore(tx, once)
 			if err != nil || first != "" {
@@ -177,19 +177,19 @@ func (s *Service) writeMessage(ctx context.Context, by caller.Caller, agent kg.A
 			}
 		}
 		if p.Task == "" {
-			made = e.task
-			made.History = []Message{m}
+			created = e.task
+			created.History = []Message{m}
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if made != nil {
+	if created != nil {
 		// Return the task as created. Later reports of the handler may be committed
 		// already; a stream from made.Revision delivers them.
-		made.Revision = at
-		return &SendResult{Task: made, Number: number}, nil
+		created.Revision = at
+		return &SendResult{Task: created, Number: number}, nil
 	}
 	t, err := s.Get(ctx, by, id, ReadAll)
 	return &SendResult{Task: t, Number: number, Replayed: replayed}, err

@@ -103,7 +103,7 @@ func (b *bench) get(by caller.Caller, id tasks.TaskID) *tasks.Task {
 	return task
 }
 
-func wants(t *testing.T, what string, err error, code kg.Code) {
+func wantCode(t *testing.T, what string, err error, code kg.Code) {
 	t.Helper()
 	if kg.CodeOf(err) != code || err == nil {
 		t.Errorf("%s: got %v, want %s", what, err, code)
@@ -178,11 +178,11 @@ func TestLifeOfATask(t *testing.T) {
 		t.Errorf("the newest message alone: %+v, %v", short, err)
 	}
 	_, err := b.Report(t.Context(), as(bot), task.ID, tasks.Report{State: tasks.Working})
-	wants(t, "a report of what has ended", err, kg.CodeTaskEnded)
+	wantCode(t, "a report of what has ended", err, kg.CodeTaskEnded)
 	_, err = b.Cancel(t.Context(), as(ann), task.ID)
-	wants(t, "to cancel what has ended", err, kg.CodeTaskEnded)
+	wantCode(t, "to cancel what has ended", err, kg.CodeTaskEnded)
 	_, err = b.Send(t.Context(), as(ann), tasks.SendRequest{Task: task.ID, Message: tasks.Message{Parts: parts}})
-	wants(t, "a message to what has ended", err, kg.CodeTaskEnded)
+	wantCode(t, "a message to what has ended", err, kg.CodeTaskEnded)
 }
 
 // An agent without a part in a task does not find it, by any call or in statements.
@@ -210,7 +210,7 @@ func TestWhoSeesATask(t *testing.T) {
 	open := caller.Caller{Principal: kg.Principal{ID: eve, Roles: []string{kg.RoleAdmin}, ActFor: []kg.AgentID{kg.Anybody}, Method: "open"}}
 	for name, call := range calls {
 		want := call(as(ann), absent)
-		wants(t, name+" of none", want, kg.CodeTaskNotFound)
+		wantCode(t, name+" of none", want, kg.CodeTaskNotFound)
 		for who, by := range map[string]caller.Caller{"eve": as(eve), "eve in open mode": open} {
 			if err := call(by, task.ID); err == nil || err.Error() != want.Error() {
 				t.Errorf("%s by %s: %v, want %v", name, who, err, want)
@@ -225,41 +225,41 @@ func TestWhoSeesATask(t *testing.T) {
 	if _, err := b.Get(t.Context(), acting, task.ID, tasks.ReadAll); err != nil {
 		t.Errorf("who acts for its creator does not see it: %v", err)
 	}
-	for who, n := range map[kg.AgentID]int{ann: 1, bot: 1, eve: 0} {
-		snapshot, err := b.store.View(t.Context(), kg.View{Principal: as(who).Principal, AllGraphs: true})
+	for agent, n := range map[kg.AgentID]int{ann: 1, bot: 1, eve: 0} {
+		snapshot, err := b.store.View(t.Context(), kg.View{Principal: as(agent).Principal, AllGraphs: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		count, err := snapshot.Count(kg.Pattern{Predicate: kg.IRI(kg.OwnVocabulary + "taskState")})
 		if err != nil || int(count) != n {
-			t.Errorf("%s counts %d tasks, %v; want %d", who, count, err, n)
+			t.Errorf("%s counts %d tasks, %v; want %d", agent, count, err, n)
 		}
 		snapshot.Close()
-		page, err := b.List(t.Context(), as(who), tasks.Query{})
+		page, err := b.List(t.Context(), as(agent), tasks.Query{})
 		if err != nil || page.Total != n {
-			t.Errorf("%s lists %+v, %v; want %d", who, page, err, n)
+			t.Errorf("%s lists %+v, %v; want %d", agent, page, err, n)
 		}
 	}
 	_, err := b.Report(t.Context(), as(ann), task.ID, tasks.Report{State: tasks.Completed})
-	wants(t, "a report of the creator's", err, kg.CodePermissionDenied)
+	wantCode(t, "a report of the creator's", err, kg.CodePermissionDenied)
 	_, err = b.Report(t.Context(), as(ann), task.ID, tasks.Report{})
-	wants(t, "an empty report of the creator's", err, kg.CodePermissionDenied)
+	wantCode(t, "an empty report of the creator's", err, kg.CodePermissionDenied)
 	_, err = b.Report(t.Context(), as(ann), task.ID, tasks.Report{Metadata: json.RawMessage(`{"k":1}`), Artifacts: []tasks.Chunk{{Artifact: tasks.Artifact{ID: "a", Parts: []tasks.Part{tasks.TextPart("x")}}}}})
-	wants(t, "an artifact of the creator's", err, kg.CodePermissionDenied)
+	wantCode(t, "an artifact of the creator's", err, kg.CodePermissionDenied)
 	if got, err := b.Report(t.Context(), as(ann), task.ID, tasks.Report{Metadata: json.RawMessage(`{"k":1}`)}); err != nil || string(got.Metadata) != `{"k":1}` || got.Status.State != tasks.Submitted {
 		t.Errorf("metadata of the creator's: %+v, %v", got, err)
 	}
 	_, err = b.Report(t.Context(), as(eve), task.ID, tasks.Report{Metadata: json.RawMessage(`{"k":2}`)})
-	wants(t, "metadata of another's", err, kg.CodeTaskNotFound)
-	wants(t, "the handler's to delete", b.Delete(t.Context(), as(bot), task.ID), kg.CodePermissionDenied)
+	wantCode(t, "metadata of another's", err, kg.CodeTaskNotFound)
+	wantCode(t, "the handler's to delete", b.Delete(t.Context(), as(bot), task.ID), kg.CodePermissionDenied)
 	_, err = b.Send(t.Context(), as(bot), tasks.SendRequest{Task: task.ID, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
-	wants(t, "a message of the handler's", err, kg.CodePermissionDenied)
+	wantCode(t, "a message of the handler's", err, kg.CodePermissionDenied)
 	_, err = b.Send(t.Context(), as(ann), tasks.SendRequest{To: eve, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("x")}}})
-	wants(t, "nobody of the name", err, kg.CodeAgentNotFound)
+	wantCode(t, "nobody of the name", err, kg.CodeAgentNotFound)
 	if err := b.Delete(t.Context(), as(ann), task.ID); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, "what was deleted", calls["get"](as(ann), task.ID), kg.CodeTaskNotFound)
+	wantCode(t, "what was deleted", calls["get"](as(ann), task.ID), kg.CodeTaskNotFound)
 }
 
 // A stream yields each event once, from any position, also over restarts.
@@ -342,7 +342,7 @@ func TestStreamOfADeletedTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, err := range st.Events() {
-		wants(t, "the end", err, kg.CodeTaskNotFound)
+		wantCode(t, "the end", err, kg.CodeTaskNotFound)
 	}
 }
 
@@ -375,11 +375,11 @@ func TestTheSameMessageTwice(t *testing.T) {
 
 func TestPagesOfTasks(t *testing.T) {
 	b := open(t, tasks.Options{}, nil)
-	var made []tasks.TaskID
+	var created []tasks.TaskID
 	for i := range 7 {
-		made = append(made, b.send(ann, tasks.SendRequest{Context: fmt.Sprint(i % 2)}).ID)
+		created = append(created, b.send(ann, tasks.SendRequest{Context: fmt.Sprint(i % 2)}).ID)
 	}
-	b.report(made[2], tasks.Report{State: tasks.Completed})
+	b.report(created[2], tasks.Report{State: tasks.Completed})
 	var got []tasks.TaskID
 	q := tasks.Query{First: 3}
 	for {
@@ -395,8 +395,8 @@ func TestPagesOfTasks(t *testing.T) {
 		}
 		q.After = page.Next
 	}
-	if len(got) != 7 || got[0] != made[2] || len(slices.Compact(slices.Sorted(slices.Values(got)))) != 7 {
-		t.Errorf("listed %v of %v", got, made)
+	if len(got) != 7 || got[0] != created[2] || len(slices.Compact(slices.Sorted(slices.Values(got)))) != 7 {
+		t.Errorf("listed %v of %v", got, created)
 	}
 	for name, row := range map[string]struct {
 		q tasks.Query
@@ -410,7 +410,7 @@ func TestPagesOfTasks(t *testing.T) {
 		}
 	}
 	_, err := b.List(t.Context(), as(bot), q)
-	wants(t, "another's token", err, kg.CodeCursorForeign)
+	wantCode(t, "another's token", err, kg.CodeCursorForeign)
 }
 
 // An artifact is a change but not a status: a list may use either order.
@@ -509,16 +509,16 @@ func TestWorkers(t *testing.T) {
 		t.Errorf("an answer at once: %+v, %v", sent, err)
 	}
 	_, err := send("refuse")
-	wants(t, "what is refused", err, kg.CodeInvalid)
-	for of, taken := range map[string]bool{"": true, "text/markdown; charset=utf-8": true, "Application/JSON": true, "text": true, "image/png": false, "/": false} {
+	wantCode(t, "what is refused", err, kg.CodeInvalid)
+	for mediaType, taken := range map[string]bool{"": true, "text/markdown; charset=utf-8": true, "Application/JSON": true, "text": true, "image/png": false, "/": false} {
 		text := tasks.TextPart("answer")
-		text.MediaType = of
+		text.MediaType = mediaType
 		_, err := b.Send(t.Context(), as(ann), tasks.SendRequest{To: kg.System, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("answer"), text}}})
 		switch {
 		case !taken:
-			wants(t, of, err, kg.CodeContentType)
+			wantCode(t, mediaType, err, kg.CodeContentType)
 		case err != nil:
-			t.Errorf("%q: %v", of, err)
+			t.Errorf("%q: %v", mediaType, err)
 		}
 	}
 	for text, want := range map[string]string{
@@ -550,7 +550,7 @@ func TestWorkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = send("wait")
-	wants(t, "one too many", err, kg.CodeOverloaded)
+	wantCode(t, "one too many", err, kg.CodeOverloaded)
 	if page, err := b.List(t.Context(), as(ann), tasks.Query{States: []tasks.State{tasks.Submitted}}); err != nil || page.Total != 2 {
 		t.Errorf("what was refused was written down: %+v, %v", page, err)
 	}

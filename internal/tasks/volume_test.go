@@ -10,9 +10,9 @@ import (
 	"koine/kg"
 )
 
-// looked returns the number of term lookups of do, which grows with the statements
+// countLookups returns the number of term lookups of do, which grows with the statements
 // read.
-func (b *bench) looked(do func()) int {
+func (b *bench) countLookups(do func()) int {
 	before := b.store.Stats()
 	do()
 	after := b.store.Stats()
@@ -39,11 +39,11 @@ func TestTasksByTheThousand(t *testing.T) {
 	for range few {
 		b.send(ann, tasks.SendRequest{})
 	}
-	alone := b.looked(b.life)
+	alone := b.countLookups(b.life)
 	for range many {
 		b.send(ann, tasks.SendRequest{})
 	}
-	if among := b.looked(b.life); among > 2*alone+100 {
+	if among := b.countLookups(b.life); among > 2*alone+100 {
 		t.Errorf("a task took %d terms among %d others, and %d among %d", alone, few, among, many)
 	}
 	var due []tasks.TaskID
@@ -55,7 +55,7 @@ func TestTasksByTheThousand(t *testing.T) {
 			}
 		}
 	}
-	if n := b.looked(unclaimed(time.Now().Add(-time.Hour))); n > 100 || len(due) > 0 {
+	if n := b.countLookups(unclaimed(time.Now().Add(-time.Hour))); n > 100 || len(due) > 0 {
 		t.Errorf("to find that none of them is due, %d terms were looked up; due are %d", n, len(due))
 	}
 	if unclaimed(time.Now().Add(time.Hour))(); len(due) != 1000 {

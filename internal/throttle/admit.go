@@ -16,15 +16,15 @@ func (t *Throttle) AdmitUpdate(ctx context.Context, m kg.Meta) error {
 	if m.Principal.Trusted() {
 		return nil
 	}
-	one, _ := ctx.Value(admissionKey{}).(*admission)
-	if one != nil && one.given.Load() {
+	group, _ := ctx.Value(admissionKey{}).(*admission)
+	if group != nil && group.given.Load() {
 		return nil
 	}
 	if err := t.AllowUpdate(m.Principal.ID, caller.From(ctx).Address); err != nil {
 		return err
 	}
-	if one != nil {
-		one.given.Store(true)
+	if group != nil {
+		group.given.Store(true)
 	}
 	return nil
 }

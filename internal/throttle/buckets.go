@@ -25,9 +25,9 @@ type bucket[K comparable] struct {
 	tokens *rate.Limiter
 }
 
-func newBuckets[K comparable](perSecond float64, burst time.Duration, most int) *buckets[K] {
+func newBuckets[K comparable](perSecond float64, burst time.Duration, limit int) *buckets[K] {
 	return &buckets[K]{
-		limit: rate.Limit(perSecond), burst: max(1, int(math.Ceil(perSecond*burst.Seconds()))), max: most,
+		limit: rate.Limit(perSecond), burst: max(1, int(math.Ceil(perSecond*burst.Seconds()))), max: limit,
 		byKey: map[K]*list.Element{}, order: list.New(),
 	}
 }
@@ -46,11 +46,11 @@ func (b *buckets[K]) takeToken(key K, now time.Time) (wait time.Duration) {
 
 // takeDebt takes a token even if there is none: the key is refused until the debt is
 // paid. It does nothing if the debt exceeds most.
-func (b *buckets[K]) takeDebt(key K, now time.Time, most time.Duration) {
+func (b *buckets[K]) takeDebt(key K, now time.Time, limit time.Duration) {
 	if b.limit <= 0 {
 		return
 	}
-	if r := b.bucketFor(key).ReserveN(now, 1); r.DelayFrom(now) > most {
+	if r := b.bucketFor(key).ReserveN(now, 1); r.DelayFrom(now) > limit {
 		r.CancelAt(now)
 	}
 }
@@ -80,8 +80,8 @@ type slotCounter[K comparable] struct {
 	taken map[K]int
 }
 
-func newSlotCounter[K comparable](most int) *slotCounter[K] {
-	return &slotCounter[K]{max: most, taken: map[K]int{}}
+func newSlotCounter[K comparable](limit int) *slotCounter[K] {
+	return &slotCounter[K]{max: limit, taken: map[K]int{}}
 }
 
 // tryAcquire takes a slot of the key. It reports false if the key has the maximum

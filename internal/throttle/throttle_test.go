@@ -110,11 +110,11 @@ func TestWhatAnAddressCountsAs(t *testing.T) {
 
 func TestUpdatesOfBoth(t *testing.T) {
 	c := newClock()
-	var told []string
+	var lines []string
 	l := throttle.New(throttle.Options{
 		Principal: throttle.Limits{Updates: 2}, Address: throttle.Limits{Updates: 3}, Burst: time.Second, Clock: c.Now,
 		OnRefusal: func(r throttle.Refusal) {
-			told = append(told, fmt.Sprintf("%s by %s %s%v", r.What, r.By, r.Principal, r.Address))
+			lines = append(lines, fmt.Sprintf("%s by %s %s%v", r.What, r.By, r.Principal, r.Address))
 		},
 	})
 	here := addr("192.0.2.1")
@@ -124,7 +124,7 @@ func TestUpdatesOfBoth(t *testing.T) {
 	admitted(t, l.AllowUpdate("agent://b", here)) // the refused one did not cost the address anything
 	refused(t, l.AllowUpdate("agent://b", here), throttle.Updates, time.Second/3)
 	admitted(t, l.AllowUpdate("agent://c", addr("192.0.2.2")))
-	if got, want := fmt.Sprint(told), "[updates by principal agent://ainvalid IP updates by address 192.0.2.1]"; got != want {
+	if got, want := fmt.Sprint(lines), "[updates by principal agent://ainvalid IP updates by address 192.0.2.1]"; got != want {
 		t.Errorf("told %s, want %s", got, want)
 	}
 }
@@ -138,9 +138,9 @@ func TestARateFarBelowOneSaysAMinute(t *testing.T) {
 func TestStreams(t *testing.T) {
 	l := throttle.New(throttle.Options{Principal: throttle.Limits{Streams: 2}, Address: throttle.Limits{Streams: 3}})
 	here := addr("192.0.2.1")
-	open := func(who kg.AgentID) func() {
+	open := func(agent kg.AgentID) func() {
 		t.Helper()
-		release, err := l.OpenStream(who, here)
+		release, err := l.OpenStream(agent, here)
 		admitted(t, err)
 		return release
 	}
@@ -204,8 +204,8 @@ func TestLoadsAreOwed(t *testing.T) {
 		Principal: throttle.Limits{Updates: 2}, Address: throttle.Limits{Updates: 1}, Burst: 5 * time.Second, Clock: c.Now,
 	})
 	ctx := caller.With(context.Background(), caller.Caller{Address: addr("192.0.2.1")})
-	meta := func(who kg.AgentID, method string) kg.Meta {
-		return kg.Meta{Principal: kg.Principal{ID: who, Method: method}}
+	meta := func(agent kg.AgentID, method string) kg.Meta {
+		return kg.Meta{Principal: kg.Principal{ID: agent, Method: method}}
 	}
 	for range 100 {
 		l.ChargeUpdate(ctx, meta("agent://a", "local"))

@@ -24,8 +24,8 @@ type Facts struct {
 func Expand(ctx context.Context, judge *names.Judge, by kg.Principal, mutations []Mutation) (f Facts, err error) {
 	judging := judge.Begin(ctx, by)
 	defer judging.Close()
-	add := func(p kg.Patch, implied bool, of int) {
-		f.Patches, f.Implied, f.Mutation = append(f.Patches, p), append(f.Implied, implied), append(f.Mutation, of)
+	add := func(p kg.Patch, implied bool, mutation int) {
+		f.Patches, f.Implied, f.Mutation = append(f.Patches, p), append(f.Implied, implied), append(f.Mutation, mutation)
 	}
 	for i := range mutations {
 		m := &mutations[i]

@@ -69,7 +69,7 @@ func claimAt(token jwt.Token, path string) any {
 
 // stringList reads a list of words, which may also be one string separated by spaces
 // (RFC 8693, section 4.2). A missing value is an empty list.
-func stringList(value any, most int) (out []string, ok bool) {
+func stringList(value any, limit int) (out []string, ok bool) {
 	switch value := value.(type) {
 	case nil:
 		return nil, true
@@ -88,5 +88,5 @@ func stringList(value any, most int) (out []string, ok bool) {
 	default:
 		return nil, false
 	}
-	return out, len(out) <= most
+	return out, len(out) <= limit
 }

@@ -361,9 +361,9 @@ func TestWhatCannotBeOpened(t *testing.T) {
 // A provider whose keys change, that fails, and that is unreachable at first.
 func TestKeySetFromURL(t *testing.T) {
 	var set atomic.Pointer[[]byte]
-	var asked atomic.Int64
+	var calls atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
+		calls.Add(1)
 		if text := set.Load(); text != nil {
 			_, _ = w.Write(*text)
 			return
@@ -405,8 +405,8 @@ func TestKeySetFromURL(t *testing.T) {
 	eventually("the key that is gone", first, false)
 	// A provider that fails changes nothing.
 	set.Store(nil)
-	before := asked.Load()
-	for deadline := time.Now().Add(patience); asked.Load() == before; time.Sleep(time.Millisecond) {
+	before := calls.Load()
+	for deadline := time.Now().Add(patience); calls.Load() == before; time.Sleep(time.Millisecond) {
 		_, _ = v.Verify(first)
 		if time.Now().After(deadline) {
 			t.Fatal("it was not asked again")
@@ -420,10 +420,10 @@ func TestKeySetFromURL(t *testing.T) {
 // However many tokens ask for keys that are not there, the provider is asked
 // seldom.
 func TestUnknownKeysDoNotFloodTheProvider(t *testing.T) {
-	var asked atomic.Int64
+	var calls atomic.Int64
 	text := setOf(t, member(t, &rsaKey.PublicKey, "r", nil))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
+		calls.Add(1)
 		_, _ = w.Write(text)
 	}))
 	t.Cleanup(server.Close)
@@ -435,7 +435,7 @@ func TestUnknownKeysDoNotFloodTheProvider(t *testing.T) {
 		_, _ = v.Verify(signed(header("EdDSA", fmt.Sprint(i)), claims(nil), edDSA))
 	}
 	v.Close()
-	if n := asked.Load(); n > 2 {
+	if n := calls.Load(); n > 2 {
 		t.Errorf("it was asked %d times", n)
 	}
 }
