@@ -5,7 +5,7 @@ import (
 
 	"koine/a2a/internal/base"
 	"koine/a2a/internal/v03"
-	"koine/internal/push"
+	"koine/internal/delivery/push"
 	"koine/internal/tasks"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"koine/channels"
 	"koine/internal/caller"
+	"koine/internal/delivery/push"
 	"koine/internal/names"
-	"koine/internal/push"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"

@@ -8,9 +8,9 @@ import (
 
 	"koine/channels"
 	"koine/internal/caller"
+	"koine/internal/delivery/push"
 	"koine/internal/names"
 	"koine/internal/operation"
-	"koine/internal/push"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"

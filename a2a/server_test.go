@@ -13,12 +13,12 @@ import (
 	"koine/channels"
 	"koine/graph"
 	"koine/internal/caller"
+	"koine/internal/delivery"
+	"koine/internal/delivery/push"
 	"koine/internal/observertest"
 	"koine/internal/operation"
-	"koine/internal/push"
 	"koine/internal/sse"
 	"koine/internal/tasks"
-	"koine/internal/webhook"
 	"koine/kg"
 )
 
@@ -96,7 +96,7 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	}
 	s.tasks = tasks.New(tasks.Options{Known: func(id kg.AgentID) bool { return id == "agent://known" }})
 	s.tasks.Handle(kg.System, testAgent{})
-	s.push = push.New(push.Options{Body: a2a.Notification, WantsFullTask: a2a.NotifiesWhole, Options: webhook.Options{AllowPrivate: true}, Pause: time.Millisecond, FlushEvery: time.Hour})
+	s.push = push.New(push.Options{Body: a2a.Notification, WantsFullTask: a2a.NotifiesWhole, Options: delivery.Options{AllowPrivate: true}, Pause: time.Millisecond, FlushEvery: time.Hour})
 	prefixes, err := kg.NewPrefixes(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"koine/a2a"
 	"koine/internal/agents"
 	"koine/internal/caller"
-	"koine/internal/courier"
+	"koine/internal/delivery/mailhook"
 	"koine/internal/rest"
 	"koine/internal/sse"
 	"koine/internal/tasks"
@@ -23,7 +23,7 @@ type Deps struct {
 	Card     http.Handler // koine's own
 	Agents   *agents.Directory
 	Tasks    *tasks.Service
-	Courier  *courier.Service
+	Hooks    *mailhook.Service
 	Streams  *sse.Server
 }
 

@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"koine/a2a/internal/v1"
-	"koine/internal/courier"
+	"koine/internal/delivery"
+	"koine/internal/delivery/mailhook"
 	"koine/internal/plainjson"
 	"koine/internal/rest"
 	"koine/internal/tasks"
-	"koine/internal/webhook"
 )
 
 // hookConfig is the configuration of a web hook: a push notification configuration of A2A
@@ -37,7 +37,7 @@ type hookFailing struct {
 	Error string `json:"error"`
 }
 
-func stateOf(s *courier.State) *hookState {
+func stateOf(s *mailhook.State) *hookState {
 	out := &hookState{Origin: s.Origin, Scheme: s.Scheme, Set: formatTime(s.Set), Waiting: s.Pending}
 	if !s.FailingSince.IsZero() {
 		out.Failing = &hookFailing{formatTime(s.FailingSince), s.Failure}
@@ -47,7 +47,7 @@ func stateOf(s *courier.State) *hookState {
 
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// Letter encodes a letter for its mailbox and its web hook (courier.Options.Body).
+// Letter encodes a letter for its mailbox and its web hook (mailhook.Options.Body).
 func Letter(l *tasks.Letter) ([]byte, error) { return plainjson.Encode(v1.Letter(l)) }
 
 // getWebhook handles GET /agents/<id>/webhook.
@@ -56,7 +56,7 @@ func (h *Handler) getWebhook(_ http.ResponseWriter, r *http.Request) (int, any, 
 	if err != nil {
 		return 0, nil, err
 	}
-	state, err := h.deps.Courier.State(r.Context(), who)
+	state, err := h.deps.Hooks.State(r.Context(), who)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -77,7 +77,7 @@ func (h *Handler) setWebhook(w http.ResponseWriter, r *http.Request) (int, any, 
 	if err := rest.Decode(body, &wish); err != nil {
 		return 0, nil, err
 	}
-	state, err := h.deps.Courier.Set(r.Context(), who, webhook.Target{
+	state, err := h.deps.Hooks.Set(r.Context(), who, delivery.Target{
 		URL: wish.URL, Token: wish.Token, Scheme: wish.Authentication.Scheme, Credentials: wish.Authentication.Credentials,
 	})
 	if err != nil {
@@ -92,5 +92,5 @@ func (h *Handler) deleteWebhook(_ http.ResponseWriter, r *http.Request) (int, an
 	if err != nil {
 		return 0, nil, err
 	}
-	return http.StatusNoContent, nil, h.deps.Courier.Delete(r.Context(), who)
+	return http.StatusNoContent, nil, h.deps.Hooks.Delete(r.Context(), who)
 }

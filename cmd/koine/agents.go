@@ -15,11 +15,11 @@ import (
 	"koine/internal/agents"
 	"koine/internal/caller"
 	"koine/internal/conformance"
-	"koine/internal/courier"
+	"koine/internal/delivery"
+	"koine/internal/delivery/mailhook"
+	"koine/internal/delivery/push"
 	"koine/internal/presence"
-	"koine/internal/push"
 	"koine/internal/tasks"
-	"koine/internal/webhook"
 	"koine/kg"
 )
 
@@ -56,13 +56,13 @@ type pushFlags struct {
 
 // newPushService creates the service that delivers task events to push configurations.
 func (c *serveCommand) newPushService(log *slog.Logger) *push.Service {
-	return push.New(push.Options{Body: a2a.Notification, WantsFullTask: a2a.NotifiesWhole, Options: webhook.Options{AllowPrivate: c.AllowPrivateWebhooks}, Logger: log})
+	return push.New(push.Options{Body: a2a.Notification, WantsFullTask: a2a.NotifiesWhole, Options: delivery.Options{AllowPrivate: c.AllowPrivateWebhooks}, Logger: log})
 }
 
-// newCourier creates the service that delivers messages to the web hooks of agents behind
+// newMailHooks creates the service that delivers messages to the web hooks of agents behind
 // the hub.
-func (c *serveCommand) newCourier(log *slog.Logger, who *identity) *courier.Service {
-	return courier.New(courier.Options{Options: webhook.Options{AllowPrivate: c.AllowPrivateWebhooks}, Body: hub.Letter, MayDeliver: who.isAvailable, Logger: log})
+func (c *serveCommand) newMailHooks(log *slog.Logger, who *identity) *mailhook.Service {
+	return mailhook.New(mailhook.Options{Options: delivery.Options{AllowPrivate: c.AllowPrivateWebhooks}, Body: hub.Letter, MayDeliver: who.isAvailable, Logger: log})
 }
 
 // cardOptions returns the server's data for the agent card.
@@ -95,7 +95,7 @@ func (t *trust) newDirectory(store *kg.Store, gone func(kg.AgentID)) *agents.Dir
 		Self:     koineRecord(),
 		Presence: func(id kg.AgentID) string { return string(t.presence.Get(id).Status) },
 		DeregisterTx: func(tx *kg.Tx, id kg.AgentID) error {
-			return errors.Join(presence.Forget(tx, id), courier.Forget(tx, id), tasks.RecordDeparture(tx, id))
+			return errors.Join(presence.Forget(tx, id), mailhook.Forget(tx, id), tasks.RecordDeparture(tx, id))
 		},
 		BeforeDeregister: func(ctx context.Context, id kg.AgentID) error {
 			_, err := t.channels.Members().RemoveAgent(ctx, channels.Caller{Principal: kg.SystemPrincipal()}, id)

@@ -219,7 +219,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 		return err
 	}
 	defer hooks.Close()
-	carrier := c.newCourier(log, who)
+	carrier := c.newMailHooks(log, who)
 	if err := carrier.Load(ctx, store, work); err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 		server.HandlePublic("GET "+below+"/.well-known/agent-card.json", httpd.Plain, card)
 		server.HandlePublic("GET "+below+"/.well-known/agent.json", httpd.Plain, card)
 	}
-	behind = hub.NewHandler(hub.Deps{Endpoint: endpoint, Card: card, Agents: directory, Tasks: work, Courier: carrier, Streams: streams},
+	behind = hub.NewHandler(hub.Deps{Endpoint: endpoint, Card: card, Agents: directory, Tasks: work, Hooks: carrier, Streams: streams},
 		hub.Options{Logger: log, PublicURL: strings.TrimRight(c.PublicURL, "/"), Only: c.cardVersion(), Keys: who.acceptsKeys(), Tokens: who.acceptsTokens(), Push: true, Refused: trail.RecordDenied})
 	for pattern, form := range map[string]httpd.Form{"/agents": httpd.Coded, "/agents/": httpd.Coded, "/agents/{id}/a2a": httpd.JSONRPC, "/agents/{id}/a2a/{$}": httpd.JSONRPC} {
 		server.Handle(pattern, form, behind)

@@ -21,11 +21,11 @@ import (
 	"koine/channels/channel"
 	"koine/channels/message"
 	"koine/internal/caller"
+	"koine/internal/delivery"
+	"koine/internal/delivery/push"
 	"koine/internal/proposals"
-	"koine/internal/push"
 	"koine/internal/slowtest"
 	"koine/internal/tasks"
-	"koine/internal/webhook"
 	"koine/kg"
 )
 
@@ -121,7 +121,7 @@ func fillTasks(t testing.TB, store *kg.Store, ann, bot caller.Caller, c contents
 	}
 	defer work.Close()
 	hooks := push.New(push.Options{
-		Options: webhook.Options{AllowPrivate: true}, WantsFullTask: func(string) bool { return false },
+		Options: delivery.Options{AllowPrivate: true}, WantsFullTask: func(string) bool { return false },
 		Body: func(string, *tasks.Task, *tasks.Event) ([]byte, error) { return []byte("{}"), nil },
 	})
 	if err := hooks.Load(t.Context(), store, work); err != nil {

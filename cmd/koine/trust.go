@@ -7,11 +7,11 @@ import (
 
 	"koine/channels"
 	"koine/internal/celrules"
+	"koine/internal/delivery/push"
 	"koine/internal/policy"
 	"koine/internal/presence"
 	"koine/internal/proposals"
 	"koine/internal/provenance"
-	"koine/internal/push"
 	"koine/internal/shapes"
 	"koine/internal/tasks"
 	"koine/kg"

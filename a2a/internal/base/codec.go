@@ -3,7 +3,7 @@ package base
 import (
 	"time"
 
-	"koine/internal/push"
+	"koine/internal/delivery/push"
 	"koine/internal/tasks"
 )
 

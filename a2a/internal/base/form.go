@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"koine/internal/push"
+	"koine/internal/delivery/push"
 	"koine/internal/tasks"
 	"koine/kg"
 )

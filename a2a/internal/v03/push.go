@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"koine/a2a/internal/base"
-	"koine/internal/push"
+	"koine/internal/delivery/push"
 	"koine/internal/tasks"
 )
 

@@ -2,7 +2,7 @@ package v1
 
 import (
 	"koine/a2a/internal/base"
-	"koine/internal/push"
+	"koine/internal/delivery/push"
 	"koine/internal/tasks"
 )
 

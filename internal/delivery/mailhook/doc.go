@@ -1,4 +1,4 @@
-// Package courier delivers the letters of mailboxes to web hooks: a registered agent
+// Package mailhook delivers the letters of mailboxes to web hooks: a registered agent
 // may configure a hook (Service.Set) instead of keeping a mailbox stream open. A letter
 // stays in the mailbox until its agent acknowledges it, regardless of the deliveries.
 // The agent responds by calls of its own.
@@ -23,4 +23,4 @@
 //   - No call starts after the commit that removes the hook or deregisters the agent.
 //   - Hooks do not delay each other, except for the limit of Options.MaxConcurrent
 //     calls.
-package courier
+package mailhook

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"koine/internal/delivery"
 	"koine/internal/tasks"
-	"koine/internal/webhook"
 )
 
 // Limits of delivery.
@@ -23,7 +23,7 @@ const (
 
 // Options configures a Service. Body is required.
 type Options struct {
-	webhook.Options
+	delivery.Options
 	// Body formats an event in a form (Config.Form). t is the present task, or nil if
 	// WantsFullTask is false for the form; then only its id and context are set. A nil
 	// e requests the whole of t, because the log no longer has the events.

@@ -1,12 +1,12 @@
-package courier
+package mailhook
 
 import (
 	"cmp"
 	"log/slog"
 	"time"
 
+	"koine/internal/delivery"
 	"koine/internal/tasks"
-	"koine/internal/webhook"
 	"koine/kg"
 )
 
@@ -18,14 +18,11 @@ const (
 	DefaultMaxHooks   = 10_000
 	DefaultPause      = time.Second
 	DefaultFlushEvery = time.Second
-
-	// watchPause is the delay before following the log is retried.
-	watchPause = time.Second
 )
 
 // Options configures a Service. Body is required.
 type Options struct {
-	webhook.Options
+	delivery.Options
 	// Body formats a letter.
 	Body func(*tasks.Letter) ([]byte, error)
 	// MayDeliver reports whether letters may be delivered to an agent now; nil allows
@@ -34,7 +31,7 @@ type Options struct {
 	// MaxHooks is the maximum number of agents with a hook.
 	MaxHooks int
 	// Pause is the delay after the first failure. It doubles with each further one, up
-	// to webhook.MaxBackoff.
+	// to delivery.MaxBackoff.
 	Pause time.Duration
 	// FlushEvery is the interval at which progress is stored.
 	FlushEvery time.Duration

@@ -1,11 +1,11 @@
 package push
 
 import (
+	"koine/internal/delivery"
 	"koine/internal/tasks"
-	"koine/internal/webhook"
 )
 
-// Limits of a configuration, in addition to those of a webhook.Target.
+// Limits of a configuration, in addition to those of a delivery.Target.
 const (
 	MaxConfigs = 10 // per task
 	MaxIDBytes = 256
@@ -26,13 +26,13 @@ type Config struct {
 }
 
 // webhookTarget returns the target of the hook.
-func (c *Config) webhookTarget() *webhook.Target {
-	return &webhook.Target{URL: c.URL, Token: c.Token, Scheme: c.Scheme, Credentials: c.Credentials}
+func (c *Config) webhookTarget() *delivery.Target {
+	return &delivery.Target{URL: c.URL, Token: c.Token, Scheme: c.Scheme, Credentials: c.Credentials}
 }
 
 // validate validates the configuration.
 func (c *Config) validate(allowPrivate bool) error {
-	if err := webhook.CheckText("id", c.ID, MaxIDBytes); err != nil {
+	if err := delivery.CheckText("id", c.ID, MaxIDBytes); err != nil {
 		return err
 	}
 	return c.webhookTarget().Check(allowPrivate)

@@ -1,9 +1,9 @@
 package push
 
 import (
-	"context"
 	"sync"
 
+	"koine/internal/delivery"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -15,22 +15,18 @@ type hook struct {
 	task    *tasks.Task // the task of the configuration
 	version string      // value of propSet
 	behind  bool        // the task had changed after delivered when the hook was loaded
-	ctx     context.Context
-	cancel  context.CancelFunc
+	line    delivery.Line
 
 	mu         sync.Mutex    // guards the following
 	delivered  kg.Position   // position of the last delivery
 	pending    []kg.Revision // commits to deliver, oldest first
 	overflowed bool          // commits were dropped: deliver the present task first
-	working    bool          // deliverPending is running
 	done       bool          // the end of the task was delivered
 	dirty      bool          // delivered is not stored yet
 }
 
 func newHook(s *Service, c *Config, t *tasks.Task, set string) *hook {
-	h := &hook{service: s, config: c, task: t, version: set}
-	h.ctx, h.cancel = context.WithCancel(s.jobs.Context())
-	return h
+	return &hook{service: s, config: c, task: t, version: set, line: s.job.NewLine()}
 }
 
 // enqueue queues a commit that changes the task. It is called in log order.
@@ -45,26 +41,32 @@ func (h *hook) enqueue(r kg.Revision) {
 		h.pending, h.overflowed = h.pending[:0], true
 	}
 	h.pending = append(h.pending, r)
-	if !h.working {
-		h.working = true
-		h.service.jobs.Start("deliver to a hook", h.deliverPending)
-	}
+	h.line.Wake(&h.mu, h.nextDelivery)
 }
 
-// nextDelivery returns the function that delivers the next commit, nil if there is
-// none; then deliverPending must return.
-func (h *hook) nextDelivery() (r kg.Revision, deliver func(kg.Revision) error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case len(h.pending) == 0 || h.ctx.Err() != nil:
-		h.working = false
-		return 0, nil
-	case h.overflowed:
-		h.overflowed = false
-		return h.pending[0], h.deliverState
+// nextDelivery returns the delivery of the next commit, nil if there is none. The caller holds
+// h.mu.
+func (h *hook) nextDelivery() func() {
+	if len(h.pending) == 0 {
+		return nil
 	}
-	return h.pending[0], h.deliverCommit
+	r, deliver := h.pending[0], h.deliverCommit
+	if h.overflowed {
+		h.overflowed, deliver = false, h.deliverState
+	}
+	return func() {
+		err := deliver(r)
+		if h.line.Context().Err() != nil {
+			return // not delivered: repeated when the hook is loaded again
+		}
+		if err != nil {
+			h.service.logLost(h, "cannot deliver a commit", "revision", r, "error", err)
+		}
+		h.mu.Lock()
+		done := h.done
+		h.mu.Unlock()
+		h.advanceTo(kg.Position{Revision: r, Index: kg.EndOfCommit}, done)
+	}
 }
 
 // advanceTo advances the position of the hook. It never moves backwards.
@@ -82,31 +84,10 @@ func (h *hook) advanceTo(at kg.Position, done bool) {
 	}
 }
 
-// deliverPending delivers the queued commits one by one.
-func (h *hook) deliverPending(context.Context) error {
-	for {
-		r, deliver := h.nextDelivery()
-		if deliver == nil {
-			return nil
-		}
-		err := deliver(r)
-		if h.ctx.Err() != nil {
-			continue // not delivered: repeated when the hook is loaded again
-		}
-		if err != nil {
-			h.service.logLost(h, "cannot deliver a commit", "revision", r, "error", err)
-		}
-		h.mu.Lock()
-		done := h.done
-		h.mu.Unlock()
-		h.advanceTo(kg.Position{Revision: r, Index: kg.EndOfCommit}, done)
-	}
-}
-
 // deliverCommit delivers the events of a commit, starting at the position of the hook.
 func (h *hook) deliverCommit(r kg.Revision) error {
 	s := h.service
-	c, err := s.store.Commit(h.ctx, kg.SystemPrincipal(), r)
+	c, err := s.store.Commit(h.line.Context(), kg.SystemPrincipal(), r)
 	if kg.CodeOf(err) == kg.CodeRevisionGone {
 		return h.deliverState(r)
 	}
@@ -144,7 +125,7 @@ func (h *hook) deliveredPosition() kg.Position {
 func (h *hook) deliverEvent(e *tasks.Event, whole bool) (err error) {
 	t := h.task
 	if whole {
-		if t, err = h.service.tasks.Get(h.ctx, systemCaller(), t.ID, tasks.ReadAll); err != nil {
+		if t, err = h.service.tasks.Get(h.line.Context(), systemCaller(), t.ID, tasks.ReadAll); err != nil {
 			return err
 		}
 	}
@@ -153,7 +134,7 @@ func (h *hook) deliverEvent(e *tasks.Event, whole bool) (err error) {
 
 // deliverState delivers the present task in place of the events since a commit.
 func (h *hook) deliverState(kg.Revision) error {
-	t, err := h.service.tasks.Get(h.ctx, systemCaller(), h.task.ID, tasks.ReadAll)
+	t, err := h.service.tasks.Get(h.line.Context(), systemCaller(), h.task.ID, tasks.ReadAll)
 	if err != nil {
 		return err
 	}
@@ -171,10 +152,10 @@ func (h *hook) deliver(t *tasks.Task, e *tasks.Event, r kg.Revision) error {
 	if err != nil {
 		return err
 	}
-	if err := h.sendWithRetry(body); err != nil && h.ctx.Err() == nil {
+	if err := h.sendWithRetry(body); err != nil && h.line.Context().Err() == nil {
 		h.service.logLost(h, "giving up on a push notification", "revision", r, "error", err)
 	}
-	return h.ctx.Err()
+	return h.line.Context().Err()
 }
 
 // logLost logs a failed delivery without the URL and the credentials of the hook.

@@ -1,12 +1,12 @@
-package courier
+package mailhook
 
 import (
 	"encoding/json"
 	"strconv"
 	"time"
 
+	"koine/internal/delivery"
 	"koine/internal/systemgraph"
-	"koine/internal/webhook"
 	"koine/kg"
 )
 
@@ -29,13 +29,13 @@ func boundOf(agent kg.AgentID) []byte { return []byte(sealBound + string(agent))
 // storedHook is the stored form of a hook.
 type storedHook struct {
 	sealed    string
-	target    *webhook.Target // nil if another store sealed it
+	target    *delivery.Target // nil if another store sealed it
 	set       time.Time
 	delivered kg.Revision
 }
 
 // sealTarget returns the stored form of a target.
-func (s *Service) sealTarget(agent kg.AgentID, t *webhook.Target) (string, error) {
+func (s *Service) sealTarget(agent kg.AgentID, t *delivery.Target) (string, error) {
 	plain, err := json.Marshal(t)
 	if err != nil {
 		return "", err
@@ -54,7 +54,7 @@ func (s *Service) hookIn(match systemgraph.Matcher, agent kg.AgentID) (*storedHo
 		h.delivered = kg.Revision(delivered)
 	}
 	if plain, err := s.store.Unseal(h.sealed, boundOf(agent)); err == nil {
-		h.target = new(webhook.Target)
+		h.target = new(delivery.Target)
 		if err := json.Unmarshal(plain, h.target); err != nil {
 			return nil, err
 		}

@@ -9,10 +9,9 @@ import (
 	"github.com/google/uuid"
 
 	"koine/internal/caller"
-	"koine/internal/jobs"
+	"koine/internal/delivery"
 	"koine/internal/systemgraph"
 	"koine/internal/tasks"
-	"koine/internal/webhook"
 	"koine/kg"
 )
 
@@ -22,8 +21,8 @@ type Service struct {
 	options Options
 	store   *kg.Store
 	tasks   *tasks.Service
-	sender  *webhook.Sender
-	jobs    *jobs.Group
+	sender  *delivery.Sender
+	job     delivery.Job
 
 	mu    sync.Mutex                        // guards the following
 	hooks map[tasks.TaskID]map[string]*hook // of active tasks, by the id of the configuration
@@ -33,30 +32,24 @@ type Service struct {
 // New returns a service.
 func New(o Options) *Service {
 	o = o.withDefaults()
-	return &Service{options: o, jobs: jobs.NewGroup(o.Logger), sender: webhook.New(o.Options), hooks: map[tasks.TaskID]map[string]*hook{}}
+	s := &Service{options: o, sender: delivery.New(o.Options), hooks: map[tasks.TaskID]map[string]*hook{}}
+	s.job = delivery.Job{Name: "push notifications", Logger: o.Logger, Watch: s.watchLog, Handle: s.handleEvent, Save: s.savePositions, SaveEvery: o.FlushEvery}
+	s.job.Init()
+	return s
 }
 
 // Load connects the service to a store and its tasks, and starts delivery, until Close.
 // It must be called once, before any other method.
 func (s *Service) Load(ctx context.Context, store *kg.Store, work *tasks.Service) error {
 	s.store, s.tasks = store, work
-	w, err := s.startWatch(ctx)
-	if err != nil {
-		return err
-	}
-	s.jobs.Start("deliver", func(ctx context.Context) error { return s.followLog(ctx, w) })
-	s.jobs.Start("save progress", func(ctx context.Context) error { return webhook.RunEvery(ctx, s.options.FlushEvery, s.savePositions) })
-	return nil
+	return s.job.Start(ctx)
 }
 
 // Close stops delivery, waits for calls in progress, and stores the positions. Call it
 // before closing the store.
 func (s *Service) Close() {
-	s.jobs.Stop()
+	s.job.Close()
 	s.sender.Close()
-	if s.store != nil {
-		s.savePositions(context.Background())
-	}
 }
 
 // errNoConfig is the same for a configuration that does not exist and one of a task

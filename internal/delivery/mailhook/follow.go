@@ -1,4 +1,4 @@
-package courier
+package mailhook
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 
 	"koine/internal/systemgraph"
 	"koine/internal/tasks"
-	"koine/internal/webhook"
 	"koine/kg"
 )
 
@@ -38,13 +37,13 @@ func (s *Service) loadHooks(ctx context.Context) error {
 func (s *Service) restartHook(agent kg.AgentID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, err := s.readHook(s.jobs.Context(), agent) // under the lock, so that the last call reads the newest
+	now, err := s.readHook(s.job.Context(), agent) // under the lock, so that the last call reads the newest
 	if err != nil {
 		return err
 	}
 	turn := new(sync.Mutex)
 	if before := s.hooks[agent]; before != nil {
-		before.cancel()
+		before.line.Stop()
 		turn = before.turn
 		delete(s.hooks, agent)
 	}
@@ -60,55 +59,41 @@ func (s *Service) restartHook(agent kg.AgentID) error {
 	return h.scanMailbox()
 }
 
-// startWatch watches for new letters from now on.
-func (s *Service) startWatch() (*kg.Watcher, error) {
-	return s.store.Watch(s.jobs.Context(), kg.Filter{View: systemView, Ops: []kg.Op{kg.Add}, Patterns: []kg.Pattern{tasks.MailPattern()}}, s.store.Head())
-}
-
-// followLog passes new letters to the hooks until Close. After an error it restarts the
-// watch; the mailboxes have the letters that arrived meanwhile.
-func (s *Service) followLog(ctx context.Context, w *kg.Watcher) error {
-	for {
-		err := s.readEvents(w)
-		for again := true; again; {
-			if ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed {
-				return nil
-			}
-			s.options.Logger.Warn("web hooks of mailboxes restart following the log", "error", err)
-			if !webhook.Sleep(ctx, watchPause) {
-				return nil
-			}
-			if w, err = s.startWatch(); err != nil {
-				continue
-			}
-			if err = s.rescanMailboxes(); err != nil {
-				w.Close()
-			}
-			again = err != nil
-		}
+// watchLog watches for new letters from now on, and queues those that are in the mailboxes
+// already.
+func (s *Service) watchLog(ctx context.Context) (*kg.Watcher, error) {
+	// Before loading, so that no letter is missed.
+	w, err := s.store.Watch(s.job.Context(), kg.Filter{View: systemView, Ops: []kg.Op{kg.Add}, Patterns: []kg.Pattern{tasks.MailPattern()}}, s.store.Head())
+	if err != nil {
+		return nil, err
 	}
+	if s.loaded {
+		err = s.rescanMailboxes()
+	} else {
+		err = s.loadHooks(ctx)
+	}
+	if err != nil {
+		w.Close()
+		return nil, err
+	}
+	s.loaded = true
+	return w, nil
 }
 
 // rescanMailboxes queues the letters that arrived while the log was not followed.
 func (s *Service) rescanMailboxes() error {
 	for _, h := range s.allHooks() {
-		if err := h.scanMailbox(); err != nil && h.ctx.Err() == nil {
+		if err := h.scanMailbox(); err != nil && h.line.Context().Err() == nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) readEvents(w *kg.Watcher) error {
-	defer w.Close()
-	for e, err := range w.Events() {
-		if err != nil {
-			return err
-		}
-		agent, notice := tasks.ParseMailEvent(&e)
-		if h := s.hookOf(agent); h != nil {
-			h.enqueue(notice)
-		}
+func (s *Service) handleEvent(e *kg.Event) error {
+	agent, notice := tasks.ParseMailEvent(e)
+	if h := s.hookOf(agent); h != nil {
+		h.enqueue(notice)
 	}
-	return s.jobs.Context().Err()
+	return nil
 }

@@ -1,4 +1,4 @@
-package courier_test
+package mailhook_test
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"koine/internal/courier"
+	"koine/internal/delivery"
+	"koine/internal/delivery/mailhook"
 	"koine/internal/tasks"
-	"koine/internal/webhook"
 	"koine/kg"
 )
 
@@ -27,7 +27,7 @@ func TestCarried(t *testing.T) {
 	first := f.send(bob, "1")
 	f.send(bob, "2", first)
 	f.send(carol, "carol's")
-	f.set(bob, webhook.Target{URL: d.URL + "/hook", Token: "the-token", Scheme: "Bearer", Credentials: "the-credentials"})
+	f.set(bob, delivery.Target{URL: d.URL + "/hook", Token: "the-token", Scheme: "Bearer", Credentials: "the-credentials"})
 	f.send(bob, "3")
 	for i := 4; i < 20; i++ {
 		f.send(bob, fmt.Sprint(i))
@@ -66,7 +66,7 @@ func TestTriedAgain(t *testing.T) {
 		}
 		return 200
 	})
-	f.set(bob, webhook.Target{URL: d.URL + "/secret-path", Token: "secret-token", Scheme: "Bearer", Credentials: "secret-credentials"})
+	f.set(bob, delivery.Target{URL: d.URL + "/secret-path", Token: "secret-token", Scheme: "Bearer", Credentials: "secret-credentials"})
 	f.send(bob, "1")
 	f.send(bob, "2")
 	d.expect("1", "2")
@@ -119,8 +119,8 @@ func TestPassed(t *testing.T) {
 			break
 		}
 	}
-	if before != courier.MaxTries {
-		t.Errorf("passed after %d tries, want %d", before, courier.MaxTries)
+	if before != mailhook.MaxTries {
+		t.Errorf("passed after %d tries, want %d", before, mailhook.MaxTries)
 	}
 	d.mu.Unlock()
 	f.waits(bob, 2)
@@ -140,9 +140,9 @@ func TestAwayForLong(t *testing.T) {
 	f.eventually("the first was tried often, and another one too", func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		return d.times["1"] >= courier.MaxTries && d.times["2"] > 0
+		return d.times["1"] >= mailhook.MaxTries && d.times["2"] > 0
 	})
-	s, err := f.courier.State(t.Context(), bob)
+	s, err := f.mailhook.State(t.Context(), bob)
 	if err != nil || s.Pending != 3 || s.FailingSince.IsZero() || s.Failure != "web hook responded with status 503" {
 		t.Errorf("got %+v, %v", s, err)
 	}
@@ -160,7 +160,7 @@ func TestAwayForLong(t *testing.T) {
 	if slices.Sort(all); !slices.Equal(all, []string{"2", "The task was canceled."}) {
 		t.Errorf("got %q", all)
 	}
-	if s, err := f.courier.State(t.Context(), bob); err != nil || !s.FailingSince.IsZero() || s.Failure != "" {
+	if s, err := f.mailhook.State(t.Context(), bob); err != nil || !s.FailingSince.IsZero() || s.Failure != "" {
 		t.Errorf("got %+v, %v", s, err)
 	}
 }
@@ -210,8 +210,8 @@ func TestGoesOnAfterARestart(t *testing.T) {
 	f.send(bob, "2")
 	d.expect("1", "2")
 	f.waits(bob, 0) // and it is known that they were taken
-	f.courier.Close()
-	f.send(bob, "3") // and no courier delivers it
+	f.mailhook.Close()
+	f.send(bob, "3") // and no mailhook delivers it
 	f.tasks.Close()
 	if err := f.store.Close(); err != nil {
 		t.Fatal(err)
@@ -262,7 +262,7 @@ func TestFailsOverARestart(t *testing.T) {
 
 // deaf is a store whose watchers can be interrupted.
 type deaf struct {
-	courier.Store
+	mailhook.Store
 	mu      sync.Mutex
 	stop    context.CancelFunc
 	refuses int // so many watchers
@@ -283,12 +283,12 @@ func (d *deaf) Watch(ctx context.Context, f kg.Filter, from kg.Position) (*kg.Wa
 // is delivered twice.
 func TestLogIsInterrupted(t *testing.T) {
 	f, d := newOffice(t, open()), newDoor(t, nil)
-	f.courier.Close()
+	f.mailhook.Close()
 	store := &deaf{Store: f.store}
 	o := open()
 	o.Body = func(l *tasks.Letter) ([]byte, error) { return []byte(*l.Message.Parts[0].Text), nil }
-	f.courier = courier.New(o)
-	if err := f.courier.Load(t.Context(), store, f.tasks); err != nil {
+	f.mailhook = mailhook.New(o)
+	if err := f.mailhook.Load(t.Context(), store, f.tasks); err != nil {
 		t.Fatal(err)
 	}
 	f.set(bob, d.target())
@@ -307,16 +307,16 @@ func TestLogIsInterrupted(t *testing.T) {
 // Addresses of private networks are refused, and one that is there already, as a name may
 // lead there, is looked at when it is dialed.
 func TestPrivateAddressesAreNotCalled(t *testing.T) {
-	f, d := newOffice(t, courier.Options{}), newDoor(t, nil)
+	f, d := newOffice(t, mailhook.Options{}), newDoor(t, nil)
 	for _, host := range []string{"127.0.0.1", "[::1]", "localhost", "10.1.2.3", "169.254.169.254", "[fc00::1]"} {
-		_, err := f.courier.Set(t.Context(), bob, webhook.Target{URL: "http://" + host + "/"})
+		_, err := f.mailhook.Set(t.Context(), bob, delivery.Target{URL: "http://" + host + "/"})
 		code(t, err, kg.CodeInvalid)
 	}
 	f.close()
 	f.open(open())
 	f.set(bob, d.target())
 	f.close()
-	f.open(courier.Options{})
+	f.open(mailhook.Options{})
 	f.send(bob, "1")
 	f.eventually("it fails", func() bool { return strings.Contains(f.log.String(), "address is not public") })
 	if len(d.accepted()) > 0 {
@@ -325,7 +325,7 @@ func TestPrivateAddressesAreNotCalled(t *testing.T) {
 	f.waits(bob, 1)
 	// The agent learns no more than of an unreachable address.
 	f.eventually("the failure is told", func() bool {
-		s, err := f.courier.State(t.Context(), bob)
+		s, err := f.mailhook.State(t.Context(), bob)
 		return err == nil && s.Failure == "web hook cannot be reached"
 	})
 }
@@ -335,7 +335,7 @@ func TestPrivateAddressesAreNotCalled(t *testing.T) {
 func TestEnds(t *testing.T) {
 	for name, end := range map[string]func(*office) error{
 		"deregistered": func(f *office) error { return f.agents.Deregister(t.Context(), bob, bob.Principal.ID) },
-		"taken away":   func(f *office) error { return f.courier.Delete(t.Context(), bob) },
+		"taken away":   func(f *office) error { return f.mailhook.Delete(t.Context(), bob) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newOffice(t, open())
@@ -350,9 +350,9 @@ func TestEnds(t *testing.T) {
 			if err := end(f); err != nil {
 				t.Fatal(err)
 			}
-			_, err := f.courier.State(t.Context(), bob)
+			_, err := f.mailhook.State(t.Context(), bob)
 			code(t, err, kg.CodeNotFound)
-			code(t, f.courier.Delete(t.Context(), bob), kg.CodeNotFound)
+			code(t, f.mailhook.Delete(t.Context(), bob), kg.CodeNotFound)
 			d.answers(nil)
 			before := len(d.accepted())
 			f.send(bob, "2", id)
@@ -390,7 +390,7 @@ func TestSetAnew(t *testing.T) {
 	f.send(bob, "1")
 	f.send(bob, "2")
 	f.eventually("it fails", func() bool {
-		s, err := f.courier.State(t.Context(), bob)
+		s, err := f.mailhook.State(t.Context(), bob)
 		return err == nil && !s.FailingSince.IsZero()
 	})
 	f.set(bob, d.target())
@@ -407,7 +407,7 @@ func TestSuspended(t *testing.T) {
 	f.shut.Store(true)
 	f.send(bob, "1")
 	f.eventually("it is noted", func() bool {
-		s, err := f.courier.State(t.Context(), bob)
+		s, err := f.mailhook.State(t.Context(), bob)
 		return err == nil && s.Failure == "agent is suspended"
 	})
 	if len(d.accepted()) > 0 {
@@ -450,13 +450,13 @@ func TestSideBySide(t *testing.T) {
 // Stored, shown and logged data contain no address and no secret of a hook.
 func TestSealed(t *testing.T) {
 	f := newOffice(t, open())
-	s, err := f.courier.Set(t.Context(), bob, webhook.Target{URL: "http://127.0.0.1:1/secret?key=secret", Token: "secret-token", Scheme: "Bearer", Credentials: "secret-credentials"})
+	s, err := f.mailhook.Set(t.Context(), bob, delivery.Target{URL: "http://127.0.0.1:1/secret?key=secret", Token: "secret-token", Scheme: "Bearer", Credentials: "secret-credentials"})
 	if err != nil || s.Origin != "http://127.0.0.1:1" || s.Scheme != "Bearer" || s.Set.IsZero() {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	f.send(bob, "1")
 	f.eventually("it fails", func() bool { return strings.Contains(f.log.String(), "cannot be reached") })
-	s, err = f.courier.State(t.Context(), bob)
+	s, err = f.mailhook.State(t.Context(), bob)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -484,7 +484,7 @@ func TestRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.open(open())
-	_, err := f.courier.State(t.Context(), bob)
+	_, err := f.mailhook.State(t.Context(), bob)
 	code(t, err, kg.CodeNotFound)
 	f.eventually("it is said", func() bool { return strings.Contains(f.log.String(), "sealed by another store") })
 	f.send(bob, "1")
@@ -526,25 +526,25 @@ func TestBounds(t *testing.T) {
 	base := "http://127.0.0.1:1/"
 	for _, row := range []struct {
 		name   string
-		target webhook.Target
+		target delivery.Target
 		want   kg.Code
 	}{
-		{"an address at the bound", webhook.Target{URL: base + strings.Repeat("x", webhook.MaxURLBytes-len(base))}, ""},
-		{"an address past it", webhook.Target{URL: base + strings.Repeat("x", webhook.MaxURLBytes-len(base)+1)}, kg.CodeLimitExceeded},
-		{"a token at the bound", webhook.Target{URL: base, Token: strings.Repeat("x", webhook.MaxTokenBytes)}, ""},
-		{"a token past it", webhook.Target{URL: base, Token: strings.Repeat("x", webhook.MaxTokenBytes+1)}, kg.CodeLimitExceeded},
-		{"no address", webhook.Target{}, kg.CodeInvalid},
-		{"credentials without a scheme", webhook.Target{URL: base, Credentials: "x"}, kg.CodeInvalid},
+		{"an address at the bound", delivery.Target{URL: base + strings.Repeat("x", delivery.MaxURLBytes-len(base))}, ""},
+		{"an address past it", delivery.Target{URL: base + strings.Repeat("x", delivery.MaxURLBytes-len(base)+1)}, kg.CodeLimitExceeded},
+		{"a token at the bound", delivery.Target{URL: base, Token: strings.Repeat("x", delivery.MaxTokenBytes)}, ""},
+		{"a token past it", delivery.Target{URL: base, Token: strings.Repeat("x", delivery.MaxTokenBytes+1)}, kg.CodeLimitExceeded},
+		{"no address", delivery.Target{}, kg.CodeInvalid},
+		{"credentials without a scheme", delivery.Target{URL: base, Credentials: "x"}, kg.CodeInvalid},
 	} {
-		_, err := f.courier.Set(t.Context(), bob, row.target)
+		_, err := f.mailhook.Set(t.Context(), bob, row.target)
 		if kg.CodeOf(err) != row.want {
 			t.Errorf("%s: got %v, want %s", row.name, err, row.want)
 		}
 	}
-	_, err := f.courier.Set(t.Context(), carol, webhook.Target{URL: base})
+	_, err := f.mailhook.Set(t.Context(), carol, delivery.Target{URL: base})
 	code(t, err, kg.CodeOverloaded)
-	_, err = f.courier.Set(t.Context(), alice, webhook.Target{URL: base}) // has not registered
+	_, err = f.mailhook.Set(t.Context(), alice, delivery.Target{URL: base}) // has not registered
 	code(t, err, kg.CodeAgentNotFound)
-	code(t, f.courier.Delete(t.Context(), bob), "")
-	f.set(carol, webhook.Target{URL: base})
+	code(t, f.mailhook.Delete(t.Context(), bob), "")
+	f.set(carol, delivery.Target{URL: base})
 }

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"koine/internal/caller"
+	"koine/internal/delivery"
+	"koine/internal/delivery/push"
 	"koine/internal/observertest"
-	"koine/internal/push"
 	"koine/internal/slowtest"
 	"koine/internal/tasks"
-	"koine/internal/webhook"
 	"koine/kg"
 )
 
@@ -73,7 +73,7 @@ func body(form string, t *tasks.Task, e *tasks.Event) ([]byte, error) {
 
 // open hooks are on this machine.
 func open() push.Options {
-	return push.Options{Options: webhook.Options{AllowPrivate: true}}
+	return push.Options{Options: delivery.Options{AllowPrivate: true}}
 }
 
 func newDesk(t *testing.T, o push.Options) *desk {
@@ -312,7 +312,7 @@ func TestPrivateAddressesAreNotCalled(t *testing.T) {
 // Delivery continues after the last event, after a restart too; events in between are
 // delivered.
 func TestGoesOnAfterARestart(t *testing.T) {
-	d, w := newDesk(t, push.Options{Options: webhook.Options{AllowPrivate: true}, FlushEvery: time.Hour}), newWebhook(t, nil)
+	d, w := newDesk(t, push.Options{Options: delivery.Options{AllowPrivate: true}, FlushEvery: time.Hour}), newWebhook(t, nil)
 	task := d.give(push.Config{URL: w.URL})
 	other := d.give(push.Config{URL: w.URL})
 	d.report(task, tasks.Working, "a")
@@ -457,7 +457,7 @@ func TestSealed(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
-	d := newDesk(t, push.Options{Options: webhook.Options{AllowPrivate: true}, MaxActive: push.MaxConfigs})
+	d := newDesk(t, push.Options{Options: delivery.Options{AllowPrivate: true}, MaxActive: push.MaxConfigs})
 	task := d.give()
 	base := "http://127.0.0.1:1/"
 	for _, row := range []struct {
@@ -467,13 +467,13 @@ func TestBounds(t *testing.T) {
 	}{
 		{"an id at the bound", push.Config{ID: strings.Repeat("x", push.MaxIDBytes), URL: base}, ""},
 		{"an id past it", push.Config{ID: strings.Repeat("x", push.MaxIDBytes+1), URL: base}, kg.CodeLimitExceeded},
-		{"an address at the bound", push.Config{URL: base + strings.Repeat("x", webhook.MaxURLBytes-len(base))}, ""},
-		{"an address past it", push.Config{URL: base + strings.Repeat("x", webhook.MaxURLBytes-len(base)+1)}, kg.CodeLimitExceeded},
-		{"a token at the bound", push.Config{URL: base, Token: strings.Repeat("x", webhook.MaxTokenBytes)}, ""},
-		{"a token past it", push.Config{URL: base, Token: strings.Repeat("x", webhook.MaxTokenBytes+1)}, kg.CodeLimitExceeded},
-		{"credentials at the bound", push.Config{URL: base, Scheme: strings.Repeat("x", webhook.MaxSchemeBytes), Credentials: strings.Repeat("x", webhook.MaxCredentialsBytes)}, ""},
-		{"credentials past it", push.Config{URL: base, Scheme: "x", Credentials: strings.Repeat("x", webhook.MaxCredentialsBytes+1)}, kg.CodeLimitExceeded},
-		{"a scheme past it", push.Config{URL: base, Scheme: strings.Repeat("x", webhook.MaxSchemeBytes+1)}, kg.CodeLimitExceeded},
+		{"an address at the bound", push.Config{URL: base + strings.Repeat("x", delivery.MaxURLBytes-len(base))}, ""},
+		{"an address past it", push.Config{URL: base + strings.Repeat("x", delivery.MaxURLBytes-len(base)+1)}, kg.CodeLimitExceeded},
+		{"a token at the bound", push.Config{URL: base, Token: strings.Repeat("x", delivery.MaxTokenBytes)}, ""},
+		{"a token past it", push.Config{URL: base, Token: strings.Repeat("x", delivery.MaxTokenBytes+1)}, kg.CodeLimitExceeded},
+		{"credentials at the bound", push.Config{URL: base, Scheme: strings.Repeat("x", delivery.MaxSchemeBytes), Credentials: strings.Repeat("x", delivery.MaxCredentialsBytes)}, ""},
+		{"credentials past it", push.Config{URL: base, Scheme: "x", Credentials: strings.Repeat("x", delivery.MaxCredentialsBytes+1)}, kg.CodeLimitExceeded},
+		{"a scheme past it", push.Config{URL: base, Scheme: strings.Repeat("x", delivery.MaxSchemeBytes+1)}, kg.CodeLimitExceeded},
 		{"credentials without a scheme", push.Config{URL: base, Credentials: "x"}, kg.CodeInvalid},
 		{"a header in the token", push.Config{URL: base, Token: "x\r\nHost: y"}, kg.CodeInvalid},
 		{"no address", push.Config{}, kg.CodeInvalid},
@@ -602,7 +602,7 @@ func TestMaxPending(t *testing.T) {
 // when a call is over.
 func TestMaxConcurrent(t *testing.T) {
 	const most, hooks = 2, 6
-	d := newDesk(t, push.Options{Options: webhook.Options{AllowPrivate: true, MaxConcurrent: most, Timeout: time.Hour}})
+	d := newDesk(t, push.Options{Options: delivery.Options{AllowPrivate: true, MaxConcurrent: most, Timeout: time.Hour}})
 	came, release := make(chan int32, hooks), make(chan struct{})
 	var now atomic.Int32
 	w := newWebhook(t, func(int, *http.Request) int {
@@ -644,7 +644,7 @@ func TestMaxConcurrent(t *testing.T) {
 
 // A start reads the configurations of which something may be told, and no others.
 func TestStartReadsOpenConfigs(t *testing.T) {
-	d, w := newDesk(t, push.Options{Options: webhook.Options{AllowPrivate: true}, FlushEvery: time.Millisecond}), newWebhook(t, nil)
+	d, w := newDesk(t, push.Options{Options: delivery.Options{AllowPrivate: true}, FlushEvery: time.Millisecond}), newWebhook(t, nil)
 	restart := func() (read uint64) {
 		t.Helper()
 		d.close()
@@ -673,7 +673,7 @@ func TestStartReadsOpenConfigs(t *testing.T) {
 // Configurations that an older build ended are ended by the first start, and read by no
 // other. One that is told of goes on.
 func TestStartEndsOlderConfigs(t *testing.T) {
-	d, w := newDesk(t, push.Options{Options: webhook.Options{AllowPrivate: true}, FlushEvery: time.Millisecond}), newWebhook(t, nil)
+	d, w := newDesk(t, push.Options{Options: delivery.Options{AllowPrivate: true}, FlushEvery: time.Millisecond}), newWebhook(t, nil)
 	goesOn := d.give(push.Config{URL: w.URL})
 	for range 3 {
 		d.report(d.give(push.Config{URL: w.URL}), tasks.Completed)

@@ -1,4 +1,4 @@
-package courier
+package mailhook
 
 import (
 	"context"
@@ -7,10 +7,9 @@ import (
 
 	"koine/internal/agents"
 	"koine/internal/caller"
-	"koine/internal/jobs"
+	"koine/internal/delivery"
 	"koine/internal/systemgraph"
 	"koine/internal/tasks"
-	"koine/internal/webhook"
 	"koine/kg"
 )
 
@@ -20,8 +19,9 @@ type Service struct {
 	options Options
 	store   Store
 	tasks   *tasks.Service
-	sender  *webhook.Sender
-	jobs    *jobs.Group
+	sender  *delivery.Sender
+	job     delivery.Job
+	loaded  bool // used by watchLog
 
 	mu    sync.Mutex // guards hooks
 	hooks map[kg.AgentID]*hook
@@ -39,34 +39,24 @@ type Store interface {
 // New returns a service.
 func New(o Options) *Service {
 	o = o.withDefaults()
-	return &Service{options: o, jobs: jobs.NewGroup(o.Logger), sender: webhook.New(o.Options), hooks: map[kg.AgentID]*hook{}}
+	s := &Service{options: o, sender: delivery.New(o.Options), hooks: map[kg.AgentID]*hook{}}
+	s.job = delivery.Job{Name: "web hooks of mailboxes", Logger: o.Logger, Watch: s.watchLog, Handle: s.handleEvent, Save: s.saveProgress, SaveEvery: o.FlushEvery}
+	s.job.Init()
+	return s
 }
 
 // Load connects the service to a store and its tasks, and starts delivery, until Close.
 // It must be called once, before any other method.
 func (s *Service) Load(ctx context.Context, store Store, work *tasks.Service) error {
 	s.store, s.tasks = store, work
-	w, err := s.startWatch() // before loading, so that no letter is missed
-	if err != nil {
-		return err
-	}
-	if err := s.loadHooks(ctx); err != nil {
-		w.Close()
-		return err
-	}
-	s.jobs.Start("deliver", func(ctx context.Context) error { return s.followLog(ctx, w) })
-	s.jobs.Start("save progress", func(ctx context.Context) error { return webhook.RunEvery(ctx, s.options.FlushEvery, s.saveProgress) })
-	return nil
+	return s.job.Start(ctx)
 }
 
 // Close stops delivery, waits for calls in progress, and stores the progress. Call it
 // before closing the store.
 func (s *Service) Close() {
-	s.jobs.Stop()
+	s.job.Close()
 	s.sender.Close()
-	if s.store != nil {
-		s.saveProgress(context.Background())
-	}
 }
 
 // Set configures the hook of the calling agent, in place of the previous one. All
@@ -74,7 +64,7 @@ func (s *Service) Close() {
 //
 // Errors: CodeAgentNotFound if the agent is not registered; CodeInvalid;
 // CodeLimitExceeded; CodeOverloaded.
-func (s *Service) Set(ctx context.Context, by caller.Caller, t webhook.Target) (*State, error) {
+func (s *Service) Set(ctx context.Context, by caller.Caller, t delivery.Target) (*State, error) {
 	agent, err := by.Agent()
 	if err != nil {
 		return nil, err
@@ -217,7 +207,7 @@ func (s *Service) hookOf(agent kg.AgentID) *hook {
 
 // dropHook stops and removes a hook.
 func (s *Service) dropHook(h *hook) {
-	h.cancel()
+	h.line.Stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hooks[h.agent] == h {

@@ -1,4 +1,4 @@
-package courier_test
+package mailhook_test
 
 import (
 	"bytes"
@@ -16,10 +16,10 @@ import (
 
 	"koine/internal/agents"
 	"koine/internal/caller"
-	"koine/internal/courier"
+	"koine/internal/delivery"
+	"koine/internal/delivery/mailhook"
 	"koine/internal/observertest"
 	"koine/internal/tasks"
-	"koine/internal/webhook"
 	"koine/kg"
 )
 
@@ -31,16 +31,16 @@ var (
 	carol = caller.Caller{Principal: kg.Principal{ID: "agent://carol", Method: "key"}}
 )
 
-// office is a store with tasks, and a courier for those of bob and carol.
+// office is a store with tasks, and a mailhook for those of bob and carol.
 type office struct {
-	t       *testing.T
-	dir     string
-	log     *lockedBuffer
-	store   *kg.Store
-	tasks   *tasks.Service
-	agents  *agents.Directory
-	courier *courier.Service
-	shut    atomic.Bool // no caller is admitted
+	t        *testing.T
+	dir      string
+	log      *lockedBuffer
+	store    *kg.Store
+	tasks    *tasks.Service
+	agents   *agents.Directory
+	mailhook *mailhook.Service
+	shut     atomic.Bool // no caller is admitted
 }
 
 // lockedBuffer is the output of the log.
@@ -62,11 +62,11 @@ func (l *lockedBuffer) String() string {
 }
 
 // open hooks are on this machine.
-func open() courier.Options {
-	return courier.Options{Options: webhook.Options{AllowPrivate: true}}
+func open() mailhook.Options {
+	return mailhook.Options{Options: delivery.Options{AllowPrivate: true}}
 }
 
-func newOffice(t *testing.T, o courier.Options) *office {
+func newOffice(t *testing.T, o mailhook.Options) *office {
 	f := &office{t: t, dir: t.TempDir(), log: new(lockedBuffer)}
 	observertest.Replay(t, f.dir)
 	f.open(o)
@@ -79,7 +79,7 @@ func newOffice(t *testing.T, o courier.Options) *office {
 	return f
 }
 
-func (f *office) open(o courier.Options) {
+func (f *office) open(o mailhook.Options) {
 	f.t.Helper()
 	o.Body = func(l *tasks.Letter) ([]byte, error) { return []byte(*l.Message.Parts[0].Text), nil }
 	o.MayDeliver = func(kg.AgentID) bool { return !f.shut.Load() }
@@ -95,15 +95,15 @@ func (f *office) open(o courier.Options) {
 	if err := f.tasks.Load(f.t.Context(), f.store); err != nil {
 		f.t.Fatal(err)
 	}
-	f.agents = agents.NewDirectory(f.store, agents.DirectoryOptions{DeregisterTx: courier.Forget})
-	f.courier = courier.New(o)
-	if err := f.courier.Load(f.t.Context(), f.store, f.tasks); err != nil {
+	f.agents = agents.NewDirectory(f.store, agents.DirectoryOptions{DeregisterTx: mailhook.Forget})
+	f.mailhook = mailhook.New(o)
+	if err := f.mailhook.Load(f.t.Context(), f.store, f.tasks); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
 func (f *office) close() {
-	f.courier.Close()
+	f.mailhook.Close()
 	f.tasks.Close()
 	if err := f.store.Close(); err != nil {
 		f.t.Error(err)
@@ -124,9 +124,9 @@ func (f *office) send(to caller.Caller, text string, more ...tasks.TaskID) tasks
 	return sent.Task.ID
 }
 
-func (f *office) set(who caller.Caller, target webhook.Target) {
+func (f *office) set(who caller.Caller, target delivery.Target) {
 	f.t.Helper()
-	if _, err := f.courier.Set(f.t.Context(), who, target); err != nil {
+	if _, err := f.mailhook.Set(f.t.Context(), who, target); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -151,7 +151,7 @@ func (f *office) eventually(what string, is func() bool) {
 func (f *office) waits(who caller.Caller, n int) {
 	f.t.Helper()
 	f.eventually(fmt.Sprintf("%d letters wait", n), func() bool {
-		s, err := f.courier.State(f.t.Context(), who)
+		s, err := f.mailhook.State(f.t.Context(), who)
 		return err == nil && s.Pending == n
 	})
 }
@@ -199,7 +199,7 @@ func newDoor(t *testing.T, answer func(text string, times int) int) *door {
 	return d
 }
 
-func (d *door) target() webhook.Target { return webhook.Target{URL: d.URL + "/hook"} }
+func (d *door) target() delivery.Target { return delivery.Target{URL: d.URL + "/hook"} }
 
 func (d *door) answers(answer func(text string, times int) int) {
 	d.mu.Lock()

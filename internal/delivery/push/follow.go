@@ -2,25 +2,23 @@ package push
 
 import (
 	"context"
-	"time"
 
 	"koine/internal/systemgraph"
 	"koine/internal/tasks"
-	"koine/internal/webhook"
 	"koine/kg"
 )
 
 // watchedPatterns match changes of tasks and of configurations.
 var watchedPatterns = []kg.Pattern{tasks.ChangesPattern(), {Predicate: systemgraph.Property(propSet)}}
 
-// startWatch loads the hooks and watches the log from the earliest position of a hook.
-func (s *Service) startWatch(ctx context.Context) (w *kg.Watcher, err error) {
+// watchLog loads the hooks and watches the log from the earliest position of a hook.
+func (s *Service) watchLog(ctx context.Context) (w *kg.Watcher, err error) {
 	for range maxLoadAttempts {
 		var from kg.Position
 		if from, err = s.loadHooks(ctx); err != nil {
 			return nil, err
 		}
-		w, err = s.store.Watch(s.jobs.Context(), kg.Filter{View: systemView, Patterns: watchedPatterns}, from)
+		w, err = s.store.Watch(s.job.Context(), kg.Filter{View: systemView, Patterns: watchedPatterns}, from)
 		if kg.CodeOf(err) != kg.CodePositionGone { // otherwise the log was truncated concurrently
 			return w, err
 		}
@@ -157,7 +155,7 @@ func (s *Service) dropHook(task tasks.TaskID, id string) {
 	if h == nil {
 		return
 	}
-	h.cancel()
+	h.line.Stop()
 	s.count--
 	delete(s.hooks[task], id)
 	if len(s.hooks[task]) == 0 {
@@ -174,42 +172,6 @@ func (s *Service) dropAll() {
 			s.dropHook(task, id)
 		}
 	}
-}
-
-// followPause is the delay before reading the log is retried.
-const followPause = time.Second
-
-// followLog reads the log until Close. After an error it reloads the hooks.
-func (s *Service) followLog(ctx context.Context, w *kg.Watcher) error {
-	for {
-		err := s.readEvents(w)
-		if ctx.Err() != nil || kg.CodeOf(err) == kg.CodeClosed {
-			return nil
-		}
-		for w = nil; w == nil; {
-			s.options.Logger.Error("push notifications are interrupted", "error", err)
-			if !webhook.Sleep(ctx, followPause) {
-				return nil
-			}
-			s.savePositions(ctx)
-			if w, err = s.startWatch(ctx); kg.CodeOf(err) == kg.CodeClosed {
-				return nil
-			}
-		}
-	}
-}
-
-func (s *Service) readEvents(w *kg.Watcher) error {
-	defer w.Close()
-	for e, err := range w.Events() {
-		if err != nil {
-			return err
-		}
-		if err := s.handleEvent(&e); err != nil {
-			return err
-		}
-	}
-	return s.jobs.Context().Err()
 }
 
 // handleEvent handles a change of a task or a configuration. It is called in log order.
@@ -239,7 +201,7 @@ func (s *Service) handleEvent(e *kg.Event) error {
 	if owner == "" {
 		return nil
 	}
-	return s.removeConfigs(s.jobs.Context(), id, graphOf(owner))
+	return s.removeConfigs(s.job.Context(), id, graphOf(owner))
 }
 
 // handleConfig starts the hook of a new configuration, or stops that of a deleted one.
@@ -247,7 +209,7 @@ func (s *Service) handleConfig(e *kg.Event) error {
 	if _, ours := ownerOf(e.Statement.Graph); !ours {
 		return nil
 	}
-	snapshot, err := s.store.View(s.jobs.Context(), systemView)
+	snapshot, err := s.store.View(s.job.Context(), systemView)
 	if err != nil {
 		return err
 	}
@@ -260,7 +222,7 @@ func (s *Service) handleConfig(e *kg.Event) error {
 		if s.isCurrent(st.Subject, st.Object.Value()) {
 			return nil
 		}
-		h, _, err := s.loadHook(s.jobs.Context(), snapshot, st)
+		h, _, err := s.loadHook(s.job.Context(), snapshot, st)
 		if h != nil && err == nil {
 			s.putHook(h)
 		}

@@ -1,4 +1,4 @@
-package courier
+package mailhook
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"koine/internal/delivery"
 	"koine/internal/tasks"
-	"koine/internal/webhook"
 	"koine/kg"
 )
 
@@ -18,15 +18,13 @@ type hook struct {
 	service *Service
 	agent   kg.AgentID
 	sealed  string
-	target  *webhook.Target
+	target  *delivery.Target
 	turn    *sync.Mutex // held during a call; shared with the previous hook of the agent
-	ctx     context.Context
-	cancel  context.CancelFunc
+	line    delivery.Line
 
 	mu      sync.Mutex  // guards the following
 	queue   []*item     // letters to deliver, oldest first
 	seen    kg.Revision // letters up to this revision were queued
-	working bool        // deliverQueue is running
 	dirty   bool        // the progress is not stored yet
 	failed  int         // consecutive failed calls
 	failing time.Time   // time of the first of them
@@ -40,16 +38,15 @@ type item struct {
 }
 
 func newHook(s *Service, agent kg.AgentID, from *storedHook, turn *sync.Mutex) *hook {
-	h := &hook{service: s, agent: agent, sealed: from.sealed, target: from.target, seen: from.delivered, turn: turn}
+	h := &hook{service: s, agent: agent, sealed: from.sealed, target: from.target, seen: from.delivered, turn: turn, line: s.job.NewLine()}
 	s.tasks.MarkDelivered(agent, from.delivered) // delivered by the previous server
-	h.ctx, h.cancel = context.WithCancel(s.jobs.Context())
 	return h
 }
 
 // scanMailbox queues the letters in the mailbox that were not seen yet. enqueue must
 // not be called concurrently.
 func (h *hook) scanMailbox() error {
-	list, at, err := h.service.tasks.Notices(h.ctx, h.agent)
+	list, at, err := h.service.tasks.Notices(h.line.Context(), h.agent)
 	if err != nil {
 		return err
 	}
@@ -67,25 +64,42 @@ func (h *hook) scanMailbox() error {
 func (h *hook) enqueue(n tasks.Notice) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if n.Since <= h.seen || h.ctx.Err() != nil {
+	if n.Since <= h.seen || h.line.Context().Err() != nil {
 		return
 	}
 	h.seen = n.Since
 	h.queue = append(h.queue, &item{Notice: n})
-	if !h.working {
-		h.working = true
-		h.service.jobs.Start("deliver to a hook", h.deliverQueue)
+	h.line.Wake(&h.mu, h.nextDelivery)
+}
+
+// nextDelivery returns the delivery of the next letter, nil if there is none. The caller holds
+// h.mu.
+func (h *hook) nextDelivery() func() {
+	it := h.nextLetter()
+	if it == nil {
+		return nil
+	}
+	return func() {
+		h.turn.Lock()
+		called, err := h.deliverLetter(it)
+		h.turn.Unlock()
+		switch {
+		case errors.Is(err, errHookRemoved):
+			h.service.dropHook(h)
+		case h.line.Context().Err() != nil: // delivered again when the hook is loaded
+		case err == nil:
+			h.noteDelivered(it, called)
+		default:
+			delivery.Backoff(h.line.Context(), h.service.options.Pause, h.noteFailed(it, called, err))
+		}
 	}
 }
 
 // nextLetter returns the letter to deliver: the oldest of those with the fewest
 // complete rounds of MaxTries failures, but none before an older letter of its task. It
-// is nil if there is none; then deliverQueue must return.
+// is nil if there is none.
 func (h *hook) nextLetter() *item {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.queue) == 0 || h.ctx.Err() != nil {
-		h.working = false
+	if len(h.queue) == 0 {
 		return nil
 	}
 	best, behind := h.queue[0], map[tasks.TaskID]bool{}
@@ -101,25 +115,6 @@ func (h *hook) nextLetter() *item {
 	return best
 }
 
-// deliverQueue delivers the queued letters one by one.
-func (h *hook) deliverQueue(context.Context) error {
-	for it := h.nextLetter(); it != nil; it = h.nextLetter() {
-		h.turn.Lock()
-		called, err := h.deliverLetter(it)
-		h.turn.Unlock()
-		switch {
-		case errors.Is(err, errHookRemoved):
-			h.service.dropHook(h)
-		case h.ctx.Err() != nil: // delivered again when the hook is loaded
-		case err == nil:
-			h.noteDelivered(it, called)
-		default:
-			webhook.Backoff(h.ctx, h.service.options.Pause, h.noteFailed(it, called, err))
-		}
-	}
-	return nil
-}
-
 // Reasons for not delivering a letter.
 var (
 	errHookRemoved  = errors.New("web hook was removed")
@@ -129,16 +124,16 @@ var (
 // deliverLetter calls the hook with a letter if it is still in the mailbox.
 func (h *hook) deliverLetter(it *item) (called bool, err error) {
 	s := h.service
-	release, err := s.sender.Acquire(h.ctx)
+	release, err := s.sender.Acquire(h.line.Context())
 	if err != nil {
 		return false, err
 	}
 	defer release()
-	letter, err := s.tasks.ReadLetter(h.ctx, it.Notice)
+	letter, err := s.tasks.ReadLetter(h.line.Context(), it.Notice)
 	if err != nil || letter == nil {
 		return false, err
 	}
-	now, err := s.readHook(h.ctx, h.agent)
+	now, err := s.readHook(h.line.Context(), h.agent)
 	switch {
 	case err != nil:
 		return false, err
@@ -152,8 +147,8 @@ func (h *hook) deliverLetter(it *item) (called bool, err error) {
 		return false, err
 	}
 	telling := s.tasks.StartDelivery(h.agent, it.Notice)
-	err = s.sender.Post(h.ctx, h.target, http.Header{"Idempotency-Key": {letter.ID()}}, body)
-	if done := telling.Done(context.WithoutCancel(h.ctx), err == nil); done != nil {
+	err = s.sender.Post(h.line.Context(), h.target, http.Header{"Idempotency-Key": {letter.ID()}}, body)
+	if done := telling.Done(context.WithoutCancel(h.line.Context()), err == nil); done != nil {
 		// The letter stays in the mailbox, where its agent may see it again.
 		s.options.Logger.Warn("cannot acknowledge a delivered letter", "agent", h.agent, "letter", letter.ID(), "error", done)
 	}
@@ -180,7 +175,7 @@ func (h *hook) noteFailed(it *item, called bool, err error) int {
 	h.failure = "an internal error"
 	switch {
 	case called:
-		h.failure = webhook.PublicMessage(err)
+		h.failure = delivery.PublicMessage(err)
 	case errors.Is(err, errAgentRefused):
 		h.failure = err.Error()
 	}

@@ -1,4 +1,4 @@
-package webhook
+package delivery
 
 import (
 	"bytes"
@@ -129,8 +129,5 @@ func PublicMessage(err error) string {
 // first at first, then twice as long each time, up to MaxBackoff, with up to half of it
 // as jitter. It reports false when ctx is done.
 func Backoff(ctx context.Context, first time.Duration, failed int) bool {
-	return Sleep(ctx, backoff.Waits{Min: first, Max: MaxBackoff}.After(failed-1, 0))
+	return backoff.Sleep(ctx, backoff.Waits{Min: first, Max: MaxBackoff}.After(failed-1, 0)) == nil
 }
-
-// Sleep waits for d. It reports false when ctx is done.
-func Sleep(ctx context.Context, d time.Duration) bool { return backoff.Sleep(ctx, d) == nil }
