@@ -3,12 +3,13 @@ package main
 import (
 	"bufio"
 	"io"
-	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // An interrupted benchmark removes its data, too.

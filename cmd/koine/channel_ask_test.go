@@ -1,9 +1,10 @@
 package main
 
 import (
-	"koine/cmd/koine/internal/cli"
 	"strings"
 	"testing"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // An unknown agent is reported after the request was sent, and not if it is refused: then

@@ -2,9 +2,10 @@ package main
 
 import (
 	"fmt"
-	"koine/cmd/koine/internal/cli"
 	"strings"
 	"testing"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // An unknown position is refused with the valid ones.

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"koine/cmd/koine/internal/cli"
 	"strings"
 	"testing"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // An empty text is refused as such; standard input is not read for it.

@@ -2,9 +2,10 @@ package main
 
 import (
 	"fmt"
-	"koine/cmd/koine/internal/cli"
 	"strings"
 	"testing"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // Invitations are read page by page; a page may be empty before the last.

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"koine/cmd/koine/internal/cli"
 	"strings"
 	"testing"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // An unknown channel is reported with the command that lists channels.

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"koine/cmd/koine/internal/cli"
 	"strings"
 	"testing"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // A retraction that is only tried says what would become of the message.

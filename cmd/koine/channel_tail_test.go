@@ -1,9 +1,10 @@
 package main
 
 import (
-	"koine/cmd/koine/internal/cli"
 	"strings"
 	"testing"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // The command to resume is printed so that it works, and not if the server refused to

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"embed"
 	"fmt"
-	"koine/cmd/koine/internal/cli"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 //go:embed completion

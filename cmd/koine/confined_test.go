@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // door is a request, and its protocol.

@@ -3,10 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"koine/cmd/koine/internal/cli"
 	"log/slog"
 
 	"github.com/alecthomas/kong"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // startDemoServer starts a server with the demo graph in a temporary directory, for a

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
-
-	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 )
 
 // requestAs sends a request of the bot and returns the status and the body of its answer.

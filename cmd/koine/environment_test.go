@@ -3,13 +3,14 @@ package main
 import (
 	"fmt"
 	"io"
-	"koine/cmd/koine/internal/cli"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // A variable means the same for every command that reads it, and flags of one call have

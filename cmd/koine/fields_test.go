@@ -1,12 +1,13 @@
 package main
 
 import (
-	"koine/cmd/koine/internal/cli"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // A field that a server refuses is reported as the flag or argument with its value. If the

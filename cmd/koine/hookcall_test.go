@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // hookCalls are the blocks of the protocol about the web hook of an agent behind the hub:

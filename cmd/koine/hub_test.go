@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"strings"
 	"testing"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // ask sends a request in the name of an agent, or with its key.

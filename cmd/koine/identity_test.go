@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,6 +21,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // knowing is a server that knows its callers.

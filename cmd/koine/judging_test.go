@@ -5,13 +5,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // asAgent posts JSON as an agent and gives status and body.

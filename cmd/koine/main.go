@@ -4,10 +4,11 @@ package main
 
 import (
 	"context"
-	"koine/cmd/koine/internal/cli"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 func main() {

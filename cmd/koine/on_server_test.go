@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // acting is a server that has a card and then sends the given answers: the first, then the

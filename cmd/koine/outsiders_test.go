@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -14,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // outsidersAsk is eve's requests about a task of others, with part of her answer: {task} is

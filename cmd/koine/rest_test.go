@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // The REST protocol is at its prefix, and everything else is where it was: also the hub,

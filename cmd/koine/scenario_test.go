@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -15,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // voice is a protocol in which the scenario is played: ann's requests, and bot's answers.

@@ -5,13 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // subscribed is a subscription that is open: next is an event of it, "" at its end.

@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"io"
-	"koine/cmd/koine/internal/cli"
 	"log"
 	"math/big"
 	"net"
@@ -19,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // Each reason why a server cannot be reached is reported with the remedy, by every command

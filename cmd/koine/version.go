@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+
 	"koine/cmd/koine/internal/buildinfo"
 	"koine/cmd/koine/internal/cli"
 )

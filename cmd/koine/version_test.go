@@ -3,10 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
-	"koine/cmd/koine/internal/buildinfo"
 	"runtime"
 	"strings"
 	"testing"
+
+	"koine/cmd/koine/internal/buildinfo"
 )
 
 // The metrics name the build: version, commit and date as koine version has them.

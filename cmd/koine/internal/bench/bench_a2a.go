@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"sync"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // The workloads that a2a consists of.

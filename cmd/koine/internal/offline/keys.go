@@ -3,6 +3,7 @@ package offline
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -97,22 +98,21 @@ func (c *listKeys) Run(ctx context.Context, command *kong.Context, t cli.Termina
 		}
 		return c.printKeys(t, out)
 	}, func(ctx context.Context, server *client.Client) error {
-		var all []wireKey
 		variables := map[string]any{"ended": c.Ended}
 		if c.Agent != "" {
 			variables["agent"] = c.Agent
 		}
-		for {
-			var answer struct{ Keys []wireKey }
-			err := server.GraphQL(ctx, `query($agent: String, $ended: Boolean!, $after: ID) { keys: apiKeys(agent: $agent, includeEnded: $ended, first: 500, after: $after) `+keyFields+` }`, variables, &answer)
-			if err != nil {
-				return err
-			}
-			if all = append(all, answer.Keys...); len(answer.Keys) < 500 {
-				return c.printKeys(t, all)
-			}
-			variables["after"] = all[len(all)-1].ID
+		raw, err := cli.ReadPages(ctx, server, `query($agent: String, $ended: Boolean!, $first: Int, $after: ID) { apiKeys(agent: $agent, includeEnded: $ended, first: $first, after: $after) `+keyFields+` }`, "apiKeys", "id", variables)
+		if err != nil {
+			return err
 		}
+		list := make([]wireKey, len(raw))
+		for i := range raw {
+			if err := json.Unmarshal(raw[i], &list[i]); err != nil {
+				return cli.InvalidResponse(err)
+			}
+		}
+		return c.printKeys(t, list)
 	})
 }
 

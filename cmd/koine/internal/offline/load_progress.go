@@ -2,10 +2,11 @@ package offline
 
 import (
 	"fmt"
-	"koine/cmd/koine/internal/cli"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // Relative cost of a byte in each part of a load, as measured: parsing it, loading it, and

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"koine/cmd/koine/internal/cli"
 	"sync/atomic"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // reportEvery is the interval of progress messages without a terminal.

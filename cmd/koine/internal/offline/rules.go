@@ -2,9 +2,10 @@ package offline
 
 import (
 	"fmt"
+	"os"
+
 	"koine/cmd/koine/internal/cli"
 	"koine/internal/celrules"
-	"os"
 )
 
 // RulesCommand contains the commands on rules that need no server.

@@ -4,8 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"koine/cmd/koine/internal/cli"
 	"strings"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // AgentCommand groups the commands for the agents that a server knows.
@@ -39,13 +40,9 @@ type agentInfo struct {
 	}
 }
 
-func agentTable(raw []json.RawMessage) (*cli.Table, error) {
-	b := &cli.Table{Columns: []string{"AGENT", "NAME", "STATUS", "REGISTERED", "PRESENCE", "SINCE", "CAPABILITIES", "DESCRIPTION"}}
-	for _, one := range raw {
-		var a agentInfo
-		if err := json.Unmarshal(one, &a); err != nil {
-			return nil, cli.InvalidResponse(err)
-		}
+var agentObjects = objects[agentInfo]{
+	columns: []string{"AGENT", "NAME", "STATUS", "REGISTERED", "PRESENCE", "SINCE", "CAPABILITIES", "DESCRIPTION"},
+	row: func(a *agentInfo) []string {
 		row := []string{a.ID, a.Name, strings.ToLower(a.Status), "no", "", a.CreatedAt, "", ""}
 		if a.Presence != nil {
 			row[4] = strings.ToLower(a.Presence.Status)
@@ -53,9 +50,8 @@ func agentTable(raw []json.RawMessage) (*cli.Table, error) {
 		if r := a.Registration; r != nil {
 			row[3], row[6], row[7] = r.RegisteredAt, strings.Join(r.Capabilities, " "), r.Description
 		}
-		b.Rows = append(b.Rows, row)
-	}
-	return b, nil
+		return row
+	},
 }
 
 type listAgents struct {
@@ -66,23 +62,12 @@ type listAgents struct {
 
 // Run prints a row for each agent.
 func (c *listAgents) Run(ctx context.Context, t cli.Terminal) error {
-	server, err := c.OpenClient(ctx)
-	if err != nil {
-		return err
-	}
 	variables := map[string]any{}
 	if c.Capability != "" {
 		variables["capability"] = c.Capability
 	}
-	all, err := readPages(ctx, server, `query($first: Int, $after: String, $capability: String) { agents(first: $first, after: $after, capability: $capability) `+agentFields+` }`, "agents", "id", variables)
-	if err != nil {
-		return err
-	}
-	b, err := agentTable(all)
-	if err != nil {
-		return err
-	}
-	return c.PrintList(ctx, t, server, all, b)
+	const query = `query($first: Int, $after: String, $capability: String) { agents(first: $first, after: $after, capability: $capability) ` + agentFields + ` }`
+	return agentObjects.printAll(ctx, t, &c.ServerFlags, c.OutputFlags, query, "agents", "id", variables)
 }
 
 type showAgent struct {
@@ -93,22 +78,7 @@ type showAgent struct {
 
 // Run prints the agent.
 func (c *showAgent) Run(ctx context.Context, t cli.Terminal) error {
-	server, err := c.OpenClient(ctx)
-	if err != nil {
-		return err
-	}
-	var answer struct{ Agent json.RawMessage }
-	if err := server.GraphQL(ctx, `query($id: String!) { agent(id: $id) `+agentFields+` }`, map[string]any{"id": c.ID}, &answer); err != nil {
-		return err
-	}
-	if cli.IsNull(answer.Agent) {
-		return cli.Refusedf("agent %s does not exist, or you may not see it", c.ID)
-	}
-	b, err := agentTable([]json.RawMessage{answer.Agent})
-	if err != nil {
-		return err
-	}
-	return c.PrintList(ctx, t, server, []json.RawMessage{answer.Agent}, b)
+	return agentObjects.printOne(ctx, t, &c.ServerFlags, c.OutputFlags, "agent "+c.ID, `query($id: String!) { one: agent(id: $id) `+agentFields+` }`, map[string]any{"id": c.ID})
 }
 
 type registerAgent struct {
@@ -128,7 +98,7 @@ func (c *registerAgent) Run(ctx context.Context, t cli.Terminal) error {
 	if err := json.Unmarshal([]byte(text), &card); err != nil {
 		return cli.Usagef("%s is not a JSON object: %w", c.Card, err)
 	}
-	return sendAgentMutation(ctx, t, &c.ServerFlags, c.JSON, `mutation($input: RegisterAgentInput!) { made: registerAgent(input: $input) `+agentFields+` }`,
+	return changeAgent(ctx, t, &c.ServerFlags, c.ID, c.JSON, `mutation($input: RegisterAgentInput!) { one: registerAgent(input: $input) `+agentFields+` }`,
 		map[string]any{"input": map[string]any{"id": c.ID, "card": card}})
 }
 
@@ -140,27 +110,26 @@ type deregisterAgent struct {
 
 // Run prints the id of the agent.
 func (c *deregisterAgent) Run(ctx context.Context, t cli.Terminal) error {
-	return sendAgentMutation(ctx, t, &c.ServerFlags, c.JSON, `mutation($id: String!) { made: deregisterAgent(id: $id) `+agentFields+` }`, map[string]any{"id": c.ID})
+	return changeAgent(ctx, t, &c.ServerFlags, c.ID, c.JSON, `mutation($id: String!) { one: deregisterAgent(id: $id) `+agentFields+` }`, map[string]any{"id": c.ID})
 }
 
-// sendAgentMutation runs a mutation about an agent and prints the agent's id, or with
-// asJSON the whole agent.
-func sendAgentMutation(ctx context.Context, t cli.Terminal, s *cli.ServerFlags, asJSON bool, mutation string, variables map[string]any) error {
+// changeAgent runs a mutation about an agent and prints the agent's id, or with asJSON the
+// whole agent.
+func changeAgent(ctx context.Context, t cli.Terminal, s *cli.ServerFlags, id string, asJSON bool, mutation string, variables map[string]any) error {
 	server, err := s.OpenClient(ctx)
 	if err != nil {
 		return err
 	}
-	var answer struct{ Made json.RawMessage }
-	if err := server.GraphQL(ctx, mutation, variables, &answer); err != nil {
+	raw, err := fetchObject(ctx, server, "agent "+id, mutation, variables)
+	if err != nil {
 		return err
 	}
 	if asJSON {
-		return cli.PrintJSON(t.Out, answer.Made, true)
+		return cli.PrintJSON(t.Out, raw, true)
 	}
-	var a agentInfo
-	if err := json.Unmarshal(answer.Made, &a); err != nil {
-		return cli.InvalidResponse(err)
+	a, err := decodeObject[agentInfo](raw)
+	if err == nil {
+		_, err = fmt.Fprintln(t.Out, a.ID)
 	}
-	_, err = fmt.Fprintln(t.Out, a.ID)
 	return err
 }

@@ -1,12 +1,14 @@
 package online
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"koine/cmd/koine/internal/cli"
 	"strconv"
 	"strings"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // GraphCommand groups the commands for named graphs and their policies.
@@ -44,23 +46,15 @@ type graphInfo struct {
 
 const defaultGraphName = "(default graph)"
 
-func graphTable(raw []json.RawMessage) (*cli.Table, error) {
-	b := &cli.Table{Columns: []string{"GRAPH", "STATEMENTS", "RIGHTS", "VISIBILITY", "OWNERS", "WRITERS", "READERS"}}
-	for _, one := range raw {
-		var g graphInfo
-		if err := json.Unmarshal(one, &g); err != nil {
-			return nil, cli.InvalidResponse(err)
-		}
-		if g.IRI == "" {
-			g.IRI = defaultGraphName
-		}
-		row := []string{g.IRI, strconv.FormatUint(g.StatementCount, 10), joinCells(g.Rights), "", "", "", ""}
+var graphObjects = objects[graphInfo]{
+	columns: []string{"GRAPH", "STATEMENTS", "RIGHTS", "VISIBILITY", "OWNERS", "WRITERS", "READERS"},
+	row: func(g *graphInfo) []string {
+		row := []string{cmp.Or(g.IRI, defaultGraphName), strconv.FormatUint(g.StatementCount, 10), joinCells(g.Rights), "", "", "", ""}
 		if p := g.Policy; p != nil {
 			copy(row[3:], []string{strings.ToLower(p.Visibility), joinCells(p.Owners), joinCells(p.Writers), joinCells(p.Readers)})
 		}
-		b.Rows = append(b.Rows, row)
-	}
-	return b, nil
+		return row
+	},
 }
 
 // joinCells joins enum values or principals into one cell.
@@ -79,19 +73,8 @@ type listGraphs struct {
 
 // Run prints a row for each graph.
 func (c *listGraphs) Run(ctx context.Context, t cli.Terminal) error {
-	server, err := c.OpenClient(ctx)
-	if err != nil {
-		return err
-	}
-	all, err := readPages(ctx, server, `query($first: Int, $after: IRI) { graphs(first: $first, after: $after) `+graphFields+` }`, "graphs", "iri", map[string]any{})
-	if err != nil {
-		return err
-	}
-	b, err := graphTable(all)
-	if err != nil {
-		return err
-	}
-	return c.PrintList(ctx, t, server, all, b)
+	const query = `query($first: Int, $after: IRI) { graphs(first: $first, after: $after) ` + graphFields + ` }`
+	return graphObjects.printAll(ctx, t, &c.ServerFlags, c.OutputFlags, query, "graphs", "iri", map[string]any{})
 }
 
 type showGraph struct {
@@ -102,26 +85,11 @@ type showGraph struct {
 
 // Run prints the graph.
 func (c *showGraph) Run(ctx context.Context, t cli.Terminal) error {
-	server, err := c.OpenClient(ctx)
-	if err != nil {
-		return err
-	}
 	variables := map[string]any{}
 	if c.IRI != "" {
 		variables["iri"] = c.IRI
 	}
-	var answer struct{ Graph json.RawMessage }
-	if err := server.GraphQL(ctx, `query($iri: IRI) { graph(iri: $iri) `+graphFields+` }`, variables, &answer); err != nil {
-		return err
-	}
-	if cli.IsNull(answer.Graph) {
-		return cli.Refusedf("graph <%s> does not exist, or you may not read it", c.IRI)
-	}
-	b, err := graphTable([]json.RawMessage{answer.Graph})
-	if err != nil {
-		return err
-	}
-	return c.PrintList(ctx, t, server, []json.RawMessage{answer.Graph}, b)
+	return graphObjects.printOne(ctx, t, &c.ServerFlags, c.OutputFlags, "graph <"+c.IRI+">", `query($iri: IRI) { one: graph(iri: $iri) `+graphFields+` }`, variables)
 }
 
 // graphPolicyFlags set the visibility and the access lists of a graph.

@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"koine/cmd/koine/internal/cli"
 	"net/http"
 	"strings"
 	"time"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // HealthCommand reports whether a server is ready. Containers without a shell use it as

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"koine/cmd/koine/internal/cli"
 	"slices"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // selection is a field selected by a GraphQL operation, or the operation itself.

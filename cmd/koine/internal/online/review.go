@@ -2,12 +2,12 @@ package online
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"koine/cmd/koine/internal/cli"
 	"slices"
 	"strconv"
 	"strings"
+
+	"koine/cmd/koine/internal/cli"
 )
 
 // ReviewCommand handles proposals: updates that are held for approval.
@@ -42,11 +42,11 @@ type proposalInfo struct {
 	Reviews []struct{ Reviewer, Decision, Comment, Time string }
 }
 
-func parseProposal(raw json.RawMessage) (p proposalInfo, err error) {
-	if err = json.Unmarshal(raw, &p); err != nil {
-		err = cli.InvalidResponse(err)
-	}
-	return p, err
+var proposalObjects = objects[proposalInfo]{
+	columns: []string{"ID", "STATUS", "AUTHOR", "CREATED", "APPROVALS", "PATCHES", "REASON"},
+	row: func(p *proposalInfo) []string {
+		return []string{p.ID, strings.ToLower(p.Status), p.Author, p.CreatedAt, fmt.Sprintf("%d of %d", p.ApprovalCount, p.RequiredApprovals), strconv.Itoa(len(p.Patches)), p.Reason}
+	},
 }
 
 type listProposals struct {
@@ -76,29 +76,13 @@ func (c *listProposals) Run(ctx context.Context, t cli.Terminal) error {
 	if c.Author != "" {
 		variables["author"] = c.Author
 	}
-	nodes, err := readPages(ctx, server, `query($status: ProposalStatus, $author: String, $first: Int, $after: ID) { proposals(status: $status, author: $author, first: $first, after: $after) { nodes `+proposalSelection+` } }`, "proposals", "id", variables)
+	nodes, err := cli.ReadPages(ctx, server, `query($status: ProposalStatus, $author: String, $first: Int, $after: ID) { proposals(status: $status, author: $author, first: $first, after: $after) { nodes `+proposalSelection+` } }`, "proposals", "id", variables)
 	if err != nil {
 		return err
 	}
 	slices.Reverse(nodes) // the server lists the oldest first
 	nodes = nodes[:min(len(nodes), c.Limit)]
-	b, err := proposalTable(nodes)
-	if err != nil {
-		return err
-	}
-	return c.PrintList(ctx, t, server, nodes, b)
-}
-
-func proposalTable(raw []json.RawMessage) (*cli.Table, error) {
-	b := &cli.Table{Columns: []string{"ID", "STATUS", "AUTHOR", "CREATED", "APPROVALS", "PATCHES", "REASON"}}
-	for _, one := range raw {
-		p, err := parseProposal(one)
-		if err != nil {
-			return nil, err
-		}
-		b.Rows = append(b.Rows, []string{p.ID, strings.ToLower(p.Status), p.Author, p.CreatedAt, fmt.Sprintf("%d of %d", p.ApprovalCount, p.RequiredApprovals), strconv.Itoa(len(p.Patches)), p.Reason})
-	}
-	return b, nil
+	return proposalObjects.print(ctx, t, server, c.OutputFlags, nodes...)
 }
 
 type showProposal struct {
@@ -113,24 +97,16 @@ func (c *showProposal) Run(ctx context.Context, t cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	var answer struct{ Proposal json.RawMessage }
-	if err := server.GraphQL(ctx, `query($id: ID!) { proposal(id: $id) `+proposalSelection+` }`, map[string]any{"id": c.ID}, &answer); err != nil {
+	raw, err := fetchObject(ctx, server, "proposal "+c.ID, `query($id: ID!) { one: proposal(id: $id) `+proposalSelection+` }`, map[string]any{"id": c.ID})
+	switch {
+	case err != nil:
 		return err
+	case c.JSON:
+		return cli.PrintJSON(t.Out, raw, false)
+	case c.CSV:
+		return proposalObjects.print(ctx, t, server, c.OutputFlags, raw)
 	}
-	if cli.IsNull(answer.Proposal) {
-		return cli.Refusedf("proposal %s does not exist, or you may not see it", c.ID)
-	}
-	if c.JSON {
-		return cli.PrintJSON(t.Out, answer.Proposal, false)
-	}
-	if c.CSV {
-		b, err := proposalTable([]json.RawMessage{answer.Proposal})
-		if err != nil {
-			return err
-		}
-		return b.PrintCSV(t.Out)
-	}
-	p, err := parseProposal(answer.Proposal)
+	p, err := decodeObject[proposalInfo](raw)
 	if err != nil {
 		return err
 	}
@@ -204,7 +180,7 @@ func (c *reviewDecision) reviewProposal(ctx context.Context, t cli.Terminal, dec
 	if c.Comment != "" {
 		variables["comment"] = c.Comment
 	}
-	return endProposal(ctx, t, &c.ServerFlags, c.ID, c.JSON, `mutation($id: ID!, $decision: ReviewDecision!, $comment: String) { made: reviewProposal(id: $id, decision: $decision, comment: $comment) `+proposalSelection+` }`, variables)
+	return endProposal(ctx, t, &c.ServerFlags, c.ID, c.JSON, `mutation($id: ID!, $decision: ReviewDecision!, $comment: String) { one: reviewProposal(id: $id, decision: $decision, comment: $comment) `+proposalSelection+` }`, variables)
 }
 
 type withdrawn struct {
@@ -215,7 +191,7 @@ type withdrawn struct {
 
 // Run withdraws the proposal.
 func (c *withdrawn) Run(ctx context.Context, t cli.Terminal) error {
-	return endProposal(ctx, t, &c.ServerFlags, c.ID, c.JSON, `mutation($id: ID!) { made: withdrawProposal(id: $id) `+proposalSelection+` }`, map[string]any{"id": c.ID})
+	return endProposal(ctx, t, &c.ServerFlags, c.ID, c.JSON, `mutation($id: ID!) { one: withdrawProposal(id: $id) `+proposalSelection+` }`, map[string]any{"id": c.ID})
 }
 
 // endProposal sends a mutation that ends a proposal and prints the resulting status.
@@ -224,17 +200,14 @@ func endProposal(ctx context.Context, t cli.Terminal, s *cli.ServerFlags, id str
 	if err != nil {
 		return err
 	}
-	var answer struct{ Made json.RawMessage }
-	if err := server.GraphQL(ctx, mutation, variables, &answer); err != nil {
+	raw, err := fetchObject(ctx, server, "proposal "+id, mutation, variables)
+	if err != nil {
 		return err
 	}
-	if cli.IsNull(answer.Made) {
-		return cli.Refusedf("proposal %s does not exist, or you may not see it", id)
-	}
 	if asJSON {
-		return cli.PrintJSON(t.Out, answer.Made, true)
+		return cli.PrintJSON(t.Out, raw, true)
 	}
-	p, err := parseProposal(answer.Made)
+	p, err := decodeObject[proposalInfo](raw)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package online
+package cli
 
 import (
 	"bytes"
@@ -6,15 +6,14 @@ import (
 	"encoding/json"
 
 	"koine/client"
-	"koine/cmd/koine/internal/cli"
 )
 
 // listPageSize is the page size of lists.
 const listPageSize = 100
 
-// readPages reads all pages of a query's list or connection. It sets the variables first and
+// ReadPages reads all pages of a query's list or connection. It sets the variables first and
 // after; after is the field key of the last element.
-func readPages(ctx context.Context, server *client.Client, query, list, key string, variables map[string]any) (all []json.RawMessage, err error) {
+func ReadPages(ctx context.Context, server *client.Client, query, list, key string, variables map[string]any) (all []json.RawMessage, err error) {
 	variables["first"] = listPageSize
 	for {
 		var answer map[string]listedPage
@@ -27,7 +26,7 @@ func readPages(ctx context.Context, server *client.Client, query, list, key stri
 		}
 		var last map[string]json.RawMessage
 		if err := json.Unmarshal(all[len(all)-1], &last); err != nil {
-			return nil, cli.InvalidResponse(err)
+			return nil, InvalidResponse(err)
 		}
 		variables["after"] = last[key]
 	}
