@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"koine/channels"
+	"koine/channels/actions"
 	"koine/channels/channel"
 	"koine/kg"
 )
@@ -27,11 +28,11 @@ func TestDeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 		var words []string
-		for _, d := range channels.AuditActionsOf(c) {
+		for _, d := range actions.Of(c) {
 			if d.Channel != id && id != "" {
 				t.Errorf("of another channel: %+v", d)
 			}
-			if (d.Message != "") != (d.Kind == channels.Published || d.Kind == channels.MessageStateChanged) {
+			if (d.Message != "") != (d.Kind == actions.Published || d.Kind == actions.MessageStateChanged) {
 				t.Errorf("got %+v", d)
 			}
 			words = append(words, strings.TrimSpace(fmt.Sprint(d.Kind, " ", d.Member)))

@@ -2,47 +2,31 @@
 // total order in which they were published. Channels and messages are entities of the
 // graph; this package enforces how they change and decides access to them.
 //
-// Begin with Service: Create, Publish, History, Stream.
+// Begin with Service: Create, Publish, History, Stream. Its parts are Service.Members (who
+// is in a channel), Service.Scopes and Service.Receipts.
+//
+// # Rooms
+//
+// The data has packages of its own, each of which knows only the ones before it: scope,
+// channel and message. Package receipts keeps receipts, and package actions lists the
+// effects of a commit. Inside, access decides who may do what, journal reads messages,
+// retention removes what has had its time, and counting counts. All that decides an answer
+// is derived from commits: access.Table holds it in memory.
 //
 // # Storage
 //
-// A channel has an id and these graphs:
+// A channel has these graphs (channel.ID):
 //
-//   - its record, RecordGraph: name, members, settings. The record decides access and
-//     is one of the system graphs that koine follows in memory
-//     (kg.Options.OnSystemChange);
-//   - its journal, MessagesGraph: the messages, numbered by kg.Sequence;
-//   - its receipts, ReceiptsGraph;
-//   - its facts, FactsGraph: an ordinary graph for the facts asserted by messages of a
-//     channel that is not public.
+//   - its record: name, members, settings, and the readers of each partition;
+//   - its journal: the messages, numbered by kg.Sequence;
+//   - a partition for each set of an author and its recipients: the content of messages
+//     that are addressed to some of the readers;
+//   - its receipts and counts;
+//   - its facts: those asserted by messages of a channel that is not public.
 //
-// Content that is addressed to some of the readers is in further graphs, the
-// partitions: one for each set of an author and its recipients. The journal then has
-// only the part of the message that all readers of the channel may see (skeleton), and
-// the record lists the readers of each partition.
-//
-// Access follows the rights of the channel (Rights), which default by kind and
-// visibility, and the bans and mutes of the channel or of the server (Restriction); see
-// rights.go. Read access to a channel includes read access to all of its other graphs
-// (Guard). The properties are in kg.OwnVocabulary; see vocabulary.go.
-//
-// # Scopes
-//
-// A scope is an intent, or a task within an intent. It has a record of its own
-// (ScopeID.RecordGraph), which is followed in memory like those of channels. A channel
-// belongs to at most one scope, from its creation. Without access to the scope, its
-// channels are invisible, even to their members. With access, an agent takes part in
-// the channels whose MemberPolicy is ByScope, and learns which channel names are taken.
-// For a request, the roles are those of the caller's credential; for the recipients of
-// a message, the roles on record.
-//
-// # Lifecycle
-//
-// A channel is open until it is closed by CloseChannel, with its scope, or by its idle
-// timeout. The idle timeout takes effect immediately for access and display; a commit
-// that records the due time follows. A closed channel is still readable, but accepts no
-// messages. Messages that were unread when it closed count as expired in receipts, and
-// its requests can no longer be answered.
+// Read access to a channel includes read access to all of them except the partitions of
+// others (access.Guard). A channel belongs to at most one scope, from its creation; without
+// access to the scope it is invisible, even to its members.
 //
 // # Guarantees
 //
@@ -55,5 +39,7 @@
 //     the first message for as long as the channel exists.
 //   - Objects that the caller may not see are reported as not found, with the same
 //     error as for objects that do not exist.
+//   - A channel whose idle timeout has ended is closed at once for access and display; a
+//     commit that records the due time follows. A closed channel stays readable.
 //   - Times are commit times, so every replay of the log yields the same state.
 package channels

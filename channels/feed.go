@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
+	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/channels/scope"
 	"koine/kg"
@@ -56,7 +58,7 @@ func (s *Service) StreamAll(ctx context.Context, by Caller, from *kg.Position) (
 // StreamScope is like StreamAll for the channels of a scope that the caller can read.
 // The channels of an intent include those of its tasks.
 //
-// Errors: also those of GetScope.
+// Errors: also those of Scopes.Get.
 func (s *Service) StreamScope(ctx context.Context, by Caller, scope scope.ID, from *kg.Position) (*Feed, error) {
 	agent, _, err := s.table.RequireScope(by, scope)
 	if err != nil {
@@ -134,4 +136,100 @@ func (f *Feed) checkAdmission() error {
 		w.Close()
 	}
 	return err
+}
+
+// channelSet is the set of channels of a feed. It changes over time.
+type channelSet struct {
+	list func() []channel.ID // in any order
+	has  func(e *access.Entry) bool
+	// patterns match at least one change of every commit that adds a channel to the
+	// set.
+	patterns []kg.Pattern
+}
+
+// joinedChannels is the set of channels that the agent is a member of.
+func (s *Service) joinedChannels(by Caller, agent kg.AgentID) channelSet {
+	reader := by.ReaderPrincipal(agent)
+	of := channelSet{
+		list: func() []channel.ID { return s.table.ChannelsJoinedBy(agent) },
+		has:  func(e *access.Entry) bool { return e.AsPrincipal(reader).CanRead(agent) && e.RoleOf(agent) != "" },
+	}
+	of.patterns = channel.MemberPatterns(agent)
+	return of
+}
+
+// inboxSet is the set of channels that the agent is a member of, and of the other
+// readable channels with messages addressed to it: channels of its scopes and public
+// ones.
+func (s *Service) inboxSet(by Caller, agent kg.AgentID) channelSet {
+	of, reader := s.joinedChannels(by, agent), by.ReaderPrincipal(agent)
+	of.list = func() []channel.ID { return s.table.InboxChannels(agent) }
+	of.has = func(e *access.Entry) bool { return e.AsPrincipal(reader).CanRead(agent) }
+	of.patterns = append(of.patterns, kg.Pattern{Predicate: vocab.LaneReader, Object: kg.IRI(string(agent))})
+	return of
+}
+
+// channelsWithin is the set of readable channels of a scope. The channels of an intent
+// include those of its tasks.
+func (s *Service) channelsWithin(by Caller, agent kg.AgentID, id scope.ID) channelSet {
+	reader := by.ReaderPrincipal(agent)
+	return channelSet{
+		list: func() []channel.ID { return s.table.ChannelsWithin(id) },
+		has: func(e *access.Entry) bool {
+			return e.AsPrincipal(reader).CanRead(agent) && e.IsWithin(id)
+		},
+		patterns: []kg.Pattern{{Predicate: vocab.Scope}}, // of any scope, because tasks may be added
+	}
+}
+
+// StreamInbox is like StreamAll for the messages that are for the caller: those by
+// other authors that are addressed to it, to a role that it had then, or to everyone.
+// Messages addressed to it or to such a role come from all channels that it can read,
+// even if it is not a member.
+func (s *Service) StreamInbox(ctx context.Context, by Caller, from *kg.Position) (*Feed, error) {
+	agent, err := by.ActingAgent()
+	if err != nil {
+		return nil, err
+	}
+	return s.openFeed(ctx, by, s.inboxSet(by, agent), from, s.inboxFilter(agent))
+}
+
+// InboxQuery selects a page of an inbox.
+type InboxQuery struct {
+	After kg.Position // the zero Position means the beginning
+	// PageSize is clamped to 1…MaxPage; DefaultPage if 0. A page ends earlier if its
+	// content might exceed MaxPageBytes.
+	PageSize int
+}
+
+// Inbox returns the messages that are for the caller (StreamInbox), one page at a time.
+// next is the position at which the next page or a stream continues. more reports that
+// there may be further messages now. A page may be short or even empty while more is
+// set.
+//
+// Errors: CodePositionGone for a position of another log.
+func (s *Service) Inbox(ctx context.Context, by Caller, q InboxQuery) (page []Delivery, next kg.Position, more bool, err error) {
+	agent, err := by.ActingAgent()
+	if err != nil {
+		return nil, next, false, err
+	}
+	f, err := s.newFeed(ctx, by, s.inboxSet(by, agent), &q.After, s.inboxFilter(agent))
+	if err != nil {
+		return nil, next, false, err
+	}
+	size, bytes := pageSize(q.PageSize), 0
+	more, err = f.replayStored(maxLookedAt, func(d Delivery) bool {
+		page = append(page, d)
+		bytes += d.Size()
+		return len(page) < size && bytes <= message.MaxPageBytes-channel.MaxMessageBytes // the next message may have any size
+	})
+	return page, f.position, more, err
+}
+
+// inboxFilter accepts messages that are for the agent. In channels without membership
+// these are only the messages that are addressed to it.
+func (s *Service) inboxFilter(agent kg.AgentID) func(*message.Message) bool {
+	return func(m *message.Message) bool {
+		return m.IsFor(agent) && (len(m.Recipients) > 0 || s.table.Get(m.Channel).RoleOf(agent) != "")
+	}
 }

@@ -1,10 +1,46 @@
 package channels
 
 import (
+	"context"
+	"errors"
+
 	"koine/channels/channel"
 	"koine/channels/internal/access"
+	"koine/channels/internal/check"
+	"koine/channels/scope"
 	"koine/kg"
 )
+
+// PublishByName publishes in the channel of a scope with the given name. If no channel
+// has the name, the channel is created in the same commit as the message, with ByScope
+// as its member policy. Concurrent first messages create one channel and all go there.
+// A closed channel keeps its name.
+//
+// Errors: those of Publish and CreateIn.
+func (s *Service) PublishByName(ctx context.Context, by Caller, scope scope.ID, name string, p Publication) (*Receipt, error) {
+	agent, _, err := s.table.RequireScope(by, scope)
+	if err != nil {
+		return nil, err
+	}
+	if p.Channel != "" || p.To != "" {
+		return nil, kg.Errorf(kg.CodeInvalid, "channelId and a channel name are mutually exclusive").At("channelId")
+	}
+	for range MaxNameTries {
+		var make *channel.Channel
+		if p.Channel = s.table.ChannelByName(scope, name); p.Channel == "" {
+			if make, err = s.newScopedChannel(agent, scope, channel.Draft{Name: name, MemberPolicy: channel.ByScope}); err != nil {
+				return nil, err
+			}
+			p.Channel = make.ID
+		}
+		receipt, err := s.publishTo(ctx, by, p, make)
+		if errors.Is(err, errRaced) || make == nil && kg.CodeOf(err) == kg.CodeChannelNotFound && s.table.ChannelByName(scope, name) != p.Channel {
+			continue
+		}
+		return receipt, err
+	}
+	return nil, kg.Errorf(kg.CodeOverloaded, "channel with this name is being created and deleted concurrently: retry")
+}
 
 // pendingEntry returns the entry of the channel that is created with the message, or
 // nil if the channel exists. Its facts are written in the same commit, and the guard
@@ -50,4 +86,25 @@ func (p *publishOp) createDirect(tx *kg.Tx) (*access.Entry, error) {
 	n, err := p.service.writeDirectChannel(tx, p.author, p.peer)
 	p.ownChanges += n
 	return e, err
+}
+
+// errRaced reports that another channel took the name meanwhile.
+var errRaced = kg.Errorf(kg.CodeNameTaken, "name is taken by another channel of the scope").At("name")
+
+// writeDirectChannel writes the record of the direct channel of two agents. It returns
+// the number of statements.
+func (s *Service) writeDirectChannel(tx *kg.Tx, a, b kg.AgentID) (n int, err error) {
+	if s.table.ChannelCount() >= s.options.MaxChannels {
+		return 0, check.TooMuch("", "server has %d channels, which is the limit", s.options.MaxChannels)
+	}
+	for _, agent := range [...]kg.AgentID{a, b} {
+		if err := tx.CheckAgent(agent); err != nil {
+			return 0, kg.AsError(err).At("to")
+		}
+	}
+	c := &channel.Channel{
+		ID: channel.DirectID(a, b), Kind: channel.Direct, Visibility: channel.Private, CreatedAt: tx.Time(), CreatedBy: a, Version: 1,
+		Members: []channel.Member{{Agent: a, Role: channel.Ordinary, Joined: tx.Time()}, {Agent: b, Role: channel.Ordinary, Joined: tx.Time()}},
+	}
+	return channel.CreateRecord(tx, c)
 }

@@ -106,10 +106,3 @@ func (s *Service) List(ctx context.Context, by Caller, l channel.ListQuery) (pag
 	}
 	return page, next, nil
 }
-
-func pageSize(n int) int {
-	if n == 0 {
-		return DefaultPage
-	}
-	return min(max(n, 1), MaxPage)
-}

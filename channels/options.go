@@ -18,14 +18,10 @@ const (
 	DefaultMaxReceipts       = 10_000
 	DefaultMaxPendingAsks    = 1000
 	DefaultCountBatch        = 1000
-)
-
-// Defaults of the Options for access and rates.
-const (
-	DefaultMaxRestrictions = 1000
-	DefaultMaxInvitations  = 1000
-	DefaultMaxRates        = 1 << 16
-	DefaultMaxListeners    = 1 << 14
+	DefaultMaxRestrictions   = 1000
+	DefaultMaxInvitations    = 1000
+	DefaultMaxRates          = 1 << 16
+	DefaultMaxListeners      = 1 << 14
 )
 
 // Options configures a Service. The zero value is valid.

@@ -1,12 +1,41 @@
 package channels
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"unicode/utf8"
 
 	"koine/channels/channel"
+	"koine/channels/internal/check"
 	"koine/channels/message"
 	"koine/kg"
 )
+
+// Publication describes a message to publish.
+type Publication struct {
+	// Channel is the target or, for a direct channel, To is the other agent.
+	Channel channel.ID
+	To      kg.AgentID
+	// Parts are 1 to MaxParts JSON objects, stored byte for byte.
+	Parts        []json.RawMessage
+	ArtifactRefs []string
+	Metadata     []byte // a JSON object, or nil
+	// Envelope is the header of the message. Recipients is ignored: it is resolved from
+	// To.
+	message.Envelope
+	// IdempotencyKey, if set, makes a repeated publication return the first message.
+	IdempotencyKey string
+	// Patches are facts asserted with the message, which is their evidence. A patch
+	// without a graph goes to the default graph if the channel is public, and otherwise
+	// to the channel's own facts.
+	Patches []kg.Patch
+	// Implied, if set, marks the Patches to skip if their source already asserts the
+	// statement.
+	Implied []bool
+	// Justification, TaskID and SessionID are recorded with the commit.
+	Justification, TaskID, SessionID string
+}
 
 // Receipt is the result of a publication.
 type Receipt struct {
@@ -77,4 +106,68 @@ func (p *publishOp) newReceipt(r kg.Receipt) *Receipt {
 		}
 	}
 	return out
+}
+
+// countExplicit returns the number of patches that are not implied.
+func (p *Publication) countExplicit() (n int) {
+	for i := range p.Patches {
+		if i >= len(p.Implied) || !p.Implied[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// newMessage validates a publication and returns its message, without a channel or
+// sequence.
+func (p *Publication) newMessage(author kg.AgentID) (*message.Message, error) {
+	if n := len(p.Parts); n == 0 {
+		return nil, kg.Errorf(kg.CodeInvalid, "parts must have at least one part").At("parts")
+	} else if n > message.MaxParts {
+		return nil, check.TooMuch("parts", "parts has %d parts; the limit is %d", n, message.MaxParts)
+	}
+	m := &message.Message{Author: author, ArtifactRefs: p.ArtifactRefs, Envelope: p.Envelope, IdempotencyKey: p.IdempotencyKey}
+	m.Recipients = nil
+	if err := m.Envelope.Normalize(); err != nil {
+		return nil, err
+	}
+	size := 0
+	for i, part := range p.Parts {
+		part = bytes.TrimSpace(part)
+		if len(part) == 0 || part[0] != '{' || !json.Valid(part) || !utf8.Valid(part) {
+			return nil, kg.Errorf(kg.CodeInvalid, "part %d is not a JSON object", i).At("parts")
+		}
+		size += len(part)
+		m.Parts = append(m.Parts, part)
+	}
+	var err error
+	if m.Metadata, err = check.JSONObject("metadata", p.Metadata, channel.MaxMetadataBytes); err != nil {
+		return nil, err
+	}
+	size += len(m.Metadata)
+	if n := len(p.ArtifactRefs); n > message.MaxArtifactRefs {
+		return nil, check.TooMuch("artifactRefs", "artifactRefs has %d references; the limit is %d", n, message.MaxArtifactRefs)
+	}
+	for _, ref := range p.ArtifactRefs {
+		if ref == "" || !utf8.ValidString(ref) {
+			return nil, kg.Errorf(kg.CodeInvalid, "artifact reference must be non-empty valid UTF-8").At("artifactRefs")
+		}
+		if len(ref) > message.MaxReferenceBytes {
+			return nil, check.TooMuch("artifactRefs", "artifact reference has more than %d bytes", message.MaxReferenceBytes)
+		}
+		size += len(ref)
+	}
+	if size > channel.MaxMessageBytes {
+		return nil, check.TooMuch("parts", "message has %d bytes; the limit is %d", size, channel.MaxMessageBytes)
+	}
+	if !utf8.ValidString(p.IdempotencyKey) {
+		return nil, kg.Errorf(kg.CodeInvalid, "idempotencyKey must be valid UTF-8").At("idempotencyKey")
+	}
+	if err := checkKey(p.IdempotencyKey); err != nil {
+		return nil, err
+	}
+	if n := len(p.Patches); n > kg.MaxPatches {
+		return nil, check.TooMuch("patches", "patches has %d patches; the limit is %d", n, kg.MaxPatches)
+	}
+	return m, nil
 }

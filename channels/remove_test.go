@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/actions"
 	"koine/channels/channel"
 	"koine/channels/message"
 	"koine/channels/scope"
@@ -180,7 +181,7 @@ type meanwhile struct{ do func(record kg.Term) }
 
 func (m *meanwhile) Verify(_ context.Context, of kg.Judgement) (kg.Verdict, error) {
 	for _, c := range of.Changes {
-		if of.Meta.Method == "channels/removeAgent" && channels.IsRecordGraph(c.Quad.Graph) {
+		if of.Meta.Method == "channels/removeAgent" && actions.IsRecordGraph(c.Quad.Graph) {
 			m.do(c.Quad.Graph)
 			break
 		}

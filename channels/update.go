@@ -7,6 +7,7 @@ import (
 	"koine/channels/channel"
 	"koine/channels/internal/access"
 	"koine/channels/internal/check"
+	"koine/channels/internal/journal"
 	"koine/channels/internal/vocab"
 	"koine/internal/plainjson"
 	"koine/internal/systemgraph"
@@ -137,4 +138,140 @@ func (s *Service) alterChannel(ctx context.Context, by Caller, id channel.ID, me
 	c.MarkClosedIfDue(s.options.Clock())
 	c.SortMembers()
 	return c, nil // the result of this update, even if others changed the channel since
+}
+
+// CloseChannel closes a channel: it remains readable and accepts no more messages.
+// Unread messages become receipts.Expired permanently, and requests can no longer be
+// answered. Streams end after the last message, as do Ask and AskAll. It requires an
+// owner, the creator, or a manager of the scope.
+//
+// Errors: CodeChannelClosed if the channel is already closed; CodeChannelNotFound;
+// CodePermissionDenied; CodeLimitExceeded.
+func (s *Service) CloseChannel(ctx context.Context, by Caller, id channel.ID, reason string) (*channel.Channel, error) {
+	if err := checkReason(reason); err != nil {
+		return nil, err
+	}
+	must := func(e *access.Entry, agent kg.AgentID) error {
+		if e.CanRead(agent) && e.CreatedBy == agent {
+			return nil
+		}
+		return e.MustOwn(agent)
+	}
+	return s.alterChannel(ctx, by, id, "channels/close", must, func(w *channel.Writer, c *channel.Channel) error {
+		if err := journal.MustBeOpen(w.Tx, c); err != nil {
+			return err
+		}
+		w.Close(c, w.Tx.Time(), reason)
+		return nil
+	})
+}
+
+// isClosed reports whether the closing of the channel is recorded.
+func (s *Service) isClosed(id channel.ID) bool {
+	e := s.table.Get(id)
+	return e != nil && e.Status() == channel.Closed
+}
+
+// Delete deletes a channel. It removes all members, and from then on no agent can read
+// the channel at any revision. It requires an owner.
+func (s *Service) Delete(ctx context.Context, by Caller, id channel.ID) error {
+	agent, e, err := s.table.RequireDiscoverable(by, id)
+	if err != nil {
+		return err
+	}
+	if e.Kind == channel.Direct {
+		return check.Denied("direct channel cannot be deleted")
+	}
+	return systemgraph.Update(ctx, s.store, by.UpdateMeta("channels/delete"), func(tx *kg.Tx) error {
+		e := s.table.Get(id).AtTime(tx.Time()).AsPrincipal(by.ReaderPrincipal(agent))
+		if !e.CanDiscover(agent) {
+			return channel.ErrNotFound()
+		}
+		if err := e.MustOwn(agent); err != nil {
+			return err
+		}
+		_, err := channel.ChangeRecord(tx, id, func(w *channel.Writer, c *channel.Channel) error {
+			for _, m := range c.Members {
+				w.RemoveMember(m)
+			}
+			w.ClearProperty(vocab.Invited)
+			w.SetProperty(vocab.Deleted, kg.DateTime(tx.Time()))
+			return nil
+		})
+		return err
+	})
+}
+
+// applySettings applies the part of an update that only owners can make.
+func (s *Service) applySettings(w *channel.Writer, c *channel.Channel, r *channel.Update) error {
+	if r.Rights != nil {
+		if err := r.Rights.ValidateFor(channel.EffectiveVisibility(c.Visibility, c.MemberPolicy)); err != nil {
+			return err
+		}
+		c.Rights = *r.Rights
+		w.SetRights(&c.Rights)
+	}
+	if r.Limits != nil {
+		if err := r.Limits.Validate(); err != nil {
+			return err
+		}
+		c.Limits = *r.Limits
+		w.SetLimits(&c.Limits)
+	}
+	if r.KeepMessages != nil {
+		if err := channel.CheckKeepMessages(*r.KeepMessages); err != nil {
+			return err
+		}
+		c.KeepMessages = *r.KeepMessages
+		w.SetNumber(vocab.Keep, c.KeepMessages)
+	}
+	if r.Audit != nil && *r.Audit != c.Audit {
+		if c.Scope == "" {
+			return errNoEvents()
+		}
+		if c.Audit = *r.Audit; c.Audit {
+			w.SetProperty(vocab.Audit, kg.Boolean(true))
+		} else {
+			w.ClearProperty(vocab.Audit)
+		}
+	}
+	if r.ExpireAfter != nil && *r.ExpireAfter != c.ExpireAfter {
+		if err := channel.CheckExpireAfter(*r.ExpireAfter); err != nil {
+			return err
+		}
+		if err := journal.MustBeOpen(w.Tx, c); err != nil {
+			return err
+		}
+		c.ExpireAfter, c.ExpireAfterSetAt = *r.ExpireAfter, w.Tx.Time()
+		w.SetNumber(vocab.ExpireAfter, c.ExpireAfter.Milliseconds())
+	}
+	if r.MaxMembers != nil {
+		if err := s.checkMaxMembers(*r.MaxMembers, len(c.Members)); err != nil {
+			return err
+		}
+		c.MaxMembers = *r.MaxMembers
+		w.SetNumber(vocab.MaxMembers, int64(c.MaxMembers))
+	}
+	return nil
+}
+
+// checkMaxMembers validates a member limit for a channel with this many members.
+func (s *Service) checkMaxMembers(most, members int) error {
+	switch {
+	case most < 0:
+		return kg.Errorf(kg.CodeInvalid, "maxMembers must not be negative").At("maxMembers")
+	case most > s.options.MaxMembers:
+		return check.TooMuch("maxMembers", "maxMembers is %d; the limit of this server is %d", most, s.options.MaxMembers)
+	case most > 0 && most < members:
+		return check.TooMuch("maxMembers", "channel has %d members, more than maxMembers %d", members, most)
+	}
+	return nil
+}
+
+// memberLimit returns the maximum number of members of the channel.
+func (s *Service) memberLimit(c *channel.Channel) int {
+	if c.MaxMembers > 0 {
+		return min(c.MaxMembers, s.options.MaxMembers)
+	}
+	return s.options.MaxMembers
 }

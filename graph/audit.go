@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"koine/channels"
+	"koine/channels/actions"
 	"koine/channels/channel"
 	"koine/internal/audit"
 	"koine/internal/operation"
@@ -101,13 +101,13 @@ func auditEntry(e *audit.Entry) AuditEntry {
 }
 
 // auditActions maps the kinds of channel actions to the schema's enum.
-var auditActions = map[channels.AuditActionKind]AuditAction{
-	channels.Created: AuditActionCreate, channels.Updated: AuditActionUpdate, channels.Deleted: AuditActionDelete,
-	channels.MemberAdded: AuditActionAddMember, channels.MemberRemoved: AuditActionRemoveMember,
-	channels.Published: AuditActionPublish, channels.MessageStateChanged: AuditActionUpdateMessage,
+var auditActions = map[actions.Kind]AuditAction{
+	actions.Created: AuditActionCreate, actions.Updated: AuditActionUpdate, actions.Deleted: AuditActionDelete,
+	actions.MemberAdded: AuditActionAddMember, actions.MemberRemoved: AuditActionRemoveMember,
+	actions.Published: AuditActionPublish, actions.MessageStateChanged: AuditActionUpdateMessage,
 }
 
-func auditChannel(a *channels.AuditAction) AuditChannelAction {
+func auditChannel(a *actions.Action) AuditChannelAction {
 	return AuditChannelAction{
 		Action: auditActions[a.Kind], ChannelID: string(a.Channel), MessageID: unlessEmpty(string(a.Message)), Member: unlessEmpty(string(a.Member)),
 	}

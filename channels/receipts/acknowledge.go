@@ -20,14 +20,14 @@ type Acknowledgement struct {
 	// Messages lists individual messages for the caller. Exactly one of the two is set.
 	UpTo     int64
 	Messages []message.ID
-	// State is ReceiptDelivered or ReceiptRead. ReceiptRead implies ReceiptDelivered.
+	// State is Delivered or Read. Read implies Delivered.
 	State State
 }
 
 // Acknowledge records which messages the caller received. The receipts of a channel are
-// batched: at most one commit per second. A ReceiptRead acknowledgement returns when
-// its commit is durable. A ReceiptDelivered acknowledgement returns immediately and is
-// lost if the server is killed before the commit. Close writes all queued
+// batched: at most one commit per second. An acknowledgement with Read returns when
+// its commit is durable. One with Delivered returns immediately and is
+// lost if the server is killed before the commit. Service.Close writes all queued
 // acknowledgements.
 //
 // Errors: CodeChannelNotFound; CodeInvalid for a message or sequence that does not

@@ -3,6 +3,10 @@
 // events in another one (ID.EventsGraph); this package encodes and decodes both. It
 // decides nothing: who has access and what may change is up to package channels.
 //
+// With access to a scope, an agent takes part in its channels whose MemberPolicy is
+// ByScope, and learns which channel names are taken. For a request, the roles are those of
+// the caller's credential; for the recipients of a message, the roles on record.
+//
 // Begin with Scope and Access.
 package scope
 
@@ -67,7 +71,7 @@ type Scope struct {
 	EndReason string
 	// Version starts at 1 and increases with each change.
 	Version int64
-	// Replayed means that CreateScope found the scope under its idempotency key.
+	// Replayed means that the service found the scope under its idempotency key.
 	Replayed bool
 }
 

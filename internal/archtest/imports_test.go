@@ -70,6 +70,8 @@ var law = []layer{
 		"messages are counted from the store alone: it knows no service"},
 	{"koine/channels/receipts", []string{"koine/kg", "koine/channels/channel", "koine/channels/message", "koine/channels/internal/...", "koine/internal/jobs", "koine/internal/systemgraph"}, []string{},
 		"receipts are facts about messages that others published: it does not publish"},
+	{"koine/channels/actions", []string{"koine/kg", "koine/channels/channel", "koine/channels/message", "koine/channels/scope", "koine/channels/internal/vocab"}, []string{},
+		"what a commit did stands in the commit alone"},
 	{"koine/channels", []string{"koine/channels/...", "koine/kg", "koine/internal/caller", "koine/internal/plainjson", "koine/internal/systemgraph", "koine/internal/agents", "koine/internal/jobs"}, []string{"github.com/google/uuid", "github.com/tidwall/btree", "golang.org/x/time"},
 		"conversations are the same in all protocols, so it knows none; whom a caller acts for is the same for all it asks, and who has a role stands in the records of agents"},
 
@@ -133,7 +135,7 @@ var law = []layer{
 		"how patterns are joined is the same for all languages that ask with them"},
 	{"koine/internal/query/livematch", []string{"koine/kg", "koine/internal/query/pattern"}, []string{},
 		"how solutions change with a commit is the same for all protocols, so it knows none"},
-	{"koine/internal/audit", []string{"koine/kg", "koine/channels", "koine/channels/channel", "koine/channels/message", "koine/channels/scope", "koine/internal/caller", "koine/internal/jobs"}, []string{},
+	{"koine/internal/audit", []string{"koine/kg", "koine/channels/actions", "koine/channels/channel", "koine/channels/message", "koine/channels/scope", "koine/internal/caller", "koine/internal/jobs"}, []string{},
 		"what was done and what was refused is the same for all protocols, so it knows none"},
 	{"koine/internal/tracing", []string{"koine/kg"}, []string{"go.opentelemetry.io/otel", "go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/trace"},
 		"only it knows OpenTelemetry: everybody else is given a function that begins a span"},
@@ -167,7 +169,7 @@ var law = []layer{
 	{"koine/internal/proposals", []string{"koine/kg", "koine/internal/systemgraph"}, []string{"github.com/google/uuid", "github.com/tidwall/btree"},
 		"held updates are kept and decided about in the domain: it knows no protocol, and no rules either"},
 
-	{"koine/graph", []string{"koine/kg/base", "koine/internal/query", "koine/channels", "koine/channels/channel", "koine/channels/message", "koine/channels/receipts", "koine/channels/scope", "koine/internal/query/valuespace", "koine/internal/tasks", "koine/internal/audit", "koine/internal/provenance", "koine/internal/proposals", "koine/internal/query/livematch", "koine/kg", "koine/internal/query/pattern", "koine/internal/names", "koine/internal/suggest", "koine/internal/query/path", "koine/internal/operation", "koine/internal/update", "koine/internal/changefeed", "koine/internal/policy", "koine/internal/rdf",
+	{"koine/graph", []string{"koine/kg/base", "koine/internal/query", "koine/channels", "koine/channels/actions", "koine/channels/channel", "koine/channels/message", "koine/channels/receipts", "koine/channels/scope", "koine/internal/query/valuespace", "koine/internal/tasks", "koine/internal/audit", "koine/internal/provenance", "koine/internal/proposals", "koine/internal/query/livematch", "koine/kg", "koine/internal/query/pattern", "koine/internal/names", "koine/internal/suggest", "koine/internal/query/path", "koine/internal/operation", "koine/internal/update", "koine/internal/changefeed", "koine/internal/policy", "koine/internal/rdf",
 		"koine/internal/auth", "koine/internal/agents", "koine/internal/presence", "koine/internal/shapes"}, nil,
 		"the engine executes operations, whatever brings them: it knows no HTTP"},
 	{"koine/internal/ws", []string{"koine/kg", "koine/internal/caller", "koine/internal/sse", "koine/internal/throttle"}, []string{"github.com/coder/websocket"},

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"koine/channels"
+	"koine/channels/actions"
 	"koine/kg"
 )
 
@@ -41,7 +41,7 @@ type Entry struct {
 	Added, Removed int
 	// Channels are the effects of the commit on channels, up to
 	// channels.MaxAuditActions.
-	Channels []channels.AuditAction
+	Channels []actions.Action
 	// Refusal is set for a refusal.
 	Refusal *Refusal
 }
@@ -71,7 +71,7 @@ func entryOf(c *kg.Commit) Entry {
 			e.Kind = k
 		}
 	}
-	e.Channels = channels.AuditActionsOf(c)
+	e.Channels = actions.Of(c)
 	copied := *c
 	copied.Changes, copied.ContentHash, copied.IdempotencyKey = nil, [32]byte{}, ""
 	e.Commit = &copied
@@ -86,9 +86,9 @@ func kindOf(q *kg.Quad) Kind {
 		return Update
 	case strings.HasPrefix(graph, proposalGraph):
 		return Proposal
-	case channels.IsRecordGraph(q.Graph):
+	case actions.IsRecordGraph(q.Graph):
 		return Channel
-	case channels.IsJournalGraph(q.Graph):
+	case actions.IsJournalGraph(q.Graph):
 		return Message
 	case strings.HasPrefix(q.Subject.Value(), keySubject):
 		return Key

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"koine/channels"
+	"koine/channels/actions"
 	"koine/channels/channel"
 	"koine/kg"
 )
@@ -182,7 +182,7 @@ func (l *lister) appendNewest() {
 
 func (l *lister) matchesQuery(e *Entry) bool {
 	q := &l.query
-	return (q.Channel == "" || slices.ContainsFunc(e.Channels, func(a channels.AuditAction) bool { return a.Channel == q.Channel })) &&
+	return (q.Channel == "" || slices.ContainsFunc(e.Channels, func(a actions.Action) bool { return a.Channel == q.Channel })) &&
 		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, e.Kind)) &&
 		(q.Principal == "" || q.Principal == e.Principal) && (q.Actor == "" || q.Actor == e.Actor) &&
 		(q.Since.IsZero() || !e.Time.Before(q.Since)) && (q.Until.IsZero() || !e.Time.After(q.Until))

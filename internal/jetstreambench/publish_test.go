@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/kg"
 )
 
@@ -102,9 +103,9 @@ func publishKoine(b *testing.B, count, publishers, n int) spent {
 	}
 	defer service.Close()
 	ann := channels.Caller{Principal: kg.Principal{ID: "urn:koine:agent:ann"}}
-	ids := make([]channels.ChannelID, count)
+	ids := make([]channel.ID, count)
 	for i := range ids {
-		c, err := service.Create(ctx, ann, channels.Draft{Name: fmt.Sprint(i), Visibility: channels.Private})
+		c, err := service.Create(ctx, ann, channel.Draft{Name: fmt.Sprint(i), Visibility: channel.Private})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -26,7 +26,7 @@ type scopeCell struct{ now atomic.Pointer[Scope] }
 // scopeTable holds the scopes of the store in memory, with their channels. It is part
 // of the table; the table's lock guards all fields that are not read without a lock.
 type scopeTable struct {
-	cells sync.Map // ScopeID → *scopeCell; read without a lock
+	cells sync.Map // scope.ID → *scopeCell; read without a lock
 	count atomic.Int64
 
 	ids   btree.Set[scope.ID]

@@ -59,7 +59,7 @@ func (t *Table) newEntry(c channel.Channel) *Entry {
 
 // Table holds the channels of the store in memory.
 type Table struct {
-	entries sync.Map // ChannelID → *entry; read without a lock
+	entries sync.Map // channel.ID → *entry; read without a lock
 	count   atomic.Int64
 
 	scopes     scopeTable
@@ -69,7 +69,7 @@ type Table struct {
 
 	agents  func(fn func(kg.AgentID) bool) // Options.Agents
 	onIdle  func(channel.ID, time.Time)    // called with the idle deadline of a changed channel; the zero time means none
-	pending sync.Map                       // ChannelID → *entry of channels being created with their first message
+	pending sync.Map                       // channel.ID → *entry of channels being created with their first message
 	recent  systemgraph.RecentChanges[accessChange]
 	version *atomic.Uint64 // version of the Guard; nil if its decisions are not cached
 

@@ -18,9 +18,9 @@ import (
 // commits since the start of the process, and no stream reads the log from before its
 // own start.
 type revisedIndex struct {
-	withheld sync.Map // ChannelID → kg.Revision, the last one that removed content
-	answered sync.Map // ChannelID → kg.Revision, the last one that answered a request
-	evicted  sync.Map // ChannelID → int64, the last sequence that may have been evicted
+	withheld sync.Map // channel.ID → kg.Revision, the last one that removed content
+	answered sync.Map // channel.ID → kg.Revision, the last one that answered a request
+	evicted  sync.Map // channel.ID → int64, the last sequence that may have been evicted
 }
 
 // observeCommit updates the index of revised messages (kg.Store.Observe).

@@ -12,6 +12,112 @@ import (
 	"koine/kg"
 )
 
+// Members is the part of the service that decides who is in a channel: members, the
+// invited, the banned and the muted.
+type Members struct{ service *Service }
+
+// Add adds a member or changes a member's role. It requires an owner or, in a
+// scope, the creator of the channel.
+//
+// Errors: CodeLastOwner if no owner would remain; CodeLimitExceeded if the channel is
+// full; CodePermissionDenied, also for direct channels.
+func (m *Members) Add(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID, role channel.Role) (*channel.Channel, error) {
+	agent, err := channel.ParseMember(agent)
+	if err != nil {
+		return nil, err
+	}
+	if role, err = channel.ParseRole(role); err != nil {
+		return nil, err
+	}
+	return m.service.alterChannel(ctx, by, id, "channels/addMember", (*access.Entry).MustManageMembers, func(w *channel.Writer, c *channel.Channel) error {
+		at := slices.IndexFunc(c.Members, func(m channel.Member) bool { return m.Agent == agent })
+		if at < 0 {
+			return m.addMember(w, c, channel.Member{Agent: agent, Role: role})
+		}
+		m := &c.Members[at]
+		if m.Role == role {
+			return nil
+		}
+		if m.Role == channel.Owner && role != channel.Owner && c.OwnerCount() == 1 {
+			return errLastOwner()
+		}
+		w.RemoveMember(*m)
+		m.Role = role
+		w.AddMember(*m)
+		return nil
+	})
+}
+
+// Remove removes a member. It requires the right to add members, or the member
+// itself. A member that would keep access through the scope cannot be removed, because
+// that would change nothing for it.
+//
+// Errors: CodeNotFound if the agent is not a member; CodeLastOwner; CodeInvalid if the
+// agent would keep access; CodePermissionDenied.
+func (m *Members) Remove(ctx context.Context, by Caller, id channel.ID, agent kg.AgentID) (*channel.Channel, error) {
+	agent, err := channel.ParseMember(agent)
+	if err != nil {
+		return nil, err
+	}
+	self, err := by.ActingAgent()
+	if err != nil {
+		return nil, err
+	}
+	must := (*access.Entry).MustManageMembers
+	if self == agent {
+		must = (*access.Entry).MustTakePart
+	}
+	return m.service.alterChannel(ctx, by, id, "channels/removeMember", must, func(w *channel.Writer, c *channel.Channel) error {
+		at := slices.IndexFunc(c.Members, func(m channel.Member) bool { return m.Agent == agent })
+		if at < 0 {
+			return kg.Errorf(kg.CodeNotFound, "%s is not a member", agent).At("principalId")
+		}
+		if c.Members[at].Role == channel.Owner && c.OwnerCount() == 1 {
+			return errLastOwner()
+		}
+		if self != agent && c.MemberPolicy == channel.ByScope {
+			e, err := m.entryForAgent(w.Tx, id, agent)
+			if err != nil {
+				return err
+			}
+			if e.GrantsReadToAll() && e.CanRead(agent) {
+				return errStaysByScope(agent)
+			}
+		}
+		w.RemoveMember(c.Members[at])
+		c.Members = slices.Delete(c.Members, at, at+1)
+		return nil
+	})
+}
+
+// Join makes the caller a member: Ordinary (the default) or Observer. It requires an
+// invitation unless Rights.Join is Everybody. Joining again has no effect.
+//
+// Errors: CodeChannelNotFound if the caller cannot find the channel;
+// CodePermissionDenied without an invitation; CodeLimitExceeded if the channel is full.
+func (m *Members) Join(ctx context.Context, by Caller, id channel.ID, role channel.Role) (*channel.Channel, error) {
+	switch role {
+	case "":
+		role = channel.Ordinary
+	case channel.Ordinary, channel.Observer:
+	default:
+		return nil, kg.Errorf(kg.CodeInvalid, "role must be member or observer, not %.60q", role).At("role")
+	}
+	return m.joinChannel(ctx, by, id, role, "channels/join", (*access.Entry).MustBeLetIn)
+}
+
+// Leave removes the caller from a channel.
+//
+// Errors: CodeLastOwner; CodePermissionDenied if the caller is not a member.
+func (m *Members) Leave(ctx context.Context, by Caller, id channel.ID) error {
+	agent, err := by.ActingAgent()
+	if err != nil {
+		return err
+	}
+	_, err = m.Remove(ctx, by, id, agent)
+	return err
+}
+
 // Invite lets an agent find the channel and become a member. It requires the right
 // Rights.Join; if everyone has that right, it requires membership. Inviting an invited
 // agent or a member has no effect. The agent need not be known to the server unless the
@@ -109,22 +215,6 @@ func (m *Members) Accept(ctx context.Context, by Caller, id channel.ID) (*channe
 	return m.joinChannel(ctx, by, id, channel.Ordinary, "channels/accept", (*access.Entry).MustBeInvited)
 }
 
-// Join makes the caller a member: Ordinary (the default) or Observer. It requires an
-// invitation unless Rights.Join is Everybody. Joining again has no effect.
-//
-// Errors: CodeChannelNotFound if the caller cannot find the channel;
-// CodePermissionDenied without an invitation; CodeLimitExceeded if the channel is full.
-func (m *Members) Join(ctx context.Context, by Caller, id channel.ID, role channel.Role) (*channel.Channel, error) {
-	switch role {
-	case "":
-		role = channel.Ordinary
-	case channel.Ordinary, channel.Observer:
-	default:
-		return nil, kg.Errorf(kg.CodeInvalid, "role must be member or observer, not %.60q", role).At("role")
-	}
-	return m.joinChannel(ctx, by, id, role, "channels/join", (*access.Entry).MustBeLetIn)
-}
-
 // joinChannel makes the caller a member with this role if must allows it.
 func (m *Members) joinChannel(ctx context.Context, by Caller, id channel.ID, role channel.Role, method string, must func(*access.Entry, kg.AgentID) error) (*channel.Channel, error) {
 	agent, err := by.ActingAgent()
@@ -162,16 +252,4 @@ func (m *Members) addMember(w *channel.Writer, c *channel.Channel, one channel.M
 	w.AddMember(one)
 	w.RemoveInvitation(c, one.Agent)
 	return nil
-}
-
-// Leave removes the caller from a channel.
-//
-// Errors: CodeLastOwner; CodePermissionDenied if the caller is not a member.
-func (m *Members) Leave(ctx context.Context, by Caller, id channel.ID) error {
-	agent, err := by.ActingAgent()
-	if err != nil {
-		return err
-	}
-	_, err = m.Remove(ctx, by, id, agent)
-	return err
 }

@@ -1,4 +1,6 @@
-package channels
+// Package actions lists the effects of a commit on channels: it reads the commit and nothing
+// else. Begin with Of.
+package actions
 
 import (
 	"koine/channels/channel"
@@ -8,26 +10,26 @@ import (
 	"koine/kg"
 )
 
-// AuditActionKind is the kind of an audit action.
-type AuditActionKind string
+// Kind is the kind of an action.
+type Kind string
 
-// Kinds of audit actions.
+// Kinds of actions.
 const (
-	Created             AuditActionKind = "created"
-	Updated             AuditActionKind = "updated" // any part of the channel's record
-	Deleted             AuditActionKind = "deleted"
-	MemberAdded         AuditActionKind = "memberAdded" // added, or given another role
-	MemberRemoved       AuditActionKind = "memberRemoved"
-	Published           AuditActionKind = "published"
-	MessageStateChanged AuditActionKind = "noted" // a receipt, retraction, expiry or other later statement about a message
+	Created             Kind = "created"
+	Updated             Kind = "updated" // any part of the channel's record
+	Deleted             Kind = "deleted"
+	MemberAdded         Kind = "memberAdded" // added, or given another role
+	MemberRemoved       Kind = "memberRemoved"
+	Published           Kind = "published"
+	MessageStateChanged Kind = "noted" // a receipt, retraction, expiry or other later statement about a message
 )
 
-// MaxAuditActions bounds the actions that AuditActionsOf returns for one commit.
-const MaxAuditActions = 100
+// Max bounds the actions that AuditActionsOf returns for one commit.
+const Max = 100
 
-// AuditAction is one effect of a commit on a channel.
-type AuditAction struct {
-	Kind    AuditActionKind
+// Action is one effect of a commit on a channel.
+type Action struct {
+	Kind    Kind
 	Channel channel.ID
 	// Message is the message of Published and MessageStateChanged; "" for other kinds.
 	Message message.ID
@@ -35,11 +37,11 @@ type AuditAction struct {
 	Member kg.AgentID
 }
 
-// AuditActionsOf lists the effects of a commit on channels, in the order of its
+// Of lists the effects of a commit on channels, in the order of its
 // changes, without duplicates. It reads only the commit: if the commit was filtered for
 // a reader, the result covers the visible part.
-func AuditActionsOf(c *kg.Commit) []AuditAction {
-	a := actionCollector{seen: map[AuditAction]bool{}}
+func Of(c *kg.Commit) []Action {
+	a := actionCollector{seen: map[Action]bool{}}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		switch id, part := channel.OfGraph(ch.Quad.Graph); part {
@@ -56,11 +58,11 @@ func AuditActionsOf(c *kg.Commit) []AuditAction {
 
 // actionCollector collects the actions of a commit without duplicates.
 type actionCollector struct {
-	list []AuditAction
-	seen map[AuditAction]bool
+	list []Action
+	seen map[Action]bool
 }
 
-func (a *actionCollector) add(act AuditAction) {
+func (a *actionCollector) add(act Action) {
 	if !a.seen[act] {
 		a.seen[act] = true
 		a.list = append(a.list, act)
@@ -72,15 +74,15 @@ func (a *actionCollector) addRecordChange(id channel.ID, ch *kg.Change) {
 	added := len(ch.After) > 0
 	switch q := &ch.Quad; {
 	case q.Predicate == vocab.Type && added:
-		a.add(AuditAction{Kind: Created, Channel: id})
+		a.add(Action{Kind: Created, Channel: id})
 	case q.Predicate == vocab.Deleted && added:
-		a.add(AuditAction{Kind: Deleted, Channel: id})
+		a.add(Action{Kind: Deleted, Channel: id})
 	case channel.RoleOf(q.Predicate) != "" && added:
-		a.add(AuditAction{Kind: MemberAdded, Channel: id, Member: kg.AgentID(q.Object.Value())})
+		a.add(Action{Kind: MemberAdded, Channel: id, Member: kg.AgentID(q.Object.Value())})
 	case channel.RoleOf(q.Predicate) != "":
-		a.add(AuditAction{Kind: MemberRemoved, Channel: id, Member: kg.AgentID(q.Object.Value())})
+		a.add(Action{Kind: MemberRemoved, Channel: id, Member: kg.AgentID(q.Object.Value())})
 	case q.Predicate != vocab.Version:
-		a.add(AuditAction{Kind: Updated, Channel: id})
+		a.add(Action{Kind: Updated, Channel: id})
 	}
 }
 
@@ -94,16 +96,16 @@ func (a *actionCollector) addMessageChange(id channel.ID, ch *kg.Change) {
 	if ch.Quad.Predicate == kg.Sequence {
 		kind = Published
 	}
-	a.add(AuditAction{Kind: kind, Channel: id, Message: m})
+	a.add(Action{Kind: kind, Channel: id, Message: m})
 }
 
 // withoutImplied returns the actions without those that another action implies: the
 // initial settings and members of a created channel, the members of a deleted one, the
 // removal of the old role of a member that got another, and the initial state of a
 // published message.
-func (a *actionCollector) withoutImplied() (out []AuditAction) {
+func (a *actionCollector) withoutImplied() (out []Action) {
 	for _, act := range a.list {
-		also := func(kind AuditActionKind) bool {
+		also := func(kind Kind) bool {
 			other := act
 			other.Kind = kind
 			if kind == Created || kind == Deleted {
@@ -125,7 +127,7 @@ func (a *actionCollector) withoutImplied() (out []AuditAction) {
 				continue
 			}
 		}
-		if out = append(out, act); len(out) == MaxAuditActions {
+		if out = append(out, act); len(out) == Max {
 			break
 		}
 	}
