@@ -12,7 +12,7 @@ import (
 // test needs. A subject is valid until the next one.
 func scanCandidates(s *kg.Snapshot, m *EntityMatch, after *kg.ID) iter.Seq2[*subject, error] {
 	return func(yield func(*subject, error) bool) {
-		d, ids, err := m.chooseDrive(s, after)
+		d, ids, err := m.chooseAccessPath(s, after)
 		if err == nil && d == nil {
 			m.scanAll(s, after, yield)
 			return
@@ -47,14 +47,14 @@ func scanCandidates(s *kg.Snapshot, m *EntityMatch, after *kg.ID) iter.Seq2[*sub
 	}
 }
 
-// chooseDrive chooses a drive and starts reading its ids. It returns nil if all
+// chooseAccessPath chooses an access path and starts reading its ids. It returns nil if all
 // entities have to be scanned.
-func (m *EntityMatch) chooseDrive(s *kg.Snapshot, after *kg.ID) (*drive, iter.Seq2[kg.ID, error], error) {
-	var d *drive
+func (m *EntityMatch) chooseAccessPath(s *kg.Snapshot, after *kg.ID) (*accessPath, iter.Seq2[kg.ID, error], error) {
+	var d *accessPath
 	var err error
-	if len(m.drives) == 1 && m.drives[0].path == nil {
-		d = &m.drives[0]
-	} else if d, _, err = cheapestDrive(s, m.drives); err != nil || d == nil {
+	if len(m.accessPaths) == 1 && m.accessPaths[0].path == nil {
+		d = &m.accessPaths[0]
+	} else if d, _, err = cheapestAccessPath(s, m.accessPaths); err != nil || d == nil {
 		return nil, nil, err
 	}
 	if ok, err := m.withinBudget(s, d); !ok {
@@ -66,18 +66,18 @@ func (m *EntityMatch) chooseDrive(s *kg.Snapshot, after *kg.ID) (*drive, iter.Se
 			return d, func(yield func(kg.ID, error) bool) { yieldSorted(ids, after, yield) }, err
 		}
 		// Scanning the entities reads less at a time.
-		rest := slices.DeleteFunc(slices.Clone(m.drives), func(d drive) bool { return d.path != nil })
-		if d, _, err = cheapestDrive(s, rest); err != nil || d == nil {
+		rest := slices.DeleteFunc(slices.Clone(m.accessPaths), func(d accessPath) bool { return d.path != nil })
+		if d, _, err = cheapestAccessPath(s, rest); err != nil || d == nil {
 			return nil, nil, err
 		}
 	}
 	return d, d.candidateIDs(s, after), nil
 }
 
-// withinBudget reports whether a drive that has to be read as a whole fits into the
+// withinBudget reports whether an access path that has to be read as a whole fits into the
 // rest of the budget. If it does not, all entities are scanned instead: the
 // scan can end after any entity and finds them in the same order.
-func (m *EntityMatch) withinBudget(s *kg.Snapshot, d *drive) (bool, error) {
+func (m *EntityMatch) withinBudget(s *kg.Snapshot, d *accessPath) (bool, error) {
 	left, limited := s.ReadsLeft()
 	if !limited || m.matchesObjects() || d.path != nil || d.iris != nil || !d.object.IsZero() {
 		return true, nil
@@ -106,12 +106,12 @@ func (s *subject) confirmShown() error {
 	return err
 }
 
-// cheapestDrive returns the drive with the fewest candidates according to the
+// cheapestAccessPath returns the access path with the fewest candidates according to the
 // catalogue, and an estimate of the statements that it reads. It returns nil
-// if scanning all entities is cheaper or there is no drive.
-func cheapestDrive(s *kg.Snapshot, drives []drive) (best *drive, least uint64, err error) {
-	for i := range drives {
-		d := &drives[i]
+// if scanning all entities is cheaper or there is no access path.
+func cheapestAccessPath(s *kg.Snapshot, list []accessPath) (best *accessPath, least uint64, err error) {
+	for i := range list {
+		d := &list[i]
 		if d.iris != nil {
 			return d, uint64(len(d.iris)), nil
 		}
@@ -132,8 +132,8 @@ func cheapestDrive(s *kg.Snapshot, drives []drive) (best *drive, least uint64, e
 	return best, least, nil
 }
 
-// estimateReads is an estimate of how many statements the drive reads.
-func (d *drive) estimateReads(s *kg.Snapshot) (sum uint64, err error) {
+// estimateReads is an estimate of how many statements the access path reads.
+func (d *accessPath) estimateReads(s *kg.Snapshot) (sum uint64, err error) {
 	if d.path != nil {
 		return d.path.estimateReads(s)
 	}
@@ -165,9 +165,9 @@ func (d *drive) estimateReads(s *kg.Snapshot) (sum uint64, err error) {
 const peekRows = 256
 
 // peekCount counts the statements that a lookup finds. known is false if there are
-// more than peekRows, if the drive is no lookup, or if the catalogue has the
+// more than peekRows, if the access path is no lookup, or if the catalogue has the
 // count.
-func (d *drive) peekCount(s *kg.Snapshot) (n uint64, known bool, err error) {
+func (d *accessPath) peekCount(s *kg.Snapshot) (n uint64, known bool, err error) {
 	if len(d.predicates) == 0 || d.predicates[0] == RDFType {
 		return 0, false, nil
 	}
@@ -200,8 +200,8 @@ func (d *drive) peekCount(s *kg.Snapshot) (n uint64, known bool, err error) {
 	return n, true, nil
 }
 
-// candidateIDs yields the ids of the drive's entities in order.
-func (d *drive) candidateIDs(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
+// candidateIDs yields the ids of the access path's entities in order.
+func (d *accessPath) candidateIDs(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	if d.iris == nil && !d.object.IsZero() {
 		return d.subjectsOf(s, after)
 	}
@@ -215,10 +215,10 @@ func (d *drive) candidateIDs(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, erro
 	}
 }
 
-// collectIDs returns the ids of the drive's entities. It looks a text up with
+// collectIDs returns the ids of the access path's entities. It looks a text up with
 // every language and datatype in the dictionary. Without a text, or if there are
 // too many of them, it reads all statements with the predicates.
-func (d *drive) collectIDs(s *kg.Snapshot) (ids []kg.ID, err error) {
+func (d *accessPath) collectIDs(s *kg.Snapshot) (ids []kg.ID, err error) {
 	for _, t := range d.iris {
 		id, known, err := s.ID(t)
 		if err != nil {
@@ -269,7 +269,7 @@ func yieldSorted(ids []kg.ID, after *kg.ID, yield func(kg.ID, error) bool) {
 
 // subjectsOf reads the subjects from the index by predicate and object, which
 // is ordered by subject.
-func (d *drive) subjectsOf(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
+func (d *accessPath) subjectsOf(s *kg.Snapshot, after *kg.ID) iter.Seq2[kg.ID, error] {
 	return func(yield func(kg.ID, error) bool) {
 		p, known, err := s.PatternIDs(kg.Pattern{Predicate: d.predicates[0], Object: d.object})
 		if !known || err != nil {

@@ -15,12 +15,12 @@
 //
 // # Planning
 //
-// A condition is compiled to a test and to drives: index ranges that contain
+// A condition is compiled to a test and to access paths: index ranges that contain
 // every match (the entities of a class, a lookup by value, the statements of a
-// predicate, a path backward). scanCandidates estimates the drives by the
+// predicate, a path backward). scanCandidates estimates the access paths by the
 // catalogue's counts and reads the cheapest, or all subjects if that is
 // cheaper. It gathers the statements that the test and the order need in the
-// same walk. A drive that has to be read as a whole is not used if it exceeds
+// same walk. An access path that has to be read as a whole is not used if it exceeds
 // what is left of the caller's budget.
 //
 // Lists are in the order of the index unless they have an order of their own,

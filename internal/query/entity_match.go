@@ -24,22 +24,22 @@ type EntityMatch struct {
 	depth int // of nesting in path conditions
 	// wanted are the predicates whose statements the test and the order need.
 	// Tests refer to them by index.
-	wanted []kg.Term
-	test   entityTest // nil always holds
-	drives []drive
-	class  kg.Term // set if the filter asks for this class and nothing else
-	paths  map[*PathFilter]*pathMatch
-	trails int // the number of trails
+	wanted      []kg.Term
+	test        entityTest // nil always holds
+	accessPaths []accessPath
+	class       kg.Term // set if the filter asks for this class and nothing else
+	paths       map[*PathFilter]*pathMatch
+	trails      int // the number of trails
 	// statements compiles the conditions on single statements.
 	statements statementCompiler
 }
 
 type entityTest = test[*subject]
 
-// drive is a necessary condition by which an index can enumerate the
+// accessPath is a necessary condition by which an index can enumerate the
 // candidates: a list of IRIs, a statement with one of the predicates and a
 // matching object, or a path.
-type drive struct {
+type accessPath struct {
 	iris       []kg.Term
 	predicates []kg.Term
 	object     kg.Term    // zero: any that fits; set with a single predicate only
@@ -56,7 +56,7 @@ func (c Compiler) Entities(f *EntityFilter) (*EntityMatch, error) {
 	if f != nil && f.Type != nil && f.Type.Eq != nil && reflect.DeepEqual(*f, EntityFilter{Type: &IRIFilter{Eq: f.Type.Eq}}) {
 		// The index by class returns exactly the matches: no test is needed.
 		m := &EntityMatch{Compiler: c, class: *f.Type.Eq}
-		return m, m.collectDrives(f)
+		return m, m.collectAccessPaths(f)
 	}
 	return c.Ends(f)
 }
@@ -75,7 +75,7 @@ func (c Compiler) endsAt(f *EntityFilter, depth int) (*EntityMatch, error) {
 	if m.test, err = m.compile(f); err != nil {
 		return nil, err
 	}
-	return m, m.collectDrives(f)
+	return m, m.collectAccessPaths(f)
 }
 
 // MatchesAll reports whether every entity matches.
@@ -251,30 +251,30 @@ func (m *EntityMatch) compileStatementTest(f *PropertyFilter) (statementTest, er
 	return allOf(graph, assertions), err
 }
 
-// collectDrives collects the lookups that the condition allows. A lookup must be
+// collectAccessPaths collects the lookups that the condition allows. A lookup must be
 // necessary for a match, so branches of `or`, conditions under `not` and
 // conditions of absence give none.
-func (m *EntityMatch) collectDrives(f *EntityFilter) error {
+func (m *EntityMatch) collectAccessPaths(f *EntityFilter) error {
 	if f.IRI != nil {
 		if t := onlyIRI(f.IRI); t != nil {
-			m.drives = append(m.drives, drive{iris: []kg.Term{*t}})
+			m.accessPaths = append(m.accessPaths, accessPath{iris: []kg.Term{*t}})
 		} else if f.IRI.In != nil {
-			m.drives = append(m.drives, drive{iris: f.IRI.In})
+			m.accessPaths = append(m.accessPaths, accessPath{iris: f.IRI.In})
 		}
 	}
 	if f.Type != nil && !f.Type.requiresAbsence() {
-		d, err := typeDrive(m.Ctx, f.Type)
+		d, err := typeAccessPath(m.Ctx, f.Type)
 		if err != nil {
 			return err
 		}
-		m.drives = append(m.drives, d)
+		m.accessPaths = append(m.accessPaths, d)
 	}
 	if f.Label != nil && (f.Label.Exists == nil || *f.Label.Exists) {
 		fits, _, err := labelFits(m.Ctx, f.Label)
 		if err != nil {
 			return err
 		}
-		m.drives = append(m.drives, drive{predicates: m.Labels, text: f.Label.Eq, fits: fits})
+		m.accessPaths = append(m.accessPaths, accessPath{predicates: m.Labels, text: f.Label.Eq, fits: fits})
 	}
 	for i := range f.Property {
 		p := &f.Property[i]
@@ -285,15 +285,15 @@ func (m *EntityMatch) collectDrives(f *EntityFilter) error {
 		if err != nil {
 			return err
 		}
-		m.drives = append(m.drives, drive{predicates: []kg.Term{p.Predicate}, object: p.onlyObject(), text: p.onlyText(), fits: fits})
+		m.accessPaths = append(m.accessPaths, accessPath{predicates: []kg.Term{p.Predicate}, object: p.onlyObject(), text: p.onlyText(), fits: fits})
 	}
 	for i := range f.Path {
-		if d, ok := m.paths[&f.Path[i]].lookupDrive(); ok {
-			m.drives = append(m.drives, d)
+		if d, ok := m.paths[&f.Path[i]].accessPath(); ok {
+			m.accessPaths = append(m.accessPaths, d)
 		}
 	}
 	for i := range f.And {
-		if err := m.collectDrives(&f.And[i]); err != nil {
+		if err := m.collectAccessPaths(&f.And[i]); err != nil {
 			return err
 		}
 	}
@@ -329,9 +329,9 @@ func (f *ValueFilter) onlyText() *string {
 	return &o.Text
 }
 
-func typeDrive(ctx context.Context, f *IRIFilter) (drive, error) {
+func typeAccessPath(ctx context.Context, f *IRIFilter) (accessPath, error) {
 	fits, err := classFits(ctx, f)
-	d := drive{predicates: []kg.Term{RDFType}, fits: fits}
+	d := accessPath{predicates: []kg.Term{RDFType}, fits: fits}
 	if t := onlyIRI(f); t != nil {
 		d.object = *t
 	}

@@ -13,7 +13,7 @@ type pathMatch struct {
 	where *EntityMatch // nil: any entity or literal
 	value termTest     // nil: any
 	// lookup is the index lookup that value allows.
-	lookup drive
+	lookup accessPath
 }
 
 func (m *EntityMatch) pathFilters(list []PathFilter) (entityTest, error) {
@@ -51,7 +51,7 @@ func (m *EntityMatch) pathFilter(f *PathFilter) (p *pathMatch, err error) {
 		}
 	}
 	if f.Value != nil {
-		p.lookup = drive{object: f.Value.onlyObject(), text: f.Value.onlyText(), fits: p.value}
+		p.lookup = accessPath{object: f.Value.onlyObject(), text: f.Value.onlyText(), fits: p.value}
 	}
 	return p, nil
 }

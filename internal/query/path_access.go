@@ -16,29 +16,29 @@ const (
 	backwardNodes = 1_000_000 // nodes held by one evaluation
 )
 
-// lookupDrive returns the index lookup that the condition allows: the ends that may
+// accessPath returns the index lookup that the condition allows: the ends that may
 // fit, from which the path is evaluated backward, or all subjects of its only
 // predicate. It returns false if the condition also holds for entities without
 // any end, or if nothing can be looked up.
-func (p *pathMatch) lookupDrive() (drive, bool) {
+func (p *pathMatch) accessPath() (accessPath, bool) {
 	switch {
 	case !p.needsOne():
-		return drive{}, false
-	case p.where != nil && len(p.where.drives) > 0 || !p.lookup.object.IsZero() || p.lookup.text != nil:
-		return drive{path: p}, true
+		return accessPath{}, false
+	case p.where != nil && len(p.where.accessPaths) > 0 || !p.lookup.object.IsZero() || p.lookup.text != nil:
+		return accessPath{path: p}, true
 	case p.trail.wanted >= 0:
 		predicate, _, _ := p.trail.path.Single()
-		return drive{predicates: []kg.Term{predicate}, fits: p.value}, true
+		return accessPath{predicates: []kg.Term{predicate}, fits: p.value}, true
 	}
-	return drive{}, false
+	return accessPath{}, false
 }
 
 // estimateReads is an estimate of the statements read to find the ends and to go
 // backward from them.
 func (p *pathMatch) estimateReads(s *kg.Snapshot) (uint64, error) {
 	ends := uint64(1)
-	if p.where != nil && len(p.where.drives) > 0 {
-		d, n, err := cheapestDrive(s, p.where.drives)
+	if p.where != nil && len(p.where.accessPaths) > 0 {
+		d, n, err := cheapestAccessPath(s, p.where.accessPaths)
 		if err != nil || d == nil {
 			return tooMany, err
 		}
@@ -120,7 +120,7 @@ func stepBack(s *kg.Snapshot, predicate kg.Term, inverted bool, ends []kg.ID) (o
 
 // likelyEnds returns all ends that fit, and perhaps others.
 func (p *pathMatch) likelyEnds(s *kg.Snapshot) (ids []kg.ID, err error) {
-	if p.where != nil && len(p.where.drives) > 0 {
+	if p.where != nil && len(p.where.accessPaths) > 0 {
 		list := EntityList{Match: p.where}
 		for id, err := range list.Scan(s, nil, nil) {
 			if err != nil {
