@@ -241,7 +241,7 @@ func TestChannelStreamOfACutLog(t *testing.T) {
 	for range n {
 		s.say(t, "ann", id, strings.Repeat("x", 100<<10))
 	}
-	if err := s.store.CutLog(t.Context(), s.store.Head().Revision); err != nil {
+	if err := s.store.Maintenance().CutLog(t.Context(), s.store.Head().Revision); err != nil {
 		t.Fatal(err)
 	}
 	is := func(block string, sequence int) bool {

@@ -21,7 +21,7 @@ func TestSlowSubscriberOfACutLog(t *testing.T) {
 	for i := range n {
 		s.set(t, kg.Add, fmt.Sprintf("urn:%d", i), kg.String(strings.Repeat("x", 100<<10)), "agent://x")
 	}
-	if err := s.store.CutLog(t.Context(), s.store.Head().Revision); err != nil {
+	if err := s.store.Maintenance().CutLog(t.Context(), s.store.Head().Revision); err != nil {
 		t.Fatal(err)
 	}
 	oldest := s.store.FormatPosition(s.store.Oldest())

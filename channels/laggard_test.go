@@ -83,7 +83,7 @@ func TestLaggardBehindACutLog(t *testing.T) {
 	for i := range 10 {
 		s.say(t, "ann", c.ID, "%d", i)
 	}
-	if err := s.store.CutLog(context.Background(), s.store.Head().Revision); err != nil {
+	if err := s.store.Maintenance().CutLog(context.Background(), s.store.Head().Revision); err != nil {
 		t.Fatal(err)
 	}
 	told := int64(2)

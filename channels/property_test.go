@@ -101,7 +101,7 @@ func (r *random) open() {
 }
 
 func (r *random) close() {
-	report, err := r.store.Check(context.Background(), kg.CheckOptions{})
+	report, err := r.store.Maintenance().Check(context.Background(), kg.CheckOptions{})
 	if err == nil && len(report.Problems) > 0 {
 		err = fmt.Errorf("the store: %v", report.Problems)
 	}

@@ -133,7 +133,7 @@ func TestChangesRefused(t *testing.T) {
 		b.update(set("p", int64(i)))
 	}
 	early := b.store.FormatPosition(kg.Position{Epoch: b.store.Epoch(), Revision: 1, Index: kg.EndOfCommit})
-	if err := b.store.CutLog(t.Context(), 4); err != nil {
+	if err := b.store.Maintenance().CutLog(t.Context(), 4); err != nil {
 		t.Fatal(err)
 	}
 	oldest := b.store.FormatPosition(b.store.Oldest())

@@ -69,7 +69,7 @@ func TestChannelChanged(t *testing.T) {
 	c.want("for others", c.deaf("eve", query, operation.Resume{}), "CHANNEL_NOT_FOUND channelId")
 	c.want("none", c.deaf("eve", fmt.Sprintf(changesOf, nowhere, ""), operation.Resume{}), "CHANNEL_NOT_FOUND channelId")
 	c.want("of another log", c.deaf("bob", query, operation.Resume{Start: operation.After, After: kg.Position{Epoch: kg.Epoch{1}}}), string(kg.CodePositionGone))
-	if err := c.store.CutLog(t.Context(), positions[3].Revision); err != nil {
+	if err := c.store.Maintenance().CutLog(t.Context(), positions[3].Revision); err != nil {
 		t.Fatal(err)
 	}
 	c.want("behind which the log is cut", c.deaf("bob", query, operation.Resume{Start: operation.After, After: positions[0]}), string(kg.CodePositionGone))

@@ -31,7 +31,7 @@ func TestCursorBehindHistory(t *testing.T) {
 	for i := range 100 { // each is a second
 		b.update(add(iri("thing/000"), iri("seen"), kg.Integer(int64(i))))
 	}
-	if r, err := b.store.Retain(context.Background()); err != nil || r.Oldest < 2 {
+	if r, err := b.store.Maintenance().Retain(context.Background()); err != nil || r.Oldest < 2 {
 		t.Fatalf("Retain: %+v, %v", r, err)
 	}
 	for code, ask := range map[string][2]string{

@@ -47,7 +47,7 @@ func TestEvidence(t *testing.T) {
 	forged := kg.Meta{Principal: kg.Principal{ID: "agent://eve", Method: "key"}, MessageID: message}
 	c.commit(forged, in(iri("g"), add(iri("s"), iri("forged"), iri("o"))))
 	c.want("forged", c.told("bob", evidence, "forged"), `{"statements":{"nodes":[{"evidence":[]}]}}`)
-	if err := c.store.CutLog(t.Context(), c.store.Head().Revision); err != nil {
+	if err := c.store.Maintenance().CutLog(t.Context(), c.store.Head().Revision); err != nil {
 		t.Fatal(err)
 	}
 	c.want("the log was cut", c.told("bob", evidence, "seen"), `{"statements":{"nodes":[{"evidence":[]}]}}`)

@@ -128,7 +128,7 @@ func TestFeeds(t *testing.T) {
 		t.Errorf("a scope of others: %s, and none: %s", got, want)
 	}
 	// The messages remain when the log is cut.
-	if err := c.store.CutLog(t.Context(), c.store.Head().Revision); err != nil {
+	if err := c.store.Maintenance().CutLog(t.Context(), c.store.Head().Revision); err != nil {
 		t.Fatal(err)
 	}
 	c.hears(c.hear(t, "bob", member, operation.Resume{Start: operation.Earliest}), want[member]...)

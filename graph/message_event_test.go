@@ -92,7 +92,7 @@ func TestMessagePublished(t *testing.T) {
 		}
 	}
 	// The messages remain when the log is cut.
-	if err := c.store.CutLog(t.Context(), c.store.Head().Revision); err != nil {
+	if err := c.store.Maintenance().CutLog(t.Context(), c.store.Head().Revision); err != nil {
 		t.Fatal(err)
 	}
 	want(c.hear(t, "bob", query(""), operation.Resume{Start: operation.After, After: at.Position}), "2", "3", "4")

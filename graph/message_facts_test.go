@@ -41,7 +41,7 @@ func TestMessageFacts(t *testing.T) {
 	c.want("to a member", facts("ann", secret), `{"message":{"facts":[{"predicate":"https://example.org/hides","graph":"urn:koine:facts:`+hidden+`"}]}}`)
 	c.want("to an outsider", facts("eve", secret), none)
 
-	if err := c.store.CutLog(t.Context(), c.store.Head().Revision); err != nil {
+	if err := c.store.Maintenance().CutLog(t.Context(), c.store.Head().Revision); err != nil {
 		t.Fatal(err)
 	}
 	c.want("the log was cut", facts("eve", again), none)

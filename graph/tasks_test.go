@@ -293,7 +293,7 @@ func TestTaskChanged(t *testing.T) {
 		t.Errorf("when the task is deleted the stream ends with %v", err)
 	}
 	c.want("of another log", c.deaf("bob", query, operation.Resume{Start: operation.After, After: kg.Position{Epoch: kg.Epoch{1}}}), string(kg.CodePositionGone))
-	if err := c.store.CutLog(t.Context(), positions[4].Revision); err != nil {
+	if err := c.store.Maintenance().CutLog(t.Context(), positions[4].Revision); err != nil {
 		t.Fatal(err)
 	}
 	c.want("behind which the log is cut", c.deaf("bob", query, operation.Resume{Start: operation.After, After: positions[1]}), string(kg.CodePositionGone))

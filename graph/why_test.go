@@ -222,7 +222,7 @@ func TestWhy(t *testing.T) {
 	t.Run("the log was cut", func(t *testing.T) {
 		b := b.of(t)
 		b.commit(kg.Meta{Principal: reader}, by("agent://eve", -1, q))
-		if err := b.store.CutLog(t.Context(), 8); err != nil {
+		if err := b.store.Maintenance().CutLog(t.Context(), 8); err != nil {
 			t.Fatal(err)
 		}
 		r := b.reasons("")

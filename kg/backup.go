@@ -40,7 +40,8 @@ type BackupOptions struct {
 // Backup returns, CutLog keeps the entries that it still needs. It fails with CodeRevisionGone
 // if the log no longer has the entries after Since, and with CodeRevisionAhead if Since is
 // newer than the newest revision.
-func (s *Store) Backup(ctx context.Context, w io.Writer, o BackupOptions) (BackupInfo, error) {
+func (m Maintenance) Backup(ctx context.Context, w io.Writer, o BackupOptions) (BackupInfo, error) {
+	s := m.s
 	if o.Follows != nil {
 		o.Since = o.Follows.To
 	}

@@ -18,7 +18,7 @@ import (
 func backupOf(t testing.TB, s *kg.Store, o kg.BackupOptions) ([]byte, kg.BackupInfo) {
 	t.Helper()
 	var out bytes.Buffer
-	info, err := s.Backup(within(t), &out, o)
+	info, err := s.Maintenance().Backup(within(t), &out, o)
 	if err != nil {
 		t.Fatalf("Backup: %v", err)
 	}
@@ -54,7 +54,7 @@ func TestBackupAndRestore(t *testing.T) {
 			w.owns = true
 			w.work(t, s, 19)
 			if cut {
-				if err := s.CutLog(within(t), 15); err != nil {
+				if err := s.Maintenance().CutLog(within(t), 15); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -135,10 +135,10 @@ func TestBackupBesideUpdates(t *testing.T) {
 	want := recordOf(t, s)
 	var out bytes.Buffer
 	written := 0
-	info, err := s.Backup(within(t), writerFunc(func(b []byte) (int, error) {
+	info, err := s.Maintenance().Backup(within(t), writerFunc(func(b []byte) (int, error) {
 		if written++; written%10 == 1 {
 			w.work(t, s, 2)
-			if err := s.CutLog(within(t), s.Head().Revision); err != nil {
+			if err := s.Maintenance().CutLog(within(t), s.Head().Revision); err != nil {
 				t.Error(err)
 			}
 		}
@@ -153,7 +153,7 @@ func TestBackupBesideUpdates(t *testing.T) {
 	if got := s.Oldest().Revision; got != 0 {
 		t.Errorf("the log begins behind %d under a backup", got)
 	}
-	if err := s.CutLog(within(t), s.Head().Revision); err != nil || s.Oldest().Revision == 0 {
+	if err := s.Maintenance().CutLog(within(t), s.Head().Revision); err != nil || s.Oldest().Revision == 0 {
 		t.Errorf("CutLog afterwards: %v, the oldest is %d", err, s.Oldest().Revision)
 	}
 	dir := filepath.Join(t.TempDir(), "again")
@@ -183,22 +183,22 @@ func TestBackupRefusals(t *testing.T) {
 	other := openStore(t, t.TempDir(), tinyLog())
 	newWorker(24, "o").work(t, other, 8)
 	foreign, _ := backupOf(t, other, kg.BackupOptions{Since: 6})
-	if _, err := other.Backup(within(t), io.Discard, kg.BackupOptions{Follows: &first}); kg.CodeOf(err) != kg.CodeInvalid {
+	if _, err := other.Maintenance().Backup(within(t), io.Discard, kg.BackupOptions{Follows: &first}); kg.CodeOf(err) != kg.CodeInvalid {
 		t.Errorf("following on another store's: %v, want INVALID", err)
 	}
-	if _, err := other.Backup(within(t), io.Discard, kg.BackupOptions{Since: 9}); kg.CodeOf(err) != kg.CodeRevisionAhead {
+	if _, err := other.Maintenance().Backup(within(t), io.Discard, kg.BackupOptions{Since: 9}); kg.CodeOf(err) != kg.CodeRevisionAhead {
 		t.Errorf("following on what is not there: %v, want REVISION_AHEAD", err)
 	}
-	if err := other.CutLog(within(t), 5); err != nil {
+	if err := other.Maintenance().CutLog(within(t), 5); err != nil {
 		t.Fatal(err)
 	}
-	_, err := other.Backup(within(t), io.Discard, kg.BackupOptions{Since: 3})
+	_, err := other.Maintenance().Backup(within(t), io.Discard, kg.BackupOptions{Since: 3})
 	if e := kg.AsError(err); e.Code != kg.CodeRevisionGone || e.Oldest == nil || e.Hint == "" {
 		t.Errorf("following on what is gone: %+v, want REVISION_GONE", e)
 	}
 	ctx, stop := context.WithCancel(within(t))
 	stop()
-	if _, err := s.Backup(ctx, io.Discard, kg.BackupOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := s.Maintenance().Backup(ctx, io.Discard, kg.BackupOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
 
@@ -252,7 +252,7 @@ func TestBackupOfDamagedStore(t *testing.T) {
 	dir, _ := small(t)
 	remove(t, dir, "log")
 	s := openStore(t, dir, tinyLog())
-	if _, err := s.Backup(within(t), io.Discard, kg.BackupOptions{}); kg.CodeOf(err) != kg.CodeLogDamaged {
+	if _, err := s.Maintenance().Backup(within(t), io.Discard, kg.BackupOptions{}); kg.CodeOf(err) != kg.CodeLogDamaged {
 		t.Errorf("Backup: %v, want LOG_DAMAGED", err)
 	}
 }
@@ -262,7 +262,7 @@ func TestFlippedByteOfBackup(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, t.TempDir(), tinyLog())
 	newWorker(25, "w").work(t, s, 6)
-	if err := s.CutLog(within(t), 5); err != nil {
+	if err := s.Maintenance().CutLog(within(t), 5); err != nil {
 		t.Fatal(err)
 	}
 	full, _ := backupOf(t, s, kg.BackupOptions{})
@@ -283,7 +283,7 @@ func TestBackupEndsWithStore(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		first := true
-		_, err := s.Backup(context.Background(), writerFunc(func(b []byte) (int, error) {
+		_, err := s.Maintenance().Backup(context.Background(), writerFunc(func(b []byte) (int, error) {
 			if first {
 				first = false
 				close(began)

@@ -38,7 +38,7 @@ func TestBackupInReplacement(t *testing.T) {
 				for i, q := range quads {
 					if first := i == 35; first || i == len(quads)-1 {
 						if cut && first {
-							if err := s.CutLog(within(t), from.To+1); err != nil {
+							if err := s.Maintenance().CutLog(within(t), from.To+1); err != nil {
 								t.Error(err)
 							}
 						}

@@ -47,9 +47,9 @@ func TestGraphThatBeganAnewIsInItsPlace(t *testing.T) {
 		say(IRI("urn:g:first"), 1, 2)
 		say(used, 1, 2, 3)
 		start := s.Head().Revision
-		must(s.DropGraph(t.Context(), m, used))
+		must(s.DropGraph(t.Context(), m, used, DropOptions{}))
 		say(IRI("urn:g:meanwhile"), 1, 2)
-		must(s.BeginGraphAnew(t.Context(), m, used, always))
+		must(s.DropGraph(t.Context(), m, used, DropOptions{Still: always, Anew: true}))
 		say(g, 1, 2)
 		say(IRI("urn:g:later"), 1, 2)
 		tell := func() {
@@ -95,7 +95,7 @@ func TestGraphThatBeganAnewIsInItsPlace(t *testing.T) {
 		tell()
 		must(nil, s.purgeGenerations(t.Context()))
 		mustBeClean(t, s)
-		must(s.Checkpoint(t.Context()))
+		must(s.Maintenance().Checkpoint(t.Context()))
 		for _, o := range []Options{{}, {Rebuild: true}} {
 			must(nil, s.Close())
 			s = openStore(t, dir, o)
@@ -114,8 +114,8 @@ func TestGraphThatBeganAnewIsInItsPlace(t *testing.T) {
 				}
 			}
 		}, ReplaceOptions{}))
-		must(s.DropGraph(t.Context(), m, g))
-		must(s.BeginGraphAnew(t.Context(), m, g, always))
+		must(s.DropGraph(t.Context(), m, g, DropOptions{}))
+		must(s.DropGraph(t.Context(), m, g, DropOptions{Still: always, Anew: true}))
 		say(g, 2)
 		must(nil, s.purgeGenerations(t.Context()))
 		must(nil, s.Close())
@@ -148,14 +148,14 @@ func TestGraphInUseDoesNotBeginAnew(t *testing.T) {
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://writer"}
 	replaceWith(t, s, m, wholeQuads(0, 3))
 	head := s.Head()
-	d, err := s.BeginGraphAnew(t.Context(), m, wholeGraph, func() bool { return false })
+	d, err := s.DropGraph(t.Context(), m, wholeGraph, DropOptions{Still: func() bool { return false }, Anew: true})
 	if err != nil || d.Removed != 0 || s.Head() != head {
 		t.Errorf("got %+v, %v at %v, before at %v", d, err, s.Head(), head)
 	}
 	if got := holdsAt(t, s, 0); len(got) != 3 {
 		t.Errorf("the graph has %d statements", len(got))
 	}
-	if d, err := s.BeginGraphAnew(t.Context(), m, wholeGraph, always); err != nil || d.Removed != 3 {
+	if d, err := s.DropGraph(t.Context(), m, wholeGraph, DropOptions{Still: always, Anew: true}); err != nil || d.Removed != 3 {
 		t.Errorf("got %+v, %v", d, err)
 	}
 	if got := holdsAt(t, s, 0); len(got) != 0 {

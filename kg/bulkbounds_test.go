@@ -93,7 +93,7 @@ func TestBulkLoadMakesWhatUpdatesMake(t *testing.T) {
 			if steps["round"] < 3 || steps["spill"] < 2*steps["round"] {
 				t.Errorf("too few rounds or runs: %v", steps)
 			}
-			check, err := bulk.Check(context.Background(), CheckOptions{})
+			check, err := bulk.Maintenance().Check(context.Background(), CheckOptions{})
 			if err != nil || !check.Clean() {
 				t.Errorf("Check: %+v, %v", check, err)
 			}

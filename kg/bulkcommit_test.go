@@ -60,7 +60,7 @@ func TestBulkCommitsFitIntoTheLog(t *testing.T) {
 			t.Errorf("commit %d says that %s quads are loaded, want %d", r, c.MessageID, loaded)
 		}
 	}
-	if check, err := s.Check(context.Background(), CheckOptions{}); err != nil || !check.Clean() {
+	if check, err := s.Maintenance().Check(context.Background(), CheckOptions{}); err != nil || !check.Clean() {
 		t.Errorf("Check: %+v, %v", check, err)
 	}
 }

@@ -52,7 +52,7 @@ func TestLoadsBesideDeletions(t *testing.T) {
 	mustLoad(t, other, ann, people(n), LoadOptions{})
 	same := func(when string) {
 		t.Helper()
-		check, err := s.Check(context.Background(), CheckOptions{})
+		check, err := s.Maintenance().Check(context.Background(), CheckOptions{})
 		if err != nil || !check.Clean() {
 			t.Errorf("%s: Check: %+v, %v", when, check, err)
 		}

@@ -59,7 +59,8 @@ func (r *CheckReport) Clean() bool { return r.Total == 0 }
 // temporary files, up to 120 bytes per change, in the data directory, or in the system's
 // directory with Options.ReadOnly; they are always removed. It fails with CodeDiskFull rather
 // than use space that updates need.
-func (s *Store) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
+func (m Maintenance) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
+	s := m.s
 	setDefault(&o.MaxProblems, DefaultMaxProblems)
 	setDefault(&o.counted, maxCounted)
 	floor, let := s.holdPast()

@@ -28,7 +28,7 @@ func TestCheckBesideRetain(t *testing.T) {
 		if armed { // the check's first temporary file: it reads the log
 			armed = false
 			before := s.Stats().OldestReadable
-			go func() { _, err := s.Retain(within(t)); retained <- err }()
+			go func() { _, err := s.Maintenance().Retain(within(t)); retained <- err }()
 			for ctx := within(t); s.Stats().OldestReadable == before; {
 				if ctx.Err() != nil {
 					t.Fatal("the history does not become shorter")
@@ -46,7 +46,7 @@ func TestCheckBesideRetain(t *testing.T) {
 	s = openStore(t, dir, o)
 	s.Exclusive(func() {})
 	armed = true
-	r, err := s.Check(within(t), kg.CheckOptions{}.WithBounds(1500, 1<<20))
+	r, err := s.Maintenance().Check(within(t), kg.CheckOptions{}.WithBounds(1500, 1<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestCheckFindsAKeyTooMany(t *testing.T) {
 		return put, gone
 	})(t, dir)
 	s = openStore(t, dir, tinyLog())
-	r, err := s.Check(within(t), kg.CheckOptions{})
+	r, err := s.Maintenance().Check(within(t), kg.CheckOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestCheckBesideCutLog(t *testing.T) {
 	o.FreeBytes = func(string) (uint64, error) {
 		if armed { // the check's first temporary file: it reads the log
 			armed = false
-			if err := s.CutLog(within(t), s.Head().Revision); err != nil {
+			if err := s.Maintenance().CutLog(within(t), s.Head().Revision); err != nil {
 				t.Error(err)
 			}
 		}
@@ -119,7 +119,7 @@ func TestCheckBesideCutLog(t *testing.T) {
 	}
 	s = openStore(t, dir, o)
 	armed = true
-	r, err := s.Check(within(t), kg.CheckOptions{}.WithBounds(1500, 1<<20))
+	r, err := s.Maintenance().Check(within(t), kg.CheckOptions{}.WithBounds(1500, 1<<20))
 	if err != nil {
 		t.Fatal(err)
 	}

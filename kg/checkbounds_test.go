@@ -201,7 +201,7 @@ func TestCheckBounds(t *testing.T) {
 			check := func(sortBytes, counted int) string {
 				s := openStore(t, spoiled, tinyLog()) // with nothing in its caches
 				defer mustClose(t, s)
-				r, err := s.Check(within(t), kg.CheckOptions{MaxProblems: 1 << 20}.WithBounds(sortBytes, counted))
+				r, err := s.Maintenance().Check(within(t), kg.CheckOptions{MaxProblems: 1 << 20}.WithBounds(sortBytes, counted))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -249,14 +249,14 @@ func TestCheckEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(within(t))
 	cancel()
 	files := kg.CheckOptions{}.WithBounds(1, 1)
-	if r, err := s.Check(ctx, files); !errors.Is(err, context.Canceled) || r != nil {
+	if r, err := s.Maintenance().Check(ctx, files); !errors.Is(err, context.Canceled) || r != nil {
 		t.Errorf("cancelled: %+v, %v", r, err)
 	}
 	free = 0
-	if r, err := s.Check(within(t), files); kg.CodeOf(err) != kg.CodeDiskFull || r != nil {
+	if r, err := s.Maintenance().Check(within(t), files); kg.CodeOf(err) != kg.CodeDiskFull || r != nil {
 		t.Errorf("without room: %+v, %v", r, err)
 	}
-	if r, err := s.Check(within(t), kg.CheckOptions{}); err != nil || r.Total != 1 {
+	if r, err := s.Maintenance().Check(within(t), kg.CheckOptions{}); err != nil || r.Total != 1 {
 		t.Errorf("without room, in memory: %+v, %v", r, err)
 	}
 	noTemps(t, dir)

@@ -53,7 +53,7 @@ func TestCheckEntries(t *testing.T) {
 		}
 		s := openStore(t, spoiled, tinyLog())
 		for _, bound := range []int{0, 1} {
-			r, err := s.Check(within(t), kg.CheckOptions{}.WithBounds(bound, bound))
+			r, err := s.Maintenance().Check(within(t), kg.CheckOptions{}.WithBounds(bound, bound))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -28,7 +28,8 @@ const ( // keptCheckpoints is how many are kept: one more than is needed
 
 // Checkpoint writes a checkpoint of the newest revision and returns that revision. The index
 // can be rebuilt from it and the log after it. Checkpoint runs beside other operations.
-func (s *Store) Checkpoint(ctx context.Context) (Revision, error) {
+func (m Maintenance) Checkpoint(ctx context.Context) (Revision, error) {
+	s := m.s
 	if s.options.ReadOnly {
 		return 0, errOpenedReadOnly()
 	}
@@ -39,32 +40,33 @@ func (s *Store) Checkpoint(ctx context.Context) (Revision, error) {
 		return 0, err
 	}
 	defer s.unpin(p)
-	m := s.markerOf(p.head)
-	if m.Revision == 0 {
+	marker := s.markerOf(p.head)
+	if marker.Revision == 0 {
 		return 0, nil // there is no content yet
 	}
 	dir := s.dir.Join(datadir.CheckpointName)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return 0, err
 	}
-	path := archive.CheckpointPath(dir, m.Revision)
-	if err := writeCheckpoint(ctx, path, p.kv, m); err != nil {
-		return 0, errors.Join(fmt.Errorf("checkpoint of revision %d: %w", m.Revision, err), datadir.RemoveFile(path+".tmp"))
+	path := archive.CheckpointPath(dir, marker.Revision)
+	if err := writeCheckpoint(ctx, path, p.kv, marker); err != nil {
+		return 0, errors.Join(fmt.Errorf("checkpoint of revision %d: %w", marker.Revision, err), datadir.RemoveFile(path+".tmp"))
 	}
-	return m.Revision, s.dropCheckpoints()
+	return marker.Revision, s.dropCheckpoints()
 }
 
 // CutLog writes a checkpoint and then removes the log before the revision, except for entries
 // that a backup in progress reads. Log readers positioned before it must start again. Reads of
 // older revisions still work.
-func (s *Store) CutLog(ctx context.Context, before Revision) error {
+func (m Maintenance) CutLog(ctx context.Context, before Revision) error {
+	s := m.s
 	if head := s.head.Load().revision; before > head {
 		return Errorf(CodeInvalid, "the log cannot be cut before revision %d: the newest is %d", before, head)
 	}
 	if e := s.refusedFor(); e != nil {
 		return e
 	}
-	if _, err := s.Checkpoint(ctx); err != nil {
+	if _, err := s.Maintenance().Checkpoint(ctx); err != nil {
 		return err
 	}
 	s.checkpointing.Lock() // no backup begins meanwhile

@@ -26,7 +26,7 @@ func TestCheckpoints(t *testing.T) {
 	var cuts []kg.Revision
 	for range 2 {
 		w.work(t, s, 6)
-		if r, err := s.Checkpoint(within(t)); err != nil || r != s.Head().Revision {
+		if r, err := s.Maintenance().Checkpoint(within(t)); err != nil || r != s.Head().Revision {
 			t.Fatalf("Checkpoint: %d, %v", r, err)
 		}
 		cuts = append(cuts, s.Head().Revision)
@@ -154,7 +154,7 @@ func TestCheckpointsAtTheSameTime(t *testing.T) {
 		go func() {
 			var err error
 			for ctx.Err() == nil && err == nil {
-				if _, err = s.Checkpoint(ctx); ctx.Err() != nil {
+				if _, err = s.Maintenance().Checkpoint(ctx); ctx.Err() != nil {
 					err = nil
 				}
 			}
@@ -170,7 +170,7 @@ func TestCheckpointsAtTheSameTime(t *testing.T) {
 			t.Errorf("Checkpoint: %v", err)
 		}
 	}
-	if err := s.CutLog(within(t), s.Head().Revision); err != nil {
+	if err := s.Maintenance().CutLog(within(t), s.Head().Revision); err != nil {
 		t.Fatal(err)
 	}
 	want := recordOf(t, s)

@@ -34,7 +34,7 @@ func TestCheckSequences(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := s.Check(within(t), kg.CheckOptions{})
+		r, err := s.Maintenance().Check(within(t), kg.CheckOptions{})
 		if err != nil || r.Clean() != (row.want == "") || !r.Clean() && !strings.HasSuffix(r.Problems[0], row.want) {
 			t.Errorf("%v in %s: %+v, %v", row.numbers, row.graph, r, err)
 		}

@@ -92,7 +92,7 @@ func TestLogIsNotTheOne(t *testing.T) {
 				if _, err := s.Load(within(t), kg.Meta{Principal: tester}, manyQuads(5), kg.LoadOptions{}); kg.CodeOf(err) != kg.CodeLogDamaged {
 					t.Errorf("Load: %v, want LOG_DAMAGED", err)
 				}
-				if err := s.CutLog(within(t), 2); kg.CodeOf(err) != kg.CodeLogDamaged {
+				if err := s.Maintenance().CutLog(within(t), 2); kg.CodeOf(err) != kg.CodeLogDamaged {
 					t.Errorf("CutLog: %v, want LOG_DAMAGED", err)
 				}
 				mustClose(t, s)

@@ -71,7 +71,7 @@ func verifyStore(dir string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.Sound(), s.Close())
+	return errors.Join(s.Maintenance().Sound(), s.Close())
 }
 
 // erase is an erasure in progress.
@@ -196,10 +196,10 @@ func (e *erase) checkNewStore(ctx context.Context, head Revision) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.Sound(); err != nil {
+	if err := s.Maintenance().Sound(); err != nil {
 		return err
 	}
-	report, err := s.Check(ctx, CheckOptions{Checkpoints: true})
+	report, err := s.Maintenance().Check(ctx, CheckOptions{Checkpoints: true})
 	if err != nil {
 		return err
 	}

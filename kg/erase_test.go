@@ -130,7 +130,7 @@ func TestErase(t *testing.T) {
 	cut := filepath.Join(t.TempDir(), "cut")
 	copyTree(t, whole, cut, nil)
 	s = openStore(t, cut, tinyLog())
-	if err := s.CutLog(within(t), 9); err != nil {
+	if err := s.Maintenance().CutLog(within(t), 9); err != nil {
 		t.Fatal(err)
 	}
 	newWorker(42, "late").work(t, s, 4)
@@ -257,7 +257,7 @@ func replacedDirs(t *testing.T, from string) (dirs []string) {
 			if name != "replaced, cut "+at {
 				return
 			}
-			if err := s.CutLog(within(t), s.Head().Revision-1); err != nil {
+			if err := s.Maintenance().CutLog(within(t), s.Head().Revision-1); err != nil {
 				t.Error(err)
 			}
 			if s.Oldest().Revision == 0 {
@@ -304,7 +304,7 @@ func replacedDirs(t *testing.T, from string) (dirs []string) {
 		w.work(t, s, 6)
 		replace("agent://a1", 1)
 		w.work(t, s, 5)
-		if _, err := s.DropGraph(within(t), kg.Meta{Principal: tester}, kg.IRI("urn:other")); err != nil {
+		if _, err := s.DropGraph(within(t), kg.Meta{Principal: tester}, kg.IRI("urn:other"), kg.DropOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		cutLog("before")

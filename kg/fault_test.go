@@ -75,7 +75,7 @@ func mustCheck(t testing.TB, s *kg.Store) {
 	if err := s.Ready(); err != nil {
 		t.Fatalf("Ready: %v", err)
 	}
-	report, err := s.Check(within(t), kg.CheckOptions{})
+	report, err := s.Maintenance().Check(within(t), kg.CheckOptions{})
 	if err != nil {
 		t.Fatalf("Check: %v", err)
 	}

@@ -87,7 +87,7 @@ func afterFlip(t *testing.T, dir, what string, want *record, lost bool) (outcome
 		t.Fatalf("%s: Open: %v", what, err)
 	}
 	defer s.Close()
-	report, err := s.Check(within(t), kg.CheckOptions{})
+	report, err := s.Maintenance().Check(within(t), kg.CheckOptions{})
 	if err != nil {
 		t.Fatalf("%s: Check: %v", what, err)
 	}
@@ -128,7 +128,7 @@ func TestRebuildOverDamagedLog(t *testing.T) {
 	if s.Head().Revision != want.head {
 		t.Errorf("at revision %d, want %d", s.Head().Revision, want.head)
 	}
-	if report, err := s.Check(within(t), kg.CheckOptions{}); err != nil || report.Clean() {
+	if report, err := s.Maintenance().Check(within(t), kg.CheckOptions{}); err != nil || report.Clean() {
 		t.Errorf("Check: %+v, %v; want problems", report, err)
 	}
 	refused(t, s, kg.CodeLogDamaged, want)
@@ -187,7 +187,7 @@ func TestCheckFindsDamagedTable(t *testing.T) {
 	if err := waltest.Flip(largest, size/2, 1); err != nil {
 		t.Fatal(err)
 	}
-	report, err := s.Check(within(t), kg.CheckOptions{})
+	report, err := s.Maintenance().Check(within(t), kg.CheckOptions{})
 	if err != nil || report.Clean() || !strings.Contains(report.Problems[0], "damaged") {
 		t.Fatalf("Check: %+v, %v; want a damaged file", report, err)
 	}

@@ -67,7 +67,7 @@ func sayTheFirstFormat(t *testing.T, s *kg.Store) {
 	if head := s.Head().Revision; head != 5 {
 		t.Fatalf("revision %d, want 5", head)
 	}
-	if report, err := s.Check(t.Context(), kg.CheckOptions{}); err != nil || !report.Clean() {
+	if report, err := s.Maintenance().Check(t.Context(), kg.CheckOptions{}); err != nil || !report.Clean() {
 		t.Errorf("Check: %+v, %v", report, err)
 	}
 	const people, city = "urn:people", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type <urn:City> agent://ann"

@@ -150,7 +150,7 @@ func TestRebuildWithoutRoom(t *testing.T) {
 	if err := s.Ready(); kg.CodeOf(err) != kg.CodeDiskFull {
 		t.Errorf("Ready: %v, want DISK_FULL", err)
 	}
-	if err := s.Sound(); err != nil {
+	if err := s.Maintenance().Sound(); err != nil {
 		t.Errorf("Sound: %v, want nil: the store is whole", err)
 	}
 	meta, patches := newWorker(33, "v").update()

@@ -321,7 +321,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if _, err := s.Checkpoint(context.Background()); err != nil {
+	if _, err := s.Maintenance().Checkpoint(context.Background()); err != nil {
 		f.Fatal(err)
 	}
 	paths, err := s.listCheckpoints()

@@ -1,7 +1,6 @@
 package kg
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -221,13 +220,11 @@ func (r *genRun) replace(fails bool) {
 // drop deletes a graph: its content is gone everywhere.
 func (r *genRun) drop() {
 	graph := r.graph()
-	drop := r.s.DropGraph
+	var o DropOptions
 	if r.dice.IntN(2) == 0 {
-		drop = func(ctx context.Context, m Meta, graph Term) (Dropped, error) {
-			return r.s.BeginGraphAnew(ctx, m, graph, always)
-		}
+		o = DropOptions{Still: always, Anew: true}
 	}
-	_, err := drop(r.t.Context(), r.meta(), graph)
+	_, err := r.s.DropGraph(r.t.Context(), r.meta(), graph, o)
 	r.must(err)
 	for _, state := range r.model.states {
 		maps.DeleteFunc(state, func(q Quad, _ string) bool { return q.Graph == graph })
@@ -370,7 +367,7 @@ func TestGenerationsRandomly(t *testing.T) {
 				case n < 86:
 					r.drop()
 				case n < 89:
-					_, err := r.s.Checkpoint(t.Context())
+					_, err := r.s.Maintenance().Checkpoint(t.Context())
 					r.must(err)
 				case n < 92:
 					r.reopen(Options{})

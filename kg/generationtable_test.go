@@ -97,7 +97,7 @@ func TestTableOfGenerationsDoesNotGrow(t *testing.T) {
 	for i := range 4 {
 		replaceWith(t, s, m, wholeQuads(i, i+5))
 		fail()
-		_, err := s.BeginGraphAnew(t.Context(), m, wholeGraph, always)
+		_, err := s.DropGraph(t.Context(), m, wholeGraph, DropOptions{Still: always, Anew: true})
 		must(err)
 	}
 	replaceWith(t, s, m, wholeQuads(2, 9))
@@ -138,10 +138,10 @@ func TestTableOfGenerationsDoesNotGrow(t *testing.T) {
 		mustBeClean(t, s)
 	}
 	verify("purged", s)
-	_, err := s.Checkpoint(t.Context())
+	_, err := s.Maintenance().Checkpoint(t.Context())
 	must(err)
 	var backup bytes.Buffer
-	_, err = s.Backup(t.Context(), &backup, BackupOptions{})
+	_, err = s.Maintenance().Backup(t.Context(), &backup, BackupOptions{})
 	must(err)
 	fail()
 	for what, o := range map[string]Options{"opened again": smallWhole(), "made anew": {Rebuild: true}} {
@@ -171,7 +171,7 @@ func TestTableOfGenerationsWithHistory(t *testing.T) {
 	s := openStore(t, dir, smallWhole())
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
 	replaceWith(t, s, m, wholeQuads(0, 6))
-	if _, err := s.DropGraph(t.Context(), m, wholeGraph); err != nil {
+	if _, err := s.DropGraph(t.Context(), m, wholeGraph, DropOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	dropped := s.Head().Revision

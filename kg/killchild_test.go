@@ -91,10 +91,10 @@ func beKilled(text string) {
 // tidy makes a checkpoint, every other time to cut the log.
 func tidy(s *kg.Store, n int64, before kg.Revision) {
 	if before > 0 && n/checkpointEvery%2 == 1 {
-		must(s.CutLog(context.Background(), before))
+		must(s.Maintenance().CutLog(context.Background(), before))
 		return
 	}
-	_, err := s.Checkpoint(context.Background())
+	_, err := s.Maintenance().Checkpoint(context.Background())
 	must(err)
 }
 

@@ -41,7 +41,7 @@ func TestLiterals(t *testing.T) {
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b kg.Term) bool { return a == b })); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
-		report, err := s.Check(context.Background(), kg.CheckOptions{})
+		report, err := s.Maintenance().Check(context.Background(), kg.CheckOptions{})
 		if err != nil || !report.Clean() {
 			t.Errorf("%v %v", report, err)
 		}
@@ -76,7 +76,7 @@ func TestLiterals(t *testing.T) {
 		}
 	}
 	all(s)
-	if _, err := s.Checkpoint(context.Background()); err != nil {
+	if _, err := s.Maintenance().Checkpoint(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range []kg.Options{{}, {Rebuild: true}} {

@@ -175,9 +175,9 @@ func visibleCommit(c *Commit, readable func(*Quad) bool) (*Commit, error) {
 	return &out, nil
 }
 
-// RevisionAt returns the newest revision committed at or before t, 0 if the first one came
+// revisionAt returns the newest revision committed at or before t, 0 if the first one came
 // later. If the log was cut, a time before its oldest entry is CodeRevisionGone.
-func (s *Store) RevisionAt(ctx context.Context, t time.Time) (Revision, error) {
+func (s *Store) revisionAt(ctx context.Context, t time.Time) (Revision, error) {
 	first, last := Revision(s.wal.First()), s.head.Load().revision
 	if first == 0 || last == 0 {
 		return 0, nil

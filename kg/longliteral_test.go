@@ -110,11 +110,11 @@ func TestLongestLiterals(t *testing.T) {
 			}
 		}
 	}
-	if _, err := s.Checkpoint(within(t)); err != nil {
+	if _, err := s.Maintenance().Checkpoint(within(t)); err != nil {
 		t.Fatal(err)
 	}
 	var backup bytes.Buffer
-	if _, err := s.Backup(within(t), &backup, kg.BackupOptions{}); err != nil {
+	if _, err := s.Maintenance().Backup(within(t), &backup, kg.BackupOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	mustClose(t, s)

@@ -46,7 +46,7 @@ func TestMoments(t *testing.T) {
 			t.Errorf("%q: got %v, %v, want %s", text, m, err, CodeInvalid)
 		}
 	}
-	if err := s.CutLog(context.Background(), 4); err != nil {
+	if err := s.Maintenance().CutLog(context.Background(), 4); err != nil {
 		t.Fatal(err)
 	}
 	check("2026-01-01T00:00:02Z", 0, CodeRevisionGone, CodeRevisionGone)

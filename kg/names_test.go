@@ -235,7 +235,7 @@ func TestNamesAreInTheLog(t *testing.T) {
 	}
 	same("live", s)
 	var backup bytes.Buffer
-	if _, err := s.Backup(t.Context(), &backup, kg.BackupOptions{}); err != nil {
+	if _, err := s.Maintenance().Backup(t.Context(), &backup, kg.BackupOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	mustClose(t, s)

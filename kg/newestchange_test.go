@@ -113,7 +113,7 @@ func TestLastChangesAreThoseOfTheSubjects(t *testing.T) {
 			}
 		case 1:
 			if graph != DefaultGraph {
-				if _, err := s.DropGraphIf(t.Context(), Meta{Principal: SystemPrincipal()}, graph, func() bool { return true }); err != nil {
+				if _, err := s.DropGraph(t.Context(), Meta{Principal: SystemPrincipal()}, graph, DropOptions{Still: func() bool { return true }}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -48,7 +48,7 @@ func TestPurgeIsTriedAgain(t *testing.T) {
 	replaceWith(t, s, m, wholeQuads(0, 8))
 	id := s.head.Load().generations.CurrentID(idOf(t, s, wholeGraph))
 	armed.Store(true)
-	if _, err := s.DropGraph(t.Context(), m, wholeGraph); err != nil {
+	if _, err := s.DropGraph(t.Context(), m, wholeGraph, DropOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for range cap(failed) { // it fails, and again
@@ -102,7 +102,7 @@ func TestCheckBesideThePurgeOfCounts(t *testing.T) {
 			t.Error(err)
 		}
 		s.replaceHead(&h)
-		if r, err := s.Check(t.Context(), CheckOptions{}); err != nil || !r.Clean() {
+		if r, err := s.Maintenance().Check(t.Context(), CheckOptions{}); err != nil || !r.Clean() {
 			t.Errorf("check: %v, %v", r, err)
 		}
 	})

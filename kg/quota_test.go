@@ -182,7 +182,7 @@ func TestBackedIsTrue(t *testing.T) {
 			work()
 			reopen("rebuilt from the log", true)
 			work()
-			if err := s.CutLog(within(t), s.Head().Revision); err != nil {
+			if err := s.Maintenance().CutLog(within(t), s.Head().Revision); err != nil {
 				t.Fatal(err)
 			}
 			work()
@@ -193,7 +193,7 @@ func TestBackedIsTrue(t *testing.T) {
 			}
 			checkSourceStatements(t, "after a load", s)
 			var backup bytes.Buffer
-			if _, err := s.Backup(within(t), &backup, kg.BackupOptions{}); err != nil {
+			if _, err := s.Maintenance().Backup(within(t), &backup, kg.BackupOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			want := naiveSourceStatements(t, s)
@@ -408,7 +408,7 @@ func TestRepairOfCountsBySource(t *testing.T) {
 				t.Fatal(err)
 			}
 			s = openStore(t, dir, tinyLog())
-			report, err := s.Check(within(t), kg.CheckOptions{})
+			report, err := s.Maintenance().Check(within(t), kg.CheckOptions{})
 			if err != nil || report.Total != 1 || !strings.Contains(report.Problems[0], "count: key 34") {
 				t.Errorf("Check: %+v, %v", report, err)
 			}

@@ -70,7 +70,7 @@ func rowsOf(t *testing.T, s *kg.Store) []string {
 
 func checkText(t *testing.T, s *kg.Store) string {
 	t.Helper()
-	r, err := s.Check(within(t), kg.CheckOptions{Checkpoints: true})
+	r, err := s.Maintenance().Check(within(t), kg.CheckOptions{Checkpoints: true})
 	if err != nil {
 		return err.Error()
 	}
@@ -87,7 +87,7 @@ func TestReadOnly(t *testing.T) {
 	w := newWorker(21, "w")
 	w.owns = true
 	w.work(t, s, 8)
-	if _, err := s.Checkpoint(within(t)); err != nil {
+	if _, err := s.Maintenance().Checkpoint(within(t)); err != nil {
 		t.Fatal(err)
 	}
 	w.work(t, s, 4)
@@ -160,7 +160,7 @@ func TestReadOnly(t *testing.T) {
 			if got := s.Aside() != ""; got != test.aside {
 				t.Errorf("the index is in a temporary directory: %t, want %t", got, test.aside)
 			}
-			if got, want := kg.CodeOf(s.Sound()), kg.CodeOf(want.Sound()); got != want {
+			if got, want := kg.CodeOf(s.Maintenance().Sound()), kg.CodeOf(want.Maintenance().Sound()); got != want {
 				t.Errorf("Sound: %q, want %q as of one that is open for writing", got, want)
 			}
 			if got, want := checkText(t, s), checkText(t, want); got != want {
@@ -170,7 +170,7 @@ func TestReadOnly(t *testing.T) {
 				t.Errorf("the index (-written +read):\n%s", diff)
 			}
 			if test.lost {
-				if kg.CodeOf(want.Sound()) != kg.CodeLogDamaged && strings.Contains(checkText(t, want), "Total:0") {
+				if kg.CodeOf(want.Maintenance().Sound()) != kg.CodeLogDamaged && strings.Contains(checkText(t, want), "Total:0") {
 					t.Error("nothing is wrong with what was spoiled")
 				}
 			} else if diff := cmp.Diff(recordOf(t, want), recordOf(t, s), cmp.AllowUnexported(record{})); diff != "" {
@@ -191,7 +191,7 @@ func TestReadOnly(t *testing.T) {
 func refusesAll(t *testing.T, s *kg.Store) {
 	t.Helper()
 	code := kg.CodeReadOnly
-	if e := s.Sound(); e != nil {
+	if e := s.Maintenance().Sound(); e != nil {
 		code = kg.CodeOf(e)
 	}
 	meta, patches := newWorker(1, "refused").update()
@@ -201,7 +201,7 @@ func refusesAll(t *testing.T, s *kg.Store) {
 		return nil
 	})
 	for name, err := range map[string]error{
-		"Update": update, "ChangeNames": names, "CutLog": s.CutLog(within(t), 1), "Ready": s.Ready(),
+		"Update": update, "ChangeNames": names, "CutLog": s.Maintenance().CutLog(within(t), 1), "Ready": s.Ready(),
 	} {
 		if name == "CutLog" && s.Head().Revision == 0 {
 			continue // there is nothing to cut
@@ -211,7 +211,7 @@ func refusesAll(t *testing.T, s *kg.Store) {
 		}
 	}
 	_, load := s.Load(within(t), kg.Meta{Principal: tester}, manyQuads(5), kg.LoadOptions{})
-	_, checkpoint := s.Checkpoint(within(t))
+	_, checkpoint := s.Maintenance().Checkpoint(within(t))
 	for name, err := range map[string]error{"Load": load, "Checkpoint": checkpoint} {
 		if kg.CodeOf(err) != kg.CodeReadOnly {
 			t.Errorf("%s: %v, want READ_ONLY", name, err)
@@ -228,13 +228,13 @@ func TestReadOnlyBackup(t *testing.T) {
 	copyTree(t, dir, other, nil) // as a kill leaves it
 	want := recordOf(t, s)
 	var whole, read bytes.Buffer
-	if _, err := s.Backup(within(t), &whole, kg.BackupOptions{}); err != nil {
+	if _, err := s.Maintenance().Backup(within(t), &whole, kg.BackupOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	mustClose(t, s)
 	before := fingerprint(t, other)
 	s = openStore(t, other, readOnly(smallOptions()))
-	if _, err := s.Backup(within(t), &read, kg.BackupOptions{}); err != nil {
+	if _, err := s.Maintenance().Backup(within(t), &read, kg.BackupOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	mustClose(t, s)

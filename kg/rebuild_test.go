@@ -33,7 +33,7 @@ func TestRebuildIsIdentical(t *testing.T) {
 			w := newWorker(12, "w")
 			w.work(t, s, 30)
 			at := []kg.Revision{1, s.Head().Revision}
-			if r, err := s.Checkpoint(within(t)); err != nil || r != s.Head().Revision {
+			if r, err := s.Maintenance().Checkpoint(within(t)); err != nil || r != s.Head().Revision {
 				t.Fatalf("Checkpoint: %d, %v", r, err)
 			}
 			mustHavePast(t, s)

@@ -61,7 +61,7 @@ func TestUndoneNumbersAreNotRemembered(t *testing.T) {
 	if failed != 1 {
 		t.Errorf("%d updates were undone, want one", failed)
 	}
-	if report, err := s.Check(context.Background(), CheckOptions{}); err != nil || len(report.Problems) != 0 {
+	if report, err := s.Maintenance().Check(context.Background(), CheckOptions{}); err != nil || len(report.Problems) != 0 {
 		t.Errorf("got %+v, %v", report, err)
 	}
 	snap, err := s.View(context.Background(), View{AllGraphs: true})

@@ -23,7 +23,7 @@ func TestRetryAfterTheLogWasCut(t *testing.T) {
 	if err := addOne(s.Store, within(t), integer(2)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.CutLog(within(t), s.Head().Revision); err != nil {
+	if err := s.Maintenance().CutLog(within(t), s.Head().Revision); err != nil {
 		t.Fatal(err)
 	}
 	again, err := update()

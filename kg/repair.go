@@ -30,13 +30,13 @@ func Repair(ctx context.Context, dir string, o Options, c CheckOptions) (r Repai
 	if s.rebuilt != "" {
 		r.Done = append(r.Done, "the index was built again: "+s.rebuilt)
 	}
-	if err := s.Sound(); err != nil {
+	if err := s.Maintenance().Sound(); err != nil {
 		return r, err
 	}
-	if r.Check, err = s.Check(ctx, c); err != nil {
+	if r.Check, err = s.Maintenance().Check(ctx, c); err != nil {
 		return r, err
 	}
-	if err := s.Sound(); err != nil { // the check may have found damage in the log
+	if err := s.Maintenance().Sound(); err != nil { // the check may have found damage in the log
 		return r, err
 	}
 	if !r.Check.Clean() {
@@ -51,7 +51,7 @@ func Repair(ctx context.Context, dir string, o Options, c CheckOptions) (r Repai
 		}
 		s = again
 		r.Done = append(r.Done, fmt.Sprintf("the index was built again: it had %d faults", faults))
-		if r.Check, err = s.Check(ctx, c); err != nil || !r.Check.Clean() {
+		if r.Check, err = s.Maintenance().Check(ctx, c); err != nil || !r.Check.Clean() {
 			return r, err
 		}
 	}
@@ -73,7 +73,7 @@ func (s *Store) repairCheckpoints(ctx context.Context) (done []string, err error
 		done = append(done, fmt.Sprintf("the checkpoint %s was removed: %v", filepath.Base(b.path), b.err))
 	}
 	if !reaches { // last: it may get the name of a removed one
-		r, err := s.Checkpoint(ctx)
+		r, err := s.Maintenance().Checkpoint(ctx)
 		if err != nil {
 			return done, err
 		}

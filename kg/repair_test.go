@@ -34,7 +34,7 @@ func repaired(t *testing.T, dir string, want *record, said ...string) {
 		t.Errorf("Repair again: %+v, %v", r, err)
 	}
 	s := openStore(t, dir, tinyLog())
-	if report, err := s.Check(within(t), kg.CheckOptions{Checkpoints: true}); err != nil || !report.Clean() {
+	if report, err := s.Maintenance().Check(within(t), kg.CheckOptions{Checkpoints: true}); err != nil || !report.Clean() {
 		t.Errorf("Check: %+v, %v", report, err)
 	}
 	want.restored(t, s)
@@ -46,7 +46,7 @@ func TestRepair(t *testing.T) {
 	cut := filepath.Join(t.TempDir(), "cut")
 	copyTree(t, dir, cut, nil)
 	s := openStore(t, cut, tinyLog())
-	if _, err := s.Checkpoint(within(t)); err != nil {
+	if _, err := s.Maintenance().Checkpoint(within(t)); err != nil {
 		t.Fatal(err)
 	}
 	mustClose(t, s)

@@ -117,7 +117,7 @@ func TestJudgedReplacementInABusyStore(t *testing.T) {
 // cut cuts the log as far as it may be cut.
 func (b *busyStore) cut() {
 	b.t.Helper()
-	if err := b.CutLog(b.t.Context(), b.Head().Revision); err != nil {
+	if err := b.Maintenance().CutLog(b.t.Context(), b.Head().Revision); err != nil {
 		b.t.Error(err)
 	}
 }

@@ -263,7 +263,7 @@ func TestReplacementsOfADeletedGraphAreNotTold(t *testing.T) {
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader", Justification: "an edition"}
 	from := s.Head()
 	old := replaceWith(t, s, m, wholeQuads(0, MaxPatches+1))
-	if _, err := s.DropGraph(t.Context(), m, wholeGraph); err != nil {
+	if _, err := s.DropGraph(t.Context(), m, wholeGraph, DropOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	again := replaceWith(t, s, m, wholeQuads(5, MaxPatches+10))

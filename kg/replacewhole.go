@@ -874,43 +874,31 @@ type Dropped struct {
 	Position Position
 }
 
+// DropOptions are the conditions and variants of DropGraph.
+type DropOptions struct {
+	// Still is called by the committer before the first commit: if it returns false, because
+	// the name is in use, nothing is done.
+	Still func() bool
+	// Bury, which denies all reads of the graph, drops a graph in use, if none of its statements
+	// changed after Meta.ExpectedRevision; otherwise DropGraph fails with CodeRevisionConflict.
+	// The graph accepts no changes from the check until Bury has returned. An error of Bury
+	// leaves the graph unchanged.
+	Bury func() error
+	// Anew is for a name about to be used again. In the order of graphs, the graph then has the
+	// place of a new name, behind all existing graphs. It does so each time, and counts as an
+	// update (Options.Admit).
+	Anew bool
+}
+
 // DropGraph empties a graph of any size and ends its history: its earlier content is
 // unreachable at any revision, in any difference and in the log. It checks no rights: the
 // package that owns the policies calls it after it has denied everybody access. A graph
 // without writes since it was last dropped is left alone.
-func (s *Store) DropGraph(ctx context.Context, m Meta, graph Term) (Dropped, error) {
-	return s.dropGraph(ctx, m, graph, nil, false, nil)
-}
-
-// DropGraphIf is DropGraph for a graph that may be in use again. The committer calls still
-// before the first commit: if it returns false, nothing is done.
-func (s *Store) DropGraphIf(ctx context.Context, m Meta, graph Term, still func() bool) (Dropped, error) {
-	return s.dropGraph(ctx, m, graph, still, false, nil)
-}
-
-// DropUnchangedGraph is DropGraph for a graph in use, if none of its statements changed after
-// Meta.ExpectedRevision; otherwise it fails with CodeRevisionConflict. The graph accepts no
-// changes from the check until bury, which denies all reads of the graph, has returned. An
-// error of bury leaves the graph unchanged.
-func (s *Store) DropUnchangedGraph(ctx context.Context, m Meta, graph Term, bury func() error) (Dropped, error) {
-	return s.dropGraph(ctx, m, graph, nil, false, bury)
-}
-
-// BeginGraphAnew is DropGraph for a name about to be used again. In the order of graphs, the
-// graph then has the place of a new name, behind all existing graphs. It does so each time,
-// and counts as an update (Options.Admit). The committer calls still before the first commit:
-// if it returns false because the name is in use, nothing is done.
-func (s *Store) BeginGraphAnew(ctx context.Context, m Meta, graph Term, still func() bool) (Dropped, error) {
-	return s.dropGraph(ctx, m, graph, still, true, nil)
-}
-
-// dropGraph is BeginGraphAnew if anew is set, and otherwise DropGraph, with the conditions
-// that are not nil.
-func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() bool, anew bool, bury func() error) (Dropped, error) {
+func (s *Store) DropGraph(ctx context.Context, m Meta, graph Term, o DropOptions) (Dropped, error) {
 	if err := m.normalise(); err != nil {
 		return Dropped{}, err
 	}
-	if anew {
+	if o.Anew {
 		if err := s.checkAdmission(ctx, m); err != nil {
 			return Dropped{}, err
 		}
@@ -925,12 +913,12 @@ func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() 
 		if err != nil {
 			return err
 		}
-		if !known && bury != nil { // no other update writes to it meanwhile
+		if !known && o.Bury != nil { // no other update writes to it meanwhile
 			name, known = tx.w.CreateTerm(graph), true
 		}
 		w.old = tx.w.Generations.CurrentID(name)
 		unwritten := !tx.catalog.EverCounted(w.old) && tx.w.Generations.IsFirstContent(name, w.old)
-		if !known || still != nil && !still() || unwritten && !anew && bury == nil {
+		if !known || o.Still != nil && !o.Still() || unwritten && !o.Anew && o.Bury == nil {
 			return nothing
 		}
 		if t := tx.w.Generations; t != nil && t.Writing[name] != nil {
@@ -947,9 +935,9 @@ func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() 
 		return Dropped{}, err
 	}
 	w.began = receipt.Revision
-	if bury != nil {
+	if o.Bury != nil {
 		if err = w.checkExpected(); err == nil {
-			err = bury()
+			err = o.Bury()
 		}
 	}
 	var removed uint64
@@ -958,7 +946,7 @@ func (s *Store) dropGraph(ctx context.Context, m Meta, graph Term, still func() 
 	}
 	if err == nil {
 		receipt, err = w.commitUpdate(ctx, w.hiddenMeta(), func(tx *Tx) error {
-			return tx.switchGeneration(&GraphReplacement{Graph: graph, Before: removed, Removed: removed, Deleted: true, Anew: anew, Began: w.began, Sources: w.sourceShares()})
+			return tx.switchGeneration(&GraphReplacement{Graph: graph, Before: removed, Removed: removed, Deleted: true, Anew: o.Anew, Began: w.began, Sources: w.sourceShares()})
 		})
 	}
 	if err != nil && CodeOf(err) != CodeOutcomeUnknown {

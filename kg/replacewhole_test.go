@@ -109,7 +109,7 @@ func wholeObjects(from, n int) (out []string) {
 
 func mustBeClean(t *testing.T, s *Store) {
 	t.Helper()
-	report, err := s.Check(t.Context(), CheckOptions{Checkpoints: true})
+	report, err := s.Maintenance().Check(t.Context(), CheckOptions{Checkpoints: true})
 	if err != nil || !report.Clean() {
 		t.Fatalf("check: %v, %v", report, err)
 	}
@@ -164,7 +164,7 @@ func TestWholeGraphIsReplaced(t *testing.T) {
 		mustBeClean(t, s)
 	}
 	check(s)
-	if _, err := s.Checkpoint(t.Context()); err != nil {
+	if _, err := s.Maintenance().Checkpoint(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range []Options{{}, {Rebuild: true}} {
@@ -454,7 +454,7 @@ func TestDeletedGraphLeavesNothingInTheIndex(t *testing.T) {
 	if len(ids) != 3 {
 		t.Fatalf("the graph has the contents %v, want 3", ids)
 	}
-	if _, err := s.DropGraph(t.Context(), m, wholeGraph); err != nil {
+	if _, err := s.DropGraph(t.Context(), m, wholeGraph, DropOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.purgeGenerations(t.Context()); err != nil {
@@ -625,7 +625,7 @@ func TestDeletedGraphWasReplaced(t *testing.T) {
 			if second := replaceWith(t, s, m, content); !first.Whole || !second.Whole {
 				t.Fatalf("they are not replaced as a whole: %+v, %+v", first, second)
 			}
-			if _, err := s.DropGraph(t.Context(), m, wholeGraph); err != nil {
+			if _, err := s.DropGraph(t.Context(), m, wholeGraph, DropOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			for r := Revision(1); r <= s.Head().Revision; r++ {

@@ -50,7 +50,8 @@ type RetainReport struct {
 // store calls it from time to time. First the old revisions become unreadable for good. Then
 // statements that ended before leave the index, in small steps between updates. Then a
 // checkpoint is written and the log is cut. The next round continues an interrupted one.
-func (s *Store) Retain(ctx context.Context) (RetainReport, error) {
+func (m Maintenance) Retain(ctx context.Context) (RetainReport, error) {
+	s := m.s
 	s.retaining.Lock()
 	defer s.retaining.Unlock()
 	r := RetainReport{Oldest: s.oldestReadable()}
@@ -96,7 +97,7 @@ func (s *Store) afterRetain(part string) {
 // raiseFloor makes the newest revision older than the history the oldest readable one, and
 // waits for readers of earlier revisions.
 func (s *Store) raiseFloor(ctx context.Context, now time.Time) error {
-	floor, err := s.RevisionAt(ctx, now.Add(-s.options.History))
+	floor, err := s.revisionAt(ctx, now.Add(-s.options.History))
 	if CodeOf(err) == CodeRevisionGone {
 		floor, err = s.oldestReadable(), nil // the log begins later
 	}
@@ -313,7 +314,7 @@ func (s *Store) cutBehind(ctx context.Context, floor Revision) (bool, error) {
 	first := Revision(s.wal.First())
 	before := min(floor+1, s.head.Load().revision) // the last entry always stays
 	if before > first {
-		if err := s.CutLog(ctx, before); err != nil {
+		if err := s.Maintenance().CutLog(ctx, before); err != nil {
 			return false, err
 		}
 	}
@@ -334,7 +335,7 @@ func (s *Store) retainLoop(ctx context.Context) error {
 		select {
 		case <-timer.C:
 			next := every
-			r, err := s.Retain(ctx)
+			r, err := s.Maintenance().Retain(ctx)
 			if r.Waits > 0 && s.options.retainEvery == 0 {
 				next = max(min(every, r.Waits), minRetainTime)
 			}

@@ -76,7 +76,7 @@ func TestRetain(t *testing.T) {
 	a, w := newAging(t, dir, 30)
 	want := recordOf(t, a.Store)
 	past := pastRows(t, a.Store, 0)
-	if r, err := a.Retain(within(t)); err != nil || r.Oldest != 20 || !r.Cut || r.Intervals == 0 {
+	if r, err := a.Maintenance().Retain(within(t)); err != nil || r.Oldest != 20 || !r.Cut || r.Intervals == 0 {
 		t.Fatalf("Retain: %+v, %v; want 20 as the oldest", r, err)
 	}
 	kept(t, a.Store, want, 20)
@@ -90,7 +90,7 @@ func TestRetain(t *testing.T) {
 	if n := len(filesOf(t, filepath.Join(dir, "checkpoints", "*"))); n != 1 {
 		t.Errorf("%d checkpoints, and those from before hold what is gone", n)
 	}
-	if r, err := a.Retain(within(t)); err != nil || r != (kg.RetainReport{Oldest: 20}) {
+	if r, err := a.Maintenance().Retain(within(t)); err != nil || r != (kg.RetainReport{Oldest: 20}) {
 		t.Errorf("Retain again: %+v, %v", r, err)
 	}
 	a.workHourly(t, w, 3)
@@ -108,7 +108,7 @@ func TestRetain(t *testing.T) {
 	}
 	// Without the option nothing more is removed, and removed history stays removed.
 	s := openStore(t, dir, tinyLog())
-	if r, err := s.Retain(within(t)); err != nil || r != (kg.RetainReport{Oldest: 20}) {
+	if r, err := s.Maintenance().Retain(within(t)); err != nil || r != (kg.RetainReport{Oldest: 20}) {
 		t.Errorf("Retain without the option: %+v, %v", r, err)
 	}
 	kept(t, s, want, 20)
@@ -154,7 +154,7 @@ func TestRetainOfAnOldStore(t *testing.T) {
 	mustClose(t, a.Store) // so that its rows are in tables, under the version that deletes them
 	a.Store = openStore(t, dir, agingOptions(a.clock))
 	a.clock.Add(1000)
-	if r, err := a.Retain(within(t)); err != nil || r.Oldest != 6 || !r.Cut {
+	if r, err := a.Maintenance().Retain(within(t)); err != nil || r.Oldest != 6 || !r.Cut {
 		t.Fatalf("Retain: %+v, %v", r, err)
 	}
 	kept(t, a.Store, want, 6)
@@ -168,7 +168,7 @@ func TestRetainOfAnOldStore(t *testing.T) {
 		t.Errorf("%d intervals are there again", n)
 	}
 	empty := openStore(t, t.TempDir(), agingOptions(a.clock))
-	if r, err := empty.Retain(within(t)); err != nil || r != (kg.RetainReport{}) {
+	if r, err := empty.Maintenance().Retain(within(t)); err != nil || r != (kg.RetainReport{}) {
 		t.Errorf("Retain of an empty store: %+v, %v", r, err)
 	}
 }
@@ -190,7 +190,7 @@ func TestReadersBehindHistory(t *testing.T) {
 	}
 	defer atHead.Close()
 	a.workHourly(t, w, 26)
-	if _, err := a.Retain(within(t)); err != nil {
+	if _, err := a.Maintenance().Retain(within(t)); err != nil {
 		t.Fatal(err)
 	}
 	gone := func(what string, err error, code kg.Code) {
@@ -218,9 +218,9 @@ func TestReadersBehindHistory(t *testing.T) {
 	if kg.CodeOf(err) != kg.CodeRevisionGone {
 		t.Errorf("Commit: %v", err)
 	}
-	_, err = a.Backup(within(t), io.Discard, kg.BackupOptions{Since: 5})
+	_, err = a.Maintenance().Backup(within(t), io.Discard, kg.BackupOptions{Since: 5})
 	gone("Backup", err, kg.CodeRevisionGone)
-	_, err = a.RevisionAt(within(t), agingBegin.Add(5*time.Hour))
+	_, err = a.Resolve(within(t), kg.Moment{Time: agingBegin.Add(5 * time.Hour)})
 	gone("RevisionAt", err, kg.CodeRevisionGone)
 	snap, err := a.View(within(t), kg.View{Principal: tester, AllGraphs: true})
 	if err != nil {
@@ -250,7 +250,7 @@ func TestRetainWaitsForReaders(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := a.Retain(within(t))
+		_, err := a.Maintenance().Retain(within(t))
 		ended <- err
 	}()
 	for ctx := within(t); a.Stats().OldestReadable != 20; time.Sleep(time.Millisecond) {
@@ -302,7 +302,7 @@ func TestRetainKilled(t *testing.T) {
 	w := newWorker(32, "w")
 	a.workHourly(t, w, 30)
 	want := recordOf(t, a.Store)
-	if _, err := a.Retain(within(t)); err != nil {
+	if _, err := a.Maintenance().Retain(within(t)); err != nil {
 		t.Fatal(err)
 	}
 	rows := imageOf(t, a.Store, nil).rows
@@ -310,7 +310,7 @@ func TestRetainKilled(t *testing.T) {
 		t.Run(part, func(t *testing.T) {
 			s := openStore(t, images[part], agingOptions(clock))
 			kept(t, s, want, 20)
-			if _, err := s.Retain(within(t)); err != nil {
+			if _, err := s.Maintenance().Retain(within(t)); err != nil {
 				t.Fatal(err)
 			}
 			kept(t, s, want, 20)
@@ -344,7 +344,7 @@ func TestRetainedKeys(t *testing.T) {
 	first := ask(a.Store)
 	a.clock.Add(7*24 - 1)
 	newWorker(33, "x").work(t, a.Store, 1)
-	if r, err := a.Retain(within(t)); err != nil || r.Keys != 0 || !r.Cut {
+	if r, err := a.Maintenance().Retain(within(t)); err != nil || r.Keys != 0 || !r.Cut {
 		t.Fatalf("Retain: %+v, %v", r, err)
 	}
 	if r := ask(a.Store); !r.Replayed || r.Revision != first.Revision || !r.Time.Equal(first.Time) {
@@ -365,7 +365,7 @@ func TestRetainedKeys(t *testing.T) {
 	}
 	a.clock.Add(8 * 24)
 	newWorker(34, "y").work(t, s, 1)
-	if r, err := s.Retain(within(t)); err != nil || r.Keys == 0 {
+	if r, err := s.Maintenance().Retain(within(t)); err != nil || r.Keys == 0 {
 		t.Errorf("Retain after the key's time: %+v, %v", r, err)
 	}
 	mustCheck(t, s)
@@ -380,7 +380,7 @@ func TestRetainBesideUpdates(t *testing.T) {
 	go func() {
 		var err error
 		for ctx.Err() == nil && err == nil {
-			if _, err = a.Retain(ctx); ctx.Err() != nil {
+			if _, err = a.Maintenance().Retain(ctx); ctx.Err() != nil {
 				err = nil
 			}
 		}
@@ -403,7 +403,7 @@ func TestRetainBesideUpdates(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := a.Retain(within(t)); err != nil {
+	if _, err := a.Maintenance().Retain(within(t)); err != nil {
 		t.Fatal(err)
 	}
 	want := recordFrom(t, a.Store, a.Stats().OldestReadable)
@@ -478,7 +478,7 @@ func TestRetainRefusals(t *testing.T) {
 	o.History = time.Hour
 	o.Clock = func() time.Time { return time.Now().Add(100 * time.Hour) }
 	s := openStore(t, dir, o)
-	if _, err := s.Retain(within(t)); kg.CodeOf(err) != kg.CodeLogDamaged {
+	if _, err := s.Maintenance().Retain(within(t)); kg.CodeOf(err) != kg.CodeLogDamaged {
 		t.Errorf("Retain of a damaged store: %v", err)
 	}
 }

@@ -95,7 +95,7 @@ func TestNumberedIsInOrderFromAnyNumberOn(t *testing.T) {
 				t.Errorf("rebuilt %t: from %d of %v at %d: got %s, want %s", again, row.from, row.graph, row.view.At, got, row.want)
 			}
 		}
-		if r, err := s.Check(t.Context(), kg.CheckOptions{}); err != nil || !r.Clean() {
+		if r, err := s.Maintenance().Check(t.Context(), kg.CheckOptions{}); err != nil || !r.Clean() {
 			t.Errorf("check: %v, %v", r, err)
 		}
 		mustClose(t, s)
@@ -141,7 +141,7 @@ func TestInOrder(t *testing.T) {
 				t.Errorf("rebuilt %t: %v from %d behind %q at %d: got %s, want %s", again, row.property, row.from, row.behind, row.at, got, row.want)
 			}
 		}
-		if r, err := s.Check(t.Context(), kg.CheckOptions{}); err != nil || !r.Clean() {
+		if r, err := s.Maintenance().Check(t.Context(), kg.CheckOptions{}); err != nil || !r.Clean() {
 			t.Errorf("check: %v, %v", r, err)
 		}
 		mustClose(t, s)

@@ -23,7 +23,7 @@ func TestSpoiltSmallFiles(t *testing.T) {
 	if err := keepPrefixes(a.Store, prefixes); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := a.Retain(within(t)); err != nil || r.Oldest != 5 {
+	if r, err := a.Maintenance().Retain(within(t)); err != nil || r.Oldest != 5 {
 		t.Fatalf("Retain: %+v, %v", r, err)
 	}
 	token, statementsNow := a.FormatPosition(a.Head()), statements(t, a.Store, 0)
@@ -122,7 +122,7 @@ func TestClockJumps(t *testing.T) {
 		t.Errorf("opened again, the times are %v, want %v", times, want)
 	}
 	for hours, want := range map[int]kg.Revision{0: 0, 1: 1, 10: 4, 15: 5, 20: 7, 21: 9, 100: 9, 400_000: 11} {
-		if r, err := s.RevisionAt(within(t), at(hours)); err != nil || r != want {
+		if r, err := s.Resolve(within(t), kg.Moment{Time: at(hours)}); err != nil || r != want {
 			t.Errorf("at hour %d: revision %d, %v; want %d", hours, r, err, want)
 		}
 	}

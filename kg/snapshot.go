@@ -492,7 +492,7 @@ func (s *Store) Resolve(ctx context.Context, m Moment) (Revision, error) {
 	if m.Time.IsZero() {
 		return m.Revision, nil
 	}
-	return s.RevisionAt(ctx, m.Time)
+	return s.revisionAt(ctx, m.Time)
 }
 
 // ReadableAt is Resolve for a read, which needs a revision: a moment before the first commit

@@ -29,7 +29,7 @@ func TestStatsOfCommits(t *testing.T) {
 	if st.FreeBytes != 1<<40 || st.ReserveBytes != kg.DefaultReserveBytes || st.QueueBound != kg.DefaultQueueLength || st.Refused != "" {
 		t.Errorf("free %d, reserve %d, queue %d, refused %q", st.FreeBytes, st.ReserveBytes, st.QueueBound, st.Refused)
 	}
-	if _, err := s.Checkpoint(within(t)); err != nil {
+	if _, err := s.Maintenance().Checkpoint(within(t)); err != nil {
 		t.Fatal(err)
 	}
 	if n := s.Stats().CheckpointBytes; n == 0 {

@@ -57,7 +57,7 @@ func (s *times) options() kg.Options {
 // oldest is the oldest readable revision after a round of the history option.
 func oldest(t *testing.T, s *kg.Store) kg.Revision {
 	t.Helper()
-	r, err := s.Retain(within(t))
+	r, err := s.Maintenance().Retain(within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,12 +88,12 @@ func TestHistoryUnderAJumpingClock(t *testing.T) {
 		t.Errorf("after the jump the oldest is %d, with %d warnings", got, s.warned())
 	}
 	s.pass(kg.MaxClockSettle - time.Second)
-	if r, err := store.Retain(within(t)); err != nil || r.Oldest != 10 || r.Waits != time.Second {
+	if r, err := store.Maintenance().Retain(within(t)); err != nil || r.Oldest != 10 || r.Waits != time.Second {
 		t.Errorf("before the clock is believed: %+v, %v", r, err)
 	}
 	s.jump(-1000 * time.Hour)
 	s.pass(time.Second)
-	if r, err := store.Retain(within(t)); err != nil || r.Oldest != 11 || r.Waits != 0 || s.warned() != 1 {
+	if r, err := store.Maintenance().Retain(within(t)); err != nil || r.Oldest != 11 || r.Waits != 0 || s.warned() != 1 {
 		t.Errorf("set right: %+v, %v, %d warnings", r, err, s.warned())
 	}
 	// One that stays ahead is believed in the end.
@@ -102,7 +102,7 @@ func TestHistoryUnderAJumpingClock(t *testing.T) {
 		t.Errorf("after the second jump the oldest is %d", got)
 	}
 	s.pass(kg.MaxClockSettle)
-	if r, err := store.Retain(within(t)); err != nil || r.Oldest != 17 || r.Waits != 0 || s.warned() != 2 {
+	if r, err := store.Maintenance().Retain(within(t)); err != nil || r.Oldest != 17 || r.Waits != 0 || s.warned() != 2 {
 		t.Errorf("in step: %+v, %v, %d warnings", r, err, s.warned())
 	}
 }
@@ -116,7 +116,7 @@ func TestClockTolerance(t *testing.T) {
 		s.workHourly(t, store, w, 12)
 		oldest(t, store)
 		s.jump(jump)
-		r, err := store.Retain(within(t))
+		r, err := store.Maintenance().Retain(within(t))
 		if err != nil || s.warned() != want || (r.Waits > 0) != (want > 0) {
 			t.Errorf("a jump of %s: %d warnings, %+v, %v", jump, s.warned(), r, err)
 		}

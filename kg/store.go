@@ -287,18 +287,6 @@ func (s *Store) refusedFor() *Error {
 	return nil
 }
 
-// Sound returns an error if the store is closed or damaged, or failed to write. Unlike Ready
-// it ignores a full volume and Options.ReadOnly.
-func (s *Store) Sound() error {
-	if s.isClosed() {
-		return base.ErrClosed()
-	}
-	if e := s.refused.Load(); e != nil && e.Code != CodeDiskFull {
-		return e
-	}
-	return nil
-}
-
 func (s *Store) isClosed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -109,7 +109,7 @@ func TestUpgradeWaitsForRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		var backup bytes.Buffer
-		if _, err := s.Backup(t.Context(), &backup, BackupOptions{}); err != nil || int(backup.Bytes()[len(archive.BackupMagic)]) != want {
+		if _, err := s.Maintenance().Backup(t.Context(), &backup, BackupOptions{}); err != nil || int(backup.Bytes()[len(archive.BackupMagic)]) != want {
 			t.Errorf("with %d bytes free: Backup has format %d, %v, want %d", room, backup.Bytes()[len(archive.BackupMagic)], err, want)
 		}
 		if f := readFormatFile(t, dir); (f.Version == datadir.OldestFormat || f.UpgradingFrom != 0) != (want == datadir.OldestFormat) {
@@ -132,7 +132,7 @@ func TestBackupHasFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	var backup bytes.Buffer
-	_, err = s.Backup(t.Context(), &backup, BackupOptions{})
+	_, err = s.Maintenance().Backup(t.Context(), &backup, BackupOptions{})
 	if err = errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}

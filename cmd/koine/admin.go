@@ -69,7 +69,7 @@ func checkHandler(store *kg.Store) http.Handler {
 			http.Error(w, "a check requires method POST", http.StatusMethodNotAllowed)
 			return
 		}
-		report, err := store.Check(r.Context(), kg.CheckOptions{Checkpoints: true})
+		report, err := store.Maintenance().Check(r.Context(), kg.CheckOptions{Checkpoints: true})
 		if err != nil {
 			http.Error(w, kg.AsError(err).Message, http.StatusServiceUnavailable)
 			return
@@ -111,7 +111,7 @@ func backupHandler(store *kg.Store, log *slog.Logger) http.Handler {
 			w.Header().Set("Content-Type", "application/octet-stream")
 			w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="koine-%d.koine"`, info.To))
 		}
-		info, err := store.Backup(r.Context(), w, o)
+		info, err := store.Maintenance().Backup(r.Context(), w, o)
 		switch {
 		case err != nil && begun:
 			log.Warn("the backup was aborted", "err", err)

@@ -155,7 +155,7 @@ func TestStreamsResync(t *testing.T) {
 	}
 	w := b.stream(t, server.URL, following("earliest"), map[string]string{"X-Agent-Id": "reader"})
 	<-g.reached
-	if err := b.store.CutLog(t.Context(), 5); err != nil {
+	if err := b.store.Maintenance().CutLog(t.Context(), 5); err != nil {
 		t.Fatal(err)
 	}
 	close(g.opened)

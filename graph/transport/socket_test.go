@@ -342,7 +342,7 @@ func TestSocketResync(t *testing.T) {
 	p := b.connected(t, server)
 	p.subscribe("1", following("earliest"))
 	<-g.reached
-	if err := b.store.CutLog(t.Context(), 5); err != nil {
+	if err := b.store.Maintenance().CutLog(t.Context(), 5); err != nil {
 		t.Fatal(err)
 	}
 	close(g.opened)

@@ -273,7 +273,7 @@ type madeUp struct {
 
 func (m *madeUp) Head() kg.Position   { return kg.Position{Revision: m.head} }
 func (m *madeUp) Oldest() kg.Position { return kg.Position{} }
-func (m *madeUp) RevisionAt(context.Context, time.Time) (kg.Revision, error) {
+func (m *madeUp) Resolve(context.Context, kg.Moment) (kg.Revision, error) {
 	return m.head, nil
 }
 func (m *madeUp) Commit(_ context.Context, _ kg.Principal, r kg.Revision) (*kg.Commit, error) {

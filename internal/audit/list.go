@@ -19,7 +19,7 @@ type Commits interface {
 	Head() kg.Position
 	Oldest() kg.Position
 	Commit(context.Context, kg.Principal, kg.Revision) (*kg.Commit, error)
-	RevisionAt(context.Context, time.Time) (kg.Revision, error)
+	Resolve(context.Context, kg.Moment) (kg.Revision, error)
 }
 
 // MaxScanned is the maximum number of commits read for one page.
@@ -91,7 +91,7 @@ func List(ctx context.Context, commits Commits, trail *Trail, q Query) (*Page, e
 
 // seekUntil moves to the newest commit that is not later than Query.Until.
 func (l *lister) seekUntil() error {
-	r, err := l.commits.RevisionAt(l.ctx, l.query.Until)
+	r, err := l.commits.Resolve(l.ctx, kg.Moment{Time: l.query.Until})
 	switch {
 	case kg.CodeOf(err) == kg.CodeRevisionGone:
 		l.cursor.revision = l.oldest

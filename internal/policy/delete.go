@@ -35,13 +35,13 @@ func (g *Graphs) Delete(ctx context.Context, m kg.Meta, graph kg.Term) (d Deleti
 	var dropped kg.Dropped
 	if m.HasExpected && !m.DryRun && g.Allowed(m.Principal, graph, kg.Manage) {
 		drop.HasExpected, drop.ExpectedRevision = true, m.ExpectedRevision
-		dropped, err = g.store.DropUnchangedGraph(ctx, drop, graph, buryGraph)
+		dropped, err = g.store.DropGraph(ctx, drop, graph, kg.DropOptions{Bury: buryGraph})
 	} else {
 		if err = buryGraph(); err != nil || m.DryRun || d.Receipt.Replayed && !g.isDeleted(graph) {
 			return d, err
 		}
 		// The graph may have been created again concurrently.
-		dropped, err = g.store.DropGraphIf(ctx, drop, graph, func() bool { return g.isDeleted(graph) })
+		dropped, err = g.store.DropGraph(ctx, drop, graph, kg.DropOptions{Still: func() bool { return g.isDeleted(graph) }})
 	}
 	switch {
 	case err == nil && dropped.Revision > d.Receipt.Revision:

@@ -64,9 +64,8 @@ func (g *Graphs) Create(ctx context.Context, m kg.Meta, c Creation) (Policy, kg.
 		}
 		// This also removes statements left by an interrupted deletion or by an older
 		// version.
-		if _, err := g.store.BeginGraphAnew(ctx, kg.Meta{Principal: m.Principal, Actor: m.Actor}, p.Graph, func() bool {
-			return g.table.Load().find(p.Graph).canRecreate(&m.Principal)
-		}); err != nil {
+		unused := func() bool { return g.table.Load().find(p.Graph).canRecreate(&m.Principal) }
+		if _, err := g.store.DropGraph(ctx, kg.Meta{Principal: m.Principal, Actor: m.Actor}, p.Graph, kg.DropOptions{Still: unused, Anew: true}); err != nil {
 			return Policy{}, kg.Receipt{}, err
 		}
 	}

@@ -262,7 +262,7 @@ func TestDeleteLarge(t *testing.T) {
 	if n, err := b.store.SourceStatements(local.ID); err != nil || n != 0 {
 		t.Errorf("its source backs %d statements, %v", n, err)
 	}
-	if report, err := b.store.Check(context.Background(), kg.CheckOptions{}); err != nil || !report.Clean() {
+	if report, err := b.store.Maintenance().Check(context.Background(), kg.CheckOptions{}); err != nil || !report.Clean() {
 		t.Errorf("check: %+v, %v", report, err)
 	}
 }

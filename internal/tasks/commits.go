@@ -36,7 +36,7 @@ func (s *Service) Commits(ctx context.Context, by caller.Caller, id TaskID, afte
 	}
 	if after == 0 {
 		// No commit names the task before it exists. Times are in whole milliseconds.
-		after, err = s.store.RevisionAt(ctx, t.Created.Add(-time.Second))
+		after, err = s.store.Resolve(ctx, kg.Moment{Time: t.Created.Add(-time.Second)})
 		if err != nil && kg.CodeOf(err) != kg.CodeRevisionGone {
 			return nil, err
 		}

@@ -63,7 +63,7 @@ func TestCommitsOfATask(t *testing.T) {
 	}
 	_, err := b.Commits(t.Context(), as(eve), task.ID, 0, 10)
 	wantCode(t, "of another", err, kg.CodeTaskNotFound)
-	if err := b.store.CutLog(t.Context(), second); err != nil {
+	if err := b.store.Maintenance().CutLog(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
 	if got := flat(pages(10)); !slices.Equal(got, want[1:]) {

@@ -27,7 +27,7 @@ func TestDeparturesAreKept(t *testing.T) {
 	departures := kg.IRI(kg.JournalGraphPrefix + "departures")
 	wantNoted := func(where string, want int) {
 		t.Helper()
-		report, err := b.store.Check(t.Context(), kg.CheckOptions{})
+		report, err := b.store.Maintenance().Check(t.Context(), kg.CheckOptions{})
 		if err != nil || len(report.Problems) > 0 {
 			t.Errorf("%s: check found %v, %v", where, report, err)
 		}
@@ -67,7 +67,7 @@ func TestDeparturesAreKept(t *testing.T) {
 	}
 	wantNoted("noted", 1)
 	var backup bytes.Buffer
-	if _, err := b.store.Backup(t.Context(), &backup, kg.BackupOptions{}); err != nil {
+	if _, err := b.store.Maintenance().Backup(t.Context(), &backup, kg.BackupOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	restore := func() {

@@ -58,9 +58,9 @@ func testCallsAfterClose(t *testing.T, f Factory) {
 		"View":       errOf(closed.View(ctx, kg.View{})),
 		"Watch":      errOf(closed.Watch(ctx, matchAll(), head)),
 		"WaitFor":    closed.WaitFor(ctx, head.Revision+1),
-		"RevisionAt": errOf(closed.RevisionAt(ctx, time.Now())),
+		"Resolve":    errOf(closed.Resolve(ctx, kg.Moment{Time: time.Now()})),
 		"Commit":     errOf(closed.Commit(ctx, tester, 1)),
-		"Check":      errOf(closed.Check(ctx, kg.CheckOptions{})),
+		"Check":      errOf(closed.Maintenance().Check(ctx, kg.CheckOptions{})),
 		"Ready":      closed.Ready(),
 	} {
 		if code := kg.CodeOf(err); code != kg.CodeClosed {

@@ -83,7 +83,7 @@ func (s *Store) Reopen() {
 // MustCheck fails the test if parts of the store are inconsistent.
 func (s *Store) MustCheck(ctx context.Context) {
 	s.t.Helper()
-	report, err := s.Check(ctx, kg.CheckOptions{})
+	report, err := s.Maintenance().Check(ctx, kg.CheckOptions{})
 	if err != nil {
 		s.t.Fatalf("Check: %v", err)
 	}

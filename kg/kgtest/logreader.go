@@ -164,7 +164,7 @@ func testLog(t *testing.T, f Factory) {
 		}
 	})
 	t.Run("a log that was cut", func(t *testing.T) {
-		if err := b.CutLog(within(t), 30); err != nil {
+		if err := b.Maintenance().CutLog(within(t), 30); err != nil {
 			t.Fatal(err)
 		}
 		oldest := b.Oldest()

@@ -174,7 +174,7 @@ func (r *randomRun) dropGraph() {
 		rec.Stop()
 	}
 	stood, wrote := r.model.countStatements(graph), r.model.hasWritten(graph)
-	got, err := r.store.DropGraph(within(r.t), kg.Meta{Principal: tester}, graph)
+	got, err := r.store.DropGraph(within(r.t), kg.Meta{Principal: tester}, graph, kg.DropOptions{})
 	if err != nil || got.Removed != stood {
 		r.t.Fatalf("DropGraph(%s): got %+v, %v, want %d statements", graph, got, err, stood)
 	}

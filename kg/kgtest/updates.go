@@ -82,8 +82,8 @@ func testUpdates(t *testing.T, f Factory) {
 	})
 	t.Run("revisions that are not there", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
-		if r, err := b.RevisionAt(within(t), time.Now().Add(time.Hour)); r != 0 || err != nil {
-			t.Errorf("RevisionAt of an empty store: got %d, %v, want 0", r, err)
+		if r, err := b.Resolve(within(t), kg.Moment{Time: time.Now().Add(time.Hour)}); r != 0 || err != nil {
+			t.Errorf("Resolve of an empty store: got %d, %v, want 0", r, err)
 		}
 		b.update(kg.Meta{}) // empty update
 		b.update(kg.Meta{}, add(q, ""))
@@ -143,7 +143,7 @@ func testMonotonicTime(t *testing.T, f Factory) {
 		{-time.Millisecond, 0}, {0, 1}, {999 * time.Millisecond, 1}, {time.Second, 4}, {time.Hour, 4},
 		{90*time.Minute + time.Second, 5}, {24 * time.Hour, 6},
 	} {
-		got, err := b.RevisionAt(within(t), start.Add(row.after))
+		got, err := b.Resolve(within(t), kg.Moment{Time: start.Add(row.after)})
 		if err != nil || got != row.want {
 			t.Errorf("RevisionAt %v after the start: got %d, %v, want %d", row.after, got, err, row.want)
 		}

@@ -235,7 +235,7 @@ func testVersions(t *testing.T, f Factory) {
 		}
 	})
 	t.Run("without the log", func(t *testing.T) {
-		if err := b.CutLog(within(t), b.Head().Revision); err != nil {
+		if err := b.Maintenance().CutLog(within(t), b.Head().Revision); err != nil {
 			t.Fatal(err)
 		}
 		compare(t)

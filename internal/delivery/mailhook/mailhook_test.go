@@ -472,7 +472,7 @@ func TestRestored(t *testing.T) {
 	f, d := newOffice(t, open()), newDoor(t, nil)
 	f.set(bob, d.target())
 	var backup bytes.Buffer
-	if _, err := f.store.Backup(t.Context(), &backup, kg.BackupOptions{}); err != nil {
+	if _, err := f.store.Maintenance().Backup(t.Context(), &backup, kg.BackupOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(backup.String(), d.URL) {

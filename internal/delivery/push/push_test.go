@@ -356,7 +356,7 @@ func TestBehindACutLog(t *testing.T) {
 	other := newWebhook(t, nil)
 	cut := func() {
 		t.Helper()
-		if err := d.store.CutLog(t.Context(), d.store.Head().Revision); err != nil {
+		if err := d.store.Maintenance().CutLog(t.Context(), d.store.Head().Revision); err != nil {
 			t.Fatal(err)
 		}
 	}

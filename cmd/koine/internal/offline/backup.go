@@ -104,7 +104,7 @@ func (c *BackupCommand) backupDirectory(ctx context.Context, t cli.Terminal, sto
 	r, w := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := store.Backup(ctx, w, o)
+		_, err := store.Maintenance().Backup(ctx, w, o)
 		ended <- err
 		w.CloseWithError(err)
 	}()

@@ -76,10 +76,10 @@ func (c *CheckCommand) checkDirectory(ctx context.Context, t cli.Terminal, log *
 	if c.Rebuild {
 		t.Notef("The index was rebuilt.")
 	}
-	if err := store.Sound(); err != nil {
+	if err := store.Maintenance().Sound(); err != nil {
 		return nil, err
 	}
-	return store.Check(ctx, kg.CheckOptions{Checkpoints: true})
+	return store.Maintenance().Check(ctx, kg.CheckOptions{Checkpoints: true})
 }
 
 // repairDirectory rebuilds the damaged parts of a store and prints the repairs.

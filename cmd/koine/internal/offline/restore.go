@@ -63,7 +63,7 @@ func (c *RestoreCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logg
 	if err != nil {
 		return fmt.Errorf("the backups were restored, but building the index failed: %w", err)
 	}
-	stats, sound := store.Stats(), store.Sound()
+	stats, sound := store.Stats(), store.Maintenance().Sound()
 	if err := errors.Join(sound, store.Close()); err != nil {
 		return err
 	}
