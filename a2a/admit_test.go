@@ -45,12 +45,12 @@ func TestRequestsOfABatchAreAdmitted(t *testing.T) {
 
 // An update above the rate is refused with 429 and the request's id.
 func TestAnUpdatePastTheRate(t *testing.T) {
-	s := newTestServerWith(t, kg.Options{Admit: func(_ context.Context, m kg.Meta) error {
+	s := newTestServerWith(t, kg.Options{Governor: kg.Governor{Admit: func(_ context.Context, m kg.Meta) error {
 		if m.Principal.ID != kg.Anonymous {
 			t.Errorf("asked about %s", m.Principal.ID)
 		}
 		return limited("updates")
-	}}, sse.Options{}, a2a.Options{})
+	}}}, sse.Options{}, a2a.Options{})
 	const mutations = `[{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":1}}}]`
 	for _, request := range []string{
 		`{"jsonrpc":"2.0","id":"u","method":"knowledge/update","params":{"mutations":` + mutations + `}}`,

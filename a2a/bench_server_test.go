@@ -37,7 +37,7 @@ func startBench(b *testing.B) *benchServer {
 	b.Helper()
 	rooms := channels.New(channels.Options{})
 	store, err := kg.Open(b.TempDir(), kg.Options{
-		FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }, Access: tasks.NewGuard(rooms.Guard(kg.AllowAll{})), OnSystemChange: rooms.Follow,
+		FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }, Governor: kg.Governor{Access: tasks.NewGuard(rooms.Guard(kg.AllowAll{})), OnSystemChange: rooms.Follow},
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -121,13 +121,12 @@ func TestChannelLimits(t *testing.T) {
 func TestChannelErrorTable(t *testing.T) {
 	var refuse error
 	s := newTestServerWith(t, kg.Options{
-		Admit: func(context.Context, kg.Meta) error { return refuse },
-		AdmitRead: func(_ context.Context, _ kg.Principal, follow bool) error {
+		Governor: kg.Governor{Admit: func(context.Context, kg.Meta) error { return refuse }, AdmitRead: func(_ context.Context, _ kg.Principal, follow bool) error {
 			if follow {
 				return refuse
 			}
 			return nil
-		},
+		}},
 	}, sse.Options{}, a2a.Options{AdmitHistory: func(context.Context) error { return refuse }})
 	id := s.channel(t, `{"visibility":"public"}`)
 	for _, row := range []struct {
@@ -210,7 +209,7 @@ func TestChannelErrorTable(t *testing.T) {
 // An exceeded rate is RateLimitError with HTTP 200 and a retry delay.
 func TestRateOfPublishing(t *testing.T) {
 	var refuse error
-	s := newTestServerWith(t, kg.Options{Admit: func(context.Context, kg.Meta) error { return refuse }}, sse.Options{}, a2a.Options{})
+	s := newTestServerWith(t, kg.Options{Governor: kg.Governor{Admit: func(context.Context, kg.Meta) error { return refuse }}}, sse.Options{}, a2a.Options{})
 	id := s.channel(t, `{}`)
 	refuse = limited("updates")
 	want := "200 application/json\n" + `{"jsonrpc":"2.0","id":1,"error":{"code":-31105,"message":"too many updates of this principal","data":{"reason":"RATE_LIMITED","domain":"koine","hint":"Wait.","retryAfterMs":1500}}}` + "\n"

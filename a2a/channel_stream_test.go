@@ -171,7 +171,7 @@ func TestSlowReaderOfAChannel(t *testing.T) {
 		}
 		return nil
 	}
-	s := newTestServerWith(t, kg.Options{AdmitRead: admit}, sse.Options{WriteTimeout: 200 * time.Millisecond, LastTimeout: patience, SendBuffer: 8 << 10}, a2a.Options{})
+	s := newTestServerWith(t, kg.Options{Governor: kg.Governor{AdmitRead: admit}}, sse.Options{WriteTimeout: 200 * time.Millisecond, LastTimeout: patience, SendBuffer: 8 << 10}, a2a.Options{})
 	id := s.channel(t, `{}`)
 	sub := s.follow(t, "ann", id, "")
 	const n = 50

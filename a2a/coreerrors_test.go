@@ -22,7 +22,7 @@ import (
 // A2A's own has A2A's domain, and koine's reason beside it if that says more.
 func TestBaseErrorTable(t *testing.T) {
 	var refuse error
-	s := newTestServerWith(t, kg.Options{Admit: func(context.Context, kg.Meta) error { return refuse }}, sse.Options{}, a2a.Options{})
+	s := newTestServerWith(t, kg.Options{Governor: kg.Governor{Admit: func(context.Context, kg.Meta) error { return refuse }}}, sse.Options{}, a2a.Options{})
 	const ours, theirs = "koine", "a2a-protocol.org"
 	for _, row := range []struct {
 		code           kg.Code

@@ -16,7 +16,7 @@ import (
 // A client that waits for an unclaimed task gets the failed task with the reason, in
 // both versions.
 func TestUnclaimedTasksHaveFailed(t *testing.T) {
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: tasks.NewGuard(kg.AllowAll{})})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: tasks.NewGuard(kg.AllowAll{})}})
 	if err != nil {
 		t.Fatal(err)
 	}

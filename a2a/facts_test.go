@@ -32,7 +32,7 @@ func fact(value, more string) string {
 // facts wait, and rejected facts reject it.
 func TestMessagesWithFacts(t *testing.T) {
 	reviews := proposals.New(proposals.Options{})
-	s := newTestServerWith(t, kg.Options{Access: reviews.Guard(kg.AllowAll{}), Holder: reviews, Verifier: doubting{}, OnSystemChange: reviews.Follow}, sse.Options{}, a2a.Options{})
+	s := newTestServerWith(t, kg.Options{Governor: kg.Governor{Access: reviews.Guard(kg.AllowAll{}), Holder: reviews, Verifier: doubting{}, OnSystemChange: reviews.Follow}}, sse.Options{}, a2a.Options{})
 	if err := reviews.Open(t.Context(), s.store); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestStreamsAcrossAGraphMadeAgain(t *testing.T) {
 	const name = "agent://dora/notes"
 	run := func(again bool) map[string]string {
 		policies := policy.New(policy.Options{DefaultGraph: policy.ReadWrite})
-		s := newTestServerWith(t, kg.Options{Access: policies, OnSystemChange: policies.Follow}, sse.Options{}, a2a.Options{})
+		s := newTestServerWith(t, kg.Options{Governor: kg.Governor{Access: policies, OnSystemChange: policies.Follow}}, sse.Options{}, a2a.Options{})
 		if err := policies.Load(t.Context(), s.store); err != nil {
 			t.Fatal(err)
 		}

@@ -68,7 +68,7 @@ func (a turning) ReadChanged(_ kg.Principal, after kg.Revision) (bool, kg.Revisi
 // without the commit that changed it; so does the plain feed.
 func TestSubscriberWhoseSightChanges(t *testing.T) {
 	access := turning{new(atomic.Uint64)}
-	s := newTestServerWith(t, kg.Options{Access: access}, sse.Options{}, a2a.Options{})
+	s := newTestServerWith(t, kg.Options{Governor: kg.Governor{Access: access}}, sse.Options{}, a2a.Options{})
 	sub := s.subscribe(t, `{}`)
 	s.set(t, kg.Add, "urn:a", kg.String("x"), "agent://x")
 	if e := sub.event(); e.Statement.Subject.ID != "urn:a" {

@@ -44,7 +44,7 @@ func updateOf(graph, value string) string {
 // Decisions of access and verification on the wire. A refused update leaves nothing
 // behind.
 func TestRules(t *testing.T) {
-	s := newTestServerWith(t, kg.Options{Access: rules{}, Verifier: rules{}}, sse.Options{}, a2a.Options{})
+	s := newTestServerWith(t, kg.Options{Governor: kg.Governor{Access: rules{}, Verifier: rules{}}}, sse.Options{}, a2a.Options{})
 	for _, row := range []struct{ name, graph, value, want string }{
 		{"a graph that may be read, not written", "urn:open", "x",
 			`"error":{"code":-32011,"message":"you may read the graph <urn:open>, not write it","data":{"reason":"PERMISSION_DENIED","domain":"koine","field":"mutations[1].statement.graph"}}`},
@@ -67,7 +67,7 @@ func TestRules(t *testing.T) {
 
 // A subscriber gets neither changes nor snapshots of statements that it may not read.
 func TestSubscribersSeeWhatTheyMayRead(t *testing.T) {
-	s := newTestServerWith(t, kg.Options{Access: hides{}}, sse.Options{}, a2a.Options{})
+	s := newTestServerWith(t, kg.Options{Governor: kg.Governor{Access: hides{}}}, sse.Options{}, a2a.Options{})
 	s.post(t, updateOf("urn:secret", "before"))
 	for _, row := range []struct {
 		agent string

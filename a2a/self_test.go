@@ -93,7 +93,7 @@ func (s *testServer) large(t *testing.T) (ann caller.Caller) {
 // A message that a rule refuses rejects or fails the task with the reason; later parts
 // are not executed, and nothing changes.
 func TestRulesRefuseMessages(t *testing.T) {
-	s := newTestServerWith(t, kg.Options{Verifier: rules{}}, sse.Options{}, a2a.Options{})
+	s := newTestServerWith(t, kg.Options{Governor: kg.Governor{Verifier: rules{}}}, sse.Options{}, a2a.Options{})
 	for value, want := range map[string][]string{
 		"unlikely": {`"state":"TASK_STATE_REJECTED"`, `"text":"Rejected - Constraint Violation: 0 statements changed. nothing is unlikely"`,
 			`"artifactId":"result-1"`, `"success":false`},

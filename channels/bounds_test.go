@@ -179,7 +179,7 @@ func (h *hooked) Verify(_ context.Context, of kg.Judgement) (kg.Verdict, error) 
 // publication by its name.
 func TestBoundOfNameTries(t *testing.T) {
 	hook := &hooked{method: "channels/publish", do: func() {}}
-	s := serve(t, channels.Options{}, kg.Options{Verifier: hook})
+	s := serve(t, channels.Options{}, kg.Options{Governor: kg.Governor{Verifier: hook}})
 	for changes, want := range map[int]kg.Code{channels.MaxNameTries - 1: "", channels.MaxNameTries: kg.CodeOverloaded} {
 		intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"agent://bob"}}})
 		var there channel.ID

@@ -188,7 +188,7 @@ type killed struct {
 func openKilled(dir string) (*killed, error) {
 	k := &killed{Service: channels.New(channels.Options{})}
 	var err error
-	k.store, err = kg.Open(dir, kg.Options{ReserveBytes: 1, Access: k.Guard(kg.AllowAll{}), OnSystemChange: k.Follow})
+	k.store, err = kg.Open(dir, kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: k.Guard(kg.AllowAll{}), OnSystemChange: k.Follow}})
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func (r *random) open() {
 		}
 	}})
 	var err error
-	r.store, err = kg.Open(r.dir, kg.Options{ReserveBytes: 1, Access: r.Guard(kg.AllowAll{}), OnSystemChange: r.Follow})
+	r.store, err = kg.Open(r.dir, kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: r.Guard(kg.AllowAll{}), OnSystemChange: r.Follow}})
 	if err == nil {
 		err = r.Load(context.Background(), r.store)
 	}

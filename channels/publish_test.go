@@ -215,7 +215,7 @@ func TestPrivateIsNotThere(t *testing.T) {
 // nothing, held facts publish the message, which names their proposal.
 func TestFacts(t *testing.T) {
 	v, h := &judge{}, &holder{}
-	s := serve(t, channels.Options{}, kg.Options{Verifier: v, Holder: h})
+	s := serve(t, channels.Options{}, kg.Options{Governor: kg.Governor{Verifier: v, Holder: h}})
 	private, public := s.make(t, channel.Private, "bob"), s.make(t, channel.Public, "bob")
 	fact := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}
 	for _, row := range []struct {

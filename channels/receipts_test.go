@@ -354,7 +354,7 @@ func TestAcknowledgedTooLate(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			clock, hook := startClock(), new(afterTrial)
-			s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now, Verifier: hook})
+			s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now, Governor: kg.Governor{Verifier: hook}})
 			s.StopExpiry()
 			c := s.make(t, channel.Private, "bob")
 			m := s.mustSend(t, "ann", c.ID, message.Envelope{ExpiresAt: clock.now().Add(time.Minute)})

@@ -193,7 +193,7 @@ func (m *meanwhile) Verify(_ context.Context, of kg.Judgement) (kg.Verdict, erro
 // afterwards.
 func TestRemoveAgentWhileItIsAdded(t *testing.T) {
 	var hook meanwhile
-	s := serve(t, channels.Options{}, kg.Options{Verifier: &hook})
+	s := serve(t, channels.Options{}, kg.Options{Governor: kg.Governor{Verifier: &hook}})
 	var last channel.ID
 	var made []channel.ID
 	add := func() {

@@ -18,7 +18,7 @@ import (
 // stay, and are counted.
 func TestRetractFactsLater(t *testing.T) {
 	closed := &closable{graph: kg.IRI("urn:closed")}
-	s := serve(t, channels.Options{}, kg.Options{Access: closed})
+	s := serve(t, channels.Options{}, kg.Options{Governor: kg.Governor{Access: closed}})
 	c := s.make(t, channel.Private, "bob")
 	fact := func(graph kg.Term) kg.Patch {
 		return kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1), Graph: graph}}
@@ -230,7 +230,7 @@ func TestOverdueIsNotWaitedFor(t *testing.T) {
 func TestFactsOfWhoDoesNotPublish(t *testing.T) {
 	closed := &closable{graph: kg.IRI("urn:closed")}
 	judge, holder := new(judge), new(holder)
-	s := serve(t, channels.Options{}, kg.Options{Access: closed, Verifier: judge, Holder: holder})
+	s := serve(t, channels.Options{}, kg.Options{Governor: kg.Governor{Access: closed, Verifier: judge, Holder: holder}})
 	draft := channel.Draft{Kind: channel.Broadcast, Members: []channel.Member{{Agent: "bob", Role: channel.Owner}, {Agent: "mod", Role: channel.Moderator}}}
 	c, err := s.Create(within(t), as("ann"), draft)
 	if err != nil {
@@ -341,7 +341,7 @@ func (a *afterLook) Verify(ctx context.Context, of kg.Judgement) (kg.Verdict, er
 // withdrawn with it, and a second retraction returns the first.
 func TestRetractMeanwhile(t *testing.T) {
 	hook := new(afterLook)
-	s := serve(t, channels.Options{}, kg.Options{Verifier: hook, Holder: new(holder)})
+	s := serve(t, channels.Options{}, kg.Options{Governor: kg.Governor{Verifier: hook, Holder: new(holder)}})
 	c := s.make(t, channel.Private, "bob")
 	fact := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1), Graph: c.ID.FactsGraph()}, Source: "agent://bob"}
 	hook.verdict = kg.Verdict{Outcome: kg.Held, Reason: "look", Hold: &kg.Hold{}}

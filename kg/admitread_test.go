@@ -16,7 +16,7 @@ func TestAdmitReadIsAskedAtEveryDoor(t *testing.T) {
 	}
 	type key struct{}
 	var calls []asked
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, AdmitRead: func(ctx context.Context, p kg.Principal, follow bool) error {
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{AdmitRead: func(ctx context.Context, p kg.Principal, follow bool) error {
 		calls = append(calls, asked{p.ID, follow})
 		if ctx.Value(key{}) == nil {
 			t.Error("the context is another")
@@ -25,7 +25,7 @@ func TestAdmitReadIsAskedAtEveryDoor(t *testing.T) {
 			return kg.Errorf(kg.CodeAlignmentViolation, "not for guests")
 		}
 		return nil
-	}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}

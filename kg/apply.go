@@ -77,9 +77,7 @@ func (s *Store) apply(a applied) {
 	if a.system {
 		last := a.commits[len(a.commits)-1]
 		s.followNames(last)
-		if s.options.OnSystemChange != nil {
-			s.options.OnSystemChange(last)
-		}
+		s.options.OnSystemChange(last)
 	}
 	if len(a.commits) > 0 {
 		s.tailer.addToRing(a.commits)

@@ -27,7 +27,7 @@ func (o only) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
 // a request reveals an unreadable graph.
 func TestCommitsTellNothingHidden(t *testing.T) {
 	other := kg.Principal{ID: "agent://other"}
-	s := kgtest.Disk(t, kg.Options{Access: only{tester.ID, []kg.Term{kg.DefaultGraph}}})
+	s := kgtest.Disk(t, kg.Options{Governor: kg.Governor{Access: only{tester.ID, []kg.Term{kg.DefaultGraph}}}})
 	hidden := integer(1)
 	hidden.Graph = kg.IRI("urn:hidden")
 	update := func(key string, patches ...kg.Patch) {
@@ -64,7 +64,7 @@ func TestCommitsTellNothingHidden(t *testing.T) {
 // its author, through every call, and to no other caller.
 func TestMotives(t *testing.T) {
 	agent := func(id kg.AgentID) kg.Principal { return kg.Principal{ID: id} }
-	s := kgtest.Disk(t, kg.Options{Access: only{"agent://all", []kg.Term{kg.DefaultGraph}}})
+	s := kgtest.Disk(t, kg.Options{Governor: kg.Governor{Access: only{"agent://all", []kg.Term{kg.DefaultGraph}}}})
 	hidden := integer(1)
 	hidden.Graph = kg.IRI("urn:hidden")
 	meta := kg.Meta{Principal: agent("agent://all"), Actor: "agent://actor", Justification: "why", TaskID: "task", SessionID: "session", MessageID: "message", IdempotencyKey: "key"}

@@ -209,7 +209,7 @@ func TestKeyOfTheGroupAhead(t *testing.T) {
 // with a slow log.
 func TestNextGroupWaitsForWhatDecides(t *testing.T) {
 	var told atomic.Bool
-	o := kg.Options{OnSystemChange: func(*kg.Commit) { told.Store(true) }}
+	o := kg.Options{Governor: kg.Governor{OnSystemChange: func(*kg.Commit) { told.Store(true) }}}
 	s := openStore(t, t.TempDir(), o.WithFaults(kg.Faults{OverlapFrom: 1}))
 	rule := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:rule"), Predicate: kg.IRI("urn:p"), Object: kg.String("x"), Graph: kg.SystemGraph}}
 	var under []bool

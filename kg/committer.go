@@ -134,9 +134,6 @@ func (s *Store) checkAdmission(ctx context.Context, m Meta) error {
 	if err := m.Principal.CheckWrite(); err != nil {
 		return err
 	}
-	if s.options.Admit == nil {
-		return nil
-	}
 	return s.options.Admit(ctx, m)
 }
 
@@ -145,7 +142,7 @@ func (s *Store) admitRead(ctx context.Context, p Principal, follow bool) error {
 	if err := p.CheckRead(); err != nil {
 		return err
 	}
-	if s.options.AdmitRead == nil || p.Trusted() {
+	if p.Trusted() {
 		return nil
 	}
 	p.Normalise()

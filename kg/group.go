@@ -247,7 +247,7 @@ func (g *group) executeUpdate(u *update) (Receipt, error) {
 	if r, found, err := g.firstReceipt(&u.meta); found || err != nil {
 		return r, err
 	}
-	if u.held != nil && u.held.rules != g.s.rulesVersion() {
+	if u.held != nil && u.held.rules != g.s.options.RulesVersion() {
 		return Receipt{}, errOvertaken // the rules have changed
 	}
 	if u.meta.HasExpected && u.meta.ExpectedRevision > g.revision {

@@ -67,7 +67,7 @@ func applying(patches ...kg.Patch) func(*kg.Tx) error {
 func TestHeldUpdates(t *testing.T) {
 	dir := t.TempDir()
 	k := &keeper{}
-	o := kg.Options{Verifier: &salaries{}, Holder: k, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }}
+	o := kg.Options{Governor: kg.Governor{Verifier: &salaries{}, Holder: k}, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }}
 	s := openStore(t, dir, o)
 	meta := kg.Meta{Principal: tester, IdempotencyKey: "k", ContentHash: [32]byte{1}, Justification: "a rise"}
 	dry := meta
@@ -125,7 +125,7 @@ func TestHeldUpdates(t *testing.T) {
 // refused, not lost.
 func TestWhatCannotBeHeld(t *testing.T) {
 	k := &keeper{}
-	s := kgtest.Disk(t, kg.Options{Verifier: &salaries{}, Holder: k})
+	s := kgtest.Disk(t, kg.Options{Governor: kg.Governor{Verifier: &salaries{}, Holder: k}})
 	own := func(tx *kg.Tx) error {
 		q := kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI(kg.OwnVocabulary + "p"), Object: kg.Integer(1)}
 		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
@@ -153,7 +153,7 @@ func TestWhatCannotBeHeld(t *testing.T) {
 // only by the second look is kept as well.
 func TestHeldWhenJudgedAgain(t *testing.T) {
 	k, v := &keeper{}, &salaries{}
-	s := kgtest.Disk(t, kg.Options{Verifier: v, Holder: k})
+	s := kgtest.Disk(t, kg.Options{Governor: kg.Governor{Verifier: v, Holder: k}})
 	looks := 0
 	v.mind = func(j kg.Judgement) kg.Verdict {
 		if len(j.Changes) == 1 {
@@ -194,7 +194,7 @@ func (a secretive) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
 // TestHiddenStatements proves that hidden statements do not exist in scans, counts, lists,
 // commits and watches, while others see them.
 func TestHiddenStatements(t *testing.T) {
-	s := kgtest.Disk(t, kg.Options{Access: secretive{from: stranger.ID}})
+	s := kgtest.Disk(t, kg.Options{Governor: kg.Governor{Access: secretive{from: stranger.ID}}})
 	class := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:me"), Predicate: kg.IRI(kg.RDFType), Object: kg.IRI("urn:Person")}}
 	if _, err := s.Update(within(t), kg.Meta{Principal: tester}, applying(class, salary(1), kg.Patch{Op: kg.Add, Quad: integer(1)})); err != nil {
 		t.Fatal(err)
@@ -280,7 +280,7 @@ func TestHiddenStatements(t *testing.T) {
 // TestHiddenStatementsAreNotWrittenAway proves that an update reveals nothing hidden to its
 // author, and does not change it: hidden statements cannot be removed or replaced.
 func TestHiddenStatementsAreNotWrittenAway(t *testing.T) {
-	s := kgtest.Disk(t, kg.Options{Access: secretive{from: stranger.ID}})
+	s := kgtest.Disk(t, kg.Options{Governor: kg.Governor{Access: secretive{from: stranger.ID}}})
 	if _, err := s.Update(within(t), kg.Meta{Principal: tester}, applying(salary(1))); err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func (a changing) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
 // are hidden from now on.
 func TestWatchersFollowWhatIsHidden(t *testing.T) {
 	on := new(atomic.Bool)
-	s := kgtest.Disk(t, kg.Options{Access: changing{secretive{from: stranger.ID}, on}})
+	s := kgtest.Disk(t, kg.Options{Governor: kg.Governor{Access: changing{secretive{from: stranger.ID}, on}}})
 	w, err := s.Watch(within(t), kg.Filter{View: kg.View{Principal: stranger}}, s.Head())
 	if err != nil {
 		t.Fatal(err)
@@ -416,7 +416,7 @@ func TestPendingGraphs(t *testing.T) {
 // review, and that the proposal has the caller's patches alone.
 func TestWhatDoesNotWait(t *testing.T) {
 	k := &keeper{}
-	s := kgtest.Disk(t, kg.Options{Verifier: &salaries{}, Holder: k})
+	s := kgtest.Disk(t, kg.Options{Governor: kg.Governor{Verifier: &salaries{}, Holder: k}})
 	journal := kg.IRI(kg.JournalGraphPrefix + "m")
 	said := func(tx *kg.Tx, object kg.Term) error {
 		q := kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI(kg.OwnVocabulary + "p"), Object: object, Graph: journal}

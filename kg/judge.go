@@ -34,7 +34,7 @@ func (s *Store) judgeUpdate(u *update) (Receipt, *judgedUpdate, error) {
 	if err != nil {
 		return Receipt{}, nil, err
 	}
-	j := &judgedUpdate{revision: h.revision, rulesVersion: s.rulesVersion(), changes: tx.changes, time: tx.TimeTerm()}
+	j := &judgedUpdate{revision: h.revision, rulesVersion: s.options.RulesVersion(), changes: tx.changes, time: tx.TimeTerm()}
 	receipt := Receipt{
 		Revision: h.revision, Position: g.endPosition(),
 		Affected: len(tx.changes), Subjects: changedSubjects(tx.changes),
@@ -56,14 +56,6 @@ func (s *Store) judgeUpdate(u *update) (Receipt, *judgedUpdate, error) {
 	}
 	receipt.Verdict = j.verdict
 	return receipt, j, nil
-}
-
-// rulesVersion returns Options.RulesVersion. It is read before anything that rules depend on.
-func (s *Store) rulesVersion() uint64 {
-	if s.options.RulesVersion == nil {
-		return 0
-	}
-	return s.options.RulesVersion()
 }
 
 // newTrial returns a group of one update that is never appended. Its term numbers are
@@ -162,7 +154,7 @@ func (g *group) isOvertaken(u *update, tx *Tx) (by uint64, overtaken bool) {
 		return 0, false
 	}
 	j := u.judged
-	if j == nil || j.rulesVersion != s.rulesVersion() {
+	if j == nil || j.rulesVersion != s.options.RulesVersion() {
 		return 0, true
 	}
 	for subject, t := range tx.touched {

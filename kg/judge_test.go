@@ -33,7 +33,7 @@ func (r *refusing) Verify(_ context.Context, j kg.Judgement) (v kg.Verdict, err 
 func TestVerdictIsOnWhatIsCommitted(t *testing.T) {
 	bad := kg.String("bad")
 	v := &refusing{object: bad}
-	s := kgtest.Disk(t, kg.Options{Verifier: v})
+	s := kgtest.Disk(t, kg.Options{Governor: kg.Governor{Verifier: v}})
 	said := kg.Quad{Subject: kg.IRI("urn:read"), Predicate: kg.IRI("urn:p"), Object: kg.String("said")}
 	v.after = func() {
 		if err := addOne(s.Store, within(t), said); err != nil {

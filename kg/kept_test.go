@@ -89,7 +89,7 @@ func reads(p kg.Principal) kg.View { return kg.View{Principal: p} }
 func TestAnswersAreKept(t *testing.T) {
 	version := new(atomic.Uint64)
 	access := newAsked(version)
-	s := inGraphs(t, 10, kg.Options{Access: access})
+	s := inGraphs(t, 10, kg.Options{Governor: kg.Governor{Access: access}})
 	ann := kg.Principal{ID: "agent://ann", Method: "key"}
 	scribe := kg.Principal{ID: "agent://ann", Method: "key", Roles: []string{"scribe"}}
 	token := kg.Principal{ID: "agent://ann", Method: "jwt"}
@@ -141,7 +141,7 @@ func TestAnswersAreKept(t *testing.T) {
 func TestReadUnderWay(t *testing.T) {
 	version := new(atomic.Uint64)
 	access := newAsked(version)
-	s := inGraphs(t, 10, kg.Options{Access: access})
+	s := inGraphs(t, 10, kg.Options{Governor: kg.Governor{Access: access}})
 	snap, err := s.View(within(t), reads(stranger))
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestReadUnderWay(t *testing.T) {
 func TestNothingIsKept(t *testing.T) {
 	t.Run("without a version", func(t *testing.T) {
 		access := newAsked(nil)
-		s := inGraphs(t, 10, kg.Options{Access: access})
+		s := inGraphs(t, 10, kg.Options{Governor: kg.Governor{Access: access}})
 		for range 2 {
 			before := access.asked.Load()
 			if n := counted(t, s, reads(stranger)); n != 10 {
@@ -181,7 +181,7 @@ func TestNothingIsKept(t *testing.T) {
 	})
 	t.Run("own graphs", func(t *testing.T) {
 		access := newAsked(new(atomic.Uint64))
-		s := inGraphs(t, 3, kg.Options{Access: access})
+		s := inGraphs(t, 3, kg.Options{Governor: kg.Governor{Access: access}})
 		own := kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.String("own"), Graph: kg.IRI(kg.PendingGraphPrefix + "x")}
 		if _, err := s.Update(within(t), kg.Meta{Principal: stranger}, func(tx *kg.Tx) error { return tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: own}) }); err != nil {
 			t.Fatal(err)
@@ -206,7 +206,7 @@ func TestNothingIsKept(t *testing.T) {
 // TestKeptReaders: one reader too many is answered as well as any.
 func TestKeptReaders(t *testing.T) {
 	access := newAsked(new(atomic.Uint64))
-	s := inGraphs(t, 2, kg.Options{Access: access})
+	s := inGraphs(t, 2, kg.Options{Governor: kg.Governor{Access: access}})
 	access.let(func(p kg.Principal, graph kg.Term) bool { return graph == numberedGraph(0) || p.ID == "agent://0" })
 	for range 2 {
 		for i := range 2 * kg.MaxCachedReaders {
@@ -229,7 +229,7 @@ func TestKeptReaders(t *testing.T) {
 func TestKeptGraphs(t *testing.T) {
 	for _, graphs := range []int{kg.MaxCachedGraphs, kg.MaxCachedGraphs + 1} {
 		access := newAsked(new(atomic.Uint64))
-		s := inGraphs(t, graphs, kg.Options{Access: access})
+		s := inGraphs(t, graphs, kg.Options{Governor: kg.Governor{Access: access}})
 		access.let(func(_ kg.Principal, graph kg.Term) bool { return graph != numberedGraph(7) })
 		before := access.asked.Load()
 		for range 2 {
@@ -249,7 +249,7 @@ func TestKeptGraphs(t *testing.T) {
 func TestLogAnswersAreNew(t *testing.T) {
 	version := new(atomic.Uint64)
 	access := newAsked(version)
-	s := inGraphs(t, 0, kg.Options{Access: access})
+	s := inGraphs(t, 0, kg.Options{Governor: kg.Governor{Access: access}})
 	from := s.Head()
 	_, err := s.Update(within(t), kg.Meta{Principal: stranger}, func(tx *kg.Tx) error {
 		for i := range 5 {

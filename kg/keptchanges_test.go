@@ -112,7 +112,7 @@ func (f *flipper) Verify(context.Context, kg.Judgement) (kg.Verdict, error) {
 // in the middle of an update, does not bring the commits of a group into disorder.
 func TestVerifierAwakes(t *testing.T) {
 	f := &flipper{idle: true}
-	s := openStore(t, t.TempDir(), kg.Options{Verifier: f, Clock: func() time.Time { f.idle = true; return time.Now() }})
+	s := openStore(t, t.TempDir(), kg.Options{Governor: kg.Governor{Verifier: f}, Clock: func() time.Time { f.idle = true; return time.Now() }})
 	errs := waitingTogether(t, s, 2, func(i int, tx *kg.Tx) error {
 		f.idle = false
 		return tx.Apply(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:s", i)), Predicate: kg.IRI("urn:p"), Object: kg.Integer(int64(i))}})

@@ -93,7 +93,7 @@ func TestLastChange(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if store, err = kg.Open(dir, kg.Options{ReserveBytes: 1, Access: unreadable{hidden}}); err != nil {
+	if store, err = kg.Open(dir, kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: unreadable{hidden}}}); err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()

@@ -384,7 +384,7 @@ func (l *load) awaitUpdate() error {
 
 func (l *load) noteLoaded(quads int) {
 	l.report.Read += uint64(quads)
-	for l.s.options.Charge != nil && l.report.Read > (l.charged+1)*LoadUpdateQuads {
+	for l.report.Read > (l.charged+1)*LoadUpdateQuads {
 		l.charged++
 		l.s.options.Charge(l.ctx, l.meta)
 	}

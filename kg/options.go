@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/raft-wal/types"
 
-	"koine/kg/base"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/index"
 )
@@ -28,61 +27,23 @@ const (
 )
 
 // Options configures a store. The zero value works: every field has a default, named in its
-// comment. The hooks are called from many goroutines; they must be fast and safe for
-// concurrent use unless their comment says otherwise.
+// comment.
 type Options struct {
-	Access   Access           // AllowAll when nil
-	Distrust Distrust         // everybody is trusted when nil
-	Verifier Verifier         // accepts everything when nil
-	Holder   Holder           // stores held updates; nil: the caller is told, and nothing is stored
-	Clock    func() time.Time // time.Now when nil
-	Logger   *slog.Logger     // discards when nil
+	Governor
 
-	// RulesVersion returns a number that grows whenever something outside the graph changes
-	// that the Verifier or a Hider depends on. It grows after the change: every later
-	// judgement sees the change. A verdict made under an older number is made again before the
-	// update is committed or held. nil: nothing outside the graph matters.
-	RulesVersion func() uint64
+	Clock  func() time.Time // time.Now when nil
+	Logger *slog.Logger     // discards when nil
 
 	// Uptime returns the time elapsed on a monotonic clock. Clock is checked against it before
 	// History removes anything, because a wall clock that was set wrong would remove too much.
 	// nil: the time since this process began.
 	Uptime func() time.Duration
 
-	// OnSystemChange is called with each commit that changes one of koine's own graphs other
-	// than a journal (JournalGraphPrefix). The commit is durable then, and no reader sees it
-	// yet: decisions derived from those graphs (policies, credentials) are never older than
-	// the data that is read. No update is executed in between. The committer calls it, one
-	// commit at a time: it must not block or call the store. Commits made before the store was
-	// opened are not reported.
-	OnSystemChange func(*Commit)
-
-	// Admit is called for each update, dry runs included, and at the beginning of each load,
-	// before any other work. Its error is returned to the caller. nil admits all.
-	Admit func(context.Context, Meta) error
-
-	// AdmitRead is called when an outside principal begins to read: by View, Commit and
-	// ReadLog, and, with follow, by Watch. Its error is returned to the caller. The context
-	// carries request data from the caller to the hook. nil admits all.
-	AdmitRead func(ctx context.Context, p Principal, follow bool) error
-
-	// Charge is called after each further LoadUpdateQuads quads of a load, beyond those that
-	// Admit admitted. A running load is not stopped; the charge can count against the caller's
-	// next request. nil charges nobody.
-	Charge func(context.Context, Meta)
-
 	// MaxSourceStatements is the statement quota: how many statements one agent may be a
 	// source of. 0 is no bound. Statements in koine's own graphs do not count, except Parts in
 	// journals. An update that raises a source above the quota is refused as a whole with
 	// CodeLimitExceeded and LimitStatements. Updates by koine itself are not bounded.
 	MaxSourceStatements uint64
-
-	// Span begins a trace span within the one that ctx carries: for an update, for a load, and
-	// for a view until it is closed. end is called once. nil: no traces.
-	Span func(ctx context.Context, name string) (inner context.Context, end func(error))
-	// Stages is called before Update returns, with the times that an acknowledged update spent
-	// in each stage. ctx belongs to the update's span. nil: not reported.
-	Stages func(ctx context.Context, s Stages)
 
 	// QueueLength bounds the updates that wait for the committer, QueueTime the time that one
 	// waits. Beyond either an update fails with CodeOverloaded; a load waits instead.
@@ -197,12 +158,7 @@ func (o Options) validate() error {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Access == nil {
-		o.Access = AllowAll{}
-	}
-	if o.Distrust == nil {
-		o.Distrust = base.TrustAll{}
-	}
+	o.Governor = o.Governor.withDefaults()
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

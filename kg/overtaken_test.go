@@ -43,7 +43,7 @@ func TestNobodyWaitsForAJudgement(t *testing.T) {
 		}
 		return nil
 	}}
-	s = kgtest.Disk(t, kg.Options{Verifier: v})
+	s = kgtest.Disk(t, kg.Options{Governor: kg.Governor{Verifier: v}})
 	done := make(chan error, 1)
 	go func() { done <- addOne(s.Store, context.Background(), stating("urn:hot", "slow")) }()
 	<-looks
@@ -85,7 +85,7 @@ func TestOvertakenAgainAndAgain(t *testing.T) {
 			}
 			return addOne(s.Store, context.Background(), stating("urn:hot", fmt.Sprint(looks)))
 		}}
-		s = kgtest.Disk(t, kg.Options{Verifier: v})
+		s = kgtest.Disk(t, kg.Options{Governor: kg.Governor{Verifier: v}})
 		err := addOne(s.Store, within(t), stating("urn:hot", "slow"))
 		if kg.CodeOf(err) != row.code || looks != kg.MaxJudgements {
 			t.Errorf("overtaken %d times: got %v after %d looks", row.overtaken, err, looks)
@@ -106,7 +106,7 @@ func TestManyWritersOfOneSubject(t *testing.T) {
 		time.Sleep(100 * time.Microsecond) // longer than it takes to begin
 		return nil
 	}}
-	s := kgtest.Disk(t, kg.Options{Verifier: v})
+	s := kgtest.Disk(t, kg.Options{Governor: kg.Governor{Verifier: v}})
 	const writers, each = 4 * kg.MaxJudgements, 3
 	var failed atomic.Int64
 	var wg sync.WaitGroup
@@ -143,7 +143,7 @@ func TestJudgedAgainUntilTheCallerLeaves(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}}
-	s = kgtest.Disk(t, kg.Options{Verifier: v})
+	s = kgtest.Disk(t, kg.Options{Governor: kg.Governor{Verifier: v}})
 	if err := addOne(s.Store, ctx, stating("urn:hot", "slow")); !errors.Is(err, context.Canceled) || looks != 2 {
 		t.Errorf("got %v after %d looks", err, looks)
 	}
@@ -163,7 +163,7 @@ func TestEndJudging(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}}
-		s, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Verifier: v})
+		s, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Verifier: v}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func TestLoadIsOvertaken(t *testing.T) {
 		}
 		return nil
 	}}
-	s = kgtest.Disk(t, kg.Options{Verifier: v})
+	s = kgtest.Disk(t, kg.Options{Governor: kg.Governor{Verifier: v}})
 	quads := func(yield func(kg.Quad, error) bool) {
 		_ = yield(stating("urn:hot", "loaded"), nil) && yield(stating("urn:hot", "too"), nil)
 	}
@@ -259,7 +259,7 @@ func TestNumbersAndTimesOvertakeNothing(t *testing.T) {
 			return kg.Verdict{Own: row.own}
 		})
 		var clock atomic.Int64
-		s = kgtest.Disk(t, kg.Options{Verifier: v, Clock: func() time.Time { return time.UnixMilli(clock.Add(1000)) }})
+		s = kgtest.Disk(t, kg.Options{Governor: kg.Governor{Verifier: v}, Clock: func() time.Time { return time.UnixMilli(clock.Add(1000)) }})
 		if err := publish(message); err != nil || looks != row.looks {
 			t.Errorf("%s: %v after %d looks, want %d", row.name, err, looks, row.looks)
 		}

@@ -82,7 +82,7 @@ func justification(t *testing.T, s *Store, who AgentID, r Revision) string {
 // TestReplacedGraphIsTold shows the event of a replaced graph, its readers and its counts,
 // and that the stream then continues with the resync.
 func TestReplacedGraphIsTold(t *testing.T) {
-	s := openStore(t, t.TempDir(), Options{Access: wall{}})
+	s := openStore(t, t.TempDir(), Options{Governor: Governor{Access: wall{}}})
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader", Justification: "a new edition"}
 	const n = MaxPatches + 100
 	replaceWith(t, s, m, wholeQuads(0, n))

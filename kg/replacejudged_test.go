@@ -73,7 +73,7 @@ func TestJudgedReplacementThatIsRefused(t *testing.T) {
 	const n = MaxPatches + 10
 	failure := errors.New("the rule cannot be judged")
 	v := &verdicts{of: func(Judgement) (Verdict, error) { return Verdict{}, nil }}
-	s := openStore(t, dir, Options{Verifier: v})
+	s := openStore(t, dir, Options{Governor: Governor{Verifier: v}})
 	m := Meta{Principal: Principal{ID: "agent://loader", Method: "key"}}
 	first := replaceWith(t, s, m, wholeQuads(0, n))
 	refusals := map[string]struct {
@@ -117,7 +117,7 @@ func TestJudgedReplacementThatIsRefused(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = openStore(t, dir, Options{Verifier: v, Rebuild: true})
+	s = openStore(t, dir, Options{Governor: Governor{Verifier: v}, Rebuild: true})
 	nothingIsLeft(t, s, m, wholeObjects(0, n))
 }
 
@@ -126,7 +126,7 @@ func TestJudgedReplacementThatIsRefused(t *testing.T) {
 func TestRestatedStatementsAreJudged(t *testing.T) {
 	const n, same = MaxPatches + 10, 7
 	v := &verdicts{of: func(Judgement) (Verdict, error) { return Verdict{}, nil }}
-	s := openStore(t, t.TempDir(), Options{Verifier: v})
+	s := openStore(t, t.TempDir(), Options{Governor: Governor{Verifier: v}})
 	first := Meta{Principal: Principal{ID: "agent://first", Method: "key"}}
 	second := Meta{Principal: Principal{ID: "agent://second", Method: "key"}}
 	replaced := replaceWith(t, s, first, wholeQuads(0, n))
@@ -268,7 +268,7 @@ func TestReplacementThatDependsOnTooMuch(t *testing.T) {
 		return out, nil
 	}}
 	const most = 40
-	s := openStore(t, t.TempDir(), Options{Verifier: v, replacedDepends: most})
+	s := openStore(t, t.TempDir(), Options{Governor: Governor{Verifier: v}, replacedDepends: most})
 	m := Meta{Principal: Principal{ID: "agent://loader", Method: "key"}}
 	depends = most
 	replaceWith(t, s, m, wholeQuads(0, n))
@@ -289,7 +289,7 @@ func TestReplacementThatDependsOnTooMuch(t *testing.T) {
 // closed, for callers that may write it, with an error that names it and the time to retry;
 // and that a caller that may not read it gets the answer for a graph that does not exist.
 func TestOtherGraphsTakeChangesMeanwhile(t *testing.T) {
-	s := openStore(t, t.TempDir(), Options{Access: wall{}})
+	s := openStore(t, t.TempDir(), Options{Governor: Governor{Access: wall{}}})
 	m := Meta{Principal: Principal{ID: "agent://loader", Method: "key"}}
 	other := IRI("urn:g:other")
 	elsewhere := func(i int) Quad {

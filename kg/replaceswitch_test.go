@@ -52,7 +52,7 @@ func (r revocable) Allowed(_ Principal, _ Term, right Right) bool {
 func TestReplacementWithoutTheRightAtTheSwitch(t *testing.T) {
 	var revoked atomic.Bool
 	v := &verdicts{of: func(Judgement) (Verdict, error) { return Verdict{}, nil }}
-	s := openStore(t, t.TempDir(), Options{wholeFrom: 3, wholeCommit: 2, Verifier: v, Access: revocable{revoked: &revoked}})
+	s := openStore(t, t.TempDir(), Options{wholeFrom: 3, wholeCommit: 2, Governor: Governor{Verifier: v, Access: revocable{revoked: &revoked}}})
 	m := Meta{Principal: Principal{ID: "agent://loader", Method: "key"}}
 	replaceWith(t, s, m, wholeQuads(0, 8))
 	for _, n := range []int{0, 9} {
@@ -143,7 +143,7 @@ func TestReplacementOnAFullVolume(t *testing.T) {
 func TestReplacementOfStatementsWithMuchProvenance(t *testing.T) {
 	slowtest.WithoutRace(t)
 	const n = 4_000
-	s := openStore(t, t.TempDir(), Options{Access: wall{}})
+	s := openStore(t, t.TempDir(), Options{Governor: Governor{Access: wall{}}})
 	m := Meta{Principal: Principal{ID: "agent://loader", Method: "key"}}
 	provenance := slices.Concat([]byte{34}, bytes.Repeat([]byte("p"), 4_000), []byte{34}) // a string in JSON
 	for from := 0; from < n; from += n / 2 {

@@ -433,7 +433,7 @@ func (w *wholeReplacement) awaitBatch() error {
 	w.restated += part.restated
 	w.shares[w.meta.actingAgent()] += int64(part.backed)
 	w.held += part.added + part.stays
-	for w.s.options.Charge != nil && w.report.Read > (w.charged+1)*LoadUpdateQuads {
+	for w.report.Read > (w.charged+1)*LoadUpdateQuads {
 		w.charged++
 		w.s.options.Charge(w.ctx, w.meta)
 	}
@@ -691,7 +691,7 @@ func (w *wholeReplacement) judgeDifference() (*judgedUpdate, error) {
 		return nil, err
 	}
 	defer s.unpin(p)
-	j := &judgedUpdate{revision: p.head.revision, rulesVersion: s.rulesVersion()}
+	j := &judgedUpdate{revision: p.head.revision, rulesVersion: s.options.RulesVersion()}
 	name := p.head.generations.NameID(w.generationID())
 	at := s.options.Clock().UTC().Truncate(time.Millisecond)
 	after := p.head.generations.WithEntries(&index.Generation{Began: w.began, Graph: name, Name: w.graph, From: p.head.revision + 1, Time: at})

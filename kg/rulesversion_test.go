@@ -36,7 +36,7 @@ func TestRulesThatChangeBeforeTheCommit(t *testing.T) {
 	} {
 		k, v := &keeper{}, &salaries{}
 		var version atomic.Uint64
-		s := kgtest.Disk(t, kg.Options{Verifier: v, Holder: k, RulesVersion: version.Load})
+		s := kgtest.Disk(t, kg.Options{Governor: kg.Governor{Verifier: v, Holder: k, RulesVersion: version.Load}})
 		looks := 0
 		v.mind = func(j kg.Judgement) kg.Verdict {
 			if slices.ContainsFunc(j.Changes, func(c kg.Change) bool { return kg.IsOwnGraph(c.Quad.Graph) }) {

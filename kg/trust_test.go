@@ -89,7 +89,7 @@ func (c creators) Allowed(p kg.Principal, _ kg.Term, right kg.Right) bool {
 
 func TestGraphsComeIntoBeingOnPurpose(t *testing.T) {
 	maker := kg.Principal{ID: "agent://maker", Method: "key"}
-	s := kgtest.Disk(t, kg.Options{Access: creators{maker.ID}})
+	s := kgtest.Disk(t, kg.Options{Governor: kg.Governor{Access: creators{maker.ID}}})
 	in := func(object string) kg.Quad {
 		return kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.String(object), Graph: kg.IRI("urn:g")}
 	}
@@ -141,7 +141,7 @@ func (a *switching) follow(c *kg.Commit) {
 // koine's own records is executed under that change.
 func TestSystemChangesAreToldInTime(t *testing.T) {
 	a := new(switching)
-	s := kgtest.Disk(t, kg.Options{Access: a, OnSystemChange: a.follow})
+	s := kgtest.Disk(t, kg.Options{Governor: kg.Governor{Access: a, OnSystemChange: a.follow}})
 	q := kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.IRI("urn:o")}
 	if _, err := s.Update(within(t), kg.Meta{Principal: stranger}, add(q)); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestSystemChangesAreToldInTime(t *testing.T) {
 // shares an fsync with later ones.
 func TestJournalsEndNoGroup(t *testing.T) {
 	a := new(switching)
-	s := kgtest.Disk(t, kg.Options{Access: a, OnSystemChange: a.follow})
+	s := kgtest.Disk(t, kg.Options{Governor: kg.Governor{Access: a, OnSystemChange: a.follow}})
 	running, goOn := make(chan struct{}), make(chan struct{})
 	errs := make([]error, 9)
 	var done sync.WaitGroup

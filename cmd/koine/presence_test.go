@@ -117,13 +117,13 @@ func TestWhoWritesIsNotIdle(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer trust.close()
-				o := kg.Options{Admit: func(context.Context, kg.Meta) error {
+				o := kg.Options{Governor: kg.Governor{Admit: func(context.Context, kg.Meta) error {
 					if row.refused {
 						return kg.Errorf(kg.CodeRateLimited, "too many updates")
 					}
 					return nil
-				}}
-				trust.configureStore(&o)
+				}}}
+				trust.govern(&o.Governor)
 				is := func() (text []string) {
 					for _, agent := range []kg.AgentID{ann, bob, gateway} {
 						text = append(text, string(trust.presence.Get(agent).Status))

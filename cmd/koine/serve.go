@@ -168,8 +168,8 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	}
 	defer listener.Close() // a no-op after Serve
 
-	options := kg.Options{ReserveBytes: c.ReserveFlag.ReserveBytes(), LiteralBytes: c.MaxLiteral, Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, MaxSourceStatements: statements, Span: traces.Begin(), Stages: traces.ForStages()}
-	trust.configureStore(&options)
+	options := kg.Options{ReserveBytes: c.ReserveFlag.ReserveBytes(), LiteralBytes: c.MaxLiteral, Governor: kg.Governor{Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate, Span: traces.Begin(), Stages: traces.ForStages()}, MaxSourceStatements: statements}
+	trust.govern(&options.Governor)
 	options.Verifier = counters.Verifier(options.Verifier)
 	store, forget, err := c.openStore(ctx, log, options, trust)
 	if err != nil {

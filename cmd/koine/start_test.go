@@ -48,8 +48,7 @@ func fillStore(t testing.TB, dir string, c contents) {
 	conversations := channels.New(channels.Options{})
 	reviews := proposals.New(proposals.Options{})
 	store, err := kg.Open(dir, kg.Options{
-		ReserveBytes: 1, OnSystemChange: func(c *kg.Commit) { reviews.Follow(c); conversations.Follow(c) },
-		Access: push.NewGuard(tasks.NewGuard(conversations.Guard(reviews.Guard(kg.AllowAll{})))),
+		ReserveBytes: 1, Governor: kg.Governor{OnSystemChange: func(c *kg.Commit) { reviews.Follow(c); conversations.Follow(c) }, Access: push.NewGuard(tasks.NewGuard(conversations.Guard(reviews.Guard(kg.AllowAll{}))))},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -59,8 +59,8 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 	}, nil
 }
 
-// configureStore sets the hooks in the options of a store.
-func (t *trust) configureStore(o *kg.Options) {
+// govern sets what decides in the governor of a store.
+func (t *trust) govern(o *kg.Governor) {
 	o.Access, o.Verifier = t.policies, t.shapes
 	if t.rules != nil {
 		o.Access, o.AdmitRead, o.RulesVersion = ruledAccess{t.policies, t.rules}, t.admitRead, t.rules.Reloads

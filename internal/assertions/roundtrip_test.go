@@ -193,7 +193,7 @@ func (o only) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
 func TestExportShowsTheView(t *testing.T) {
 	open, hidden := kg.DefaultGraph, kg.IRI("urn:hidden")
 	clock := kgtest.NewClock()
-	s := kgtest.Disk(t, kg.Options{Access: only{"agent://all", map[kg.Term]bool{open: true}}, Clock: clock.Now})
+	s := kgtest.Disk(t, kg.Options{Governor: kg.Governor{Access: only{"agent://all", map[kg.Term]bool{open: true}}}, Clock: clock.Now})
 	clean := kgtest.Disk(t, kg.Options{Clock: clock.Now})
 	q := func(o string, g kg.Term) kg.Quad {
 		return kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.String(o), Graph: g}

@@ -30,7 +30,7 @@ func newBench(t testing.TB, options auth.Options) *bench {
 	follow := func(c *kg.Commit) { b.registry.Follow(c); b.table.Follow(c) }
 	dir := t.TempDir()
 	observertest.Replay(t, dir)
-	store, err := kg.Open(dir, kg.Options{ReserveBytes: 1, OnSystemChange: follow})
+	store, err := kg.Open(dir, kg.Options{ReserveBytes: 1, Governor: kg.Governor{OnSystemChange: follow}})
 	if err != nil {
 		t.Fatal(err)
 	}

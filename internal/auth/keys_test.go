@@ -128,7 +128,7 @@ func TestRevokedKeyEndsWhatItOpened(t *testing.T) {
 // begins.
 func TestExpiredKeyEndsWhatItOpened(t *testing.T) {
 	var commits []*kg.Commit
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, OnSystemChange: func(c *kg.Commit) { commits = append(commits, c) }})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{OnSystemChange: func(c *kg.Commit) { commits = append(commits, c) }}})
 	if err != nil {
 		t.Fatal(err)
 	}

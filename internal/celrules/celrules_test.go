@@ -407,7 +407,7 @@ func TestOpenWatchesSeeByTheNewRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := kg.Open(t.TempDir(), kg.Options{Access: ruled{File: f}, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }})
+	s, err := kg.Open(t.TempDir(), kg.Options{Governor: kg.Governor{Access: ruled{File: f}}, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

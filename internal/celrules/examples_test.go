@@ -28,7 +28,7 @@ type hiding struct {
 // store opens a store that is judged by the rules.
 func store(t *testing.T, set *celrules.Set) *kg.Store {
 	t.Helper()
-	s, err := kg.Open(t.TempDir(), kg.Options{Verifier: set, Access: hiding{Set: set}, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }})
+	s, err := kg.Open(t.TempDir(), kg.Options{Governor: kg.Governor{Verifier: set, Access: hiding{Set: set}}, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func TestReloadBetweenVerdictAndCommit(t *testing.T) {
 		if row.early {
 			verifiers = kg.Verifiers(reload, f, judge)
 		}
-		s, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: ruled{File: f}, Verifier: verifiers, RulesVersion: f.Reloads})
+		s, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: ruled{File: f}, Verifier: verifiers, RulesVersion: f.Reloads}})
 		if err != nil {
 			t.Fatal(err)
 		}

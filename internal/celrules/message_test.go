@@ -50,9 +50,8 @@ func newTalk(t *testing.T, text string) *talk {
 		t.Fatal(err)
 	}
 	w.store, err = kg.Open(t.TempDir(), kg.Options{
-		Verifier: kg.Verifiers(w.file, &w.behind), RulesVersion: w.file.Reloads, Holder: w.reviews, Access: w.Guard(w.reviews.Guard(kg.AllowAll{})),
-		OnSystemChange: func(c *kg.Commit) { w.reviews.Follow(c); w.Follow(c) },
-		FreeBytes:      func(string) (uint64, error) { return 1 << 40, nil },
+		Governor:  kg.Governor{Verifier: kg.Verifiers(w.file, &w.behind), RulesVersion: w.file.Reloads, Holder: w.reviews, Access: w.Guard(w.reviews.Guard(kg.AllowAll{})), OnSystemChange: func(c *kg.Commit) { w.reviews.Follow(c); w.Follow(c) }},
+		FreeBytes: func(string) (uint64, error) { return 1 << 40, nil },
 	})
 	if err != nil {
 		t.Fatal(err)

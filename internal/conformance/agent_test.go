@@ -14,7 +14,7 @@ import (
 
 // Each prefix of the kit has the behaviour that the kit expects.
 func TestBehaviours(t *testing.T) {
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: tasks.NewGuard(kg.AllowAll{})})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: tasks.NewGuard(kg.AllowAll{})}})
 	if err != nil {
 		t.Fatal(err)
 	}

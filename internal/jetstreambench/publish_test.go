@@ -92,7 +92,7 @@ func parts(i int) []json.RawMessage {
 
 func publishKoine(b *testing.B, count, publishers, n int) spent {
 	service := channels.New(channels.Options{})
-	s, err := kg.Open(b.TempDir(), kg.Options{ReserveBytes: 1, Access: service.Guard(kg.AllowAll{}), OnSystemChange: service.Follow})
+	s, err := kg.Open(b.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: service.Guard(kg.AllowAll{}), OnSystemChange: service.Follow}})
 	if err != nil {
 		b.Fatal(err)
 	}

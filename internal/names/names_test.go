@@ -23,7 +23,7 @@ func (g graphOf) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
 
 func open(t testing.TB, access kg.Access) *kg.Store {
 	t.Helper()
-	s, err := kg.Open(t.TempDir(), kg.Options{Access: access, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }})
+	s, err := kg.Open(t.TempDir(), kg.Options{Governor: kg.Governor{Access: access}, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func (e *exchangeable) exchange(a kg.Access) {
 // scripts/bench-access.sh runs it in turns and compares.
 func BenchmarkAccess(b *testing.B) {
 	access := &exchangeable{Access: kg.AllowAll{}}
-	store, err := kg.Open(b.TempDir(), kg.Options{ReserveBytes: 1, Access: access})
+	store, err := kg.Open(b.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: access}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func newBench(t testing.TB, o policy.Options) *bench {
 func (b *bench) open(o policy.Options) {
 	b.t.Helper()
 	policies := policy.New(o)
-	store, err := kg.Open(b.dir, kg.Options{ReserveBytes: 1, Access: policies, OnSystemChange: policies.Follow})
+	store, err := kg.Open(b.dir, kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: policies, OnSystemChange: policies.Follow}})
 	if err == nil {
 		err = policies.Load(context.Background(), store)
 	}

@@ -31,11 +31,11 @@ func serve(t *testing.T, dir string, validity time.Duration) *served {
 	policies := policy.New(policy.Options{})
 	s := &served{tracker: presence.New(presence.Options{Settle: 1, WriteInterval: 1, AgentWriteInterval: 1, Linger: 1, Validity: validity})}
 	var err error
-	s.Store, err = kg.Open(dir, kg.Options{ReserveBytes: 1, Access: policies, OnSystemChange: func(c *kg.Commit) {
+	s.Store, err = kg.Open(dir, kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: policies, OnSystemChange: func(c *kg.Commit) {
 		policies.Follow(c)
 		s.tracker.Follow(c)
 		s.told = append(s.told, c.Revision)
-	}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}

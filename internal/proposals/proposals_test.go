@@ -100,8 +100,8 @@ func (w *world) open() {
 	w.t.Helper()
 	w.service = proposals.New(w.options)
 	store, err := kg.Open(w.dir, kg.Options{
-		Verifier: w.judge, Holder: w.service, Access: w.service.Guard(&w.access), OnSystemChange: w.service.Follow,
-		Clock: w.clock, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil },
+		Governor: kg.Governor{Verifier: w.judge, Holder: w.service, Access: w.service.Guard(&w.access), OnSystemChange: w.service.Follow},
+		Clock:    w.clock, FreeBytes: func(string) (uint64, error) { return 1 << 40, nil },
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -176,7 +176,7 @@ func TestDisjointClasses(t *testing.T) {
 // The view decides about contradictions: believed agents, and hidden statements.
 func TestContradictionsUnderAView(t *testing.T) {
 	private := ex("private")
-	w := newWorld(t, kg.Options{Access: hiding{private}})
+	w := newWorld(t, kg.Options{Governor: kg.Governor{Access: hiding{private}}})
 	w.write(root, w.patches(kg.Add, `ex:born a owl:FunctionalProperty . ex:ada ex:born 1 .`, kg.DefaultGraph)...)
 	w.add("ann", `ex:ada ex:born 2 .`)
 	w.write(root, w.patches(kg.Add, `ex:bo ex:born 1, 2 .`, private)...)

@@ -13,7 +13,7 @@ import (
 // A preview equals the later effect.
 func TestPreviewsOfQuarantine(t *testing.T) {
 	private := ex("private")
-	w := newWorld(t, kg.Options{Access: hiding{private}})
+	w := newWorld(t, kg.Options{Governor: kg.Governor{Access: hiding{private}}})
 	w.add("ann", `ex:a ex:p 1, 2, 3 .`)
 	w.add("bob", `ex:a ex:p 3, 4 .`)
 	w.now = w.now.Add(time.Hour)

@@ -134,7 +134,7 @@ func TestConflictsAreBounded(t *testing.T) {
 // not revealed.
 func TestRevertOfWhatIsHidden(t *testing.T) {
 	private := ex("private")
-	w := newWorld(t, kg.Options{Access: hiding{private}})
+	w := newWorld(t, kg.Options{Governor: kg.Governor{Access: hiding{private}}})
 	both := w.write(root, append(w.patches(kg.Add, `ex:a ex:p 1 .`, kg.DefaultGraph), w.patches(kg.Add, `ex:a ex:secret 1 .`, private)...)...)
 	only := w.write(root, w.patches(kg.Add, `ex:b ex:secret 1 .`, private)...)
 	if _, err := provenance.Revert(slowtest.Context(t), w.Store, meta(principal("ann")), both, true); kg.CodeOf(err) != kg.CodePermissionDenied || strings.Contains(err.Error(), "secret") {

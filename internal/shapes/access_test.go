@@ -21,7 +21,7 @@ func (hiding) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 // A verifier sees the caller's view: statements hidden from the caller neither influence the
 // verdict nor occur in it.
 func TestHiddenGraphsAreNoDataOfAJudgement(t *testing.T) {
-	store, set := judgedStore(t, kg.Options{Access: hiding{}})
+	store, set := judgedStore(t, kg.Options{Governor: kg.Governor{Access: hiding{}}})
 	put(t, store, personShape+`ex:T a sh:NodeShape ; sh:targetSubjectsOf ex:worksFor ; sh:property [ sh:path ex:worksFor ; sh:class ex:Firm ] .`)
 	hidden := parse(t, `ex:zoe a ex:Person ; ex:name "Zoe Secret" . ex:spy a ex:Firm .`, secret)
 	if r, err := write(t, store, by("ann"), hidden, nil); err != nil || !r.Committed {

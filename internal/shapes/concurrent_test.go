@@ -61,7 +61,7 @@ func TestWhatAVerdictWasMadeFromMayChange(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			o := &overtaken{Set: &shapes.Set{}}
-			store, err := kg.Open(t.TempDir(), kg.Options{Verifier: o, OnSystemChange: o.Follow, ReserveBytes: 1})
+			store, err := kg.Open(t.TempDir(), kg.Options{Governor: kg.Governor{Verifier: o, OnSystemChange: o.Follow}, ReserveBytes: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

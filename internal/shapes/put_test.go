@@ -106,7 +106,7 @@ func (panicking) Verify(context.Context, kg.Judgement) (kg.Verdict, error) { pan
 // A panic fails the update that caused it, and nothing else.
 func TestAPanicIsTheUpdatesError(t *testing.T) {
 	set := &shapes.Set{}
-	store, err := kg.Open(t.TempDir(), kg.Options{Verifier: kg.Verifiers(set, panicking{}), OnSystemChange: set.Follow, ReserveBytes: 1})
+	store, err := kg.Open(t.TempDir(), kg.Options{Governor: kg.Governor{Verifier: kg.Verifiers(set, panicking{}), OnSystemChange: set.Follow}, ReserveBytes: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

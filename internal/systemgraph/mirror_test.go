@@ -36,11 +36,11 @@ func TestMirrorLoadedAmongCommits(t *testing.T) {
 			}
 		}
 	}
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, OnSystemChange: func(c *kg.Commit) {
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{OnSystemChange: func(c *kg.Commit) {
 		if loaded.Load() {
 			mirror.Follow(c, take, wanted)
 		}
-	}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}

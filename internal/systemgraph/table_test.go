@@ -49,7 +49,7 @@ func sameRecord(a, b systemgraph.Record) bool {
 func TestFollowingIsLoading(t *testing.T) {
 	followed := seen{}
 	table := systemgraph.NewTable(system, "urn:koine:thing:", followed.changed)
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, OnSystemChange: table.Follow})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{OnSystemChange: table.Follow}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func back(t *testing.T, store *kg.Store, p kg.Patch) {
 // A verdict other than acceptance is an error: records are never held.
 func TestUpdateIsNotHeld(t *testing.T) {
 	for outcome, code := range map[kg.Outcome]kg.Code{kg.Rejected: kg.CodeConstraintViolation, kg.Held: kg.CodeConstraintViolation} {
-		store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Verifier: verdict{outcome}})
+		store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Verifier: verdict{outcome}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ func BenchmarkSend(b *testing.B) {
 // benched is a service on a store of its own, until the benchmark ends.
 func benched(b *testing.B) *tasks.Service {
 	b.Helper()
-	store, err := kg.Open(b.TempDir(), kg.Options{ReserveBytes: 1, Access: tasks.NewGuard(kg.AllowAll{})})
+	store, err := kg.Open(b.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: tasks.NewGuard(kg.AllowAll{})}})
 	if err != nil {
 		b.Fatal(err)
 	}

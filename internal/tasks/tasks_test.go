@@ -51,7 +51,7 @@ func open(t *testing.T, o tasks.Options, workers map[kg.AgentID]tasks.Worker) *b
 func (b *bench) start() {
 	b.t.Helper()
 	var err error
-	if b.store, err = kg.Open(b.dir, kg.Options{ReserveBytes: 1, Access: tasks.NewGuard(kg.AllowAll{})}); err != nil {
+	if b.store, err = kg.Open(b.dir, kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: tasks.NewGuard(kg.AllowAll{})}}); err != nil {
 		b.t.Fatal(err)
 	}
 	b.Service = tasks.New(b.o)

@@ -52,7 +52,7 @@ func newPolicies() *policies {
 // testAccess proves that data which a caller may not read is invisible to it through every
 // operation, and that the newest policy applies.
 func testAccess(t *testing.T, f Factory) {
-	b := newBoth(t, f, kg.Options{Access: newPolicies()})
+	b := newBoth(t, f, kg.Options{Governor: kg.Governor{Access: newPolicies()}})
 	secret := quadIn(hidden, "secret", "secretly", "secret")
 	typed := secret
 	typed.Predicate = kg.IRI(kg.RDFType)
@@ -194,7 +194,7 @@ func checkWrites(t *testing.T, b *both) {
 // the event of the previous one. The store uses given, which is access itself or an Access
 // without a version.
 func testNewestPolicy(t *testing.T, f Factory, access *policies, given kg.Access) {
-	b := newBoth(t, f, kg.Options{Access: given})
+	b := newBoth(t, f, kg.Options{Governor: kg.Governor{Access: given}})
 	rec := Record(t, b.Store, kg.Filter{View: kg.View{Principal: reader}}, b.Oldest())
 	want := 0
 	say := func(open bool, text string) {

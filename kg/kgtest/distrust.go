@@ -50,7 +50,7 @@ func testDistrust(t *testing.T, f Factory) {
 	verifier := &recordingVerifier{}
 	look := func(context.Context, kg.Judgement) (kg.Verdict, error) { return kg.Verdict{}, nil }
 	verifier.answer = func(ctx context.Context, j kg.Judgement) (kg.Verdict, error) { return look(ctx, j) }
-	b := newBoth(t, f, kg.Options{Clock: clock.Now, Distrust: distrust, Verifier: verifier})
+	b := newBoth(t, f, kg.Options{Clock: clock.Now, Governor: kg.Governor{Distrust: distrust, Verifier: verifier}})
 	const good, bad = kg.AgentID("agent://a"), kg.AgentID("agent://b")
 	b.update(kg.Meta{}, add(quad("s", "p", "early"), bad), add(quad("s", "p", "both"), bad), add(quad("s", "p", "both"), good))
 	clock.Move(seconds(10))
@@ -157,8 +157,7 @@ func testDistrust(t *testing.T, f Factory) {
 func testDistrustWatched(t *testing.T, f Factory) {
 	distrust := NewDistrust(nil)
 	b := newBoth(t, f, kg.Options{
-		Distrust:       distrust,
-		OnSystemChange: func(c *kg.Commit) { distrust.Set(kg.Doubts{"agent://b": {}}, c.Revision) },
+		Governor: kg.Governor{Distrust: distrust, OnSystemChange: func(c *kg.Commit) { distrust.Set(kg.Doubts{"agent://b": {}}, c.Revision) }},
 	})
 	b.update(kg.Meta{}, add(quad("s", "p", "1"), "agent://b"), add(quad("s", "p", "2"), "agent://a"))
 	filter := kg.Filter{View: kg.View{Principal: tester}}

@@ -65,7 +65,7 @@ func (m *Model) rememberedEvents(f kg.Filter, from kg.Position) (out []kg.Event)
 func testForgetting(t *testing.T, f Factory) {
 	d := newDice(11)
 	access := forgetfulAccess{newPolicies(), graphs[1], tester.ID}
-	b := newBoth(t, f, kg.Options{Access: access, RingCommits: 8})
+	b := newBoth(t, f, kg.Options{Governor: kg.Governor{Access: access}, RingCommits: 8})
 	for range 80 {
 		b.update(kg.Meta{}, d.patches()...)
 	}
@@ -167,7 +167,7 @@ func (b *both) sameRememberedCommit(t *testing.T, who kg.Principal, r kg.Revisio
 // reads it from the beginning.
 func testFollowForgetful(t *testing.T, f Factory) {
 	access := forgetfulAccess{newPolicies(), readable, tester.ID}
-	b := newBoth(t, f, kg.Options{Access: access})
+	b := newBoth(t, f, kg.Options{Governor: kg.Governor{Access: access}})
 	kept, gone := quadIn(readable, "s", "p", "kept"), quadIn(readable, "s", "p", "gone")
 	b.update(kg.Meta{}, add(kept, ""), add(gone, ""))
 	filter := kg.Filter{View: kg.View{Principal: reader, Graphs: []kg.Term{readable}}}

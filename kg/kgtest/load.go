@@ -267,7 +267,7 @@ func testLoadRejected(t *testing.T, f Factory) {
 	} {
 		for _, online := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, online %v", row.name, online), func(t *testing.T) {
-				options := kg.Options{Access: newPolicies()}
+				options := kg.Options{Governor: kg.Governor{Access: newPolicies()}}
 				if row.verdict != kg.Accepted {
 					options.Verifier = &recordingVerifier{answer: func(context.Context, kg.Judgement) (kg.Verdict, error) {
 						return kg.Verdict{Outcome: row.verdict}, nil

@@ -64,10 +64,10 @@ func newRun(t *testing.T, f Factory, seed uint64) *randomRun {
 	clock := NewClock()
 	options := kg.Options{
 		Clock: clock.Now, TermCache: 16, RingCommits: 8, RingBytes: 4 << 10, GroupCommits: 3, MemTableBytes: kg.MinMemTableBytes,
-		Access: &policies{rules: map[kg.Term]map[kg.AgentID]kg.Right{
+		Governor: kg.Governor{Access: &policies{rules: map[kg.Term]map[kg.AgentID]kg.Right{
 			graphs[1]: {tester.ID: kg.Manage, reader.ID: kg.Read},
 			graphs[2]: {tester.ID: kg.Manage},
-		}},
+		}}},
 	}
 	if seed%2 == 1 {
 		options.Verifier = &recordingVerifier{answer: func(_ context.Context, j kg.Judgement) (v kg.Verdict, err error) {

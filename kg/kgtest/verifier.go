@@ -64,7 +64,7 @@ func testVerifier(t *testing.T, f Factory) {
 	q, q2 := quad("s", "p", "o"), quad("s", "p", "o2")
 	t.Run("is asked about the changes", func(t *testing.T) {
 		v := &recordingVerifier{answer: accept}
-		b := newBoth(t, f, kg.Options{Verifier: v, Clock: NewClock().Now}) // a trial is of another moment
+		b := newBoth(t, f, kg.Options{Governor: kg.Governor{Verifier: v}, Clock: NewClock().Now}) // a trial is of another moment
 		b.update(kg.Meta{TaskID: "first"}, add(q, "agent://a"), add(q, "agent://b"))
 		before := statementLines(b.model.Match(kg.View{}, kg.Pattern{}))
 		b.update(kg.Meta{TaskID: "second"}, replace(q2, ""))
@@ -95,7 +95,7 @@ func testVerifier(t *testing.T, f Factory) {
 		for _, dry := range []bool{false, true} {
 			t.Run(row.name+map[bool]string{true: ", dry run"}[dry], func(t *testing.T) {
 				v := &recordingVerifier{answer: accept}
-				b := newBoth(t, f, kg.Options{Verifier: v})
+				b := newBoth(t, f, kg.Options{Governor: kg.Governor{Verifier: v}})
 				b.update(kg.Meta{}, add(q, ""))
 				v.answer = func(context.Context, kg.Judgement) (kg.Verdict, error) { return row.verdict, row.err }
 				meta := kg.Meta{Principal: tester, DryRun: dry, IdempotencyKey: "k"}
@@ -117,7 +117,7 @@ func testVerifier(t *testing.T, f Factory) {
 	t.Run("is not asked again when another subject changed", func(t *testing.T) { testVerifiedAgain(t, f, "other", 1) })
 	t.Run("panics", func(t *testing.T) {
 		v := &recordingVerifier{answer: func(context.Context, kg.Judgement) (kg.Verdict, error) { panic("the verifier is broken") }}
-		b := newBoth(t, f, kg.Options{Verifier: v})
+		b := newBoth(t, f, kg.Options{Governor: kg.Governor{Verifier: v}})
 		_, err := b.Update(within(t), kg.Meta{Principal: tester}, applyPatches([]kg.Patch{add(q, "")}))
 		if code := kg.CodeOf(err); code != kg.CodeInternal {
 			t.Errorf("got %q (%v), want %q", code, err, kg.CodeInternal)
@@ -145,7 +145,7 @@ func testVerifiedAgain(t *testing.T, f Factory, subject string, times int) {
 		}
 		return kg.Verdict{}, nil
 	}}
-	store := f(t, kg.Options{Verifier: v})
+	store := f(t, kg.Options{Governor: kg.Governor{Verifier: v}})
 	ctx := within(t)
 	held := make(chan error, 1)
 	go func() {

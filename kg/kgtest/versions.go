@@ -245,7 +245,7 @@ func testVersions(t *testing.T, f Factory) {
 // testHiddenPast closes a graph: its past becomes invisible, too.
 func testHiddenPast(t *testing.T, f Factory) {
 	access := newPolicies()
-	b := newBoth(t, f, kg.Options{Access: access})
+	b := newBoth(t, f, kg.Options{Governor: kg.Governor{Access: access}})
 	b.update(kg.Meta{}, add(quadIn(hidden, "s", "p", "o"), ""), add(quad("s", "p", "o"), ""))
 	b.update(kg.Meta{}, replace(quadIn(hidden, "s", "p", "o2"), ""), remove(quad("s", "p", "o"), ""))
 	for _, who := range []kg.Principal{tester, reader} {

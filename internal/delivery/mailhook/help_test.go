@@ -88,7 +88,7 @@ func (f *office) open(o mailhook.Options) {
 	}
 	o.Logger = slog.New(slog.NewTextHandler(f.log, nil))
 	var err error
-	if f.store, err = kg.Open(f.dir, kg.Options{ReserveBytes: 1, Access: tasks.NewGuard(kg.AllowAll{})}); err != nil {
+	if f.store, err = kg.Open(f.dir, kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: tasks.NewGuard(kg.AllowAll{})}}); err != nil {
 		f.t.Fatal(err)
 	}
 	f.tasks = tasks.New(tasks.Options{Known: func(id kg.AgentID) bool { return id != alice.Principal.ID }})

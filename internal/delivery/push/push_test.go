@@ -92,7 +92,7 @@ func (d *desk) open(o push.Options) {
 	}
 	o.Logger = slog.New(slog.NewTextHandler(d.log, nil))
 	var err error
-	if d.store, err = kg.Open(d.dir, kg.Options{ReserveBytes: 1, Access: push.NewGuard(tasks.NewGuard(kg.AllowAll{}))}); err != nil {
+	if d.store, err = kg.Open(d.dir, kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: push.NewGuard(tasks.NewGuard(kg.AllowAll{}))}}); err != nil {
 		d.t.Fatal(err)
 	}
 	d.tasks = tasks.New(tasks.Options{Known: func(id kg.AgentID) bool { return id == bob.Principal.ID }})

@@ -63,7 +63,7 @@ func startWith(t testing.TB, change func(*options)) *server {
 	t.Helper()
 	o := options{Options: agentapi.Options{MaxBodyBytes: 1 << 20}, anonymous: "key"}
 	change(&o)
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: tasks.NewGuard(kg.AllowAll{})})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: tasks.NewGuard(kg.AllowAll{})}})
 	if err != nil {
 		t.Fatal(err)
 	}

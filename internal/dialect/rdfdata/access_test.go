@@ -20,7 +20,7 @@ import (
 // word, for every request; koine's own graphs cannot be written.
 func TestHiddenGraphs(t *testing.T) {
 	policies := policy.New(policy.Options{})
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: policies, OnSystemChange: policies.Follow})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: policies, OnSystemChange: policies.Follow}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func (hiding) Hides(p kg.Principal) func(predicate, graph kg.Term) bool {
 // A caller from whom single statements of a graph are hidden does not learn of their
 // changes: it gets no entity tag, and the same answers for any of them.
 func TestHiddenStatements(t *testing.T) {
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: hiding{kg.Front{Access: kg.AllowAll{}}}})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: hiding{kg.Front{Access: kg.AllowAll{}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func roleServer(t *testing.T) (*kg.Store, http.Handler) {
 func throttledServer(t *testing.T, limiter *throttle.Throttle) (*kg.Store, http.Handler) {
 	t.Helper()
 	policies := policy.New(policy.Options{})
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: policies, OnSystemChange: policies.Follow, Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: policies, OnSystemChange: policies.Follow, Admit: limiter.AdmitUpdate, Charge: limiter.ChargeUpdate}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type fixture struct {
 func start(t *testing.T, o rdfdata.Options) *fixture {
 	t.Helper()
 	policies := policy.New(policy.Options{})
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: policies, OnSystemChange: policies.Follow})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: policies, OnSystemChange: policies.Follow}})
 	if err != nil {
 		t.Fatal(err)
 	}

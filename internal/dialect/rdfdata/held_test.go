@@ -26,7 +26,7 @@ func (holdsAll) Verify(context.Context, kg.Judgement) (kg.Verdict, error) {
 func TestHeldImports(t *testing.T) {
 	policies := policy.New(policy.Options{})
 	service := proposals.New(proposals.Options{})
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Verifier: holdsAll{}, Holder: service, Access: service.Guard(kg.AllowAll{}), OnSystemChange: service.Follow})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Verifier: holdsAll{}, Holder: service, Access: service.Guard(kg.AllowAll{}), OnSystemChange: service.Follow}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func (b *blind) View(ctx context.Context, v kg.View) (*kg.Snapshot, error) {
 // of others to it; and one that was written has not failed, whatever follows.
 func TestDocumentForADeletedGraph(t *testing.T) {
 	policies := policy.New(policy.Options{})
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: policies, OnSystemChange: policies.Follow})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: policies, OnSystemChange: policies.Follow}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 //   - At all times the graph holds the statements of one document, and no mixture.
 func TestTwoOwnersPutAtOnce(t *testing.T) {
 	policies := policy.New(policy.Options{})
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Access: policies, OnSystemChange: policies.Follow})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: policies, OnSystemChange: policies.Follow}})
 	if err != nil {
 		t.Fatal(err)
 	}

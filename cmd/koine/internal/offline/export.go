@@ -68,7 +68,7 @@ func (c *ExportCommand) Run(ctx context.Context, command *kong.Context, t cli.Te
 	write := func(out io.Writer) error { return c.exportServer(ctx, out, format, registry) }
 	if offline {
 		quarantines := new(provenance.Quarantines)
-		store, err := c.OpenToRead(log, kg.Options{Distrust: quarantines})
+		store, err := c.OpenToRead(log, kg.Options{Governor: kg.Governor{Distrust: quarantines}})
 		if err != nil {
 			return err
 		}
