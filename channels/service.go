@@ -61,7 +61,7 @@ func (s *Service) Guard(next kg.Access) *access.Guard {
 	return s.table.Guard(next)
 }
 
-// Follow applies a commit to the in-memory state (kg.Options.OnSystemChange).
+// Follow applies a commit to the in-memory state (kg.Governor.OnSystemChange).
 func (s *Service) Follow(c *kg.Commit) {
 	s.table.ApplyCommit(c)
 	s.signals.applyCommit(c)

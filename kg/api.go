@@ -12,94 +12,182 @@ import (
 	"koine/kg/internal/erasure"
 )
 
-// Constants of the vocabulary, of principals, and bounds.
+// Constants of the data model; package base says what each means.
 const (
-	// OwnGraphPrefix is the prefix of the IRIs of koine's own graphs. The default view leaves
-	// them out.
-	OwnGraphPrefix = base.OwnGraphPrefix
-	// JournalGraphPrefix is the prefix of the IRIs of journals: koine's own graphs that only
-	// record, such as messages, receipts and events. No decision depends on them, so commits
-	// that touch no other system graph are not passed to Options.OnSystemChange, and share a
-	// group with others.
-	JournalGraphPrefix = base.JournalGraphPrefix
-	// OwnVocabulary is the prefix of the IRIs of koine's own properties and classes. Its short
-	// name is koine:.
-	OwnVocabulary = base.OwnVocabulary
-	// MaxLocalTerms bounds the local ids of a snapshot. One GraphQL operation can name fewer:
-	// two ends of each of 64 triples in each of 50 fields.
-	MaxLocalTerms = base.MaxLocalTerms
-	// KeptName is the directory in which EraseOptions.Keep leaves the old files.
-	KeptName = datadir.KeptName
-	// ForeignIDPrefix is the prefix of the IRI under which an id is stored that is not an IRI:
-	// the protocols allow "a URI or unique identifier".
-	ForeignIDPrefix = base.ForeignIDPrefix
-	// MaxKeptPrefixes bounds the registered prefixes, beside the built-in ones.
-	MaxKeptPrefixes = base.MaxKeptPrefixes
-	// MethodLocal is the Method of a principal that opens the data directory itself: access to
-	// its files gives all rights.
-	MethodLocal = base.MethodLocal
-	// MethodOpen is the Method on a server without credentials, on which callers choose their
-	// name and everybody is an administrator.
-	MethodOpen = base.MethodOpen
-	// Anybody in Principal.ActFor stands for every agent.
-	Anybody = base.Anybody
-	// Anonymous is the agent of callers without a name.
-	Anonymous = base.Anonymous
-	// System is koine itself, as the author of commits that no caller requested.
-	System = base.System
-	// EndOfCommit is the index of the position behind all changes of a commit.
-	EndOfCommit = base.EndOfCommit
-	// MaxResourceBytes bounds an IRI and the label of a blank node (RDF 1.1 Concepts, section
-	// 3, sets no bound).
-	MaxResourceBytes = base.MaxResourceBytes
-	// MaxLiteralKindBytes bounds the datatype and the language tag of a literal. Each is part
-	// of an index key, and a key beyond Badger's 64 KiB ends the process when it is written,
-	// and again at each replay of the log.
+	// The vocabulary, principals, and bounds.
+
+	OwnGraphPrefix      = base.OwnGraphPrefix
+	JournalGraphPrefix  = base.JournalGraphPrefix
+	OwnVocabulary       = base.OwnVocabulary
+	MaxLocalTerms       = base.MaxLocalTerms
+	KeptName            = datadir.KeptName
+	ForeignIDPrefix     = base.ForeignIDPrefix
+	MaxKeptPrefixes     = base.MaxKeptPrefixes
+	MethodLocal         = base.MethodLocal
+	MethodOpen          = base.MethodOpen
+	Anybody             = base.Anybody
+	Anonymous           = base.Anonymous
+	System              = base.System
+	EndOfCommit         = base.EndOfCommit
+	MaxResourceBytes    = base.MaxResourceBytes
 	MaxLiteralKindBytes = base.MaxLiteralKindBytes
-	// MaxBelieved bounds the sources in a view.
-	MaxBelieved = base.MaxBelieved
+	MaxBelieved         = base.MaxBelieved
+
+	// The rights on a graph.
+
+	Discover = base.Discover
+	Read     = base.Read
+	Write    = base.Write
+	Create   = base.Create
+	Manage   = base.Manage
+
+	// ProposalGraphPrefix is the prefix of the IRI of each proposal's graph, and
+	// PendingGraphPrefix that of the graph with the statements that the proposal would add.
+
+	ProposalGraphPrefix = base.ProposalGraphPrefix
+	PendingGraphPrefix  = base.PendingGraphPrefix
+
+	// Bounds of the texts of Meta, in bytes.
+
+	MaxJustificationBytes  = base.MaxJustificationBytes
+	MaxIdempotencyKeyBytes = base.MaxIdempotencyKeyBytes
+	MaxReferenceBytes      = base.MaxReferenceBytes
+
+	// The codes.
+
+	CodeInternal            = base.CodeInternal
+	CodeInvalid             = base.CodeInvalid
+	CodeLimitExceeded       = base.CodeLimitExceeded
+	CodeBudgetExceeded      = base.CodeBudgetExceeded
+	CodeNotFound            = base.CodeNotFound
+	CodeGraphNotFound       = base.CodeGraphNotFound
+	CodePermissionDenied    = base.CodePermissionDenied
+	CodeSourceForbidden     = base.CodeSourceForbidden
+	CodeReserved            = base.CodeReserved
+	CodeConstraintViolation = base.CodeConstraintViolation
+	CodeRevisionConflict    = base.CodeRevisionConflict
+	CodeIdempotencyConflict = base.CodeIdempotencyConflict
+	CodeOverloaded          = base.CodeOverloaded
+	CodeTimeout             = base.CodeTimeout
+	CodeDiskFull            = base.CodeDiskFull
+	CodeOutcomeUnknown      = base.CodeOutcomeUnknown
+	CodeReadOnly            = base.CodeReadOnly
+	CodeLogDamaged          = base.CodeLogDamaged
+	CodeDataDirInUse        = base.CodeDataDirInUse
+	CodeFormatUnknown       = base.CodeFormatUnknown
+	CodeCursorForeign       = base.CodeCursorForeign
+	CodeCursorGone          = base.CodeCursorGone
+	CodePositionGone        = base.CodePositionGone
+	CodeRevisionGone        = base.CodeRevisionGone
+	CodeRevisionAhead       = base.CodeRevisionAhead
+	CodeResync              = base.CodeResync
+	CodeClosed              = base.CodeClosed
+	CodeUnauthenticated     = base.CodeUnauthenticated
+	CodeRateLimited         = base.CodeRateLimited
+	CodeAccessChanged       = base.CodeAccessChanged
+	CodeAlignmentViolation  = base.CodeAlignmentViolation
+	CodeJudgeLimit          = base.CodeJudgeLimit
+	CodeProposalClosed      = base.CodeProposalClosed
+	CodeChannelNotFound     = base.CodeChannelNotFound
+	CodeVersionConflict     = base.CodeVersionConflict
+	CodeLastOwner           = base.CodeLastOwner
+	CodeScopeNotFound       = base.CodeScopeNotFound
+	CodeScopeEnded          = base.CodeScopeEnded
+	CodeChannelClosed       = base.CodeChannelClosed
+	CodeNameTaken           = base.CodeNameTaken
+	CodeNotMember           = base.CodeNotMember
+	CodeNoRecipient         = base.CodeNoRecipient
+	CodeMessageExpired      = base.CodeMessageExpired
+	CodeTaskNotFound        = base.CodeTaskNotFound
+	CodeTaskEnded           = base.CodeTaskEnded
+	CodeAgentNotFound       = base.CodeAgentNotFound
+	CodeContentType         = base.CodeContentType
+	CodeUnknownPrefix       = base.CodeUnknownPrefix
+
+	// The classes of codes.
+
+	ClassInternal    = base.ClassInternal
+	ClassInvalid     = base.ClassInvalid
+	ClassNotFound    = base.ClassNotFound
+	ClassDenied      = base.ClassDenied
+	ClassConflict    = base.ClassConflict
+	ClassLimit       = base.ClassLimit
+	ClassRate        = base.ClassRate
+	ClassUnavailable = base.ClassUnavailable
+
+	// The operations (knowledge graph extension, section 3, PatchOperationType).
+
+	Add     = base.Add
+	Remove  = base.Remove
+	Replace = base.Replace
+
+	// The roles that koine knows. The last three confine a principal without other roles: see
+	// CheckWrite and CheckRead.
+
+	RoleAdmin    = base.RoleAdmin
+	RoleReviewer = base.RoleReviewer
+	RoleReader   = base.RoleReader
+	RoleMetrics  = base.RoleMetrics
+	RoleBackup   = base.RoleBackup
+
+	// Bounds of the assertions of one statement.
+
+	MaxAssertions      = base.MaxAssertions
+	MaxProvenanceBytes = base.MaxProvenanceBytes
+	MaxAgentIDBytes    = base.MaxAgentIDBytes
+
+	// The kinds of terms. The zero Kind is no term; in a Pattern it matches any.
+
+	KindNone         = base.KindNone
+	KindDefaultGraph = base.KindDefaultGraph
+	KindIRI          = base.KindIRI
+	KindBlank        = base.KindBlank
+	KindLiteral      = base.KindLiteral
+
+	// Datatype IRIs with a meaning to the store.
+
+	XSD              = base.XSD
+	XSDString        = base.XSDString
+	XSDBoolean       = base.XSDBoolean
+	XSDInteger       = base.XSDInteger
+	XSDDecimal       = base.XSDDecimal
+	XSDDouble        = base.XSDDouble
+	XSDDateTime      = base.XSDDateTime
+	XSDDate          = base.XSDDate
+	RDF              = base.RDF
+	RDFType          = base.RDFType
+	RDFLangString    = base.RDFLangString
+	RDFDirLangString = base.RDFDirLangString
+	RDFSLabel        = base.RDFSLabel
+
+	// Bounds of the lexical form of a literal. Options.LiteralBytes, between MinLiteralBytes and
+	// MaxLiteralBytes, applies to new literals; longer stored ones stay readable.
+
+	MinLiteralBytes     = base.MinLiteralBytes
+	DefaultLiteralBytes = base.DefaultLiteralBytes
+	MaxLiteralBytes     = base.MaxLiteralBytes
 )
 
 // Terms and errors that have a name.
 var (
-	// SystemGraph holds koine's settings.
 	SystemGraph = base.SystemGraph
-	// ShapesGraph holds the shapes that updates are checked against. Everybody may read it.
 	ShapesGraph = base.ShapesGraph
-	// Sequence is the property that numbers the entries of a journal: 1, 2, 3 … The index also
-	// has its statements in the order of their numbers, graph by graph.
-	Sequence = base.Sequence
-	// Parts is the property for the content of a journal's entry. Of the statements in koine's
-	// own graphs only these count for the statement quota (Options.MaxSourceStatements): they
-	// hold the entry's text, and are removed when it is evicted.
-	Parts = base.Parts
+	Sequence    = base.Sequence
+	Parts       = base.Parts
 	// Evicted is the property of a journal's entry whose content is no longer kept. Its count
 	// gives the oldest entry with content.
 	Evicted = base.Evicted
 	// ErrNoStore is wrapped by the error of opening a directory that is not a store, if none
 	// may be created in it: because of Options.MustExist, or because it contains other files.
 	// The code is CodeFormatUnknown.
-	ErrNoStore = datadir.ErrNoStore
-	// DefaultGraphID is the id of DefaultGraph in every store.
-	DefaultGraphID = base.DefaultGraphID
-	// BuiltinPrefixes are registered in every store.
+	ErrNoStore      = datadir.ErrNoStore
+	DefaultGraphID  = base.DefaultGraphID
 	BuiltinPrefixes = base.BuiltinPrefixes
-	// DefaultGraph names the graph without a name.
-	DefaultGraph = base.DefaultGraph
+	DefaultGraph    = base.DefaultGraph
 )
 
 // Right is a kind of access to a graph, granted by its policy.
 type Right = base.Right
-
-// The rights on a graph.
-const (
-	Discover = base.Discover
-	Read     = base.Read
-	Write    = base.Write
-	// Create is needed, beside Read and Write, to write to a graph without statements.
-	Create = base.Create
-	Manage = base.Manage
-)
 
 // Access decides the rights of principals on graphs. The store calls it within scans, watches
 // and commits, so that no adapter can forget it. It must be fast, safe for concurrent use, and
@@ -122,13 +210,6 @@ func Hidden(a Access, p Principal) func(predicate Term, graph Term) bool { retur
 
 // AllowAll is the Access of a store without policies.
 type AllowAll = base.AllowAll
-
-// ProposalGraphPrefix is the prefix of the IRI of each proposal's graph, and
-// PendingGraphPrefix that of the graph with the statements that the proposal would add.
-const (
-	ProposalGraphPrefix = base.ProposalGraphPrefix
-	PendingGraphPrefix  = base.PendingGraphPrefix
-)
 
 // Ordered returns one of the properties whose statements the index also has in the order of
 // their numbers, graph by graph. The package that writes them defines their meaning.
@@ -157,13 +238,6 @@ func VerifyBackup(ctx context.Context, r io.Reader, progress func(done uint64, t
 
 // IsLocal reports whether the id is from Snapshot.LocalID.
 func IsLocal(id ID) bool { return base.IsLocal(id) }
-
-// Bounds of the texts of Meta, in bytes.
-const (
-	MaxJustificationBytes  = base.MaxJustificationBytes
-	MaxIdempotencyKeyBytes = base.MaxIdempotencyKeyBytes
-	MaxReferenceBytes      = base.MaxReferenceBytes // task, session, message
-)
 
 // Commit is an accepted update in the log: its changes, the principal, the time and the
 // reason. It is read-only.
@@ -248,76 +322,12 @@ func IsAbsoluteIRI(text string) bool { return base.IsAbsoluteIRI(text) }
 // added.
 type Code = base.Code
 
-// The codes.
-const (
-	CodeInternal            = base.CodeInternal            // a fault of koine; the details belong in the log only
-	CodeInvalid             = base.CodeInvalid             // the request is invalid
-	CodeLimitExceeded       = base.CodeLimitExceeded       // a bound was exceeded: Error.Limit
-	CodeBudgetExceeded      = base.CodeBudgetExceeded      // the caller's budget is too small
-	CodeNotFound            = base.CodeNotFound            // absent or not visible
-	CodeGraphNotFound       = base.CodeGraphNotFound       // the graph is absent or not visible
-	CodePermissionDenied    = base.CodePermissionDenied    // visible, but not permitted
-	CodeSourceForbidden     = base.CodeSourceForbidden     // acting for an agent without the right to do so
-	CodeReserved            = base.CodeReserved            // koine's own vocabulary, changed by its own calls only
-	CodeConstraintViolation = base.CodeConstraintViolation // refused by verification
-	CodeRevisionConflict    = base.CodeRevisionConflict    // changed since the expected revision
-	CodeIdempotencyConflict = base.CodeIdempotencyConflict // the key was used with other content
-	CodeOverloaded          = base.CodeOverloaded          // a queue is full: retry after RetryAfter
-	CodeTimeout             = base.CodeTimeout             // a time limit was exceeded
-	CodeDiskFull            = base.CodeDiskFull            // less free space than the reserve; reads still work
-	CodeOutcomeUnknown      = base.CodeOutcomeUnknown      // the store failed while writing: retry with the same key
-	CodeReadOnly            = base.CodeReadOnly            // the store accepts no updates until it is reopened
-	CodeLogDamaged          = base.CodeLogDamaged          // the log is damaged; opened read-only
-	CodeDataDirInUse        = base.CodeDataDirInUse        // another process uses the data directory
-	CodeFormatUnknown       = base.CodeFormatUnknown       // written by a newer koine, or not by koine
-	CodeCursorForeign       = base.CodeCursorForeign       // altered, or of another store, query, view or caller
-	CodeCursorGone          = base.CodeCursorGone          // its revision is no longer readable
-	CodePositionGone        = base.CodePositionGone        // of another log, or the log was cut there
-	CodeRevisionGone        = base.CodeRevisionGone        // older than the history kept
-	CodeRevisionAhead       = base.CodeRevisionAhead       // newer than the newest revision
-	CodeResync              = base.CodeResync              // a watcher cannot continue: read a new snapshot
-	CodeClosed              = base.CodeClosed              // the store was closed
-	CodeUnauthenticated     = base.CodeUnauthenticated     // no valid credential, or an expired one
-	CodeRateLimited         = base.CodeRateLimited         // more than the caller's rate: retry after RetryAfter
-	CodeAccessChanged       = base.CodeAccessChanged       // the caller's rights have changed: read a new snapshot
-	CodeAlignmentViolation  = base.CodeAlignmentViolation  // refused by a rule of the operator
-	CodeJudgeLimit          = base.CodeJudgeLimit          // judging the update exceeds its limits
-	CodeProposalClosed      = base.CodeProposalClosed      // the proposal was decided or withdrawn, or has expired
-	CodeChannelNotFound     = base.CodeChannelNotFound     // the channel is absent or not visible
-	CodeVersionConflict     = base.CodeVersionConflict     // an entity no longer has the caller's version
-	CodeLastOwner           = base.CodeLastOwner           // there would be no owner left
-	CodeScopeNotFound       = base.CodeScopeNotFound       // the scope is absent or not visible
-	CodeScopeEnded          = base.CodeScopeEnded          // an ended scope accepts nothing new
-	CodeChannelClosed       = base.CodeChannelClosed       // the channel is readable and accepts no messages
-	CodeNameTaken           = base.CodeNameTaken           // another one in the scope has the name
-	CodeNotMember           = base.CodeNotMember           // the recipient is not a member of the channel
-	CodeNoRecipient         = base.CodeNoRecipient         // no member has the role addressed
-	CodeMessageExpired      = base.CodeMessageExpired      // the message can no longer be answered or acknowledged
-	CodeTaskNotFound        = base.CodeTaskNotFound        // the task is absent or not visible
-	CodeTaskEnded           = base.CodeTaskEnded           // a task that has ended does not change
-	CodeAgentNotFound       = base.CodeAgentNotFound       // no agent of this name accepts tasks
-	CodeContentType         = base.CodeContentType         // a content type that the agent does not support
-	CodeUnknownPrefix       = base.CodeUnknownPrefix       // neither a registered prefix nor a known URI scheme
-)
-
 // Answers is the table of a protocol: its answer to each class of errors, and to the codes
 // that have an answer of their own.
 type Answers[T any] = base.Answers[T]
 
 // Class is a group of codes that callers handle alike: see Code.Class.
 type Class = base.Class
-
-// The classes of codes.
-const (
-	ClassInternal    = base.ClassInternal    // a defect of the server, or damage: retrying does not help
-	ClassInvalid     = base.ClassInvalid     // the request is wrong and stays wrong
-	ClassNotFound    = base.ClassNotFound    // absent, or hidden from the caller
-	ClassDenied      = base.ClassDenied      // the caller may not do it, or a rule refuses it
-	ClassConflict    = base.ClassConflict    // the state is not the one that the request expects
-	ClassLimit       = base.ClassLimit       // a bound is exceeded: ask for less
-	ClassRate        = base.ClassRate        // too much at once: retry after RetryAfter
-	ClassUnavailable = base.ClassUnavailable // the server or its store cannot do it now
-)
 
 // Error is a failure with its code. Message is for the caller and contains only what it may
 // see; Err is for the log.
@@ -370,18 +380,6 @@ func ParseMoment(text string) (Moment, error) { return base.ParseMoment(text) }
 // Op is the operation of a patch or a change.
 type Op = base.Op
 
-// The operations (knowledge graph extension, section 3, PatchOperationType).
-const (
-	// Add asserts the statement for its source, or updates that source's assertion.
-	Add = base.Add
-	// Remove removes the statement with all its assertions, or, if the patch names a source,
-	// that source's assertion only: the statement stays while another source backs it.
-	Remove = base.Remove
-	// Replace removes all statements with the same subject, predicate and graph and adds this
-	// one.
-	Replace = base.Replace
-)
-
 // Pattern selects statements: a zero Term matches any. Graph may be DefaultGraph.
 type Pattern = base.Pattern
 
@@ -406,16 +404,6 @@ type Prefix = base.Prefix
 
 // Principal is the authenticated caller.
 type Principal = base.Principal
-
-// The roles that koine knows. The last three confine a principal without other roles: see
-// CheckWrite and CheckRead.
-const (
-	RoleAdmin    = base.RoleAdmin
-	RoleReviewer = base.RoleReviewer
-	RoleReader   = base.RoleReader  // has the read rights of its agent
-	RoleMetrics  = base.RoleMetrics // reads the server's metrics
-	RoleBackup   = base.RoleBackup  // takes backups
-)
 
 // SystemPrincipal returns the principal for reads and writes by koine itself. It never comes
 // from outside.
@@ -470,50 +458,8 @@ type Assertion = base.Assertion
 // Statement is a quad with its visible assertions, at least one. The slice is read-only.
 type Statement = base.Statement
 
-// Bounds of the assertions of one statement.
-const (
-	MaxAssertions      = base.MaxAssertions      // sources of one statement
-	MaxProvenanceBytes = base.MaxProvenanceBytes // JSON of one assertion
-	MaxAgentIDBytes    = base.MaxAgentIDBytes
-)
-
 // Kind is the kind of a Term.
 type Kind = base.Kind
-
-// The kinds of terms. The zero Kind is no term; in a Pattern it matches any.
-const (
-	KindNone         = base.KindNone
-	KindDefaultGraph = base.KindDefaultGraph
-	KindIRI          = base.KindIRI
-	KindBlank        = base.KindBlank
-	KindLiteral      = base.KindLiteral
-)
-
-// Datatype IRIs with a meaning to the store.
-const (
-	XSD           = base.XSD
-	XSDString     = base.XSDString
-	XSDBoolean    = base.XSDBoolean
-	XSDInteger    = base.XSDInteger
-	XSDDecimal    = base.XSDDecimal
-	XSDDouble     = base.XSDDouble
-	XSDDateTime   = base.XSDDateTime
-	XSDDate       = base.XSDDate
-	RDF           = base.RDF
-	RDFType       = base.RDFType
-	RDFLangString = base.RDFLangString
-	// RDFDirLangString is refused in new statements: see Term.ValidNew.
-	RDFDirLangString = base.RDFDirLangString
-	RDFSLabel        = base.RDFSLabel
-)
-
-// Bounds of the lexical form of a literal. Options.LiteralBytes, between MinLiteralBytes and
-// MaxLiteralBytes, applies to new literals; longer stored ones stay readable.
-const (
-	MinLiteralBytes     = base.MinLiteralBytes
-	DefaultLiteralBytes = base.DefaultLiteralBytes
-	MaxLiteralBytes     = base.MaxLiteralBytes
-)
 
 // Term is an IRI, a blank node, a literal, or the name of the default graph (RDF 1.1 Concepts,
 // section 3). Terms are values: they compare with == and serve as map keys. Two literals are

@@ -270,7 +270,7 @@ func (w *indexTxn) commit() error {
 
 // Observe calls fn with each commit from now on, in the order of revisions, when the commit is
 // durable and before any reader sees it. Calling stop ends that. It serves in-memory state
-// derived from journals, which Options.OnSystemChange does not report. The committer calls fn:
+// derived from journals, which Governor.OnSystemChange does not report. The committer calls fn:
 // it must not block or call the store. Bulk loads are not reported: they write none of koine's
 // own graphs.
 func (s *Store) Observe(fn func(*Commit)) (stop func()) {

@@ -43,7 +43,7 @@ type update struct {
 type judgedUpdate struct {
 	verdict      Verdict
 	revision     Revision
-	rulesVersion uint64 // Options.RulesVersion
+	rulesVersion uint64 // Governor.RulesVersion
 	changes      []Change
 	time         Term        // the trial's time
 	held         *HeldUpdate // the update as the Holder stores it, if it is to be held
@@ -129,7 +129,7 @@ func (s *Store) submitUpdate(u *update) (Receipt, error) {
 	return u.receipt, u.err
 }
 
-// checkAdmission calls Options.Admit.
+// checkAdmission calls Governor.Admit.
 func (s *Store) checkAdmission(ctx context.Context, m Meta) error {
 	if err := m.Principal.CheckWrite(); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (s *Store) checkAdmission(ctx context.Context, m Meta) error {
 	return s.options.Admit(ctx, m)
 }
 
-// admitRead calls Options.AdmitRead: may the principal begin to read, or to follow changes?
+// admitRead calls Governor.AdmitRead: may the principal begin to read, or to follow changes?
 func (s *Store) admitRead(ctx context.Context, p Principal, follow bool) error {
 	if err := p.CheckRead(); err != nil {
 		return err
@@ -336,7 +336,7 @@ func (s *Store) answerCallers(g *group) {
 	s.flushIfFull()
 }
 
-// recordStages records the times of a group's stages for Stats and Options.Stages.
+// recordStages records the times of a group's stages for Stats and Governor.Stages.
 func (s *Store) recordStages(g *group) {
 	if len(g.commits) == 0 {
 		return

@@ -18,20 +18,20 @@
 //   - An error of Update means that nothing was written, except CodeOutcomeUnknown.
 //   - A snapshot shows one revision. Watch from its position misses no change and repeats
 //     none, across restarts too.
-//   - Every scan, watch and update asks Options.Access. A graph that a principal may not
+//   - Every scan, watch and update asks Governor.Access. A graph that a principal may not
 //     read does not exist for it.
 //   - Readers never block the committer: a watcher has no buffer and reads the log.
 //   - After a crash or with Options.Rebuild, the log makes the same index again.
 //
 // # How a commit is made
 //
-//  1. Update asks Options.Admit. With a Verifier, the update is run and judged on the
+//  1. Update asks Governor.Admit. With a Verifier, the update is run and judged on the
 //     caller's goroutine against a snapshot.
 //  2. The committer, one goroutine, takes the queued updates as a group and runs each one
 //     over an overlay. An update whose judgement was overtaken is judged again.
 //  3. The group is appended to the log with one fsync. If that fails, the store becomes
 //     read-only.
-//  4. Observers and Options.OnSystemChange are called, the keys are merged into memory,
+//  4. Observers and Governor.OnSystemChange are called, the keys are merged into memory,
 //     and the head moves. The memory reaches Badger later, in bulk.
 //  5. The callers are answered, and the watchers that match are woken.
 //

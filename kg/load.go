@@ -40,8 +40,8 @@ type LoadReport struct {
 	Revision   Revision
 }
 
-// LoadUpdateQuads is the number of quads that count as one update for Options.Admit and
-// Options.Charge: the most patches that an update has.
+// LoadUpdateQuads is the number of quads that count as one update for Governor.Admit and
+// Governor.Charge: the most patches that an update has.
 const LoadUpdateQuads = MaxPatches
 
 // DefaultLoadCommit is the number of quads in a commit of a bulk load, and loadCommitBytes
@@ -106,7 +106,7 @@ type load struct {
 	meta    Meta
 	options LoadOptions
 	report  LoadReport
-	charged uint64 // updates reported to Options.Charge
+	charged uint64 // updates reported to Governor.Charge
 	batches chan batch
 	done    chan struct{}
 

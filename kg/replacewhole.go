@@ -886,7 +886,7 @@ type DropOptions struct {
 	Bury func() error
 	// Anew is for a name about to be used again. In the order of graphs, the graph then has the
 	// place of a new name, behind all existing graphs. It does so each time, and counts as an
-	// update (Options.Admit).
+	// update (Governor.Admit).
 	Anew bool
 }
 

@@ -75,7 +75,7 @@ type Judgement struct {
 
 // Verifier judges updates before they are committed. It runs on the caller's goroutine against
 // a snapshot and blocks nobody else. It runs again if, before the commit, an affected subject,
-// a Dependency or Options.RulesVersion changed, or if the update came to other changes. An
+// a Dependency or Governor.RulesVersion changed, or if the update came to other changes. An
 // update that is overtaken MaxJudgements times fails with CodeOverloaded. A Verifier must be
 // safe for concurrent use, must not call Store.Update, and returns soon after its context
 // ends.
@@ -87,7 +87,7 @@ type Verifier interface {
 var severity = [...]int{Accepted: 0, Held: 1, Rejected: 2, Violation: 3}
 
 // Idler is a Verifier that may have no rules. While Idle returns true, updates skip the
-// judgement. Only a commit to one of koine's own graphs ends that: Options.OnSystemChange is
+// judgement. Only a commit to one of koine's own graphs ends that: Governor.OnSystemChange is
 // called with it before the next update is executed.
 type Idler interface{ Idle() bool }
 
@@ -192,7 +192,7 @@ type HeldUpdate struct {
 	Verdict Verdict
 
 	id    string // returned by Holder.Hold
-	rules uint64 // Options.RulesVersion at the verdict
+	rules uint64 // Governor.RulesVersion at the verdict
 }
 
 // Holder stores held updates for review.

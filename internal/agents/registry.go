@@ -60,7 +60,7 @@ func (g *Registry) Load(ctx context.Context, store *kg.Store) error {
 // Close stops the writer and waits for it. Call it before closing the store.
 func (g *Registry) Close() { g.jobs.Stop() }
 
-// Follow applies a commit (kg.Options.OnSystemChange).
+// Follow applies a commit (kg.Governor.OnSystemChange).
 func (g *Registry) Follow(c *kg.Commit) { g.table.Follow(c) }
 
 func (g *Registry) applyRecord(subject kg.Term, r systemgraph.Record) {

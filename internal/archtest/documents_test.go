@@ -20,7 +20,7 @@ import (
 //   - `kg/commit.go: Store.Update` is a file with a function, method, type, constant or
 //     variable that it declares;
 //   - `kg/internal/keys/keys.go`, `docs/` are a file or folder of the repository;
-//   - `kg.Options.Admit` is an exported name of the package with that last element, and
+//   - `kg.Governor.Admit` is an exported name of the package with that last element, and
 //     one of its fields or methods.
 var (
 	places      = []string{"docs/architecture.md", "CONTRIBUTING.md"}

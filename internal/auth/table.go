@@ -27,7 +27,7 @@ func NewTable() *Table {
 // Load reads the keys from the store. It must be called once.
 func (t *Table) Load(ctx context.Context, store *kg.Store) error { return t.records.Load(ctx, store) }
 
-// Follow applies a commit (kg.Options.OnSystemChange).
+// Follow applies a commit (kg.Governor.OnSystemChange).
 func (t *Table) Follow(c *kg.Commit) { t.records.Follow(c) }
 
 func (t *Table) applyRecord(subject kg.Term, r systemgraph.Record) {

@@ -61,7 +61,7 @@ func readFile(path string) ([]byte, error) {
 // Set returns the rules in force.
 func (f *File) Set() *Set { return f.set.Load() }
 
-// Reloads counts the changes of the rules in force (kg.Options.RulesVersion).
+// Reloads counts the changes of the rules in force (kg.Governor.RulesVersion).
 func (f *File) Reloads() uint64 { return f.version.Load() }
 
 // OnChange sets a function to call after new rules have come into force.

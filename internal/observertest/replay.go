@@ -127,7 +127,7 @@ func CompareReplay(t testing.TB, dir string) {
 	}
 }
 
-// controls reports whether commits to the graph are told to kg.Options.OnSystemChange.
+// controls reports whether commits to the graph are told to kg.Governor.OnSystemChange.
 func controls(graph kg.Term) bool {
 	return kg.IsOwnGraph(graph) && !strings.HasPrefix(graph.Value(), kg.JournalGraphPrefix)
 }

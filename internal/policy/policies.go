@@ -51,7 +51,7 @@ func (ps *Policies) Load(ctx context.Context, store *kg.Store) error {
 	}, statementsOfPolicies...)
 }
 
-// Follow applies a commit (kg.Options.OnSystemChange).
+// Follow applies a commit (kg.Governor.OnSystemChange).
 func (ps *Policies) Follow(c *kg.Commit) {
 	ps.mirror.Follow(c, func(at kg.Revision, facts []systemgraph.Fact) {
 		drafts := map[kg.Term]*draft{}

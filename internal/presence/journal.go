@@ -40,7 +40,7 @@ var watchedPatterns = []kg.Pattern{
 	{Predicate: agents.Registered, Graph: agents.Graph},
 }
 
-// Follow applies a commit (kg.Options.OnSystemChange).
+// Follow applies a commit (kg.Governor.OnSystemChange).
 func (t *Tracker) Follow(c *kg.Commit) { t.mirror.Follow(c, t.applyFacts, watchedPatterns...) }
 
 // applyFacts passes changes of agent records to the tracker.

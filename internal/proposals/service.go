@@ -27,7 +27,7 @@ type Options struct {
 	Clock   func() time.Time // time.Now when nil
 	// CurrentRights returns the author of a proposal with its current rights, or an error
 	// with the reason if it has none. It must not block and must use state from
-	// kg.Options.OnSystemChange. Nil keeps the rights of the proposal.
+	// kg.Governor.OnSystemChange. Nil keeps the rights of the proposal.
 	CurrentRights func(kg.Principal) (kg.Principal, error)
 }
 
@@ -72,7 +72,7 @@ func (s *Service) Guard(next kg.Access) *Guard {
 	return &Guard{Front: kg.Front{Access: next}, table: &s.table}
 }
 
-// Follow applies a commit (kg.Options.OnSystemChange).
+// Follow applies a commit (kg.Governor.OnSystemChange).
 func (s *Service) Follow(c *kg.Commit) { s.mirror.Follow(c, s.table.applyFacts, entryStatements...) }
 
 // Open reads the proposals of the store. Call it before anything can be held.

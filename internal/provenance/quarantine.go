@@ -64,7 +64,7 @@ func (q *Quarantines) Load(ctx context.Context, store *kg.Store) error {
 	return q.mirror.Load(ctx, store, q.applyFacts, quarantined...)
 }
 
-// Follow applies a commit; for kg.Options.OnSystemChange.
+// Follow applies a commit; for kg.Governor.OnSystemChange.
 func (q *Quarantines) Follow(c *kg.Commit) { q.mirror.Follow(c, q.applyFacts, quarantined...) }
 
 func (q *Quarantines) applyFacts(_ kg.Revision, facts []systemgraph.Fact) {

@@ -54,7 +54,7 @@ func (s *Set) Load(ctx context.Context, store *kg.Store) error {
 	return err
 }
 
-// Follow applies a commit; use it as kg.Options.OnSystemChange. If the new shapes exceed a
+// Follow applies a commit; use it as kg.Governor.OnSystemChange. If the new shapes exceed a
 // limit, which Put prevents, the previous ones stay in force.
 func (s *Set) Follow(c *kg.Commit) {
 	s.mirror.Follow(c, func(at kg.Revision, facts []systemgraph.Fact) {

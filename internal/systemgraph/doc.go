@@ -3,7 +3,7 @@
 // statements about one subject; its properties are those of koine's vocabulary.
 //
 // A Mirror follows a set of patterns: Load reads the current statements when the store
-// opens, and Follow applies each later commit (kg.Options.OnSystemChange). So a
+// opens, and Follow applies each later commit (kg.Governor.OnSystemChange). So a
 // decision made from the mirrored state is never older than the state that a reader
 // sees. A Table is a Mirror with one Record for each subject. Write and WriteOver write
 // records within an update.

@@ -98,7 +98,7 @@ func (m *Mirror) loadFacts(ctx context.Context, store Reader, apply func(at kg.R
 
 // Follow passes to apply, in one call, the changes of a commit that match one of the
 // patterns. It makes no call if nothing matches. Call it in the order of the revisions
-// (kg.Options.OnSystemChange).
+// (kg.Governor.OnSystemChange).
 func (m *Mirror) Follow(c *kg.Commit, apply func(at kg.Revision, facts []Fact), patterns ...kg.Pattern) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

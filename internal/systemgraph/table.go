@@ -48,7 +48,7 @@ func (t *Table) Load(ctx context.Context, store *kg.Store) error {
 	return t.mirror.Load(ctx, store, t.applyFacts, t.patterns...)
 }
 
-// Follow applies a commit (kg.Options.OnSystemChange).
+// Follow applies a commit (kg.Governor.OnSystemChange).
 func (t *Table) Follow(c *kg.Commit) { t.mirror.Follow(c, t.applyFacts, t.patterns...) }
 
 // applyFacts applies facts and calls changed once for each subject.

@@ -73,7 +73,7 @@ func metaFor(by caller.Caller, method string) kg.Meta {
 func systemCaller() caller.Caller { return caller.Caller{Principal: kg.SystemPrincipal()} }
 
 // Guard controls access to the graphs of tasks and passes everything else on. It is
-// part of the store (kg.Options.Access), so reads and subscriptions of a task's
+// part of the store (kg.Governor.Access), so reads and subscriptions of a task's
 // statements follow one rule everywhere.
 type Guard struct{ kg.Front }
 

@@ -145,7 +145,7 @@ func (t *Tracing) Begin() func(context.Context, string) (context.Context, func(e
 	return t.Span
 }
 
-// Stages implements kg.Options.Stages: it adds a span for each stage of an update to the
+// Stages implements kg.Governor.Stages: it adds a span for each stage of an update to the
 // span in the context. koine.group identifies the commit group, which updates of other
 // requests may share.
 func (t *Tracing) Stages(ctx context.Context, s kg.Stages) {

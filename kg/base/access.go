@@ -89,7 +89,7 @@ const (
 
 // JournalGraphPrefix is the prefix of the IRIs of journals: graphs of koine's own that
 // only record messages, receipts and events. They control nothing. Commits that change no
-// other graph of koine's own are not reported to Options.OnSystemChange, and share their
+// other graph of koine's own are not reported to Governor.OnSystemChange, and share their
 // group with others.
 const JournalGraphPrefix = OwnGraphPrefix + "journal:"
 

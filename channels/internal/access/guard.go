@@ -10,7 +10,7 @@ import (
 )
 
 // Guard is the access control of channel graphs, in front of the access control of all
-// other graphs. It is part of the store (kg.Options.Access), so the same rules apply to
+// other graphs. It is part of the store (kg.Governor.Access), so the same rules apply to
 // reading, watching and querying. It increments the version of the access behind it
 // when membership changes, because the store caches decisions about the facts graphs,
 // which are ordinary graphs.

@@ -27,7 +27,7 @@ func ownerOf(graph kg.Term) (agent kg.AgentID, ok bool) {
 }
 
 // Guard is the access control for the graphs of configurations, in front of the access
-// control for all other graphs (kg.Options.Access).
+// control for all other graphs (kg.Governor.Access).
 type Guard struct{ next kg.Access }
 
 // NewGuard returns a Guard in front of next.

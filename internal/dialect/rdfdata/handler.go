@@ -59,7 +59,7 @@ type Deps struct {
 	Graphs Graphs
 	Logger *slog.Logger // may be nil
 	// Charge, if set, is called for each further kg.LoadUpdateQuads assertions that a document
-	// with descriptions brought in, as kg.Options.Charge is for loads.
+	// with descriptions brought in, as kg.Governor.Charge is for loads.
 	Charge func(context.Context, kg.Meta)
 	// Refused, if set, is called for each error, to audit denied requests.
 	Refused func(context.Context, kg.Code)
