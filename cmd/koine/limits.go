@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"time"
 
 	"koine/cmd/koine/internal/cli"
@@ -23,30 +24,15 @@ type limitFlags struct {
 const maxResultMiB = 1 << 10
 
 func (f limitFlags) graphLimits() (graph.Limits, error) {
-	for _, flag := range []struct {
-		name  string
-		value int64
-		most  int64
-	}{
-		{"query-time", int64(f.QueryTime), int64(24 * time.Hour)},
-		{"query-complexity", int64(f.QueryComplexity), 1 << 30},
-		{"page-size", int64(f.PageSize), 1 << 20},
-		{"result-mib", int64(f.ResultMiB), maxResultMiB},
-	} {
-		if flag.value < 1 {
-			return graph.Limits{}, cli.Usagef("--%s must be positive", flag.name)
-		}
-		if flag.value > flag.most {
-			most := any(flag.most)
-			if flag.name == "query-time" {
-				most = time.Duration(flag.most)
-			}
-			return graph.Limits{}, cli.Usagef("--%s must be at most %v", flag.name, most)
-		}
-	}
+	err := cmp.Or(
+		cli.CheckRange("query-time", f.QueryTime, 1, 24*time.Hour),
+		cli.CheckRange("query-complexity", f.QueryComplexity, 1, 1<<30),
+		cli.CheckRange("page-size", f.PageSize, 1, 1<<20),
+		cli.CheckRange("result-mib", f.ResultMiB, 1, maxResultMiB),
+	)
 	return graph.Limits{
 		Duration: f.QueryTime, Complexity: f.QueryComplexity, PageSize: f.PageSize, ResultBytes: f.ResultMiB << 20,
-	}, nil
+	}, err
 }
 
 // serveJSONLDFlags adds the flag of a server, which reads several documents at a time.
@@ -57,8 +43,8 @@ type serveJSONLDFlags struct {
 
 // JSONLDOptions adds the bound on documents that are held in memory at a time.
 func (f *serveJSONLDFlags) JSONLDOptions() (rdf.JSONLDOptions, error) {
-	if f.JSONLDHolders < 1 || f.JSONLDHolders > maxJSONLDHolders {
-		return rdf.JSONLDOptions{}, cli.Usagef("--jsonld-holders must be between 1 and %d", maxJSONLDHolders)
+	if err := cli.CheckRange("jsonld-holders", f.JSONLDHolders, 1, maxJSONLDHolders); err != nil {
+		return rdf.JSONLDOptions{}, err
 	}
 	o, err := f.JSONLDFlags.JSONLDOptions()
 	o.Holders = rdf.NewJSONLDHolders(f.JSONLDHolders)
@@ -87,19 +73,11 @@ func (f capacityFlags) validateRanges() error {
 	if f.MaxConnections != nil {
 		connections = *f.MaxConnections
 	}
-	for _, flag := range []struct {
-		name               string
-		value, least, most int
-	}{
-		{"max-streams", f.MaxStreams, 1, maxCapacity},
-		{"max-connections", connections, httpd.MinConnections, maxCapacity},
-		{"received-mib", f.ReceivedMiB, minReceivedMiB, maxReceivedMiB},
-	} {
-		if flag.value < flag.least || flag.value > flag.most {
-			return cli.Usagef("--%s must be between %d and %d", flag.name, flag.least, flag.most)
-		}
-	}
-	return nil
+	return cmp.Or(
+		cli.CheckRange("max-streams", f.MaxStreams, 1, maxCapacity),
+		cli.CheckRange("max-connections", connections, httpd.MinConnections, maxCapacity),
+		cli.CheckRange("received-mib", f.ReceivedMiB, minReceivedMiB, maxReceivedMiB),
+	)
 }
 
 // maxConnections returns the limit of connections, 0 to derive it from the limit of open

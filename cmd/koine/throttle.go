@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 
@@ -46,23 +47,27 @@ const (
 // principalQuotas returns the number of statements that one agent may back and of graphs
 // that it may create; 0 means no limit.
 func (f throttleFlags) principalQuotas(open bool) (statements, graphs uint64, err error) {
+	var stored, created int64
 	if !open {
-		statements, graphs = principalStatements, principalGraphs
+		stored, created = principalStatements, principalGraphs
 	}
-	for _, flag := range []struct {
-		name  string
-		value *int64
-		to    *uint64
-	}{{"principal-statements", f.PrincipalStatements, &statements}, {"principal-graphs", f.PrincipalGraphs, &graphs}} {
-		if flag.value == nil {
-			continue
-		}
-		if *flag.value < 0 || *flag.value > maxShare {
-			return 0, 0, cli.Usagef("--%s must be between 0 and %d", flag.name, int64(maxShare))
-		}
-		*flag.to = uint64(*flag.value)
+	err = cmp.Or(
+		setLimit("principal-statements", f.PrincipalStatements, maxShare, &stored),
+		setLimit("principal-graphs", f.PrincipalGraphs, maxShare, &created),
+	)
+	if err != nil {
+		return 0, 0, err
 	}
-	return statements, graphs, nil
+	return uint64(stored), uint64(created), nil
+}
+
+// setLimit sets a limit to the value of a flag that was given, from 0 to most.
+func setLimit[N int | int64 | float64](flag string, value *N, most N, limit *N) error {
+	if value == nil {
+		return nil
+	}
+	*limit = *value
+	return cli.CheckRange(flag, *value, 0, most)
 }
 
 // newThrottle creates the rate limiter; in open mode only limits set by flags apply.
@@ -73,40 +78,17 @@ func (f throttleFlags) newThrottle(open bool, streams int, counters *httpd.Count
 		o = throttle.Options{}
 	}
 	o.MaxStreams = streams
-	for _, flag := range []struct {
-		name  string
-		value *float64
-		to    *float64
-	}{
-		{"principal-requests", f.PrincipalRequests, &o.Principal.Requests},
-		{"principal-updates", f.PrincipalUpdates, &o.Principal.Updates},
-		{"principal-histories", f.PrincipalHistories, &o.Principal.Histories},
-		{"address-requests", f.AddressRequests, &o.Address.Requests},
-		{"address-updates", f.AddressUpdates, &o.Address.Updates},
-	} {
-		if flag.value == nil {
-			continue
-		}
-		if !(*flag.value >= 0 && *flag.value <= maxRate) {
-			return nil, cli.Usagef("--%s must be between 0 and %d per second", flag.name, int(maxRate))
-		}
-		*flag.to = *flag.value
-	}
-	for _, flag := range []struct {
-		name  string
-		value *int
-		to    *int
-	}{
-		{"principal-streams", f.PrincipalStreams, &o.Principal.Streams},
-		{"address-streams", f.AddressStreams, &o.Address.Streams},
-	} {
-		if flag.value == nil {
-			continue
-		}
-		if *flag.value < 0 || *flag.value > maxRate {
-			return nil, cli.Usagef("--%s must be between 0 and %d", flag.name, int(maxRate))
-		}
-		*flag.to = *flag.value
+	err := cmp.Or(
+		setLimit("principal-requests", f.PrincipalRequests, maxRate, &o.Principal.Requests),
+		setLimit("principal-updates", f.PrincipalUpdates, maxRate, &o.Principal.Updates),
+		setLimit("principal-histories", f.PrincipalHistories, maxRate, &o.Principal.Histories),
+		setLimit("address-requests", f.AddressRequests, maxRate, &o.Address.Requests),
+		setLimit("address-updates", f.AddressUpdates, maxRate, &o.Address.Updates),
+		setLimit("principal-streams", f.PrincipalStreams, maxRate, &o.Principal.Streams),
+		setLimit("address-streams", f.AddressStreams, maxRate, &o.Address.Streams),
+	)
+	if err != nil {
+		return nil, err
 	}
 	o.OnRefusal = func(r throttle.Refusal) {
 		counters.RateLimited(r.What, r.By)

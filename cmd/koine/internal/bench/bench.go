@@ -189,8 +189,8 @@ const maxBenchStatements = 1_000_000_000
 // writeSocialNetwork writes a synthetic social network as N-Quads. Its content depends on
 // --statements only.
 func (c *Command) writeSocialNetwork(ctx context.Context, t cli.Terminal) error {
-	if c.Statements < 1 || c.Statements > maxBenchStatements {
-		return cli.Usagef("--statements must be between 1 and %d", maxBenchStatements)
+	if err := cli.CheckRange("statements", c.Statements, 1, maxBenchStatements); err != nil {
+		return err
 	}
 	w := rdf.NewWriter(t.Out, rdf.NQuads, rdf.WriteOptions{})
 	for q := range social.Statements(c.Statements, kg.DefaultGraph) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"koine/client"
 	"koine/internal/rdf"
@@ -45,6 +46,21 @@ func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(for
 func NotOneOf(flag, value string, allowed ...string) error {
 	last := len(allowed) - 1
 	return Usagef("%s: %q is not one of %s and %s", flag, value, strings.Join(allowed[:last], ", "), allowed[last])
+}
+
+// CheckRange returns an error unless the value of a flag is between least and most.
+func CheckRange[N int | int64 | float64 | time.Duration](flag string, value, least, most N) error {
+	if value >= least && value <= most { // false for NaN
+		return nil
+	}
+	return Usagef("--%s must be between %s and %s", flag, boundText(least), boundText(most))
+}
+
+func boundText(bound any) string {
+	if f, ok := bound.(float64); ok {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return fmt.Sprint(bound)
 }
 
 // notInEnum matches the parser's error for such a value.

@@ -16,8 +16,8 @@ type JSONLDFlags struct {
 
 // JSONLDOptions checks the flags and reads the context files.
 func (f *JSONLDFlags) JSONLDOptions() (rdf.JSONLDOptions, error) {
-	if f.JSONLDMaxBytes < 1 || f.JSONLDMaxBytes > rdf.MaxJSONLDMaxBytes {
-		return rdf.JSONLDOptions{}, Usagef("--jsonld-max-bytes must be between 1 and %d", rdf.MaxJSONLDMaxBytes)
+	if err := CheckRange("jsonld-max-bytes", f.JSONLDMaxBytes, 1, rdf.MaxJSONLDMaxBytes); err != nil {
+		return rdf.JSONLDOptions{}, err
 	}
 	contexts := &rdf.JSONLDContexts{}
 	for _, arg := range f.JSONLDContext {

@@ -99,10 +99,7 @@ type LiteralFlag struct {
 }
 
 func (f LiteralFlag) CheckMaxLiteral() error {
-	if f.MaxLiteral < kg.MinLiteralBytes || f.MaxLiteral > kg.MaxLiteralBytes {
-		return Usagef("--max-literal must be between %d and %d", kg.MinLiteralBytes, kg.MaxLiteralBytes)
-	}
-	return nil
+	return CheckRange("max-literal", f.MaxLiteral, kg.MinLiteralBytes, kg.MaxLiteralBytes)
 }
 
 // RequireDirectory returns an error unless the data directory exists.
