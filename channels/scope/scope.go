@@ -207,9 +207,8 @@ type Update struct {
 
 // ToRecord returns the stored form of a scope.
 func (s *Scope) ToRecord() systemgraph.Record {
-	class, of := systemgraph.Class("Scope")
 	r := systemgraph.Record{
-		class: of, "scopeStatus": systemgraph.Values(string(s.Status)), "scopeTitle": nil, "scopeParent": nil, "scopeCoordinator": nil,
+		systemgraph.Type: systemgraph.Class("Scope"), "scopeStatus": systemgraph.Values(string(s.Status)), "scopeTitle": nil, "scopeParent": nil, "scopeCoordinator": nil,
 		"scopeEverybody": nil, "scopeRole": systemgraph.Values(s.Access.Roles...), "scopeAgent": nil, "scopeCreatedAt": {kg.DateTime(s.CreatedAt)},
 		"scopeCreatedBy": {kg.IRI(string(s.CreatedBy))}, "scopeVersion": {kg.Integer(s.Version)}, "scopeEndedAt": nil, "scopeEndReason": nil,
 	}

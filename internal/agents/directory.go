@@ -265,8 +265,7 @@ func (d *Directory) buildRecord(tx *kg.Tx, by caller.Caller, id kg.AgentID, know
 		if err := d.checkCapacity(tx); err != nil {
 			return nil, err
 		}
-		class, of := systemgraph.Class(agentClass)
-		r[class], r[propStatus], r[propSince] = of, systemgraph.Values(string(Active)), []kg.Term{kg.DateTime(tx.Time())}
+		r[systemgraph.Type], r[propStatus], r[propSince] = systemgraph.Class(agentClass), systemgraph.Values(string(Active)), []kg.Term{kg.DateTime(tx.Time())}
 		known = &Record{Status: Active}
 	}
 	change := Change{Name: &record.Name}

@@ -85,8 +85,7 @@ func Ensure(tx *kg.Tx, record Record) error {
 		if err := tx.CheckAgent(record.ID); err != nil {
 			return kg.AsError(err).At("agent")
 		}
-		class, of := systemgraph.Class(agentClass)
-		r[class], r[propStatus], r[propSince] = of, systemgraph.Values(string(Active)), []kg.Term{kg.DateTime(tx.Time())}
+		r[systemgraph.Type], r[propStatus], r[propSince] = systemgraph.Class(agentClass), systemgraph.Values(string(Active)), []kg.Term{kg.DateTime(tx.Time())}
 		r[propName], r[propOwner] = systemgraph.Text(record.Name), systemgraph.Text(string(record.Owner))
 		known = &Record{}
 	}

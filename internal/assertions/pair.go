@@ -38,7 +38,7 @@ const unpaired = -1
 
 // blankStatement is a statement with blank nodes.
 type blankStatement struct {
-	nodes [3]int32 // subject, object and graph, or nobody
+	nodes [3]int32 // subject, object and graph, or unpaired
 	says  uint64   // hash of all other terms
 	whole uint64   // hash of all other terms and the assertions
 }
@@ -50,7 +50,7 @@ type pairing struct {
 	numbers [2]map[kg.Term]int32 // of the nodes of each side
 	labels  []kg.Term            // by node
 	side    []uint8
-	partner []int32 // by node, or nobody
+	partner []int32 // by node, or unpaired
 	about   [][]int32
 	all     []blankStatement
 

@@ -97,9 +97,8 @@ func keyOf(subject kg.Term, r systemgraph.Record) *Key {
 
 // toRecord returns the stored form of a new key.
 func (k *Key) toRecord() systemgraph.Record {
-	class, of := systemgraph.Class(keyClass)
 	r := systemgraph.Record{
-		class: of, propHash: systemgraph.Values(k.hash), propMode: systemgraph.Values(string(k.Mode)), propAgent: systemgraph.Values(string(k.Agent)),
+		systemgraph.Type: systemgraph.Class(keyClass), propHash: systemgraph.Values(k.hash), propMode: systemgraph.Values(string(k.Mode)), propAgent: systemgraph.Values(string(k.Agent)),
 		propRole: systemgraph.Values(k.Roles...), propCreated: {kg.DateTime(k.Created)}, propCreatedBy: systemgraph.Values(string(k.CreatedBy)),
 	}
 	for _, agent := range k.ActFor {

@@ -416,7 +416,7 @@ func (c *compiler) parsePath(at kg.Term, depth int) (propertyPath, error) {
 		}
 		switch name {
 		case "inversePath":
-			return w.inverted(), nil
+			return w.reverse(), nil
 		case "zeroOrMorePath":
 			return repeat{w, 0}, nil
 		case "oneOrMorePath":

@@ -43,7 +43,7 @@ func (r *dependencies) add(before []propertyPath, l link, below kg.Term) {
 	if r.exceeded = r.exceeded || len(r.list)+len(r.uses) >= MaxReads; r.exceeded {
 		return
 	}
-	r.list = append(r.list, &dependency{root: r.root, link: l, back: sequence(before).inverted().(sequence), below: below})
+	r.list = append(r.list, &dependency{root: r.root, link: l, back: sequence(before).reverse().(sequence), below: below})
 }
 
 // addInstanceTest records a test for an instance of the class.
@@ -60,7 +60,7 @@ func (r *dependencies) addShape(s *shape, focus []propertyPath) {
 	}
 	if s.recursive {
 		if r.exceeded = len(r.list)+len(r.uses) >= MaxReads; !r.exceeded {
-			r.uses = append(r.uses, use{r.root, s, sequence(focus).inverted().(sequence)})
+			r.uses = append(r.uses, use{r.root, s, sequence(focus).reverse().(sequence)})
 		}
 		return
 	}

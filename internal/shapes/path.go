@@ -6,12 +6,12 @@ import (
 	"koine/kg"
 )
 
-// propertyPath is a property path. Only single steps are inverted.
+// propertyPath is a property path. Only single steps are reversed.
 type propertyPath interface {
 	// endNodes returns the end nodes of the path from any of the starts, each once.
 	endNodes(v *dataView, starts []kg.Term) ([]kg.Term, error)
-	// inverted returns the inverse path.
-	inverted() propertyPath
+	// reverse returns the inverse path.
+	reverse() propertyPath
 	// recordLinks calls note for each link that is looked up, with the path before it.
 	recordLinks(before []propertyPath, note func(before []propertyPath, l link))
 	String() string
@@ -26,10 +26,10 @@ type (
 	alternative []propertyPath
 	// repeat repeats a path least times or more; least is 0 or 1.
 	repeat struct {
-		of    propertyPath
+		inner propertyPath
 		least int
 	}
-	optional struct{ of propertyPath }
+	optional struct{ inner propertyPath }
 )
 
 func (l link) endNodes(v *dataView, starts []kg.Term) ([]kg.Term, error) {
@@ -72,12 +72,12 @@ func (r repeat) endNodes(v *dataView, starts []kg.Term) (_ []kg.Term, err error)
 	var out nodeSet
 	level := starts
 	if r.least > 0 {
-		if level, err = r.of.endNodes(v, starts); err != nil {
+		if level, err = r.inner.endNodes(v, starts); err != nil {
 			return nil, err
 		}
 	}
 	for level = out.add(level); len(level) > 0; level = out.add(level) {
-		if level, err = r.of.endNodes(v, level); err != nil {
+		if level, err = r.inner.endNodes(v, level); err != nil {
 			return nil, err
 		}
 	}
@@ -87,27 +87,27 @@ func (r repeat) endNodes(v *dataView, starts []kg.Term) (_ []kg.Term, err error)
 func (o optional) endNodes(v *dataView, starts []kg.Term) ([]kg.Term, error) {
 	var out nodeSet
 	out.add(starts)
-	ends, err := o.of.endNodes(v, starts)
+	ends, err := o.inner.endNodes(v, starts)
 	out.add(ends)
 	return out.list, err
 }
 
-func (l link) inverted() propertyPath     { return link{l.predicate, !l.inverse} }
-func (r repeat) inverted() propertyPath   { return repeat{r.of.inverted(), r.least} }
-func (o optional) inverted() propertyPath { return optional{o.of.inverted()} }
+func (l link) reverse() propertyPath     { return link{l.predicate, !l.inverse} }
+func (r repeat) reverse() propertyPath   { return repeat{r.inner.reverse(), r.least} }
+func (o optional) reverse() propertyPath { return optional{o.inner.reverse()} }
 
-func (s sequence) inverted() propertyPath {
+func (s sequence) reverse() propertyPath {
 	out := make(sequence, len(s))
 	for i, w := range s {
-		out[len(s)-1-i] = w.inverted()
+		out[len(s)-1-i] = w.reverse()
 	}
 	return out
 }
 
-func (a alternative) inverted() propertyPath {
+func (a alternative) reverse() propertyPath {
 	out := make(alternative, len(a))
 	for i, w := range a {
-		out[i] = w.inverted()
+		out[i] = w.reverse()
 	}
 	return out
 }
@@ -128,11 +128,11 @@ func (a alternative) recordLinks(before []propertyPath, note func([]propertyPath
 }
 
 func (r repeat) recordLinks(before []propertyPath, note func([]propertyPath, link)) {
-	r.of.recordLinks(appendPath(before, repeat{r.of, 0}), note)
+	r.inner.recordLinks(appendPath(before, repeat{r.inner, 0}), note)
 }
 
 func (o optional) recordLinks(before []propertyPath, note func([]propertyPath, link)) {
-	o.of.recordLinks(before, note)
+	o.inner.recordLinks(before, note)
 }
 
 // appendPath appends to a path without changing before.
@@ -150,13 +150,13 @@ func (l link) String() string {
 
 func (s sequence) String() string    { return joinPaths(s, "/") }
 func (a alternative) String() string { return joinPaths(a, "|") }
-func (o optional) String() string    { return "(" + o.of.String() + ")?" }
+func (o optional) String() string    { return "(" + o.inner.String() + ")?" }
 
 func (r repeat) String() string {
 	if r.least > 0 {
-		return "(" + r.of.String() + ")+"
+		return "(" + r.inner.String() + ")+"
 	}
-	return "(" + r.of.String() + ")*"
+	return "(" + r.inner.String() + ")*"
 }
 
 func joinPaths(list []propertyPath, between string) string {

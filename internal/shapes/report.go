@@ -113,7 +113,7 @@ func (t *targets) allTargets(v *dataView) ([]kg.Term, error) {
 	var out nodeSet
 	out.add(t.nodes)
 	if len(t.classes) > 0 {
-		instances := sequence{upward.inverted(), link{rdfType, true}}
+		instances := sequence{upward.reverse(), link{rdfType, true}}
 		list, err := instances.endNodes(v, t.classes)
 		if err != nil {
 			return nil, err

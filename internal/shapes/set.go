@@ -24,7 +24,7 @@ type Set struct {
 	active atomic.Pointer[shapeSet]
 
 	mirror systemgraph.Mirror
-	quads  map[kg.Quad]bool // shapes graph; used by take only
+	quads  map[kg.Quad]bool // shapes graph; used by applyShapes only
 }
 
 func (s *Set) currentSet() *shapeSet {

@@ -64,7 +64,7 @@ func (c *connection) readStream(parent context.Context) error {
 }
 
 // deliverEvent passes an event on and reports whether the caller wants more. The library makes
-// an event of each comment, with the last id; take ignores it.
+// an event of each comment, with the last id; deliverEvent ignores it.
 func (c *connection) deliverEvent(msg *r3labs.Event) bool {
 	event := Event{ID: string(msg.ID), Name: string(msg.Event), Data: msg.Data}
 	if event.Name == "" && len(event.Data) == 0 && event.ID == c.last {

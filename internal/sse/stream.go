@@ -24,7 +24,7 @@ type Stream struct {
 
 	admitted func() // release function of Options.Admit
 
-	active   atomic.Int64  // time of the last block or heartbeat, as Server.now
+	active   atomic.Int64  // time of the last block or heartbeat, as Server.sinceStart
 	inFlight atomic.Int64  // bytes published and not yet written
 	room     chan struct{} // a token when inFlight has become smaller
 	pumped   chan struct{} // closed when the pump has ended

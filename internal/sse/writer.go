@@ -30,7 +30,7 @@ type writer struct {
 
 	mu      sync.Mutex // guards the fields below and all use of the deadline
 	writing bool
-	began   time.Duration // when the block was begun, as Server.now
+	began   time.Duration // when the block was begun, as Server.sinceStart
 	hurried bool          // the deadline of the end is set
 	closed  bool          // the handler has returned: rc must not be used
 }

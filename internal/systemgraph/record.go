@@ -96,16 +96,16 @@ func (r Record) Time(name string) time.Time {
 }
 
 // Is reports whether the record is of the class.
-func (r Record) Is(class string) bool { return slices.Contains(r[classes], Property(class)) }
+func (r Record) Is(class string) bool { return slices.Contains(r[Type], Property(class)) }
 
-// classes is the key of rdf:type in a record.
-const classes = "a"
+// Type is the key of rdf:type in a record.
+const Type = "a"
 
 // nameOf returns the key of a property in a record, "" if the property is not in
 // koine's vocabulary.
 func nameOf(predicate kg.Term) string {
 	if predicate.Value() == kg.RDFType {
-		return classes
+		return Type
 	}
 	name, ours := strings.CutPrefix(predicate.Value(), kg.OwnVocabulary)
 	if !ours {

@@ -61,11 +61,10 @@ func TestFollowingIsLoading(t *testing.T) {
 	if err := table.Load(t.Context(), store); err != nil {
 		t.Fatal(err)
 	}
-	class, thing := systemgraph.Class("Thing")
 	other := kg.IRI("urn:koine:thing:2")
 	for i, step := range []func(){
 		func() {
-			write(t, store, subject, systemgraph.Record{class: thing, "p": systemgraph.Values("a", "b"), "q": systemgraph.Values("c")})
+			write(t, store, subject, systemgraph.Record{systemgraph.Type: systemgraph.Class("Thing"), "p": systemgraph.Values("a", "b"), "q": systemgraph.Values("c")})
 		},
 		func() { write(t, store, subject, systemgraph.Record{"p": systemgraph.Values("b", "d")}) },
 		func() { write(t, store, subject, systemgraph.Record{"q": nil}) },

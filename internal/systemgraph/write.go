@@ -30,8 +30,8 @@ func UpdateWithReceipt(ctx context.Context, store Store, m kg.Meta, do func(*kg.
 	return receipt, err
 }
 
-// Class returns the property that states the class of a record.
-func Class(name string) (string, []kg.Term) { return classes, []kg.Term{Property(name)} }
+// Class returns the value of Type for a class of the system's vocabulary.
+func Class(name string) []kg.Term { return []kg.Term{Property(name)} }
 
 // Write sets the given properties of a subject: each gets exactly these objects. Other
 // properties keep theirs.
@@ -89,7 +89,7 @@ func Remove(tx *kg.Tx, p kg.Pattern) error {
 
 // predicateOf returns the property with the given key in a record.
 func predicateOf(name string) kg.Term {
-	if name == classes {
+	if name == Type {
 		return kg.IRI(kg.RDFType)
 	}
 	return Property(name)

@@ -166,8 +166,7 @@ func (e *edit) writeArtifact(subject kg.Term, c *Chunk, new bool, r systemgraph.
 		if n == MaxArtifacts {
 			return errTooMuch("artifact", "a task has at most %d artifacts", MaxArtifacts)
 		}
-		class, of := systemgraph.Class(artifactClass)
-		r[class], r[propTask], r[propKey] = of, []kg.Term{e.task.ID.Entity()}, systemgraph.Values(c.ID)
+		r[systemgraph.Type], r[propTask], r[propKey] = systemgraph.Class(artifactClass), []kg.Term{e.task.ID.Entity()}, systemgraph.Values(c.ID)
 		r[propNumber] = []kg.Term{kg.Integer(int64(n) + 1)}
 	}
 	r[propName], r[propText], r[propMetadata], r[propChunk] = systemgraph.Text(c.Name), systemgraph.Text(c.Description), systemgraph.JSON(c.Metadata), nil

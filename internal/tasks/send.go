@@ -231,9 +231,8 @@ func (p *SendRequest) editTask(tx *kg.Tx, reader kg.Principal, fresh TaskID) (*e
 func (p *SendRequest) createTask(tx *kg.Tx, agent kg.AgentID, id TaskID) (*edit, error) {
 	t := &Task{ID: id, Context: cmp.Or(p.Context, string(id)), Creator: agent, Handler: p.To, Metadata: p.Metadata, Parent: p.Parent, User: p.User, Created: tx.Time()}
 	e := &edit{tx: tx, agent: agent, task: t, graph: graphOf(agent, p.To)}
-	class, of := systemgraph.Class(taskClass)
 	e.record = systemgraph.Record{
-		class: of, propContext: systemgraph.Values(t.Context), propCreator: {kg.IRI(string(agent))}, propHandler: {kg.IRI(string(p.To))}, propOpen: {kg.IRI(string(p.To))},
+		systemgraph.Type: systemgraph.Class(taskClass), propContext: systemgraph.Values(t.Context), propCreator: {kg.IRI(string(agent))}, propHandler: {kg.IRI(string(p.To))}, propOpen: {kg.IRI(string(p.To))},
 		propCreated: {kg.DateTime(t.Created)}, propMetadata: systemgraph.JSON(p.Metadata), propParent: systemgraph.Text(string(p.Parent)), propUser: systemgraph.Text(p.User),
 	}
 	if err := e.writeJournalAgents(); err != nil {

@@ -74,9 +74,9 @@ func Apply(ctx context.Context, store Store, judge *names.Judge, r Request) (Res
 	if err != nil {
 		return Result{}, err
 	}
-	foresight := store.NewTermPrefetch(source, len(steps))
+	prefetch := store.NewTermPrefetch(source, len(steps))
 	for i := range steps {
-		if err := foresight.Prefetch(&steps[i].Patch); err != nil {
+		if err := prefetch.Prefetch(&steps[i].Patch); err != nil {
 			return Result{}, atMutation(err, steps[i].mutation)
 		}
 	}

@@ -46,9 +46,8 @@ func (c *Config) sealContext(property string) []byte {
 // configRecord returns the stored form of a configuration. It clears the position of a
 // configuration that it replaces.
 func (s *Service) configRecord(c *Config, version string, done bool) systemgraph.Record {
-	class, of := systemgraph.Class(configClass)
 	r := systemgraph.Record{
-		class: of, propTask: {c.Task.Entity()}, propKey: systemgraph.Values(c.ID), propForm: systemgraph.Values(c.Form), propSet: systemgraph.Values(version),
+		systemgraph.Type: systemgraph.Class(configClass), propTask: {c.Task.Entity()}, propKey: systemgraph.Values(c.ID), propForm: systemgraph.Values(c.Form), propSet: systemgraph.Values(version),
 		propPosition: nil, propDone: nil,
 	}
 	if done {
