@@ -71,7 +71,7 @@ func TestTwoStartsOfMessages(t *testing.T) {
 		{", sinceSequence: 0", `{"koine":{"resume":"latest"}}`, 3, 0},
 	} {
 		want := fmt.Sprintf("%d application/json\n"+`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid parameters","data":{"reason":"INVALID","domain":"koine","field":"metadata.koine.resume",`+
-			`"detail":"begins behind message %d, and sinceSequence of the subscription behind message %d: say one of them","hint":"What begins behind a sequence is channels/stream, or this without the other start."}}}`+"\n",
+			`"detail":"the stream would start after message %d, and sinceSequence starts after message %d: pass one of them","hint":"To start after a sequence number, omit the other start, or use channels/stream."}}}`+"\n",
 			http.StatusBadRequest, row.resume, row.since)
 		if got := refused("ann", query(row.args), row.metadata); got != want {
 			t.Errorf("%s %s: got %swant %s", row.args, row.metadata, got, want)

@@ -86,11 +86,11 @@ func followMessages(ctx context.Context, channelID string, since *int64, resume 
 			return kg.Errorf(kg.CodeInvalid, "resume and sinceSequence are mutually exclusive").At("resume")
 		}
 		if o.start.Start != operation.DefaultStart {
-			said := since
+			given := since
 			if since, err = s.startSequence(ctx, o, id); err != nil {
 				return err
 			}
-			if err := s.checkStart(ctx, o, id, said, since); err != nil {
+			if err := s.checkStart(ctx, o, id, given, since); err != nil {
 				return err
 			}
 		} else if since == nil {
@@ -125,10 +125,10 @@ func subscribeMessages(ctx context.Context, resume *Position, open func(*subscri
 }
 
 // checkStart returns an error if the request's start differs from the sequence
-// said in the operation. since is the request's start as a sequence, nil for
+// given in the operation. since is the request's start as a sequence, nil for
 // messages from now on.
-func (s *messageSource) checkStart(ctx context.Context, o *subscriptionSetup, id channel.ID, said, since *int64) error {
-	if said == nil || o.start.SetBy == "" {
+func (s *messageSource) checkStart(ctx context.Context, o *subscriptionSetup, id channel.ID, given, since *int64) error {
+	if given == nil || o.start.SetBy == "" {
 		return nil
 	}
 	if since == nil {
@@ -138,11 +138,11 @@ func (s *messageSource) checkStart(ctx context.Context, o *subscriptionSetup, id
 		}
 		since = &newest
 	}
-	if *since == *said {
+	if *since == *given {
 		return nil
 	}
-	e := kg.Errorf(kg.CodeInvalid, "begins behind message %d, and sinceSequence of the subscription behind message %d: say one of them", *since, *said).At(o.start.SetBy)
-	e.Hint = "What begins behind a sequence is channels/stream, or this without the other start."
+	e := kg.Errorf(kg.CodeInvalid, "the stream would start after message %d, and sinceSequence starts after message %d: pass one of them", *since, *given).At(o.start.SetBy)
+	e.Hint = "To start after a sequence number, omit the other start, or use channels/stream."
 	return e
 }
 

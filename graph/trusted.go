@@ -97,7 +97,7 @@ func (t *TrustedDocuments) add(id, text string) error {
 	case strings.HasPrefix(id, hashPrefix) && id != hashPrefix+hash:
 		return fmt.Errorf("%q is not the hash of its document, which is %s", id, hash)
 	case t.ids[id] != "" && t.ids[id] != text:
-		return fmt.Errorf("%q stands for two documents", id)
+		return fmt.Errorf("the id %q names two documents", id)
 	}
 	t.ids[id], t.hashes[hash], t.texts[text] = text, text, struct{}{}
 	if len(t.texts) > MaxTrustedDocuments {

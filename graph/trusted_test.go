@@ -116,7 +116,7 @@ func TestReadTrustedDocuments(t *testing.T) {
 		{"another hash", `{"sha256:00": "{ revision }"}`, `"sha256:00" is not the hash of its document`},
 		{"another version", `{"format": "apollo-persisted-query-manifest", "version": 2, "operations": []}`, "version 2"},
 		{"no id", `{"format": "apollo-persisted-query-manifest", "version": 1, "operations": [{"body": "{ revision }"}]}`, "has no id"},
-		{"two of an id", `{"format": "apollo-persisted-query-manifest", "version": 1, "operations": [{"id": "a", "body": "{ a }"}, {"id": "a", "body": "{ b }"}]}`, `"a" stands for two documents`},
+		{"two of an id", `{"format": "apollo-persisted-query-manifest", "version": 1, "operations": [{"id": "a", "body": "{ a }"}, {"id": "a", "body": "{ b }"}]}`, `the id "a" names two documents`},
 		{"too many", manyDocuments(graph.MaxTrustedDocuments + 1), "more than 50000 documents"},
 		{"many", manyDocuments(graph.MaxTrustedDocuments), ""},
 		{"too large", `{"a": "` + strings.Repeat(" ", graph.MaxTrustedBytes) + `"}`, "larger than"},

@@ -93,7 +93,7 @@ func (h *Handler) subscribeEngine(ctx context.Context, req operation.Request) (_
 	told, ok := s.(Subscription)
 	if !ok {
 		s.Close()
-		return nil, fmt.Errorf("a %T does not tell where it is", s)
+		return nil, fmt.Errorf("a %T has no position", s)
 	}
 	return told, nil
 }

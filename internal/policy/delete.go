@@ -80,7 +80,7 @@ func (g *Graphs) writeTombstone(tx *kg.Tx, graph kg.Term) error {
 func hintAbsent(err error) error {
 	e := *kg.AsError(err)
 	if e.Code == kg.CodeGraphNotFound {
-		e.Hint = "If it was to be deleted, nothing is left to do: a deleted graph is absent for all but its owners and administrators. Otherwise look at its name: graphs lists those that you may read."
+		e.Hint = "A graph that was deleted before is hidden from all but its owners and administrators. Otherwise check the name: graphs lists those that you may read."
 	}
 	return &e
 }

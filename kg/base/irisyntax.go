@@ -119,9 +119,9 @@ func checkAuthority(iri, authority string) error {
 
 func forbiddenIn(iri, at, part string) error {
 	r, _ := utf8.DecodeRuneInString(at)
-	e := Errorf(CodeInvalid, "%q is not an IRI: its %s holds %q, which stands there percent-encoded only (RFC 3987)", Clip(iri), part, r)
+	e := Errorf(CodeInvalid, "%q is not an IRI: its %s has %q, which must be percent-encoded there (RFC 3987)", Clip(iri), part, r)
 	if r == '%' {
-		e = Errorf(CodeInvalid, "%q is not an IRI: in its %s, a %% has no two hexadecimal digits behind it (RFC 3987)", Clip(iri), part)
+		e = Errorf(CodeInvalid, "%q is not an IRI: its %s has a %% without two hexadecimal digits after it (RFC 3987)", Clip(iri), part)
 	}
 	e.Hint = "percent-encode it, or let koine load do that with --fix-iris"
 	return e

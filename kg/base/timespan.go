@@ -39,7 +39,7 @@ func (s *TimeSpan) Normalise() error {
 		return err.At("validTo")
 	}
 	if !s.Until.IsZero() && !s.Until.After(s.From) {
-		return Errorf(CodeInvalid, "what is said must be valid for some time: validTo comes after validFrom").At("validTo")
+		return Errorf(CodeInvalid, "the validity is empty: validTo must be later than validFrom").At("validTo")
 	}
 	return nil
 }
