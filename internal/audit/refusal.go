@@ -157,7 +157,7 @@ func (t *Trail) recordRefusal(r *Refusal) bool {
 		return false
 	}
 	if t.exceedsDistinct(r.Address, now) {
-		r.Principal, r.Actor, r.Path, r.RequestID, r.Address = "", "", "", "", originOf(r.Address).Addr()
+		r.Principal, r.Actor, r.Path, r.RequestID, r.Address = "", "", "", "", caller.OriginOf(r.Address).Addr()
 		if t.countRepeat(r, now) {
 			return false
 		}
@@ -165,7 +165,7 @@ func (t *Trail) recordRefusal(r *Refusal) bool {
 	t.last++
 	r.First, r.Last, r.Count, r.number = now, now, 1, t.last
 	t.insertRefusal(r)
-	t.origins[originOf(r.Address)].distinct++
+	t.origins[caller.OriginOf(r.Address)].distinct++
 	t.persister.enqueueNew(r)
 	return true
 }
@@ -185,7 +185,7 @@ func (t *Trail) countRepeat(r *Refusal, now time.Time) bool {
 
 // exceedsDistinct reports whether the address has reached MaxDistinctPerAddress.
 func (t *Trail) exceedsDistinct(a netip.Addr, now time.Time) bool {
-	o := t.origins[originOf(a)]
+	o := t.origins[caller.OriginOf(a)]
 	if o == nil || !a.IsValid() {
 		return false
 	}
@@ -198,7 +198,7 @@ func (t *Trail) exceedsDistinct(a netip.Addr, now time.Time) bool {
 // insertRefusal adds a refusal. If the Trail is full, it evicts the oldest refusal of the same
 // address if that has its share, else the oldest of all.
 func (t *Trail) insertRefusal(r *Refusal) {
-	address := originOf(r.Address)
+	address := caller.OriginOf(r.Address)
 	if t.order.Len() >= t.max {
 		oldest := t.order.Back()
 		if o := t.origins[address]; o != nil && r.Address.IsValid() && o.own.Len() >= max(1, t.max/shares) {
@@ -221,22 +221,11 @@ func (t *Trail) evictEntry(e *entry) {
 	if t.open[e.refusal.repeatKey()] == e {
 		delete(t.open, e.refusal.repeatKey())
 	}
-	address := originOf(e.refusal.Address)
+	address := caller.OriginOf(e.refusal.Address)
 	o := t.origins[address]
 	if o.own.Remove(e.own); o.own.Len() == 0 {
 		delete(t.origins, address)
 	}
-}
-
-// originOf returns the prefix that counts as one address: for IPv6 the /64, the usual
-// allocation of one customer.
-func originOf(a netip.Addr) netip.Prefix {
-	bits := 32
-	if a = a.Unmap(); a.Is6() {
-		bits = 64
-	}
-	p, _ := a.WithZone("").Prefix(bits) // the zero Prefix for an invalid address
-	return p
 }
 
 // entriesBefore returns the entries of the refusals with a smaller number that match, newest

@@ -82,3 +82,15 @@ func (c Caller) Reader(agent kg.AgentID) kg.Principal {
 
 // actingMethod is the method of a principal for which another one acts.
 const actingMethod = "acting"
+
+// OriginOf returns the prefix that counts as one address: an IPv4 address, or the /64 of
+// an IPv6 address, the usual allocation of one customer. It is the zero Prefix for an
+// invalid address.
+func OriginOf(addr netip.Addr) netip.Prefix {
+	bits := 32
+	if addr = addr.Unmap(); addr.Is6() {
+		bits = 64
+	}
+	p, _ := addr.WithZone("").Prefix(bits)
+	return p
+}

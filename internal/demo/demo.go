@@ -24,9 +24,6 @@ var Prefixes = map[string]string{
 	"finding": "https://koine.example/demo/finding/",
 }
 
-// Finding is the IRI of the finding that the examples start with.
-const Finding = "https://koine.example/demo/finding/1"
-
 //go:embed lab/*.trig
 var files embed.FS
 

@@ -28,8 +28,7 @@ func OwnerOf(by caller.Caller) Owner {
 
 // OwnerAt returns the owner for unauthenticated requests from an address.
 func OwnerAt(addr netip.Addr) Owner {
-	key, _ := prefixOf(addr)
-	return Owner{address: key}
+	return Owner{address: caller.OriginOf(addr)}
 }
 
 // Known reports whether the owner is a principal.

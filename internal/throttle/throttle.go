@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"koine/internal/caller"
 	"koine/kg"
 )
 
@@ -156,20 +157,6 @@ func keyOf(addr netip.Addr) (netip.Prefix, bool) {
 	if addr.Unmap().IsLoopback() {
 		return netip.Prefix{}, false
 	}
-	return prefixOf(addr)
-}
-
-// prefixOf returns the key of an address: the IPv4 address, or the /64 of an IPv6
-// address.
-func prefixOf(addr netip.Addr) (netip.Prefix, bool) {
-	addr = addr.Unmap()
-	if !addr.IsValid() {
-		return netip.Prefix{}, false
-	}
-	bits := 32
-	if addr.Is6() {
-		bits = 64
-	}
-	key, err := addr.WithZone("").Prefix(bits)
-	return key, err == nil
+	origin := caller.OriginOf(addr)
+	return origin, origin.IsValid()
 }
