@@ -24,7 +24,7 @@ func pairBlank(before, after []Statement, work int) (names map[kg.Term]kg.Term, 
 		p.addStatement(1, &after[i])
 	}
 	// First pair nodes with equal statements and assertions, then those with equal
-	// statements, then those in equal positions beside paired nodes.
+	// statements, then those in equal positions next to paired nodes.
 	p.pairAlike(true)
 	for more := true; more && p.work >= 0; {
 		more = p.pairAlike(false)
@@ -143,7 +143,7 @@ func (p *pairing) bothSides(c int32) bool {
 
 func (p *pairing) pairNodes(one, other int32) { p.partner[one], p.partner[other] = other, one }
 
-// resetColours gives each pair a colour of its own and all other nodes a common one, and returns
+// resetColours gives each pair its own colour and all other nodes a common one, and returns
 // the other nodes.
 func (p *pairing) resetColours() (free []int32) {
 	p.members, p.touched, p.colour, p.index = nil, nil, make([]int32, len(p.labels)), make([]int32, len(p.labels))

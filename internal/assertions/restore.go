@@ -33,7 +33,7 @@ type RestoreOptions struct {
 	MaxWait time.Duration
 }
 
-// Limits of one commit of Restore: other updates wait behind it.
+// Limits of one commit of Restore: other updates wait for it.
 const (
 	commitPatches = 1_000
 	commitBytes   = 2 << 20

@@ -4,7 +4,7 @@
 // A held update becomes a Proposal: an entity in a graph of its own
 // (kg.ProposalGraphPrefix), written in the commit that answers its author. The store
 // calls Hold (kg.Holder), so every way of writing is covered. The statements that it
-// would add are meanwhile in a second graph (kg.PendingGraphPrefix), which the author
+// would add are in a second graph until then (kg.PendingGraphPrefix), which the author
 // and the reviewers may read.
 //
 // # Promises

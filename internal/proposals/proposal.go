@@ -51,7 +51,7 @@ type Proposal struct {
 	Rules  []string
 
 	RequiredApprovals int
-	// ReviewerRoles are the roles that may review, beside administrators.
+	// ReviewerRoles are the roles that may review, in addition to administrators.
 	ReviewerRoles    []string
 	Created, Expires time.Time
 	// Ended is the time of the final status; zero while pending.

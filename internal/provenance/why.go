@@ -41,7 +41,7 @@ type Step struct {
 	Commit  *kg.Commit
 }
 
-// Log is the part of a store that Why reads beside a snapshot.
+// Log is the part of a store that Why reads in addition to a snapshot.
 type Log interface {
 	Commit(ctx context.Context, p kg.Principal, r kg.Revision) (*kg.Commit, error)
 	ReadLog(ctx context.Context, f kg.Filter, part kg.LogRange) (*kg.LogReader, error)

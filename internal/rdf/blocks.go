@@ -19,7 +19,7 @@ type block struct {
 	lines []byte
 	// skipped is set for a line that is too long; lines is its beginning.
 	skipped bool
-	err     error // io.EOF behind the last line
+	err     error // io.EOF after the last line
 }
 
 // blockReader splits an input into blocks in a goroutine of its own, so that reading and

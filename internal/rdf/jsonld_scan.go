@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// jsonScanner reads JSON from a stream. Input behind the mark stays in memory, so that a
+// jsonScanner reads JSON from a stream. Input after the mark stays in memory, so that a
 // value can be put on a tape or read a second time.
 type jsonScanner struct {
 	ctx      context.Context
@@ -217,7 +217,7 @@ func (s *jsonScanner) readObject(keys *keySet, stop func(head val, key string) (
 	return v, "", false, err
 }
 
-// nextKey reads a key and the colon behind it without retaining them.
+// nextKey reads a key and the colon after it without retaining them.
 func (s *jsonScanner) nextKey(keys *keySet) (string, error) {
 	s.peek()
 	s.setMark()
@@ -261,7 +261,7 @@ func (s *jsonScanner) readSeparator(closing byte, first bool) (more bool, err er
 	return false, s.errUnexpected("',' or '" + string(rune(closing)) + "'")
 }
 
-// readKey reads the key of an entry and the colon behind it.
+// readKey reads the key of an entry and the colon after it.
 func (s *jsonScanner) readKey(seen *keySet) (uint32, error) {
 	if s.peek() != '"' {
 		return 0, s.errUnexpected("the key of an entry")

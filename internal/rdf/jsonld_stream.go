@@ -95,7 +95,7 @@ type streamingOrder struct {
 	id    bool // @id was seen
 }
 
-// isCertain reports whether no entry behind this key can change the meaning of those
+// isCertain reports whether no entry after this key can change the meaning of those
 // before it: the object begins with @context, has an @id, and no types with scoped
 // contexts.
 func (s *streamingOrder) isCertain(head val, key string) (bool, error) {
@@ -130,7 +130,7 @@ func (s *streamingOrder) isCertain(head val, key string) (bool, error) {
 	return s.id && !s.never, nil
 }
 
-// isPlausible reports whether this key is the first behind @context, @type and @id.
+// isPlausible reports whether this key is the first after @context, @type and @id.
 func (s *streamingOrder) isPlausible(head val, key string) (bool, error) {
 	first := head.next() == head.i+1
 	if first && key == "@context" {

@@ -16,7 +16,7 @@ type tape struct {
 }
 
 // tok is a value or a key: its offset in the text, and the number of the first token
-// behind it and its content.
+// after it and its content.
 type tok struct{ pos, next uint32 }
 
 const tokChunk = 1 << 12
@@ -112,7 +112,7 @@ func (v val) lookUpEntry(key string) (found val, ok bool) {
 	return val{}, false
 }
 
-// end returns the offset behind the value's text.
+// end returns the offset after the value's text.
 func (v val) end() int {
 	text := v.t.text
 	pos := v.pos()

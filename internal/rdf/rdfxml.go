@@ -36,7 +36,7 @@ func readRDFXML(r io.Reader, o Options) iter.Seq2[kg.Quad, error] {
 }
 
 // rdfxmlParser is a recursive-descent parser for the grammar of section 7.2. Each method
-// begins behind its element's start tag and ends behind its end tag.
+// begins after its element's start tag and ends after its end tag.
 type rdfxmlParser struct {
 	xml      *xmlReader
 	options  *Options
@@ -70,7 +70,7 @@ func (p *rdfxmlParser) parseDocument() error {
 		return err
 	}
 	if p.declared != nil {
-		for _, b := range p.xml.bindings[2:] { // behind xml and the default
+		for _, b := range p.xml.bindings[2:] { // after xml and the default
 			if b.prefix != "" {
 				p.declared(b.prefix, b.space)
 			}

@@ -49,7 +49,7 @@ func schemeOf(iri string) string {
 	return ""
 }
 
-// splitIRI splits the part behind the scheme; each part keeps its leading delimiter.
+// splitIRI splits the part after the scheme; each part keeps its leading delimiter.
 func splitIRI(s string) (authority, path, query, fragment string) {
 	if i := strings.IndexByte(s, '#'); i >= 0 {
 		s, fragment = s[:i], s[i:]
@@ -67,7 +67,7 @@ func splitIRI(s string) (authority, path, query, fragment string) {
 	return "", s, query, fragment
 }
 
-// mergePaths appends a relative path behind the base's last slash (section 5.2.3).
+// mergePaths appends a relative path after the base's last slash (section 5.2.3).
 func mergePaths(authority, base, ref string) string {
 	if authority != "" && base == "" {
 		return "/" + ref

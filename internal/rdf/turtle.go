@@ -40,7 +40,7 @@ func readTurtle(r io.Reader, f Format, o Options) iter.Seq2[kg.Quad, error] {
 }
 
 // turtleParser is a recursive-descent parser for the Turtle and TriG grammars. Each
-// method begins at its first character and ends behind its last.
+// method begins at its first character and ends after its last.
 type turtleParser struct {
 	src      *source
 	graphs   bool    // TriG
@@ -167,7 +167,7 @@ func (t *turtleParser) parseSubject() (s kg.Term, bracketed bool, err error) {
 	return s, false, err
 }
 
-// parseRest parses the properties of a subject. They are optional behind a bracketed node
+// parseRest parses the properties of a subject. They are optional after a bracketed node
 // with properties.
 func (t *turtleParser) parseRest(subject kg.Term, bracketed bool) error {
 	t.src.skipSpace()

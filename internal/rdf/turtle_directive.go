@@ -17,7 +17,7 @@ func (t *turtleParser) consumeKeyword(word string) bool {
 	return true
 }
 
-// continuesName reports whether a byte behind a word makes it part of a longer name.
+// continuesName reports whether a byte after a word makes it part of a longer name.
 func continuesName(c byte) bool { return labelByte[c] || c == ':' || c == '.' || c == '%' || c == '\\' }
 
 // atDirective parses @prefix or @base, which end with a dot ([4] and [5]).

@@ -93,7 +93,7 @@ func (r *blockReader) readLine() (int, error) {
 		}
 		end := bytes.IndexAny(chunk, "\r\n")
 		if end < 0 {
-			end = len(chunk) // the line goes on
+			end = len(chunk) // the line continues
 		}
 		whole := min(end+1, len(chunk))
 		if len(r.block)+whole > r.limit {

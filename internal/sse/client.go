@@ -81,7 +81,7 @@ type ClientOptions struct {
 	// FailFirst reports the first failure at once as long as there has been no stream,
 	// so that a wrong address is not retried.
 	FailFirst bool
-	// IdleTimeout ends a connection on which nothing comes. -1: never.
+	// IdleTimeout ends a connection on which nothing arrives. -1: never.
 	IdleTimeout time.Duration
 	// Retrying is called before each wait.
 	Retrying func(err error, wait time.Duration)

@@ -23,7 +23,7 @@ type connection struct {
 	streamed bool   // the answer was a stream
 	events   int    // how many events came
 	stopped  bool   // the caller has stopped
-	touch    func() // tells the idle timer that something came
+	touch    func() // resets the idle timer
 }
 
 // readStream reads the stream to its end, which is always an error.

@@ -64,7 +64,7 @@ func (st *Stream) publishEvent(event Event) error {
 	return nil
 }
 
-// publishLast sends the dialect's last event behind everything before it. It
+// publishLast sends the dialect's last event after everything before it. It
 // does not wait for room: one event more is bounded as well.
 func (st *Stream) publishLast() {
 	if st.options.Last == nil || errors.Is(st.reason, ErrClientGone) {

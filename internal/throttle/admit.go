@@ -29,14 +29,14 @@ func (t *Throttle) AdmitUpdate(ctx context.Context, m kg.Meta) error {
 	return nil
 }
 
-// admission is what the updates of one request share: the first that is let in lets in the
-// others.
+// admission is shared by the updates of one request: once one is admitted, all are.
 type admission struct{ given atomic.Bool }
 
 type admissionKey struct{}
 
-// WithOneAdmission returns a context whose updates AdmitUpdate counts as one, as it does a
-// load: what is taken in is not stopped on its way. ChargeUpdate accounts for the rest.
+// WithOneAdmission returns a context whose updates AdmitUpdate counts as one, like
+// those of a load: an admitted request is not stopped half way. ChargeUpdate accounts for
+// the rest.
 func WithOneAdmission(ctx context.Context) context.Context {
 	return context.WithValue(ctx, admissionKey{}, new(admission))
 }
