@@ -162,7 +162,7 @@ func (o OutputFlags) PrintList(ctx context.Context, t Terminal, server *client.C
 	return list.ShortenIRIs(short).Print(t)
 }
 
-// PrintWhole is printList with whole IRIs; element returns the value to encode as JSON for a
+// PrintWhole is PrintList with whole IRIs; element returns the value to encode as JSON for a
 // row.
 func (o OutputFlags) PrintWhole(t Terminal, list *Table, element func(row int) any) error {
 	switch {
@@ -186,6 +186,7 @@ func (o OutputFlags) PrintWhole(t Terminal, list *Table, element func(row int) a
 // Shortener writes IRIs of registered namespaces as prefix:name.
 type Shortener []NamePrefix
 
+// NamePrefix is a prefix and the namespace that it stands for.
 type NamePrefix struct{ Name, Namespace string }
 
 // NewShortener sorts the prefixes, longest namespace first.
@@ -215,6 +216,7 @@ func IsLocalName(text string) bool {
 // visible.
 func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
+// PrintJSON writes JSON on one line, or indented.
 func PrintJSON(w io.Writer, raw json.RawMessage, compact bool) error {
 	var b bytes.Buffer
 	var err error

@@ -169,27 +169,14 @@ func (c *shapesCheckCommand) Run(ctx context.Context, command *kong.Context, t c
 // openShapes opens the shapes of the target; for changes if reserve is not nil, else for
 // reading.
 func openShapes(ctx context.Context, t *cli.Target, command *kong.Context, log *slog.Logger, reserve *cli.ReserveFlag) (shapesTarget, error) {
-	offline, err := t.IsOffline(command)
-	if err != nil {
+	d, err := openTarget(ctx, t, command, log, reserve)
+	switch {
+	case err != nil:
 		return nil, err
+	case d.server != nil:
+		return &shapesRemote{ctx, d.server}, nil
 	}
-	if !offline {
-		server, err := t.ServerFlags().OpenClient(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return &shapesRemote{ctx, server}, nil
-	}
-	var store *kg.Store
-	if reserve != nil {
-		store, err = t.OpenToWrite(log, kg.Options{ReserveBytes: reserve.ReserveBytes()})
-	} else {
-		store, err = t.OpenToRead(log, kg.Options{})
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &shapesOffline{ctx, store, t.LocalPrincipal()}, nil
+	return &shapesOffline{ctx, d.store, t.LocalPrincipal()}, nil
 }
 
 type shapesTarget interface {

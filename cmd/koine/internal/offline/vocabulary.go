@@ -16,20 +16,20 @@ import (
 	"koine/kg"
 )
 
-// vocabularyTarget is the data directory or server on which prefixes and schemes change.
-type vocabularyTarget struct {
+// openedTarget is the data directory or server that a command works on.
+type openedTarget struct {
 	target *cli.Target
 	store  *kg.Store      // nil with a server
 	server *client.Client // nil with a data directory
 }
 
-// openVocabulary opens the target; for changes if reserve is not nil, else for reading.
-func openVocabulary(ctx context.Context, t *cli.Target, command *kong.Context, log *slog.Logger, reserve *cli.ReserveFlag) (*vocabularyTarget, error) {
+// openTarget opens the target; for changes if reserve is not nil, else for reading.
+func openTarget(ctx context.Context, t *cli.Target, command *kong.Context, log *slog.Logger, reserve *cli.ReserveFlag) (*openedTarget, error) {
 	offline, err := t.IsOffline(command)
 	if err != nil {
 		return nil, err
 	}
-	d := &vocabularyTarget{target: t}
+	d := &openedTarget{target: t}
 	switch {
 	case !offline:
 		d.server, err = t.ServerFlags().OpenClient(ctx)
@@ -41,7 +41,7 @@ func openVocabulary(ctx context.Context, t *cli.Target, command *kong.Context, l
 	return d, err
 }
 
-func (d *vocabularyTarget) close() {
+func (d *openedTarget) close() {
 	if d.store != nil {
 		if err := d.store.Close(); err != nil {
 			slog.Error("close the data directory", "error", err)
@@ -49,15 +49,11 @@ func (d *vocabularyTarget) close() {
 	}
 }
 
-func (d *vocabularyTarget) commitMeta(why string, list []string) kg.Meta {
+func (d *openedTarget) commitMeta(why string, list []string) kg.Meta {
 	return kg.Meta{Principal: d.target.LocalPrincipal(), Justification: names.Justification(why, list)}
 }
 
-// registerPrefix registers a prefix on the server.
-func (d *vocabularyTarget) registerPrefix(ctx context.Context, name, namespace string, force bool) error {
-	return registerPrefixOn(ctx, d.server, name, namespace, force)
-}
-
+// registerPrefixOn registers a prefix on the server.
 func registerPrefixOn(ctx context.Context, server *client.Client, name, namespace string, force bool) error {
 	return server.GraphQL(ctx, `mutation($input: RegisterPrefixInput!) { registerPrefix(input: $input) { revision } }`,
 		map[string]any{"input": map[string]any{"name": name, "namespace": namespace, "force": force}}, nil)
@@ -65,7 +61,7 @@ func registerPrefixOn(ctx context.Context, server *client.Client, name, namespac
 
 // listNames returns the prefixes and the additional schemes of the store.
 func listNames(ctx context.Context, t *cli.Target, command *kong.Context, log *slog.Logger) ([]kg.Prefix, []string, error) {
-	d, err := openVocabulary(ctx, t, command, log, nil)
+	d, err := openTarget(ctx, t, command, log, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,7 +114,7 @@ func (c *prefixAddCommand) Run(ctx context.Context, command *kong.Context, t cli
 		}
 		prefixes[name] = namespace
 	}
-	d, err := openVocabulary(ctx, &c.Target, command, log, &c.ReserveFlag)
+	d, err := openTarget(ctx, &c.Target, command, log, &c.ReserveFlag)
 	if err != nil {
 		return err
 	}
@@ -128,7 +124,7 @@ func (c *prefixAddCommand) Run(ctx context.Context, command *kong.Context, t cli
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(prefixes)) {
-		if err := d.registerPrefix(ctx, name, prefixes[name], c.Force); err != nil {
+		if err := registerPrefixOn(ctx, d.server, name, prefixes[name], c.Force); err != nil {
 			return err
 		}
 	}
@@ -144,7 +140,7 @@ type prefixRemoveCommand struct {
 
 // Run removes the prefixes.
 func (c *prefixRemoveCommand) Run(ctx context.Context, command *kong.Context, t cli.Terminal, log *slog.Logger) error {
-	d, err := openVocabulary(ctx, &c.Target, command, log, &c.ReserveFlag)
+	d, err := openTarget(ctx, &c.Target, command, log, &c.ReserveFlag)
 	if err != nil {
 		return err
 	}
@@ -228,7 +224,7 @@ func (c *schemeRemoveCommand) Run(ctx context.Context, command *kong.Context, lo
 }
 
 func (c *schemesChange) changeSchemes(ctx context.Context, command *kong.Context, log *slog.Logger, why, mutation string, here func(context.Context, *kg.Store, kg.Meta, ...string) (kg.Receipt, error)) error {
-	d, err := openVocabulary(ctx, &c.Target, command, log, &c.ReserveFlag)
+	d, err := openTarget(ctx, &c.Target, command, log, &c.ReserveFlag)
 	if err != nil {
 		return err
 	}

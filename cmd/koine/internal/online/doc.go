@@ -3,5 +3,6 @@
 // does, and know nothing of the store.
 //
 // Each command is a struct of flags with a method Run. QueryCommand is a simple one to begin
-// with; lists and objects that are printed as tables go through readPages and cli.OutputFlags.
+// with; graphs,
+// agents and proposals are listed and shown by objects.
 package online

@@ -9,7 +9,7 @@ import (
 )
 
 func TestTabulate(t *testing.T) {
-	short := cli.NewShortener([]cli.NamePrefix{{"ex", "https://example.org/"}, {"deep", "https://example.org/deep/"}})
+	short := cli.NewShortener([]cli.NamePrefix{{Name: "ex", Namespace: "https://example.org/"}, {Name: "deep", Namespace: "https://example.org/deep/"}})
 	for name, c := range map[string]struct{ query, data, want string }{
 		"a connection": {
 			`{ statements { totalCount nodes { subject { iri } object { ... on Entity { iri } ... on Literal { value } } certainty } } }`,

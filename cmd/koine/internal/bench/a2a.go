@@ -71,16 +71,9 @@ func (w *workload) registerAgent(ctx context.Context) error {
 	return err
 }
 
-// createdTasks collects the ids of the tasks that messages created. It is safe for
-// concurrent use.
-type createdTasks struct {
-	mu  sync.Mutex // guards ids
-	ids []string
-}
-
 // addTask records the task in a response. It reports an error unless the task is in the
 // given state.
-func (m *createdTasks) addTask(text []byte, state string) error {
+func (w *workload) addTask(text []byte, state string) error {
 	var answer struct {
 		Result struct {
 			Task struct {
@@ -94,24 +87,12 @@ func (m *createdTasks) addTask(text []byte, state string) error {
 	}
 	task := answer.Result.Task
 	if task.ID != "" {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.ids = append(m.ids, task.ID)
+		w.tasks.add(task.ID)
 	}
 	if task.Status.State != state {
 		return fmt.Errorf("the task is not %s: %s", state, text[:min(len(text), 400)])
 	}
 	return nil
-}
-
-// popTask removes and returns the id of one task, "" if none is left.
-func (m *createdTasks) popTask() (id string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if n := len(m.ids); n > 0 {
-		id, m.ids = m.ids[n-1], m.ids[:n-1]
-	}
-	return id
 }
 
 // deleteTasks deletes the created tasks, with the given number of concurrent requests, and
@@ -121,8 +102,8 @@ func (w *workload) deleteTasks(ctx context.Context, clients int) (deleted int, e
 	var mu sync.Mutex // guards deleted and err
 	for range clients {
 		all.Go(func() {
-			for id := w.tasks.popTask(); id != ""; id = w.tasks.popTask() {
-				failed := w.deleteResource(ctx, "/rest/tasks/"+id)
+			for id := w.tasks.pop(1); len(id) > 0; id = w.tasks.pop(1) {
+				failed := w.deleteResource(ctx, "/rest/tasks/"+id[0])
 				mu.Lock()
 				if failed == nil {
 					deleted++

@@ -32,8 +32,8 @@ type workload struct {
 	kind     string
 	agent    string // the registered agent, "" if there is none
 	count    atomic.Uint64
-	added    sentUpdates
-	tasks    createdTasks
+	added    collection[uint64] // the numbers of the updates that were sent
+	tasks    collection[string] // the ids of the tasks that messages created
 }
 
 // benchRequest is a request that is ready to be sent to the server or to the twin.
@@ -171,11 +171,11 @@ func (w *workload) sendToServer(ctx context.Context, r benchRequest) error {
 		defer cancel()
 	}
 	if r.update != 0 {
-		w.added.addUpdate(r.update)
+		w.added.add(r.update)
 	}
 	text, err := w.readAnswer(ctx, w.base, r)
 	if err == nil && r.state != "" {
-		err = w.tasks.addTask(text, r.state)
+		err = w.addTask(text, r.state)
 	}
 	return errors.Join(err, errorInAnswer(text))
 }
@@ -262,26 +262,26 @@ func (e *echo) close() {
 	<-e.done
 }
 
-// sentUpdates collects the numbers of the updates that were sent to the server. It is safe
-// for concurrent use.
-type sentUpdates struct {
-	mu      sync.Mutex // guards numbers
-	numbers []uint64
+// collection collects what the benchmark has made, to be removed at its end. It is safe for
+// concurrent use.
+type collection[T any] struct {
+	mu   sync.Mutex // guards list
+	list []T
 }
 
-func (a *sentUpdates) addUpdate(n uint64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.numbers = append(a.numbers, n)
+func (c *collection[T]) add(one T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, one)
 }
 
-// popUpdates removes and returns up to most numbers.
-func (a *sentUpdates) popUpdates(most int) []uint64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	n := min(most, len(a.numbers))
-	few := a.numbers[:n]
-	a.numbers = a.numbers[n:]
+// pop removes and returns up to most elements.
+func (c *collection[T]) pop(most int) []T {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := min(most, len(c.list))
+	few := c.list[:n]
+	c.list = c.list[n:]
 	return few
 }
 
@@ -292,7 +292,7 @@ const updatesPerRemoval = 500
 // request may be in flight.
 func (w *workload) cleanUp(ctx context.Context) (removed int, err error) {
 	for {
-		few := w.added.popUpdates(updatesPerRemoval)
+		few := w.added.pop(updatesPerRemoval)
 		if len(few) == 0 {
 			return removed, nil
 		}
