@@ -290,11 +290,6 @@ func ResourceFromID(id string) (Term, error) { return base.ResourceFromID(id) }
 // addition nor the removal.
 type Forgetter = base.Forgetter
 
-// IsIANAScheme reports whether a name in lower case is in IANA's registry of URI schemes, as
-// permanent, provisional or historical. Names with a full stop, which belong to single
-// products, are left out.
-func IsIANAScheme(name string) bool { return base.IsIANAScheme(name) }
-
 // ID represents a term within one store: of fixed size, comparable, and the same after each
 // rebuild. Small values are encoded in the id itself. It means nothing outside the store.
 type ID = base.ID

@@ -29,12 +29,15 @@
 //     caller's goroutine against a snapshot.
 //  2. The committer, one goroutine, takes the queued updates as a group and runs each one
 //     over an overlay. An update whose judgement was overtaken is judged again.
-//  3. The group is appended to the log with one fsync. If that fails, the store becomes
-//     read-only.
+//  3. The group is appended to the log with one fsync. If nothing of it is in the log
+//     afterwards, it is discarded and its callers are told. After any other failure the
+//     store becomes read-only.
 //  4. Observers and Governor.OnSystemChange are called, the keys are merged into memory,
 //     and the head moves. The memory reaches Badger later, in bulk.
 //  5. The callers are answered, and the watchers that match are woken.
 //
-// Begin with Store and its methods, then Tx, Snapshot and Watcher. docs/architecture.md walks
-// an update through the files. Package kgtest is the conformance suite.
+// Begin with Store and its methods, then Tx, Snapshot and Watcher. Governor has all that
+// decides about reads and updates, Maintenance what an operator does. Package base has the
+// types of the data model. docs/architecture.md walks an update through the files. Package
+// kgtest is the conformance suite.
 package kg

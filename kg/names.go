@@ -421,7 +421,7 @@ func (s *Store) upgradeNames() error {
 	var told []string
 	for _, use := range uses {
 		fate := "not taken"
-		if (use.Authority || IsIANAScheme(use.Name)) && len(taken) < MaxKeptSchemes && !isPrefix(use.Name) {
+		if (use.Authority || base.IsIANAScheme(use.Name)) && len(taken) < MaxKeptSchemes && !isPrefix(use.Name) {
 			taken, fate = append(taken, use.Name), "taken"
 		}
 		if len(told) < maxSchemesTold {
