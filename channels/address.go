@@ -9,6 +9,7 @@ import (
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/internal/agents"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -62,10 +63,8 @@ func (a *recipientResolver) resolveRecipients() error {
 
 // hasMessage reports whether the message exists in the channel.
 func (a *recipientResolver) hasMessage(id message.ID) (bool, error) {
-	for _, err := range a.tx.MatchOwn(kg.Pattern{Subject: id.Entity(), Predicate: kg.Sequence, Graph: a.message.Channel.MessagesGraph()}) {
-		return err == nil, err
-	}
-	return false, nil
+	_, found, err := systemgraph.First(a.tx.MatchOwn, kg.Pattern{Subject: id.Entity(), Predicate: kg.Sequence, Graph: a.message.Channel.MessagesGraph()})
+	return found, err
 }
 
 // participation reports whether the agent, with all its roles on record, can be

@@ -48,18 +48,14 @@ type AuthorCount struct {
 // CodeLimitExceeded above MaxCountDays, MaxAuthorIDs or MaxCounts; CodeOverloaded while
 // too many recent messages are uncounted.
 func (s *Service) Counts(ctx context.Context, by Caller, id channel.ID, q CountQuery) ([]AuthorCount, error) {
-	_, e, err := s.table.RequireReadable(by, id)
-	if err != nil {
-		return nil, err
-	}
-	if err := q.normalize(e, s.options.Clock()); err != nil {
-		return nil, err
-	}
-	snapshot, err := s.journal.SystemView(ctx)
+	_, e, snapshot, err := s.journal.ReadableView(ctx, by, id)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
+	if err := q.normalize(e, s.options.Clock()); err != nil {
+		return nil, err
+	}
 	found := counting.Tally{}
 	for at := q.From; !at.After(q.To); at = at.AddDate(0, 0, 1) {
 		if err := found.AddStored(snapshot.Match, id, counting.DayOf(at), q.Authors); err != nil {

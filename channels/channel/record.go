@@ -132,14 +132,8 @@ func (w *Writer) ClearProperty(property kg.Term) {
 	if w.err != nil {
 		return
 	}
-	var gone []kg.Quad
-	for st, err := range w.Tx.MatchOwn(kg.Pattern{Subject: w.id.Entity(), Predicate: property, Graph: w.id.RecordGraph()}) {
-		if err != nil {
-			w.err = err
-			return
-		}
-		gone = append(gone, st.Quad)
-	}
+	gone, err := systemgraph.Quads(w.Tx.MatchOwn, kg.Pattern{Subject: w.id.Entity(), Predicate: property, Graph: w.id.RecordGraph()})
+	w.err = err
 	for _, q := range gone {
 		w.ApplyPatch(kg.Patch{Op: kg.Remove, Quad: q})
 	}

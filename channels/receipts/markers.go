@@ -66,10 +66,8 @@ func (k *markers) ReceiptState(m *message.Message) (State, error) {
 
 // hasReceipt reports whether the message has an individual receipt.
 func (k *markers) hasReceipt(m message.ID, property kg.Term) (bool, error) {
-	for _, err := range k.match(kg.Pattern{Subject: m.Entity(), Predicate: property, Object: kg.IRI(string(k.agent)), Graph: k.graph}) {
-		return err == nil, err
-	}
-	return false, nil
+	_, found, err := systemgraph.First(k.match, kg.Pattern{Subject: m.Entity(), Predicate: property, Object: kg.IRI(string(k.agent)), Graph: k.graph})
+	return found, err
 }
 
 // WriteIndividualReceipts converts the markers of the recipients into individual

@@ -48,11 +48,7 @@ var receiptProperties = map[State]struct{ upTo, single kg.Term }{
 //
 // Errors: CodeChannelNotFound; CodeNotFound if the message is not in the channel.
 func (s *Receipts) List(ctx context.Context, by access.Caller, id channel.ID, of message.ID) ([]Receipt, error) {
-	_, e, err := s.table.RequireReadable(by, id)
-	if err != nil {
-		return nil, err
-	}
-	snapshot, err := s.journal.SystemView(ctx)
+	_, e, snapshot, err := s.journal.ReadableView(ctx, by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -90,11 +86,7 @@ func (s *Receipts) List(ctx context.Context, by access.Caller, id channel.ID, of
 //
 // Errors: those of List.
 func (s *Receipts) Own(ctx context.Context, by access.Caller, id channel.ID, of message.ID) (State, error) {
-	agent, e, err := s.table.RequireReadable(by, id)
-	if err != nil {
-		return "", err
-	}
-	snapshot, err := s.journal.SystemView(ctx)
+	agent, e, snapshot, err := s.journal.ReadableView(ctx, by, id)
 	if err != nil {
 		return "", err
 	}
@@ -127,11 +119,7 @@ func (s *Receipts) readForReceipts(snapshot *kg.Snapshot, e *access.Entry, id me
 // ReadMarker returns the sequence up to which the caller has read the channel, 0
 // initially.
 func (s *Receipts) ReadMarker(ctx context.Context, by access.Caller, id channel.ID) (int64, error) {
-	agent, _, err := s.table.RequireReadable(by, id)
-	if err != nil {
-		return 0, err
-	}
-	snapshot, err := s.journal.SystemView(ctx)
+	agent, _, snapshot, err := s.journal.ReadableView(ctx, by, id)
 	if err != nil {
 		return 0, err
 	}
@@ -160,11 +148,7 @@ type UnreadCount struct {
 // Unread counts the unread messages for the caller: those after its read marker without
 // an individual receipt and with content. A closed channel has none.
 func (s *Receipts) Unread(ctx context.Context, by access.Caller, id channel.ID) (n UnreadCount, err error) {
-	agent, e, err := s.table.RequireReadable(by, id)
-	if err != nil {
-		return n, err
-	}
-	snapshot, err := s.journal.SystemView(ctx)
+	agent, e, snapshot, err := s.journal.ReadableView(ctx, by, id)
 	if err != nil {
 		return n, err
 	}

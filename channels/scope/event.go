@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"koine/channels/internal/vocab"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -84,12 +85,11 @@ func (e *Event) AppendTo(tx *kg.Tx) (int, error) {
 	}
 	if last > 0 {
 		before := Event{Scope: e.Scope, Sequence: int64(last)}
-		for st, err := range tx.MatchOwn(kg.Pattern{Subject: before.entityTerm(), Predicate: vocab.EventHash, Graph: graph}) {
-			if err != nil {
-				return 0, err
-			}
-			e.Previous = st.Object.Value()
+		st, _, err := systemgraph.First(tx.MatchOwn, kg.Pattern{Subject: before.entityTerm(), Predicate: vocab.EventHash, Graph: graph})
+		if err != nil {
+			return 0, err
 		}
+		e.Previous = st.Object.Value()
 	}
 	e.Sequence, e.Time = int64(last)+1, tx.Time()
 	e.Hash = e.ComputeHash()

@@ -208,12 +208,9 @@ type Update struct {
 // ToRecord returns the stored form of a scope.
 func (s *Scope) ToRecord() systemgraph.Record {
 	r := systemgraph.Record{
-		systemgraph.Type: systemgraph.Class("Scope"), "scopeStatus": systemgraph.Values(string(s.Status)), "scopeTitle": nil, "scopeParent": nil, "scopeCoordinator": nil,
+		systemgraph.Type: systemgraph.Class("Scope"), "scopeStatus": systemgraph.Values(string(s.Status)), "scopeTitle": systemgraph.Text(s.Title), "scopeParent": nil, "scopeCoordinator": nil,
 		"scopeEverybody": nil, "scopeRole": systemgraph.Values(s.Access.Roles...), "scopeAgent": nil, "scopeCreatedAt": {kg.DateTime(s.CreatedAt)},
-		"scopeCreatedBy": {kg.IRI(string(s.CreatedBy))}, "scopeVersion": {kg.Integer(s.Version)}, "scopeEndedAt": nil, "scopeEndReason": nil,
-	}
-	if s.Title != "" {
-		r["scopeTitle"] = systemgraph.Values(s.Title)
+		"scopeCreatedBy": {kg.IRI(string(s.CreatedBy))}, "scopeVersion": {kg.Integer(s.Version)}, "scopeEndedAt": nil, "scopeEndReason": systemgraph.Text(s.EndReason),
 	}
 	if s.Parent != "" {
 		r["scopeParent"] = []kg.Term{s.Parent.Entity()}
@@ -229,9 +226,6 @@ func (s *Scope) ToRecord() systemgraph.Record {
 	}
 	if !s.EndedAt.IsZero() {
 		r["scopeEndedAt"] = []kg.Term{kg.DateTime(s.EndedAt)}
-	}
-	if s.EndReason != "" {
-		r["scopeEndReason"] = systemgraph.Values(s.EndReason)
 	}
 	return r
 }

@@ -36,10 +36,8 @@ func (a authorDay) tallyEntity(id channel.ID) kg.Term {
 
 // CountedUpTo returns the sequence up to which the messages of a channel are counted.
 func CountedUpTo(match systemgraph.Matcher, id channel.ID) (n int64, err error) {
-	for st, err := range match(kg.Pattern{Subject: id.Entity(), Predicate: vocab.CountedUpTo, Graph: id.ReceiptsGraph()}) {
-		return vocab.IntegerOf(st.Object), err
-	}
-	return 0, nil
+	st, _, err := systemgraph.First(match, kg.Pattern{Subject: id.Entity(), Predicate: vocab.CountedUpTo, Graph: id.ReceiptsGraph()})
+	return vocab.IntegerOf(st.Object), err
 }
 
 // AddStored adds the stored counts of a day for these authors, or for all if there are
@@ -133,13 +131,11 @@ func (t Tally) writeTo(tx *kg.Tx, id channel.ID) error {
 	for of, n := range t {
 		entity := of.tallyEntity(id)
 		q := kg.Quad{Subject: entity, Predicate: vocab.TallyCount, Graph: graph}
-		before := int64(0)
-		for st, err := range tx.MatchOwn(kg.Pattern(q)) {
-			if err != nil {
-				return err
-			}
-			before = vocab.IntegerOf(st.Object)
+		st, _, err := systemgraph.First(tx.MatchOwn, kg.Pattern(q))
+		if err != nil {
+			return err
 		}
+		before := vocab.IntegerOf(st.Object)
 		q.Object = kg.Integer(before + n)
 		if err := tx.ApplyOwn(kg.Patch{Op: kg.Replace, Quad: q}); err != nil {
 			return err

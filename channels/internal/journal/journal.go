@@ -65,3 +65,14 @@ func countOf(snapshot *kg.Snapshot, id channel.ID, property kg.Term) (int64, err
 	n, _, err := snapshot.Estimate(kg.IDPattern{Graph: graph, Predicate: predicate})
 	return int64(n), err
 }
+
+// ReadableView returns the agent of a caller that can read the channel, the channel's
+// entry, and a snapshot of all graphs, which the caller must close.
+func (j *Journal) ReadableView(ctx context.Context, by access.Caller, id channel.ID) (kg.AgentID, *access.Entry, *kg.Snapshot, error) {
+	agent, e, err := j.table.RequireReadable(by, id)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	snapshot, err := j.SystemView(ctx)
+	return agent, e, snapshot, err
+}
