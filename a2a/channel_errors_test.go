@@ -2,6 +2,7 @@ package a2a_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,8 +15,8 @@ import (
 	"koine/kg"
 )
 
-// channelCalls are all methods about a channel, with valid params.
-var channelCalls = map[string]string{
+// paramsOfChannelMethods are all methods about one channel, with the params besides its id.
+var paramsOfChannelMethods = map[string]string{
 	"channels/get":          ``,
 	"channels/update":       `,"expectedVersion":1,"name":"x"`,
 	"channels/delete":       ``,
@@ -24,6 +25,36 @@ var channelCalls = map[string]string{
 	"channels/publish":      `,"parts":[{"type":"text","text":"x"}]`,
 	"channels/history":      `,"sinceSequence":7`,
 	"channels/stream":       `,"sinceSequence":7`,
+}
+
+// Every method of the extensions is in the tables that the other tests go by.
+func TestEveryMethodIsTested(t *testing.T) {
+	s := newTestServer(t)
+	var answer struct {
+		Error struct{ Data struct{ Supported []string } }
+	}
+	got := s.call(t, "ann", "channels/none", `{}`)
+	if err := json.Unmarshal([]byte(got[strings.Index(got, "{"):]), &answer); err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, method := range answer.Error.Data.Supported {
+		family, _, ofExtension := strings.Cut(method, "/")
+		if !ofExtension || family != "knowledge" && family != "channels" {
+			continue
+		}
+		found++
+		if schemaNames[method].request == "" {
+			t.Errorf("%s has no definitions in schemaNames", method)
+		}
+		aboutOne := family == "channels" && method != "channels/create" && method != "channels/list"
+		if _, ok := paramsOfChannelMethods[method]; aboutOne && !ok {
+			t.Errorf("%s is missing from paramsOfChannelMethods", method)
+		}
+	}
+	if found != len(schemaNames) {
+		t.Errorf("the server has %d methods of the extensions, schemaNames %d", found, len(schemaNames))
+	}
 }
 
 // For an outsider a channel that is private, deleted, between two others, or never
@@ -35,7 +66,7 @@ func TestHiddenChannelsAreNotThere(t *testing.T) {
 	deleted := s.channel(t, `{"visibility":"public"}`)
 	s.call(t, "ann", "channels/delete", `{"channelId":"`+deleted+`"}`)
 	s.call(t, "ann", "channels/publish", `{"to":"bob","parts":[{"type":"text","text":"x"}]}`)
-	for method, more := range channelCalls {
+	for method, more := range paramsOfChannelMethods {
 		first := ""
 		for _, id := range []string{
 			"0192f1c0-0000-7000-8000-000000000000", private, deleted, "chan:direct:4e8e287eb6778132586a3591", "chan:direct:4e8e287eb6778132586a3592",
@@ -67,7 +98,7 @@ func TestInvitedAreOutsiders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for method, more := range channelCalls {
+	for method, more := range paramsOfChannelMethods {
 		got := s.call(t, "ivy", method, fmt.Sprintf(`{"channelId":%q%s}`, private, more))
 		if want := s.call(t, "ivy", method, fmt.Sprintf(`{"channelId":%q%s}`, "0192f1c0-0000-7000-8000-000000000000", more)); got != want || !strings.Contains(got, `"code":-31101`) {
 			t.Errorf("%s: got %swant %s", method, got, want)
@@ -253,11 +284,14 @@ func TestErrorsOfTheSpecification(t *testing.T) {
 	type call struct{ method, agent, channel, more string }
 	all := func(agent, channel string, methods ...string) (list []call) {
 		for _, method := range methods {
-			list = append(list, call{method, agent, channel, channelCalls["channels/"+method]})
+			list = append(list, call{method, agent, channel, paramsOfChannelMethods["channels/"+method]})
 		}
 		return list
 	}
-	every := []string{"get", "update", "delete", "addMember", "removeMember", "publish", "history", "stream"}
+	var every []string
+	for method := range paramsOfChannelMethods {
+		every = append(every, strings.TrimPrefix(method, "channels/"))
+	}
 	for _, row := range []struct {
 		name         string
 		code, stream int // the HTTP status of a stream

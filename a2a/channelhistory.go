@@ -7,7 +7,7 @@ import (
 	"koine/kg"
 )
 
-// listHistory handles channels/history (channels extension, section 7.2; WIRE §7).
+// listHistory handles channels/history (channels extension, section 7.2).
 func (h *Handler) listHistory(ctx context.Context, c *call) (any, error) {
 	params, id := c.channelParams(new(failure))
 	q := readHistory(&params)

@@ -9,7 +9,7 @@ import (
 	"koine/channels/scope"
 )
 
-// The methods of the channels extension about channels (section 7; WIRE §7). The
+// The methods of the channels extension about channels (section 7). The
 // answers for a channel that does not exist and for one that the caller may not see are
 // equal byte for byte: the domain decides, and no check precedes it.
 

@@ -20,8 +20,8 @@ const (
 	MaxHeartbeat = time.Minute
 )
 
-// channelStream handles channels/stream (channels extension, section 7.3; WIRE §5 and
-// §7). Ids are sequences; they are sent if the client sets the start, or sends a
+// channelStream handles channels/stream (channels extension, section
+// 7.3). Ids are sequences; they are sent if the client sets the start, or sends a
 // Last-Event-ID, even an empty one.
 func (h *Handler) channelStream(_ context.Context, c *call) (*opening, error) {
 	params, id := c.channelParams(new(failure))

@@ -11,8 +11,8 @@ import (
 )
 
 // wireChannel is Channel (channels extension, section 4.1). A direct channel without
-// messages has no times and no creator. The members after kind are extensions of koine
-// (WIRE §7), absent if not set.
+// messages has no times and no creator. The members after kind are extensions of koine,
+// absent if not set.
 type wireChannel struct {
 	ID         channel.ID         `json:"id"`
 	Name       string             `json:"name,omitempty"`
@@ -62,7 +62,7 @@ func millisOf(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// wireMessage is MessageEvent (section 4.3) with koine's extensions (WIRE §7):
+// wireMessage is MessageEvent (section 4.3) with koine's extensions:
 // messageType and the members after it, absent if not set.
 type wireMessage struct {
 	ID             message.ID        `json:"id"`

@@ -3,7 +3,7 @@ package a2a
 import "koine/kg"
 
 // commitTypes finds the types that a commit asserted of its resources, to repeat them
-// in the commit's other events (WIRE §4). It holds those of one commit, because the
+// in the commit's other events (docs/reference/knowledge.md). It holds those of one commit, because the
 // events of a commit come together.
 type commitTypes struct {
 	revision kg.Revision

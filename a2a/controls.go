@@ -10,7 +10,7 @@ import (
 )
 
 // controls are koine's own members of metadata. They are in metadata.koine; the bare
-// names are accepted too if metadata.koine does not have them (WIRE §2). All other
+// names are accepted too if metadata.koine does not have them (docs/reference/json-rpc.md). All other
 // members of metadata belong to the caller.
 type controls struct {
 	at          kg.Moment // zero for none

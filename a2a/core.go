@@ -71,7 +71,7 @@ func (h *Handler) coreMethods() map[string]method {
 }
 
 // checkVersion returns an error if the request names another version. Without A2A-Version, the
-// method decides (WIRE §8).
+// method decides (docs/reference/a2a.md).
 func (v version) checkVersion(c *call) error {
 	requested := cmp.Or(c.header.Get("A2A-Version"), c.query.Get("A2A-Version"))
 	if requested == "" {

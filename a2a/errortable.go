@@ -45,7 +45,7 @@ var (
 const own = 0
 
 // answer is the JSON-RPC code for a kg.Code, the HTTP status of a stream that could not be
-// established, and that of any other answer: 200 unless WIRE §2 makes an exception.
+// established, and that of any other answer: 200 unless docs/reference/json-rpc.md makes an exception.
 type answer struct{ rpc, stream, unary int }
 
 // errorTable is the table of knowledge/*.
@@ -79,8 +79,7 @@ var (
 	invalidParams = answer{codeInvalidParams, http.StatusBadRequest, http.StatusOK}
 )
 
-// channelErrors is the table of channels/* (channels extension, section 9; WIRE §2 and
-// §7). Its RateLimitError has HTTP 200 except for streams, because 200 would mean an
+// channelErrors is the table of channels/* (channels extension, section 9). Its RateLimitError has HTTP 200 except for streams, because 200 would mean an
 // established stream.
 var channelErrors = kg.Answers[answer]{
 	Classes: map[kg.Class]answer{

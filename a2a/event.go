@@ -9,7 +9,7 @@ import (
 )
 
 // wireEvent is KnowledgeGraphChangeEvent (knowledge graph extension, section 4.3). Its
-// metadata has all other data about the change (WIRE §5).
+// metadata has all other data about the change (docs/reference/json-rpc.md).
 type wireEvent struct {
 	Op string `json:"op"`
 	// Statement is one of the statements behind the event if a snapshot shows an entity

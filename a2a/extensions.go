@@ -12,7 +12,7 @@ const (
 	extensionsHeader03 = "X-A2A-Extensions"
 )
 
-// setActiveExtensions sets the header of active extensions (WIRE §8): those that the client
+// setActiveExtensions sets the header of active extensions (docs/reference/a2a.md): those that the client
 // requested and the handler supports, and those of the called methods. Unknown ones are
 // ignored.
 func (h *Handler) setActiveExtensions(w http.ResponseWriter, r *http.Request, requests ...request) {

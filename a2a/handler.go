@@ -48,7 +48,7 @@ func NewHandler(deps Deps, options Options) *Handler {
 	return h
 }
 
-// ServeHTTP serves a POST (WIRE §2): 200 for every answer of a unary method, and 204
+// ServeHTTP serves a POST (docs/reference/json-rpc.md): 200 for every answer of a unary method, and 204
 // for notifications.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A stream is served from this frame, not from the one that read the request: all

@@ -9,7 +9,7 @@ import (
 )
 
 // narrowRequest restricts the request to the rights of metadata.securityToken, a further
-// credential that can only narrow (WIRE §1). The returned request ends with that
+// credential that can only narrow (docs/reference/http.md). The returned request ends with that
 // credential; the caller must call leave after the answer. The token is not stored.
 func (h *Handler) narrowRequest(r *http.Request, req *request) (narrow *http.Request, leave func(), err error) {
 	leave = func() {}

@@ -13,7 +13,7 @@ import (
 	"koine/kg"
 )
 
-// publishMessage handles channels/publish (channels extension, section 7.1; WIRE §7).
+// publishMessage handles channels/publish (channels extension, section 7.1).
 func (h *Handler) publishMessage(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)

@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// queryKnowledge handles knowledge/query (knowledge graph extension, section 4.1; WIRE §3).
+// queryKnowledge handles knowledge/query (knowledge graph extension, section 4.1).
 func (h *Handler) queryKnowledge(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)

@@ -11,8 +11,8 @@ import (
 	"koine/kg"
 )
 
-// Self returns koine as an agent, for clients that do not know its extensions (WIRE
-// §8). A data part with a query is executed, one with mutations is an update, as in
+// Self returns koine as an agent, for clients that do not know its extensions
+// (docs/reference/a2a.md). A data part with a query is executed, one with mutations is an update, as in
 // knowledge/query and knowledge/update; so is a text with a GraphQL document or such
 // data. A subscription is followed (selffollow.go); any other text is searched for in
 // the graph. The results are artifacts, with a summary for people.

@@ -67,7 +67,7 @@ type framing struct {
 }
 
 // serveStream establishes the stream and serves it to its end. An error means that nothing
-// was written and the caller answers (WIRE §5, "Establishing a stream").
+// was written and the caller answers (docs/reference/json-rpc.md).
 //
 // Its frame stays on the stack for the lifetime of the stream, so everything that needs
 // much stack is in functions of its own.

@@ -9,8 +9,7 @@ import (
 	"koine/kg"
 )
 
-// subscribeKnowledge handles knowledge/subscribe (knowledge graph extension, section 4.3; WIRE
-// §5).
+// subscribeKnowledge handles knowledge/subscribe (knowledge graph extension, section 4.3).
 func (h *Handler) subscribeKnowledge(_ context.Context, c *call) (*opening, error) {
 	f := new(failure)
 	params := readParams(f, c.params)

@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// updateKnowledge handles knowledge/update (knowledge graph extension, section 4.2; WIRE §4).
+// updateKnowledge handles knowledge/update (knowledge graph extension, section 4.2).
 func (h *Handler) updateKnowledge(ctx context.Context, c *call) (any, error) {
 	f := new(failure)
 	params := readParams(f, c.params)

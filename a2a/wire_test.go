@@ -30,8 +30,8 @@ var rewrite = flag.Bool("update", false, "write the answers that come into testd
 // body; a body that begins with a double quote after "go " is a Go string, for bytes
 // that a text file cannot hold. ${position} stands for the last position in an answer,
 // and likewise ${channel}, ${message}, ${task}, ${token} of a page, and ${event}, the
-// id of an event of a stream. The clock advances by a second with each request, except
-// for a request that asks it to stand still.
+// id of an event of a stream. The clock advances by a second with each request: append new
+// cases at the end of a file, so that the times of the others stay.
 func TestWire(t *testing.T) {
 	files, err := filepath.Glob("testdata/wire/*.txtar")
 	if err != nil || len(files) == 0 {

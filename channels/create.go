@@ -74,7 +74,7 @@ func (s *Service) createChannel(ctx context.Context, by Caller, c *channel.Chann
 		}
 		return c, err
 	}
-	c.SortMembers()
+	channel.SortMembers(c.Members)
 	return c, nil
 }
 

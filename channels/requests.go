@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// Limits of requests (channels extension, section 8; WIRE §7).
+// Limits of requests (channels extension, section 8).
 const (
 	DefaultPage    = 50
 	MaxPage        = 200

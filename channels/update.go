@@ -136,7 +136,7 @@ func (s *Service) alterChannel(ctx context.Context, by Caller, id channel.ID, me
 		c.Messages, c.LastMessageAt = counted.Messages, counted.LastMessageAt
 	}
 	c.MarkClosedIfDue(s.options.Clock())
-	c.SortMembers()
+	channel.SortMembers(c.Members)
 	return c, nil // the result of this update, even if others changed the channel since
 }
 

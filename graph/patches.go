@@ -15,7 +15,7 @@ import (
 )
 
 // applyPatches answers Mutation.applyPatches: it converts the input, makes one
-// update, and converts the receipt (WIRE 4).
+// update, and converts the receipt (docs/reference/knowledge.md).
 func applyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPayload, error) {
 	r := runOf(ctx)
 	mutations, err := r.convertPatches(input.Patches)
@@ -127,7 +127,7 @@ func (r *run) convertPatch(p *PatchInput) (m update.Mutation, err error) {
 	return m, err
 }
 
-// parseResource parses an id. WIRE 4 allows any text.
+// parseResource parses an id. docs/reference/knowledge.md allows any text.
 func (r *run) parseResource(id string) (kg.Term, error) {
 	if t, err := r.engine.deps.Prefixes.Resource(id); err == nil {
 		return t, nil

@@ -95,7 +95,7 @@ func TestEveryMethodIsReached(t *testing.T) {
 	for name := range there {
 		fields, ok := reached[name]
 		if !ok {
-			t.Errorf("channels.Service.%s: through which field is it reached?", name)
+			t.Errorf("channels.Service.%s is missing from reached: name the fields that call it, or \": \" and why there are none", name)
 		}
 		if why, none := strings.CutPrefix(fields, ": "); none && why != "" {
 			continue

@@ -9,7 +9,7 @@ import (
 )
 
 // fieldView returns the view of a field: the request's view, narrowed by the
-// field's own argument (WIRE 3).
+// field's own argument (docs/reference/knowledge.md).
 func (r *run) fieldView(v *ViewInput) (kg.View, error) {
 	view := r.request.View
 	view.Principal = r.request.Principal

@@ -107,7 +107,7 @@ const (
 	Closed Status = "closed"
 )
 
-// Limits of channels (channels extension, section 8; WIRE §7).
+// Limits of channels (channels extension, section 8).
 const (
 	MaxNameRunes     = 128
 	MaxTopicRunes    = 1024

@@ -94,10 +94,10 @@ func (c *Channel) OwnerCount() (n int) {
 	return n
 }
 
-// SortMembers sorts the members by joining time, then by role (owners first), then by
+// SortMembers sorts members by joining time, then by role (owners first), then by
 // agent.
-func (c *Channel) SortMembers() {
-	slices.SortStableFunc(c.Members, func(a, b Member) int {
+func SortMembers(members []Member) {
+	slices.SortStableFunc(members, func(a, b Member) int {
 		return cmp.Or(a.Joined.Compare(b.Joined), cmp.Compare(RoleRank(a.Role), RoleRank(b.Role)), cmp.Compare(a.Agent, b.Agent))
 	})
 }

@@ -23,7 +23,7 @@ func ReadRecord(match systemgraph.Matcher, id ID) (*Channel, error) {
 	if c.Version == 0 {
 		return nil, nil
 	}
-	c.SortMembers()
+	SortMembers(c.Members)
 	return c, nil
 }
 

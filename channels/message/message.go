@@ -84,7 +84,7 @@ func IDOf(entity kg.Term) ID {
 // IDIn returns the id of a message entity, or "" for another term.
 func IDIn(t kg.Term) ID { return vocab.IDOf[ID](t, messagePrefix) }
 
-// Limits of messages (channels extension, section 8; WIRE §7).
+// Limits of messages (channels extension, section 8).
 const (
 	MaxParts          = 32
 	MaxArtifactRefs   = 32

@@ -60,7 +60,7 @@ const payPatch = `{op: replace, statement: {subject: {id: "https://example.org/a
 
 // TestAHeldUpdateIsApproved covers the whole way: a rule holds an update, the proposal is
 // visible to its readers, its author cannot approve it, another agent does, and it is
-// applied; through A2A a rule refuses as WIRE 4 requires, and a file that becomes broken
+// applied; through A2A a rule refuses as docs/reference/knowledge.md requires, and a file that becomes broken
 // changes nothing.
 func TestAHeldUpdateIsApproved(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.yaml")

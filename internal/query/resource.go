@@ -12,7 +12,7 @@ const maxHintedID = 200
 
 // ParseResource parses the name of a resource: an absolute IRI, a registered
 // prefix:name or "_:label". Other texts are valid ids of subjects and objects
-// (WIRE §4), but not here, where a forgotten prefix would silently find
+// (docs/reference/knowledge.md), but not here, where a forgotten prefix would silently find
 // nothing. The error shows the IRI under which such an id is stored.
 func ParseResource(prefixes *kg.Prefixes, text string) (kg.Term, error) {
 	t, err := prefixes.Resource(text)

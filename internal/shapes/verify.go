@@ -11,7 +11,7 @@ import (
 // MaxDetails is the largest number of findings of each sort in a verdict.
 const MaxDetails = 10
 
-// Reason is the reason of a rejecting verdict (WIRE 4).
+// Reason is the reason of a rejecting verdict (docs/reference/knowledge.md).
 const Reason = "Constraint Violation"
 
 // Idle reports whether there are no shapes to validate.

@@ -40,7 +40,7 @@ type Request func(ctx context.Context, last string) (*http.Request, error)
 
 // NewRequest repeats one request, with "Last-Event-ID" as soon as an id is
 // known. To ask koine for ids from the start, let header carry that header,
-// even empty (WIRE §5).
+// even empty (docs/reference/json-rpc.md).
 func NewRequest(method, url string, header http.Header, body []byte) Request {
 	return func(ctx context.Context, last string) (*http.Request, error) {
 		req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))

@@ -71,7 +71,7 @@ type StreamOptions struct {
 	// finer than a quarter of the server's interval (at most 250 ms).
 	Heartbeat time.Duration
 	// IDs means that the client requested id lines. Without it none is sent, and a
-	// block of an unnamed event begins with "data: " (WIRE §5).
+	// block of an unnamed event begins with "data: " (docs/reference/json-rpc.md).
 	IDs bool
 	// From is the position at which the stream starts. Position and Last get it until
 	// an event has carried an ID.

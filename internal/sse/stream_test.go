@@ -14,7 +14,7 @@ import (
 	"koine/internal/sse"
 )
 
-// The exact bytes of blocks: data first, unless ids were requested (WIRE §5).
+// The exact bytes of blocks: data first, unless ids were requested (docs/reference/json-rpc.md).
 func TestBlocks(t *testing.T) {
 	events := []sse.Event{
 		{ID: "p1", Data: []byte(`{"n":1}`)},

@@ -59,7 +59,7 @@ func (t *Table) RequireReadable(by Caller, id channel.ID) (kg.AgentID, *Entry, e
 	return agent, e, nil
 }
 
-// RequireDiscoverable is like requireReadable for a channel that the agent can find.
+// RequireDiscoverable is like RequireReadable for a channel that the agent can find.
 func (t *Table) RequireDiscoverable(by Caller, id channel.ID) (kg.AgentID, *Entry, error) {
 	agent, err := by.ActingAgent()
 	if err != nil {

@@ -48,7 +48,7 @@ func (e *Entry) AtTime(t time.Time) *Entry {
 
 // newEntry returns the entry of a channel record.
 func (t *Table) newEntry(c channel.Channel) *Entry {
-	c.SortMembers()
+	channel.SortMembers(c.Members)
 	c.Metadata = nil
 	e := &Entry{Channel: c, roles: make(map[kg.AgentID]channel.Role, len(c.Members)), effective: c.Policy(), table: t}
 	for _, m := range c.Members {
