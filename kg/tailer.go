@@ -2,6 +2,7 @@ package kg
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"koine/kg/base"
@@ -89,8 +90,8 @@ func (t *tailer) matchNew() {
 			matched = nil
 		}
 		t.filters.matchCommit(matched, func(w *Watcher) { w.noteMatch(r) })
-		if c != nil && c.ChangesGraph(SystemGraph) { // rights may have changed
-			t.filters.matchCommit(nil, func(w *Watcher) { w.wakeUp() })
+		if c != nil && slices.ContainsFunc(c.Changes, func(ch Change) bool { return base.IsControlGraph(ch.Quad.Graph) }) {
+			t.filters.matchCommit(nil, func(w *Watcher) { w.noteRights(c) })
 		}
 		t.head = r
 		t.mu.Unlock()
@@ -120,6 +121,26 @@ func (w *Watcher) noteMatch(r Revision) {
 	if w.wakeAt == 0 {
 		w.wakeAt = r
 	}
+	w.mu.Unlock()
+	w.wakeUp()
+}
+
+// noteRights wakes the watcher if the commit may have changed its principal's rights. Its
+// position stays before the commit until the rights are checked: a client that resumed behind it
+// would not learn that it has to read again.
+func (w *Watcher) noteRights(c *Commit) {
+	changed := c.ChangesGraph(SystemGraph)
+	if !changed {
+		changed, _ = w.access.ReadChanged(w.filter.View.Principal, c.Revision-1)
+	}
+	if !changed {
+		changed, _ = w.filter.distrust.DoubtsChanged(c.Revision - 1)
+	}
+	if !changed {
+		return
+	}
+	w.mu.Lock()
+	w.recheck = true
 	w.mu.Unlock()
 	w.wakeUp()
 }

@@ -19,11 +19,12 @@ type Watcher struct {
 	round    uint64 // of filterIndex.matchCommit; guarded by tailer.mu
 	unlinked bool   // guarded by tailer.mu
 
-	mu     sync.Mutex // guards the fields below; locked after tailer.mu
-	pos    Position   // all changes up to here are yielded or do not match
-	idle   bool       // the reader has examined everything up to the tailer's head
-	wakeAt Revision   // the oldest unexamined commit that may match; 0 for none
-	closed bool
+	mu      sync.Mutex // guards the fields below; locked after tailer.mu
+	pos     Position   // all changes up to here are yielded or do not match
+	idle    bool       // the reader has examined everything up to the tailer's head
+	wakeAt  Revision   // the oldest unexamined commit that may match; 0 for none
+	recheck bool       // the principal's rights may have changed since they were checked
+	closed  bool
 
 	// The fields below belong to the reader.
 	next  Revision // the next commit to examine
@@ -107,7 +108,7 @@ func (w *Watcher) Position() Position {
 	defer t.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.idle && w.wakeAt == 0 && t.head > w.pos.Revision {
+	if w.idle && w.wakeAt == 0 && !w.recheck && t.head > w.pos.Revision {
 		return Position{Epoch: w.s.dir.Epoch, Revision: t.head, Index: EndOfCommit}
 	}
 	return w.pos
@@ -160,6 +161,9 @@ func (w *Watcher) readCommits(one func(Revision) (more bool, err error)) error {
 			if err := w.checkAccess(); err != nil {
 				return err
 			}
+			if !w.rest(head) {
+				continue
+			}
 			select {
 			case <-w.wake:
 			case <-w.ctx.Done():
@@ -174,7 +178,7 @@ func (w *Watcher) readCommits(one func(Revision) (more bool, err error)) error {
 }
 
 // nextMatch fetches the tailer's state: the oldest commit that may match, 0 for none, and the
-// newest commit.
+// newest commit. With 0 the reader checks the rights before it rests.
 func (w *Watcher) nextMatch() (at, head Revision, err error) {
 	t := w.s.tailer
 	t.mu.Lock()
@@ -185,12 +189,23 @@ func (w *Watcher) nextMatch() (at, head Revision, err error) {
 		return 0, 0, base.ErrClosed()
 	}
 	at, head = w.wakeAt, t.head
-	w.wakeAt = 0
-	w.idle = at == 0
-	if w.idle && head > w.pos.Revision {
+	w.wakeAt, w.recheck, w.idle = 0, false, false
+	return at, head, nil
+}
+
+// rest moves the position to head, up to which no commit matches and the rights are checked.
+// It returns false if there is something new to examine.
+func (w *Watcher) rest(head Revision) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.wakeAt != 0 || w.recheck {
+		return false
+	}
+	w.idle = true
+	if head > w.pos.Revision {
 		w.pos = Position{Epoch: w.s.dir.Epoch, Revision: head, Index: EndOfCommit}
 	}
-	return at, head, nil
+	return true
 }
 
 // yieldCommit yields the events of one commit. It returns false when the sequence ends.

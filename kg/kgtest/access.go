@@ -249,3 +249,57 @@ func openTo(t testing.TB, s *Store, who kg.Principal, at kg.Revision) *kg.Snapsh
 	t.Helper()
 	return open(t, s, kg.View{Principal: who, At: at})
 }
+
+// changingAccess is an Access to all, whose answers for one principal change with a commit.
+type changingAccess struct {
+	kg.AllowAll
+	of      kg.AgentID
+	changed atomic.Uint64 // the revision
+}
+
+func (a *changingAccess) ReadChanged(p kg.Principal, after kg.Revision) (bool, kg.Revision) {
+	at := kg.Revision(a.changed.Load())
+	return p.ID == a.of && at > after, max(at, after)
+}
+
+// testRightsWatched proves that a commit which changes a principal's rights ends its watches at
+// once, also those that the commit does not match, and that no position behind it is given out.
+func testRightsWatched(t *testing.T, f Factory) {
+	access := &changingAccess{of: reader.ID}
+	b := newBoth(t, f, kg.Options{
+		Governor: kg.Governor{Access: access, OnSystemChange: func(c *kg.Commit) { access.changed.Store(uint64(c.Revision)) }},
+	})
+	b.update(kg.Meta{}, add(quad("s", "p", "1"), ""))
+	one := kg.Pattern{Subject: quad("s", "p", "1").Subject}
+	watcher, err := b.Watch(within(t), kg.Filter{View: kg.View{Principal: reader}, Patterns: []kg.Pattern{one}}, b.Head())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watcher.Close()
+	other := Record(t, b.Store, kg.Filter{View: kg.View{Principal: tester}, Patterns: []kg.Pattern{one}}, b.Head())
+	ended := make(chan error, 1)
+	go func() {
+		for _, err := range watcher.Events() {
+			ended <- err
+		}
+	}()
+	b.update(kg.Meta{}, add(quad("other", "p", "1"), ""))
+	waitUntil(t, "the watch to have nothing to do", func() bool { return watcher.Position() == b.Head() })
+	before := b.Head()
+	b.update(kg.Meta{}, add(kg.Quad{Subject: kg.IRI("urn:x"), Predicate: kg.IRI("urn:y"), Object: kg.IRI("urn:z"), Graph: ownGraph}, ""))
+	select {
+	case err := <-ended:
+		if kg.CodeOf(err) != kg.CodeAccessChanged {
+			t.Errorf("the watch ended with %v, want ACCESS_CHANGED", err)
+		}
+	case <-within(t).Done():
+		t.Fatal("the watch has not ended")
+	}
+	if at := watcher.Position(); at.Compare(before) > 0 {
+		t.Errorf("the position %v is behind the change of rights: a watch from there would not end", at)
+	}
+	b.update(kg.Meta{}, add(quad("s", "p", "2"), ""))
+	if _, err := other.Wait(within(t), 1); err != nil {
+		t.Errorf("the watch of a principal whose rights did not change: %v", err)
+	}
+}

@@ -107,6 +107,7 @@ func Run(t *testing.T, f Factory) {
 		{"Validity", testValidity},
 		{"Distrust", testDistrust},
 		{"DistrustWatched", testDistrustWatched},
+		{"RightsWatched", testRightsWatched},
 		{"Past", testPast},
 		{"Versions", testVersions},
 		{"Forgetting", testForgetting},

@@ -10,6 +10,7 @@ import (
 	"koine/channels/channel"
 	"koine/channels/internal/vocab"
 	"koine/channels/scope"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
@@ -235,7 +236,7 @@ func (t *Table) ListScopes(after scope.ID, n int, only func(*Scope) bool) (out [
 }
 
 // loadScopes reads the scopes from the store. The caller holds the lock of the table.
-func (t *Table) loadScopes(snapshot *kg.Snapshot) error {
+func (t *Table) loadScopes(snapshot *kg.Snapshot, match systemgraph.Matcher) error {
 	var tasks []*scope.Scope
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.Type, Object: vocab.ClassScope}) {
 		if err != nil {
@@ -246,7 +247,7 @@ func (t *Table) loadScopes(snapshot *kg.Snapshot) error {
 			continue
 		}
 		sc := &scope.Scope{ID: id}
-		for st, err := range snapshot.Match(kg.Pattern{Subject: id.Entity(), Graph: id.RecordGraph()}) {
+		for st, err := range match(kg.Pattern{Subject: id.Entity(), Graph: id.RecordGraph()}) {
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@
 package access
 
 import (
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -92,7 +93,9 @@ func NewTable(clock func() time.Time, agents func(func(kg.AgentID) bool), onIdle
 	}
 }
 
-// Load reads the channels, scopes and restrictions of the store.
+// Load reads the channels, scopes and restrictions of the store. What changed them before is
+// not known: a watch that begins before the last change of an existing record ends with
+// ACCESS_CHANGED, whoever it concerned.
 func (t *Table) Load(snapshot *kg.Snapshot) error {
 	var ids []channel.ID
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.Type, Object: vocab.ClassChannel}) {
@@ -111,11 +114,13 @@ func (t *Table) Load(snapshot *kg.Snapshot) error {
 		partitions.applyStatement(st.Quad)
 	}
 	var serverWide channel.Restrictions
+	var changed kg.Revision
 	for st, err := range snapshot.Match(kg.Pattern{Subject: channel.ServerEntity, Graph: kg.SystemGraph}) {
 		if err != nil {
 			return err
 		}
 		serverWide.ApplyStatement(st.Predicate, st.Object, &st.Assertions[0])
+		changed = max(changed, st.Revision())
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,17 +128,44 @@ func (t *Table) Load(snapshot *kg.Snapshot) error {
 	t.serverWide.Store(&serverWide)
 	t.scheduleRestrictionEnds(serverWide)
 	t.appliedRevision = max(t.appliedRevision, snapshot.Revision())
-	if err := t.loadScopes(snapshot); err != nil {
+	match := noteChanges(snapshot.Match, &changed)
+	if err := t.loadScopes(snapshot, match); err != nil {
 		return err
 	}
 	for _, id := range ids {
-		c, err := channel.ReadRecord(snapshot.Match, id)
+		c, err := channel.ReadRecord(match, id)
 		if err != nil {
 			return err
 		}
 		t.putChannel(c)
 	}
+	t.recent.Forget(changed)
 	return nil
+}
+
+// noteChanges returns a matcher for whole records. It moves last to the newest revision of a
+// record whose statements come from more than one commit.
+func noteChanges(match systemgraph.Matcher, last *kg.Revision) systemgraph.Matcher {
+	return func(p kg.Pattern) iter.Seq2[kg.Statement, error] {
+		return func(yield func(kg.Statement, error) bool) {
+			var oldest, newest kg.Revision
+			for st, err := range match(p) {
+				if err == nil {
+					r := st.Revision()
+					if oldest == 0 || r < oldest {
+						oldest = r
+					}
+					newest = max(newest, r)
+				}
+				if !yield(st, err) {
+					return
+				}
+			}
+			if newest > oldest {
+				*last = max(*last, newest)
+			}
+		}
+	}
 }
 
 // ChannelCount returns the number of channels, including deleted ones.
