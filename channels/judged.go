@@ -14,7 +14,7 @@ type JudgedMessage struct {
 	// Message has its full content, even if it is addressed to some. Sequence and Time
 	// are provisional.
 	Message *message.Message
-	// Channel comes from the table: it lacks Metadata, Messages and LastMessageAt.
+	// Channel comes from the table: it lacks Metadata and JournalState.
 	Channel *channel.Channel
 	// Depends lists the data read that is not part of the update's changes.
 	Depends []kg.Dependency

@@ -133,7 +133,7 @@ func (s *Service) alterChannel(ctx context.Context, by Caller, id channel.ID, me
 	defer snapshot.Close()
 	counted, err := s.readChannelState(snapshot, id)
 	if err == nil {
-		c.Messages, c.LastMessageAt = counted.Messages, counted.LastMessageAt
+		c.JournalState = counted.JournalState
 	}
 	c.MarkClosedIfDue(s.options.Clock())
 	channel.SortMembers(c.Members)

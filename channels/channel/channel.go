@@ -57,15 +57,21 @@ type Channel struct {
 	// Version starts at 1 and increases with each change of name, topic, metadata,
 	// rights, and membership.
 	Version int64
+	JournalState
+	// Replayed means that Create found the channel under its idempotency key.
+	Replayed bool
+	// Deleted means that the channel was deleted: no agent finds it any more.
+	Deleted bool
+}
+
+// JournalState is the part of a channel that follows from its messages, not from its record.
+// Callers that find the channel without reading it get the zero value.
+type JournalState struct {
 	// Messages is the number of messages ever published, which is the sequence of the
 	// last one.
 	Messages int64
 	// LastMessageAt is the time of the last message, or the zero time.
 	LastMessageAt time.Time
-	// Replayed means that Create found the channel under its idempotency key.
-	Replayed bool
-	// Deleted means that the channel was deleted: no agent finds it any more.
-	Deleted bool
 }
 
 // Kind is the kind of a channel.

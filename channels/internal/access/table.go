@@ -26,7 +26,7 @@ import (
 // Entry is the in-memory state of a channel: everything that access decisions need. It
 // is immutable; changes replace it in the table.
 type Entry struct {
-	channel.Channel // without Metadata, Messages and LastMessageAt
+	channel.Channel // without Metadata and JournalState
 	roles           map[kg.AgentID]channel.Role
 	effective       channel.Rights // effective rights
 	scope           *scopeCell     // nil without a scope

@@ -78,7 +78,9 @@ func MessageAt(tx *kg.Tx, id channel.ID, n int64) (message.ID, error) {
 	return "", kg.Errorf(kg.CodeInternal, "channel has no message %d", n)
 }
 
-// OldestKept returns the sequence of the oldest message that was not evicted.
+// OldestKept returns the sequence of the oldest message that was not evicted: one more than
+// the count of evicted messages, so 1 for a channel without messages. Retracted and expired messages count
+// as kept.
 func OldestKept(snapshot *kg.Snapshot, id channel.ID) (int64, error) {
 	gone, err := countOf(snapshot, id, vocab.Evicted)
 	return gone + 1, err
