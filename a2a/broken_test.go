@@ -3,6 +3,7 @@ package a2a_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -154,7 +155,8 @@ func TestLastEvents(t *testing.T) {
 			`{"code":-32012,"message":"the next event exceeds the size limit","data":{"reason":"EVENT_TOO_LARGE","domain":"koine","hint":"Select less, then resume from the position.","position":"` + at + `"}}`, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			streams := sse.New(sse.Options{MaxEventBytes: 1000})
+			var end sse.End // of before the call is observed
+			streams := sse.New(sse.Options{MaxEventBytes: 1000, Ended: func(_ context.Context, e sse.End) { end = e }})
 			var mu sync.Mutex
 			var log bytes.Buffer
 			ended := make(chan int, 1)
@@ -176,7 +178,19 @@ func TestLastEvents(t *testing.T) {
 			if want := `data: {"jsonrpc":"2.0","id":1,"error":` + row.want + "}\n\n"; string(body) != want {
 				t.Errorf("got  %swant %s", body, want)
 			}
-			<-ended
+			var last struct {
+				Code int
+				Data struct{ Reason string }
+			}
+			if err := json.Unmarshal([]byte(row.want), &last); err != nil {
+				t.Fatal(err)
+			}
+			if code := <-ended; code != last.Code {
+				t.Errorf("the call is counted as %d, want %d", code, last.Code)
+			}
+			if want := (sse.End{Transport: "json-rpc", Reason: last.Data.Reason, Method: "knowledge/subscribe", Position: at}); end != want {
+				t.Errorf("reported %+v, want %+v", end, want)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if n := strings.Count(log.String(), "level=ERROR"); n != row.logs {

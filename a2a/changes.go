@@ -33,27 +33,31 @@ func (c *Changes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	began := time.Now()
-	var failed *Error
-	if err := c.openFeed(w, r); err != nil {
-		failed = c.h.errorOf(r.Context(), subscriptions, true, err)
-		c.h.writeError(w, r, failed)
+	code, err := c.serveFeed(w, r)
+	if err == nil {
+		c.h.options.Observe("changes", code, time.Since(began))
+		return
 	}
+	failed := c.h.errorOf(r.Context(), subscriptions, true, err)
+	c.h.writeError(w, r, failed)
 	c.h.observeCall(r.Context(), "changes", began, failed)
 }
 
-func (c *Changes) openFeed(w http.ResponseWriter, r *http.Request) error {
+// serveFeed serves the feed and returns the code of the error with which it ended.
+func (c *Changes) serveFeed(w http.ResponseWriter, r *http.Request) (code int, err error) {
 	q, err := c.readQuery(r)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	o := &opening{of: subscriptions, write: changesFraming, ids: true, establish: func(ctx context.Context) (*feed, error) {
+	o := &opening{of: subscriptions, transport: "changes", method: "changes", write: changesFraming, ids: true, establish: func(ctx context.Context) (*feed, error) {
 		sub, err := changefeed.Start(ctx, c.h.store, changefeed.Statements{Filter: q.filter}, q.resume)
 		if err != nil {
 			return nil, err
 		}
 		return newChangeFeed(c.h.store, sub), nil
 	}}
-	return c.h.serveStream(w, r, o)
+	err = c.h.serveStream(w, r, o)
+	return o.endCode(), err
 }
 
 var changesFraming = &framing{

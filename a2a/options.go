@@ -79,7 +79,7 @@ type Options struct {
 	Narrow func(ctx context.Context, c caller.Caller, credential string, end func(error)) (narrow caller.Caller, release func(), err error)
 	// Observe, if set, is called with each call that has ended: a stream that could not
 	// be established ends at once, an established one when it closes. code is 0 or that
-	// of the error; an unknown method has the name "unknown".
+	// of the error, for a stream that of its last event; an unknown method has the name "unknown".
 	Observe func(method string, code int, took time.Duration)
 }
 

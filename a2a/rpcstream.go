@@ -16,8 +16,8 @@ import (
 func (h *Handler) serveStreamMethod(w http.ResponseWriter, r *http.Request, req *request) {
 	a := &streamRequest{method: req.method, began: time.Now(), request: r, leave: func() {}}
 	defer func() { a.leave() }()
-	err := h.serveAsked(w, a, req)
-	h.finishStream(w, a, err)
+	code, err := h.serveAsked(w, a, req)
+	h.finishStream(w, a, code, err)
 }
 
 // streamRequest is a request for a stream, while that is open. It is not on the stack, and it
@@ -30,22 +30,25 @@ type streamRequest struct {
 	leave   func()
 }
 
-func (h *Handler) serveAsked(w http.ResponseWriter, a *streamRequest, req *request) error {
+// serveAsked serves the stream and returns the code of the error with which it ended.
+func (h *Handler) serveAsked(w http.ResponseWriter, a *streamRequest, req *request) (code int, err error) {
 	o, err := h.openingOf(a, req)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return h.serveStream(w, a.request, o)
+	err = h.serveStream(w, a.request, o)
+	return o.endCode(), err
 }
 
 // finishStream answers the request if there was no stream, and records the outcome.
-func (h *Handler) finishStream(w http.ResponseWriter, a *streamRequest, err error) {
-	var failed *Error
-	ctx := a.request.Context()
-	if err != nil {
-		failed = h.errorOf(ctx, h.table[a.method].family, true, err)
-		h.refuseStream(w, a, failed)
+func (h *Handler) finishStream(w http.ResponseWriter, a *streamRequest, code int, err error) {
+	if err == nil {
+		h.options.Observe(a.method, code, time.Since(a.began))
+		return
 	}
+	ctx := a.request.Context()
+	failed := h.errorOf(ctx, h.table[a.method].family, true, err)
+	h.refuseStream(w, a, failed)
 	h.observeCall(ctx, a.method, a.began, failed)
 }
 
@@ -79,7 +82,7 @@ func (h *Handler) openingOf(a *streamRequest, req *request) (o *opening, err err
 	if o, err = m.stream(a.request.Context(), callOf(a.request, req)); err != nil {
 		return nil, err
 	}
-	o.of, o.write = m.family, responseFraming(a.id)
+	o.of, o.write, o.transport, o.method = m.family, responseFraming(a.id), "json-rpc", req.method
 	return o, nil
 }
 

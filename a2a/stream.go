@@ -15,9 +15,11 @@ import (
 
 // opening is a valid request for a stream that is not established yet.
 type opening struct {
-	of    family
-	write *framing  // the encoding of its events
-	began time.Time // when it was established
+	of        family
+	transport string // for the operator, with the method (sse.End)
+	method    string
+	write     *framing  // the encoding of its events
+	began     time.Time // when it was established
 	// heartbeat replaces the server's interval; 0 keeps it.
 	heartbeat time.Duration
 	// ids reports whether the client requested id lines.
@@ -25,6 +27,17 @@ type opening struct {
 	// establish validates, authorises and registers, under a context that ends with the
 	// stream.
 	establish func(context.Context) (*feed, error)
+
+	end      *Error // the last event, once the server has ended the stream
+	position string // the position of that event
+}
+
+// endCode returns the code of the error with which the stream ended, 0 for none.
+func (o *opening) endCode() int {
+	if o.end == nil {
+		return 0
+	}
+	return o.end.Code
 }
 
 // feed is an established stream.
@@ -91,7 +104,9 @@ func (h *Handler) establishStream(ctx context.Context, o *opening) (*sse.Stream,
 		IDs:       o.ids,
 		Position:  func(string) string { return f.position() },
 		Last: func(reason error, position string) (sse.Event, bool) {
-			event, err := o.write.last(h.endOf(ctx, o.of, reason, cmp.Or(position, f.start)))
+			o.position = cmp.Or(position, f.start)
+			o.end = h.endOf(ctx, o.of, reason, o.position)
+			event, err := o.write.last(o.end)
 			return event, err == nil
 		},
 	})
@@ -120,8 +135,8 @@ func frameResults(results iter.Seq2[result, error], write *framing) iter.Seq2[ss
 	}
 }
 
-// streamEnded logs an internal error of a stream. It returns an error if there was no
-// stream at all, and the caller answers.
+// streamEnded reports the end of a stream for a reason of the server, and logs an internal
+// error. It returns an error if there was no stream at all, and the caller answers.
 func (h *Handler) streamEnded(ctx context.Context, o *opening, reason error) error {
 	var refused *sse.Refused
 	switch {
@@ -130,7 +145,12 @@ func (h *Handler) streamEnded(ctx context.Context, o *opening, reason error) err
 	case errors.As(reason, &refused):
 		return streamRefusal(o.of, reason)
 	}
-	if e := h.endOf(ctx, o.of, reason, ""); e.hidden {
+	if o.end == nil { // the last event was not asked for
+		o.end = h.endOf(ctx, o.of, reason, "")
+	}
+	d, _ := o.end.Data.(details)
+	h.streams.ReportEnd(ctx, sse.End{Transport: o.transport, Reason: d.Reason, Cause: d.Cause, Method: o.method, Position: o.position})
+	if o.end.hidden {
 		h.log.ErrorContext(ctx, "stream failed", "request", caller.From(ctx).RequestID, "after", time.Since(o.began), "error", reason)
 	}
 	return nil

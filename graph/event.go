@@ -13,6 +13,7 @@ import (
 // eventPlan is the plan of a subscription's events: the content that depends
 // on the kind of subscription, and the other members of the event union.
 type eventPlan struct {
+	field    string
 	alias    string
 	key      []byte
 	content  eventContent
@@ -48,7 +49,7 @@ type changeField struct {
 type pointPlan []scalarField
 
 func (p *planner) planEvent(f graphql.CollectedField, content eventContent) (plan *eventPlan, err error) {
-	plan = &eventPlan{alias: f.Alias, key: append(appendString(nil, f.Alias), ':'), content: content}
+	plan = &eventPlan{field: f.Name, alias: f.Alias, key: append(appendString(nil, f.Alias), ':'), content: content}
 	if !p.run.engine.schema.Schema().Types[f.Definition.Type.Name()].IsAbstractType() {
 		return plan, nil // an event type without positions
 	}

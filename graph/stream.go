@@ -108,6 +108,9 @@ func (s *Stream) UpToDate() operation.Event {
 	return e
 }
 
+// Field returns the name of the subscription's root field.
+func (s *Stream) Field() string { return s.plan.field }
+
 // takeHints returns the hints of the operation, once.
 func (s *Stream) takeHints() []operation.Hint {
 	if hints := s.hints.Swap(nil); hints != nil {

@@ -229,9 +229,9 @@ func (a *lastAnswer) mayRead(access Access, p *Principal, graph Term) bool {
 // and earlier events stay.
 type AccessChanges interface {
 	Access
-	// ReadChanged reports whether the read rights of the principal changed in a commit after
-	// the revision, and up to which revision the answer holds, at least after. Watchers call
-	// it at every commit: it must cost next to nothing while nothing changes.
+	// ReadChanged reports whether the read rights of the principal on any graph changed in a
+	// commit after the revision, and up to which revision the answer holds, at least after.
+	// Watchers call it at every commit: it must cost next to nothing while nothing changes.
 	ReadChanged(p Principal, after Revision) (changed bool, upTo Revision)
 }
 

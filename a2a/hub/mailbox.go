@@ -57,8 +57,10 @@ func (h *Handler) serveMailbox(w http.ResponseWriter, r *http.Request) (int, any
 		}
 		return 0, nil, err
 	}
+	var end *wireError // once the server has ended the mailbox
 	out, err := h.deps.Streams.Open(ctx, sse.StreamOptions{Last: func(reason error, _ string) (sse.Event, bool) {
-		return sse.Event{Name: eventError, Data: plainjson.MustEncode(wireFailure{h.endOf(ctx, reason)})}, true
+		end = h.endOf(ctx, reason)
+		return sse.Event{Name: eventError, Data: plainjson.MustEncode(wireFailure{end})}, true
 	}})
 	if err != nil {
 		return 0, nil, rest.StreamError(err)
@@ -70,6 +72,9 @@ func (h *Handler) serveMailbox(w http.ResponseWriter, r *http.Request) (int, any
 	}
 	defer box.Close()
 	err = out.Serve(w, r, letterEvents(box))
+	if end != nil {
+		h.deps.Streams.ReportEnd(ctx, sse.End{Transport: "mailbox", Reason: end.Code})
+	}
 	var refused *sse.Refused
 	if errors.As(err, &refused) {
 		return 0, nil, rest.StreamError(err)

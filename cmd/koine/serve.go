@@ -192,7 +192,11 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	trust.reviews.SetPatchCheck(judge.CheckPatches)
 
 	intake := c.newIntake()
-	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: trust.admitStream(limiter.AdmitStream)})
+	streams := sse.New(sse.Options{Heartbeat: c.Heartbeat, MaxStreams: c.MaxStreams, Admit: trust.admitStream(limiter.AdmitStream),
+		Ended: counters.StreamEnded(log, func(position string) kg.Revision {
+			at, _ := store.ParsePosition(position) // of a channel it is a sequence
+			return at.Revision
+		})})
 	var behind *hub.Handler
 	directory := trust.newDirectory(store, func(id kg.AgentID) { behind.Deregistered(id) })
 	work, hooks := c.newTasks(log, who), c.newPushService(log)

@@ -38,6 +38,8 @@ type Subscription interface {
 	// Resync returns the result that reports that the log no longer has the
 	// subscription's position.
 	Resync(*kg.Error) operation.Result
+	// Field returns the name of the root field.
+	Field() string
 }
 
 // Positions encodes and parses position tokens (kg.Store).

@@ -1,8 +1,10 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"strconv"
@@ -24,10 +26,14 @@ import (
 func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, req operation.Request, kind ast.Operation) {
 	_, wantsIDs := r.Header[http.CanonicalHeaderKey("Last-Event-ID")]
 	var f *feed
+	var start, position string
 	stream, err := h.streams.Open(r.Context(), sse.StreamOptions{
 		IDs:      wantsIDs,
 		Position: func(string) string { return h.positionToken(f.sentPosition()) },
-		Last:     lastEvent,
+		Last: func(reason error, last string) (sse.Event, bool) {
+			position = cmp.Or(last, start)
+			return lastEvent(reason, position)
+		},
 	})
 	if err != nil {
 		refuseStream(w, err)
@@ -42,11 +48,36 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, req operat
 	events := h.failureStream(refused)
 	if f != nil {
 		defer f.close()
+		f.transport = transportEvents
+		// Inside a snapshot there is none: an interrupted snapshot can only be started again.
+		start = h.positionToken(f.sentPosition())
 		events = h.eventStream(stream.Context(), f)
 	}
 	if err := stream.Serve(w, r, events); err != nil {
+		h.reportEnd(r.Context(), err, sse.End{Transport: transportEvents, Method: f.rootField(), Position: position})
 		refuseStream(w, err)
 	}
+}
+
+// The transports, for the operator (sse.End).
+const (
+	transportEvents = "graphql-sse"
+	transportSocket = "graphql-ws"
+)
+
+// reportEnd reports the end of a stream or connection, if it is one of the server, and logs an
+// internal error, of which the client is not told.
+func (h *Handler) reportEnd(ctx context.Context, reason error, e sse.End) {
+	if refused := (*sse.Refused)(nil); reason == nil || errors.Is(reason, sse.ErrClientGone) || errors.Is(reason, context.Canceled) || errors.As(reason, &refused) {
+		return
+	}
+	if e.Reason, _ = endOf(reason); e.Reason == string(kg.CodeInternal) {
+		if p := (*sse.PanicError)(nil); errors.As(reason, &p) {
+			reason = fmt.Errorf("%w\n%s", reason, p.Stack)
+		}
+		h.engine.Present(reason) // it logs
+	}
+	h.streams.ReportEnd(ctx, e)
 }
 
 // resumeFeed begins the operation, after the last event that the client has seen
@@ -119,24 +150,29 @@ func (h *Handler) positionToken(at kg.Position) string {
 // stream, and the position from which to resume. No `complete` follows: the
 // operation goes on over another connection.
 func lastEvent(reason error, last string) (sse.Event, bool) {
-	code, message := string(kg.CodeInternal), "internal error"
-	var ended *kg.Error
-	switch {
-	case errors.As(reason, &ended) && (ended.Code == kg.CodeUnauthenticated || ended.Code == kg.CodePermissionDenied):
-		code, message = string(ended.Code), ended.Message
-	case errors.Is(reason, sse.ErrSlowConsumer):
-		code, message = "SLOW_CONSUMER", "the events were not taken in time"
-	case errors.Is(reason, sse.ErrShutdown):
-		code, message = "SERVER_SHUTDOWN", "the server is shutting down"
-	case errors.Is(reason, sse.ErrEventTooLarge):
-		code, message = string(kg.CodeLimitExceeded), "an event is too large"
-	}
+	code, message := endOf(reason)
 	extensions := map[string]any{"code": code}
 	if last != "" {
 		extensions["position"] = last
 	}
 	b := appendErrors([]byte(`{"errors":`), gqlerror.List{{Message: message, Extensions: extensions}})
 	return sse.Event{Name: "next", Data: append(b, '}')}, true
+}
+
+// endOf returns the code and the message for the reason of a stream's end.
+func endOf(reason error) (code, message string) {
+	var ended *kg.Error
+	switch {
+	case errors.As(reason, &ended) && (ended.Code == kg.CodeUnauthenticated || ended.Code == kg.CodePermissionDenied):
+		return string(ended.Code), ended.Message
+	case errors.Is(reason, sse.ErrSlowConsumer):
+		return "SLOW_CONSUMER", "the events were not taken in time"
+	case errors.Is(reason, sse.ErrShutdown):
+		return "SERVER_SHUTDOWN", "the server is shutting down"
+	case errors.Is(reason, sse.ErrEventTooLarge):
+		return string(kg.CodeLimitExceeded), "an event is too large"
+	}
+	return string(kg.CodeInternal), "internal error"
 }
 
 // codeTooManyStreams is the code of a refusal at the limit of streams.

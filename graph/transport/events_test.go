@@ -14,6 +14,7 @@ import (
 
 	"koine/graph"
 	"koine/graph/transport"
+	"koine/internal/operation"
 	"koine/internal/sse"
 	"koine/kg"
 )
@@ -149,7 +150,8 @@ func (g gate) Allowed(p kg.Principal, _ kg.Term, _ kg.Right) bool {
 func TestStreamsResync(t *testing.T) {
 	g := newGate()
 	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.RingCommits, o.Access = 1, g })
-	server := b.serve(t, transport.Options{}, sse.Options{})
+	var ends endings
+	server := b.serve(t, transport.Options{}, sse.Options{Ended: ends.add})
 	for i := range 5 {
 		b.update(add(iri("s"), iri("p"), kg.Integer(int64(i))))
 	}
@@ -159,9 +161,11 @@ func TestStreamsResync(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(g.opened)
-	if got := w.block(); !strings.Contains(got, `"op":"add"`) {
+	got := w.block()
+	if !strings.Contains(got, `"op":"add"`) {
 		t.Fatalf("got %s, want the change that was being looked at", got)
 	}
+	told := toldPosition(got)
 	oldest := b.store.FormatPosition(b.store.Oldest())
 	w.want(`event: next
 data: {"data":{"e":{"__typename":"Resync","reason":"the log no longer holds what comes next","oldest":"` + oldest + `"}},"extensions":{}}
@@ -169,19 +173,113 @@ data: {"data":{"e":{"__typename":"Resync","reason":"the log no longer holds what
 `)
 	w.want(completed)
 	w.want("")
+	ends.want(t, sse.End{Transport: "graphql-sse", Reason: "RESYNC", Method: "statementChanged", Position: told})
+}
+
+// toldPosition returns the position in extensions.
+func toldPosition(result string) string {
+	_, rest, _ := strings.Cut(result, `"position":"`)
+	at, _, _ := strings.Cut(rest, `"`)
+	return at
+}
+
+// endings collects the ends of streams.
+type endings struct {
+	mu   sync.Mutex
+	list []sse.End
+}
+
+func (e *endings) add(_ context.Context, end sse.End) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.list = append(e.list, end)
+}
+
+// want waits for all of these, in any order of equal ones.
+func (e *endings) want(t *testing.T, want ...sse.End) {
+	t.Helper()
+	eventually(t, "the ends are reported", func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return len(e.list) >= len(want)
+	})
+	if diff := cmp.Diff(want, e.list); diff != "" {
+		t.Errorf("ends (-want +got):\n%s", diff)
+	}
+}
+
+// losing is an engine whose subscriptions lose their position.
+type losing struct {
+	*graph.Engine
+	lost *atomic.Bool
+}
+
+func (l losing) Subscribe(ctx context.Context, req operation.Request) (operation.Subscription, error) {
+	s, err := l.Engine.Subscribe(ctx, req)
+	return losingStream{s.(transport.Subscription), l.lost}, err
+}
+
+type losingStream struct {
+	transport.Subscription
+	lost *atomic.Bool
+}
+
+func (l losingStream) Position() kg.Position {
+	if l.lost.Load() {
+		panic("the secret")
+	}
+	return l.Subscription.Position()
+}
+
+// An internal error outside of the operation is logged once, completely, and the client is told
+// where to resume.
+func TestStreamsFail(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	var ends endings
+	streams := sse.New(sse.Options{Heartbeat: 10 * time.Millisecond, Ended: ends.add})
+	deps := b.deps(streams)
+	lost := new(atomic.Bool)
+	deps.Engine = losing{b.engine, lost}
+	server := b.serveWith(t, transport.NewHandler(deps, transport.Options{}))
+	w := b.stream(t, server.URL, following("latest"), map[string]string{"Last-Event-Id": ""})
+	b.update(add(iri("s"), iri("p"), kg.Integer(1)))
+	if got := w.block(); !strings.Contains(got, changed[:20]) {
+		t.Fatalf("got %s, want a change", got)
+	}
+	lost.Store(true) // a heartbeat asks for it
+	w.want("event: next\ndata: {\"errors\":[{\"message\":\"internal error\",\"extensions\":{\"code\":\"INTERNAL\",\"position\":\"<head>\"}}]}\n\n")
+	w.want("")
+	ends.want(t, sse.End{Transport: "graphql-sse", Reason: "INTERNAL", Method: "statementChanged", Position: b.store.FormatPosition(b.store.Head())})
+	if log := b.log.String(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "the secret") || !strings.Contains(log, "losingStream.Position") {
+		t.Errorf("not logged once with its stack: %s", log)
+	}
+	if err := streams.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // The server's end is an event, with the position to resume from.
 func TestStreamsShutdown(t *testing.T) {
 	b := newBench(t, graph.Options{})
-	streams := sse.New(sse.Options{})
+	var ends endings
+	streams := sse.New(sse.Options{Ended: ends.add})
 	server := b.serveWith(t, transport.NewHandler(b.deps(streams), transport.Options{}))
 	w := b.stream(t, server.URL, following("latest"), nil)
 	b.update(add(iri("s"), iri("p"), kg.Integer(1)))
 	w.want(changed)
+	silent := b.stream(t, server.URL, following("latest"), nil) // it ends at the position at which it began
+	snapshot := b.stream(t, server.URL, following("snapshot"), nil)
+	snapshot.block()
 	if err := streams.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	const last = "event: next\ndata: {\"errors\":[{\"message\":\"the server is shutting down\",\"extensions\":{\"code\":\"SERVER_SHUTDOWN\",\"position\":\"<head>\"}}]}\n\n"
+	silent.want(last)
+	silent.want("")
+	snapshot.want(last)
+	at := b.store.FormatPosition(b.store.Head())
+	end := sse.End{Transport: "graphql-sse", Reason: "SERVER_SHUTDOWN", Method: "statementChanged", Position: at}
+	ends.want(t, end, end, end)
 	w.want("event: next\ndata: {\"errors\":[{\"message\":\"the server is shutting down\",\"extensions\":{\"code\":\"SERVER_SHUTDOWN\",\"position\":\"<head>\"}}]}\n\n")
 	w.want("")
 	b.exchange(t, server, exchange{

@@ -11,7 +11,9 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/internal/caller"
 	"koine/internal/operation"
+	"koine/internal/sse"
 	"koine/kg"
 )
 
@@ -26,6 +28,8 @@ type step struct {
 // mutation. It must be closed.
 type feed struct {
 	handler       *Handler
+	transport     string // for the operator (sse.End)
+	caller        caller.Caller
 	result        operation.Result
 	subscription  Subscription       // nil for a query or mutation
 	stop          context.CancelFunc // cancels the subscription's context
@@ -46,7 +50,7 @@ func (h *Handler) beginFeed(ctx context.Context, req operation.Request, kind ast
 	ctx, stop := context.WithCancel(ctx)
 	s, err := h.subscribeEngine(ctx, req)
 	if err == nil {
-		return &feed{handler: h, subscription: s, stop: stop}, nil
+		return &feed{handler: h, caller: caller.From(ctx), subscription: s, stop: stop}, nil
 	}
 	stop()
 	if invalid := (*operation.InvalidError)(nil); errors.As(err, &invalid) {
@@ -154,6 +158,14 @@ func (f *feed) sentPosition() kg.Position {
 	return f.subscription.Position()
 }
 
+// rootField returns the name of a subscription's field.
+func (f *feed) rootField() string {
+	if f == nil || f.subscription == nil {
+		return ""
+	}
+	return f.subscription.Field()
+}
+
 // allSteps yields the results of the operation. They end with an error only when
 // ctx ends; otherwise the operation is complete.
 func (f *feed) allSteps(ctx context.Context) iter.Seq2[step, error] {
@@ -217,11 +229,17 @@ func (f *feed) endStep(ctx context.Context, err error, told kg.Position) (step, 
 	if ctx.Err() != nil {
 		return step{}, err
 	}
-	if known := kg.AsError(err); known.Code == kg.CodeResync || known.Code == kg.CodeAccessChanged {
-		return step{result: f.subscription.Resync(known)}, nil
-	}
 	if at := f.sentPosition(); at.Compare(told) > 0 {
 		told = at
+	}
+	known := kg.AsError(err)
+	end := sse.End{Transport: f.transport, Reason: string(known.Code), Method: f.subscription.Field(), Position: f.handler.positionToken(told)}
+	if known.Code == kg.CodeAccessChanged {
+		end.Reason, end.Cause = string(kg.CodeResync), string(kg.CodeAccessChanged)
+	}
+	f.handler.streams.ReportEnd(caller.With(ctx, f.caller), end)
+	if end.Reason == string(kg.CodeResync) {
+		return step{result: f.subscription.Resync(known)}, nil
 	}
 	return step{result: operation.Result{Errors: f.handler.engine.Present(err), Position: told}, failed: true}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"koine/internal/caller"
 	"koine/internal/operation"
+	"koine/internal/sse"
 	"koine/kg"
 )
 
@@ -98,6 +99,7 @@ func (h *Handler) openReserved(w http.ResponseWriter, r *http.Request, reserved 
 		return
 	}
 	if err := reserved.serveStream(w, r); err != nil {
+		h.reportEnd(r.Context(), err, sse.End{Transport: transportEvents})
 		refuseStream(w, err)
 	}
 }
@@ -127,6 +129,7 @@ func (h *Handler) serveOperation(w http.ResponseWriter, r *http.Request, reserve
 		reserved.operations.endOperation(op)
 		h.writeResult(w, formResponse, refused)
 	default:
+		f.transport = transportEvents
 		go reserved.playFeed(op, f)
 		w.WriteHeader(http.StatusAccepted)
 	}

@@ -61,6 +61,29 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	s := &socket{handler: h, conn: conn, caller: caller.From(r.Context()), out: make(chan frame), operations: newOperations(h.options.MaxOperations)}
 	conn.Go(s.write)
 	conn.Serve(s.handleMessage)
+	if s.initialised {
+		h.reportSocketEnd(caller.With(conn.Context(), s.caller), context.Cause(conn.Context()))
+	}
+}
+
+// reportSocketEnd reports the end of a socket with all its operations, unless the client
+// caused it.
+func (h *Handler) reportSocketEnd(ctx context.Context, cause error) {
+	e := sse.End{Transport: transportSocket}
+	var told *closing
+	var ended *kg.Error
+	switch {
+	case errors.As(cause, &told):
+		if told.code == websocket.StatusInternalError { // a panic, which is logged
+			e.Reason = string(kg.CodeInternal)
+			h.streams.ReportEnd(ctx, e)
+		}
+	case errors.As(cause, &ended) && ended.Code == kg.CodeOverloaded:
+		e.Reason = string(ended.Code)
+		h.streams.ReportEnd(ctx, e)
+	default:
+		h.reportEnd(ctx, cause, e)
+	}
 }
 
 // newSocketServer returns the server of sockets.
@@ -186,6 +209,7 @@ func (s *socket) runOperation(op *running, m message) {
 		return
 	}
 	defer f.close()
+	f.transport = transportSocket
 	for step, err := range f.allSteps(op.ctx) {
 		switch {
 		case err != nil: // the operation was stopped, or the socket ended

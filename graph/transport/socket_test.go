@@ -335,7 +335,8 @@ func TestSocketFaults(t *testing.T) {
 func TestSocketResync(t *testing.T) {
 	g := newGate()
 	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.RingCommits, o.Access = 1, g })
-	server := b.serve(t, transport.Options{}, sse.Options{})
+	var ends endings
+	server := b.serve(t, transport.Options{}, sse.Options{Ended: ends.add})
 	for i := range 5 {
 		b.update(add(iri("s"), iri("p"), kg.Integer(int64(i))))
 	}
@@ -346,19 +347,23 @@ func TestSocketResync(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(g.opened)
-	if got := p.receive(); !strings.Contains(got, `"op":"add"`) {
+	got := p.receive()
+	if !strings.Contains(got, `"op":"add"`) {
 		t.Fatalf("got %s, want the change that was being looked at", got)
 	}
+	told := toldPosition(got)
 	if got := p.receive(); !strings.Contains(got, `"__typename":"Resync"`) {
 		t.Fatalf("got %s, want Resync", got)
 	}
 	p.want(`{"type":"complete","id":"1"}`)
+	ends.want(t, sse.End{Transport: "graphql-ws", Reason: "RESYNC", Method: "statementChanged", Position: told})
 }
 
 // The server's end closes sockets, and waits for their operations.
 func TestSocketShutdown(t *testing.T) {
 	b := newBench(t, graph.Options{})
-	streams := sse.New(sse.Options{MaxStreams: 2}) // of the socket and its subscription
+	var ends endings
+	streams := sse.New(sse.Options{MaxStreams: 2, Ended: ends.add}) // of the socket and its subscription
 	deps := b.deps(streams)
 	deps.Engine = faulty{b.engine}
 	server := b.serveWith(t, transport.NewHandler(deps, transport.Options{}))
@@ -374,6 +379,7 @@ func TestSocketShutdown(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+	ends.want(t, sse.End{Transport: "graphql-ws", Reason: "SERVER_SHUTDOWN"})
 	b.settle()
 	b.exchange(t, server, exchange{method: "GET", header: upgrade, status: 503, reply: refusal("the server is shutting down", "SERVER_SHUTDOWN")})
 }

@@ -2,10 +2,13 @@ package httpd
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"koine/internal/caller"
+	"koine/internal/sse"
 	"koine/kg"
 )
 
@@ -16,6 +19,7 @@ type Counters struct {
 	verdicts    *prometheus.CounterVec
 	operations  *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
+	ended       *prometheus.CounterVec
 }
 
 // NewCounters returns counters for Options.
@@ -29,11 +33,13 @@ func NewCounters() *Counters {
 			Help: "GraphQL operations that have been executed, or established, by kind and outcome (ok, partial or failed)."}, []string{"kind", "outcome"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "koine_graphql_operation_duration_seconds", Buckets: buckets,
 			Help: "How long GraphQL operations took by kind; a subscription until it was established."}, []string{"kind"}),
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "koine_streams_ended_total",
+			Help: "Streams that the server has ended, by transport and reason."}, []string{"transport", "reason"}),
 	}
 }
 
 func (c *Counters) collectors() []prometheus.Collector {
-	return []prometheus.Collector{c.rateLimited, c.verdicts, c.operations, c.duration}
+	return []prometheus.Collector{c.rateLimited, c.verdicts, c.operations, c.duration, c.ended}
 }
 
 // RateLimited counts a refusal by a limit.
@@ -43,6 +49,26 @@ func (c *Counters) RateLimited(what, by string) { c.rateLimited.WithLabelValues(
 func (c *Counters) Operation(kind, outcome string, took time.Duration) {
 	c.operations.WithLabelValues(kind, outcome).Inc()
 	c.duration.WithLabelValues(kind).Observe(took.Seconds())
+}
+
+// StreamEnded returns a function that counts and logs the end of a stream (sse.Options). revision
+// returns the revision of a position, 0 if it has none.
+func (c *Counters) StreamEnded(log *slog.Logger, revision func(position string) kg.Revision) func(context.Context, sse.End) {
+	return func(ctx context.Context, e sse.End) {
+		c.ended.WithLabelValues(e.Transport, e.Reason).Inc()
+		who := caller.From(ctx)
+		attrs := []slog.Attr{slog.String("transport", e.Transport), slog.String("reason", e.Reason)}
+		for _, known := range []slog.Attr{slog.String("cause", e.Cause), slog.String("request", who.RequestID), slog.String("agent", string(who.Acting())),
+			slog.String("method", e.Method), slog.String("position", e.Position)} {
+			if known.Value.String() != "" {
+				attrs = append(attrs, known)
+			}
+		}
+		if r := revision(e.Position); r > 0 {
+			attrs = append(attrs, slog.Uint64("revision", uint64(r)))
+		}
+		log.LogAttrs(ctx, slog.LevelInfo, "stream ended", attrs...)
+	}
 }
 
 // Verifier wraps a verifier to count its verdicts; nil for nil.

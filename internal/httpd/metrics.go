@@ -33,7 +33,7 @@ func newMetrics(s *Server) *metrics {
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "koine_http_request_duration_seconds", Buckets: buckets,
 			Help: "How long HTTP requests took, by route; streams are not counted."}, []string{"route"}),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "koine_rpc_calls_total",
-			Help: "JSON-RPC calls that have ended, by method and error code (0 for none)."}, []string{"method", "code"}),
+			Help: "JSON-RPC calls that have ended, by method and error code (0 for none); of a stream the code of its last event."}, []string{"method", "code"}),
 		callDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "koine_rpc_call_duration_seconds", Buckets: buckets,
 			Help: "How long JSON-RPC calls took, by method; a stream's call lasts as long as the stream."}, []string{"method"}),
 	}

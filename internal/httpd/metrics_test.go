@@ -3,13 +3,16 @@ package httpd_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"koine/internal/caller"
 	"koine/internal/httpd"
+	"koine/internal/sse"
 	"koine/internal/throttle"
 	"koine/kg"
 )
@@ -69,6 +72,13 @@ func TestNumbers(t *testing.T) {
 	do(t, r, "MADEUP", "/no/such/path", "", "X-Agent-ID: somebody")
 	s.Call("knowledge/query", 0, 3*time.Millisecond)
 	counters.Operation("query", "ok", time.Millisecond)
+	var lines strings.Builder
+	ended := counters.StreamEnded(slog.New(slog.NewTextHandler(&lines, nil)), func(string) kg.Revision { return 7 })
+	ended(caller.With(t.Context(), caller.Caller{Principal: kg.Principal{ID: "agent://somebody"}, RequestID: "r1"}),
+		sse.End{Transport: "graphql-ws", Reason: "RESYNC", Cause: "ACCESS_CHANGED", Method: "statementChanged", Position: "p"})
+	if want := ` level=INFO msg="stream ended" transport=graphql-ws reason=RESYNC cause=ACCESS_CHANGED request=r1 agent=agent://somebody method=statementChanged position=p revision=7` + "\n"; !strings.HasSuffix(lines.String(), want) {
+		t.Errorf("logged %s, want %s", &lines, want)
+	}
 	verdicts := &judge{{}, {Outcome: kg.Held}, {Outcome: kg.Rejected}, {Outcome: kg.Violation}, {Reason: "fails"}}
 	verifier := counters.Verifier(verdicts)
 	for range 5 {
@@ -85,6 +95,7 @@ func TestNumbers(t *testing.T) {
 		`koine_rpc_call_duration_seconds_bucket{method="knowledge/query",le="0.005"} 1`,
 		`koine_graphql_operations_total{kind="query",outcome="ok"} 1`,
 		`koine_graphql_operation_duration_seconds_bucket{kind="query",le="0.001"} 1`,
+		`koine_streams_ended_total{reason="RESYNC",transport="graphql-ws"} 1`,
 		`koine_verification_verdicts_total{outcome="accepted"} 1`,
 		`koine_verification_verdicts_total{outcome="held"} 1`,
 		`koine_verification_verdicts_total{outcome="rejected"} 1`,

@@ -47,7 +47,7 @@ func (ps *Policies) Load(ctx context.Context, store *kg.Store) error {
 			}
 		}
 		ps.publishDrafts(drafts)
-		ps.recent.Forget(last)
+		ps.recent.AssumeChangedUpTo(last)
 	}, statementsOfPolicies...)
 }
 

@@ -51,6 +51,8 @@ type Options struct {
 	// request. Its error refuses the stream (Refused wraps it); release is called once,
 	// when the stream has released its place.
 	Admit func(context.Context) (release func(), err error)
+	// Ended, if set, is called with each end that a protocol reports (Server.ReportEnd).
+	Ended func(context.Context, End)
 }
 
 func (o Options) withDefaults() Options {

@@ -42,8 +42,8 @@ func (l *RecentChanges[T]) Add(r kg.Revision, changes ...T) {
 	}
 }
 
-// Forget records that unknown changes happened up to the revision.
-func (l *RecentChanges[T]) Forget(r kg.Revision) {
+// AssumeChangedUpTo records that unknown changes happened up to the revision.
+func (l *RecentChanges[T]) AssumeChangedUpTo(r kg.Revision) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.dropped = r

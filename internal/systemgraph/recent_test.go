@@ -35,7 +35,7 @@ func TestLately(t *testing.T) {
 	l.Add(last+1, "x")
 	ask("one is forgotten", 4, "d", true, last+1)
 	ask("and who is behind it", 5, "d", false, last+1)
-	l.Forget(last + 2)
+	l.AssumeChangedUpTo(last + 2)
 	ask("all forgotten", last+1, "d", true, last+2)
 	ask("behind all", last+2, "d", false, last+2)
 }

@@ -113,8 +113,10 @@ func (h *Handler) resumePosition(r *http.Request) (*kg.Position, error) {
 // serveEvents answers with events. It calls begin when the stream has a place, with the
 // context of the stream.
 func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, who caller.Caller, begin func(context.Context) (iter.Seq2[sse.Event, error], error)) error {
+	var end *wireError // once the server has ended the stream
 	out, err := h.deps.Streams.Open(r.Context(), sse.StreamOptions{IDs: true, Last: func(reason error, _ string) (sse.Event, bool) {
-		data, err := plainjson.Encode(wireFailure{h.endOf(who, reason)})
+		end = h.endOf(who, reason)
+		data, err := plainjson.Encode(wireFailure{end})
 		return sse.Event{Name: eventError, Data: data}, err == nil
 	}})
 	if err != nil {
@@ -126,6 +128,9 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, who caller
 		return err
 	}
 	err = out.Serve(w, r, events)
+	if end != nil {
+		h.deps.Streams.ReportEnd(r.Context(), sse.End{Transport: "agent-api", Reason: end.Code})
+	}
 	var refused *sse.Refused
 	if errors.As(err, &refused) {
 		return rest.StreamError(err)
