@@ -139,7 +139,7 @@ func (t *Table) Load(snapshot *kg.Snapshot) error {
 		}
 		t.putChannel(c)
 	}
-	t.recent.Forget(changed)
+	t.recent.AssumeChangedUpTo(changed)
 	return nil
 }
 
