@@ -94,6 +94,9 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		s.startFeed()
 	}
 	conn.Serve(s.answerFrame)
+	if s.feeding {
+		h.reportEnd(caller.With(conn.Context(), s.currentCaller()), context.Cause(conn.Context()))
+	}
 }
 
 // socketAfter returns the position in the query parameter after, nil if absent.

@@ -113,10 +113,8 @@ func (h *Handler) resumePosition(r *http.Request) (*kg.Position, error) {
 // serveEvents answers with events. It calls begin when the stream has a place, with the
 // context of the stream.
 func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, who caller.Caller, begin func(context.Context) (iter.Seq2[sse.Event, error], error)) error {
-	var end *wireError // once the server has ended the stream
 	out, err := h.deps.Streams.Open(r.Context(), sse.StreamOptions{IDs: true, Last: func(reason error, _ string) (sse.Event, bool) {
-		end = h.endOf(who, reason)
-		data, err := plainjson.Encode(wireFailure{end})
+		data, err := plainjson.Encode(wireFailure{h.endOf(who, reason)})
 		return sse.Event{Name: eventError, Data: data}, err == nil
 	}})
 	if err != nil {
@@ -128,9 +126,7 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, who caller
 		return err
 	}
 	err = out.Serve(w, r, events)
-	if end != nil {
-		h.deps.Streams.ReportEnd(r.Context(), sse.End{Transport: "agent-api", Reason: end.Code})
-	}
+	h.reportEnd(r.Context(), err)
 	var refused *sse.Refused
 	if errors.As(err, &refused) {
 		return rest.StreamError(err)
@@ -158,6 +154,27 @@ func (h *Handler) sendAndFollow(ctx context.Context, who caller.Caller, s tasks.
 	}
 	st, err = h.deps.Tasks.FollowFrom(ctx, who, sent.Task.ID, h.deps.Tasks.PositionAfter(sent.Task))
 	return sent.Task, sent.Replayed, st, err
+}
+
+// reportEnd reports the end of a stream or socket to the operator, unless the client caused it.
+func (h *Handler) reportEnd(ctx context.Context, reason error) {
+	var refused *sse.Refused
+	if reason == nil || errors.Is(reason, sse.ErrClientGone) || errors.Is(reason, context.Canceled) || errors.As(reason, &refused) {
+		return
+	}
+	code := kg.CodeOf(reason)
+	e := sse.End{Transport: "agent-api", Reason: string(code)}
+	switch {
+	case errors.Is(reason, sse.ErrShutdown):
+		e.Reason = "SERVER_SHUTDOWN"
+	case errors.Is(reason, sse.ErrSlowConsumer):
+		e.Reason = "SLOW_CONSUMER"
+	case errors.Is(reason, sse.ErrEventTooLarge):
+		e.Reason = "EVENT_TOO_LARGE"
+	case code == kg.CodeAccessChanged:
+		e.Reason, e.Cause = string(kg.CodeResync), string(code)
+	}
+	h.deps.Streams.ReportEnd(ctx, e)
 }
 
 // endOf converts the reason for which a stream ends early.
