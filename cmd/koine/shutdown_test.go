@@ -51,6 +51,10 @@ func startServerOn(t *testing.T, dir string, args ...string) (s *server, url str
 // The first signal gives the streams the reason of their end, and the process exits with 0.
 func TestStreamsAreToldWhyTheyEnd(t *testing.T) {
 	s, url := startServer(t)
+	if status, text := ask(t, http.MethodPut, url+"/agents/bot", "bot", `{"name":"Bot","description":"waits","version":"1"}`); status != http.StatusCreated {
+		t.Fatal(text)
+	}
+	openMailbox(t, url, "bot", "bot")
 	response, err := http.Get(url + "/changes")
 	if err != nil {
 		t.Fatal(err)
@@ -70,6 +74,11 @@ func TestStreamsAreToldWhyTheyEnd(t *testing.T) {
 	}
 	if err := <-s.ended; err != nil {
 		t.Errorf("the server ended with %v\n%s", err, s.log)
+	}
+	for _, transport := range []string{"changes", "mailbox"} {
+		if want := `msg="stream ended" transport=` + transport + ` reason=SERVER_SHUTDOWN `; strings.Count(s.log.String(), want) != 1 {
+			t.Errorf("no line %s in\n%s", want, s.log)
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ type server struct {
 	tasks   *tasks.Service
 	store   *kg.Store
 	streams *sse.Server
+	ends    chan sse.End // what was reported
 }
 
 // options of a server.
@@ -71,7 +72,8 @@ func startWith(t testing.TB, change func(*options)) *server {
 	if err := s.tasks.Load(t.Context(), store); err != nil {
 		t.Fatal(err)
 	}
-	streams := sse.New(sse.Options{})
+	s.ends = make(chan sse.End, 100)
+	streams := sse.New(sse.Options{Ended: func(_ context.Context, e sse.End) { s.ends <- e }})
 	s.streams = streams
 	h := agentapi.NewHandler(agentapi.Deps{Agents: directory{}, Tasks: s.tasks, Streams: streams, Positions: store}, o.Options)
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

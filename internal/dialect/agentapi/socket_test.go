@@ -14,6 +14,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/dialect/agentapi"
 	"koine/internal/slowtest"
+	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/internal/throttle"
 	"koine/kg"
@@ -204,6 +205,9 @@ func TestSocketsEndWithTheServer(t *testing.T) {
 		t.Error(err)
 	}
 	<-ended
+	if end, want := <-s.ends, (sse.End{Transport: "agent-api", Reason: "SERVER_SHUTDOWN"}); end != want {
+		t.Errorf("reported %+v, want %+v", end, want)
+	}
 }
 
 // Only creator and handler receive the frames of a task, not every agent that may read
