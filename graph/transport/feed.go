@@ -233,15 +233,21 @@ func (f *feed) endStep(ctx context.Context, err error, told kg.Position) (step, 
 		told = at
 	}
 	known := kg.AsError(err)
-	end := sse.End{Transport: f.transport, Reason: string(known.Code), Method: f.subscription.Field(), Position: f.handler.positionToken(told)}
-	if known.Code == kg.CodeAccessChanged {
-		end.Reason, end.Cause = string(kg.CodeResync), string(kg.CodeAccessChanged)
+	end := sse.End{Transport: f.transport, Reason: string(kg.CodeResync), Method: f.subscription.Field(), Position: f.handler.positionToken(told)}
+	var last step
+	switch known.Code {
+	case kg.CodeAccessChanged:
+		end.Cause = string(known.Code)
+		fallthrough
+	case kg.CodeResync:
+		last.result = f.subscription.Resync(known)
+	default:
+		errs := f.handler.engine.Present(err)
+		end.Reason, _ = errs[0].Extensions["code"].(string)
+		last = step{result: operation.Result{Errors: errs, Position: told}, failed: true}
 	}
 	f.handler.streams.ReportEnd(caller.With(ctx, f.caller), end)
-	if end.Reason == string(kg.CodeResync) {
-		return step{result: f.subscription.Resync(known)}, nil
-	}
-	return step{result: operation.Result{Errors: f.handler.engine.Present(err), Position: told}, failed: true}, nil
+	return last, nil
 }
 
 // pulled is an element of a sequence read by another goroutine.

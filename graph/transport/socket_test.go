@@ -299,7 +299,8 @@ func TestSocketConnect(t *testing.T) {
 // A fault is the error of its operation, and the socket stays open.
 func TestSocketFaults(t *testing.T) {
 	b := newBench(t, graph.Options{})
-	streams := sse.New(sse.Options{})
+	var ends endings
+	streams := sse.New(sse.Options{Ended: ends.add})
 	deps := b.deps(streams)
 	deps.Engine = faulty{b.engine}
 	server := b.serveWith(t, transport.NewHandler(deps, transport.Options{}))
@@ -309,11 +310,13 @@ func TestSocketFaults(t *testing.T) {
 	p.want(fmt.Sprintf(internal, "1"))
 	p.send(`{"id":"2","type":"subscribe","payload":{"operationName":"Panic","query":"subscription Panic { statementChanged { __typename } }"}}`)
 	p.want(fmt.Sprintf(internal, "2"))
+	var failures []sse.End
 	for i, name := range []string{"PanicLater", "FailLater"} {
 		p.send(fmt.Sprintf(`{"id":%[1]q,"type":"subscribe","payload":{"operationName":%[1]q,"query":"subscription %[1]s { statementChanged { __typename } }"}}`, name))
 		eventually(t, "the subscription is there", func() bool { return b.store.Stats().Watchers == 1 })
 		b.update(add(iri("s"), iri("p"), kg.Integer(int64(i))))
 		p.receive()
+		failures = append(failures, sse.End{Transport: "graphql-ws", Reason: "INTERNAL", Method: "statementChanged", Position: b.store.FormatPosition(b.store.Head())})
 		p.want(`{"type":"error","id":"` + name + `","payload":[{"message":"internal error","extensions":{"code":"INTERNAL","position":"<head>"}}]}`)
 		b.settle()
 	}
@@ -322,6 +325,7 @@ func TestSocketFaults(t *testing.T) {
 	b.update(add(iri("s"), iri("p"), kg.Integer(9)))
 	p.receive()
 	p.want(`{"type":"complete","id":"3"}`)
+	ends.want(t, failures...) // and not of one that is complete
 	if got := strings.Count(b.log.String(), "a fault"); got < 4 {
 		t.Errorf("%d faults were logged, want all four:\n%s", got, b.log)
 	}
