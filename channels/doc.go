@@ -9,8 +9,8 @@
 //
 // The data has packages of its own, each of which knows only the ones before it: scope,
 // channel and message. Package receipts keeps receipts, and package actions lists the
-// effects of a commit. Inside, access decides who may do what, journal reads messages,
-// retention removes what has had its time, and counting counts. All that decides an answer
+// effects of a commit. Inside, access decides rights, journal reads messages,
+// retention removes expired content, and counting counts. All that decides an answer
 // is derived from commits: access.Table holds it in memory.
 //
 // # Storage

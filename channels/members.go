@@ -12,7 +12,7 @@ import (
 	"koine/kg"
 )
 
-// Members is the part of the service that decides who is in a channel: members, the
+// Members is the part of the service for membership: members, the
 // invited, the banned and the muted.
 type Members struct{ service *Service }
 

@@ -107,5 +107,5 @@ func (s *Service) Scopes() *Scopes {
 	return &Scopes{store: s.store, table: s.table, most: s.options.MaxScopes}
 }
 
-// Members returns the part of the service that decides who is in a channel.
+// Members returns the part of the service for membership.
 func (s *Service) Members() *Members { return &Members{service: s} }

@@ -12,7 +12,7 @@ import (
 	"koine/kg/internal/erasure"
 )
 
-// Constants of the data model; package base says what each means.
+// Constants of the data model; package base describes each.
 const (
 	// The vocabulary, principals, and bounds.
 

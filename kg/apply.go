@@ -68,10 +68,10 @@ type applied struct {
 	stuck   *index.MemTree
 }
 
-// apply is the one way from the log to what is visible, for a group of updates, for a replay
+// apply is the one way from the log to visible data, for a group of updates, for a replay
 // and for a bulk load. It calls the observers, in the order of revisions, and then moves the
 // head, which makes the keys, the catalogue and the generations visible together. No reader
-// sees a commit that the observers have not seen. Nothing can fail: what could has been done.
+// sees a commit that the observers have not seen. Nothing can fail: the fallible steps come before.
 func (s *Store) apply(a applied) {
 	s.notifyObservers(a.commits)
 	if a.system {

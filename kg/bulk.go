@@ -224,7 +224,7 @@ func (b *bulk) commitQuads(quads []Quad) (read int, changed uint64, err error) {
 	return read, uint64(len(c.Changes)), b.logCommit(c)
 }
 
-// indexCommit adds to the index what a commit has as a whole, after its changes: the state of
+// indexCommit adds the keys of a commit as a whole to the index, after its changes: the state of
 // its new statements, and the counts.
 func (b *bulk) indexCommit(c *Commit, after []Assertion) error {
 	value, err := b.encodeState(base.State{Since: c.Revision, Assertions: after})

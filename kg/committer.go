@@ -275,7 +275,7 @@ func (s *Store) startAppend(g *group) {
 			if lost == nil {
 				lost = s.refused.Load()
 			}
-			s.discardGroup(g, lost, err) // it was executed on top of what the log lacks
+			s.discardGroup(g, lost, err) // it was executed on top of lost updates
 			s.answerCallers(g)
 			return
 		}
@@ -487,13 +487,13 @@ func (s *Store) notAppended(err error) *Error {
 }
 
 // discardGroup fails a group of which nothing is in the log. Its keys, terms and commits go with
-// it; what the committer remembers beyond the group is cleared.
+// it; the committer's memory beyond the group is cleared.
 func (s *Store) discardGroup(g *group, lost *Error, cause error) {
 	s.met = index.RecentTerms{}
 	s.recentChanges.forgetUpTo(s.head.Load().revision)
 	s.log.Warn("updates failed: the log did not take them", "updates", len(g.updates), "error", cause)
 	for _, u := range g.updates {
-		u.receipt, u.err = Receipt{}, lost // its error too may follow from what was lost
+		u.receipt, u.err = Receipt{}, lost // its error too may follow from lost updates
 	}
 }
 

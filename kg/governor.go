@@ -7,7 +7,7 @@ import (
 )
 
 // Governor decides about reads and updates, and is told of them. The zero Governor allows and
-// accepts everything and is told of nothing; whoever decides about something sets its fields.
+// accepts everything and is told of nothing; the parts of the server set its fields.
 // They are called from many goroutines, and must be fast and safe for concurrent use unless
 // their comment says otherwise.
 type Governor struct {

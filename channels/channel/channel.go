@@ -85,7 +85,7 @@ const (
 	Room      Kind = "room"      // any agent that finds it can join and then read
 )
 
-// Visibility determines who can find and read a channel.
+// Visibility determines which agents can find and read a channel.
 type Visibility string
 
 // Visibilities. Only its members can find a private channel.

@@ -1,7 +1,7 @@
 // Package scope has the data of scopes: intents, the tasks within them, and the event log
 // of each. A scope is stored as a record in a graph of its own (ID.RecordGraph), and its
 // events in another one (ID.EventsGraph); this package encodes and decodes both. It
-// decides nothing: who has access and what may change is up to package channels.
+// decides nothing: access and changes are up to package channels.
 //
 // With access to a scope, an agent takes part in its channels whose MemberPolicy is
 // ByScope, and learns which channel names are taken. For a request, the roles are those of

@@ -59,7 +59,7 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 	}, nil
 }
 
-// govern sets what decides in the governor of a store.
+// govern sets the deciding parts of a store's governor.
 func (t *trust) govern(o *kg.Governor) {
 	o.Access, o.Verifier = t.policies, t.shapes
 	if t.rules != nil {

@@ -15,13 +15,13 @@ const watchPause = time.Second
 
 // Job makes the deliveries to the hooks of one sort. Init comes after its exported fields.
 type Job struct {
-	// Name is what is delivered, for the log.
+	// Name names the deliveries in the log.
 	Name   string
 	Logger *slog.Logger
 	// Watch loads what is to be delivered, and watches the log for more, under Context. It is
 	// called again after an error.
 	Watch func(context.Context) (*kg.Watcher, error)
-	// Handle queues what an event of the log brings.
+	// Handle queues the deliveries of an event of the log.
 	Handle func(*kg.Event) error
 	// Save stores how far the deliveries are. It is called at intervals of SaveEvery.
 	Save      func(context.Context)

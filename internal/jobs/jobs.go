@@ -1,4 +1,4 @@
-// Package jobs runs what works in the background. A service starts its jobs in a Group and keeps no other
+// Package jobs runs background work. A service starts its jobs in a Group and keeps no other
 // goroutines, so that stopping the group ends all of them, and nothing runs unnoticed.
 package jobs
 

@@ -9,7 +9,7 @@ import (
 
 // The filters are conditions as clients write them. All given members must
 // hold; a nil member always holds. Code generated from a schema fills them in,
-// and names types of the store by what is behind the aliases of kg.
+// and names types of the store by the types behind the aliases of kg.
 
 // Ordered is a condition on a value of an ordered type.
 type Ordered[T any] struct {

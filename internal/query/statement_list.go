@@ -14,7 +14,7 @@ type StatementList struct {
 	Order      StatementOrdering
 	First      int  // the size of a page
 	Total      bool // pages count all statements
-	Assertions bool // the caller reads the assertions of what it gets
+	Assertions bool // the caller reads the assertions of the statements
 }
 
 // Page finds the page of the pattern's statements after `after`.

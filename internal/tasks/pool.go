@@ -12,7 +12,7 @@ import (
 // workerPool runs the workers in this process. It bounds the number of jobs that run and of
 // those that wait.
 type workerPool struct {
-	group    *jobs.Group   // also of what the service does in the background
+	group    *jobs.Group   // also of the background work of the service
 	slots    chan struct{} // holds a token for each running job
 	capacity int           // maximum of running and waiting jobs
 

@@ -113,7 +113,7 @@ type accessView interface {
 	readBy(kg.Principal) bool
 }
 
-// affects reports whether the change affects what the principal may read.
+// affects reports whether the change affects the read rights of the principal.
 func (c *accessChange) affects(p kg.Principal) bool {
 	if p.Trusted() { // reads everything
 		return false

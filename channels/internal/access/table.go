@@ -1,4 +1,4 @@
-// Package access decides who may do what with channels, scopes and messages. Table holds in
+// Package access decides the rights on channels, scopes and messages. Table holds in
 // memory all that such a decision needs: the entry of each channel and scope, the
 // restrictions and invitations, and the readers of partitions. It follows from commits
 // alone: Load reads it from a snapshot, ApplyCommit adds a commit, and both make the same.
@@ -93,9 +93,9 @@ func NewTable(clock func() time.Time, agents func(func(kg.AgentID) bool), onIdle
 	}
 }
 
-// Load reads the channels, scopes and restrictions of the store. What changed them before is
-// not known: a watch that begins before the last change of an existing record ends with
-// ACCESS_CHANGED, whoever it concerned.
+// Load reads the channels, scopes and restrictions of the store. Their earlier changes
+// are not known: a watch that begins before the last change of an existing record ends with
+// ACCESS_CHANGED, even if its principal is not concerned.
 func (t *Table) Load(snapshot *kg.Snapshot) error {
 	var ids []channel.ID
 	for st, err := range snapshot.Match(kg.Pattern{Predicate: vocab.Type, Object: vocab.ClassChannel}) {

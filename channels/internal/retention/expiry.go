@@ -1,8 +1,8 @@
-// Package retention removes what has had its time: Expirer removes the content of expired
+// Package retention removes content at the end of its time: Expirer removes the content of expired
 // messages, IdleCloser closes channels after their idle timeout, and EvictOldest removes
 // the content of messages beyond the number that a channel keeps. Readers see the effect
 // when it is due; the commits made here record it, with the due time, so that every replay
-// yields the same state. What waits is derived from the store.
+// yields the same state. The queue is derived from the store.
 package retention
 
 import (

@@ -262,7 +262,7 @@ func (e *echo) close() {
 	<-e.done
 }
 
-// collection collects what the benchmark has made, to be removed at its end. It is safe for
+// collection collects the things made by the benchmark, to be removed at its end. It is safe for
 // concurrent use.
 type collection[T any] struct {
 	mu   sync.Mutex // guards list

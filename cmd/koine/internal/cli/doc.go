@@ -1,4 +1,4 @@
-// Package cli is what all commands of koine share: the terminal and its tables, exit codes
+// Package cli has the common parts of koine's commands: the terminal and its tables, exit codes
 // and the errors that carry them, and the flags that select a server, a data directory, a
 // caller or the form of the output.
 //

@@ -288,9 +288,9 @@ func copyToTemp(in io.Reader) (path string, err error) {
 	return f.Name(), errors.Join(err, f.Close())
 }
 
-// open opens the decompressed text from its beginning; what labels its progress.
-func (s *source) open(t cli.Terminal, what string) (io.Reader, error) {
-	in, err := s.openRaw(t, what)
+// open opens the decompressed text from its beginning; label names its progress.
+func (s *source) open(t cli.Terminal, label string) (io.Reader, error) {
+	in, err := s.openRaw(t, label)
 	if err != nil {
 		return nil, err
 	}
@@ -298,13 +298,13 @@ func (s *source) open(t cli.Terminal, what string) (io.Reader, error) {
 }
 
 // openRaw opens the file without decompression.
-func (s *source) openRaw(t cli.Terminal, what string) (io.Reader, error) {
+func (s *source) openRaw(t cli.Terminal, label string) (io.Reader, error) {
 	s.closeFile()
 	f, err := os.Open(s.path)
 	if err != nil {
 		return nil, err
 	}
-	s.file, s.progress = f, newPart(t, what, f, s.size, s.work)
+	s.file, s.progress = f, newPart(t, label, f, s.size, s.work)
 	return s.progress, nil
 }
 

@@ -319,7 +319,7 @@ Examples:
 const retraction = `mutation($input: RetractMessageInput!) { retractMessage(input: $input) {
   success event: message { ...message } replayed dryRun withdrawn keptCount statementsAffected verificationStatus verificationDetails proposalId withdrawnProposalId } } ` + messageFields
 
-// retractionResult is the server's answer to a retraction, and what --json prints.
+// retractionResult is the server's answer to a retraction, and the output of --json.
 type retractionResult struct {
 	Success             bool              `json:"success"`
 	Event               *graphQLMessage   `json:"event,omitempty"`
