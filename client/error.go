@@ -82,8 +82,12 @@ type Error struct {
 
 // Error returns the message with field, detail, GraphQL errors, reason and hint.
 func (e *Error) Error() string {
-	text := e.Message
-	for _, more := range []string{e.Field, e.Detail} {
+	text, field, detail := e.Message, e.Field, e.Detail
+	last := field[strings.LastIndexByte(field, '.')+1:]
+	if rest, named := strings.CutPrefix(detail, last+" "); named && last != "" { // the detail begins with the field
+		field, detail = "", e.Field+" "+rest
+	}
+	for _, more := range []string{field, detail} {
 		if more != "" {
 			text += ": " + more
 		}
