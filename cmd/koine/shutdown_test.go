@@ -50,7 +50,7 @@ func startServerOn(t *testing.T, dir string, args ...string) (s *server, url str
 
 // The first signal gives the streams the reason of their end, and the process exits with 0.
 func TestStreamsAreToldWhyTheyEnd(t *testing.T) {
-	s, url := startServer(t)
+	s, url := startServer(t, "--log-level", "debug")
 	if status, text := ask(t, http.MethodPut, url+"/agents/bot", "bot", `{"name":"Bot","description":"waits","version":"1"}`); status != http.StatusCreated {
 		t.Fatal(text)
 	}

@@ -51,14 +51,17 @@ func (c *Counters) Operation(kind, outcome string, took time.Duration) {
 	c.duration.WithLabelValues(kind).Observe(took.Seconds())
 }
 
+// reasonShutdown is the reason of all streams that are open when the server stops.
+const reasonShutdown = "SERVER_SHUTDOWN"
+
 // StreamEnded returns a function that counts and logs the end of a stream (sse.Options). revision
 // returns the revision of a position, 0 if it has none.
 func (c *Counters) StreamEnded(log *slog.Logger, revision func(position string) kg.Revision) func(context.Context, sse.End) {
 	return func(ctx context.Context, e sse.End) {
 		c.ended.WithLabelValues(e.Transport, e.Reason).Inc()
-		who := caller.From(ctx)
+		by := caller.From(ctx)
 		attrs := []slog.Attr{slog.String("transport", e.Transport), slog.String("reason", e.Reason)}
-		for _, known := range []slog.Attr{slog.String("cause", e.Cause), slog.String("request", who.RequestID), slog.String("agent", string(who.Acting())),
+		for _, known := range []slog.Attr{slog.String("cause", e.Cause), slog.String("request", by.RequestID), slog.String("agent", string(by.Acting())),
 			slog.String("method", e.Method), slog.String("position", e.Position)} {
 			if known.Value.String() != "" {
 				attrs = append(attrs, known)
@@ -67,7 +70,11 @@ func (c *Counters) StreamEnded(log *slog.Logger, revision func(position string) 
 		if r := revision(e.Position); r > 0 {
 			attrs = append(attrs, slog.Uint64("revision", uint64(r)))
 		}
-		log.LogAttrs(ctx, slog.LevelInfo, "stream ended", attrs...)
+		level := slog.LevelInfo
+		if e.Reason == reasonShutdown {
+			level = slog.LevelDebug // one line for each open stream
+		}
+		log.LogAttrs(ctx, level, "stream ended", attrs...)
 	}
 }
 
