@@ -6,6 +6,7 @@ import (
 	"iter"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 
 	"koine/internal/slowtest"
@@ -29,8 +30,11 @@ func TestBulkLoadStoppedAnywhere(t *testing.T) {
 	var faults kg.Faults
 	faults.BulkFrom, faults.BulkChunk, faults.BulkTableBytes = 1, 400, 140<<10
 	o := smallLog(faults)
+	var mu sync.Mutex // a spill is beside the other steps
 	faults.BulkStep = func(step string) {
-		if seen[step]++; step == "spill" || seen[step] > 3 { // a spill is beside the others
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[step]++; step == "spill" || seen[step] > 3 {
 			return
 		}
 		moments = append(moments, stopped{step, filepath.Join(t.TempDir(), "data")})

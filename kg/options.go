@@ -116,7 +116,8 @@ type Options struct {
 	wholeFrom, wholeCommit int
 	// purgeRetry replaces the constant of that name, for tests.
 	purgeRetry time.Duration
-	// bulkStep is called with the name of each step of a bulk load before it begins, for
+	// bulkStep is called with the name of each step of a bulk load before it begins, also
+	// concurrently, for
 	// tests.
 	bulkStep func(step string)
 	// replacedDepends replaces MaxReplacedDepends, for tests.

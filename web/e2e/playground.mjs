@@ -159,6 +159,8 @@ async function narrow() {
     await page.setViewportSize({ width, height: 800 });
     for (const docs of [false, true]) {
       if (docs) await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
+      // The editors lay themselves out again in a frame after the resize.
+      await page.waitForFunction((width) => document.documentElement.scrollWidth <= width, width, { timeout: 10_000 }).catch(() => {});
       const got = await layout();
       const fault = (what) => new Error(`at ${width} px${docs ? ' with the documentation' : ''}: ${what}: ${JSON.stringify(got)}`);
       if (got.wide > width) throw fault('the page is wider than the window');
