@@ -22,10 +22,11 @@ const (
 // documents parses and validates queries and caches the most recently used. It
 // is safe for concurrent use. Returned documents must not be changed.
 type documents struct {
-	schema *ast.Schema
-	rules  *rules.Rules
-	limits Limits
-	max    int
+	schema    *ast.Schema
+	shorthand *shorthand
+	rules     *rules.Rules
+	limits    Limits
+	max       int
 
 	trusted     *TrustedDocuments // nil if there are none
 	onlyTrusted bool
@@ -39,7 +40,7 @@ type documents struct {
 
 func newDocuments(schema *ast.Schema, limits Limits, o *Options) *documents {
 	d := &documents{
-		schema: schema, rules: rules.NewDefaultRules(), limits: limits, max: o.CachedDocuments,
+		schema: schema, shorthand: newShorthand(schema), rules: rules.NewDefaultRules(), limits: limits, max: o.CachedDocuments,
 		trusted: o.Trusted, onlyTrusted: o.OnlyTrusted, persisted: newPersisted(o.PersistedQueries, o.PersistedBytes),
 		young: map[string]*ast.QueryDocument{},
 	}
@@ -100,12 +101,26 @@ func (d *documents) parse(query string) (*ast.QueryDocument, gqlerror.List) {
 	if err := d.limits.checkShape(doc); err != nil {
 		return nil, gqlerror.List{{Message: err.Message, Err: err}}
 	}
+	conditions := d.shorthand.expandDocument(doc)
 	errs := validator.ValidateWithRules(d.schema, doc, d.rules)
+	if len(errs) == 0 {
+		d.shorthand.declareVariables(conditions)
+	}
 	for _, err := range errs {
 		errcode.Set(err, errcode.ValidationFailed)
 		hintNames(d.schema, doc, err)
 	}
 	return doc, errs
+}
+
+// expandVariables returns the variables of a request in the long form. The
+// limits hold for that form, too.
+func (d *documents) expandVariables(op *ast.OperationDefinition, given map[string]any) (map[string]any, error) {
+	long, changed, err := d.shorthand.expandVariables(op, given)
+	if err == nil && changed {
+		err = d.limits.checkVariables(long)
+	}
+	return long, err
 }
 
 func (d *documents) parseError(err error) *gqlerror.Error {

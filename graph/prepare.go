@@ -37,7 +37,11 @@ func (e *Engine) prepareOperation(ctx context.Context, r *run) (opCtx *graphql.O
 	if err != nil {
 		return nil, e.presentErrors(err)
 	}
-	variables, err := validator.VariableValues(e.schema.Schema(), op, req.Variables)
+	given, err := e.documents.expandVariables(op, req.Variables)
+	if err != nil {
+		return nil, e.presentErrors(err)
+	}
+	variables, err := validator.VariableValues(e.schema.Schema(), op, given)
 	if err != nil {
 		return nil, e.presentErrors(variableError(e.schema.Schema(), op, err))
 	}
