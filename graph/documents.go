@@ -91,7 +91,7 @@ func (d *documents) addYoung(query string, doc *ast.QueryDocument) {
 func (d *documents) parse(query string) (*ast.QueryDocument, gqlerror.List) {
 	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: query}, d.limits.Tokens)
 	if err != nil {
-		return nil, gqlerror.List{d.parseError(err)}
+		return nil, gqlerror.List{d.parseError(query, err)}
 	}
 	if len(doc.Operations) == 0 {
 		err := gqlerror.Errorf("the document has no operation")
@@ -110,6 +110,9 @@ func (d *documents) parse(query string) (*ast.QueryDocument, gqlerror.List) {
 		errcode.Set(err, errcode.ValidationFailed)
 		hintNames(d.schema, doc, err)
 	}
+	if len(errs) > 0 {
+		hintForms(d.schema, doc, errs)
+	}
 	return doc, errs
 }
 
@@ -123,7 +126,7 @@ func (d *documents) expandVariables(op *ast.OperationDefinition, given map[strin
 	return long, err
 }
 
-func (d *documents) parseError(err error) *gqlerror.Error {
+func (d *documents) parseError(query string, err error) *gqlerror.Error {
 	g, ok := err.(*gqlerror.Error)
 	if !ok {
 		g = gqlerror.Errorf("%v", err)
@@ -133,5 +136,8 @@ func (d *documents) parseError(err error) *gqlerror.Error {
 			withHint("Send the large parts as variables, or split the query.")}
 	}
 	errcode.Set(g, errcode.ParseFailed)
+	if text := syntaxHint(d.schema, query, g.Message); text != "" {
+		setExtension(g, "hint", text)
+	}
 	return g
 }

@@ -72,5 +72,10 @@ func hintMember(schema *ast.Schema, op *ast.OperationDefinition, path ast.Path, 
 	}
 	if near := suggest.Name(string(name), names); near != "" {
 		setExtension(err, "hint", "Did you mean "+near+"?")
+		return
+	}
+	h := &formHinter{schema: schema}
+	if text := h.formOfMember(kind, string(name), nil); text != "" {
+		setExtension(err, "hint", text)
 	}
 }

@@ -16,7 +16,8 @@ func TestNearestNames(t *testing.T) {
 		"type":             {`query ($w: EntityFiltr) { entities(where: $w) { totalCount } }`, "", "Did you mean EntityFilter?"},
 		"member":           {`query ($w: EntityFilter) { entities(where: $w) { totalCount } }`, `{"w": {"labl": {"eq": "a"}}}`, "Did you mean label?"},
 		"member in a list": {`query ($w: EntityFilter) { entities(where: $w) { totalCount } }`, `{"w": {"property": [{"predicate": "ex:a", "contain": "a"}]}}`, "Did you mean contains?"},
-		"nothing like it":  {`query ($w: EntityFilter) { entities(where: $w) { totalCount } }`, `{"w": {"zzzzzzzz": 1}}`, ""},
+		"nothing like it": {`query ($w: EntityFilter) { entities(where: $w) { totalCount } }`, `{"w": {"zzzzzzzz": 1}}`,
+			`A property of the data is written property: {predicate: "prefix:zzzzzzzz", eq: …}. The members of EntityFilter are iri, type, label, property, path, and, or, not.`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := b.execute(tt.query, tt.variables)
