@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 # Kills, soaks, full volumes and interleavings, longer than CI has them.
 KOINE_KG_KILLS=200 KOINE_KILLS=60 KOINE_HUB_KILLS=20 KOINE_SOAK=10m KOINE_RACES=2000 KOINE_FULL_VOLUMES=20 \
-	KOINE_SPARQL_QUERIES=2000 scripts/test.sh -count=1 -timeout 3h
+	KOINE_SPARQL_QUERIES=2000 KOINE_GRAPHQL_DOCUMENTS=200000 scripts/test.sh -count=1 -timeout 3h
 
 # Random JSON-LD documents, read by koine and by jsonld.js, and 20,000 damaged ones.
 jsonldjs=$(mktemp -d)

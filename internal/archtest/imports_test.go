@@ -172,6 +172,8 @@ var law = []layer{
 	{"koine/graph", []string{"koine/kg/base", "koine/internal/query", "koine/channels", "koine/channels/actions", "koine/channels/channel", "koine/channels/message", "koine/channels/receipts", "koine/channels/scope", "koine/internal/query/valuespace", "koine/internal/tasks", "koine/internal/audit", "koine/internal/provenance", "koine/internal/proposals", "koine/internal/query/livematch", "koine/kg", "koine/internal/query/pattern", "koine/internal/names", "koine/internal/suggest", "koine/internal/query/path", "koine/internal/operation", "koine/internal/update", "koine/internal/changefeed", "koine/internal/policy", "koine/internal/rdf",
 		"koine/internal/auth", "koine/internal/agents", "koine/internal/presence", "koine/internal/shapes"}, nil,
 		"the engine executes operations, whatever brings them: it knows no HTTP"},
+	{"koine/graph/reference", []string{}, []string{},
+		"it compares the engine with another one, in tests alone"},
 	{"koine/internal/ws", []string{"koine/kg", "koine/internal/caller", "koine/internal/sse", "koine/internal/throttle"}, []string{"github.com/coder/websocket"},
 		"a socket opens, lives and ends the same way in all protocols, so it knows none"},
 	{"koine/graph/transport/...", []string{"koine/kg", "koine/internal/operation", "koine/internal/caller", "koine/internal/sse", "koine/internal/throttle", "koine/internal/ws"}, nil,

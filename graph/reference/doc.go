@@ -1,0 +1,28 @@
+// Package reference compares the engine with graphql-js, the reference implementation of
+// GraphQL, on random documents over the whole schema. It holds tests only.
+//
+// # How two executors answer from one graph
+//
+// A document is made plain by graphql-js (plain.mjs): the same fields without fragments,
+// directives, variables, defaults and repeats, each under an alias of its own. The engine
+// answers the plain form, and graphql-js executes the document itself with resolvers that
+// return the values of that answer, and throw its errors. So the data are koine's, while what
+// is collected, merged, skipped, coerced and made null, the order of keys and the path of each
+// error are graphql-js's. The engine's answer to the document has to be the same to the byte,
+// and its errors have to have the same paths. Whether a document is valid is compared too, of
+// documents that are, and of such with a few tokens changed.
+//
+// # The answers of before
+//
+// testdata/recorded.gz holds 2,000 operations, each with a hash of its answer. TestRecorded
+// executes them again, so a new executor must answer as the one of before did. It is
+// written anew, after a change of the schema that is meant, with
+//
+//	go test ./graph/reference -run TestRecorded -update
+//
+// # Files
+//
+// document_test.go makes documents from a schema, value_test.go their values, and
+// world_test.go the graph, channels and tasks that they are about. A document follows from
+// its seed and the schema; -reference.seed repeats one.
+package reference

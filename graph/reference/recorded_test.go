@@ -1,0 +1,114 @@
+package reference
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"koine/internal/slowtest"
+	"koine/kg"
+)
+
+var update = flag.Bool("update", false, "write testdata/recorded.gz anew, with the documents of the present schema")
+
+const (
+	recordedFile      = "testdata/recorded.gz"
+	recordedDocuments = 2000
+)
+
+// recording is an operation and its answer, without what differs between worlds.
+type recording struct {
+	Seed      uint64          `json:"seed"`
+	By        kg.AgentID      `json:"by"`
+	Document  string          `json:"document"`
+	Operation string          `json:"operation,omitempty"`
+	Variables json.RawMessage `json:"variables,omitempty"`
+	Answer    recordedAnswer  `json:"answer"`
+}
+
+type recordedAnswer struct {
+	Data   string   `json:"data,omitempty"`
+	Errors []string `json:"errors,omitempty"` // codes and paths, sorted
+}
+
+// TestRecorded compares the answers to 2,000 operations with those of the executor that
+// testdata/recorded.gz was written with.
+func TestRecorded(t *testing.T) {
+	slowtest.Long(t)
+	w := newWorld(t)
+	if *update {
+		record(t, w)
+	}
+	for _, r := range readRecorded(t) {
+		if got := w.record(r); !cmp.Equal(got, r.Answer) {
+			t.Errorf("seed %d, as %s\n%s\n%s\n(-before +now)\n%s", r.Seed, r.By, r.Document, r.Variables, cmp.Diff(r.Answer, got))
+		}
+	}
+}
+
+// record executes an operation.
+func (w *world) record(r recording) recordedAnswer {
+	i := slices.IndexFunc(callers, func(p kg.Principal) bool { return p.ID == r.By })
+	a := w.request(w.engine, callers[i], w.named(r.Document), decodeVariables(w.t, w.named(string(r.Variables))))
+	a.name = r.Operation
+	got := w.ask(a)
+	out := recordedAnswer{Data: w.masked(got.data)}
+	for i, f := range got.errors {
+		out.Errors = append(out.Errors, w.masked(got.codes[i]+" "+pathOf(f)))
+	}
+	slices.Sort(out.Errors)
+	return out
+}
+
+func record(t *testing.T, w *world) {
+	schema := schemaOf(t, w)
+	var b bytes.Buffer
+	out := gzip.NewWriter(&b)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for seed := range uint64(recordedDocuments) {
+		doc := newDocument(schema, seed, true)
+		r := recording{Seed: seed, By: doc.by.ID, Document: doc.text, Operation: doc.operation, Variables: doc.variables}
+		r.Answer = w.record(r)
+		if err := enc.Encode(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(recordedFile, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readRecorded(t *testing.T) (all []recording) {
+	t.Helper()
+	file, err := os.Open(recordedFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	in, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec := json.NewDecoder(in)
+	for dec.More() {
+		var r recording
+		if err := dec.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	if len(all) < recordedDocuments {
+		t.Fatalf("%s has only %d documents", recordedFile, len(all))
+	}
+	return all
+}

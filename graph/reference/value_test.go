@@ -1,0 +1,290 @@
+package reference
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// A value is a token, list, object or *variable.
+type (
+	// token is a value as JSON has it, or the name of an enum's value.
+	token string
+	enum  string
+	list  []any
+	// object is an input object.
+	object []member
+	member struct {
+		name  string
+		value any
+	}
+)
+
+const null = token("null")
+
+// memberName is the name of a member of a JSON object.
+var memberName = regexp.MustCompile(`"([a-z]+)":`)
+
+// writeLiteral writes a value as GraphQL has it.
+func writeLiteral(b *strings.Builder, v any) {
+	switch v := v.(type) {
+	case token:
+		b.WriteString(memberName.ReplaceAllString(string(v), "$1:"))
+	case enum:
+		b.WriteString(string(v))
+	case *variable:
+		b.WriteString("$" + v.name)
+	case list:
+		b.WriteByte('[')
+		for i, e := range v {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			writeLiteral(b, e)
+		}
+		b.WriteByte(']')
+	case object:
+		b.WriteByte('{')
+		for i, m := range v {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(m.name + ": ")
+			writeLiteral(b, m.value)
+		}
+		b.WriteByte('}')
+	}
+}
+
+func literalOf(v any) string {
+	var b strings.Builder
+	writeLiteral(&b, v)
+	return b.String()
+}
+
+// jsonOf is a value as a request's variables have it.
+func jsonOf(v any) json.RawMessage {
+	switch v := v.(type) {
+	case token:
+		return json.RawMessage(v)
+	case enum:
+		return quote(string(v))
+	case list:
+		out := []json.RawMessage{}
+		for _, e := range v {
+			out = append(out, jsonOf(e))
+		}
+		return encode(out)
+	case object:
+		out := map[string]json.RawMessage{}
+		for _, m := range v {
+			out[m.name] = jsonOf(m.value)
+		}
+		return encode(out)
+	}
+	panic("a variable within a variable")
+}
+
+func encode(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+func quote(text string) json.RawMessage { return encode(text) }
+
+// pools are the values of a scalar. Those of a place ("Type.field.argument" or "Input.member",
+// of which the end counts) come before those of its type. Every tenth value or so is one that
+// koine refuses, from refusals.
+var pools = map[string][]string{
+	"Int":         {`1`, `2`, `3`, `10`},
+	"Float":       {`0`, `0.5`, `1`, `0.35`, `5e-1`},
+	"Boolean":     {`true`, `false`},
+	"String":      {`"a"`, `"b"`, `"Ada"`, `"Bob"`, `"en"`, `"ann"`, `""`, `"Bob \"the\" Builder\n"`},
+	"ID":          {`"ex:ada"`, `"@channel@"`, `"@message@"`, `"@task@"`, `"@scope@"`, `"@proposal@"`, `"@key@"`, `"@statement0@"`, `"agent://ann"`, `7`},
+	"IRI":         {`"ex:ada"`, `"ex:bob"`, `"ex:cy"`, `"ex:rome"`, `"https://example.org/ada"`, `"ex:italy"`, `"ex:nothing"`},
+	"Long":        {`0`, `1`, `2`, `5`, `"3"`, `100000`},
+	"DateTime":    {`"2026-01-01T00:00:05Z"`, `"2020-01-01T00:00:00Z"`, `"2026-01-01T02:00:10+02:00"`},
+	"Revision":    {`1`, `5`, `"7"`, `12`},
+	"Cursor":      {`null`},
+	"Position":    {`"earliest"`, `"latest"`},
+	"Moment":      {`5`, `8`, `12`, `"2026-01-01T00:00:09Z"`, `"20"`},
+	"Path":        {`"ex:knows"`, `"ex:knows+"`, `"ex:knows/ex:lives"`, `"^ex:lives"`, `"ex:knows*/rdfs:label"`, `"ex:age|ex:name"`},
+	"PatternTerm": {`"?a"`, `"?b"`, `"?c"`, `"ex:ada"`},
+	"PatternPath": {`"?p"`, `"ex:knows"`, `"ex:knows+"`, `"ex:lives"`},
+	"JSON":        {`36`, `7`, `36.5`, `true`, `"Ada"`, `"Bob"`, `9007199254740993`, `1.0`},
+
+	".predicate": {`"ex:knows"`, `"ex:name"`, `"ex:age"`, `"rdf:type"`, `"rdfs:label"`, `"ex:lives"`}, ".predicates": {`"ex:knows"`, `"ex:lives"`}, ".property": {`"ex:name"`, `"ex:age"`, `"ex:knows"`},
+	".graph": {`"agent://ann/notes"`}, ".graphs": {`"agent://ann/notes"`, `null`}, "Query.graph.iri": {`"agent://ann/notes"`}, "GraphFilter.eq": {`"agent://ann/notes"`},
+	".datatype": {`"xsd:integer"`, `"xsd:string"`}, ".language": {`"en"`, `"fr"`}, ".lang": {`"en"`, `"fr"`, `"de"`}, ".regex": {`"^A"`, `"o.*t"`, `"(?i)ada"`},
+	"Query.agent.id": {`"ann"`, `"agent://bob"`, `"koine"`, `"zoe"`}, ".member": {`"ann"`, `"bob"`}, ".author": {`"bob"`}, ".authors": {`"ann"`, `"agent://bob"`}, ".believedBy": {`"ann"`, `"agent://bob"`},
+	"Query.channel.id": {`"@channel@"`, `"@channel@"`, `"@private@"`, `"@work@"`}, "Query.message.id": {`"@message@"`, `"@reply@"`, `"@request@"`, `"@gone@"`, `"@done@"`}, "Query.scope.id": {`"@scope@"`, `"@subscope@"`},
+	"Query.task.id": {`"@task@"`, `"@subtask@"`}, "Query.proposal.id": {`"@proposal@"`}, ".scopeId": {`"@scope@"`}, ".channelId": {`"@channel@"`}, "Query.scopes.parentId": {`"@scope@"`}, "Query.tasks.parentId": {`"@task@"`},
+	"StatementRef.id": {`"@statement0@"`, `"@statement1@"`, `"@statement2@"`}, "SubjectInput.id": {`"ex:ada"`}, "PredicateInput.id": {`"ex:knows"`}, "ObjectInput.id": {`"ex:bob"`}, ".correlationId": {`"@request@"`},
+	"Query.__type.name": {`"Entity"`, `"Term"`, `"StatementFilter"`, `"Direction"`, `"IRI"`, `"Node"`, `"Nothing"`}, ".as": {`"a"`, `"b"`}, ".var": {`"a"`, `"b"`}, ".select": {`"a"`, `"b"`},
+	".minRevision": {`1`, `5`}, ".maxDepth": {`1`, `3`}, ".depth": {`1`, `2`}, ".k": {`1`, `2`}, ".eqVar": {`"a"`}, ".neVar": {`"b"`},
+	"Entity.in.after": {`null`}, ".shape": {`"ex:FilmShape"`}, ".contextId": {`"c"`}, ".principal": {`"agent://ann"`, `"agent://root"`}, "IRIFilter.eq": {`"ex:Person"`, `"ex:ada"`, `"ex:knows"`},
+}
+
+// refusals are values that are of the type, and refused all the same.
+var refusals = map[string][]string{
+	"Int": {`-1`, `1001`, `2147483647`, `0`}, "Float": {`2`, `-0.5`}, "String": {`"\u0000"`, `"("`}, "ID": {`"nothing"`, `"@alone@"`, `""`}, "IRI": {`"not an iri"`, `"nope:x"`, `""`, `7`}, "Long": {`-1`, `"x"`, `1.5`, `9223372036854775807`, `9223372036854775808`},
+	"DateTime": {`"yesterday"`, `5`}, "Revision": {`-1`, `"x"`}, "Cursor": {`"nope"`, `""`}, "Position": {`"nope"`}, "Moment": {`"soon"`, `-1`, `100000`}, "Path": {`"(("`, `"nope:x/"`}, "PatternTerm": {`"?"`, `"?a b"`}, "PatternPath": {`"ex:knows/?p"`}, "JSON": {`null`, `{"a": [1]}`, `[]`},
+}
+
+// oneOf are the members of an input, or arguments of a field, of which exactly one is given.
+var oneOf = map[string][]string{
+	"Entity.value": {"predicate", "path"}, "Entity.values": {"predicate", "path"}, "EntityOrder": {"by", "property", "path"}, "EntityGroupKey": {"property", "path"}, "TriplePattern": {"o", "value"},
+}
+
+// seldom are arguments and members that are given one time in ten of those in which others are:
+// most values are refused, or lead to nothing.
+var seldom = []string{"after", "at", "graphs", "recordedAt", "validAt", "maxAgeSeconds", "includeQuarantined", "includePending", "groupBy", "aggregate", "having", "sinceMessageId", "beforeMessageId"}
+
+// scalar makes a value of a scalar or an enum.
+func (g *generator) scalar(def *ast.Definition, place string) any {
+	if def.Kind == ast.Enum {
+		return enum(def.EnumValues[g.IntN(len(def.EnumValues))].Name)
+	}
+	if list := refusals[def.Name]; len(list) > 0 && g.IntN(100) < g.refused {
+		return token(list[g.IntN(len(list))])
+	}
+	pool := pools[place]
+	if pool == nil {
+		pool = pools[place[strings.LastIndexByte(place, '.'):]]
+	}
+	if pool == nil {
+		pool = pools[def.Name]
+	}
+	if pool == nil {
+		return token(`"?"`)
+	}
+	return token(pool[g.IntN(len(pool))])
+}
+
+// value makes a value without variables unless nested may have them.
+func (g *generator) value(t *ast.Type, place string, depth int, variables bool) any {
+	if !t.NonNull && g.IntN(25) == 0 {
+		return null
+	}
+	if t.Elem != nil {
+		if g.IntN(5) == 0 { // one element, which is coerced to a list; a variable may not be
+			one := *t.Elem
+			one.NonNull = true
+			return g.value(&one, place, depth, variables)
+		}
+		l := list{}
+		for range []int{0, 1, 1, 1, 2, 2, 2, 2, 2, 3}[g.IntN(10)] {
+			l = append(l, g.place(t.Elem, place, depth, variables, false))
+		}
+		return l
+	}
+	def := g.schema.Types[t.NamedType]
+	if def.Kind == ast.InputObject {
+		return g.inputObject(def, depth, variables)
+	}
+	v := g.scalar(def, place)
+	if v == null && t.NonNull {
+		return token(pools["IRI"][0])
+	}
+	return v
+}
+
+func (g *generator) inputObject(def *ast.Definition, depth int, variables bool) object {
+	o := object{}
+	for _, f := range g.given(def.Name, def.Fields, depth) {
+		o = append(o, member{f.Name, g.place(f.Type, def.Name+"."+f.Name, depth-1, variables, f.DefaultValue != nil)})
+	}
+	return o
+}
+
+// given chooses the members of an input object that are given.
+func (g *generator) given(name string, fields ast.FieldList, depth int) (out ast.FieldList) {
+	if choice := oneOf[name]; choice != nil && g.IntN(30) > 0 {
+		one := choice[g.IntN(len(choice))]
+		fields = slices.DeleteFunc(slices.Clone(fields), func(f *ast.FieldDefinition) bool {
+			return f.Name != one && slices.Contains(choice, f.Name)
+		})
+		for _, f := range fields {
+			if f.Name == one {
+				out = append(out, f)
+			}
+		}
+	}
+	for _, f := range fields {
+		required := f.Type.NonNull && f.DefaultValue == nil
+		nested := g.schema.Types[f.Type.Name()].Kind == ast.InputObject
+		odds := max(2, len(fields)/2)
+		if slices.Contains(seldom, f.Name) {
+			odds *= 10
+		}
+		if (required || g.IntN(odds) == 0 && (!nested || depth > 0) && (f.Type.Name() != "BudgetInput" || g.budgets)) && !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	g.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
+
+// place makes what stands at a place of a type: a value, or a variable.
+func (g *generator) place(t *ast.Type, at string, depth int, variables, hasDefault bool) any {
+	if !variables || g.IntN(4) > 0 {
+		return g.value(t, at, depth, variables && depth > 0)
+	}
+	return g.variable(t, at, hasDefault)
+}
+
+// variable is a variable of the operation, with its value in the request.
+type variable struct {
+	name     string
+	typ      string
+	fallback any // nil without a default
+	given    any // nil if absent
+	at       string
+	of       string // the type of its place
+}
+
+func (g *generator) variable(t *ast.Type, at string, hasDefault bool) *variable {
+	for _, v := range g.variables {
+		if v.at == at && v.of == t.String() && g.IntN(3) == 0 {
+			return v
+		}
+	}
+	v := &variable{name: "v" + itoa(len(g.variables)), at: at, of: t.String()}
+	typ := *t
+	switch {
+	case !t.NonNull && g.IntN(4) == 0:
+		typ.NonNull = true
+	case t.NonNull && (hasDefault || g.IntN(6) == 0):
+		typ.NonNull = false
+		if !hasDefault || g.IntN(2) == 0 {
+			v.fallback = g.value(t, at, 1, false)
+		}
+	}
+	if v.fallback == nil && g.IntN(4) == 0 {
+		v.fallback = g.value(&typ, at, 1, false)
+	}
+	v.typ = typ.String()
+	must := typ.NonNull && v.fallback == nil
+	switch {
+	case must || g.IntN(4) > 0:
+		v.given = g.value(t, at, 1, false)
+	case !typ.NonNull && g.IntN(3) == 0:
+		v.given = null
+	}
+	if v.given == null && typ.NonNull {
+		v.given = g.value(&typ, at, 1, false)
+	}
+	g.variables = append(g.variables, v)
+	return v
+}
+
+// junk are values for variables that are of no or few types.
+var junk = []any{
+	token(`"x"`), token(`3.5`), token(`12345678901`), token(`true`), null, list{null}, list{list{token(`1`)}}, object{{"unknown", token(`1`)}}, enum("NOWHERE"), token(`1.0`), token(`"5"`), list{}, object{},
+}
