@@ -7,6 +7,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/graph/executor"
 	"koine/internal/operation"
 	"koine/internal/query/path"
 	"koine/kg"
@@ -20,28 +21,24 @@ type listPlans struct {
 
 // planList plans a field `entities` or `statements` and returns its index.
 func (p *planner) planList(l *listPlans, f graphql.CollectedField) (i int, err error) {
-	err = p.inList(func() error {
-		if f.Name == "entities" {
-			plan, err := p.planEntity(f.Selections)
-			l.entities, i = append(l.entities, plan), len(l.entities)
-			return err
-		}
-		plan, err := p.planStatement(f.Selections)
-		l.statements, i = append(l.statements, plan), len(l.statements)
-		return err
-	})
+	if f.Name == "entities" {
+		plan, err := p.planEntity(f.Selections)
+		l.entities, i = append(l.entities, plan), len(l.entities)
+		return i, err
+	}
+	plan, err := p.planStatement(f.Selections)
+	l.statements, i = append(l.statements, plan), len(l.statements)
 	return i, err
 }
 
 // loadedLists are the loaded elements of lists.
 type loadedLists struct {
-	run        *run
 	entities   [][]*entityNode   // per plan
 	statements [][]statementNode // per plan
 }
 
 func (l *loader) loadLists(of *listPlans, ids []kg.ID, rows []kg.Row) (*loadedLists, error) {
-	out := &loadedLists{run: l.run}
+	out := &loadedLists{}
 	refs := make([]entityRef, len(ids))
 	for i, id := range ids {
 		refs[i].id = id
@@ -63,45 +60,20 @@ func (l *loader) loadLists(of *listPlans, ids []kg.ID, rows []kg.Row) (*loadedLi
 	return out, nil
 }
 
-// appendList writes the elements with indexes in [from, to).
-func (l *loadedLists) appendList(b []byte, from, to int, element func(b []byte, k int) []byte) []byte {
-	b = append(b, '[')
-	for k := from; k < to; k++ {
-		if k > from {
-			b = append(b, ',')
+// writeList writes a field with n elements. k returns the index of the i-th.
+func (l *loadedLists) writeList(w *writer, f *partField, n int, k func(i int) int) {
+	writeList(w, n, func(i int) {
+		if f.name == "entities" {
+			l.entities[f.list][k(i)].write(w)
+		} else {
+			l.statements[f.list][k(i)].write(w)
 		}
-		b = l.run.inElement(k-from, func() []byte { return element(b, k) })
-	}
-	return append(b, ']')
+	})
 }
 
-// inElement writes an element of a list that no budget cuts. Lists inside of
-// it may be cut, so the cutter has to know the element's index.
-func (r *run) inElement(k int, write func() []byte) []byte {
-	c := r.cutter
-	if c == nil {
-		return write()
-	}
-	c.indexes = append(c.indexes, k)
-	defer func() { c.indexes = c.indexes[:len(c.indexes)-1] }()
-	return write()
-}
-
-func (l *loadedLists) entityWriter(selection int) func(b []byte, k int) []byte {
-	return func(b []byte, k int) []byte { return l.entities[selection][k].write(b) }
-}
-
-func (l *loadedLists) statementWriter(selection int) func(b []byte, k int) []byte {
-	return func(b []byte, k int) []byte { return l.statements[selection][k].write(b) }
-}
-
-// pathEdges reads the arguments `predicates` and `direction`.
-func (l Limits) pathEdges(args map[string]any) path.Edges {
-	e := path.Edges{Statements: l.Reads, Direction: argumentOf[path.Direction](args, "direction")}
-	if list, ok := args["predicates"].([]kg.Term); ok && list != nil {
-		e.Predicates = list
-	}
-	return e
+// pathEdges returns the edges that the arguments `predicates` and `direction` give.
+func (l Limits) pathEdges(predicates []kg.Term, direction path.Direction) path.Edges {
+	return path.Edges{Statements: l.Reads, Direction: direction, Predicates: predicates}
 }
 
 // partField is a field of an object that holds lists.
@@ -133,63 +105,74 @@ func (p *planner) planParts(l *listPlans, set ast.SelectionSet, implementors []s
 	return fields, err
 }
 
-// appendParts writes the object. value writes its scalars and lists.
-func appendParts(b []byte, fields []partField, typename string, value func(b []byte, f *partField) []byte) []byte {
-	return appendFields(b, fields, func(b []byte, _ int, f *partField) []byte {
-		if b = append(b, f.key...); f.name == "__typename" {
-			return appendString(b, typename)
+// writeParts writes the object. value writes its scalars and lists.
+func writeParts(w *writer, fields []partField, typename string, value func(f *partField)) {
+	writeFields(w, fields, func(_ int, f *partField) {
+		w.EnterField(f.key)
+		if f.name == "__typename" {
+			w.B = appendString(w.B, typename)
+		} else {
+			value(f)
 		}
-		return value(b, f)
+		w.LeaveField()
 	})
 }
 
-// readShortestPaths answers Query.shortestPaths.
-func readShortestPaths(ctx context.Context, from, to kg.Term, maxDepth, k int, view *ViewInput) error {
-	r, err := beginReading(ctx, view)
+// routeList is the loaded field shortestPaths.
+type routeList struct {
+	fields []partField
+	routes []path.Route
+	*loadedLists
+}
+
+// ShortestPaths answers Query.shortestPaths.
+func (queryRoot) ShortestPaths(ctx context.Context, f *executor.Selected, args *queryShortestPathsArgs) (executor.Value, error) {
+	r, err := beginReading(ctx, f, args.View, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var of listPlans
-	var fields []partField
-	if err := r.inList(func() (err error) {
-		fields, err = r.planParts(&of, r.field.Selections, graphPathImplementors, "length")
-		return err
-	}); err != nil {
-		return err
+	out := &routeList{}
+	if out.fields, err = r.planParts(&of, r.field.Selections, graphPathImplementors, "length"); err != nil {
+		return nil, err
 	}
 	l, err := r.openLoader()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	routes, ids, rows, deeper, err := l.findRoutes(from, to, r.run.engine.limits.pathEdges(r.args), maxDepth, k)
+	edges := r.run.engine.limits.pathEdges(args.Predicates, args.Direction)
+	routes, ids, rows, deeper, err := l.findRoutes(args.From, args.To, edges, args.MaxDepth, args.K)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if deeper {
-		r.run.noteDepth(r.field.Alias, maxDepth)
+		r.run.noteDepth(r.field.Alias, args.MaxDepth)
 	}
-	all, err := l.loadLists(&of, ids, rows)
-	if err != nil {
-		return err
+	out.routes = routes
+	if out.loadedLists, err = l.loadLists(&of, ids, rows); err != nil {
+		return nil, err
 	}
-	return r.storeAnswer(func(b []byte) []byte {
-		entity, statement := 0, 0
-		b = all.appendList(b, 0, len(routes), func(b []byte, i int) []byte {
-			n := len(routes[i])
-			b = appendParts(b, fields, "GraphPath", func(b []byte, f *partField) []byte {
-				switch f.name {
-				case "entities":
-					return all.appendList(b, entity, entity+n+1, all.entityWriter(f.list))
-				case "statements":
-					return all.appendList(b, statement, statement+n, all.statementWriter(f.list))
-				}
-				return appendUint(b, uint64(n))
-			})
-			entity, statement = entity+n+1, statement+n
-			return b
+	return r.answer(out), nil
+}
+
+// Write writes the list.
+func (l *routeList) Write(w *executor.Writer) error {
+	entity, statement := 0, 0
+	writeList(w, len(l.routes), func(i int) {
+		n := len(l.routes[i])
+		writeParts(w, l.fields, "GraphPath", func(f *partField) {
+			switch f.name {
+			case "entities":
+				l.writeList(w, f, n+1, func(k int) int { return entity + k })
+			case "statements":
+				l.writeList(w, f, n, func(k int) int { return statement + k })
+			default:
+				w.B = appendUint(w.B, uint64(n))
+			}
 		})
-		return b
+		entity, statement = entity+n+1, statement+n
 	})
+	return nil
 }
 
 // findRoutes finds the paths. The entities and the statements of all of them come

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"koine/graph/executor"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -53,9 +54,6 @@ func artifactIfAny(ctx context.Context, ref string) (*Artifact, error) {
 	return a, r.chargeBytes(a.byteSize())
 }
 
-// IsNode marks a type that Query.node returns.
-func (*Artifact) IsNode() {}
-
 // ID is the IRI of the artifact's entity.
 func (a *Artifact) ID() string { return a.task.ArtifactEntity(a.record.ID).Value() }
 
@@ -86,7 +84,7 @@ func (a *Artifact) Extensions() []string { return notNil(a.record.Extensions) }
 // Complete reports whether the handler marked the artifact as complete.
 func (a *Artifact) Complete() bool { return a.record.Complete }
 
-// Entity is the artifact as an entity. The engine writes it.
-func (a *Artifact) Entity(ctx context.Context) (*Entity, error) {
-	return nil, readOwnEntity(ctx, a.task.ArtifactEntity(a.record.ID))
+// Entity is the artifact as an entity.
+func (a *Artifact) Entity(ctx context.Context, f *executor.Selected) (executor.Value, error) {
+	return readOwnEntity(ctx, f, a.task.ArtifactEntity(a.record.ID))
 }

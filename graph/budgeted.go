@@ -1,60 +1,50 @@
 package graph
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"math"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"koine/graph/executor"
 	"koine/internal/operation"
 	"koine/kg"
 )
 
-// execBudgeted runs a query whose answer is bounded, wholly or in part, by a
+// executeBudgeted runs a query whose answer is bounded, wholly or in part, by a
 // budget. It first answers all root fields with empty lists and then fills the
 // lists one after the other with the elements that fit. So the answer is
 // complete except for the lists that were cut.
-func (e *Engine) execBudgeted(ctx context.Context) *graphql.Response {
-	r, opCtx := runOf(ctx), graphql.GetOperationContext(ctx)
+func (e *Engine) executeBudgeted(w *writer, root *executor.Selection) *graphql.Response {
+	r := runOf(w.Ctx)
 	defer r.closeCutters()
 	if n := r.allowed.reads; n != math.MaxInt64 {
 		r.meter.Limit(n)
 	}
 	a := &budgetedAnswer{run: r}
-	for _, f := range graphql.CollectFields(opCtx, opCtx.Operation.SelectionSet, queryImplementors) {
+	for i := range root.Fields {
 		r.cutter = nil
-		field := r.ec._Query(ctx, ast.SelectionSet{standaloneField(f)})
-		a.fields = append(a.fields, rootField{alias: f.Alias, text: field, cutter: r.cutter})
-		if r.cutter != nil {
-			r.cutter.leaveField()
+		f := rootField{selected: &root.Fields[i], text: w.Fork(nil)}
+		if err := f.text.Field(root.Object, f.selected, nil); err != nil {
+			return &graphql.Response{Data: []byte("null"), Errors: append(a.errors(), f.text.Errors...)}
 		}
+		if f.cutter = r.cutter; f.cutter != nil {
+			f.cutter.leaveField()
+		}
+		a.fields = append(a.fields, f)
 	}
-	errs := graphql.GetErrors(ctx)
 	if over := a.byteSize() + a.totalSlack() - r.allowed.bytes; over > 0 {
-		return &graphql.Response{Errors: append(errs, e.presentError(ctx, needsBytes(r.allowed, r.allowed.bytes+over)))}
+		return &graphql.Response{Errors: append(a.errors(), e.presentError(w.Ctx, needsBytes(r.allowed, r.allowed.bytes+over)))}
 	}
-	for _, f := range a.fields {
-		if f.cutter == nil || f.cutter.write == nil {
-			continue
-		}
-		if err := a.fillLists(ctx, f.cutter); err != nil {
-			f.cutter.answer.json = []byte("null")
-			errs = append(errs, e.presentError(ctx, atPath(ast.Path{ast.PathName(f.alias)}, err)))
+	for i := range a.fields {
+		if f := &a.fields[i]; f.cutter != nil && f.cutter.value != nil {
+			f.text = w.Fork(nil)
+			f.text.FieldOf(f.selected, func(w *writer) error { return a.fillLists(w, f.cutter) })
 		}
 	}
-	return &graphql.Response{Data: a.joinFields(), Errors: errs}
-}
-
-// standaloneField returns the field with its fragments merged and without directives.
-func standaloneField(f graphql.CollectedField) *ast.Field {
-	field := *f.Field
-	field.SelectionSet, field.Directives = f.Selections, nil
-	return &field
+	return &graphql.Response{Data: a.joinFields(), Errors: a.errors()}
 }
 
 // budgetedAnswer is the answer made of all root fields.
@@ -64,53 +54,54 @@ type budgetedAnswer struct {
 }
 
 type rootField struct {
-	alias  string
-	text   graphql.Marshaler // an object with that one field
-	cutter *cutter           // nil for a field that the engine does not write
+	selected *executor.Selected
+	text     *writer // with its key
+	cutter   *cutter // nil for a field whose value its table writes
 }
 
 func (a *budgetedAnswer) joinFields() []byte {
-	var b bytes.Buffer
-	b.WriteByte('{')
+	b := []byte{'{'}
 	for i, f := range a.fields {
 		if i > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
-		from := b.Len()
-		f.text.MarshalGQL(&b)
-		text := b.Bytes()[from:]
-		copy(text, text[1:len(text)-1]) // without its braces
-		b.Truncate(b.Len() - 2)
+		b = append(b, f.text.B...)
 	}
-	b.WriteByte('}')
-	return b.Bytes()
+	return append(b, '}')
 }
 
-func (a *budgetedAnswer) byteSize() int { return len(a.joinFields()) }
+func (a *budgetedAnswer) errors() (errs gqlerror.List) {
+	for _, f := range a.fields {
+		errs = append(errs, f.text.Errors...)
+	}
+	return errs
+}
+
+func (a *budgetedAnswer) byteSize() int {
+	n := len("{}") + max(0, len(a.fields)-1)
+	for _, f := range a.fields {
+		n += len(f.text.B)
+	}
+	return n
+}
 
 // totalSlack is by how many bytes the unfilled lists may grow without getting an
 // element.
 func (a *budgetedAnswer) totalSlack() (n int) {
 	for _, f := range a.fields {
 		if f.cutter != nil {
-			for _, g := range f.cutter.pages {
-				n += g.slackBytes()
-			}
+			n += f.cutter.pageSlack()
 		}
 	}
 	return n
 }
 
-// fillLists fills the lists of one root field.
-func (a *budgetedAnswer) fillLists(ctx context.Context, c *cutter) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = a.run.engine.recoverPanic(ctx, p)
-		}
-	}()
-	room := a.run.allowed.bytes - a.byteSize() - a.totalSlack()
+// fillLists fills the lists of one root field, whose text it takes out of the
+// answer, and writes its value.
+func (a *budgetedAnswer) fillLists(w *writer, c *cutter) error {
+	room := a.run.allowed.bytes - a.byteSize() - c.size - a.totalSlack()
 	c.bound, c.ownBytes = a.run.allowed, false
-	if own := c.fieldBound.bytes - len(c.answer.json) - c.pageSlack(); own < room {
+	if own := c.fieldBound.bytes - c.size - c.pageSlack(); own < room {
 		c.bound, c.ownBytes, room = c.fieldBound, true, own
 	}
 	c.enterField()
@@ -120,11 +111,7 @@ func (a *budgetedAnswer) fillLists(ctx context.Context, c *cutter) (err error) {
 	if _, err := c.fillPages(pages, room); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	c.answer.json = c.write(nil)
-	return nil
+	return w.Value(c.value, w.Ctx.Err())
 }
 
 func (c *cutter) pageSlack() (n int) {
@@ -136,11 +123,11 @@ func (c *cutter) pageSlack() (n int) {
 
 // newCutter begins a root field of an operation with budgets. It returns nil
 // if no budget bounds the field.
-func (r *run) newCutter(args map[string]any) (*cutter, error) {
+func (r *run) newCutter(budget *BudgetInput) (*cutter, error) {
 	if !r.budgeted {
 		return nil, nil
 	}
-	b, err := budgetOf(argumentOf[*BudgetInput](args, "budget"))
+	b, err := budgetOf(budget)
 	if err != nil {
 		return nil, err
 	}
@@ -154,14 +141,23 @@ func (r *run) newCutter(args map[string]any) (*cutter, error) {
 	return c, nil
 }
 
-// leaveOpen writes an answer whose lists are still empty.
-func (c *cutter) leaveOpen(ctx context.Context, write func(b []byte) []byte) error {
-	c.answer = answerOf(ctx)
-	c.answer.json = write(nil)
-	if over := len(c.answer.json) + c.pageSlack() - c.fieldBound.bytes; over > 0 {
+// openValue is a value whose lists are still empty.
+type openValue struct {
+	executor.Value
+	cutter *cutter
+}
+
+func (v openValue) Write(w *executor.Writer) error {
+	from := len(w.B)
+	if err := v.Value.Write(w); err != nil {
+		return err
+	}
+	c := v.cutter
+	c.size = len(w.B) - from
+	if over := c.size + c.pageSlack() - c.fieldBound.bytes; over > 0 {
+		c.value = nil
 		return needsBytes(c.fieldBound, c.fieldBound.bytes+over)
 	}
-	c.write = write
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/graph/executor"
 	"koine/internal/operation"
 	"koine/internal/query"
 	"koine/internal/query/path"
@@ -33,29 +34,40 @@ var changeConnections = connectionTypes{
 	edgeName: "ChangeEdge", edges: changeEdgeImplementors,
 }
 
+// changeListArgs are the arguments of a list of changes.
+type changeListArgs struct {
+	Where        *query.StatementFilter
+	Ops          []kg.Op
+	Order        query.SortDirection
+	After        *Position
+	Since, Until *kg.Moment
+	First        *int
+	Direction    path.Direction
+}
+
 // planChangeList plans a field with changes.
-func (p *planner) planChangeList(f graphql.CollectedField, args map[string]any) (c *changeList, err error) {
+func (p *planner) planChangeList(f graphql.CollectedField, args changeListArgs) (c *changeList, err error) {
 	c = &changeList{
 		connection: &connection{limit: p.run.engine.limits.ResultBytes},
-		backward:   argumentOf[query.SortDirection](args, "order") == query.Descending,
-		after:      argumentOf[*Position](args, "after"),
-		since:      argumentOf[*kg.Moment](args, "since"), until: argumentOf[*kg.Moment](args, "until"),
-		direction: argumentOf[path.Direction](args, "direction"),
+		backward:   args.Order == query.Descending,
+		after:      args.After,
+		since:      args.Since, until: args.Until,
+		direction: args.Direction,
 	}
 	if p.view.MaxAge != 0 {
 		return nil, kg.Errorf(kg.CodeInvalid, "changes cannot be listed in a view with maxAgeSeconds: use since or view.recordedAt").At("view.maxAgeSeconds")
 	}
-	if c.first, err = p.run.engine.limits.pageSize(argumentOf[*int](args, "first"), DefaultPageSize); err != nil {
+	if c.first, err = p.run.engine.limits.pageSize(args.First, DefaultPageSize); err != nil {
 		return nil, err
 	}
 	if c.after != nil { // so that hasPreviousPage is true
 		cursor := Cursor(*c.after)
 		c.connection.after = &cursor
 	}
-	if c.match, err = p.compiler().Changes(argumentOf[*query.StatementFilter](args, "where")); err != nil {
+	if c.match, err = p.compiler().Changes(args.Where); err != nil {
 		return nil, kg.AsError(err).At("where")
 	}
-	c.filter = kg.Filter{Ops: argumentOf[[]kg.Op](args, "ops"), View: p.view, Keep: c.match.WatchFilter()}
+	c.filter = kg.Filter{Ops: args.Ops, View: p.view, Keep: c.match.WatchFilter()}
 	c.filter.View.At = 0 // the log range ends at the view's revision instead
 	c.element = func(set ast.SelectionSet) (int, error) {
 		plan := &changePlan{}
@@ -73,25 +85,27 @@ func (p *planner) planChangeList(f graphql.CollectedField, args map[string]any) 
 	return c, p.planConnection(c.connection, f.Selections, changeConnections)
 }
 
-// readChanges answers Query.changes.
-func readChanges(ctx context.Context, view *ViewInput) error {
-	r, err := beginReading(ctx, view)
+// Changes answers Query.changes.
+func (queryRoot) Changes(ctx context.Context, f *executor.Selected, args *queryChangesArgs) (executor.Value, error) {
+	r, err := beginReading(ctx, f, args.View, args.Budget)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c, err := r.planChangeList(r.field, r.args)
+	c, err := r.planChangeList(r.field, changeListArgs{
+		Where: args.Where, Ops: args.Ops, Order: args.Order, After: args.After, Since: args.Since, Until: args.Until, First: args.First,
+	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l, err := r.openLoader()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	g, err := l.changePage(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.storeAnswer(g.write)
+	return r.answer(g), nil
 }
 
 func (l *loader) changePage(c *changeList) (*page, error) {
@@ -243,8 +257,8 @@ func (l *loader) shareChanges(c *changeList, events []operation.Event, pages []*
 		loaded[i] = nodes
 	}
 	for i, g := range pages {
-		g.node = func(b []byte, selection, k int) []byte {
-			return loaded[selection][starts[i]+k].write(b, l.engine)
+		g.node = func(w *writer, selection, k int) {
+			loaded[selection][starts[i]+k].write(w, l.engine)
 		}
 		g.eventOnly = func(k int) bool { return events[starts[i]+k].Replaced() != nil }
 	}

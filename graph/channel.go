@@ -9,6 +9,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/scope"
+	"koine/graph/executor"
 	"koine/kg"
 )
 
@@ -114,9 +115,6 @@ func inDomain[T ~string](word T) string { return strings.ToLower(string(word)) }
 
 func inSchema[T ~string](word T) string { return strings.ToUpper(string(word)) }
 
-// IsNode marks a type that Query.node returns.
-func (*Channel) IsNode() {}
-
 // ID is the id of the channel.
 func (c *Channel) ID() string { return string(c.record.ID) }
 
@@ -182,7 +180,7 @@ func (c *Channel) LastMessageAt() *time.Time { return timeOrNil(c.record.LastMes
 // channel is public.
 func (c *Channel) FactsGraph() kg.Term { return c.record.ID.FactsGraph() }
 
-// Entity is the channel as an entity. The engine writes it.
-func (c *Channel) Entity(ctx context.Context) (*Entity, error) {
-	return nil, readOwnEntity(ctx, c.record.ID.Entity())
+// Entity is the channel as an entity.
+func (c *Channel) Entity(ctx context.Context, f *executor.Selected) (executor.Value, error) {
+	return readOwnEntity(ctx, f, c.record.ID.Entity())
 }

@@ -6,10 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"koine/channels"
 	"koine/channels/channel"
+	"koine/graph/executor"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -63,18 +62,16 @@ func (s *channelSource) Close() { s.events.Close() }
 
 // channelEvent is the content of Subscription.channelChanged.
 type channelEvent struct {
-	plan   *insidePlan
+	field  *executor.Selected
 	source *channelSource
 }
 
-func (c *channelEvent) write(t *eventWriter, e *operation.Event) ([]byte, error) {
+func (c *channelEvent) write(w *writer, t *eventWriter, e *operation.Event) error {
 	if m := c.source.current.Message; m != nil {
-		return t.writeMessage(c.plan, m, e.Position)
+		return t.writeMessage(w, c.field, m, e.Position)
 	}
 	change := &ChannelChange{c.source.current.Control, Position(t.stream.engine.deps.Store.FormatPosition(e.Position))}
-	return newLoader(t.ctx, t.run, nil, t.stream.view).writeGenerated(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
-		return ec._ChannelChange(ctx, c.plan.set, change)
-	})
+	return w.Object(c.field.On(channelChangeObject), change)
 }
 
 // ChannelChange is a change of a channel.
@@ -82,9 +79,6 @@ type ChannelChange struct {
 	record   *channels.Control
 	position Position
 }
-
-// IsChannelEvent marks a member of the union ChannelEvent.
-func (*ChannelChange) IsChannelEvent() {}
 
 // Kind is the kind of the change.
 func (c *ChannelChange) Kind() ChannelChangeKind { return ChannelChangeKind(inSchema(c.record.Kind)) }
@@ -125,13 +119,13 @@ func (c *ChannelChange) Revision() kg.Revision { return c.record.Revision }
 // Position is the position after the change.
 func (c *ChannelChange) Position() *Position { return &c.position }
 
-// followChannel establishes Subscription.channelChanged.
-func followChannel(ctx context.Context, id string, resume *Position) error {
-	return subscribeChannels(ctx, resume, func(o *subscriptionSetup) (eventContent, source, error) {
+// ChannelChanged establishes Subscription.channelChanged.
+func (subscriptionRoot) ChannelChanged(ctx context.Context, f *executor.Selected, args *subscriptionChannelChangedArgs) (*Stream, error) {
+	return subscribeChannels(ctx, f, args.Resume, func(o *subscriptionSetup) (eventContent, source, error) {
 		from, told := o.startPosition()
-		events, err := o.service.StreamEvents(o.streamCtx, o.by, channel.ID(id), &from)
+		events, err := o.service.StreamEvents(o.streamCtx, o.by, channel.ID(args.ChannelID), &from)
 		s := &channelSource{ownSource: ownSource{o.store}, events: events}
 		s.sentPosition.Store(told)
-		return &channelEvent{plan: o.plan, source: s}, s, err
+		return &channelEvent{field: o.field, source: s}, s, err
 	})
 }

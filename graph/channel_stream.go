@@ -3,9 +3,8 @@ package graph
 import (
 	"context"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"koine/channels"
+	"koine/graph/executor"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -15,7 +14,7 @@ type subscriptionSetup struct {
 	streamCtx context.Context // ends with the stream
 	store     *kg.Store
 	start     operation.Resume
-	plan      *insidePlan // of an event's selection
+	field     *executor.Selected
 	// Set for events of package channels only.
 	service *channels.Service
 	by      channels.Caller
@@ -41,8 +40,8 @@ func ownEvent(op kg.Op, q kg.Quad, c *kg.Commit, at kg.Position) operation.Event
 }
 
 // subscribeChannels establishes a subscription to events of package channels.
-func subscribeChannels(ctx context.Context, resume *Position, open func(*subscriptionSetup) (eventContent, source, error)) error {
-	return subscribeOwn(ctx, resume, func(o *subscriptionSetup) (c eventContent, s source, err error) {
+func subscribeChannels(ctx context.Context, f *executor.Selected, resume *Position, open func(*subscriptionSetup) (eventContent, source, error)) (*Stream, error) {
+	return subscribeOwn(ctx, f, resume, func(o *subscriptionSetup) (c eventContent, s source, err error) {
 		if o.service, o.by, err = runOf(ctx).channelService(); err != nil {
 			return nil, nil, err
 		}
@@ -53,14 +52,8 @@ func subscribeChannels(ctx context.Context, resume *Position, open func(*subscri
 // subscribeOwn establishes a subscription to events of a domain package.
 // Opening the domain's stream must be the last step that can fail: nothing
 // else would close the stream.
-func subscribeOwn(ctx context.Context, resume *Position, open func(*subscriptionSetup) (eventContent, source, error)) error {
-	f, _ := ctx.Value(subscriptionResultKey{}).(*subscriptionResult)
-	f.subscription, f.err = newOwnStream(ctx, f.ctx, resume, open)
-	return f.err
-}
-
-func newOwnStream(ctx, life context.Context, resume *Position, open func(*subscriptionSetup) (eventContent, source, error)) (*Stream, error) {
-	r, field := runOf(ctx), graphql.GetFieldContext(ctx).Field
+func subscribeOwn(ctx context.Context, f *executor.Selected, resume *Position, open func(*subscriptionSetup) (eventContent, source, error)) (*Stream, error) {
+	r, life := runOf(ctx), runOf(ctx).life
 	v, err := r.fieldView(nil)
 	if err != nil {
 		return nil, err
@@ -73,11 +66,10 @@ func newOwnStream(ctx, life context.Context, resume *Position, open func(*subscr
 	if err != nil {
 		return nil, err
 	}
-	p := newPlanner(ctx, v)
-	if s.plan, err = p.planEvent(field, nil); err != nil {
+	if s.plan, err = newPlanner(ctx, f, v).planEvent(f.CollectedField, nil); err != nil {
 		return nil, err
 	}
-	o := &subscriptionSetup{streamCtx: life, store: r.engine.deps.Store, start: start, plan: p.planGenerated(field)}
+	o := &subscriptionSetup{streamCtx: life, store: r.engine.deps.Store, start: start, field: f}
 	if s.plan.content, s.source, err = open(o); err != nil {
 		return nil, err
 	}

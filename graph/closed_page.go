@@ -89,10 +89,10 @@ func (l *loader) closeChanges(c *changeList, g *page, events []operation.Event, 
 		},
 		eventOnly: func(i int) bool { return events[i].Replaced() != nil },
 		key:       func(i int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(i)) },
-		read: func(i int) (func([]byte, int) []byte, error) {
+		read: func(i int) (func(*writer, int), error) {
 			one := &page{}
 			err := l.shareChanges(c, events[i:i+1], []*page{one}, []int{0, 1})
-			return func(b []byte, selection int) []byte { return one.node(b, selection, 0) }, err
+			return func(w *writer, selection int) { one.node(w, selection, 0) }, err
 		},
 	}
 	return l.closePage(g, f, true, 4, func(key []byte) string {
@@ -146,10 +146,10 @@ func (l *loader) differenceFeed(c *diffList, from kg.Revision, p kg.IDPattern, a
 			}
 		},
 		key: func(d kg.Difference) []byte { return differenceKey(from, d.IDQuad) },
-		read: func(d kg.Difference) (func([]byte, int) []byte, error) {
+		read: func(d kg.Difference) (func(*writer, int), error) {
 			one := &page{from: from}
 			err := l.loadDifferences(c, one, []kg.Difference{d})
-			return func(b []byte, selection int) []byte { return one.node(b, selection, 0) }, err
+			return func(w *writer, selection int) { one.node(w, selection, 0) }, err
 		},
 	}
 }

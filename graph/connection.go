@@ -7,6 +7,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/graph/executor"
 	"koine/internal/query"
 	"koine/kg"
 )
@@ -26,10 +27,6 @@ type connection struct {
 	after *Cursor
 	limit int // bytes of an answer at which writing stops
 	bound cursorBound
-	// path is the connection's path in the answer. lists holds the lengths of
-	// its prefixes after which the index of a list element is inserted.
-	path  ast.Path
-	lists []int
 	view  kg.View // the view that cursors are bound to
 
 	statementList query.StatementList
@@ -43,7 +40,7 @@ type connection struct {
 	// extra plans a field that only this connection has and returns its index.
 	extra func(f graphql.CollectedField) (int, error)
 	// otherGroups compiles the groups of elements of another kind.
-	otherGroups func(*groupPlan, map[string]any, query.GroupOptions) error
+	otherGroups func(*planner, *groupPlan, graphql.CollectedField) error
 }
 
 type connectionKind uint8
@@ -109,32 +106,22 @@ func (p *planner) planElements(c *connection, set ast.SelectionSet) (int, error)
 
 // planConnection plans the fields of a connection.
 func (p *planner) planConnection(c *connection, set ast.SelectionSet, types connectionTypes) error {
-	c.path, c.lists = slices.Clone(p.path), slices.Clone(p.lists)
 	return p.eachField(set, types.implementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := connectionField{key: key, typename: types.name}
 		switch f.Name {
 		case "__typename":
 		case "edges":
 			field.kind, field.typename = connectionEdges, types.edgeName
-			err = p.inList(func() (err error) {
-				field.edge, err = p.planEdge(c, f.Selections, types)
-				return err
-			})
+			field.edge, err = p.planEdge(c, f.Selections, types)
 		case "nodes":
 			field.kind = connectionNodes
-			err = p.inList(func() (err error) {
-				field.selection, err = p.planElements(c, f.Selections)
-				return err
-			})
+			field.selection, err = p.planElements(c, f.Selections)
 		case "events":
 			if c.events == nil {
 				return unplannedField(f)
 			}
 			field.kind, field.events = connectionNodes, true
-			err = p.inList(func() (err error) {
-				field.selection, err = c.events(f.Selections)
-				return err
-			})
+			field.selection, err = c.events(f.Selections)
 		case "pageInfo":
 			field.kind = connectionPageInfo
 			field.info, err = p.planPageInfo(c, f.Selections)
@@ -191,10 +178,9 @@ func (p *planner) planPageInfo(c *connection, set ast.SelectionSet) (fields []ed
 }
 
 // planPaging reads the arguments that all connections have.
-func (p *planner) planPaging(c *connection, f graphql.CollectedField, args map[string]any) (err error) {
-	c.after = argumentOf[*Cursor](args, "after")
-	c.first, err = p.run.engine.limits.pageSize(argumentOf[*int](args, "first"), DefaultPageSize)
-	if err != nil {
+func (p *planner) planPaging(c *connection, f graphql.CollectedField, first *int, after *Cursor) (err error) {
+	c.after = after
+	if c.first, err = p.run.engine.limits.pageSize(first, DefaultPageSize); err != nil {
 		return err
 	}
 	c.view, c.limit = p.view, p.run.engine.limits.ResultBytes
@@ -202,38 +188,54 @@ func (p *planner) planPaging(c *connection, f graphql.CollectedField, args map[s
 	return err
 }
 
-func (p *planner) planStatementConnection(f graphql.CollectedField, args map[string]any) (c *connection, err error) {
+// statementListArgs are the arguments of a list of statements.
+type statementListArgs struct {
+	Where   *query.StatementFilter
+	OrderBy []query.StatementOrder
+	First   *int
+	After   *Cursor
+}
+
+func (p *planner) planStatementConnection(f graphql.CollectedField, args statementListArgs) (c *connection, err error) {
 	c = &connection{}
-	if err := p.planPaging(c, f, args); err != nil {
+	if err := p.planPaging(c, f, args.First, args.After); err != nil {
 		return nil, err
 	}
-	if c.statementList.Match, err = p.compiler().Statements(argumentOf[*query.StatementFilter](args, "where")); err != nil {
+	if c.statementList.Match, err = p.compiler().Statements(args.Where); err != nil {
 		return nil, kg.AsError(err).At("where")
 	}
-	c.statementList.Order = query.OrderStatements(argumentOf[[]query.StatementOrder](args, "orderBy"))
+	c.statementList.Order = query.OrderStatements(args.OrderBy)
 	err = p.planConnection(c, f.Selections, statementConnections)
 	c.statementList.First, c.statementList.Total = c.first, c.total
 	c.statementList.Assertions = slices.ContainsFunc(c.statements, func(p *statementPlan) bool { return p.assertions })
 	return c, err
 }
 
-func (p *planner) planEntityConnection(f graphql.CollectedField, args map[string]any) (*connection, error) {
+// entityListArgs are the arguments of a list of entities.
+type entityListArgs struct {
+	Where   *query.EntityFilter
+	OrderBy []query.EntityOrder
+	First   *int
+	After   *Cursor
+}
+
+func (p *planner) planEntityConnection(f graphql.CollectedField, args entityListArgs) (*connection, error) {
 	return p.planEntitiesMatching(p.compiler().Entities, f, args)
 }
 
 // planEntitiesMatching plans a connection of entities with a condition compiled by
 // match.
 func (p *planner) planEntitiesMatching(
-	match func(*query.EntityFilter) (*query.EntityMatch, error), f graphql.CollectedField, args map[string]any,
+	match func(*query.EntityFilter) (*query.EntityMatch, error), f graphql.CollectedField, args entityListArgs,
 ) (c *connection, err error) {
 	c = &connection{}
-	if err := p.planPaging(c, f, args); err != nil {
+	if err := p.planPaging(c, f, args.First, args.After); err != nil {
 		return nil, err
 	}
-	if c.entityList.Match, err = match(argumentOf[*query.EntityFilter](args, "where")); err != nil {
+	if c.entityList.Match, err = match(args.Where); err != nil {
 		return nil, kg.AsError(p.run.tellPrefixed(p.ctx, err)).At("where")
 	}
-	if c.entityList.Order, err = c.entityList.Match.OrderBy(argumentOf[[]query.EntityOrder](args, "orderBy")); err != nil {
+	if c.entityList.Order, err = c.entityList.Match.OrderBy(args.OrderBy); err != nil {
 		return nil, kg.AsError(p.run.tellPrefixed(p.ctx, err)).At("orderBy")
 	}
 	err = p.planConnection(c, f.Selections, entityConnections)
@@ -254,119 +256,128 @@ type page struct {
 	total      uint64
 	cut        *cut // nil without a budget
 	// node writes an element of another kind.
-	node func(b []byte, selection, k int) []byte
+	node func(w *writer, selection, k int)
 	// eventOnly reports whether only a field `events` lists the element. nil
 	// means that no element is such.
 	eventOnly func(k int) bool
 	// extra writes a field that only this connection has.
-	extra func(b []byte, i int) []byte
+	extra func(w *writer, i int)
 	// end is the cursor after the page if that is not the last element's.
 	end string
 	// from and to are the revisions of a page of differences.
 	from, to kg.Revision
 }
 
-func (g *page) write(b []byte) []byte {
+func (g *page) write(w *writer) {
 	if g.cut == nil || g.cut.opened {
-		return g.writeFields(b)
+		g.writeFields(w)
+		return
 	}
-	from := len(b)
-	g.cut.cutter.queuePage(g)
-	b = g.writeFields(b)
-	g.cut.base = len(b) - from
+	from := len(w.B)
+	g.cut.cutter.queuePage(g, w)
+	g.writeFields(w)
+	g.cut.base = len(w.B) - from
 	g.cut.fixed = g.cut.base - g.infoBytes(0, g.more, g.truncated)
-	return b
 }
 
-func (g *page) writeFields(b []byte) []byte {
-	b = append(b, '{')
-	for i := range g.connection.fields {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		f := &g.connection.fields[i]
-		b = append(b, f.key...)
+// Write writes the page.
+func (g *page) Write(w *executor.Writer) error {
+	g.write(w)
+	return nil
+}
+
+func (g *page) writeFields(w *writer) {
+	writeFields(w, g.connection.fields, func(i int, f *connectionField) {
+		w.EnterField(f.key)
 		switch f.kind {
 		case connectionTypename:
-			b = appendString(b, f.typename)
+			w.B = appendString(w.B, f.typename)
 		case connectionEdges, connectionNodes:
-			b = g.writeElements(b, i)
+			g.writeElements(w, i)
 		case connectionPageInfo:
-			b = g.writeInfo(b, f.info)
+			w.B = g.appendInfo(w.B, f.info)
 		case connectionTotal:
-			b = appendUint(b, g.total)
+			w.B = appendUint(w.B, g.total)
 		case connectionGroups:
-			b = g.groups[f.selection].write(b)
+			g.groups[f.selection].write(w)
 		case connectionExtra:
-			b = g.extra(b, f.selection)
+			g.extra(w, f.selection)
 		case connectionRevision:
 			revision := g.from
 			if f.typename == "to" {
 				revision = g.to
 			}
-			b = appendUint(b, uint64(revision))
+			w.B = appendUint(w.B, uint64(revision))
 		}
-	}
-	return append(b, '}')
-}
-
-// writeElements writes one of the fields that list the elements.
-func (g *page) writeElements(b []byte, field int) []byte {
-	if g.cut != nil {
-		return append(append(append(b, '['), g.cut.texts[field]...), ']')
-	}
-	f := &g.connection.fields[field]
-	if f.kind == connectionNodes {
-		return g.writeList(b, f, func(b []byte, k int) []byte { return g.writeNode(b, f.selection, k) })
-	}
-	return g.writeList(b, f, func(b []byte, k int) []byte {
-		return f.writeEdge(b, func(b []byte) []byte { return appendString(b, g.cursors[k]) },
-			func(b []byte, selection int) []byte { return g.writeNode(b, selection, k) })
+		w.LeaveField()
 	})
 }
 
-// writeList stops when the answer has become too large, which
-// reading.storeAnswer then reports: an element that is loaded once may be
-// written many times, and the names of fields count as well.
-func (g *page) writeList(b []byte, f *connectionField, element func(b []byte, k int) []byte) []byte {
-	b = append(b, '[')
-	first := true
+// writeElements writes one of the fields that list the elements.
+func (g *page) writeElements(w *writer, field int) {
+	if g.cut != nil {
+		t := &g.cut.texts[field]
+		w.B = append(append(append(w.B, '['), t.json...), ']')
+		w.KeepErrors(t.errs)
+		return
+	}
+	f := &g.connection.fields[field]
+	if f.kind == connectionNodes {
+		g.writeList(w, f, func(k int) { g.writeNode(w, f.selection, k) })
+		return
+	}
+	g.writeList(w, f, func(k int) {
+		f.writeEdge(w, func(b []byte) []byte { return appendString(b, g.cursors[k]) }, func(selection int) { g.writeNode(w, selection, k) })
+	})
+}
+
+// writeList stops when the answer has become too large, which boundedValue
+// then reports: an element that is loaded once may be written many times, and
+// the names of fields count as well.
+func (g *page) writeList(w *writer, f *connectionField, element func(k int)) {
+	w.B = append(w.B, '[')
+	n := 0
 	for k := range g.size {
-		if len(b) > g.connection.limit {
+		if len(w.B) > g.connection.limit {
 			break
 		}
 		if !f.events && g.eventOnly != nil && g.eventOnly(k) {
 			continue
 		}
-		if !first {
-			b = append(b, ',')
+		if n > 0 {
+			w.B = append(w.B, ',')
 		}
-		first = false
-		b = element(b, k)
+		w.EnterElement(n)
+		element(k)
+		w.LeaveField()
+		n++
 	}
-	return append(b, ']')
+	w.B = append(w.B, ']')
 }
 
-func (g *page) writeNode(b []byte, selection, k int) []byte {
-	if g.node != nil {
-		return g.node(b, selection, k)
+func (g *page) writeNode(w *writer, selection, k int) {
+	switch {
+	case g.node != nil:
+		g.node(w, selection, k)
+	case g.entities != nil:
+		g.entities[selection][k].write(w)
+	default:
+		g.statements[selection][k].write(w)
 	}
-	if g.entities != nil {
-		return g.entities[selection][k].write(b)
-	}
-	return g.statements[selection][k].write(b)
 }
 
-func (of *connectionField) writeEdge(b []byte, cursor func([]byte) []byte, node func(b []byte, selection int) []byte) []byte {
-	return appendFields(b, of.edge, func(b []byte, _ int, f *edgeField) []byte {
-		b = append(b, f.key...)
+func (of *connectionField) writeEdge(w *writer, cursor func([]byte) []byte, node func(selection int)) {
+	writeFields(w, of.edge, func(_ int, f *edgeField) {
+		w.EnterField(f.key)
 		switch f.name {
 		case "cursor":
-			return cursor(b)
+			w.B = cursor(w.B)
 		case "node":
-			return node(b, f.selection)
+			node(f.selection)
+		default:
+			w.B = appendString(w.B, of.typename)
 		}
-		return appendString(b, of.typename)
+		w.LeaveField()
 	})
 }
 
@@ -384,7 +395,7 @@ func (g *page) endCursors() (start, end string) {
 	return start, end
 }
 
-func (g *page) writeInfo(b []byte, fields []edgeField) []byte {
+func (g *page) appendInfo(b []byte, fields []edgeField) []byte {
 	var start, end string
 	if g.connection.cursors {
 		start, end = g.endCursors()

@@ -3,10 +3,10 @@ package graph
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/graph/executor"
 	"koine/internal/operation"
 )
 
@@ -21,11 +21,11 @@ type cut struct {
 	seal   func(key []byte) string // makes the cursor after the element with this key, or at the page's beginning for nil
 	first  int
 
-	texts       [][]byte // for each of the connection's fields that lists the elements
-	size        int      // elements taken
-	found       bool     // the feed has another element ready
-	ended       bool     // the feed is exhausted
-	examinedKey []byte   // the key looked at before the ready element
+	texts       []fragment // for each of the connection's fields that lists the elements; the paths of errors are whole
+	size        int        // elements taken
+	found       bool       // the feed has another element ready
+	ended       bool       // the feed is exhausted
+	examinedKey []byte     // the key looked at before the ready element
 
 	startKey, endKey []byte // of the cursors; endKey is also set if nothing was taken
 	reason           operation.CutReason
@@ -35,24 +35,23 @@ type cut struct {
 	rest    bool
 	restEnd string
 
-	indexes     []int // indexes in the enclosing lists
-	occurrences int   // how often the enclosing element contains it
-	opened      bool  // it is being filled, or is full
-	base        int   // bytes as written closed
-	fixed       int   // the bytes of base without pageInfo
-	cursor      int   // bytes of an element's cursor
-	end         int   // bytes of endCursor while there is no element
-	known       bool  // it is known whether there is an element
+	at          *writer // at the page's place in the answer
+	occurrences int     // how often the enclosing element contains it
+	opened      bool    // it is being filled, or is full
+	base        int     // bytes as written closed
+	fixed       int     // the bytes of base without pageInfo
+	cursor      int     // bytes of an element's cursor
+	end         int     // bytes of endCursor while there is no element
+	known       bool    // it is known whether there is an element
 }
 
 // closePage prepares a page to be filled from the feed by a cutter. peek means
 // that looking for the first element is almost free, so that an empty page is
 // recognized at once. keyBytes is the length of the feed's keys. seal makes
 // the cursor after the element with a key, or at the page's beginning for nil.
-// Pages in lists need the planner's inList for correct paths.
 func (l *loader) closePage(g *page, f feed, peek bool, keyBytes int, seal func(key []byte) string) error {
 	c := l.run.cutter
-	t := &cut{cutter: c, feed: f, seal: seal, first: g.connection.first, texts: make([][]byte, len(g.connection.fields))}
+	t := &cut{cutter: c, feed: f, seal: seal, first: g.connection.first, texts: make([]fragment, len(g.connection.fields))}
 	g.cut = t
 	c.feeds = append(c.feeds, f)
 	if peek {
@@ -104,11 +103,10 @@ type cutter struct {
 	meterStart int64 // the meter's count when work on the field was resumed
 	feeds      []feed
 
-	answer *answer
-	write  func(b []byte) []byte // writes the answer
+	value executor.Value // of the field; nil if it failed
+	size  int            // bytes of the value with empty lists
 
 	pages         []*page // closed pages that were written and wait to be filled
-	indexes       []int   // indexes of the list elements being written
 	givenElements int     // elements given, in all lists
 
 	measuring bool // the text is only measured, then dropped
@@ -148,13 +146,13 @@ func (c *cutter) close() {
 
 // queuePage queues a closed page that is being written. It is filled once the rest
 // of its enclosing element is known to fit.
-func (c *cutter) queuePage(g *page) {
+func (c *cutter) queuePage(g *page, w *writer) {
 	if c.measuring {
 		return
 	}
 	t := g.cut
 	if t.occurrences == 0 {
-		t.indexes = slices.Clone(c.indexes)
+		t.at = w.Fork(nil)
 		c.pages = append(c.pages, g)
 	}
 	t.occurrences++
@@ -243,9 +241,8 @@ func (c *cutter) takeElement(g *page, most int) (on bool, err error) {
 			return false, err
 		}
 	}
-	outer, at := c.pages, c.indexes
-	// The page may stand in a list that no budget cuts: its own indexes count.
-	c.pages, c.indexes = nil, append(slices.Clip(t.indexes), t.size)
+	outer := c.pages
+	c.pages = nil
 	marks := t.appendElement(g, e)
 	inner := c.pages
 	size := max(g.frameBytes(t.size+1, true, true), g.frameBytes(t.size+1, more, false)) + t.textBytes()
@@ -254,7 +251,7 @@ func (c *cutter) takeElement(g *page, most int) (on bool, err error) {
 	}
 	if size > most {
 		t.truncateTexts(marks)
-		c.pages, c.indexes = outer, at
+		c.pages = outer
 		return false, c.endFullPage(g, size-most, before)
 	}
 	c.givenElements++
@@ -265,7 +262,7 @@ func (c *cutter) takeElement(g *page, most int) (on bool, err error) {
 		t.truncateTexts(marks)
 		t.appendElement(g, e)
 	}
-	c.pages, c.indexes = outer, at
+	c.pages = outer
 	if err != nil || reason == "" || t.size == t.first {
 		return err == nil, err
 	}
@@ -277,34 +274,37 @@ func (c *cutter) takeElement(g *page, most int) (on bool, err error) {
 	return false, err
 }
 
-// appendElement writes the element after the others and returns the previous lengths
+// textMark is the end of a text, to which it can be truncated.
+type textMark struct{ bytes, errs int }
+
+// appendElement writes the element after the others and returns the previous ends
 // of the texts.
-func (t *cut) appendElement(g *page, e element) (marks []int) {
-	marks = make([]int, len(t.texts))
+func (t *cut) appendElement(g *page, e element) (marks []textMark) {
+	marks = make([]textMark, len(t.texts))
 	for i := range g.connection.fields {
-		f := &g.connection.fields[i]
-		b := t.texts[i]
-		marks[i] = len(b)
-		if e.eventOnly && !f.events {
+		f, text := &g.connection.fields[i], &t.texts[i]
+		marks[i] = textMark{len(text.json), len(text.errs)}
+		if e.eventOnly && !f.events || f.kind != connectionNodes && f.kind != connectionEdges {
 			continue
 		}
-		if len(b) > 0 && (f.kind == connectionNodes || f.kind == connectionEdges) {
-			b = append(b, ',')
+		w := t.at.Fork(text.json)
+		if len(w.B) > 0 {
+			w.B = append(w.B, ',')
 		}
-		switch f.kind {
-		case connectionNodes:
-			b = e.write(b, f.selection)
-		case connectionEdges:
-			b = f.writeEdge(b, func(b []byte) []byte { return appendString(b, t.seal(e.key)) }, e.write)
+		w.EnterList(f.key, t.size)
+		if f.kind == connectionNodes {
+			e.write(w, f.selection)
+		} else {
+			f.writeEdge(w, func(b []byte) []byte { return appendString(b, t.seal(e.key)) }, func(selection int) { e.write(w, selection) })
 		}
-		t.texts[i] = b
+		text.json, text.errs = w.B, append(text.errs, w.Errors...)
 	}
 	return marks
 }
 
-func (t *cut) truncateTexts(marks []int) {
-	for i, n := range marks {
-		t.texts[i] = t.texts[i][:n]
+func (t *cut) truncateTexts(marks []textMark) {
+	for i, m := range marks {
+		t.texts[i].json, t.texts[i].errs = t.texts[i].json[:m.bytes], t.texts[i].errs[:m.errs]
 	}
 }
 
@@ -317,8 +317,8 @@ func (t *cut) noteTaken(e element) {
 }
 
 func (t *cut) textBytes() (n int) {
-	for _, b := range t.texts {
-		n += len(b)
+	for i := range t.texts {
+		n += len(t.texts[i].json)
 	}
 	return n
 }
@@ -388,17 +388,7 @@ func (c *cutter) measureReads(read func() error) error {
 }
 
 // answerPath is the page's path in the answer.
-func (g *page) answerPath() (path ast.Path) {
-	at := 0
-	for i, name := range g.connection.path {
-		path = append(path, name)
-		if at < len(g.connection.lists) && at < len(g.cut.indexes) && g.connection.lists[at] == i+1 {
-			path = append(path, ast.PathIndex(g.cut.indexes[at]))
-			at++
-		}
-	}
-	return path
-}
+func (g *page) answerPath() ast.Path { return g.cut.at.Path() }
 
 // frameBytes is the number of bytes of the page without its elements.
 func (g *page) frameBytes(size int, more, truncated bool) int {

@@ -8,7 +8,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"koine/internal/query"
+	"koine/graph/executor"
 	"koine/kg"
 )
 
@@ -36,14 +36,12 @@ var diffConnections = connectionTypes{
 	edgeName: "DiffEdge", edges: diffEdgeImplementors,
 }
 
-func (p *planner) planDiffList(f graphql.CollectedField, args map[string]any) (c *diffList, err error) {
-	c = &diffList{connection: &connection{}, to: argumentOf[*kg.Moment](args, "to")}
-	from := argumentOf[kg.Moment](args, "from")
-	c.from = &from
-	if err := p.planPaging(c.connection, f, args); err != nil {
+func (p *planner) planDiffList(f graphql.CollectedField, args *queryDiffArgs) (c *diffList, err error) {
+	c = &diffList{connection: &connection{}, from: &args.From, to: args.To}
+	if err := p.planPaging(c.connection, f, args.First, args.After); err != nil {
 		return nil, err
 	}
-	if c.statementList.Match, err = p.compiler().Changes(argumentOf[*query.StatementFilter](args, "where")); err != nil {
+	if c.statementList.Match, err = p.compiler().Changes(args.Where); err != nil {
 		return nil, kg.AsError(err).At("where")
 	}
 	c.element = func(set ast.SelectionSet) (int, error) {
@@ -72,25 +70,25 @@ func (p *planner) planDifference(plan *differencePlan, set ast.SelectionSet) err
 	})
 }
 
-// readDiff answers Query.diff.
-func readDiff(ctx context.Context, view *ViewInput) error {
-	r, err := beginReading(ctx, view)
+// Diff answers Query.diff.
+func (queryRoot) Diff(ctx context.Context, f *executor.Selected, args *queryDiffArgs) (executor.Value, error) {
+	r, err := beginReading(ctx, f, args.View, args.Budget)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c, err := r.planDiffList(r.field, r.args)
+	c, err := r.planDiffList(r.field, args)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l, err := r.pageLoader(c.connection)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	g, err := l.diffPage(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.storeAnswer(g.write)
+	return r.answer(g), nil
 }
 
 func (l *loader) diffPage(c *diffList) (*page, error) {
@@ -245,8 +243,8 @@ func (l *loader) loadDifferences(c *diffList, g *page, found []kg.Difference) er
 			}
 		}
 	}
-	g.node = func(b []byte, selection, k int) []byte {
-		return c.plans[selection].write(b, &found[k], nodes[selection], k, before[k])
+	g.node = func(w *writer, selection, k int) {
+		c.plans[selection].write(w, &found[k], nodes[selection], k, before[k])
 	}
 	return nil
 }
@@ -266,20 +264,22 @@ func (l *loader) idsOfEarlier(nodes []statementNode, found []kg.Difference, all 
 }
 
 // write writes difference k. before is the index of its earlier statement.
-func (plan *differencePlan) write(b []byte, d *kg.Difference, nodes [][]statementNode, k, before int) []byte {
-	return appendFields(b, plan.fields, func(b []byte, i int, f *differenceField) []byte {
-		b = append(b, f.key...)
+func (plan *differencePlan) write(w *writer, d *kg.Difference, nodes [][]statementNode, k, before int) {
+	writeFields(w, plan.fields, func(i int, f *differenceField) {
+		w.EnterField(f.key)
 		switch {
 		case f.name == "statement":
-			return nodes[i][k].write(b)
+			nodes[i][k].write(w)
 		case f.name == "previous" && before < 0:
-			return append(b, "null"...)
+			w.B = append(w.B, "null"...)
 		case f.name == "previous":
-			return nodes[i][before].write(b)
+			nodes[i][before].write(w)
 		case f.name == "op":
-			return appendString(b, differenceOp(d).String())
+			w.B = appendString(w.B, differenceOp(d).String())
+		default:
+			w.B = append(w.B, `"StatementDifference"`...)
 		}
-		return append(b, `"StatementDifference"`...)
+		w.LeaveField()
 	})
 }
 

@@ -6,32 +6,27 @@
 // # How an operation is answered
 //
 // An operation is parsed, checked against the limits and validated, and gets
-// one run, which reads everything at one revision. Fields with small answers
-// (vocabulary, stats, applyPatches) use gqlgen's generated code. Fields with
-// large answers (node, entity, entities, statements, and each event of a
-// subscription) take three steps of their own, because generated code costs
-// more than a microsecond and often a goroutine for each field:
+// one run, which reads everything at one revision. Package executor calls the
+// function of each selected field from the tables that are generated from the
+// schema (tables_gen.go). Most fields are methods of the Go type of their
+// object. Fields with large answers (node, entity, entities, statements, match,
+// and each event of a subscription) are planned and loaded as a whole:
 //
 //   - plan: the selection set becomes a tree of entityPlan, statementPlan and
 //     connection, with all arguments checked and all filters compiled;
 //   - load: level by level, the scans for all entities of a level run in one
 //     batch, in the order of the index, and fill nodes;
-//   - write: the nodes write their own JSON.
-//
-// The resolvers of those fields store the text in their answer (see answer.go)
-// and return an empty value to the generated code. So the generated Go types of
-// Entity, Statement and their parts are never filled: gqlgen generates them to
-// describe the contract.
+//   - write: the nodes are an executor.Value, which writes itself.
 //
 // # How a budget ends an answer
 //
-// An operation with a budget is answered by execBudgeted instead. Its root
-// fields are answered one after the other, and each page is closed at first: it
-// has a feed that returns its elements one at a time, and is written without
-// elements. This is the smallest possible answer. Then a cutter fills the pages
-// in the order of the answer, depth first, while there is room: an element, the
-// pages inside of it, the next element. So the size of an answer is known
-// before it is sent, and pageInfo may precede the nodes.
+// The root fields of an operation with a budget are written one after the
+// other, with each page closed at first: it has a feed that returns its elements
+// one at a time, and is written without elements. This is the smallest possible
+// answer. Then a cutter fills the pages in the order of the answer, depth first,
+// while there is room: an element, the pages inside of it, the next element. So
+// the size of an answer is known before it is sent, and pageInfo may precede the
+// nodes.
 //
 // A field with a list of its own kind takes part by making a feed and calling
 // loader.closePage if run.cutter is set. Any other field is answered wholly or
@@ -40,13 +35,9 @@
 //
 // # How a field fails
 //
-// A nullable field fails alone, and its error has its path. In objects that the
-// generated code writes, gqlgen does this. In objects that the engine writes, a
-// field fails as the root field that contains it, except for fields of channels
-// and messages, which the generated code writes there: their errors are marked
-// in the text until the answer is complete and their paths are known (see
-// failures). Under a budget, and in events, an answer of the engine succeeds
-// wholly or not at all.
+// A field that may be null fails alone, and its error has its path and its place
+// in the document. What a plan finds wrong, and what fails while a level is
+// loaded, fails the field that is planned.
 //
 // # Files
 //
@@ -61,8 +52,9 @@
 //   - subscriptions: subscribe, stream, and *_event for each kind
 //   - channels: channel, room, restrictions, message, messages, message_facts,
 //     publish, receipts, inbox, ask, signal; scope, scope_events; inside, where
-//     the generated code and the engine nest; failures; evidence, load_typed
-//   - answers and errors: answer, json, errors, hint, null_variable
+//     tables and plans nest; evidence, load_typed
+//   - answers and errors: resolvers, introspection, json, errors, hint,
+//     null_variable
 //
 // # Promises
 //

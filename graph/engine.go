@@ -1,21 +1,20 @@
 package graph
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	_ "embed"
-
+	"koine"
 	"koine/channels"
+	"koine/graph/executor"
 	"koine/internal/agents"
 	"koine/internal/audit"
 	kgnames "koine/internal/names"
@@ -99,7 +98,7 @@ type Engine struct {
 	options       Options
 	labels        []kg.Term
 	missingLabels missCache // caches missing labels
-	schema        *executableSchema
+	schema        executableSchema
 	documents     *documents
 	occurrences   occurrenceCache
 	heavy         heavyGate
@@ -124,30 +123,21 @@ func NewEngine(deps Deps, options Options) *Engine {
 		e.labels = append(e.labels, kg.IRI(p))
 	}
 	e.missingLabels = newMissCache(e.labels)
-	config := Config{Resolvers: &Resolver{engine: e}}
-	e.schema = &executableSchema{SchemaData: contract(), Resolvers: config.Resolvers}
+	e.schema = executableSchema{newSchema(contract()), e}
 	e.documents = newDocuments(e.schema.Schema(), e.limits, &options)
 	return e
 }
 
-// contract is the schema without @defer, which gqlgen adds to every schema and
+// contract is the schema without @defer, which the parser adds to every schema and
 // which the engine does not implement.
 var contract = sync.OnceValue(func() *ast.Schema {
-	s := *parsedSchema
-	s.Directives = maps.Clone(s.Directives)
+	s := gqlparser.MustLoadSchema(&ast.Source{Name: "schema.graphqls", Input: koine.Schema})
 	delete(s.Directives, "defer")
-	return &s
+	return s
 })
 
 // SDL is the schema in GraphQL's schema definition language.
-func (e *Engine) SDL() string {
-	for _, s := range sources {
-		if !s.BuiltIn {
-			return s.Input
-		}
-	}
-	return ""
-}
+func (e *Engine) SDL() string { return koine.Schema }
 
 // Execute runs a query or a mutation. It always returns a result: errors are
 // in Errors, and Data is nil if nothing could be answered.
@@ -214,8 +204,8 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 	return result
 }
 
-// executeOperation runs the operation of the context in the generated code. A panic
-// outside of a field becomes an error of the whole operation.
+// executeOperation runs the operation of the context. A panic outside of a field
+// becomes an error of the whole operation.
 func (e *Engine) executeOperation(ctx context.Context) (response *graphql.Response) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -226,44 +216,37 @@ func (e *Engine) executeOperation(ctx context.Context) (response *graphql.Respon
 	if err := runOf(ctx).awaitRevision(ctx, queryImplementors); err != nil {
 		return &graphql.Response{Errors: e.presentErrors(err)}
 	}
-	ctx = graphql.WithResponseContext(ctx, e.presentError, e.recoverPanic)
-	op, ec := graphql.GetOperationContext(ctx).Operation, runOf(ctx).ec
-	// executableSchema.Exec is not used: it makes a map of all input types for
-	// each operation, to serve custom unmarshalers, of which there are none.
-	run := ec._Query
-	if r := runOf(ctx); r.budgeted && op.Operation == ast.Query {
-		return e.execBudgeted(ctx)
-	}
-	if op.Operation == ast.Mutation {
-		run = ec._Mutation
-	}
-	var data bytes.Buffer
-	run(ctx, op.SelectionSet).MarshalGQL(&data)
-	return &graphql.Response{Data: data.Bytes(), Errors: inOrder(graphql.GetOperationContext(ctx), graphql.GetErrors(ctx))}
+	return e.schema.Exec(ctx)(ctx)
 }
 
-// inOrder sorts errors by their root fields. Root fields are resolved
-// concurrently, and equal answers must read the same.
-func inOrder(op *graphql.OperationContext, errs gqlerror.List) gqlerror.List {
-	if len(errs) < 2 {
-		return errs
+// executableSchema is the schema with its tables. It is how gqlgen's handlers
+// execute operations.
+type executableSchema struct {
+	tables *executor.Schema
+	engine *Engine
+}
+
+// Schema returns the schema.
+func (s executableSchema) Schema() *ast.Schema { return s.tables.AST }
+
+// Complexity reports false: the engine estimates costs before it executes.
+func (executableSchema) Complexity(context.Context, string, string, int, map[string]any) (int, bool) {
+	return 0, false
+}
+
+// Exec executes the query or the mutation of the context.
+func (s executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
+	opCtx, r := graphql.GetOperationContext(ctx), runOf(ctx)
+	op := &executor.Operation{Context: opCtx, Coercer: executor.Coercer{Ctx: ctx}}
+	root := op.Root(s.tables.Root(opCtx.Operation.Operation), r.broken)
+	w := r.newWriter(ctx)
+	if r.budgeted && opCtx.Operation.Operation == ast.Query {
+		return graphql.OneShot(s.engine.executeBudgeted(w, root))
 	}
-	implementors := queryImplementors
-	if op.Operation.Operation == ast.Mutation {
-		implementors = mutationImplementors
+	if err := w.Object(root, nil); err != nil {
+		w.B = []byte("null")
 	}
-	place := map[ast.PathElement]int{}
-	for i, f := range graphql.CollectFields(op, op.Operation.SelectionSet, implementors) {
-		place[ast.PathName(f.Alias)] = i
-	}
-	of := func(e *gqlerror.Error) int {
-		if len(e.Path) == 0 {
-			return -1
-		}
-		return place[e.Path[0]]
-	}
-	slices.SortStableFunc(errs, func(a, b *gqlerror.Error) int { return of(a) - of(b) })
-	return errs
+	return graphql.OneShot(&graphql.Response{Data: w.B, Errors: w.Errors})
 }
 
 // Present converts an error that belongs to no field to its public form, a

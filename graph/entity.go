@@ -5,7 +5,9 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"koine/graph/executor"
 	"koine/internal/query"
 	"koine/internal/query/path"
 	"koine/kg"
@@ -56,8 +58,8 @@ type entityField struct {
 	history   *changeList
 	way       *path.Path // for follow, and for value and values at its end
 	around    *aroundPlan
-	counts    []scalarField // of predicates
-	inside    *insidePlan   // of asChannel, asMessage and asTask
+	counts    []scalarField      // of predicates
+	typed     *executor.Selected // asChannel, asMessage or asTask
 }
 
 func (p *planner) planEntity(set ast.SelectionSet) (*entityPlan, error) {
@@ -75,7 +77,6 @@ func (p *planner) planEntity(set ast.SelectionSet) (*entityPlan, error) {
 }
 
 func (p *planner) planEntityField(plan *entityPlan, f graphql.CollectedField, field *entityField) error {
-	ec := p.run.ec
 	switch f.Name {
 	case "__typename":
 		return nil
@@ -92,8 +93,8 @@ func (p *planner) planEntityField(plan *entityPlan, f graphql.CollectedField, fi
 		field.kind = entityTypes
 		plan.wantPredicate(query.RDFType, 0)
 	case "label":
-		args, err := p.parseArgs(f, ec.field_Entity_label_args)
-		field.kind, field.langs = entityLabel, query.LowerAll(argumentOf[[]string](args, "lang"))
+		args, err := coerceArgs[entityLabelArgs](p, f, coerceEntityLabelArgs)
+		field.kind, field.langs = entityLabel, query.LowerAll(args.Lang)
 		for rank, predicate := range p.run.engine.labels {
 			plan.wantPredicate(predicate, rank)
 		}
@@ -103,8 +104,8 @@ func (p *planner) planEntityField(plan *entityPlan, f graphql.CollectedField, fi
 	case "out", "in":
 		return p.planEntityStatements(f, field)
 	case "degree":
-		args, err := p.parseArgs(f, ec.field_Entity_degree_args)
-		field.kind, field.direction = entityDegree, argumentOf[path.Direction](args, "direction")
+		args, err := coerceArgs[entityDegreeArgs](p, f, coerceEntityDegreeArgs)
+		field.kind, field.direction = entityDegree, args.Direction
 		return err
 	case "predicates":
 		var err error
@@ -118,11 +119,11 @@ func (p *planner) planEntityField(plan *entityPlan, f graphql.CollectedField, fi
 	case "neighborhood":
 		return p.planEntityNeighborhood(f, field)
 	case "asChannel":
-		field.kind, field.inside = entityAsChannel, p.planGenerated(f)
+		field.kind, field.typed = entityAsChannel, p.selected(f)
 	case "asMessage":
-		field.kind, field.inside = entityAsMessage, p.planGenerated(f)
+		field.kind, field.typed = entityAsMessage, p.selected(f)
 	case "asTask":
-		field.kind, field.inside = entityAsTask, p.planGenerated(f)
+		field.kind, field.typed = entityAsTask, p.selected(f)
 	default:
 		return unplannedField(f)
 	}
@@ -131,15 +132,14 @@ func (p *planner) planEntityField(plan *entityPlan, f graphql.CollectedField, fi
 
 func (p *planner) planEntityStatements(f graphql.CollectedField, field *entityField) (err error) {
 	field.kind, field.direction = entityStatements, path.Out
-	parse := p.run.ec.field_Entity_out_args
 	if f.Name == "in" {
-		field.direction, parse = path.In, p.run.ec.field_Entity_in_args
+		field.direction = path.In
 	}
-	args, err := p.parseArgs(f, parse)
+	args, err := coerceArgs[entityOutArgs](p, f, coerceEntityOutArgs) // field in has the same ones
 	if err != nil {
 		return err
 	}
-	field.page, err = p.planStatementConnection(f, args)
+	field.page, err = p.planStatementConnection(f, statementListArgs{Where: args.Where, First: args.First, After: args.After})
 	return err
 }
 
@@ -173,32 +173,55 @@ type slot struct {
 // entityBatch is the data shared by entities that were loaded together.
 type entityBatch struct {
 	arena   []byte
-	arounds map[aroundKey]*aroundNode // the neighborhoods; most entities have none
-	ids     *nodeIDs                  // nil if no field shows an id
+	arounds map[slotKey]*aroundNode // the neighborhoods; most entities have none
+	ids     *nodeIDs                // nil if no field shows an id
+	// errs are the errors of the fields whose texts are in the arena; most
+	// batches have none.
+	errs map[slotKey]gqlerror.List
 }
 
-func (n *entityNode) write(b []byte) []byte {
-	b = append(b, '{')
-	for i := range n.plan.fields {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		f := &n.plan.fields[i]
-		b = append(b, f.key...)
+// slotKey is a field of a node.
+type slotKey struct {
+	node  *entityNode
+	field int
+}
+
+func (batch *entityBatch) keepErrors(n *entityNode, field int, errs gqlerror.List) {
+	if len(errs) == 0 {
+		return
+	}
+	if batch.errs == nil {
+		batch.errs = map[slotKey]gqlerror.List{}
+	}
+	batch.errs[slotKey{n, field}] = errs
+}
+
+func (n *entityNode) write(w *writer) {
+	writeFields(w, n.plan.fields, func(i int, f *entityField) {
+		w.EnterField(f.key)
 		switch f.kind {
 		case entityTypename:
-			b = append(b, `"Entity"`...)
+			w.B = append(w.B, `"Entity"`...)
 		case entityID:
-			b = n.batch.ids.appendEntity(b, n.ref.name)
+			w.B = n.batch.ids.appendEntity(w.B, n.ref.name)
 		case entityName:
-			b = appendName(b, n.ref.name)
+			w.B = appendName(w.B, n.ref.name)
 		case entityStatements, entityHistory, entityFollow:
-			b = n.slots[i].page.write(b)
+			n.slots[i].page.write(w)
 		case entityAround:
-			b = n.batch.arounds[aroundKey{n, i}].write(b)
+			n.batch.arounds[slotKey{n, i}].write(w)
 		default:
-			b = append(b, n.batch.arena[n.slots[i].from:n.slots[i].to]...)
+			w.B = append(w.B, n.batch.arena[n.slots[i].from:n.slots[i].to]...)
+			if n.batch.errs != nil {
+				w.AddErrors(n.batch.errs[slotKey{n, i}])
+			}
 		}
-	}
-	return append(b, '}')
+		w.LeaveField()
+	})
+}
+
+// Write writes the entity.
+func (n *entityNode) Write(w *executor.Writer) error {
+	n.write(w)
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/graph/executor"
 	"koine/internal/changefeed"
 	"koine/internal/operation"
 	"koine/kg"
@@ -27,9 +28,10 @@ type entityEventField struct {
 	commit []scalarField
 }
 
-// followEntity establishes Subscription.entityChanged.
-func followEntity(ctx context.Context, iri kg.Term, depth int, resume *Position, view *ViewInput) error {
-	return subscribeTo(ctx, resume, view, func(p *planner, field ast.SelectionSet) (eventContent, changefeed.Subject, error) {
+// EntityChanged establishes Subscription.entityChanged.
+func (subscriptionRoot) EntityChanged(ctx context.Context, f *executor.Selected, args *subscriptionEntityChangedArgs) (*Stream, error) {
+	iri, depth := args.Iri, args.Depth
+	return subscribeTo(ctx, f, args.Resume, args.View, func(p *planner, field ast.SelectionSet) (eventContent, changefeed.Subject, error) {
 		if depth < 0 || depth > changefeed.MaxDepth {
 			return nil, nil, kg.Errorf(kg.CodeInvalid, "depth must be between 0 and %d, not %d", changefeed.MaxDepth, depth).At("depth")
 		}
@@ -62,71 +64,68 @@ func (p *planner) planEntityEvent(c *entityEvent, set ast.SelectionSet) error {
 	})
 }
 
-func (c *entityEvent) write(t *eventWriter, e *operation.Event) ([]byte, error) {
+func (c *entityEvent) write(w *writer, t *eventWriter, e *operation.Event) error {
 	l, err := t.loaderFor(e, c.reads)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b := []byte{'{'}
-	for i := range c.fields {
-		if i > 0 {
-			b = append(b, ',')
+	writeFields(w, c.fields, func(_ int, f *entityEventField) {
+		w.EnterField(f.key)
+		if err == nil {
+			err = c.writeField(w, f, l, e)
 		}
-		f := &c.fields[i]
-		if b, err = c.writeField(append(b, f.key...), f, l, e); err != nil {
-			return nil, err
-		}
-	}
-	return append(b, '}'), nil
+		w.LeaveField()
+	})
+	return err
 }
 
-func (c *entityEvent) writeField(b []byte, f *entityEventField, l *loader, e *operation.Event) ([]byte, error) {
+func (c *entityEvent) writeField(w *writer, f *entityEventField, l *loader, e *operation.Event) error {
 	switch f.name {
 	case "entity":
-		return l.appendEntity(b, f.entity, c.iri)
+		return l.writeEntity(w, f.entity, c.iri)
 	case "changes":
-		return l.appendChanges(b, f.change, e)
+		return l.writeChanges(w, f.change, e)
 	case "commit":
-		return appendCommit(b, l.engine, commitOf(e), f.commit), nil
+		w.B = appendCommit(w.B, l.engine, commitOf(e), f.commit)
 	case "snapshot":
-		return strconv.AppendBool(b, e.Snapshot), nil
+		w.B = strconv.AppendBool(w.B, e.Snapshot)
 	case "position":
-		return appendPosition(b, l.engine.deps.Store, e.Position), nil
+		w.B = appendPosition(w.B, l.engine.deps.Store, e.Position)
+	default:
+		w.B = append(w.B, `"EntityChange"`...)
 	}
-	return append(b, `"EntityChange"`...), nil
+	return nil
 }
 
-// appendEntity writes an entity, null if the view shows nothing of it.
-func (l *loader) appendEntity(b []byte, plan *entityPlan, iri kg.Term) ([]byte, error) {
+// writeEntity writes an entity, null if the view shows nothing of it.
+func (l *loader) writeEntity(w *writer, plan *entityPlan, iri kg.Term) error {
 	node, err := l.loadEntity(plan, iri)
 	if node == nil || err != nil {
-		return append(b, "null"...), err
+		w.B = append(w.B, "null"...)
+		return err
 	}
-	return node.write(b), nil
+	node.write(w)
+	return nil
 }
 
-// appendChanges writes the changes of an event as a list.
-func (l *loader) appendChanges(b []byte, plan *changePlan, e *operation.Event) ([]byte, error) {
+// writeChanges writes the changes of an event as a list.
+func (l *loader) writeChanges(w *writer, plan *changePlan, e *operation.Event) error {
 	each := make([]operation.Event, len(e.Changes))
 	for i := range each {
 		each[i] = operation.Event{Changes: e.Changes[i : i+1], Position: e.Changes[i].Position}
 	}
 	nodes, err := l.loadChanges(plan, each)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b = append(b, '[')
-	for i := range nodes {
-		if i > 0 {
-			b = append(b, ',')
+	writeList(w, len(nodes), func(i int) {
+		from := len(w.B)
+		nodes[i].write(w, l.engine)
+		if err == nil {
+			err = l.run.chargeBytes(len(w.B) - from)
 		}
-		from := len(b)
-		b = nodes[i].write(b, l.engine)
-		if err := l.run.chargeBytes(len(b) - from); err != nil {
-			return nil, err
-		}
-	}
-	return append(b, ']'), nil
+	})
+	return err
 }
 
 // commitOf returns the commit of an event, nil in a snapshot.

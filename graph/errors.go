@@ -12,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"koine/graph/executor"
 	"koine/kg"
 )
 
@@ -19,16 +20,26 @@ import (
 // path, and extensions with code and hints. An internal error becomes
 // "internal error" and is logged here, once.
 func (e *Engine) presentError(ctx context.Context, err error) *gqlerror.Error {
-	if whole, is := asPresented(err); is {
-		return whole
-	}
+	return e.presentAt(ctx, nil, nil, err)
+}
+
+// presentAt is presentError for the error of a field. The path of an error
+// inside of its selection begins below the field.
+func (e *Engine) presentAt(ctx context.Context, path ast.Path, at *ast.Position, err error) *gqlerror.Error {
 	out := &gqlerror.Error{Message: err.Error()}
 	var g *gqlerror.Error
 	if errors.As(err, &g) {
 		out = &gqlerror.Error{Message: g.Message, Path: g.Path, Locations: g.Locations, Extensions: g.Extensions}
 	}
-	if fc := graphql.GetFieldContext(ctx); fc != nil {
-		placeArgument(out, fc.Path())
+	if path != nil {
+		out.Path = slices.Concat(path, out.Path)
+	}
+	if at != nil && out.Locations == nil {
+		out.Locations = []gqlerror.Location{{Line: at.Line, Column: at.Column}}
+	}
+	var argument *executor.ArgumentError
+	if errors.As(err, &argument) {
+		setExtension(out, "field", argument.Path.String())
 	}
 	var limit *LimitError
 	var budget *budgetError
@@ -40,6 +51,8 @@ func (e *Engine) presentError(ctx context.Context, err error) *gqlerror.Error {
 		e.presentBudget(out, &budgetError{message: kg.AsError(err).Message})
 	case errors.As(err, &limit):
 		e.presentLimit(out, limit)
+	case errors.Is(err, executor.ErrTooManyErrors):
+		e.presentLimit(out, limitError("errors", "more than %d fields have failed", executor.MaxErrors).withHint("Request a smaller page, or leave out the fields that fail."))
 	case errors.Is(err, context.DeadlineExceeded):
 		e.presentLimit(out, e.limits.tooSlow())
 	case errors.Is(err, context.Canceled):
@@ -47,7 +60,7 @@ func (e *Engine) presentError(ctx context.Context, err error) *gqlerror.Error {
 		setExtension(out, "code", string(kg.CodeClosed))
 	case errors.As(err, &known) && known.Code != kg.CodeInternal:
 		e.presentKnown(out, known)
-	case g != nil && (g.Err == nil || errors.Unwrap(g.Err) == nil && out.Extensions["code"] != nil):
+	case argument != nil, g != nil && (g.Err == nil || errors.Unwrap(g.Err) == nil && out.Extensions["code"] != nil):
 		// Errors of the libraries' parser, validator and argument coercion:
 		// their messages are meant for the caller.
 		if out.Extensions["code"] == nil {
@@ -122,19 +135,6 @@ func (e *Engine) presentInternal(ctx context.Context, out *gqlerror.Error, err e
 
 func isInternal(err *gqlerror.Error) bool { return err.Extensions["code"] == string(kg.CodeInternal) }
 
-// placeArgument gives an error the path of its field. The generated code
-// appends the way to an invalid argument to that path; it goes to
-// extensions.field instead.
-func placeArgument(out *gqlerror.Error, field ast.Path) {
-	switch {
-	case out.Path == nil:
-		out.Path = field
-	case len(out.Path) > len(field) && out.Path[:len(field)].String() == field.String() && out.Extensions["field"] == nil && len(out.Locations) == 0:
-		setExtension(out, "field", out.Path[len(field):].String())
-		out.Path = field
-	}
-}
-
 // variableError names the variable that could not be coerced. The library puts
 // it into the path, which is meant for fields of the answer.
 func variableError(schema *ast.Schema, op *ast.OperationDefinition, err error) error {
@@ -159,6 +159,15 @@ func atPath(path ast.Path, err error) error {
 		return err
 	}
 	return &gqlerror.Error{Message: err.Error(), Path: slices.Clone(path), Err: err}
+}
+
+// atField is atPath with the field's place in the document.
+func atField(path ast.Path, f graphql.CollectedField, err error) error {
+	err = atPath(path, err)
+	if g, ok := err.(*gqlerror.Error); ok && g.Locations == nil {
+		g.Locations = []gqlerror.Location{{Line: f.Position.Line, Column: f.Position.Column}}
+	}
+	return err
 }
 
 func setExtension(g *gqlerror.Error, key string, value any) {

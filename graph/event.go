@@ -6,6 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/graph/executor"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -25,9 +26,9 @@ type eventPlan struct {
 // eventContent is the part of an event in which the kinds of subscriptions
 // differ.
 type eventContent interface {
-	// write writes the selected fields of an event. It returns nil to skip the
-	// event. An error with CodeResync ends the subscription.
-	write(t *eventWriter, e *operation.Event) ([]byte, error)
+	// write writes the selected fields of an event, nothing to skip it. An error
+	// with CodeResync ends the subscription.
+	write(w *writer, t *eventWriter, e *operation.Event) error
 }
 
 // changePlan is the plan of a StatementChange.
@@ -49,7 +50,7 @@ type changeField struct {
 type pointPlan []scalarField
 
 func (p *planner) planEvent(f graphql.CollectedField, content eventContent) (plan *eventPlan, err error) {
-	plan = &eventPlan{field: f.Name, alias: f.Alias, key: append(appendString(nil, f.Alias), ':'), content: content}
+	plan = &eventPlan{field: f.Name, alias: f.Alias, key: executor.Key(f.Alias), content: content}
 	if !p.run.engine.schema.Schema().Types[f.Definition.Type.Name()].IsAbstractType() {
 		return plan, nil // an event type without positions
 	}
@@ -181,19 +182,22 @@ func (l *loader) identifyStatements(nodes []statementNode, e *operation.Event, p
 	return nil
 }
 
-func (n *changeNode) write(b []byte, engine *Engine) []byte {
+func (n *changeNode) write(w *writer, engine *Engine) {
 	if c := &n.event.Changes[0]; c.Replaced != nil {
-		return n.plan.replaced.write(b, engine, c)
+		w.B = n.plan.replaced.appendTo(w.B, engine, c)
+		return
 	}
-	return appendFields(b, n.plan.fields, func(b []byte, i int, f *changeField) []byte {
-		b = append(b, f.key...)
+	writeFields(w, n.plan.fields, func(i int, f *changeField) {
+		w.EnterField(f.key)
 		switch f.name {
 		case "statement":
-			return n.shown[i][0].write(b)
+			n.shown[i][0].write(w)
 		case "previous":
-			return appendStatements(b, n.shown[i])
+			statementNodes(n.shown[i]).write(w)
+		default:
+			w.B = f.appendTo(w.B, engine, n.event)
 		}
-		return f.write(b, engine, n.event)
+		w.LeaveField()
 	})
 }
 
@@ -206,7 +210,7 @@ func (l *loader) newStatementNodes(plan *statementPlan, statements []kg.Statemen
 	return nodes, l.linkEntities(plan, nodes, nil)
 }
 
-func (f *changeField) write(b []byte, engine *Engine, e *operation.Event) []byte {
+func (f *changeField) appendTo(b []byte, engine *Engine, e *operation.Event) []byte {
 	store, c := engine.deps.Store, &e.Changes[0]
 	switch f.name {
 	case "op":
@@ -277,8 +281,8 @@ func appendOptional(b []byte, s string) []byte {
 	return appendString(b, s)
 }
 
-func (plan pointPlan) writeUpToDate(engine *Engine, p kg.Position) []byte {
-	return appendObject(nil, plan, "Progress", func(b []byte, name string) []byte {
+func (plan pointPlan) appendUpToDate(b []byte, engine *Engine, p kg.Position) []byte {
+	return appendObject(b, plan, "Progress", func(b []byte, name string) []byte {
 		if name == "revision" {
 			return appendUint(b, uint64(p.Revision))
 		}
@@ -286,8 +290,8 @@ func (plan pointPlan) writeUpToDate(engine *Engine, p kg.Position) []byte {
 	})
 }
 
-func (plan pointPlan) writeResync(engine *Engine, err *kg.Error) []byte {
-	return appendObject(nil, plan, "Resync", func(b []byte, name string) []byte {
+func (plan pointPlan) appendResync(b []byte, engine *Engine, err *kg.Error) []byte {
+	return appendObject(b, plan, "Resync", func(b []byte, name string) []byte {
 		switch {
 		case name == "reason" && err.Code == kg.CodeAccessChanged:
 			return appendString(b, string(err.Code))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"koine/channels/message"
+	"koine/graph/executor"
 	"koine/kg"
 )
 
@@ -66,73 +67,56 @@ func (r *run) findBehind(ctx context.Context, revision kg.Revision) (*Message, e
 // the commits that made their assertions.
 func (l *loader) loadOrigins(plan *statementPlan, field int, nodes []statementNode) error {
 	f := &plan.fields[field]
-	ctx := context.WithValue(l.ctx, runKey{}, l.run)
-	find := l.appendEvidence
-	if f.kind == statementTasks {
-		find = l.appendMadeFor
-	}
 	for i := range nodes {
 		n := &nodes[i]
-		text, err := l.appendOrigins(n.statement.Assertions, f.first, func(b []byte, revision kg.Revision, told map[string]bool) ([]byte, error) {
-			return find(ctx, b, f.inside, revision, told)
-		})
+		text, err := l.render(func(w *writer) error { return l.writeOrigins(w, f, n.statement.Assertions) })
 		if err != nil {
 			return err
 		}
-		if err := l.run.chargeBytes(len(text)); err != nil {
+		if err := l.run.chargeBytes(len(text.json)); err != nil {
 			return err
 		}
 		if n.texts == nil {
-			n.texts = make(map[int][]byte, 1)
+			n.texts = make(map[int]fragment, 1)
 		}
 		n.texts[field] = text
 	}
 	return nil
 }
 
-// appendOrigins lists up to most results of find for the commits of assertions,
-// the oldest first. find appends results that are not in told and adds them to
-// it.
-func (l *loader) appendOrigins(assertions []kg.Assertion, most int, find func(b []byte, revision kg.Revision, told map[string]bool) ([]byte, error)) (b []byte, err error) {
+// writeOrigins lists the messages or the tasks of the commits of assertions, the
+// oldest first.
+func (l *loader) writeOrigins(w *writer, f *statementField, assertions []kg.Assertion) error {
 	revisions := make([]kg.Revision, len(assertions))
 	for i, a := range assertions {
 		revisions[i] = a.Revision
 	}
 	slices.Sort(revisions)
-	b = append(b, '[')
-	told := map[string]bool{}
-	for _, revision := range slices.Compact(revisions) {
-		if len(told) == most {
+	revisions = slices.Compact(revisions)
+	if f.kind == statementTasks {
+		return writeEach(w, f, taskObject, revisions, func(revision kg.Revision) (*Task, error) { return l.run.taskOfCommit(w.Ctx, revision) }, (*Task).ID)
+	}
+	return writeEach(w, f, messageObject, revisions, func(revision kg.Revision) (*Message, error) { return l.run.messageOfCommit(w.Ctx, revision) }, (*Message).ID)
+}
+
+// writeEach writes what find finds for the revisions, each once and up to the
+// field's bound.
+func writeEach[T any](w *writer, f *statementField, object *executor.Object, revisions []kg.Revision, find func(kg.Revision) (*T, error), id func(*T) string) error {
+	var list []*T
+	known := map[string]bool{}
+	for _, revision := range revisions {
+		if len(list) == f.first {
 			break
 		}
-		before := len(told)
-		if before > 0 {
-			b = append(b, ',')
+		found, err := find(revision)
+		if err != nil {
+			return err
 		}
-		if b, err = find(b, revision, told); err != nil {
-			return nil, err
+		if found == nil || known[id(found)] {
+			continue
 		}
-		if before > 0 && len(told) == before {
-			b = b[:len(b)-1]
-		}
+		known[id(found)] = true
+		list = append(list, found)
 	}
-	return append(b, ']'), nil
-}
-
-func (l *loader) appendEvidence(ctx context.Context, b []byte, plan *insidePlan, revision kg.Revision, told map[string]bool) ([]byte, error) {
-	m, err := l.run.messageOfCommit(ctx, revision)
-	if m == nil || err != nil || told[string(m.record.ID)] {
-		return b, err
-	}
-	told[string(m.record.ID)] = true
-	return l.appendMessage(b, plan, m)
-}
-
-func (l *loader) appendMadeFor(ctx context.Context, b []byte, plan *insidePlan, revision kg.Revision, told map[string]bool) ([]byte, error) {
-	t, err := l.run.taskOfCommit(ctx, revision)
-	if t == nil || err != nil || told[t.ID()] {
-		return b, err
-	}
-	told[t.ID()] = true
-	return l.appendTask(b, plan, t)
+	return executor.List(w, list, false, func(v **T) error { return w.Object(f.origins.On(object), *v) })
 }

@@ -29,7 +29,7 @@ type feed interface {
 // element is a loaded element of a list.
 type element struct {
 	key   []byte // for cursors
-	write func(b []byte, selection int) []byte
+	write func(w *writer, selection int)
 	// eventOnly reports that only a field `events` lists it.
 	eventOnly bool
 }
@@ -41,7 +41,7 @@ type scanFeed[K any] struct {
 	// when looked returns false.
 	scan func(behind []byte, looked func(K) bool) iter.Seq2[K, error]
 	key  func(K) []byte
-	read func(K) (write func(b []byte, selection int) []byte, err error)
+	read func(K) (write func(w *writer, selection int), err error)
 	// eventOnly reports whether only a field `events` lists the element; nil
 	// for none.
 	eventOnly func(K) bool
@@ -122,7 +122,7 @@ func (l *loader) statementFeed(c *connection, p kg.IDPattern, after *kg.IDQuad) 
 			return found
 		},
 		key: rowKey,
-		read: func(row kg.Row) (func([]byte, int) []byte, error) {
+		read: func(row kg.Row) (func(*writer, int), error) {
 			nodes := make([][]statementNode, len(c.statements))
 			for i, selection := range c.statements {
 				var err error
@@ -130,7 +130,7 @@ func (l *loader) statementFeed(c *connection, p kg.IDPattern, after *kg.IDQuad) 
 					return nil, err
 				}
 			}
-			return func(b []byte, selection int) []byte { return nodes[selection][0].write(b) }, nil
+			return func(w *writer, selection int) { nodes[selection][0].write(w) }, nil
 		},
 	}
 }
@@ -151,7 +151,7 @@ func (l *loader) entityFeed(c *connection, after *kg.ID) feed {
 			return found
 		},
 		key: idKey,
-		read: func(id kg.ID) (func([]byte, int) []byte, error) {
+		read: func(id kg.ID) (func(*writer, int), error) {
 			nodes := make([][]*entityNode, len(c.entities))
 			for i, selection := range c.entities {
 				var err error
@@ -159,7 +159,7 @@ func (l *loader) entityFeed(c *connection, after *kg.ID) feed {
 					return nil, err
 				}
 			}
-			return func(b []byte, selection int) []byte { return nodes[selection][0].write(b) }, nil
+			return func(w *writer, selection int) { nodes[selection][0].write(w) }, nil
 		},
 	}
 }

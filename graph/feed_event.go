@@ -5,35 +5,36 @@ import (
 
 	"koine/channels"
 	"koine/channels/scope"
+	"koine/graph/executor"
 	"koine/kg"
 )
 
 // Subscriptions to the messages of several channels. Events come in the order
 // of the log, with ordinary positions.
 
-// followInbox establishes Subscription.inboxMessagePublished.
-func followInbox(ctx context.Context, resume *Position) error {
-	return deliverFeed(ctx, resume, func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
+// InboxMessagePublished establishes Subscription.inboxMessagePublished.
+func (subscriptionRoot) InboxMessagePublished(ctx context.Context, f *executor.Selected, args *subscriptionInboxMessagePublishedArgs) (*Stream, error) {
+	return deliverFeed(ctx, f, args.Resume, func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
 		return o.service.StreamInbox(o.streamCtx, o.by, from)
 	})
 }
 
-// followMemberMessages establishes Subscription.memberMessagePublished.
-func followMemberMessages(ctx context.Context, resume *Position) error {
-	return deliverFeed(ctx, resume, func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
+// MemberMessagePublished establishes Subscription.memberMessagePublished.
+func (subscriptionRoot) MemberMessagePublished(ctx context.Context, f *executor.Selected, args *subscriptionMemberMessagePublishedArgs) (*Stream, error) {
+	return deliverFeed(ctx, f, args.Resume, func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
 		return o.service.StreamAll(o.streamCtx, o.by, from)
 	})
 }
 
-// followScopeMessages establishes Subscription.scopeMessagePublished.
-func followScopeMessages(ctx context.Context, id string, resume *Position) error {
-	return deliverFeed(ctx, resume, func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
-		return o.service.StreamScope(o.streamCtx, o.by, scope.ID(id), from)
+// ScopeMessagePublished establishes Subscription.scopeMessagePublished.
+func (subscriptionRoot) ScopeMessagePublished(ctx context.Context, f *executor.Selected, args *subscriptionScopeMessagePublishedArgs) (*Stream, error) {
+	return deliverFeed(ctx, f, args.Resume, func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
+		return o.service.StreamScope(o.streamCtx, o.by, scope.ID(args.ScopeID), from)
 	})
 }
 
-func deliverFeed(ctx context.Context, resume *Position, open func(*subscriptionSetup, *kg.Position) (*channels.Feed, error)) error {
-	return subscribeMessages(ctx, resume, func(o *subscriptionSetup, s *messageSource) error {
+func deliverFeed(ctx context.Context, f *executor.Selected, resume *Position, open func(*subscriptionSetup, *kg.Position) (*channels.Feed, error)) (*Stream, error) {
+	return subscribeMessages(ctx, f, resume, func(o *subscriptionSetup, s *messageSource) error {
 		from, told := o.startPosition()
 		from = wholeCommit(from)
 		feed, err := open(o, &from)

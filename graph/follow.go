@@ -11,20 +11,8 @@ import (
 	"koine/kg"
 )
 
-// parsePath parses the argument `path`. It returns nil without one.
-func (p *planner) parsePath(args map[string]any) (*path.Path, error) {
-	var text string
-	switch v := args["path"].(type) {
-	case string:
-		text = v
-	case *string:
-		if v == nil {
-			return nil, nil
-		}
-		text = *v
-	default:
-		return nil, nil
-	}
+// parsePath parses the argument `path`.
+func (p *planner) parsePath(text string) (*path.Path, error) {
 	w, err := path.Parse(text, p.run.engine.deps.Prefixes)
 	if err != nil {
 		return nil, kg.AsError(p.run.tellPrefixed(p.ctx, err)).At("path")
@@ -34,15 +22,15 @@ func (p *planner) parsePath(args map[string]any) (*path.Path, error) {
 
 // planEntityFollow plans Entity.follow.
 func (p *planner) planEntityFollow(f graphql.CollectedField, field *entityField) error {
-	args, err := p.parseArgs(f, p.run.ec.field_Entity_follow_args)
+	args, err := coerceArgs[entityFollowArgs](p, f, coerceEntityFollowArgs)
 	if err != nil {
 		return err
 	}
 	field.kind = entityFollow
-	if field.way, err = p.parsePath(args); err != nil {
+	if field.way, err = p.parsePath(args.Path); err != nil {
 		return err
 	}
-	field.page, err = p.planEntitiesMatching(p.compiler().Ends, f, args)
+	field.page, err = p.planEntitiesMatching(p.compiler().Ends, f, entityListArgs{Where: args.Where, First: args.First, After: args.After})
 	return err
 }
 

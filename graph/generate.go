@@ -1,3 +1,3 @@
 package graph
 
-//go:generate go -C .. tool gqlgen generate
+//go:generate go -C .. run ./graph/internal/tablegen gqlgen.yml

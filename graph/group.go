@@ -27,59 +27,75 @@ type groupField struct {
 	literal []scalarField // for a `term` that is a literal
 }
 
-// groupOptions reads the arguments that all fields `groups` have.
-func (p *planner) groupOptions(args map[string]any) (o query.GroupOptions, err error) {
-	limits := p.run.engine.limits
-	o.First, err = limits.pageSize(argumentOf[*int](args, "first"), DefaultPageSize)
-	o.Having, o.Order = argumentOf[[]query.GroupCondition](args, "having"), argumentOf[[]query.GroupOrder](args, "orderBy")
-	o.Limits = query.GroupLimits{Groups: limits.Groups, Values: limits.GroupedValues}
-	return o, err
-}
-
 // planGroups plans a field `groups` and returns its index.
 func (p *planner) planGroups(c *connection, f graphql.CollectedField) (int, error) {
-	parse, compile := p.run.ec.field_StatementConnection_groups_args, compileStatementGroups
+	plan := &groupPlan{}
+	compile := compileStatementGroups
 	switch {
 	case c.otherGroups != nil:
-		parse, compile = p.run.ec.field_MatchConnection_groups_args, c.otherGroups
+		compile = c.otherGroups
 	case c.entityList.Match != nil:
-		parse, compile = p.run.ec.field_EntityConnection_groups_args, c.compileEntityGroups
+		compile = c.compileEntityGroups
 	}
-	args, err := p.parseArgs(f, parse)
-	if err != nil {
-		return 0, err
-	}
-	o, err := p.groupOptions(args)
-	if err != nil {
-		return 0, err
-	}
-	plan := &groupPlan{}
-	if err := compile(plan, args, o); err != nil {
+	if err := compile(p, plan, f); err != nil {
 		return 0, groupLimit(p.run.tellPrefixed(p.ctx, err))
 	}
 	c.groups = append(c.groups, plan)
 	return len(c.groups) - 1, p.planGroupFields(plan, f.Selections)
 }
 
-func (c *connection) compileEntityGroups(plan *groupPlan, args map[string]any, o query.GroupOptions) error {
-	g, err := c.entityList.Match.GroupBy(argumentOf[[]query.EntityGroupKey](args, "by"), argumentOf[[]query.EntityAggregate](args, "compute"), o)
+// groupOptions returns the options that the arguments of all fields `groups` give.
+func (p *planner) groupOptions(first *int, having []query.GroupCondition, order []query.GroupOrder) (o query.GroupOptions, err error) {
+	limits := p.run.engine.limits
+	o.First, err = limits.pageSize(first, DefaultPageSize)
+	o.Having, o.Order = having, order
+	o.Limits = query.GroupLimits{Groups: limits.Groups, Values: limits.GroupedValues}
+	return o, err
+}
+
+func (c *connection) compileEntityGroups(p *planner, plan *groupPlan, f graphql.CollectedField) error {
+	args, err := coerceArgs[entityConnectionGroupsArgs](p, f, coerceEntityConnectionGroupsArgs)
+	if err != nil {
+		return err
+	}
+	o, err := p.groupOptions(args.First, args.Having, args.OrderBy)
+	if err != nil {
+		return err
+	}
+	g, err := c.entityList.Match.GroupBy(args.By, args.Compute, o)
 	if err == nil {
 		plan.entities, plan.shape = g, &g.GroupShape
 	}
 	return err
 }
 
-func compileStatementGroups(plan *groupPlan, args map[string]any, o query.GroupOptions) error {
-	g, err := query.GroupStatements(argumentOf[[]query.StatementGroupKey](args, "by"), argumentOf[[]query.StatementAggregate](args, "compute"), o)
+func compileStatementGroups(p *planner, plan *groupPlan, f graphql.CollectedField) error {
+	args, err := coerceArgs[statementConnectionGroupsArgs](p, f, coerceStatementConnectionGroupsArgs)
+	if err != nil {
+		return err
+	}
+	o, err := p.groupOptions(args.First, args.Having, args.OrderBy)
+	if err != nil {
+		return err
+	}
+	g, err := query.GroupStatements(args.By, args.Compute, o)
 	if err == nil {
 		plan.statements, plan.shape = g, &g.GroupShape
 	}
 	return err
 }
 
-func (c *matchList) compileGroups(plan *groupPlan, args map[string]any, o query.GroupOptions) error {
+func (c *matchList) compileGroups(p *planner, plan *groupPlan, f graphql.CollectedField) error {
+	args, err := coerceArgs[matchConnectionGroupsArgs](p, f, coerceMatchConnectionGroupsArgs)
+	if err != nil {
+		return err
+	}
+	o, err := p.groupOptions(args.First, args.Having, args.OrderBy)
+	if err != nil {
+		return err
+	}
 	column := func(name string) int { return c.pattern.Column(name) }
-	g, err := query.GroupRows(c.shownNames(), column, argumentOf[[]query.MatchGroupKey](args, "by"), argumentOf[[]query.MatchAggregate](args, "compute"), o)
+	g, err := query.GroupRows(c.shownNames(), column, args.By, args.Compute, o)
 	if err == nil {
 		plan.rows, plan.shape = g, &g.GroupShape
 	}
@@ -89,21 +105,16 @@ func (c *matchList) compileGroups(plan *groupPlan, args map[string]any, o query.
 func (p *planner) planGroupFields(plan *groupPlan, set ast.SelectionSet) error {
 	return p.eachField(set, groupImplementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := groupField{key: key, name: f.Name}
-		parse := p.run.ec.field_Group_key_args
 		switch f.Name {
 		case "__typename", "keys", "values", "count":
 			plan.fields = append(plan.fields, field)
 			return nil
-		case "key":
-		case "value":
-			parse = p.run.ec.field_Group_value_args
+		case "key", "value":
 		case "entity":
-			parse = p.run.ec.field_Group_entity_args
 			if field.entity, err = p.planEntity(f.Selections); err != nil {
 				return err
 			}
 		case "term":
-			parse = p.run.ec.field_Group_term_args
 			if field.entity, err = p.planEntity(f.Selections); err == nil {
 				field.literal, err = p.planLiteral(f.Selections)
 			}
@@ -113,11 +124,11 @@ func (p *planner) planGroupFields(plan *groupPlan, set ast.SelectionSet) error {
 		default:
 			return unplannedField(f)
 		}
-		args, err := p.parseArgs(f, parse)
+		args, err := coerceArgs[groupKeyArgs](p, f, coerceGroupKeyArgs) // the others have the same ones
 		if err != nil {
 			return err
 		}
-		field.index, err = plan.shape.Index(argumentOf[string](args, "as"))
+		field.index, err = plan.shape.Index(args.As)
 		plan.fields = append(plan.fields, field)
 		return err
 	})
@@ -185,42 +196,42 @@ func (l *loader) groupStatements(c *connection, p kg.IDPattern, known bool, to *
 	})
 }
 
-func (l *groupList) write(b []byte) []byte {
-	k := -1
-	return appendList(b, l.groups, func(b []byte, g *query.Group) []byte {
-		k++
-		return l.writeGroup(b, g, k)
-	})
+func (l *groupList) write(w *writer) {
+	writeList(w, len(l.groups), func(k int) { l.writeGroup(w, k) })
 }
 
-func (l *groupList) writeGroup(b []byte, g *query.Group, k int) []byte {
-	names, keys := l.plan.shape.Names, l.plan.shape.Keys
-	return appendFields(b, l.plan.fields, func(b []byte, i int, f *groupField) []byte {
-		b = append(b, f.key...)
+func (l *groupList) writeGroup(w *writer, k int) {
+	g, names, keys := &l.groups[k], l.plan.shape.Names, l.plan.shape.Keys
+	writeFields(w, l.plan.fields, func(i int, f *groupField) {
+		w.EnterField(f.key)
 		switch f.name {
 		case "keys":
-			return appendNamed(b, names[:keys], g.Terms)
+			w.B = appendNamed(w.B, names[:keys], g.Terms)
 		case "values":
-			return appendNamed(b, names[keys:], g.Terms[keys:])
+			w.B = appendNamed(w.B, names[keys:], g.Terms[keys:])
 		case "count":
-			return appendUint(b, g.Count)
+			w.B = appendUint(w.B, g.Count)
 		case "key", "value":
-			return appendNullable(b, g.Term(f.index))
+			w.B = appendNullable(w.B, g.Term(f.index))
 		case "entity", "term":
-			return l.writeTerm(b, f, i, k)
+			l.writeTerm(w, f, i, k)
+		default:
+			w.B = append(w.B, `"Group"`...)
 		}
-		return append(b, `"Group"`...)
+		w.LeaveField()
 	})
 }
 
-func (l *groupList) writeTerm(b []byte, f *groupField, i, k int) []byte {
+func (l *groupList) writeTerm(w *writer, f *groupField, i, k int) {
 	if n := l.entities[i][k]; n != nil {
-		return n.write(b)
+		n.write(w)
+		return
 	}
 	if t := l.groups[k].Term(f.index); f.name == "term" && t.IsLiteral() {
-		return appendLiteral(b, t, f.literal)
+		w.B = appendLiteral(w.B, t, f.literal)
+		return
 	}
-	return append(b, "null"...)
+	w.B = append(w.B, "null"...)
 }
 
 // appendNamed writes terms as an object.

@@ -12,12 +12,14 @@ import (
 
 // planEntityHistory plans Entity.history.
 func (p *planner) planEntityHistory(f graphql.CollectedField, field *entityField) error {
-	args, err := p.parseArgs(f, p.run.ec.field_Entity_history_args)
+	args, err := coerceArgs[entityHistoryArgs](p, f, coerceEntityHistoryArgs)
 	if err != nil {
 		return err
 	}
 	field.kind = entityHistory
-	field.history, err = p.planChangeList(f, args)
+	field.history, err = p.planChangeList(f, changeListArgs{
+		Where: args.Where, Order: args.Order, After: args.After, First: args.First, Direction: args.Direction,
+	})
 	return err
 }
 

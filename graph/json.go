@@ -1,10 +1,12 @@
 package graph
 
 import (
+	"encoding/json"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
+	"koine/graph/executor"
 	"koine/kg"
 )
 
@@ -46,6 +48,35 @@ func appendString(b []byte, s string) []byte {
 		start = i
 	}
 	return append(append(b, s[start:]...), '"')
+}
+
+// writer writes an answer.
+type writer = executor.Writer
+
+// writeFields writes an object. write writes a field with its key.
+func writeFields[F any](w *writer, fields []F, write func(i int, f *F)) {
+	w.B = append(w.B, '{')
+	for i := range fields {
+		if i > 0 {
+			w.B = append(w.B, ',')
+		}
+		write(i, &fields[i])
+	}
+	w.B = append(w.B, '}')
+}
+
+// writeList writes a list of n elements.
+func writeList(w *writer, n int, element func(i int)) {
+	w.B = append(w.B, '[')
+	for i := range n {
+		if i > 0 {
+			w.B = append(w.B, ',')
+		}
+		w.EnterElement(i)
+		element(i)
+		w.LeaveField()
+	}
+	w.B = append(w.B, ']')
 }
 
 // appendFields writes an object. write writes a field with its key.
@@ -112,6 +143,26 @@ func appendTimeOrNull(b []byte, t time.Time) []byte {
 		return append(b, "null"...)
 	}
 	return appendTime(b, t)
+}
+
+// The scalars and enums of the schema that are not strings in Go: the tables
+// find these functions by their names.
+
+func appendIRI(b []byte, t kg.Term) []byte { return appendName(b, t) }
+
+func appendLong(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }
+
+func appendRevision(b []byte, r kg.Revision) []byte { return appendUint(b, uint64(r)) }
+
+func appendDateTime(b []byte, t time.Time) []byte { return appendTime(b, t) }
+
+func appendChangeOp(b []byte, op kg.Op) []byte { return appendString(b, op.String()) }
+
+func appendJSON(b []byte, raw json.RawMessage) []byte {
+	if raw == nil {
+		return append(b, "null"...)
+	}
+	return append(b, raw...)
 }
 
 func appendUint(b []byte, n uint64) []byte { return strconv.AppendUint(b, n, 10) }

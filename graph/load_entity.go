@@ -266,9 +266,8 @@ func (l *loader) readFields(n *entityNode, g *gathered) error {
 		}
 	}
 	for i := range n.plan.fields {
-		f := &n.plan.fields[i]
 		from := len(n.batch.arena)
-		b, err := l.appendField(n, f, g, g.byField[i], n.batch.arena)
+		b, err := l.appendField(n, i, g, g.byField[i], n.batch.arena)
 		if err != nil {
 			return err
 		}
@@ -283,7 +282,8 @@ func sameTriple(a, b *kg.Row) bool {
 }
 
 // appendField writes the value of a field that is not a page.
-func (l *loader) appendField(n *entityNode, f *entityField, g *gathered, found []query.Candidate, b []byte) ([]byte, error) {
+func (l *loader) appendField(n *entityNode, field int, g *gathered, found []query.Candidate, b []byte) ([]byte, error) {
+	f := &n.plan.fields[field]
 	switch f.kind {
 	case entityTypes:
 		return l.appendTypes(g, found, b)
@@ -298,7 +298,9 @@ func (l *loader) appendField(n *entityNode, f *entityField, g *gathered, found [
 	case entityPredicates:
 		return l.appendPredicates(g, n.ref.id, f.counts, b)
 	case entityAsChannel, entityAsMessage, entityAsTask:
-		return l.appendTyped(n.ref.name, f, b)
+		text, err := l.typedFragment(n.ref.name, f)
+		n.batch.keepErrors(n, field, text.errs)
+		return append(b, text.json...), err
 	}
 	return b, nil
 }

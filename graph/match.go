@@ -9,6 +9,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/graph/executor"
 	"koine/internal/query"
 	"koine/internal/query/pattern"
 	"koine/kg"
@@ -44,13 +45,12 @@ var matchConnections = connectionTypes{
 	edgeName: "MatchEdge", edges: matchEdgeImplementors,
 }
 
-func (p *planner) planMatchList(f graphql.CollectedField, args map[string]any) (c *matchList, err error) {
-	in := argumentOf[query.PatternInput](args, "pattern")
+func (p *planner) planMatchList(f graphql.CollectedField, args *queryMatchArgs) (c *matchList, err error) {
 	c = &matchList{
-		connection: &connection{}, input: &in, compiler: p.compiler(), limits: p.run.engine.limits.patternLimits(),
-		distinct: argumentOf[bool](args, "distinct"), explain: argumentOf[bool](args, "explain"),
+		connection: &connection{}, input: &args.Pattern, compiler: p.compiler(), limits: p.run.engine.limits.patternLimits(),
+		distinct: args.Distinct, explain: args.Explain,
 	}
-	if err := p.planPaging(c.connection, f, args); err != nil {
+	if err := p.planPaging(c.connection, f, args.First, args.After); err != nil {
 		return nil, err
 	}
 	compiled, err := c.compile(nil)
@@ -58,7 +58,7 @@ func (p *planner) planMatchList(f graphql.CollectedField, args map[string]any) (
 		return nil, err
 	}
 	c.names = query.Variables(compiled)
-	if err := c.checkVariables(argumentOf[[]string](args, "select"), argumentOf[[]query.MatchOrder](args, "orderBy")); err != nil {
+	if err := c.checkVariables(args.Select, args.OrderBy); err != nil {
 		return nil, err
 	}
 	c.element = func(set ast.SelectionSet) (int, error) {
@@ -120,19 +120,19 @@ func (c *matchList) checkVariables(selected []string, order []query.MatchOrder) 
 	return nil
 }
 
-// readMatch answers Query.match.
-func readMatch(ctx context.Context, view *ViewInput) error {
-	r, err := beginReading(ctx, view)
+// Match answers Query.match.
+func (queryRoot) Match(ctx context.Context, f *executor.Selected, args *queryMatchArgs) (executor.Value, error) {
+	r, err := beginReading(ctx, f, args.View, args.Budget)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c, err := r.planMatchList(r.field, r.args)
+	c, err := r.planMatchList(r.field, args)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l, err := r.pageLoader(c.connection)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	g, err := l.matchPage(c)
 	if cutter := l.run.cutter; cutter != nil && isSpent(err) { // before the first row
@@ -145,9 +145,9 @@ func readMatch(ctx context.Context, view *ViewInput) error {
 		})
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.storeAnswer(g.write)
+	return r.answer(g), nil
 }
 
 // patternQuery returns the query for the rows after a place.
@@ -285,10 +285,10 @@ func (l *loader) closeSolutions(c *matchList, p *pattern.Pattern, g *page, after
 			}
 		},
 		key: func(m matchedRow) []byte { return m.place },
-		read: func(m matchedRow) (func([]byte, int) []byte, error) {
+		read: func(m matchedRow) (func(*writer, int), error) {
 			one := &page{}
 			err := l.loadSolutions(c, one, []solution{m.row})
-			return func(b []byte, selection int) []byte { return one.node(b, selection, 0) }, err
+			return func(w *writer, selection int) { one.node(w, selection, 0) }, err
 		},
 	}
 	c.setExtras(g, planned)
@@ -306,15 +306,16 @@ func (l *loader) sortedError(c *matchList, err error) error {
 // setExtras sets the page's fields that only this connection has.
 func (c *matchList) setExtras(g *page, e *pattern.Evaluation) {
 	steps, read := e.Explain(), e.StatementsRead()
-	g.extra = func(b []byte, i int) []byte {
+	g.extra = func(w *writer, i int) {
 		x := c.extras[i]
 		switch {
 		case x.columns:
-			return appendStrings(b, c.columns)
+			w.B = appendStrings(w.B, c.columns)
 		case !c.explain:
-			return append(b, "null"...)
+			w.B = append(w.B, "null"...)
+		default:
+			w.B = x.explanation.appendTo(w.B, steps, read)
 		}
-		return x.explanation.write(b, steps, read)
 	}
 }
 

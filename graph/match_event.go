@@ -11,6 +11,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/graph/executor"
 	"koine/internal/changefeed"
 	"koine/internal/operation"
 	"koine/internal/query"
@@ -39,10 +40,10 @@ type matchEventField struct {
 	commit []scalarField
 }
 
-// followMatch establishes Subscription.matchChanged.
-func followMatch(ctx context.Context, input query.PatternInput, selected []string, resume *Position, view *ViewInput) error {
-	return subscribeTo(ctx, resume, view, func(p *planner, set ast.SelectionSet) (eventContent, changefeed.Subject, error) {
-		c, err := p.planMatchEvent(&input, selected)
+// MatchChanged establishes Subscription.matchChanged.
+func (subscriptionRoot) MatchChanged(ctx context.Context, f *executor.Selected, args *subscriptionMatchChangedArgs) (*Stream, error) {
+	return subscribeTo(ctx, f, args.Resume, args.View, func(p *planner, set ast.SelectionSet) (eventContent, changefeed.Subject, error) {
+		c, err := p.planMatchEvent(&args.Pattern, args.Select)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -156,26 +157,26 @@ func (c *matchEvent) snapshotParts(ctx context.Context, s *kg.Snapshot) iter.Seq
 	}
 }
 
-// write writes the rows that were added and removed, nil for none. A client
+// write writes the rows that were added and removed, nothing for none. A client
 // that keeps the set of rows must not miss any, so a row that cannot be sent
 // ends the stream with CodeResync.
-func (c *matchEvent) write(t *eventWriter, e *operation.Event) ([]byte, error) {
+func (c *matchEvent) write(w *writer, t *eventWriter, e *operation.Event) error {
 	if e.Snapshot {
 		l := newLoader(t.ctx, t.run, t.stream.Snapshot(), t.stream.view)
-		return c.writeEvent(l, nil, livematch.Difference{Added: c.snapshotRows}, e)
+		return c.writeEvent(w, l, nil, livematch.Difference{Added: c.snapshotRows}, e)
 	}
-	b, err := c.writeChanged(t, e)
-	if err == nil && len(b) > t.run.engine.limits.ResultBytes {
+	err := c.writeChanged(w, t, e)
+	if err == nil && len(w.B) > t.run.engine.limits.ResultBytes {
 		err = t.run.engine.limits.resultTooLarge()
 	}
 	var limit *LimitError
 	switch {
 	case errors.As(err, &limit):
-		return nil, resyncError(e, limit.Message)
+		return resyncError(e, limit.Message)
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, resyncError(e, "it takes too long")
+		return resyncError(e, "it takes too long")
 	}
-	return b, err
+	return err
 }
 
 func resyncError(e *operation.Event, why string) error {
@@ -184,55 +185,49 @@ func resyncError(e *operation.Event, why string) error {
 	return err
 }
 
-func (c *matchEvent) writeChanged(t *eventWriter, e *operation.Event) ([]byte, error) {
+func (c *matchEvent) writeChanged(w *writer, t *eventWriter, e *operation.Event) error {
 	after, err := t.loaderAt(e.Position.Revision)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var before *loader
 	var was *kg.Snapshot
 	if r := e.Position.Revision - 1; r > 0 {
 		if before, err = t.loaderAt(r); err != nil {
-			return nil, err
+			return err
 		}
 		before.view.At = r // as of then: entities may have changed since
 		was = before.snapshot
 	}
 	rows, err := c.match.Difference(t.ctx, was, after.snapshot, commitOf(e))
 	if err != nil || rows.Empty() {
-		return nil, err
+		return err
 	}
-	return c.writeEvent(after, before, rows, e)
+	return c.writeEvent(w, after, before, rows, e)
 }
 
 // writeEvent writes an event. before loads the removed rows as of the revision
 // before.
-func (c *matchEvent) writeEvent(l, before *loader, rows livematch.Difference, e *operation.Event) (b []byte, err error) {
-	b = []byte{'{'}
-	for i := range c.fields {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		f := &c.fields[i]
-		b = append(b, f.key...)
-		switch f.name {
-		case "added":
-			b, err = l.appendRows(b, f.rows, rows.Added)
-		case "removed":
-			b, err = before.appendRows(b, f.rows, rows.Removed)
-		case "changes":
-			b, err = l.appendChanges(b, f.change, e)
+func (c *matchEvent) writeEvent(w *writer, l, before *loader, rows livematch.Difference, e *operation.Event) (err error) {
+	writeFields(w, c.fields, func(_ int, f *matchEventField) {
+		w.EnterField(f.key)
+		switch {
+		case err != nil:
+		case f.name == "added":
+			err = l.writeRows(w, f.rows, rows.Added)
+		case f.name == "removed":
+			err = before.writeRows(w, f.rows, rows.Removed)
+		case f.name == "changes":
+			err = l.writeChanges(w, f.change, e)
 		default:
-			b = c.writeField(b, f, l.engine, e)
+			w.B = c.appendField(w.B, f, l.engine, e)
 		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return append(b, '}'), nil
+		w.LeaveField()
+	})
+	return err
 }
 
-func (c *matchEvent) writeField(b []byte, f *matchEventField, engine *Engine, e *operation.Event) []byte {
+func (c *matchEvent) appendField(b []byte, f *matchEventField, engine *Engine, e *operation.Event) []byte {
 	switch f.name {
 	case "columns":
 		return appendStrings(b, c.list.columns)
@@ -248,11 +243,8 @@ func (c *matchEvent) writeField(b []byte, f *matchEventField, engine *Engine, e 
 	return append(b, `"MatchChange"`...)
 }
 
-// appendRows writes rows as a list. l may be nil if there are none.
-func (l *loader) appendRows(b []byte, list *matchList, rows []livematch.Row) ([]byte, error) {
-	if len(rows) == 0 {
-		return append(b, "[]"...), nil
-	}
+// writeRows writes rows as a list. l may be nil if there are none.
+func (l *loader) writeRows(w *writer, list *matchList, rows []livematch.Row) error {
 	found := make([]solution, len(rows))
 	for k, row := range rows {
 		found[k] = make(solution, len(list.pattern.Names()))
@@ -261,19 +253,18 @@ func (l *loader) appendRows(b []byte, list *matchList, rows []livematch.Row) ([]
 		}
 	}
 	g := &page{}
-	if err := l.loadSolutions(list, g, found); err != nil {
-		return nil, err
-	}
-	b = append(b, '[')
-	for k := range found {
-		if k > 0 {
-			b = append(b, ',')
-		}
-		from := len(b)
-		b = g.node(b, 0, k)
-		if err := l.run.chargeBytes(len(b) - from); err != nil {
-			return nil, err
+	if len(rows) > 0 {
+		if err := l.loadSolutions(list, g, found); err != nil {
+			return err
 		}
 	}
-	return append(b, ']'), nil
+	var err error
+	writeList(w, len(rows), func(k int) {
+		from := len(w.B)
+		g.node(w, 0, k)
+		if err == nil {
+			err = l.run.chargeBytes(len(w.B) - from)
+		}
+	})
+	return err
 }

@@ -40,7 +40,7 @@ func (p *planner) planMatchExtra(c *matchList, f graphql.CollectedField) (matchE
 	return matchExtra{}, unplannedField(f)
 }
 
-func (x *explanationPlan) write(b []byte, steps []pattern.Step, read int64) []byte {
+func (x *explanationPlan) appendTo(b []byte, steps []pattern.Step, read int64) []byte {
 	return appendFields(b, x.fields, func(b []byte, i int, f *scalarField) []byte {
 		b = append(b, f.key...)
 		switch f.name {

@@ -50,23 +50,21 @@ func (p *planner) planRow(c *matchList, set ast.SelectionSet) (*rowPlan, error) 
 
 // planRowField plans a field of one variable.
 func (p *planner) planRowField(c *matchList, f graphql.CollectedField, field *rowField) error {
-	ec := p.run.ec
-	parse := ec.field_MatchRow_value_args
 	switch f.Name {
 	case "value":
 		field.kind = rowValue
 	case "entity":
-		field.kind, parse = rowEntity, ec.field_MatchRow_entity_args
+		field.kind = rowEntity
 	case "term":
-		field.kind, parse = rowTerm, ec.field_MatchRow_term_args
+		field.kind = rowTerm
 	default:
 		return unplannedField(f)
 	}
-	args, err := p.parseArgs(f, parse)
+	args, err := coerceArgs[matchRowValueArgs](p, f, coerceMatchRowValueArgs) // the others have the same ones
 	if err != nil {
 		return err
 	}
-	field.name = argumentOf[string](args, "var")
+	field.name = args.Var
 	if !slices.Contains(c.columns, field.name) {
 		return query.UnknownVariable(field.name, c.columns).At("var")
 	}
@@ -153,30 +151,32 @@ func (l *loader) linkColumn(c *matchList, f *rowField, found []solution) ([]*ent
 }
 
 // write writes row k.
-func (batch *solutionBatch) write(b []byte, selection, k int) []byte {
-	plan := batch.list.rows[selection]
-	return appendFields(b, plan.fields, func(b []byte, i int, f *rowField) []byte {
-		b = append(b, f.key...)
+func (batch *solutionBatch) write(w *writer, selection, k int) {
+	writeFields(w, batch.list.rows[selection].fields, func(i int, f *rowField) {
+		w.EnterField(f.key)
 		switch f.kind {
 		case rowTypename:
-			return append(b, `"MatchRow"`...)
+			w.B = append(w.B, `"MatchRow"`...)
 		case rowValues:
-			return appendList(b, batch.list.columns, func(b []byte, name *string) []byte { return appendSolution(b, batch.terms[*name][k]) })
+			w.B = appendList(w.B, batch.list.columns, func(b []byte, name *string) []byte { return appendSolution(b, batch.terms[*name][k]) })
 		case rowValue:
-			return appendSolution(b, batch.terms[f.name][k])
+			w.B = appendSolution(w.B, batch.terms[f.name][k])
+		default:
+			batch.writeTerm(w, f, batch.links[selection][i][k], k)
 		}
-		return batch.writeTerm(b, f, batch.links[selection][i][k], k)
+		w.LeaveField()
 	})
 }
 
-func (batch *solutionBatch) writeTerm(b []byte, f *rowField, entity *entityNode, k int) []byte {
+func (batch *solutionBatch) writeTerm(w *writer, f *rowField, entity *entityNode, k int) {
 	switch {
 	case entity != nil:
-		return entity.write(b)
+		entity.write(w)
 	case f.kind == rowTerm && batch.terms[f.name][k].IsLiteral():
-		return appendLiteral(b, batch.terms[f.name][k], f.literal)
+		w.B = appendLiteral(w.B, batch.terms[f.name][k], f.literal)
+	default:
+		w.B = append(w.B, "null"...)
 	}
-	return append(b, "null"...)
 }
 
 // appendSolution writes the value of a variable. The default graph is null, as

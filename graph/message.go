@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"koine/channels/message"
+	"koine/graph/executor"
 	"koine/kg"
 )
 
@@ -38,9 +39,6 @@ func messageIfAny(ctx context.Context, id message.ID) (*Message, error) {
 	}
 	return unlessGone(readMessage(ctx, string(id)))
 }
-
-// IsNode marks a type that Query.node returns.
-func (*Message) IsNode() {}
 
 // ID is the id of the message.
 func (m *Message) ID() string { return string(m.record.ID) }
@@ -180,14 +178,14 @@ func (m *Message) Proposal(ctx context.Context) (*Proposal, error) {
 	return unlessGone(readProposal(ctx, m.record.ProposalID))
 }
 
-// Entity is the message as an entity. The engine writes it.
-func (m *Message) Entity(ctx context.Context) (*Entity, error) {
-	return nil, readOwnEntity(ctx, m.record.ID.Entity())
+// Entity is the message as an entity.
+func (m *Message) Entity(ctx context.Context, f *executor.Selected) (executor.Value, error) {
+	return readOwnEntity(ctx, f, m.record.ID.Entity())
 }
 
-// Facts are the statements that the message asserts. The engine writes them.
-func (m *Message) Facts(ctx context.Context, first *int) ([]Statement, error) {
-	return nil, readFacts(ctx, first, func(ctx context.Context, r *run) ([]*kg.Commit, error) { return r.commitsOf(ctx, m.record) })
+// Facts are the statements that the message asserts.
+func (m *Message) Facts(ctx context.Context, f *executor.Selected, args *messageFactsArgs) (executor.Value, error) {
+	return readFacts(ctx, f, args.First, func(ctx context.Context, r *run) ([]*kg.Commit, error) { return r.commitsOf(ctx, m.record) })
 }
 
 // Revision is the revision of the message's commit.

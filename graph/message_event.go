@@ -5,11 +5,10 @@ import (
 	"iter"
 	"sync/atomic"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
+	"koine/graph/executor"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -61,27 +60,24 @@ func (s *messageSource) Close() { s.closeStream() }
 
 // messageEvent is the content of subscriptions to messages.
 type messageEvent struct {
-	plan   *insidePlan
+	field  *executor.Selected
 	source *messageSource
 }
 
-func (c *messageEvent) write(t *eventWriter, e *operation.Event) ([]byte, error) {
-	return t.writeMessage(c.plan, c.source.current, e.Position)
+func (c *messageEvent) write(w *writer, t *eventWriter, e *operation.Event) error {
+	return t.writeMessage(w, c.field, c.source.current, e.Position)
 }
 
 // writeMessage writes a MessagePublished.
-func (t *eventWriter) writeMessage(plan *insidePlan, m *message.Message, at kg.Position) ([]byte, error) {
+func (t *eventWriter) writeMessage(w *writer, f *executor.Selected, m *message.Message, at kg.Position) error {
 	position := Position(t.stream.engine.deps.Store.FormatPosition(at))
-	event := &MessagePublished{Message: &Message{record: m}, Sequence: m.Sequence, Position: &position}
-	return newLoader(t.ctx, t.run, nil, t.stream.view).writeGenerated(plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
-		return ec._MessagePublished(ctx, plan.set, event)
-	})
+	return w.Object(f.On(messagePublishedObject), &MessagePublished{Message: &Message{record: m}, Sequence: m.Sequence, Position: &position})
 }
 
-// followMessages establishes Subscription.messagePublished.
-func followMessages(ctx context.Context, channelID string, since *int64, resume *Position) error {
-	id := channel.ID(channelID)
-	return subscribeMessages(ctx, resume, func(o *subscriptionSetup, s *messageSource) (err error) {
+// MessagePublished establishes Subscription.messagePublished.
+func (subscriptionRoot) MessagePublished(ctx context.Context, f *executor.Selected, args *subscriptionMessagePublishedArgs) (*Stream, error) {
+	id, since, resume := channel.ID(args.ChannelID), args.SinceSequence, args.Resume
+	return subscribeMessages(ctx, f, resume, func(o *subscriptionSetup, s *messageSource) (err error) {
 		if since != nil && resume != nil {
 			return kg.Errorf(kg.CodeInvalid, "resume and sinceSequence are mutually exclusive").At("resume")
 		}
@@ -117,10 +113,10 @@ func followMessages(ctx context.Context, channelID string, since *int64, resume 
 }
 
 // subscribeMessages establishes a subscription to messages. open opens the stream.
-func subscribeMessages(ctx context.Context, resume *Position, open func(*subscriptionSetup, *messageSource) error) error {
-	return subscribeChannels(ctx, resume, func(o *subscriptionSetup) (eventContent, source, error) {
+func subscribeMessages(ctx context.Context, f *executor.Selected, resume *Position, open func(*subscriptionSetup, *messageSource) error) (*Stream, error) {
+	return subscribeChannels(ctx, f, resume, func(o *subscriptionSetup) (eventContent, source, error) {
 		s := &messageSource{ownSource: ownSource{o.store}}
-		return &messageEvent{plan: o.plan, source: s}, s, open(o, s)
+		return &messageEvent{field: o.field, source: s}, s, open(o, s)
 	})
 }
 

@@ -4,44 +4,45 @@ import (
 	"context"
 
 	"koine/channels/message"
+	"koine/graph/executor"
 	"koine/internal/proposals"
 	"koine/kg"
 )
 
 // readFacts answers Message.facts and TaskCommit.facts: the statements that
 // commits asserted and that the operation's view still shows.
-func readFacts(ctx context.Context, first *int, find func(context.Context, *run) ([]*kg.Commit, error)) error {
-	r, err := readInside(ctx)
+func readFacts(ctx context.Context, f *executor.Selected, first *int, find func(context.Context, *run) ([]*kg.Commit, error)) (executor.Value, error) {
+	r, err := readInside(ctx, f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	n, err := r.run.engine.limits.pageSize(first, DefaultPageSize)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	plan, err := r.planStatement(r.field.Selections)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l, err := r.openLoader()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	commits, err := find(ctx, r.run)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var rows []kg.Row
 	for _, c := range commits {
 		if rows, err = factsOf(l.snapshot, c, rows, n); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	nodes, err := l.loadStatements(plan, rows)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.storeAnswer(func(b []byte) []byte { return appendStatements(b, nodes) })
+	return r.answer(statementNodes(nodes)), nil
 }
 
 // commitsOf returns the commits that asserted a message's facts: its own and

@@ -11,56 +11,6 @@ import (
 	"time"
 )
 
-// An event of a list of changes.
-type ChangeEvent interface {
-	IsChangeEvent()
-}
-
-// An event of `channelChanged`.
-type ChannelEvent interface {
-	IsChannelEvent()
-}
-
-// An event of `entityChanged`.
-type EntityEvent interface {
-	IsEntityEvent()
-}
-
-// An event of `matchChanged`.
-type MatchEvent interface {
-	IsMatchEvent()
-}
-
-// An event of subscriptions to messages.
-type MessageEvent interface {
-	IsMessageEvent()
-}
-
-// An object with a globally unique id by which it can be read again.
-type Node interface {
-	IsNode()
-}
-
-// An event of `proposalChanged`.
-type ProposalEvent interface {
-	IsProposalEvent()
-}
-
-// An event of `statementChanged`.
-type StatementEvent interface {
-	IsStatementEvent()
-}
-
-// An event of `taskChanged`.
-type TaskEvent interface {
-	IsTaskEvent()
-}
-
-// The object of a statement.
-type Term interface {
-	IsTerm()
-}
-
 // The input of `acknowledgeMessages`. Either `upToSequence` or `messageIds`.
 type AcknowledgeMessagesInput struct {
 	// The channel.
@@ -374,27 +324,6 @@ type BudgetInput struct {
 	MaxStatements *int `json:"maxStatements"`
 }
 
-// A page of changes.
-type ChangeConnection struct {
-	// The changes with their cursors.
-	Edges []ChangeEdge `json:"edges"`
-	// The changes.
-	Nodes []StatementChange `json:"nodes"`
-	// The changes and the replaced graphs (`GraphReplaced`), in the order of the log. If it is selected, replaced graphs count for `first` too.
-	Events []ChangeEvent `json:"events"`
-	// The page information. The cursors are positions: `endCursor`, which an empty page has too, is valid for
-	// `after` and for `resume` of a subscription.
-	PageInfo *PageInfo `json:"pageInfo"`
-}
-
-// A change with its cursor.
-type ChangeEdge struct {
-	// The change.
-	Node *StatementChange `json:"node"`
-	// The cursor for `after`: the position after the change, or before it if the newest come first.
-	Cursor Cursor `json:"cursor"`
-}
-
 // A page of channels.
 type ChannelConnection struct {
 	// The channels.
@@ -702,28 +631,6 @@ type DeleteTaskPayload struct {
 	TaskID string `json:"taskId"`
 }
 
-// A page of differences between two moments.
-type DiffConnection struct {
-	// The revision of the earlier moment.
-	From base.Revision `json:"from"`
-	// The revision of the later moment.
-	To base.Revision `json:"to"`
-	// The differences with their cursors.
-	Edges []DiffEdge `json:"edges"`
-	// The differences.
-	Nodes []StatementDifference `json:"nodes"`
-	// The page information.
-	PageInfo *PageInfo `json:"pageInfo"`
-}
-
-// A difference with its cursor.
-type DiffEdge struct {
-	// The difference.
-	Node *StatementDifference `json:"node"`
-	// The cursor of the element, for `after`.
-	Cursor Cursor `json:"cursor"`
-}
-
 // The input of `endScope`.
 type EndScopeInput struct {
 	// The id of the scope.
@@ -734,111 +641,12 @@ type EndScopeInput struct {
 	Reason *string `json:"reason"`
 }
 
-// A thing that statements are about: an IRI or a blank node. An entity has no fixed fields; select its properties by predicate.
-type Entity struct {
-	// The id, for `node`. It names the entity and the view in which it is shown. In the present it is
-	// "urn:koine:entity:" followed by the IRI. In any other view (`at`, even of the newest revision, a certainty, an
-	// age, a time, graphs, agents) it contains a token of the view. Equal views have equal tokens. An id has at most
-	// 16 KiB: if a view needs more, `id` is an error; an IRI that needs more is replaced by "#" and its hash, and
-	// `node` does not find it.
-	ID string `json:"id"`
-	// The IRI, or "_:label" for a blank node.
-	Iri base.Term `json:"iri"`
-	// The classes of the entity (rdf:type), distinct and ordered by IRI.
-	Types []base.Term `json:"types"`
-	// The label of the entity: a value of rdfs:label, skos:prefLabel, schema:name, foaf:name, dcterms:title, or of
-	// the properties configured in the server. Among several labels the language preference decides, then the order
-	// of the properties. Null if there is none.
-	Label *string `json:"label"`
-	// The value of a property: a number, a boolean or a string for a literal, the IRI for a resource. Among several
-	// values it is the one with the greatest certainty, then the newest, then the smallest; at the end of a path the
-	// smallest. Null if there is none.
-	Value json.RawMessage `json:"value"`
-	// The distinct values of a property in the form of `value`, in ascending order.
-	Values []json.RawMessage `json:"values"`
-	// The statements with this entity as subject.
-	Out *StatementConnection `json:"out"`
-	// The statements with this entity as object.
-	In *StatementConnection `json:"in"`
-	// The number of statements with this entity.
-	Degree int64 `json:"degree"`
-	// The predicates of the statements with this entity as subject, with the number of statements, ordered by IRI.
-	Predicates []TermCount `json:"predicates"`
-	// The distinct entities that a path reaches from here. Use `values(path: …)` for literals.
-	Follow *EntityConnection `json:"follow"`
-	// The neighborhood of the entity: the statements within a number of steps, the nearest first, and the entities that they reach.
-	Neighborhood *Neighborhood `json:"neighborhood"`
-	// The history of the entity as far as the log goes back: the changes of its statements in every commit that had
-	// an effect on them. The cost depends on the size of the history, not of the log. Selecting the history also
-	// finds an entity that no longer has statements. A view with `maxAgeSeconds` is refused.
-	History *ChangeConnection `json:"history"`
-	// The channel that this entity represents (`koine:Channel`). Null if it is no channel or you may not see it.
-	AsChannel *Channel `json:"asChannel"`
-	// The message that this entity represents (`koine:Message`). Null if it is no message or you may not read it.
-	AsMessage *Message `json:"asMessage"`
-	// The task that this entity represents (`koine:Task`). Null if it is no task or you take no part in it.
-	AsTask *Task `json:"asTask"`
-}
-
-func (Entity) IsNode() {}
-
-func (Entity) IsTerm() {}
-
-// A change of an entity or its neighborhood, or their state in the snapshot.
-type EntityChange struct {
-	// The entity after the commit. Null if the view shows nothing of it.
-	Entity *Entity `json:"entity"`
-	// The changes in the order of the log. Empty in the snapshot.
-	Changes []StatementChange `json:"changes"`
-	// Whether this event is the snapshot.
-	Snapshot bool `json:"snapshot"`
-	// The commit with the changes. Null in the snapshot.
-	Commit *Commit `json:"commit"`
-	// The position to resume from after this event.
-	Position *Position `json:"position"`
-}
-
-func (EntityChange) IsEntityEvent() {}
-
-// A page of entities.
-type EntityConnection struct {
-	// The entities with their cursors.
-	Edges []EntityEdge `json:"edges"`
-	// The entities.
-	Nodes []Entity `json:"nodes"`
-	// The page information.
-	PageInfo *PageInfo `json:"pageInfo"`
-	// The number of elements on all pages. It may take a scan, so select it only if needed.
-	TotalCount int64 `json:"totalCount"`
-	// The entities of all pages in groups, with values computed for each group. An entity with several values of a
-	// key is in several groups; one without a value is in the group whose key is null.
-	Groups []Group `json:"groups"`
-}
-
-// An entity with its cursor.
-type EntityEdge struct {
-	// The entity.
-	Node *Entity `json:"node"`
-	// The cursor of the element, for `after`.
-	Cursor Cursor `json:"cursor"`
-}
-
 // A graph with its number of statements.
 type GraphCount struct {
 	// The graph. Null for the default graph, which has no name.
 	Graph *base.Term `json:"graph"`
 	// The number of statements.
 	Count int64 `json:"count"`
-}
-
-// A path from one entity to another.
-type GraphPath struct {
-	// The length of the path, in statements.
-	Length int `json:"length"`
-	// The entities on the path, from the first to the last.
-	Entities []Entity `json:"entities"`
-	// The statements on the path in order. A statement that is followed backward is shown unchanged.
-	Statements []Statement `json:"statements"`
 }
 
 // The result of a mutation of a graph.
@@ -865,55 +673,6 @@ type GraphPolicy struct {
 	Readers []string `json:"readers"`
 	// The revision that last changed the policy. Null if none was set: then it is the server's default.
 	Revision *base.Revision `json:"revision"`
-}
-
-// A commit replaced the content of a graph as a whole, as `replaceGraph` does beyond 10,000 statements. Changes of
-// single statements are not reported. Readers of the graph get this event if their filter and view do not exclude
-// the graph, whatever other conditions they have. The subscription then ends with `Resync`. The counts cover the
-// whole graph, and are null if part of it may be hidden from you or was erased.
-type GraphReplaced struct {
-	// The graph. Null for the default graph, which has no name.
-	Graph *base.Term `json:"graph"`
-	// The number of statements before the commit.
-	StatementsBefore *int64 `json:"statementsBefore"`
-	// The number of statements after the commit.
-	StatementsAfter *int64 `json:"statementsAfter"`
-	// The number of statements that were added or got another assertion.
-	StatementsAdded *int64 `json:"statementsAdded"`
-	// The number of statements that were removed.
-	StatementsRemoved *int64 `json:"statementsRemoved"`
-	// The id of this change, the same after a replay.
-	ChangeID string `json:"changeId"`
-	// The commit. Never null; the type matches StatementChange.commit.
-	Commit *Commit `json:"commit"`
-	// The position to resume from after this event, before the `Resync`. Never null; the type matches StatementChange.position.
-	Position *Position `json:"position"`
-}
-
-func (GraphReplaced) IsChangeEvent() {}
-
-func (GraphReplaced) IsStatementEvent() {}
-
-func (GraphReplaced) IsEntityEvent() {}
-
-func (GraphReplaced) IsMatchEvent() {}
-
-// Elements with common keys, and the values computed for them.
-type Group struct {
-	// The keys by the names given with `as`, as a JSON object. Null means no value.
-	Keys json.RawMessage `json:"keys"`
-	// The computed values by the names given with `as`, as a JSON object.
-	Values json.RawMessage `json:"values"`
-	// A key of the group.
-	Key json.RawMessage `json:"key"`
-	// A key of the group as an entity. Null if it is none.
-	Entity *Entity `json:"entity"`
-	// A key or computed value as an entity or a literal with language and datatype. Null if there is none.
-	Term Term `json:"term"`
-	// A computed value.
-	Value json.RawMessage `json:"value"`
-	// The number of elements in the group.
-	Count int64 `json:"count"`
 }
 
 // A page of an inbox.
@@ -968,109 +727,6 @@ type LiftRestrictionInput struct {
 	Everywhere bool `json:"everywhere"`
 	// The agent.
 	PrincipalID string `json:"principalId"`
-}
-
-// A literal value.
-type Literal struct {
-	// The value: a number or a boolean for such datatypes, otherwise a string. Never null; the type matches
-	// Entity.value, so that both can be selected together.
-	Value json.RawMessage `json:"value"`
-	// The lexical form, with all its digits.
-	Lexical string `json:"lexical"`
-	// The datatype, such as http://www.w3.org/2001/XMLSchema#integer.
-	Datatype base.Term `json:"datatype"`
-	// The language tag of a text, in the form that RFC 5646 recommends.
-	Language *string `json:"language"`
-}
-
-func (Literal) IsTerm() {}
-
-// A change of a pattern's solutions, or solutions in the snapshot.
-type MatchChange struct {
-	// The variables that the rows show, in the order of `MatchRow.values`.
-	Columns []string `json:"columns"`
-	// The rows added by the commit, or in the snapshot.
-	Added []MatchRow `json:"added"`
-	// The rows removed by the commit. Their entities are shown as of the revision before it.
-	Removed []MatchRow `json:"removed"`
-	// The changes of statements that the pattern depends on, in the order of the log. After resuming within a
-	// commit, only those after the position. Empty in the snapshot.
-	Changes []StatementChange `json:"changes"`
-	// Whether this event belongs to the snapshot.
-	Snapshot bool `json:"snapshot"`
-	// Whether this is the last event of the snapshot.
-	SnapshotEnd bool `json:"snapshotEnd"`
-	// The commit with the changes. Null in the snapshot.
-	Commit *Commit `json:"commit"`
-	// The position to resume from after this event. Null within a snapshot: an interrupted snapshot starts over.
-	Position *Position `json:"position"`
-}
-
-func (MatchChange) IsMatchEvent() {}
-
-// A page of the solutions of a pattern.
-type MatchConnection struct {
-	// The variables that the rows show, in the order of `MatchRow.values`.
-	Columns []string `json:"columns"`
-	// The rows with their cursors.
-	Edges []MatchEdge `json:"edges"`
-	// The rows.
-	Nodes []MatchRow `json:"nodes"`
-	// The page information.
-	PageInfo *PageInfo `json:"pageInfo"`
-	// The number of elements on all pages. It may take a scan, so select it only if needed.
-	TotalCount int64 `json:"totalCount"`
-	// The rows of all pages in groups, with values computed for each group. A row with several values of a key is in
-	// several groups; one without a value is in the group whose key is null.
-	Groups []Group `json:"groups"`
-	// The query plan with its costs. Null unless `explain` is true.
-	Explanation *MatchExplanation `json:"explanation"`
-}
-
-// A row with its cursor.
-type MatchEdge struct {
-	// The row.
-	Node *MatchRow `json:"node"`
-	// The cursor of the element, for `after`.
-	Cursor Cursor `json:"cursor"`
-}
-
-// The query plan of a pattern: its steps in the order of execution.
-type MatchExplanation struct {
-	// The steps. Each feeds the next one.
-	Steps []MatchStep `json:"steps"`
-	// The number of statements read for this page.
-	StatementsRead int64 `json:"statementsRead"`
-}
-
-// A solution of a pattern.
-type MatchRow struct {
-	// The values of all columns in their order, in the form of `value`.
-	Values []json.RawMessage `json:"values"`
-	// The value of a variable: the value of a literal, or the IRI of an entity. Null if the variable is unbound (`optional`, `union`).
-	Value json.RawMessage `json:"value"`
-	// The entity bound to a variable. Null for a literal and for an unbound variable.
-	Entity *Entity `json:"entity"`
-	// The entity or literal bound to a variable. Null if the variable is unbound.
-	Term Term `json:"term"`
-}
-
-// A step of a query plan.
-type MatchStep struct {
-	// The nesting depth in optional, union and notExists.
-	Depth int `json:"depth"`
-	// The operation, such as "scan", "nested loop", "merge" or "filter".
-	Operation string `json:"operation"`
-	// The part of the pattern.
-	Pattern string `json:"pattern"`
-	// The order of the index that is read, such as "POSG". Null if none is.
-	Index *string `json:"index"`
-	// The estimated number of rows, from the counts in the catalogue.
-	Estimate int64 `json:"estimate"`
-	// The actual number of rows.
-	Rows int64 `json:"rows"`
-	// The number of statements read in this step.
-	StatementsRead int64 `json:"statementsRead"`
 }
 
 // A page of messages.
@@ -1155,18 +811,6 @@ type NamespacesPayload struct {
 	Revision base.Revision `json:"revision"`
 	// The position after that revision.
 	Position Position `json:"position"`
-}
-
-// The neighborhood of an entity.
-type Neighborhood struct {
-	// The entities in the neighborhood except the central one, the nearest first.
-	Entities []Entity `json:"entities"`
-	// The statements in the neighborhood, the nearest first.
-	Statements []Statement `json:"statements"`
-	// The distance of the farthest statement.
-	Depth int `json:"depth"`
-	// Whether the budget cut the neighborhood.
-	Truncated bool `json:"truncated"`
 }
 
 // The object of a patch: an entity by `id`, or a literal by `value`, not both.
@@ -1277,28 +921,6 @@ type Principal struct {
 	Tier *ChannelTier `json:"tier"`
 }
 
-// There are no more matches up to this position. Sent at the end of an empty snapshot, and at intervals while nothing matches.
-type Progress struct {
-	// The position to resume from. Never null; the type matches StatementChange.position.
-	Position *Position `json:"position"`
-	// The revision scanned to.
-	Revision base.Revision `json:"revision"`
-}
-
-func (Progress) IsProposalEvent() {}
-
-func (Progress) IsMessageEvent() {}
-
-func (Progress) IsChannelEvent() {}
-
-func (Progress) IsTaskEvent() {}
-
-func (Progress) IsStatementEvent() {}
-
-func (Progress) IsEntityEvent() {}
-
-func (Progress) IsMatchEvent() {}
-
 // An update that is or was held for review.
 type Proposal struct {
 	// The id of the proposal.
@@ -1344,22 +966,6 @@ type Proposal struct {
 }
 
 func (Proposal) IsNode() {}
-
-// A change of a proposal, or a proposal in the snapshot.
-type ProposalChange struct {
-	// The proposal as of the commit.
-	Proposal *Proposal `json:"proposal"`
-	// Whether this event belongs to the snapshot.
-	Snapshot bool `json:"snapshot"`
-	// Whether this is the last event of the snapshot.
-	SnapshotEnd bool `json:"snapshotEnd"`
-	// The commit with the change. Null in the snapshot.
-	Commit *Commit `json:"commit"`
-	// The position to resume from after this event. Null within a snapshot: an interrupted snapshot starts over.
-	Position *Position `json:"position"`
-}
-
-func (ProposalChange) IsProposalEvent() {}
 
 // A page of proposals.
 type ProposalConnection struct {
@@ -1648,29 +1254,6 @@ type RestrictionPayload struct {
 	Restrictions []ChannelRestriction `json:"restrictions"`
 }
 
-// The last event of a subscription that cannot continue without a gap: the log no longer has the changes, or your
-// access has changed. Read again and follow from there (`resume: "snapshot"` does both).
-type Resync struct {
-	// The reason. `ACCESS_CHANGED` if your access has changed.
-	Reason string `json:"reason"`
-	// The oldest position from which changes can be followed.
-	Oldest *Position `json:"oldest"`
-}
-
-func (Resync) IsProposalEvent() {}
-
-func (Resync) IsMessageEvent() {}
-
-func (Resync) IsChannelEvent() {}
-
-func (Resync) IsTaskEvent() {}
-
-func (Resync) IsStatementEvent() {}
-
-func (Resync) IsEntityEvent() {}
-
-func (Resync) IsMatchEvent() {}
-
 // The input of `retractMessage`.
 type RetractMessageInput struct {
 	// The id of the channel.
@@ -1920,99 +1503,6 @@ type Shape struct {
 	TargetObjectsOf []base.Term `json:"targetObjectsOf"`
 	// The parts of the shape that are not validated.
 	Unsupported []UnsupportedShapePart `json:"unsupported"`
-}
-
-// A statement of a graph: subject, predicate and object. It is backed by one or more assertions.
-type Statement struct {
-	// The id, for `node`. It names the statement and the view in which it is shown, like `Entity.id`. The part after
-	// the last colon is the same in every view for the same subject, predicate, object and graph. In a change it is
-	// the id as of that commit, or the one before, in a view of the changed assertions' sources.
-	ID string `json:"id"`
-	// The subject of the statement.
-	Subject *Entity `json:"subject"`
-	// The predicate of the statement.
-	Predicate base.Term `json:"predicate"`
-	// The object of the statement: an entity or a literal.
-	Object Term `json:"object"`
-	// The graph of the statement. Null for the default graph, which has no name.
-	Graph *base.Term `json:"graph"`
-	// The greatest certainty of its assertions, from 0 to 1. Null if none states one: then it is asserted as a fact, which counts as 1.
-	Certainty *float64 `json:"certainty"`
-	// The sources of its assertions.
-	AssertedBy []string `json:"assertedBy"`
-	// The assertions that back the statement.
-	Assertions []Assertion `json:"assertions"`
-	// When the newest assertion was recorded.
-	RecordedAt time.Time `json:"recordedAt"`
-	// The revision of the newest assertion.
-	Revision base.Revision `json:"revision"`
-	// Whether the statement is held for review: it is in the pending graph of a proposal, which `view.includePending` shows.
-	Pending bool `json:"pending"`
-	// The messages that its assertions came with and that you may read, the oldest first.
-	Evidence []Message `json:"evidence"`
-	// The tasks that its assertions were made for (`Task.commits`) and that you take part in, in the order of the assertions.
-	Tasks []Task `json:"tasks"`
-}
-
-func (Statement) IsNode() {}
-
-// A change of a statement, or a statement in the snapshot.
-type StatementChange struct {
-	// The kind of the change in the view. `add` for a statement in the snapshot.
-	Op base.Op `json:"op"`
-	// The statement with the assertion that changed.
-	Statement *Statement `json:"statement"`
-	// The statements and assertions that were replaced.
-	Previous []Statement `json:"previous"`
-	// After `remove`: whether other assertions still back the statement.
-	StatementRemains bool `json:"statementRemains"`
-	// The id of this change, the same after a replay.
-	ChangeID string `json:"changeId"`
-	// Whether this event belongs to the snapshot.
-	Snapshot bool `json:"snapshot"`
-	// Whether this is the last event of the snapshot.
-	SnapshotEnd bool `json:"snapshotEnd"`
-	// The commit with the change. Null in the snapshot.
-	Commit *Commit `json:"commit"`
-	// The position to resume from after this event. Null within a snapshot: an interrupted snapshot starts over.
-	Position *Position `json:"position"`
-}
-
-func (StatementChange) IsChangeEvent() {}
-
-func (StatementChange) IsStatementEvent() {}
-
-// A page of statements.
-type StatementConnection struct {
-	// The statements with their cursors.
-	Edges []StatementEdge `json:"edges"`
-	// The statements.
-	Nodes []Statement `json:"nodes"`
-	// The page information.
-	PageInfo *PageInfo `json:"pageInfo"`
-	// The number of elements on all pages. It may take a scan, so select it only if needed.
-	TotalCount int64 `json:"totalCount"`
-	// The statements of all pages in groups, with values computed for each group. A statement with several values of
-	// a key is in several groups; one without a value is in the group whose key is null.
-	Groups []Group `json:"groups"`
-}
-
-// The difference of a statement between two moments.
-type StatementDifference struct {
-	// `add`: it exists only at the later moment. `remove`: only at the earlier one. `replace`: at both, with different assertions.
-	Op base.Op `json:"op"`
-	// The statement as of the later moment, or of the earlier one if it was removed.
-	Statement *Statement `json:"statement"`
-	// The statement as of the earlier moment. Null if it did not exist.
-	Previous *Statement `json:"previous"`
-}
-
-// A statement with its cursor.
-type StatementEdge struct {
-	// The statement.
-	Node *Statement `json:"node"`
-	// The cursor of the element, for `after`.
-	Cursor Cursor `json:"cursor"`
 }
 
 // The reasons for a statement.

@@ -27,12 +27,12 @@ type aroundPlan struct {
 
 // planEntityNeighborhood plans Entity.neighborhood.
 func (p *planner) planEntityNeighborhood(f graphql.CollectedField, field *entityField) error {
-	args, err := p.parseArgs(f, p.run.ec.field_Entity_neighborhood_args)
+	args, err := coerceArgs[entityNeighborhoodArgs](p, f, coerceEntityNeighborhoodArgs)
 	if err != nil {
 		return err
 	}
-	a := &aroundPlan{depth: argumentOf[int](args, "depth"), edges: p.run.engine.limits.pathEdges(args)}
-	budget, err := budgetOf(argumentOf[*BudgetInput](args, "budget"))
+	a := &aroundPlan{depth: args.Depth, edges: p.run.engine.limits.pathEdges(args.Predicates, args.Direction)}
+	budget, err := budgetOf(args.Budget)
 	if err != nil {
 		return err
 	}
@@ -54,17 +54,12 @@ type aroundNode struct {
 	plan   *aroundPlan
 	around *path.Around
 	*loadedLists
+	run *run
 	// The part that is given.
 	statements int
 	entities   []int
 	depth      int
 	cut        bool
-}
-
-// aroundKey is a field of a node.
-type aroundKey struct {
-	node  *entityNode
-	field int
 }
 
 // loadNeighborhoods loads a field `neighborhood` of the entities, with the
@@ -86,10 +81,10 @@ func (l *loader) loadNeighborhoods(plan *entityPlan, field int, nodes []entityNo
 		return err
 	}
 	if batch.arounds == nil {
-		batch.arounds = map[aroundKey]*aroundNode{}
+		batch.arounds = map[slotKey]*aroundNode{}
 	}
 	for i, around := range arounds {
-		part := &loadedLists{run: l.run}
+		part := &loadedLists{}
 		for k := range all.entities {
 			part.entities = append(part.entities, all.entities[k][:len(around.Entities)])
 			all.entities[k] = all.entities[k][len(around.Entities):]
@@ -98,12 +93,12 @@ func (l *loader) loadNeighborhoods(plan *entityPlan, field int, nodes []entityNo
 			part.statements = append(part.statements, all.statements[k][:len(around.Statements)])
 			all.statements[k] = all.statements[k][len(around.Statements):]
 		}
-		n := &aroundNode{plan: a, around: around, loadedLists: part}
+		n := &aroundNode{plan: a, around: around, loadedLists: part, run: l.run}
 		n.limitTo(len(around.Statements))
 		if a.bytes > 0 {
 			n.fitBytes(a.bytes)
 		}
-		batch.arounds[aroundKey{&nodes[i], field}] = n
+		batch.arounds[slotKey{&nodes[i], field}] = n
 	}
 	return nil
 }
@@ -130,11 +125,13 @@ func (n *aroundNode) fitBytes(bytes int) {
 		c.measuring = true
 		defer func() { c.measuring = false }()
 	}
+	w := n.run.newWriter(nil)    // nothing that it writes needs a context
 	low, high := 0, n.statements // low fits, high may
 	for low < high {
 		middle := (low + high + 1) / 2
 		n.limitTo(middle)
-		if len(n.write(nil)) <= bytes {
+		w.B, w.Errors = w.B[:0], nil
+		if n.write(w); len(w.B) <= bytes {
 			low = middle
 		} else {
 			high = middle - 1
@@ -143,18 +140,17 @@ func (n *aroundNode) fitBytes(bytes int) {
 	n.limitTo(low)
 }
 
-func (n *aroundNode) write(b []byte) []byte {
-	return appendParts(b, n.plan.fields, "Neighborhood", func(b []byte, f *partField) []byte {
+func (n *aroundNode) write(w *writer) {
+	writeParts(w, n.plan.fields, "Neighborhood", func(f *partField) {
 		switch f.name {
 		case "entities":
-			return n.appendList(b, 0, len(n.entities), func(b []byte, k int) []byte {
-				return n.loadedLists.entityWriter(f.list)(b, n.entities[k])
-			})
+			n.writeList(w, f, len(n.entities), func(i int) int { return n.entities[i] })
 		case "statements":
-			return n.appendList(b, 0, n.statements, n.loadedLists.statementWriter(f.list))
+			n.writeList(w, f, n.statements, func(i int) int { return i })
 		case "depth":
-			return appendUint(b, uint64(n.depth))
+			w.B = appendUint(w.B, uint64(n.depth))
+		default:
+			w.B = strconv.AppendBool(w.B, n.cut)
 		}
-		return strconv.AppendBool(b, n.cut)
 	})
 }

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"koine/channels/channel"
+	"koine/graph/executor"
 	"koine/internal/tasks"
 	"koine/kg"
 )
 
-// readNode answers Query.node. Entities and statements are written by the
-// engine, and the returned Node is nil.
-func readNode(ctx context.Context, id string) (Node, error) {
+// Node answers Query.node.
+func (queryRoot) Node(ctx context.Context, f *executor.Selected, args *queryNodeArgs) (Node, error) {
+	id := args.ID
 	if len(id) > MaxNodeIDBytes {
 		return nil, kg.Errorf(kg.CodeLimitExceeded, "id has %d bytes; at most %d are allowed", len(id), MaxNodeIDBytes).At("id")
 	}
@@ -20,23 +21,31 @@ func readNode(ctx context.Context, id string) (Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, readEntityNode(ctx, view, name)
+		return asNodeValue(readEntityNode(ctx, f, view, name))
 	}
 	if view, key, ours, err := parseNodeID(id, statementIDPrefix); ours {
 		if err != nil {
 			return nil, err
 		}
-		return nil, readStatementNode(ctx, view, key)
+		return asNodeValue(readStatementNode(ctx, f, view, key))
 	}
 	if node, err := namedNode(ctx, id); node != nil || err != nil {
 		return node, err
 	}
-	return nil, readEntityNode(ctx, nil, id)
+	return asNodeValue(readEntityNode(ctx, f, nil, id))
+}
+
+// asNodeValue returns a value as a node, nil for nil.
+func asNodeValue(v executor.Value, err error) (Node, error) {
+	if v == nil || err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
 // readAsNode begins to read in the view of an id.
-func readAsNode(ctx context.Context, view *ViewInput) (reading, error) {
-	r, err := beginReading(ctx, view)
+func readAsNode(ctx context.Context, f *executor.Selected, view *ViewInput) (reading, error) {
+	r, err := beginReading(ctx, f, view, nil)
 	if err != nil && view != nil {
 		e := *kg.AsError(err)
 		e.Field = "id"
@@ -45,40 +54,40 @@ func readAsNode(ctx context.Context, view *ViewInput) (reading, error) {
 	return r, err
 }
 
-func readEntityNode(ctx context.Context, view *ViewInput, name string) error {
-	r, err := readAsNode(ctx, view)
+func readEntityNode(ctx context.Context, f *executor.Selected, view *ViewInput, name string) (executor.Value, error) {
+	r, err := readAsNode(ctx, f, view)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	iri, err := kg.ParseIRI(name)
 	if err != nil {
-		return nil // an invalid id names nothing
+		return nil, nil // an invalid id names nothing
 	}
 	return r.showEntity(iri)
 }
 
-func readStatementNode(ctx context.Context, view *ViewInput, key string) error {
-	r, err := readAsNode(ctx, view)
+func readStatementNode(ctx context.Context, f *executor.Selected, view *ViewInput, key string) (executor.Value, error) {
+	r, err := readAsNode(ctx, f, view)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	plan, err := r.planStatement(r.field.Selections)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l, err := r.openLoader()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	row, found, err := findStatement(l.snapshot, key)
 	if err != nil || !found {
-		return err
+		return nil, err
 	}
 	nodes, err := l.loadStatements(plan, []kg.Row{row})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.storeAnswer(nodes[0].write)
+	return r.answer(&nodes[0]), nil
 }
 
 // namedNode finds the object with an id of its own, nil if the caller can see
@@ -113,11 +122,8 @@ func namedNode(ctx context.Context, id string) (Node, error) {
 }
 
 // asNode returns nil for an object that the caller cannot see.
-func asNode[T any, P interface {
-	*T
-	Node
-}](v P, err error) (Node, error) {
-	v, err = unlessGone[T](v, err)
+func asNode[T any](v *T, err error) (Node, error) {
+	v, err = unlessGone(v, err)
 	if v == nil || err != nil {
 		return nil, err
 	}
@@ -173,3 +179,7 @@ func keyNode(ctx context.Context, id string) (Node, error) {
 	key, err := r.keyService().Get(ctx, r.request.Principal, id)
 	return asNode(apiKey(&key), err)
 }
+
+// Node is an object that Query.node returns: of a Go type with a table, or a
+// Value.
+type Node any

@@ -1,9 +1,6 @@
 package graph
 
 import (
-	"context"
-
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/kg"
@@ -151,17 +148,4 @@ func (n *nullChecker) checkValue(v *ast.Value) error {
 		}
 	}
 	return nil
-}
-
-// answerRoots is the engine's RootResolverMiddleware: a broken root field
-// becomes null and an error, and the others are answered.
-func answerRoots(broken map[string]error) graphql.RootFieldMiddleware {
-	return func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
-		root := graphql.GetRootFieldContext(ctx)
-		if err := broken[root.Field.Alias]; err != nil {
-			graphql.AddError(graphql.WithFieldContext(ctx, &graphql.FieldContext{Field: root.Field}), err)
-			return graphql.Null
-		}
-		return next(ctx)
-	}
 }

@@ -57,6 +57,7 @@ func (e *Engine) prepareOperation(ctx context.Context, r *run) (opCtx *graphql.O
 		return nil, e.presentErrors(err)
 	}
 	set, broken := withoutNulls(op, variables)
+	r.broken = broken
 	if len(broken) > 0 {
 		if op.Operation == ast.Subscription {
 			for _, err := range broken {
@@ -67,15 +68,13 @@ func (e *Engine) prepareOperation(ctx context.Context, r *run) (opCtx *graphql.O
 		op, copied.SelectionSet = &copied, set
 	}
 	opCtx = &graphql.OperationContext{
-		RawQuery:               text,
-		OperationName:          req.OperationName,
-		Variables:              variables,
-		Extensions:             req.Extensions,
-		Doc:                    doc,
-		Operation:              op,
-		RecoverFunc:            e.recoverPanic,
-		ResolverMiddleware:     answerFields,
-		RootResolverMiddleware: answerRoots(broken),
+		RawQuery:      text,
+		OperationName: req.OperationName,
+		Variables:     variables,
+		Extensions:    req.Extensions,
+		Doc:           doc,
+		Operation:     op,
+		RecoverFunc:   e.recoverPanic,
 	}
 	return opCtx, nil
 }

@@ -2,31 +2,31 @@ package graph
 
 import (
 	"context"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"koine/graph/executor"
 	"koine/internal/query"
 	"koine/kg"
 )
 
-// reading is a root field answered in three steps: see the package comment.
+// reading is a field whose value is planned, loaded and then written.
 type reading struct {
 	*planner
 	field graphql.CollectedField
-	args  map[string]any
 }
 
-// beginReading begins to read the field of the context.
-func beginReading(ctx context.Context, view *ViewInput) (reading, error) {
-	fc := graphql.GetFieldContext(ctx)
+// beginReading begins to read a root field.
+func beginReading(ctx context.Context, f *executor.Selected, view *ViewInput, budget *BudgetInput) (reading, error) {
 	v, err := runOf(ctx).fieldView(view)
 	if err != nil {
 		return reading{}, err
 	}
-	if _, err := runOf(ctx).newCutter(fc.Args); err != nil {
+	if _, err := runOf(ctx).newCutter(budget); err != nil {
 		return reading{}, err
 	}
-	return reading{newPlanner(ctx, v), fc.Field, fc.Args}, nil
+	return reading{newPlanner(ctx, f, v), f.CollectedField}, nil
 }
 
 // openLoader opens the snapshot to read.
@@ -38,51 +38,63 @@ func (r reading) openLoader() (*loader, error) {
 	return newLoader(r.ctx, r.run, s, r.view), nil
 }
 
-// storeAnswer stores the output of write as the field's answer.
-func (r reading) storeAnswer(write func(b []byte) []byte) error {
-	if err := r.ctx.Err(); err != nil {
+// answer returns the value of the field. Under a budget its lists are filled
+// later.
+func (r reading) answer(v executor.Value) executor.Value {
+	v = boundedValue{v, r.run}
+	if c := r.run.cutter; c != nil {
+		c.value = v
+		return openValue{v, c}
+	}
+	return v
+}
+
+// boundedValue is a value whose text is bounded by Limits.ResultBytes.
+type boundedValue struct {
+	executor.Value
+	run *run
+}
+
+func (v boundedValue) Write(w *executor.Writer) error {
+	if err := w.Ctx.Err(); err != nil {
 		return err
 	}
-	if c := r.run.cutter; c != nil {
-		return c.leaveOpen(r.ctx, write)
-	}
 	// Preallocate the loaded bytes, and as many for the names of fields.
-	b := write(make([]byte, 0, min(2*r.run.bytes.Load()+256, maxGuess)))
-	if len(b) > r.run.engine.limits.ResultBytes {
-		return r.run.engine.limits.resultTooLarge()
+	w.B = slices.Grow(w.B, int(min(2*v.run.bytes.Load()+256, maxGuess)))
+	from := len(w.B)
+	if err := v.Value.Write(w); err != nil {
+		return err
 	}
-	answerOf(r.ctx).json = b
+	if len(w.B)-from > v.run.engine.limits.ResultBytes {
+		return v.run.engine.limits.resultTooLarge()
+	}
 	return nil
 }
 
-// readEntity answers Query.entity.
-func readEntity(ctx context.Context, iri kg.Term, view *ViewInput) error {
-	r, err := beginReading(ctx, view)
+// Entity answers Query.entity.
+func (queryRoot) Entity(ctx context.Context, f *executor.Selected, args *queryEntityArgs) (executor.Value, error) {
+	r, err := beginReading(ctx, f, args.View, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.showEntity(iri)
+	return r.showEntity(args.Iri)
 }
 
 // showEntity answers a field of type Entity.
-func (r reading) showEntity(iri kg.Term) error {
+func (r reading) showEntity(iri kg.Term) (executor.Value, error) {
 	plan, err := r.planEntity(r.field.Selections)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l, err := r.openLoader()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.answerEntity(l, plan, iri)
-}
-
-func (r reading) answerEntity(l *loader, plan *entityPlan, iri kg.Term) error {
 	node, err := l.loadEntity(plan, iri)
 	if node == nil || err != nil {
-		return err
+		return nil, err
 	}
-	return r.storeAnswer(node.write)
+	return r.answer(node), nil
 }
 
 // loadEntity loads one entity, nil if the view shows nothing of it.
@@ -115,38 +127,41 @@ func (l *loader) showsEntity(ref entityRef) (bool, error) {
 	return there, err
 }
 
-// readEntities answers Query.entities.
-func readEntities(ctx context.Context, view *ViewInput) error {
-	return readPage(ctx, view, (*planner).planEntityConnection, (*loader).entityPage)
+// Entities answers Query.entities.
+func (queryRoot) Entities(ctx context.Context, f *executor.Selected, args *queryEntitiesArgs) (executor.Value, error) {
+	return readPage(ctx, f, args.View, args.Budget, func(p *planner, f graphql.CollectedField) (*connection, error) {
+		return p.planEntityConnection(f, entityListArgs{args.Where, args.OrderBy, args.First, args.After})
+	}, (*loader).entityPage)
 }
 
-// readStatements answers Query.statements.
-func readStatements(ctx context.Context, view *ViewInput) error {
-	return readPage(ctx, view, (*planner).planStatementConnection, (*loader).statementPage)
+// Statements answers Query.statements.
+func (queryRoot) Statements(ctx context.Context, f *executor.Selected, args *queryStatementsArgs) (executor.Value, error) {
+	return readPage(ctx, f, args.View, args.Budget, func(p *planner, f graphql.CollectedField) (*connection, error) {
+		return p.planStatementConnection(f, statementListArgs{args.Where, args.OrderBy, args.First, args.After})
+	}, (*loader).statementPage)
 }
 
 func readPage(
-	ctx context.Context, view *ViewInput,
-	plan func(*planner, graphql.CollectedField, map[string]any) (*connection, error),
-	load func(*loader, *connection) (*page, error),
-) error {
-	r, err := beginReading(ctx, view)
+	ctx context.Context, f *executor.Selected, view *ViewInput, budget *BudgetInput,
+	plan func(*planner, graphql.CollectedField) (*connection, error), load func(*loader, *connection) (*page, error),
+) (executor.Value, error) {
+	r, err := beginReading(ctx, f, view, budget)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c, err := plan(r.planner, r.field, r.args)
+	c, err := plan(r.planner, r.field)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l, err := r.pageLoader(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	page, err := load(l, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.storeAnswer(page.write)
+	return r.answer(page), nil
 }
 
 // pageLoader opens the snapshot of a page. A page with a cursor later opens

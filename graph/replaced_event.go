@@ -32,11 +32,11 @@ func (p *planner) planReplaced(set ast.SelectionSet) (plan replacedPlan, err err
 	return plan, err
 }
 
-func (plan replacedPlan) write(b []byte, engine *Engine, e *kg.Event) []byte {
-	return appendFields(b, plan, func(b []byte, _ int, f *replacedField) []byte { return f.write(append(b, f.key...), engine, e) })
+func (plan replacedPlan) appendTo(b []byte, engine *Engine, e *kg.Event) []byte {
+	return appendFields(b, plan, func(b []byte, _ int, f *replacedField) []byte { return f.appendTo(append(b, f.key...), engine, e) })
 }
 
-func (f *replacedField) write(b []byte, engine *Engine, e *kg.Event) []byte {
+func (f *replacedField) appendTo(b []byte, engine *Engine, e *kg.Event) []byte {
 	r := e.Replaced
 	count := func(n uint64) []byte {
 		if r.Uncounted {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"koine/graph/executor"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -19,9 +20,10 @@ import (
 type run struct {
 	engine  *Engine
 	request *operation.Request
-	ctx     context.Context   // the operation's context; a run does not outlive it
-	ec      *executionContext // parses arguments; set before execution
-	bytes   atomic.Int64      // loaded for the answer
+	ctx     context.Context  // the operation's context; a run does not outlive it
+	life    context.Context  // of a subscription's stream. It does not retain the parsed operation
+	broken  map[string]error // errors of root fields that use null as a value, by alias
+	bytes   atomic.Int64     // loaded for the answer
 	// snapshot takes a snapshot of the store, or of the stream that an event
 	// belongs to.
 	snapshot func(context.Context, kg.View) (*kg.Snapshot, error)
@@ -66,8 +68,12 @@ type runKey struct{}
 // withRun carries the run and the operation to the resolvers.
 func (r *run) withRun(ctx context.Context, opCtx *graphql.OperationContext) context.Context {
 	r.ctx = ctx
-	r.ec = newExecutionContext(opCtx, r.engine.schema, nil)
 	return graphql.WithOperationContext(context.WithValue(ctx, runKey{}, r), opCtx)
+}
+
+// newWriter returns a Writer of a part of the answer.
+func (r *run) newWriter(ctx context.Context) *executor.Writer {
+	return &executor.Writer{Ctx: ctx, Present: r.engine.presentAt, Recover: r.engine.recoverPanic}
 }
 
 func runOf(ctx context.Context) *run { return ctx.Value(runKey{}).(*run) }

@@ -6,6 +6,7 @@ import (
 
 	"koine/channels/channel"
 	"koine/channels/scope"
+	"koine/graph/executor"
 	"koine/kg"
 )
 
@@ -55,9 +56,6 @@ func (r *run) listScopes(ctx context.Context, first *int, after *Cursor, l scope
 	nodes, page, err := channelNodes(r, first, after, list, func(s *scope.Scope) Scope { return Scope{s} }, sizeOfScope)
 	return &ScopeConnection{Nodes: nodes, PageInfo: page}, err
 }
-
-// IsNode marks a type that Query.node returns.
-func (*Scope) IsNode() {}
 
 // ID is the id of the scope.
 func (s *Scope) ID() string { return string(s.record.ID) }
@@ -117,9 +115,9 @@ func (s *Scope) Channels(ctx context.Context, first *int, after *Cursor) (*Chann
 	return runOf(ctx).listChannels(ctx, first, after, channel.ListQuery{Scope: s.record.ID})
 }
 
-// Entity is the scope as an entity. The engine writes it.
-func (s *Scope) Entity(ctx context.Context) (*Entity, error) {
-	return nil, readOwnEntity(ctx, s.record.ID.Entity())
+// Entity is the scope as an entity.
+func (s *Scope) Entity(ctx context.Context, f *executor.Selected) (executor.Value, error) {
+	return readOwnEntity(ctx, f, s.record.ID.Entity())
 }
 
 // changedScope answers a mutation of a scope.

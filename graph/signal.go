@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"iter"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"koine/channels"
 	"koine/channels/channel"
+	"koine/graph/executor"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -56,31 +55,29 @@ func (s *signalSource) Close() { s.cancel() }
 
 // signalEvent is the content of Subscription.signalSent.
 type signalEvent struct {
-	plan   *insidePlan
+	field  *executor.Selected
 	source *signalSource
 }
 
-func (c *signalEvent) write(t *eventWriter, _ *operation.Event) ([]byte, error) {
+func (c *signalEvent) write(w *writer, _ *eventWriter, _ *operation.Event) error {
 	one := c.source.current
 	signal := &ChannelSignal{
 		ChannelID: string(one.Channel), Sender: string(one.From), Kind: string(one.Kind), Data: json.RawMessage(one.Data), Time: one.Time, Dropped: one.Dropped,
 	}
-	return newLoader(t.ctx, t.run, nil, t.stream.view).writeGenerated(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
-		return ec._ChannelSignal(ctx, c.plan.set, signal)
-	})
+	return w.Object(c.field.On(channelSignalObject), signal)
 }
 
-// followSignals establishes Subscription.signalSent.
-func followSignals(ctx context.Context, id string) error {
-	return subscribeChannels(ctx, nil, func(o *subscriptionSetup) (eventContent, source, error) {
+// SignalSent establishes Subscription.signalSent.
+func (subscriptionRoot) SignalSent(ctx context.Context, f *executor.Selected, args *subscriptionSignalSentArgs) (*Stream, error) {
+	return subscribeChannels(ctx, f, nil, func(o *subscriptionSetup) (eventContent, source, error) {
 		s := &signalSource{ownSource: ownSource{o.store}, startPosition: o.store.Head()}
 		life, end := context.WithCancel(o.streamCtx)
-		signals, err := o.service.Signals(life, o.by, channel.ID(id))
+		signals, err := o.service.Signals(life, o.by, channel.ID(args.ChannelID))
 		if err != nil {
 			end()
 			return nil, nil, err
 		}
 		s.signals, s.cancel = signals, end
-		return &signalEvent{plan: o.plan, source: s}, s, nil
+		return &signalEvent{field: o.field, source: s}, s, nil
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/graph/executor"
 	"koine/kg"
 )
 
@@ -50,7 +51,7 @@ type statementField struct {
 	entity     *entityPlan   // for subject, and for an object that is an entity
 	literal    []scalarField // for an object that is a literal
 	assertions []scalarField
-	inside     *insidePlan // for evidence and tasks
+	origins    *executor.Selected // evidence or tasks
 	first      int
 }
 
@@ -124,12 +125,12 @@ func (p *planner) planAssertionField(f graphql.CollectedField, field *statementF
 // planStatementOrigins plans a list of messages or tasks of the commits of a
 // statement's assertions.
 func (p *planner) planStatementOrigins(f graphql.CollectedField, field *statementField, kind statementKind) error {
-	args, err := p.parseArgs(f, p.run.ec.field_Statement_evidence_args) // field tasks has the same ones
+	args, err := coerceArgs[statementEvidenceArgs](p, f, coerceStatementEvidenceArgs) // field tasks has the same ones
 	if err != nil {
 		return err
 	}
-	field.kind, field.inside = kind, p.planGenerated(f)
-	field.first, err = p.run.engine.limits.pageSize(argumentOf[*int](args, "first"), DefaultPageSize)
+	field.kind, field.origins = kind, p.selected(f)
+	field.first, err = p.run.engine.limits.pageSize(args.First, DefaultPageSize)
 	return err
 }
 
@@ -137,50 +138,61 @@ func (p *planner) planStatementOrigins(f graphql.CollectedField, field *statemen
 type statementNode struct {
 	plan      *statementPlan
 	statement kg.Statement
-	ids       *nodeIDs       // nil if no field shows an id
-	links     []*entityNode  // the entity of each of the plan's fields, nil for none
-	texts     map[int][]byte // the texts of the plan's fields that have one
+	ids       *nodeIDs         // nil if no field shows an id
+	links     []*entityNode    // the entity of each of the plan's fields, nil for none
+	texts     map[int]fragment // the texts of the plan's fields that have one
 }
 
-func (n *statementNode) write(b []byte) []byte {
-	b = append(b, '{')
+func (n *statementNode) write(w *writer) {
 	s := &n.statement
-	for i := range n.plan.fields {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		f := &n.plan.fields[i]
-		b = append(b, f.key...)
+	writeFields(w, n.plan.fields, func(i int, f *statementField) {
+		w.EnterField(f.key)
 		switch f.kind {
 		case statementTypename:
-			b = append(b, `"Statement"`...)
+			w.B = append(w.B, `"Statement"`...)
 		case statementID:
-			b = appendString(b, n.ids.statementID(s.Quad))
+			w.B = appendString(w.B, n.ids.statementID(s.Quad))
 		case statementSubject:
-			b = n.links[i].write(b)
+			n.links[i].write(w)
 		case statementPredicate:
-			b = appendName(b, s.Predicate)
+			w.B = appendName(w.B, s.Predicate)
 		case statementObject:
 			if n.links[i] != nil {
-				b = n.links[i].write(b)
+				n.links[i].write(w)
 			} else {
-				b = appendLiteral(b, s.Object, f.literal)
+				w.B = appendLiteral(w.B, s.Object, f.literal)
 			}
 		case statementGraph:
-			b = appendGraph(b, s.Graph)
+			w.B = appendGraph(w.B, s.Graph)
 		case statementEvidence, statementTasks:
-			b = append(b, n.texts[i]...)
+			w.B = append(w.B, n.texts[i].json...)
+			w.AddErrors(n.texts[i].errs)
 		case statementPending:
-			b = strconv.AppendBool(b, kg.IsPendingGraph(s.Graph))
+			w.B = strconv.AppendBool(w.B, kg.IsPendingGraph(s.Graph))
 		default:
-			b = f.writeAssertions(b, s)
+			w.B = f.writeAssertions(w.B, s)
 		}
-	}
-	return append(b, '}')
+		w.LeaveField()
+	})
 }
 
-func appendStatements(b []byte, list []statementNode) []byte {
-	return appendList(b, list, func(b []byte, n *statementNode) []byte { return n.write(b) })
+// Write writes the statement.
+func (n *statementNode) Write(w *executor.Writer) error {
+	n.write(w)
+	return nil
+}
+
+// statementNodes are the loaded statements of a list.
+type statementNodes []statementNode
+
+// Write writes the list.
+func (list statementNodes) Write(w *executor.Writer) error {
+	list.write(w)
+	return nil
+}
+
+func (list statementNodes) write(w *writer) {
+	writeList(w, len(list), func(i int) { list[i].write(w) })
 }
 
 func (f *statementField) writeAssertions(b []byte, s *kg.Statement) []byte {

@@ -121,7 +121,7 @@ func (s *Stream) takeHints() []operation.Hint {
 
 // Resync returns the result that says why the subscription cannot go on.
 func (s *Stream) Resync(err *kg.Error) operation.Result {
-	return operation.Result{Data: s.plan.wrapData(s.plan.resync.writeResync(s.engine, err))}
+	return operation.Result{Data: s.plan.wrapData(s.plan.resync.appendResync(nil, s.engine, err))}
 }
 
 // eventResult writes the selected fields of an event. told is false if the event is
@@ -139,8 +139,12 @@ func (s *Stream) eventResult(e *operation.Event) (result operation.Result, told 
 		t.run.close(&result)
 		result.Position = e.Position
 	}()
-	b, err := t.write(e)
-	if err == nil && len(b) > s.engine.limits.ResultBytes {
+	w := t.run.newWriter(context.WithValue(ctx, runKey{}, t.run))
+	w.B = append(w.B, '{')
+	w.EnterField(s.plan.key)
+	begin := len(w.B)
+	err := t.write(w, e)
+	if err == nil && len(w.B)-begin > s.engine.limits.ResultBytes {
 		err = s.engine.limits.resultTooLarge()
 	}
 	switch {
@@ -151,10 +155,10 @@ func (s *Stream) eventResult(e *operation.Event) (result operation.Result, told 
 	case err != nil:
 		result.Errors = s.engine.presentErrors(s.atField(err))
 		return result, true, nil
-	case b == nil:
+	case len(w.B) == begin:
 		return result, false, nil
 	}
-	result.Data = s.plan.wrapData(b)
+	result.Data, result.Errors = append(w.B, '}'), w.Errors
 	return result, true, nil
 }
 
@@ -165,14 +169,17 @@ type eventWriter struct {
 	run    *run
 }
 
-func (t *eventWriter) write(e *operation.Event) ([]byte, error) {
-	if e.UpToDate {
-		return t.stream.plan.upToDate.writeUpToDate(t.stream.engine, e.Position), nil
+func (t *eventWriter) write(w *writer, e *operation.Event) error {
+	plan := t.stream.plan
+	switch {
+	case e.UpToDate:
+		w.B = plan.upToDate.appendUpToDate(w.B, t.stream.engine, e.Position)
+	case e.Replaced() != nil:
+		w.B = plan.replaced.appendTo(w.B, t.stream.engine, &e.Changes[0])
+	default:
+		return plan.content.write(w, t, e)
 	}
-	if e.Replaced() != nil {
-		return t.stream.plan.replaced.write(nil, t.stream.engine, &e.Changes[0]), nil
-	}
-	return t.stream.plan.content.write(t, e)
+	return nil
 }
 
 // loaderFor returns a loader at the event's revision. Without reads it has no

@@ -6,8 +6,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"koine/graph/executor"
 	"koine/internal/changefeed"
 	"koine/internal/operation"
 	"koine/kg"
@@ -39,79 +39,59 @@ func (e *Engine) establishStream(ctx context.Context, req operation.Request) (*S
 	if err != nil {
 		return nil, err
 	}
-	// The resolver of the field does the work: see newStream.
-	f := &subscriptionResult{ctx: ctx}
-	ctx = context.WithValue(r.withRun(ctx, opCtx), subscriptionResultKey{}, f)
-	errs = e.runResolver(ctx)
-	switch known := (*kg.Error)(nil); {
-	case len(errs) == 0 && f.subscription == nil:
-		return nil, kg.Errorf(kg.CodeInternal, "internal error")
-	case len(errs) == 0:
+	r.life = ctx
+	s, err := e.startStream(r, opCtx)
+	if err == nil {
 		if hints := r.findHints(ctx, opCtx); hints != nil {
-			f.subscription.hints.Store(&hints)
+			s.hints.Store(&hints)
 		}
-		return f.subscription, nil
-	case errors.As(f.err, &known) && (known.Code != kg.CodeInvalid || known.Field != "" && known.Field == req.Resume.SetBy): // the operation is valid
-		return nil, f.err
+		return s, nil
 	}
-	return nil, &operation.InvalidError{Errors: errs}
+	var known *kg.Error
+	if errors.As(err, &known) && (known.Code != kg.CodeInvalid || known.Field != "" && known.Field == req.Resume.SetBy) { // the operation is valid
+		return nil, known
+	}
+	return nil, &operation.InvalidError{Errors: e.presentErrors(err)}
 }
 
-// runResolver lets the generated code parse the arguments and call the resolver.
-// The generated code's writing of events is not used: each event is written by
-// the stream's own plan.
-func (e *Engine) runResolver(ctx context.Context) (errs gqlerror.List) {
+// startStream calls the function of the subscription's field.
+func (e *Engine) startStream(r *run, opCtx *graphql.OperationContext) (s *Stream, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			errs = e.presentErrors(e.recoverPanic(ctx, p))
+			err = e.recoverPanic(r.life, p)
 		}
 	}()
-	op := graphql.GetOperationContext(ctx)
+	ctx := r.withRun(r.life, opCtx)
+	op := &executor.Operation{Context: opCtx, Coercer: executor.Coercer{Ctx: ctx}}
+	root := op.Root(subscriptionObject, nil)
 	// The library's validation counts two aliases of a field as one.
-	if len(graphql.CollectFields(op, op.Operation.SelectionSet, subscriptionImplementors)) != 1 {
-		return e.presentErrors(kg.Errorf(kg.CodeInvalid, "a subscription must have exactly one root field"))
+	if len(root.Fields) != 1 {
+		return nil, kg.Errorf(kg.CodeInvalid, "a subscription must have exactly one root field")
 	}
-	if err := runOf(ctx).awaitRevision(ctx, subscriptionImplementors); err != nil {
-		ctx.Value(subscriptionResultKey{}).(*subscriptionResult).err = err
-		return e.presentErrors(err)
+	if err := r.awaitRevision(ctx, subscriptionImplementors); err != nil {
+		return nil, err
 	}
-	ctx = graphql.WithResponseContext(ctx, e.presentError, e.recoverPanic)
-	e.schema.Exec(ctx)
-	return graphql.GetErrors(ctx)
+	stream, err := root.Fields[0].Subscribe(ctx)
+	if err != nil {
+		return nil, atPath(ast.Path{ast.PathName(root.Fields[0].Alias)}, err)
+	}
+	return stream.(*Stream), nil
 }
 
-// subscriptionResult is where the resolver of a subscription stores the stream or the
-// error.
-type subscriptionResult struct {
-	// ctx is the stream's context. Unlike the resolver's, it does not retain
-	// the parsed operation.
-	ctx          context.Context
-	subscription *Stream
-	err          error
-}
-
-type subscriptionResultKey struct{}
-
-// subscribeTo establishes the subscription of the resolver's field. of makes
-// its content and its subject.
-func subscribeTo(ctx context.Context, resume *Position, view *ViewInput, of func(*planner, ast.SelectionSet) (eventContent, changefeed.Subject, error)) error {
-	f, _ := ctx.Value(subscriptionResultKey{}).(*subscriptionResult)
-	f.subscription, f.err = newStream(ctx, f.ctx, resume, view, of)
-	return f.err
-}
-
-func newStream(ctx, life context.Context, resume *Position, view *ViewInput, of func(*planner, ast.SelectionSet) (eventContent, changefeed.Subject, error)) (*Stream, error) {
-	r, fc := runOf(ctx), graphql.GetFieldContext(ctx)
+// subscribeTo establishes the subscription of a field. of makes its content and
+// its subject.
+func subscribeTo(ctx context.Context, f *executor.Selected, resume *Position, view *ViewInput, of func(*planner, ast.SelectionSet) (eventContent, changefeed.Subject, error)) (*Stream, error) {
+	r := runOf(ctx)
 	v, err := r.fieldView(view)
 	if err != nil {
 		return nil, err
 	}
-	p := newPlanner(ctx, v)
-	content, subject, err := of(p, fc.Field.Selections)
+	p := newPlanner(ctx, f, v)
+	content, subject, err := of(p, f.Selections)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := p.planEvent(fc.Field, content)
+	plan, err := p.planEvent(f.CollectedField, content)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +99,7 @@ func newStream(ctx, life context.Context, resume *Position, view *ViewInput, of 
 	if err != nil {
 		return nil, err
 	}
-	s := &Stream{ctx: life, engine: r.engine, request: r.request, plan: plan, view: v}
+	s := &Stream{ctx: r.life, engine: r.engine, request: r.request, plan: plan, view: v}
 	return s, s.startFollowing(subject, start)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"koine/graph/executor"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -72,9 +73,6 @@ func sizeOfParts(parts []tasks.Part) (n int) {
 	return n
 }
 
-// IsNode marks a type that Query.node returns.
-func (*Task) IsNode() {}
-
 // ID is the id of the task.
 func (t *Task) ID() string { return string(t.record.ID) }
 
@@ -131,9 +129,9 @@ func (t *Task) UpdatedAt() time.Time { return t.record.Updated }
 // Version increases with each change of the task.
 func (t *Task) Version() int64 { return t.record.Version }
 
-// Entity is the task as an entity. The engine writes it.
-func (t *Task) Entity(ctx context.Context) (*Entity, error) {
-	return nil, readOwnEntity(ctx, t.record.ID.Entity())
+// Entity is the task as an entity.
+func (t *Task) Entity(ctx context.Context, f *executor.Selected) (executor.Value, error) {
+	return readOwnEntity(ctx, f, t.record.ID.Entity())
 }
 
 // Artifacts reads the artifacts of the task.

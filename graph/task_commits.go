@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"koine/graph/executor"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -41,9 +42,9 @@ func (c *TaskCommit) Message(ctx context.Context) (*Message, error) {
 	return runOf(ctx).messageOfCommit(ctx, c.record.Revision)
 }
 
-// Facts are the statements that the commit asserted. The engine writes them.
-func (c *TaskCommit) Facts(ctx context.Context, first *int) ([]Statement, error) {
-	return nil, readFacts(ctx, first, func(context.Context, *run) ([]*kg.Commit, error) { return []*kg.Commit{c.record}, nil })
+// Facts are the statements that the commit asserted.
+func (c *TaskCommit) Facts(ctx context.Context, f *executor.Selected, args *taskCommitFactsArgs) (executor.Value, error) {
+	return readFacts(ctx, f, args.First, func(context.Context, *run) ([]*kg.Commit, error) { return []*kg.Commit{c.record}, nil })
 }
 
 // TaskID is the id of the task that the author published the message for.

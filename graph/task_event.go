@@ -5,8 +5,7 @@ import (
 	"iter"
 	"sync/atomic"
 
-	"github.com/99designs/gqlgen/graphql"
-
+	"koine/graph/executor"
 	"koine/internal/operation"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -66,18 +65,16 @@ func (s *taskSource) Close() { s.stream.Close() }
 
 // taskEvent is the content of Subscription.taskChanged.
 type taskEvent struct {
-	plan   *insidePlan
+	field  *executor.Selected
 	source *taskSource
 }
 
-func (c *taskEvent) write(t *eventWriter, e *operation.Event) ([]byte, error) {
+func (c *taskEvent) write(w *writer, t *eventWriter, e *operation.Event) error {
 	change := &TaskChange{record: &c.source.current, about: c.source.stream.About(), position: Position(t.stream.engine.deps.Store.FormatPosition(e.Position))}
 	if change.Kind() == TaskChangeKindTask {
 		change.task = c.source.stream.Task
 	}
-	return newLoader(t.ctx, t.run, nil, t.stream.view).writeGenerated(c.plan, func(ctx context.Context, ec *executionContext) graphql.Marshaler {
-		return ec._TaskChange(ctx, c.plan.set, change)
-	})
+	return w.Object(c.field.On(taskChangeObject), change)
 }
 
 // TaskChange is an event of a task.
@@ -87,9 +84,6 @@ type TaskChange struct {
 	task     *tasks.Task // state at the event, nil if it has to be read
 	position Position
 }
-
-// IsTaskEvent marks a member of the union TaskEvent.
-func (*TaskChange) IsTaskEvent() {}
 
 // Kind is the kind of the event.
 func (c *TaskChange) Kind() TaskChangeKind {
@@ -143,9 +137,9 @@ func (c *TaskChange) Failure() *TaskFailure { return shownFailure(c.record.Failu
 // Position is the position after the event.
 func (c *TaskChange) Position() *Position { return &c.position }
 
-// followTask establishes Subscription.taskChanged.
-func followTask(ctx context.Context, id string, after *Position) error {
-	return subscribeOwn(ctx, after, func(o *subscriptionSetup) (eventContent, source, error) {
+// TaskChanged establishes Subscription.taskChanged.
+func (subscriptionRoot) TaskChanged(ctx context.Context, f *executor.Selected, args *subscriptionTaskChangedArgs) (*Stream, error) {
+	return subscribeOwn(ctx, f, args.Resume, func(o *subscriptionSetup) (eventContent, source, error) {
 		service, by, err := runOf(ctx).taskService()
 		if err != nil {
 			return nil, nil, err
@@ -153,15 +147,15 @@ func followTask(ctx context.Context, id string, after *Position) error {
 		s := &taskSource{ownSource: ownSource{o.store}}
 		switch start := o.start.Start; start {
 		case operation.DefaultStart, operation.Snapshot:
-			s.stream, err = service.Follow(o.streamCtx, by, tasks.TaskID(id))
+			s.stream, err = service.Follow(o.streamCtx, by, tasks.TaskID(args.ID))
 		default:
 			from := kg.Position{Epoch: o.store.Epoch(), Index: kg.EndOfCommit}
 			if start != operation.Earliest {
 				from, _ = o.startPosition()
 			}
 			s.sentPosition.Store(&from)
-			s.stream, err = service.FollowFrom(o.streamCtx, by, tasks.TaskID(id), from)
+			s.stream, err = service.FollowFrom(o.streamCtx, by, tasks.TaskID(args.ID), from)
 		}
-		return &taskEvent{plan: o.plan, source: s}, s, err
+		return &taskEvent{field: o.field, source: s}, s, err
 	})
 }

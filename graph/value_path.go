@@ -6,6 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"koine/internal/query"
+	"koine/internal/query/path"
 	"koine/internal/query/valuespace"
 	"koine/kg"
 )
@@ -14,21 +15,21 @@ import (
 // a path. A path of one predicate is a property.
 func (p *planner) planEntityValue(plan *entityPlan, f graphql.CollectedField, field *entityField) error {
 	field.kind, field.first = entityValue, 1
-	parse := p.run.ec.field_Entity_value_args
-	if f.Name == "values" {
-		field.kind, parse = entityValues, p.run.ec.field_Entity_values_args
-	}
-	args, err := p.parseArgs(f, parse)
+	args, err := coerceArgs[entityValuesArgs](p, f, coerceEntityValuesArgs) // field value has no first
 	if err != nil {
 		return err
 	}
-	if field.kind == entityValues {
-		if field.first, err = p.run.engine.limits.pageSize(argumentOf[*int](args, "first"), DefaultMaxPageSize); err != nil {
+	if f.Name == "values" {
+		field.kind = entityValues
+		if field.first, err = p.run.engine.limits.pageSize(args.First, DefaultMaxPageSize); err != nil {
 			return err
 		}
 	}
-	predicate := argumentOf[*kg.Term](args, "predicate")
-	way, err := p.parsePath(args)
+	predicate := args.Predicate
+	var way *path.Path
+	if args.Path != nil {
+		way, err = p.parsePath(*args.Path)
+	}
 	switch {
 	case err != nil:
 		return err

@@ -1,4 +1,0 @@
-package graph
-
-// Resolver is the root of the generated resolvers.
-type Resolver struct{ engine *Engine }
