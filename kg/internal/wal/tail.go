@@ -15,6 +15,7 @@ package wal
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -182,6 +183,11 @@ func (s *tailScan) read(b []byte) error {
 	return err
 }
 
+// zeros is what most of a segment is: it is preallocated. It is compared with many bytes at once.
+var zeros [zerosBytes]byte
+
+const zerosBytes = 4 << 10 // a multiple of 8, as words are compared
+
 // scanLeftover examines the bytes behind the good batches: their end, and the legible frames
 // among them.
 func scanLeftover(f types.ReadableFile, t *tail) error {
@@ -195,6 +201,10 @@ func scanLeftover(f types.ReadableFile, t *tail) error {
 		}
 		skip := int64(0)
 		for i := 0; i < n; i += 8 {
+			if i%zerosBytes == 0 && bytes.Equal(chunk[i:min(i+zerosBytes, n)], zeros[:min(zerosBytes, n-i)]) {
+				i += zerosBytes - 8
+				continue
+			}
 			word := chunk[i:min(i+8, n)]
 			if allZero(word) {
 				continue
