@@ -26,7 +26,7 @@ lint:
 	scripts/language.sh -check
 
 # What matters most, in about a minute on two cores with a warm build cache. Tests of more
-# than two seconds are skipped (testing.Short).
+# than half a second are smaller or skipped (testing.Short).
 quick:
 	test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
 	scripts/language.sh -check

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"koine/a2a"
+	"koine/internal/slowtest"
 	"koine/internal/sse"
 	"koine/kg"
 )
@@ -27,6 +28,7 @@ func padded(n int) string {
 const notFound = `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found","data":[`
 
 func TestBodyBound(t *testing.T) {
+	slowtest.Long(t)
 	s := newTestServer(t)
 	if got := s.post(t, padded(8<<20)); !strings.HasPrefix(got, "200 application/json\n"+notFound) {
 		t.Errorf("8 MiB: got %s", got)

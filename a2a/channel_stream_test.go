@@ -275,6 +275,7 @@ func TestChannelStreamOfACutLog(t *testing.T) {
 // Heartbeats are comments, with and without ids, at the client's interval but at most
 // once a second.
 func TestChannelHeartbeats(t *testing.T) {
+	slowtest.Long(t)
 	s := newTestServerWith(t, kg.Options{}, sse.Options{Heartbeat: time.Hour}, a2a.Options{})
 	id := s.channel(t, `{}`)
 	began := time.Now()

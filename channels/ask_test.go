@@ -11,6 +11,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -124,6 +125,7 @@ func TestAskPassesOverTheRetracted(t *testing.T) {
 // No caller waits longer than its timeout or after it gave up, and the number of waiting
 // callers is bounded.
 func TestAskEnds(t *testing.T) {
+	slowtest.Long(t)
 	s := serve(t, channels.Options{MaxPendingAsks: 1}, kg.Options{})
 	c := s.make(t, channel.Private, "bob", "cleo")
 	s.role(t, "critic", "bob", "cleo")

@@ -116,6 +116,7 @@ func TestClosingExpires(t *testing.T) {
 
 // An acknowledgement whose commit comes after the closing of the channel is refused.
 func TestClosingBeforeReceipts(t *testing.T) {
+	slowtest.Long(t)
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")
 	m := s.say(t, "ann", c.ID, "read this")
@@ -150,6 +151,7 @@ func TestClosingBeforeReceipts(t *testing.T) {
 
 // Asking ends with the closing of the channel.
 func TestAskEndsWithItsChannel(t *testing.T) {
+	slowtest.Long(t)
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
 	intent := s.scope(t, scope.Draft{Access: scope.Access{Agents: []kg.AgentID{"bob"}}})
@@ -198,6 +200,7 @@ func TestAskEndsWithItsChannel(t *testing.T) {
 
 // Every reading shows an answered request as one that does not expire.
 func TestAnsweredDoesNotExpire(t *testing.T) {
+	slowtest.Long(t)
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
 	c := s.make(t, channel.Private, "bob", "cleo")

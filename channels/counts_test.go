@@ -11,6 +11,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -150,6 +151,7 @@ func TestCounts(t *testing.T) {
 
 // To publish writes no count: so many messages share a commit.
 func TestCountsAreGathered(t *testing.T) {
+	slowtest.Long(t)
 	s := serve(t, channels.Options{CountBatch: 50}, kg.Options{})
 	c := s.make(t, channel.Private)
 	before := s.store.Head().Revision
@@ -208,6 +210,7 @@ func TestBoundsOfCounts(t *testing.T) {
 
 // A commit changes so many counts, and an answer has so many.
 func TestBoundsOfTallies(t *testing.T) {
+	slowtest.Long(t)
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now, CountBatch: 100}, kg.Options{Clock: clock.now})
 	c := s.make(t, channel.Private)

@@ -14,6 +14,7 @@ import (
 
 	"koine/channels"
 	"koine/channels/channel"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -24,6 +25,7 @@ var endingsFlag = flag.Int("channels.endings", races(os.Getenv("KOINE_RACES"))/4
 // gap, until its end; its error is that the channel does not exist, and nothing follows it.
 // Publishers get the same error, and no goroutine is left.
 func TestEndings(t *testing.T) {
+	slowtest.Long(t)
 	s := serve(t, channels.Options{}, kg.Options{})
 	goroutines, watchers := runtime.NumGoroutine(), s.store.Stats().Watchers
 	told, begun := 0, 0

@@ -98,6 +98,7 @@ func TestErased(t *testing.T) {
 
 // The oldest message left is known after the erasure of evicted ones.
 func TestErasedWhereEvicted(t *testing.T) {
+	slowtest.Long(t)
 	s := serve(t, channels.Options{}, kg.Options{})
 	c, err := s.Create(within(t), as("ann"), channel.Draft{KeepMessages: 1})
 	if err != nil {
@@ -155,6 +156,7 @@ func TestErasedIsTheLast(t *testing.T) {
 
 // Messages erased before they were counted do not stop the counts of others.
 func TestErasedIsNotCounted(t *testing.T) {
+	slowtest.Long(t)
 	const every, most = 4, 20 // messages, and times so many that are not counted yet
 	s := serve(t, channels.Options{CountBatch: every}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")

@@ -11,6 +11,7 @@ import (
 	"koine/channels/channel"
 	"koine/channels/message"
 	"koine/channels/scope"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -192,6 +193,7 @@ func TestExpiryInBoundedCommits(t *testing.T) {
 // A new message that is due before others, more of which wait than are kept in memory, does
 // not wait for them.
 func TestExpiryOfWhatComesLater(t *testing.T) {
+	slowtest.Long(t)
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now, MaxQueuedExpiries: 2}, kg.Options{Clock: clock.now})
 	c := s.make(t, channel.Private, "bob")

@@ -11,6 +11,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/scope"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -223,6 +224,7 @@ func TestPublishByName(t *testing.T) {
 // A channel expires after its last message, at once in decisions and reads, and soon in the
 // store, with the time at which it was due.
 func TestExpireAfter(t *testing.T) {
+	slowtest.Long(t)
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
 	made, err := s.Create(within(t), as("ann"), channel.Draft{ExpireAfter: time.Minute})
@@ -287,6 +289,7 @@ func (s *server) countClosed(t testing.TB) (uint64, error) {
 }
 
 func TestChangeExpireAfter(t *testing.T) {
+	slowtest.Long(t)
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
 	c := s.make(t, channel.Private, "bob")

@@ -19,6 +19,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -32,7 +33,7 @@ var (
 // between, are answered as the model predicts. The answer for a hidden channel is the same,
 // to the byte, as for one that never existed.
 func TestAsTheModel(t *testing.T) {
-	runs := *runsFlag
+	runs := slowtest.Size(*runsFlag, (*runsFlag+1)/2)
 	if *seedFlag != 0 {
 		runs = 1
 	}

@@ -141,6 +141,7 @@ func TestReceipts(t *testing.T) {
 // Acknowledgements that come together share commits, at most one a second and
 // channel, and those that wait are written when the service is closed.
 func TestReceiptsAreGathered(t *testing.T) {
+	slowtest.Long(t)
 	s := serve(t, channels.Options{MaxReceipts: 30}, kg.Options{})
 	var names []string
 	for i := range 30 {
@@ -195,6 +196,7 @@ func TestReceiptsAreGathered(t *testing.T) {
 
 // Counting unread messages has a bounded cost.
 func TestUnreadIsBounded(t *testing.T) {
+	slowtest.Long(t)
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")
 	var publishing sync.WaitGroup
@@ -253,6 +255,7 @@ func TestOwnReceipt(t *testing.T) {
 // A message past its time is expired for recipients that have not read it, regardless of
 // its content: receipts, history and acknowledgements agree. Until then it is not.
 func TestReceiptsOfWhatIsGone(t *testing.T) {
+	slowtest.Long(t)
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now}, kg.Options{Clock: clock.now})
 	c, err := s.Create(within(t), as("ann"), channel.Draft{Members: []channel.Member{{Agent: "bob"}, {Agent: "cleo"}}, KeepMessages: 2})
@@ -379,6 +382,7 @@ func TestAcknowledgedTooLate(t *testing.T) {
 // Delivered behind read is read: receipts do not go back, message by message or up to a
 // sequence, whether the message expires or not.
 func TestReadIsNotDeliveredAgain(t *testing.T) {
+	slowtest.Long(t)
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")
 	plain, soon := s.say(t, "ann", c.ID, "plain"), s.mustSend(t, "ann", c.ID, message.Envelope{ExpiresAt: time.Now().Add(time.Hour)})
@@ -405,6 +409,7 @@ func TestReadIsNotDeliveredAgain(t *testing.T) {
 
 // A channel's receipts are written at most once a second, at any rate of acknowledgements.
 func TestReceiptsAreASecondApart(t *testing.T) {
+	slowtest.Long(t)
 	s := serve(t, channels.Options{}, kg.Options{})
 	const times = 3
 	c := s.make(t, channel.Private, "bob")

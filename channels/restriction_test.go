@@ -7,6 +7,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/scope"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -144,6 +145,7 @@ func TestWhoBars(t *testing.T) {
 // Facts of a channel are read again when a ban has ended by itself, though answers
 // about them are kept.
 func TestBanOfFactsEnds(t *testing.T) {
+	slowtest.Long(t)
 	s := serve(t, channels.Options{}, kg.Options{})
 	c := s.make(t, channel.Private, "bob")
 	fact := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.Integer(1)}}

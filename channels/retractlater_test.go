@@ -11,6 +11,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -145,6 +146,7 @@ func TestDryRetractionIsNotCounted(t *testing.T) {
 // The hash is removed with the content, so that a message of few words cannot be guessed.
 // The key returns it nevertheless.
 func TestHashGoesWithContent(t *testing.T) {
+	slowtest.Long(t)
 	clock := startClock()
 	hashes := func(s *server) (n uint64) {
 		t.Helper()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"koine/client"
+	"koine/internal/slowtest"
 )
 
 // answers responds to each request that is for the agent, until the test ends.
@@ -34,6 +35,7 @@ func answers(t *testing.T, ctx context.Context, c *client.Client, channel string
 
 // The addressee of a question is its recipient: no other is needed.
 func TestAskTo(t *testing.T) {
+	slowtest.Long(t)
 	s := start(t)
 	ctx, ann, bob := bounded(t), open(t, s.URL, "ann"), open(t, s.URL, "bob")
 	said, err := ann.Publish(ctx, client.Publication{To: "bob", Parts: []any{client.TextPart("Good morning")}})
@@ -92,6 +94,7 @@ func TestAskIsForTheRecipient(t *testing.T) {
 
 // A retracted response does not count: it is reported, and another is awaited.
 func TestAskPassesOverTheRetracted(t *testing.T) {
+	slowtest.Long(t)
 	s := start(t)
 	ctx, ann, bob := bounded(t), open(t, s.URL, "ann"), open(t, s.URL, "bob")
 	question := client.Publication{To: "bob", Parts: []any{client.TextPart("Is it wet?")}, IdempotencyKey: "wet"}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"koine/internal/slowtest"
 )
 
 // importing is the command in docs/first-agent.md and the package's documentation by which
@@ -16,6 +18,7 @@ const importing = "go mod edit -require koine@v0.0.0 -replace koine=../koine -re
 // Another module builds with the package, with the documented command, from the sources of
 // this one.
 func TestImportedFromAnotherModule(t *testing.T) {
+	slowtest.Long(t)
 	for _, document := range []string{"../docs/first-agent.md", "doc.go"} {
 		if text, err := os.ReadFile(document); err != nil || !strings.Contains(string(text), importing+"\n") {
 			t.Errorf("%s does not say %q: %v", document, importing, err)

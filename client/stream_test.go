@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"koine/client"
+	"koine/internal/slowtest"
 )
 
 // following returns the output of a subscription or stream, read in another goroutine,
@@ -174,6 +175,7 @@ func TestChannels(t *testing.T) {
 // A stream of messages delivers each once, through all restarts of the server, and a
 // question is answered across them.
 func TestStreamAndAskAcrossServers(t *testing.T) {
+	slowtest.Long(t)
 	s := start(t)
 	ctx, ann, bob := bounded(t), open(t, s.URL, "ann"), open(t, s.URL, "bob")
 	made, err := ann.CreateChannel(ctx, client.NewChannel{Members: []client.Member{{Agent: "bob"}}})

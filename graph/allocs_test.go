@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/internal/slowtest"
 )
 
 // The maximum numbers of allocations of the hot paths: about a third above the actual ones.
@@ -18,6 +19,7 @@ const (
 // TestAllocations proves that values go straight into the answer: the fields of an entity
 // cost no allocation of their own.
 func TestAllocations(t *testing.T) {
+	slowtest.Long(t)
 	for _, c := range []struct {
 		name, variables, query string
 		fill                   func(*bench)

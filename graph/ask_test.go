@@ -100,6 +100,7 @@ func TestAsk(t *testing.T) {
 
 // TestAskAll proves that the responses of all recipients come back.
 func TestAskAll(t *testing.T) {
+	slowtest.Long(t)
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
 	c.respond(t, "bob", id, "one")

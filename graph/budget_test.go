@@ -12,6 +12,7 @@ import (
 
 	"koine/graph"
 	"koine/internal/operation"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -89,6 +90,7 @@ var statementArguments = []string{
 // A walk under any budget gives the elements of the list, each once and in
 // order, in pages that keep to the budget and are complete otherwise.
 func TestBudgetedWalksGiveTheList(t *testing.T) {
+	slowtest.Long(t)
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
 	b := newBench(t, graph.Options{})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"koine/graph"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -23,6 +24,7 @@ var (
 // views with a naive evaluation: it reads every statement and every entity, and parses the
 // filter from its JSON again, with other code.
 func TestFiltersAgainstNaive(t *testing.T) {
+	slowtest.Long(t)
 	s := *seed
 	if s == 0 {
 		s = rand.Uint64()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -207,6 +208,7 @@ func somePast(b *bench, r *rand.Rand, commits int) {
 // either direction and in pages of any size; and the history of an entity, replayed, equals
 // its state at every revision, and is the part of the changes that is about it.
 func TestHistoryAgrees(t *testing.T) {
+	slowtest.Long(t)
 	s := cmp.Or(*seed, rand.Uint64())
 	t.Logf("repeat with -seed %d", s)
 	r := rand.New(rand.NewPCG(s, 3))

@@ -15,6 +15,7 @@ import (
 // operation's time is over, whether an index gives the entities or all are
 // looked at.
 func TestFiltersEndInTime(t *testing.T) {
+	slowtest.Long(t)
 	b := newBench(t, graph.Options{Limits: graph.Limits{Duration: 50 * time.Millisecond}})
 	var patches []kg.Patch
 	for i := range 400 {

@@ -119,6 +119,7 @@ var long = strings.Repeat("a", 1000)
 
 // Each limit accepts its bound and refuses past it, with its name.
 func TestLimits(t *testing.T) {
+	slowtest.Long(t)
 	for _, tt := range slices.Concat(limitCases, patternLimitCases()) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, graph.Options{Limits: tt.limits})
@@ -234,6 +235,7 @@ func TestHostileQueries(t *testing.T) {
 // The worst that the limits let through to validation, which compares fields
 // of the same name with each other: it must not keep the server busy.
 func TestSameFieldManyTimes(t *testing.T) {
+	slowtest.Long(t)
 	b := newBench(t, graph.Options{})
 	b.team()
 	same := strings.Repeat(`value(predicate: "ex:age") `, 49)

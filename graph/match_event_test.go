@@ -12,6 +12,7 @@ import (
 	"koine/graph"
 	"koine/internal/operation"
 	"koine/internal/query/livematch"
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -131,6 +132,7 @@ func TestMatchChangedBounds(t *testing.T) {
 
 // A position means the same after the store was closed and opened again.
 func TestCommitsAcrossRestarts(t *testing.T) {
+	slowtest.Long(t)
 	s := kgtest.Disk(t, kg.Options{})
 	prefixes, err := kg.NewPrefixes(map[string]string{"ex": ex})
 	if err != nil {

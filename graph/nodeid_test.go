@@ -15,6 +15,7 @@ import (
 
 	"koine/graph"
 	"koine/internal/operation"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -305,6 +306,7 @@ func (h hidingGraph) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
 // Every id is bounded: a view that is too long for one is an error where an id is
 // requested, and a name that is too long is replaced by its hash.
 func TestIDsAreBounded(t *testing.T) {
+	slowtest.Long(t)
 	b := dated(t)
 	graphs := func(n int) string {
 		list := []string{"null"}

@@ -16,6 +16,7 @@ import (
 	"koine/channels/scope"
 	"koine/graph"
 	"koine/internal/operation"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -286,6 +287,7 @@ func TestOutsidersHearNothing(t *testing.T) {
 // TestOutsidersOfEveryField proves the same of every field of the schema that takes
 // an id, with any arguments that fit its types.
 func TestOutsidersOfEveryField(t *testing.T) {
+	slowtest.Long(t)
 	o := newOutsiders(t)
 	schema := loadSchema(t, o.engine.SDL())
 	fields := 0

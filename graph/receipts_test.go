@@ -9,6 +9,7 @@ import (
 	"koine/channels/channel"
 	"koine/graph"
 	"koine/internal/operation"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -28,6 +29,7 @@ func (c *conversing) asIfAbsent(code, query, id string) {
 // TestReceipts proves that acknowledgements are visible at the message, at the channel and
 // in the filter, and that only recipients can acknowledge.
 func TestReceipts(t *testing.T) {
+	slowtest.Long(t)
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
 	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)

@@ -14,6 +14,7 @@ import (
 // TestMatchesOfLongTextsEnd proves that a request whose time is over ends within a match:
 // an expression at the limit over a text of half a MiB takes many seconds.
 func TestMatchesOfLongTextsEnd(t *testing.T) {
+	slowtest.Long(t)
 	b := newBench(t, graph.Options{})
 	long := kg.String(strings.Repeat("ab", 250_000))
 	b.update(add(iri("x"), iri("p"), long), add(iri("y"), iri("p"), long))

@@ -11,6 +11,7 @@ import (
 	"koine/graph"
 	"koine/internal/operation"
 	"koine/internal/policy"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -137,6 +138,7 @@ func (hidesPredicate) Hides(p kg.Principal) func(predicate, graph kg.Term) bool 
 
 // A reader from whom a part of the graph may be hidden gets no counts and no reason.
 func TestReplacedGraphThatIsSeenInPart(t *testing.T) {
+	slowtest.Long(t)
 	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Access = hidesPredicate{} })
 	from := b.store.Head()
 	done := replaceAll(t, b.store, iri("g"), 0, kg.MaxPatches+1)
@@ -161,6 +163,7 @@ func TestReplacedGraphThatIsSeenInPart(t *testing.T) {
 // a resync, with nothing of its content, at any position; for a stranger it is as with a
 // name that was never used.
 func TestSubscriptionsAcrossAGraphMadeAgain(t *testing.T) {
+	slowtest.Long(t)
 	const name = "agent://dora/notes"
 	run := func(again bool) map[string][]string {
 		b := newPoliced(t, policy.Options{DefaultGraph: policy.ReadWrite})

@@ -10,6 +10,7 @@ import (
 
 	"koine/graph"
 	"koine/internal/operation"
+	"koine/internal/slowtest"
 )
 
 func loadSchema(t *testing.T, sdl string) *ast.Schema {
@@ -109,6 +110,7 @@ func selectAll(s *ast.Schema, name string, open map[string]bool) string {
 
 // Every field of the schema can be requested: none is missing in the plans.
 func TestEveryFieldIsAnswered(t *testing.T) {
+	slowtest.Long(t)
 	b := newBench(t, graph.Options{Limits: graph.Limits{Fields: 1 << 20, Depth: 100, Complexity: 1 << 30, Tokens: 1 << 20, Repeats: 1 << 20}})
 	b.team()
 	s := loadSchema(t, b.engine.SDL())

@@ -11,6 +11,7 @@ import (
 
 	"koine/graph"
 	"koine/internal/operation"
+	"koine/internal/slowtest"
 )
 
 const trustedText = `query Revision { revision }`
@@ -104,6 +105,7 @@ func TestTrustedDocuments(t *testing.T) {
 }
 
 func TestReadTrustedDocuments(t *testing.T) {
+	slowtest.Long(t)
 	for _, x := range []struct{ name, manifest, want string }{
 		{"map", `{"a": "{ revision }", "b": "{ revision }"}`, ""},
 		{"map by hash", `{"sha256:` + hashOf("{ revision }") + `": "{ revision }"}`, ""},

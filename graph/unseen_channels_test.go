@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/internal/slowtest"
 )
 
 // overheard are queries about channels and messages, which an outsider runs.
@@ -36,6 +37,7 @@ var anyID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}
 // others, change no answer to an outsider, by any field, about channels, messages, tasks
 // and facts: the answers are those of a server without them.
 func TestUnseenChannelsDoNotExist(t *testing.T) {
+	slowtest.Long(t)
 	s := *seed
 	if s == 0 {
 		s = rand.Uint64()

@@ -12,6 +12,7 @@ import (
 
 	"koine/graph"
 	"koine/internal/policy"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -93,6 +94,7 @@ var pagedQueries = []string{
 // Under any policies, hidden content does not exist: every answer equals that of a store
 // that holds only the readable part.
 func TestUnseenUnderPolicies(t *testing.T) {
+	slowtest.Long(t)
 	s := *seed
 	if s == 0 {
 		s = rand.Uint64()

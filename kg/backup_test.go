@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -169,6 +170,7 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 // Refusals of backups and restores; nothing is left behind.
 func TestBackupRefusals(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	s := openStore(t, t.TempDir(), tinyLog())
 	w := newWorker(23, "w")

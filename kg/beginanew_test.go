@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg/internal/index"
 )
 
@@ -15,6 +16,7 @@ func always() bool { return true }
 // place of a name that was never used, in every order and page, also after later changes
 // and after the index was rebuilt.
 func TestGraphThatBeganAnewIsInItsPlace(t *testing.T) {
+	slowtest.Long(t)
 	const whole = MaxPatches + 1
 	run := func(again bool) (out []string) {
 		dir := t.TempDir()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg/internal/index"
 	"koine/kg/internal/logentry"
 	"koine/kg/internal/wal"
@@ -17,6 +18,7 @@ import (
 // TestBulkCommitsFitIntoTheLog loads existing statements with long assertions, more of them
 // in one batch than an entry of the log may have.
 func TestBulkCommitsFitIntoTheLog(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	const n = 4000 // of 4 KB: 16 MB
 	s := openTest(t, Options{bulkFrom: 1})

@@ -3,12 +3,15 @@ package kg
 import (
 	"context"
 	"testing"
+
+	"koine/internal/slowtest"
 )
 
 // TestLoadsBesideDeletions loads repeatedly into a store with many removals in between, so
 // that tables with newer keys are below tables with older ones and below deletions. No
 // removed statement reappears, before and after all levels are merged.
 func TestLoadsBesideDeletions(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	s := openTest(t, Options{bulkFrom: 1, bulkChunk: 500})
 	ann := Meta{Actor: "agent://ann"}

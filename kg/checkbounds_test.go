@@ -235,6 +235,7 @@ func noTemps(t *testing.T, dir string) {
 // with that error, and leaves nothing behind; the file of a killed check is removed when
 // the store is opened.
 func TestCheckEnds(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	dir := numbered(t)
 	temp := filepath.Join(dir, strings.ReplaceAll(extsort.TempPattern, "*", "1"))

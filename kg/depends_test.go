@@ -3,6 +3,8 @@ package kg
 import (
 	"fmt"
 	"testing"
+
+	"koine/internal/slowtest"
 )
 
 func commitAdding(r Revision, quads ...Quad) *Commit {
@@ -46,6 +48,7 @@ func TestRecentlyKnowsWhatAVerdictMayDependOn(t *testing.T) {
 }
 
 func TestRecentlyIsBounded(t *testing.T) {
+	slowtest.Long(t)
 	never := dependencyHashes([]Dependency{{Node: IRI("urn:never")}})
 	quads := make([]Quad, maxRecent/4)
 	for i := range quads {

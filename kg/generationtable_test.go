@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg/internal/datadir"
 	"koine/kg/internal/index"
 	"koine/kg/internal/keys"
@@ -69,6 +70,7 @@ func entriesOf(t *testing.T, s *Store) (from []Revision) {
 // index with their content; and that the answers of the store do not change, also when its
 // index is rebuilt from the log or a checkpoint, and when it is restored.
 func TestTableOfGenerationsDoesNotGrow(t *testing.T) {
+	slowtest.Long(t)
 	dir := filepath.Join(t.TempDir(), "data")
 	s := openStore(t, dir, smallWhole())
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -162,6 +163,7 @@ func TestReadUnderWay(t *testing.T) {
 
 // TestNothingIsKept of an Access without a version, nor of koine's own graphs.
 func TestNothingIsKept(t *testing.T) {
+	slowtest.Long(t)
 	t.Run("without a version", func(t *testing.T) {
 		access := newAsked(nil)
 		s := inGraphs(t, 10, kg.Options{Governor: kg.Governor{Access: access}})
@@ -205,6 +207,7 @@ func TestNothingIsKept(t *testing.T) {
 
 // TestKeptReaders: one reader too many is answered as well as any.
 func TestKeptReaders(t *testing.T) {
+	slowtest.Long(t)
 	access := newAsked(new(atomic.Uint64))
 	s := inGraphs(t, 2, kg.Options{Governor: kg.Governor{Access: access}})
 	access.let(func(p kg.Principal, graph kg.Term) bool { return graph == numberedGraph(0) || p.ID == "agent://0" })
@@ -227,6 +230,7 @@ func TestKeptReaders(t *testing.T) {
 // TestKeptGraphs: up to the bound no answer is requested again, past it only evicted ones,
 // and the answers stay correct.
 func TestKeptGraphs(t *testing.T) {
+	slowtest.Long(t)
 	for _, graphs := range []int{kg.MaxCachedGraphs, kg.MaxCachedGraphs + 1} {
 		access := newAsked(new(atomic.Uint64))
 		s := inGraphs(t, graphs, kg.Options{Governor: kg.Governor{Access: access}})

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 	"weak"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -38,6 +39,7 @@ func (l *largeTexts) live() (n int) {
 // TestSmallCommitsKeepNoLargeOnes proves that the memory for the newest commits is bounded
 // by Options.RingBytes: a small commit does not keep a large one that came before it.
 func TestSmallCommitsKeepNoLargeOnes(t *testing.T) {
+	slowtest.Long(t)
 	s := openStore(t, t.TempDir(), smallOptions()) // RingBytes of 64 KiB
 	var large largeTexts
 	subjects := 0
@@ -75,6 +77,7 @@ func TestSmallCommitsKeepNoLargeOnes(t *testing.T) {
 // TestLongIRIsAreNotKept proves that the IRIs that the committer keeps at hand are
 // short ones.
 func TestLongIRIsAreNotKept(t *testing.T) {
+	slowtest.Long(t)
 	s := openStore(t, t.TempDir(), smallOptions())
 	var large largeTexts
 	add := func(subject string, n int) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -38,6 +39,7 @@ func addOne(s *kg.Store, ctx context.Context, q kg.Quad) error {
 // TestLoadBesideReaders proves that snapshots taken while a bulk load is applied under an
 // open reader are complete: their scans agree with their revision's counts.
 func TestLoadBesideReaders(t *testing.T) {
+	slowtest.Long(t)
 	s := kgtest.Disk(t, kg.Options{})
 	stays, err := s.View(within(t), kg.View{})
 	if err != nil {
@@ -113,6 +115,7 @@ func hanging() (source iter.Seq2[kg.Quad, error], hangs, letGo chan struct{}) {
 // TestLoadFromASourceThatHangs proves that giving up a load, or closing the store, does not
 // wait for the source, which delays only the caller of Load.
 func TestLoadFromASourceThatHangs(t *testing.T) {
+	slowtest.Long(t)
 	for _, row := range []struct {
 		name   string
 		online bool
@@ -165,6 +168,7 @@ func giveUp(t *testing.T, s *kg.Store, cancel func()) error {
 // TestLoadFromASourceThatPanics proves that the panic is the load's error, and that whole
 // commits read before it stay.
 func TestLoadFromASourceThatPanics(t *testing.T) {
+	slowtest.Long(t)
 	for _, online := range []bool{false, true} {
 		s := kgtest.Disk(t, kg.Options{})
 		source := func(yield func(kg.Quad, error) bool) {
@@ -187,6 +191,7 @@ func TestLoadFromASourceThatPanics(t *testing.T) {
 
 // TestLoadCommitsAreBoundedInBytes proves it for texts in each part of a quad.
 func TestLoadCommitsAreBoundedInBytes(t *testing.T) {
+	slowtest.Long(t)
 	const quads, text = 20, 32 << 10 // 640 KiB, in commits of at least 256
 	for _, part := range []string{"subject", "predicate", "object", "graph"} {
 		t.Run(part, func(t *testing.T) {
@@ -220,6 +225,7 @@ func TestLoadCommitsAreBoundedInBytes(t *testing.T) {
 // TestLoadWaitsForItsTurn proves that a load continues after a full queue, and after a late
 // turn.
 func TestLoadWaitsForItsTurn(t *testing.T) {
+	slowtest.Long(t)
 	t.Run("late", func(t *testing.T) {
 		s := kgtest.Disk(t, kg.Options{QueueTime: time.Nanosecond})
 		if report, err := s.Load(within(t), kg.Meta{}, integers(10), kg.LoadOptions{Online: true}); err != nil || report.Commits != 1 {
@@ -332,6 +338,7 @@ func TestLoadThatTurnsToOwnGraphs(t *testing.T) {
 // A load counts as one update for each LoadUpdateQuads: Admit is called for the first, and
 // Charge for the others, in bulk and beside others.
 func TestLoadsAreCharged(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	for _, row := range []struct {
 		quads, charged int

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -20,6 +21,9 @@ func TestLostAppends(t *testing.T) {
 	t.Parallel()
 	for name, verifier := range map[string]kg.Verifier{"": nil, "judged": judging{func(ctx context.Context, j kg.Judgement) error { return nil }}} {
 		t.Run(name, func(t *testing.T) {
+			if verifier != nil {
+				slowtest.Long(t)
+			}
 			const workers, updates = 8, 60
 			var losing atomic.Bool
 			var lost atomic.Int64

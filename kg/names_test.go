@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -193,6 +194,7 @@ func TestPrefixesFileStaysOnAFullDisk(t *testing.T) {
 // Readers of the log alone have the same names: a store that replays it, a restored one,
 // one with a rebuilt index, one after an erasure, and one with a cut history.
 func TestNamesAreInTheLog(t *testing.T) {
+	slowtest.Long(t)
 	dir := t.TempDir()
 	s := openStore(t, dir, smallOptions())
 	prefixes := map[string]string{"ex": "https://x.example/"}

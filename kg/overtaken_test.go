@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -102,6 +103,7 @@ func TestOvertakenAgainAndAgain(t *testing.T) {
 // TestManyWritersOfOneSubject proves that writers of one subject, far more than
 // MaxJudgements, do not starve each other: those that are overtaken take turns.
 func TestManyWritersOfOneSubject(t *testing.T) {
+	slowtest.Long(t)
 	v := judging{func(context.Context, kg.Judgement) error {
 		time.Sleep(100 * time.Microsecond) // longer than it takes to begin
 		return nil

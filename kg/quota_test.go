@@ -377,6 +377,7 @@ func TestShareOfALoad(t *testing.T) {
 // A check finds a count that differs from the statements, wrong or missing, and a repair
 // corrects it.
 func TestRepairOfCountsBySource(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	for name, spoil := range map[string]func(row string) (put, gone []string){
 		"missing": func(row string) (put, gone []string) { return nil, []string{row} },

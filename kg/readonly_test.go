@@ -81,6 +81,7 @@ func checkText(t *testing.T, s *kg.Store) string {
 // updates, and changes nothing: however the store was stopped, and with any damage of its
 // index or its log.
 func TestReadOnly(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	stopped := t.TempDir()
 	s := openStore(t, stopped, tinyLog())
@@ -221,6 +222,7 @@ func refusesAll(t *testing.T, s *kg.Store) {
 
 // A backup of a read-only store is that of the store, and is restored to it.
 func TestReadOnlyBackup(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
 	s := openStore(t, dir, smallOptions())

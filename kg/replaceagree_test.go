@@ -5,6 +5,8 @@ import (
 	"iter"
 	"strings"
 	"testing"
+
+	"koine/internal/slowtest"
 )
 
 // bothReplacements runs a test with graphs that are replaced as a whole, and in one
@@ -25,6 +27,7 @@ func bothReplacements(t *testing.T, test func(t *testing.T, o Options, whole boo
 // graph as it is answers its idempotency key again, also after a restart, and refuses the
 // key with other content.
 func TestReplacementThatChangesNothingRemembersItsKey(t *testing.T) {
+	slowtest.Long(t)
 	bothReplacements(t, func(t *testing.T, o Options, whole bool) {
 		dir := t.TempDir()
 		s := openStore(t, dir, o)
@@ -67,6 +70,7 @@ func TestReplacementThatChangesNothingRemembersItsKey(t *testing.T) {
 // TestCreatedIsToldByWhatIsSeen shows that the answer whether a replacement created a graph
 // depends on the caller's view, also if it writes a statement that it does not see.
 func TestCreatedIsToldByWhatIsSeen(t *testing.T) {
+	slowtest.Long(t)
 	hidden, shown := wholeQuads(0, 1), wholeQuads(1, 2) // urn:p:0 is hidden from the caller
 	both := func(yield func(Quad, error) bool) {
 		for _, q := range []int{0, 1} {

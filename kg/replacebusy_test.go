@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"testing"
+
+	"koine/internal/slowtest"
 )
 
 // busyStore is a store whose committer remembers the changes of few commits, and whose
@@ -53,6 +55,7 @@ func (b *busyStore) change(subject Term, commits int) {
 // changed that its verdict depends on, and not because others committed more than the
 // committer remembers: during the judgement or behind it.
 func TestJudgedReplacementInABusyStore(t *testing.T) {
+	slowtest.Long(t)
 	const many = 30 // of 3 numbers each
 	elsewhere := IRI("urn:elsewhere")
 	for name, row := range map[string]struct {

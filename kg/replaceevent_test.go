@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"koine/internal/slowtest"
 )
 
 // wall is an Access with which one principal reads no graph, another does not see one
@@ -171,6 +173,7 @@ func sameReplacement(a, b *GraphReplacement) bool {
 // TestFollowersOfOtherThingsAreNotSentBack shows that a follower of koine's own graphs only
 // gets no event of the replacement of another.
 func TestFollowersOfOtherThingsAreNotSentBack(t *testing.T) {
+	slowtest.Long(t)
 	s := openStore(t, t.TempDir(), Options{})
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
 	w, err := s.Watch(t.Context(), Filter{Patterns: []Pattern{{Predicate: Sequence}}, View: View{AllGraphs: true}, Replacements: true}, s.Head())
@@ -194,6 +197,7 @@ func TestFollowersOfOtherThingsAreNotSentBack(t *testing.T) {
 // TestReplacedGraphInTheLog shows that a reading of the log has a replacement once, in
 // its place, from both ends, and that the pages of one fit together.
 func TestReplacedGraphInTheLog(t *testing.T) {
+	slowtest.Long(t)
 	dir := t.TempDir()
 	s := openStore(t, dir, Options{})
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader"}
@@ -259,6 +263,7 @@ func TestReplacedGraphInTheLog(t *testing.T) {
 // TestReplacementsOfADeletedGraphAreNotTold shows that replacements of a name before its
 // deletion are delivered to no reader any more.
 func TestReplacementsOfADeletedGraphAreNotTold(t *testing.T) {
+	slowtest.Long(t)
 	s := openStore(t, t.TempDir(), Options{})
 	m := Meta{Principal: SystemPrincipal(), Actor: "agent://loader", Justification: "an edition"}
 	from := s.Head()

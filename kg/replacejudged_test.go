@@ -124,6 +124,7 @@ func TestJudgedReplacementThatIsRefused(t *testing.T) {
 // TestRestatedStatementsAreJudged shows that statements which stay, and which the caller
 // backs now, are judged as in an ordinary update; those that stay as they are, are not.
 func TestRestatedStatementsAreJudged(t *testing.T) {
+	slowtest.Long(t)
 	const n, same = MaxPatches + 10, 7
 	v := &verdicts{of: func(Judgement) (Verdict, error) { return Verdict{}, nil }}
 	s := openStore(t, t.TempDir(), Options{Governor: Governor{Verifier: v}})
@@ -190,6 +191,7 @@ func TestOwnGraphsAreNotReplacedAsAWhole(t *testing.T) {
 // TestReplacementBeyondAQuota shows that the quota of a source is decided at the switch:
 // the removals of a replacement make room for its additions.
 func TestReplacementBeyondAQuota(t *testing.T) {
+	slowtest.Long(t)
 	const n = MaxPatches + 10
 	s := openStore(t, t.TempDir(), Options{MaxSourceStatements: n + 5})
 	m := Meta{Principal: Principal{ID: "agent://loader", Method: "key"}}
@@ -211,6 +213,7 @@ func TestReplacementBeyondAQuota(t *testing.T) {
 // TestReplacementAskedForAgain shows that a replacement with an idempotency key is made
 // once, and that the same key gets the first answer regardless of later changes.
 func TestReplacementAskedForAgain(t *testing.T) {
+	slowtest.Long(t)
 	dir := t.TempDir()
 	s := openStore(t, dir, Options{})
 	const n = MaxPatches + 10
@@ -258,6 +261,7 @@ func TestReplacementAskedForAgain(t *testing.T) {
 // TestReplacementThatDependsOnTooMuch shows the bound on the dependencies of a verdict on a
 // replacement, at and past it.
 func TestReplacementThatDependsOnTooMuch(t *testing.T) {
+	slowtest.Long(t)
 	const n = MaxPatches + 10
 	depends := 0
 	v := &verdicts{of: func(j Judgement) (Verdict, error) {
@@ -289,6 +293,7 @@ func TestReplacementThatDependsOnTooMuch(t *testing.T) {
 // closed, for callers that may write it, with an error that names it and the time to retry;
 // and that a caller that may not read it gets the answer for a graph that does not exist.
 func TestOtherGraphsTakeChangesMeanwhile(t *testing.T) {
+	slowtest.Long(t)
 	s := openStore(t, t.TempDir(), Options{Governor: Governor{Access: wall{}}})
 	m := Meta{Principal: Principal{ID: "agent://loader", Method: "key"}}
 	other := IRI("urn:g:other")

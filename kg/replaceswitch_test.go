@@ -142,6 +142,7 @@ func TestReplacementOnAFullVolume(t *testing.T) {
 // carried over because the caller does not see them.
 func TestReplacementOfStatementsWithMuchProvenance(t *testing.T) {
 	slowtest.WithoutRace(t)
+	slowtest.Long(t)
 	const n = 4_000
 	s := openStore(t, t.TempDir(), Options{Governor: Governor{Access: wall{}}})
 	m := Meta{Principal: Principal{ID: "agent://loader", Method: "key"}}

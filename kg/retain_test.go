@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -373,6 +374,7 @@ func TestRetainedKeys(t *testing.T) {
 
 // Rounds beside updates and readers take nothing away that may still be read.
 func TestRetainBesideUpdates(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel()
 	a, w := newAging(t, t.TempDir(), 5)
 	ctx, stop := context.WithCancel(within(t))

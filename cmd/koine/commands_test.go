@@ -49,6 +49,7 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 // The README builds and runs this program, as `make` builds it. CI builds it; here it is
 // only compared.
 func TestBuildOfTheREADME(t *testing.T) {
+	slowtest.Long(t)
 	text := document(t, "README.md")
 	built := regexp.MustCompile(`(?m)^go build -o (\S+) (\S+)$`).FindAllStringSubmatch(text, -1)
 	ran := regexp.MustCompile(`(?m)^go run (\S+) serve --demo$`).FindAllStringSubmatch(text, -1)

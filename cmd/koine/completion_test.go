@@ -12,6 +12,7 @@ import (
 // The possible next words of a command line.
 func TestCompletions(t *testing.T) {
 	slowtest.WithoutRace(t)
+	slowtest.Long(t)
 	for line, want := range map[string]string{
 		"koine ch":                                   "channel check",
 		"koine channel re":                           "remove rename retract",

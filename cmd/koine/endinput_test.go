@@ -18,6 +18,7 @@ import (
 // SIGTERM ends a server that takes a long PUT of JSON-LD within a second, and the next
 // start has nothing of it.
 func TestImportsEndWithTheServer(t *testing.T) {
+	slowtest.Long(t)
 	const nodes = 200_000
 	var b bytes.Buffer
 	for i := range nodes {

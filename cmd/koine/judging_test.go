@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"koine/cmd/koine/internal/cli"
+	"koine/internal/slowtest"
 )
 
 // asAgent posts JSON as an agent and gives status and body.
@@ -63,6 +64,7 @@ const payPatch = `{op: replace, statement: {subject: {id: "https://example.org/a
 // applied; through A2A a rule refuses as docs/reference/knowledge.md requires, and a file that becomes broken
 // changes nothing.
 func TestAHeldUpdateIsApproved(t *testing.T) {
+	slowtest.Long(t)
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	shipped, err := os.ReadFile("../../examples/policies/four-eyes.yaml")
 	if err != nil {

@@ -13,12 +13,15 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"koine/internal/slowtest"
 )
 
 // TestPushAcrossKills proves that a web hook gets every chunk and every status of a task,
 // in order, while the server is killed with SIGKILL and restarted: the last deliveries are
 // repeated, and none is omitted.
 func TestPushAcrossKills(t *testing.T) {
+	slowtest.Long(t)
 	at := newRelay(t)
 	dir := t.TempDir()
 	s, url := startServerOn(t, dir, "--allow-private-webhooks")

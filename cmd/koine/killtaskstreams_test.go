@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"koine/internal/slowtest"
 )
 
 // TestTasksAcrossServers proves that a follower of a task receives each chunk and each
@@ -21,6 +23,7 @@ import (
 // and is restarted, in both versions of A2A; and that an agent that opens its mailbox again
 // finds every task that it was given.
 func TestTasksAcrossServers(t *testing.T) {
+	slowtest.Long(t)
 	at := newRelay(t)
 	dir := t.TempDir()
 	s, url := startServerOn(t, dir)

@@ -13,12 +13,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"koine/internal/slowtest"
 )
 
 // The checks of the public A2A compatibility kit for a server over JSON-RPC, by the names
 // of its requirements. Like the kit, the test reuses the same message ids. Checks that it
 // skips for a server with all capabilities are left out.
 func TestCompatibilityKit(t *testing.T) {
+	slowtest.Long(t)
 	_, url := startServer(t, "--conformance-agent", "--allow-private-webhooks")
 	k := &kit{t, url}
 	for name, check := range map[string]func(*kit){

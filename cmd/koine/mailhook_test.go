@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"koine/internal/slowtest"
 )
 
 // hookedBot is the web hook of an agent behind the hub.
@@ -61,6 +63,7 @@ func (b *hookedBot) came(t *testing.T, n int) (letter hubLetter, head http.Heade
 // An agent with a web hook gets the letters of its mailbox, answers by calls of its own,
 // and finds the letters that came while it and the server were away.
 func TestAgentWithAWebHook(t *testing.T) {
+	slowtest.Long(t)
 	dir, bot := t.TempDir(), newHookedBot(t)
 	s, url := startServerOn(t, dir, "--allow-private-webhooks")
 	set := `{"url":"` + bot.URL + `/in?secret-address","token":"secret-token","authentication":{"scheme":"Bearer","credentials":"secret-key"}}`

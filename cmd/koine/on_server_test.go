@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"koine/cmd/koine/internal/cli"
+	"koine/internal/slowtest"
 )
 
 // acting is a server that has a card and then sends the given answers: the first, then the
@@ -99,6 +100,7 @@ func TestAnswersOfServers(t *testing.T) {
 
 // A replaced graph is a line, a row or an object, and its present statements follow.
 func TestWatchTellsOfAReplacedGraph(t *testing.T) {
+	slowtest.Long(t)
 	event := func(id, member string) string { return fmt.Sprintf("id: %s\ndata: {%s}\n\n", id, member) }
 	replaced := `"result": {"op": "graphReplaced", "graph": "urn:g", "timestamp": "2026-01-02T03:04:05Z", "changeMetadata": {"revision": 7, "actor": "agent://a", "justification": "why", "position": "p1", "counts": {"statementsBefore": 3, "statementsAfter": 4, "statementsAdded": 2, "statementsRemoved": 1}}}`
 	for flag, want := range map[string]string{
@@ -128,6 +130,7 @@ func TestWatchTellsOfAReplacedGraph(t *testing.T) {
 // query is followed from a snapshot of everything, like one that has no position to
 // continue from.
 func TestWatchRereadsAReplacedGraph(t *testing.T) {
+	slowtest.Long(t)
 	event := func(id, member string) string { return fmt.Sprintf("id: %s\ndata: {%s}\n\n", id, member) }
 	replaced := event("p1", `"result": {"op": "graphReplaced", "graph": "urn:g", "timestamp": "2026-01-02T03:04:05Z", "changeMetadata": {"revision": 7, "actor": "agent://a", "position": "p1"}}`) +
 		event("p1", `"error": {"code": -32012, "message": "the graph was replaced", "data": {"reason": "RESYNC", "oldestPosition": "p2"}}`)
@@ -216,6 +219,7 @@ func (w *waiting) Write(p []byte) (int, error) {
 // TestLoadTellsThatTheServerWorks sends a document to a server that does not answer before
 // the client has reported that the server is at work.
 func TestLoadTellsThatTheServerWorks(t *testing.T) {
+	slowtest.Long(t)
 	told := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {

@@ -150,6 +150,7 @@ func TestWhoWritesIsNotIdle(t *testing.T) {
 
 // Deregistering an agent removes the written state of its presence, at once.
 func TestDeregisteredHasNoPresence(t *testing.T) {
+	slowtest.Long(t)
 	_, url := startServer(t)
 	written := func() string {
 		return askGraphQL(t, url, "eve", `{ match(pattern: {triples: [{s: "?agent", p: "koine:presence", o: "?status"}]}, view: {graphs: ["urn:koine:graph:journal:presence"]}) { nodes { values } } }`)
@@ -174,6 +175,7 @@ var presenceSince = regexp.MustCompile(`"status":"BUSY","since":"([^"]+)"`)
 // The written presence counts after a kill, until the time to return is over; and names
 // without a record leave nothing.
 func TestPresenceAfterAKill(t *testing.T) {
+	slowtest.Long(t)
 	dir := t.TempDir()
 	s, url := startServer(t, "--data", dir)
 	ask := func(agent, query string) string {

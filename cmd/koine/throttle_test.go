@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"koine/internal/slowtest"
 )
 
 // limitedAnswer is a refusal, in any protocol.
@@ -115,6 +117,7 @@ func TestStatementsOfAnAgent(t *testing.T) {
 
 // An import completes at any length, and counts in proportion.
 func TestImportsCountInProportion(t *testing.T) {
+	slowtest.Long(t)
 	_, url := startServer(t, "--principal-updates", "0.11") // two at once, and one every nine seconds
 	send := func(from, to int) *http.Response {
 		t.Helper()

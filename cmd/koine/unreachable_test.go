@@ -20,11 +20,13 @@ import (
 	"time"
 
 	"koine/cmd/koine/internal/cli"
+	"koine/internal/slowtest"
 )
 
 // Each reason why a server cannot be reached is reported with the remedy, by every command
 // that uses one.
 func TestUnreachableServers(t *testing.T) {
+	slowtest.Long(t)
 	t.Setenv("KOINE_KEY", "")
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) })
 	plain, secure := httptest.NewServer(answer), httptest.NewTLSServer(answer)

@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"koine/internal/slowtest"
 )
 
 // olderStore is the part of a build's answers that scripts/make-upgrade-data.sh kept.
@@ -46,6 +48,7 @@ type olderStore struct {
 // Data directories and backups of each release open, are upgraded once, and the tokens of
 // clients are valid afterwards, or refused by name if the epoch is new.
 func TestUpgrade(t *testing.T) {
+	slowtest.Long(t)
 	archives, err := filepath.Glob("testdata/upgrade/*.tar.gz")
 	if err != nil || len(archives) == 0 {
 		t.Fatalf("no data of older builds: %v", err)

@@ -46,6 +46,7 @@ func TestGo(t *testing.T) {
 }
 
 func TestPython(t *testing.T) {
+	slowtest.Long(t)
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Fatalf("NOT RUN: %v: run scripts/install-test-tools.sh", err)

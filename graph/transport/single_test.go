@@ -13,6 +13,7 @@ import (
 
 	"koine/graph"
 	"koine/graph/transport"
+	"koine/internal/slowtest"
 	"koine/internal/sse"
 	"koine/kg"
 )
@@ -173,6 +174,7 @@ func TestSingleConnection(t *testing.T) {
 
 // A reservation without a stream expires, and its operations end with it.
 func TestReservationExpires(t *testing.T) {
+	slowtest.Long(t)
 	b := newBench(t, graph.Options{})
 	server := b.serve(t, transport.Options{ReserveTimeout: 500 * time.Millisecond}, sse.Options{MaxStreams: 2})
 	s := b.reserve(t, server)

@@ -18,6 +18,7 @@ import (
 	"koine/graph"
 	"koine/graph/transport"
 	"koine/internal/caller"
+	"koine/internal/slowtest"
 	"koine/internal/sse"
 	"koine/internal/throttle"
 	"koine/kg"
@@ -390,6 +391,7 @@ func TestSocketShutdown(t *testing.T) {
 
 // A client that reads nothing is let go, and nothing of it is left.
 func TestSocketSlowClient(t *testing.T) {
+	slowtest.Long(t)
 	b := newBench(t, graph.Options{})
 	server := b.serve(t, transport.Options{WriteTimeout: time.Second, Heartbeat: time.Hour}, sse.Options{})
 	p := b.connected(t, server)
@@ -415,6 +417,7 @@ func TestSocketSlowClient(t *testing.T) {
 
 // A client that does not answer pings is disconnected.
 func TestSocketHeartbeat(t *testing.T) {
+	slowtest.Long(t)
 	b := newBench(t, graph.Options{})
 	server := b.serve(t, transport.Options{WriteTimeout: time.Second, Heartbeat: 10 * time.Millisecond}, sse.Options{})
 	alive := b.connected(t, server)

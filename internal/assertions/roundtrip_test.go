@@ -56,7 +56,7 @@ func wantSame(t testing.TB, a, b *kgtest.Store) {
 
 // TestRoundTrip proves that assertions survive each format, repeatedly.
 func TestRoundTrip(t *testing.T) {
-	for seed := range uint64(2) {
+	for seed := range uint64(slowtest.Size(2, 1)) {
 		named, blank := generated(t, seed, 40, false), generated(t, seed, 40, true)
 		for _, f := range rdf.Formats {
 			t.Run(fmt.Sprint(f, " ", seed), func(t *testing.T) {

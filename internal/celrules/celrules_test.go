@@ -296,6 +296,7 @@ func TestNothingHidesAStatementFromARule(t *testing.T) {
 // TestJudgingIsBounded proves that costly rules end with an error, by cost and by time,
 // and that nothing is written.
 func TestJudgingIsBounded(t *testing.T) {
+	slowtest.Long(t)
 	many := "[" + strings.Repeat("1,", 200) + "1]"
 	costly := fmt.Sprintf("%s.all(a, %s.all(b, a == b))", many, many)
 	for _, row := range []struct {

@@ -21,6 +21,7 @@ func longText(head, tail string) kg.Term {
 // TestPatternIsPaidFor proves that a pattern costs its instructions times the length of
 // the text, however short it is written.
 func TestPatternIsPaidFor(t *testing.T) {
+	slowtest.Long(t)
 	for _, when := range []string{
 		`patch.object.matches("[A-Z]{999}b")`,
 		`matches(patch.object, "[A-Z]{999}b")`,
@@ -46,6 +47,7 @@ func TestPatternIsPaidFor(t *testing.T) {
 // TestRulesEndInTime proves that the evaluation of one condition on long values ends
 // with its caller, and when its time is over, wherever it is.
 func TestRulesEndInTime(t *testing.T) {
+	slowtest.Long(t)
 	const soon = 20 * time.Millisecond
 	for _, when := range []string{
 		`patch.object.matches("([A-Z]{2,200}-[0-9]{4}){3}")`,
@@ -92,6 +94,7 @@ func TestRulesEndInTime(t *testing.T) {
 // TestValuesThatRulesReadArePaidFor proves that reading, comparing and measuring long
 // values takes more steps than short ones.
 func TestValuesThatRulesReadArePaidFor(t *testing.T) {
+	slowtest.Long(t)
 	for _, row := range []struct {
 		when    string
 		options celrules.Options // enough for short values

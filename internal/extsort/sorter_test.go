@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"koine/internal/extsort"
+	"koine/internal/slowtest"
 )
 
 // random returns records of many lengths, some of them twice.
@@ -65,6 +66,7 @@ func sorted(t *testing.T, s *extsort.Sorter) (rows [][]byte) {
 // many that runs are merged repeatedly; and that Sorted may be called twice and be left
 // early.
 func TestSorted(t *testing.T) {
+	slowtest.Long(t)
 	const n = 5000
 	rows := random(n)
 	want := slices.Clone(rows)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"koine/internal/slowtest"
 )
 
 func TestAllowed(t *testing.T) {
@@ -73,6 +75,7 @@ func TestPercent(t *testing.T) {
 // TestPace has little live, more, in stacks too, much, and little again, in a process of
 // its own: the percentage is the process's.
 func TestPace(t *testing.T) {
+	slowtest.Long(t)
 	if os.Getenv("KOINE_GARBAGE") == "" {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPace$")
 		cmd.Env = append(os.Environ(), "KOINE_GARBAGE=1", "GOGC=")

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"koine/internal/httpd"
+	"koine/internal/slowtest"
 )
 
 // pair is a certificate in files, made by the test.
@@ -136,6 +137,7 @@ func TestHTTPS(t *testing.T) {
 
 // Over HTTP/2 an answer, and a body, may pause for longer than the stall timeout.
 func TestHTTP2MayRest(t *testing.T) {
+	slowtest.Long(t)
 	t.Parallel() // it waits for real time
 	p := newPair(t)
 	cert := p.write(t, 1)

@@ -14,6 +14,7 @@ import (
 
 	"koine/internal/caller"
 	"koine/internal/httpd"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -162,6 +163,7 @@ func TestStreamTokenEndsWithTheCredential(t *testing.T) {
 
 // One caller has half of the unused tokens, and open mode has none.
 func TestStreamTokenBounds(t *testing.T) {
+	slowtest.Long(t)
 	f := startStreams(t)
 	ask := func(key string) int {
 		resp, _ := do(t, f.running, "POST", "/stream-token", `{"url":"/changes"}`, "Content-Type: application/json", "X-API-Key: "+key)

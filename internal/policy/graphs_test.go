@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"koine/internal/policy"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -248,6 +249,7 @@ func TestDelete(t *testing.T) {
 
 // One call deletes a graph of any size.
 func TestDeleteLarge(t *testing.T) {
+	slowtest.Long(t)
 	b := newBench(t, policy.Options{})
 	g := iri("urn:large")
 	const many = 2*kg.MaxPatches + 1

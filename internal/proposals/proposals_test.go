@@ -12,6 +12,7 @@ import (
 
 	"koine/internal/observertest"
 	"koine/internal/proposals"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -493,6 +494,7 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 }
 
 func TestPatchesAreBounded(t *testing.T) {
+	slowtest.Long(t)
 	w := newWorld(t, proposals.Options{})
 	texts := func(n, size int) (list []kg.Patch) {
 		for i := range n {

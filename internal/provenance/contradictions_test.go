@@ -248,6 +248,7 @@ func crowdedWorld(t *testing.T, r *rand.Rand, commits int) *world {
 // Pages of any size and budget together equal one page: nothing is missed or repeated,
 // also while the graph changes.
 func TestPagesOfContradictions(t *testing.T) {
+	slowtest.Long(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))

@@ -52,6 +52,7 @@ func TestOperandSet(t *testing.T) {
 
 // The cost of a comparison with a list does not grow with the list.
 func TestLongListsOfValues(t *testing.T) {
+	slowtest.Long(t)
 	const size = 300_000
 	f := &ValueFilter{Comparisons: Comparisons{In: make([]json.RawMessage, size), Nin: make([]json.RawMessage, size)}}
 	texts := &StringFilter{Ordered: Ordered[string]{In: make([]string, size)}}

@@ -52,6 +52,7 @@ func manyNodes(n int) []byte {
 // Twice the document takes at most 2.5 times the work. Work is the allocated memory, which
 // does not depend on the machine's load.
 func TestJSONLDWorkIsLinear(t *testing.T) {
+	slowtest.Long(t)
 	for name, document := range map[string]func(int) []byte{
 		"the same nested context": func(n int) []byte { return manyContexts(n, true) },
 		"other nested contexts":   func(n int) []byte { return manyContexts(n, false) },
@@ -328,6 +329,7 @@ func (c *countedContext) Err() error {
 
 // The end of a context ends the reading, in contexts and in nodes, held or not.
 func TestJSONLDEndsWithItsContext(t *testing.T) {
+	slowtest.Long(t)
 	for name, text := range map[string][]byte{
 		"nested contexts": manyContexts(5000, false),
 		"one context":     []byte(strings.Split(string(manyContexts(20_000, true)), `,"@graph"`)[0] + `,"@id":"urn:s","last":1}`),
@@ -570,6 +572,7 @@ func TestJSONLDExportIsReadBack(t *testing.T) {
 
 // A few bytes of a document that each make a long IRI do not add up in memory.
 func TestJSONLDLongIRIsAreNotKept(t *testing.T) {
+	slowtest.Long(t)
 	long := "http://x/" + strings.Repeat("v", 400<<10) + "#"
 	many := func(n int, format string) string {
 		var b strings.Builder
@@ -662,6 +665,7 @@ func TestJSONLDJoinedIRIsAreBounded(t *testing.T) {
 // A ring of 200,000 blank nodes and a clique of 500 are read in a time that follows their
 // statements: their labels are those of the document, and nothing compares them.
 func TestJSONLDRingAndClique(t *testing.T) {
+	slowtest.Long(t)
 	for _, shape := range []struct{ nodes, links int }{{200_000, 1}, {500, 499}} {
 		began, read := time.Now(), 0
 		doc := repeated("[", shape.nodes, func(i int) string {
@@ -689,6 +693,7 @@ func TestJSONLDRingAndClique(t *testing.T) {
 // A document waits for a place to hold much only so long, and is then refused as one that
 // may be sent again, not as one with a fault.
 func TestJSONLDWaitForAHolderIsBounded(t *testing.T) {
+	slowtest.Long(t)
 	holders := rdf.NewJSONLDHolders(1)
 	holders.Wait = 20 * time.Millisecond
 	text := `{"urn:p":[` + strings.Repeat("1,", 1<<20) + `1],"@id":"urn:s"}`

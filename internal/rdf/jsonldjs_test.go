@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"koine/internal/rdf"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -75,6 +76,7 @@ func TestJSONLDAgainstJSONLDJS(t *testing.T) {
 
 // Damaged documents are read or refused, buffered or not, and read ones can be stored.
 func TestJSONLDDamaged(t *testing.T) {
+	slowtest.Long(t)
 	n := uint64(1500)
 	if text := os.Getenv("KOINE_JSONLD_DOCUMENTS"); text != "" {
 		n = 20_000

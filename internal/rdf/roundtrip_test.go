@@ -68,7 +68,7 @@ func prefixes(t testing.TB) *kg.Prefixes {
 // A written graph reads back as the same graph, with any literals, in every format, with
 // and without prefixes, in any order of the quads.
 func TestWhatIsWrittenReadsBackTheSame(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(slowtest.Size(60, 15)) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		quads := randomQuads(r, 1+r.IntN(60))
 		for _, f := range rdf.Formats {
@@ -156,6 +156,7 @@ func randomQuads(r *rand.Rand, n int) []kg.Quad {
 // is refused, in every format.
 func TestTheLongestLiteral(t *testing.T) {
 	slowtest.WithoutRace(t)
+	slowtest.Long(t)
 	for _, f := range rdf.Formats {
 		for _, c := range []struct {
 			name string

@@ -113,6 +113,7 @@ func TestNothingPassesSilently(t *testing.T) {
 // Omitting a part never makes a shape stricter: constraints that would become stricter
 // are omitted as well.
 func TestLeavingOutRefusesNothingMore(t *testing.T) {
+	slowtest.Long(t)
 	const query = `sh:sparql [ sh:select "" ]`
 	for _, row := range []struct {
 		name, shapes string

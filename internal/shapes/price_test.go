@@ -73,6 +73,7 @@ func TestPatternEndsInTime(t *testing.T) {
 // TestLongValuesArePaidFor proves that reading, testing and comparing a long value costs
 // more steps than a short one.
 func TestLongValuesArePaidFor(t *testing.T) {
+	slowtest.Long(t)
 	for _, constraint := range []string{
 		`sh:minLength 1`, `sh:maxLength 9`, `sh:datatype xsd:date`, `sh:nodeKind sh:IRI`, `sh:in ( "a" "b" )`, `sh:hasValue "a"`,
 		`sh:pattern "a"`, `sh:minInclusive "a"`, `sh:languageIn ( "en" )`, `sh:class ex:C`, `sh:equals ex:q`, `sh:disjoint ex:q`, `sh:lessThan ex:q`,

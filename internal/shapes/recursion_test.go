@@ -14,6 +14,7 @@ import (
 
 // Findings of recursive shapes: a node that is being validated counts as conforming.
 func TestRecursiveShapes(t *testing.T) {
+	slowtest.Long(t)
 	const friends = `ex:Person a sh:NodeShape ; sh:targetClass ex:P ; sh:property [ sh:path ex:name ; sh:minCount 1 ] , [ sh:path ex:knows ; sh:node ex:Person ] .`
 	for _, row := range []struct {
 		name, shapes, data string
@@ -123,6 +124,7 @@ func TestRecursiveShapesJudgeANodeOnce(t *testing.T) {
 }
 
 func TestDepthOfRecursion(t *testing.T) {
+	slowtest.Long(t)
 	store, set := judgedStore(t, kg.Options{})
 	put(t, store, `ex:S a sh:NodeShape ; sh:targetClass ex:P ; sh:property [ sh:path ex:next ; sh:node ex:S ] .`)
 	chain := func(from string, n int) []kg.Quad {

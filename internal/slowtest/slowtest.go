@@ -5,8 +5,9 @@
 // WithoutRace. Slack extends the time limits of tests; Context bounds calls that could
 // hang.
 //
-// Long skips a test of more than about two seconds with -short, so that make quick takes about a
-// minute.
+// Long skips a test of more than about half a second with -short, so that make quick takes about
+// a minute. What such a test proves at length, a quicker one proves of less. Size makes a test
+// quicker: it is smaller with -short.
 package slowtest
 
 import (
@@ -45,8 +46,16 @@ func WithoutRace(t testing.TB) {
 func Long(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
-		t.Skipf("NOT TESTED with -short: takes longer than two seconds; run go test -run '^%s$' %s", t.Name(), packageFolder())
+		t.Skipf("NOT TESTED with -short: takes long; run go test -run '^%s$' %s", t.Name(), packageFolder())
 	}
+}
+
+// Size returns the size of a test: full, or quick with -short.
+func Size(full, quick int) int {
+	if testing.Short() {
+		return quick
+	}
+	return full
 }
 
 // packageFolder returns the folder of the package under test, relative to the module.

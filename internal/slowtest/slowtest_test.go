@@ -34,7 +34,7 @@ func TestLong(t *testing.T) {
 	<-done
 	want := ""
 	if testing.Short() {
-		want = "NOT TESTED with -short: takes longer than two seconds; run go test -run '^TestLong$' ./internal/slowtest"
+		want = "NOT TESTED with -short: takes long; run go test -run '^TestLong$' ./internal/slowtest"
 	}
 	if r.skipped != want {
 		t.Errorf("got %q, want %q", r.skipped, want)

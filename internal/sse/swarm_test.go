@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/internal/slowtest"
 	"koine/internal/sse"
 )
 
@@ -22,6 +23,7 @@ import (
 //   - each stalled one is ended as a slow consumer and resumes,
 //   - nothing is left when all are gone.
 func TestSwarm(t *testing.T) {
+	slowtest.Long(t)
 	const (
 		subscribers = 200
 		stalling    = 20

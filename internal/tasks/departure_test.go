@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"koine/internal/slowtest"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -15,6 +16,7 @@ import (
 // A departure is data like any other: check accepts it, a backup contains it, and if it
 // is erased, the next start records it again.
 func TestDeparturesAreKept(t *testing.T) {
+	slowtest.Long(t)
 	var later atomic.Int64 // how much the clock is ahead
 	clock := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
 	gone := func(kg.AgentID) bool { return false }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -126,6 +127,7 @@ func pull(f *tasks.Feed) (next func() (tasks.FeedEvent, error), stop func()) {
 // Missed tasks are read when they are yielded: a feed does not hold the artifacts of
 // all tasks that changed before it started.
 func TestMissedTasksAreReadAsTheyAreTold(t *testing.T) {
+	slowtest.Long(t)
 	b := open(t, tasks.Options{}, nil)
 	after := b.store.Head()
 	const count, size = 64, 250 << 10

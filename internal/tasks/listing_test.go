@@ -70,6 +70,7 @@ func TestAPageCostsAPage(t *testing.T) {
 // While tasks are created, changed and deleted, no page repeats a task, and unchanged
 // tasks come once, in the order of their last change.
 func TestPagesAmongChanges(t *testing.T) {
+	slowtest.Long(t)
 	b := open(t, tasks.Options{Known: func(kg.AgentID) bool { return true }}, nil)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -3,6 +3,7 @@ package tasks_test
 import (
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -99,6 +100,7 @@ func TestFirstAppendMakesTheArtifact(t *testing.T) {
 
 // The cost of an append does not depend on the size of the artifact.
 func TestAppendsCostTheSame(t *testing.T) {
+	slowtest.Long(t)
 	b := open(t, tasks.Options{}, nil)
 	task := b.send(ann, tasks.SendRequest{})
 	allocated := func() float64 {

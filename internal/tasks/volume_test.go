@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"koine/internal/caller"
+	"koine/internal/slowtest"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -34,6 +35,7 @@ func (b *bench) life() {
 // The cost of a task does not depend on the number of others that wait for the same
 // handler.
 func TestTasksByTheThousand(t *testing.T) {
+	slowtest.Long(t)
 	b := open(t, tasks.Options{}, nil)
 	const few, many = 20, 1500
 	for range few {

@@ -104,6 +104,7 @@ func testLimits(t *testing.T, f Factory) {
 
 // maxChanges proves that the limit applies to the resulting changes, of which a replace makes many.
 func maxChanges(t *testing.T, f Factory) {
+	long(t)
 	store := f(t, kg.Options{})
 	addMany := func(n int) func(*kg.Tx) error {
 		return func(tx *kg.Tx) error {
@@ -139,6 +140,7 @@ func maxChanges(t *testing.T, f Factory) {
 // maxCommitBytes fills commits with large terms: a commit below the limit is accepted and readable,
 // one above it is rejected.
 func maxCommitBytes(t *testing.T, f Factory) {
+	long(t)
 	store := f(t, kg.Options{})
 	ctx, d := within(t), newDice(3)
 	noise := func() string {

@@ -43,10 +43,11 @@ func loadedQuad(i int) kg.Quad {
 // testLoad proves that a bulk load, a load into a non-empty store, and patches have the
 // same result.
 func testLoad(t *testing.T, f Factory) {
-	const n = 12_000 // more than one commit
+	const many = 12_000    // more than one commit
+	n := size(many, 2_000) // with -short, most loads are of one commit
 	t.Run("into an empty store", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
-		loadTwice(t, b, n, true)
+		loadTwice(t, b, many, true)
 		d := newDice(8)
 		for range 20 {
 			b.update(kg.Meta{}, d.patches()...)
@@ -66,7 +67,7 @@ func testLoad(t *testing.T, f Factory) {
 		b.Reopen()
 		sameEverything(t, b.model, b.Store)
 	})
-	t.Run("beside koine's own", func(t *testing.T) { testLoadWithSystemGraphs(t, f, n, false) })
+	t.Run("beside koine's own", func(t *testing.T) { testLoadWithSystemGraphs(t, f, many, false) })
 	t.Run("is told to watchers", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		rec := Record(t, b.Store, kg.Filter{Patterns: []kg.Pattern{{Predicate: kg.IRI("urn:p:4")}}, View: kg.View{Principal: tester}}, b.Head())
@@ -79,7 +80,10 @@ func testLoad(t *testing.T, f Factory) {
 			t.Error(err)
 		}
 	})
-	t.Run("beside koine's own and a reader that stays", func(t *testing.T) { testLoadWithSystemGraphs(t, f, n, true) })
+	t.Run("beside koine's own and a reader that stays", func(t *testing.T) {
+		long(t)
+		testLoadWithSystemGraphs(t, f, many, true)
+	})
 	t.Run("while others write", func(t *testing.T) { testLoadConcurrentWrites(t, f, n) })
 	t.Run("refused", func(t *testing.T) { testLoadRejected(t, f) })
 	t.Run("nothing", func(t *testing.T) {

@@ -25,6 +25,9 @@ var (
 
 func testRandom(t *testing.T, f Factory) {
 	runs := *runsFlag
+	if testing.Short() && !isFlagSet("kg.runs") {
+		runs = 1
+	}
 	if *seedFlag != 0 {
 		runs = 1
 	}
@@ -42,6 +45,13 @@ func testRandom(t *testing.T, f Factory) {
 			newRun(t, f, seed).steps(*stepsFlag)
 		})
 	}
+}
+
+// isFlagSet reports whether a flag was given.
+func isFlagSet(name string) bool {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	return given
 }
 
 // randomRun applies random operations to a store and its model. It proves that reads of

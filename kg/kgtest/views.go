@@ -127,7 +127,7 @@ func testWaitFor(t *testing.T, b *both) {
 func testPast(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{})
 	d := newDice(4)
-	for range 80 {
+	for range size(80, 40) {
 		b.update(kg.Meta{}, d.patches()...)
 	}
 	compare := func(t *testing.T) {
@@ -198,6 +198,7 @@ func testPast(t *testing.T, f Factory) {
 // testSnapshotOutlives overwrites statements with more data than the index keeps in
 // memory while a snapshot reads the previous ones.
 func testSnapshotOutlives(t *testing.T, f Factory) {
+	long(t)
 	store := f(t, kg.Options{MemTableBytes: kg.MinMemTableBytes})
 	const rounds = 20 // of several megabytes each, so that the index is compacted
 	text := "\"" + strings.Repeat("a large text ", 600)

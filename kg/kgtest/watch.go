@@ -250,7 +250,7 @@ func testEveryFilter(t *testing.T, f Factory) {
 	b := newBoth(t, f, kg.Options{RingCommits: 16})
 	d := newDice(6)
 	var live []*Recorder // the same promises on live events
-	for range 100 {
+	for range size(100, 40) {
 		live = append(live, Record(t, b.Store, d.filter(), b.Head()))
 	}
 	for range 60 {
@@ -267,7 +267,7 @@ func testEveryFilter(t *testing.T, f Factory) {
 		rec.Stop()
 	}
 	starts := []kg.Position{b.Oldest(), {Epoch: b.Head().Epoch, Revision: 20, Index: 0}, {Epoch: b.Head().Epoch, Revision: 50, Index: kg.EndOfCommit}}
-	for i := range 60 {
+	for i := range size(60, 15) {
 		filter := d.filter()
 		if i == 0 {
 			filter = matchAll()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"koine/internal/auth/jwt"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -132,6 +133,7 @@ func TestKeptTokensOfWithdrawnKeys(t *testing.T) {
 
 // TestMaxKeptTokens: tokens past the bound are as good as those before.
 func TestMaxKeptTokens(t *testing.T) {
+	slowtest.Long(t)
 	v := verifier(t, setOf(t, member(t, secret, "s", nil)), func(o *jwt.Options) { o.Algorithms = []string{"HS256"} })
 	for i := range 3 * jwt.MaxCachedTokens {
 		agent := "a" + strconv.Itoa(i)

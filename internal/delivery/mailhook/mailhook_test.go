@@ -14,6 +14,7 @@ import (
 
 	"koine/internal/delivery"
 	"koine/internal/delivery/mailhook"
+	"koine/internal/slowtest"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -282,6 +283,7 @@ func (d *deaf) Watch(ctx context.Context, f kg.Filter, from kg.Position) (*kg.Wa
 // If the log cannot be followed, letters in between are found in the mailboxes, and nothing
 // is delivered twice.
 func TestLogIsInterrupted(t *testing.T) {
+	slowtest.Long(t)
 	f, d := newOffice(t, open()), newDoor(t, nil)
 	f.mailhook.Close()
 	store := &deaf{Store: f.store}

@@ -644,6 +644,7 @@ func TestMaxConcurrent(t *testing.T) {
 
 // A start reads the configurations of which something may be told, and no others.
 func TestStartReadsOpenConfigs(t *testing.T) {
+	slowtest.Long(t)
 	d, w := newDesk(t, push.Options{Options: delivery.Options{AllowPrivate: true}, FlushEvery: time.Millisecond}), newWebhook(t, nil)
 	restart := func() (read uint64) {
 		t.Helper()
@@ -673,6 +674,7 @@ func TestStartReadsOpenConfigs(t *testing.T) {
 // Configurations that an older build ended are ended by the first start, and read by no
 // other. One that is told of goes on.
 func TestStartEndsOlderConfigs(t *testing.T) {
+	slowtest.Long(t)
 	d, w := newDesk(t, push.Options{Options: delivery.Options{AllowPrivate: true}, FlushEvery: time.Millisecond}), newWebhook(t, nil)
 	goesOn := d.give(push.Config{URL: w.URL})
 	for range 3 {

@@ -296,6 +296,7 @@ func TestSocketThatDoesNotAnswer(t *testing.T) {
 // A client that does not read is cut off, releases its place, and delays no other
 // client.
 func TestSocketThatTakesNothing(t *testing.T) {
+	slowtest.Long(t)
 	s := startWith(t, func(o *options) { o.WriteTimeout, o.PingInterval = 3*time.Second, time.Hour }) // no ping finds it out
 	s.dial("bot")
 	ann := s.dial("ann")

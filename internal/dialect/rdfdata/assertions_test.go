@@ -13,6 +13,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/dialect/rdfdata"
 	"koine/internal/policy"
+	"koine/internal/slowtest"
 	"koine/internal/throttle"
 	"koine/kg"
 )
@@ -66,6 +67,7 @@ func ask(h http.Handler, method, query, role, contentType, body string) *httptes
 // caller, regardless of its number of justifications and thus commits, and as another for
 // each further kg.LoadUpdateQuads assertions, which its next requests pay for.
 func TestRestoreIsOneUpdate(t *testing.T) {
+	slowtest.Long(t)
 	source, from := roleServer(t)
 	say := func(statements, justifications int) {
 		t.Helper()

@@ -16,6 +16,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/dialect/rdfdata"
 	"koine/internal/policy"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -208,6 +209,7 @@ func TestBlankNodesOfADocument(t *testing.T) {
 
 // A fault anywhere in the document leaves nothing of it behind.
 func TestWhatIsRefusedWritesNothing(t *testing.T) {
+	slowtest.Long(t)
 	many := strings.Repeat("<urn:s> <urn:p> <urn:o> .\n", 60_000) // larger than the buffer in memory
 	for _, c := range []struct {
 		name, method, query, contentType, encoding string

@@ -11,6 +11,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/dialect/rdfdata"
 	"koine/internal/policy"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -23,6 +24,7 @@ import (
 //     says.
 //   - At all times the graph holds the statements of one document, and no mixture.
 func TestTwoOwnersPutAtOnce(t *testing.T) {
+	slowtest.Long(t)
 	policies := policy.New(policy.Options{})
 	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: policies, OnSystemChange: policies.Follow}})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"koine/internal/query/path"
+	"koine/internal/slowtest"
 	"koine/kg"
 )
 
@@ -34,7 +35,7 @@ func random(t *testing.T) *rand.Rand {
 func TestPathsMeanWhatTheDefinitionSays(t *testing.T) {
 	r := random(t)
 	predicates := []kg.Term{iri("p"), iri("q"), iri("r")}
-	for range *runs {
+	for range slowtest.Size(*runs, *runs/4) {
 		quads := randomQuads(r, 3+r.IntN(4), 4+r.IntN(12), predicates)
 		g := newNaiveGraph(quads)
 		s := snapshotOf(t, quads...)

@@ -10,6 +10,7 @@ import (
 
 	"koine/internal/query/path"
 	"koine/internal/query/pattern"
+	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -223,10 +224,14 @@ func TestAgainstNaive(t *testing.T) {
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
-	t.Logf("replay with -pattern.seed=%d -pattern.rounds=%d", seed, *roundsFlag)
+	rounds := *roundsFlag
+	if *seedFlag == 0 {
+		rounds = slowtest.Size(rounds, rounds/4)
+	}
+	t.Logf("replay with -pattern.seed=%d -pattern.rounds=%d", seed, rounds)
 	r := &generator{Rand: rand.New(rand.NewPCG(seed, 3))}
 	var compared, rows, paged int
-	for done := 0; done < *roundsFlag; {
+	for done := 0; done < rounds; {
 		w := newWorld(t, r)
 		for range 50 {
 			n, p := w.compare(t)

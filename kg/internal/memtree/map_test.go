@@ -10,13 +10,14 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"koine/internal/slowtest"
 	"koine/kg/internal/memtree"
 )
 
 // TestAgainstModel makes random sequences of all that a map can do, on several maps
 // that are copies of one another, and compares them with plain ones.
 func TestAgainstModel(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(slowtest.Size(60, 8)) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		keyOf := keysOf(rng, int(seed%4))
 		type pair struct {
@@ -176,7 +177,7 @@ func TestComesAndGoes(t *testing.T) {
 // TestThinsOut has large maps lose most of their keys in long runs, and gain some in the
 // gaps, again and again, so that inner nodes lose kids and are joined too.
 func TestThinsOut(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range uint64(slowtest.Size(8, 1)) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		var m memtree.Map[int]
 		model := map[string]int{}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg/internal/wal"
 	"koine/kg/internal/wal/waltest"
 )
@@ -46,6 +47,7 @@ func TestEntrySizeBound(t *testing.T) {
 }
 
 func TestBatchSizeBound(t *testing.T) {
+	slowtest.Long(t)
 	l := open(t, t.TempDir(), wal.Options{Files: waltest.New()})
 	const n = wal.MaxBatchBytes / wal.MaxEntryBytes
 	one := noise(wal.MaxEntryBytes - frameOverhead)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"koine/internal/slowtest"
 	"koine/kg/internal/wal"
 	"koine/kg/internal/wal/waltest"
 )
@@ -94,7 +95,7 @@ func TestPowerCutInsideABatch(t *testing.T) {
 // our own structures, and ends with the whole batch.
 func nextCut(keep, whole int) int {
 	if keep < whole {
-		return min(keep+37, whole)
+		return min(keep+slowtest.Size(37, 101), whole)
 	}
 	return whole + 1
 }

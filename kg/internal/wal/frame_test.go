@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+
+	"koine/internal/slowtest"
 )
 
 // noise does not compress.
@@ -82,6 +84,7 @@ func TestEveryFlippedBitOfAFrameIsNoticed(t *testing.T) {
 // The announced size of a frame bounds the allocation of its decoding, also with a correct
 // checksum and a hostile author.
 func TestHostileCompression(t *testing.T) {
+	slowtest.Long(t)
 	bomb := sealed(t, make([]byte, MaxPayloadBytes))
 	for name, announced := range map[string]uint32{"less": 100, "more": MaxPayloadBytes + 1, "nothing": 0} {
 		b := reseal(bytes.Clone(bomb), announced)
