@@ -10,7 +10,7 @@ import (
 // its methods.
 var guardedDoors = []struct{ method, path string }{
 	{"POST", "/"}, {"POST", "/a2a"}, {"POST", "/a2a/"},
-	{"POST", "/graphql"}, {"GET", "/graphql?query={revision}"},
+	{"POST", "/graphql"}, {"GET", "/graphql"}, {"GET", "/graphql?query={revision}"},
 	{"GET", "/changes"}, {"GET", "/data"}, {"POST", "/data"}, {"PUT", "/data"}, {"DELETE", "/data"}, {"OPTIONS", "/data"}, {"PATCH", "/data"}, {"GET", "/data/g"}, {"PUT", "/data/g"}, {"POST", "/stream-token"},
 	{"GET", "/agents"}, {"GET", "/agents/"}, {"GET", "/agents/ann"}, {"GET", "/agents/ann/"}, {"PUT", "/agents/ann"}, {"PATCH", "/agents/ann"}, {"DELETE", "/agents/ann"},
 	{"GET", "/agents/ann/a2a"}, {"POST", "/agents/ann/a2a"}, {"POST", "/agents/ann/a2a/"}, {"POST", "/agents/koine/a2a"},

@@ -55,6 +55,30 @@ func TestEverythingIsServed(t *testing.T) {
 	}
 }
 
+// The schema at the endpoint is behind the same rules as its operations; the paths of the
+// schema need no credential.
+func TestSchemaBehindTheEndpoint(t *testing.T) {
+	k := startKnowing(t, "--auth", "keys")
+	reader, _ := k.create(`{agent: "ann", roles: ["reader"]}`)
+	for _, x := range []struct {
+		path, key, origin string
+		status            int
+	}{
+		{"/graphql", reader, "", http.StatusOK}, {"/graphql", "", "", http.StatusUnauthorized}, {"/graphql", "koine_none", "", http.StatusUnauthorized},
+		{"/graphql", reader, "https://evil.example", http.StatusForbidden},
+		{"/graphql/schema.graphql", "", "", http.StatusOK}, {"/graphql/schema.graphql", "", "https://evil.example", http.StatusForbidden},
+	} {
+		headers := []string{"Accept", "application/graphql"}
+		if x.origin != "" {
+			headers = append(headers, "Origin", x.origin)
+		}
+		status, text := k.send(http.MethodGet, x.path, x.key, "", headers...)
+		if status != x.status || strings.Contains(text, "type Query") != (x.status == http.StatusOK) {
+			t.Errorf("%+v: got %d %.80s", x, status, text)
+		}
+	}
+}
+
 // A socket works through the whole server.
 func TestSocketIsServed(t *testing.T) {
 	_, url := startServer(t)

@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -16,8 +18,9 @@ import (
 	"koine/kg"
 )
 
-// Handler serves GraphQL for an engine, and the schema as a document at a path
-// that ends with /schema.
+// Handler serves GraphQL for an engine, and the schema as a document: at a path
+// that ends with /schema, and to a GET that accepts application/graphql and has
+// no operation.
 type Handler struct {
 	engine    Engine
 	positions Positions
@@ -54,6 +57,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.schema.ServeHTTP(w, r)
 	case isUpgrade(r):
 		h.serveSocket(w, r)
+	case wantsSchema(r):
+		w.Header().Add("Vary", "Accept")
+		h.schema.ServeHTTP(w, r)
 	case h.serveSingle(w, r, form):
 	case form == formNone:
 		writeRefusal(w, formJSON, http.StatusNotAcceptable, string(kg.CodeInvalid), "the answer can be application/graphql-response+json, application/json or text/event-stream")
@@ -94,6 +100,9 @@ func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request, form respo
 	return req, kind, true
 }
 
+// schemaMediaType is the type of a schema as a GraphQL document.
+const schemaMediaType = "application/graphql"
+
 // schemaType returns the media type of the schema at a path, "" for other
 // paths. /schema is plain text for people. The other names have the file
 // extensions by which tools such as graphql-codegen distinguish a schema from
@@ -103,9 +112,29 @@ func schemaType(path string) string {
 	case strings.HasSuffix(path, "/schema"):
 		return "text/plain; charset=utf-8"
 	case strings.HasSuffix(path, "/schema.graphql"), strings.HasSuffix(path, "/schema.graphqls"):
-		return "application/graphql; charset=utf-8"
+		return schemaMediaType + "; charset=utf-8"
 	}
 	return ""
+}
+
+// wantsSchema reports whether a request to the endpoint asks for the schema: it
+// accepts a GraphQL document and has no operation, whose answer would be JSON.
+func wantsSchema(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.Header.Get(TokenHeader) != "" {
+		return false
+	}
+	for _, name := range []string{"query", "documentId", "extensions", "token"} {
+		if r.URL.Query().Has(name) {
+			return false
+		}
+	}
+	for _, part := range strings.Split(strings.Join(r.Header.Values("Accept"), ","), ",") {
+		kind, params, err := mime.ParseMediaType(part)
+		if q, bad := strconv.ParseFloat(params["q"], 64); err == nil && kind == schemaMediaType && (bad != nil || q > 0) {
+			return true
+		}
+	}
+	return false
 }
 
 func (h *Handler) serveSchema(w http.ResponseWriter, r *http.Request) {
@@ -114,14 +143,29 @@ func (h *Handler) serveSchema(w http.ResponseWriter, r *http.Request) {
 		writeRefusal(w, formJSON, http.StatusMethodNotAllowed, string(kg.CodeInvalid), "the schema is read with GET")
 		return
 	}
-	w.Header().Set("Content-Type", schemaType(r.URL.Path))
+	kind := schemaType(r.URL.Path)
+	if kind == "" {
+		kind = schemaMediaType + "; charset=utf-8"
+	}
+	w.Header().Set("Content-Type", kind)
 	w.Header().Set("ETag", h.etag)
 	w.Header().Set("Cache-Control", "no-cache")
-	if r.Header.Get("If-None-Match") == h.etag {
+	if h.isCurrent(r) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
 	_, _ = w.Write(h.sdl) // the client may be gone
+}
+
+// isCurrent reports whether the client has the schema already (RFC 9110,
+// section 13.1.2).
+func (h *Handler) isCurrent(r *http.Request) bool {
+	for _, tag := range strings.Split(strings.Join(r.Header.Values("If-None-Match"), ","), ",") {
+		if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == strings.TrimPrefix(h.etag, "W/") {
+			return true
+		}
+	}
+	return false
 }
 
 // statusOf returns the HTTP status of a result (GraphQL over HTTP, section

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"net/url"
 	"strings"
 	"testing"
@@ -202,6 +203,64 @@ func TestSchemaForTools(t *testing.T) {
 		resp.Body.Close()
 		if err != nil || resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != want || !strings.Contains(string(text), "type Query") {
 			t.Errorf("%s: got %s, %s, %.60s, %v", path, resp.Status, resp.Header.Get("Content-Type"), text, err)
+		}
+	}
+}
+
+// A GET of the endpoint that accepts a GraphQL document, and has no operation, reads the
+// schema; nothing else does.
+func TestSchemaAtTheEndpoint(t *testing.T) {
+	b := newBench(t, graph.Options{OnlyTrusted: true})
+	server := b.serve(t, transport.Options{}, sse.Options{})
+	send := func(method, path, accept, tag string) (*http.Response, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", accept)
+		if tag != "" {
+			r.Header.Set("If-None-Match", tag)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp, string(text)
+	}
+	const kind = "application/graphql; charset=utf-8"
+	for _, accept := range []string{"application/graphql", "text/plain, application/graphql; charset=utf-8;q=0.5", "application/json, application/graphql"} {
+		resp, text := send("GET", "/graphql", accept, "")
+		if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != kind || text != b.engine.SDL() || !slices.Contains(resp.Header.Values("Vary"), "Accept") {
+			t.Errorf("%s: got %s %v %.60s", accept, resp.Status, resp.Header, text)
+		}
+	}
+	resp, text := send("HEAD", "/graphql", "application/graphql", "")
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != kind || text != "" {
+		t.Errorf("HEAD: got %s %v %.60s", resp.Status, resp.Header, text)
+	}
+	tag := resp.Header.Get("ETag")
+	for _, held := range []string{tag, `"other", ` + tag, strings.TrimPrefix(tag, "W/"), "*"} {
+		for _, path := range []string{"/graphql", "/graphql/schema.graphql"} {
+			if resp, text := send("GET", path, "application/graphql", held); resp.StatusCode != 304 || text != "" || resp.Header.Get("ETag") != tag || resp.Header.Get("Cache-Control") != "no-cache" {
+				t.Errorf("%s with %s: got %s %.60s", path, held, resp.Status, text)
+			}
+		}
+	}
+	if resp, _ := send("GET", "/graphql", "application/graphql", `W/"other"`); resp.StatusCode != 200 {
+		t.Errorf("another tag: got %s", resp.Status)
+	}
+	for _, x := range [][3]string{
+		{"GET", "/graphql", "application/json"}, {"GET", "/graphql", "*/*"}, {"GET", "/graphql", "application/graphql;q=0"}, {"GET", "/graphql?query={revision}", "application/graphql"},
+		{"GET", "/graphql?documentId=x", "application/graphql"}, {"POST", "/graphql", "application/graphql"}, {"PUT", "/graphql", "application/graphql"}, {"DELETE", "/graphql", "application/graphql"},
+	} {
+		if resp, text := send(x[0], x[1], x[2], ""); strings.Contains(text, "type Query") {
+			t.Errorf("%v: got %s, the schema", x, resp.Status)
 		}
 	}
 }
