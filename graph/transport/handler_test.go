@@ -6,8 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
