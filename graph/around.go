@@ -126,7 +126,7 @@ type routeList struct {
 }
 
 // ShortestPaths answers Query.shortestPaths.
-func (queryRoot) ShortestPaths(ctx context.Context, f *executor.Selected, args *queryShortestPathsArgs) (executor.Value, error) {
+func (*queryRoot) ShortestPaths(ctx context.Context, f *executor.Selected, args *queryShortestPathsArgs) (executor.Value, error) {
 	r, err := beginReading(ctx, f, args.View, nil)
 	if err != nil {
 		return nil, err

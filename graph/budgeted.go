@@ -27,7 +27,7 @@ func (e *Engine) executeBudgeted(w *writer, root *executor.Selection) *graphql.R
 	for i := range root.Fields {
 		r.cutter = nil
 		f := rootField{selected: &root.Fields[i], text: w.Fork(nil)}
-		if err := f.text.Field(root.Object, f.selected, nil); err != nil {
+		if err := f.text.Field(root.Object, f.selected, &queryRoot{}); err != nil {
 			return &graphql.Response{Data: []byte("null"), Errors: append(a.errors(), f.text.Errors...)}
 		}
 		if f.cutter = r.cutter; f.cutter != nil {
@@ -111,7 +111,10 @@ func (a *budgetedAnswer) fillLists(w *writer, c *cutter) error {
 	if _, err := c.fillPages(pages, room); err != nil {
 		return err
 	}
-	return w.Value(c.value, w.Ctx.Err())
+	if err := w.Ctx.Err(); err != nil {
+		return err
+	}
+	return c.value.Write(w)
 }
 
 func (c *cutter) pageSlack() (n int) {

@@ -86,7 +86,7 @@ func (p *planner) planChangeList(f graphql.CollectedField, args changeListArgs) 
 }
 
 // Changes answers Query.changes.
-func (queryRoot) Changes(ctx context.Context, f *executor.Selected, args *queryChangesArgs) (executor.Value, error) {
+func (*queryRoot) Changes(ctx context.Context, f *executor.Selected, args *queryChangesArgs) (executor.Value, error) {
 	r, err := beginReading(ctx, f, args.View, args.Budget)
 	if err != nil {
 		return nil, err

@@ -120,7 +120,7 @@ func (c *ChannelChange) Revision() kg.Revision { return c.record.Revision }
 func (c *ChannelChange) Position() *Position { return &c.position }
 
 // ChannelChanged establishes Subscription.channelChanged.
-func (subscriptionRoot) ChannelChanged(ctx context.Context, f *executor.Selected, args *subscriptionChannelChangedArgs) (*Stream, error) {
+func (*subscriptionRoot) ChannelChanged(ctx context.Context, f *executor.Selected, args *subscriptionChannelChangedArgs) (*Stream, error) {
 	return subscribeChannels(ctx, f, args.Resume, func(o *subscriptionSetup) (eventContent, source, error) {
 		from, told := o.startPosition()
 		events, err := o.service.StreamEvents(o.streamCtx, o.by, channel.ID(args.ChannelID), &from)

@@ -71,7 +71,7 @@ func (p *planner) planDifference(plan *differencePlan, set ast.SelectionSet) err
 }
 
 // Diff answers Query.diff.
-func (queryRoot) Diff(ctx context.Context, f *executor.Selected, args *queryDiffArgs) (executor.Value, error) {
+func (*queryRoot) Diff(ctx context.Context, f *executor.Selected, args *queryDiffArgs) (executor.Value, error) {
 	r, err := beginReading(ctx, f, args.View, args.Budget)
 	if err != nil {
 		return nil, err

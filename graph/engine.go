@@ -219,6 +219,14 @@ func (e *Engine) executeOperation(ctx context.Context) (response *graphql.Respon
 	return e.schema.Exec(ctx)(ctx)
 }
 
+// rootValue returns the object whose methods are the functions of the root fields.
+func rootValue(kind ast.Operation) any {
+	if kind == ast.Mutation {
+		return &mutationRoot{}
+	}
+	return &queryRoot{}
+}
+
 // executableSchema is the schema with its tables. It is how gqlgen's handlers
 // execute operations.
 type executableSchema struct {
@@ -243,7 +251,7 @@ func (s executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	if r.budgeted && opCtx.Operation.Operation == ast.Query {
 		return graphql.OneShot(s.engine.executeBudgeted(w, root))
 	}
-	if err := w.Object(root, nil); err != nil {
+	if err := w.Object(root, rootValue(opCtx.Operation.Operation)); err != nil {
 		w.B = []byte("null")
 	}
 	return graphql.OneShot(&graphql.Response{Data: w.B, Errors: w.Errors})

@@ -93,7 +93,7 @@ func (p *planner) planEntityField(plan *entityPlan, f graphql.CollectedField, fi
 		field.kind = entityTypes
 		plan.wantPredicate(query.RDFType, 0)
 	case "label":
-		args, err := coerceArgs[entityLabelArgs](p, f, coerceEntityLabelArgs)
+		args, err := coerceArgs(p, f, coerceEntityLabelArgs)
 		field.kind, field.langs = entityLabel, query.LowerAll(args.Lang)
 		for rank, predicate := range p.run.engine.labels {
 			plan.wantPredicate(predicate, rank)
@@ -104,7 +104,7 @@ func (p *planner) planEntityField(plan *entityPlan, f graphql.CollectedField, fi
 	case "out", "in":
 		return p.planEntityStatements(f, field)
 	case "degree":
-		args, err := coerceArgs[entityDegreeArgs](p, f, coerceEntityDegreeArgs)
+		args, err := coerceArgs(p, f, coerceEntityDegreeArgs)
 		field.kind, field.direction = entityDegree, args.Direction
 		return err
 	case "predicates":
@@ -135,7 +135,7 @@ func (p *planner) planEntityStatements(f graphql.CollectedField, field *entityFi
 	if f.Name == "in" {
 		field.direction = path.In
 	}
-	args, err := coerceArgs[entityOutArgs](p, f, coerceEntityOutArgs) // field in has the same ones
+	args, err := coerceArgs(p, f, coerceEntityOutArgs) // field in has the same ones
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ type entityEventField struct {
 }
 
 // EntityChanged establishes Subscription.entityChanged.
-func (subscriptionRoot) EntityChanged(ctx context.Context, f *executor.Selected, args *subscriptionEntityChangedArgs) (*Stream, error) {
+func (*subscriptionRoot) EntityChanged(ctx context.Context, f *executor.Selected, args *subscriptionEntityChangedArgs) (*Stream, error) {
 	iri, depth := args.Iri, args.Depth
 	return subscribeTo(ctx, f, args.Resume, args.View, func(p *planner, field ast.SelectionSet) (eventContent, changefeed.Subject, error) {
 		if depth < 0 || depth > changefeed.MaxDepth {

@@ -13,21 +13,21 @@ import (
 // of the log, with ordinary positions.
 
 // InboxMessagePublished establishes Subscription.inboxMessagePublished.
-func (subscriptionRoot) InboxMessagePublished(ctx context.Context, f *executor.Selected, args *subscriptionInboxMessagePublishedArgs) (*Stream, error) {
+func (*subscriptionRoot) InboxMessagePublished(ctx context.Context, f *executor.Selected, args *subscriptionInboxMessagePublishedArgs) (*Stream, error) {
 	return deliverFeed(ctx, f, args.Resume, func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
 		return o.service.StreamInbox(o.streamCtx, o.by, from)
 	})
 }
 
 // MemberMessagePublished establishes Subscription.memberMessagePublished.
-func (subscriptionRoot) MemberMessagePublished(ctx context.Context, f *executor.Selected, args *subscriptionMemberMessagePublishedArgs) (*Stream, error) {
+func (*subscriptionRoot) MemberMessagePublished(ctx context.Context, f *executor.Selected, args *subscriptionMemberMessagePublishedArgs) (*Stream, error) {
 	return deliverFeed(ctx, f, args.Resume, func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
 		return o.service.StreamAll(o.streamCtx, o.by, from)
 	})
 }
 
 // ScopeMessagePublished establishes Subscription.scopeMessagePublished.
-func (subscriptionRoot) ScopeMessagePublished(ctx context.Context, f *executor.Selected, args *subscriptionScopeMessagePublishedArgs) (*Stream, error) {
+func (*subscriptionRoot) ScopeMessagePublished(ctx context.Context, f *executor.Selected, args *subscriptionScopeMessagePublishedArgs) (*Stream, error) {
 	return deliverFeed(ctx, f, args.Resume, func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
 		return o.service.StreamScope(o.streamCtx, o.by, scope.ID(args.ScopeID), from)
 	})

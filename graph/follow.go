@@ -22,7 +22,7 @@ func (p *planner) parsePath(text string) (*path.Path, error) {
 
 // planEntityFollow plans Entity.follow.
 func (p *planner) planEntityFollow(f graphql.CollectedField, field *entityField) error {
-	args, err := coerceArgs[entityFollowArgs](p, f, coerceEntityFollowArgs)
+	args, err := coerceArgs(p, f, coerceEntityFollowArgs)
 	if err != nil {
 		return err
 	}

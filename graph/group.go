@@ -54,7 +54,7 @@ func (p *planner) groupOptions(first *int, having []query.GroupCondition, order 
 }
 
 func (c *connection) compileEntityGroups(p *planner, plan *groupPlan, f graphql.CollectedField) error {
-	args, err := coerceArgs[entityConnectionGroupsArgs](p, f, coerceEntityConnectionGroupsArgs)
+	args, err := coerceArgs(p, f, coerceEntityConnectionGroupsArgs)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (c *connection) compileEntityGroups(p *planner, plan *groupPlan, f graphql.
 }
 
 func compileStatementGroups(p *planner, plan *groupPlan, f graphql.CollectedField) error {
-	args, err := coerceArgs[statementConnectionGroupsArgs](p, f, coerceStatementConnectionGroupsArgs)
+	args, err := coerceArgs(p, f, coerceStatementConnectionGroupsArgs)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func compileStatementGroups(p *planner, plan *groupPlan, f graphql.CollectedFiel
 }
 
 func (c *matchList) compileGroups(p *planner, plan *groupPlan, f graphql.CollectedField) error {
-	args, err := coerceArgs[matchConnectionGroupsArgs](p, f, coerceMatchConnectionGroupsArgs)
+	args, err := coerceArgs(p, f, coerceMatchConnectionGroupsArgs)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (p *planner) planGroupFields(plan *groupPlan, set ast.SelectionSet) error {
 		default:
 			return unplannedField(f)
 		}
-		args, err := coerceArgs[groupKeyArgs](p, f, coerceGroupKeyArgs) // the others have the same ones
+		args, err := coerceArgs(p, f, coerceGroupKeyArgs) // the others have the same ones
 		if err != nil {
 			return err
 		}

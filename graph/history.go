@@ -12,7 +12,7 @@ import (
 
 // planEntityHistory plans Entity.history.
 func (p *planner) planEntityHistory(f graphql.CollectedField, field *entityField) error {
-	args, err := coerceArgs[entityHistoryArgs](p, f, coerceEntityHistoryArgs)
+	args, err := coerceArgs(p, f, coerceEntityHistoryArgs)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func writeOptional[T any](w *writer, f *executor.Selected, object *executor.Obje
 	case err != nil:
 		return err
 	case of == nil:
-		return w.Null()
+		return w.Nil(f)
 	}
 	return w.Object(f.On(object), of)
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/99designs/gqlgen/graphql/introspection"
 )
 
-// introspectSchema answers Query.__schema.
-func introspectSchema(ctx context.Context) (*introspection.Schema, error) {
-	return introspection.WrapSchema(runOf(ctx).engine.schema.Schema()), nil
+// Schema answers Query.__schema.
+func (*queryRoot) Schema(ctx context.Context) *introspection.Schema {
+	return introspection.WrapSchema(runOf(ctx).engine.schema.Schema())
 }
 
-// introspectType answers Query.__type, nil for an unknown name.
-func introspectType(ctx context.Context, name string) (*introspection.Type, error) {
+// Type answers Query.__type, nil for an unknown name.
+func (*queryRoot) Type(ctx context.Context, name string) *introspection.Type {
 	schema := runOf(ctx).engine.schema.Schema()
 	def := schema.Types[name]
 	if def == nil {
-		return nil, nil
+		return nil
 	}
-	return introspection.WrapTypeFromDef(schema, def), nil
+	return introspection.WrapTypeFromDef(schema, def)
 }

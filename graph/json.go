@@ -148,6 +148,12 @@ func appendTimeOrNull(b []byte, t time.Time) []byte {
 // The scalars and enums of the schema that are not strings in Go: the tables
 // find these functions by their names.
 
+func appendText[T ~string](b []byte, s T) []byte { return appendString(b, string(s)) }
+
+func appendInt[T ~int](b []byte, n T) []byte { return strconv.AppendInt(b, int64(n), 10) }
+
+func appendBoolean(b []byte, v bool) []byte { return strconv.AppendBool(b, v) }
+
 func appendIRI(b []byte, t kg.Term) []byte { return appendName(b, t) }
 
 func appendLong(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }

@@ -21,7 +21,7 @@ func (l *loader) typedFragment(entity kg.Term, f *entityField) (fragment, error)
 		}
 		id := channel.IDOf(entity)
 		if id == "" {
-			return w.Null()
+			return w.Nil(f.typed)
 		}
 		c, err := unlessGone(readChannel(w.Ctx, string(id)))
 		return writeOptional(w, f.typed, channelObject, c, err)

@@ -121,7 +121,7 @@ func (c *matchList) checkVariables(selected []string, order []query.MatchOrder) 
 }
 
 // Match answers Query.match.
-func (queryRoot) Match(ctx context.Context, f *executor.Selected, args *queryMatchArgs) (executor.Value, error) {
+func (*queryRoot) Match(ctx context.Context, f *executor.Selected, args *queryMatchArgs) (executor.Value, error) {
 	r, err := beginReading(ctx, f, args.View, args.Budget)
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ type matchEventField struct {
 }
 
 // MatchChanged establishes Subscription.matchChanged.
-func (subscriptionRoot) MatchChanged(ctx context.Context, f *executor.Selected, args *subscriptionMatchChangedArgs) (*Stream, error) {
+func (*subscriptionRoot) MatchChanged(ctx context.Context, f *executor.Selected, args *subscriptionMatchChangedArgs) (*Stream, error) {
 	return subscribeTo(ctx, f, args.Resume, args.View, func(p *planner, set ast.SelectionSet) (eventContent, changefeed.Subject, error) {
 		c, err := p.planMatchEvent(&args.Pattern, args.Select)
 		if err != nil {

@@ -60,7 +60,7 @@ func (p *planner) planRowField(c *matchList, f graphql.CollectedField, field *ro
 	default:
 		return unplannedField(f)
 	}
-	args, err := coerceArgs[matchRowValueArgs](p, f, coerceMatchRowValueArgs) // the others have the same ones
+	args, err := coerceArgs(p, f, coerceMatchRowValueArgs) // the others have the same ones
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func (t *eventWriter) writeMessage(w *writer, f *executor.Selected, m *message.M
 }
 
 // MessagePublished establishes Subscription.messagePublished.
-func (subscriptionRoot) MessagePublished(ctx context.Context, f *executor.Selected, args *subscriptionMessagePublishedArgs) (*Stream, error) {
+func (*subscriptionRoot) MessagePublished(ctx context.Context, f *executor.Selected, args *subscriptionMessagePublishedArgs) (*Stream, error) {
 	id, since, resume := channel.ID(args.ChannelID), args.SinceSequence, args.Resume
 	return subscribeMessages(ctx, f, resume, func(o *subscriptionSetup, s *messageSource) (err error) {
 		if since != nil && resume != nil {

@@ -27,7 +27,7 @@ type aroundPlan struct {
 
 // planEntityNeighborhood plans Entity.neighborhood.
 func (p *planner) planEntityNeighborhood(f graphql.CollectedField, field *entityField) error {
-	args, err := coerceArgs[entityNeighborhoodArgs](p, f, coerceEntityNeighborhoodArgs)
+	args, err := coerceArgs(p, f, coerceEntityNeighborhoodArgs)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Node answers Query.node.
-func (queryRoot) Node(ctx context.Context, f *executor.Selected, args *queryNodeArgs) (Node, error) {
+func (*queryRoot) Node(ctx context.Context, f *executor.Selected, args *queryNodeArgs) (Node, error) {
 	id := args.ID
 	if len(id) > MaxNodeIDBytes {
 		return nil, kg.Errorf(kg.CodeLimitExceeded, "id has %d bytes; at most %d are allowed", len(id), MaxNodeIDBytes).At("id")

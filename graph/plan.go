@@ -48,12 +48,8 @@ func (p *planner) eachField(set ast.SelectionSet, implementors []string, plan fu
 }
 
 // coerceArgs returns the arguments of a field.
-func coerceArgs[A any](p *planner, f graphql.CollectedField, coerce func(*executor.Coercer, map[string]any) (any, error)) (*A, error) {
-	args, err := coerce(&p.field.Operation().Coercer, f.ArgumentMap(p.op.Variables))
-	if err != nil {
-		return new(A), err
-	}
-	return args.(*A), nil
+func coerceArgs[A any](p *planner, f graphql.CollectedField, coerce func(*executor.Coercer, map[string]any) (*A, error)) (*A, error) {
+	return coerce(&p.field.Operation().Coercer, f.ArgumentMap(p.op.Variables))
 }
 
 // unplannedField reports a field of the schema without a plan: a bug in this

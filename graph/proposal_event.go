@@ -32,7 +32,7 @@ type proposalEventField struct {
 }
 
 // ProposalChanged establishes Subscription.proposalChanged.
-func (subscriptionRoot) ProposalChanged(ctx context.Context, f *executor.Selected, args *subscriptionProposalChangedArgs) (*Stream, error) {
+func (*subscriptionRoot) ProposalChanged(ctx context.Context, f *executor.Selected, args *subscriptionProposalChangedArgs) (*Stream, error) {
 	return subscribeTo(ctx, f, args.Resume, nil, func(p *planner, field ast.SelectionSet) (eventContent, changefeed.Subject, error) {
 		service, by, err := p.run.reviewService()
 		if err != nil {

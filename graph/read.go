@@ -72,7 +72,7 @@ func (v boundedValue) Write(w *executor.Writer) error {
 }
 
 // Entity answers Query.entity.
-func (queryRoot) Entity(ctx context.Context, f *executor.Selected, args *queryEntityArgs) (executor.Value, error) {
+func (*queryRoot) Entity(ctx context.Context, f *executor.Selected, args *queryEntityArgs) (executor.Value, error) {
 	r, err := beginReading(ctx, f, args.View, nil)
 	if err != nil {
 		return nil, err
@@ -128,14 +128,14 @@ func (l *loader) showsEntity(ref entityRef) (bool, error) {
 }
 
 // Entities answers Query.entities.
-func (queryRoot) Entities(ctx context.Context, f *executor.Selected, args *queryEntitiesArgs) (executor.Value, error) {
+func (*queryRoot) Entities(ctx context.Context, f *executor.Selected, args *queryEntitiesArgs) (executor.Value, error) {
 	return readPage(ctx, f, args.View, args.Budget, func(p *planner, f graphql.CollectedField) (*connection, error) {
 		return p.planEntityConnection(f, entityListArgs{args.Where, args.OrderBy, args.First, args.After})
 	}, (*loader).entityPage)
 }
 
 // Statements answers Query.statements.
-func (queryRoot) Statements(ctx context.Context, f *executor.Selected, args *queryStatementsArgs) (executor.Value, error) {
+func (*queryRoot) Statements(ctx context.Context, f *executor.Selected, args *queryStatementsArgs) (executor.Value, error) {
 	return readPage(ctx, f, args.View, args.Budget, func(p *planner, f graphql.CollectedField) (*connection, error) {
 		return p.planStatementConnection(f, statementListArgs{args.Where, args.OrderBy, args.First, args.After})
 	}, (*loader).statementPage)

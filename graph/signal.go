@@ -68,7 +68,7 @@ func (c *signalEvent) write(w *writer, _ *eventWriter, _ *operation.Event) error
 }
 
 // SignalSent establishes Subscription.signalSent.
-func (subscriptionRoot) SignalSent(ctx context.Context, f *executor.Selected, args *subscriptionSignalSentArgs) (*Stream, error) {
+func (*subscriptionRoot) SignalSent(ctx context.Context, f *executor.Selected, args *subscriptionSignalSentArgs) (*Stream, error) {
 	return subscribeChannels(ctx, f, nil, func(o *subscriptionSetup) (eventContent, source, error) {
 		s := &signalSource{ownSource: ownSource{o.store}, startPosition: o.store.Head()}
 		life, end := context.WithCancel(o.streamCtx)

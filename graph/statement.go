@@ -125,7 +125,7 @@ func (p *planner) planAssertionField(f graphql.CollectedField, field *statementF
 // planStatementOrigins plans a list of messages or tasks of the commits of a
 // statement's assertions.
 func (p *planner) planStatementOrigins(f graphql.CollectedField, field *statementField, kind statementKind) error {
-	args, err := coerceArgs[statementEvidenceArgs](p, f, coerceStatementEvidenceArgs) // field tasks has the same ones
+	args, err := coerceArgs(p, f, coerceStatementEvidenceArgs) // field tasks has the same ones
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 type statementEvent struct{ change changePlan }
 
 // StatementChanged establishes Subscription.statementChanged.
-func (subscriptionRoot) StatementChanged(ctx context.Context, f *executor.Selected, args *subscriptionStatementChangedArgs) (*Stream, error) {
+func (*subscriptionRoot) StatementChanged(ctx context.Context, f *executor.Selected, args *subscriptionStatementChangedArgs) (*Stream, error) {
 	return subscribeTo(ctx, f, args.Resume, args.View, func(p *planner, field ast.SelectionSet) (eventContent, changefeed.Subject, error) {
 		compiler := p.compiler()
 		compiler.Ctx = context.WithoutCancel(ctx) // the test runs as long as the stream is open

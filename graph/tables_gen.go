@@ -12,7 +12,6 @@ import (
 	"koine/internal/query"
 	"koine/internal/query/path"
 	"koine/kg/base"
-	"strconv"
 	"time"
 )
 
@@ -358,5419 +357,1402 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 
 func agentFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Agent).ID
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"name": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Agent).Name
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"owner": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Agent).Owner
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"roles": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Agent).Roles
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"status": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Agent).Status
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"createdAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Agent).CreatedAt
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
-		"statementCount": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Agent).StatementCount
-			if v == nil {
-				return w.Null()
-			}
-			w.B = strconv.AppendInt(w.B, int64(*v), 10)
-			return nil
-		}},
-		"presence": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Agent).Presence
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(presenceObject), v)
-		}},
-		"registration": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Agent).Registration
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(agentRegistrationObject), v)
-		}},
+		"id":             executor.Get(func(o *Agent) string { return o.ID }, writeID),
+		"name":           executor.Get(func(o *Agent) *string { return o.Name }, writeOptionalString),
+		"owner":          executor.Get(func(o *Agent) *string { return o.Owner }, writeOptionalString),
+		"roles":          executor.Get(func(o *Agent) []string { return o.Roles }, writeStringList),
+		"status":         executor.Get(func(o *Agent) AgentStatus { return o.Status }, writeAgentStatus),
+		"createdAt":      executor.Get(func(o *Agent) time.Time { return o.CreatedAt }, writeDateTime),
+		"statementCount": executor.Get(func(o *Agent) *int { return o.StatementCount }, writeOptionalInt),
+		"presence":       executor.Get(func(o *Agent) *Presence { return o.Presence }, writePresence),
+		"registration":   executor.Get(func(o *Agent) *AgentRegistration { return o.Registration }, writeAgentRegistration),
 	}
 }
 
 func agentRegistrationFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"description": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AgentRegistration).Description
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"version": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AgentRegistration).Version
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"role": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AgentRegistration).Role
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"endpoint": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AgentRegistration).Endpoint
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"capabilities": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AgentRegistration).Capabilities
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"skills": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AgentRegistration).Skills
-			return executor.List(w, v, false, func(v *json.RawMessage) error {
-				e := *v
-				w.B = appendJSON(w.B, e)
-				return nil
-			})
-		}},
-		"parameters": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AgentRegistration).Parameters
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
-		"auth": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AgentRegistration).Auth
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
-		"limits": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AgentRegistration).Limits
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
-		"metadata": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AgentRegistration).Metadata
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
-		"other": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AgentRegistration).Other
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
-		"registeredAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AgentRegistration).RegisteredAt
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
-		"updatedAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AgentRegistration).UpdatedAt
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
+		"description":  executor.Get(func(o *AgentRegistration) *string { return o.Description }, writeOptionalString),
+		"version":      executor.Get(func(o *AgentRegistration) *string { return o.Version }, writeOptionalString),
+		"role":         executor.Get(func(o *AgentRegistration) *string { return o.Role }, writeOptionalString),
+		"endpoint":     executor.Get(func(o *AgentRegistration) *string { return o.Endpoint }, writeOptionalString),
+		"capabilities": executor.Get(func(o *AgentRegistration) []string { return o.Capabilities }, writeStringList),
+		"skills":       executor.Get(func(o *AgentRegistration) []json.RawMessage { return o.Skills }, writeJSONList),
+		"parameters":   executor.Get(func(o *AgentRegistration) json.RawMessage { return o.Parameters }, writeJSON),
+		"auth":         executor.Get(func(o *AgentRegistration) json.RawMessage { return o.Auth }, writeJSON),
+		"limits":       executor.Get(func(o *AgentRegistration) json.RawMessage { return o.Limits }, writeJSON),
+		"metadata":     executor.Get(func(o *AgentRegistration) json.RawMessage { return o.Metadata }, writeJSON),
+		"other":        executor.Get(func(o *AgentRegistration) json.RawMessage { return o.Other }, writeJSON),
+		"registeredAt": executor.Get(func(o *AgentRegistration) time.Time { return o.RegisteredAt }, writeDateTime),
+		"updatedAt":    executor.Get(func(o *AgentRegistration) *time.Time { return o.UpdatedAt }, writeOptionalDateTime),
 	}
 }
 
 func apiKeyFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*APIKey).ID
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"mode": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*APIKey).Mode
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"name": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*APIKey).Name
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"agent": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*APIKey).Agent
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"roles": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*APIKey).Roles
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"actFor": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*APIKey).ActFor
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"state": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*APIKey).State
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"createdAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*APIKey).CreatedAt
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
-		"createdBy": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*APIKey).CreatedBy
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"expiresAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*APIKey).ExpiresAt
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
-		"revokedAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*APIKey).RevokedAt
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
-		"replacedBy": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*APIKey).ReplacedBy
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
+		"id":         executor.Get(func(o *APIKey) string { return o.ID }, writeID),
+		"mode":       executor.Get(func(o *APIKey) APIKeyMode { return o.Mode }, writeApiKeyMode),
+		"name":       executor.Get(func(o *APIKey) *string { return o.Name }, writeOptionalString),
+		"agent":      executor.Get(func(o *APIKey) string { return o.Agent }, writeString),
+		"roles":      executor.Get(func(o *APIKey) []string { return o.Roles }, writeStringList),
+		"actFor":     executor.Get(func(o *APIKey) []string { return o.ActFor }, writeStringList),
+		"state":      executor.Get(func(o *APIKey) APIKeyState { return o.State }, writeApiKeyState),
+		"createdAt":  executor.Get(func(o *APIKey) time.Time { return o.CreatedAt }, writeDateTime),
+		"createdBy":  executor.Get(func(o *APIKey) string { return o.CreatedBy }, writeString),
+		"expiresAt":  executor.Get(func(o *APIKey) *time.Time { return o.ExpiresAt }, writeOptionalDateTime),
+		"revokedAt":  executor.Get(func(o *APIKey) *time.Time { return o.RevokedAt }, writeOptionalDateTime),
+		"replacedBy": executor.Get(func(o *APIKey) *string { return o.ReplacedBy }, writeOptionalID),
 	}
 }
 
 func apiKeyPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"key": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*APIKeyPayload).Key
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(apiKeyObject), v)
-		}},
-		"secret": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*APIKeyPayload).Secret
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"replaced": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*APIKeyPayload).Replaced
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(apiKeyObject), v)
-		}},
+		"key":      executor.Get(func(o *APIKeyPayload) *APIKey { return o.Key }, writeApiKey),
+		"secret":   executor.Get(func(o *APIKeyPayload) string { return o.Secret }, writeString),
+		"replaced": executor.Get(func(o *APIKeyPayload) *APIKey { return o.Replaced }, writeApiKey),
 	}
 }
 
 func applyPatchesPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"success": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ApplyPatchesPayload).Success
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"statementsAffected": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ApplyPatchesPayload).StatementsAffected
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"affectedIds": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ApplyPatchesPayload).AffectedIds
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"verificationStatus": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ApplyPatchesPayload).VerificationStatus
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"verificationDetails": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ApplyPatchesPayload).VerificationDetails
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ApplyPatchesPayload).Revision
-			w.B = appendRevision(w.B, v)
-			return nil
-		}},
-		"position": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ApplyPatchesPayload).Position
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"commitId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ApplyPatchesPayload).CommitID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"proposalId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ApplyPatchesPayload).ProposalID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
+		"success":             executor.Get(func(o *ApplyPatchesPayload) bool { return o.Success }, writeBoolean),
+		"statementsAffected":  executor.Get(func(o *ApplyPatchesPayload) int64 { return o.StatementsAffected }, writeLong),
+		"affectedIds":         executor.Get(func(o *ApplyPatchesPayload) []string { return o.AffectedIds }, writeStringList),
+		"verificationStatus":  executor.Get(func(o *ApplyPatchesPayload) string { return o.VerificationStatus }, writeString),
+		"verificationDetails": executor.Get(func(o *ApplyPatchesPayload) *string { return o.VerificationDetails }, writeOptionalString),
+		"revision":            executor.Get(func(o *ApplyPatchesPayload) base.Revision { return o.Revision }, writeRevision),
+		"position":            executor.Get(func(o *ApplyPatchesPayload) Position { return o.Position }, writePosition),
+		"commitId":            executor.Get(func(o *ApplyPatchesPayload) *string { return o.CommitID }, writeOptionalID),
+		"proposalId":          executor.Get(func(o *ApplyPatchesPayload) *string { return o.ProposalID }, writeOptionalID),
 	}
 }
 
 func artifactFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Artifact).ID()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"artifactId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Artifact).ArtifactID()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"taskId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Artifact).TaskID()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"name": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Artifact).Name()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"description": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Artifact).Description()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"parts": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Artifact).Parts()
-			return executor.List(w, v, false, func(v *Part) error {
-				return w.Object(s.On(partObject), v)
-			})
-		}},
-		"text": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Artifact).Text()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"metadata": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Artifact).Metadata()
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
-		"extensions": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Artifact).Extensions()
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"complete": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Artifact).Complete()
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"entity": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			return w.Value(of.(*Artifact).Entity(w.Ctx, s))
-		}},
+		"id":          executor.Get((*Artifact).ID, writeID),
+		"artifactId":  executor.Get((*Artifact).ArtifactID, writeID),
+		"taskId":      executor.Get((*Artifact).TaskID, writeID),
+		"name":        executor.Get((*Artifact).Name, writeOptionalString),
+		"description": executor.Get((*Artifact).Description, writeOptionalString),
+		"parts":       executor.Get((*Artifact).Parts, writePartList),
+		"text":        executor.Get((*Artifact).Text, writeString),
+		"metadata":    executor.Get((*Artifact).Metadata, writeJSON),
+		"extensions":  executor.Get((*Artifact).Extensions, writeStringList),
+		"complete":    executor.Get((*Artifact).Complete, writeBoolean),
+		"entity":      executor.Plan((*Artifact).Entity, executor.WriteValue),
 	}
 }
 
 func askAllPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"publication": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AskAllPayload).Publication
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(publishMessagePayloadObject), v)
-		}},
-		"responses": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AskAllPayload).Responses
-			return executor.List(w, v, false, func(v *Message) error {
-				return w.Object(s.On(messageObject), v)
-			})
-		}},
+		"publication": executor.Get(func(o *AskAllPayload) *PublishMessagePayload { return o.Publication }, writePublishMessagePayload),
+		"responses":   executor.Get(func(o *AskAllPayload) []Message { return o.Responses }, writeMessageList),
 	}
 }
 
 func askPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"publication": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AskPayload).Publication
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(publishMessagePayloadObject), v)
-		}},
-		"response": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AskPayload).Response
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(messageObject), v)
-		}},
-		"timedOut": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AskPayload).TimedOut
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
+		"publication": executor.Get(func(o *AskPayload) *PublishMessagePayload { return o.Publication }, writePublishMessagePayload),
+		"response":    executor.Get(func(o *AskPayload) *Message { return o.Response }, writeMessage),
+		"timedOut":    executor.Get(func(o *AskPayload) bool { return o.TimedOut }, writeBoolean),
 	}
 }
 
 func assertedStatementFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"statement": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AssertedStatement).Statement
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(statementRecordObject), v)
-		}},
-		"assertions": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AssertedStatement).Assertions
-			return executor.List(w, v, false, func(v *Assertion) error {
-				return w.Object(s.On(assertionObject), v)
-			})
-		}},
+		"statement":  executor.Get(func(o *AssertedStatement) *StatementRecord { return o.Statement }, writeStatementRecord),
+		"assertions": executor.Get(func(o *AssertedStatement) []Assertion { return o.Assertions }, writeAssertionList),
 	}
 }
 
 func assertionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"source": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Assertion).Source
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"certainty": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Assertion).Certainty
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendFloat(w.B, *v)
-			return nil
-		}},
-		"recordedAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Assertion).RecordedAt
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
-		"validFrom": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Assertion).ValidFrom
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
-		"validTo": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Assertion).ValidTo
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Assertion).Revision
-			w.B = appendRevision(w.B, v)
-			return nil
-		}},
-		"provenance": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Assertion).Provenance
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
+		"source":     executor.Get(func(o *Assertion) string { return o.Source }, writeString),
+		"certainty":  executor.Get(func(o *Assertion) *float64 { return o.Certainty }, writeOptionalFloat),
+		"recordedAt": executor.Get(func(o *Assertion) time.Time { return o.RecordedAt }, writeDateTime),
+		"validFrom":  executor.Get(func(o *Assertion) *time.Time { return o.ValidFrom }, writeOptionalDateTime),
+		"validTo":    executor.Get(func(o *Assertion) *time.Time { return o.ValidTo }, writeOptionalDateTime),
+		"revision":   executor.Get(func(o *Assertion) base.Revision { return o.Revision }, writeRevision),
+		"provenance": executor.Get(func(o *Assertion) json.RawMessage { return o.Provenance }, writeJSON),
 	}
 }
 
 func assertionOriginFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"assertion": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AssertionOrigin).Assertion
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(assertionObject), v)
-		}},
-		"commit": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AssertionOrigin).Commit
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(commitObject), v)
-		}},
-		"proposal": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AssertionOrigin).Proposal
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(proposalObject), v)
-		}},
-		"message": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AssertionOrigin).Message
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(messageObject), v)
-		}},
+		"assertion": executor.Get(func(o *AssertionOrigin) *Assertion { return o.Assertion }, writeAssertion),
+		"commit":    executor.Get(func(o *AssertionOrigin) *Commit { return o.Commit }, writeCommit),
+		"proposal":  executor.Get(func(o *AssertionOrigin) *Proposal { return o.Proposal }, writeProposal),
+		"message":   executor.Get(func(o *AssertionOrigin) *Message { return o.Message }, writeMessage),
 	}
 }
 
 func auditChannelActionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"action": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditChannelAction).Action
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"channelId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditChannelAction).ChannelID
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"messageId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditChannelAction).MessageID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"member": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditChannelAction).Member
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
+		"action":    executor.Get(func(o *AuditChannelAction) AuditAction { return o.Action }, writeAuditAction),
+		"channelId": executor.Get(func(o *AuditChannelAction) string { return o.ChannelID }, writeID),
+		"messageId": executor.Get(func(o *AuditChannelAction) *string { return o.MessageID }, writeOptionalID),
+		"member":    executor.Get(func(o *AuditChannelAction) *string { return o.Member }, writeOptionalString),
 	}
 }
 
 func auditConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditConnection).Nodes
-			return executor.List(w, v, false, func(v *AuditEntry) error {
-				return w.Object(s.On(auditEntryObject), v)
-			})
-		}},
-		"pageInfo": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditConnection).PageInfo
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(pageInfoObject), v)
-		}},
+		"nodes":    executor.Get(func(o *AuditConnection) []AuditEntry { return o.Nodes }, writeAuditEntryList),
+		"pageInfo": executor.Get(func(o *AuditConnection) *PageInfo { return o.PageInfo }, writePageInfo),
 	}
 }
 
 func auditEntryFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"time": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).Time
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
-		"kind": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).Kind
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"accepted": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).Accepted
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"principal": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).Principal
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"actor": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).Actor
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).Revision
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendRevision(w.B, *v)
-			return nil
-		}},
-		"added": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).Added
-			if v == nil {
-				return w.Null()
-			}
-			w.B = strconv.AppendInt(w.B, int64(*v), 10)
-			return nil
-		}},
-		"removed": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).Removed
-			if v == nil {
-				return w.Null()
-			}
-			w.B = strconv.AppendInt(w.B, int64(*v), 10)
-			return nil
-		}},
-		"justification": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).Justification
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"proposalId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).ProposalID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"channelActions": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).ChannelActions
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *AuditChannelAction) error {
-				return w.Object(s.On(auditChannelActionObject), v)
-			})
-		}},
-		"reason": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).Reason
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"path": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).Path
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"address": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).Address
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"requestId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).RequestID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"count": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).Count
-			if v == nil {
-				return w.Null()
-			}
-			w.B = strconv.AppendInt(w.B, int64(*v), 10)
-			return nil
-		}},
-		"lastTime": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*AuditEntry).LastTime
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
+		"time":           executor.Get(func(o *AuditEntry) time.Time { return o.Time }, writeDateTime),
+		"kind":           executor.Get(func(o *AuditEntry) AuditKind { return o.Kind }, writeAuditKind),
+		"accepted":       executor.Get(func(o *AuditEntry) bool { return o.Accepted }, writeBoolean),
+		"principal":      executor.Get(func(o *AuditEntry) string { return o.Principal }, writeString),
+		"actor":          executor.Get(func(o *AuditEntry) string { return o.Actor }, writeString),
+		"revision":       executor.Get(func(o *AuditEntry) *base.Revision { return o.Revision }, writeOptionalRevision),
+		"added":          executor.Get(func(o *AuditEntry) *int { return o.Added }, writeOptionalInt),
+		"removed":        executor.Get(func(o *AuditEntry) *int { return o.Removed }, writeOptionalInt),
+		"justification":  executor.Get(func(o *AuditEntry) *string { return o.Justification }, writeOptionalString),
+		"proposalId":     executor.Get(func(o *AuditEntry) *string { return o.ProposalID }, writeOptionalString),
+		"channelActions": executor.Get(func(o *AuditEntry) []AuditChannelAction { return o.ChannelActions }, writeAuditChannelActionList),
+		"reason":         executor.Get(func(o *AuditEntry) *string { return o.Reason }, writeOptionalString),
+		"path":           executor.Get(func(o *AuditEntry) *string { return o.Path }, writeOptionalString),
+		"address":        executor.Get(func(o *AuditEntry) *string { return o.Address }, writeOptionalString),
+		"requestId":      executor.Get(func(o *AuditEntry) *string { return o.RequestID }, writeOptionalString),
+		"count":          executor.Get(func(o *AuditEntry) *int { return o.Count }, writeOptionalInt),
+		"lastTime":       executor.Get(func(o *AuditEntry) *time.Time { return o.LastTime }, writeOptionalDateTime),
 	}
 }
 
 func channelFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).ID()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"kind": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).Kind()
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"name": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).Name()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"topic": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).Topic()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"visibility": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).Visibility()
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"createdAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).CreatedAt()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
-		"createdBy": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).CreatedBy()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"members": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).Members()
-			return executor.List(w, v, false, func(v *ChannelMember) error {
-				return w.Object(s.On(channelMemberObject), v)
-			})
-		}},
-		"metadata": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).Metadata()
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
-		"rights": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).Rights()
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(channelRightsObject), v)
-		}},
-		"maxMembers": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).MaxMembers()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = strconv.AppendInt(w.B, int64(*v), 10)
-			return nil
-		}},
-		"limits": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).Limits()
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(channelLimitsObject), v)
-		}},
-		"status": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).Status()
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"closedAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).ClosedAt()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
-		"closedReason": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).ClosedReason()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"expireAfterSeconds": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).ExpireAfterSeconds()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendLong(w.B, *v)
-			return nil
-		}},
-		"expiresAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).ExpiresAt()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
-		"keepMessages": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).KeepMessages()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendLong(w.B, *v)
-			return nil
-		}},
-		"scope": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Channel).Scope(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(scopeObject), v)
-		}},
-		"scopeId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).ScopeID()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"memberPolicy": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).MemberPolicy()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, string(*v))
-			return nil
-		}},
-		"audit": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).Audit()
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"invitations": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Channel).Invitations(w.Ctx)
-			if err != nil {
-				return err
-			}
-			return executor.List(w, v, false, func(v *ChannelInvitation) error {
-				return w.Object(s.On(channelInvitationObject), v)
-			})
-		}},
-		"restrictions": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Channel).Restrictions(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *ChannelRestriction) error {
-				return w.Object(s.On(channelRestrictionObject), v)
-			})
-		}},
-		"version": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).Version()
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"messageCount": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).MessageCount()
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"lastMessageAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).LastMessageAt()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
-		"messages": {Args: coerceChannelMessagesArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*channelMessagesArgs)
-			v, err := of.(*Channel).Messages(w.Ctx, a.SinceSequence, a.SinceTime, a.SinceMessageID, a.BeforeSequence, a.BeforeTime, a.BeforeMessageID, a.Authors, a.Where, a.Order, a.First, a.After)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(messageConnectionObject), v)
-		}},
-		"readMarker": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Channel).ReadMarker(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendLong(w.B, *v)
-			return nil
-		}},
-		"unread": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Channel).Unread(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(unreadCountObject), v)
-		}},
-		"messageCounts": {Args: coerceChannelMessageCountsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*channelMessageCountsArgs)
-			v, err := of.(*Channel).MessageCounts(w.Ctx, a.From, a.To, a.Authors)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *MessageCount) error {
-				return w.Object(s.On(messageCountObject), v)
-			})
-		}},
-		"entity": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			return w.Value(of.(*Channel).Entity(w.Ctx, s))
-		}},
-		"factsGraph": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Channel).FactsGraph()
-			w.B = appendIRI(w.B, v)
-			return nil
-		}},
+		"id":                 executor.Get((*Channel).ID, writeID),
+		"kind":               executor.Get((*Channel).Kind, writeChannelKind),
+		"name":               executor.Get((*Channel).Name, writeOptionalString),
+		"topic":              executor.Get((*Channel).Topic, writeOptionalString),
+		"visibility":         executor.Get((*Channel).Visibility, writeChannelVisibility),
+		"createdAt":          executor.Get((*Channel).CreatedAt, writeOptionalDateTime),
+		"createdBy":          executor.Get((*Channel).CreatedBy, writeOptionalString),
+		"members":            executor.Get((*Channel).Members, writeChannelMemberList),
+		"metadata":           executor.Get((*Channel).Metadata, writeJSON),
+		"rights":             executor.Get((*Channel).Rights, writeChannelRights),
+		"maxMembers":         executor.Get((*Channel).MaxMembers, writeOptionalInt),
+		"limits":             executor.Get((*Channel).Limits, writeChannelLimits),
+		"status":             executor.Get((*Channel).Status, writeChannelStatus),
+		"closedAt":           executor.Get((*Channel).ClosedAt, writeOptionalDateTime),
+		"closedReason":       executor.Get((*Channel).ClosedReason, writeOptionalString),
+		"expireAfterSeconds": executor.Get((*Channel).ExpireAfterSeconds, writeOptionalLong),
+		"expiresAt":          executor.Get((*Channel).ExpiresAt, writeOptionalDateTime),
+		"keepMessages":       executor.Get((*Channel).KeepMessages, writeOptionalLong),
+		"scope":              executor.Read((*Channel).Scope, writeScope),
+		"scopeId":            executor.Get((*Channel).ScopeID, writeOptionalID),
+		"memberPolicy":       executor.Get((*Channel).MemberPolicy, writeOptionalChannelMemberPolicy),
+		"audit":              executor.Get((*Channel).Audit, writeBoolean),
+		"invitations":        executor.Read((*Channel).Invitations, writeChannelInvitationList),
+		"restrictions":       executor.Read((*Channel).Restrictions, writeChannelRestrictionList),
+		"version":            executor.Get((*Channel).Version, writeLong),
+		"messageCount":       executor.Get((*Channel).MessageCount, writeLong),
+		"lastMessageAt":      executor.Get((*Channel).LastMessageAt, writeOptionalDateTime),
+		"messages": executor.ReadArgs(coerceChannelMessagesArgs, func(o *Channel, ctx context.Context, a *channelMessagesArgs) (*MessageConnection, error) {
+			return o.Messages(ctx, a.SinceSequence, a.SinceTime, a.SinceMessageID, a.BeforeSequence, a.BeforeTime, a.BeforeMessageID, a.Authors, a.Where, a.Order, a.First, a.After)
+		}, writeMessageConnection),
+		"readMarker": executor.Read((*Channel).ReadMarker, writeOptionalLong),
+		"unread":     executor.Read((*Channel).Unread, writeUnreadCount),
+		"messageCounts": executor.ReadArgs(coerceChannelMessageCountsArgs, func(o *Channel, ctx context.Context, a *channelMessageCountsArgs) ([]MessageCount, error) {
+			return o.MessageCounts(ctx, a.From, a.To, a.Authors)
+		}, writeMessageCountList),
+		"entity":     executor.Plan((*Channel).Entity, executor.WriteValue),
+		"factsGraph": executor.Get((*Channel).FactsGraph, writeIRI),
 	}
 }
 
 func channelChangeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"kind": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelChange).Kind()
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"channelId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelChange).ChannelID()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"channel": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*ChannelChange).Channel(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelObject), v)
-		}},
-		"agent": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelChange).Agent()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"role": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelChange).Role()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, string(*v))
-			return nil
-		}},
-		"actor": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelChange).Actor()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"version": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelChange).Version()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendLong(w.B, *v)
-			return nil
-		}},
-		"time": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelChange).Time()
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelChange).Revision()
-			w.B = appendRevision(w.B, v)
-			return nil
-		}},
-		"position": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelChange).Position()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, string(*v))
-			return nil
-		}},
+		"kind":      executor.Get((*ChannelChange).Kind, writeChannelChangeKind),
+		"channelId": executor.Get((*ChannelChange).ChannelID, writeID),
+		"channel":   executor.Read((*ChannelChange).Channel, writeChannel),
+		"agent":     executor.Get((*ChannelChange).Agent, writeOptionalString),
+		"role":      executor.Get((*ChannelChange).Role, writeOptionalChannelRole),
+		"actor":     executor.Get((*ChannelChange).Actor, writeString),
+		"version":   executor.Get((*ChannelChange).Version, writeOptionalLong),
+		"time":      executor.Get((*ChannelChange).Time, writeDateTime),
+		"revision":  executor.Get((*ChannelChange).Revision, writeRevision),
+		"position":  executor.Get((*ChannelChange).Position, writeOptionalPosition),
 	}
 }
 
 func channelConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelConnection).Nodes
-			return executor.List(w, v, false, func(v *Channel) error {
-				return w.Object(s.On(channelObject), v)
-			})
-		}},
-		"pageInfo": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelConnection).PageInfo
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(pageInfoObject), v)
-		}},
+		"nodes":    executor.Get(func(o *ChannelConnection) []Channel { return o.Nodes }, writeChannelList),
+		"pageInfo": executor.Get(func(o *ChannelConnection) *PageInfo { return o.PageInfo }, writePageInfo),
 	}
 }
 
 func channelInvitationFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelInvitation).Agent
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"invitedBy": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelInvitation).InvitedBy
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"invitedAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelInvitation).InvitedAt
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
+		"agent":     executor.Get(func(o *ChannelInvitation) string { return o.Agent }, writeString),
+		"invitedBy": executor.Get(func(o *ChannelInvitation) string { return o.InvitedBy }, writeString),
+		"invitedAt": executor.Get(func(o *ChannelInvitation) time.Time { return o.InvitedAt }, writeDateTime),
 	}
 }
 
 func channelLimitsFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"messagesPerMinute": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelLimits).MessagesPerMinute
-			if v == nil {
-				return w.Null()
-			}
-			w.B = strconv.AppendInt(w.B, int64(*v), 10)
-			return nil
-		}},
-		"streams": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelLimits).Streams
-			if v == nil {
-				return w.Null()
-			}
-			w.B = strconv.AppendInt(w.B, int64(*v), 10)
-			return nil
-		}},
-		"messageBytes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelLimits).MessageBytes
-			if v == nil {
-				return w.Null()
-			}
-			w.B = strconv.AppendInt(w.B, int64(*v), 10)
-			return nil
-		}},
+		"messagesPerMinute": executor.Get(func(o *ChannelLimits) *int { return o.MessagesPerMinute }, writeOptionalInt),
+		"streams":           executor.Get(func(o *ChannelLimits) *int { return o.Streams }, writeOptionalInt),
+		"messageBytes":      executor.Get(func(o *ChannelLimits) *int { return o.MessageBytes }, writeOptionalInt),
 	}
 }
 
 func channelMemberFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelMember).Agent
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"role": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelMember).Role
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"joinedAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelMember).JoinedAt
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
+		"agent":    executor.Get(func(o *ChannelMember) string { return o.Agent }, writeString),
+		"role":     executor.Get(func(o *ChannelMember) ChannelRole { return o.Role }, writeChannelRole),
+		"joinedAt": executor.Get(func(o *ChannelMember) *time.Time { return o.JoinedAt }, writeOptionalDateTime),
 	}
 }
 
 func channelRestrictionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelRestriction).Agent
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"kind": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelRestriction).Kind
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"from": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelRestriction).From
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
-		"until": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelRestriction).Until
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
+		"agent": executor.Get(func(o *ChannelRestriction) string { return o.Agent }, writeString),
+		"kind":  executor.Get(func(o *ChannelRestriction) ChannelRestrictionKind { return o.Kind }, writeChannelRestrictionKind),
+		"from":  executor.Get(func(o *ChannelRestriction) time.Time { return o.From }, writeDateTime),
+		"until": executor.Get(func(o *ChannelRestriction) *time.Time { return o.Until }, writeOptionalDateTime),
 	}
 }
 
 func channelRightsFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"discover": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelRights).Discover
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"join": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelRights).Join
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"read": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelRights).Read
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"post": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelRights).Post
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"manage": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelRights).Manage
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
+		"discover": executor.Get(func(o *ChannelRights) ChannelAccessLevel { return o.Discover }, writeChannelAccessLevel),
+		"join":     executor.Get(func(o *ChannelRights) ChannelAccessLevel { return o.Join }, writeChannelAccessLevel),
+		"read":     executor.Get(func(o *ChannelRights) ChannelAccessLevel { return o.Read }, writeChannelAccessLevel),
+		"post":     executor.Get(func(o *ChannelRights) ChannelAccessLevel { return o.Post }, writeChannelAccessLevel),
+		"manage":   executor.Get(func(o *ChannelRights) ChannelAccessLevel { return o.Manage }, writeChannelAccessLevel),
 	}
 }
 
 func channelSignalFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"channelId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelSignal).ChannelID
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"sender": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelSignal).Sender
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"kind": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelSignal).Kind
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"data": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelSignal).Data
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
-		"time": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelSignal).Time
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
-		"dropped": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelSignal).Dropped
-			w.B = strconv.AppendInt(w.B, int64(v), 10)
-			return nil
-		}},
+		"channelId": executor.Get(func(o *ChannelSignal) string { return o.ChannelID }, writeID),
+		"sender":    executor.Get(func(o *ChannelSignal) string { return o.Sender }, writeString),
+		"kind":      executor.Get(func(o *ChannelSignal) string { return o.Kind }, writeString),
+		"data":      executor.Get(func(o *ChannelSignal) json.RawMessage { return o.Data }, writeJSON),
+		"time":      executor.Get(func(o *ChannelSignal) time.Time { return o.Time }, writeDateTime),
+		"dropped":   executor.Get(func(o *ChannelSignal) int { return o.Dropped }, writeInt),
 	}
 }
 
 func channelTierFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"name": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelTier).Name
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"messagesPerMinute": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelTier).MessagesPerMinute
-			if v == nil {
-				return w.Null()
-			}
-			w.B = strconv.AppendInt(w.B, int64(*v), 10)
-			return nil
-		}},
-		"streams": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelTier).Streams
-			if v == nil {
-				return w.Null()
-			}
-			w.B = strconv.AppendInt(w.B, int64(*v), 10)
-			return nil
-		}},
-		"channels": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelTier).Channels
-			if v == nil {
-				return w.Null()
-			}
-			w.B = strconv.AppendInt(w.B, int64(*v), 10)
-			return nil
-		}},
-		"messageBytes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ChannelTier).MessageBytes
-			if v == nil {
-				return w.Null()
-			}
-			w.B = strconv.AppendInt(w.B, int64(*v), 10)
-			return nil
-		}},
+		"name":              executor.Get(func(o *ChannelTier) *string { return o.Name }, writeOptionalString),
+		"messagesPerMinute": executor.Get(func(o *ChannelTier) *int { return o.MessagesPerMinute }, writeOptionalInt),
+		"streams":           executor.Get(func(o *ChannelTier) *int { return o.Streams }, writeOptionalInt),
+		"channels":          executor.Get(func(o *ChannelTier) *int { return o.Channels }, writeOptionalInt),
+		"messageBytes":      executor.Get(func(o *ChannelTier) *int { return o.MessageBytes }, writeOptionalInt),
 	}
 }
 
 func commitFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Commit).ID
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"commitId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Commit).CommitID
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Commit).Revision
-			w.B = appendRevision(w.B, v)
-			return nil
-		}},
-		"time": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Commit).Time
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
-		"principal": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Commit).Principal
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"actor": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Commit).Actor
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"justification": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Commit).Justification
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"taskId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Commit).TaskID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"sessionId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Commit).SessionID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"messageId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Commit).MessageID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
+		"id":            executor.Get(func(o *Commit) string { return o.ID }, writeID),
+		"commitId":      executor.Get(func(o *Commit) string { return o.CommitID }, writeID),
+		"revision":      executor.Get(func(o *Commit) base.Revision { return o.Revision }, writeRevision),
+		"time":          executor.Get(func(o *Commit) time.Time { return o.Time }, writeDateTime),
+		"principal":     executor.Get(func(o *Commit) string { return o.Principal }, writeString),
+		"actor":         executor.Get(func(o *Commit) string { return o.Actor }, writeString),
+		"justification": executor.Get(func(o *Commit) *string { return o.Justification }, writeOptionalString),
+		"taskId":        executor.Get(func(o *Commit) *string { return o.TaskID }, writeOptionalString),
+		"sessionId":     executor.Get(func(o *Commit) *string { return o.SessionID }, writeOptionalString),
+		"messageId":     executor.Get(func(o *Commit) *string { return o.MessageID }, writeOptionalString),
 	}
 }
 
 func contradictionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"kind": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Contradiction).Kind
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"reason": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Contradiction).Reason
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"subject": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Contradiction).Subject
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(objectRecordObject), v)
-		}},
-		"property": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Contradiction).Property
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendIRI(w.B, *v)
-			return nil
-		}},
-		"statements": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Contradiction).Statements
-			return executor.List(w, v, false, func(v *AssertedStatement) error {
-				return w.Object(s.On(assertedStatementObject), v)
-			})
-		}},
-		"statementCount": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Contradiction).StatementCount
-			w.B = strconv.AppendInt(w.B, int64(v), 10)
-			return nil
-		}},
+		"kind":           executor.Get(func(o *Contradiction) ContradictionKind { return o.Kind }, writeContradictionKind),
+		"reason":         executor.Get(func(o *Contradiction) string { return o.Reason }, writeString),
+		"subject":        executor.Get(func(o *Contradiction) *ObjectRecord { return o.Subject }, writeObjectRecord),
+		"property":       executor.Get(func(o *Contradiction) *base.Term { return o.Property }, writeOptionalIRI),
+		"statements":     executor.Get(func(o *Contradiction) []AssertedStatement { return o.Statements }, writeAssertedStatementList),
+		"statementCount": executor.Get(func(o *Contradiction) int { return o.StatementCount }, writeInt),
 	}
 }
 
 func contradictionConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ContradictionConnection).Nodes
-			return executor.List(w, v, false, func(v *Contradiction) error {
-				return w.Object(s.On(contradictionObject), v)
-			})
-		}},
-		"hasNextPage": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ContradictionConnection).HasNextPage
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"endCursor": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ContradictionConnection).EndCursor
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, string(*v))
-			return nil
-		}},
-		"complete": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ContradictionConnection).Complete
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
+		"nodes":       executor.Get(func(o *ContradictionConnection) []Contradiction { return o.Nodes }, writeContradictionList),
+		"hasNextPage": executor.Get(func(o *ContradictionConnection) bool { return o.HasNextPage }, writeBoolean),
+		"endCursor":   executor.Get(func(o *ContradictionConnection) *Cursor { return o.EndCursor }, writeOptionalCursor),
+		"complete":    executor.Get(func(o *ContradictionConnection) bool { return o.Complete }, writeBoolean),
 	}
 }
 
 func deleteChannelPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"channelId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*DeleteChannelPayload).ChannelID
-			w.B = appendString(w.B, v)
-			return nil
-		}},
+		"channelId": executor.Get(func(o *DeleteChannelPayload) string { return o.ChannelID }, writeID),
 	}
 }
 
 func deleteGraphPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"removed": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*DeleteGraphPayload).Removed
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"remaining": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*DeleteGraphPayload).Remaining
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*DeleteGraphPayload).Revision
-			w.B = appendRevision(w.B, v)
-			return nil
-		}},
-		"position": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*DeleteGraphPayload).Position
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
+		"removed":   executor.Get(func(o *DeleteGraphPayload) int64 { return o.Removed }, writeLong),
+		"remaining": executor.Get(func(o *DeleteGraphPayload) int64 { return o.Remaining }, writeLong),
+		"revision":  executor.Get(func(o *DeleteGraphPayload) base.Revision { return o.Revision }, writeRevision),
+		"position":  executor.Get(func(o *DeleteGraphPayload) Position { return o.Position }, writePosition),
 	}
 }
 
 func deleteTaskPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"taskId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*DeleteTaskPayload).TaskID
-			w.B = appendString(w.B, v)
-			return nil
-		}},
+		"taskId": executor.Get(func(o *DeleteTaskPayload) string { return o.TaskID }, writeID),
 	}
 }
 
 func graphFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"iri": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Graph).Iri()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendIRI(w.B, *v)
-			return nil
-		}},
-		"statementCount": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Graph).StatementCount(w.Ctx)
-			if err != nil {
-				return err
-			}
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"rights": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Graph).Rights(w.Ctx)
-			if err != nil {
-				return err
-			}
-			return executor.List(w, v, false, func(v *GraphRight) error {
-				w.B = appendString(w.B, string(*v))
-				return nil
-			})
-		}},
-		"policy": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Graph).Policy(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(graphPolicyObject), v)
-		}},
+		"iri":            executor.Get((*Graph).Iri, writeOptionalIRI),
+		"statementCount": executor.Read((*Graph).StatementCount, writeLong),
+		"rights":         executor.Read((*Graph).Rights, writeGraphRightList),
+		"policy":         executor.Read((*Graph).Policy, writeGraphPolicy),
 	}
 }
 
 func graphCountFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"graph": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*GraphCount).Graph
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendIRI(w.B, *v)
-			return nil
-		}},
-		"count": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*GraphCount).Count
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
+		"graph": executor.Get(func(o *GraphCount) *base.Term { return o.Graph }, writeOptionalIRI),
+		"count": executor.Get(func(o *GraphCount) int64 { return o.Count }, writeLong),
 	}
 }
 
 func graphPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"graph": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*GraphPayload).Graph
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(graphObject), v)
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*GraphPayload).Revision
-			w.B = appendRevision(w.B, v)
-			return nil
-		}},
-		"position": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*GraphPayload).Position
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"commitId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*GraphPayload).CommitID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
+		"graph":    executor.Get(func(o *GraphPayload) *Graph { return o.Graph }, writeGraph),
+		"revision": executor.Get(func(o *GraphPayload) base.Revision { return o.Revision }, writeRevision),
+		"position": executor.Get(func(o *GraphPayload) Position { return o.Position }, writePosition),
+		"commitId": executor.Get(func(o *GraphPayload) *string { return o.CommitID }, writeOptionalID),
 	}
 }
 
 func graphPolicyFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"visibility": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*GraphPolicy).Visibility
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"owners": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*GraphPolicy).Owners
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"writers": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*GraphPolicy).Writers
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"readers": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*GraphPolicy).Readers
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*GraphPolicy).Revision
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendRevision(w.B, *v)
-			return nil
-		}},
+		"visibility": executor.Get(func(o *GraphPolicy) GraphVisibility { return o.Visibility }, writeGraphVisibility),
+		"owners":     executor.Get(func(o *GraphPolicy) []string { return o.Owners }, writeStringList),
+		"writers":    executor.Get(func(o *GraphPolicy) []string { return o.Writers }, writeStringList),
+		"readers":    executor.Get(func(o *GraphPolicy) []string { return o.Readers }, writeStringList),
+		"revision":   executor.Get(func(o *GraphPolicy) *base.Revision { return o.Revision }, writeOptionalRevision),
 	}
 }
 
 func inboxFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Inbox).Nodes
-			return executor.List(w, v, false, func(v *Message) error {
-				return w.Object(s.On(messageObject), v)
-			})
-		}},
-		"position": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Inbox).Position
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"hasNextPage": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Inbox).HasNextPage
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
+		"nodes":       executor.Get(func(o *Inbox) []Message { return o.Nodes }, writeMessageList),
+		"position":    executor.Get(func(o *Inbox) Position { return o.Position }, writePosition),
+		"hasNextPage": executor.Get(func(o *Inbox) bool { return o.HasNextPage }, writeBoolean),
 	}
 }
 
 func leaveChannelPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"channelId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*LeaveChannelPayload).ChannelID
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"channel": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*LeaveChannelPayload).Channel
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelObject), v)
-		}},
+		"channelId": executor.Get(func(o *LeaveChannelPayload) string { return o.ChannelID }, writeID),
+		"channel":   executor.Get(func(o *LeaveChannelPayload) *Channel { return o.Channel }, writeChannel),
 	}
 }
 
 func messageFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).ID()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"channel": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Message).Channel(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelObject), v)
-		}},
-		"channelId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).ChannelID()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"sequence": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).Sequence()
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"time": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).Time()
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
-		"author": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).Author()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"parts": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).Parts()
-			return executor.List(w, v, false, func(v *json.RawMessage) error {
-				e := *v
-				w.B = appendJSON(w.B, e)
-				return nil
-			})
-		}},
-		"withheldReason": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).WithheldReason()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, string(*v))
-			return nil
-		}},
-		"retracts": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Message).Retracts(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(messageObject), v)
-		}},
-		"retractedBy": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Message).RetractedBy(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(messageObject), v)
-		}},
-		"private": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).Private()
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"answeredBy": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Message).AnsweredBy(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(messageObject), v)
-		}},
-		"text": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).Text()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"metadata": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).Metadata()
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
-		"artifactRefs": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).ArtifactRefs()
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"artifacts": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Message).Artifacts(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, true, func(v **Artifact) error {
-				e := *v
-				if e == nil {
-					return w.Null()
-				}
-				return w.Object(s.On(artifactObject), e)
-			})
-		}},
-		"taskId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Message).TaskID(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"task": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Message).Task(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(taskObject), v)
-		}},
-		"idempotencyKey": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).IdempotencyKey()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"messageType": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).MessageType()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, string(*v))
-			return nil
-		}},
-		"contentType": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).ContentType()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, string(*v))
-			return nil
-		}},
-		"format": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).Format()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"tags": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).Tags()
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"recipient": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).Recipient()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"recipients": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).Recipients()
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"correlationId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).CorrelationID()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"correlation": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Message).Correlation(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(messageObject), v)
-		}},
-		"expiresAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).ExpiresAt()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
-		"receiptStatus": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Message).ReceiptStatus(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, string(*v))
-			return nil
-		}},
-		"receipts": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Message).Receipts(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *MessageReceipt) error {
-				return w.Object(s.On(messageReceiptObject), v)
-			})
-		}},
-		"replyToId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).ReplyToID()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"replyTo": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Message).ReplyTo(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(messageObject), v)
-		}},
-		"threadId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).ThreadID()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"replies": {Args: coerceMessageRepliesArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*messageRepliesArgs)
-			v, err := of.(*Message).Replies(w.Ctx, a.First, a.After)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(messageConnectionObject), v)
-		}},
-		"facts": {Args: coerceMessageFactsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*messageFactsArgs)
-			v, err := of.(*Message).Facts(w.Ctx, s, a)
-			if err != nil {
-				return err
-			}
-			return w.Value(v, nil)
-		}},
-		"factCount": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).FactCount()
-			w.B = strconv.AppendInt(w.B, int64(v), 10)
-			return nil
-		}},
-		"proposalId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).ProposalID()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"proposal": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Message).Proposal(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(proposalObject), v)
-		}},
-		"entity": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			return w.Value(of.(*Message).Entity(w.Ctx, s))
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).Revision()
-			w.B = appendRevision(w.B, v)
-			return nil
-		}},
-		"position": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Message).Position(w.Ctx)
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
+		"id":             executor.Get((*Message).ID, writeID),
+		"channel":        executor.Read((*Message).Channel, writeChannel),
+		"channelId":      executor.Get((*Message).ChannelID, writeID),
+		"sequence":       executor.Get((*Message).Sequence, writeLong),
+		"time":           executor.Get((*Message).Time, writeDateTime),
+		"author":         executor.Get((*Message).Author, writeString),
+		"parts":          executor.Get((*Message).Parts, writeJSONList),
+		"withheldReason": executor.Get((*Message).WithheldReason, writeOptionalWithheldReason),
+		"retracts":       executor.Read((*Message).Retracts, writeMessage),
+		"retractedBy":    executor.Read((*Message).RetractedBy, writeMessage),
+		"private":        executor.Get((*Message).Private, writeBoolean),
+		"answeredBy":     executor.Read((*Message).AnsweredBy, writeMessage),
+		"text":           executor.Get((*Message).Text, writeString),
+		"metadata":       executor.Get((*Message).Metadata, writeJSON),
+		"artifactRefs":   executor.Get((*Message).ArtifactRefs, writeStringList),
+		"artifacts":      executor.Read((*Message).Artifacts, writeArtifactList),
+		"taskId":         executor.Read((*Message).TaskID, writeOptionalString),
+		"task":           executor.Read((*Message).Task, writeTask),
+		"idempotencyKey": executor.Get((*Message).IdempotencyKey, writeOptionalString),
+		"messageType":    executor.Get((*Message).MessageType, writeOptionalMessageType),
+		"contentType":    executor.Get((*Message).ContentType, writeOptionalMessageContentType),
+		"format":         executor.Get((*Message).Format, writeOptionalString),
+		"tags":           executor.Get((*Message).Tags, writeStringList),
+		"recipient":      executor.Get((*Message).Recipient, writeOptionalString),
+		"recipients":     executor.Get((*Message).Recipients, writeStringList),
+		"correlationId":  executor.Get((*Message).CorrelationID, writeOptionalID),
+		"correlation":    executor.Read((*Message).Correlation, writeMessage),
+		"expiresAt":      executor.Get((*Message).ExpiresAt, writeOptionalDateTime),
+		"receiptStatus":  executor.Read((*Message).ReceiptStatus, writeOptionalReceiptStatus),
+		"receipts":       executor.Read((*Message).Receipts, writeMessageReceiptList),
+		"replyToId":      executor.Get((*Message).ReplyToID, writeOptionalID),
+		"replyTo":        executor.Read((*Message).ReplyTo, writeMessage),
+		"threadId":       executor.Get((*Message).ThreadID, writeOptionalString),
+		"replies": executor.ReadArgs(coerceMessageRepliesArgs, func(o *Message, ctx context.Context, a *messageRepliesArgs) (*MessageConnection, error) {
+			return o.Replies(ctx, a.First, a.After)
+		}, writeMessageConnection),
+		"facts":      executor.PlanArgs(coerceMessageFactsArgs, (*Message).Facts, executor.WriteValue),
+		"factCount":  executor.Get((*Message).FactCount, writeInt),
+		"proposalId": executor.Get((*Message).ProposalID, writeOptionalID),
+		"proposal":   executor.Read((*Message).Proposal, writeProposal),
+		"entity":     executor.Plan((*Message).Entity, executor.WriteValue),
+		"revision":   executor.Get((*Message).Revision, writeRevision),
+		"position":   executor.GetContext((*Message).Position, writePosition),
 	}
 }
 
 func messageConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*MessageConnection).Nodes
-			return executor.List(w, v, false, func(v *Message) error {
-				return w.Object(s.On(messageObject), v)
-			})
-		}},
-		"pageInfo": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*MessageConnection).PageInfo
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(pageInfoObject), v)
-		}},
+		"nodes":    executor.Get(func(o *MessageConnection) []Message { return o.Nodes }, writeMessageList),
+		"pageInfo": executor.Get(func(o *MessageConnection) *PageInfo { return o.PageInfo }, writePageInfo),
 	}
 }
 
 func messageCountFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"day": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*MessageCount).Day
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"author": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*MessageCount).Author
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"count": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*MessageCount).Count
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
+		"day":    executor.Get(func(o *MessageCount) string { return o.Day }, writeString),
+		"author": executor.Get(func(o *MessageCount) string { return o.Author }, writeString),
+		"count":  executor.Get(func(o *MessageCount) int64 { return o.Count }, writeLong),
 	}
 }
 
 func messagePublishedFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"message": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*MessagePublished).Message
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(messageObject), v)
-		}},
-		"sequence": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*MessagePublished).Sequence
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"position": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*MessagePublished).Position
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, string(*v))
-			return nil
-		}},
+		"message":  executor.Get(func(o *MessagePublished) *Message { return o.Message }, writeMessage),
+		"sequence": executor.Get(func(o *MessagePublished) int64 { return o.Sequence }, writeLong),
+		"position": executor.Get(func(o *MessagePublished) *Position { return o.Position }, writeOptionalPosition),
 	}
 }
 
 func messageReceiptFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*MessageReceipt).Agent
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"status": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*MessageReceipt).Status
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
+		"agent":  executor.Get(func(o *MessageReceipt) string { return o.Agent }, writeString),
+		"status": executor.Get(func(o *MessageReceipt) ReceiptStatus { return o.Status }, writeReceiptStatus),
 	}
 }
 
 func mutationFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"quarantineAgent": {Args: coerceMutationQuarantineAgentArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationQuarantineAgentArgs)
-			v, err := mutationRoot{}.QuarantineAgent(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(quarantinePayloadObject), v)
-		}},
-		"revertCommit": {Args: coerceMutationRevertCommitArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationRevertCommitArgs)
-			v, err := mutationRoot{}.RevertCommit(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(revertCommitPayloadObject), v)
-		}},
-		"resolveContradiction": {Args: coerceMutationResolveContradictionArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationResolveContradictionArgs)
-			v, err := mutationRoot{}.ResolveContradiction(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(resolveContradictionPayloadObject), v)
-		}},
-		"liftQuarantine": {Args: coerceMutationLiftQuarantineArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationLiftQuarantineArgs)
-			v, err := mutationRoot{}.LiftQuarantine(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(quarantinePayloadObject), v)
-		}},
-		"registerPrefix": {Args: coerceMutationRegisterPrefixArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationRegisterPrefixArgs)
-			v, err := mutationRoot{}.RegisterPrefix(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(namespacesPayloadObject), v)
-		}},
-		"removePrefix": {Args: coerceMutationRemovePrefixArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationRemovePrefixArgs)
-			v, err := mutationRoot{}.RemovePrefix(w.Ctx, a.Name)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(namespacesPayloadObject), v)
-		}},
-		"allowSchemes": {Args: coerceMutationAllowSchemesArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationAllowSchemesArgs)
-			v, err := mutationRoot{}.AllowSchemes(w.Ctx, a.Names)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(namespacesPayloadObject), v)
-		}},
-		"forbidSchemes": {Args: coerceMutationForbidSchemesArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationForbidSchemesArgs)
-			v, err := mutationRoot{}.ForbidSchemes(w.Ctx, a.Names)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(namespacesPayloadObject), v)
-		}},
-		"createApiKey": {Args: coerceMutationCreateAPIKeyArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationCreateAPIKeyArgs)
-			v, err := mutationRoot{}.CreateAPIKey(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(apiKeyPayloadObject), v)
-		}},
-		"rotateApiKey": {Args: coerceMutationRotateAPIKeyArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationRotateAPIKeyArgs)
-			v, err := mutationRoot{}.RotateAPIKey(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(apiKeyPayloadObject), v)
-		}},
-		"revokeApiKey": {Args: coerceMutationRevokeAPIKeyArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationRevokeAPIKeyArgs)
-			v, err := mutationRoot{}.RevokeAPIKey(w.Ctx, a.ID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(apiKeyObject), v)
-		}},
-		"updateAgent": {Args: coerceMutationUpdateAgentArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationUpdateAgentArgs)
-			v, err := mutationRoot{}.UpdateAgent(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(agentObject), v)
-		}},
-		"registerAgent": {Args: coerceMutationRegisterAgentArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationRegisterAgentArgs)
-			v, err := mutationRoot{}.RegisterAgent(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(agentObject), v)
-		}},
-		"deregisterAgent": {Args: coerceMutationDeregisterAgentArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationDeregisterAgentArgs)
-			v, err := mutationRoot{}.DeregisterAgent(w.Ctx, a.ID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(agentObject), v)
-		}},
-		"heartbeat": {Args: coerceMutationHeartbeatArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationHeartbeatArgs)
-			v, err := mutationRoot{}.Heartbeat(w.Ctx, a.Status)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(presenceObject), v)
-		}},
-		"applyPatches": {Args: coerceMutationApplyPatchesArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationApplyPatchesArgs)
-			v, err := mutationRoot{}.ApplyPatches(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(applyPatchesPayloadObject), v)
-		}},
-		"createGraph": {Args: coerceMutationCreateGraphArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationCreateGraphArgs)
-			v, err := mutationRoot{}.CreateGraph(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(graphPayloadObject), v)
-		}},
-		"setGraphPolicy": {Args: coerceMutationSetGraphPolicyArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationSetGraphPolicyArgs)
-			v, err := mutationRoot{}.SetGraphPolicy(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(graphPayloadObject), v)
-		}},
-		"replaceGraph": {Args: coerceMutationReplaceGraphArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationReplaceGraphArgs)
-			v, err := mutationRoot{}.ReplaceGraph(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(replaceGraphPayloadObject), v)
-		}},
-		"deleteGraph": {Args: coerceMutationDeleteGraphArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationDeleteGraphArgs)
-			v, err := mutationRoot{}.DeleteGraph(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(deleteGraphPayloadObject), v)
-		}},
-		"setShapes": {Args: coerceMutationSetShapesArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationSetShapesArgs)
-			v, err := mutationRoot{}.SetShapes(w.Ctx, a.Turtle, a.SupportedOnly, a.DryRun, a.Justification)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(setShapesPayloadObject), v)
-		}},
-		"removeShapes": {Args: coerceMutationRemoveShapesArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationRemoveShapesArgs)
-			v, err := mutationRoot{}.RemoveShapes(w.Ctx, a.Shapes, a.DryRun, a.Justification)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(applyPatchesPayloadObject), v)
-		}},
-		"reviewProposal": {Args: coerceMutationReviewProposalArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationReviewProposalArgs)
-			v, err := mutationRoot{}.ReviewProposal(w.Ctx, a.ID, a.Decision, a.Comment, a.ExpectedRevision)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(proposalObject), v)
-		}},
-		"withdrawProposal": {Args: coerceMutationWithdrawProposalArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationWithdrawProposalArgs)
-			v, err := mutationRoot{}.WithdrawProposal(w.Ctx, a.ID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(proposalObject), v)
-		}},
-		"createChannel": {Args: coerceMutationCreateChannelArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationCreateChannelArgs)
-			v, err := mutationRoot{}.CreateChannel(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelObject), v)
-		}},
-		"updateChannel": {Args: coerceMutationUpdateChannelArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationUpdateChannelArgs)
-			v, err := mutationRoot{}.UpdateChannel(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelObject), v)
-		}},
-		"deleteChannel": {Args: coerceMutationDeleteChannelArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationDeleteChannelArgs)
-			v, err := mutationRoot{}.DeleteChannel(w.Ctx, a.ChannelID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(deleteChannelPayloadObject), v)
-		}},
-		"addChannelMember": {Args: coerceMutationAddChannelMemberArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationAddChannelMemberArgs)
-			v, err := mutationRoot{}.AddChannelMember(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelObject), v)
-		}},
-		"removeChannelMember": {Args: coerceMutationRemoveChannelMemberArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationRemoveChannelMemberArgs)
-			v, err := mutationRoot{}.RemoveChannelMember(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelObject), v)
-		}},
-		"closeChannel": {Args: coerceMutationCloseChannelArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationCloseChannelArgs)
-			v, err := mutationRoot{}.CloseChannel(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelObject), v)
-		}},
-		"joinChannel": {Args: coerceMutationJoinChannelArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationJoinChannelArgs)
-			v, err := mutationRoot{}.JoinChannel(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelObject), v)
-		}},
-		"leaveChannel": {Args: coerceMutationLeaveChannelArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationLeaveChannelArgs)
-			v, err := mutationRoot{}.LeaveChannel(w.Ctx, a.ChannelID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(leaveChannelPayloadObject), v)
-		}},
-		"inviteMember": {Args: coerceMutationInviteMemberArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationInviteMemberArgs)
-			v, err := mutationRoot{}.InviteMember(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelObject), v)
-		}},
-		"withdrawInvitation": {Args: coerceMutationWithdrawInvitationArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationWithdrawInvitationArgs)
-			v, err := mutationRoot{}.WithdrawInvitation(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelObject), v)
-		}},
-		"acceptInvitation": {Args: coerceMutationAcceptInvitationArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationAcceptInvitationArgs)
-			v, err := mutationRoot{}.AcceptInvitation(w.Ctx, a.ChannelID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelObject), v)
-		}},
-		"declineInvitation": {Args: coerceMutationDeclineInvitationArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationDeclineInvitationArgs)
-			v, err := mutationRoot{}.DeclineInvitation(w.Ctx, a.ChannelID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(leaveChannelPayloadObject), v)
-		}},
-		"banAgent": {Args: coerceMutationBanAgentArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationBanAgentArgs)
-			v, err := mutationRoot{}.BanAgent(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(restrictionPayloadObject), v)
-		}},
-		"unbanAgent": {Args: coerceMutationUnbanAgentArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationUnbanAgentArgs)
-			v, err := mutationRoot{}.UnbanAgent(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(restrictionPayloadObject), v)
-		}},
-		"muteAgent": {Args: coerceMutationMuteAgentArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationMuteAgentArgs)
-			v, err := mutationRoot{}.MuteAgent(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(restrictionPayloadObject), v)
-		}},
-		"unmuteAgent": {Args: coerceMutationUnmuteAgentArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationUnmuteAgentArgs)
-			v, err := mutationRoot{}.UnmuteAgent(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(restrictionPayloadObject), v)
-		}},
-		"removeAgent": {Args: coerceMutationRemoveAgentArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationRemoveAgentArgs)
-			v, err := mutationRoot{}.RemoveAgent(w.Ctx, a.PrincipalID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(removeAgentPayloadObject), v)
-		}},
-		"createScope": {Args: coerceMutationCreateScopeArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationCreateScopeArgs)
-			v, err := mutationRoot{}.CreateScope(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(scopeObject), v)
-		}},
-		"updateScope": {Args: coerceMutationUpdateScopeArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationUpdateScopeArgs)
-			v, err := mutationRoot{}.UpdateScope(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(scopeObject), v)
-		}},
-		"endScope": {Args: coerceMutationEndScopeArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationEndScopeArgs)
-			v, err := mutationRoot{}.EndScope(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(scopeObject), v)
-		}},
-		"publishMessage": {Args: coerceMutationPublishMessageArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationPublishMessageArgs)
-			v, err := mutationRoot{}.PublishMessage(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(publishMessagePayloadObject), v)
-		}},
-		"retractMessage": {Args: coerceMutationRetractMessageArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationRetractMessageArgs)
-			v, err := mutationRoot{}.RetractMessage(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(retractMessagePayloadObject), v)
-		}},
-		"acknowledgeMessages": {Args: coerceMutationAcknowledgeMessagesArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationAcknowledgeMessagesArgs)
-			v, err := mutationRoot{}.AcknowledgeMessages(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelObject), v)
-		}},
-		"ask": {Args: coerceMutationAskArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationAskArgs)
-			v, err := mutationRoot{}.Ask(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(askPayloadObject), v)
-		}},
-		"askAll": {Args: coerceMutationAskAllArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationAskAllArgs)
-			v, err := mutationRoot{}.AskAll(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(askAllPayloadObject), v)
-		}},
-		"sendSignal": {Args: coerceMutationSendSignalArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationSendSignalArgs)
-			v, err := mutationRoot{}.SendSignal(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(sendSignalPayloadObject), v)
-		}},
-		"sendMessage": {Args: coerceMutationSendMessageArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationSendMessageArgs)
-			v, err := mutationRoot{}.SendMessage(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(sendMessagePayloadObject), v)
-		}},
-		"reportTask": {Args: coerceMutationReportTaskArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationReportTaskArgs)
-			v, err := mutationRoot{}.ReportTask(w.Ctx, a.Input)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(taskObject), v)
-		}},
-		"cancelTask": {Args: coerceMutationCancelTaskArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationCancelTaskArgs)
-			v, err := mutationRoot{}.CancelTask(w.Ctx, a.TaskID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(taskObject), v)
-		}},
-		"deleteTask": {Args: coerceMutationDeleteTaskArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*mutationDeleteTaskArgs)
-			v, err := mutationRoot{}.DeleteTask(w.Ctx, a.TaskID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(deleteTaskPayloadObject), v)
-		}},
+		"quarantineAgent": executor.ReadArgs(coerceMutationQuarantineAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationQuarantineAgentArgs) (*QuarantinePayload, error) {
+			return o.QuarantineAgent(ctx, a.Input)
+		}, writeQuarantinePayload),
+		"revertCommit": executor.ReadArgs(coerceMutationRevertCommitArgs, func(o *mutationRoot, ctx context.Context, a *mutationRevertCommitArgs) (*RevertCommitPayload, error) {
+			return o.RevertCommit(ctx, a.Input)
+		}, writeRevertCommitPayload),
+		"resolveContradiction": executor.ReadArgs(coerceMutationResolveContradictionArgs, func(o *mutationRoot, ctx context.Context, a *mutationResolveContradictionArgs) (*ResolveContradictionPayload, error) {
+			return o.ResolveContradiction(ctx, a.Input)
+		}, writeResolveContradictionPayload),
+		"liftQuarantine": executor.ReadArgs(coerceMutationLiftQuarantineArgs, func(o *mutationRoot, ctx context.Context, a *mutationLiftQuarantineArgs) (*QuarantinePayload, error) {
+			return o.LiftQuarantine(ctx, a.Input)
+		}, writeQuarantinePayload),
+		"registerPrefix": executor.ReadArgs(coerceMutationRegisterPrefixArgs, func(o *mutationRoot, ctx context.Context, a *mutationRegisterPrefixArgs) (*NamespacesPayload, error) {
+			return o.RegisterPrefix(ctx, a.Input)
+		}, writeNamespacesPayload),
+		"removePrefix": executor.ReadArgs(coerceMutationRemovePrefixArgs, func(o *mutationRoot, ctx context.Context, a *mutationRemovePrefixArgs) (*NamespacesPayload, error) {
+			return o.RemovePrefix(ctx, a.Name)
+		}, writeNamespacesPayload),
+		"allowSchemes": executor.ReadArgs(coerceMutationAllowSchemesArgs, func(o *mutationRoot, ctx context.Context, a *mutationAllowSchemesArgs) (*NamespacesPayload, error) {
+			return o.AllowSchemes(ctx, a.Names)
+		}, writeNamespacesPayload),
+		"forbidSchemes": executor.ReadArgs(coerceMutationForbidSchemesArgs, func(o *mutationRoot, ctx context.Context, a *mutationForbidSchemesArgs) (*NamespacesPayload, error) {
+			return o.ForbidSchemes(ctx, a.Names)
+		}, writeNamespacesPayload),
+		"createApiKey": executor.ReadArgs(coerceMutationCreateAPIKeyArgs, func(o *mutationRoot, ctx context.Context, a *mutationCreateAPIKeyArgs) (*APIKeyPayload, error) {
+			return o.CreateAPIKey(ctx, a.Input)
+		}, writeApiKeyPayload),
+		"rotateApiKey": executor.ReadArgs(coerceMutationRotateAPIKeyArgs, func(o *mutationRoot, ctx context.Context, a *mutationRotateAPIKeyArgs) (*APIKeyPayload, error) {
+			return o.RotateAPIKey(ctx, a.Input)
+		}, writeApiKeyPayload),
+		"revokeApiKey": executor.ReadArgs(coerceMutationRevokeAPIKeyArgs, func(o *mutationRoot, ctx context.Context, a *mutationRevokeAPIKeyArgs) (*APIKey, error) {
+			return o.RevokeAPIKey(ctx, a.ID)
+		}, writeApiKey),
+		"updateAgent": executor.ReadArgs(coerceMutationUpdateAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationUpdateAgentArgs) (*Agent, error) {
+			return o.UpdateAgent(ctx, a.Input)
+		}, writeAgent),
+		"registerAgent": executor.ReadArgs(coerceMutationRegisterAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationRegisterAgentArgs) (*Agent, error) {
+			return o.RegisterAgent(ctx, a.Input)
+		}, writeAgent),
+		"deregisterAgent": executor.ReadArgs(coerceMutationDeregisterAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationDeregisterAgentArgs) (*Agent, error) {
+			return o.DeregisterAgent(ctx, a.ID)
+		}, writeAgent),
+		"heartbeat": executor.ReadArgs(coerceMutationHeartbeatArgs, func(o *mutationRoot, ctx context.Context, a *mutationHeartbeatArgs) (*Presence, error) {
+			return o.Heartbeat(ctx, a.Status)
+		}, writePresence),
+		"applyPatches": executor.ReadArgs(coerceMutationApplyPatchesArgs, func(o *mutationRoot, ctx context.Context, a *mutationApplyPatchesArgs) (*ApplyPatchesPayload, error) {
+			return o.ApplyPatches(ctx, a.Input)
+		}, writeApplyPatchesPayload),
+		"createGraph": executor.ReadArgs(coerceMutationCreateGraphArgs, func(o *mutationRoot, ctx context.Context, a *mutationCreateGraphArgs) (*GraphPayload, error) {
+			return o.CreateGraph(ctx, a.Input)
+		}, writeGraphPayload),
+		"setGraphPolicy": executor.ReadArgs(coerceMutationSetGraphPolicyArgs, func(o *mutationRoot, ctx context.Context, a *mutationSetGraphPolicyArgs) (*GraphPayload, error) {
+			return o.SetGraphPolicy(ctx, a.Input)
+		}, writeGraphPayload),
+		"replaceGraph": executor.ReadArgs(coerceMutationReplaceGraphArgs, func(o *mutationRoot, ctx context.Context, a *mutationReplaceGraphArgs) (*ReplaceGraphPayload, error) {
+			return o.ReplaceGraph(ctx, a.Input)
+		}, writeReplaceGraphPayload),
+		"deleteGraph": executor.ReadArgs(coerceMutationDeleteGraphArgs, func(o *mutationRoot, ctx context.Context, a *mutationDeleteGraphArgs) (*DeleteGraphPayload, error) {
+			return o.DeleteGraph(ctx, a.Input)
+		}, writeDeleteGraphPayload),
+		"setShapes": executor.ReadArgs(coerceMutationSetShapesArgs, func(o *mutationRoot, ctx context.Context, a *mutationSetShapesArgs) (*SetShapesPayload, error) {
+			return o.SetShapes(ctx, a.Turtle, a.SupportedOnly, a.DryRun, a.Justification)
+		}, writeSetShapesPayload),
+		"removeShapes": executor.ReadArgs(coerceMutationRemoveShapesArgs, func(o *mutationRoot, ctx context.Context, a *mutationRemoveShapesArgs) (*ApplyPatchesPayload, error) {
+			return o.RemoveShapes(ctx, a.Shapes, a.DryRun, a.Justification)
+		}, writeApplyPatchesPayload),
+		"reviewProposal": executor.ReadArgs(coerceMutationReviewProposalArgs, func(o *mutationRoot, ctx context.Context, a *mutationReviewProposalArgs) (*Proposal, error) {
+			return o.ReviewProposal(ctx, a.ID, a.Decision, a.Comment, a.ExpectedRevision)
+		}, writeProposal),
+		"withdrawProposal": executor.ReadArgs(coerceMutationWithdrawProposalArgs, func(o *mutationRoot, ctx context.Context, a *mutationWithdrawProposalArgs) (*Proposal, error) {
+			return o.WithdrawProposal(ctx, a.ID)
+		}, writeProposal),
+		"createChannel": executor.ReadArgs(coerceMutationCreateChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationCreateChannelArgs) (*Channel, error) {
+			return o.CreateChannel(ctx, a.Input)
+		}, writeChannel),
+		"updateChannel": executor.ReadArgs(coerceMutationUpdateChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationUpdateChannelArgs) (*Channel, error) {
+			return o.UpdateChannel(ctx, a.Input)
+		}, writeChannel),
+		"deleteChannel": executor.ReadArgs(coerceMutationDeleteChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationDeleteChannelArgs) (*DeleteChannelPayload, error) {
+			return o.DeleteChannel(ctx, a.ChannelID)
+		}, writeDeleteChannelPayload),
+		"addChannelMember": executor.ReadArgs(coerceMutationAddChannelMemberArgs, func(o *mutationRoot, ctx context.Context, a *mutationAddChannelMemberArgs) (*Channel, error) {
+			return o.AddChannelMember(ctx, a.Input)
+		}, writeChannel),
+		"removeChannelMember": executor.ReadArgs(coerceMutationRemoveChannelMemberArgs, func(o *mutationRoot, ctx context.Context, a *mutationRemoveChannelMemberArgs) (*Channel, error) {
+			return o.RemoveChannelMember(ctx, a.Input)
+		}, writeChannel),
+		"closeChannel": executor.ReadArgs(coerceMutationCloseChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationCloseChannelArgs) (*Channel, error) {
+			return o.CloseChannel(ctx, a.Input)
+		}, writeChannel),
+		"joinChannel": executor.ReadArgs(coerceMutationJoinChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationJoinChannelArgs) (*Channel, error) {
+			return o.JoinChannel(ctx, a.Input)
+		}, writeChannel),
+		"leaveChannel": executor.ReadArgs(coerceMutationLeaveChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationLeaveChannelArgs) (*LeaveChannelPayload, error) {
+			return o.LeaveChannel(ctx, a.ChannelID)
+		}, writeLeaveChannelPayload),
+		"inviteMember": executor.ReadArgs(coerceMutationInviteMemberArgs, func(o *mutationRoot, ctx context.Context, a *mutationInviteMemberArgs) (*Channel, error) {
+			return o.InviteMember(ctx, a.Input)
+		}, writeChannel),
+		"withdrawInvitation": executor.ReadArgs(coerceMutationWithdrawInvitationArgs, func(o *mutationRoot, ctx context.Context, a *mutationWithdrawInvitationArgs) (*Channel, error) {
+			return o.WithdrawInvitation(ctx, a.Input)
+		}, writeChannel),
+		"acceptInvitation": executor.ReadArgs(coerceMutationAcceptInvitationArgs, func(o *mutationRoot, ctx context.Context, a *mutationAcceptInvitationArgs) (*Channel, error) {
+			return o.AcceptInvitation(ctx, a.ChannelID)
+		}, writeChannel),
+		"declineInvitation": executor.ReadArgs(coerceMutationDeclineInvitationArgs, func(o *mutationRoot, ctx context.Context, a *mutationDeclineInvitationArgs) (*LeaveChannelPayload, error) {
+			return o.DeclineInvitation(ctx, a.ChannelID)
+		}, writeLeaveChannelPayload),
+		"banAgent": executor.ReadArgs(coerceMutationBanAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationBanAgentArgs) (*RestrictionPayload, error) {
+			return o.BanAgent(ctx, a.Input)
+		}, writeRestrictionPayload),
+		"unbanAgent": executor.ReadArgs(coerceMutationUnbanAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationUnbanAgentArgs) (*RestrictionPayload, error) {
+			return o.UnbanAgent(ctx, a.Input)
+		}, writeRestrictionPayload),
+		"muteAgent": executor.ReadArgs(coerceMutationMuteAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationMuteAgentArgs) (*RestrictionPayload, error) {
+			return o.MuteAgent(ctx, a.Input)
+		}, writeRestrictionPayload),
+		"unmuteAgent": executor.ReadArgs(coerceMutationUnmuteAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationUnmuteAgentArgs) (*RestrictionPayload, error) {
+			return o.UnmuteAgent(ctx, a.Input)
+		}, writeRestrictionPayload),
+		"removeAgent": executor.ReadArgs(coerceMutationRemoveAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationRemoveAgentArgs) (*RemoveAgentPayload, error) {
+			return o.RemoveAgent(ctx, a.PrincipalID)
+		}, writeRemoveAgentPayload),
+		"createScope": executor.ReadArgs(coerceMutationCreateScopeArgs, func(o *mutationRoot, ctx context.Context, a *mutationCreateScopeArgs) (*Scope, error) {
+			return o.CreateScope(ctx, a.Input)
+		}, writeScope),
+		"updateScope": executor.ReadArgs(coerceMutationUpdateScopeArgs, func(o *mutationRoot, ctx context.Context, a *mutationUpdateScopeArgs) (*Scope, error) {
+			return o.UpdateScope(ctx, a.Input)
+		}, writeScope),
+		"endScope": executor.ReadArgs(coerceMutationEndScopeArgs, func(o *mutationRoot, ctx context.Context, a *mutationEndScopeArgs) (*Scope, error) {
+			return o.EndScope(ctx, a.Input)
+		}, writeScope),
+		"publishMessage": executor.ReadArgs(coerceMutationPublishMessageArgs, func(o *mutationRoot, ctx context.Context, a *mutationPublishMessageArgs) (*PublishMessagePayload, error) {
+			return o.PublishMessage(ctx, a.Input)
+		}, writePublishMessagePayload),
+		"retractMessage": executor.ReadArgs(coerceMutationRetractMessageArgs, func(o *mutationRoot, ctx context.Context, a *mutationRetractMessageArgs) (*RetractMessagePayload, error) {
+			return o.RetractMessage(ctx, a.Input)
+		}, writeRetractMessagePayload),
+		"acknowledgeMessages": executor.ReadArgs(coerceMutationAcknowledgeMessagesArgs, func(o *mutationRoot, ctx context.Context, a *mutationAcknowledgeMessagesArgs) (*Channel, error) {
+			return o.AcknowledgeMessages(ctx, a.Input)
+		}, writeChannel),
+		"ask": executor.ReadArgs(coerceMutationAskArgs, func(o *mutationRoot, ctx context.Context, a *mutationAskArgs) (*AskPayload, error) {
+			return o.Ask(ctx, a.Input)
+		}, writeAskPayload),
+		"askAll": executor.ReadArgs(coerceMutationAskAllArgs, func(o *mutationRoot, ctx context.Context, a *mutationAskAllArgs) (*AskAllPayload, error) {
+			return o.AskAll(ctx, a.Input)
+		}, writeAskAllPayload),
+		"sendSignal": executor.ReadArgs(coerceMutationSendSignalArgs, func(o *mutationRoot, ctx context.Context, a *mutationSendSignalArgs) (*SendSignalPayload, error) {
+			return o.SendSignal(ctx, a.Input)
+		}, writeSendSignalPayload),
+		"sendMessage": executor.ReadArgs(coerceMutationSendMessageArgs, func(o *mutationRoot, ctx context.Context, a *mutationSendMessageArgs) (*SendMessagePayload, error) {
+			return o.SendMessage(ctx, a.Input)
+		}, writeSendMessagePayload),
+		"reportTask": executor.ReadArgs(coerceMutationReportTaskArgs, func(o *mutationRoot, ctx context.Context, a *mutationReportTaskArgs) (*Task, error) {
+			return o.ReportTask(ctx, a.Input)
+		}, writeTask),
+		"cancelTask": executor.ReadArgs(coerceMutationCancelTaskArgs, func(o *mutationRoot, ctx context.Context, a *mutationCancelTaskArgs) (*Task, error) {
+			return o.CancelTask(ctx, a.TaskID)
+		}, writeTask),
+		"deleteTask": executor.ReadArgs(coerceMutationDeleteTaskArgs, func(o *mutationRoot, ctx context.Context, a *mutationDeleteTaskArgs) (*DeleteTaskPayload, error) {
+			return o.DeleteTask(ctx, a.TaskID)
+		}, writeDeleteTaskPayload),
 	}
 }
 
 func namespacesPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"prefixes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*NamespacesPayload).Prefixes
-			return executor.List(w, v, false, func(v *base.Prefix) error {
-				return w.Object(s.On(prefixObject), v)
-			})
-		}},
-		"schemes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*NamespacesPayload).Schemes
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*NamespacesPayload).Revision
-			w.B = appendRevision(w.B, v)
-			return nil
-		}},
-		"position": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*NamespacesPayload).Position
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
+		"prefixes": executor.Get(func(o *NamespacesPayload) []base.Prefix { return o.Prefixes }, writePrefixList),
+		"schemes":  executor.Get(func(o *NamespacesPayload) []string { return o.Schemes }, writeStringList),
+		"revision": executor.Get(func(o *NamespacesPayload) base.Revision { return o.Revision }, writeRevision),
+		"position": executor.Get(func(o *NamespacesPayload) Position { return o.Position }, writePosition),
 	}
 }
 
 func objectRecordFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ObjectRecord).ID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"value": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ObjectRecord).Value
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
-		"type": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ObjectRecord).Type
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"language": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ObjectRecord).Language
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
+		"id":       executor.Get(func(o *ObjectRecord) *string { return o.ID }, writeOptionalString),
+		"value":    executor.Get(func(o *ObjectRecord) json.RawMessage { return o.Value }, writeJSON),
+		"type":     executor.Get(func(o *ObjectRecord) *string { return o.Type }, writeOptionalString),
+		"language": executor.Get(func(o *ObjectRecord) *string { return o.Language }, writeOptionalString),
 	}
 }
 
 func pageInfoFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"hasNextPage": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*PageInfo).HasNextPage
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"hasPreviousPage": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*PageInfo).HasPreviousPage
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"startCursor": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*PageInfo).StartCursor
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, string(*v))
-			return nil
-		}},
-		"endCursor": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*PageInfo).EndCursor
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, string(*v))
-			return nil
-		}},
-		"truncated": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*PageInfo).Truncated
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
+		"hasNextPage":     executor.Get(func(o *PageInfo) bool { return o.HasNextPage }, writeBoolean),
+		"hasPreviousPage": executor.Get(func(o *PageInfo) bool { return o.HasPreviousPage }, writeBoolean),
+		"startCursor":     executor.Get(func(o *PageInfo) *Cursor { return o.StartCursor }, writeOptionalCursor),
+		"endCursor":       executor.Get(func(o *PageInfo) *Cursor { return o.EndCursor }, writeOptionalCursor),
+		"truncated":       executor.Get(func(o *PageInfo) bool { return o.Truncated }, writeBoolean),
 	}
 }
 
 func partFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"kind": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Part).Kind()
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"text": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Part).Text()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"raw": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Part).Raw()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"url": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Part).URL()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"data": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Part).Data()
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
-		"mediaType": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Part).MediaType()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"filename": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Part).Filename()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"metadata": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Part).Metadata()
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
+		"kind":      executor.Get((*Part).Kind, writePartKind),
+		"text":      executor.Get((*Part).Text, writeOptionalString),
+		"raw":       executor.Get((*Part).Raw, writeOptionalString),
+		"url":       executor.Get((*Part).URL, writeOptionalString),
+		"data":      executor.Get((*Part).Data, writeJSON),
+		"mediaType": executor.Get((*Part).MediaType, writeOptionalString),
+		"filename":  executor.Get((*Part).Filename, writeOptionalString),
+		"metadata":  executor.Get((*Part).Metadata, writeJSON),
 	}
 }
 
 func prefixFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"name": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*base.Prefix).Name
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"namespace": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*base.Prefix).Namespace
-			w.B = appendString(w.B, v)
-			return nil
-		}},
+		"name":      executor.Get(func(o *base.Prefix) string { return o.Name }, writeString),
+		"namespace": executor.Get(func(o *base.Prefix) string { return o.Namespace }, writeString),
 	}
 }
 
 func presenceFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"status": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Presence).Status
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"since": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Presence).Since
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
+		"status": executor.Get(func(o *Presence) PresenceStatus { return o.Status }, writePresenceStatus),
+		"since":  executor.Get(func(o *Presence) *time.Time { return o.Since }, writeOptionalDateTime),
 	}
 }
 
 func previousStatementFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"statement": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*PreviousStatement).Statement
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(statementRecordObject), v)
-		}},
-		"assertions": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*PreviousStatement).Assertions
-			return executor.List(w, v, false, func(v *Assertion) error {
-				return w.Object(s.On(assertionObject), v)
-			})
-		}},
+		"statement":  executor.Get(func(o *PreviousStatement) *StatementRecord { return o.Statement }, writeStatementRecord),
+		"assertions": executor.Get(func(o *PreviousStatement) []Assertion { return o.Assertions }, writeAssertionList),
 	}
 }
 
 func principalFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Principal).ID
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"actingFor": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Principal).ActingFor
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"roles": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Principal).Roles
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"actFor": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Principal).ActFor
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"method": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Principal).Method
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"agent": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Principal).Agent
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(agentObject), v)
-		}},
-		"statementCount": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Principal).StatementCount
-			w.B = strconv.AppendInt(w.B, int64(v), 10)
-			return nil
-		}},
-		"maxStatements": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Principal).MaxStatements
-			if v == nil {
-				return w.Null()
-			}
-			w.B = strconv.AppendInt(w.B, int64(*v), 10)
-			return nil
-		}},
-		"tier": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Principal).Tier
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelTierObject), v)
-		}},
+		"id":             executor.Get(func(o *Principal) string { return o.ID }, writeString),
+		"actingFor":      executor.Get(func(o *Principal) string { return o.ActingFor }, writeString),
+		"roles":          executor.Get(func(o *Principal) []string { return o.Roles }, writeStringList),
+		"actFor":         executor.Get(func(o *Principal) []string { return o.ActFor }, writeStringList),
+		"method":         executor.Get(func(o *Principal) string { return o.Method }, writeString),
+		"agent":          executor.Get(func(o *Principal) *Agent { return o.Agent }, writeAgent),
+		"statementCount": executor.Get(func(o *Principal) int { return o.StatementCount }, writeInt),
+		"maxStatements":  executor.Get(func(o *Principal) *int { return o.MaxStatements }, writeOptionalInt),
+		"tier":           executor.Get(func(o *Principal) *ChannelTier { return o.Tier }, writeChannelTier),
 	}
 }
 
 func proposalFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).ID
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"status": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).Status
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"author": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).Author
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"actor": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).Actor
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"patches": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).Patches
-			return executor.List(w, v, false, func(v *json.RawMessage) error {
-				e := *v
-				w.B = appendJSON(w.B, e)
-				return nil
-			})
-		}},
-		"justification": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).Justification
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"taskId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).TaskID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"sessionId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).SessionID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"reason": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).Reason
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"rules": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).Rules
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"requiredApprovals": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).RequiredApprovals
-			w.B = strconv.AppendInt(w.B, int64(v), 10)
-			return nil
-		}},
-		"approvalCount": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).ApprovalCount
-			w.B = strconv.AppendInt(w.B, int64(v), 10)
-			return nil
-		}},
-		"reviewerRoles": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).ReviewerRoles
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"createdAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).CreatedAt
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
-		"expiresAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).ExpiresAt
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
-		"endedAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).EndedAt
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
-		"conflictReason": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).ConflictReason
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"appliedRevision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).AppliedRevision
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendRevision(w.B, *v)
-			return nil
-		}},
-		"reviews": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).Reviews
-			return executor.List(w, v, false, func(v *ProposalReview) error {
-				return w.Object(s.On(proposalReviewObject), v)
-			})
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Proposal).Revision
-			w.B = appendRevision(w.B, v)
-			return nil
-		}},
+		"id":                executor.Get(func(o *Proposal) string { return o.ID }, writeID),
+		"status":            executor.Get(func(o *Proposal) ProposalStatus { return o.Status }, writeProposalStatus),
+		"author":            executor.Get(func(o *Proposal) string { return o.Author }, writeString),
+		"actor":             executor.Get(func(o *Proposal) string { return o.Actor }, writeString),
+		"patches":           executor.Get(func(o *Proposal) []json.RawMessage { return o.Patches }, writeJSONList),
+		"justification":     executor.Get(func(o *Proposal) *string { return o.Justification }, writeOptionalString),
+		"taskId":            executor.Get(func(o *Proposal) *string { return o.TaskID }, writeOptionalString),
+		"sessionId":         executor.Get(func(o *Proposal) *string { return o.SessionID }, writeOptionalString),
+		"reason":            executor.Get(func(o *Proposal) *string { return o.Reason }, writeOptionalString),
+		"rules":             executor.Get(func(o *Proposal) []string { return o.Rules }, writeStringList),
+		"requiredApprovals": executor.Get(func(o *Proposal) int { return o.RequiredApprovals }, writeInt),
+		"approvalCount":     executor.Get(func(o *Proposal) int { return o.ApprovalCount }, writeInt),
+		"reviewerRoles":     executor.Get(func(o *Proposal) []string { return o.ReviewerRoles }, writeStringList),
+		"createdAt":         executor.Get(func(o *Proposal) time.Time { return o.CreatedAt }, writeDateTime),
+		"expiresAt":         executor.Get(func(o *Proposal) time.Time { return o.ExpiresAt }, writeDateTime),
+		"endedAt":           executor.Get(func(o *Proposal) *time.Time { return o.EndedAt }, writeOptionalDateTime),
+		"conflictReason":    executor.Get(func(o *Proposal) *string { return o.ConflictReason }, writeOptionalString),
+		"appliedRevision":   executor.Get(func(o *Proposal) *base.Revision { return o.AppliedRevision }, writeOptionalRevision),
+		"reviews":           executor.Get(func(o *Proposal) []ProposalReview { return o.Reviews }, writeProposalReviewList),
+		"revision":          executor.Get(func(o *Proposal) base.Revision { return o.Revision }, writeRevision),
 	}
 }
 
 func proposalConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ProposalConnection).Nodes
-			return executor.List(w, v, false, func(v *Proposal) error {
-				return w.Object(s.On(proposalObject), v)
-			})
-		}},
-		"hasNextPage": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ProposalConnection).HasNextPage
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
+		"nodes":       executor.Get(func(o *ProposalConnection) []Proposal { return o.Nodes }, writeProposalList),
+		"hasNextPage": executor.Get(func(o *ProposalConnection) bool { return o.HasNextPage }, writeBoolean),
 	}
 }
 
 func proposalReviewFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"reviewer": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ProposalReview).Reviewer
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"actor": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ProposalReview).Actor
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"decision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ProposalReview).Decision
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"comment": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ProposalReview).Comment
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"time": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ProposalReview).Time
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
+		"reviewer": executor.Get(func(o *ProposalReview) string { return o.Reviewer }, writeString),
+		"actor":    executor.Get(func(o *ProposalReview) string { return o.Actor }, writeString),
+		"decision": executor.Get(func(o *ProposalReview) ReviewDecision { return o.Decision }, writeReviewDecision),
+		"comment":  executor.Get(func(o *ProposalReview) *string { return o.Comment }, writeOptionalString),
+		"time":     executor.Get(func(o *ProposalReview) time.Time { return o.Time }, writeDateTime),
 	}
 }
 
 func publishMessagePayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"success": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*PublishMessagePayload).Success
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"message": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*PublishMessagePayload).Message
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(messageObject), v)
-		}},
-		"replayed": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*PublishMessagePayload).Replayed
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"statementsAffected": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*PublishMessagePayload).StatementsAffected
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"verificationStatus": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*PublishMessagePayload).VerificationStatus
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"verificationDetails": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*PublishMessagePayload).VerificationDetails
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"proposalId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*PublishMessagePayload).ProposalID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
+		"success":             executor.Get(func(o *PublishMessagePayload) bool { return o.Success }, writeBoolean),
+		"message":             executor.Get(func(o *PublishMessagePayload) *Message { return o.Message }, writeMessage),
+		"replayed":            executor.Get(func(o *PublishMessagePayload) bool { return o.Replayed }, writeBoolean),
+		"statementsAffected":  executor.Get(func(o *PublishMessagePayload) int64 { return o.StatementsAffected }, writeLong),
+		"verificationStatus":  executor.Get(func(o *PublishMessagePayload) string { return o.VerificationStatus }, writeString),
+		"verificationDetails": executor.Get(func(o *PublishMessagePayload) *string { return o.VerificationDetails }, writeOptionalString),
+		"proposalId":          executor.Get(func(o *PublishMessagePayload) *string { return o.ProposalID }, writeOptionalID),
 	}
 }
 
 func quarantineFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Quarantine).Agent
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"since": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Quarantine).Since
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
-		"commit": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Quarantine).Commit
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(commitObject), v)
-		}},
+		"agent":  executor.Get(func(o *Quarantine) string { return o.Agent }, writeString),
+		"since":  executor.Get(func(o *Quarantine) *time.Time { return o.Since }, writeOptionalDateTime),
+		"commit": executor.Get(func(o *Quarantine) *Commit { return o.Commit }, writeCommit),
 	}
 }
 
 func quarantinePayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*QuarantinePayload).Agent
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"assertionsAffected": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*QuarantinePayload).AssertionsAffected
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"statementsAffected": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*QuarantinePayload).StatementsAffected
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"examples": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*QuarantinePayload).Examples
-			return executor.List(w, v, false, func(v *StatementRecord) error {
-				return w.Object(s.On(statementRecordObject), v)
-			})
-		}},
-		"complete": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*QuarantinePayload).Complete
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"dryRun": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*QuarantinePayload).DryRun
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*QuarantinePayload).Revision
-			w.B = appendRevision(w.B, v)
-			return nil
-		}},
-		"position": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*QuarantinePayload).Position
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"commitId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*QuarantinePayload).CommitID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
+		"agent":              executor.Get(func(o *QuarantinePayload) string { return o.Agent }, writeString),
+		"assertionsAffected": executor.Get(func(o *QuarantinePayload) int64 { return o.AssertionsAffected }, writeLong),
+		"statementsAffected": executor.Get(func(o *QuarantinePayload) int64 { return o.StatementsAffected }, writeLong),
+		"examples":           executor.Get(func(o *QuarantinePayload) []StatementRecord { return o.Examples }, writeStatementRecordList),
+		"complete":           executor.Get(func(o *QuarantinePayload) bool { return o.Complete }, writeBoolean),
+		"dryRun":             executor.Get(func(o *QuarantinePayload) bool { return o.DryRun }, writeBoolean),
+		"revision":           executor.Get(func(o *QuarantinePayload) base.Revision { return o.Revision }, writeRevision),
+		"position":           executor.Get(func(o *QuarantinePayload) Position { return o.Position }, writePosition),
+		"commitId":           executor.Get(func(o *QuarantinePayload) *string { return o.CommitID }, writeOptionalID),
 	}
 }
 
 func queryFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node": {Args: coerceQueryNodeArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryNodeArgs)
-			v, err := queryRoot{}.Node(w.Ctx, s, a)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return writeNode(w, s, v)
-		}},
-		"entity": {Args: coerceQueryEntityArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryEntityArgs)
-			return w.Value(queryRoot{}.Entity(w.Ctx, s, a))
-		}},
-		"entities": {Args: coerceQueryEntitiesArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryEntitiesArgs)
-			return w.Value(queryRoot{}.Entities(w.Ctx, s, a))
-		}},
-		"statements": {Args: coerceQueryStatementsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryStatementsArgs)
-			return w.Value(queryRoot{}.Statements(w.Ctx, s, a))
-		}},
-		"match": {Args: coerceQueryMatchArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryMatchArgs)
-			return w.Value(queryRoot{}.Match(w.Ctx, s, a))
-		}},
-		"shortestPaths": {Args: coerceQueryShortestPathsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryShortestPathsArgs)
-			v, err := queryRoot{}.ShortestPaths(w.Ctx, s, a)
-			if err != nil {
-				return err
-			}
-			return w.Value(v, nil)
-		}},
-		"audit": {Args: coerceQueryAuditArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryAuditArgs)
-			v, err := queryRoot{}.Audit(w.Ctx, a.First, a.After, a.Principal, a.Actor, a.Since, a.Until, a.Kinds, a.ChannelID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(auditConnectionObject), v)
-		}},
-		"changes": {Args: coerceQueryChangesArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryChangesArgs)
-			return w.Value(queryRoot{}.Changes(w.Ctx, s, a))
-		}},
-		"diff": {Args: coerceQueryDiffArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryDiffArgs)
-			return w.Value(queryRoot{}.Diff(w.Ctx, s, a))
-		}},
-		"why": {Args: coerceQueryWhyArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryWhyArgs)
-			v, err := queryRoot{}.Why(w.Ctx, a.Statement, a.First, a.View)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(statementExplanationObject), v)
-		}},
-		"proposals": {Args: coerceQueryProposalsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryProposalsArgs)
-			v, err := queryRoot{}.Proposals(w.Ctx, a.Status, a.Author, a.First, a.After)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(proposalConnectionObject), v)
-		}},
-		"proposal": {Args: coerceQueryProposalArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryProposalArgs)
-			v, err := queryRoot{}.Proposal(w.Ctx, a.ID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(proposalObject), v)
-		}},
-		"contradictions": {Args: coerceQueryContradictionsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryContradictionsArgs)
-			v, err := queryRoot{}.Contradictions(w.Ctx, a.First, a.After, a.View)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(contradictionConnectionObject), v)
-		}},
-		"quarantines": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := queryRoot{}.Quarantines(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *Quarantine) error {
-				return w.Object(s.On(quarantineObject), v)
-			})
-		}},
-		"vocabulary": {Args: coerceQueryVocabularyArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryVocabularyArgs)
-			v, err := queryRoot{}.Vocabulary(w.Ctx, a.View)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(vocabularyObject), v)
-		}},
-		"me": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := queryRoot{}.Me(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(principalObject), v)
-		}},
-		"agents": {Args: coerceQueryAgentsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryAgentsArgs)
-			v, err := queryRoot{}.Agents(w.Ctx, a.First, a.After, a.Capability)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *Agent) error {
-				return w.Object(s.On(agentObject), v)
-			})
-		}},
-		"agent": {Args: coerceQueryAgentArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryAgentArgs)
-			v, err := queryRoot{}.Agent(w.Ctx, a.ID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(agentObject), v)
-		}},
-		"apiKeys": {Args: coerceQueryAPIKeysArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryAPIKeysArgs)
-			v, err := queryRoot{}.APIKeys(w.Ctx, a.Agent, a.IncludeEnded, a.First, a.After)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *APIKey) error {
-				return w.Object(s.On(apiKeyObject), v)
-			})
-		}},
-		"stats": {Args: coerceQueryStatsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryStatsArgs)
-			v, err := queryRoot{}.Stats(w.Ctx, a.View)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(statsObject), v)
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := queryRoot{}.Revision(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendRevision(w.B, *v)
-			return nil
-		}},
-		"graphs": {Args: coerceQueryGraphsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryGraphsArgs)
-			v, err := queryRoot{}.Graphs(w.Ctx, a.First, a.After)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *Graph) error {
-				return w.Object(s.On(graphObject), v)
-			})
-		}},
-		"channel": {Args: coerceQueryChannelArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryChannelArgs)
-			v, err := queryRoot{}.Channel(w.Ctx, a.ID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelObject), v)
-		}},
-		"channels": {Args: coerceQueryChannelsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryChannelsArgs)
-			v, err := queryRoot{}.Channels(w.Ctx, a.First, a.After, a.Visibility, a.Member, a.Invited, a.ScopeID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelConnectionObject), v)
-		}},
-		"scope": {Args: coerceQueryScopeArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryScopeArgs)
-			v, err := queryRoot{}.Scope(w.Ctx, a.ID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(scopeObject), v)
-		}},
-		"scopes": {Args: coerceQueryScopesArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryScopesArgs)
-			v, err := queryRoot{}.Scopes(w.Ctx, a.First, a.After, a.ParentID, a.Status)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(scopeConnectionObject), v)
-		}},
-		"globalRestrictions": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := queryRoot{}.GlobalRestrictions(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *ChannelRestriction) error {
-				return w.Object(s.On(channelRestrictionObject), v)
-			})
-		}},
-		"message": {Args: coerceQueryMessageArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryMessageArgs)
-			v, err := queryRoot{}.Message(w.Ctx, a.ID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(messageObject), v)
-		}},
-		"inbox": {Args: coerceQueryInboxArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryInboxArgs)
-			v, err := queryRoot{}.Inbox(w.Ctx, a.First, a.After)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(inboxObject), v)
-		}},
-		"graph": {Args: coerceQueryGraphArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryGraphArgs)
-			v, err := queryRoot{}.Graph(w.Ctx, a.Iri)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(graphObject), v)
-		}},
-		"shapes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := queryRoot{}.Shapes(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *Shape) error {
-				return w.Object(s.On(shapeObject), v)
-			})
-		}},
-		"unsupportedShapeParts": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := queryRoot{}.UnsupportedShapeParts(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *UnsupportedShapePart) error {
-				return w.Object(s.On(unsupportedShapePartObject), v)
-			})
-		}},
-		"violations": {Args: coerceQueryViolationsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryViolationsArgs)
-			v, err := queryRoot{}.Violations(w.Ctx, a.First, a.Shape, a.View)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(validationReportObject), v)
-		}},
-		"task": {Args: coerceQueryTaskArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryTaskArgs)
-			v, err := queryRoot{}.Task(w.Ctx, a.ID)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(taskObject), v)
-		}},
-		"tasks": {Args: coerceQueryTasksArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryTasksArgs)
-			v, err := queryRoot{}.Tasks(w.Ctx, a.First, a.After, a.CreatedByMe, a.HandledByMe, a.ContextID, a.Handler, a.States, a.ParentID, a.Since)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(taskConnectionObject), v)
-		}},
-		"__type": {Args: coerceQueryTypeArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*queryTypeArgs)
-			v, err := introspectType(w.Ctx, a.Name)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(typeArgMetaObject), v)
-		}},
-		"__schema": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := introspectSchema(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(schemaMetaObject), v)
-		}},
+		"node":          executor.PlanArgs(coerceQueryNodeArgs, (*queryRoot).Node, writeNode),
+		"entity":        executor.PlanArgs(coerceQueryEntityArgs, (*queryRoot).Entity, executor.WriteValue),
+		"entities":      executor.PlanArgs(coerceQueryEntitiesArgs, (*queryRoot).Entities, executor.WriteValue),
+		"statements":    executor.PlanArgs(coerceQueryStatementsArgs, (*queryRoot).Statements, executor.WriteValue),
+		"match":         executor.PlanArgs(coerceQueryMatchArgs, (*queryRoot).Match, executor.WriteValue),
+		"shortestPaths": executor.PlanArgs(coerceQueryShortestPathsArgs, (*queryRoot).ShortestPaths, executor.WriteValue),
+		"audit": executor.ReadArgs(coerceQueryAuditArgs, func(o *queryRoot, ctx context.Context, a *queryAuditArgs) (*AuditConnection, error) {
+			return o.Audit(ctx, a.First, a.After, a.Principal, a.Actor, a.Since, a.Until, a.Kinds, a.ChannelID)
+		}, writeAuditConnection),
+		"changes": executor.PlanArgs(coerceQueryChangesArgs, (*queryRoot).Changes, executor.WriteValue),
+		"diff":    executor.PlanArgs(coerceQueryDiffArgs, (*queryRoot).Diff, executor.WriteValue),
+		"why": executor.ReadArgs(coerceQueryWhyArgs, func(o *queryRoot, ctx context.Context, a *queryWhyArgs) (*StatementExplanation, error) {
+			return o.Why(ctx, a.Statement, a.First, a.View)
+		}, writeStatementExplanation),
+		"proposals": executor.ReadArgs(coerceQueryProposalsArgs, func(o *queryRoot, ctx context.Context, a *queryProposalsArgs) (*ProposalConnection, error) {
+			return o.Proposals(ctx, a.Status, a.Author, a.First, a.After)
+		}, writeProposalConnection),
+		"proposal": executor.ReadArgs(coerceQueryProposalArgs, func(o *queryRoot, ctx context.Context, a *queryProposalArgs) (*Proposal, error) {
+			return o.Proposal(ctx, a.ID)
+		}, writeProposal),
+		"contradictions": executor.ReadArgs(coerceQueryContradictionsArgs, func(o *queryRoot, ctx context.Context, a *queryContradictionsArgs) (*ContradictionConnection, error) {
+			return o.Contradictions(ctx, a.First, a.After, a.View)
+		}, writeContradictionConnection),
+		"quarantines": executor.Read((*queryRoot).Quarantines, writeQuarantineList),
+		"vocabulary": executor.ReadArgs(coerceQueryVocabularyArgs, func(o *queryRoot, ctx context.Context, a *queryVocabularyArgs) (*Vocabulary, error) {
+			return o.Vocabulary(ctx, a.View)
+		}, writeVocabulary),
+		"me": executor.Read((*queryRoot).Me, writePrincipal),
+		"agents": executor.ReadArgs(coerceQueryAgentsArgs, func(o *queryRoot, ctx context.Context, a *queryAgentsArgs) ([]Agent, error) {
+			return o.Agents(ctx, a.First, a.After, a.Capability)
+		}, writeAgentList),
+		"agent": executor.ReadArgs(coerceQueryAgentArgs, func(o *queryRoot, ctx context.Context, a *queryAgentArgs) (*Agent, error) {
+			return o.Agent(ctx, a.ID)
+		}, writeAgent),
+		"apiKeys": executor.ReadArgs(coerceQueryAPIKeysArgs, func(o *queryRoot, ctx context.Context, a *queryAPIKeysArgs) ([]APIKey, error) {
+			return o.APIKeys(ctx, a.Agent, a.IncludeEnded, a.First, a.After)
+		}, writeApiKeyList),
+		"stats": executor.ReadArgs(coerceQueryStatsArgs, func(o *queryRoot, ctx context.Context, a *queryStatsArgs) (*Stats, error) {
+			return o.Stats(ctx, a.View)
+		}, writeStats),
+		"revision": executor.Read((*queryRoot).Revision, writeOptionalRevision),
+		"graphs": executor.ReadArgs(coerceQueryGraphsArgs, func(o *queryRoot, ctx context.Context, a *queryGraphsArgs) ([]Graph, error) {
+			return o.Graphs(ctx, a.First, a.After)
+		}, writeGraphList),
+		"channel": executor.ReadArgs(coerceQueryChannelArgs, func(o *queryRoot, ctx context.Context, a *queryChannelArgs) (*Channel, error) {
+			return o.Channel(ctx, a.ID)
+		}, writeChannel),
+		"channels": executor.ReadArgs(coerceQueryChannelsArgs, func(o *queryRoot, ctx context.Context, a *queryChannelsArgs) (*ChannelConnection, error) {
+			return o.Channels(ctx, a.First, a.After, a.Visibility, a.Member, a.Invited, a.ScopeID)
+		}, writeChannelConnection),
+		"scope": executor.ReadArgs(coerceQueryScopeArgs, func(o *queryRoot, ctx context.Context, a *queryScopeArgs) (*Scope, error) {
+			return o.Scope(ctx, a.ID)
+		}, writeScope),
+		"scopes": executor.ReadArgs(coerceQueryScopesArgs, func(o *queryRoot, ctx context.Context, a *queryScopesArgs) (*ScopeConnection, error) {
+			return o.Scopes(ctx, a.First, a.After, a.ParentID, a.Status)
+		}, writeScopeConnection),
+		"globalRestrictions": executor.Read((*queryRoot).GlobalRestrictions, writeChannelRestrictionList),
+		"message": executor.ReadArgs(coerceQueryMessageArgs, func(o *queryRoot, ctx context.Context, a *queryMessageArgs) (*Message, error) {
+			return o.Message(ctx, a.ID)
+		}, writeMessage),
+		"inbox": executor.ReadArgs(coerceQueryInboxArgs, func(o *queryRoot, ctx context.Context, a *queryInboxArgs) (*Inbox, error) {
+			return o.Inbox(ctx, a.First, a.After)
+		}, writeInbox),
+		"graph": executor.ReadArgs(coerceQueryGraphArgs, func(o *queryRoot, ctx context.Context, a *queryGraphArgs) (*Graph, error) {
+			return o.Graph(ctx, a.Iri)
+		}, writeGraph),
+		"shapes":                executor.Read((*queryRoot).Shapes, writeShapeList),
+		"unsupportedShapeParts": executor.Read((*queryRoot).UnsupportedShapeParts, writeUnsupportedShapePartList),
+		"violations": executor.ReadArgs(coerceQueryViolationsArgs, func(o *queryRoot, ctx context.Context, a *queryViolationsArgs) (*ValidationReport, error) {
+			return o.Violations(ctx, a.First, a.Shape, a.View)
+		}, writeValidationReport),
+		"task": executor.ReadArgs(coerceQueryTaskArgs, func(o *queryRoot, ctx context.Context, a *queryTaskArgs) (*Task, error) {
+			return o.Task(ctx, a.ID)
+		}, writeTask),
+		"tasks": executor.ReadArgs(coerceQueryTasksArgs, func(o *queryRoot, ctx context.Context, a *queryTasksArgs) (*TaskConnection, error) {
+			return o.Tasks(ctx, a.First, a.After, a.CreatedByMe, a.HandledByMe, a.ContextID, a.Handler, a.States, a.ParentID, a.Since)
+		}, writeTaskConnection),
+		"__type": executor.ReadArgs(coerceQueryTypeArgs, func(o *queryRoot, ctx context.Context, a *queryTypeArgs) (*introspection.Type, error) {
+			return o.Type(ctx, a.Name), nil
+		}, writeMetaType),
+		"__schema": executor.GetContext((*queryRoot).Schema, writeMetaSchema),
 	}
 }
 
 func removeAgentPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RemoveAgentPayload).Agent
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"channelCount": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RemoveAgentPayload).ChannelCount
-			w.B = strconv.AppendInt(w.B, int64(v), 10)
-			return nil
-		}},
+		"agent":        executor.Get(func(o *RemoveAgentPayload) string { return o.Agent }, writeString),
+		"channelCount": executor.Get(func(o *RemoveAgentPayload) int { return o.ChannelCount }, writeInt),
 	}
 }
 
 func replaceGraphPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"added": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ReplaceGraphPayload).Added
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"removed": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ReplaceGraphPayload).Removed
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ReplaceGraphPayload).Revision
-			w.B = appendRevision(w.B, v)
-			return nil
-		}},
-		"position": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ReplaceGraphPayload).Position
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"commitId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ReplaceGraphPayload).CommitID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"proposalId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ReplaceGraphPayload).ProposalID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
+		"added":      executor.Get(func(o *ReplaceGraphPayload) int64 { return o.Added }, writeLong),
+		"removed":    executor.Get(func(o *ReplaceGraphPayload) int64 { return o.Removed }, writeLong),
+		"revision":   executor.Get(func(o *ReplaceGraphPayload) base.Revision { return o.Revision }, writeRevision),
+		"position":   executor.Get(func(o *ReplaceGraphPayload) Position { return o.Position }, writePosition),
+		"commitId":   executor.Get(func(o *ReplaceGraphPayload) *string { return o.CommitID }, writeOptionalID),
+		"proposalId": executor.Get(func(o *ReplaceGraphPayload) *string { return o.ProposalID }, writeOptionalID),
 	}
 }
 
 func resolveContradictionPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"success": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ResolveContradictionPayload).Success
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"statementsAffected": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ResolveContradictionPayload).StatementsAffected
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"verificationStatus": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ResolveContradictionPayload).VerificationStatus
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"verificationDetails": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ResolveContradictionPayload).VerificationDetails
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ResolveContradictionPayload).Revision
-			w.B = appendRevision(w.B, v)
-			return nil
-		}},
-		"position": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ResolveContradictionPayload).Position
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"commitId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ResolveContradictionPayload).CommitID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"proposalId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ResolveContradictionPayload).ProposalID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
+		"success":             executor.Get(func(o *ResolveContradictionPayload) bool { return o.Success }, writeBoolean),
+		"statementsAffected":  executor.Get(func(o *ResolveContradictionPayload) int64 { return o.StatementsAffected }, writeLong),
+		"verificationStatus":  executor.Get(func(o *ResolveContradictionPayload) string { return o.VerificationStatus }, writeString),
+		"verificationDetails": executor.Get(func(o *ResolveContradictionPayload) *string { return o.VerificationDetails }, writeOptionalString),
+		"revision":            executor.Get(func(o *ResolveContradictionPayload) base.Revision { return o.Revision }, writeRevision),
+		"position":            executor.Get(func(o *ResolveContradictionPayload) Position { return o.Position }, writePosition),
+		"commitId":            executor.Get(func(o *ResolveContradictionPayload) *string { return o.CommitID }, writeOptionalID),
+		"proposalId":          executor.Get(func(o *ResolveContradictionPayload) *string { return o.ProposalID }, writeOptionalID),
 	}
 }
 
 func resourceRecordFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ResourceRecord).ID
-			w.B = appendString(w.B, v)
-			return nil
-		}},
+		"id": executor.Get(func(o *ResourceRecord) string { return o.ID }, writeString),
 	}
 }
 
 func restrictionPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"channel": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RestrictionPayload).Channel
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelObject), v)
-		}},
-		"restrictions": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RestrictionPayload).Restrictions
-			return executor.List(w, v, false, func(v *ChannelRestriction) error {
-				return w.Object(s.On(channelRestrictionObject), v)
-			})
-		}},
+		"channel":      executor.Get(func(o *RestrictionPayload) *Channel { return o.Channel }, writeChannel),
+		"restrictions": executor.Get(func(o *RestrictionPayload) []ChannelRestriction { return o.Restrictions }, writeChannelRestrictionList),
 	}
 }
 
 func retractMessagePayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"success": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RetractMessagePayload).Success
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"message": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RetractMessagePayload).Message
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(messageObject), v)
-		}},
-		"replayed": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RetractMessagePayload).Replayed
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"dryRun": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RetractMessagePayload).DryRun
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"withdrawn": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RetractMessagePayload).Withdrawn
-			return executor.List(w, v, false, func(v *json.RawMessage) error {
-				e := *v
-				w.B = appendJSON(w.B, e)
-				return nil
-			})
-		}},
-		"keptCount": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RetractMessagePayload).KeptCount
-			w.B = strconv.AppendInt(w.B, int64(v), 10)
-			return nil
-		}},
-		"statementsAffected": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RetractMessagePayload).StatementsAffected
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"verificationStatus": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RetractMessagePayload).VerificationStatus
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"verificationDetails": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RetractMessagePayload).VerificationDetails
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"proposalId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RetractMessagePayload).ProposalID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"withdrawnProposalId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RetractMessagePayload).WithdrawnProposalID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
+		"success":             executor.Get(func(o *RetractMessagePayload) bool { return o.Success }, writeBoolean),
+		"message":             executor.Get(func(o *RetractMessagePayload) *Message { return o.Message }, writeMessage),
+		"replayed":            executor.Get(func(o *RetractMessagePayload) bool { return o.Replayed }, writeBoolean),
+		"dryRun":              executor.Get(func(o *RetractMessagePayload) bool { return o.DryRun }, writeBoolean),
+		"withdrawn":           executor.Get(func(o *RetractMessagePayload) []json.RawMessage { return o.Withdrawn }, writeJSONList),
+		"keptCount":           executor.Get(func(o *RetractMessagePayload) int { return o.KeptCount }, writeInt),
+		"statementsAffected":  executor.Get(func(o *RetractMessagePayload) int64 { return o.StatementsAffected }, writeLong),
+		"verificationStatus":  executor.Get(func(o *RetractMessagePayload) string { return o.VerificationStatus }, writeString),
+		"verificationDetails": executor.Get(func(o *RetractMessagePayload) *string { return o.VerificationDetails }, writeOptionalString),
+		"proposalId":          executor.Get(func(o *RetractMessagePayload) *string { return o.ProposalID }, writeOptionalID),
+		"withdrawnProposalId": executor.Get(func(o *RetractMessagePayload) *string { return o.WithdrawnProposalID }, writeOptionalID),
 	}
 }
 
 func revertCommitPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"success": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RevertCommitPayload).Success
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"statementsAffected": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RevertCommitPayload).StatementsAffected
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"conflicts": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RevertCommitPayload).Conflicts
-			return executor.List(w, v, false, func(v *AssertedStatement) error {
-				return w.Object(s.On(assertedStatementObject), v)
-			})
-		}},
-		"conflictCount": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RevertCommitPayload).ConflictCount
-			w.B = strconv.AppendInt(w.B, int64(v), 10)
-			return nil
-		}},
-		"verificationStatus": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RevertCommitPayload).VerificationStatus
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"verificationDetails": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RevertCommitPayload).VerificationDetails
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RevertCommitPayload).Revision
-			w.B = appendRevision(w.B, v)
-			return nil
-		}},
-		"position": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RevertCommitPayload).Position
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, string(*v))
-			return nil
-		}},
-		"commitId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RevertCommitPayload).CommitID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"proposalId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*RevertCommitPayload).ProposalID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
+		"success":             executor.Get(func(o *RevertCommitPayload) bool { return o.Success }, writeBoolean),
+		"statementsAffected":  executor.Get(func(o *RevertCommitPayload) int64 { return o.StatementsAffected }, writeLong),
+		"conflicts":           executor.Get(func(o *RevertCommitPayload) []AssertedStatement { return o.Conflicts }, writeAssertedStatementList),
+		"conflictCount":       executor.Get(func(o *RevertCommitPayload) int { return o.ConflictCount }, writeInt),
+		"verificationStatus":  executor.Get(func(o *RevertCommitPayload) string { return o.VerificationStatus }, writeString),
+		"verificationDetails": executor.Get(func(o *RevertCommitPayload) *string { return o.VerificationDetails }, writeOptionalString),
+		"revision":            executor.Get(func(o *RevertCommitPayload) base.Revision { return o.Revision }, writeRevision),
+		"position":            executor.Get(func(o *RevertCommitPayload) *Position { return o.Position }, writeOptionalPosition),
+		"commitId":            executor.Get(func(o *RevertCommitPayload) *string { return o.CommitID }, writeOptionalID),
+		"proposalId":          executor.Get(func(o *RevertCommitPayload) *string { return o.ProposalID }, writeOptionalID),
 	}
 }
 
 func scopeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Scope).ID()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"kind": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Scope).Kind()
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"parent": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Scope).Parent(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(scopeObject), v)
-		}},
-		"parentId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Scope).ParentID()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"title": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Scope).Title()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"status": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Scope).Status()
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"access": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Scope).Access()
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(scopeAccessObject), v)
-		}},
-		"coordinator": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Scope).Coordinator()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"createdAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Scope).CreatedAt()
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
-		"createdBy": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Scope).CreatedBy()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"endedAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Scope).EndedAt()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendDateTime(w.B, *v)
-			return nil
-		}},
-		"endReason": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Scope).EndReason()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"version": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Scope).Version()
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"tasks": {Args: coerceScopeTasksArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*scopeTasksArgs)
-			v, err := of.(*Scope).Tasks(w.Ctx, a.First, a.After, a.Status)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(scopeConnectionObject), v)
-		}},
-		"channels": {Args: coerceScopeChannelsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*scopeChannelsArgs)
-			v, err := of.(*Scope).Channels(w.Ctx, a.First, a.After)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(channelConnectionObject), v)
-		}},
-		"events": {Args: coerceScopeEventsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*scopeEventsArgs)
-			v, err := of.(*Scope).Events(w.Ctx, a.SinceSequence, a.First, a.After)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(scopeEventConnectionObject), v)
-		}},
-		"verifyEvents": {Args: coerceScopeVerifyEventsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*scopeVerifyEventsArgs)
-			v, err := of.(*Scope).VerifyEvents(w.Ctx, a.FromSequence)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(scopeEventCheckObject), v)
-		}},
-		"entity": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			return w.Value(of.(*Scope).Entity(w.Ctx, s))
-		}},
+		"id":          executor.Get((*Scope).ID, writeID),
+		"kind":        executor.Get((*Scope).Kind, writeScopeKind),
+		"parent":      executor.Read((*Scope).Parent, writeScope),
+		"parentId":    executor.Get((*Scope).ParentID, writeOptionalID),
+		"title":       executor.Get((*Scope).Title, writeOptionalString),
+		"status":      executor.Get((*Scope).Status, writeScopeStatus),
+		"access":      executor.Get((*Scope).Access, writeScopeAccess),
+		"coordinator": executor.Get((*Scope).Coordinator, writeOptionalString),
+		"createdAt":   executor.Get((*Scope).CreatedAt, writeDateTime),
+		"createdBy":   executor.Get((*Scope).CreatedBy, writeString),
+		"endedAt":     executor.Get((*Scope).EndedAt, writeOptionalDateTime),
+		"endReason":   executor.Get((*Scope).EndReason, writeOptionalString),
+		"version":     executor.Get((*Scope).Version, writeLong),
+		"tasks": executor.ReadArgs(coerceScopeTasksArgs, func(o *Scope, ctx context.Context, a *scopeTasksArgs) (*ScopeConnection, error) {
+			return o.Tasks(ctx, a.First, a.After, a.Status)
+		}, writeScopeConnection),
+		"channels": executor.ReadArgs(coerceScopeChannelsArgs, func(o *Scope, ctx context.Context, a *scopeChannelsArgs) (*ChannelConnection, error) {
+			return o.Channels(ctx, a.First, a.After)
+		}, writeChannelConnection),
+		"events": executor.ReadArgs(coerceScopeEventsArgs, func(o *Scope, ctx context.Context, a *scopeEventsArgs) (*ScopeEventConnection, error) {
+			return o.Events(ctx, a.SinceSequence, a.First, a.After)
+		}, writeScopeEventConnection),
+		"verifyEvents": executor.ReadArgs(coerceScopeVerifyEventsArgs, func(o *Scope, ctx context.Context, a *scopeVerifyEventsArgs) (*ScopeEventCheck, error) {
+			return o.VerifyEvents(ctx, a.FromSequence)
+		}, writeScopeEventCheck),
+		"entity": executor.Plan((*Scope).Entity, executor.WriteValue),
 	}
 }
 
 func scopeAccessFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"everybody": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeAccess).Everybody
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"agents": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeAccess).Agents
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"roles": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeAccess).Roles
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
+		"everybody": executor.Get(func(o *ScopeAccess) bool { return o.Everybody }, writeBoolean),
+		"agents":    executor.Get(func(o *ScopeAccess) []string { return o.Agents }, writeStringList),
+		"roles":     executor.Get(func(o *ScopeAccess) []string { return o.Roles }, writeStringList),
 	}
 }
 
 func scopeConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeConnection).Nodes
-			return executor.List(w, v, false, func(v *Scope) error {
-				return w.Object(s.On(scopeObject), v)
-			})
-		}},
-		"pageInfo": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeConnection).PageInfo
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(pageInfoObject), v)
-		}},
+		"nodes":    executor.Get(func(o *ScopeConnection) []Scope { return o.Nodes }, writeScopeList),
+		"pageInfo": executor.Get(func(o *ScopeConnection) *PageInfo { return o.PageInfo }, writePageInfo),
 	}
 }
 
 func scopeEventFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"sequence": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeEvent).Sequence()
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"type": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeEvent).Type()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"actor": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeEvent).Actor()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"time": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeEvent).Time()
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
-		"data": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeEvent).Data()
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
-		"message": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*ScopeEvent).Message(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(messageObject), v)
-		}},
-		"previousHash": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeEvent).PreviousHash()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"hash": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeEvent).Hash()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
+		"sequence":     executor.Get((*ScopeEvent).Sequence, writeLong),
+		"type":         executor.Get((*ScopeEvent).Type, writeString),
+		"actor":        executor.Get((*ScopeEvent).Actor, writeString),
+		"time":         executor.Get((*ScopeEvent).Time, writeDateTime),
+		"data":         executor.Get((*ScopeEvent).Data, writeJSON),
+		"message":      executor.Read((*ScopeEvent).Message, writeMessage),
+		"previousHash": executor.Get((*ScopeEvent).PreviousHash, writeOptionalString),
+		"hash":         executor.Get((*ScopeEvent).Hash, writeString),
 	}
 }
 
 func scopeEventCheckFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"verifiedCount": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeEventCheck).VerifiedCount
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"lastHash": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeEventCheck).LastHash
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"nextSequence": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeEventCheck).NextSequence
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendLong(w.B, *v)
-			return nil
-		}},
+		"verifiedCount": executor.Get(func(o *ScopeEventCheck) int64 { return o.VerifiedCount }, writeLong),
+		"lastHash":      executor.Get(func(o *ScopeEventCheck) *string { return o.LastHash }, writeOptionalString),
+		"nextSequence":  executor.Get(func(o *ScopeEventCheck) *int64 { return o.NextSequence }, writeOptionalLong),
 	}
 }
 
 func scopeEventConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeEventConnection).Nodes
-			return executor.List(w, v, false, func(v *ScopeEvent) error {
-				return w.Object(s.On(scopeEventObject), v)
-			})
-		}},
-		"pageInfo": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ScopeEventConnection).PageInfo
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(pageInfoObject), v)
-		}},
+		"nodes":    executor.Get(func(o *ScopeEventConnection) []ScopeEvent { return o.Nodes }, writeScopeEventList),
+		"pageInfo": executor.Get(func(o *ScopeEventConnection) *PageInfo { return o.PageInfo }, writePageInfo),
 	}
 }
 
 func sendMessagePayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"task": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*SendMessagePayload).Task
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(taskObject), v)
-		}},
-		"replayed": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*SendMessagePayload).Replayed
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"position": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*SendMessagePayload).Position
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
+		"task":     executor.Get(func(o *SendMessagePayload) *Task { return o.Task }, writeTask),
+		"replayed": executor.Get(func(o *SendMessagePayload) bool { return o.Replayed }, writeBoolean),
+		"position": executor.Get(func(o *SendMessagePayload) Position { return o.Position }, writePosition),
 	}
 }
 
 func sendSignalPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"sent": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*SendSignalPayload).Sent
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
+		"sent": executor.Get(func(o *SendSignalPayload) bool { return o.Sent }, writeBoolean),
 	}
 }
 
 func setShapesPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"success": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*SetShapesPayload).Success
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"statementsAffected": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*SetShapesPayload).StatementsAffected
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"affectedIds": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*SetShapesPayload).AffectedIds
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"verificationStatus": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*SetShapesPayload).VerificationStatus
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"verificationDetails": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*SetShapesPayload).VerificationDetails
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*SetShapesPayload).Revision
-			w.B = appendRevision(w.B, v)
-			return nil
-		}},
-		"position": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*SetShapesPayload).Position
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"commitId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*SetShapesPayload).CommitID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"proposalId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*SetShapesPayload).ProposalID
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"unsupported": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*SetShapesPayload).Unsupported
-			return executor.List(w, v, false, func(v *UnsupportedShapePart) error {
-				return w.Object(s.On(unsupportedShapePartObject), v)
-			})
-		}},
+		"success":             executor.Get(func(o *SetShapesPayload) bool { return o.Success }, writeBoolean),
+		"statementsAffected":  executor.Get(func(o *SetShapesPayload) int64 { return o.StatementsAffected }, writeLong),
+		"affectedIds":         executor.Get(func(o *SetShapesPayload) []string { return o.AffectedIds }, writeStringList),
+		"verificationStatus":  executor.Get(func(o *SetShapesPayload) string { return o.VerificationStatus }, writeString),
+		"verificationDetails": executor.Get(func(o *SetShapesPayload) *string { return o.VerificationDetails }, writeOptionalString),
+		"revision":            executor.Get(func(o *SetShapesPayload) base.Revision { return o.Revision }, writeRevision),
+		"position":            executor.Get(func(o *SetShapesPayload) Position { return o.Position }, writePosition),
+		"commitId":            executor.Get(func(o *SetShapesPayload) *string { return o.CommitID }, writeOptionalID),
+		"proposalId":          executor.Get(func(o *SetShapesPayload) *string { return o.ProposalID }, writeOptionalID),
+		"unsupported":         executor.Get(func(o *SetShapesPayload) []UnsupportedShapePart { return o.Unsupported }, writeUnsupportedShapePartList),
 	}
 }
 
 func shapeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"iri": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Shape).Iri
-			w.B = appendIRI(w.B, v)
-			return nil
-		}},
-		"severity": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Shape).Severity
-			w.B = appendIRI(w.B, v)
-			return nil
-		}},
-		"message": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Shape).Message
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"deactivated": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Shape).Deactivated
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"targetClasses": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Shape).TargetClasses
-			return executor.List(w, v, false, func(v *base.Term) error {
-				w.B = appendIRI(w.B, *v)
-				return nil
-			})
-		}},
-		"targetNodes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Shape).TargetNodes
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"targetSubjectsOf": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Shape).TargetSubjectsOf
-			return executor.List(w, v, false, func(v *base.Term) error {
-				w.B = appendIRI(w.B, *v)
-				return nil
-			})
-		}},
-		"targetObjectsOf": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Shape).TargetObjectsOf
-			return executor.List(w, v, false, func(v *base.Term) error {
-				w.B = appendIRI(w.B, *v)
-				return nil
-			})
-		}},
-		"unsupported": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Shape).Unsupported
-			return executor.List(w, v, false, func(v *UnsupportedShapePart) error {
-				return w.Object(s.On(unsupportedShapePartObject), v)
-			})
-		}},
+		"iri":              executor.Get(func(o *Shape) base.Term { return o.Iri }, writeIRI),
+		"severity":         executor.Get(func(o *Shape) base.Term { return o.Severity }, writeIRI),
+		"message":          executor.Get(func(o *Shape) *string { return o.Message }, writeOptionalString),
+		"deactivated":      executor.Get(func(o *Shape) bool { return o.Deactivated }, writeBoolean),
+		"targetClasses":    executor.Get(func(o *Shape) []base.Term { return o.TargetClasses }, writeIRIList),
+		"targetNodes":      executor.Get(func(o *Shape) []string { return o.TargetNodes }, writeStringList),
+		"targetSubjectsOf": executor.Get(func(o *Shape) []base.Term { return o.TargetSubjectsOf }, writeIRIList),
+		"targetObjectsOf":  executor.Get(func(o *Shape) []base.Term { return o.TargetObjectsOf }, writeIRIList),
+		"unsupported":      executor.Get(func(o *Shape) []UnsupportedShapePart { return o.Unsupported }, writeUnsupportedShapePartList),
 	}
 }
 
 func statementExplanationFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"statement": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementExplanation).Statement
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(statementRecordObject), v)
-		}},
-		"origins": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementExplanation).Origins
-			return executor.List(w, v, false, func(v *AssertionOrigin) error {
-				return w.Object(s.On(assertionOriginObject), v)
-			})
-		}},
-		"history": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementExplanation).History
-			return executor.List(w, v, false, func(v *StatementHistoryEntry) error {
-				return w.Object(s.On(statementHistoryEntryObject), v)
-			})
-		}},
-		"hasMoreHistory": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementExplanation).HasMoreHistory
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
+		"statement":      executor.Get(func(o *StatementExplanation) *StatementRecord { return o.Statement }, writeStatementRecord),
+		"origins":        executor.Get(func(o *StatementExplanation) []AssertionOrigin { return o.Origins }, writeAssertionOriginList),
+		"history":        executor.Get(func(o *StatementExplanation) []StatementHistoryEntry { return o.History }, writeStatementHistoryEntryList),
+		"hasMoreHistory": executor.Get(func(o *StatementExplanation) bool { return o.HasMoreHistory }, writeBoolean),
 	}
 }
 
 func statementHistoryEntryFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"op": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementHistoryEntry).Op
-			w.B = appendChangeOp(w.B, v)
-			return nil
-		}},
-		"assertion": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementHistoryEntry).Assertion
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(assertionObject), v)
-		}},
-		"previous": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementHistoryEntry).Previous
-			return executor.List(w, v, false, func(v *PreviousStatement) error {
-				return w.Object(s.On(previousStatementObject), v)
-			})
-		}},
-		"replacedBy": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementHistoryEntry).ReplacedBy
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(statementRecordObject), v)
-		}},
-		"statementRemains": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementHistoryEntry).StatementRemains
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"commit": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementHistoryEntry).Commit
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(commitObject), v)
-		}},
-		"proposal": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementHistoryEntry).Proposal
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(proposalObject), v)
-		}},
-		"message": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementHistoryEntry).Message
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(messageObject), v)
-		}},
+		"op":               executor.Get(func(o *StatementHistoryEntry) base.Op { return o.Op }, writeChangeOp),
+		"assertion":        executor.Get(func(o *StatementHistoryEntry) *Assertion { return o.Assertion }, writeAssertion),
+		"previous":         executor.Get(func(o *StatementHistoryEntry) []PreviousStatement { return o.Previous }, writePreviousStatementList),
+		"replacedBy":       executor.Get(func(o *StatementHistoryEntry) *StatementRecord { return o.ReplacedBy }, writeStatementRecord),
+		"statementRemains": executor.Get(func(o *StatementHistoryEntry) bool { return o.StatementRemains }, writeBoolean),
+		"commit":           executor.Get(func(o *StatementHistoryEntry) *Commit { return o.Commit }, writeCommit),
+		"proposal":         executor.Get(func(o *StatementHistoryEntry) *Proposal { return o.Proposal }, writeProposal),
+		"message":          executor.Get(func(o *StatementHistoryEntry) *Message { return o.Message }, writeMessage),
 	}
 }
 
 func statementRecordFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"statementId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementRecord).StatementID
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"subject": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementRecord).Subject
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(resourceRecordObject), v)
-		}},
-		"predicate": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementRecord).Predicate
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(resourceRecordObject), v)
-		}},
-		"object": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementRecord).Object
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(objectRecordObject), v)
-		}},
-		"graph": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*StatementRecord).Graph
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
+		"statementId": executor.Get(func(o *StatementRecord) string { return o.StatementID }, writeID),
+		"subject":     executor.Get(func(o *StatementRecord) *ResourceRecord { return o.Subject }, writeResourceRecord),
+		"predicate":   executor.Get(func(o *StatementRecord) *ResourceRecord { return o.Predicate }, writeResourceRecord),
+		"object":      executor.Get(func(o *StatementRecord) *ObjectRecord { return o.Object }, writeObjectRecord),
+		"graph":       executor.Get(func(o *StatementRecord) *string { return o.Graph }, writeOptionalString),
 	}
 }
 
 func statsFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Stats).Revision()
-			w.B = appendRevision(w.B, v)
-			return nil
-		}},
-		"position": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Stats).Position(w.Ctx)
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"statements": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Stats).Statements()
-			if err != nil {
-				return err
-			}
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"graphs": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Stats).Graphs()
-			if err != nil {
-				return err
-			}
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"predicates": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Stats).Predicates()
-			if err != nil {
-				return err
-			}
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"classes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Stats).Classes()
-			if err != nil {
-				return err
-			}
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
+		"revision":   executor.Get((*Stats).Revision, writeRevision),
+		"position":   executor.GetContext((*Stats).Position, writePosition),
+		"statements": executor.GetErr((*Stats).Statements, writeLong),
+		"graphs":     executor.GetErr((*Stats).Graphs, writeLong),
+		"predicates": executor.GetErr((*Stats).Predicates, writeLong),
+		"classes":    executor.GetErr((*Stats).Classes, writeLong),
 	}
 }
 
 func subscriptionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"statementChanged": {Args: coerceSubscriptionStatementChangedArgs, Subscribe: func(ctx context.Context, s *executor.Selected) (any, error) {
-			a := s.Args.(*subscriptionStatementChangedArgs)
-			return subscriptionRoot{}.StatementChanged(ctx, s, a)
-		}},
-		"entityChanged": {Args: coerceSubscriptionEntityChangedArgs, Subscribe: func(ctx context.Context, s *executor.Selected) (any, error) {
-			a := s.Args.(*subscriptionEntityChangedArgs)
-			return subscriptionRoot{}.EntityChanged(ctx, s, a)
-		}},
-		"matchChanged": {Args: coerceSubscriptionMatchChangedArgs, Subscribe: func(ctx context.Context, s *executor.Selected) (any, error) {
-			a := s.Args.(*subscriptionMatchChangedArgs)
-			return subscriptionRoot{}.MatchChanged(ctx, s, a)
-		}},
-		"proposalChanged": {Args: coerceSubscriptionProposalChangedArgs, Subscribe: func(ctx context.Context, s *executor.Selected) (any, error) {
-			a := s.Args.(*subscriptionProposalChangedArgs)
-			return subscriptionRoot{}.ProposalChanged(ctx, s, a)
-		}},
-		"messagePublished": {Args: coerceSubscriptionMessagePublishedArgs, Subscribe: func(ctx context.Context, s *executor.Selected) (any, error) {
-			a := s.Args.(*subscriptionMessagePublishedArgs)
-			return subscriptionRoot{}.MessagePublished(ctx, s, a)
-		}},
-		"inboxMessagePublished": {Args: coerceSubscriptionInboxMessagePublishedArgs, Subscribe: func(ctx context.Context, s *executor.Selected) (any, error) {
-			a := s.Args.(*subscriptionInboxMessagePublishedArgs)
-			return subscriptionRoot{}.InboxMessagePublished(ctx, s, a)
-		}},
-		"memberMessagePublished": {Args: coerceSubscriptionMemberMessagePublishedArgs, Subscribe: func(ctx context.Context, s *executor.Selected) (any, error) {
-			a := s.Args.(*subscriptionMemberMessagePublishedArgs)
-			return subscriptionRoot{}.MemberMessagePublished(ctx, s, a)
-		}},
-		"scopeMessagePublished": {Args: coerceSubscriptionScopeMessagePublishedArgs, Subscribe: func(ctx context.Context, s *executor.Selected) (any, error) {
-			a := s.Args.(*subscriptionScopeMessagePublishedArgs)
-			return subscriptionRoot{}.ScopeMessagePublished(ctx, s, a)
-		}},
-		"channelChanged": {Args: coerceSubscriptionChannelChangedArgs, Subscribe: func(ctx context.Context, s *executor.Selected) (any, error) {
-			a := s.Args.(*subscriptionChannelChangedArgs)
-			return subscriptionRoot{}.ChannelChanged(ctx, s, a)
-		}},
-		"signalSent": {Args: coerceSubscriptionSignalSentArgs, Subscribe: func(ctx context.Context, s *executor.Selected) (any, error) {
-			a := s.Args.(*subscriptionSignalSentArgs)
-			return subscriptionRoot{}.SignalSent(ctx, s, a)
-		}},
-		"taskChanged": {Args: coerceSubscriptionTaskChangedArgs, Subscribe: func(ctx context.Context, s *executor.Selected) (any, error) {
-			a := s.Args.(*subscriptionTaskChangedArgs)
-			return subscriptionRoot{}.TaskChanged(ctx, s, a)
-		}},
+		"statementChanged":       executor.Subscribe(coerceSubscriptionStatementChangedArgs, (*subscriptionRoot).StatementChanged),
+		"entityChanged":          executor.Subscribe(coerceSubscriptionEntityChangedArgs, (*subscriptionRoot).EntityChanged),
+		"matchChanged":           executor.Subscribe(coerceSubscriptionMatchChangedArgs, (*subscriptionRoot).MatchChanged),
+		"proposalChanged":        executor.Subscribe(coerceSubscriptionProposalChangedArgs, (*subscriptionRoot).ProposalChanged),
+		"messagePublished":       executor.Subscribe(coerceSubscriptionMessagePublishedArgs, (*subscriptionRoot).MessagePublished),
+		"inboxMessagePublished":  executor.Subscribe(coerceSubscriptionInboxMessagePublishedArgs, (*subscriptionRoot).InboxMessagePublished),
+		"memberMessagePublished": executor.Subscribe(coerceSubscriptionMemberMessagePublishedArgs, (*subscriptionRoot).MemberMessagePublished),
+		"scopeMessagePublished":  executor.Subscribe(coerceSubscriptionScopeMessagePublishedArgs, (*subscriptionRoot).ScopeMessagePublished),
+		"channelChanged":         executor.Subscribe(coerceSubscriptionChannelChangedArgs, (*subscriptionRoot).ChannelChanged),
+		"signalSent":             executor.Subscribe(coerceSubscriptionSignalSentArgs, (*subscriptionRoot).SignalSent),
+		"taskChanged":            executor.Subscribe(coerceSubscriptionTaskChangedArgs, (*subscriptionRoot).TaskChanged),
 	}
 }
 
 func taskFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Task).ID()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"contextId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Task).ContextID()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"creator": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Task).Creator()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"handler": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Task).Handler()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"status": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Task).Status()
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(taskStatusObject), v)
-		}},
-		"messageCount": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Task).MessageCount()
-			w.B = strconv.AppendInt(w.B, int64(v), 10)
-			return nil
-		}},
-		"messages": {Args: coerceTaskMessagesArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*taskMessagesArgs)
-			v, err := of.(*Task).Messages(w.Ctx, a.First, a.After)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(taskMessageConnectionObject), v)
-		}},
-		"artifacts": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Task).Artifacts(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *Artifact) error {
-				return w.Object(s.On(artifactObject), v)
-			})
-		}},
-		"commits": {Args: coerceTaskCommitsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*taskCommitsArgs)
-			v, err := of.(*Task).Commits(w.Ctx, a.First, a.After)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(taskCommitConnectionObject), v)
-		}},
-		"metadata": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Task).Metadata()
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
-		"parentId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Task).ParentID()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"parent": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*Task).Parent(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(taskObject), v)
-		}},
-		"subtasks": {Args: coerceTaskSubtasksArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*taskSubtasksArgs)
-			v, err := of.(*Task).Subtasks(w.Ctx, a.First, a.After)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(taskConnectionObject), v)
-		}},
-		"userId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Task).UserID()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"failure": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Task).Failure()
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(taskFailureObject), v)
-		}},
-		"createdAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Task).CreatedAt()
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
-		"updatedAt": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Task).UpdatedAt()
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
-		"version": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Task).Version()
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"entity": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			return w.Value(of.(*Task).Entity(w.Ctx, s))
-		}},
+		"id":           executor.Get((*Task).ID, writeID),
+		"contextId":    executor.Get((*Task).ContextID, writeString),
+		"creator":      executor.Get((*Task).Creator, writeString),
+		"handler":      executor.Get((*Task).Handler, writeString),
+		"status":       executor.Get((*Task).Status, writeTaskStatus),
+		"messageCount": executor.Get((*Task).MessageCount, writeInt),
+		"messages": executor.ReadArgs(coerceTaskMessagesArgs, func(o *Task, ctx context.Context, a *taskMessagesArgs) (*TaskMessageConnection, error) {
+			return o.Messages(ctx, a.First, a.After)
+		}, writeTaskMessageConnection),
+		"artifacts": executor.Read((*Task).Artifacts, writeArtifactList2),
+		"commits": executor.ReadArgs(coerceTaskCommitsArgs, func(o *Task, ctx context.Context, a *taskCommitsArgs) (*TaskCommitConnection, error) {
+			return o.Commits(ctx, a.First, a.After)
+		}, writeTaskCommitConnection),
+		"metadata": executor.Get((*Task).Metadata, writeJSON),
+		"parentId": executor.Get((*Task).ParentID, writeOptionalID),
+		"parent":   executor.Read((*Task).Parent, writeTask),
+		"subtasks": executor.ReadArgs(coerceTaskSubtasksArgs, func(o *Task, ctx context.Context, a *taskSubtasksArgs) (*TaskConnection, error) {
+			return o.Subtasks(ctx, a.First, a.After)
+		}, writeTaskConnection),
+		"userId":    executor.Get((*Task).UserID, writeOptionalString),
+		"failure":   executor.Get((*Task).Failure, writeTaskFailure),
+		"createdAt": executor.Get((*Task).CreatedAt, writeDateTime),
+		"updatedAt": executor.Get((*Task).UpdatedAt, writeDateTime),
+		"version":   executor.Get((*Task).Version, writeLong),
+		"entity":    executor.Plan((*Task).Entity, executor.WriteValue),
 	}
 }
 
 func taskChangeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"kind": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskChange).Kind()
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"taskId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskChange).TaskID()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"task": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*TaskChange).Task(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(taskObject), v)
-		}},
-		"message": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskChange).Message()
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(taskMessageObject), v)
-		}},
-		"artifact": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskChange).Artifact()
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(artifactObject), v)
-		}},
-		"append": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskChange).Append()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = strconv.AppendBool(w.B, *v)
-			return nil
-		}},
-		"status": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskChange).Status()
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(taskStatusObject), v)
-		}},
-		"failure": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskChange).Failure()
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(taskFailureObject), v)
-		}},
-		"position": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskChange).Position()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, string(*v))
-			return nil
-		}},
+		"kind":     executor.Get((*TaskChange).Kind, writeTaskChangeKind),
+		"taskId":   executor.Get((*TaskChange).TaskID, writeID),
+		"task":     executor.Read((*TaskChange).Task, writeTask),
+		"message":  executor.Get((*TaskChange).Message, writeTaskMessage),
+		"artifact": executor.Get((*TaskChange).Artifact, writeArtifact),
+		"append":   executor.Get((*TaskChange).Append, writeOptionalBoolean),
+		"status":   executor.Get((*TaskChange).Status, writeTaskStatus),
+		"failure":  executor.Get((*TaskChange).Failure, writeTaskFailure),
+		"position": executor.Get((*TaskChange).Position, writeOptionalPosition),
 	}
 }
 
 func taskCommitFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"commit": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskCommit).Commit(w.Ctx)
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(commitObject), v)
-		}},
-		"message": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v, err := of.(*TaskCommit).Message(w.Ctx)
-			if err != nil {
-				return err
-			}
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(messageObject), v)
-		}},
-		"facts": {Args: coerceTaskCommitFactsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*taskCommitFactsArgs)
-			v, err := of.(*TaskCommit).Facts(w.Ctx, s, a)
-			if err != nil {
-				return err
-			}
-			return w.Value(v, nil)
-		}},
+		"commit":  executor.GetContext((*TaskCommit).Commit, writeCommit),
+		"message": executor.Read((*TaskCommit).Message, writeMessage),
+		"facts":   executor.PlanArgs(coerceTaskCommitFactsArgs, (*TaskCommit).Facts, executor.WriteValue),
 	}
 }
 
 func taskCommitConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskCommitConnection).Nodes
-			return executor.List(w, v, false, func(v *TaskCommit) error {
-				return w.Object(s.On(taskCommitObject), v)
-			})
-		}},
-		"pageInfo": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskCommitConnection).PageInfo
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(pageInfoObject), v)
-		}},
+		"nodes":    executor.Get(func(o *TaskCommitConnection) []TaskCommit { return o.Nodes }, writeTaskCommitList),
+		"pageInfo": executor.Get(func(o *TaskCommitConnection) *PageInfo { return o.PageInfo }, writePageInfo),
 	}
 }
 
 func taskConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskConnection).Nodes
-			return executor.List(w, v, false, func(v *Task) error {
-				return w.Object(s.On(taskObject), v)
-			})
-		}},
-		"pageInfo": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskConnection).PageInfo
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(pageInfoObject), v)
-		}},
-		"totalCount": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskConnection).TotalCount
-			w.B = strconv.AppendInt(w.B, int64(v), 10)
-			return nil
-		}},
+		"nodes":      executor.Get(func(o *TaskConnection) []Task { return o.Nodes }, writeTaskList),
+		"pageInfo":   executor.Get(func(o *TaskConnection) *PageInfo { return o.PageInfo }, writePageInfo),
+		"totalCount": executor.Get(func(o *TaskConnection) int { return o.TotalCount }, writeInt),
 	}
 }
 
 func taskFailureFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"code": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskFailure).Code
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"message": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskFailure).Message
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"details": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskFailure).Details
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
+		"code":    executor.Get(func(o *TaskFailure) string { return o.Code }, writeString),
+		"message": executor.Get(func(o *TaskFailure) string { return o.Message }, writeString),
+		"details": executor.Get(func(o *TaskFailure) json.RawMessage { return o.Details }, writeJSON),
 	}
 }
 
 func taskMessageFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"messageId": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskMessage).MessageID()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"role": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskMessage).Role()
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"author": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskMessage).Author()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"parts": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskMessage).Parts()
-			return executor.List(w, v, false, func(v *Part) error {
-				return w.Object(s.On(partObject), v)
-			})
-		}},
-		"text": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskMessage).Text()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"metadata": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskMessage).Metadata()
-			w.B = appendJSON(w.B, v)
-			return nil
-		}},
-		"extensions": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskMessage).Extensions()
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"referenceTaskIds": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskMessage).ReferenceTaskIds()
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"time": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskMessage).Time()
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
+		"messageId":        executor.Get((*TaskMessage).MessageID, writeString),
+		"role":             executor.Get((*TaskMessage).Role, writeTaskRole),
+		"author":           executor.Get((*TaskMessage).Author, writeString),
+		"parts":            executor.Get((*TaskMessage).Parts, writePartList),
+		"text":             executor.Get((*TaskMessage).Text, writeString),
+		"metadata":         executor.Get((*TaskMessage).Metadata, writeJSON),
+		"extensions":       executor.Get((*TaskMessage).Extensions, writeStringList),
+		"referenceTaskIds": executor.Get((*TaskMessage).ReferenceTaskIds, writeIDList),
+		"time":             executor.Get((*TaskMessage).Time, writeDateTime),
 	}
 }
 
 func taskMessageConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskMessageConnection).Nodes
-			return executor.List(w, v, false, func(v *TaskMessage) error {
-				return w.Object(s.On(taskMessageObject), v)
-			})
-		}},
-		"pageInfo": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskMessageConnection).PageInfo
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(pageInfoObject), v)
-		}},
+		"nodes":    executor.Get(func(o *TaskMessageConnection) []TaskMessage { return o.Nodes }, writeTaskMessageList),
+		"pageInfo": executor.Get(func(o *TaskMessageConnection) *PageInfo { return o.PageInfo }, writePageInfo),
 	}
 }
 
 func taskStatusFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"state": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskStatus).State
-			w.B = appendString(w.B, string(v))
-			return nil
-		}},
-		"message": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskStatus).Message
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(taskMessageObject), v)
-		}},
-		"time": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TaskStatus).Time
-			w.B = appendDateTime(w.B, v)
-			return nil
-		}},
+		"state":   executor.Get(func(o *TaskStatus) TaskState { return o.State }, writeTaskState),
+		"message": executor.Get(func(o *TaskStatus) *TaskMessage { return o.Message }, writeTaskMessage),
+		"time":    executor.Get(func(o *TaskStatus) time.Time { return o.Time }, writeDateTime),
 	}
 }
 
 func termCountFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"iri": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TermCount).Iri
-			w.B = appendIRI(w.B, v)
-			return nil
-		}},
-		"count": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*TermCount).Count
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
+		"iri":   executor.Get(func(o *TermCount) base.Term { return o.Iri }, writeIRI),
+		"count": executor.Get(func(o *TermCount) int64 { return o.Count }, writeLong),
 	}
 }
 
 func unreadCountFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"count": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*UnreadCount).Count
-			w.B = strconv.AppendInt(w.B, int64(v), 10)
-			return nil
-		}},
-		"hasMore": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*UnreadCount).HasMore
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
+		"count":   executor.Get(func(o *UnreadCount) int { return o.Count }, writeInt),
+		"hasMore": executor.Get(func(o *UnreadCount) bool { return o.HasMore }, writeBoolean),
 	}
 }
 
 func unsupportedShapePartFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"resource": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*UnsupportedShapePart).Resource
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendIRI(w.B, *v)
-			return nil
-		}},
-		"path": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*UnsupportedShapePart).Path
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"name": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*UnsupportedShapePart).Name
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"reason": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*UnsupportedShapePart).Reason
-			w.B = appendString(w.B, v)
-			return nil
-		}},
+		"resource": executor.Get(func(o *UnsupportedShapePart) *base.Term { return o.Resource }, writeOptionalIRI),
+		"path":     executor.Get(func(o *UnsupportedShapePart) string { return o.Path }, writeString),
+		"name":     executor.Get(func(o *UnsupportedShapePart) *string { return o.Name }, writeOptionalString),
+		"reason":   executor.Get(func(o *UnsupportedShapePart) string { return o.Reason }, writeString),
 	}
 }
 
 func validationReportFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"conforms": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ValidationReport).Conforms
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"complete": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ValidationReport).Complete
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"validatedCount": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ValidationReport).ValidatedCount
-			w.B = appendLong(w.B, v)
-			return nil
-		}},
-		"revision": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ValidationReport).Revision
-			w.B = appendRevision(w.B, v)
-			return nil
-		}},
-		"unsupportedCount": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ValidationReport).UnsupportedCount
-			w.B = strconv.AppendInt(w.B, int64(v), 10)
-			return nil
-		}},
-		"results": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ValidationReport).Results
-			return executor.List(w, v, false, func(v *ValidationResult) error {
-				return w.Object(s.On(validationResultObject), v)
-			})
-		}},
+		"conforms":         executor.Get(func(o *ValidationReport) bool { return o.Conforms }, writeBoolean),
+		"complete":         executor.Get(func(o *ValidationReport) bool { return o.Complete }, writeBoolean),
+		"validatedCount":   executor.Get(func(o *ValidationReport) int64 { return o.ValidatedCount }, writeLong),
+		"revision":         executor.Get(func(o *ValidationReport) base.Revision { return o.Revision }, writeRevision),
+		"unsupportedCount": executor.Get(func(o *ValidationReport) int { return o.UnsupportedCount }, writeInt),
+		"results":          executor.Get(func(o *ValidationReport) []ValidationResult { return o.Results }, writeValidationResultList),
 	}
 }
 
 func validationResultFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"shape": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ValidationResult).Shape
-			w.B = appendIRI(w.B, v)
-			return nil
-		}},
-		"focusNode": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ValidationResult).FocusNode
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"path": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ValidationResult).Path
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"value": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ValidationResult).Value
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"sourceShape": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ValidationResult).SourceShape
-			w.B = appendIRI(w.B, v)
-			return nil
-		}},
-		"sourceConstraintComponent": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ValidationResult).SourceConstraintComponent
-			w.B = appendIRI(w.B, v)
-			return nil
-		}},
-		"severity": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ValidationResult).Severity
-			w.B = appendIRI(w.B, v)
-			return nil
-		}},
-		"message": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*ValidationResult).Message
-			w.B = appendString(w.B, v)
-			return nil
-		}},
+		"shape":                     executor.Get(func(o *ValidationResult) base.Term { return o.Shape }, writeIRI),
+		"focusNode":                 executor.Get(func(o *ValidationResult) string { return o.FocusNode }, writeString),
+		"path":                      executor.Get(func(o *ValidationResult) *string { return o.Path }, writeOptionalString),
+		"value":                     executor.Get(func(o *ValidationResult) *string { return o.Value }, writeOptionalString),
+		"sourceShape":               executor.Get(func(o *ValidationResult) base.Term { return o.SourceShape }, writeIRI),
+		"sourceConstraintComponent": executor.Get(func(o *ValidationResult) base.Term { return o.SourceConstraintComponent }, writeIRI),
+		"severity":                  executor.Get(func(o *ValidationResult) base.Term { return o.Severity }, writeIRI),
+		"message":                   executor.Get(func(o *ValidationResult) string { return o.Message }, writeString),
 	}
 }
 
 func vocabularyFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"prefixes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Vocabulary).Prefixes(w.Ctx)
-			return executor.List(w, v, false, func(v *base.Prefix) error {
-				return w.Object(s.On(prefixObject), v)
-			})
-		}},
-		"schemes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*Vocabulary).Schemes(w.Ctx)
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"classes": {Args: coerceVocabularyClassesArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*vocabularyClassesArgs)
-			v, err := of.(*Vocabulary).Classes(w.Ctx, a.First)
-			if err != nil {
-				return err
-			}
-			return executor.List(w, v, false, func(v *TermCount) error {
-				return w.Object(s.On(termCountObject), v)
-			})
-		}},
-		"predicates": {Args: coerceVocabularyPredicatesArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*vocabularyPredicatesArgs)
-			v, err := of.(*Vocabulary).Predicates(w.Ctx, a.First)
-			if err != nil {
-				return err
-			}
-			return executor.List(w, v, false, func(v *TermCount) error {
-				return w.Object(s.On(termCountObject), v)
-			})
-		}},
-		"graphs": {Args: coerceVocabularyGraphsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*vocabularyGraphsArgs)
-			v, err := of.(*Vocabulary).Graphs(w.Ctx, a.First)
-			if err != nil {
-				return err
-			}
-			return executor.List(w, v, false, func(v *GraphCount) error {
-				return w.Object(s.On(graphCountObject), v)
-			})
-		}},
+		"prefixes": executor.GetContext((*Vocabulary).Prefixes, writePrefixList),
+		"schemes":  executor.GetContext((*Vocabulary).Schemes, writeStringList),
+		"classes": executor.ReadArgs(coerceVocabularyClassesArgs, func(o *Vocabulary, ctx context.Context, a *vocabularyClassesArgs) ([]TermCount, error) {
+			return o.Classes(ctx, a.First)
+		}, writeTermCountList),
+		"predicates": executor.ReadArgs(coerceVocabularyPredicatesArgs, func(o *Vocabulary, ctx context.Context, a *vocabularyPredicatesArgs) ([]TermCount, error) {
+			return o.Predicates(ctx, a.First)
+		}, writeTermCountList),
+		"graphs": executor.ReadArgs(coerceVocabularyGraphsArgs, func(o *Vocabulary, ctx context.Context, a *vocabularyGraphsArgs) ([]GraphCount, error) {
+			return o.Graphs(ctx, a.First)
+		}, writeGraphCountList),
 	}
 }
 
 func directiveMetaFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"name": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Directive).Name
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"description": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Directive).Description()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"isRepeatable": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Directive).IsRepeatable
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"locations": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Directive).Locations
-			return executor.List(w, v, false, func(v *string) error {
-				w.B = appendString(w.B, *v)
-				return nil
-			})
-		}},
-		"args": {Args: coerceDirectiveArgsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Directive).Args
-			return executor.List(w, v, false, func(v *introspection.InputValue) error {
-				return w.Object(s.On(inputValueMetaObject), v)
-			})
-		}},
+		"name":         executor.Get(func(o *introspection.Directive) string { return o.Name }, writeString),
+		"description":  executor.Get((*introspection.Directive).Description, writeOptionalString),
+		"isRepeatable": executor.Get(func(o *introspection.Directive) bool { return o.IsRepeatable }, writeBoolean),
+		"locations":    executor.Get(func(o *introspection.Directive) []string { return o.Locations }, writeMetaDirectiveLocationList),
+		"args":         executor.Get(func(o *introspection.Directive) []introspection.InputValue { return o.Args }, writeMetaInputValueList),
 	}
 }
 
 func enumValueMetaFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"name": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.EnumValue).Name
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"description": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.EnumValue).Description()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"isDeprecated": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.EnumValue).IsDeprecated()
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"deprecationReason": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.EnumValue).DeprecationReason()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
+		"name":              executor.Get(func(o *introspection.EnumValue) string { return o.Name }, writeString),
+		"description":       executor.Get((*introspection.EnumValue).Description, writeOptionalString),
+		"isDeprecated":      executor.Get((*introspection.EnumValue).IsDeprecated, writeBoolean),
+		"deprecationReason": executor.Get((*introspection.EnumValue).DeprecationReason, writeOptionalString),
 	}
 }
 
 func fieldMetaFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"name": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Field).Name
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"description": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Field).Description()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"args": {Args: coerceFieldArgsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Field).Args
-			return executor.List(w, v, false, func(v *introspection.InputValue) error {
-				return w.Object(s.On(inputValueMetaObject), v)
-			})
-		}},
-		"type": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Field).Type
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(typeArgMetaObject), v)
-		}},
-		"isDeprecated": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Field).IsDeprecated()
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"deprecationReason": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Field).DeprecationReason()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
+		"name":              executor.Get(func(o *introspection.Field) string { return o.Name }, writeString),
+		"description":       executor.Get((*introspection.Field).Description, writeOptionalString),
+		"args":              executor.Get(func(o *introspection.Field) []introspection.InputValue { return o.Args }, writeMetaInputValueList),
+		"type":              executor.Get(func(o *introspection.Field) *introspection.Type { return o.Type }, writeMetaType),
+		"isDeprecated":      executor.Get((*introspection.Field).IsDeprecated, writeBoolean),
+		"deprecationReason": executor.Get((*introspection.Field).DeprecationReason, writeOptionalString),
 	}
 }
 
 func inputValueMetaFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"name": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.InputValue).Name
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"description": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.InputValue).Description()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"type": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.InputValue).Type
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(typeArgMetaObject), v)
-		}},
-		"defaultValue": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.InputValue).DefaultValue
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"isDeprecated": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.InputValue).IsDeprecated()
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
-		"deprecationReason": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.InputValue).DeprecationReason()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
+		"name":              executor.Get(func(o *introspection.InputValue) string { return o.Name }, writeString),
+		"description":       executor.Get((*introspection.InputValue).Description, writeOptionalString),
+		"type":              executor.Get(func(o *introspection.InputValue) *introspection.Type { return o.Type }, writeMetaType),
+		"defaultValue":      executor.Get(func(o *introspection.InputValue) *string { return o.DefaultValue }, writeOptionalString),
+		"isDeprecated":      executor.Get((*introspection.InputValue).IsDeprecated, writeBoolean),
+		"deprecationReason": executor.Get((*introspection.InputValue).DeprecationReason, writeOptionalString),
 	}
 }
 
 func schemaMetaFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"description": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Schema).Description()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"types": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Schema).Types()
-			return executor.List(w, v, false, func(v *introspection.Type) error {
-				return w.Object(s.On(typeArgMetaObject), v)
-			})
-		}},
-		"queryType": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Schema).QueryType()
-			if v == nil {
-				return w.Missing()
-			}
-			return w.Object(s.On(typeArgMetaObject), v)
-		}},
-		"mutationType": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Schema).MutationType()
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(typeArgMetaObject), v)
-		}},
-		"subscriptionType": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Schema).SubscriptionType()
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(typeArgMetaObject), v)
-		}},
-		"directives": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Schema).Directives()
-			return executor.List(w, v, false, func(v *introspection.Directive) error {
-				return w.Object(s.On(directiveMetaObject), v)
-			})
-		}},
+		"description":      executor.Get((*introspection.Schema).Description, writeOptionalString),
+		"types":            executor.Get((*introspection.Schema).Types, writeMetaTypeList),
+		"queryType":        executor.Get((*introspection.Schema).QueryType, writeMetaType),
+		"mutationType":     executor.Get((*introspection.Schema).MutationType, writeMetaType),
+		"subscriptionType": executor.Get((*introspection.Schema).SubscriptionType, writeMetaType),
+		"directives":       executor.Get((*introspection.Schema).Directives, writeMetaDirectiveList),
 	}
 }
 
 func typeArgMetaFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"kind": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Type).Kind()
-			w.B = appendString(w.B, v)
-			return nil
-		}},
-		"name": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Type).Name()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"description": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Type).Description()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"specifiedByURL": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Type).SpecifiedByURL()
-			if v == nil {
-				return w.Null()
-			}
-			w.B = appendString(w.B, *v)
-			return nil
-		}},
-		"fields": {Args: coerceTypeFieldsArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*typeFieldsArgs)
-			v := of.(*introspection.Type).Fields(a.IncludeDeprecated)
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *introspection.Field) error {
-				return w.Object(s.On(fieldMetaObject), v)
-			})
-		}},
-		"interfaces": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Type).Interfaces()
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *introspection.Type) error {
-				return w.Object(s.On(typeArgMetaObject), v)
-			})
-		}},
-		"possibleTypes": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Type).PossibleTypes()
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *introspection.Type) error {
-				return w.Object(s.On(typeArgMetaObject), v)
-			})
-		}},
-		"enumValues": {Args: coerceTypeEnumValuesArgs, Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			a := s.Args.(*typeEnumValuesArgs)
-			v := of.(*introspection.Type).EnumValues(a.IncludeDeprecated)
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *introspection.EnumValue) error {
-				return w.Object(s.On(enumValueMetaObject), v)
-			})
-		}},
-		"inputFields": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Type).InputFields()
-			if v == nil {
-				return w.Null()
-			}
-			return executor.List(w, v, false, func(v *introspection.InputValue) error {
-				return w.Object(s.On(inputValueMetaObject), v)
-			})
-		}},
-		"ofType": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Type).OfType()
-			if v == nil {
-				return w.Null()
-			}
-			return w.Object(s.On(typeArgMetaObject), v)
-		}},
-		"isOneOf": {Write: func(w *executor.Writer, s *executor.Selected, of any) error {
-			v := of.(*introspection.Type).IsOneOf()
-			w.B = strconv.AppendBool(w.B, v)
-			return nil
-		}},
+		"kind":           executor.Get((*introspection.Type).Kind, writeMetaTypeKind),
+		"name":           executor.Get((*introspection.Type).Name, writeOptionalString),
+		"description":    executor.Get((*introspection.Type).Description, writeOptionalString),
+		"specifiedByURL": executor.Get((*introspection.Type).SpecifiedByURL, writeOptionalString),
+		"fields": executor.ReadArgs(coerceTypeFieldsArgs, func(o *introspection.Type, ctx context.Context, a *typeFieldsArgs) ([]introspection.Field, error) {
+			return o.Fields(a.IncludeDeprecated), nil
+		}, writeMetaFieldList),
+		"interfaces":    executor.Get((*introspection.Type).Interfaces, writeMetaTypeList),
+		"possibleTypes": executor.Get((*introspection.Type).PossibleTypes, writeMetaTypeList),
+		"enumValues": executor.ReadArgs(coerceTypeEnumValuesArgs, func(o *introspection.Type, ctx context.Context, a *typeEnumValuesArgs) ([]introspection.EnumValue, error) {
+			return o.EnumValues(a.IncludeDeprecated), nil
+		}, writeMetaEnumValueList),
+		"inputFields": executor.Get((*introspection.Type).InputFields, writeMetaInputValueList),
+		"ofType":      executor.Get((*introspection.Type).OfType, writeMetaType),
+		"isOneOf":     executor.Get((*introspection.Type).IsOneOf, writeBoolean),
 	}
 }
 
-func writeChannelEvent(w *executor.Writer, s *executor.Selected, v any) error {
+func writeChannelEvent(w *executor.Writer, s *executor.Selected, v Node) error {
 	switch v := v.(type) {
 	case *MessagePublished:
 		return w.Object(s.On(messagePublishedObject), v)
 	case *ChannelChange:
 		return w.Object(s.On(channelChangeObject), v)
 	case executor.Value:
-		return w.Value(v, nil)
+		return executor.WriteValue(w, s, v)
 	}
-	return w.Missing()
+	return w.Nil(s)
 }
 
-func writeMessageEvent(w *executor.Writer, s *executor.Selected, v any) error {
+func writeMessageEvent(w *executor.Writer, s *executor.Selected, v Node) error {
 	switch v := v.(type) {
 	case *MessagePublished:
 		return w.Object(s.On(messagePublishedObject), v)
 	case executor.Value:
-		return w.Value(v, nil)
+		return executor.WriteValue(w, s, v)
 	}
-	return w.Missing()
+	return w.Nil(s)
 }
 
-func writeNode(w *executor.Writer, s *executor.Selected, v any) error {
+func writeNode(w *executor.Writer, s *executor.Selected, v Node) error {
 	switch v := v.(type) {
 	case *Task:
 		return w.Object(s.On(taskObject), v)
@@ -5791,19 +1773,19 @@ func writeNode(w *executor.Writer, s *executor.Selected, v any) error {
 	case *Agent:
 		return w.Object(s.On(agentObject), v)
 	case executor.Value:
-		return w.Value(v, nil)
+		return executor.WriteValue(w, s, v)
 	}
-	return w.Missing()
+	return w.Nil(s)
 }
 
-func writeTaskEvent(w *executor.Writer, s *executor.Selected, v any) error {
+func writeTaskEvent(w *executor.Writer, s *executor.Selected, v Node) error {
 	switch v := v.(type) {
 	case *TaskChange:
 		return w.Object(s.On(taskChangeObject), v)
 	case executor.Value:
-		return w.Value(v, nil)
+		return executor.WriteValue(w, s, v)
 	}
-	return w.Missing()
+	return w.Nil(s)
 }
 
 // channelMessagesArgs are the arguments of Channel.messages.
@@ -5821,65 +1803,20 @@ type channelMessagesArgs struct {
 	After           *Cursor
 }
 
-func coerceChannelMessagesArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &channelMessagesArgs{}
-	var err error
-	if v, ok := raw["sinceSequence"]; ok {
-		if a.SinceSequence, err = coerceOptionalLong(c, v); err != nil {
-			return nil, executor.InMember("sinceSequence", err)
-		}
-	}
-	if v, ok := raw["sinceTime"]; ok {
-		if a.SinceTime, err = coerceOptionalDateTime(c, v); err != nil {
-			return nil, executor.InMember("sinceTime", err)
-		}
-	}
-	if v, ok := raw["sinceMessageId"]; ok {
-		if a.SinceMessageID, err = coerceOptionalID(c, v); err != nil {
-			return nil, executor.InMember("sinceMessageId", err)
-		}
-	}
-	if v, ok := raw["beforeSequence"]; ok {
-		if a.BeforeSequence, err = coerceOptionalLong(c, v); err != nil {
-			return nil, executor.InMember("beforeSequence", err)
-		}
-	}
-	if v, ok := raw["beforeTime"]; ok {
-		if a.BeforeTime, err = coerceOptionalDateTime(c, v); err != nil {
-			return nil, executor.InMember("beforeTime", err)
-		}
-	}
-	if v, ok := raw["beforeMessageId"]; ok {
-		if a.BeforeMessageID, err = coerceOptionalID(c, v); err != nil {
-			return nil, executor.InMember("beforeMessageId", err)
-		}
-	}
-	if v, ok := raw["authors"]; ok {
-		if a.Authors, err = coerceNullableStringList(c, v); err != nil {
-			return nil, executor.InMember("authors", err)
-		}
-	}
-	if v, ok := raw["where"]; ok {
-		if a.Where, err = coerceOptionalMessageFilter(c, v); err != nil {
-			return nil, executor.InMember("where", err)
-		}
-	}
-	if v, ok := raw["order"]; ok {
-		if a.Order, err = coerceSortDirection(c, v); err != nil {
-			return nil, executor.InMember("order", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	return a, nil
+func coerceChannelMessagesArgs(c *executor.Coercer, raw map[string]any) (*channelMessagesArgs, error) {
+	a, in := &channelMessagesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "sinceSequence", &a.SinceSequence, coerceOptionalLong)
+	executor.Member(in, "sinceTime", &a.SinceTime, coerceOptionalDateTime)
+	executor.Member(in, "sinceMessageId", &a.SinceMessageID, coerceOptionalID)
+	executor.Member(in, "beforeSequence", &a.BeforeSequence, coerceOptionalLong)
+	executor.Member(in, "beforeTime", &a.BeforeTime, coerceOptionalDateTime)
+	executor.Member(in, "beforeMessageId", &a.BeforeMessageID, coerceOptionalID)
+	executor.Member(in, "authors", &a.Authors, coerceNullableStringList)
+	executor.Member(in, "where", &a.Where, coerceOptionalMessageFilter)
+	executor.Member(in, "order", &a.Order, coerceSortDirection)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	return a, in.Err()
 }
 
 // channelMessageCountsArgs are the arguments of Channel.messageCounts.
@@ -5889,25 +1826,12 @@ type channelMessageCountsArgs struct {
 	Authors []string
 }
 
-func coerceChannelMessageCountsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &channelMessageCountsArgs{}
-	var err error
-	if v, ok := raw["from"]; ok {
-		if a.From, err = coerceOptionalDateTime(c, v); err != nil {
-			return nil, executor.InMember("from", err)
-		}
-	}
-	if v, ok := raw["to"]; ok {
-		if a.To, err = coerceOptionalDateTime(c, v); err != nil {
-			return nil, executor.InMember("to", err)
-		}
-	}
-	if v, ok := raw["authors"]; ok {
-		if a.Authors, err = coerceNullableStringList(c, v); err != nil {
-			return nil, executor.InMember("authors", err)
-		}
-	}
-	return a, nil
+func coerceChannelMessageCountsArgs(c *executor.Coercer, raw map[string]any) (*channelMessageCountsArgs, error) {
+	a, in := &channelMessageCountsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "from", &a.From, coerceOptionalDateTime)
+	executor.Member(in, "to", &a.To, coerceOptionalDateTime)
+	executor.Member(in, "authors", &a.Authors, coerceNullableStringList)
+	return a, in.Err()
 }
 
 // entityLabelArgs are the arguments of Entity.label.
@@ -5915,15 +1839,10 @@ type entityLabelArgs struct {
 	Lang []string
 }
 
-func coerceEntityLabelArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &entityLabelArgs{}
-	var err error
-	if v, ok := raw["lang"]; ok {
-		if a.Lang, err = coerceNullableStringList(c, v); err != nil {
-			return nil, executor.InMember("lang", err)
-		}
-	}
-	return a, nil
+func coerceEntityLabelArgs(c *executor.Coercer, raw map[string]any) (*entityLabelArgs, error) {
+	a, in := &entityLabelArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "lang", &a.Lang, coerceNullableStringList)
+	return a, in.Err()
 }
 
 // entityValueArgs are the arguments of Entity.value.
@@ -5932,20 +1851,11 @@ type entityValueArgs struct {
 	Path      *string
 }
 
-func coerceEntityValueArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &entityValueArgs{}
-	var err error
-	if v, ok := raw["predicate"]; ok {
-		if a.Predicate, err = coerceOptionalIRI(c, v); err != nil {
-			return nil, executor.InMember("predicate", err)
-		}
-	}
-	if v, ok := raw["path"]; ok {
-		if a.Path, err = coerceOptionalPath(c, v); err != nil {
-			return nil, executor.InMember("path", err)
-		}
-	}
-	return a, nil
+func coerceEntityValueArgs(c *executor.Coercer, raw map[string]any) (*entityValueArgs, error) {
+	a, in := &entityValueArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "predicate", &a.Predicate, coerceOptionalIRI)
+	executor.Member(in, "path", &a.Path, coerceOptionalPath)
+	return a, in.Err()
 }
 
 // entityValuesArgs are the arguments of Entity.values.
@@ -5955,25 +1865,12 @@ type entityValuesArgs struct {
 	First     *int
 }
 
-func coerceEntityValuesArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &entityValuesArgs{}
-	var err error
-	if v, ok := raw["predicate"]; ok {
-		if a.Predicate, err = coerceOptionalIRI(c, v); err != nil {
-			return nil, executor.InMember("predicate", err)
-		}
-	}
-	if v, ok := raw["path"]; ok {
-		if a.Path, err = coerceOptionalPath(c, v); err != nil {
-			return nil, executor.InMember("path", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	return a, nil
+func coerceEntityValuesArgs(c *executor.Coercer, raw map[string]any) (*entityValuesArgs, error) {
+	a, in := &entityValuesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "predicate", &a.Predicate, coerceOptionalIRI)
+	executor.Member(in, "path", &a.Path, coerceOptionalPath)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	return a, in.Err()
 }
 
 // entityOutArgs are the arguments of Entity.out.
@@ -5983,25 +1880,12 @@ type entityOutArgs struct {
 	After *Cursor
 }
 
-func coerceEntityOutArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &entityOutArgs{}
-	var err error
-	if v, ok := raw["where"]; ok {
-		if a.Where, err = coerceOptionalStatementFilter(c, v); err != nil {
-			return nil, executor.InMember("where", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	return a, nil
+func coerceEntityOutArgs(c *executor.Coercer, raw map[string]any) (*entityOutArgs, error) {
+	a, in := &entityOutArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	return a, in.Err()
 }
 
 // entityInArgs are the arguments of Entity.in.
@@ -6011,25 +1895,12 @@ type entityInArgs struct {
 	After *Cursor
 }
 
-func coerceEntityInArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &entityInArgs{}
-	var err error
-	if v, ok := raw["where"]; ok {
-		if a.Where, err = coerceOptionalStatementFilter(c, v); err != nil {
-			return nil, executor.InMember("where", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	return a, nil
+func coerceEntityInArgs(c *executor.Coercer, raw map[string]any) (*entityInArgs, error) {
+	a, in := &entityInArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	return a, in.Err()
 }
 
 // entityDegreeArgs are the arguments of Entity.degree.
@@ -6037,15 +1908,10 @@ type entityDegreeArgs struct {
 	Direction path.Direction
 }
 
-func coerceEntityDegreeArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &entityDegreeArgs{}
-	var err error
-	if v, ok := raw["direction"]; ok {
-		if a.Direction, err = coerceDirection(c, v); err != nil {
-			return nil, executor.InMember("direction", err)
-		}
-	}
-	return a, nil
+func coerceEntityDegreeArgs(c *executor.Coercer, raw map[string]any) (*entityDegreeArgs, error) {
+	a, in := &entityDegreeArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "direction", &a.Direction, coerceDirection)
+	return a, in.Err()
 }
 
 // entityFollowArgs are the arguments of Entity.follow.
@@ -6056,30 +1922,13 @@ type entityFollowArgs struct {
 	After *Cursor
 }
 
-func coerceEntityFollowArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &entityFollowArgs{}
-	var err error
-	if v, ok := raw["path"]; ok {
-		if a.Path, err = coercePath(c, v); err != nil {
-			return nil, executor.InMember("path", err)
-		}
-	}
-	if v, ok := raw["where"]; ok {
-		if a.Where, err = coerceOptionalEntityFilter(c, v); err != nil {
-			return nil, executor.InMember("where", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	return a, nil
+func coerceEntityFollowArgs(c *executor.Coercer, raw map[string]any) (*entityFollowArgs, error) {
+	a, in := &entityFollowArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "path", &a.Path, coercePath)
+	executor.Member(in, "where", &a.Where, coerceOptionalEntityFilter)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	return a, in.Err()
 }
 
 // entityNeighborhoodArgs are the arguments of Entity.neighborhood.
@@ -6090,30 +1939,13 @@ type entityNeighborhoodArgs struct {
 	Budget     *BudgetInput
 }
 
-func coerceEntityNeighborhoodArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &entityNeighborhoodArgs{}
-	var err error
-	if v, ok := raw["depth"]; ok {
-		if a.Depth, err = coerceInt(c, v); err != nil {
-			return nil, executor.InMember("depth", err)
-		}
-	}
-	if v, ok := raw["predicates"]; ok {
-		if a.Predicates, err = coerceNullableIRIList(c, v); err != nil {
-			return nil, executor.InMember("predicates", err)
-		}
-	}
-	if v, ok := raw["direction"]; ok {
-		if a.Direction, err = coerceDirection(c, v); err != nil {
-			return nil, executor.InMember("direction", err)
-		}
-	}
-	if v, ok := raw["budget"]; ok {
-		if a.Budget, err = coerceOptionalBudgetInput(c, v); err != nil {
-			return nil, executor.InMember("budget", err)
-		}
-	}
-	return a, nil
+func coerceEntityNeighborhoodArgs(c *executor.Coercer, raw map[string]any) (*entityNeighborhoodArgs, error) {
+	a, in := &entityNeighborhoodArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "depth", &a.Depth, coerceInt)
+	executor.Member(in, "predicates", &a.Predicates, coerceNullableIRIList)
+	executor.Member(in, "direction", &a.Direction, coerceDirection)
+	executor.Member(in, "budget", &a.Budget, coerceOptionalBudgetInput)
+	return a, in.Err()
 }
 
 // entityHistoryArgs are the arguments of Entity.history.
@@ -6125,35 +1957,14 @@ type entityHistoryArgs struct {
 	After     *Position
 }
 
-func coerceEntityHistoryArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &entityHistoryArgs{}
-	var err error
-	if v, ok := raw["where"]; ok {
-		if a.Where, err = coerceOptionalStatementFilter(c, v); err != nil {
-			return nil, executor.InMember("where", err)
-		}
-	}
-	if v, ok := raw["direction"]; ok {
-		if a.Direction, err = coerceDirection(c, v); err != nil {
-			return nil, executor.InMember("direction", err)
-		}
-	}
-	if v, ok := raw["order"]; ok {
-		if a.Order, err = coerceSortDirection(c, v); err != nil {
-			return nil, executor.InMember("order", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalPosition(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	return a, nil
+func coerceEntityHistoryArgs(c *executor.Coercer, raw map[string]any) (*entityHistoryArgs, error) {
+	a, in := &entityHistoryArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
+	executor.Member(in, "direction", &a.Direction, coerceDirection)
+	executor.Member(in, "order", &a.Order, coerceSortDirection)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalPosition)
+	return a, in.Err()
 }
 
 // entityConnectionGroupsArgs are the arguments of EntityConnection.groups.
@@ -6165,35 +1976,14 @@ type entityConnectionGroupsArgs struct {
 	First   *int
 }
 
-func coerceEntityConnectionGroupsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &entityConnectionGroupsArgs{}
-	var err error
-	if v, ok := raw["by"]; ok {
-		if a.By, err = coerceNullableEntityGroupKeyList(c, v); err != nil {
-			return nil, executor.InMember("by", err)
-		}
-	}
-	if v, ok := raw["compute"]; ok {
-		if a.Compute, err = coerceNullableEntityAggregateList(c, v); err != nil {
-			return nil, executor.InMember("compute", err)
-		}
-	}
-	if v, ok := raw["having"]; ok {
-		if a.Having, err = coerceNullableGroupConditionList(c, v); err != nil {
-			return nil, executor.InMember("having", err)
-		}
-	}
-	if v, ok := raw["orderBy"]; ok {
-		if a.OrderBy, err = coerceNullableGroupOrderList(c, v); err != nil {
-			return nil, executor.InMember("orderBy", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	return a, nil
+func coerceEntityConnectionGroupsArgs(c *executor.Coercer, raw map[string]any) (*entityConnectionGroupsArgs, error) {
+	a, in := &entityConnectionGroupsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "by", &a.By, coerceNullableEntityGroupKeyList)
+	executor.Member(in, "compute", &a.Compute, coerceNullableEntityAggregateList)
+	executor.Member(in, "having", &a.Having, coerceNullableGroupConditionList)
+	executor.Member(in, "orderBy", &a.OrderBy, coerceNullableGroupOrderList)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	return a, in.Err()
 }
 
 // groupKeyArgs are the arguments of Group.key.
@@ -6201,15 +1991,10 @@ type groupKeyArgs struct {
 	As string
 }
 
-func coerceGroupKeyArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &groupKeyArgs{}
-	var err error
-	if v, ok := raw["as"]; ok {
-		if a.As, err = coerceString(c, v); err != nil {
-			return nil, executor.InMember("as", err)
-		}
-	}
-	return a, nil
+func coerceGroupKeyArgs(c *executor.Coercer, raw map[string]any) (*groupKeyArgs, error) {
+	a, in := &groupKeyArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "as", &a.As, coerceString)
+	return a, in.Err()
 }
 
 // groupEntityArgs are the arguments of Group.entity.
@@ -6217,15 +2002,10 @@ type groupEntityArgs struct {
 	As string
 }
 
-func coerceGroupEntityArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &groupEntityArgs{}
-	var err error
-	if v, ok := raw["as"]; ok {
-		if a.As, err = coerceString(c, v); err != nil {
-			return nil, executor.InMember("as", err)
-		}
-	}
-	return a, nil
+func coerceGroupEntityArgs(c *executor.Coercer, raw map[string]any) (*groupEntityArgs, error) {
+	a, in := &groupEntityArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "as", &a.As, coerceString)
+	return a, in.Err()
 }
 
 // groupTermArgs are the arguments of Group.term.
@@ -6233,15 +2013,10 @@ type groupTermArgs struct {
 	As string
 }
 
-func coerceGroupTermArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &groupTermArgs{}
-	var err error
-	if v, ok := raw["as"]; ok {
-		if a.As, err = coerceString(c, v); err != nil {
-			return nil, executor.InMember("as", err)
-		}
-	}
-	return a, nil
+func coerceGroupTermArgs(c *executor.Coercer, raw map[string]any) (*groupTermArgs, error) {
+	a, in := &groupTermArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "as", &a.As, coerceString)
+	return a, in.Err()
 }
 
 // groupValueArgs are the arguments of Group.value.
@@ -6249,15 +2024,10 @@ type groupValueArgs struct {
 	As string
 }
 
-func coerceGroupValueArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &groupValueArgs{}
-	var err error
-	if v, ok := raw["as"]; ok {
-		if a.As, err = coerceString(c, v); err != nil {
-			return nil, executor.InMember("as", err)
-		}
-	}
-	return a, nil
+func coerceGroupValueArgs(c *executor.Coercer, raw map[string]any) (*groupValueArgs, error) {
+	a, in := &groupValueArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "as", &a.As, coerceString)
+	return a, in.Err()
 }
 
 // matchConnectionGroupsArgs are the arguments of MatchConnection.groups.
@@ -6269,35 +2039,14 @@ type matchConnectionGroupsArgs struct {
 	First   *int
 }
 
-func coerceMatchConnectionGroupsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &matchConnectionGroupsArgs{}
-	var err error
-	if v, ok := raw["by"]; ok {
-		if a.By, err = coerceNullableMatchGroupKeyList(c, v); err != nil {
-			return nil, executor.InMember("by", err)
-		}
-	}
-	if v, ok := raw["compute"]; ok {
-		if a.Compute, err = coerceNullableMatchAggregateList(c, v); err != nil {
-			return nil, executor.InMember("compute", err)
-		}
-	}
-	if v, ok := raw["having"]; ok {
-		if a.Having, err = coerceNullableGroupConditionList(c, v); err != nil {
-			return nil, executor.InMember("having", err)
-		}
-	}
-	if v, ok := raw["orderBy"]; ok {
-		if a.OrderBy, err = coerceNullableGroupOrderList(c, v); err != nil {
-			return nil, executor.InMember("orderBy", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	return a, nil
+func coerceMatchConnectionGroupsArgs(c *executor.Coercer, raw map[string]any) (*matchConnectionGroupsArgs, error) {
+	a, in := &matchConnectionGroupsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "by", &a.By, coerceNullableMatchGroupKeyList)
+	executor.Member(in, "compute", &a.Compute, coerceNullableMatchAggregateList)
+	executor.Member(in, "having", &a.Having, coerceNullableGroupConditionList)
+	executor.Member(in, "orderBy", &a.OrderBy, coerceNullableGroupOrderList)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	return a, in.Err()
 }
 
 // matchRowValueArgs are the arguments of MatchRow.value.
@@ -6305,15 +2054,10 @@ type matchRowValueArgs struct {
 	Var string
 }
 
-func coerceMatchRowValueArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &matchRowValueArgs{}
-	var err error
-	if v, ok := raw["var"]; ok {
-		if a.Var, err = coerceString(c, v); err != nil {
-			return nil, executor.InMember("var", err)
-		}
-	}
-	return a, nil
+func coerceMatchRowValueArgs(c *executor.Coercer, raw map[string]any) (*matchRowValueArgs, error) {
+	a, in := &matchRowValueArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "var", &a.Var, coerceString)
+	return a, in.Err()
 }
 
 // matchRowEntityArgs are the arguments of MatchRow.entity.
@@ -6321,15 +2065,10 @@ type matchRowEntityArgs struct {
 	Var string
 }
 
-func coerceMatchRowEntityArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &matchRowEntityArgs{}
-	var err error
-	if v, ok := raw["var"]; ok {
-		if a.Var, err = coerceString(c, v); err != nil {
-			return nil, executor.InMember("var", err)
-		}
-	}
-	return a, nil
+func coerceMatchRowEntityArgs(c *executor.Coercer, raw map[string]any) (*matchRowEntityArgs, error) {
+	a, in := &matchRowEntityArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "var", &a.Var, coerceString)
+	return a, in.Err()
 }
 
 // matchRowTermArgs are the arguments of MatchRow.term.
@@ -6337,15 +2076,10 @@ type matchRowTermArgs struct {
 	Var string
 }
 
-func coerceMatchRowTermArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &matchRowTermArgs{}
-	var err error
-	if v, ok := raw["var"]; ok {
-		if a.Var, err = coerceString(c, v); err != nil {
-			return nil, executor.InMember("var", err)
-		}
-	}
-	return a, nil
+func coerceMatchRowTermArgs(c *executor.Coercer, raw map[string]any) (*matchRowTermArgs, error) {
+	a, in := &matchRowTermArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "var", &a.Var, coerceString)
+	return a, in.Err()
 }
 
 // messageRepliesArgs are the arguments of Message.replies.
@@ -6354,20 +2088,11 @@ type messageRepliesArgs struct {
 	After *Cursor
 }
 
-func coerceMessageRepliesArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &messageRepliesArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	return a, nil
+func coerceMessageRepliesArgs(c *executor.Coercer, raw map[string]any) (*messageRepliesArgs, error) {
+	a, in := &messageRepliesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	return a, in.Err()
 }
 
 // messageFactsArgs are the arguments of Message.facts.
@@ -6375,15 +2100,10 @@ type messageFactsArgs struct {
 	First *int
 }
 
-func coerceMessageFactsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &messageFactsArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	return a, nil
+func coerceMessageFactsArgs(c *executor.Coercer, raw map[string]any) (*messageFactsArgs, error) {
+	a, in := &messageFactsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	return a, in.Err()
 }
 
 // mutationQuarantineAgentArgs are the arguments of Mutation.quarantineAgent.
@@ -6391,15 +2111,10 @@ type mutationQuarantineAgentArgs struct {
 	Input QuarantineAgentInput
 }
 
-func coerceMutationQuarantineAgentArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationQuarantineAgentArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceQuarantineAgentInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationQuarantineAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationQuarantineAgentArgs, error) {
+	a, in := &mutationQuarantineAgentArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceQuarantineAgentInput)
+	return a, in.Err()
 }
 
 // mutationRevertCommitArgs are the arguments of Mutation.revertCommit.
@@ -6407,15 +2122,10 @@ type mutationRevertCommitArgs struct {
 	Input RevertCommitInput
 }
 
-func coerceMutationRevertCommitArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationRevertCommitArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceRevertCommitInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationRevertCommitArgs(c *executor.Coercer, raw map[string]any) (*mutationRevertCommitArgs, error) {
+	a, in := &mutationRevertCommitArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceRevertCommitInput)
+	return a, in.Err()
 }
 
 // mutationResolveContradictionArgs are the arguments of Mutation.resolveContradiction.
@@ -6423,15 +2133,10 @@ type mutationResolveContradictionArgs struct {
 	Input ResolveContradictionInput
 }
 
-func coerceMutationResolveContradictionArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationResolveContradictionArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceResolveContradictionInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationResolveContradictionArgs(c *executor.Coercer, raw map[string]any) (*mutationResolveContradictionArgs, error) {
+	a, in := &mutationResolveContradictionArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceResolveContradictionInput)
+	return a, in.Err()
 }
 
 // mutationLiftQuarantineArgs are the arguments of Mutation.liftQuarantine.
@@ -6439,15 +2144,10 @@ type mutationLiftQuarantineArgs struct {
 	Input LiftQuarantineInput
 }
 
-func coerceMutationLiftQuarantineArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationLiftQuarantineArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceLiftQuarantineInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationLiftQuarantineArgs(c *executor.Coercer, raw map[string]any) (*mutationLiftQuarantineArgs, error) {
+	a, in := &mutationLiftQuarantineArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceLiftQuarantineInput)
+	return a, in.Err()
 }
 
 // mutationRegisterPrefixArgs are the arguments of Mutation.registerPrefix.
@@ -6455,15 +2155,10 @@ type mutationRegisterPrefixArgs struct {
 	Input RegisterPrefixInput
 }
 
-func coerceMutationRegisterPrefixArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationRegisterPrefixArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceRegisterPrefixInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationRegisterPrefixArgs(c *executor.Coercer, raw map[string]any) (*mutationRegisterPrefixArgs, error) {
+	a, in := &mutationRegisterPrefixArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceRegisterPrefixInput)
+	return a, in.Err()
 }
 
 // mutationRemovePrefixArgs are the arguments of Mutation.removePrefix.
@@ -6471,15 +2166,10 @@ type mutationRemovePrefixArgs struct {
 	Name string
 }
 
-func coerceMutationRemovePrefixArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationRemovePrefixArgs{}
-	var err error
-	if v, ok := raw["name"]; ok {
-		if a.Name, err = coerceString(c, v); err != nil {
-			return nil, executor.InMember("name", err)
-		}
-	}
-	return a, nil
+func coerceMutationRemovePrefixArgs(c *executor.Coercer, raw map[string]any) (*mutationRemovePrefixArgs, error) {
+	a, in := &mutationRemovePrefixArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "name", &a.Name, coerceString)
+	return a, in.Err()
 }
 
 // mutationAllowSchemesArgs are the arguments of Mutation.allowSchemes.
@@ -6487,15 +2177,10 @@ type mutationAllowSchemesArgs struct {
 	Names []string
 }
 
-func coerceMutationAllowSchemesArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationAllowSchemesArgs{}
-	var err error
-	if v, ok := raw["names"]; ok {
-		if a.Names, err = coerceStringList(c, v); err != nil {
-			return nil, executor.InMember("names", err)
-		}
-	}
-	return a, nil
+func coerceMutationAllowSchemesArgs(c *executor.Coercer, raw map[string]any) (*mutationAllowSchemesArgs, error) {
+	a, in := &mutationAllowSchemesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "names", &a.Names, coerceStringList)
+	return a, in.Err()
 }
 
 // mutationForbidSchemesArgs are the arguments of Mutation.forbidSchemes.
@@ -6503,15 +2188,10 @@ type mutationForbidSchemesArgs struct {
 	Names []string
 }
 
-func coerceMutationForbidSchemesArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationForbidSchemesArgs{}
-	var err error
-	if v, ok := raw["names"]; ok {
-		if a.Names, err = coerceStringList(c, v); err != nil {
-			return nil, executor.InMember("names", err)
-		}
-	}
-	return a, nil
+func coerceMutationForbidSchemesArgs(c *executor.Coercer, raw map[string]any) (*mutationForbidSchemesArgs, error) {
+	a, in := &mutationForbidSchemesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "names", &a.Names, coerceStringList)
+	return a, in.Err()
 }
 
 // mutationCreateAPIKeyArgs are the arguments of Mutation.createApiKey.
@@ -6519,15 +2199,10 @@ type mutationCreateAPIKeyArgs struct {
 	Input CreateAPIKeyInput
 }
 
-func coerceMutationCreateAPIKeyArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationCreateAPIKeyArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceCreateApiKeyInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationCreateAPIKeyArgs(c *executor.Coercer, raw map[string]any) (*mutationCreateAPIKeyArgs, error) {
+	a, in := &mutationCreateAPIKeyArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceCreateApiKeyInput)
+	return a, in.Err()
 }
 
 // mutationRotateAPIKeyArgs are the arguments of Mutation.rotateApiKey.
@@ -6535,15 +2210,10 @@ type mutationRotateAPIKeyArgs struct {
 	Input RotateAPIKeyInput
 }
 
-func coerceMutationRotateAPIKeyArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationRotateAPIKeyArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceRotateApiKeyInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationRotateAPIKeyArgs(c *executor.Coercer, raw map[string]any) (*mutationRotateAPIKeyArgs, error) {
+	a, in := &mutationRotateAPIKeyArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceRotateApiKeyInput)
+	return a, in.Err()
 }
 
 // mutationRevokeAPIKeyArgs are the arguments of Mutation.revokeApiKey.
@@ -6551,15 +2221,10 @@ type mutationRevokeAPIKeyArgs struct {
 	ID string
 }
 
-func coerceMutationRevokeAPIKeyArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationRevokeAPIKeyArgs{}
-	var err error
-	if v, ok := raw["id"]; ok {
-		if a.ID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("id", err)
-		}
-	}
-	return a, nil
+func coerceMutationRevokeAPIKeyArgs(c *executor.Coercer, raw map[string]any) (*mutationRevokeAPIKeyArgs, error) {
+	a, in := &mutationRevokeAPIKeyArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "id", &a.ID, coerceID)
+	return a, in.Err()
 }
 
 // mutationUpdateAgentArgs are the arguments of Mutation.updateAgent.
@@ -6567,15 +2232,10 @@ type mutationUpdateAgentArgs struct {
 	Input UpdateAgentInput
 }
 
-func coerceMutationUpdateAgentArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationUpdateAgentArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceUpdateAgentInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationUpdateAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationUpdateAgentArgs, error) {
+	a, in := &mutationUpdateAgentArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceUpdateAgentInput)
+	return a, in.Err()
 }
 
 // mutationRegisterAgentArgs are the arguments of Mutation.registerAgent.
@@ -6583,15 +2243,10 @@ type mutationRegisterAgentArgs struct {
 	Input RegisterAgentInput
 }
 
-func coerceMutationRegisterAgentArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationRegisterAgentArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceRegisterAgentInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationRegisterAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationRegisterAgentArgs, error) {
+	a, in := &mutationRegisterAgentArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceRegisterAgentInput)
+	return a, in.Err()
 }
 
 // mutationDeregisterAgentArgs are the arguments of Mutation.deregisterAgent.
@@ -6599,15 +2254,10 @@ type mutationDeregisterAgentArgs struct {
 	ID string
 }
 
-func coerceMutationDeregisterAgentArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationDeregisterAgentArgs{}
-	var err error
-	if v, ok := raw["id"]; ok {
-		if a.ID, err = coerceString(c, v); err != nil {
-			return nil, executor.InMember("id", err)
-		}
-	}
-	return a, nil
+func coerceMutationDeregisterAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationDeregisterAgentArgs, error) {
+	a, in := &mutationDeregisterAgentArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "id", &a.ID, coerceString)
+	return a, in.Err()
 }
 
 // mutationHeartbeatArgs are the arguments of Mutation.heartbeat.
@@ -6615,15 +2265,10 @@ type mutationHeartbeatArgs struct {
 	Status *PresenceStatus
 }
 
-func coerceMutationHeartbeatArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationHeartbeatArgs{}
-	var err error
-	if v, ok := raw["status"]; ok {
-		if a.Status, err = coerceOptionalPresenceStatus(c, v); err != nil {
-			return nil, executor.InMember("status", err)
-		}
-	}
-	return a, nil
+func coerceMutationHeartbeatArgs(c *executor.Coercer, raw map[string]any) (*mutationHeartbeatArgs, error) {
+	a, in := &mutationHeartbeatArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "status", &a.Status, coerceOptionalPresenceStatus)
+	return a, in.Err()
 }
 
 // mutationApplyPatchesArgs are the arguments of Mutation.applyPatches.
@@ -6631,15 +2276,10 @@ type mutationApplyPatchesArgs struct {
 	Input ApplyPatchesInput
 }
 
-func coerceMutationApplyPatchesArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationApplyPatchesArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceApplyPatchesInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationApplyPatchesArgs(c *executor.Coercer, raw map[string]any) (*mutationApplyPatchesArgs, error) {
+	a, in := &mutationApplyPatchesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceApplyPatchesInput)
+	return a, in.Err()
 }
 
 // mutationCreateGraphArgs are the arguments of Mutation.createGraph.
@@ -6647,15 +2287,10 @@ type mutationCreateGraphArgs struct {
 	Input CreateGraphInput
 }
 
-func coerceMutationCreateGraphArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationCreateGraphArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceCreateGraphInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationCreateGraphArgs(c *executor.Coercer, raw map[string]any) (*mutationCreateGraphArgs, error) {
+	a, in := &mutationCreateGraphArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceCreateGraphInput)
+	return a, in.Err()
 }
 
 // mutationSetGraphPolicyArgs are the arguments of Mutation.setGraphPolicy.
@@ -6663,15 +2298,10 @@ type mutationSetGraphPolicyArgs struct {
 	Input SetGraphPolicyInput
 }
 
-func coerceMutationSetGraphPolicyArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationSetGraphPolicyArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceSetGraphPolicyInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationSetGraphPolicyArgs(c *executor.Coercer, raw map[string]any) (*mutationSetGraphPolicyArgs, error) {
+	a, in := &mutationSetGraphPolicyArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceSetGraphPolicyInput)
+	return a, in.Err()
 }
 
 // mutationReplaceGraphArgs are the arguments of Mutation.replaceGraph.
@@ -6679,15 +2309,10 @@ type mutationReplaceGraphArgs struct {
 	Input ReplaceGraphInput
 }
 
-func coerceMutationReplaceGraphArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationReplaceGraphArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceReplaceGraphInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationReplaceGraphArgs(c *executor.Coercer, raw map[string]any) (*mutationReplaceGraphArgs, error) {
+	a, in := &mutationReplaceGraphArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceReplaceGraphInput)
+	return a, in.Err()
 }
 
 // mutationDeleteGraphArgs are the arguments of Mutation.deleteGraph.
@@ -6695,15 +2320,10 @@ type mutationDeleteGraphArgs struct {
 	Input DeleteGraphInput
 }
 
-func coerceMutationDeleteGraphArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationDeleteGraphArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceDeleteGraphInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationDeleteGraphArgs(c *executor.Coercer, raw map[string]any) (*mutationDeleteGraphArgs, error) {
+	a, in := &mutationDeleteGraphArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceDeleteGraphInput)
+	return a, in.Err()
 }
 
 // mutationSetShapesArgs are the arguments of Mutation.setShapes.
@@ -6714,30 +2334,13 @@ type mutationSetShapesArgs struct {
 	Justification *string
 }
 
-func coerceMutationSetShapesArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationSetShapesArgs{}
-	var err error
-	if v, ok := raw["turtle"]; ok {
-		if a.Turtle, err = coerceString(c, v); err != nil {
-			return nil, executor.InMember("turtle", err)
-		}
-	}
-	if v, ok := raw["supportedOnly"]; ok {
-		if a.SupportedOnly, err = coerceOptionalBoolean(c, v); err != nil {
-			return nil, executor.InMember("supportedOnly", err)
-		}
-	}
-	if v, ok := raw["dryRun"]; ok {
-		if a.DryRun, err = coerceOptionalBoolean(c, v); err != nil {
-			return nil, executor.InMember("dryRun", err)
-		}
-	}
-	if v, ok := raw["justification"]; ok {
-		if a.Justification, err = coerceOptionalString(c, v); err != nil {
-			return nil, executor.InMember("justification", err)
-		}
-	}
-	return a, nil
+func coerceMutationSetShapesArgs(c *executor.Coercer, raw map[string]any) (*mutationSetShapesArgs, error) {
+	a, in := &mutationSetShapesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "turtle", &a.Turtle, coerceString)
+	executor.Member(in, "supportedOnly", &a.SupportedOnly, coerceOptionalBoolean)
+	executor.Member(in, "dryRun", &a.DryRun, coerceOptionalBoolean)
+	executor.Member(in, "justification", &a.Justification, coerceOptionalString)
+	return a, in.Err()
 }
 
 // mutationRemoveShapesArgs are the arguments of Mutation.removeShapes.
@@ -6747,25 +2350,12 @@ type mutationRemoveShapesArgs struct {
 	Justification *string
 }
 
-func coerceMutationRemoveShapesArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationRemoveShapesArgs{}
-	var err error
-	if v, ok := raw["shapes"]; ok {
-		if a.Shapes, err = coerceIRIList(c, v); err != nil {
-			return nil, executor.InMember("shapes", err)
-		}
-	}
-	if v, ok := raw["dryRun"]; ok {
-		if a.DryRun, err = coerceOptionalBoolean(c, v); err != nil {
-			return nil, executor.InMember("dryRun", err)
-		}
-	}
-	if v, ok := raw["justification"]; ok {
-		if a.Justification, err = coerceOptionalString(c, v); err != nil {
-			return nil, executor.InMember("justification", err)
-		}
-	}
-	return a, nil
+func coerceMutationRemoveShapesArgs(c *executor.Coercer, raw map[string]any) (*mutationRemoveShapesArgs, error) {
+	a, in := &mutationRemoveShapesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "shapes", &a.Shapes, coerceIRIList)
+	executor.Member(in, "dryRun", &a.DryRun, coerceOptionalBoolean)
+	executor.Member(in, "justification", &a.Justification, coerceOptionalString)
+	return a, in.Err()
 }
 
 // mutationReviewProposalArgs are the arguments of Mutation.reviewProposal.
@@ -6776,30 +2366,13 @@ type mutationReviewProposalArgs struct {
 	ExpectedRevision *base.Revision
 }
 
-func coerceMutationReviewProposalArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationReviewProposalArgs{}
-	var err error
-	if v, ok := raw["id"]; ok {
-		if a.ID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("id", err)
-		}
-	}
-	if v, ok := raw["decision"]; ok {
-		if a.Decision, err = coerceReviewDecision(c, v); err != nil {
-			return nil, executor.InMember("decision", err)
-		}
-	}
-	if v, ok := raw["comment"]; ok {
-		if a.Comment, err = coerceOptionalString(c, v); err != nil {
-			return nil, executor.InMember("comment", err)
-		}
-	}
-	if v, ok := raw["expectedRevision"]; ok {
-		if a.ExpectedRevision, err = coerceOptionalRevision(c, v); err != nil {
-			return nil, executor.InMember("expectedRevision", err)
-		}
-	}
-	return a, nil
+func coerceMutationReviewProposalArgs(c *executor.Coercer, raw map[string]any) (*mutationReviewProposalArgs, error) {
+	a, in := &mutationReviewProposalArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "id", &a.ID, coerceID)
+	executor.Member(in, "decision", &a.Decision, coerceReviewDecision)
+	executor.Member(in, "comment", &a.Comment, coerceOptionalString)
+	executor.Member(in, "expectedRevision", &a.ExpectedRevision, coerceOptionalRevision)
+	return a, in.Err()
 }
 
 // mutationWithdrawProposalArgs are the arguments of Mutation.withdrawProposal.
@@ -6807,15 +2380,10 @@ type mutationWithdrawProposalArgs struct {
 	ID string
 }
 
-func coerceMutationWithdrawProposalArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationWithdrawProposalArgs{}
-	var err error
-	if v, ok := raw["id"]; ok {
-		if a.ID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("id", err)
-		}
-	}
-	return a, nil
+func coerceMutationWithdrawProposalArgs(c *executor.Coercer, raw map[string]any) (*mutationWithdrawProposalArgs, error) {
+	a, in := &mutationWithdrawProposalArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "id", &a.ID, coerceID)
+	return a, in.Err()
 }
 
 // mutationCreateChannelArgs are the arguments of Mutation.createChannel.
@@ -6823,15 +2391,10 @@ type mutationCreateChannelArgs struct {
 	Input CreateChannelInput
 }
 
-func coerceMutationCreateChannelArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationCreateChannelArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceCreateChannelInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationCreateChannelArgs(c *executor.Coercer, raw map[string]any) (*mutationCreateChannelArgs, error) {
+	a, in := &mutationCreateChannelArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceCreateChannelInput)
+	return a, in.Err()
 }
 
 // mutationUpdateChannelArgs are the arguments of Mutation.updateChannel.
@@ -6839,15 +2402,10 @@ type mutationUpdateChannelArgs struct {
 	Input UpdateChannelInput
 }
 
-func coerceMutationUpdateChannelArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationUpdateChannelArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceUpdateChannelInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationUpdateChannelArgs(c *executor.Coercer, raw map[string]any) (*mutationUpdateChannelArgs, error) {
+	a, in := &mutationUpdateChannelArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceUpdateChannelInput)
+	return a, in.Err()
 }
 
 // mutationDeleteChannelArgs are the arguments of Mutation.deleteChannel.
@@ -6855,15 +2413,10 @@ type mutationDeleteChannelArgs struct {
 	ChannelID string
 }
 
-func coerceMutationDeleteChannelArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationDeleteChannelArgs{}
-	var err error
-	if v, ok := raw["channelId"]; ok {
-		if a.ChannelID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("channelId", err)
-		}
-	}
-	return a, nil
+func coerceMutationDeleteChannelArgs(c *executor.Coercer, raw map[string]any) (*mutationDeleteChannelArgs, error) {
+	a, in := &mutationDeleteChannelArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "channelId", &a.ChannelID, coerceID)
+	return a, in.Err()
 }
 
 // mutationAddChannelMemberArgs are the arguments of Mutation.addChannelMember.
@@ -6871,15 +2424,10 @@ type mutationAddChannelMemberArgs struct {
 	Input AddChannelMemberInput
 }
 
-func coerceMutationAddChannelMemberArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationAddChannelMemberArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceAddChannelMemberInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationAddChannelMemberArgs(c *executor.Coercer, raw map[string]any) (*mutationAddChannelMemberArgs, error) {
+	a, in := &mutationAddChannelMemberArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceAddChannelMemberInput)
+	return a, in.Err()
 }
 
 // mutationRemoveChannelMemberArgs are the arguments of Mutation.removeChannelMember.
@@ -6887,15 +2435,10 @@ type mutationRemoveChannelMemberArgs struct {
 	Input RemoveChannelMemberInput
 }
 
-func coerceMutationRemoveChannelMemberArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationRemoveChannelMemberArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceRemoveChannelMemberInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationRemoveChannelMemberArgs(c *executor.Coercer, raw map[string]any) (*mutationRemoveChannelMemberArgs, error) {
+	a, in := &mutationRemoveChannelMemberArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceRemoveChannelMemberInput)
+	return a, in.Err()
 }
 
 // mutationCloseChannelArgs are the arguments of Mutation.closeChannel.
@@ -6903,15 +2446,10 @@ type mutationCloseChannelArgs struct {
 	Input CloseChannelInput
 }
 
-func coerceMutationCloseChannelArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationCloseChannelArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceCloseChannelInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationCloseChannelArgs(c *executor.Coercer, raw map[string]any) (*mutationCloseChannelArgs, error) {
+	a, in := &mutationCloseChannelArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceCloseChannelInput)
+	return a, in.Err()
 }
 
 // mutationJoinChannelArgs are the arguments of Mutation.joinChannel.
@@ -6919,15 +2457,10 @@ type mutationJoinChannelArgs struct {
 	Input JoinChannelInput
 }
 
-func coerceMutationJoinChannelArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationJoinChannelArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceJoinChannelInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationJoinChannelArgs(c *executor.Coercer, raw map[string]any) (*mutationJoinChannelArgs, error) {
+	a, in := &mutationJoinChannelArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceJoinChannelInput)
+	return a, in.Err()
 }
 
 // mutationLeaveChannelArgs are the arguments of Mutation.leaveChannel.
@@ -6935,15 +2468,10 @@ type mutationLeaveChannelArgs struct {
 	ChannelID string
 }
 
-func coerceMutationLeaveChannelArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationLeaveChannelArgs{}
-	var err error
-	if v, ok := raw["channelId"]; ok {
-		if a.ChannelID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("channelId", err)
-		}
-	}
-	return a, nil
+func coerceMutationLeaveChannelArgs(c *executor.Coercer, raw map[string]any) (*mutationLeaveChannelArgs, error) {
+	a, in := &mutationLeaveChannelArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "channelId", &a.ChannelID, coerceID)
+	return a, in.Err()
 }
 
 // mutationInviteMemberArgs are the arguments of Mutation.inviteMember.
@@ -6951,15 +2479,10 @@ type mutationInviteMemberArgs struct {
 	Input InvitationInput
 }
 
-func coerceMutationInviteMemberArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationInviteMemberArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceInvitationInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationInviteMemberArgs(c *executor.Coercer, raw map[string]any) (*mutationInviteMemberArgs, error) {
+	a, in := &mutationInviteMemberArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceInvitationInput)
+	return a, in.Err()
 }
 
 // mutationWithdrawInvitationArgs are the arguments of Mutation.withdrawInvitation.
@@ -6967,15 +2490,10 @@ type mutationWithdrawInvitationArgs struct {
 	Input InvitationInput
 }
 
-func coerceMutationWithdrawInvitationArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationWithdrawInvitationArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceInvitationInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationWithdrawInvitationArgs(c *executor.Coercer, raw map[string]any) (*mutationWithdrawInvitationArgs, error) {
+	a, in := &mutationWithdrawInvitationArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceInvitationInput)
+	return a, in.Err()
 }
 
 // mutationAcceptInvitationArgs are the arguments of Mutation.acceptInvitation.
@@ -6983,15 +2501,10 @@ type mutationAcceptInvitationArgs struct {
 	ChannelID string
 }
 
-func coerceMutationAcceptInvitationArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationAcceptInvitationArgs{}
-	var err error
-	if v, ok := raw["channelId"]; ok {
-		if a.ChannelID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("channelId", err)
-		}
-	}
-	return a, nil
+func coerceMutationAcceptInvitationArgs(c *executor.Coercer, raw map[string]any) (*mutationAcceptInvitationArgs, error) {
+	a, in := &mutationAcceptInvitationArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "channelId", &a.ChannelID, coerceID)
+	return a, in.Err()
 }
 
 // mutationDeclineInvitationArgs are the arguments of Mutation.declineInvitation.
@@ -6999,15 +2512,10 @@ type mutationDeclineInvitationArgs struct {
 	ChannelID string
 }
 
-func coerceMutationDeclineInvitationArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationDeclineInvitationArgs{}
-	var err error
-	if v, ok := raw["channelId"]; ok {
-		if a.ChannelID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("channelId", err)
-		}
-	}
-	return a, nil
+func coerceMutationDeclineInvitationArgs(c *executor.Coercer, raw map[string]any) (*mutationDeclineInvitationArgs, error) {
+	a, in := &mutationDeclineInvitationArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "channelId", &a.ChannelID, coerceID)
+	return a, in.Err()
 }
 
 // mutationBanAgentArgs are the arguments of Mutation.banAgent.
@@ -7015,15 +2523,10 @@ type mutationBanAgentArgs struct {
 	Input RestrictAgentInput
 }
 
-func coerceMutationBanAgentArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationBanAgentArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceRestrictAgentInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationBanAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationBanAgentArgs, error) {
+	a, in := &mutationBanAgentArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceRestrictAgentInput)
+	return a, in.Err()
 }
 
 // mutationUnbanAgentArgs are the arguments of Mutation.unbanAgent.
@@ -7031,15 +2534,10 @@ type mutationUnbanAgentArgs struct {
 	Input LiftRestrictionInput
 }
 
-func coerceMutationUnbanAgentArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationUnbanAgentArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceLiftRestrictionInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationUnbanAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationUnbanAgentArgs, error) {
+	a, in := &mutationUnbanAgentArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceLiftRestrictionInput)
+	return a, in.Err()
 }
 
 // mutationMuteAgentArgs are the arguments of Mutation.muteAgent.
@@ -7047,15 +2545,10 @@ type mutationMuteAgentArgs struct {
 	Input RestrictAgentInput
 }
 
-func coerceMutationMuteAgentArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationMuteAgentArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceRestrictAgentInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationMuteAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationMuteAgentArgs, error) {
+	a, in := &mutationMuteAgentArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceRestrictAgentInput)
+	return a, in.Err()
 }
 
 // mutationUnmuteAgentArgs are the arguments of Mutation.unmuteAgent.
@@ -7063,15 +2556,10 @@ type mutationUnmuteAgentArgs struct {
 	Input LiftRestrictionInput
 }
 
-func coerceMutationUnmuteAgentArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationUnmuteAgentArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceLiftRestrictionInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationUnmuteAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationUnmuteAgentArgs, error) {
+	a, in := &mutationUnmuteAgentArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceLiftRestrictionInput)
+	return a, in.Err()
 }
 
 // mutationRemoveAgentArgs are the arguments of Mutation.removeAgent.
@@ -7079,15 +2567,10 @@ type mutationRemoveAgentArgs struct {
 	PrincipalID string
 }
 
-func coerceMutationRemoveAgentArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationRemoveAgentArgs{}
-	var err error
-	if v, ok := raw["principalId"]; ok {
-		if a.PrincipalID, err = coerceString(c, v); err != nil {
-			return nil, executor.InMember("principalId", err)
-		}
-	}
-	return a, nil
+func coerceMutationRemoveAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationRemoveAgentArgs, error) {
+	a, in := &mutationRemoveAgentArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "principalId", &a.PrincipalID, coerceString)
+	return a, in.Err()
 }
 
 // mutationCreateScopeArgs are the arguments of Mutation.createScope.
@@ -7095,15 +2578,10 @@ type mutationCreateScopeArgs struct {
 	Input CreateScopeInput
 }
 
-func coerceMutationCreateScopeArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationCreateScopeArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceCreateScopeInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationCreateScopeArgs(c *executor.Coercer, raw map[string]any) (*mutationCreateScopeArgs, error) {
+	a, in := &mutationCreateScopeArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceCreateScopeInput)
+	return a, in.Err()
 }
 
 // mutationUpdateScopeArgs are the arguments of Mutation.updateScope.
@@ -7111,15 +2589,10 @@ type mutationUpdateScopeArgs struct {
 	Input UpdateScopeInput
 }
 
-func coerceMutationUpdateScopeArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationUpdateScopeArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceUpdateScopeInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationUpdateScopeArgs(c *executor.Coercer, raw map[string]any) (*mutationUpdateScopeArgs, error) {
+	a, in := &mutationUpdateScopeArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceUpdateScopeInput)
+	return a, in.Err()
 }
 
 // mutationEndScopeArgs are the arguments of Mutation.endScope.
@@ -7127,15 +2600,10 @@ type mutationEndScopeArgs struct {
 	Input EndScopeInput
 }
 
-func coerceMutationEndScopeArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationEndScopeArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceEndScopeInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationEndScopeArgs(c *executor.Coercer, raw map[string]any) (*mutationEndScopeArgs, error) {
+	a, in := &mutationEndScopeArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceEndScopeInput)
+	return a, in.Err()
 }
 
 // mutationPublishMessageArgs are the arguments of Mutation.publishMessage.
@@ -7143,15 +2611,10 @@ type mutationPublishMessageArgs struct {
 	Input PublishMessageInput
 }
 
-func coerceMutationPublishMessageArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationPublishMessageArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coercePublishMessageInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationPublishMessageArgs(c *executor.Coercer, raw map[string]any) (*mutationPublishMessageArgs, error) {
+	a, in := &mutationPublishMessageArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coercePublishMessageInput)
+	return a, in.Err()
 }
 
 // mutationRetractMessageArgs are the arguments of Mutation.retractMessage.
@@ -7159,15 +2622,10 @@ type mutationRetractMessageArgs struct {
 	Input RetractMessageInput
 }
 
-func coerceMutationRetractMessageArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationRetractMessageArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceRetractMessageInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationRetractMessageArgs(c *executor.Coercer, raw map[string]any) (*mutationRetractMessageArgs, error) {
+	a, in := &mutationRetractMessageArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceRetractMessageInput)
+	return a, in.Err()
 }
 
 // mutationAcknowledgeMessagesArgs are the arguments of Mutation.acknowledgeMessages.
@@ -7175,15 +2633,10 @@ type mutationAcknowledgeMessagesArgs struct {
 	Input AcknowledgeMessagesInput
 }
 
-func coerceMutationAcknowledgeMessagesArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationAcknowledgeMessagesArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceAcknowledgeMessagesInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationAcknowledgeMessagesArgs(c *executor.Coercer, raw map[string]any) (*mutationAcknowledgeMessagesArgs, error) {
+	a, in := &mutationAcknowledgeMessagesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceAcknowledgeMessagesInput)
+	return a, in.Err()
 }
 
 // mutationAskArgs are the arguments of Mutation.ask.
@@ -7191,15 +2644,10 @@ type mutationAskArgs struct {
 	Input AskInput
 }
 
-func coerceMutationAskArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationAskArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceAskInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationAskArgs(c *executor.Coercer, raw map[string]any) (*mutationAskArgs, error) {
+	a, in := &mutationAskArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceAskInput)
+	return a, in.Err()
 }
 
 // mutationAskAllArgs are the arguments of Mutation.askAll.
@@ -7207,15 +2655,10 @@ type mutationAskAllArgs struct {
 	Input AskInput
 }
 
-func coerceMutationAskAllArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationAskAllArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceAskInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationAskAllArgs(c *executor.Coercer, raw map[string]any) (*mutationAskAllArgs, error) {
+	a, in := &mutationAskAllArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceAskInput)
+	return a, in.Err()
 }
 
 // mutationSendSignalArgs are the arguments of Mutation.sendSignal.
@@ -7223,15 +2666,10 @@ type mutationSendSignalArgs struct {
 	Input SendSignalInput
 }
 
-func coerceMutationSendSignalArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationSendSignalArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceSendSignalInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationSendSignalArgs(c *executor.Coercer, raw map[string]any) (*mutationSendSignalArgs, error) {
+	a, in := &mutationSendSignalArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceSendSignalInput)
+	return a, in.Err()
 }
 
 // mutationSendMessageArgs are the arguments of Mutation.sendMessage.
@@ -7239,15 +2677,10 @@ type mutationSendMessageArgs struct {
 	Input SendMessageInput
 }
 
-func coerceMutationSendMessageArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationSendMessageArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceSendMessageInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationSendMessageArgs(c *executor.Coercer, raw map[string]any) (*mutationSendMessageArgs, error) {
+	a, in := &mutationSendMessageArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceSendMessageInput)
+	return a, in.Err()
 }
 
 // mutationReportTaskArgs are the arguments of Mutation.reportTask.
@@ -7255,15 +2688,10 @@ type mutationReportTaskArgs struct {
 	Input ReportTaskInput
 }
 
-func coerceMutationReportTaskArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationReportTaskArgs{}
-	var err error
-	if v, ok := raw["input"]; ok {
-		if a.Input, err = coerceReportTaskInput(c, v); err != nil {
-			return nil, executor.InMember("input", err)
-		}
-	}
-	return a, nil
+func coerceMutationReportTaskArgs(c *executor.Coercer, raw map[string]any) (*mutationReportTaskArgs, error) {
+	a, in := &mutationReportTaskArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceReportTaskInput)
+	return a, in.Err()
 }
 
 // mutationCancelTaskArgs are the arguments of Mutation.cancelTask.
@@ -7271,15 +2699,10 @@ type mutationCancelTaskArgs struct {
 	TaskID string
 }
 
-func coerceMutationCancelTaskArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationCancelTaskArgs{}
-	var err error
-	if v, ok := raw["taskId"]; ok {
-		if a.TaskID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("taskId", err)
-		}
-	}
-	return a, nil
+func coerceMutationCancelTaskArgs(c *executor.Coercer, raw map[string]any) (*mutationCancelTaskArgs, error) {
+	a, in := &mutationCancelTaskArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "taskId", &a.TaskID, coerceID)
+	return a, in.Err()
 }
 
 // mutationDeleteTaskArgs are the arguments of Mutation.deleteTask.
@@ -7287,15 +2710,10 @@ type mutationDeleteTaskArgs struct {
 	TaskID string
 }
 
-func coerceMutationDeleteTaskArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &mutationDeleteTaskArgs{}
-	var err error
-	if v, ok := raw["taskId"]; ok {
-		if a.TaskID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("taskId", err)
-		}
-	}
-	return a, nil
+func coerceMutationDeleteTaskArgs(c *executor.Coercer, raw map[string]any) (*mutationDeleteTaskArgs, error) {
+	a, in := &mutationDeleteTaskArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "taskId", &a.TaskID, coerceID)
+	return a, in.Err()
 }
 
 // queryNodeArgs are the arguments of Query.node.
@@ -7303,15 +2721,10 @@ type queryNodeArgs struct {
 	ID string
 }
 
-func coerceQueryNodeArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryNodeArgs{}
-	var err error
-	if v, ok := raw["id"]; ok {
-		if a.ID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("id", err)
-		}
-	}
-	return a, nil
+func coerceQueryNodeArgs(c *executor.Coercer, raw map[string]any) (*queryNodeArgs, error) {
+	a, in := &queryNodeArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "id", &a.ID, coerceID)
+	return a, in.Err()
 }
 
 // queryEntityArgs are the arguments of Query.entity.
@@ -7320,20 +2733,11 @@ type queryEntityArgs struct {
 	View *ViewInput
 }
 
-func coerceQueryEntityArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryEntityArgs{}
-	var err error
-	if v, ok := raw["iri"]; ok {
-		if a.Iri, err = coerceIRI(c, v); err != nil {
-			return nil, executor.InMember("iri", err)
-		}
-	}
-	if v, ok := raw["view"]; ok {
-		if a.View, err = coerceOptionalViewInput(c, v); err != nil {
-			return nil, executor.InMember("view", err)
-		}
-	}
-	return a, nil
+func coerceQueryEntityArgs(c *executor.Coercer, raw map[string]any) (*queryEntityArgs, error) {
+	a, in := &queryEntityArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "iri", &a.Iri, coerceIRI)
+	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	return a, in.Err()
 }
 
 // queryEntitiesArgs are the arguments of Query.entities.
@@ -7346,40 +2750,15 @@ type queryEntitiesArgs struct {
 	Budget  *BudgetInput
 }
 
-func coerceQueryEntitiesArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryEntitiesArgs{}
-	var err error
-	if v, ok := raw["where"]; ok {
-		if a.Where, err = coerceOptionalEntityFilter(c, v); err != nil {
-			return nil, executor.InMember("where", err)
-		}
-	}
-	if v, ok := raw["orderBy"]; ok {
-		if a.OrderBy, err = coerceNullableEntityOrderList(c, v); err != nil {
-			return nil, executor.InMember("orderBy", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	if v, ok := raw["view"]; ok {
-		if a.View, err = coerceOptionalViewInput(c, v); err != nil {
-			return nil, executor.InMember("view", err)
-		}
-	}
-	if v, ok := raw["budget"]; ok {
-		if a.Budget, err = coerceOptionalBudgetInput(c, v); err != nil {
-			return nil, executor.InMember("budget", err)
-		}
-	}
-	return a, nil
+func coerceQueryEntitiesArgs(c *executor.Coercer, raw map[string]any) (*queryEntitiesArgs, error) {
+	a, in := &queryEntitiesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "where", &a.Where, coerceOptionalEntityFilter)
+	executor.Member(in, "orderBy", &a.OrderBy, coerceNullableEntityOrderList)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	executor.Member(in, "budget", &a.Budget, coerceOptionalBudgetInput)
+	return a, in.Err()
 }
 
 // queryStatementsArgs are the arguments of Query.statements.
@@ -7392,40 +2771,15 @@ type queryStatementsArgs struct {
 	Budget  *BudgetInput
 }
 
-func coerceQueryStatementsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryStatementsArgs{}
-	var err error
-	if v, ok := raw["where"]; ok {
-		if a.Where, err = coerceOptionalStatementFilter(c, v); err != nil {
-			return nil, executor.InMember("where", err)
-		}
-	}
-	if v, ok := raw["orderBy"]; ok {
-		if a.OrderBy, err = coerceNullableStatementOrderList(c, v); err != nil {
-			return nil, executor.InMember("orderBy", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	if v, ok := raw["view"]; ok {
-		if a.View, err = coerceOptionalViewInput(c, v); err != nil {
-			return nil, executor.InMember("view", err)
-		}
-	}
-	if v, ok := raw["budget"]; ok {
-		if a.Budget, err = coerceOptionalBudgetInput(c, v); err != nil {
-			return nil, executor.InMember("budget", err)
-		}
-	}
-	return a, nil
+func coerceQueryStatementsArgs(c *executor.Coercer, raw map[string]any) (*queryStatementsArgs, error) {
+	a, in := &queryStatementsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
+	executor.Member(in, "orderBy", &a.OrderBy, coerceNullableStatementOrderList)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	executor.Member(in, "budget", &a.Budget, coerceOptionalBudgetInput)
+	return a, in.Err()
 }
 
 // queryMatchArgs are the arguments of Query.match.
@@ -7441,55 +2795,18 @@ type queryMatchArgs struct {
 	Budget   *BudgetInput
 }
 
-func coerceQueryMatchArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryMatchArgs{}
-	var err error
-	if v, ok := raw["pattern"]; ok {
-		if a.Pattern, err = coercePatternInput(c, v); err != nil {
-			return nil, executor.InMember("pattern", err)
-		}
-	}
-	if v, ok := raw["select"]; ok {
-		if a.Select, err = coerceNullableStringList(c, v); err != nil {
-			return nil, executor.InMember("select", err)
-		}
-	}
-	if v, ok := raw["distinct"]; ok {
-		if a.Distinct, err = coerceBoolean(c, v); err != nil {
-			return nil, executor.InMember("distinct", err)
-		}
-	}
-	if v, ok := raw["orderBy"]; ok {
-		if a.OrderBy, err = coerceNullableMatchOrderList(c, v); err != nil {
-			return nil, executor.InMember("orderBy", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	if v, ok := raw["explain"]; ok {
-		if a.Explain, err = coerceBoolean(c, v); err != nil {
-			return nil, executor.InMember("explain", err)
-		}
-	}
-	if v, ok := raw["view"]; ok {
-		if a.View, err = coerceOptionalViewInput(c, v); err != nil {
-			return nil, executor.InMember("view", err)
-		}
-	}
-	if v, ok := raw["budget"]; ok {
-		if a.Budget, err = coerceOptionalBudgetInput(c, v); err != nil {
-			return nil, executor.InMember("budget", err)
-		}
-	}
-	return a, nil
+func coerceQueryMatchArgs(c *executor.Coercer, raw map[string]any) (*queryMatchArgs, error) {
+	a, in := &queryMatchArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "pattern", &a.Pattern, coercePatternInput)
+	executor.Member(in, "select", &a.Select, coerceNullableStringList)
+	executor.Member(in, "distinct", &a.Distinct, coerceBoolean)
+	executor.Member(in, "orderBy", &a.OrderBy, coerceNullableMatchOrderList)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "explain", &a.Explain, coerceBoolean)
+	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	executor.Member(in, "budget", &a.Budget, coerceOptionalBudgetInput)
+	return a, in.Err()
 }
 
 // queryShortestPathsArgs are the arguments of Query.shortestPaths.
@@ -7503,45 +2820,16 @@ type queryShortestPathsArgs struct {
 	View       *ViewInput
 }
 
-func coerceQueryShortestPathsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryShortestPathsArgs{}
-	var err error
-	if v, ok := raw["from"]; ok {
-		if a.From, err = coerceIRI(c, v); err != nil {
-			return nil, executor.InMember("from", err)
-		}
-	}
-	if v, ok := raw["to"]; ok {
-		if a.To, err = coerceIRI(c, v); err != nil {
-			return nil, executor.InMember("to", err)
-		}
-	}
-	if v, ok := raw["predicates"]; ok {
-		if a.Predicates, err = coerceNullableIRIList(c, v); err != nil {
-			return nil, executor.InMember("predicates", err)
-		}
-	}
-	if v, ok := raw["direction"]; ok {
-		if a.Direction, err = coerceDirection(c, v); err != nil {
-			return nil, executor.InMember("direction", err)
-		}
-	}
-	if v, ok := raw["maxDepth"]; ok {
-		if a.MaxDepth, err = coerceInt(c, v); err != nil {
-			return nil, executor.InMember("maxDepth", err)
-		}
-	}
-	if v, ok := raw["k"]; ok {
-		if a.K, err = coerceInt(c, v); err != nil {
-			return nil, executor.InMember("k", err)
-		}
-	}
-	if v, ok := raw["view"]; ok {
-		if a.View, err = coerceOptionalViewInput(c, v); err != nil {
-			return nil, executor.InMember("view", err)
-		}
-	}
-	return a, nil
+func coerceQueryShortestPathsArgs(c *executor.Coercer, raw map[string]any) (*queryShortestPathsArgs, error) {
+	a, in := &queryShortestPathsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "from", &a.From, coerceIRI)
+	executor.Member(in, "to", &a.To, coerceIRI)
+	executor.Member(in, "predicates", &a.Predicates, coerceNullableIRIList)
+	executor.Member(in, "direction", &a.Direction, coerceDirection)
+	executor.Member(in, "maxDepth", &a.MaxDepth, coerceInt)
+	executor.Member(in, "k", &a.K, coerceInt)
+	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	return a, in.Err()
 }
 
 // queryAuditArgs are the arguments of Query.audit.
@@ -7556,50 +2844,17 @@ type queryAuditArgs struct {
 	ChannelID *string
 }
 
-func coerceQueryAuditArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryAuditArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	if v, ok := raw["principal"]; ok {
-		if a.Principal, err = coerceOptionalString(c, v); err != nil {
-			return nil, executor.InMember("principal", err)
-		}
-	}
-	if v, ok := raw["actor"]; ok {
-		if a.Actor, err = coerceOptionalString(c, v); err != nil {
-			return nil, executor.InMember("actor", err)
-		}
-	}
-	if v, ok := raw["since"]; ok {
-		if a.Since, err = coerceOptionalDateTime(c, v); err != nil {
-			return nil, executor.InMember("since", err)
-		}
-	}
-	if v, ok := raw["until"]; ok {
-		if a.Until, err = coerceOptionalDateTime(c, v); err != nil {
-			return nil, executor.InMember("until", err)
-		}
-	}
-	if v, ok := raw["kinds"]; ok {
-		if a.Kinds, err = coerceNullableAuditKindList(c, v); err != nil {
-			return nil, executor.InMember("kinds", err)
-		}
-	}
-	if v, ok := raw["channelId"]; ok {
-		if a.ChannelID, err = coerceOptionalID(c, v); err != nil {
-			return nil, executor.InMember("channelId", err)
-		}
-	}
-	return a, nil
+func coerceQueryAuditArgs(c *executor.Coercer, raw map[string]any) (*queryAuditArgs, error) {
+	a, in := &queryAuditArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "principal", &a.Principal, coerceOptionalString)
+	executor.Member(in, "actor", &a.Actor, coerceOptionalString)
+	executor.Member(in, "since", &a.Since, coerceOptionalDateTime)
+	executor.Member(in, "until", &a.Until, coerceOptionalDateTime)
+	executor.Member(in, "kinds", &a.Kinds, coerceNullableAuditKindList)
+	executor.Member(in, "channelId", &a.ChannelID, coerceOptionalID)
+	return a, in.Err()
 }
 
 // queryChangesArgs are the arguments of Query.changes.
@@ -7615,55 +2870,18 @@ type queryChangesArgs struct {
 	Budget *BudgetInput
 }
 
-func coerceQueryChangesArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryChangesArgs{}
-	var err error
-	if v, ok := raw["where"]; ok {
-		if a.Where, err = coerceOptionalStatementFilter(c, v); err != nil {
-			return nil, executor.InMember("where", err)
-		}
-	}
-	if v, ok := raw["ops"]; ok {
-		if a.Ops, err = coerceNullableChangeOpList(c, v); err != nil {
-			return nil, executor.InMember("ops", err)
-		}
-	}
-	if v, ok := raw["order"]; ok {
-		if a.Order, err = coerceSortDirection(c, v); err != nil {
-			return nil, executor.InMember("order", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalPosition(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	if v, ok := raw["since"]; ok {
-		if a.Since, err = coerceOptionalMoment(c, v); err != nil {
-			return nil, executor.InMember("since", err)
-		}
-	}
-	if v, ok := raw["until"]; ok {
-		if a.Until, err = coerceOptionalMoment(c, v); err != nil {
-			return nil, executor.InMember("until", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["view"]; ok {
-		if a.View, err = coerceOptionalViewInput(c, v); err != nil {
-			return nil, executor.InMember("view", err)
-		}
-	}
-	if v, ok := raw["budget"]; ok {
-		if a.Budget, err = coerceOptionalBudgetInput(c, v); err != nil {
-			return nil, executor.InMember("budget", err)
-		}
-	}
-	return a, nil
+func coerceQueryChangesArgs(c *executor.Coercer, raw map[string]any) (*queryChangesArgs, error) {
+	a, in := &queryChangesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
+	executor.Member(in, "ops", &a.Ops, coerceNullableChangeOpList)
+	executor.Member(in, "order", &a.Order, coerceSortDirection)
+	executor.Member(in, "after", &a.After, coerceOptionalPosition)
+	executor.Member(in, "since", &a.Since, coerceOptionalMoment)
+	executor.Member(in, "until", &a.Until, coerceOptionalMoment)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	executor.Member(in, "budget", &a.Budget, coerceOptionalBudgetInput)
+	return a, in.Err()
 }
 
 // queryDiffArgs are the arguments of Query.diff.
@@ -7677,45 +2895,16 @@ type queryDiffArgs struct {
 	Budget *BudgetInput
 }
 
-func coerceQueryDiffArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryDiffArgs{}
-	var err error
-	if v, ok := raw["from"]; ok {
-		if a.From, err = coerceMoment(c, v); err != nil {
-			return nil, executor.InMember("from", err)
-		}
-	}
-	if v, ok := raw["to"]; ok {
-		if a.To, err = coerceOptionalMoment(c, v); err != nil {
-			return nil, executor.InMember("to", err)
-		}
-	}
-	if v, ok := raw["where"]; ok {
-		if a.Where, err = coerceOptionalStatementFilter(c, v); err != nil {
-			return nil, executor.InMember("where", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	if v, ok := raw["view"]; ok {
-		if a.View, err = coerceOptionalViewInput(c, v); err != nil {
-			return nil, executor.InMember("view", err)
-		}
-	}
-	if v, ok := raw["budget"]; ok {
-		if a.Budget, err = coerceOptionalBudgetInput(c, v); err != nil {
-			return nil, executor.InMember("budget", err)
-		}
-	}
-	return a, nil
+func coerceQueryDiffArgs(c *executor.Coercer, raw map[string]any) (*queryDiffArgs, error) {
+	a, in := &queryDiffArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "from", &a.From, coerceMoment)
+	executor.Member(in, "to", &a.To, coerceOptionalMoment)
+	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	executor.Member(in, "budget", &a.Budget, coerceOptionalBudgetInput)
+	return a, in.Err()
 }
 
 // queryWhyArgs are the arguments of Query.why.
@@ -7725,25 +2914,12 @@ type queryWhyArgs struct {
 	View      *ViewInput
 }
 
-func coerceQueryWhyArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryWhyArgs{}
-	var err error
-	if v, ok := raw["statement"]; ok {
-		if a.Statement, err = coerceStatementRef(c, v); err != nil {
-			return nil, executor.InMember("statement", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["view"]; ok {
-		if a.View, err = coerceOptionalViewInput(c, v); err != nil {
-			return nil, executor.InMember("view", err)
-		}
-	}
-	return a, nil
+func coerceQueryWhyArgs(c *executor.Coercer, raw map[string]any) (*queryWhyArgs, error) {
+	a, in := &queryWhyArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "statement", &a.Statement, coerceStatementRef)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	return a, in.Err()
 }
 
 // queryProposalsArgs are the arguments of Query.proposals.
@@ -7754,30 +2930,13 @@ type queryProposalsArgs struct {
 	After  *string
 }
 
-func coerceQueryProposalsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryProposalsArgs{}
-	var err error
-	if v, ok := raw["status"]; ok {
-		if a.Status, err = coerceOptionalProposalStatus(c, v); err != nil {
-			return nil, executor.InMember("status", err)
-		}
-	}
-	if v, ok := raw["author"]; ok {
-		if a.Author, err = coerceOptionalString(c, v); err != nil {
-			return nil, executor.InMember("author", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalID(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	return a, nil
+func coerceQueryProposalsArgs(c *executor.Coercer, raw map[string]any) (*queryProposalsArgs, error) {
+	a, in := &queryProposalsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "status", &a.Status, coerceOptionalProposalStatus)
+	executor.Member(in, "author", &a.Author, coerceOptionalString)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalID)
+	return a, in.Err()
 }
 
 // queryProposalArgs are the arguments of Query.proposal.
@@ -7785,15 +2944,10 @@ type queryProposalArgs struct {
 	ID string
 }
 
-func coerceQueryProposalArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryProposalArgs{}
-	var err error
-	if v, ok := raw["id"]; ok {
-		if a.ID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("id", err)
-		}
-	}
-	return a, nil
+func coerceQueryProposalArgs(c *executor.Coercer, raw map[string]any) (*queryProposalArgs, error) {
+	a, in := &queryProposalArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "id", &a.ID, coerceID)
+	return a, in.Err()
 }
 
 // queryContradictionsArgs are the arguments of Query.contradictions.
@@ -7803,25 +2957,12 @@ type queryContradictionsArgs struct {
 	View  *ViewInput
 }
 
-func coerceQueryContradictionsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryContradictionsArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	if v, ok := raw["view"]; ok {
-		if a.View, err = coerceOptionalViewInput(c, v); err != nil {
-			return nil, executor.InMember("view", err)
-		}
-	}
-	return a, nil
+func coerceQueryContradictionsArgs(c *executor.Coercer, raw map[string]any) (*queryContradictionsArgs, error) {
+	a, in := &queryContradictionsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	return a, in.Err()
 }
 
 // queryVocabularyArgs are the arguments of Query.vocabulary.
@@ -7829,15 +2970,10 @@ type queryVocabularyArgs struct {
 	View *ViewInput
 }
 
-func coerceQueryVocabularyArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryVocabularyArgs{}
-	var err error
-	if v, ok := raw["view"]; ok {
-		if a.View, err = coerceOptionalViewInput(c, v); err != nil {
-			return nil, executor.InMember("view", err)
-		}
-	}
-	return a, nil
+func coerceQueryVocabularyArgs(c *executor.Coercer, raw map[string]any) (*queryVocabularyArgs, error) {
+	a, in := &queryVocabularyArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	return a, in.Err()
 }
 
 // queryAgentsArgs are the arguments of Query.agents.
@@ -7847,25 +2983,12 @@ type queryAgentsArgs struct {
 	Capability *string
 }
 
-func coerceQueryAgentsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryAgentsArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalString(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	if v, ok := raw["capability"]; ok {
-		if a.Capability, err = coerceOptionalString(c, v); err != nil {
-			return nil, executor.InMember("capability", err)
-		}
-	}
-	return a, nil
+func coerceQueryAgentsArgs(c *executor.Coercer, raw map[string]any) (*queryAgentsArgs, error) {
+	a, in := &queryAgentsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalString)
+	executor.Member(in, "capability", &a.Capability, coerceOptionalString)
+	return a, in.Err()
 }
 
 // queryAgentArgs are the arguments of Query.agent.
@@ -7873,15 +2996,10 @@ type queryAgentArgs struct {
 	ID string
 }
 
-func coerceQueryAgentArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryAgentArgs{}
-	var err error
-	if v, ok := raw["id"]; ok {
-		if a.ID, err = coerceString(c, v); err != nil {
-			return nil, executor.InMember("id", err)
-		}
-	}
-	return a, nil
+func coerceQueryAgentArgs(c *executor.Coercer, raw map[string]any) (*queryAgentArgs, error) {
+	a, in := &queryAgentArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "id", &a.ID, coerceString)
+	return a, in.Err()
 }
 
 // queryAPIKeysArgs are the arguments of Query.apiKeys.
@@ -7892,30 +3010,13 @@ type queryAPIKeysArgs struct {
 	After        *string
 }
 
-func coerceQueryAPIKeysArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryAPIKeysArgs{}
-	var err error
-	if v, ok := raw["agent"]; ok {
-		if a.Agent, err = coerceOptionalString(c, v); err != nil {
-			return nil, executor.InMember("agent", err)
-		}
-	}
-	if v, ok := raw["includeEnded"]; ok {
-		if a.IncludeEnded, err = coerceBoolean(c, v); err != nil {
-			return nil, executor.InMember("includeEnded", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalID(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	return a, nil
+func coerceQueryAPIKeysArgs(c *executor.Coercer, raw map[string]any) (*queryAPIKeysArgs, error) {
+	a, in := &queryAPIKeysArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "agent", &a.Agent, coerceOptionalString)
+	executor.Member(in, "includeEnded", &a.IncludeEnded, coerceBoolean)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalID)
+	return a, in.Err()
 }
 
 // queryStatsArgs are the arguments of Query.stats.
@@ -7923,15 +3024,10 @@ type queryStatsArgs struct {
 	View *ViewInput
 }
 
-func coerceQueryStatsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryStatsArgs{}
-	var err error
-	if v, ok := raw["view"]; ok {
-		if a.View, err = coerceOptionalViewInput(c, v); err != nil {
-			return nil, executor.InMember("view", err)
-		}
-	}
-	return a, nil
+func coerceQueryStatsArgs(c *executor.Coercer, raw map[string]any) (*queryStatsArgs, error) {
+	a, in := &queryStatsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	return a, in.Err()
 }
 
 // queryGraphsArgs are the arguments of Query.graphs.
@@ -7940,20 +3036,11 @@ type queryGraphsArgs struct {
 	After *base.Term
 }
 
-func coerceQueryGraphsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryGraphsArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalIRI(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	return a, nil
+func coerceQueryGraphsArgs(c *executor.Coercer, raw map[string]any) (*queryGraphsArgs, error) {
+	a, in := &queryGraphsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalIRI)
+	return a, in.Err()
 }
 
 // queryChannelArgs are the arguments of Query.channel.
@@ -7961,15 +3048,10 @@ type queryChannelArgs struct {
 	ID string
 }
 
-func coerceQueryChannelArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryChannelArgs{}
-	var err error
-	if v, ok := raw["id"]; ok {
-		if a.ID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("id", err)
-		}
-	}
-	return a, nil
+func coerceQueryChannelArgs(c *executor.Coercer, raw map[string]any) (*queryChannelArgs, error) {
+	a, in := &queryChannelArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "id", &a.ID, coerceID)
+	return a, in.Err()
 }
 
 // queryChannelsArgs are the arguments of Query.channels.
@@ -7982,40 +3064,15 @@ type queryChannelsArgs struct {
 	ScopeID    *string
 }
 
-func coerceQueryChannelsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryChannelsArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	if v, ok := raw["visibility"]; ok {
-		if a.Visibility, err = coerceOptionalChannelVisibility(c, v); err != nil {
-			return nil, executor.InMember("visibility", err)
-		}
-	}
-	if v, ok := raw["member"]; ok {
-		if a.Member, err = coerceOptionalString(c, v); err != nil {
-			return nil, executor.InMember("member", err)
-		}
-	}
-	if v, ok := raw["invited"]; ok {
-		if a.Invited, err = coerceBoolean(c, v); err != nil {
-			return nil, executor.InMember("invited", err)
-		}
-	}
-	if v, ok := raw["scopeId"]; ok {
-		if a.ScopeID, err = coerceOptionalID(c, v); err != nil {
-			return nil, executor.InMember("scopeId", err)
-		}
-	}
-	return a, nil
+func coerceQueryChannelsArgs(c *executor.Coercer, raw map[string]any) (*queryChannelsArgs, error) {
+	a, in := &queryChannelsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "visibility", &a.Visibility, coerceOptionalChannelVisibility)
+	executor.Member(in, "member", &a.Member, coerceOptionalString)
+	executor.Member(in, "invited", &a.Invited, coerceBoolean)
+	executor.Member(in, "scopeId", &a.ScopeID, coerceOptionalID)
+	return a, in.Err()
 }
 
 // queryScopeArgs are the arguments of Query.scope.
@@ -8023,15 +3080,10 @@ type queryScopeArgs struct {
 	ID string
 }
 
-func coerceQueryScopeArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryScopeArgs{}
-	var err error
-	if v, ok := raw["id"]; ok {
-		if a.ID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("id", err)
-		}
-	}
-	return a, nil
+func coerceQueryScopeArgs(c *executor.Coercer, raw map[string]any) (*queryScopeArgs, error) {
+	a, in := &queryScopeArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "id", &a.ID, coerceID)
+	return a, in.Err()
 }
 
 // queryScopesArgs are the arguments of Query.scopes.
@@ -8042,30 +3094,13 @@ type queryScopesArgs struct {
 	Status   *ScopeStatus
 }
 
-func coerceQueryScopesArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryScopesArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	if v, ok := raw["parentId"]; ok {
-		if a.ParentID, err = coerceOptionalID(c, v); err != nil {
-			return nil, executor.InMember("parentId", err)
-		}
-	}
-	if v, ok := raw["status"]; ok {
-		if a.Status, err = coerceOptionalScopeStatus(c, v); err != nil {
-			return nil, executor.InMember("status", err)
-		}
-	}
-	return a, nil
+func coerceQueryScopesArgs(c *executor.Coercer, raw map[string]any) (*queryScopesArgs, error) {
+	a, in := &queryScopesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "parentId", &a.ParentID, coerceOptionalID)
+	executor.Member(in, "status", &a.Status, coerceOptionalScopeStatus)
+	return a, in.Err()
 }
 
 // queryMessageArgs are the arguments of Query.message.
@@ -8073,15 +3108,10 @@ type queryMessageArgs struct {
 	ID string
 }
 
-func coerceQueryMessageArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryMessageArgs{}
-	var err error
-	if v, ok := raw["id"]; ok {
-		if a.ID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("id", err)
-		}
-	}
-	return a, nil
+func coerceQueryMessageArgs(c *executor.Coercer, raw map[string]any) (*queryMessageArgs, error) {
+	a, in := &queryMessageArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "id", &a.ID, coerceID)
+	return a, in.Err()
 }
 
 // queryInboxArgs are the arguments of Query.inbox.
@@ -8090,20 +3120,11 @@ type queryInboxArgs struct {
 	After *Position
 }
 
-func coerceQueryInboxArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryInboxArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalPosition(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	return a, nil
+func coerceQueryInboxArgs(c *executor.Coercer, raw map[string]any) (*queryInboxArgs, error) {
+	a, in := &queryInboxArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalPosition)
+	return a, in.Err()
 }
 
 // queryGraphArgs are the arguments of Query.graph.
@@ -8111,15 +3132,10 @@ type queryGraphArgs struct {
 	Iri *base.Term
 }
 
-func coerceQueryGraphArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryGraphArgs{}
-	var err error
-	if v, ok := raw["iri"]; ok {
-		if a.Iri, err = coerceOptionalIRI(c, v); err != nil {
-			return nil, executor.InMember("iri", err)
-		}
-	}
-	return a, nil
+func coerceQueryGraphArgs(c *executor.Coercer, raw map[string]any) (*queryGraphArgs, error) {
+	a, in := &queryGraphArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "iri", &a.Iri, coerceOptionalIRI)
+	return a, in.Err()
 }
 
 // queryViolationsArgs are the arguments of Query.violations.
@@ -8129,25 +3145,12 @@ type queryViolationsArgs struct {
 	View  *ViewInput
 }
 
-func coerceQueryViolationsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryViolationsArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["shape"]; ok {
-		if a.Shape, err = coerceOptionalIRI(c, v); err != nil {
-			return nil, executor.InMember("shape", err)
-		}
-	}
-	if v, ok := raw["view"]; ok {
-		if a.View, err = coerceOptionalViewInput(c, v); err != nil {
-			return nil, executor.InMember("view", err)
-		}
-	}
-	return a, nil
+func coerceQueryViolationsArgs(c *executor.Coercer, raw map[string]any) (*queryViolationsArgs, error) {
+	a, in := &queryViolationsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "shape", &a.Shape, coerceOptionalIRI)
+	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	return a, in.Err()
 }
 
 // queryTaskArgs are the arguments of Query.task.
@@ -8155,15 +3158,10 @@ type queryTaskArgs struct {
 	ID string
 }
 
-func coerceQueryTaskArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryTaskArgs{}
-	var err error
-	if v, ok := raw["id"]; ok {
-		if a.ID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("id", err)
-		}
-	}
-	return a, nil
+func coerceQueryTaskArgs(c *executor.Coercer, raw map[string]any) (*queryTaskArgs, error) {
+	a, in := &queryTaskArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "id", &a.ID, coerceID)
+	return a, in.Err()
 }
 
 // queryTasksArgs are the arguments of Query.tasks.
@@ -8179,55 +3177,18 @@ type queryTasksArgs struct {
 	Since       *time.Time
 }
 
-func coerceQueryTasksArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryTasksArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	if v, ok := raw["createdByMe"]; ok {
-		if a.CreatedByMe, err = coerceBoolean(c, v); err != nil {
-			return nil, executor.InMember("createdByMe", err)
-		}
-	}
-	if v, ok := raw["handledByMe"]; ok {
-		if a.HandledByMe, err = coerceBoolean(c, v); err != nil {
-			return nil, executor.InMember("handledByMe", err)
-		}
-	}
-	if v, ok := raw["contextId"]; ok {
-		if a.ContextID, err = coerceOptionalString(c, v); err != nil {
-			return nil, executor.InMember("contextId", err)
-		}
-	}
-	if v, ok := raw["handler"]; ok {
-		if a.Handler, err = coerceOptionalString(c, v); err != nil {
-			return nil, executor.InMember("handler", err)
-		}
-	}
-	if v, ok := raw["states"]; ok {
-		if a.States, err = coerceNullableTaskStateList(c, v); err != nil {
-			return nil, executor.InMember("states", err)
-		}
-	}
-	if v, ok := raw["parentId"]; ok {
-		if a.ParentID, err = coerceOptionalID(c, v); err != nil {
-			return nil, executor.InMember("parentId", err)
-		}
-	}
-	if v, ok := raw["since"]; ok {
-		if a.Since, err = coerceOptionalDateTime(c, v); err != nil {
-			return nil, executor.InMember("since", err)
-		}
-	}
-	return a, nil
+func coerceQueryTasksArgs(c *executor.Coercer, raw map[string]any) (*queryTasksArgs, error) {
+	a, in := &queryTasksArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "createdByMe", &a.CreatedByMe, coerceBoolean)
+	executor.Member(in, "handledByMe", &a.HandledByMe, coerceBoolean)
+	executor.Member(in, "contextId", &a.ContextID, coerceOptionalString)
+	executor.Member(in, "handler", &a.Handler, coerceOptionalString)
+	executor.Member(in, "states", &a.States, coerceNullableTaskStateList)
+	executor.Member(in, "parentId", &a.ParentID, coerceOptionalID)
+	executor.Member(in, "since", &a.Since, coerceOptionalDateTime)
+	return a, in.Err()
 }
 
 // queryTypeArgs are the arguments of Query.__type.
@@ -8235,15 +3196,10 @@ type queryTypeArgs struct {
 	Name string
 }
 
-func coerceQueryTypeArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &queryTypeArgs{}
-	var err error
-	if v, ok := raw["name"]; ok {
-		if a.Name, err = coerceString(c, v); err != nil {
-			return nil, executor.InMember("name", err)
-		}
-	}
-	return a, nil
+func coerceQueryTypeArgs(c *executor.Coercer, raw map[string]any) (*queryTypeArgs, error) {
+	a, in := &queryTypeArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "name", &a.Name, coerceString)
+	return a, in.Err()
 }
 
 // scopeTasksArgs are the arguments of Scope.tasks.
@@ -8253,25 +3209,12 @@ type scopeTasksArgs struct {
 	Status *ScopeStatus
 }
 
-func coerceScopeTasksArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &scopeTasksArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	if v, ok := raw["status"]; ok {
-		if a.Status, err = coerceOptionalScopeStatus(c, v); err != nil {
-			return nil, executor.InMember("status", err)
-		}
-	}
-	return a, nil
+func coerceScopeTasksArgs(c *executor.Coercer, raw map[string]any) (*scopeTasksArgs, error) {
+	a, in := &scopeTasksArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "status", &a.Status, coerceOptionalScopeStatus)
+	return a, in.Err()
 }
 
 // scopeChannelsArgs are the arguments of Scope.channels.
@@ -8280,20 +3223,11 @@ type scopeChannelsArgs struct {
 	After *Cursor
 }
 
-func coerceScopeChannelsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &scopeChannelsArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	return a, nil
+func coerceScopeChannelsArgs(c *executor.Coercer, raw map[string]any) (*scopeChannelsArgs, error) {
+	a, in := &scopeChannelsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	return a, in.Err()
 }
 
 // scopeEventsArgs are the arguments of Scope.events.
@@ -8303,25 +3237,12 @@ type scopeEventsArgs struct {
 	After         *Cursor
 }
 
-func coerceScopeEventsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &scopeEventsArgs{}
-	var err error
-	if v, ok := raw["sinceSequence"]; ok {
-		if a.SinceSequence, err = coerceOptionalLong(c, v); err != nil {
-			return nil, executor.InMember("sinceSequence", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	return a, nil
+func coerceScopeEventsArgs(c *executor.Coercer, raw map[string]any) (*scopeEventsArgs, error) {
+	a, in := &scopeEventsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "sinceSequence", &a.SinceSequence, coerceOptionalLong)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	return a, in.Err()
 }
 
 // scopeVerifyEventsArgs are the arguments of Scope.verifyEvents.
@@ -8329,15 +3250,10 @@ type scopeVerifyEventsArgs struct {
 	FromSequence int64
 }
 
-func coerceScopeVerifyEventsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &scopeVerifyEventsArgs{}
-	var err error
-	if v, ok := raw["fromSequence"]; ok {
-		if a.FromSequence, err = coerceLong(c, v); err != nil {
-			return nil, executor.InMember("fromSequence", err)
-		}
-	}
-	return a, nil
+func coerceScopeVerifyEventsArgs(c *executor.Coercer, raw map[string]any) (*scopeVerifyEventsArgs, error) {
+	a, in := &scopeVerifyEventsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "fromSequence", &a.FromSequence, coerceLong)
+	return a, in.Err()
 }
 
 // statementEvidenceArgs are the arguments of Statement.evidence.
@@ -8345,15 +3261,10 @@ type statementEvidenceArgs struct {
 	First *int
 }
 
-func coerceStatementEvidenceArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &statementEvidenceArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	return a, nil
+func coerceStatementEvidenceArgs(c *executor.Coercer, raw map[string]any) (*statementEvidenceArgs, error) {
+	a, in := &statementEvidenceArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	return a, in.Err()
 }
 
 // statementTasksArgs are the arguments of Statement.tasks.
@@ -8361,15 +3272,10 @@ type statementTasksArgs struct {
 	First *int
 }
 
-func coerceStatementTasksArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &statementTasksArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	return a, nil
+func coerceStatementTasksArgs(c *executor.Coercer, raw map[string]any) (*statementTasksArgs, error) {
+	a, in := &statementTasksArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	return a, in.Err()
 }
 
 // statementConnectionGroupsArgs are the arguments of StatementConnection.groups.
@@ -8381,35 +3287,14 @@ type statementConnectionGroupsArgs struct {
 	First   *int
 }
 
-func coerceStatementConnectionGroupsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &statementConnectionGroupsArgs{}
-	var err error
-	if v, ok := raw["by"]; ok {
-		if a.By, err = coerceNullableStatementGroupKeyList(c, v); err != nil {
-			return nil, executor.InMember("by", err)
-		}
-	}
-	if v, ok := raw["compute"]; ok {
-		if a.Compute, err = coerceNullableStatementAggregateList(c, v); err != nil {
-			return nil, executor.InMember("compute", err)
-		}
-	}
-	if v, ok := raw["having"]; ok {
-		if a.Having, err = coerceNullableGroupConditionList(c, v); err != nil {
-			return nil, executor.InMember("having", err)
-		}
-	}
-	if v, ok := raw["orderBy"]; ok {
-		if a.OrderBy, err = coerceNullableGroupOrderList(c, v); err != nil {
-			return nil, executor.InMember("orderBy", err)
-		}
-	}
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	return a, nil
+func coerceStatementConnectionGroupsArgs(c *executor.Coercer, raw map[string]any) (*statementConnectionGroupsArgs, error) {
+	a, in := &statementConnectionGroupsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "by", &a.By, coerceNullableStatementGroupKeyList)
+	executor.Member(in, "compute", &a.Compute, coerceNullableStatementAggregateList)
+	executor.Member(in, "having", &a.Having, coerceNullableGroupConditionList)
+	executor.Member(in, "orderBy", &a.OrderBy, coerceNullableGroupOrderList)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	return a, in.Err()
 }
 
 // subscriptionStatementChangedArgs are the arguments of Subscription.statementChanged.
@@ -8420,30 +3305,13 @@ type subscriptionStatementChangedArgs struct {
 	View   *ViewInput
 }
 
-func coerceSubscriptionStatementChangedArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &subscriptionStatementChangedArgs{}
-	var err error
-	if v, ok := raw["where"]; ok {
-		if a.Where, err = coerceOptionalStatementFilter(c, v); err != nil {
-			return nil, executor.InMember("where", err)
-		}
-	}
-	if v, ok := raw["ops"]; ok {
-		if a.Ops, err = coerceNullableChangeOpList(c, v); err != nil {
-			return nil, executor.InMember("ops", err)
-		}
-	}
-	if v, ok := raw["resume"]; ok {
-		if a.Resume, err = coerceOptionalPosition(c, v); err != nil {
-			return nil, executor.InMember("resume", err)
-		}
-	}
-	if v, ok := raw["view"]; ok {
-		if a.View, err = coerceOptionalViewInput(c, v); err != nil {
-			return nil, executor.InMember("view", err)
-		}
-	}
-	return a, nil
+func coerceSubscriptionStatementChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionStatementChangedArgs, error) {
+	a, in := &subscriptionStatementChangedArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
+	executor.Member(in, "ops", &a.Ops, coerceNullableChangeOpList)
+	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
+	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	return a, in.Err()
 }
 
 // subscriptionEntityChangedArgs are the arguments of Subscription.entityChanged.
@@ -8454,30 +3322,13 @@ type subscriptionEntityChangedArgs struct {
 	View   *ViewInput
 }
 
-func coerceSubscriptionEntityChangedArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &subscriptionEntityChangedArgs{}
-	var err error
-	if v, ok := raw["iri"]; ok {
-		if a.Iri, err = coerceIRI(c, v); err != nil {
-			return nil, executor.InMember("iri", err)
-		}
-	}
-	if v, ok := raw["depth"]; ok {
-		if a.Depth, err = coerceInt(c, v); err != nil {
-			return nil, executor.InMember("depth", err)
-		}
-	}
-	if v, ok := raw["resume"]; ok {
-		if a.Resume, err = coerceOptionalPosition(c, v); err != nil {
-			return nil, executor.InMember("resume", err)
-		}
-	}
-	if v, ok := raw["view"]; ok {
-		if a.View, err = coerceOptionalViewInput(c, v); err != nil {
-			return nil, executor.InMember("view", err)
-		}
-	}
-	return a, nil
+func coerceSubscriptionEntityChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionEntityChangedArgs, error) {
+	a, in := &subscriptionEntityChangedArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "iri", &a.Iri, coerceIRI)
+	executor.Member(in, "depth", &a.Depth, coerceInt)
+	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
+	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	return a, in.Err()
 }
 
 // subscriptionMatchChangedArgs are the arguments of Subscription.matchChanged.
@@ -8488,30 +3339,13 @@ type subscriptionMatchChangedArgs struct {
 	View    *ViewInput
 }
 
-func coerceSubscriptionMatchChangedArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &subscriptionMatchChangedArgs{}
-	var err error
-	if v, ok := raw["pattern"]; ok {
-		if a.Pattern, err = coercePatternInput(c, v); err != nil {
-			return nil, executor.InMember("pattern", err)
-		}
-	}
-	if v, ok := raw["select"]; ok {
-		if a.Select, err = coerceNullableStringList(c, v); err != nil {
-			return nil, executor.InMember("select", err)
-		}
-	}
-	if v, ok := raw["resume"]; ok {
-		if a.Resume, err = coerceOptionalPosition(c, v); err != nil {
-			return nil, executor.InMember("resume", err)
-		}
-	}
-	if v, ok := raw["view"]; ok {
-		if a.View, err = coerceOptionalViewInput(c, v); err != nil {
-			return nil, executor.InMember("view", err)
-		}
-	}
-	return a, nil
+func coerceSubscriptionMatchChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionMatchChangedArgs, error) {
+	a, in := &subscriptionMatchChangedArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "pattern", &a.Pattern, coercePatternInput)
+	executor.Member(in, "select", &a.Select, coerceNullableStringList)
+	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
+	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	return a, in.Err()
 }
 
 // subscriptionProposalChangedArgs are the arguments of Subscription.proposalChanged.
@@ -8520,20 +3354,11 @@ type subscriptionProposalChangedArgs struct {
 	Resume *Position
 }
 
-func coerceSubscriptionProposalChangedArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &subscriptionProposalChangedArgs{}
-	var err error
-	if v, ok := raw["id"]; ok {
-		if a.ID, err = coerceOptionalID(c, v); err != nil {
-			return nil, executor.InMember("id", err)
-		}
-	}
-	if v, ok := raw["resume"]; ok {
-		if a.Resume, err = coerceOptionalPosition(c, v); err != nil {
-			return nil, executor.InMember("resume", err)
-		}
-	}
-	return a, nil
+func coerceSubscriptionProposalChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionProposalChangedArgs, error) {
+	a, in := &subscriptionProposalChangedArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "id", &a.ID, coerceOptionalID)
+	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
+	return a, in.Err()
 }
 
 // subscriptionMessagePublishedArgs are the arguments of Subscription.messagePublished.
@@ -8543,25 +3368,12 @@ type subscriptionMessagePublishedArgs struct {
 	Resume        *Position
 }
 
-func coerceSubscriptionMessagePublishedArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &subscriptionMessagePublishedArgs{}
-	var err error
-	if v, ok := raw["channelId"]; ok {
-		if a.ChannelID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("channelId", err)
-		}
-	}
-	if v, ok := raw["sinceSequence"]; ok {
-		if a.SinceSequence, err = coerceOptionalLong(c, v); err != nil {
-			return nil, executor.InMember("sinceSequence", err)
-		}
-	}
-	if v, ok := raw["resume"]; ok {
-		if a.Resume, err = coerceOptionalPosition(c, v); err != nil {
-			return nil, executor.InMember("resume", err)
-		}
-	}
-	return a, nil
+func coerceSubscriptionMessagePublishedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionMessagePublishedArgs, error) {
+	a, in := &subscriptionMessagePublishedArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "channelId", &a.ChannelID, coerceID)
+	executor.Member(in, "sinceSequence", &a.SinceSequence, coerceOptionalLong)
+	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
+	return a, in.Err()
 }
 
 // subscriptionInboxMessagePublishedArgs are the arguments of Subscription.inboxMessagePublished.
@@ -8569,15 +3381,10 @@ type subscriptionInboxMessagePublishedArgs struct {
 	Resume *Position
 }
 
-func coerceSubscriptionInboxMessagePublishedArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &subscriptionInboxMessagePublishedArgs{}
-	var err error
-	if v, ok := raw["resume"]; ok {
-		if a.Resume, err = coerceOptionalPosition(c, v); err != nil {
-			return nil, executor.InMember("resume", err)
-		}
-	}
-	return a, nil
+func coerceSubscriptionInboxMessagePublishedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionInboxMessagePublishedArgs, error) {
+	a, in := &subscriptionInboxMessagePublishedArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
+	return a, in.Err()
 }
 
 // subscriptionMemberMessagePublishedArgs are the arguments of Subscription.memberMessagePublished.
@@ -8585,15 +3392,10 @@ type subscriptionMemberMessagePublishedArgs struct {
 	Resume *Position
 }
 
-func coerceSubscriptionMemberMessagePublishedArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &subscriptionMemberMessagePublishedArgs{}
-	var err error
-	if v, ok := raw["resume"]; ok {
-		if a.Resume, err = coerceOptionalPosition(c, v); err != nil {
-			return nil, executor.InMember("resume", err)
-		}
-	}
-	return a, nil
+func coerceSubscriptionMemberMessagePublishedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionMemberMessagePublishedArgs, error) {
+	a, in := &subscriptionMemberMessagePublishedArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
+	return a, in.Err()
 }
 
 // subscriptionScopeMessagePublishedArgs are the arguments of Subscription.scopeMessagePublished.
@@ -8602,20 +3404,11 @@ type subscriptionScopeMessagePublishedArgs struct {
 	Resume  *Position
 }
 
-func coerceSubscriptionScopeMessagePublishedArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &subscriptionScopeMessagePublishedArgs{}
-	var err error
-	if v, ok := raw["scopeId"]; ok {
-		if a.ScopeID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("scopeId", err)
-		}
-	}
-	if v, ok := raw["resume"]; ok {
-		if a.Resume, err = coerceOptionalPosition(c, v); err != nil {
-			return nil, executor.InMember("resume", err)
-		}
-	}
-	return a, nil
+func coerceSubscriptionScopeMessagePublishedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionScopeMessagePublishedArgs, error) {
+	a, in := &subscriptionScopeMessagePublishedArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "scopeId", &a.ScopeID, coerceID)
+	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
+	return a, in.Err()
 }
 
 // subscriptionChannelChangedArgs are the arguments of Subscription.channelChanged.
@@ -8624,20 +3417,11 @@ type subscriptionChannelChangedArgs struct {
 	Resume    *Position
 }
 
-func coerceSubscriptionChannelChangedArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &subscriptionChannelChangedArgs{}
-	var err error
-	if v, ok := raw["channelId"]; ok {
-		if a.ChannelID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("channelId", err)
-		}
-	}
-	if v, ok := raw["resume"]; ok {
-		if a.Resume, err = coerceOptionalPosition(c, v); err != nil {
-			return nil, executor.InMember("resume", err)
-		}
-	}
-	return a, nil
+func coerceSubscriptionChannelChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionChannelChangedArgs, error) {
+	a, in := &subscriptionChannelChangedArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "channelId", &a.ChannelID, coerceID)
+	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
+	return a, in.Err()
 }
 
 // subscriptionSignalSentArgs are the arguments of Subscription.signalSent.
@@ -8645,15 +3429,10 @@ type subscriptionSignalSentArgs struct {
 	ChannelID string
 }
 
-func coerceSubscriptionSignalSentArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &subscriptionSignalSentArgs{}
-	var err error
-	if v, ok := raw["channelId"]; ok {
-		if a.ChannelID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("channelId", err)
-		}
-	}
-	return a, nil
+func coerceSubscriptionSignalSentArgs(c *executor.Coercer, raw map[string]any) (*subscriptionSignalSentArgs, error) {
+	a, in := &subscriptionSignalSentArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "channelId", &a.ChannelID, coerceID)
+	return a, in.Err()
 }
 
 // subscriptionTaskChangedArgs are the arguments of Subscription.taskChanged.
@@ -8662,20 +3441,11 @@ type subscriptionTaskChangedArgs struct {
 	Resume *Position
 }
 
-func coerceSubscriptionTaskChangedArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &subscriptionTaskChangedArgs{}
-	var err error
-	if v, ok := raw["id"]; ok {
-		if a.ID, err = coerceID(c, v); err != nil {
-			return nil, executor.InMember("id", err)
-		}
-	}
-	if v, ok := raw["resume"]; ok {
-		if a.Resume, err = coerceOptionalPosition(c, v); err != nil {
-			return nil, executor.InMember("resume", err)
-		}
-	}
-	return a, nil
+func coerceSubscriptionTaskChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionTaskChangedArgs, error) {
+	a, in := &subscriptionTaskChangedArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "id", &a.ID, coerceID)
+	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
+	return a, in.Err()
 }
 
 // taskMessagesArgs are the arguments of Task.messages.
@@ -8684,20 +3454,11 @@ type taskMessagesArgs struct {
 	After *Cursor
 }
 
-func coerceTaskMessagesArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &taskMessagesArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	return a, nil
+func coerceTaskMessagesArgs(c *executor.Coercer, raw map[string]any) (*taskMessagesArgs, error) {
+	a, in := &taskMessagesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	return a, in.Err()
 }
 
 // taskCommitsArgs are the arguments of Task.commits.
@@ -8706,20 +3467,11 @@ type taskCommitsArgs struct {
 	After *Cursor
 }
 
-func coerceTaskCommitsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &taskCommitsArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	return a, nil
+func coerceTaskCommitsArgs(c *executor.Coercer, raw map[string]any) (*taskCommitsArgs, error) {
+	a, in := &taskCommitsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	return a, in.Err()
 }
 
 // taskSubtasksArgs are the arguments of Task.subtasks.
@@ -8728,20 +3480,11 @@ type taskSubtasksArgs struct {
 	After *Cursor
 }
 
-func coerceTaskSubtasksArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &taskSubtasksArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	if v, ok := raw["after"]; ok {
-		if a.After, err = coerceOptionalCursor(c, v); err != nil {
-			return nil, executor.InMember("after", err)
-		}
-	}
-	return a, nil
+func coerceTaskSubtasksArgs(c *executor.Coercer, raw map[string]any) (*taskSubtasksArgs, error) {
+	a, in := &taskSubtasksArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	return a, in.Err()
 }
 
 // taskCommitFactsArgs are the arguments of TaskCommit.facts.
@@ -8749,15 +3492,10 @@ type taskCommitFactsArgs struct {
 	First *int
 }
 
-func coerceTaskCommitFactsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &taskCommitFactsArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	return a, nil
+func coerceTaskCommitFactsArgs(c *executor.Coercer, raw map[string]any) (*taskCommitFactsArgs, error) {
+	a, in := &taskCommitFactsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	return a, in.Err()
 }
 
 // vocabularyClassesArgs are the arguments of Vocabulary.classes.
@@ -8765,15 +3503,10 @@ type vocabularyClassesArgs struct {
 	First *int
 }
 
-func coerceVocabularyClassesArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &vocabularyClassesArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	return a, nil
+func coerceVocabularyClassesArgs(c *executor.Coercer, raw map[string]any) (*vocabularyClassesArgs, error) {
+	a, in := &vocabularyClassesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	return a, in.Err()
 }
 
 // vocabularyPredicatesArgs are the arguments of Vocabulary.predicates.
@@ -8781,15 +3514,10 @@ type vocabularyPredicatesArgs struct {
 	First *int
 }
 
-func coerceVocabularyPredicatesArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &vocabularyPredicatesArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	return a, nil
+func coerceVocabularyPredicatesArgs(c *executor.Coercer, raw map[string]any) (*vocabularyPredicatesArgs, error) {
+	a, in := &vocabularyPredicatesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	return a, in.Err()
 }
 
 // vocabularyGraphsArgs are the arguments of Vocabulary.graphs.
@@ -8797,15 +3525,10 @@ type vocabularyGraphsArgs struct {
 	First *int
 }
 
-func coerceVocabularyGraphsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &vocabularyGraphsArgs{}
-	var err error
-	if v, ok := raw["first"]; ok {
-		if a.First, err = coerceOptionalInt(c, v); err != nil {
-			return nil, executor.InMember("first", err)
-		}
-	}
-	return a, nil
+func coerceVocabularyGraphsArgs(c *executor.Coercer, raw map[string]any) (*vocabularyGraphsArgs, error) {
+	a, in := &vocabularyGraphsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	return a, in.Err()
 }
 
 // directiveArgsArgs are the arguments of __Directive.args.
@@ -8813,15 +3536,10 @@ type directiveArgsArgs struct {
 	IncludeDeprecated *bool
 }
 
-func coerceDirectiveArgsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &directiveArgsArgs{}
-	var err error
-	if v, ok := raw["includeDeprecated"]; ok {
-		if a.IncludeDeprecated, err = coerceOptionalBoolean(c, v); err != nil {
-			return nil, executor.InMember("includeDeprecated", err)
-		}
-	}
-	return a, nil
+func coerceDirectiveArgsArgs(c *executor.Coercer, raw map[string]any) (*directiveArgsArgs, error) {
+	a, in := &directiveArgsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "includeDeprecated", &a.IncludeDeprecated, coerceOptionalBoolean)
+	return a, in.Err()
 }
 
 // fieldArgsArgs are the arguments of __Field.args.
@@ -8829,15 +3547,10 @@ type fieldArgsArgs struct {
 	IncludeDeprecated *bool
 }
 
-func coerceFieldArgsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &fieldArgsArgs{}
-	var err error
-	if v, ok := raw["includeDeprecated"]; ok {
-		if a.IncludeDeprecated, err = coerceOptionalBoolean(c, v); err != nil {
-			return nil, executor.InMember("includeDeprecated", err)
-		}
-	}
-	return a, nil
+func coerceFieldArgsArgs(c *executor.Coercer, raw map[string]any) (*fieldArgsArgs, error) {
+	a, in := &fieldArgsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "includeDeprecated", &a.IncludeDeprecated, coerceOptionalBoolean)
+	return a, in.Err()
 }
 
 // typeFieldsArgs are the arguments of __Type.fields.
@@ -8845,15 +3558,10 @@ type typeFieldsArgs struct {
 	IncludeDeprecated bool
 }
 
-func coerceTypeFieldsArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &typeFieldsArgs{}
-	var err error
-	if v, ok := raw["includeDeprecated"]; ok {
-		if a.IncludeDeprecated, err = coerceNullableBoolean(c, v); err != nil {
-			return nil, executor.InMember("includeDeprecated", err)
-		}
-	}
-	return a, nil
+func coerceTypeFieldsArgs(c *executor.Coercer, raw map[string]any) (*typeFieldsArgs, error) {
+	a, in := &typeFieldsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "includeDeprecated", &a.IncludeDeprecated, coerceNullableBoolean)
+	return a, in.Err()
 }
 
 // typeEnumValuesArgs are the arguments of __Type.enumValues.
@@ -8861,44 +3569,24 @@ type typeEnumValuesArgs struct {
 	IncludeDeprecated bool
 }
 
-func coerceTypeEnumValuesArgs(c *executor.Coercer, raw map[string]any) (any, error) {
-	a := &typeEnumValuesArgs{}
-	var err error
-	if v, ok := raw["includeDeprecated"]; ok {
-		if a.IncludeDeprecated, err = coerceNullableBoolean(c, v); err != nil {
-			return nil, executor.InMember("includeDeprecated", err)
-		}
-	}
-	return a, nil
+func coerceTypeEnumValuesArgs(c *executor.Coercer, raw map[string]any) (*typeEnumValuesArgs, error) {
+	a, in := &typeEnumValuesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "includeDeprecated", &a.IncludeDeprecated, coerceNullableBoolean)
+	return a, in.Err()
 }
-
-func coerceLong(c *executor.Coercer, v any) (out int64, err error) {
-	return UnmarshalLong(v)
-}
-
-func coerceOptionalLong(c *executor.Coercer, v any) (out *int64, err error) {
+func coerceLong(c *executor.Coercer, v any) (int64, error) { return UnmarshalLong(v) }
+func coerceOptionalLong(c *executor.Coercer, v any) (*int64, error) {
 	return executor.CoerceOptional(c, v, coerceLong)
 }
-
-func coerceDateTime(c *executor.Coercer, v any) (out time.Time, err error) {
-	return UnmarshalDateTime(v)
-}
-
-func coerceOptionalDateTime(c *executor.Coercer, v any) (out *time.Time, err error) {
+func coerceDateTime(c *executor.Coercer, v any) (time.Time, error) { return UnmarshalDateTime(v) }
+func coerceOptionalDateTime(c *executor.Coercer, v any) (*time.Time, error) {
 	return executor.CoerceOptional(c, v, coerceDateTime)
 }
-
-func coerceID(c *executor.Coercer, v any) (out string, err error) {
-	return graphql.UnmarshalString(v)
-}
-
-func coerceOptionalID(c *executor.Coercer, v any) (out *string, err error) {
+func coerceID(c *executor.Coercer, v any) (string, error) { return graphql.UnmarshalString(v) }
+func coerceOptionalID(c *executor.Coercer, v any) (*string, error) {
 	return executor.CoerceOptional(c, v, coerceID)
 }
-
-func coerceString(c *executor.Coercer, v any) (out string, err error) {
-	return graphql.UnmarshalString(v)
-}
+func coerceString(c *executor.Coercer, v any) (string, error) { return graphql.UnmarshalString(v) }
 
 func coerceNullableStringList(c *executor.Coercer, v any) (out []string, err error) {
 	if v == nil {
@@ -8907,15 +3595,11 @@ func coerceNullableStringList(c *executor.Coercer, v any) (out []string, err err
 	return executor.CoerceList(c, v, coerceString)
 }
 
-func coerceOptionalString(c *executor.Coercer, v any) (out *string, err error) {
+func coerceOptionalString(c *executor.Coercer, v any) (*string, error) {
 	return executor.CoerceOptional(c, v, coerceString)
 }
-
-func coerceBoolean(c *executor.Coercer, v any) (out bool, err error) {
-	return graphql.UnmarshalBoolean(v)
-}
-
-func coerceOptionalBoolean(c *executor.Coercer, v any) (out *bool, err error) {
+func coerceBoolean(c *executor.Coercer, v any) (bool, error) { return graphql.UnmarshalBoolean(v) }
+func coerceOptionalBoolean(c *executor.Coercer, v any) (*bool, error) {
 	return executor.CoerceOptional(c, v, coerceBoolean)
 }
 
@@ -8924,7 +3608,7 @@ func coerceMessageType(c *executor.Coercer, v any) (out MessageType, err error) 
 	return out, err
 }
 
-func coerceOptionalMessageType(c *executor.Coercer, v any) (out *MessageType, err error) {
+func coerceOptionalMessageType(c *executor.Coercer, v any) (*MessageType, error) {
 	return executor.CoerceOptional(c, v, coerceMessageType)
 }
 
@@ -8933,7 +3617,7 @@ func coerceMessageContentType(c *executor.Coercer, v any) (out MessageContentTyp
 	return out, err
 }
 
-func coerceOptionalMessageContentType(c *executor.Coercer, v any) (out *MessageContentType, err error) {
+func coerceOptionalMessageContentType(c *executor.Coercer, v any) (*MessageContentType, error) {
 	return executor.CoerceOptional(c, v, coerceMessageContentType)
 }
 
@@ -8942,59 +3626,24 @@ func coerceReceiptStatus(c *executor.Coercer, v any) (out ReceiptStatus, err err
 	return out, err
 }
 
-func coerceOptionalReceiptStatus(c *executor.Coercer, v any) (out *ReceiptStatus, err error) {
+func coerceOptionalReceiptStatus(c *executor.Coercer, v any) (*ReceiptStatus, error) {
 	return executor.CoerceOptional(c, v, coerceReceiptStatus)
 }
 
 func coerceMessageFilter(c *executor.Coercer, v any) (out MessageFilter, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["recipient"]; ok {
-		if out.Recipient, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("recipient", err)
-		}
-	}
-	if v, ok := m["forMe"]; ok {
-		if out.ForMe, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("forMe", err)
-		}
-	}
-	if v, ok := m["messageType"]; ok {
-		if out.MessageType, err = coerceOptionalMessageType(c, v); err != nil {
-			return out, executor.InMember("messageType", err)
-		}
-	}
-	if v, ok := m["contentType"]; ok {
-		if out.ContentType, err = coerceOptionalMessageContentType(c, v); err != nil {
-			return out, executor.InMember("contentType", err)
-		}
-	}
-	if v, ok := m["tag"]; ok {
-		if out.Tag, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("tag", err)
-		}
-	}
-	if v, ok := m["threadId"]; ok {
-		if out.ThreadID, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("threadId", err)
-		}
-	}
-	if v, ok := m["correlationId"]; ok {
-		if out.CorrelationID, err = coerceOptionalID(c, v); err != nil {
-			return out, executor.InMember("correlationId", err)
-		}
-	}
-	if v, ok := m["status"]; ok {
-		if out.Status, err = coerceOptionalReceiptStatus(c, v); err != nil {
-			return out, executor.InMember("status", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "recipient", &out.Recipient, coerceOptionalString)
+	executor.Member(in, "forMe", &out.ForMe, coerceOptionalBoolean)
+	executor.Member(in, "messageType", &out.MessageType, coerceOptionalMessageType)
+	executor.Member(in, "contentType", &out.ContentType, coerceOptionalMessageContentType)
+	executor.Member(in, "tag", &out.Tag, coerceOptionalString)
+	executor.Member(in, "threadId", &out.ThreadID, coerceOptionalString)
+	executor.Member(in, "correlationId", &out.CorrelationID, coerceOptionalID)
+	executor.Member(in, "status", &out.Status, coerceOptionalReceiptStatus)
+	return out, in.Err()
 }
 
-func coerceOptionalMessageFilter(c *executor.Coercer, v any) (out *MessageFilter, err error) {
+func coerceOptionalMessageFilter(c *executor.Coercer, v any) (*MessageFilter, error) {
 	return executor.CoerceOptional(c, v, coerceMessageFilter)
 }
 
@@ -9003,11 +3652,8 @@ func coerceSortDirection(c *executor.Coercer, v any) (out query.SortDirection, e
 	return query.SortDirection(text), err
 }
 
-func coerceInt(c *executor.Coercer, v any) (out int, err error) {
-	return graphql.UnmarshalInt(v)
-}
-
-func coerceOptionalInt(c *executor.Coercer, v any) (out *int, err error) {
+func coerceInt(c *executor.Coercer, v any) (int, error) { return graphql.UnmarshalInt(v) }
+func coerceOptionalInt(c *executor.Coercer, v any) (*int, error) {
 	return executor.CoerceOptional(c, v, coerceInt)
 }
 
@@ -9016,23 +3662,15 @@ func coerceCursor(c *executor.Coercer, v any) (out Cursor, err error) {
 	return out, err
 }
 
-func coerceOptionalCursor(c *executor.Coercer, v any) (out *Cursor, err error) {
+func coerceOptionalCursor(c *executor.Coercer, v any) (*Cursor, error) {
 	return executor.CoerceOptional(c, v, coerceCursor)
 }
-
-func coerceIRI(c *executor.Coercer, v any) (out base.Term, err error) {
-	return UnmarshalIRI(c.Ctx, v)
-}
-
-func coerceOptionalIRI(c *executor.Coercer, v any) (out *base.Term, err error) {
+func coerceIRI(c *executor.Coercer, v any) (base.Term, error) { return UnmarshalIRI(c.Ctx, v) }
+func coerceOptionalIRI(c *executor.Coercer, v any) (*base.Term, error) {
 	return executor.CoerceOptional(c, v, coerceIRI)
 }
-
-func coercePath(c *executor.Coercer, v any) (out string, err error) {
-	return graphql.UnmarshalString(v)
-}
-
-func coerceOptionalPath(c *executor.Coercer, v any) (out *string, err error) {
+func coercePath(c *executor.Coercer, v any) (string, error) { return graphql.UnmarshalString(v) }
+func coerceOptionalPath(c *executor.Coercer, v any) (*string, error) {
 	return executor.CoerceOptional(c, v, coercePath)
 }
 
@@ -9044,59 +3682,20 @@ func coerceNullableIRIList(c *executor.Coercer, v any) (out []base.Term, err err
 }
 
 func coerceIRIFilter(c *executor.Coercer, v any) (out query.IRIFilter, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["exists"]; ok {
-		if out.Exists, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("exists", err)
-		}
-	}
-	if v, ok := m["eq"]; ok {
-		if out.Eq, err = coerceOptionalIRI(c, v); err != nil {
-			return out, executor.InMember("eq", err)
-		}
-	}
-	if v, ok := m["ne"]; ok {
-		if out.Ne, err = coerceOptionalIRI(c, v); err != nil {
-			return out, executor.InMember("ne", err)
-		}
-	}
-	if v, ok := m["in"]; ok {
-		if out.In, err = coerceNullableIRIList(c, v); err != nil {
-			return out, executor.InMember("in", err)
-		}
-	}
-	if v, ok := m["nin"]; ok {
-		if out.Nin, err = coerceNullableIRIList(c, v); err != nil {
-			return out, executor.InMember("nin", err)
-		}
-	}
-	if v, ok := m["contains"]; ok {
-		if out.Contains, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("contains", err)
-		}
-	}
-	if v, ok := m["startsWith"]; ok {
-		if out.StartsWith, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("startsWith", err)
-		}
-	}
-	if v, ok := m["endsWith"]; ok {
-		if out.EndsWith, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("endsWith", err)
-		}
-	}
-	if v, ok := m["regex"]; ok {
-		if out.Regex, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("regex", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "exists", &out.Exists, coerceOptionalBoolean)
+	executor.Member(in, "eq", &out.Eq, coerceOptionalIRI)
+	executor.Member(in, "ne", &out.Ne, coerceOptionalIRI)
+	executor.Member(in, "in", &out.In, coerceNullableIRIList)
+	executor.Member(in, "nin", &out.Nin, coerceNullableIRIList)
+	executor.Member(in, "contains", &out.Contains, coerceOptionalString)
+	executor.Member(in, "startsWith", &out.StartsWith, coerceOptionalString)
+	executor.Member(in, "endsWith", &out.EndsWith, coerceOptionalString)
+	executor.Member(in, "regex", &out.Regex, coerceOptionalString)
+	return out, in.Err()
 }
 
-func coerceOptionalIRIFilter(c *executor.Coercer, v any) (out *query.IRIFilter, err error) {
+func coerceOptionalIRIFilter(c *executor.Coercer, v any) (*query.IRIFilter, error) {
 	return executor.CoerceOptional(c, v, coerceIRIFilter)
 }
 
@@ -9107,9 +3706,7 @@ func coerceNullableJSON(c *executor.Coercer, v any) (out json.RawMessage, err er
 	return UnmarshalJSON(v)
 }
 
-func coerceJSON(c *executor.Coercer, v any) (out json.RawMessage, err error) {
-	return UnmarshalJSON(v)
-}
+func coerceJSON(c *executor.Coercer, v any) (json.RawMessage, error) { return UnmarshalJSON(v) }
 
 func coerceNullableJSONList(c *executor.Coercer, v any) (out []json.RawMessage, err error) {
 	if v == nil {
@@ -9119,166 +3716,48 @@ func coerceNullableJSONList(c *executor.Coercer, v any) (out []json.RawMessage, 
 }
 
 func coerceStringFilter(c *executor.Coercer, v any) (out query.StringFilter, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["exists"]; ok {
-		if out.Exists, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("exists", err)
-		}
-	}
-	if v, ok := m["eq"]; ok {
-		if out.Eq, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("eq", err)
-		}
-	}
-	if v, ok := m["ne"]; ok {
-		if out.Ne, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("ne", err)
-		}
-	}
-	if v, ok := m["in"]; ok {
-		if out.In, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("in", err)
-		}
-	}
-	if v, ok := m["nin"]; ok {
-		if out.Nin, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("nin", err)
-		}
-	}
-	if v, ok := m["lt"]; ok {
-		if out.Lt, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("lt", err)
-		}
-	}
-	if v, ok := m["lte"]; ok {
-		if out.Lte, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("lte", err)
-		}
-	}
-	if v, ok := m["gt"]; ok {
-		if out.Gt, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("gt", err)
-		}
-	}
-	if v, ok := m["gte"]; ok {
-		if out.Gte, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("gte", err)
-		}
-	}
-	if v, ok := m["contains"]; ok {
-		if out.Contains, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("contains", err)
-		}
-	}
-	if v, ok := m["startsWith"]; ok {
-		if out.StartsWith, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("startsWith", err)
-		}
-	}
-	if v, ok := m["endsWith"]; ok {
-		if out.EndsWith, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("endsWith", err)
-		}
-	}
-	if v, ok := m["regex"]; ok {
-		if out.Regex, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("regex", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "exists", &out.Exists, coerceOptionalBoolean)
+	executor.Member(in, "eq", &out.Eq, coerceOptionalString)
+	executor.Member(in, "ne", &out.Ne, coerceOptionalString)
+	executor.Member(in, "in", &out.In, coerceNullableStringList)
+	executor.Member(in, "nin", &out.Nin, coerceNullableStringList)
+	executor.Member(in, "lt", &out.Lt, coerceOptionalString)
+	executor.Member(in, "lte", &out.Lte, coerceOptionalString)
+	executor.Member(in, "gt", &out.Gt, coerceOptionalString)
+	executor.Member(in, "gte", &out.Gte, coerceOptionalString)
+	executor.Member(in, "contains", &out.Contains, coerceOptionalString)
+	executor.Member(in, "startsWith", &out.StartsWith, coerceOptionalString)
+	executor.Member(in, "endsWith", &out.EndsWith, coerceOptionalString)
+	executor.Member(in, "regex", &out.Regex, coerceOptionalString)
+	return out, in.Err()
 }
 
-func coerceOptionalStringFilter(c *executor.Coercer, v any) (out *query.StringFilter, err error) {
+func coerceOptionalStringFilter(c *executor.Coercer, v any) (*query.StringFilter, error) {
 	return executor.CoerceOptional(c, v, coerceStringFilter)
 }
 
 func coerceValueFilter(c *executor.Coercer, v any) (out query.ValueFilter, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["eq"]; ok {
-		if out.Eq, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("eq", err)
-		}
-	}
-	if v, ok := m["ne"]; ok {
-		if out.Ne, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("ne", err)
-		}
-	}
-	if v, ok := m["in"]; ok {
-		if out.In, err = coerceNullableJSONList(c, v); err != nil {
-			return out, executor.InMember("in", err)
-		}
-	}
-	if v, ok := m["nin"]; ok {
-		if out.Nin, err = coerceNullableJSONList(c, v); err != nil {
-			return out, executor.InMember("nin", err)
-		}
-	}
-	if v, ok := m["lt"]; ok {
-		if out.Lt, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("lt", err)
-		}
-	}
-	if v, ok := m["lte"]; ok {
-		if out.Lte, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("lte", err)
-		}
-	}
-	if v, ok := m["gt"]; ok {
-		if out.Gt, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("gt", err)
-		}
-	}
-	if v, ok := m["gte"]; ok {
-		if out.Gte, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("gte", err)
-		}
-	}
-	if v, ok := m["contains"]; ok {
-		if out.Contains, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("contains", err)
-		}
-	}
-	if v, ok := m["startsWith"]; ok {
-		if out.StartsWith, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("startsWith", err)
-		}
-	}
-	if v, ok := m["endsWith"]; ok {
-		if out.EndsWith, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("endsWith", err)
-		}
-	}
-	if v, ok := m["regex"]; ok {
-		if out.Regex, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("regex", err)
-		}
-	}
-	if v, ok := m["iri"]; ok {
-		if out.IRI, err = coerceOptionalIRIFilter(c, v); err != nil {
-			return out, executor.InMember("iri", err)
-		}
-	}
-	if v, ok := m["language"]; ok {
-		if out.Language, err = coerceOptionalStringFilter(c, v); err != nil {
-			return out, executor.InMember("language", err)
-		}
-	}
-	if v, ok := m["datatype"]; ok {
-		if out.Datatype, err = coerceOptionalIRIFilter(c, v); err != nil {
-			return out, executor.InMember("datatype", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "eq", &out.Eq, coerceNullableJSON)
+	executor.Member(in, "ne", &out.Ne, coerceNullableJSON)
+	executor.Member(in, "in", &out.In, coerceNullableJSONList)
+	executor.Member(in, "nin", &out.Nin, coerceNullableJSONList)
+	executor.Member(in, "lt", &out.Lt, coerceNullableJSON)
+	executor.Member(in, "lte", &out.Lte, coerceNullableJSON)
+	executor.Member(in, "gt", &out.Gt, coerceNullableJSON)
+	executor.Member(in, "gte", &out.Gte, coerceNullableJSON)
+	executor.Member(in, "contains", &out.Contains, coerceOptionalString)
+	executor.Member(in, "startsWith", &out.StartsWith, coerceOptionalString)
+	executor.Member(in, "endsWith", &out.EndsWith, coerceOptionalString)
+	executor.Member(in, "regex", &out.Regex, coerceOptionalString)
+	executor.Member(in, "iri", &out.IRI, coerceOptionalIRIFilter)
+	executor.Member(in, "language", &out.Language, coerceOptionalStringFilter)
+	executor.Member(in, "datatype", &out.Datatype, coerceOptionalIRIFilter)
+	return out, in.Err()
 }
 
-func coerceOptionalValueFilter(c *executor.Coercer, v any) (out *query.ValueFilter, err error) {
+func coerceOptionalValueFilter(c *executor.Coercer, v any) (*query.ValueFilter, error) {
 	return executor.CoerceOptional(c, v, coerceValueFilter)
 }
 
@@ -9290,67 +3769,26 @@ func coerceNullableIRIList2(c *executor.Coercer, v any) (out []*base.Term, err e
 }
 
 func coerceGraphFilter(c *executor.Coercer, v any) (out query.GraphFilter, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["eq"]; ok {
-		if out.Eq, err = coerceOptionalIRI(c, v); err != nil {
-			return out, executor.InMember("eq", err)
-		}
-	}
-	if v, ok := m["ne"]; ok {
-		if out.Ne, err = coerceOptionalIRI(c, v); err != nil {
-			return out, executor.InMember("ne", err)
-		}
-	}
-	if v, ok := m["in"]; ok {
-		if out.In, err = coerceNullableIRIList2(c, v); err != nil {
-			return out, executor.InMember("in", err)
-		}
-	}
-	if v, ok := m["nin"]; ok {
-		if out.Nin, err = coerceNullableIRIList2(c, v); err != nil {
-			return out, executor.InMember("nin", err)
-		}
-	}
-	if v, ok := m["default"]; ok {
-		if out.Default, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("default", err)
-		}
-	}
-	if v, ok := m["contains"]; ok {
-		if out.Contains, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("contains", err)
-		}
-	}
-	if v, ok := m["startsWith"]; ok {
-		if out.StartsWith, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("startsWith", err)
-		}
-	}
-	if v, ok := m["endsWith"]; ok {
-		if out.EndsWith, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("endsWith", err)
-		}
-	}
-	if v, ok := m["regex"]; ok {
-		if out.Regex, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("regex", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "eq", &out.Eq, coerceOptionalIRI)
+	executor.Member(in, "ne", &out.Ne, coerceOptionalIRI)
+	executor.Member(in, "in", &out.In, coerceNullableIRIList2)
+	executor.Member(in, "nin", &out.Nin, coerceNullableIRIList2)
+	executor.Member(in, "default", &out.Default, coerceOptionalBoolean)
+	executor.Member(in, "contains", &out.Contains, coerceOptionalString)
+	executor.Member(in, "startsWith", &out.StartsWith, coerceOptionalString)
+	executor.Member(in, "endsWith", &out.EndsWith, coerceOptionalString)
+	executor.Member(in, "regex", &out.Regex, coerceOptionalString)
+	return out, in.Err()
 }
 
-func coerceOptionalGraphFilter(c *executor.Coercer, v any) (out *query.GraphFilter, err error) {
+func coerceOptionalGraphFilter(c *executor.Coercer, v any) (*query.GraphFilter, error) {
 	return executor.CoerceOptional(c, v, coerceGraphFilter)
 }
-
-func coerceFloat(c *executor.Coercer, v any) (out float64, err error) {
+func coerceFloat(c *executor.Coercer, v any) (float64, error) {
 	return graphql.UnmarshalFloatContext(c.Ctx, v)
 }
-
-func coerceOptionalFloat(c *executor.Coercer, v any) (out *float64, err error) {
+func coerceOptionalFloat(c *executor.Coercer, v any) (*float64, error) {
 	return executor.CoerceOptional(c, v, coerceFloat)
 }
 
@@ -9362,59 +3800,20 @@ func coerceNullableFloatList(c *executor.Coercer, v any) (out []float64, err err
 }
 
 func coerceFloatFilter(c *executor.Coercer, v any) (out query.FloatFilter, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["exists"]; ok {
-		if out.Exists, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("exists", err)
-		}
-	}
-	if v, ok := m["eq"]; ok {
-		if out.Eq, err = coerceOptionalFloat(c, v); err != nil {
-			return out, executor.InMember("eq", err)
-		}
-	}
-	if v, ok := m["ne"]; ok {
-		if out.Ne, err = coerceOptionalFloat(c, v); err != nil {
-			return out, executor.InMember("ne", err)
-		}
-	}
-	if v, ok := m["in"]; ok {
-		if out.In, err = coerceNullableFloatList(c, v); err != nil {
-			return out, executor.InMember("in", err)
-		}
-	}
-	if v, ok := m["nin"]; ok {
-		if out.Nin, err = coerceNullableFloatList(c, v); err != nil {
-			return out, executor.InMember("nin", err)
-		}
-	}
-	if v, ok := m["lt"]; ok {
-		if out.Lt, err = coerceOptionalFloat(c, v); err != nil {
-			return out, executor.InMember("lt", err)
-		}
-	}
-	if v, ok := m["lte"]; ok {
-		if out.Lte, err = coerceOptionalFloat(c, v); err != nil {
-			return out, executor.InMember("lte", err)
-		}
-	}
-	if v, ok := m["gt"]; ok {
-		if out.Gt, err = coerceOptionalFloat(c, v); err != nil {
-			return out, executor.InMember("gt", err)
-		}
-	}
-	if v, ok := m["gte"]; ok {
-		if out.Gte, err = coerceOptionalFloat(c, v); err != nil {
-			return out, executor.InMember("gte", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "exists", &out.Exists, coerceOptionalBoolean)
+	executor.Member(in, "eq", &out.Eq, coerceOptionalFloat)
+	executor.Member(in, "ne", &out.Ne, coerceOptionalFloat)
+	executor.Member(in, "in", &out.In, coerceNullableFloatList)
+	executor.Member(in, "nin", &out.Nin, coerceNullableFloatList)
+	executor.Member(in, "lt", &out.Lt, coerceOptionalFloat)
+	executor.Member(in, "lte", &out.Lte, coerceOptionalFloat)
+	executor.Member(in, "gt", &out.Gt, coerceOptionalFloat)
+	executor.Member(in, "gte", &out.Gte, coerceOptionalFloat)
+	return out, in.Err()
 }
 
-func coerceOptionalFloatFilter(c *executor.Coercer, v any) (out *query.FloatFilter, err error) {
+func coerceOptionalFloatFilter(c *executor.Coercer, v any) (*query.FloatFilter, error) {
 	return executor.CoerceOptional(c, v, coerceFloatFilter)
 }
 
@@ -9426,59 +3825,20 @@ func coerceNullableDateTimeList(c *executor.Coercer, v any) (out []time.Time, er
 }
 
 func coerceDateTimeFilter(c *executor.Coercer, v any) (out query.DateTimeFilter, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["exists"]; ok {
-		if out.Exists, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("exists", err)
-		}
-	}
-	if v, ok := m["eq"]; ok {
-		if out.Eq, err = coerceOptionalDateTime(c, v); err != nil {
-			return out, executor.InMember("eq", err)
-		}
-	}
-	if v, ok := m["ne"]; ok {
-		if out.Ne, err = coerceOptionalDateTime(c, v); err != nil {
-			return out, executor.InMember("ne", err)
-		}
-	}
-	if v, ok := m["in"]; ok {
-		if out.In, err = coerceNullableDateTimeList(c, v); err != nil {
-			return out, executor.InMember("in", err)
-		}
-	}
-	if v, ok := m["nin"]; ok {
-		if out.Nin, err = coerceNullableDateTimeList(c, v); err != nil {
-			return out, executor.InMember("nin", err)
-		}
-	}
-	if v, ok := m["lt"]; ok {
-		if out.Lt, err = coerceOptionalDateTime(c, v); err != nil {
-			return out, executor.InMember("lt", err)
-		}
-	}
-	if v, ok := m["lte"]; ok {
-		if out.Lte, err = coerceOptionalDateTime(c, v); err != nil {
-			return out, executor.InMember("lte", err)
-		}
-	}
-	if v, ok := m["gt"]; ok {
-		if out.Gt, err = coerceOptionalDateTime(c, v); err != nil {
-			return out, executor.InMember("gt", err)
-		}
-	}
-	if v, ok := m["gte"]; ok {
-		if out.Gte, err = coerceOptionalDateTime(c, v); err != nil {
-			return out, executor.InMember("gte", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "exists", &out.Exists, coerceOptionalBoolean)
+	executor.Member(in, "eq", &out.Eq, coerceOptionalDateTime)
+	executor.Member(in, "ne", &out.Ne, coerceOptionalDateTime)
+	executor.Member(in, "in", &out.In, coerceNullableDateTimeList)
+	executor.Member(in, "nin", &out.Nin, coerceNullableDateTimeList)
+	executor.Member(in, "lt", &out.Lt, coerceOptionalDateTime)
+	executor.Member(in, "lte", &out.Lte, coerceOptionalDateTime)
+	executor.Member(in, "gt", &out.Gt, coerceOptionalDateTime)
+	executor.Member(in, "gte", &out.Gte, coerceOptionalDateTime)
+	return out, in.Err()
 }
 
-func coerceOptionalDateTimeFilter(c *executor.Coercer, v any) (out *query.DateTimeFilter, err error) {
+func coerceOptionalDateTimeFilter(c *executor.Coercer, v any) (*query.DateTimeFilter, error) {
 	return executor.CoerceOptional(c, v, coerceDateTimeFilter)
 }
 
@@ -9490,62 +3850,23 @@ func coerceNullableLongList(c *executor.Coercer, v any) (out []int64, err error)
 }
 
 func coerceLongFilter(c *executor.Coercer, v any) (out query.LongFilter, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["eq"]; ok {
-		if out.Eq, err = coerceOptionalLong(c, v); err != nil {
-			return out, executor.InMember("eq", err)
-		}
-	}
-	if v, ok := m["ne"]; ok {
-		if out.Ne, err = coerceOptionalLong(c, v); err != nil {
-			return out, executor.InMember("ne", err)
-		}
-	}
-	if v, ok := m["in"]; ok {
-		if out.In, err = coerceNullableLongList(c, v); err != nil {
-			return out, executor.InMember("in", err)
-		}
-	}
-	if v, ok := m["nin"]; ok {
-		if out.Nin, err = coerceNullableLongList(c, v); err != nil {
-			return out, executor.InMember("nin", err)
-		}
-	}
-	if v, ok := m["lt"]; ok {
-		if out.Lt, err = coerceOptionalLong(c, v); err != nil {
-			return out, executor.InMember("lt", err)
-		}
-	}
-	if v, ok := m["lte"]; ok {
-		if out.Lte, err = coerceOptionalLong(c, v); err != nil {
-			return out, executor.InMember("lte", err)
-		}
-	}
-	if v, ok := m["gt"]; ok {
-		if out.Gt, err = coerceOptionalLong(c, v); err != nil {
-			return out, executor.InMember("gt", err)
-		}
-	}
-	if v, ok := m["gte"]; ok {
-		if out.Gte, err = coerceOptionalLong(c, v); err != nil {
-			return out, executor.InMember("gte", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "eq", &out.Eq, coerceOptionalLong)
+	executor.Member(in, "ne", &out.Ne, coerceOptionalLong)
+	executor.Member(in, "in", &out.In, coerceNullableLongList)
+	executor.Member(in, "nin", &out.Nin, coerceNullableLongList)
+	executor.Member(in, "lt", &out.Lt, coerceOptionalLong)
+	executor.Member(in, "lte", &out.Lte, coerceOptionalLong)
+	executor.Member(in, "gt", &out.Gt, coerceOptionalLong)
+	executor.Member(in, "gte", &out.Gte, coerceOptionalLong)
+	return out, in.Err()
 }
 
-func coerceOptionalLongFilter(c *executor.Coercer, v any) (out *query.LongFilter, err error) {
+func coerceOptionalLongFilter(c *executor.Coercer, v any) (*query.LongFilter, error) {
 	return executor.CoerceOptional(c, v, coerceLongFilter)
 }
-
-func coerceRevision(c *executor.Coercer, v any) (out base.Revision, err error) {
-	return UnmarshalRevision(v)
-}
-
-func coerceOptionalRevision(c *executor.Coercer, v any) (out *base.Revision, err error) {
+func coerceRevision(c *executor.Coercer, v any) (base.Revision, error) { return UnmarshalRevision(v) }
+func coerceOptionalRevision(c *executor.Coercer, v any) (*base.Revision, error) {
 	return executor.CoerceOptional(c, v, coerceRevision)
 }
 
@@ -9557,59 +3878,20 @@ func coerceNullableRevisionList(c *executor.Coercer, v any) (out []base.Revision
 }
 
 func coerceRevisionFilter(c *executor.Coercer, v any) (out query.RevisionFilter, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["exists"]; ok {
-		if out.Exists, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("exists", err)
-		}
-	}
-	if v, ok := m["eq"]; ok {
-		if out.Eq, err = coerceOptionalRevision(c, v); err != nil {
-			return out, executor.InMember("eq", err)
-		}
-	}
-	if v, ok := m["ne"]; ok {
-		if out.Ne, err = coerceOptionalRevision(c, v); err != nil {
-			return out, executor.InMember("ne", err)
-		}
-	}
-	if v, ok := m["in"]; ok {
-		if out.In, err = coerceNullableRevisionList(c, v); err != nil {
-			return out, executor.InMember("in", err)
-		}
-	}
-	if v, ok := m["nin"]; ok {
-		if out.Nin, err = coerceNullableRevisionList(c, v); err != nil {
-			return out, executor.InMember("nin", err)
-		}
-	}
-	if v, ok := m["lt"]; ok {
-		if out.Lt, err = coerceOptionalRevision(c, v); err != nil {
-			return out, executor.InMember("lt", err)
-		}
-	}
-	if v, ok := m["lte"]; ok {
-		if out.Lte, err = coerceOptionalRevision(c, v); err != nil {
-			return out, executor.InMember("lte", err)
-		}
-	}
-	if v, ok := m["gt"]; ok {
-		if out.Gt, err = coerceOptionalRevision(c, v); err != nil {
-			return out, executor.InMember("gt", err)
-		}
-	}
-	if v, ok := m["gte"]; ok {
-		if out.Gte, err = coerceOptionalRevision(c, v); err != nil {
-			return out, executor.InMember("gte", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "exists", &out.Exists, coerceOptionalBoolean)
+	executor.Member(in, "eq", &out.Eq, coerceOptionalRevision)
+	executor.Member(in, "ne", &out.Ne, coerceOptionalRevision)
+	executor.Member(in, "in", &out.In, coerceNullableRevisionList)
+	executor.Member(in, "nin", &out.Nin, coerceNullableRevisionList)
+	executor.Member(in, "lt", &out.Lt, coerceOptionalRevision)
+	executor.Member(in, "lte", &out.Lte, coerceOptionalRevision)
+	executor.Member(in, "gt", &out.Gt, coerceOptionalRevision)
+	executor.Member(in, "gte", &out.Gte, coerceOptionalRevision)
+	return out, in.Err()
 }
 
-func coerceOptionalRevisionFilter(c *executor.Coercer, v any) (out *query.RevisionFilter, err error) {
+func coerceOptionalRevisionFilter(c *executor.Coercer, v any) (*query.RevisionFilter, error) {
 	return executor.CoerceOptional(c, v, coerceRevisionFilter)
 }
 
@@ -9621,74 +3903,23 @@ func coerceNullableStatementFilterList(c *executor.Coercer, v any) (out []query.
 }
 
 func coerceStatementFilter(c *executor.Coercer, v any) (out query.StatementFilter, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["subject"]; ok {
-		if out.Subject, err = coerceOptionalIRIFilter(c, v); err != nil {
-			return out, executor.InMember("subject", err)
-		}
-	}
-	if v, ok := m["predicate"]; ok {
-		if out.Predicate, err = coerceOptionalIRIFilter(c, v); err != nil {
-			return out, executor.InMember("predicate", err)
-		}
-	}
-	if v, ok := m["object"]; ok {
-		if out.Object, err = coerceOptionalValueFilter(c, v); err != nil {
-			return out, executor.InMember("object", err)
-		}
-	}
-	if v, ok := m["graph"]; ok {
-		if out.Graph, err = coerceOptionalGraphFilter(c, v); err != nil {
-			return out, executor.InMember("graph", err)
-		}
-	}
-	if v, ok := m["certainty"]; ok {
-		if out.Certainty, err = coerceOptionalFloatFilter(c, v); err != nil {
-			return out, executor.InMember("certainty", err)
-		}
-	}
-	if v, ok := m["assertedBy"]; ok {
-		if out.AssertedBy, err = coerceOptionalStringFilter(c, v); err != nil {
-			return out, executor.InMember("assertedBy", err)
-		}
-	}
-	if v, ok := m["recordedAt"]; ok {
-		if out.RecordedAt, err = coerceOptionalDateTimeFilter(c, v); err != nil {
-			return out, executor.InMember("recordedAt", err)
-		}
-	}
-	if v, ok := m["ageSeconds"]; ok {
-		if out.AgeSeconds, err = coerceOptionalLongFilter(c, v); err != nil {
-			return out, executor.InMember("ageSeconds", err)
-		}
-	}
-	if v, ok := m["revision"]; ok {
-		if out.Revision, err = coerceOptionalRevisionFilter(c, v); err != nil {
-			return out, executor.InMember("revision", err)
-		}
-	}
-	if v, ok := m["and"]; ok {
-		if out.And, err = coerceNullableStatementFilterList(c, v); err != nil {
-			return out, executor.InMember("and", err)
-		}
-	}
-	if v, ok := m["or"]; ok {
-		if out.Or, err = coerceNullableStatementFilterList(c, v); err != nil {
-			return out, executor.InMember("or", err)
-		}
-	}
-	if v, ok := m["not"]; ok {
-		if out.Not, err = coerceOptionalStatementFilter(c, v); err != nil {
-			return out, executor.InMember("not", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "subject", &out.Subject, coerceOptionalIRIFilter)
+	executor.Member(in, "predicate", &out.Predicate, coerceOptionalIRIFilter)
+	executor.Member(in, "object", &out.Object, coerceOptionalValueFilter)
+	executor.Member(in, "graph", &out.Graph, coerceOptionalGraphFilter)
+	executor.Member(in, "certainty", &out.Certainty, coerceOptionalFloatFilter)
+	executor.Member(in, "assertedBy", &out.AssertedBy, coerceOptionalStringFilter)
+	executor.Member(in, "recordedAt", &out.RecordedAt, coerceOptionalDateTimeFilter)
+	executor.Member(in, "ageSeconds", &out.AgeSeconds, coerceOptionalLongFilter)
+	executor.Member(in, "revision", &out.Revision, coerceOptionalRevisionFilter)
+	executor.Member(in, "and", &out.And, coerceNullableStatementFilterList)
+	executor.Member(in, "or", &out.Or, coerceNullableStatementFilterList)
+	executor.Member(in, "not", &out.Not, coerceOptionalStatementFilter)
+	return out, in.Err()
 }
 
-func coerceOptionalStatementFilter(c *executor.Coercer, v any) (out *query.StatementFilter, err error) {
+func coerceOptionalStatementFilter(c *executor.Coercer, v any) (*query.StatementFilter, error) {
 	return executor.CoerceOptional(c, v, coerceStatementFilter)
 }
 
@@ -9698,126 +3929,31 @@ func coerceDirection(c *executor.Coercer, v any) (out path.Direction, err error)
 }
 
 func coercePropertyFilter(c *executor.Coercer, v any) (out query.PropertyFilter, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["predicate"]; ok {
-		if out.Predicate, err = coerceIRI(c, v); err != nil {
-			return out, executor.InMember("predicate", err)
-		}
-	}
-	if v, ok := m["exists"]; ok {
-		if out.Exists, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("exists", err)
-		}
-	}
-	if v, ok := m["eq"]; ok {
-		if out.Eq, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("eq", err)
-		}
-	}
-	if v, ok := m["ne"]; ok {
-		if out.Ne, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("ne", err)
-		}
-	}
-	if v, ok := m["in"]; ok {
-		if out.In, err = coerceNullableJSONList(c, v); err != nil {
-			return out, executor.InMember("in", err)
-		}
-	}
-	if v, ok := m["nin"]; ok {
-		if out.Nin, err = coerceNullableJSONList(c, v); err != nil {
-			return out, executor.InMember("nin", err)
-		}
-	}
-	if v, ok := m["lt"]; ok {
-		if out.Lt, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("lt", err)
-		}
-	}
-	if v, ok := m["lte"]; ok {
-		if out.Lte, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("lte", err)
-		}
-	}
-	if v, ok := m["gt"]; ok {
-		if out.Gt, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("gt", err)
-		}
-	}
-	if v, ok := m["gte"]; ok {
-		if out.Gte, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("gte", err)
-		}
-	}
-	if v, ok := m["contains"]; ok {
-		if out.Contains, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("contains", err)
-		}
-	}
-	if v, ok := m["startsWith"]; ok {
-		if out.StartsWith, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("startsWith", err)
-		}
-	}
-	if v, ok := m["endsWith"]; ok {
-		if out.EndsWith, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("endsWith", err)
-		}
-	}
-	if v, ok := m["regex"]; ok {
-		if out.Regex, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("regex", err)
-		}
-	}
-	if v, ok := m["iri"]; ok {
-		if out.IRI, err = coerceOptionalIRIFilter(c, v); err != nil {
-			return out, executor.InMember("iri", err)
-		}
-	}
-	if v, ok := m["language"]; ok {
-		if out.Language, err = coerceOptionalStringFilter(c, v); err != nil {
-			return out, executor.InMember("language", err)
-		}
-	}
-	if v, ok := m["datatype"]; ok {
-		if out.Datatype, err = coerceOptionalIRIFilter(c, v); err != nil {
-			return out, executor.InMember("datatype", err)
-		}
-	}
-	if v, ok := m["certainty"]; ok {
-		if out.Certainty, err = coerceOptionalFloatFilter(c, v); err != nil {
-			return out, executor.InMember("certainty", err)
-		}
-	}
-	if v, ok := m["assertedBy"]; ok {
-		if out.AssertedBy, err = coerceOptionalStringFilter(c, v); err != nil {
-			return out, executor.InMember("assertedBy", err)
-		}
-	}
-	if v, ok := m["recordedAt"]; ok {
-		if out.RecordedAt, err = coerceOptionalDateTimeFilter(c, v); err != nil {
-			return out, executor.InMember("recordedAt", err)
-		}
-	}
-	if v, ok := m["ageSeconds"]; ok {
-		if out.AgeSeconds, err = coerceOptionalLongFilter(c, v); err != nil {
-			return out, executor.InMember("ageSeconds", err)
-		}
-	}
-	if v, ok := m["revision"]; ok {
-		if out.Revision, err = coerceOptionalRevisionFilter(c, v); err != nil {
-			return out, executor.InMember("revision", err)
-		}
-	}
-	if v, ok := m["graph"]; ok {
-		if out.Graph, err = coerceOptionalGraphFilter(c, v); err != nil {
-			return out, executor.InMember("graph", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "predicate", &out.Predicate, coerceIRI)
+	executor.Member(in, "exists", &out.Exists, coerceOptionalBoolean)
+	executor.Member(in, "eq", &out.Eq, coerceNullableJSON)
+	executor.Member(in, "ne", &out.Ne, coerceNullableJSON)
+	executor.Member(in, "in", &out.In, coerceNullableJSONList)
+	executor.Member(in, "nin", &out.Nin, coerceNullableJSONList)
+	executor.Member(in, "lt", &out.Lt, coerceNullableJSON)
+	executor.Member(in, "lte", &out.Lte, coerceNullableJSON)
+	executor.Member(in, "gt", &out.Gt, coerceNullableJSON)
+	executor.Member(in, "gte", &out.Gte, coerceNullableJSON)
+	executor.Member(in, "contains", &out.Contains, coerceOptionalString)
+	executor.Member(in, "startsWith", &out.StartsWith, coerceOptionalString)
+	executor.Member(in, "endsWith", &out.EndsWith, coerceOptionalString)
+	executor.Member(in, "regex", &out.Regex, coerceOptionalString)
+	executor.Member(in, "iri", &out.IRI, coerceOptionalIRIFilter)
+	executor.Member(in, "language", &out.Language, coerceOptionalStringFilter)
+	executor.Member(in, "datatype", &out.Datatype, coerceOptionalIRIFilter)
+	executor.Member(in, "certainty", &out.Certainty, coerceOptionalFloatFilter)
+	executor.Member(in, "assertedBy", &out.AssertedBy, coerceOptionalStringFilter)
+	executor.Member(in, "recordedAt", &out.RecordedAt, coerceOptionalDateTimeFilter)
+	executor.Member(in, "ageSeconds", &out.AgeSeconds, coerceOptionalLongFilter)
+	executor.Member(in, "revision", &out.Revision, coerceOptionalRevisionFilter)
+	executor.Member(in, "graph", &out.Graph, coerceOptionalGraphFilter)
+	return out, in.Err()
 }
 
 func coerceNullablePropertyFilterList(c *executor.Coercer, v any) (out []query.PropertyFilter, err error) {
@@ -9832,41 +3968,18 @@ func coerceQuantifier(c *executor.Coercer, v any) (out query.Quantifier, err err
 	return query.Quantifier(text), err
 }
 
-func coerceOptionalQuantifier(c *executor.Coercer, v any) (out *query.Quantifier, err error) {
+func coerceOptionalQuantifier(c *executor.Coercer, v any) (*query.Quantifier, error) {
 	return executor.CoerceOptional(c, v, coerceQuantifier)
 }
 
 func coercePathFilter(c *executor.Coercer, v any) (out query.PathFilter, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["path"]; ok {
-		if out.Path, err = coercePath(c, v); err != nil {
-			return out, executor.InMember("path", err)
-		}
-	}
-	if v, ok := m["quantifier"]; ok {
-		if out.Quantifier, err = coerceOptionalQuantifier(c, v); err != nil {
-			return out, executor.InMember("quantifier", err)
-		}
-	}
-	if v, ok := m["where"]; ok {
-		if out.Where, err = coerceOptionalEntityFilter(c, v); err != nil {
-			return out, executor.InMember("where", err)
-		}
-	}
-	if v, ok := m["value"]; ok {
-		if out.Value, err = coerceOptionalValueFilter(c, v); err != nil {
-			return out, executor.InMember("value", err)
-		}
-	}
-	if v, ok := m["count"]; ok {
-		if out.Count, err = coerceOptionalLongFilter(c, v); err != nil {
-			return out, executor.InMember("count", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "path", &out.Path, coercePath)
+	executor.Member(in, "quantifier", &out.Quantifier, coerceOptionalQuantifier)
+	executor.Member(in, "where", &out.Where, coerceOptionalEntityFilter)
+	executor.Member(in, "value", &out.Value, coerceOptionalValueFilter)
+	executor.Member(in, "count", &out.Count, coerceOptionalLongFilter)
+	return out, in.Err()
 }
 
 func coerceNullablePathFilterList(c *executor.Coercer, v any) (out []query.PathFilter, err error) {
@@ -9884,81 +3997,31 @@ func coerceNullableEntityFilterList(c *executor.Coercer, v any) (out []query.Ent
 }
 
 func coerceEntityFilter(c *executor.Coercer, v any) (out query.EntityFilter, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["iri"]; ok {
-		if out.IRI, err = coerceOptionalIRIFilter(c, v); err != nil {
-			return out, executor.InMember("iri", err)
-		}
-	}
-	if v, ok := m["type"]; ok {
-		if out.Type, err = coerceOptionalIRIFilter(c, v); err != nil {
-			return out, executor.InMember("type", err)
-		}
-	}
-	if v, ok := m["label"]; ok {
-		if out.Label, err = coerceOptionalStringFilter(c, v); err != nil {
-			return out, executor.InMember("label", err)
-		}
-	}
-	if v, ok := m["property"]; ok {
-		if out.Property, err = coerceNullablePropertyFilterList(c, v); err != nil {
-			return out, executor.InMember("property", err)
-		}
-	}
-	if v, ok := m["path"]; ok {
-		if out.Path, err = coerceNullablePathFilterList(c, v); err != nil {
-			return out, executor.InMember("path", err)
-		}
-	}
-	if v, ok := m["and"]; ok {
-		if out.And, err = coerceNullableEntityFilterList(c, v); err != nil {
-			return out, executor.InMember("and", err)
-		}
-	}
-	if v, ok := m["or"]; ok {
-		if out.Or, err = coerceNullableEntityFilterList(c, v); err != nil {
-			return out, executor.InMember("or", err)
-		}
-	}
-	if v, ok := m["not"]; ok {
-		if out.Not, err = coerceOptionalEntityFilter(c, v); err != nil {
-			return out, executor.InMember("not", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "iri", &out.IRI, coerceOptionalIRIFilter)
+	executor.Member(in, "type", &out.Type, coerceOptionalIRIFilter)
+	executor.Member(in, "label", &out.Label, coerceOptionalStringFilter)
+	executor.Member(in, "property", &out.Property, coerceNullablePropertyFilterList)
+	executor.Member(in, "path", &out.Path, coerceNullablePathFilterList)
+	executor.Member(in, "and", &out.And, coerceNullableEntityFilterList)
+	executor.Member(in, "or", &out.Or, coerceNullableEntityFilterList)
+	executor.Member(in, "not", &out.Not, coerceOptionalEntityFilter)
+	return out, in.Err()
 }
 
-func coerceOptionalEntityFilter(c *executor.Coercer, v any) (out *query.EntityFilter, err error) {
+func coerceOptionalEntityFilter(c *executor.Coercer, v any) (*query.EntityFilter, error) {
 	return executor.CoerceOptional(c, v, coerceEntityFilter)
 }
 
 func coerceBudgetInput(c *executor.Coercer, v any) (out BudgetInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["maxBytes"]; ok {
-		if out.MaxBytes, err = coerceOptionalInt(c, v); err != nil {
-			return out, executor.InMember("maxBytes", err)
-		}
-	}
-	if v, ok := m["maxTokens"]; ok {
-		if out.MaxTokens, err = coerceOptionalInt(c, v); err != nil {
-			return out, executor.InMember("maxTokens", err)
-		}
-	}
-	if v, ok := m["maxStatements"]; ok {
-		if out.MaxStatements, err = coerceOptionalInt(c, v); err != nil {
-			return out, executor.InMember("maxStatements", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "maxBytes", &out.MaxBytes, coerceOptionalInt)
+	executor.Member(in, "maxTokens", &out.MaxTokens, coerceOptionalInt)
+	executor.Member(in, "maxStatements", &out.MaxStatements, coerceOptionalInt)
+	return out, in.Err()
 }
 
-func coerceOptionalBudgetInput(c *executor.Coercer, v any) (out *BudgetInput, err error) {
+func coerceOptionalBudgetInput(c *executor.Coercer, v any) (*BudgetInput, error) {
 	return executor.CoerceOptional(c, v, coerceBudgetInput)
 }
 
@@ -9967,31 +4030,16 @@ func coercePosition(c *executor.Coercer, v any) (out Position, err error) {
 	return out, err
 }
 
-func coerceOptionalPosition(c *executor.Coercer, v any) (out *Position, err error) {
+func coerceOptionalPosition(c *executor.Coercer, v any) (*Position, error) {
 	return executor.CoerceOptional(c, v, coercePosition)
 }
 
 func coerceEntityGroupKey(c *executor.Coercer, v any) (out query.EntityGroupKey, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["as"]; ok {
-		if out.As, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("as", err)
-		}
-	}
-	if v, ok := m["property"]; ok {
-		if out.Property, err = coerceOptionalIRI(c, v); err != nil {
-			return out, executor.InMember("property", err)
-		}
-	}
-	if v, ok := m["path"]; ok {
-		if out.Path, err = coerceOptionalPath(c, v); err != nil {
-			return out, executor.InMember("path", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "as", &out.As, coerceString)
+	executor.Member(in, "property", &out.Property, coerceOptionalIRI)
+	executor.Member(in, "path", &out.Path, coerceOptionalPath)
+	return out, in.Err()
 }
 
 func coerceNullableEntityGroupKeyList(c *executor.Coercer, v any) (out []query.EntityGroupKey, err error) {
@@ -10007,31 +4055,12 @@ func coerceAggregateFunction(c *executor.Coercer, v any) (out query.AggregateFun
 }
 
 func coerceEntityAggregate(c *executor.Coercer, v any) (out query.EntityAggregate, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["as"]; ok {
-		if out.As, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("as", err)
-		}
-	}
-	if v, ok := m["fn"]; ok {
-		if out.Fn, err = coerceAggregateFunction(c, v); err != nil {
-			return out, executor.InMember("fn", err)
-		}
-	}
-	if v, ok := m["property"]; ok {
-		if out.Property, err = coerceOptionalIRI(c, v); err != nil {
-			return out, executor.InMember("property", err)
-		}
-	}
-	if v, ok := m["path"]; ok {
-		if out.Path, err = coerceOptionalPath(c, v); err != nil {
-			return out, executor.InMember("path", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "as", &out.As, coerceString)
+	executor.Member(in, "fn", &out.Fn, coerceAggregateFunction)
+	executor.Member(in, "property", &out.Property, coerceOptionalIRI)
+	executor.Member(in, "path", &out.Path, coerceOptionalPath)
+	return out, in.Err()
 }
 
 func coerceNullableEntityAggregateList(c *executor.Coercer, v any) (out []query.EntityAggregate, err error) {
@@ -10042,61 +4071,18 @@ func coerceNullableEntityAggregateList(c *executor.Coercer, v any) (out []query.
 }
 
 func coerceGroupCondition(c *executor.Coercer, v any) (out query.GroupCondition, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["as"]; ok {
-		if out.As, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("as", err)
-		}
-	}
-	if v, ok := m["exists"]; ok {
-		if out.Exists, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("exists", err)
-		}
-	}
-	if v, ok := m["eq"]; ok {
-		if out.Eq, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("eq", err)
-		}
-	}
-	if v, ok := m["ne"]; ok {
-		if out.Ne, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("ne", err)
-		}
-	}
-	if v, ok := m["in"]; ok {
-		if out.In, err = coerceNullableJSONList(c, v); err != nil {
-			return out, executor.InMember("in", err)
-		}
-	}
-	if v, ok := m["nin"]; ok {
-		if out.Nin, err = coerceNullableJSONList(c, v); err != nil {
-			return out, executor.InMember("nin", err)
-		}
-	}
-	if v, ok := m["lt"]; ok {
-		if out.Lt, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("lt", err)
-		}
-	}
-	if v, ok := m["lte"]; ok {
-		if out.Lte, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("lte", err)
-		}
-	}
-	if v, ok := m["gt"]; ok {
-		if out.Gt, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("gt", err)
-		}
-	}
-	if v, ok := m["gte"]; ok {
-		if out.Gte, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("gte", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "as", &out.As, coerceString)
+	executor.Member(in, "exists", &out.Exists, coerceOptionalBoolean)
+	executor.Member(in, "eq", &out.Eq, coerceNullableJSON)
+	executor.Member(in, "ne", &out.Ne, coerceNullableJSON)
+	executor.Member(in, "in", &out.In, coerceNullableJSONList)
+	executor.Member(in, "nin", &out.Nin, coerceNullableJSONList)
+	executor.Member(in, "lt", &out.Lt, coerceNullableJSON)
+	executor.Member(in, "lte", &out.Lte, coerceNullableJSON)
+	executor.Member(in, "gt", &out.Gt, coerceNullableJSON)
+	executor.Member(in, "gte", &out.Gte, coerceNullableJSON)
+	return out, in.Err()
 }
 
 func coerceNullableGroupConditionList(c *executor.Coercer, v any) (out []query.GroupCondition, err error) {
@@ -10112,34 +4098,11 @@ func coerceNullsOrder(c *executor.Coercer, v any) (out query.NullsOrder, err err
 }
 
 func coerceGroupOrder(c *executor.Coercer, v any) (out query.GroupOrder, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["as"]; ok {
-		if out.As, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("as", err)
-		}
-	}
-	{
-		v, ok := m["direction"]
-		if !ok {
-			v = "ASC"
-		}
-		if out.Direction, err = coerceSortDirection(c, v); err != nil {
-			return out, executor.InMember("direction", err)
-		}
-	}
-	{
-		v, ok := m["nulls"]
-		if !ok {
-			v = "LAST"
-		}
-		if out.Nulls, err = coerceNullsOrder(c, v); err != nil {
-			return out, executor.InMember("nulls", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "as", &out.As, coerceString)
+	executor.MemberOr(in, "direction", "ASC", &out.Direction, coerceSortDirection)
+	executor.MemberOr(in, "nulls", "LAST", &out.Nulls, coerceNullsOrder)
+	return out, in.Err()
 }
 
 func coerceNullableGroupOrderList(c *executor.Coercer, v any) (out []query.GroupOrder, err error) {
@@ -10150,21 +4113,10 @@ func coerceNullableGroupOrderList(c *executor.Coercer, v any) (out []query.Group
 }
 
 func coerceMatchGroupKey(c *executor.Coercer, v any) (out query.MatchGroupKey, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["as"]; ok {
-		if out.As, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("as", err)
-		}
-	}
-	if v, ok := m["var"]; ok {
-		if out.Var, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("var", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "as", &out.As, coerceOptionalString)
+	executor.Member(in, "var", &out.Var, coerceString)
+	return out, in.Err()
 }
 
 func coerceNullableMatchGroupKeyList(c *executor.Coercer, v any) (out []query.MatchGroupKey, err error) {
@@ -10175,26 +4127,11 @@ func coerceNullableMatchGroupKeyList(c *executor.Coercer, v any) (out []query.Ma
 }
 
 func coerceMatchAggregate(c *executor.Coercer, v any) (out query.MatchAggregate, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["as"]; ok {
-		if out.As, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("as", err)
-		}
-	}
-	if v, ok := m["fn"]; ok {
-		if out.Fn, err = coerceAggregateFunction(c, v); err != nil {
-			return out, executor.InMember("fn", err)
-		}
-	}
-	if v, ok := m["var"]; ok {
-		if out.Var, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("var", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "as", &out.As, coerceString)
+	executor.Member(in, "fn", &out.Fn, coerceAggregateFunction)
+	executor.Member(in, "var", &out.Var, coerceOptionalString)
+	return out, in.Err()
 }
 
 func coerceNullableMatchAggregateList(c *executor.Coercer, v any) (out []query.MatchAggregate, err error) {
@@ -10205,163 +4142,65 @@ func coerceNullableMatchAggregateList(c *executor.Coercer, v any) (out []query.M
 }
 
 func coerceQuarantineAgentInput(c *executor.Coercer, v any) (out QuarantineAgentInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["agent"]; ok {
-		if out.Agent, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("agent", err)
-		}
-	}
-	if v, ok := m["since"]; ok {
-		if out.Since, err = coerceOptionalDateTime(c, v); err != nil {
-			return out, executor.InMember("since", err)
-		}
-	}
-	if v, ok := m["justification"]; ok {
-		if out.Justification, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("justification", err)
-		}
-	}
-	if v, ok := m["dryRun"]; ok {
-		if out.DryRun, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("dryRun", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "agent", &out.Agent, coerceString)
+	executor.Member(in, "since", &out.Since, coerceOptionalDateTime)
+	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
+	return out, in.Err()
 }
 
 func coerceRevertCommitInput(c *executor.Coercer, v any) (out RevertCommitInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["revision"]; ok {
-		if out.Revision, err = coerceRevision(c, v); err != nil {
-			return out, executor.InMember("revision", err)
-		}
-	}
-	if v, ok := m["justification"]; ok {
-		if out.Justification, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("justification", err)
-		}
-	}
-	if v, ok := m["force"]; ok {
-		if out.Force, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("force", err)
-		}
-	}
-	if v, ok := m["dryRun"]; ok {
-		if out.DryRun, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("dryRun", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "revision", &out.Revision, coerceRevision)
+	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	executor.Member(in, "force", &out.Force, coerceOptionalBoolean)
+	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
+	return out, in.Err()
 }
 
 func coerceSubjectInput(c *executor.Coercer, v any) (out SubjectInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["id"]; ok {
-		if out.ID, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("id", err)
-		}
-	}
-	if v, ok := m["type"]; ok {
-		if out.Type, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("type", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "id", &out.ID, coerceString)
+	executor.Member(in, "type", &out.Type, coerceOptionalString)
+	return out, in.Err()
 }
 
-func coerceOptionalSubjectInput(c *executor.Coercer, v any) (out *SubjectInput, err error) {
+func coerceOptionalSubjectInput(c *executor.Coercer, v any) (*SubjectInput, error) {
 	return executor.CoerceOptional(c, v, coerceSubjectInput)
 }
 
 func coercePredicateInput(c *executor.Coercer, v any) (out PredicateInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["id"]; ok {
-		if out.ID, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("id", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "id", &out.ID, coerceString)
+	return out, in.Err()
 }
 
-func coerceOptionalPredicateInput(c *executor.Coercer, v any) (out *PredicateInput, err error) {
+func coerceOptionalPredicateInput(c *executor.Coercer, v any) (*PredicateInput, error) {
 	return executor.CoerceOptional(c, v, coercePredicateInput)
 }
 
 func coerceObjectInput(c *executor.Coercer, v any) (out ObjectInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["id"]; ok {
-		if out.ID, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("id", err)
-		}
-	}
-	if v, ok := m["value"]; ok {
-		if out.Value, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("value", err)
-		}
-	}
-	if v, ok := m["type"]; ok {
-		if out.Type, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("type", err)
-		}
-	}
-	if v, ok := m["language"]; ok {
-		if out.Language, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("language", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "id", &out.ID, coerceOptionalString)
+	executor.Member(in, "value", &out.Value, coerceNullableJSON)
+	executor.Member(in, "type", &out.Type, coerceOptionalString)
+	executor.Member(in, "language", &out.Language, coerceOptionalString)
+	return out, in.Err()
 }
 
-func coerceOptionalObjectInput(c *executor.Coercer, v any) (out *ObjectInput, err error) {
+func coerceOptionalObjectInput(c *executor.Coercer, v any) (*ObjectInput, error) {
 	return executor.CoerceOptional(c, v, coerceObjectInput)
 }
 
 func coerceStatementRef(c *executor.Coercer, v any) (out StatementRef, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["id"]; ok {
-		if out.ID, err = coerceOptionalID(c, v); err != nil {
-			return out, executor.InMember("id", err)
-		}
-	}
-	if v, ok := m["subject"]; ok {
-		if out.Subject, err = coerceOptionalSubjectInput(c, v); err != nil {
-			return out, executor.InMember("subject", err)
-		}
-	}
-	if v, ok := m["predicate"]; ok {
-		if out.Predicate, err = coerceOptionalPredicateInput(c, v); err != nil {
-			return out, executor.InMember("predicate", err)
-		}
-	}
-	if v, ok := m["object"]; ok {
-		if out.Object, err = coerceOptionalObjectInput(c, v); err != nil {
-			return out, executor.InMember("object", err)
-		}
-	}
-	if v, ok := m["graph"]; ok {
-		if out.Graph, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("graph", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "id", &out.ID, coerceOptionalID)
+	executor.Member(in, "subject", &out.Subject, coerceOptionalSubjectInput)
+	executor.Member(in, "predicate", &out.Predicate, coerceOptionalPredicateInput)
+	executor.Member(in, "object", &out.Object, coerceOptionalObjectInput)
+	executor.Member(in, "graph", &out.Graph, coerceOptionalString)
+	return out, in.Err()
 }
 
 func coerceNullableStatementRefList(c *executor.Coercer, v any) (out []StatementRef, err error) {
@@ -10371,85 +4210,36 @@ func coerceNullableStatementRefList(c *executor.Coercer, v any) (out []Statement
 	return executor.CoerceList(c, v, coerceStatementRef)
 }
 
-func coerceStatementRefList(c *executor.Coercer, v any) (out []StatementRef, err error) {
+func coerceStatementRefList(c *executor.Coercer, v any) ([]StatementRef, error) {
 	return executor.CoerceList(c, v, coerceStatementRef)
 }
 
 func coerceResolveContradictionInput(c *executor.Coercer, v any) (out ResolveContradictionInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["keep"]; ok {
-		if out.Keep, err = coerceNullableStatementRefList(c, v); err != nil {
-			return out, executor.InMember("keep", err)
-		}
-	}
-	if v, ok := m["drop"]; ok {
-		if out.Drop, err = coerceStatementRefList(c, v); err != nil {
-			return out, executor.InMember("drop", err)
-		}
-	}
-	if v, ok := m["justification"]; ok {
-		if out.Justification, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("justification", err)
-		}
-	}
-	if v, ok := m["dryRun"]; ok {
-		if out.DryRun, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("dryRun", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "keep", &out.Keep, coerceNullableStatementRefList)
+	executor.Member(in, "drop", &out.Drop, coerceStatementRefList)
+	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
+	return out, in.Err()
 }
 
 func coerceLiftQuarantineInput(c *executor.Coercer, v any) (out LiftQuarantineInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["agent"]; ok {
-		if out.Agent, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("agent", err)
-		}
-	}
-	if v, ok := m["justification"]; ok {
-		if out.Justification, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("justification", err)
-		}
-	}
-	if v, ok := m["dryRun"]; ok {
-		if out.DryRun, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("dryRun", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "agent", &out.Agent, coerceString)
+	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
+	return out, in.Err()
 }
 
 func coerceRegisterPrefixInput(c *executor.Coercer, v any) (out RegisterPrefixInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["name"]; ok {
-		if out.Name, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("name", err)
-		}
-	}
-	if v, ok := m["namespace"]; ok {
-		if out.Namespace, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("namespace", err)
-		}
-	}
-	if v, ok := m["force"]; ok {
-		if out.Force, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("force", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "name", &out.Name, coerceString)
+	executor.Member(in, "namespace", &out.Namespace, coerceString)
+	executor.Member(in, "force", &out.Force, coerceOptionalBoolean)
+	return out, in.Err()
 }
 
-func coerceStringList(c *executor.Coercer, v any) (out []string, err error) {
+func coerceStringList(c *executor.Coercer, v any) ([]string, error) {
 	return executor.CoerceList(c, v, coerceString)
 }
 
@@ -10458,64 +4248,26 @@ func coerceApiKeyMode(c *executor.Coercer, v any) (out APIKeyMode, err error) {
 	return out, err
 }
 
-func coerceOptionalApiKeyMode(c *executor.Coercer, v any) (out *APIKeyMode, err error) {
+func coerceOptionalApiKeyMode(c *executor.Coercer, v any) (*APIKeyMode, error) {
 	return executor.CoerceOptional(c, v, coerceApiKeyMode)
 }
 
 func coerceCreateApiKeyInput(c *executor.Coercer, v any) (out CreateAPIKeyInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["agent"]; ok {
-		if out.Agent, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("agent", err)
-		}
-	}
-	if v, ok := m["name"]; ok {
-		if out.Name, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("name", err)
-		}
-	}
-	if v, ok := m["roles"]; ok {
-		if out.Roles, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("roles", err)
-		}
-	}
-	if v, ok := m["actFor"]; ok {
-		if out.ActFor, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("actFor", err)
-		}
-	}
-	if v, ok := m["mode"]; ok {
-		if out.Mode, err = coerceOptionalApiKeyMode(c, v); err != nil {
-			return out, executor.InMember("mode", err)
-		}
-	}
-	if v, ok := m["lifetimeSeconds"]; ok {
-		if out.LifetimeSeconds, err = coerceOptionalLong(c, v); err != nil {
-			return out, executor.InMember("lifetimeSeconds", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "agent", &out.Agent, coerceString)
+	executor.Member(in, "name", &out.Name, coerceOptionalString)
+	executor.Member(in, "roles", &out.Roles, coerceNullableStringList)
+	executor.Member(in, "actFor", &out.ActFor, coerceNullableStringList)
+	executor.Member(in, "mode", &out.Mode, coerceOptionalApiKeyMode)
+	executor.Member(in, "lifetimeSeconds", &out.LifetimeSeconds, coerceOptionalLong)
+	return out, in.Err()
 }
 
 func coerceRotateApiKeyInput(c *executor.Coercer, v any) (out RotateAPIKeyInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["id"]; ok {
-		if out.ID, err = coerceID(c, v); err != nil {
-			return out, executor.InMember("id", err)
-		}
-	}
-	if v, ok := m["overlapSeconds"]; ok {
-		if out.OverlapSeconds, err = coerceOptionalLong(c, v); err != nil {
-			return out, executor.InMember("overlapSeconds", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "id", &out.ID, coerceID)
+	executor.Member(in, "overlapSeconds", &out.OverlapSeconds, coerceOptionalLong)
+	return out, in.Err()
 }
 
 func coerceAgentStatus(c *executor.Coercer, v any) (out AgentStatus, err error) {
@@ -10523,59 +4275,25 @@ func coerceAgentStatus(c *executor.Coercer, v any) (out AgentStatus, err error) 
 	return out, err
 }
 
-func coerceOptionalAgentStatus(c *executor.Coercer, v any) (out *AgentStatus, err error) {
+func coerceOptionalAgentStatus(c *executor.Coercer, v any) (*AgentStatus, error) {
 	return executor.CoerceOptional(c, v, coerceAgentStatus)
 }
 
 func coerceUpdateAgentInput(c *executor.Coercer, v any) (out UpdateAgentInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["id"]; ok {
-		if out.ID, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("id", err)
-		}
-	}
-	if v, ok := m["name"]; ok {
-		if out.Name, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("name", err)
-		}
-	}
-	if v, ok := m["owner"]; ok {
-		if out.Owner, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("owner", err)
-		}
-	}
-	if v, ok := m["status"]; ok {
-		if out.Status, err = coerceOptionalAgentStatus(c, v); err != nil {
-			return out, executor.InMember("status", err)
-		}
-	}
-	if v, ok := m["card"]; ok {
-		if out.Card, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("card", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "id", &out.ID, coerceString)
+	executor.Member(in, "name", &out.Name, coerceOptionalString)
+	executor.Member(in, "owner", &out.Owner, coerceOptionalString)
+	executor.Member(in, "status", &out.Status, coerceOptionalAgentStatus)
+	executor.Member(in, "card", &out.Card, coerceNullableJSON)
+	return out, in.Err()
 }
 
 func coerceRegisterAgentInput(c *executor.Coercer, v any) (out RegisterAgentInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["id"]; ok {
-		if out.ID, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("id", err)
-		}
-	}
-	if v, ok := m["card"]; ok {
-		if out.Card, err = coerceJSON(c, v); err != nil {
-			return out, executor.InMember("card", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "id", &out.ID, coerceOptionalString)
+	executor.Member(in, "card", &out.Card, coerceJSON)
+	return out, in.Err()
 }
 
 func coercePresenceStatus(c *executor.Coercer, v any) (out PresenceStatus, err error) {
@@ -10583,134 +4301,50 @@ func coercePresenceStatus(c *executor.Coercer, v any) (out PresenceStatus, err e
 	return out, err
 }
 
-func coerceOptionalPresenceStatus(c *executor.Coercer, v any) (out *PresenceStatus, err error) {
+func coerceOptionalPresenceStatus(c *executor.Coercer, v any) (*PresenceStatus, error) {
 	return executor.CoerceOptional(c, v, coercePresenceStatus)
 }
-
-func coerceChangeOp(c *executor.Coercer, v any) (out base.Op, err error) {
-	return UnmarshalChangeOp(v)
-}
+func coerceChangeOp(c *executor.Coercer, v any) (base.Op, error) { return UnmarshalChangeOp(v) }
 
 func coerceStatementInput(c *executor.Coercer, v any) (out StatementInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["subject"]; ok {
-		if out.Subject, err = coerceOptionalSubjectInput(c, v); err != nil {
-			return out, executor.InMember("subject", err)
-		}
-	}
-	if v, ok := m["predicate"]; ok {
-		if out.Predicate, err = coerceOptionalPredicateInput(c, v); err != nil {
-			return out, executor.InMember("predicate", err)
-		}
-	}
-	if v, ok := m["object"]; ok {
-		if out.Object, err = coerceOptionalObjectInput(c, v); err != nil {
-			return out, executor.InMember("object", err)
-		}
-	}
-	if v, ok := m["graph"]; ok {
-		if out.Graph, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("graph", err)
-		}
-	}
-	if v, ok := m["certainty"]; ok {
-		if out.Certainty, err = coerceOptionalFloat(c, v); err != nil {
-			return out, executor.InMember("certainty", err)
-		}
-	}
-	if v, ok := m["validFrom"]; ok {
-		if out.ValidFrom, err = coerceOptionalDateTime(c, v); err != nil {
-			return out, executor.InMember("validFrom", err)
-		}
-	}
-	if v, ok := m["validTo"]; ok {
-		if out.ValidTo, err = coerceOptionalDateTime(c, v); err != nil {
-			return out, executor.InMember("validTo", err)
-		}
-	}
-	if v, ok := m["provenance"]; ok {
-		if out.Provenance, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("provenance", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "subject", &out.Subject, coerceOptionalSubjectInput)
+	executor.Member(in, "predicate", &out.Predicate, coerceOptionalPredicateInput)
+	executor.Member(in, "object", &out.Object, coerceOptionalObjectInput)
+	executor.Member(in, "graph", &out.Graph, coerceOptionalString)
+	executor.Member(in, "certainty", &out.Certainty, coerceOptionalFloat)
+	executor.Member(in, "validFrom", &out.ValidFrom, coerceOptionalDateTime)
+	executor.Member(in, "validTo", &out.ValidTo, coerceOptionalDateTime)
+	executor.Member(in, "provenance", &out.Provenance, coerceNullableJSON)
+	return out, in.Err()
 }
 
-func coerceOptionalStatementInput(c *executor.Coercer, v any) (out *StatementInput, err error) {
+func coerceOptionalStatementInput(c *executor.Coercer, v any) (*StatementInput, error) {
 	return executor.CoerceOptional(c, v, coerceStatementInput)
 }
 
 func coercePatchInput(c *executor.Coercer, v any) (out PatchInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["op"]; ok {
-		if out.Op, err = coerceChangeOp(c, v); err != nil {
-			return out, executor.InMember("op", err)
-		}
-	}
-	if v, ok := m["statement"]; ok {
-		if out.Statement, err = coerceOptionalStatementInput(c, v); err != nil {
-			return out, executor.InMember("statement", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "op", &out.Op, coerceChangeOp)
+	executor.Member(in, "statement", &out.Statement, coerceOptionalStatementInput)
+	return out, in.Err()
 }
 
-func coercePatchInputList(c *executor.Coercer, v any) (out []PatchInput, err error) {
+func coercePatchInputList(c *executor.Coercer, v any) ([]PatchInput, error) {
 	return executor.CoerceList(c, v, coercePatchInput)
 }
 
 func coerceApplyPatchesInput(c *executor.Coercer, v any) (out ApplyPatchesInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["patches"]; ok {
-		if out.Patches, err = coercePatchInputList(c, v); err != nil {
-			return out, executor.InMember("patches", err)
-		}
-	}
-	if v, ok := m["justification"]; ok {
-		if out.Justification, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("justification", err)
-		}
-	}
-	if v, ok := m["idempotencyKey"]; ok {
-		if out.IdempotencyKey, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("idempotencyKey", err)
-		}
-	}
-	if v, ok := m["expectedRevision"]; ok {
-		if out.ExpectedRevision, err = coerceOptionalRevision(c, v); err != nil {
-			return out, executor.InMember("expectedRevision", err)
-		}
-	}
-	if v, ok := m["dryRun"]; ok {
-		if out.DryRun, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("dryRun", err)
-		}
-	}
-	if v, ok := m["taskId"]; ok {
-		if out.TaskID, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("taskId", err)
-		}
-	}
-	if v, ok := m["sessionId"]; ok {
-		if out.SessionID, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("sessionId", err)
-		}
-	}
-	if v, ok := m["sourceAgentId"]; ok {
-		if out.SourceAgentID, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("sourceAgentId", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "patches", &out.Patches, coercePatchInputList)
+	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
+	executor.Member(in, "expectedRevision", &out.ExpectedRevision, coerceOptionalRevision)
+	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
+	executor.Member(in, "taskId", &out.TaskID, coerceOptionalString)
+	executor.Member(in, "sessionId", &out.SessionID, coerceOptionalString)
+	executor.Member(in, "sourceAgentId", &out.SourceAgentID, coerceOptionalString)
+	return out, in.Err()
 }
 
 func coerceGraphVisibility(c *executor.Coercer, v any) (out GraphVisibility, err error) {
@@ -10718,153 +4352,53 @@ func coerceGraphVisibility(c *executor.Coercer, v any) (out GraphVisibility, err
 	return out, err
 }
 
-func coerceOptionalGraphVisibility(c *executor.Coercer, v any) (out *GraphVisibility, err error) {
+func coerceOptionalGraphVisibility(c *executor.Coercer, v any) (*GraphVisibility, error) {
 	return executor.CoerceOptional(c, v, coerceGraphVisibility)
 }
 
 func coerceCreateGraphInput(c *executor.Coercer, v any) (out CreateGraphInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["iri"]; ok {
-		if out.Iri, err = coerceOptionalIRI(c, v); err != nil {
-			return out, executor.InMember("iri", err)
-		}
-	}
-	if v, ok := m["visibility"]; ok {
-		if out.Visibility, err = coerceOptionalGraphVisibility(c, v); err != nil {
-			return out, executor.InMember("visibility", err)
-		}
-	}
-	if v, ok := m["owners"]; ok {
-		if out.Owners, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("owners", err)
-		}
-	}
-	if v, ok := m["writers"]; ok {
-		if out.Writers, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("writers", err)
-		}
-	}
-	if v, ok := m["readers"]; ok {
-		if out.Readers, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("readers", err)
-		}
-	}
-	if v, ok := m["idempotencyKey"]; ok {
-		if out.IdempotencyKey, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("idempotencyKey", err)
-		}
-	}
-	if v, ok := m["justification"]; ok {
-		if out.Justification, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("justification", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "iri", &out.Iri, coerceOptionalIRI)
+	executor.Member(in, "visibility", &out.Visibility, coerceOptionalGraphVisibility)
+	executor.Member(in, "owners", &out.Owners, coerceNullableStringList)
+	executor.Member(in, "writers", &out.Writers, coerceNullableStringList)
+	executor.Member(in, "readers", &out.Readers, coerceNullableStringList)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
+	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	return out, in.Err()
 }
 
 func coerceSetGraphPolicyInput(c *executor.Coercer, v any) (out SetGraphPolicyInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["iri"]; ok {
-		if out.Iri, err = coerceOptionalIRI(c, v); err != nil {
-			return out, executor.InMember("iri", err)
-		}
-	}
-	if v, ok := m["visibility"]; ok {
-		if out.Visibility, err = coerceOptionalGraphVisibility(c, v); err != nil {
-			return out, executor.InMember("visibility", err)
-		}
-	}
-	if v, ok := m["owners"]; ok {
-		if out.Owners, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("owners", err)
-		}
-	}
-	if v, ok := m["writers"]; ok {
-		if out.Writers, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("writers", err)
-		}
-	}
-	if v, ok := m["readers"]; ok {
-		if out.Readers, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("readers", err)
-		}
-	}
-	if v, ok := m["expectedRevision"]; ok {
-		if out.ExpectedRevision, err = coerceOptionalRevision(c, v); err != nil {
-			return out, executor.InMember("expectedRevision", err)
-		}
-	}
-	if v, ok := m["idempotencyKey"]; ok {
-		if out.IdempotencyKey, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("idempotencyKey", err)
-		}
-	}
-	if v, ok := m["justification"]; ok {
-		if out.Justification, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("justification", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "iri", &out.Iri, coerceOptionalIRI)
+	executor.Member(in, "visibility", &out.Visibility, coerceOptionalGraphVisibility)
+	executor.Member(in, "owners", &out.Owners, coerceNullableStringList)
+	executor.Member(in, "writers", &out.Writers, coerceNullableStringList)
+	executor.Member(in, "readers", &out.Readers, coerceNullableStringList)
+	executor.Member(in, "expectedRevision", &out.ExpectedRevision, coerceOptionalRevision)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
+	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	return out, in.Err()
 }
 
 func coerceReplaceGraphInput(c *executor.Coercer, v any) (out ReplaceGraphInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["iri"]; ok {
-		if out.Iri, err = coerceOptionalIRI(c, v); err != nil {
-			return out, executor.InMember("iri", err)
-		}
-	}
-	if v, ok := m["turtle"]; ok {
-		if out.Turtle, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("turtle", err)
-		}
-	}
-	if v, ok := m["expectedRevision"]; ok {
-		if out.ExpectedRevision, err = coerceOptionalRevision(c, v); err != nil {
-			return out, executor.InMember("expectedRevision", err)
-		}
-	}
-	if v, ok := m["idempotencyKey"]; ok {
-		if out.IdempotencyKey, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("idempotencyKey", err)
-		}
-	}
-	if v, ok := m["justification"]; ok {
-		if out.Justification, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("justification", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "iri", &out.Iri, coerceOptionalIRI)
+	executor.Member(in, "turtle", &out.Turtle, coerceString)
+	executor.Member(in, "expectedRevision", &out.ExpectedRevision, coerceOptionalRevision)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
+	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	return out, in.Err()
 }
 
 func coerceDeleteGraphInput(c *executor.Coercer, v any) (out DeleteGraphInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["iri"]; ok {
-		if out.Iri, err = coerceIRI(c, v); err != nil {
-			return out, executor.InMember("iri", err)
-		}
-	}
-	if v, ok := m["justification"]; ok {
-		if out.Justification, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("justification", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "iri", &out.Iri, coerceIRI)
+	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	return out, in.Err()
 }
 
-func coerceIRIList(c *executor.Coercer, v any) (out []base.Term, err error) {
+func coerceIRIList(c *executor.Coercer, v any) ([]base.Term, error) {
 	return executor.CoerceList(c, v, coerceIRI)
 }
 
@@ -10878,7 +4412,7 @@ func coerceChannelKind(c *executor.Coercer, v any) (out ChannelKind, err error) 
 	return out, err
 }
 
-func coerceOptionalChannelKind(c *executor.Coercer, v any) (out *ChannelKind, err error) {
+func coerceOptionalChannelKind(c *executor.Coercer, v any) (*ChannelKind, error) {
 	return executor.CoerceOptional(c, v, coerceChannelKind)
 }
 
@@ -10887,7 +4421,7 @@ func coerceChannelVisibility(c *executor.Coercer, v any) (out ChannelVisibility,
 	return out, err
 }
 
-func coerceOptionalChannelVisibility(c *executor.Coercer, v any) (out *ChannelVisibility, err error) {
+func coerceOptionalChannelVisibility(c *executor.Coercer, v any) (*ChannelVisibility, error) {
 	return executor.CoerceOptional(c, v, coerceChannelVisibility)
 }
 
@@ -10896,26 +4430,15 @@ func coerceChannelRole(c *executor.Coercer, v any) (out ChannelRole, err error) 
 	return out, err
 }
 
-func coerceOptionalChannelRole(c *executor.Coercer, v any) (out *ChannelRole, err error) {
+func coerceOptionalChannelRole(c *executor.Coercer, v any) (*ChannelRole, error) {
 	return executor.CoerceOptional(c, v, coerceChannelRole)
 }
 
 func coerceChannelMemberInput(c *executor.Coercer, v any) (out ChannelMemberInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["principalId"]; ok {
-		if out.PrincipalID, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("principalId", err)
-		}
-	}
-	if v, ok := m["role"]; ok {
-		if out.Role, err = coerceOptionalChannelRole(c, v); err != nil {
-			return out, executor.InMember("role", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "principalId", &out.PrincipalID, coerceString)
+	executor.Member(in, "role", &out.Role, coerceOptionalChannelRole)
+	return out, in.Err()
 }
 
 func coerceNullableChannelMemberInputList(c *executor.Coercer, v any) (out []ChannelMemberInput, err error) {
@@ -10930,71 +4453,33 @@ func coerceChannelAccessLevel(c *executor.Coercer, v any) (out ChannelAccessLeve
 	return out, err
 }
 
-func coerceOptionalChannelAccessLevel(c *executor.Coercer, v any) (out *ChannelAccessLevel, err error) {
+func coerceOptionalChannelAccessLevel(c *executor.Coercer, v any) (*ChannelAccessLevel, error) {
 	return executor.CoerceOptional(c, v, coerceChannelAccessLevel)
 }
 
 func coerceChannelRightsInput(c *executor.Coercer, v any) (out ChannelRightsInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["discover"]; ok {
-		if out.Discover, err = coerceOptionalChannelAccessLevel(c, v); err != nil {
-			return out, executor.InMember("discover", err)
-		}
-	}
-	if v, ok := m["join"]; ok {
-		if out.Join, err = coerceOptionalChannelAccessLevel(c, v); err != nil {
-			return out, executor.InMember("join", err)
-		}
-	}
-	if v, ok := m["read"]; ok {
-		if out.Read, err = coerceOptionalChannelAccessLevel(c, v); err != nil {
-			return out, executor.InMember("read", err)
-		}
-	}
-	if v, ok := m["post"]; ok {
-		if out.Post, err = coerceOptionalChannelAccessLevel(c, v); err != nil {
-			return out, executor.InMember("post", err)
-		}
-	}
-	if v, ok := m["manage"]; ok {
-		if out.Manage, err = coerceOptionalChannelAccessLevel(c, v); err != nil {
-			return out, executor.InMember("manage", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "discover", &out.Discover, coerceOptionalChannelAccessLevel)
+	executor.Member(in, "join", &out.Join, coerceOptionalChannelAccessLevel)
+	executor.Member(in, "read", &out.Read, coerceOptionalChannelAccessLevel)
+	executor.Member(in, "post", &out.Post, coerceOptionalChannelAccessLevel)
+	executor.Member(in, "manage", &out.Manage, coerceOptionalChannelAccessLevel)
+	return out, in.Err()
 }
 
-func coerceOptionalChannelRightsInput(c *executor.Coercer, v any) (out *ChannelRightsInput, err error) {
+func coerceOptionalChannelRightsInput(c *executor.Coercer, v any) (*ChannelRightsInput, error) {
 	return executor.CoerceOptional(c, v, coerceChannelRightsInput)
 }
 
 func coerceChannelLimitsInput(c *executor.Coercer, v any) (out ChannelLimitsInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["messagesPerMinute"]; ok {
-		if out.MessagesPerMinute, err = coerceOptionalInt(c, v); err != nil {
-			return out, executor.InMember("messagesPerMinute", err)
-		}
-	}
-	if v, ok := m["streams"]; ok {
-		if out.Streams, err = coerceOptionalInt(c, v); err != nil {
-			return out, executor.InMember("streams", err)
-		}
-	}
-	if v, ok := m["messageBytes"]; ok {
-		if out.MessageBytes, err = coerceOptionalInt(c, v); err != nil {
-			return out, executor.InMember("messageBytes", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "messagesPerMinute", &out.MessagesPerMinute, coerceOptionalInt)
+	executor.Member(in, "streams", &out.Streams, coerceOptionalInt)
+	executor.Member(in, "messageBytes", &out.MessageBytes, coerceOptionalInt)
+	return out, in.Err()
 }
 
-func coerceOptionalChannelLimitsInput(c *executor.Coercer, v any) (out *ChannelLimitsInput, err error) {
+func coerceOptionalChannelLimitsInput(c *executor.Coercer, v any) (*ChannelLimitsInput, error) {
 	return executor.CoerceOptional(c, v, coerceChannelLimitsInput)
 }
 
@@ -11003,431 +4488,140 @@ func coerceChannelMemberPolicy(c *executor.Coercer, v any) (out ChannelMemberPol
 	return out, err
 }
 
-func coerceOptionalChannelMemberPolicy(c *executor.Coercer, v any) (out *ChannelMemberPolicy, err error) {
+func coerceOptionalChannelMemberPolicy(c *executor.Coercer, v any) (*ChannelMemberPolicy, error) {
 	return executor.CoerceOptional(c, v, coerceChannelMemberPolicy)
 }
 
 func coerceCreateChannelInput(c *executor.Coercer, v any) (out CreateChannelInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["kind"]; ok {
-		if out.Kind, err = coerceOptionalChannelKind(c, v); err != nil {
-			return out, executor.InMember("kind", err)
-		}
-	}
-	if v, ok := m["name"]; ok {
-		if out.Name, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("name", err)
-		}
-	}
-	if v, ok := m["topic"]; ok {
-		if out.Topic, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("topic", err)
-		}
-	}
-	if v, ok := m["visibility"]; ok {
-		if out.Visibility, err = coerceOptionalChannelVisibility(c, v); err != nil {
-			return out, executor.InMember("visibility", err)
-		}
-	}
-	if v, ok := m["members"]; ok {
-		if out.Members, err = coerceNullableChannelMemberInputList(c, v); err != nil {
-			return out, executor.InMember("members", err)
-		}
-	}
-	if v, ok := m["metadata"]; ok {
-		if out.Metadata, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("metadata", err)
-		}
-	}
-	if v, ok := m["rights"]; ok {
-		if out.Rights, err = coerceOptionalChannelRightsInput(c, v); err != nil {
-			return out, executor.InMember("rights", err)
-		}
-	}
-	if v, ok := m["maxMembers"]; ok {
-		if out.MaxMembers, err = coerceOptionalInt(c, v); err != nil {
-			return out, executor.InMember("maxMembers", err)
-		}
-	}
-	if v, ok := m["limits"]; ok {
-		if out.Limits, err = coerceOptionalChannelLimitsInput(c, v); err != nil {
-			return out, executor.InMember("limits", err)
-		}
-	}
-	if v, ok := m["expireAfterSeconds"]; ok {
-		if out.ExpireAfterSeconds, err = coerceOptionalLong(c, v); err != nil {
-			return out, executor.InMember("expireAfterSeconds", err)
-		}
-	}
-	if v, ok := m["keepMessages"]; ok {
-		if out.KeepMessages, err = coerceOptionalLong(c, v); err != nil {
-			return out, executor.InMember("keepMessages", err)
-		}
-	}
-	if v, ok := m["scopeId"]; ok {
-		if out.ScopeID, err = coerceOptionalID(c, v); err != nil {
-			return out, executor.InMember("scopeId", err)
-		}
-	}
-	if v, ok := m["memberPolicy"]; ok {
-		if out.MemberPolicy, err = coerceOptionalChannelMemberPolicy(c, v); err != nil {
-			return out, executor.InMember("memberPolicy", err)
-		}
-	}
-	{
-		v, ok := m["audit"]
-		if !ok {
-			v = false
-		}
-		if out.Audit, err = coerceBoolean(c, v); err != nil {
-			return out, executor.InMember("audit", err)
-		}
-	}
-	if v, ok := m["idempotencyKey"]; ok {
-		if out.IdempotencyKey, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("idempotencyKey", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "kind", &out.Kind, coerceOptionalChannelKind)
+	executor.Member(in, "name", &out.Name, coerceOptionalString)
+	executor.Member(in, "topic", &out.Topic, coerceOptionalString)
+	executor.Member(in, "visibility", &out.Visibility, coerceOptionalChannelVisibility)
+	executor.Member(in, "members", &out.Members, coerceNullableChannelMemberInputList)
+	executor.Member(in, "metadata", &out.Metadata, coerceNullableJSON)
+	executor.Member(in, "rights", &out.Rights, coerceOptionalChannelRightsInput)
+	executor.Member(in, "maxMembers", &out.MaxMembers, coerceOptionalInt)
+	executor.Member(in, "limits", &out.Limits, coerceOptionalChannelLimitsInput)
+	executor.Member(in, "expireAfterSeconds", &out.ExpireAfterSeconds, coerceOptionalLong)
+	executor.Member(in, "keepMessages", &out.KeepMessages, coerceOptionalLong)
+	executor.Member(in, "scopeId", &out.ScopeID, coerceOptionalID)
+	executor.Member(in, "memberPolicy", &out.MemberPolicy, coerceOptionalChannelMemberPolicy)
+	executor.MemberOr(in, "audit", false, &out.Audit, coerceBoolean)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
+	return out, in.Err()
 }
 
 func coerceMetadataPatchInput(c *executor.Coercer, v any) (out MetadataPatchInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["set"]; ok {
-		if out.Set, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("set", err)
-		}
-	}
-	if v, ok := m["remove"]; ok {
-		if out.Remove, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("remove", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "set", &out.Set, coerceNullableJSON)
+	executor.Member(in, "remove", &out.Remove, coerceNullableStringList)
+	return out, in.Err()
 }
 
-func coerceOptionalMetadataPatchInput(c *executor.Coercer, v any) (out *MetadataPatchInput, err error) {
+func coerceOptionalMetadataPatchInput(c *executor.Coercer, v any) (*MetadataPatchInput, error) {
 	return executor.CoerceOptional(c, v, coerceMetadataPatchInput)
 }
 
 func coerceUpdateChannelInput(c *executor.Coercer, v any) (out UpdateChannelInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["channelId"]; ok {
-		if out.ChannelID, err = coerceID(c, v); err != nil {
-			return out, executor.InMember("channelId", err)
-		}
-	}
-	if v, ok := m["expectedVersion"]; ok {
-		if out.ExpectedVersion, err = coerceLong(c, v); err != nil {
-			return out, executor.InMember("expectedVersion", err)
-		}
-	}
-	if v, ok := m["name"]; ok {
-		if out.Name, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("name", err)
-		}
-	}
-	if v, ok := m["topic"]; ok {
-		if out.Topic, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("topic", err)
-		}
-	}
-	if v, ok := m["metadataPatch"]; ok {
-		if out.MetadataPatch, err = coerceOptionalMetadataPatchInput(c, v); err != nil {
-			return out, executor.InMember("metadataPatch", err)
-		}
-	}
-	if v, ok := m["rights"]; ok {
-		if out.Rights, err = coerceOptionalChannelRightsInput(c, v); err != nil {
-			return out, executor.InMember("rights", err)
-		}
-	}
-	if v, ok := m["maxMembers"]; ok {
-		if out.MaxMembers, err = coerceOptionalInt(c, v); err != nil {
-			return out, executor.InMember("maxMembers", err)
-		}
-	}
-	if v, ok := m["limits"]; ok {
-		if out.Limits, err = coerceOptionalChannelLimitsInput(c, v); err != nil {
-			return out, executor.InMember("limits", err)
-		}
-	}
-	if v, ok := m["expireAfterSeconds"]; ok {
-		if out.ExpireAfterSeconds, err = coerceOptionalLong(c, v); err != nil {
-			return out, executor.InMember("expireAfterSeconds", err)
-		}
-	}
-	if v, ok := m["keepMessages"]; ok {
-		if out.KeepMessages, err = coerceOptionalLong(c, v); err != nil {
-			return out, executor.InMember("keepMessages", err)
-		}
-	}
-	if v, ok := m["audit"]; ok {
-		if out.Audit, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("audit", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "channelId", &out.ChannelID, coerceID)
+	executor.Member(in, "expectedVersion", &out.ExpectedVersion, coerceLong)
+	executor.Member(in, "name", &out.Name, coerceOptionalString)
+	executor.Member(in, "topic", &out.Topic, coerceOptionalString)
+	executor.Member(in, "metadataPatch", &out.MetadataPatch, coerceOptionalMetadataPatchInput)
+	executor.Member(in, "rights", &out.Rights, coerceOptionalChannelRightsInput)
+	executor.Member(in, "maxMembers", &out.MaxMembers, coerceOptionalInt)
+	executor.Member(in, "limits", &out.Limits, coerceOptionalChannelLimitsInput)
+	executor.Member(in, "expireAfterSeconds", &out.ExpireAfterSeconds, coerceOptionalLong)
+	executor.Member(in, "keepMessages", &out.KeepMessages, coerceOptionalLong)
+	executor.Member(in, "audit", &out.Audit, coerceOptionalBoolean)
+	return out, in.Err()
 }
 
 func coerceAddChannelMemberInput(c *executor.Coercer, v any) (out AddChannelMemberInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["channelId"]; ok {
-		if out.ChannelID, err = coerceID(c, v); err != nil {
-			return out, executor.InMember("channelId", err)
-		}
-	}
-	if v, ok := m["principalId"]; ok {
-		if out.PrincipalID, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("principalId", err)
-		}
-	}
-	if v, ok := m["role"]; ok {
-		if out.Role, err = coerceOptionalChannelRole(c, v); err != nil {
-			return out, executor.InMember("role", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "channelId", &out.ChannelID, coerceID)
+	executor.Member(in, "principalId", &out.PrincipalID, coerceString)
+	executor.Member(in, "role", &out.Role, coerceOptionalChannelRole)
+	return out, in.Err()
 }
 
 func coerceRemoveChannelMemberInput(c *executor.Coercer, v any) (out RemoveChannelMemberInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["channelId"]; ok {
-		if out.ChannelID, err = coerceID(c, v); err != nil {
-			return out, executor.InMember("channelId", err)
-		}
-	}
-	if v, ok := m["principalId"]; ok {
-		if out.PrincipalID, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("principalId", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "channelId", &out.ChannelID, coerceID)
+	executor.Member(in, "principalId", &out.PrincipalID, coerceString)
+	return out, in.Err()
 }
 
 func coerceCloseChannelInput(c *executor.Coercer, v any) (out CloseChannelInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["channelId"]; ok {
-		if out.ChannelID, err = coerceID(c, v); err != nil {
-			return out, executor.InMember("channelId", err)
-		}
-	}
-	if v, ok := m["reason"]; ok {
-		if out.Reason, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("reason", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "channelId", &out.ChannelID, coerceID)
+	executor.Member(in, "reason", &out.Reason, coerceOptionalString)
+	return out, in.Err()
 }
 
 func coerceJoinChannelInput(c *executor.Coercer, v any) (out JoinChannelInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["channelId"]; ok {
-		if out.ChannelID, err = coerceID(c, v); err != nil {
-			return out, executor.InMember("channelId", err)
-		}
-	}
-	if v, ok := m["role"]; ok {
-		if out.Role, err = coerceOptionalChannelRole(c, v); err != nil {
-			return out, executor.InMember("role", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "channelId", &out.ChannelID, coerceID)
+	executor.Member(in, "role", &out.Role, coerceOptionalChannelRole)
+	return out, in.Err()
 }
 
 func coerceInvitationInput(c *executor.Coercer, v any) (out InvitationInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["channelId"]; ok {
-		if out.ChannelID, err = coerceID(c, v); err != nil {
-			return out, executor.InMember("channelId", err)
-		}
-	}
-	if v, ok := m["principalId"]; ok {
-		if out.PrincipalID, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("principalId", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "channelId", &out.ChannelID, coerceID)
+	executor.Member(in, "principalId", &out.PrincipalID, coerceString)
+	return out, in.Err()
 }
 
 func coerceRestrictAgentInput(c *executor.Coercer, v any) (out RestrictAgentInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["channelId"]; ok {
-		if out.ChannelID, err = coerceOptionalID(c, v); err != nil {
-			return out, executor.InMember("channelId", err)
-		}
-	}
-	{
-		v, ok := m["everywhere"]
-		if !ok {
-			v = false
-		}
-		if out.Everywhere, err = coerceBoolean(c, v); err != nil {
-			return out, executor.InMember("everywhere", err)
-		}
-	}
-	if v, ok := m["principalId"]; ok {
-		if out.PrincipalID, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("principalId", err)
-		}
-	}
-	if v, ok := m["until"]; ok {
-		if out.Until, err = coerceOptionalDateTime(c, v); err != nil {
-			return out, executor.InMember("until", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "channelId", &out.ChannelID, coerceOptionalID)
+	executor.MemberOr(in, "everywhere", false, &out.Everywhere, coerceBoolean)
+	executor.Member(in, "principalId", &out.PrincipalID, coerceString)
+	executor.Member(in, "until", &out.Until, coerceOptionalDateTime)
+	return out, in.Err()
 }
 
 func coerceLiftRestrictionInput(c *executor.Coercer, v any) (out LiftRestrictionInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["channelId"]; ok {
-		if out.ChannelID, err = coerceOptionalID(c, v); err != nil {
-			return out, executor.InMember("channelId", err)
-		}
-	}
-	{
-		v, ok := m["everywhere"]
-		if !ok {
-			v = false
-		}
-		if out.Everywhere, err = coerceBoolean(c, v); err != nil {
-			return out, executor.InMember("everywhere", err)
-		}
-	}
-	if v, ok := m["principalId"]; ok {
-		if out.PrincipalID, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("principalId", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "channelId", &out.ChannelID, coerceOptionalID)
+	executor.MemberOr(in, "everywhere", false, &out.Everywhere, coerceBoolean)
+	executor.Member(in, "principalId", &out.PrincipalID, coerceString)
+	return out, in.Err()
 }
 
 func coerceScopeAccessInput(c *executor.Coercer, v any) (out ScopeAccessInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	{
-		v, ok := m["everybody"]
-		if !ok {
-			v = false
-		}
-		if out.Everybody, err = coerceBoolean(c, v); err != nil {
-			return out, executor.InMember("everybody", err)
-		}
-	}
-	if v, ok := m["agents"]; ok {
-		if out.Agents, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("agents", err)
-		}
-	}
-	if v, ok := m["roles"]; ok {
-		if out.Roles, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("roles", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.MemberOr(in, "everybody", false, &out.Everybody, coerceBoolean)
+	executor.Member(in, "agents", &out.Agents, coerceNullableStringList)
+	executor.Member(in, "roles", &out.Roles, coerceNullableStringList)
+	return out, in.Err()
 }
 
-func coerceOptionalScopeAccessInput(c *executor.Coercer, v any) (out *ScopeAccessInput, err error) {
+func coerceOptionalScopeAccessInput(c *executor.Coercer, v any) (*ScopeAccessInput, error) {
 	return executor.CoerceOptional(c, v, coerceScopeAccessInput)
 }
 
 func coerceCreateScopeInput(c *executor.Coercer, v any) (out CreateScopeInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["parentId"]; ok {
-		if out.ParentID, err = coerceOptionalID(c, v); err != nil {
-			return out, executor.InMember("parentId", err)
-		}
-	}
-	if v, ok := m["title"]; ok {
-		if out.Title, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("title", err)
-		}
-	}
-	if v, ok := m["access"]; ok {
-		if out.Access, err = coerceOptionalScopeAccessInput(c, v); err != nil {
-			return out, executor.InMember("access", err)
-		}
-	}
-	if v, ok := m["coordinator"]; ok {
-		if out.Coordinator, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("coordinator", err)
-		}
-	}
-	if v, ok := m["idempotencyKey"]; ok {
-		if out.IdempotencyKey, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("idempotencyKey", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "parentId", &out.ParentID, coerceOptionalID)
+	executor.Member(in, "title", &out.Title, coerceOptionalString)
+	executor.Member(in, "access", &out.Access, coerceOptionalScopeAccessInput)
+	executor.Member(in, "coordinator", &out.Coordinator, coerceOptionalString)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
+	return out, in.Err()
 }
 
 func coerceUpdateScopeInput(c *executor.Coercer, v any) (out UpdateScopeInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["scopeId"]; ok {
-		if out.ScopeID, err = coerceID(c, v); err != nil {
-			return out, executor.InMember("scopeId", err)
-		}
-	}
-	if v, ok := m["expectedVersion"]; ok {
-		if out.ExpectedVersion, err = coerceLong(c, v); err != nil {
-			return out, executor.InMember("expectedVersion", err)
-		}
-	}
-	if v, ok := m["title"]; ok {
-		if out.Title, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("title", err)
-		}
-	}
-	if v, ok := m["access"]; ok {
-		if out.Access, err = coerceOptionalScopeAccessInput(c, v); err != nil {
-			return out, executor.InMember("access", err)
-		}
-	}
-	if v, ok := m["coordinator"]; ok {
-		if out.Coordinator, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("coordinator", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "scopeId", &out.ScopeID, coerceID)
+	executor.Member(in, "expectedVersion", &out.ExpectedVersion, coerceLong)
+	executor.Member(in, "title", &out.Title, coerceOptionalString)
+	executor.Member(in, "access", &out.Access, coerceOptionalScopeAccessInput)
+	executor.Member(in, "coordinator", &out.Coordinator, coerceOptionalString)
+	return out, in.Err()
 }
 
 func coerceScopeStatus(c *executor.Coercer, v any) (out ScopeStatus, err error) {
@@ -11436,29 +4630,14 @@ func coerceScopeStatus(c *executor.Coercer, v any) (out ScopeStatus, err error) 
 }
 
 func coerceEndScopeInput(c *executor.Coercer, v any) (out EndScopeInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["scopeId"]; ok {
-		if out.ScopeID, err = coerceID(c, v); err != nil {
-			return out, executor.InMember("scopeId", err)
-		}
-	}
-	if v, ok := m["status"]; ok {
-		if out.Status, err = coerceScopeStatus(c, v); err != nil {
-			return out, executor.InMember("status", err)
-		}
-	}
-	if v, ok := m["reason"]; ok {
-		if out.Reason, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("reason", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "scopeId", &out.ScopeID, coerceID)
+	executor.Member(in, "status", &out.Status, coerceScopeStatus)
+	executor.Member(in, "reason", &out.Reason, coerceOptionalString)
+	return out, in.Err()
 }
 
-func coerceJSONList(c *executor.Coercer, v any) (out []json.RawMessage, err error) {
+func coerceJSONList(c *executor.Coercer, v any) ([]json.RawMessage, error) {
 	return executor.CoerceList(c, v, coerceJSON)
 }
 
@@ -11470,149 +4649,39 @@ func coerceNullablePatchInputList(c *executor.Coercer, v any) (out []PatchInput,
 }
 
 func coercePublishMessageInput(c *executor.Coercer, v any) (out PublishMessageInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["channelId"]; ok {
-		if out.ChannelID, err = coerceOptionalID(c, v); err != nil {
-			return out, executor.InMember("channelId", err)
-		}
-	}
-	if v, ok := m["to"]; ok {
-		if out.To, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("to", err)
-		}
-	}
-	if v, ok := m["scopeId"]; ok {
-		if out.ScopeID, err = coerceOptionalID(c, v); err != nil {
-			return out, executor.InMember("scopeId", err)
-		}
-	}
-	if v, ok := m["channelName"]; ok {
-		if out.ChannelName, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("channelName", err)
-		}
-	}
-	if v, ok := m["parts"]; ok {
-		if out.Parts, err = coerceJSONList(c, v); err != nil {
-			return out, executor.InMember("parts", err)
-		}
-	}
-	if v, ok := m["artifactRefs"]; ok {
-		if out.ArtifactRefs, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("artifactRefs", err)
-		}
-	}
-	if v, ok := m["metadata"]; ok {
-		if out.Metadata, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("metadata", err)
-		}
-	}
-	if v, ok := m["idempotencyKey"]; ok {
-		if out.IdempotencyKey, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("idempotencyKey", err)
-		}
-	}
-	if v, ok := m["messageType"]; ok {
-		if out.MessageType, err = coerceOptionalMessageType(c, v); err != nil {
-			return out, executor.InMember("messageType", err)
-		}
-	}
-	if v, ok := m["contentType"]; ok {
-		if out.ContentType, err = coerceOptionalMessageContentType(c, v); err != nil {
-			return out, executor.InMember("contentType", err)
-		}
-	}
-	if v, ok := m["format"]; ok {
-		if out.Format, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("format", err)
-		}
-	}
-	if v, ok := m["tags"]; ok {
-		if out.Tags, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("tags", err)
-		}
-	}
-	if v, ok := m["recipient"]; ok {
-		if out.Recipient, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("recipient", err)
-		}
-	}
-	if v, ok := m["correlationId"]; ok {
-		if out.CorrelationID, err = coerceOptionalID(c, v); err != nil {
-			return out, executor.InMember("correlationId", err)
-		}
-	}
-	if v, ok := m["expiresAt"]; ok {
-		if out.ExpiresAt, err = coerceOptionalDateTime(c, v); err != nil {
-			return out, executor.InMember("expiresAt", err)
-		}
-	}
-	if v, ok := m["replyToId"]; ok {
-		if out.ReplyToID, err = coerceOptionalID(c, v); err != nil {
-			return out, executor.InMember("replyToId", err)
-		}
-	}
-	if v, ok := m["threadId"]; ok {
-		if out.ThreadID, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("threadId", err)
-		}
-	}
-	if v, ok := m["patches"]; ok {
-		if out.Patches, err = coerceNullablePatchInputList(c, v); err != nil {
-			return out, executor.InMember("patches", err)
-		}
-	}
-	if v, ok := m["justification"]; ok {
-		if out.Justification, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("justification", err)
-		}
-	}
-	if v, ok := m["taskId"]; ok {
-		if out.TaskID, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("taskId", err)
-		}
-	}
-	if v, ok := m["sessionId"]; ok {
-		if out.SessionID, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("sessionId", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "channelId", &out.ChannelID, coerceOptionalID)
+	executor.Member(in, "to", &out.To, coerceOptionalString)
+	executor.Member(in, "scopeId", &out.ScopeID, coerceOptionalID)
+	executor.Member(in, "channelName", &out.ChannelName, coerceOptionalString)
+	executor.Member(in, "parts", &out.Parts, coerceJSONList)
+	executor.Member(in, "artifactRefs", &out.ArtifactRefs, coerceNullableStringList)
+	executor.Member(in, "metadata", &out.Metadata, coerceNullableJSON)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
+	executor.Member(in, "messageType", &out.MessageType, coerceOptionalMessageType)
+	executor.Member(in, "contentType", &out.ContentType, coerceOptionalMessageContentType)
+	executor.Member(in, "format", &out.Format, coerceOptionalString)
+	executor.Member(in, "tags", &out.Tags, coerceNullableStringList)
+	executor.Member(in, "recipient", &out.Recipient, coerceOptionalString)
+	executor.Member(in, "correlationId", &out.CorrelationID, coerceOptionalID)
+	executor.Member(in, "expiresAt", &out.ExpiresAt, coerceOptionalDateTime)
+	executor.Member(in, "replyToId", &out.ReplyToID, coerceOptionalID)
+	executor.Member(in, "threadId", &out.ThreadID, coerceOptionalString)
+	executor.Member(in, "patches", &out.Patches, coerceNullablePatchInputList)
+	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	executor.Member(in, "taskId", &out.TaskID, coerceOptionalString)
+	executor.Member(in, "sessionId", &out.SessionID, coerceOptionalString)
+	return out, in.Err()
 }
 
 func coerceRetractMessageInput(c *executor.Coercer, v any) (out RetractMessageInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["channelId"]; ok {
-		if out.ChannelID, err = coerceID(c, v); err != nil {
-			return out, executor.InMember("channelId", err)
-		}
-	}
-	if v, ok := m["messageId"]; ok {
-		if out.MessageID, err = coerceID(c, v); err != nil {
-			return out, executor.InMember("messageId", err)
-		}
-	}
-	if v, ok := m["reason"]; ok {
-		if out.Reason, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("reason", err)
-		}
-	}
-	if v, ok := m["withdrawFacts"]; ok {
-		if out.WithdrawFacts, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("withdrawFacts", err)
-		}
-	}
-	if v, ok := m["dryRun"]; ok {
-		if out.DryRun, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("dryRun", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "channelId", &out.ChannelID, coerceID)
+	executor.Member(in, "messageId", &out.MessageID, coerceID)
+	executor.Member(in, "reason", &out.Reason, coerceOptionalString)
+	executor.Member(in, "withdrawFacts", &out.WithdrawFacts, coerceOptionalBoolean)
+	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
+	return out, in.Err()
 }
 
 func coerceNullableIDList(c *executor.Coercer, v any) (out []string, err error) {
@@ -11623,190 +4692,63 @@ func coerceNullableIDList(c *executor.Coercer, v any) (out []string, err error) 
 }
 
 func coerceAcknowledgeMessagesInput(c *executor.Coercer, v any) (out AcknowledgeMessagesInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["channelId"]; ok {
-		if out.ChannelID, err = coerceID(c, v); err != nil {
-			return out, executor.InMember("channelId", err)
-		}
-	}
-	if v, ok := m["upToSequence"]; ok {
-		if out.UpToSequence, err = coerceOptionalLong(c, v); err != nil {
-			return out, executor.InMember("upToSequence", err)
-		}
-	}
-	if v, ok := m["messageIds"]; ok {
-		if out.MessageIds, err = coerceNullableIDList(c, v); err != nil {
-			return out, executor.InMember("messageIds", err)
-		}
-	}
-	{
-		v, ok := m["status"]
-		if !ok {
-			v = "READ"
-		}
-		if out.Status, err = coerceReceiptStatus(c, v); err != nil {
-			return out, executor.InMember("status", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "channelId", &out.ChannelID, coerceID)
+	executor.Member(in, "upToSequence", &out.UpToSequence, coerceOptionalLong)
+	executor.Member(in, "messageIds", &out.MessageIds, coerceNullableIDList)
+	executor.MemberOr(in, "status", "READ", &out.Status, coerceReceiptStatus)
+	return out, in.Err()
 }
 
-func coerceOptionalPublishMessageInput(c *executor.Coercer, v any) (out *PublishMessageInput, err error) {
+func coerceOptionalPublishMessageInput(c *executor.Coercer, v any) (*PublishMessageInput, error) {
 	return executor.CoerceOptional(c, v, coercePublishMessageInput)
 }
 
 func coerceAskInput(c *executor.Coercer, v any) (out AskInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["message"]; ok {
-		if out.Message, err = coerceOptionalPublishMessageInput(c, v); err != nil {
-			return out, executor.InMember("message", err)
-		}
-	}
-	if v, ok := m["timeoutSeconds"]; ok {
-		if out.TimeoutSeconds, err = coerceOptionalInt(c, v); err != nil {
-			return out, executor.InMember("timeoutSeconds", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "message", &out.Message, coerceOptionalPublishMessageInput)
+	executor.Member(in, "timeoutSeconds", &out.TimeoutSeconds, coerceOptionalInt)
+	return out, in.Err()
 }
 
 func coerceSendSignalInput(c *executor.Coercer, v any) (out SendSignalInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["channelId"]; ok {
-		if out.ChannelID, err = coerceID(c, v); err != nil {
-			return out, executor.InMember("channelId", err)
-		}
-	}
-	if v, ok := m["kind"]; ok {
-		if out.Kind, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("kind", err)
-		}
-	}
-	if v, ok := m["data"]; ok {
-		if out.Data, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("data", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "channelId", &out.ChannelID, coerceID)
+	executor.Member(in, "kind", &out.Kind, coerceString)
+	executor.Member(in, "data", &out.Data, coerceNullableJSON)
+	return out, in.Err()
 }
 
 func coercePartInput(c *executor.Coercer, v any) (out PartInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["text"]; ok {
-		if out.Text, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("text", err)
-		}
-	}
-	if v, ok := m["raw"]; ok {
-		if out.Raw, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("raw", err)
-		}
-	}
-	if v, ok := m["url"]; ok {
-		if out.URL, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("url", err)
-		}
-	}
-	if v, ok := m["data"]; ok {
-		if out.Data, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("data", err)
-		}
-	}
-	if v, ok := m["mediaType"]; ok {
-		if out.MediaType, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("mediaType", err)
-		}
-	}
-	if v, ok := m["filename"]; ok {
-		if out.Filename, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("filename", err)
-		}
-	}
-	if v, ok := m["metadata"]; ok {
-		if out.Metadata, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("metadata", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "text", &out.Text, coerceOptionalString)
+	executor.Member(in, "raw", &out.Raw, coerceOptionalString)
+	executor.Member(in, "url", &out.URL, coerceOptionalString)
+	executor.Member(in, "data", &out.Data, coerceNullableJSON)
+	executor.Member(in, "mediaType", &out.MediaType, coerceOptionalString)
+	executor.Member(in, "filename", &out.Filename, coerceOptionalString)
+	executor.Member(in, "metadata", &out.Metadata, coerceNullableJSON)
+	return out, in.Err()
 }
 
-func coercePartInputList(c *executor.Coercer, v any) (out []PartInput, err error) {
+func coercePartInputList(c *executor.Coercer, v any) ([]PartInput, error) {
 	return executor.CoerceList(c, v, coercePartInput)
 }
 
 func coerceSendMessageInput(c *executor.Coercer, v any) (out SendMessageInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["to"]; ok {
-		if out.To, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("to", err)
-		}
-	}
-	if v, ok := m["taskId"]; ok {
-		if out.TaskID, err = coerceOptionalID(c, v); err != nil {
-			return out, executor.InMember("taskId", err)
-		}
-	}
-	if v, ok := m["parts"]; ok {
-		if out.Parts, err = coercePartInputList(c, v); err != nil {
-			return out, executor.InMember("parts", err)
-		}
-	}
-	if v, ok := m["messageId"]; ok {
-		if out.MessageID, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("messageId", err)
-		}
-	}
-	if v, ok := m["metadata"]; ok {
-		if out.Metadata, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("metadata", err)
-		}
-	}
-	if v, ok := m["extensions"]; ok {
-		if out.Extensions, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("extensions", err)
-		}
-	}
-	if v, ok := m["referenceTaskIds"]; ok {
-		if out.ReferenceTaskIds, err = coerceNullableIDList(c, v); err != nil {
-			return out, executor.InMember("referenceTaskIds", err)
-		}
-	}
-	if v, ok := m["contextId"]; ok {
-		if out.ContextID, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("contextId", err)
-		}
-	}
-	if v, ok := m["parentId"]; ok {
-		if out.ParentID, err = coerceOptionalID(c, v); err != nil {
-			return out, executor.InMember("parentId", err)
-		}
-	}
-	if v, ok := m["userId"]; ok {
-		if out.UserID, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("userId", err)
-		}
-	}
-	if v, ok := m["taskMetadata"]; ok {
-		if out.TaskMetadata, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("taskMetadata", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "to", &out.To, coerceOptionalString)
+	executor.Member(in, "taskId", &out.TaskID, coerceOptionalID)
+	executor.Member(in, "parts", &out.Parts, coercePartInputList)
+	executor.Member(in, "messageId", &out.MessageID, coerceOptionalString)
+	executor.Member(in, "metadata", &out.Metadata, coerceNullableJSON)
+	executor.Member(in, "extensions", &out.Extensions, coerceNullableStringList)
+	executor.Member(in, "referenceTaskIds", &out.ReferenceTaskIds, coerceNullableIDList)
+	executor.Member(in, "contextId", &out.ContextID, coerceOptionalString)
+	executor.Member(in, "parentId", &out.ParentID, coerceOptionalID)
+	executor.Member(in, "userId", &out.UserID, coerceOptionalString)
+	executor.Member(in, "taskMetadata", &out.TaskMetadata, coerceNullableJSON)
+	return out, in.Err()
 }
 
 func coerceTaskState(c *executor.Coercer, v any) (out TaskState, err error) {
@@ -11814,7 +4756,7 @@ func coerceTaskState(c *executor.Coercer, v any) (out TaskState, err error) {
 	return out, err
 }
 
-func coerceOptionalTaskState(c *executor.Coercer, v any) (out *TaskState, err error) {
+func coerceOptionalTaskState(c *executor.Coercer, v any) (*TaskState, error) {
 	return executor.CoerceOptional(c, v, coerceTaskState)
 }
 
@@ -11826,56 +4768,17 @@ func coerceNullablePartInputList(c *executor.Coercer, v any) (out []PartInput, e
 }
 
 func coerceArtifactInput(c *executor.Coercer, v any) (out ArtifactInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["id"]; ok {
-		if out.ID, err = coerceID(c, v); err != nil {
-			return out, executor.InMember("id", err)
-		}
-	}
-	if v, ok := m["name"]; ok {
-		if out.Name, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("name", err)
-		}
-	}
-	if v, ok := m["description"]; ok {
-		if out.Description, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("description", err)
-		}
-	}
-	if v, ok := m["parts"]; ok {
-		if out.Parts, err = coercePartInputList(c, v); err != nil {
-			return out, executor.InMember("parts", err)
-		}
-	}
-	if v, ok := m["append"]; ok {
-		if out.Append, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("append", err)
-		}
-	}
-	if v, ok := m["offset"]; ok {
-		if out.Offset, err = coerceOptionalInt(c, v); err != nil {
-			return out, executor.InMember("offset", err)
-		}
-	}
-	if v, ok := m["complete"]; ok {
-		if out.Complete, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("complete", err)
-		}
-	}
-	if v, ok := m["metadata"]; ok {
-		if out.Metadata, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("metadata", err)
-		}
-	}
-	if v, ok := m["extensions"]; ok {
-		if out.Extensions, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("extensions", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "id", &out.ID, coerceID)
+	executor.Member(in, "name", &out.Name, coerceOptionalString)
+	executor.Member(in, "description", &out.Description, coerceOptionalString)
+	executor.Member(in, "parts", &out.Parts, coercePartInputList)
+	executor.Member(in, "append", &out.Append, coerceOptionalBoolean)
+	executor.Member(in, "offset", &out.Offset, coerceOptionalInt)
+	executor.Member(in, "complete", &out.Complete, coerceOptionalBoolean)
+	executor.Member(in, "metadata", &out.Metadata, coerceNullableJSON)
+	executor.Member(in, "extensions", &out.Extensions, coerceNullableStringList)
+	return out, in.Err()
 }
 
 func coerceNullableArtifactInputList(c *executor.Coercer, v any) (out []ArtifactInput, err error) {
@@ -11886,179 +4789,64 @@ func coerceNullableArtifactInputList(c *executor.Coercer, v any) (out []Artifact
 }
 
 func coerceTaskFailureInput(c *executor.Coercer, v any) (out TaskFailureInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["code"]; ok {
-		if out.Code, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("code", err)
-		}
-	}
-	if v, ok := m["message"]; ok {
-		if out.Message, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("message", err)
-		}
-	}
-	if v, ok := m["details"]; ok {
-		if out.Details, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("details", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "code", &out.Code, coerceString)
+	executor.Member(in, "message", &out.Message, coerceString)
+	executor.Member(in, "details", &out.Details, coerceNullableJSON)
+	return out, in.Err()
 }
 
-func coerceOptionalTaskFailureInput(c *executor.Coercer, v any) (out *TaskFailureInput, err error) {
+func coerceOptionalTaskFailureInput(c *executor.Coercer, v any) (*TaskFailureInput, error) {
 	return executor.CoerceOptional(c, v, coerceTaskFailureInput)
 }
 
 func coerceReportTaskInput(c *executor.Coercer, v any) (out ReportTaskInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["taskId"]; ok {
-		if out.TaskID, err = coerceID(c, v); err != nil {
-			return out, executor.InMember("taskId", err)
-		}
-	}
-	if v, ok := m["state"]; ok {
-		if out.State, err = coerceOptionalTaskState(c, v); err != nil {
-			return out, executor.InMember("state", err)
-		}
-	}
-	if v, ok := m["message"]; ok {
-		if out.Message, err = coerceNullablePartInputList(c, v); err != nil {
-			return out, executor.InMember("message", err)
-		}
-	}
-	if v, ok := m["artifacts"]; ok {
-		if out.Artifacts, err = coerceNullableArtifactInputList(c, v); err != nil {
-			return out, executor.InMember("artifacts", err)
-		}
-	}
-	if v, ok := m["failure"]; ok {
-		if out.Failure, err = coerceOptionalTaskFailureInput(c, v); err != nil {
-			return out, executor.InMember("failure", err)
-		}
-	}
-	if v, ok := m["metadata"]; ok {
-		if out.Metadata, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("metadata", err)
-		}
-	}
-	if v, ok := m["letters"]; ok {
-		if out.Letters, err = coerceNullableIDList(c, v); err != nil {
-			return out, executor.InMember("letters", err)
-		}
-	}
-	if v, ok := m["idempotencyKey"]; ok {
-		if out.IdempotencyKey, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("idempotencyKey", err)
-		}
-	}
-	if v, ok := m["expectedVersion"]; ok {
-		if out.ExpectedVersion, err = coerceOptionalLong(c, v); err != nil {
-			return out, executor.InMember("expectedVersion", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "taskId", &out.TaskID, coerceID)
+	executor.Member(in, "state", &out.State, coerceOptionalTaskState)
+	executor.Member(in, "message", &out.Message, coerceNullablePartInputList)
+	executor.Member(in, "artifacts", &out.Artifacts, coerceNullableArtifactInputList)
+	executor.Member(in, "failure", &out.Failure, coerceOptionalTaskFailureInput)
+	executor.Member(in, "metadata", &out.Metadata, coerceNullableJSON)
+	executor.Member(in, "letters", &out.Letters, coerceNullableIDList)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
+	executor.Member(in, "expectedVersion", &out.ExpectedVersion, coerceOptionalLong)
+	return out, in.Err()
 }
 
-func coerceMoment(c *executor.Coercer, v any) (out base.Moment, err error) {
-	return UnmarshalMoment(v)
-}
-
-func coerceOptionalMoment(c *executor.Coercer, v any) (out *base.Moment, err error) {
+func coerceMoment(c *executor.Coercer, v any) (base.Moment, error) { return UnmarshalMoment(v) }
+func coerceOptionalMoment(c *executor.Coercer, v any) (*base.Moment, error) {
 	return executor.CoerceOptional(c, v, coerceMoment)
 }
 
 func coerceTimeSpanInput(c *executor.Coercer, v any) (out TimeSpanInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["from"]; ok {
-		if out.From, err = coerceOptionalDateTime(c, v); err != nil {
-			return out, executor.InMember("from", err)
-		}
-	}
-	if v, ok := m["until"]; ok {
-		if out.Until, err = coerceOptionalDateTime(c, v); err != nil {
-			return out, executor.InMember("until", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "from", &out.From, coerceOptionalDateTime)
+	executor.Member(in, "until", &out.Until, coerceOptionalDateTime)
+	return out, in.Err()
 }
 
-func coerceOptionalTimeSpanInput(c *executor.Coercer, v any) (out *TimeSpanInput, err error) {
+func coerceOptionalTimeSpanInput(c *executor.Coercer, v any) (*TimeSpanInput, error) {
 	return executor.CoerceOptional(c, v, coerceTimeSpanInput)
 }
 
 func coerceViewInput(c *executor.Coercer, v any) (out ViewInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["at"]; ok {
-		if out.At, err = coerceOptionalMoment(c, v); err != nil {
-			return out, executor.InMember("at", err)
-		}
-	}
-	if v, ok := m["graphs"]; ok {
-		if out.Graphs, err = coerceNullableIRIList2(c, v); err != nil {
-			return out, executor.InMember("graphs", err)
-		}
-	}
-	if v, ok := m["allGraphs"]; ok {
-		if out.AllGraphs, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("allGraphs", err)
-		}
-	}
-	if v, ok := m["minCertainty"]; ok {
-		if out.MinCertainty, err = coerceOptionalFloat(c, v); err != nil {
-			return out, executor.InMember("minCertainty", err)
-		}
-	}
-	if v, ok := m["maxAgeSeconds"]; ok {
-		if out.MaxAgeSeconds, err = coerceOptionalLong(c, v); err != nil {
-			return out, executor.InMember("maxAgeSeconds", err)
-		}
-	}
-	if v, ok := m["recordedAt"]; ok {
-		if out.RecordedAt, err = coerceOptionalTimeSpanInput(c, v); err != nil {
-			return out, executor.InMember("recordedAt", err)
-		}
-	}
-	if v, ok := m["minRevision"]; ok {
-		if out.MinRevision, err = coerceOptionalRevision(c, v); err != nil {
-			return out, executor.InMember("minRevision", err)
-		}
-	}
-	if v, ok := m["validAt"]; ok {
-		if out.ValidAt, err = coerceOptionalDateTime(c, v); err != nil {
-			return out, executor.InMember("validAt", err)
-		}
-	}
-	if v, ok := m["believedBy"]; ok {
-		if out.BelievedBy, err = coerceNullableStringList(c, v); err != nil {
-			return out, executor.InMember("believedBy", err)
-		}
-	}
-	if v, ok := m["includePending"]; ok {
-		if out.IncludePending, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("includePending", err)
-		}
-	}
-	if v, ok := m["includeQuarantined"]; ok {
-		if out.IncludeQuarantined, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("includeQuarantined", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "at", &out.At, coerceOptionalMoment)
+	executor.Member(in, "graphs", &out.Graphs, coerceNullableIRIList2)
+	executor.Member(in, "allGraphs", &out.AllGraphs, coerceOptionalBoolean)
+	executor.Member(in, "minCertainty", &out.MinCertainty, coerceOptionalFloat)
+	executor.Member(in, "maxAgeSeconds", &out.MaxAgeSeconds, coerceOptionalLong)
+	executor.Member(in, "recordedAt", &out.RecordedAt, coerceOptionalTimeSpanInput)
+	executor.Member(in, "minRevision", &out.MinRevision, coerceOptionalRevision)
+	executor.Member(in, "validAt", &out.ValidAt, coerceOptionalDateTime)
+	executor.Member(in, "believedBy", &out.BelievedBy, coerceNullableStringList)
+	executor.Member(in, "includePending", &out.IncludePending, coerceOptionalBoolean)
+	executor.Member(in, "includeQuarantined", &out.IncludeQuarantined, coerceOptionalBoolean)
+	return out, in.Err()
 }
 
-func coerceOptionalViewInput(c *executor.Coercer, v any) (out *ViewInput, err error) {
+func coerceOptionalViewInput(c *executor.Coercer, v any) (*ViewInput, error) {
 	return executor.CoerceOptional(c, v, coerceViewInput)
 }
 
@@ -12067,49 +4855,18 @@ func coerceEntityOrderKey(c *executor.Coercer, v any) (out query.EntityAttribute
 	return query.EntityAttribute(text), err
 }
 
-func coerceOptionalEntityOrderKey(c *executor.Coercer, v any) (out *query.EntityAttribute, err error) {
+func coerceOptionalEntityOrderKey(c *executor.Coercer, v any) (*query.EntityAttribute, error) {
 	return executor.CoerceOptional(c, v, coerceEntityOrderKey)
 }
 
 func coerceEntityOrder(c *executor.Coercer, v any) (out query.EntityOrder, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["by"]; ok {
-		if out.By, err = coerceOptionalEntityOrderKey(c, v); err != nil {
-			return out, executor.InMember("by", err)
-		}
-	}
-	if v, ok := m["property"]; ok {
-		if out.Property, err = coerceOptionalIRI(c, v); err != nil {
-			return out, executor.InMember("property", err)
-		}
-	}
-	if v, ok := m["path"]; ok {
-		if out.Path, err = coerceOptionalPath(c, v); err != nil {
-			return out, executor.InMember("path", err)
-		}
-	}
-	{
-		v, ok := m["direction"]
-		if !ok {
-			v = "ASC"
-		}
-		if out.Direction, err = coerceSortDirection(c, v); err != nil {
-			return out, executor.InMember("direction", err)
-		}
-	}
-	{
-		v, ok := m["nulls"]
-		if !ok {
-			v = "LAST"
-		}
-		if out.Nulls, err = coerceNullsOrder(c, v); err != nil {
-			return out, executor.InMember("nulls", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "by", &out.By, coerceOptionalEntityOrderKey)
+	executor.Member(in, "property", &out.Property, coerceOptionalIRI)
+	executor.Member(in, "path", &out.Path, coerceOptionalPath)
+	executor.MemberOr(in, "direction", "ASC", &out.Direction, coerceSortDirection)
+	executor.MemberOr(in, "nulls", "LAST", &out.Nulls, coerceNullsOrder)
+	return out, in.Err()
 }
 
 func coerceNullableEntityOrderList(c *executor.Coercer, v any) (out []query.EntityOrder, err error) {
@@ -12124,35 +4881,16 @@ func coerceStatementOrderKey(c *executor.Coercer, v any) (out query.StatementAtt
 	return query.StatementAttribute(text), err
 }
 
-func coerceOptionalNullsOrder(c *executor.Coercer, v any) (out *query.NullsOrder, err error) {
+func coerceOptionalNullsOrder(c *executor.Coercer, v any) (*query.NullsOrder, error) {
 	return executor.CoerceOptional(c, v, coerceNullsOrder)
 }
 
 func coerceStatementOrder(c *executor.Coercer, v any) (out query.StatementOrder, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["by"]; ok {
-		if out.By, err = coerceStatementOrderKey(c, v); err != nil {
-			return out, executor.InMember("by", err)
-		}
-	}
-	{
-		v, ok := m["direction"]
-		if !ok {
-			v = "ASC"
-		}
-		if out.Direction, err = coerceSortDirection(c, v); err != nil {
-			return out, executor.InMember("direction", err)
-		}
-	}
-	if v, ok := m["nulls"]; ok {
-		if out.Nulls, err = coerceOptionalNullsOrder(c, v); err != nil {
-			return out, executor.InMember("nulls", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "by", &out.By, coerceStatementOrderKey)
+	executor.MemberOr(in, "direction", "ASC", &out.Direction, coerceSortDirection)
+	executor.Member(in, "nulls", &out.Nulls, coerceOptionalNullsOrder)
+	return out, in.Err()
 }
 
 func coerceNullableStatementOrderList(c *executor.Coercer, v any) (out []query.StatementOrder, err error) {
@@ -12162,59 +4900,22 @@ func coerceNullableStatementOrderList(c *executor.Coercer, v any) (out []query.S
 	return executor.CoerceList(c, v, coerceStatementOrder)
 }
 
-func coercePatternTerm(c *executor.Coercer, v any) (out string, err error) {
-	return graphql.UnmarshalString(v)
-}
-
-func coercePatternPath(c *executor.Coercer, v any) (out string, err error) {
-	return graphql.UnmarshalString(v)
-}
-
-func coerceOptionalPatternTerm(c *executor.Coercer, v any) (out *string, err error) {
+func coercePatternTerm(c *executor.Coercer, v any) (string, error) { return graphql.UnmarshalString(v) }
+func coercePatternPath(c *executor.Coercer, v any) (string, error) { return graphql.UnmarshalString(v) }
+func coerceOptionalPatternTerm(c *executor.Coercer, v any) (*string, error) {
 	return executor.CoerceOptional(c, v, coercePatternTerm)
 }
 
 func coerceTriplePattern(c *executor.Coercer, v any) (out query.TriplePattern, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["s"]; ok {
-		if out.S, err = coercePatternTerm(c, v); err != nil {
-			return out, executor.InMember("s", err)
-		}
-	}
-	if v, ok := m["p"]; ok {
-		if out.P, err = coercePatternPath(c, v); err != nil {
-			return out, executor.InMember("p", err)
-		}
-	}
-	if v, ok := m["o"]; ok {
-		if out.O, err = coerceOptionalPatternTerm(c, v); err != nil {
-			return out, executor.InMember("o", err)
-		}
-	}
-	if v, ok := m["value"]; ok {
-		if out.Value, err = coerceNullableJSON(c, v); err != nil {
-			return out, executor.InMember("value", err)
-		}
-	}
-	if v, ok := m["language"]; ok {
-		if out.Language, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("language", err)
-		}
-	}
-	if v, ok := m["datatype"]; ok {
-		if out.Datatype, err = coerceOptionalIRI(c, v); err != nil {
-			return out, executor.InMember("datatype", err)
-		}
-	}
-	if v, ok := m["g"]; ok {
-		if out.G, err = coerceOptionalPatternTerm(c, v); err != nil {
-			return out, executor.InMember("g", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "s", &out.S, coercePatternTerm)
+	executor.Member(in, "p", &out.P, coercePatternPath)
+	executor.Member(in, "o", &out.O, coerceOptionalPatternTerm)
+	executor.Member(in, "value", &out.Value, coerceNullableJSON)
+	executor.Member(in, "language", &out.Language, coerceOptionalString)
+	executor.Member(in, "datatype", &out.Datatype, coerceOptionalIRI)
+	executor.Member(in, "g", &out.G, coerceOptionalPatternTerm)
+	return out, in.Err()
 }
 
 func coerceNullableTriplePatternList(c *executor.Coercer, v any) (out []query.TriplePattern, err error) {
@@ -12224,71 +4925,24 @@ func coerceNullableTriplePatternList(c *executor.Coercer, v any) (out []query.Tr
 	return executor.CoerceList(c, v, coerceTriplePattern)
 }
 
-func coerceOptionalVariableFilter(c *executor.Coercer, v any) (out *query.VariableFilter, err error) {
+func coerceOptionalVariableFilter(c *executor.Coercer, v any) (*query.VariableFilter, error) {
 	return executor.CoerceOptional(c, v, coerceVariableFilter)
 }
 
 func coerceVariableFilter(c *executor.Coercer, v any) (out query.VariableFilter, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["var"]; ok {
-		if out.Var, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("var", err)
-		}
-	}
-	if v, ok := m["exists"]; ok {
-		if out.Exists, err = coerceOptionalBoolean(c, v); err != nil {
-			return out, executor.InMember("exists", err)
-		}
-	}
-	if v, ok := m["value"]; ok {
-		if out.Value, err = coerceOptionalValueFilter(c, v); err != nil {
-			return out, executor.InMember("value", err)
-		}
-	}
-	if v, ok := m["eqVar"]; ok {
-		if out.EqVar, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("eqVar", err)
-		}
-	}
-	if v, ok := m["neVar"]; ok {
-		if out.NeVar, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("neVar", err)
-		}
-	}
-	if v, ok := m["ltVar"]; ok {
-		if out.LtVar, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("ltVar", err)
-		}
-	}
-	if v, ok := m["lteVar"]; ok {
-		if out.LteVar, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("lteVar", err)
-		}
-	}
-	if v, ok := m["gtVar"]; ok {
-		if out.GtVar, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("gtVar", err)
-		}
-	}
-	if v, ok := m["gteVar"]; ok {
-		if out.GteVar, err = coerceOptionalString(c, v); err != nil {
-			return out, executor.InMember("gteVar", err)
-		}
-	}
-	if v, ok := m["or"]; ok {
-		if out.Or, err = coerceNullableVariableFilterList(c, v); err != nil {
-			return out, executor.InMember("or", err)
-		}
-	}
-	if v, ok := m["not"]; ok {
-		if out.Not, err = coerceOptionalVariableFilter(c, v); err != nil {
-			return out, executor.InMember("not", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "var", &out.Var, coerceString)
+	executor.Member(in, "exists", &out.Exists, coerceOptionalBoolean)
+	executor.Member(in, "value", &out.Value, coerceOptionalValueFilter)
+	executor.Member(in, "eqVar", &out.EqVar, coerceOptionalString)
+	executor.Member(in, "neVar", &out.NeVar, coerceOptionalString)
+	executor.Member(in, "ltVar", &out.LtVar, coerceOptionalString)
+	executor.Member(in, "lteVar", &out.LteVar, coerceOptionalString)
+	executor.Member(in, "gtVar", &out.GtVar, coerceOptionalString)
+	executor.Member(in, "gteVar", &out.GteVar, coerceOptionalString)
+	executor.Member(in, "or", &out.Or, coerceNullableVariableFilterList)
+	executor.Member(in, "not", &out.Not, coerceOptionalVariableFilter)
+	return out, in.Err()
 }
 
 func coerceNullableVariableFilterList(c *executor.Coercer, v any) (out []query.VariableFilter, err error) {
@@ -12306,67 +4960,21 @@ func coerceNullablePatternInputList(c *executor.Coercer, v any) (out []query.Pat
 }
 
 func coercePatternInput(c *executor.Coercer, v any) (out query.PatternInput, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["triples"]; ok {
-		if out.Triples, err = coerceNullableTriplePatternList(c, v); err != nil {
-			return out, executor.InMember("triples", err)
-		}
-	}
-	if v, ok := m["filter"]; ok {
-		if out.Filter, err = coerceNullableVariableFilterList(c, v); err != nil {
-			return out, executor.InMember("filter", err)
-		}
-	}
-	if v, ok := m["optional"]; ok {
-		if out.Optional, err = coerceNullablePatternInputList(c, v); err != nil {
-			return out, executor.InMember("optional", err)
-		}
-	}
-	if v, ok := m["union"]; ok {
-		if out.Union, err = coerceNullablePatternInputList(c, v); err != nil {
-			return out, executor.InMember("union", err)
-		}
-	}
-	if v, ok := m["notExists"]; ok {
-		if out.NotExists, err = coerceNullablePatternInputList(c, v); err != nil {
-			return out, executor.InMember("notExists", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "triples", &out.Triples, coerceNullableTriplePatternList)
+	executor.Member(in, "filter", &out.Filter, coerceNullableVariableFilterList)
+	executor.Member(in, "optional", &out.Optional, coerceNullablePatternInputList)
+	executor.Member(in, "union", &out.Union, coerceNullablePatternInputList)
+	executor.Member(in, "notExists", &out.NotExists, coerceNullablePatternInputList)
+	return out, in.Err()
 }
 
 func coerceMatchOrder(c *executor.Coercer, v any) (out query.MatchOrder, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["var"]; ok {
-		if out.Var, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("var", err)
-		}
-	}
-	{
-		v, ok := m["direction"]
-		if !ok {
-			v = "ASC"
-		}
-		if out.Direction, err = coerceSortDirection(c, v); err != nil {
-			return out, executor.InMember("direction", err)
-		}
-	}
-	{
-		v, ok := m["nulls"]
-		if !ok {
-			v = "LAST"
-		}
-		if out.Nulls, err = coerceNullsOrder(c, v); err != nil {
-			return out, executor.InMember("nulls", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "var", &out.Var, coerceString)
+	executor.MemberOr(in, "direction", "ASC", &out.Direction, coerceSortDirection)
+	executor.MemberOr(in, "nulls", "LAST", &out.Nulls, coerceNullsOrder)
+	return out, in.Err()
 }
 
 func coerceNullableMatchOrderList(c *executor.Coercer, v any) (out []query.MatchOrder, err error) {
@@ -12400,11 +5008,10 @@ func coerceProposalStatus(c *executor.Coercer, v any) (out ProposalStatus, err e
 	return out, err
 }
 
-func coerceOptionalProposalStatus(c *executor.Coercer, v any) (out *ProposalStatus, err error) {
+func coerceOptionalProposalStatus(c *executor.Coercer, v any) (*ProposalStatus, error) {
 	return executor.CoerceOptional(c, v, coerceProposalStatus)
 }
-
-func coerceOptionalScopeStatus(c *executor.Coercer, v any) (out *ScopeStatus, err error) {
+func coerceOptionalScopeStatus(c *executor.Coercer, v any) (*ScopeStatus, error) {
 	return executor.CoerceOptional(c, v, coerceScopeStatus)
 }
 
@@ -12421,21 +5028,10 @@ func coerceStatementGroupBy(c *executor.Coercer, v any) (out query.StatementAttr
 }
 
 func coerceStatementGroupKey(c *executor.Coercer, v any) (out query.StatementGroupKey, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["as"]; ok {
-		if out.As, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("as", err)
-		}
-	}
-	if v, ok := m["by"]; ok {
-		if out.By, err = coerceStatementGroupBy(c, v); err != nil {
-			return out, executor.InMember("by", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "as", &out.As, coerceString)
+	executor.Member(in, "by", &out.By, coerceStatementGroupBy)
+	return out, in.Err()
 }
 
 func coerceNullableStatementGroupKeyList(c *executor.Coercer, v any) (out []query.StatementGroupKey, err error) {
@@ -12445,31 +5041,16 @@ func coerceNullableStatementGroupKeyList(c *executor.Coercer, v any) (out []quer
 	return executor.CoerceList(c, v, coerceStatementGroupKey)
 }
 
-func coerceOptionalStatementOrderKey(c *executor.Coercer, v any) (out *query.StatementAttribute, err error) {
+func coerceOptionalStatementOrderKey(c *executor.Coercer, v any) (*query.StatementAttribute, error) {
 	return executor.CoerceOptional(c, v, coerceStatementOrderKey)
 }
 
 func coerceStatementAggregate(c *executor.Coercer, v any) (out query.StatementAggregate, err error) {
-	m, err := executor.Members(v)
-	if err != nil {
-		return out, err
-	}
-	if v, ok := m["as"]; ok {
-		if out.As, err = coerceString(c, v); err != nil {
-			return out, executor.InMember("as", err)
-		}
-	}
-	if v, ok := m["fn"]; ok {
-		if out.Fn, err = coerceAggregateFunction(c, v); err != nil {
-			return out, executor.InMember("fn", err)
-		}
-	}
-	if v, ok := m["of"]; ok {
-		if out.Of, err = coerceOptionalStatementOrderKey(c, v); err != nil {
-			return out, executor.InMember("of", err)
-		}
-	}
-	return out, nil
+	in := executor.InputObject(c, v)
+	executor.Member(in, "as", &out.As, coerceString)
+	executor.Member(in, "fn", &out.Fn, coerceAggregateFunction)
+	executor.Member(in, "of", &out.Of, coerceOptionalStatementOrderKey)
+	return out, in.Err()
 }
 
 func coerceNullableStatementAggregateList(c *executor.Coercer, v any) (out []query.StatementAggregate, err error) {
@@ -12479,6 +5060,184 @@ func coerceNullableStatementAggregateList(c *executor.Coercer, v any) (out []que
 	return executor.CoerceList(c, v, coerceStatementAggregate)
 }
 
-func coerceNullableBoolean(c *executor.Coercer, v any) (out bool, err error) {
+func coerceNullableBoolean(c *executor.Coercer, v any) (bool, error) {
 	return graphql.UnmarshalBoolean(v)
 }
+
+// The encoders of the fields' values.
+var (
+	writeID                          = executor.Leaf(appendText[string])
+	writeString                      = executor.Leaf(appendText[string])
+	writeOptionalString              = executor.Optional(writeString)
+	writeStringList                  = executor.ListOf(writeString)
+	writeAgentStatus                 = executor.Leaf(appendText[AgentStatus])
+	writeDateTime                    = executor.Leaf(appendDateTime)
+	writeInt                         = executor.Leaf(appendInt[int])
+	writeOptionalInt                 = executor.Optional(writeInt)
+	writePresence                    = executor.ObjectOf[Presence](presenceObject)
+	writeAgentRegistration           = executor.ObjectOf[AgentRegistration](agentRegistrationObject)
+	writeJSON                        = executor.Leaf(appendJSON)
+	writeJSONList                    = executor.ListOf(writeJSON)
+	writeOptionalDateTime            = executor.Optional(writeDateTime)
+	writeApiKeyMode                  = executor.Leaf(appendText[APIKeyMode])
+	writeApiKeyState                 = executor.Leaf(appendText[APIKeyState])
+	writeOptionalID                  = executor.Optional(writeID)
+	writeApiKey                      = executor.ObjectOf[APIKey](apiKeyObject)
+	writeBoolean                     = executor.Leaf(appendBoolean)
+	writeLong                        = executor.Leaf(appendLong)
+	writeRevision                    = executor.Leaf(appendRevision)
+	writePosition                    = executor.Leaf(appendText[Position])
+	writePartList                    = executor.ObjectsOf[Part](partObject)
+	writePublishMessagePayload       = executor.ObjectOf[PublishMessagePayload](publishMessagePayloadObject)
+	writeMessageList                 = executor.ObjectsOf[Message](messageObject)
+	writeMessage                     = executor.ObjectOf[Message](messageObject)
+	writeStatementRecord             = executor.ObjectOf[StatementRecord](statementRecordObject)
+	writeAssertionList               = executor.ObjectsOf[Assertion](assertionObject)
+	writeFloat                       = executor.Leaf(appendFloat)
+	writeOptionalFloat               = executor.Optional(writeFloat)
+	writeAssertion                   = executor.ObjectOf[Assertion](assertionObject)
+	writeCommit                      = executor.ObjectOf[Commit](commitObject)
+	writeProposal                    = executor.ObjectOf[Proposal](proposalObject)
+	writeAuditAction                 = executor.Leaf(appendText[AuditAction])
+	writeAuditEntryList              = executor.ObjectsOf[AuditEntry](auditEntryObject)
+	writePageInfo                    = executor.ObjectOf[PageInfo](pageInfoObject)
+	writeAuditKind                   = executor.Leaf(appendText[AuditKind])
+	writeOptionalRevision            = executor.Optional(writeRevision)
+	writeAuditChannelActionList      = executor.ObjectsOf[AuditChannelAction](auditChannelActionObject)
+	writeChannelKind                 = executor.Leaf(appendText[ChannelKind])
+	writeChannelVisibility           = executor.Leaf(appendText[ChannelVisibility])
+	writeChannelMemberList           = executor.ObjectsOf[ChannelMember](channelMemberObject)
+	writeChannelRights               = executor.ObjectOf[ChannelRights](channelRightsObject)
+	writeChannelLimits               = executor.ObjectOf[ChannelLimits](channelLimitsObject)
+	writeChannelStatus               = executor.Leaf(appendText[ChannelStatus])
+	writeOptionalLong                = executor.Optional(writeLong)
+	writeScope                       = executor.ObjectOf[Scope](scopeObject)
+	writeChannelMemberPolicy         = executor.Leaf(appendText[ChannelMemberPolicy])
+	writeOptionalChannelMemberPolicy = executor.Optional(writeChannelMemberPolicy)
+	writeChannelInvitationList       = executor.ObjectsOf[ChannelInvitation](channelInvitationObject)
+	writeChannelRestrictionList      = executor.ObjectsOf[ChannelRestriction](channelRestrictionObject)
+	writeMessageConnection           = executor.ObjectOf[MessageConnection](messageConnectionObject)
+	writeUnreadCount                 = executor.ObjectOf[UnreadCount](unreadCountObject)
+	writeMessageCountList            = executor.ObjectsOf[MessageCount](messageCountObject)
+	writeIRI                         = executor.Leaf(appendIRI)
+	writeChannelChangeKind           = executor.Leaf(appendText[ChannelChangeKind])
+	writeChannel                     = executor.ObjectOf[Channel](channelObject)
+	writeChannelRole                 = executor.Leaf(appendText[ChannelRole])
+	writeOptionalChannelRole         = executor.Optional(writeChannelRole)
+	writeOptionalPosition            = executor.Optional(writePosition)
+	writeChannelList                 = executor.ObjectsOf[Channel](channelObject)
+	writeChannelRestrictionKind      = executor.Leaf(appendText[ChannelRestrictionKind])
+	writeChannelAccessLevel          = executor.Leaf(appendText[ChannelAccessLevel])
+	writeContradictionKind           = executor.Leaf(appendText[ContradictionKind])
+	writeObjectRecord                = executor.ObjectOf[ObjectRecord](objectRecordObject)
+	writeOptionalIRI                 = executor.Optional(writeIRI)
+	writeAssertedStatementList       = executor.ObjectsOf[AssertedStatement](assertedStatementObject)
+	writeContradictionList           = executor.ObjectsOf[Contradiction](contradictionObject)
+	writeCursor                      = executor.Leaf(appendText[Cursor])
+	writeOptionalCursor              = executor.Optional(writeCursor)
+	writeGraphRight                  = executor.Leaf(appendText[GraphRight])
+	writeGraphRightList              = executor.ListOf(writeGraphRight)
+	writeGraphPolicy                 = executor.ObjectOf[GraphPolicy](graphPolicyObject)
+	writeGraph                       = executor.ObjectOf[Graph](graphObject)
+	writeGraphVisibility             = executor.Leaf(appendText[GraphVisibility])
+	writeWithheldReason              = executor.Leaf(appendText[WithheldReason])
+	writeOptionalWithheldReason      = executor.Optional(writeWithheldReason)
+	writeArtifact                    = executor.ObjectOf[Artifact](artifactObject)
+	writeArtifactList                = executor.ListOf(writeArtifact)
+	writeTask                        = executor.ObjectOf[Task](taskObject)
+	writeMessageType                 = executor.Leaf(appendText[MessageType])
+	writeOptionalMessageType         = executor.Optional(writeMessageType)
+	writeMessageContentType          = executor.Leaf(appendText[MessageContentType])
+	writeOptionalMessageContentType  = executor.Optional(writeMessageContentType)
+	writeReceiptStatus               = executor.Leaf(appendText[ReceiptStatus])
+	writeOptionalReceiptStatus       = executor.Optional(writeReceiptStatus)
+	writeMessageReceiptList          = executor.ObjectsOf[MessageReceipt](messageReceiptObject)
+	writeQuarantinePayload           = executor.ObjectOf[QuarantinePayload](quarantinePayloadObject)
+	writeRevertCommitPayload         = executor.ObjectOf[RevertCommitPayload](revertCommitPayloadObject)
+	writeResolveContradictionPayload = executor.ObjectOf[ResolveContradictionPayload](resolveContradictionPayloadObject)
+	writeNamespacesPayload           = executor.ObjectOf[NamespacesPayload](namespacesPayloadObject)
+	writeApiKeyPayload               = executor.ObjectOf[APIKeyPayload](apiKeyPayloadObject)
+	writeAgent                       = executor.ObjectOf[Agent](agentObject)
+	writeApplyPatchesPayload         = executor.ObjectOf[ApplyPatchesPayload](applyPatchesPayloadObject)
+	writeGraphPayload                = executor.ObjectOf[GraphPayload](graphPayloadObject)
+	writeReplaceGraphPayload         = executor.ObjectOf[ReplaceGraphPayload](replaceGraphPayloadObject)
+	writeDeleteGraphPayload          = executor.ObjectOf[DeleteGraphPayload](deleteGraphPayloadObject)
+	writeSetShapesPayload            = executor.ObjectOf[SetShapesPayload](setShapesPayloadObject)
+	writeDeleteChannelPayload        = executor.ObjectOf[DeleteChannelPayload](deleteChannelPayloadObject)
+	writeLeaveChannelPayload         = executor.ObjectOf[LeaveChannelPayload](leaveChannelPayloadObject)
+	writeRestrictionPayload          = executor.ObjectOf[RestrictionPayload](restrictionPayloadObject)
+	writeRemoveAgentPayload          = executor.ObjectOf[RemoveAgentPayload](removeAgentPayloadObject)
+	writeRetractMessagePayload       = executor.ObjectOf[RetractMessagePayload](retractMessagePayloadObject)
+	writeAskPayload                  = executor.ObjectOf[AskPayload](askPayloadObject)
+	writeAskAllPayload               = executor.ObjectOf[AskAllPayload](askAllPayloadObject)
+	writeSendSignalPayload           = executor.ObjectOf[SendSignalPayload](sendSignalPayloadObject)
+	writeSendMessagePayload          = executor.ObjectOf[SendMessagePayload](sendMessagePayloadObject)
+	writeDeleteTaskPayload           = executor.ObjectOf[DeleteTaskPayload](deleteTaskPayloadObject)
+	writePrefixList                  = executor.ObjectsOf[base.Prefix](prefixObject)
+	writePartKind                    = executor.Leaf(appendText[PartKind])
+	writePresenceStatus              = executor.Leaf(appendText[PresenceStatus])
+	writeChannelTier                 = executor.ObjectOf[ChannelTier](channelTierObject)
+	writeProposalStatus              = executor.Leaf(appendText[ProposalStatus])
+	writeProposalReviewList          = executor.ObjectsOf[ProposalReview](proposalReviewObject)
+	writeProposalList                = executor.ObjectsOf[Proposal](proposalObject)
+	writeReviewDecision              = executor.Leaf(appendText[ReviewDecision])
+	writeStatementRecordList         = executor.ObjectsOf[StatementRecord](statementRecordObject)
+	writeAuditConnection             = executor.ObjectOf[AuditConnection](auditConnectionObject)
+	writeStatementExplanation        = executor.ObjectOf[StatementExplanation](statementExplanationObject)
+	writeProposalConnection          = executor.ObjectOf[ProposalConnection](proposalConnectionObject)
+	writeContradictionConnection     = executor.ObjectOf[ContradictionConnection](contradictionConnectionObject)
+	writeQuarantineList              = executor.ObjectsOf[Quarantine](quarantineObject)
+	writeVocabulary                  = executor.ObjectOf[Vocabulary](vocabularyObject)
+	writePrincipal                   = executor.ObjectOf[Principal](principalObject)
+	writeAgentList                   = executor.ObjectsOf[Agent](agentObject)
+	writeApiKeyList                  = executor.ObjectsOf[APIKey](apiKeyObject)
+	writeStats                       = executor.ObjectOf[Stats](statsObject)
+	writeGraphList                   = executor.ObjectsOf[Graph](graphObject)
+	writeChannelConnection           = executor.ObjectOf[ChannelConnection](channelConnectionObject)
+	writeScopeConnection             = executor.ObjectOf[ScopeConnection](scopeConnectionObject)
+	writeInbox                       = executor.ObjectOf[Inbox](inboxObject)
+	writeShapeList                   = executor.ObjectsOf[Shape](shapeObject)
+	writeUnsupportedShapePartList    = executor.ObjectsOf[UnsupportedShapePart](unsupportedShapePartObject)
+	writeValidationReport            = executor.ObjectOf[ValidationReport](validationReportObject)
+	writeTaskConnection              = executor.ObjectOf[TaskConnection](taskConnectionObject)
+	writeMetaType                    = executor.ObjectOf[introspection.Type](typeArgMetaObject)
+	writeMetaSchema                  = executor.ObjectOf[introspection.Schema](schemaMetaObject)
+	writeScopeKind                   = executor.Leaf(appendText[ScopeKind])
+	writeScopeStatus                 = executor.Leaf(appendText[ScopeStatus])
+	writeScopeAccess                 = executor.ObjectOf[ScopeAccess](scopeAccessObject)
+	writeScopeEventConnection        = executor.ObjectOf[ScopeEventConnection](scopeEventConnectionObject)
+	writeScopeEventCheck             = executor.ObjectOf[ScopeEventCheck](scopeEventCheckObject)
+	writeScopeList                   = executor.ObjectsOf[Scope](scopeObject)
+	writeScopeEventList              = executor.ObjectsOf[ScopeEvent](scopeEventObject)
+	writeIRIList                     = executor.ListOf(writeIRI)
+	writeAssertionOriginList         = executor.ObjectsOf[AssertionOrigin](assertionOriginObject)
+	writeStatementHistoryEntryList   = executor.ObjectsOf[StatementHistoryEntry](statementHistoryEntryObject)
+	writeChangeOp                    = executor.Leaf(appendChangeOp)
+	writePreviousStatementList       = executor.ObjectsOf[PreviousStatement](previousStatementObject)
+	writeResourceRecord              = executor.ObjectOf[ResourceRecord](resourceRecordObject)
+	writeTaskStatus                  = executor.ObjectOf[TaskStatus](taskStatusObject)
+	writeTaskMessageConnection       = executor.ObjectOf[TaskMessageConnection](taskMessageConnectionObject)
+	writeArtifactList2               = executor.ObjectsOf[Artifact](artifactObject)
+	writeTaskCommitConnection        = executor.ObjectOf[TaskCommitConnection](taskCommitConnectionObject)
+	writeTaskFailure                 = executor.ObjectOf[TaskFailure](taskFailureObject)
+	writeTaskChangeKind              = executor.Leaf(appendText[TaskChangeKind])
+	writeTaskMessage                 = executor.ObjectOf[TaskMessage](taskMessageObject)
+	writeOptionalBoolean             = executor.Optional(writeBoolean)
+	writeTaskCommitList              = executor.ObjectsOf[TaskCommit](taskCommitObject)
+	writeTaskList                    = executor.ObjectsOf[Task](taskObject)
+	writeTaskRole                    = executor.Leaf(appendText[TaskRole])
+	writeIDList                      = executor.ListOf(writeID)
+	writeTaskMessageList             = executor.ObjectsOf[TaskMessage](taskMessageObject)
+	writeTaskState                   = executor.Leaf(appendText[TaskState])
+	writeValidationResultList        = executor.ObjectsOf[ValidationResult](validationResultObject)
+	writeTermCountList               = executor.ObjectsOf[TermCount](termCountObject)
+	writeGraphCountList              = executor.ObjectsOf[GraphCount](graphCountObject)
+	writeMetaDirectiveLocation       = executor.Leaf(appendText[string])
+	writeMetaDirectiveLocationList   = executor.ListOf(writeMetaDirectiveLocation)
+	writeMetaInputValueList          = executor.ObjectsOf[introspection.InputValue](inputValueMetaObject)
+	writeMetaTypeList                = executor.ObjectsOf[introspection.Type](typeArgMetaObject)
+	writeMetaDirectiveList           = executor.ObjectsOf[introspection.Directive](directiveMetaObject)
+	writeMetaTypeKind                = executor.Leaf(appendText[string])
+	writeMetaFieldList               = executor.ObjectsOf[introspection.Field](fieldMetaObject)
+	writeMetaEnumValueList           = executor.ObjectsOf[introspection.EnumValue](enumValueMetaObject)
+)

@@ -138,7 +138,7 @@ func (c *TaskChange) Failure() *TaskFailure { return shownFailure(c.record.Failu
 func (c *TaskChange) Position() *Position { return &c.position }
 
 // TaskChanged establishes Subscription.taskChanged.
-func (subscriptionRoot) TaskChanged(ctx context.Context, f *executor.Selected, args *subscriptionTaskChangedArgs) (*Stream, error) {
+func (*subscriptionRoot) TaskChanged(ctx context.Context, f *executor.Selected, args *subscriptionTaskChangedArgs) (*Stream, error) {
 	return subscribeOwn(ctx, f, args.Resume, func(o *subscriptionSetup) (eventContent, source, error) {
 		service, by, err := runOf(ctx).taskService()
 		if err != nil {

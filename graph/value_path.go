@@ -15,7 +15,7 @@ import (
 // a path. A path of one predicate is a property.
 func (p *planner) planEntityValue(plan *entityPlan, f graphql.CollectedField, field *entityField) error {
 	field.kind, field.first = entityValue, 1
-	args, err := coerceArgs[entityValuesArgs](p, f, coerceEntityValuesArgs) // field value has no first
+	args, err := coerceArgs(p, f, coerceEntityValuesArgs) // field value has no first
 	if err != nil {
 		return err
 	}

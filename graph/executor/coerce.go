@@ -23,12 +23,8 @@ func (e *ArgumentError) Error() string { return e.Err.Error() }
 
 func (e *ArgumentError) Unwrap() error { return e.Err }
 
-// InMember places an error in an argument or in a member of an input object.
-func InMember(name string, err error) error { return within(ast.PathName(name), err) }
-
-// InElement places an error in an element of a list.
-func InElement(i int, err error) error { return within(ast.PathIndex(i), err) }
-
+// within places an error in an argument, in a member of an input object, or in an
+// element of a list.
 func within(at ast.PathElement, err error) error {
 	inner, ok := err.(*ArgumentError)
 	if !ok {
@@ -38,15 +34,54 @@ func within(at ast.PathElement, err error) error {
 	return inner
 }
 
-var errNotObject = errors.New("expected an input object")
+// Input is an input object, or the arguments of a field, while it is coerced.
+type Input struct {
+	c       *Coercer
+	members map[string]any
+	err     error
+}
 
-// Members returns the members of an input object.
-func Members(v any) (map[string]any, error) {
+// Arguments returns the arguments of a field.
+func Arguments(c *Coercer, raw map[string]any) *Input { return &Input{c: c, members: raw} }
+
+// InputObject returns the members of an input object.
+func InputObject(c *Coercer, v any) *Input {
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, errNotObject
+		return &Input{err: errors.New("expected an input object")}
 	}
-	return m, nil
+	return &Input{c: c, members: m}
+}
+
+// Err returns the error of the first member that could not be coerced.
+func (in *Input) Err() error { return in.err }
+
+// Member coerces a member that was given.
+func Member[T any](in *Input, name string, to *T, coerce func(*Coercer, any) (T, error)) {
+	if v, ok := in.members[name]; ok {
+		setMember(in, name, to, coerce, v)
+	}
+}
+
+// MemberOr is Member for a member with a default value.
+func MemberOr[T any](in *Input, name string, unset any, to *T, coerce func(*Coercer, any) (T, error)) {
+	v, ok := in.members[name]
+	if !ok {
+		v = unset
+	}
+	setMember(in, name, to, coerce, v)
+}
+
+func setMember[T any](in *Input, name string, to *T, coerce func(*Coercer, any) (T, error), v any) {
+	if in.err != nil {
+		return
+	}
+	out, err := coerce(in.c, v)
+	if err != nil {
+		in.err = within(ast.PathName(name), err)
+		return
+	}
+	*to = out
 }
 
 // CoerceList coerces a list. A single value is a list of one.
@@ -56,7 +91,7 @@ func CoerceList[T any](c *Coercer, v any, element func(*Coercer, any) (T, error)
 	for i, e := range list {
 		var err error
 		if out[i], err = element(c, e); err != nil {
-			return nil, InElement(i, err)
+			return nil, within(ast.PathIndex(i), err)
 		}
 	}
 	return out, nil

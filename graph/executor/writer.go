@@ -204,26 +204,6 @@ func (w *Writer) recoverTo(err *error) {
 	}
 }
 
-// Null writes null for a nullable value.
-func (w *Writer) Null() error {
-	w.B = append(w.B, "null"...)
-	return nil
-}
-
-// Missing returns the error of a value that is null and must not be.
-func (w *Writer) Missing() error { return errNull }
-
-// Value writes a value that may be nil.
-func (w *Writer) Value(v Value, err error) error {
-	if err != nil {
-		return err
-	}
-	if v == nil {
-		return w.Null()
-	}
-	return v.Write(w)
-}
-
 // List writes a list. element writes an element, which is null if it fails and
 // nullable is true.
 func List[T any](w *Writer, list []T, nullable bool, element func(v *T) error) error {
