@@ -38,10 +38,10 @@ type documents struct {
 	young, old map[string]*ast.QueryDocument
 }
 
-func newDocuments(schema *ast.Schema, limits Limits, o *Options) *documents {
+func newDocuments(schema *ast.Schema, limits Limits, o *Options, persisted *persisted) *documents {
 	d := &documents{
 		schema: schema, shorthand: newShorthand(schema), rules: rules.NewDefaultRules(), limits: limits, max: o.CachedDocuments,
-		trusted: o.Trusted, onlyTrusted: o.OnlyTrusted, persisted: newPersisted(o.PersistedQueries, o.PersistedBytes),
+		trusted: o.Trusted, onlyTrusted: o.OnlyTrusted, persisted: persisted,
 		young: map[string]*ast.QueryDocument{},
 	}
 	if d.max <= 0 {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -98,8 +99,7 @@ type Engine struct {
 	options       Options
 	labels        []kg.Term
 	missingLabels missCache // caches missing labels
-	schema        executableSchema
-	documents     *documents
+	schema        atomic.Pointer[servedSchema]
 	occurrences   occurrenceCache
 	heavy         heavyGate
 }
@@ -123,9 +123,27 @@ func NewEngine(deps Deps, options Options) *Engine {
 		e.labels = append(e.labels, kg.IRI(p))
 	}
 	e.missingLabels = newMissCache(e.labels)
-	e.schema = executableSchema{newSchema(contract()), e}
-	e.documents = newDocuments(e.schema.Schema(), e.limits, &options)
+	persisted := newPersisted(options.PersistedQueries, options.PersistedBytes)
+	tables := newSchema(contract())
+	e.schema.Store(&servedSchema{executableSchema{tables, e}, newDocuments(tables.AST, e.limits, &options, persisted)})
 	return e
+}
+
+// servedSchema is a schema with the documents that are valid in it.
+type servedSchema struct {
+	executableSchema
+	documents *documents
+}
+
+// Schema returns the schema that new operations are executed on. It must not be
+// changed.
+func (e *Engine) Schema() *executor.Schema { return e.schema.Load().tables }
+
+// SetSchema replaces the schema. Operations and subscriptions that have begun
+// finish on the one that they began with.
+func (e *Engine) SetSchema(s *executor.Schema) {
+	old := e.schema.Load().documents
+	e.schema.Store(&servedSchema{executableSchema{s, e}, newDocuments(s.AST, e.limits, &e.options, old.persisted)})
 }
 
 // contract is the schema without @defer, which the parser adds to every schema and
@@ -216,7 +234,7 @@ func (e *Engine) executeOperation(ctx context.Context) (response *graphql.Respon
 	if err := runOf(ctx).awaitRevision(ctx, queryImplementors); err != nil {
 		return &graphql.Response{Errors: e.presentErrors(err)}
 	}
-	return e.schema.Exec(ctx)(ctx)
+	return runOf(ctx).schema.Exec(ctx)(ctx)
 }
 
 // rootValue returns the object whose methods are the functions of the root fields.

@@ -51,7 +51,7 @@ type pointPlan []scalarField
 
 func (p *planner) planEvent(f graphql.CollectedField, content eventContent) (plan *eventPlan, err error) {
 	plan = &eventPlan{field: f.Name, alias: f.Alias, key: executor.Key(f.Alias), content: content}
-	if !p.run.engine.schema.Schema().Types[f.Definition.Type.Name()].IsAbstractType() {
+	if !p.run.schema.Schema().Types[f.Definition.Type.Name()].IsAbstractType() {
 		return plan, nil // an event type without positions
 	}
 	if plan.replaced, err = p.planReplaced(f.Selections); err != nil {

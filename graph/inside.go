@@ -20,6 +20,16 @@ func readInside(ctx context.Context, f *executor.Selected) (reading, error) {
 	return reading{newPlanner(ctx, f, v), f.CollectedField}, err
 }
 
+// ReadEntity returns the value of a field of type Entity, in the view of the
+// operation: for fields of types that are made at run time.
+func ReadEntity(ctx context.Context, f *executor.Selected, iri kg.Term) (executor.Value, error) {
+	r, err := readInside(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return r.showEntity(iri)
+}
+
 // readOwnEntity answers a field that shows the entity of a koine object. Its
 // system graph is included unless the request's view names graphs.
 func readOwnEntity(ctx context.Context, f *executor.Selected, entity kg.Term) (executor.Value, error) {

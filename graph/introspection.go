@@ -8,12 +8,12 @@ import (
 
 // Schema answers Query.__schema.
 func (*queryRoot) Schema(ctx context.Context) *introspection.Schema {
-	return introspection.WrapSchema(runOf(ctx).engine.schema.Schema())
+	return introspection.WrapSchema(runOf(ctx).schema.Schema())
 }
 
 // Type answers Query.__type, nil for an unknown name.
 func (*queryRoot) Type(ctx context.Context, name string) *introspection.Type {
-	schema := runOf(ctx).engine.schema.Schema()
+	schema := runOf(ctx).schema.Schema()
 	def := schema.Types[name]
 	if def == nil {
 		return nil

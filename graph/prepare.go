@@ -29,7 +29,7 @@ func (e *Engine) prepareOperation(ctx context.Context, r *run) (opCtx *graphql.O
 	if err := e.limits.checkVariables(req.Variables); err != nil {
 		return nil, e.presentErrors(err)
 	}
-	doc, text, errs := e.documents.documentOf(req)
+	doc, text, errs := r.schema.documents.documentOf(req)
 	if len(errs) > 0 {
 		return nil, e.presentAll(errs)
 	}
@@ -37,13 +37,13 @@ func (e *Engine) prepareOperation(ctx context.Context, r *run) (opCtx *graphql.O
 	if err != nil {
 		return nil, e.presentErrors(err)
 	}
-	given, err := e.documents.expandVariables(op, req.Variables)
+	given, err := r.schema.documents.expandVariables(op, req.Variables)
 	if err != nil {
 		return nil, e.presentErrors(err)
 	}
-	variables, err := validator.VariableValues(e.schema.Schema(), op, given)
+	variables, err := validator.VariableValues(r.schema.Schema(), op, given)
 	if err != nil {
-		return nil, e.presentErrors(variableError(e.schema.Schema(), op, err))
+		return nil, e.presentErrors(variableError(r.schema.Schema(), op, err))
 	}
 	if op.Operation == ast.Mutation {
 		if err := e.refuseMutation(req.Principal, req.QueriesOnly); err != nil {
@@ -96,7 +96,7 @@ func (e *Engine) Kind(req *operation.Request) ast.Operation {
 	if !utf8.ValidString(req.Query) {
 		return ""
 	}
-	doc, _, errs := e.documents.documentOf(req)
+	doc, _, errs := e.schema.Load().documents.documentOf(req)
 	if len(errs) > 0 {
 		return ""
 	}

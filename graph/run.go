@@ -19,6 +19,7 @@ import (
 // resolved concurrently.
 type run struct {
 	engine  *Engine
+	schema  *servedSchema // for the whole operation
 	request *operation.Request
 	ctx     context.Context  // the operation's context; a run does not outlive it
 	life    context.Context  // of a subscription's stream. It does not retain the parsed operation
@@ -53,7 +54,7 @@ type run struct {
 }
 
 func newRun(e *Engine, req *operation.Request) *run {
-	return &run{engine: e, request: req, snapshot: e.deps.Store.View}
+	return &run{engine: e, schema: e.schema.Load(), request: req, snapshot: e.deps.Store.View}
 }
 
 // viewSnapshot is a snapshot with its view, in which revision and evaluation time

@@ -63,7 +63,7 @@ func (e *Engine) startStream(r *run, opCtx *graphql.OperationContext) (s *Stream
 	}()
 	ctx := r.withRun(r.life, opCtx)
 	op := &executor.Operation{Context: opCtx, Coercer: executor.Coercer{Ctx: ctx}}
-	root := op.Root(subscriptionObject, nil)
+	root := op.Root(r.schema.tables.Subscription, nil)
 	// The library's validation counts two aliases of a field as one.
 	if len(root.Fields) != 1 {
 		return nil, kg.Errorf(kg.CodeInvalid, "a subscription must have exactly one root field")

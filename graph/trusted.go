@@ -157,7 +157,7 @@ func (e *Engine) InvalidDocuments() (invalid []InvalidDocument) {
 		return nil
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.options.Trusted.ids)) {
-		if _, errs := e.documents.parse(e.options.Trusted.ids[id]); len(errs) > 0 {
+		if _, errs := e.schema.Load().documents.parse(e.options.Trusted.ids[id]); len(errs) > 0 {
 			invalid = append(invalid, InvalidDocument{id, errs})
 		}
 	}
