@@ -54,10 +54,12 @@ const (
 	connectionGroups
 	connectionRevision // from, to
 	connectionExtra    // a field of one connection only
+	connectionFailed
 )
 
 type connectionField struct {
 	kind      connectionKind
+	failed    *fieldError // set if the field cannot be planned
 	key       []byte
 	typename  string
 	selection int // index of the plan of `nodes`, or of the groups
@@ -129,7 +131,11 @@ func (p *planner) planConnection(c *connection, set ast.SelectionSet, types conn
 			field.kind, c.total = connectionTotal, true
 		case "groups":
 			field.kind = connectionGroups
-			field.selection, err = p.planGroups(c, f)
+			if field.selection, err = p.planGroups(c, f); err != nil {
+				if field.failed = p.failAlone(f, err); field.failed != nil {
+					field.kind, err = connectionFailed, nil
+				}
+			}
 		case "from", "to":
 			field.kind, field.typename = connectionRevision, f.Name
 		default:
@@ -300,6 +306,8 @@ func (g *page) writeFields(w *writer) {
 			w.B = appendUint(w.B, g.total)
 		case connectionGroups:
 			g.groups[f.selection].write(w)
+		case connectionFailed:
+			f.failed.write(w)
 		case connectionExtra:
 			g.extra(w, f.selection)
 		case connectionRevision:

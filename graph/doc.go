@@ -36,8 +36,9 @@
 // # How a field fails
 //
 // A field that may be null fails alone, and its error has its path and its place
-// in the document. What a plan finds wrong, and what fails while a level is
-// loaded, fails the field that is planned.
+// in the document: also one of an entity or a statement that cannot be planned. What
+// fails while a level is loaded fails the field of the table that it belongs to.
+// More than executor.MaxErrors errors fail the root field.
 //
 // # Files
 //

@@ -46,10 +46,12 @@ const (
 	entityAsChannel
 	entityAsMessage
 	entityAsTask
+	entityFailed
 )
 
 type entityField struct {
 	kind      entityKind
+	failed    *fieldError // set if the field cannot be planned
 	key       []byte
 	langs     []string
 	first     int
@@ -68,7 +70,11 @@ func (p *planner) planEntity(set ast.SelectionSet) (*entityPlan, error) {
 	err := p.eachField(set, entityImplementors, func(f graphql.CollectedField, key []byte) error {
 		field := entityField{key: key}
 		if err := p.planEntityField(plan, f, &field); err != nil {
-			return err
+			failed := p.failAlone(f, err)
+			if failed == nil {
+				return err
+			}
+			field = entityField{key: key, kind: entityFailed, failed: failed}
 		}
 		plan.fields = append(plan.fields, field)
 		return nil
@@ -210,6 +216,8 @@ func (n *entityNode) write(w *writer) {
 			n.slots[i].page.write(w)
 		case entityAround:
 			n.batch.arounds[slotKey{n, i}].write(w)
+		case entityFailed:
+			f.failed.write(w)
 		default:
 			w.B = append(w.B, n.batch.arena[n.slots[i].from:n.slots[i].to]...)
 			if n.batch.errs != nil {

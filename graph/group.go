@@ -40,8 +40,11 @@ func (p *planner) planGroups(c *connection, f graphql.CollectedField) (int, erro
 	if err := compile(p, plan, f); err != nil {
 		return 0, groupLimit(p.run.tellPrefixed(p.ctx, err))
 	}
+	if err := p.planGroupFields(plan, f.Selections); err != nil {
+		return 0, err
+	}
 	c.groups = append(c.groups, plan)
-	return len(c.groups) - 1, p.planGroupFields(plan, f.Selections)
+	return len(c.groups) - 1, nil
 }
 
 // groupOptions returns the options that the arguments of all fields `groups` give.

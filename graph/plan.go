@@ -2,10 +2,13 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"koine/graph/executor"
 	"koine/internal/query"
@@ -36,20 +39,48 @@ func (p *planner) compiler() query.Compiler {
 // eachField plans the fields of a selection set that apply to an object type
 // with these implementors.
 func (p *planner) eachField(set ast.SelectionSet, implementors []string, plan func(f graphql.CollectedField, key []byte) error) error {
+	depth := len(p.path)
 	for _, f := range graphql.CollectFields(p.op, set, implementors) {
-		p.path = append(p.path, ast.PathName(f.Alias))
+		p.path = append(p.path[:depth], ast.PathName(f.Alias))
 		err := plan(f, executor.Key(f.Alias))
 		if err != nil {
-			return atField(p.path, f, err)
+			err = atField(p.path, f, err)
+			p.path = p.path[:depth]
+			return err
 		}
-		p.path = p.path[:len(p.path)-1]
 	}
+	p.path = p.path[:depth]
 	return nil
 }
 
 // coerceArgs returns the arguments of a field.
 func coerceArgs[A any](p *planner, f graphql.CollectedField, coerce func(*executor.Coercer, map[string]any) (*A, error)) (*A, error) {
 	return coerce(&p.field.Operation().Coercer, f.ArgumentMap(p.op.Variables))
+}
+
+// fieldError is the error of a planned field that may be null. The field is null
+// in each object, and the others are written.
+type fieldError struct {
+	err error // its path begins below the field
+	at  *ast.Position
+}
+
+// write writes the field.
+func (f *fieldError) write(w *writer) { w.Failed(f.at, f.err) }
+
+// failAlone returns the error with which a field fails alone, nil if the field
+// must not be null: then the object that has it fails.
+func (p *planner) failAlone(f graphql.CollectedField, err error) *fieldError {
+	if f.Definition.Type.NonNull {
+		return nil
+	}
+	var g *gqlerror.Error
+	if errors.As(err, &g) && len(g.Path) >= len(p.path) {
+		below := *g
+		below.Path = slices.Clone(g.Path[len(p.path):])
+		err = &below
+	}
+	return &fieldError{err, f.Position}
 }
 
 // unplannedField reports a field of the schema without a plan: a bug in this

@@ -43,10 +43,12 @@ const (
 	statementPending
 	statementEvidence
 	statementTasks
+	statementFailed
 )
 
 type statementField struct {
 	kind       statementKind
+	failed     *fieldError // set if the field cannot be planned
 	key        []byte
 	entity     *entityPlan   // for subject, and for an object that is an entity
 	literal    []scalarField // for an object that is a literal
@@ -60,7 +62,11 @@ func (p *planner) planStatement(set ast.SelectionSet) (*statementPlan, error) {
 	err := p.eachField(set, statementImplementors, func(f graphql.CollectedField, key []byte) error {
 		field := statementField{key: key}
 		if err := p.planStatementField(plan, f, &field); err != nil {
-			return err
+			failed := p.failAlone(f, err)
+			if failed == nil {
+				return err
+			}
+			field = statementField{key: key, kind: statementFailed, failed: failed}
 		}
 		plan.fields = append(plan.fields, field)
 		return nil
@@ -167,6 +173,8 @@ func (n *statementNode) write(w *writer) {
 		case statementEvidence, statementTasks:
 			w.B = append(w.B, n.texts[i].json...)
 			w.AddErrors(n.texts[i].errs)
+		case statementFailed:
+			f.failed.write(w)
 		case statementPending:
 			w.B = strconv.AppendBool(w.B, kg.IsPendingGraph(s.Graph))
 		default:

@@ -144,6 +144,9 @@ func (s *Stream) eventResult(e *operation.Event) (result operation.Result, told 
 	w.EnterField(s.plan.key)
 	begin := len(w.B)
 	err := t.write(w, e)
+	if err == nil {
+		err = w.Err()
+	}
 	if err == nil && len(w.B)-begin > s.engine.limits.ResultBytes {
 		err = s.engine.limits.resultTooLarge()
 	}

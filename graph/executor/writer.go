@@ -154,7 +154,7 @@ func (w *Writer) end(s *Selected, begin mark, err error) error {
 	if w.exceeded {
 		err = errFailed
 		if root {
-			w.Errors, w.exceeded = w.Errors[:begin.errs], false
+			w.Errors, w.exceeded = w.Errors[:min(begin.errs+1, len(w.Errors)-1)], false // the first says why
 			w.path = w.path[:begin.depth]
 			w.fail(ErrTooManyErrors)
 		}
@@ -169,6 +169,21 @@ func (w *Writer) end(s *Selected, begin mark, err error) error {
 	}
 	w.path = w.path[:begin.depth-1]
 	return err
+}
+
+// Err returns ErrTooManyErrors if more fields have failed than errors are kept.
+func (w *Writer) Err() error {
+	if w.exceeded {
+		return ErrTooManyErrors
+	}
+	return nil
+}
+
+// Failed writes null for a field of a Value that has failed, and keeps its error.
+// at is the field's place in the document.
+func (w *Writer) Failed(at *ast.Position, err error) {
+	w.keep(w.Present(w.Ctx, w.Path(), at, err))
+	w.B = append(w.B, "null"...)
 }
 
 // fail keeps the error of the field being written.
