@@ -243,7 +243,7 @@ func TestAgainstNaive(t *testing.T) {
 		w.snapshot.Close()
 	}
 	t.Logf("%d patterns compared, with %d solutions and %d merge joins, gone on from %d places", compared, rows, r.merges, paged)
-	if r.merges < *roundsFlag/100 || compared < *roundsFlag/2 || rows < compared || paged < compared/2 {
+	if r.merges < rounds/100 || compared < rounds/2 || rows < compared || paged < compared/2 {
 		t.Error("too little was compared")
 	}
 }
