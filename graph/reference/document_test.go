@@ -73,7 +73,7 @@ var callers = []kg.Principal{root, ann, root, bob, ann, eve}
 // newDocument makes the document of a seed.
 func newDocument(schema *ast.Schema, seed uint64, budgets bool) document {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 19)), schema: schema, budgets: budgets, taken: map[string][]*field{}}
-	g.left = 5 + g.IntN(45)
+	g.left = 8 + g.IntN(70)
 	if g.IntN(3) == 0 {
 		g.refused = 3
 	}
@@ -177,7 +177,11 @@ func (g *generator) overlapping(of *ast.Definition) *ast.Definition {
 			all = append(all, d)
 		}
 	}
-	if one := all[g.IntN(len(all))]; of.IsAbstractType() || g.IntN(2) == 0 {
+	one := all[g.IntN(len(all))]
+	switch {
+	case of.IsAbstractType() && g.IntN(2) == 0:
+		return possible[g.IntN(len(possible))]
+	case of.IsAbstractType() || g.IntN(2) == 0:
 		return one
 	}
 	return of

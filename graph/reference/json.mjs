@@ -7,7 +7,7 @@ export class Leaf {
   }
 }
 
-// Num is a number in a request, with all its digits.
+// Num is a number in a request that JavaScript would write otherwise, with all its digits.
 export class Num {
   constructor(text) {
     this.text = text
@@ -73,11 +73,12 @@ export function parse(text) {
   return node
 }
 
-// decode returns a parsed value as JavaScript has it, with numbers as Num.
+// decode returns a parsed value as JavaScript has it, or with Num.
 export function decode(node) {
   if (node.fields) return Object.fromEntries([...node.fields].map(([k, v]) => [k, decode(v)]))
   if (node.items) return node.items.map(decode)
-  return '-0123456789'.includes(node.text[0]) ? new Num(node.text) : JSON.parse(node.text)
+  const value = JSON.parse(node.text)
+  return typeof value === 'number' && String(value) !== node.text ? new Num(node.text) : value
 }
 
 // format writes a result of graphql-js.

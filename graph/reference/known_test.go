@@ -29,6 +29,11 @@ var differences = []difference{
 		func(_ string, koine answer, js examined, _ executed) bool {
 			return js.Verdict == "refused" && koine.kind == "valid" && all(js.Messages, looseScalar)
 		}},
+	{"the short form of conditions", "A variable that is a condition may be its value alone, which stands for eq, and a list for in; so may a literal.",
+		`query ($v: StringFilter) { entities(where: {label: $v}) { totalCount } }`, `{"v": "Ada"}`,
+		func(_ string, koine answer, js examined, _ executed) bool {
+			return js.Verdict == "refused" && koine.kind == "valid" && all(js.Messages, shortCondition)
+		}},
 	{"1.0 for an integer", "A variable of Int may not be 1.0; graphql-js takes it, as JSON has one kind of numbers (3.5.1 leaves it open).",
 		`query ($v: Int) { scopes(first: $v) { nodes { id } } }`, `{"v": 1.0}`,
 		func(_ string, koine answer, js examined, _ executed) bool {
@@ -58,9 +63,10 @@ var differences = []difference{
 }
 
 var (
-	looseScalar  = regexp.MustCompile(`String cannot represent a non string value: -?[0-9.]+$|Float cannot represent non numeric value: "[0-9.]+"$|Int cannot represent non-integer value: "[0-9]+"$|ID cannot represent value: [0-9.]+$|Int cannot represent non 32-bit signed integer value: [0-9]+$`)
-	inapplicable = regexp.MustCompile(`:(?:false|\[\])`)
-	hugeInteger  = regexp.MustCompile(`\b9223372036854775808\b`)
+	looseScalar    = regexp.MustCompile(`String cannot represent a non string value: -?[0-9.]+$|Float cannot represent non numeric value: "[0-9.]+"$|Int cannot represent non-integer value: "[0-9]+"$|ID cannot represent value: [0-9.]+$|Int cannot represent non 32-bit signed integer value: [0-9]+$`)
+	shortCondition = regexp.MustCompile(`Expected type "\w+Filter" to be an object\.|Expected value of type "\w+Filter", found |used in position expecting type "\w+Filter"`)
+	inapplicable   = regexp.MustCompile(`:(?:false|\[\])`)
+	hugeInteger    = regexp.MustCompile(`\b9223372036854775808\b`)
 )
 
 // all reports whether every one of some messages matches.
@@ -124,6 +130,11 @@ type verdict struct {
 }
 
 var verdicts = []verdict{
+	{"the short form of conditions", "A literal of a condition may be its value alone, which stands for eq, and a list for in.",
+		`{ entities(where: {label: "Ada"}) { totalCount } }`,
+		func(valid bool, _ answer, js examined) bool {
+			return valid && all(js.Messages, shortCondition)
+		}},
 	{"arguments of merged fields", "Two fields with one response name are merged though their arguments differ, if they differ within a list or an object, or in the kind of a value: " +
 		"gqlparser compares the text of values, which lists and objects do not have. The first field's arguments count.",
 		`{ a: statements(where: {subject: {eq: "ex:ada"}}) { totalCount } a: statements(where: {subject: {eq: "ex:bob"}}) { nodes { id } } }`,

@@ -71,6 +71,9 @@ class Source {
   }
 }
 
+// asked has the fields that had a value, as TYPE.FIELD, and those that were null alone.
+export const asked = new Map()
+
 // PlainAnswer gives graphql-js the values and errors of the answer to a plain form.
 export class PlainAnswer {
   constructor(form, data, errors) {
@@ -87,6 +90,9 @@ export class PlainAnswer {
       this.missing.push(`${info.parentType.name}.${info.fieldName}`)
       return null
     }
+    const name = `${info.parentType.name}.${info.fieldName}`
+    const text = source.node?.fields?.get(field.alias)?.text ?? 'null'
+    asked.set(name, asked.get(name) || text !== 'null')
     const path = [...source.path, field.alias]
     if (!source.node?.fields && !this.errors.has(path.join('/')) && this.below(path).length === 0) return filler(info.returnType, field.level, path)
     return this.valueOf(source.node?.fields?.get(field.alias), info.returnType, field.level, path)

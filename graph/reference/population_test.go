@@ -60,5 +60,13 @@ var population = []step{
 	{bob, `mutation { reportTask(input: {taskId: "@task@", state: WORKING, message: [{text: "one"}], artifacts: [{id: "a/1", name: "sum", parts: [{text: "4"}, {data: {x: 1.5}}]}]}) { status { state } } }`, ""},
 	{bob, `mutation { reportTask(input: {taskId: "@subtask@", state: FAILED, failure: {code: "NO", message: "no more", details: {at: 3}}}) { status { state } } }`, ""},
 	{ann, said("@channel@", "done", `, artifactRefs: ["@task@/a/1", "elsewhere"], taskId: "@task@"`), "done"},
+	{bob, said("@channel@", "I do", `, recipient: "ann", messageType: RESPONSE, correlationId: "@request@", idempotencyKey: "k1", format: "markdown"`), ""},
+	{bob, `mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "ex:bob"}, predicate: {id: "ex:pay"}, object: {value: 6}}}]}) { proposalId } }`, "applied"},
+	{root, `mutation { reviewProposal(id: "@applied@", decision: APPROVE, comment: "fine") { status } }`, ""},
+	{ann, `mutation { inviteMember(input: {channelId: "@private@", principalId: "eve"}) { id } }`, ""},
+	{ann, `mutation { muteAgent(input: {channelId: "@channel@", principalId: "mallory"}) { channel { id } } }`, ""},
+	{root, `mutation { banAgent(input: {everywhere: true, principalId: "mallory", until: "2030-01-01T00:00:00Z"}) { channel { id } } }`, ""},
+	{ann, `mutation { createChannel(input: {name: "old"}) { id } }`, "closed"},
+	{ann, `mutation { closeChannel(input: {channelId: "@closed@", reason: "done"}) { id } }`, ""},
 	{root, `mutation { quarantineAgent(input: {agent: "mallory"}) { revision } }`, ""},
 }

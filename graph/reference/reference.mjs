@@ -4,15 +4,17 @@
 //   {document, operationName, variables}        -> {verdict, messages, plain}
 //   {answer: {data, errors: [{message, path}]}} -> {data, errors, missing}: the document's
 //                                                  answer, given the answer to its plain form
+//   {coverage: true}                            -> {unasked, empty}: the fields of objects that
+//                                                  no document asked for, or that were null
 //
 // variables and data are texts of JSON. The verdict is "invalid" for a document that may
 // not be executed, "unknown" if graphql-js cannot tell, "refused" for variables that cannot
 // be coerced, else "valid".
 import { createInterface } from 'node:readline'
-import { execute, getOperationAST, parse as parseDocument, validate } from 'graphql'
+import { execute, getOperationAST, isObjectType, parse as parseDocument, validate } from 'graphql'
 import { getVariableValues } from 'graphql/execution/values.js'
 import { decode, format, parse } from './json.mjs'
-import { PlainAnswer, plainForm } from './plain.mjs'
+import { asked, PlainAnswer, plainForm } from './plain.mjs'
 import { schemaOf } from './schema.mjs'
 
 let schema
@@ -52,6 +54,20 @@ async function answer({ data, errors }) {
   return { data: format(result.data), errors: (result.errors ?? []).map((e) => ({ message: e.message, path: [...(e.path ?? []), ...(e.extensions.below ?? [])] })), missing: values.missing }
 }
 
+function coverage() {
+  const unasked = []
+  const empty = []
+  for (const type of Object.values(schema.getTypeMap())) {
+    if (!isObjectType(type) || type.name.startsWith('__')) continue
+    for (const field of Object.values(type.getFields())) {
+      const name = `${type.name}.${field.name}`
+      if (!asked.has(name)) unasked.push(name)
+      else if (!asked.get(name)) empty.push(name)
+    }
+  }
+  return { unasked, empty }
+}
+
 for await (const line of createInterface({ input: process.stdin })) {
   const request = JSON.parse(line)
   let out
@@ -59,6 +75,8 @@ for await (const line of createInterface({ input: process.stdin })) {
     if (request.sdl) {
       schema = schemaOf(request.sdl)
       out = {}
+    } else if (request.coverage) {
+      out = coverage()
     } else {
       out = request.answer ? await answer(request.answer) : examine(request)
     }

@@ -26,7 +26,7 @@ type (
 const null = token("null")
 
 // memberName is the name of a member of a JSON object.
-var memberName = regexp.MustCompile(`"([a-z]+)":`)
+var memberName = regexp.MustCompile(`"([A-Za-z]+)":`)
 
 // writeLiteral writes a value as GraphQL has it.
 func writeLiteral(b *strings.Builder, v any) {
@@ -107,7 +107,7 @@ var pools = map[string][]string{
 	"Boolean":     {`true`, `false`},
 	"String":      {`"a"`, `"b"`, `"Ada"`, `"Bob"`, `"en"`, `"ann"`, `""`, `"Bob \"the\" Builder\n"`},
 	"ID":          {`"ex:ada"`, `"@channel@"`, `"@message@"`, `"@task@"`, `"@scope@"`, `"@proposal@"`, `"@key@"`, `"@statement0@"`, `"agent://ann"`, `7`},
-	"IRI":         {`"ex:ada"`, `"ex:bob"`, `"ex:cy"`, `"ex:rome"`, `"https://example.org/ada"`, `"ex:italy"`, `"ex:nothing"`},
+	"IRI":         {`"ex:ada"`, `"ex:bob"`, `"ex:cy"`, `"ex:rome"`, `"https://example.org/ada"`, `"ex:italy"`, `"ex:nothing"`, `"urn:koine:channel:@channel@"`, `"urn:koine:message:@message@"`, `"urn:koine:task:@task@"`},
 	"Long":        {`0`, `1`, `2`, `5`, `"3"`, `100000`},
 	"DateTime":    {`"2026-01-01T00:00:05Z"`, `"2020-01-01T00:00:00Z"`, `"2026-01-01T02:00:10+02:00"`},
 	"Revision":    {`1`, `5`, `"7"`, `12`},
@@ -129,6 +129,13 @@ var pools = map[string][]string{
 	"Query.__type.name": {`"Entity"`, `"Term"`, `"StatementFilter"`, `"Direction"`, `"IRI"`, `"Node"`, `"Nothing"`}, ".as": {`"a"`, `"b"`}, ".var": {`"a"`, `"b"`}, ".select": {`"a"`, `"b"`},
 	".minRevision": {`1`, `5`}, ".maxDepth": {`1`, `3`}, ".depth": {`1`, `2`}, ".k": {`1`, `2`}, ".eqVar": {`"a"`}, ".neVar": {`"b"`},
 	"Entity.in.after": {`null`}, ".shape": {`"ex:FilmShape"`}, ".contextId": {`"c"`}, ".principal": {`"agent://ann"`, `"agent://root"`}, "IRIFilter.eq": {`"ex:Person"`, `"ex:ada"`, `"ex:knows"`},
+}
+
+// presets are values of input types that lead to something more often than random ones.
+var presets = map[string][]string{
+	"PatternInput": {`{"triples": [{"s": "?a", "p": "ex:knows", "o": "?b"}]}`, `{"triples": [{"s": "?a", "p": "ex:name", "o": "?b"}, {"s": "?a", "p": "rdf:type", "o": "ex:Person"}]}`, `{"triples": {"s": "?a", "p": "ex:knows+", "o": "?b"}}`},
+	"StatementRef": {`{"subject": {"id": "ex:ada"}, "predicate": {"id": "ex:knows"}, "object": {"id": "ex:bob"}}`, `{"id": "@statement1@"}`, `{"subject": {"id": "ex:glass"}, "predicate": {"id": "ex:made"}, "object": {"value": 3}}`},
+	"ViewInput":    {`{"allGraphs": true}`, `{"includePending": true}`},
 }
 
 // refusals are values that are of the type, and refused all the same.
@@ -195,7 +202,10 @@ func (g *generator) value(t *ast.Type, place string, depth int, variables bool) 
 	return v
 }
 
-func (g *generator) inputObject(def *ast.Definition, depth int, variables bool) object {
+func (g *generator) inputObject(def *ast.Definition, depth int, variables bool) any {
+	if list := presets[def.Name]; len(list) > 0 && g.IntN(3) > 0 {
+		return token(list[g.IntN(len(list))])
+	}
 	o := object{}
 	for _, f := range g.given(def.Name, def.Fields, depth) {
 		o = append(o, member{f.Name, g.place(f.Type, def.Name+"."+f.Name, depth-1, variables, f.DefaultValue != nil)})
