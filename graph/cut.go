@@ -176,7 +176,7 @@ func (c *cutter) fillPages(pages []*page, room int) (reason operation.CutReason,
 		room += g.slackBytes()
 		most := t.base + room/t.occurrences
 		if err := c.fillPage(g, most); err != nil {
-			return "", atPath(g.answerPath(), err)
+			return "", atPath(g.answerPath()[1:], err) // below the root field, whose path the writer has
 		}
 		room -= (g.frameBytes(t.size, g.more, g.truncated) + t.textBytes() - t.base) * t.occurrences
 		if reason == "" {

@@ -266,6 +266,7 @@ func (s executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	op := &executor.Operation{Context: opCtx, Coercer: executor.Coercer{Ctx: ctx}}
 	root := op.Root(s.tables.Root(opCtx.Operation.Operation), r.broken)
 	w := r.newWriter(ctx)
+	r.answer = w
 	if r.budgeted && opCtx.Operation.Operation == ast.Query {
 		return graphql.OneShot(s.engine.executeBudgeted(w, root))
 	}

@@ -2,6 +2,8 @@ package graph_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -177,5 +179,20 @@ func TestBareNamesAreToldTheirPrefix(t *testing.T) {
 	}
 	if r := b.execute(`{ entity(iri: "ex:ada") { values(path: "secret") } }`, ""); len(r.Errors) != 1 || strings.Contains(r.Errors[0].Message, "mean") {
 		t.Errorf("got %v", r.Errors)
+	}
+}
+
+// A hint about a patch has the path of its field, whose name is the alias.
+func TestHintsOfPatches(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	b.update(add(iri("s"), iri("name"), kg.Integer(1)))
+	const patch = `applyPatches(input: {patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:%s"}, object: {value: 1}}}]}) { success }`
+	result := b.execute(fmt.Sprintf("mutation { one: "+patch+" two: "+patch+" }", "nam", "nme"), "")
+	var paths []string
+	for _, h := range result.Hints {
+		paths = append(paths, h.Path.String())
+	}
+	if want := []string{"one.input.patches[0].statement.predicate", "two.input.patches[0].statement.predicate"}; len(result.Errors) > 0 || !slices.Equal(paths, want) {
+		t.Errorf("got hints at %q and %v, want %q", paths, result.Errors, want)
 	}
 }

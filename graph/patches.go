@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/internal/operation"
 	"koine/internal/update"
@@ -26,12 +26,13 @@ func applyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPa
 	if err != nil {
 		return nil, placeUpdateError(err)
 	}
+	field := r.answer.Path()[0].(ast.PathName)
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.writtenPosition = &result.Position
 	for _, h := range result.Hints[:min(len(result.Hints), operation.MaxHints-len(r.notedHints))] {
-		r.notedHints = append(r.notedHints, h.Under(graphql.GetFieldContext(ctx).Field.Alias, "input", "patches"))
+		r.notedHints = append(r.notedHints, h.Under(string(field), "input", "patches"))
 	}
-	r.mu.Unlock()
 	return r.patchesPayload(result.Receipt), nil
 }
 

@@ -25,6 +25,7 @@ type run struct {
 	life    context.Context  // of a subscription's stream. It does not retain the parsed operation
 	broken  map[string]error // errors of root fields that use null as a value, by alias
 	bytes   atomic.Int64     // loaded for the answer
+	answer  *executor.Writer // of a query or mutation; the fields of a mutation are written one after the other
 	// snapshot takes a snapshot of the store, or of the stream that an event
 	// belongs to.
 	snapshot func(context.Context, kg.View) (*kg.Snapshot, error)

@@ -14,9 +14,10 @@
 //
 // # The answers of before
 //
-// testdata/recorded.gz holds 2,000 operations, each with a hash of its answer. TestRecorded
-// executes them again, so a new executor must answer as the one of before did. It is
-// written anew, after a change of the schema that is meant, with
+// testdata/recorded.gz holds 2,000 operations with their answers by the executor that koine had
+// before. TestRecorded executes them again; what may differ, and why, is in changed. After a
+// change of the schema that breaks operations it is written anew, with the answers of the
+// present executor:
 //
 //	go test ./graph/reference -run TestRecorded -update
 //

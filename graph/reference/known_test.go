@@ -49,11 +49,6 @@ var differences = []difference{
 		func(_ string, koine answer, _ examined, want executed) bool {
 			return unsealed(koine.data) != unsealed(want.Data) && inapplicable.ReplaceAllString(unsealed(koine.data), ":null") == inapplicable.ReplaceAllString(unsealed(want.Data), ":null")
 		}},
-	{"an object for a path", "A variable of the scalar Path that is an object is an internal error of the field. Other values that are no text are refused.",
-		`query ($v: Path) { entity(iri: "ex:ada") { value(path: $v) } }`, `{"v": {}}`,
-		func(_ string, koine answer, _ examined, _ executed) bool {
-			return slices.Contains(koine.codes, "INTERNAL") && slices.ContainsFunc(koine.errors, func(f failure) bool { return len(f.Path) > 0 && f.Message == "internal error" })
-		}},
 	{"integers of more than 64 bits", "A literal of a scalar of koine's, as 9223372036854775808, is a validation error, and as the default of a variable an internal error of the operation; " +
 		"in a variable's value it is an error of the field, as any value that the scalar refuses.",
 		`{ statements(where: {ageSeconds: {eq: 9223372036854775808}}) { totalCount } }`, ``,
