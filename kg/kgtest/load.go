@@ -67,7 +67,10 @@ func testLoad(t *testing.T, f Factory) {
 		b.Reopen()
 		sameEverything(t, b.model, b.Store)
 	})
-	t.Run("beside koine's own", func(t *testing.T) { testLoadWithSystemGraphs(t, f, many, false) })
+	t.Run("beside koine's own", func(t *testing.T) {
+		long(t)
+		testLoadWithSystemGraphs(t, f, many, false)
+	})
 	t.Run("is told to watchers", func(t *testing.T) {
 		b := newBoth(t, f, kg.Options{})
 		rec := Record(t, b.Store, kg.Filter{Patterns: []kg.Pattern{{Predicate: kg.IRI("urn:p:4")}}, View: kg.View{Principal: tester}}, b.Head())
