@@ -102,6 +102,7 @@ func (d *documents) parse(query string) (*ast.QueryDocument, gqlerror.List) {
 		return nil, gqlerror.List{{Message: err.Message, Err: err}}
 	}
 	conditions := d.shorthand.expandDocument(doc)
+	keepArgumentTexts(doc)
 	errs := validator.ValidateWithRules(d.schema, doc, d.rules)
 	if len(errs) == 0 {
 		d.shorthand.declareVariables(conditions)

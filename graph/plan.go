@@ -40,7 +40,7 @@ func (p *planner) compiler() query.Compiler {
 // with these implementors.
 func (p *planner) eachField(set ast.SelectionSet, implementors []string, plan func(f graphql.CollectedField, key []byte) error) error {
 	depth := len(p.path)
-	for _, f := range graphql.CollectFields(p.op, set, implementors) {
+	for _, f := range executor.CollectFields(p.op, set, implementors) {
 		p.path = append(p.path[:depth], ast.PathName(f.Alias))
 		err := plan(f, executor.Key(f.Alias))
 		if err != nil {

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -99,7 +100,7 @@ func (op *Operation) Select(object *Object, set ast.SelectionSet) *Selection {
 }
 
 func (op *Operation) selectOn(object *Object, set ast.SelectionSet, refused map[string]error) *Selection {
-	collected := graphql.CollectFields(op.Context, set, object.Implementors)
+	collected := CollectFields(op.Context, set, object.Implementors)
 	out := &Selection{Object: object, Fields: make([]Selected, len(collected))}
 	for i, f := range collected {
 		s := &out.Fields[i]
@@ -113,6 +114,24 @@ func (op *Operation) selectOn(object *Object, set ast.SelectionSet, refused map[
 		}
 	}
 	return out
+}
+
+// CollectFields merges a selection set for the object types that satisfy the type
+// conditions. It is gqlgen's, which keeps a __typename for each type condition
+// around it.
+func CollectFields(op *graphql.OperationContext, set ast.SelectionSet, implementors []string) []graphql.CollectedField {
+	fields := graphql.CollectFields(op, set, implementors)
+	shared := true // with gqlgen's cache
+	for i := 1; i < len(fields); i++ {
+		if f := fields[i]; f.Name == "__typename" && slices.ContainsFunc(fields[:i], func(g graphql.CollectedField) bool { return g.Alias == f.Alias }) {
+			if shared {
+				fields, shared = slices.Clone(fields), false
+			}
+			fields = slices.Delete(fields, i, i+1)
+			i--
+		}
+	}
+	return fields
 }
 
 // Key returns a response name as the key of a JSON object.

@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,11 +38,6 @@ var differences = []difference{
 		func(_ string, koine answer, js examined, _ executed) bool {
 			return js.Verdict == "valid" && koine.kind != "valid" && slices.ContainsFunc(koine.errors, func(f failure) bool { return strings.HasSuffix(f.Message, "cannot use value 0 as Int") })
 		}},
-	{"__typename twice", "An object that the engine writes has __typename once for each type condition around it, with the same key.",
-		`{ entity(iri: "ex:ada") { ... on Term { __typename ... on Entity { __typename } } } }`, ``,
-		func(_ string, koine answer, _ examined, want executed) bool {
-			return unsealed(koine.data) != unsealed(want.Data) && once(unsealed(koine.data)) == unsealed(want.Data)
-		}},
 	{"introspection", "A field of __Type that does not apply to a type's kind is false or an empty list; the specification has null (4.2).",
 		`{ __type(name: "Entity") { isOneOf enumValues { name } } }`, ``,
 		func(_ string, koine answer, _ examined, want executed) bool {
@@ -79,43 +73,6 @@ func knownDifference(text string, koine answer, js examined, want executed) stri
 	return ""
 }
 
-// once drops each member of an object that is there already.
-func once(raw string) string {
-	dec := json.NewDecoder(strings.NewReader(raw))
-	open, err := dec.Token()
-	delim, ok := open.(json.Delim)
-	if err != nil || !ok {
-		return raw
-	}
-	var b strings.Builder
-	b.WriteString(delim.String())
-	seen := map[string]bool{}
-	for n := 0; dec.More(); {
-		name := ""
-		if delim == '{' {
-			token, _ := dec.Token()
-			name, _ = token.(string)
-		}
-		var v json.RawMessage
-		if err := dec.Decode(&v); err != nil {
-			return raw
-		}
-		if delim == '{' && seen[name] {
-			continue
-		}
-		if n++; n > 1 {
-			b.WriteByte(',')
-		}
-		if delim == '{' {
-			seen[name] = true
-			b.WriteString(string(quote(name)) + ":")
-		}
-		b.WriteString(once(string(v)))
-	}
-	b.WriteString(map[json.Delim]string{'{': "}", '[': "]"}[delim])
-	return b.String()
-}
-
 // A verdict is a known difference about what is valid, with an example.
 type verdict struct {
 	name    string
@@ -129,12 +86,6 @@ var verdicts = []verdict{
 		`{ entities(where: {label: "Ada"}) { totalCount } }`,
 		func(valid bool, _ answer, js examined) bool {
 			return valid && all(js.Messages, shortCondition)
-		}},
-	{"arguments of merged fields", "Two fields with one response name are merged though their arguments differ, if they differ within a list or an object, or in the kind of a value: " +
-		"gqlparser compares the text of values, which lists and objects do not have. The first field's arguments count.",
-		`{ a: statements(where: {subject: {eq: "ex:ada"}}) { totalCount } a: statements(where: {subject: {eq: "ex:bob"}}) { nodes { id } } }`,
-		func(valid bool, _ answer, js examined) bool {
-			return valid && all(js.Messages, regexp.MustCompile("they have differing arguments|return conflicting"))
 		}},
 	{"an object for a scalar", "An object or a list as a literal of String, Int, Float, Boolean or ID is valid, and then an internal error of the field.",
 		`{ entity(iri: "ex:ada") { label(lang: [{}]) } }`,

@@ -72,8 +72,47 @@ func changed(before, now recordedAnswer) string {
 		return "fewer errors beside the one that made all null"
 	case now.Data == "null" && strings.HasPrefix(before.Data, `{"me":null`):
 		return "me was null"
+	case slices.Equal(before.Errors, now.Errors) && once(before.Data) == once(now.Data):
+		return "an object had __typename twice"
 	}
 	return ""
+}
+
+// once drops each member of an object that is there already.
+func once(raw string) string {
+	dec := json.NewDecoder(strings.NewReader(raw))
+	open, err := dec.Token()
+	delim, ok := open.(json.Delim)
+	if err != nil || !ok {
+		return raw
+	}
+	var b strings.Builder
+	b.WriteString(delim.String())
+	seen := map[string]bool{}
+	for n := 0; dec.More(); {
+		name := ""
+		if delim == '{' {
+			token, _ := dec.Token()
+			name, _ = token.(string)
+		}
+		var v json.RawMessage
+		if err := dec.Decode(&v); err != nil {
+			return raw
+		}
+		if delim == '{' && seen[name] {
+			continue
+		}
+		if n++; n > 1 {
+			b.WriteByte(',')
+		}
+		if delim == '{' {
+			seen[name] = true
+			b.WriteString(string(quote(name)) + ":")
+		}
+		b.WriteString(once(string(v)))
+	}
+	b.WriteString(map[json.Delim]string{'{': "}", '[': "]"}[delim])
+	return b.String()
 }
 
 // failedEarly reports whether a field below another one had failed before the answer came to it,
