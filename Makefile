@@ -25,7 +25,7 @@ lint:
 	go mod tidy -diff
 	scripts/language.sh -check
 
-# What matters most, in about a minute on two cores with a warm build cache. Tests of more
+# What matters most: about 180 s of processor time with a warm build cache (CONTRIBUTING.md). Tests of more
 # than half a second are smaller or skipped (testing.Short).
 quick:
 	test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"

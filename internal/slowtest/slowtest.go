@@ -5,8 +5,8 @@
 // WithoutRace. Slack extends the time limits of tests; Context bounds calls that could
 // hang.
 //
-// Long skips a test of more than about half a second with -short, so that make quick takes about
-// a minute. What such a test proves at length, a quicker one proves of less. Size makes a test
+// Long skips a test of more than about half a second with -short, which keeps
+// make quick short. What such a test proves at length, a quicker one proves of less. Size makes a test
 // quicker: it is smaller with -short.
 package slowtest
 
