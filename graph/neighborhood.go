@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"strconv"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -96,7 +97,7 @@ func (l *loader) loadNeighborhoods(plan *entityPlan, field int, nodes []entityNo
 		n := &aroundNode{plan: a, around: around, loadedLists: part, run: l.run}
 		n.limitTo(len(around.Statements))
 		if a.bytes > 0 {
-			n.fitBytes(a.bytes)
+			n.fitBytes(l.ctx, a.bytes)
 		}
 		batch.arounds[slotKey{&nodes[i], field}] = n
 	}
@@ -120,12 +121,12 @@ func (n *aroundNode) limitTo(statements int) {
 
 // fitBytes gives as many statements as fit into so many bytes. Lists inside of its
 // elements count as empty: the operation's budget bounds them.
-func (n *aroundNode) fitBytes(bytes int) {
+func (n *aroundNode) fitBytes(ctx context.Context, bytes int) {
 	if c := n.run.cutter; c != nil {
 		c.measuring = true
 		defer func() { c.measuring = false }()
 	}
-	w := n.run.newWriter(nil)    // nothing that it writes needs a context
+	w := n.run.newWriter(ctx)
 	low, high := 0, n.statements // low fits, high may
 	for low < high {
 		middle := (low + high + 1) / 2
