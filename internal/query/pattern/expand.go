@@ -109,10 +109,12 @@ func (x *expander) addStatement(g *Group, t Triple, f path.Form) error {
 	}
 	// Only an object can be one of several terms; of these, few are resources.
 	var union []Group
+	seen := map[kg.Term]bool{} // the terms are a set
 	for _, term := range t.Subject.terms {
-		if !term.IsResource() {
+		if !term.IsResource() || seen[term] {
 			continue
 		}
+		seen[term] = true
 		one := t
 		one.Subject = Term(term)
 		var alternative Group

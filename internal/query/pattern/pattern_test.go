@@ -341,3 +341,23 @@ func TestFirstOfAnOrder(t *testing.T) {
 		}
 	}
 }
+
+// The terms of OneOf are a set, also where an inverse path makes them subjects.
+func TestRepeatedTermsAtAnInversePath(t *testing.T) {
+	s := library(t, 10)
+	inverse, err := path.Parse("^<urn:actor>", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	film := iri("film", 3)
+	for _, among := range []pattern.Node{pattern.Term(film), pattern.OneOf(film, film, kg.String("none")), pattern.OneOf(film, film)} {
+		p := compile(t, pattern.Group{Triples: []pattern.Triple{{Subject: pattern.Var("a"), Path: inverse, Object: among}}}, pattern.Limits{})
+		e, err := p.Evaluate(t.Context(), s, pattern.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := count(e); n != 2 || err != nil {
+			t.Errorf("got %d rows and %v, want 2", n, err)
+		}
+	}
+}
