@@ -141,6 +141,13 @@ func (s *Store) StrayRows() (rows, writing int, err error) {
 	if t != nil {
 		writing = len(t.Writing)
 	}
+	// An index rebuilt from the log has the entries of superseded generations
+	// again until its first purge.
+	for _, g := range t.Superseded() {
+		if !p.head.catalogue.EverCounted(g.ID()) {
+			rows++
+		}
+	}
 	return rows, writing, err
 }
 

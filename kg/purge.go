@@ -56,6 +56,16 @@ func (s *Store) purgeGenerations(ctx context.Context) error {
 			return err
 		}
 	}
+	// A generation in which every statement came and went in one commit has no
+	// counts, and yet rows that tell when its subjects changed last.
+	h := s.head.Load()
+	for _, g := range h.generations.Superseded() {
+		if !h.catalogue.EverCounted(g.ID()) {
+			if err := s.purgeGeneration(ctx, g.ID()); err != nil {
+				return err
+			}
+		}
+	}
 	return s.forgetGenerations(ctx)
 }
 
