@@ -124,10 +124,13 @@ func NewEngine(deps Deps, options Options) *Engine {
 	}
 	e.missingLabels = newMissCache(e.labels)
 	persisted := newPersisted(options.PersistedQueries, options.PersistedBytes)
-	tables := newSchema(contract())
+	tables := tables()
 	e.schema.Store(&servedSchema{executableSchema{tables, e}, newDocuments(tables.AST, e.limits, &options, persisted)})
 	return e
 }
+
+// tables is the schema that is generated. Its tables are shared by all engines.
+var tables = sync.OnceValue(func() *executor.Schema { return newSchema(contract()) })
 
 // servedSchema is a schema with the documents that are valid in it.
 type servedSchema struct {
@@ -148,11 +151,11 @@ func (e *Engine) SetSchema(s *executor.Schema) {
 
 // contract is the schema without @defer, which the parser adds to every schema and
 // which the engine does not implement.
-var contract = sync.OnceValue(func() *ast.Schema {
+func contract() *ast.Schema {
 	s := gqlparser.MustLoadSchema(&ast.Source{Name: "schema.graphqls", Input: koine.Schema})
 	delete(s.Directives, "defer")
 	return s
-})
+}
 
 // SDL is the schema in GraphQL's schema definition language.
 func (e *Engine) SDL() string { return koine.Schema }
