@@ -107,7 +107,10 @@ func anchorsOf(text string) (anchors []string) {
 // the root.
 func documents(t *testing.T, folder string) (files []string) {
 	t.Helper()
-	err := fs.WalkDir(os.DirFS("../.."), folder, func(name string, _ fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS("../.."), folder, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "node_modules" { // installed by scripts/install-test-tools.sh
+			return fs.SkipDir
+		}
 		if strings.HasSuffix(name, ".md") {
 			files = append(files, name)
 		}
