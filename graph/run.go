@@ -15,8 +15,7 @@ import (
 	"koine/kg"
 )
 
-// run is the state of one operation during its execution. Its fields may be
-// resolved concurrently.
+// run is the state of one operation during its execution.
 type run struct {
 	engine  *Engine
 	schema  *servedSchema // for the whole operation

@@ -16,7 +16,7 @@ import (
 )
 
 // The scalars of the schema, each bound to a Go type of the domain. The
-// generated code finds the functions by their names.
+// generator of the tables finds the functions by their names.
 
 // MarshalIRI writes the full IRI, or "_:label".
 func MarshalIRI(t kg.Term) graphql.ContextMarshaler {

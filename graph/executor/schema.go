@@ -159,9 +159,6 @@ func (s *Selected) On(object *Object) *Selection {
 	return inner
 }
 
-// ArgsError returns the error of the field's arguments.
-func (s *Selected) ArgsError() error { return s.argsErr }
-
 // Operation returns the operation of the field.
 func (s *Selected) Operation() *Operation { return s.op }
 
