@@ -107,7 +107,8 @@ func (r *run) agentDirectory() (*agents.Directory, agents.Caller, error) {
 	return r.engine.deps.Agents, by, nil
 }
 
-func registerAgent(ctx context.Context, input RegisterAgentInput) (*Agent, error) {
+// RegisterAgent answers Mutation.registerAgent.
+func (*mutationRoot) RegisterAgent(ctx context.Context, input RegisterAgentInput) (*Agent, error) {
 	r := runOf(ctx)
 	directory, by, err := r.agentDirectory()
 	if err != nil {
@@ -140,7 +141,8 @@ func inCard(err error) error {
 	return e
 }
 
-func deregisterAgent(ctx context.Context, id string) (*Agent, error) {
+// DeregisterAgent answers Mutation.deregisterAgent.
+func (*mutationRoot) DeregisterAgent(ctx context.Context, id string) (*Agent, error) {
 	r := runOf(ctx)
 	directory, by, err := r.agentDirectory()
 	if err != nil {
@@ -182,7 +184,8 @@ func updateCard(ctx context.Context, input UpdateAgentInput) (*Agent, error) {
 	return r.toAgent(&record)
 }
 
-func updateAgent(ctx context.Context, input UpdateAgentInput) (*Agent, error) {
+// UpdateAgent answers Mutation.updateAgent.
+func (*mutationRoot) UpdateAgent(ctx context.Context, input UpdateAgentInput) (*Agent, error) {
 	if input.Card != nil {
 		return updateCard(ctx, input)
 	}

@@ -15,8 +15,8 @@ import (
 	"koine/kg"
 )
 
-// askAgent answers Mutation.ask.
-func askAgent(ctx context.Context, input AskInput) (*AskPayload, error) {
+// Ask answers Mutation.ask.
+func (*mutationRoot) Ask(ctx context.Context, input AskInput) (*AskPayload, error) {
 	answer, err := runOf(ctx).askAndWait(ctx, &input, (*channels.Service).Ask)
 	timedOut := kg.CodeOf(err) == kg.CodeTimeout && answer != nil && answer.Message != nil
 	if err != nil && !timedOut {
@@ -29,8 +29,8 @@ func askAgent(ctx context.Context, input AskInput) (*AskPayload, error) {
 	return p, nil
 }
 
-// askAll answers Mutation.askAll.
-func askAll(ctx context.Context, input AskInput) (*AskAllPayload, error) {
+// AskAll answers Mutation.askAll.
+func (*mutationRoot) AskAll(ctx context.Context, input AskInput) (*AskAllPayload, error) {
 	answer, err := runOf(ctx).askAndWait(ctx, &input, (*channels.Service).AskAll)
 	if err != nil {
 		return nil, err

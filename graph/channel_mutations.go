@@ -29,7 +29,8 @@ func (r *run) notePosition(p kg.Position) {
 	r.writtenPosition = &p
 }
 
-func createChannel(ctx context.Context, input CreateChannelInput) (*Channel, error) {
+// CreateChannel answers Mutation.createChannel.
+func (*mutationRoot) CreateChannel(ctx context.Context, input CreateChannelInput) (*Channel, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
@@ -63,7 +64,8 @@ func rightsIn(input *ChannelRightsInput) *channel.Rights {
 	return &channel.Rights{Discover: who(input.Discover), Join: who(input.Join), Read: who(input.Read), Post: who(input.Post), Manage: who(input.Manage)}
 }
 
-func updateChannel(ctx context.Context, input UpdateChannelInput) (*Channel, error) {
+// UpdateChannel answers Mutation.updateChannel.
+func (*mutationRoot) UpdateChannel(ctx context.Context, input UpdateChannelInput) (*Channel, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
@@ -87,7 +89,8 @@ func orNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-func deleteChannel(ctx context.Context, id string) (*DeleteChannelPayload, error) {
+// DeleteChannel answers Mutation.deleteChannel.
+func (*mutationRoot) DeleteChannel(ctx context.Context, id string) (*DeleteChannelPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
@@ -100,7 +103,8 @@ func deleteChannel(ctx context.Context, id string) (*DeleteChannelPayload, error
 	return &DeleteChannelPayload{ChannelID: id}, nil
 }
 
-func addChannelMember(ctx context.Context, input AddChannelMemberInput) (*Channel, error) {
+// AddChannelMember answers Mutation.addChannelMember.
+func (*mutationRoot) AddChannelMember(ctx context.Context, input AddChannelMemberInput) (*Channel, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
@@ -109,7 +113,8 @@ func addChannelMember(ctx context.Context, input AddChannelMemberInput) (*Channe
 	return r.changedChannel(service.Members().Add(ctx, by, channel.ID(input.ChannelID), kg.AgentID(input.PrincipalID), roleIn(input.Role)))
 }
 
-func removeChannelMember(ctx context.Context, input RemoveChannelMemberInput) (*Channel, error) {
+// RemoveChannelMember answers Mutation.removeChannelMember.
+func (*mutationRoot) RemoveChannelMember(ctx context.Context, input RemoveChannelMemberInput) (*Channel, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {

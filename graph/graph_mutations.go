@@ -11,8 +11,8 @@ import (
 	"koine/kg"
 )
 
-// createGraph answers Mutation.createGraph.
-func createGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, error) {
+// CreateGraph answers Mutation.createGraph.
+func (*mutationRoot) CreateGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, error) {
 	r := runOf(ctx)
 	graphs, err := r.graphService()
 	if err != nil {
@@ -33,8 +33,8 @@ func createGraph(ctx context.Context, input CreateGraphInput) (*GraphPayload, er
 	return r.graphPayload(p.Graph, receipt), nil
 }
 
-// setGraphPolicy answers Mutation.setGraphPolicy.
-func setGraphPolicy(ctx context.Context, input SetGraphPolicyInput) (*GraphPayload, error) {
+// SetGraphPolicy answers Mutation.setGraphPolicy.
+func (*mutationRoot) SetGraphPolicy(ctx context.Context, input SetGraphPolicyInput) (*GraphPayload, error) {
 	r := runOf(ctx)
 	graphs, err := r.graphService()
 	if err != nil {
@@ -54,8 +54,8 @@ func setGraphPolicy(ctx context.Context, input SetGraphPolicyInput) (*GraphPaylo
 	return r.graphPayload(p.Graph, receipt), nil
 }
 
-// deleteGraph answers Mutation.deleteGraph.
-func deleteGraph(ctx context.Context, input DeleteGraphInput) (*DeleteGraphPayload, error) {
+// DeleteGraph answers Mutation.deleteGraph.
+func (*mutationRoot) DeleteGraph(ctx context.Context, input DeleteGraphInput) (*DeleteGraphPayload, error) {
 	r := runOf(ctx)
 	graphs, err := r.graphService()
 	if err != nil {
@@ -72,8 +72,8 @@ func deleteGraph(ctx context.Context, input DeleteGraphInput) (*DeleteGraphPaylo
 	}, nil
 }
 
-// replaceGraph answers Mutation.replaceGraph.
-func replaceGraph(ctx context.Context, input ReplaceGraphInput) (*ReplaceGraphPayload, error) {
+// ReplaceGraph answers Mutation.replaceGraph.
+func (*mutationRoot) ReplaceGraph(ctx context.Context, input ReplaceGraphInput) (*ReplaceGraphPayload, error) {
 	r, graph := runOf(ctx), graphNamed(input.Iri)
 	store := r.engine.deps.Store
 	m := r.graphMeta(input.Justification, input.IdempotencyKey)

@@ -20,7 +20,8 @@ func (r *run) ownMeta() kg.Meta {
 	return kg.Meta{Principal: r.request.Principal, Actor: r.request.Actor, TaskID: r.request.TaskID, SessionID: r.request.SessionID}
 }
 
-func createAPIKey(ctx context.Context, input CreateAPIKeyInput) (*APIKeyPayload, error) {
+// CreateAPIKey answers Mutation.createApiKey.
+func (*mutationRoot) CreateAPIKey(ctx context.Context, input CreateAPIKeyInput) (*APIKeyPayload, error) {
 	r := runOf(ctx)
 	lifetime, err := parseSeconds(input.LifetimeSeconds)
 	if err != nil {
@@ -40,7 +41,8 @@ func createAPIKey(ctx context.Context, input CreateAPIKeyInput) (*APIKeyPayload,
 	return &APIKeyPayload{Key: apiKey(&made.Key), Secret: made.Secret}, nil
 }
 
-func rotateAPIKey(ctx context.Context, input RotateAPIKeyInput) (*APIKeyPayload, error) {
+// RotateAPIKey answers Mutation.rotateApiKey.
+func (*mutationRoot) RotateAPIKey(ctx context.Context, input RotateAPIKeyInput) (*APIKeyPayload, error) {
 	r := runOf(ctx)
 	overlap, err := parseSeconds(input.OverlapSeconds)
 	if err != nil {
@@ -53,7 +55,8 @@ func rotateAPIKey(ctx context.Context, input RotateAPIKeyInput) (*APIKeyPayload,
 	return &APIKeyPayload{Key: apiKey(&made.Key), Secret: made.Secret, Replaced: apiKey(&old)}, nil
 }
 
-func revokeAPIKey(ctx context.Context, id string) (*APIKey, error) {
+// RevokeAPIKey answers Mutation.revokeApiKey.
+func (*mutationRoot) RevokeAPIKey(ctx context.Context, id string) (*APIKey, error) {
 	r := runOf(ctx)
 	gone, err := r.keyService().Revoke(ctx, r.ownMeta(), id)
 	if err != nil {

@@ -10,27 +10,27 @@ import (
 // MaxSchemesAtOnce bounds the URI schemes of one mutation.
 const MaxSchemesAtOnce = 100
 
-// registerPrefix answers Mutation.registerPrefix.
-func registerPrefix(ctx context.Context, input RegisterPrefixInput) (*NamespacesPayload, error) {
+// RegisterPrefix answers Mutation.registerPrefix.
+func (*mutationRoot) RegisterPrefix(ctx context.Context, input RegisterPrefixInput) (*NamespacesPayload, error) {
 	r := runOf(ctx)
 	receipt, err := kgnames.Register(ctx, r.engine.deps.Store, r.namesMeta("Register the prefix", input.Name), map[string]string{input.Name: input.Namespace}, deref(input.Force))
 	return r.namesPayload(receipt, err, "input")
 }
 
-// removePrefix answers Mutation.removePrefix.
-func removePrefix(ctx context.Context, name string) (*NamespacesPayload, error) {
+// RemovePrefix answers Mutation.removePrefix.
+func (*mutationRoot) RemovePrefix(ctx context.Context, name string) (*NamespacesPayload, error) {
 	r := runOf(ctx)
 	receipt, err := kgnames.Remove(ctx, r.engine.deps.Store, r.namesMeta("Remove the prefix", name), name)
 	return r.namesPayload(receipt, err, "name")
 }
 
-// allowSchemes answers Mutation.allowSchemes.
-func allowSchemes(ctx context.Context, names []string) (*NamespacesPayload, error) {
+// AllowSchemes answers Mutation.allowSchemes.
+func (*mutationRoot) AllowSchemes(ctx context.Context, names []string) (*NamespacesPayload, error) {
 	return changeSchemes(ctx, "Allow URI schemes", names, kgnames.AllowSchemes)
 }
 
-// forbidSchemes answers Mutation.forbidSchemes.
-func forbidSchemes(ctx context.Context, names []string) (*NamespacesPayload, error) {
+// ForbidSchemes answers Mutation.forbidSchemes.
+func (*mutationRoot) ForbidSchemes(ctx context.Context, names []string) (*NamespacesPayload, error) {
 	return changeSchemes(ctx, "Forbid URI schemes", names, kgnames.ForbidSchemes)
 }
 

@@ -14,9 +14,9 @@ import (
 	"koine/kg"
 )
 
-// applyPatches answers Mutation.applyPatches: it converts the input, makes one
+// ApplyPatches answers Mutation.applyPatches: it converts the input, makes one
 // update, and converts the receipt (docs/reference/knowledge.md).
-func applyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPayload, error) {
+func (*mutationRoot) ApplyPatches(ctx context.Context, input ApplyPatchesInput) (*ApplyPatchesPayload, error) {
 	r := runOf(ctx)
 	mutations, err := r.convertPatches(input.Patches)
 	if err != nil {

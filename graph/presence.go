@@ -8,9 +8,9 @@ import (
 	"koine/kg"
 )
 
-// heartbeat answers Mutation.heartbeat for the agent that the request acts
+// Heartbeat answers Mutation.heartbeat for the agent that the request acts
 // for.
-func heartbeat(ctx context.Context, says *PresenceStatus) (*Presence, error) {
+func (*mutationRoot) Heartbeat(ctx context.Context, says *PresenceStatus) (*Presence, error) {
 	r := runOf(ctx)
 	if r.engine.deps.Presence == nil {
 		return nil, kg.Errorf(kg.CodeNotFound, "presence is disabled on this server")

@@ -61,7 +61,8 @@ func readProposal(ctx context.Context, id string) (*Proposal, error) {
 	return answerProposal(service.Get(ctx, by, id))
 }
 
-func reviewProposal(ctx context.Context, id string, d ReviewDecision, comment *string, expected *kg.Revision) (*Proposal, error) {
+// ReviewProposal answers Mutation.reviewProposal.
+func (*mutationRoot) ReviewProposal(ctx context.Context, id string, d ReviewDecision, comment *string, expected *kg.Revision) (*Proposal, error) {
 	r := runOf(ctx)
 	service, by, err := r.reviewService()
 	if err != nil {
@@ -71,7 +72,8 @@ func reviewProposal(ctx context.Context, id string, d ReviewDecision, comment *s
 	return r.proposalPayload(p, err)
 }
 
-func withdrawProposal(ctx context.Context, id string) (*Proposal, error) {
+// WithdrawProposal answers Mutation.withdrawProposal.
+func (*mutationRoot) WithdrawProposal(ctx context.Context, id string) (*Proposal, error) {
 	r := runOf(ctx)
 	service, by, err := r.reviewService()
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"koine/kg"
 )
 
-// publishMessage answers Mutation.publishMessage.
-func publishMessage(ctx context.Context, input PublishMessageInput) (*PublishMessagePayload, error) {
+// PublishMessage answers Mutation.publishMessage.
+func (*mutationRoot) PublishMessage(ctx context.Context, input PublishMessageInput) (*PublishMessagePayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {

@@ -15,8 +15,8 @@ func (r *run) quarantineTable() (*provenance.Quarantines, error) {
 	return r.engine.deps.Quarantines, nil
 }
 
-// quarantineAgent answers Mutation.quarantineAgent.
-func quarantineAgent(ctx context.Context, input QuarantineAgentInput) (*QuarantinePayload, error) {
+// QuarantineAgent answers Mutation.quarantineAgent.
+func (*mutationRoot) QuarantineAgent(ctx context.Context, input QuarantineAgentInput) (*QuarantinePayload, error) {
 	r := runOf(ctx)
 	table, err := r.quarantineTable()
 	if err != nil {
@@ -28,8 +28,8 @@ func quarantineAgent(ctx context.Context, input QuarantineAgentInput) (*Quaranti
 	return r.quarantinePayload(e, err)
 }
 
-// liftQuarantine answers Mutation.liftQuarantine.
-func liftQuarantine(ctx context.Context, input LiftQuarantineInput) (*QuarantinePayload, error) {
+// LiftQuarantine answers Mutation.liftQuarantine.
+func (*mutationRoot) LiftQuarantine(ctx context.Context, input LiftQuarantineInput) (*QuarantinePayload, error) {
 	r := runOf(ctx)
 	table, err := r.quarantineTable()
 	if err != nil {

@@ -76,8 +76,8 @@ const sizeOfReceipt = 48 // in addition to the agent's name
 
 func pointerTo[T any](v T, err error) (*T, error) { return &v, err }
 
-// acknowledgeMessages answers Mutation.acknowledgeMessages.
-func acknowledgeMessages(ctx context.Context, input AcknowledgeMessagesInput) (*Channel, error) {
+// AcknowledgeMessages answers Mutation.acknowledgeMessages.
+func (*mutationRoot) AcknowledgeMessages(ctx context.Context, input AcknowledgeMessagesInput) (*Channel, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {

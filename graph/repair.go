@@ -8,8 +8,8 @@ import (
 	"koine/kg"
 )
 
-// revertCommit answers Mutation.revertCommit.
-func revertCommit(ctx context.Context, input RevertCommitInput) (*RevertCommitPayload, error) {
+// RevertCommit answers Mutation.revertCommit.
+func (*mutationRoot) RevertCommit(ctx context.Context, input RevertCommitInput) (*RevertCommitPayload, error) {
 	r := runOf(ctx)
 	store := r.engine.deps.Store
 	m := r.graphMeta(input.Justification, nil)
@@ -33,8 +33,8 @@ func revertCommit(ctx context.Context, input RevertCommitInput) (*RevertCommitPa
 	return p, nil
 }
 
-// resolveContradiction answers Mutation.resolveContradiction.
-func resolveContradiction(ctx context.Context, input ResolveContradictionInput) (*ResolveContradictionPayload, error) {
+// ResolveContradiction answers Mutation.resolveContradiction.
+func (*mutationRoot) ResolveContradiction(ctx context.Context, input ResolveContradictionInput) (*ResolveContradictionPayload, error) {
 	r := runOf(ctx)
 	s, err := openView(ctx, &ViewInput{AllGraphs: new(true)})
 	if err != nil {

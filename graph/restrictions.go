@@ -74,25 +74,29 @@ func (r *run) changeRestrictions(ctx context.Context, channelID *string, everywh
 	return out, unlessHidden(err)
 }
 
-func banAgent(ctx context.Context, input RestrictAgentInput) (*RestrictionPayload, error) {
+// BanAgent answers Mutation.banAgent.
+func (*mutationRoot) BanAgent(ctx context.Context, input RestrictAgentInput) (*RestrictionPayload, error) {
 	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Members().Ban(ctx, by, id, kg.AgentID(input.PrincipalID), orZero(input.Until))
 	})
 }
 
-func muteAgent(ctx context.Context, input RestrictAgentInput) (*RestrictionPayload, error) {
+// MuteAgent answers Mutation.muteAgent.
+func (*mutationRoot) MuteAgent(ctx context.Context, input RestrictAgentInput) (*RestrictionPayload, error) {
 	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Members().Mute(ctx, by, id, kg.AgentID(input.PrincipalID), orZero(input.Until))
 	})
 }
 
-func unbanAgent(ctx context.Context, input LiftRestrictionInput) (*RestrictionPayload, error) {
+// UnbanAgent answers Mutation.unbanAgent.
+func (*mutationRoot) UnbanAgent(ctx context.Context, input LiftRestrictionInput) (*RestrictionPayload, error) {
 	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Members().Unban(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})
 }
 
-func unmuteAgent(ctx context.Context, input LiftRestrictionInput) (*RestrictionPayload, error) {
+// UnmuteAgent answers Mutation.unmuteAgent.
+func (*mutationRoot) UnmuteAgent(ctx context.Context, input LiftRestrictionInput) (*RestrictionPayload, error) {
 	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Members().Unmute(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})

@@ -11,8 +11,8 @@ import (
 	"koine/kg"
 )
 
-// retractMessage answers Mutation.retractMessage.
-func retractMessage(ctx context.Context, input RetractMessageInput) (*RetractMessagePayload, error) {
+// RetractMessage answers Mutation.retractMessage.
+func (*mutationRoot) RetractMessage(ctx context.Context, input RetractMessageInput) (*RetractMessagePayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {

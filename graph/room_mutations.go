@@ -25,7 +25,8 @@ func (r *run) changeChannel(ctx context.Context, id string, place func(error) er
 // asIs returns the error unchanged.
 func asIs(err error) error { return err }
 
-func closeChannel(ctx context.Context, input CloseChannelInput) (*Channel, error) {
+// CloseChannel answers Mutation.closeChannel.
+func (*mutationRoot) CloseChannel(ctx context.Context, input CloseChannelInput) (*Channel, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
@@ -34,7 +35,8 @@ func closeChannel(ctx context.Context, input CloseChannelInput) (*Channel, error
 	return r.changedChannel(service.CloseChannel(ctx, by, channel.ID(input.ChannelID), deref(input.Reason)))
 }
 
-func joinChannel(ctx context.Context, input JoinChannelInput) (*Channel, error) {
+// JoinChannel answers Mutation.joinChannel.
+func (*mutationRoot) JoinChannel(ctx context.Context, input JoinChannelInput) (*Channel, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
@@ -43,7 +45,8 @@ func joinChannel(ctx context.Context, input JoinChannelInput) (*Channel, error) 
 	return r.changedChannel(service.Members().Join(ctx, by, channel.ID(input.ChannelID), roleIn(input.Role)))
 }
 
-func leaveChannel(ctx context.Context, id string) (*LeaveChannelPayload, error) {
+// LeaveChannel answers Mutation.leaveChannel.
+func (*mutationRoot) LeaveChannel(ctx context.Context, id string) (*LeaveChannelPayload, error) {
 	c, err := runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Members().Leave(ctx, by, id)
 	})
@@ -57,33 +60,38 @@ func leftChannel(id string, c *Channel, err error) (*LeaveChannelPayload, error)
 	return &LeaveChannelPayload{ChannelID: id, Channel: c}, nil
 }
 
-func inviteMember(ctx context.Context, input InvitationInput) (*Channel, error) {
+// InviteMember answers Mutation.inviteMember.
+func (*mutationRoot) InviteMember(ctx context.Context, input InvitationInput) (*Channel, error) {
 	return runOf(ctx).changeChannel(ctx, input.ChannelID, inInput, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Members().Invite(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})
 }
 
-func withdrawInvitation(ctx context.Context, input InvitationInput) (*Channel, error) {
+// WithdrawInvitation answers Mutation.withdrawInvitation.
+func (*mutationRoot) WithdrawInvitation(ctx context.Context, input InvitationInput) (*Channel, error) {
 	return runOf(ctx).changeChannel(ctx, input.ChannelID, inInput, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Members().Withdraw(ctx, by, id, kg.AgentID(input.PrincipalID))
 	})
 }
 
-func acceptInvitation(ctx context.Context, id string) (*Channel, error) {
+// AcceptInvitation answers Mutation.acceptInvitation.
+func (*mutationRoot) AcceptInvitation(ctx context.Context, id string) (*Channel, error) {
 	return runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		_, err := s.Members().Accept(ctx, by, id)
 		return err
 	})
 }
 
-func declineInvitation(ctx context.Context, id string) (*LeaveChannelPayload, error) {
+// DeclineInvitation answers Mutation.declineInvitation.
+func (*mutationRoot) DeclineInvitation(ctx context.Context, id string) (*LeaveChannelPayload, error) {
 	c, err := runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Members().Decline(ctx, by, id)
 	})
 	return leftChannel(id, c, err)
 }
 
-func removeAgent(ctx context.Context, agent string) (*RemoveAgentPayload, error) {
+// RemoveAgent answers Mutation.removeAgent.
+func (*mutationRoot) RemoveAgent(ctx context.Context, agent string) (*RemoveAgentPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {

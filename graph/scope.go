@@ -129,7 +129,8 @@ func (r *run) changedScope(s *scope.Scope, err error) (*Scope, error) {
 	return &Scope{s}, r.chargeBytes(sizeOfScope(s))
 }
 
-func createScope(ctx context.Context, input CreateScopeInput) (*Scope, error) {
+// CreateScope answers Mutation.createScope.
+func (*mutationRoot) CreateScope(ctx context.Context, input CreateScopeInput) (*Scope, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
@@ -153,7 +154,8 @@ func accessIn(input *ScopeAccessInput) *scope.Access {
 	return a
 }
 
-func updateScope(ctx context.Context, input UpdateScopeInput) (*Scope, error) {
+// UpdateScope answers Mutation.updateScope.
+func (*mutationRoot) UpdateScope(ctx context.Context, input UpdateScopeInput) (*Scope, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
@@ -167,7 +169,8 @@ func updateScope(ctx context.Context, input UpdateScopeInput) (*Scope, error) {
 	return r.changedScope(service.Scopes().Update(ctx, by, scope.ID(input.ScopeID), change))
 }
 
-func endScope(ctx context.Context, input EndScopeInput) (*Scope, error) {
+// EndScope answers Mutation.endScope.
+func (*mutationRoot) EndScope(ctx context.Context, input EndScopeInput) (*Scope, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {

@@ -87,8 +87,8 @@ func readViolations(ctx context.Context, first *int, shape *kg.Term, view *ViewI
 	return out, nil
 }
 
-// setShapes answers Mutation.setShapes.
-func setShapes(ctx context.Context, turtle string, supportedOnly, dryRun *bool, justification *string) (*SetShapesPayload, error) {
+// SetShapes answers Mutation.setShapes.
+func (*mutationRoot) SetShapes(ctx context.Context, turtle string, supportedOnly, dryRun *bool, justification *string) (*SetShapesPayload, error) {
 	quads, err := shapes.Parse(turtle)
 	if err != nil {
 		return nil, kg.AsError(err).At("turtle")
@@ -113,8 +113,8 @@ func setShapes(ctx context.Context, turtle string, supportedOnly, dryRun *bool, 
 	}, nil
 }
 
-// removeShapes answers Mutation.removeShapes.
-func removeShapes(ctx context.Context, ids []kg.Term, dryRun *bool, justification *string) (*ApplyPatchesPayload, error) {
+// RemoveShapes answers Mutation.removeShapes.
+func (*mutationRoot) RemoveShapes(ctx context.Context, ids []kg.Term, dryRun *bool, justification *string) (*ApplyPatchesPayload, error) {
 	r := runOf(ctx)
 	receipt, err := shapes.Remove(ctx, r.engine.deps.Store, r.shapesMeta(dryRun, justification), ids)
 	return r.shapesPayload(receipt, err)

@@ -12,8 +12,8 @@ import (
 	"koine/kg"
 )
 
-// sendSignal answers Mutation.sendSignal.
-func sendSignal(ctx context.Context, input SendSignalInput) (*SendSignalPayload, error) {
+// SendSignal answers Mutation.sendSignal.
+func (*mutationRoot) SendSignal(ctx context.Context, input SendSignalInput) (*SendSignalPayload, error) {
 	service, by, err := runOf(ctx).channelService()
 	if err != nil {
 		return nil, err

@@ -7,9 +7,9 @@ import (
 	"koine/kg"
 )
 
-// sendTaskMessage answers Mutation.sendMessage. A new message always creates a
+// SendMessage answers Mutation.sendMessage. A new message always creates a
 // task, also for a handler that could answer directly.
-func sendTaskMessage(ctx context.Context, input SendMessageInput) (*SendMessagePayload, error) {
+func (*mutationRoot) SendMessage(ctx context.Context, input SendMessageInput) (*SendMessagePayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.taskService()
 	if err != nil {
@@ -32,8 +32,8 @@ func sendTaskMessage(ctx context.Context, input SendMessageInput) (*SendMessageP
 	return &SendMessagePayload{Task: &Task{record: sent.Task, complete: true}, Replayed: sent.Replayed, Position: Position(r.engine.deps.Store.FormatPosition(at))}, nil
 }
 
-// reportTask answers Mutation.reportTask.
-func reportTask(ctx context.Context, input ReportTaskInput) (*Task, error) {
+// ReportTask answers Mutation.reportTask.
+func (*mutationRoot) ReportTask(ctx context.Context, input ReportTaskInput) (*Task, error) {
 	r := runOf(ctx)
 	service, by, err := r.taskService()
 	if err != nil {
@@ -66,8 +66,8 @@ func reportTask(ctx context.Context, input ReportTaskInput) (*Task, error) {
 	return &Task{record: out.Task}, r.chargeBytes(sizeOfTask(out.Task))
 }
 
-// cancelTask answers Mutation.cancelTask.
-func cancelTask(ctx context.Context, id string) (*Task, error) {
+// CancelTask answers Mutation.cancelTask.
+func (*mutationRoot) CancelTask(ctx context.Context, id string) (*Task, error) {
 	r := runOf(ctx)
 	service, by, err := r.taskService()
 	if err != nil {
@@ -80,8 +80,8 @@ func cancelTask(ctx context.Context, id string) (*Task, error) {
 	return r.changedTask(service, t), nil
 }
 
-// deleteTask answers Mutation.deleteTask.
-func deleteTask(ctx context.Context, id string) (*DeleteTaskPayload, error) {
+// DeleteTask answers Mutation.deleteTask.
+func (*mutationRoot) DeleteTask(ctx context.Context, id string) (*DeleteTaskPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.taskService()
 	if err != nil {
