@@ -17,7 +17,7 @@ func TestTwoStartsOfMessages(t *testing.T) {
 		s.say(t, "ann", id, fmt.Sprint(i+1))
 	}
 	query := func(args string) string {
-		return `subscription { messagePublished(channelId: "` + id + `"` + args + `) { ... on MessagePublished { sequence } } }`
+		return `subscription { messagePublished(where: {channelId: "` + id + `"}` + args + `) { ... on MessagePublished { sequence } } }`
 	}
 	// told returns the sequence and the id of the first message of the subscription.
 	told := func(args, metadata string, headers ...string) (first, at string) {

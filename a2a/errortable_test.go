@@ -51,7 +51,7 @@ func TestWhatIsLeftOfAChannel(t *testing.T) {
 			t.Errorf("what is left%s: %s", more, got)
 		}
 	}
-	subscribe := `{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { messagePublished(channelId: \"` + id + `\", sinceSequence: 3) { __typename } }"}}`
+	subscribe := `{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { messagePublished(where: {channelId: \"` + id + `\"}, sinceSequence: 3) { __typename } }"}}`
 	got := answer(t, s.send(t, []byte("POST /\nContent-Type: application/json\nX-Agent-ID: ann\n\n"+subscribe), nil))
 	if !strings.HasPrefix(got, "400 ") || !strings.Contains(got, `"code":-32012`) || !strings.Contains(got, `"oldestSequence":5`) || strings.Contains(got, "osition\"") {
 		t.Errorf("knowledge/subscribe: %s", got)

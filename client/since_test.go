@@ -29,7 +29,7 @@ func TestSubscribeSinceSequence(t *testing.T) {
 		}
 	}
 	query := func(args string) string {
-		return `subscription { messagePublished(channelId: "` + channel.ID + `"` + args + `) { __typename } }`
+		return `subscription { messagePublished(where: {channelId: "` + channel.ID + `"}` + args + `) { __typename } }`
 	}
 	say(4)
 	at := ""

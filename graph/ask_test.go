@@ -17,7 +17,7 @@ import (
 // respond answers the next request of a channel as an agent.
 func (c *conversing) respond(t *testing.T, name, channel, text string, more ...string) {
 	t.Helper()
-	f := c.hear(t, name, `subscription { m: messagePublished(channelId: "`+channel+`", sinceSequence: 0) { ... on MessagePublished { message { id messageType } } } }`, operation.Resume{})
+	f := c.hear(t, name, `subscription { m: messagePublished(where: {channelId: "`+channel+`"}, sinceSequence: 0) { ... on MessagePublished { message { id messageType } } } }`, operation.Resume{})
 	go func() {
 		for {
 			e, err, ok := f.next()
@@ -114,7 +114,7 @@ func TestAskGivenUp(t *testing.T) {
 	c := newConversing(t, graph.Limits{})
 	id := c.lab("PRIVATE")
 	ctx, cancel := context.WithCancel(t.Context())
-	f := c.hear(t, "bob", `subscription { m: messagePublished(channelId: "`+id+`") { ... on MessagePublished { message { text } } } }`, operation.Resume{})
+	f := c.hear(t, "bob", `subscription { m: messagePublished(where: {channelId: "`+id+`"}) { ... on MessagePublished { message { text } } } }`, operation.Resume{})
 	done := make(chan operation.Result, 1)
 	go func() {
 		done <- c.engine.Execute(ctx, operation.Request{

@@ -43,12 +43,12 @@ func (c *conversing) hears(f *tail, texts ...string) (list []heard) {
 	return list
 }
 
-// subscription is one to messages, as hears reads it.
-func subscription(field, args string) string {
-	if args != "" {
-		args = "(" + args + ")"
-	}
-	return `subscription { m: ` + field + args + ` { kind: __typename ... on MessagePublished { message { text } position } ... on Progress { position } ... on Resync { reason } } }`
+// The sources of messagePublished.
+const ofInbox, ofJoined = "inbox: true", "joined: true"
+
+// subscription is one to the messages of a source, as hears reads it.
+func subscription(source, args string) string {
+	return `subscription { m: messagePublished(where: {` + source + `}` + args + `) { kind: __typename ... on MessagePublished { message { text } position } ... on Progress { position } ... on Resync { reason } } }`
 }
 
 // deaf is the code and the field with which a subscription is refused.
@@ -83,7 +83,7 @@ func TestFeeds(t *testing.T) {
 	}
 	lab, works := c.lab("PRIVATE"), within("works", channel.ByScope)
 	owners := within("owners", channel.Explicit)
-	inbox, member, scoped := subscription("inboxMessagePublished", ""), subscription("memberMessagePublished", ""), subscription("scopeMessagePublished", `scopeId: "`+string(scope.ID)+`"`)
+	inbox, member, scoped := subscription(ofInbox, ""), subscription(ofJoined, ""), subscription(`scopeId: "`+string(scope.ID)+`"`, "")
 	live := map[string]*tail{}
 	for _, query := range []string{inbox, member, scoped} {
 		live[query] = c.hear(t, "bob", query, operation.Resume{})
@@ -120,11 +120,11 @@ func TestFeeds(t *testing.T) {
 			t.Errorf("%s: a position of another log: %s", query, got)
 		}
 	}
-	resumed := c.hear(t, "bob", subscription("inboxMessagePublished", `resume: "earliest"`), operation.Resume{})
+	resumed := c.hear(t, "bob", subscription(ofInbox, `, resume: "earliest"`), operation.Resume{})
 	c.hears(resumed, want[inbox]...)
-	c.hears(c.hear(t, "bob", subscription("inboxMessagePublished", `resume: "latest"`), operation.Resume{Start: operation.Earliest}), want[inbox]...) // of the request: it wins
-	c.want("a bad position", c.deaf("bob", subscription("inboxMessagePublished", `resume: "x"`), operation.Resume{}), "POSITION_GONE resume")
-	if got, want := c.deaf("eve", scoped, operation.Resume{}), c.deaf("eve", strings.Replace(scoped, string(scope.ID), nowhere, 1), operation.Resume{}); got != want || want != "SCOPE_NOT_FOUND scopeId" {
+	c.hears(c.hear(t, "bob", subscription(ofInbox, `, resume: "latest"`), operation.Resume{Start: operation.Earliest}), want[inbox]...) // of the request: it wins
+	c.want("a bad position", c.deaf("bob", subscription(ofInbox, `, resume: "x"`), operation.Resume{}), "POSITION_GONE resume")
+	if got, want := c.deaf("eve", scoped, operation.Resume{}), c.deaf("eve", strings.Replace(scoped, string(scope.ID), nowhere, 1), operation.Resume{}); got != want || want != "SCOPE_NOT_FOUND where.scopeId" {
 		t.Errorf("a scope of others: %s, and none: %s", got, want)
 	}
 	// The messages remain when the log is cut.
@@ -139,6 +139,32 @@ func TestFeeds(t *testing.T) {
 	c.hears(live[inbox], "11")
 	if log := c.log.String(); log != "" {
 		t.Errorf("logged: %s", log)
+	}
+}
+
+// TestMessageSource proves that messagePublished has one source, that a sequence number is
+// one of a channel, and that a position of one source continues any other.
+func TestMessageSource(t *testing.T) {
+	c := newConversing(t, graph.Limits{})
+	lab := c.lab("PRIVATE")
+	one := `channelId: "` + lab + `"`
+	for source, args := range map[string]string{
+		"": "", "inbox: false": "", "inbox: false, joined: null": "", "inbox: true, joined: true": "", one + ", inbox: true": "", one + `, scopeId: "` + nowhere + `"`: "", `scopeId: "` + nowhere + `", joined: true`: "",
+	} {
+		c.want(source, c.deaf("bob", subscription(source, args), operation.Resume{}), "INVALID where")
+	}
+	c.want("a sequence of many channels", c.deaf("bob", subscription(ofInbox, `, sinceSequence: 0`), operation.Resume{}), "INVALID sinceSequence")
+	c.want("two starts", c.deaf("bob", subscription(ofInbox, `, sinceSequence: 0, resume: "latest"`), operation.Resume{}), "INVALID resume")
+	c.want("an unknown channel", c.deaf("bob", subscription(`channelId: "`+nowhere+`"`, ""), operation.Resume{}), "CHANNEL_NOT_FOUND where.channelId")
+	sources := []string{ofInbox, ofJoined, one, one + ", inbox: false, scopeId: null"}
+	for _, text := range []string{"1", "2", "3"} {
+		c.say("ann", lab, text, "")
+	}
+	for _, source := range sources {
+		first := c.hears(c.hear(t, "bob", subscription(source, `, resume: "earliest"`), operation.Resume{}), "1", "2", "3")[0].Position
+		for _, other := range sources {
+			c.hears(c.hear(t, "bob", subscription(other, `, resume: "`+first+`"`), operation.Resume{}), "2", "3")
+		}
 	}
 }
 
@@ -189,7 +215,7 @@ func TestInbox(t *testing.T) {
 		if args != "first: 200" {
 			continue
 		}
-		f := c.hear(t, "bob", subscription("inboxMessagePublished", `resume: "`+at+`"`), operation.Resume{})
+		f := c.hear(t, "bob", subscription(ofInbox, `, resume: "`+at+`"`), operation.Resume{})
 		c.say("ann", lab, "more", "")
 		c.hears(f, "more")
 	}

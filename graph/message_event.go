@@ -8,6 +8,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/graph/executor"
 	"koine/internal/operation"
 	"koine/kg"
@@ -76,40 +77,123 @@ func (t *eventWriter) writeMessage(w *writer, f *executor.Selected, m *message.M
 
 // MessagePublished establishes Subscription.messagePublished.
 func (*subscriptionRoot) MessagePublished(ctx context.Context, f *executor.Selected, args *subscriptionMessagePublishedArgs) (*Stream, error) {
-	id, since, resume := channel.ID(args.ChannelID), args.SinceSequence, args.Resume
-	return subscribeMessages(ctx, f, resume, func(o *subscriptionSetup, s *messageSource) (err error) {
-		if since != nil && resume != nil {
-			return kg.Errorf(kg.CodeInvalid, "resume and sinceSequence are mutually exclusive").At("resume")
-		}
-		if o.start.Start != operation.DefaultStart {
-			given := since
-			if since, err = s.startSequence(ctx, o, id); err != nil {
-				return err
-			}
-			if err := s.checkStart(ctx, o, id, given, since); err != nil {
-				return err
-			}
-		} else if since == nil {
-			head := s.store.Head()
-			s.sentPosition.Store(&head)
-		}
-		stream, err := o.service.Stream(o.streamCtx, o.by, id, since)
-		if err != nil {
-			return err
-		}
-		s.closeStream, s.deliveries = stream.Close, func(yield func(channels.Delivery, error) bool) {
-			for m, err := range stream.Messages() {
-				d := channels.Delivery{Message: m}
-				if err == nil {
-					d.Position = endOf(s.store, m.Revision)
-				}
-				if !yield(d, err) {
-					return
-				}
-			}
+	open, err := args.openSource()
+	if err != nil {
+		return nil, err
+	}
+	return subscribeMessages(ctx, f, args.Resume, func(o *subscriptionSetup, s *messageSource) error {
+		if err := open(o, s); err != nil {
+			return inSource(err)
 		}
 		return nil
 	})
+}
+
+// openSource returns the function that opens the source that is asked for.
+func (args *subscriptionMessagePublishedArgs) openSource() (open func(*subscriptionSetup, *messageSource) error, err error) {
+	where, given := args.Where, 0
+	if where.ChannelID != nil {
+		given++
+		open = func(o *subscriptionSetup, s *messageSource) error {
+			return s.openChannel(o, channel.ID(*where.ChannelID), args.SinceSequence)
+		}
+	}
+	if where.ScopeID != nil {
+		given++
+		open = feedOf(func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
+			return o.service.StreamScope(o.streamCtx, o.by, scope.ID(*where.ScopeID), from)
+		})
+	}
+	if deref(where.Inbox) {
+		given++
+		open = feedOf(func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
+			return o.service.StreamInbox(o.streamCtx, o.by, from)
+		})
+	}
+	if deref(where.Joined) {
+		given++
+		open = feedOf(func(o *subscriptionSetup, from *kg.Position) (*channels.Feed, error) {
+			return o.service.StreamAll(o.streamCtx, o.by, from)
+		})
+	}
+	switch {
+	case given != 1:
+		return nil, kg.Errorf(kg.CodeInvalid, "where must have exactly one of channelId, scopeId, inbox: true and joined: true").At("where")
+	case args.SinceSequence == nil:
+	case args.Resume != nil:
+		return nil, kg.Errorf(kg.CodeInvalid, "resume and sinceSequence are mutually exclusive").At("resume")
+	case where.ChannelID == nil:
+		e := kg.Errorf(kg.CodeInvalid, "sinceSequence needs where: {channelId}, because sequence numbers are those of one channel").At("sinceSequence")
+		e.Hint = "To start elsewhere, pass a position as resume."
+		return nil, e
+	}
+	return open, nil
+}
+
+// inSource places an error about the source in the argument `where`.
+func inSource(err error) error {
+	if e := kg.AsError(err); e.Field == "channelId" || e.Field == "scopeId" {
+		return e.At("where")
+	}
+	return err
+}
+
+// openChannel opens the messages of a channel after a sequence number or the start.
+func (s *messageSource) openChannel(o *subscriptionSetup, id channel.ID, since *int64) (err error) {
+	if o.start.Start != operation.DefaultStart {
+		given := since
+		if since, err = s.startSequence(o.streamCtx, o, id); err != nil {
+			return err
+		}
+		if err := s.checkStart(o.streamCtx, o, id, given, since); err != nil {
+			return err
+		}
+	} else if since == nil {
+		head := s.store.Head()
+		s.sentPosition.Store(&head)
+	}
+	stream, err := o.service.Stream(o.streamCtx, o.by, id, since)
+	if err != nil {
+		return err
+	}
+	s.closeStream, s.deliveries = stream.Close, func(yield func(channels.Delivery, error) bool) {
+		for m, err := range stream.Messages() {
+			d := channels.Delivery{Message: m}
+			if err == nil {
+				d.Position = endOf(s.store, m.Revision)
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+	return nil
+}
+
+// feedOf returns the function that opens a feed of several channels. Events come in
+// the order of the log, with ordinary positions.
+func feedOf(feed func(*subscriptionSetup, *kg.Position) (*channels.Feed, error)) func(*subscriptionSetup, *messageSource) error {
+	return func(o *subscriptionSetup, s *messageSource) error {
+		from, told := o.startPosition()
+		from = wholeCommit(from)
+		opened, err := feed(o, &from)
+		if err != nil {
+			return err
+		}
+		s.closeStream, s.deliveries = opened.Close, opened.Messages()
+		s.sentPosition.Store(told)
+		return nil
+	}
+}
+
+// wholeCommit moves a position within a commit to the beginning of the commit.
+// A commit publishes at most one message, so readers of messages stand between
+// commits.
+func wholeCommit(p kg.Position) kg.Position {
+	if p.Index == kg.EndOfCommit || p.Revision == 0 {
+		return p
+	}
+	return kg.Position{Epoch: p.Epoch, Revision: p.Revision - 1, Index: kg.EndOfCommit}
 }
 
 // subscribeMessages establishes a subscription to messages. open opens the stream.

@@ -679,7 +679,7 @@ type GraphPolicy struct {
 type Inbox struct {
 	// The messages.
 	Nodes []Message `json:"nodes"`
-	// The position after the scanned messages, for the next page or for `inboxMessagePublished`.
+	// The position after the scanned messages, for the next page or for `messagePublished`.
 	Position Position `json:"position"`
 	// Whether there may be more messages. A page may be short or empty with more messages after it.
 	HasNextPage bool `json:"hasNextPage"`
@@ -787,6 +787,18 @@ type MessageReceipt struct {
 	Agent string `json:"agent"`
 	// The status of the receipt.
 	Status ReceiptStatus `json:"status"`
+}
+
+// The source of `messagePublished`: exactly one of these.
+type MessageSourceInput struct {
+	// The channel with this id.
+	ChannelID *string `json:"channelId"`
+	// The channels of this scope and its tasks that you may read.
+	ScopeID *string `json:"scopeId"`
+	// With true: the messages of `inbox`.
+	Inbox *bool `json:"inbox"`
+	// With true: the channels that you are a member of.
+	Joined *bool `json:"joined"`
 }
 
 // Changes of metadata.

@@ -107,14 +107,14 @@ var asked = []struct{ operation, told string }{
 	{`subscription { taskChanged(id: "{task}") { __typename } }`, "TASK_NOT_FOUND"},
 	{`subscription { taskChanged(id: "{task}", resume: "earliest") { __typename } }`, "TASK_NOT_FOUND"},
 
-	{`subscription { messagePublished(channelId: "{channel}") { __typename } }`, "CHANNEL_NOT_FOUND"},
-	{`subscription { messagePublished(channelId: "{channel}", sinceSequence: 0) { __typename } }`, "CHANNEL_NOT_FOUND"},
-	{`subscription { messagePublished(channelId: "{channel}", sinceSequence: 99) { __typename } }`, "CHANNEL_NOT_FOUND"},
-	{`subscription { messagePublished(channelId: "{channel}", resume: "snapshot") { __typename } }`, "CHANNEL_NOT_FOUND"},
+	{`subscription { messagePublished(where: {channelId: "{channel}"}) { __typename } }`, "CHANNEL_NOT_FOUND"},
+	{`subscription { messagePublished(where: {channelId: "{channel}"}, sinceSequence: 0) { __typename } }`, "CHANNEL_NOT_FOUND"},
+	{`subscription { messagePublished(where: {channelId: "{channel}"}, sinceSequence: 99) { __typename } }`, "CHANNEL_NOT_FOUND"},
+	{`subscription { messagePublished(where: {channelId: "{channel}"}, resume: "snapshot") { __typename } }`, "CHANNEL_NOT_FOUND"},
 	{`subscription { channelChanged(channelId: "{channel}") { __typename } }`, "CHANNEL_NOT_FOUND"},
 	{`subscription { channelChanged(channelId: "{channel}", resume: "earliest") { __typename } }`, "CHANNEL_NOT_FOUND"},
 	{`subscription { signalSent(channelId: "{channel}") { __typename } }`, "CHANNEL_NOT_FOUND"},
-	{`subscription { scopeMessagePublished(scopeId: "{scope}") { __typename } }`, "SCOPE_NOT_FOUND"},
+	{`subscription { messagePublished(where: {scopeId: "{scope}"}) { __typename } }`, "SCOPE_NOT_FOUND"},
 }
 
 // secret is a set of objects hidden from eve: a channel, a message in it, a scope, and a
@@ -243,8 +243,8 @@ var eavesdropped = []string{
 	`subscription { e: statementChanged(where: {subject: {eq: "urn:koine:message:{message}"}}, resume: "snapshot", view: {allGraphs: true}) { ... on StatementChange { statement { predicate } } } }`,
 	`subscription { e: statementChanged(where: {predicate: {in: ["koine:author", "koine:replyTo", "koine:retracts", "ex:hides", "ex:end"]}}, view: {allGraphs: true}) { ... on StatementChange { statement { predicate } } } }`,
 	`subscription { e: matchChanged(pattern: {triples: [{s: "urn:koine:message:{message}", p: "?p", o: "?o"}]}, resume: "snapshot", view: {allGraphs: true}) { ... on MatchChange { added { values } snapshotEnd } } }`,
-	`subscription { e: inboxMessagePublished { ... on MessagePublished { message { text } } } }`,
-	`subscription { e: memberMessagePublished { ... on MessagePublished { message { text } } } }`,
+	`subscription { e: messagePublished(where: {inbox: true}) { ... on MessagePublished { message { text } } } }`,
+	`subscription { e: messagePublished(where: {joined: true}) { ... on MessagePublished { message { text } } } }`,
 	`subscription { e: statementChanged(where: {predicate: {in: ["koine:taskState", "koine:taskMail", "koine:taskArtifactChunk", "ex:end"]}}, view: {allGraphs: true}) { ... on StatementChange { statement { predicate } } } }`,
 	`subscription { e: matchChanged(pattern: {triples: [{s: "?m", p: "ex:end|koine:replyTo|koine:author", o: "?o"}]}, view: {allGraphs: true}) { ... on MatchChange { added { value(var: "o") } } } }`,
 }

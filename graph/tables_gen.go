@@ -1477,17 +1477,14 @@ func statsFields() map[string]*executor.Field {
 
 func subscriptionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"statementChanged":       executor.Subscribe(coerceSubscriptionStatementChangedArgs, (*subscriptionRoot).StatementChanged),
-		"entityChanged":          executor.Subscribe(coerceSubscriptionEntityChangedArgs, (*subscriptionRoot).EntityChanged),
-		"matchChanged":           executor.Subscribe(coerceSubscriptionMatchChangedArgs, (*subscriptionRoot).MatchChanged),
-		"proposalChanged":        executor.Subscribe(coerceSubscriptionProposalChangedArgs, (*subscriptionRoot).ProposalChanged),
-		"messagePublished":       executor.Subscribe(coerceSubscriptionMessagePublishedArgs, (*subscriptionRoot).MessagePublished),
-		"inboxMessagePublished":  executor.Subscribe(coerceSubscriptionInboxMessagePublishedArgs, (*subscriptionRoot).InboxMessagePublished),
-		"memberMessagePublished": executor.Subscribe(coerceSubscriptionMemberMessagePublishedArgs, (*subscriptionRoot).MemberMessagePublished),
-		"scopeMessagePublished":  executor.Subscribe(coerceSubscriptionScopeMessagePublishedArgs, (*subscriptionRoot).ScopeMessagePublished),
-		"channelChanged":         executor.Subscribe(coerceSubscriptionChannelChangedArgs, (*subscriptionRoot).ChannelChanged),
-		"signalSent":             executor.Subscribe(coerceSubscriptionSignalSentArgs, (*subscriptionRoot).SignalSent),
-		"taskChanged":            executor.Subscribe(coerceSubscriptionTaskChangedArgs, (*subscriptionRoot).TaskChanged),
+		"statementChanged": executor.Subscribe(coerceSubscriptionStatementChangedArgs, (*subscriptionRoot).StatementChanged),
+		"entityChanged":    executor.Subscribe(coerceSubscriptionEntityChangedArgs, (*subscriptionRoot).EntityChanged),
+		"matchChanged":     executor.Subscribe(coerceSubscriptionMatchChangedArgs, (*subscriptionRoot).MatchChanged),
+		"proposalChanged":  executor.Subscribe(coerceSubscriptionProposalChangedArgs, (*subscriptionRoot).ProposalChanged),
+		"messagePublished": executor.Subscribe(coerceSubscriptionMessagePublishedArgs, (*subscriptionRoot).MessagePublished),
+		"channelChanged":   executor.Subscribe(coerceSubscriptionChannelChangedArgs, (*subscriptionRoot).ChannelChanged),
+		"signalSent":       executor.Subscribe(coerceSubscriptionSignalSentArgs, (*subscriptionRoot).SignalSent),
+		"taskChanged":      executor.Subscribe(coerceSubscriptionTaskChangedArgs, (*subscriptionRoot).TaskChanged),
 	}
 }
 
@@ -3363,50 +3360,15 @@ func coerceSubscriptionProposalChangedArgs(c *executor.Coercer, raw map[string]a
 
 // subscriptionMessagePublishedArgs are the arguments of Subscription.messagePublished.
 type subscriptionMessagePublishedArgs struct {
-	ChannelID     string
+	Where         MessageSourceInput
 	SinceSequence *int64
 	Resume        *Position
 }
 
 func coerceSubscriptionMessagePublishedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionMessagePublishedArgs, error) {
 	a, in := &subscriptionMessagePublishedArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "channelId", &a.ChannelID, coerceID)
+	executor.Member(in, "where", &a.Where, coerceMessageSourceInput)
 	executor.Member(in, "sinceSequence", &a.SinceSequence, coerceOptionalLong)
-	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
-	return a, in.Err()
-}
-
-// subscriptionInboxMessagePublishedArgs are the arguments of Subscription.inboxMessagePublished.
-type subscriptionInboxMessagePublishedArgs struct {
-	Resume *Position
-}
-
-func coerceSubscriptionInboxMessagePublishedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionInboxMessagePublishedArgs, error) {
-	a, in := &subscriptionInboxMessagePublishedArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
-	return a, in.Err()
-}
-
-// subscriptionMemberMessagePublishedArgs are the arguments of Subscription.memberMessagePublished.
-type subscriptionMemberMessagePublishedArgs struct {
-	Resume *Position
-}
-
-func coerceSubscriptionMemberMessagePublishedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionMemberMessagePublishedArgs, error) {
-	a, in := &subscriptionMemberMessagePublishedArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
-	return a, in.Err()
-}
-
-// subscriptionScopeMessagePublishedArgs are the arguments of Subscription.scopeMessagePublished.
-type subscriptionScopeMessagePublishedArgs struct {
-	ScopeID string
-	Resume  *Position
-}
-
-func coerceSubscriptionScopeMessagePublishedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionScopeMessagePublishedArgs, error) {
-	a, in := &subscriptionScopeMessagePublishedArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "scopeId", &a.ScopeID, coerceID)
 	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
 	return a, in.Err()
 }
@@ -5058,6 +5020,15 @@ func coerceNullableStatementAggregateList(c *executor.Coercer, v any) (out []que
 		return nil, nil
 	}
 	return executor.CoerceList(c, v, coerceStatementAggregate)
+}
+
+func coerceMessageSourceInput(c *executor.Coercer, v any) (out MessageSourceInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "channelId", &out.ChannelID, coerceOptionalID)
+	executor.Member(in, "scopeId", &out.ScopeID, coerceOptionalID)
+	executor.Member(in, "inbox", &out.Inbox, coerceOptionalBoolean)
+	executor.Member(in, "joined", &out.Joined, coerceOptionalBoolean)
+	return out, in.Err()
 }
 
 func coerceNullableBoolean(c *executor.Coercer, v any) (bool, error) {

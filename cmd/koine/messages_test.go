@@ -36,7 +36,7 @@ func TestMessagesAreToldEverywhere(t *testing.T) {
 		ask("ann", fmt.Sprintf(`mutation { publishMessage(input: {channelId: "%s", parts: [{text: "%s"}]}) { success } }`, id, text))
 	}
 	say("before")
-	query := fmt.Sprintf(`subscription { messagePublished(channelId: "%s", sinceSequence: 0) { ... on MessagePublished { sequence message { text } } } }`, id)
+	query := fmt.Sprintf(`subscription { messagePublished(where: {channelId: "%s"}, sinceSequence: 0) { ... on MessagePublished { sequence message { text } } } }`, id)
 	body, _ := json.Marshal(map[string]string{"query": query})
 	call, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "knowledge/subscribe", "params": map[string]string{"subscriptionQuery": query}})
 	conn, _, err := websocket.Dial(t.Context(), url+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: http.Header{"X-Agent-ID": {"bob"}}})

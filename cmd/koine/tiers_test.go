@@ -140,7 +140,11 @@ func TestBoundsOfChannelsOverTheWire(t *testing.T) {
 		return `{"jsonrpc":"2.0","id":1,"method":"channels/stream","params":{"channelId":"` + id + `"}}`
 	}
 	subscription := func(field, id string) string {
-		body, err := json.Marshal(map[string]string{"query": `subscription { ` + field + `(channelId: "` + id + `") { __typename } }`})
+		arguments := `channelId: "` + id + `"`
+		if field == "messagePublished" {
+			arguments = `where: {` + arguments + `}`
+		}
+		body, err := json.Marshal(map[string]string{"query": `subscription { ` + field + `(` + arguments + `) { __typename } }`})
 		if err != nil {
 			t.Fatal(err)
 		}

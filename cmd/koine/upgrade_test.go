@@ -129,7 +129,7 @@ func checkUpgraded(t *testing.T, dir string, want olderStore, restored string) {
 		want.Message.ID, `"sequence":1`)
 
 	next := fmt.Sprintf(`{ statements(first: 5, after: "%s", where: {predicate: {eq: "rdfs:label"}}) { nodes { object { ... on Literal { value } } } } }`, want.Page.Data.Statements.PageInfo.EndCursor)
-	subscription := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { messagePublished(channelId: \"%s\") { ... on MessagePublished { message { text } } } }","metadata":{"koine":{"resume":"%s"}}}}`, want.Channel, want.Position)
+	subscription := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"knowledge/subscribe","params":{"subscriptionQuery":"subscription { messagePublished(where: {channelId: \"%s\"}) { ... on MessagePublished { message { text } } } }","metadata":{"koine":{"resume":"%s"}}}}`, want.Channel, want.Position)
 	hook := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"GetTaskPushNotificationConfig","params":{"taskId":"%s","id":"hook"}}`, want.Task)
 	if newEpoch {
 		if !strings.Contains(s.log.String(), "push configuration was sealed by another store") {

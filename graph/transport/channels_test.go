@@ -54,12 +54,9 @@ func TestChannelStreams(t *testing.T) {
 	for range 3 {
 		say()
 	}
-	for _, field := range []string{`inboxMessagePublished`, `memberMessagePublished`, `channelChanged(channelId: "` + string(id) + `")`, `messagePublished(channelId: "` + string(id) + `")`} {
+	for _, field := range []string{`messagePublished(where: {inbox: true})`, `messagePublished(where: {joined: true})`, `channelChanged(channelId: "` + string(id) + `")`, `messagePublished(where: {channelId: "` + string(id) + `"})`} {
 		query := `subscription { m: ` + field + ` { __typename ... on MessagePublished { message { text } position } } }`
-		fromStart := strings.Replace(query, "Published {", `Published(resume: "earliest") {`, 1)
-		if strings.Contains(field, "(") {
-			fromStart = strings.Replace(query, `")`, `", resume: "earliest")`, 1)
-		}
+		fromStart := strings.Replace(query, ") {", `, resume: "earliest") {`, 1)
 		var seen []string
 		at := ""
 		take := func(block string) {

@@ -38,7 +38,7 @@ type WatchCommand struct {
 func (WatchCommand) Help() string {
 	return `A lost connection is re-established and resumes where it was: no change is missed or repeated. If the first connection fails, the command fails. If the server cannot resume (its history does not reach back far enough, or your rights have changed), the command prints a line, or with --json {"op":"resync"}, followed by the current state. If a graph was replaced as a whole, only the state of that graph follows; with --entity and with your own subscriptions, all of it. On Ctrl-C, the last line prints the position to continue from with --from.
 
-Each line is a change: added (+), removed (-), replaced (~) or current (=), with the revision, the statement, and its source. A graph that was replaced as a whole is one line (!), followed by its statements. For matchChanged, lines are the rows of the pattern; for messagePublished and similar fields, messages: watch selects the fields that it prints in addition to those of the subscription. With --json, events contain exactly what was selected.
+Each line is a change: added (+), removed (-), replaced (~) or current (=), with the revision, the statement, and its source. A graph that was replaced as a whole is one line (!), followed by its statements. For matchChanged, lines are the rows of the pattern; for messagePublished, messages: watch selects the fields that it prints in addition to those of the subscription. With --json, events contain exactly what was selected.
 
 Examples (with koine serve --demo):
   koine watch

@@ -33,7 +33,7 @@ func shownFieldsOf(subscription string) *shownFields {
 	switch subscription {
 	case "matchChanged":
 		return &shownRows
-	case "messagePublished", "inboxMessagePublished", "memberMessagePublished", "scopeMessagePublished":
+	case "messagePublished":
 		return &shownMessages
 	}
 	return nil
