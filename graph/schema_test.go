@@ -1,7 +1,10 @@
 package graph_test
 
 import (
+	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,36 +25,166 @@ func loadSchema(t *testing.T, sdl string) *ast.Schema {
 	return s
 }
 
-// The schema describes each of its parts.
+// What names and types do not explain is described: by a description of its
+// own, by its type's, which then names it in backquotes, or once for all types
+// in that of Query, Mutation or Subscription.
 func TestSchemaIsDescribed(t *testing.T) {
 	s := loadSchema(t, newBench(t, graph.Options{}).engine.SDL())
-	described := func(what, description string) {
-		if strings.TrimSpace(description) == "" {
-			t.Errorf("%s has no description", what)
-		}
+	if len(s.Types) < 40 {
+		t.Errorf("the schema has only %d types", len(s.Types))
 	}
-	n := 0
+	for _, missing := range undescribed(s) {
+		t.Errorf("%s needs a description", missing)
+	}
+	for _, stale := range staleNames(s) {
+		t.Error(stale)
+	}
+}
+
+// undescribed returns the parts of a schema that need a description and have
+// none.
+func undescribed(s *ast.Schema) []string {
+	var out []string
+	everywhere := quotedNames(s.Query.Description + s.Mutation.Description + s.Subscription.Description)
 	for name, def := range s.Types {
 		if def.BuiltIn {
 			continue
 		}
-		n++
-		described(name, def.Description)
+		if def.Description == "" && !describesItself(s, def) {
+			out = append(out, name)
+		}
+		there := quotedNames(def.Description)
 		for _, f := range def.Fields {
 			if strings.HasPrefix(f.Name, "__") {
 				continue
 			}
-			described(name+"."+f.Name, f.Description)
+			root := def == s.Query || def == s.Mutation || def == s.Subscription
+			if f.Description == "" && (root || measures(f.Type) && !there[f.Name] && !everywhere[f.Name] && !isOperator(def)) {
+				out = append(out, name+"."+f.Name)
+			}
+			here := quotedNames(f.Description)
 			for _, a := range f.Arguments {
-				described(name+"."+f.Name+"("+a.Name+")", a.Description)
+				if a.Description == "" && measures(a.Type) && !here[a.Name] && !there[a.Name] && !everywhere[a.Name] {
+					out = append(out, name+"."+f.Name+"("+a.Name+":)")
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// describesItself reports whether a type's name says what it is: a page or an
+// element of one, an input or a result of a mutation, the events of a
+// subscription, or values of an enumeration that have descriptions.
+func describesItself(s *ast.Schema, def *ast.Definition) bool {
+	for _, suffix := range []string{"Connection", "Edge", "Payload"} {
+		if strings.HasSuffix(def.Name, suffix) {
+			return true
+		}
+	}
+	for _, f := range s.Mutation.Fields {
+		if a := f.Arguments.ForName("input"); a != nil && a.Type.Name() == def.Name {
+			return true
+		}
+	}
+	return def.Kind == ast.Union || def.Kind == ast.Enum && !slices.ContainsFunc(def.EnumValues, func(v *ast.EnumValueDefinition) bool { return v.Description == "" })
+}
+
+// measures reports whether values of a type mean nothing without a unit, a
+// bound or a form.
+func measures(t *ast.Type) bool {
+	return slices.Contains([]string{"Int", "Long", "Float", "JSON", "Moment"}, t.Name())
+}
+
+// isOperator reports whether the members of an input are operators of its
+// value, which its description explains together.
+func isOperator(def *ast.Definition) bool {
+	return def.Kind == ast.InputObject && def.Fields.ForName("eq") != nil && def.Description != ""
+}
+
+var (
+	quoted  = regexp.MustCompile("`([A-Za-z]+)`")
+	ofType  = regexp.MustCompile(`\b([A-Z][A-Za-z]+)\.([a-z][A-Za-z]*)\b`)
+	strange = []string{"x", "admin", "reviewer", "reader", "metrics", "backup", "open", "key", "jwt", "local", "mutations"} // are no names of the schema
+)
+
+// quotedNames returns the names in backquotes of a description.
+func quotedNames(description string) map[string]bool {
+	names := map[string]bool{}
+	for _, m := range quoted.FindAllStringSubmatch(description, -1) {
+		names[m[1]] = true
+	}
+	return names
+}
+
+// staleNames returns complaints about names in descriptions that the schema
+// does not have.
+func staleNames(s *ast.Schema) []string {
+	names, texts := map[string]bool{}, map[string]string{}
+	for _, d := range s.Directives {
+		if !d.Position.Src.BuiltIn {
+			texts["@"+d.Name] = d.Description
+		}
+	}
+	for _, def := range s.Types {
+		if def.BuiltIn {
+			continue
+		}
+		names[def.Name], texts[def.Name] = true, def.Description
+		for _, f := range def.Fields {
+			names[f.Name], texts[def.Name+"."+f.Name] = true, f.Description
+			for _, a := range f.Arguments {
+				names[a.Name], texts[def.Name+"."+f.Name+"("+a.Name+":)"] = true, a.Description
 			}
 		}
 		for _, v := range def.EnumValues {
-			described(name+"."+v.Name, v.Description)
+			names[v.Name], texts[def.Name+"."+v.Name] = true, v.Description
 		}
 	}
-	if n < 40 {
-		t.Errorf("the schema has only %d types", n)
+	var out []string
+	for at, text := range texts {
+		for name := range quotedNames(text) {
+			if !names[name] && !slices.Contains(strange, name) {
+				out = append(out, fmt.Sprintf("the description of %s names %s, which the schema does not have", at, name))
+			}
+		}
+		for _, m := range ofType.FindAllStringSubmatch(text, -1) {
+			if def := s.Types[m[1]]; def == nil || def.Fields.ForName(m[2]) == nil {
+				out = append(out, fmt.Sprintf("the description of %s names %s, which the schema does not have", at, m[0]))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// The rules of TestSchemaIsDescribed find what they are for.
+func TestUndescribedIsFound(t *testing.T) {
+	s := loadSchema(t, "\"`first` is the page size.\"\n"+`type Query { "A thing." thing(first: Int, size: Int): Thing bare: Thing }
+		"The mutations."
+		type Mutation { "Makes a thing." make(input: MakeThingInput!): MakeThingPayload }
+		"The subscriptions."
+		type Subscription { "Things." made: ThingEvent }
+		type Thing { name: String width: Int "In grams." weight: Float kind: Kind }
+		union ThingEvent = Thing
+		input MakeThingInput { name: String, size: Long, filter: SizeFilter }
+		input SizeFilter { eq: Long }
+		type MakeThingPayload { thing: Thing }
+		enum Kind { "Round." ROUND SQUARE }
+		"A whole number."
+		scalar Long`)
+	want := []string{"Kind", "MakeThingInput.size", "Query.bare", "Query.thing(size:)", "SizeFilter", "SizeFilter.eq", "Thing", "Thing.width"}
+	if got := undescribed(s); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	s.Types["Thing"].Description = "Has a `width`, a `depth` and a Kind.weight, unlike Thing.weight."
+	want = []string{"the description of Thing names Kind.weight, which the schema does not have", "the description of Thing names depth, which the schema does not have"}
+	if got := staleNames(s); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if slices.Contains(undescribed(s), "Thing.width") {
+		t.Error("a member that its type's description names needs one of its own")
 	}
 }
 
