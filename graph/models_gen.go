@@ -809,7 +809,8 @@ type MetadataPatchInput struct {
 	Remove []string `json:"remove"`
 }
 
-// The mutations.
+// Inputs: `dryRun` reports the effect without writing. `justification` is kept with the commit. `idempotencyKey` (at
+// most 128 bytes) makes a retry safe: the same input gets the first result.
 type Mutation struct {
 }
 
@@ -1114,7 +1115,9 @@ type QuarantinePayload struct {
 	CommitID *string `json:"commitId"`
 }
 
-// The queries. Everything in one operation reads the same revision.
+// An operation reads one revision. Lists: `first` is the page size, 25 by default and at most 1000, or 200 in channels,
+// scopes and messages and 100 in tasks, proposals and contradictions. `after` continues after a cursor. `view` narrows
+// the view of the operation. `budget` bounds the answer; `pageInfo.truncated` tells whether it cut the page.
 type Query struct {
 }
 
@@ -1605,7 +1608,8 @@ type SubjectInput struct {
 	Type *string `json:"type"`
 }
 
-// The subscriptions. Each change is one event; `extensions.position` is the position to resume from.
+// Each change is one event. `resume` is "latest" (the default: from now on), "earliest" (the oldest change in the log),
+// "snapshot" (the present, then all changes), or a position to continue after.
 type Subscription struct {
 }
 
