@@ -108,7 +108,7 @@ func (r *run) agentDirectory() (*agents.Directory, agents.Caller, error) {
 }
 
 // RegisterAgent answers Mutation.registerAgent.
-func (*mutationRoot) RegisterAgent(ctx context.Context, input RegisterAgentInput) (*Agent, error) {
+func (*mutationRoot) RegisterAgent(ctx context.Context, input RegisterAgentInput) (*AgentPayload, error) {
 	r := runOf(ctx)
 	directory, by, err := r.agentDirectory()
 	if err != nil {
@@ -118,45 +118,60 @@ func (*mutationRoot) RegisterAgent(ctx context.Context, input RegisterAgentInput
 	if err != nil {
 		return nil, inInput(inCard(err))
 	}
-	switch id := kg.CanonicalAgent(deref(input.ID)); {
+	switch id := kg.CanonicalAgent(deref(input.AgentID)); {
 	case wish.ID == "":
 		wish.ID = cmp.Or(id, by.Acting())
 	case id != "" && id != wish.ID:
-		return nil, inInput(kg.Errorf(kg.CodeInvalid, "id differs from the id in the card").At("id"))
+		return nil, inInput(kg.Errorf(kg.CodeInvalid, "agentId differs from the id in the card").At("agentId"))
 	}
 	record, err := directory.Register(ctx, by, wish)
 	if err != nil {
 		return nil, inInput(inCard(err))
 	}
-	return r.toAgent(&record)
+	return r.agentPayload(&record)
 }
 
-// inCard places an error in the member `card`. The id stays where it is,
-// because the input has it beside the card as well.
+// agentPayload answers a mutation of an agent.
+func (r *run) agentPayload(record *agents.Record) (*AgentPayload, error) {
+	agent, err := r.toAgent(record)
+	if err != nil {
+		return nil, err
+	}
+	return &AgentPayload{Agent: agent}, nil
+}
+
+// agentMembers maps the domain's field names to the members of an input.
+var agentMembers = map[string]string{"id": "agentId", "owner": "ownerId"}
+
+// inCard places an error in the member `card`. That of the id stays beside it.
 func inCard(err error) error {
-	e := kg.AsError(err)
-	if e.Field != "" && e.Field != "id" {
+	if e := kg.AsError(err); e.Field != "" && e.Field != "id" {
 		return e.At("card")
 	}
-	return e
+	return withFieldNames(err, agentMembers)
 }
 
 // DeregisterAgent answers Mutation.deregisterAgent.
-func (*mutationRoot) DeregisterAgent(ctx context.Context, id string) (*Agent, error) {
+func (*mutationRoot) DeregisterAgent(ctx context.Context, input DeregisterAgentInput) (*AgentPayload, error) {
 	r := runOf(ctx)
 	directory, by, err := r.agentDirectory()
 	if err != nil {
 		return nil, err
 	}
-	if err := directory.Deregister(ctx, by, kg.AgentID(id)); err != nil {
+	id := kg.AgentID(input.AgentID)
+	if err := directory.Deregister(ctx, by, id); err != nil {
+		return nil, inInput(withFieldNames(err, agentMembers))
+	}
+	record, err := r.agentService().Get(ctx, id)
+	if err != nil {
 		return nil, err
 	}
-	return readAgent(ctx, id)
+	return r.agentPayload(record)
 }
 
 // updateCard changes the card of a registered agent together with the rest of
 // its record.
-func updateCard(ctx context.Context, input UpdateAgentInput) (*Agent, error) {
+func updateCard(ctx context.Context, input UpdateAgentInput) (*AgentPayload, error) {
 	r := runOf(ctx)
 	directory, by, err := r.agentDirectory()
 	if err != nil {
@@ -168,7 +183,7 @@ func updateCard(ctx context.Context, input UpdateAgentInput) (*Agent, error) {
 	if err := decoder.Decode(&members); err != nil || members == nil {
 		return nil, inInput(kg.Errorf(kg.CodeInvalid, "card must be a JSON object").At("card"))
 	}
-	for name, text := range map[string]*string{"name": input.Name, "owner": input.Owner, "status": (*string)(input.Status)} {
+	for name, text := range map[string]*string{"name": input.Name, "owner": input.OwnerID, "status": (*string)(input.Status)} {
 		if text != nil {
 			members[name] = *text
 		}
@@ -177,33 +192,33 @@ func updateCard(ctx context.Context, input UpdateAgentInput) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	record, err := directory.Update(ctx, by, kg.AgentID(input.ID), change)
+	record, err := directory.Update(ctx, by, kg.AgentID(input.AgentID), change)
 	if err != nil {
 		return nil, inInput(inCard(err))
 	}
-	return r.toAgent(&record)
+	return r.agentPayload(&record)
 }
 
 // UpdateAgent answers Mutation.updateAgent.
-func (*mutationRoot) UpdateAgent(ctx context.Context, input UpdateAgentInput) (*Agent, error) {
+func (*mutationRoot) UpdateAgent(ctx context.Context, input UpdateAgentInput) (*AgentPayload, error) {
 	if input.Card != nil {
 		return updateCard(ctx, input)
 	}
 	r := runOf(ctx)
 	change := agents.Change{Name: input.Name}
-	if input.Owner != nil {
-		owner := kg.AgentID(*input.Owner)
+	if input.OwnerID != nil {
+		owner := kg.AgentID(*input.OwnerID)
 		change.Owner = &owner
 	}
 	if input.Status != nil {
 		status := agents.Status(*input.Status)
 		change.Status = &status
 	}
-	record, err := r.agentService().Update(ctx, r.ownMeta(), kg.AgentID(input.ID), change)
+	record, err := r.agentService().Update(ctx, r.ownMeta(), kg.AgentID(input.AgentID), change)
 	if err != nil {
-		return nil, inInput(err)
+		return nil, inInput(withFieldNames(err, agentMembers))
 	}
-	return r.toAgent(&record)
+	return r.agentPayload(&record)
 }
 
 func shownRegistration(g *agents.Registration) *AgentRegistration {

@@ -83,13 +83,13 @@ func TestHintsKnowAllowedSchemes(t *testing.T) {
 	if got := strings.Join(hinted(), "; "); strings.Count(got, told) != 2 {
 		t.Fatalf("an unknown prefix: got %q", got)
 	}
-	if _, err := names.AllowSchemes(t.Context(), b.store, operator, "exx"); err != nil {
+	if _, err := names.ChangeSchemes(t.Context(), b.store, operator, []string{"exx"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(hinted(), "; "); strings.Contains(got, told) {
 		t.Errorf("a scheme that is allowed: got %q", got)
 	}
-	if _, err := names.ForbidSchemes(t.Context(), b.store, operator, "exx"); err != nil {
+	if _, err := names.ChangeSchemes(t.Context(), b.store, operator, nil, []string{"exx"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(hinted(), "; "); strings.Count(got, told) != 2 {

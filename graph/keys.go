@@ -27,7 +27,7 @@ func (*mutationRoot) CreateAPIKey(ctx context.Context, input CreateAPIKeyInput) 
 	if err != nil {
 		return nil, kg.AsError(err).At("lifetimeSeconds").At("input")
 	}
-	wish := auth.KeyRequest{Agent: kg.AgentID(input.Agent), Label: deref(input.Name), Roles: slices.Clone(input.Roles), Mode: auth.Live, Lifetime: lifetime}
+	wish := auth.KeyRequest{Agent: kg.AgentID(input.AgentID), Label: deref(input.Name), Roles: slices.Clone(input.Roles), Mode: auth.Live, Lifetime: lifetime}
 	if deref(input.Mode) == APIKeyModeTest {
 		wish.Mode = auth.Test
 	}
@@ -36,7 +36,7 @@ func (*mutationRoot) CreateAPIKey(ctx context.Context, input CreateAPIKeyInput) 
 	}
 	made, err := r.keyService().Create(ctx, r.ownMeta(), wish)
 	if err != nil {
-		return nil, inInput(err)
+		return nil, inInput(withFieldNames(err, map[string]string{"agent": "agentId"}))
 	}
 	return &APIKeyPayload{Key: apiKey(&made.Key), Secret: made.Secret}, nil
 }
@@ -56,13 +56,13 @@ func (*mutationRoot) RotateAPIKey(ctx context.Context, input RotateAPIKeyInput) 
 }
 
 // RevokeAPIKey answers Mutation.revokeApiKey.
-func (*mutationRoot) RevokeAPIKey(ctx context.Context, id string) (*APIKey, error) {
+func (*mutationRoot) RevokeAPIKey(ctx context.Context, input RevokeAPIKeyInput) (*RevokeAPIKeyPayload, error) {
 	r := runOf(ctx)
-	gone, err := r.keyService().Revoke(ctx, r.ownMeta(), id)
+	gone, err := r.keyService().Revoke(ctx, r.ownMeta(), input.ID)
 	if err != nil {
-		return nil, err
+		return nil, inInput(err)
 	}
-	return apiKey(&gone), nil
+	return &RevokeAPIKeyPayload{Key: apiKey(&gone)}, nil
 }
 
 func readAPIKeys(ctx context.Context, agent *string, ended bool, first *int, after *string) ([]APIKey, error) {

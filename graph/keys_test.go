@@ -50,7 +50,7 @@ func TestAPIKeyFields(t *testing.T) {
 			Secret string
 		}
 	}
-	b.dataAs(root, `mutation { m: createApiKey(input: {agent: "dora", name: "laptop", roles: ["reviewer"], actFor: ["chen", "*"], mode: TEST, lifetimeSeconds: 3153600000}) { key `+keyPart+` secret } }`, &made)
+	b.dataAs(root, `mutation { m: createApiKey(input: {agentId: "dora", name: "laptop", roles: ["reviewer"], actFor: ["chen", "*"], mode: TEST, lifetimeSeconds: 3153600000}) { key `+keyPart+` secret } }`, &made)
 	k := made.M.Key
 	if m := theKey.FindStringSubmatch(made.M.Secret); m == nil || m[1] != "test" || m[2] != k.ID {
 		t.Errorf("the secret is %q, the id %q", made.M.Secret, k.ID)
@@ -68,9 +68,9 @@ func TestAPIKeyFields(t *testing.T) {
 	if r := rotated.M; r.Replaced.ID != k.ID || *r.Replaced.ReplacedBy != r.Key.ID || r.Key.Name != "laptop" || !theKey.MatchString(r.Secret) || r.Secret == made.M.Secret {
 		t.Errorf("rotated: %+v", r)
 	}
-	var revoked struct{ M keyAnswer }
-	b.dataAs(root, `mutation { m: revokeApiKey(id: "`+k.ID+`") `+keyPart+` }`, &revoked)
-	if revoked.M.State != "REVOKED" || revoked.M.RevokedAt == nil {
+	var revoked struct{ M struct{ Key keyAnswer } }
+	b.dataAs(root, `mutation { m: revokeApiKey(input: {id: "`+k.ID+`"}) { key `+keyPart+` } }`, &revoked)
+	if k := revoked.M.Key; k.State != "REVOKED" || k.RevokedAt == nil {
 		t.Errorf("revoked: %+v", revoked.M)
 	}
 	var list struct{ All, Good, Page, Hers, Others []keyAnswer }
@@ -87,21 +87,21 @@ func TestAPIKeyRefusals(t *testing.T) {
 		query, code string
 		field       string
 	}{
-		{nobody, `mutation { createApiKey(input: {agent: "dora"}) { secret } }`, "PERMISSION_DENIED", ""},
+		{nobody, `mutation { createApiKey(input: {agentId: "dora"}) { secret } }`, "PERMISSION_DENIED", ""},
 		{nobody, `mutation { rotateApiKey(input: {id: "000000000000"}) { secret } }`, "PERMISSION_DENIED", ""},
-		{nobody, `mutation { revokeApiKey(id: "000000000000") { id } }`, "PERMISSION_DENIED", ""},
+		{nobody, `mutation { revokeApiKey(input: {id: "000000000000"}) { key { id } } }`, "PERMISSION_DENIED", ""},
 		{nobody, `{ apiKeys { id } }`, "PERMISSION_DENIED", ""},
-		{root, `mutation { createApiKey(input: {agent: "a b"}) { secret } }`, "INVALID", "input.agent"},
-		{root, `mutation { createApiKey(input: {agent: "a", lifetimeSeconds: 0}) { secret } }`, "INVALID", "input.lifetimeSeconds"},
-		{root, `mutation { createApiKey(input: {agent: "a", lifetimeSeconds: 9223372036854775807}) { secret } }`, "INVALID", "input.lifetimeSeconds"},
-		{root, `mutation { createApiKey(input: {agent: "a", roles: ["a b"]}) { secret } }`, "INVALID", "input.roles"},
+		{root, `mutation { createApiKey(input: {agentId: "a b"}) { secret } }`, "INVALID", "input.agentId"},
+		{root, `mutation { createApiKey(input: {agentId: "a", lifetimeSeconds: 0}) { secret } }`, "INVALID", "input.lifetimeSeconds"},
+		{root, `mutation { createApiKey(input: {agentId: "a", lifetimeSeconds: 9223372036854775807}) { secret } }`, "INVALID", "input.lifetimeSeconds"},
+		{root, `mutation { createApiKey(input: {agentId: "a", roles: ["a b"]}) { secret } }`, "INVALID", "input.roles"},
 		{root, `mutation { rotateApiKey(input: {id: "000000000000"}) { secret } }`, "NOT_FOUND", "input.id"},
 		{root, `mutation { rotateApiKey(input: {id: "000000000000", overlapSeconds: 99999999}) { secret } }`, "INVALID", "input.overlap"},
-		{root, `mutation { revokeApiKey(id: "nothing") { id } }`, "NOT_FOUND", "id"},
+		{root, `mutation { revokeApiKey(input: {id: "nothing"}) { key { id } } }`, "NOT_FOUND", "input.id"},
 		{root, `{ apiKeys(after: "nothing") { id } }`, "INVALID", "after"},
 		{root, `{ apiKeys(first: 1001) { id } }`, "LIMIT_EXCEEDED", ""},
-		{nobody, `mutation { updateAgent(input: {id: "chen", name: "x"}) { id } }`, "PERMISSION_DENIED", ""},
-		{root, `mutation { updateAgent(input: {id: "nobody-knows", name: "x"}) { id } }`, "NOT_FOUND", "input.id"},
+		{nobody, `mutation { updateAgent(input: {agentId: "chen", name: "x"}) { agent { id } } }`, "PERMISSION_DENIED", ""},
+		{root, `mutation { updateAgent(input: {agentId: "nobody-knows", name: "x"}) { agent { id } } }`, "NOT_FOUND", "input.agentId"},
 		{root, `{ agents(first: 1001) { id } }`, "LIMIT_EXCEEDED", ""},
 	} {
 		result := b.runAs(row.as, row.query)
@@ -114,7 +114,7 @@ func TestAPIKeyRefusals(t *testing.T) {
 func TestAgentFields(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	for _, name := range []string{"dora", "chen"} {
-		if r := b.runAs(root, `mutation { createApiKey(input: {agent: "`+name+`", roles: ["x"]}) { secret } }`); len(r.Errors) > 0 {
+		if r := b.runAs(root, `mutation { createApiKey(input: {agentId: "`+name+`", roles: ["x"]}) { secret } }`); len(r.Errors) > 0 {
 			t.Fatal(r.Errors)
 		}
 	}
@@ -149,12 +149,12 @@ func TestAgentFields(t *testing.T) {
 	}
 	want(nobody, `{ me { statementCount agent { statementCount } } }`, `{"me":{"statementCount":2,"agent":{"statementCount":2}}}`)
 	want(root, `{ me { statementCount } agents { id statementCount } }`, `{"me":{"statementCount":0},"agents":[{"id":"agent://chen","statementCount":0},{"id":"agent://dora","statementCount":2}]}`)
-	want(nobody, `mutation { updateAgent(input: {id: "dora", name: "Dora"}) { id name } }`, `{"updateAgent":{"id":"agent://dora","name":"Dora"}}`)
-	want(root, `mutation { updateAgent(input: {id: "dora", owner: "chen", status: SUSPENDED}) { name owner status } }`,
-		`{"updateAgent":{"name":"Dora","owner":"agent://chen","status":"SUSPENDED"}}`)
-	want(root, `mutation { updateAgent(input: {id: "dora", name: "", owner: ""}) { name owner status } }`, `{"updateAgent":{"name":null,"owner":null,"status":"SUSPENDED"}}`)
+	want(nobody, `mutation { updateAgent(input: {agentId: "dora", name: "Dora"}) { agent { id name } } }`, `{"updateAgent":{"agent":{"id":"agent://dora","name":"Dora"}}}`)
+	want(root, `mutation { updateAgent(input: {agentId: "dora", ownerId: "chen", status: SUSPENDED}) { agent { name owner status } } }`,
+		`{"updateAgent":{"agent":{"name":"Dora","owner":"agent://chen","status":"SUSPENDED"}}}`)
+	want(root, `mutation { updateAgent(input: {agentId: "dora", name: "", ownerId: ""}) { agent { name owner status } } }`, `{"updateAgent":{"agent":{"name":null,"owner":null,"status":"SUSPENDED"}}}`)
 	for _, query := range []string{
-		`mutation { updateAgent(input: {id: "dora", status: ACTIVE}) { id } }`, `mutation { updateAgent(input: {id: "dora", owner: "dora"}) { id } }`,
+		`mutation { updateAgent(input: {agentId: "dora", status: ACTIVE}) { agent { id } } }`, `mutation { updateAgent(input: {agentId: "dora", ownerId: "dora"}) { agent { id } } }`,
 	} {
 		if r := b.runAs(nobody, query); len(r.Errors) != 1 || r.Errors[0].Extensions["code"] != "PERMISSION_DENIED" {
 			t.Errorf("%s: got %s, %v", query, r.Data, r.Errors)

@@ -57,6 +57,12 @@ type Agent struct {
 
 func (Agent) IsNode() {}
 
+// The result of a mutation of an agent.
+type AgentPayload struct {
+	// The agent after the change.
+	Agent *Agent `json:"agent"`
+}
+
 // The registration of an agent, by its own account. It grants no rights.
 type AgentRegistration struct {
 	// The description.
@@ -324,6 +330,14 @@ type BudgetInput struct {
 	MaxStatements *int `json:"maxStatements"`
 }
 
+// The input of `changeSchemes`: schemes without a colon, at most 100.
+type ChangeSchemesInput struct {
+	// The schemes to allow.
+	Allow []string `json:"allow"`
+	// The schemes to forbid. Stored data is unchanged.
+	Forbid []string `json:"forbid"`
+}
+
 // A page of channels.
 type ChannelConnection struct {
 	// The channels.
@@ -516,7 +530,7 @@ type ContradictionConnection struct {
 // The input of `createApiKey`.
 type CreateAPIKeyInput struct {
 	// The agent of the key. A bare id `x` means `agent://x`.
-	Agent string `json:"agent"`
+	AgentID string `json:"agentId"`
 	// The display name.
 	Name *string `json:"name"`
 	// The roles that the key grants: `admin`, `reviewer`, `reader`, `metrics`, `backup`, or roles of your own. A key
@@ -631,6 +645,12 @@ type DeleteTaskPayload struct {
 	TaskID string `json:"taskId"`
 }
 
+// The input of `deregisterAgent`.
+type DeregisterAgentInput struct {
+	// The id of the agent.
+	AgentID string `json:"agentId"`
+}
+
 // The input of `endScope`.
 type EndScopeInput struct {
 	// The id of the scope.
@@ -675,6 +695,12 @@ type GraphPolicy struct {
 	Revision *base.Revision `json:"revision"`
 }
 
+// The input of `heartbeat`.
+type HeartbeatInput struct {
+	// The status. The last one by default; OFFLINE withdraws it.
+	Status *PresenceStatus `json:"status"`
+}
+
 // A page of an inbox.
 type Inbox struct {
 	// The messages.
@@ -712,7 +738,7 @@ type LeaveChannelPayload struct {
 // The input of `liftQuarantine`.
 type LiftQuarantineInput struct {
 	// The agent whose quarantine ends.
-	Agent string `json:"agent"`
+	AgentID string `json:"agentId"`
 	// The justification, which is kept with the commit.
 	Justification *string `json:"justification"`
 	// Report the effect only, without writing.
@@ -904,6 +930,12 @@ type Presence struct {
 	Since *time.Time `json:"since"`
 }
 
+// The result of `heartbeat`.
+type PresencePayload struct {
+	// The presence of the agent.
+	Presence *Presence `json:"presence"`
+}
+
 // A removed statement with the removed assertions.
 type PreviousStatement struct {
 	// The statement.
@@ -986,6 +1018,12 @@ type ProposalConnection struct {
 	Nodes []Proposal `json:"nodes"`
 	// Whether there are more proposals. Pass the last id as `after`.
 	HasNextPage bool `json:"hasNextPage"`
+}
+
+// The result of a mutation of a proposal.
+type ProposalPayload struct {
+	// The proposal after the change.
+	Proposal *Proposal `json:"proposal"`
 }
 
 // A review of a proposal.
@@ -1084,7 +1122,7 @@ type Quarantine struct {
 // The input of `quarantineAgent`.
 type QuarantineAgentInput struct {
 	// The agent to put under quarantine.
-	Agent string `json:"agent"`
+	AgentID string `json:"agentId"`
 	// The beginning: assertions recorded at or after this time do not count. By default all of its assertions.
 	Since *time.Time `json:"since"`
 	// The justification, which is kept with the commit.
@@ -1124,7 +1162,7 @@ type Query struct {
 // The input of `registerAgent`.
 type RegisterAgentInput struct {
 	// The id of the agent. By default the agent that the request acts for.
-	ID *string `json:"id"`
+	AgentID *string `json:"agentId"`
 	// The card, an object: `name`, `description`, `version`, `owner`, `role`, `endpoint`, `capabilities`, `skills`,
 	// `parameters`, `auth`, `limits`, `metadata`. Other members are kept.
 	Card json.RawMessage `json:"card"`
@@ -1154,6 +1192,22 @@ type RemoveChannelMemberInput struct {
 	ChannelID string `json:"channelId"`
 	// The agent.
 	PrincipalID string `json:"principalId"`
+}
+
+// The input of `removePrefix`.
+type RemovePrefixInput struct {
+	// The prefix, without a colon.
+	Name string `json:"name"`
+}
+
+// The input of `removeShapes`.
+type RemoveShapesInput struct {
+	// The names of the shapes. An unknown name is an error.
+	Shapes []base.Term `json:"shapes"`
+	// Report the removals only, without writing.
+	DryRun *bool `json:"dryRun"`
+	// The justification, which is kept with the commit.
+	Justification *string `json:"justification"`
 }
 
 // The input of `replaceGraph`.
@@ -1348,6 +1402,30 @@ type RevertCommitPayload struct {
 	ProposalID *string `json:"proposalId"`
 }
 
+// The input of `reviewProposal`.
+type ReviewProposalInput struct {
+	// The id of the proposal.
+	ID string `json:"id"`
+	// The decision.
+	Decision ReviewDecision `json:"decision"`
+	// The reason, which is kept with the decision.
+	Comment *string `json:"comment"`
+	// Refuse if the proposal, or an entity that it concerns, changed after this revision.
+	ExpectedRevision *base.Revision `json:"expectedRevision"`
+}
+
+// The input of `revokeApiKey`.
+type RevokeAPIKeyInput struct {
+	// The id of the key.
+	ID string `json:"id"`
+}
+
+// The result of `revokeApiKey`.
+type RevokeAPIKeyPayload struct {
+	// The revoked key.
+	Key *APIKey `json:"key"`
+}
+
 // The input of `rotateApiKey`.
 type RotateAPIKeyInput struct {
 	// The id of the key.
@@ -1470,6 +1548,18 @@ type SetGraphPolicyInput struct {
 	ExpectedRevision *base.Revision `json:"expectedRevision"`
 	// An idempotency key, which makes a retry safe.
 	IdempotencyKey *string `json:"idempotencyKey"`
+	// The justification, which is kept with the commit.
+	Justification *string `json:"justification"`
+}
+
+// The input of `setShapes`.
+type SetShapesInput struct {
+	// The shapes, in Turtle with its own prefixes. Each shape has an IRI; its parts may be blank nodes.
+	Turtle string `json:"turtle"`
+	// Skip unsupported parts and list them in `unsupported`. By default the document is refused.
+	SupportedOnly *bool `json:"supportedOnly"`
+	// Validate only, without writing.
+	DryRun *bool `json:"dryRun"`
 	// The justification, which is kept with the commit.
 	Justification *string `json:"justification"`
 }
@@ -1709,11 +1799,11 @@ type UnsupportedShapePart struct {
 // The input of `updateAgent`. Absent members stay unchanged.
 type UpdateAgentInput struct {
 	// The id of the agent.
-	ID string `json:"id"`
+	AgentID string `json:"agentId"`
 	// The display name; "" removes it.
 	Name *string `json:"name"`
 	// The agent that is responsible for it; "" for none.
-	Owner *string `json:"owner"`
+	OwnerID *string `json:"ownerId"`
 	// Whether the agent may use the server.
 	Status *AgentStatus `json:"status"`
 	// Members of the card of a registered agent to set; null removes a member.
@@ -1821,6 +1911,12 @@ type ViewInput struct {
 	IncludePending *bool `json:"includePending"`
 	// Include assertions of agents under quarantine. For administrators.
 	IncludeQuarantined *bool `json:"includeQuarantined"`
+}
+
+// The input of `withdrawProposal`.
+type WithdrawProposalInput struct {
+	// The id of the proposal.
+	ID string `json:"id"`
 }
 
 // Whether an agent may use the server.

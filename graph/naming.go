@@ -2,45 +2,45 @@ package graph
 
 import (
 	"context"
+	"strings"
 
 	kgnames "koine/internal/names"
 	"koine/kg"
 )
 
-// MaxSchemesAtOnce bounds the URI schemes of one mutation.
+// MaxSchemesAtOnce bounds each list of URI schemes of one mutation.
 const MaxSchemesAtOnce = 100
 
 // RegisterPrefix answers Mutation.registerPrefix.
 func (*mutationRoot) RegisterPrefix(ctx context.Context, input RegisterPrefixInput) (*NamespacesPayload, error) {
 	r := runOf(ctx)
-	receipt, err := kgnames.Register(ctx, r.engine.deps.Store, r.namesMeta("Register the prefix", input.Name), map[string]string{input.Name: input.Namespace}, deref(input.Force))
-	return r.namesPayload(receipt, err, "input")
+	receipt, err := kgnames.Register(ctx, r.engine.deps.Store, r.namesMeta(kgnames.Justification("Register the prefix", []string{input.Name})), map[string]string{input.Name: input.Namespace}, deref(input.Force))
+	return r.namesPayload(receipt, err)
 }
 
 // RemovePrefix answers Mutation.removePrefix.
-func (*mutationRoot) RemovePrefix(ctx context.Context, name string) (*NamespacesPayload, error) {
+func (*mutationRoot) RemovePrefix(ctx context.Context, input RemovePrefixInput) (*NamespacesPayload, error) {
 	r := runOf(ctx)
-	receipt, err := kgnames.Remove(ctx, r.engine.deps.Store, r.namesMeta("Remove the prefix", name), name)
-	return r.namesPayload(receipt, err, "name")
+	receipt, err := kgnames.Remove(ctx, r.engine.deps.Store, r.namesMeta(kgnames.Justification("Remove the prefix", []string{input.Name})), input.Name)
+	return r.namesPayload(receipt, err)
 }
 
-// AllowSchemes answers Mutation.allowSchemes.
-func (*mutationRoot) AllowSchemes(ctx context.Context, names []string) (*NamespacesPayload, error) {
-	return changeSchemes(ctx, "Allow URI schemes", names, kgnames.AllowSchemes)
-}
-
-// ForbidSchemes answers Mutation.forbidSchemes.
-func (*mutationRoot) ForbidSchemes(ctx context.Context, names []string) (*NamespacesPayload, error) {
-	return changeSchemes(ctx, "Forbid URI schemes", names, kgnames.ForbidSchemes)
-}
-
-func changeSchemes(ctx context.Context, why string, names []string, change func(context.Context, *kg.Store, kg.Meta, ...string) (kg.Receipt, error)) (*NamespacesPayload, error) {
-	if len(names) > MaxSchemesAtOnce {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "names has %d schemes; at most %d are allowed", len(names), MaxSchemesAtOnce).At("names")
+// ChangeSchemes answers Mutation.changeSchemes.
+func (*mutationRoot) ChangeSchemes(ctx context.Context, input ChangeSchemesInput) (*NamespacesPayload, error) {
+	r := runOf(ctx)
+	var why []string
+	for _, change := range []struct {
+		member, does string
+		schemes      []string
+	}{{"allow", "Allow URI schemes", input.Allow}, {"forbid", "Forbid URI schemes", input.Forbid}} {
+		if n := len(change.schemes); n > MaxSchemesAtOnce {
+			return nil, inInput(kg.Errorf(kg.CodeLimitExceeded, "%s has %d schemes; at most %d are allowed", change.member, n, MaxSchemesAtOnce).At(change.member))
+		} else if n > 0 {
+			why = append(why, kgnames.Justification(change.does, change.schemes))
+		}
 	}
-	r := runOf(ctx)
-	receipt, err := change(ctx, r.engine.deps.Store, r.namesMeta(why, names...), names...)
-	return r.namesPayload(receipt, err, "names")
+	receipt, err := kgnames.ChangeSchemes(ctx, r.engine.deps.Store, r.namesMeta(strings.Join(why, ". ")), input.Allow, input.Forbid)
+	return r.namesPayload(receipt, err)
 }
 
 // tellPrefixed adds the prefixed form, if one exists, to an error about a name
@@ -53,16 +53,16 @@ func (r *run) tellPrefixed(ctx context.Context, err error) error {
 }
 
 // namesMeta returns the Meta of a change of names.
-func (r *run) namesMeta(why string, names ...string) kg.Meta {
+func (r *run) namesMeta(why string) kg.Meta {
 	m := r.patchesMeta(&ApplyPatchesInput{})
 	m.Method = "registerPrefix"
-	m.Justification = kgnames.Justification(why, names)
+	m.Justification = why
 	return m
 }
 
-func (r *run) namesPayload(receipt kg.Receipt, err error, field string) (*NamespacesPayload, error) {
+func (r *run) namesPayload(receipt kg.Receipt, err error) (*NamespacesPayload, error) {
 	if err != nil {
-		return nil, kg.AsError(err).At(field)
+		return nil, kg.AsError(err).At("input")
 	}
 	r.notePosition(receipt.Position)
 	store := r.engine.deps.Store

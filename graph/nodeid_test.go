@@ -514,7 +514,7 @@ func TestEveryTypeWithAnIDIsFound(t *testing.T) {
 	var made struct {
 		K struct{ Key struct{ ID string } }
 	}
-	c.dataAs(root, `mutation { k: createApiKey(input: {agent: "dora"}) { key { id } } }`, &made)
+	c.dataAs(root, `mutation { k: createApiKey(input: {agentId: "dora"}) { key { id } } }`, &made)
 	ids["ApiKey"], ids["Agent"] = made.K.Key.ID, "agent://dora"
 	c.update(add(iri("s"), iri("p"), iri("o")))
 	var rest struct {

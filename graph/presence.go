@@ -10,7 +10,7 @@ import (
 
 // Heartbeat answers Mutation.heartbeat for the agent that the request acts
 // for.
-func (*mutationRoot) Heartbeat(ctx context.Context, says *PresenceStatus) (*Presence, error) {
+func (*mutationRoot) Heartbeat(ctx context.Context, input HeartbeatInput) (*PresencePayload, error) {
 	r := runOf(ctx)
 	if r.engine.deps.Presence == nil {
 		return nil, kg.Errorf(kg.CodeNotFound, "presence is disabled on this server")
@@ -22,11 +22,11 @@ func (*mutationRoot) Heartbeat(ctx context.Context, says *PresenceStatus) (*Pres
 	if !r.request.Principal.MayActFor(agent) {
 		return nil, kg.Errorf(kg.CodeSourceForbidden, "you may not act for %s", agent)
 	}
-	now, err := r.engine.deps.Presence.Heartbeat(ctx, agent, presence.Status(deref(says)))
+	now, err := r.engine.deps.Presence.Heartbeat(ctx, agent, presence.Status(deref(input.Status)))
 	if err != nil {
 		return nil, err
 	}
-	return shownPresence(now), nil
+	return &PresencePayload{Presence: shownPresence(now)}, nil
 }
 
 func shownPresence(p presence.Presence) *Presence {

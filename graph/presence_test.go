@@ -41,10 +41,12 @@ type shownPresence struct {
 // agent.
 func TestHeartbeat(t *testing.T) {
 	b, tracker := newPresent(t)
-	var beat struct{ Heartbeat shownPresence }
-	b.dataAs(nobody, `mutation { heartbeat(status: BUSY) { status since } }`, &beat)
-	since := beat.Heartbeat.Since
-	if beat.Heartbeat.Status != "BUSY" || since == nil || !tracker.Get(nobody.ID).Since.Equal(*since) {
+	var beat struct {
+		Heartbeat struct{ Presence shownPresence }
+	}
+	b.dataAs(nobody, `mutation { heartbeat(input: {status: BUSY}) { presence { status since } } }`, &beat)
+	since := beat.Heartbeat.Presence.Since
+	if beat.Heartbeat.Presence.Status != "BUSY" || since == nil || !tracker.Get(nobody.ID).Since.Equal(*since) {
 		t.Errorf("the heartbeat: %+v", beat)
 	}
 	other := kg.Principal{ID: "agent://eve", Method: "key"}
@@ -66,15 +68,15 @@ func TestHeartbeat(t *testing.T) {
 	if len(shown.Agents) != 1 || shown.Agents[0].Presence.Status != "BUSY" {
 		t.Errorf("the agents: %+v", shown.Agents)
 	}
-	b.dataAs(nobody, `mutation { heartbeat { status since } }`, &beat)
-	if beat.Heartbeat.Status != "BUSY" || !beat.Heartbeat.Since.Equal(*since) {
+	b.dataAs(nobody, `mutation { heartbeat(input: {}) { presence { status since } } }`, &beat)
+	if beat.Heartbeat.Presence.Status != "BUSY" || !beat.Heartbeat.Presence.Since.Equal(*since) {
 		t.Errorf("one without a status: %+v", beat)
 	}
-	b.dataAs(nobody, `mutation { heartbeat(status: OFFLINE) { status since } }`, &beat)
-	if beat.Heartbeat.Status != "OFFLINE" {
+	b.dataAs(nobody, `mutation { heartbeat(input: {status: OFFLINE}) { presence { status since } } }`, &beat)
+	if beat.Heartbeat.Presence.Status != "OFFLINE" {
 		t.Errorf("the last one: %+v", beat)
 	}
-	b.dataAs(root, `mutation { createApiKey(input: {agent: "chen"}) { secret } }`, &struct{}{})
+	b.dataAs(root, `mutation { createApiKey(input: {agentId: "chen"}) { secret } }`, &struct{}{})
 	b.dataAs(other, `{ agent(id: "chen") { presence { status since } } }`, &shown)
 	if p := shown.Agent.Presence; p.Status != "OFFLINE" || p.Since != nil {
 		t.Errorf("an agent that was never there: %+v", p)
@@ -85,7 +87,7 @@ func TestHeartbeat(t *testing.T) {
 func TestHeartbeatForAnother(t *testing.T) {
 	b, tracker := newPresent(t)
 	beat := func(p kg.Principal, actor kg.AgentID) operation.Result {
-		return b.engine.Execute(context.Background(), operation.Request{Query: `mutation { heartbeat { status } }`, Principal: p, Actor: actor})
+		return b.engine.Execute(context.Background(), operation.Request{Query: `mutation { heartbeat(input: {}) { presence { status } } }`, Principal: p, Actor: actor})
 	}
 	if got := beat(root, "agent://dora"); len(got.Errors) > 0 || tracker.Get("agent://dora").Status != presence.Online || tracker.Get(root.ID).Status != presence.Offline {
 		t.Errorf("for another: %v", got.Errors)
@@ -98,10 +100,10 @@ func TestHeartbeatForAnother(t *testing.T) {
 // Without presence, none is reported.
 func TestNoPresence(t *testing.T) {
 	b := newBench(t, graph.Options{})
-	if got := b.runAs(nobody, `mutation { heartbeat { status } }`); len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "NOT_FOUND" {
+	if got := b.runAs(nobody, `mutation { heartbeat(input: {}) { presence { status } } }`); len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "NOT_FOUND" {
 		t.Errorf("got %v", got.Errors)
 	}
-	b.dataAs(root, `mutation { createApiKey(input: {agent: "chen"}) { secret } }`, &struct{}{})
+	b.dataAs(root, `mutation { createApiKey(input: {agentId: "chen"}) { secret } }`, &struct{}{})
 	var shown struct {
 		Agent struct{ Presence *shownPresence }
 	}
@@ -123,11 +125,11 @@ func TestPresenceAsStatements(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := tailOf(t, sub, cancel)
-	b.dataAs(root, `mutation { heartbeat(status: BUSY) { status } }`, &struct{}{})
+	b.dataAs(root, `mutation { heartbeat(input: {status: BUSY}) { presence { status } } }`, &struct{}{})
 	f.want(`{"statementChanged":{"op":"add","statement":{"subject":{"iri":"agent://root"},"object":{"value":"BUSY"}},"previous":[]}}`)
 	b.wantAs(nobody, `{ match(pattern: {triples: [{s: "?agent", p: "urn:koine:vocab:presence", o: "?status"}]}, view: {graphs: ["urn:koine:graph:journal:presence"]}) { nodes { values } } }`,
 		`{"match":{"nodes":[{"values":["agent://root","BUSY"]}]}}`)
 	b.wantAs(nobody, `{ match(pattern: {triples: [{s: "?agent", p: "urn:koine:vocab:presence", o: "?status"}]}) { nodes { values } } }`, `{"match":{"nodes":[]}}`)
-	b.dataAs(root, `mutation { heartbeat(status: OFFLINE) { status } }`, &struct{}{})
+	b.dataAs(root, `mutation { heartbeat(input: {status: OFFLINE}) { presence { status } } }`, &struct{}{})
 	f.want(`{"statementChanged":{"op":"replace","statement":{"subject":{"iri":"agent://root"},"object":{"value":"OFFLINE"}},"previous":[{"object":{"value":"BUSY"}}]}}`)
 }

@@ -62,39 +62,37 @@ func readProposal(ctx context.Context, id string) (*Proposal, error) {
 }
 
 // ReviewProposal answers Mutation.reviewProposal.
-func (*mutationRoot) ReviewProposal(ctx context.Context, id string, d ReviewDecision, comment *string, expected *kg.Revision) (*Proposal, error) {
+func (*mutationRoot) ReviewProposal(ctx context.Context, input ReviewProposalInput) (*ProposalPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.reviewService()
 	if err != nil {
 		return nil, err
 	}
-	p, err := service.Decide(ctx, by, id, proposals.Decision(strings.ToLower(string(d))), deref(comment), expected)
+	p, err := service.Decide(ctx, by, input.ID, proposals.Decision(strings.ToLower(string(input.Decision))), deref(input.Comment), input.ExpectedRevision)
 	return r.proposalPayload(p, err)
 }
 
 // WithdrawProposal answers Mutation.withdrawProposal.
-func (*mutationRoot) WithdrawProposal(ctx context.Context, id string) (*Proposal, error) {
+func (*mutationRoot) WithdrawProposal(ctx context.Context, input WithdrawProposalInput) (*ProposalPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.reviewService()
 	if err != nil {
 		return nil, err
 	}
-	p, err := service.Withdraw(ctx, by, id)
+	p, err := service.Withdraw(ctx, by, input.ID)
 	return r.proposalPayload(p, err)
 }
 
 // proposalPayload answers a mutation of a proposal and notes the position after its
 // commit.
-func (r *run) proposalPayload(p *proposals.Proposal, err error) (*Proposal, error) {
+func (r *run) proposalPayload(p *proposals.Proposal, err error) (*ProposalPayload, error) {
 	if err != nil {
-		return nil, err
+		return nil, inInput(err)
 	}
 	position := r.engine.deps.Store.Head()
 	position.Revision = p.Revision
-	r.mu.Lock()
-	r.writtenPosition = &position
-	r.mu.Unlock()
-	return shownProposal(p), nil
+	r.notePosition(position)
+	return &ProposalPayload{Proposal: shownProposal(p)}, nil
 }
 
 func answerProposal(p *proposals.Proposal, err error) (*Proposal, error) {

@@ -24,7 +24,7 @@ func (*mutationRoot) QuarantineAgent(ctx context.Context, input QuarantineAgentI
 	}
 	m := r.graphMeta(input.Justification, nil)
 	m.DryRun = deref(input.DryRun)
-	e, err := table.Set(ctx, r.engine.deps.Store, m, kg.AgentID(input.Agent), orZero(input.Since))
+	e, err := table.Set(ctx, r.engine.deps.Store, m, kg.AgentID(input.AgentID), orZero(input.Since))
 	return r.quarantinePayload(e, err)
 }
 
@@ -37,13 +37,13 @@ func (*mutationRoot) LiftQuarantine(ctx context.Context, input LiftQuarantineInp
 	}
 	m := r.graphMeta(input.Justification, nil)
 	m.DryRun = deref(input.DryRun)
-	e, err := table.Lift(ctx, r.engine.deps.Store, m, kg.AgentID(input.Agent))
+	e, err := table.Lift(ctx, r.engine.deps.Store, m, kg.AgentID(input.AgentID))
 	return r.quarantinePayload(e, err)
 }
 
 func (r *run) quarantinePayload(e *provenance.Effect, err error) (*QuarantinePayload, error) {
 	if err != nil {
-		return nil, atInput(err)
+		return nil, inInput(withFieldNames(err, map[string]string{"agent": "agentId"}))
 	}
 	if e.Receipt.Committed {
 		r.noteReceipt(e.Receipt)

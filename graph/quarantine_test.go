@@ -112,14 +112,14 @@ func TestQuarantine(t *testing.T) {
 	stranger := kg.Principal{ID: "agent://bad", Method: "key"}
 
 	head := b.store.Head().Revision
-	preview := b.quarantine(adminKey, quarantineIt, `{"agent": "bad", "dryRun": true}`).Q
+	preview := b.quarantine(adminKey, quarantineIt, `{"agentId": "bad", "dryRun": true}`).Q
 	if preview.Agent != "agent://bad" || preview.AssertionsAffected != 3 || preview.StatementsAffected != 2 || !preview.Complete || !preview.DryRun || preview.CommitID != nil || len(preview.Examples) != 2 {
 		t.Errorf("the preview is %+v", preview)
 	}
 	if got := b.shownValues(reader, ""); got != all || b.store.Head().Revision != head {
 		t.Errorf("a dry run: got %s at revision %d", got, b.store.Head().Revision)
 	}
-	done := b.quarantine(adminKey, quarantineIt, `{"agent": "agent://bad", "justification": "it was broken into"}`).Q
+	done := b.quarantine(adminKey, quarantineIt, `{"agentId": "agent://bad", "justification": "it was broken into"}`).Q
 	if done.AssertionsAffected != 3 || done.StatementsAffected != 2 || done.CommitID == nil || done.DryRun || done.Revision != head+1 {
 		t.Errorf("got %+v", done)
 	}
@@ -156,7 +156,7 @@ func TestQuarantine(t *testing.T) {
 	})
 	t.Run("another since is another quarantine", func(t *testing.T) {
 		b := b.of(t)
-		q := b.quarantine(adminKey, quarantineIt, `{"agent": "bad", "since": "`+later.Format(time.RFC3339Nano)+`"}`).Q
+		q := b.quarantine(adminKey, quarantineIt, `{"agentId": "bad", "since": "`+later.Format(time.RFC3339Nano)+`"}`).Q
 		if got, want := b.shownValues(reader, ""), "1:good 2:bad 3:good 6:good"; got != want || q.StatementsAffected != 1 {
 			t.Errorf("got %q, %+v; want %q and one statement", got, q, want)
 		}
@@ -187,7 +187,7 @@ func TestQuarantine(t *testing.T) {
 		b := b.of(t)
 		for _, who := range []kg.Principal{stranger, {ID: "agent://x", Roles: []string{kg.RoleReviewer}, Method: "jwt"}} {
 			for query, variables := range map[string]string{
-				quarantineIt: `{"i": {"agent": "good"}}`, liftIt: `{"i": {"agent": "bad"}}`, `{ quarantines { agent } }`: "",
+				quarantineIt: `{"i": {"agentId": "good"}}`, liftIt: `{"i": {"agentId": "bad"}}`, `{ quarantines { agent } }`: "",
 				`{ statements(view: {includeQuarantined: true}) { totalCount } }`: "",
 			} {
 				r := b.run(who, query, variables)
@@ -203,18 +203,18 @@ func TestQuarantine(t *testing.T) {
 			{quarantineIt, "koine", "INVALID"}, {quarantineIt, "", "INVALID"}, {quarantineIt, "no agent", "INVALID"},
 			{liftIt, "good", "NOT_FOUND"},
 		} {
-			r := b.run(adminKey, row.query, `{"i": {"agent": "`+row.agent+`"}}`)
-			if len(r.Errors) != 1 || r.Errors[0].Extensions["code"] != row.code || r.Errors[0].Extensions["field"] != "input.agent" {
+			r := b.run(adminKey, row.query, `{"i": {"agentId": "`+row.agent+`"}}`)
+			if len(r.Errors) != 1 || r.Errors[0].Extensions["code"] != row.code || r.Errors[0].Extensions["field"] != "input.agentId" {
 				t.Errorf("%q: got %s %v, want %s", row.agent, r.Data, r.Errors, row.code)
 			}
 		}
 	})
 	t.Run("lifted", func(t *testing.T) {
 		b := b.of(t)
-		if q := b.quarantine(adminKey, liftIt, `{"agent": "bad", "dryRun": true}`).Q; q.StatementsAffected != 2 || !q.DryRun {
+		if q := b.quarantine(adminKey, liftIt, `{"agentId": "bad", "dryRun": true}`).Q; q.StatementsAffected != 2 || !q.DryRun {
 			t.Errorf("the preview is %+v, want two statements that come back", q)
 		}
-		b.quarantine(adminKey, liftIt, `{"agent": "bad"}`)
+		b.quarantine(adminKey, liftIt, `{"agentId": "bad"}`)
 		if got, want := b.shownValues(reader, ""), all+" 5:bad 6:good"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -236,7 +236,7 @@ func TestQuarantineLeavesOwnGraphs(t *testing.T) {
 	b, _ := distrusting(t)
 	own := kg.IRI(kg.OwnGraphPrefix + "x")
 	b.update(by("agent://bad", -1, in(own, add(iri("s"), iri("p"), kg.Integer(1)))))
-	b.quarantine(adminKey, quarantineIt, `{"agent": "bad"}`)
+	b.quarantine(adminKey, quarantineIt, `{"agentId": "bad"}`)
 	if got, want := b.shownValues(adminKey, `{graphs: ["`+own.Value()+`"]}`), "1:bad"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -247,7 +247,7 @@ func TestQuarantineEndsSubscriptions(t *testing.T) {
 	b, _ := distrusting(t)
 	b.update(by("agent://bad", -1, add(iri("s"), iri("p"), kg.Integer(1))))
 	tail := b.follow(t, `subscription { statementChanged { __typename } }`, "", operation.Resume{})
-	b.quarantine(adminKey, quarantineIt, `{"agent": "bad"}`)
+	b.quarantine(adminKey, quarantineIt, `{"agentId": "bad"}`)
 	for {
 		_, err, ok := tail.next()
 		if kg.CodeOf(err) == kg.CodeAccessChanged {

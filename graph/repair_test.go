@@ -338,11 +338,11 @@ func TestContradictions(t *testing.T) {
 	})
 	t.Run("what an agent under quarantine says contradicts nothing", func(t *testing.T) {
 		b := b.of(t)
-		b.quarantine(adminKey, quarantineIt, `{"agent": "bob"}`)
+		b.quarantine(adminKey, quarantineIt, `{"agentId": "bob"}`)
 		if got := b.contradictions("{}").lines(); !slices.Equal(got, without) {
 			t.Errorf("got %q\nwant %q", got, without)
 		}
-		b.quarantine(adminKey, liftIt, `{"agent": "bob"}`)
+		b.quarantine(adminKey, liftIt, `{"agentId": "bob"}`)
 	})
 	t.Run("resolved", func(t *testing.T) {
 		b := b.of(t)

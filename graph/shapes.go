@@ -88,16 +88,16 @@ func readViolations(ctx context.Context, first *int, shape *kg.Term, view *ViewI
 }
 
 // SetShapes answers Mutation.setShapes.
-func (*mutationRoot) SetShapes(ctx context.Context, turtle string, supportedOnly, dryRun *bool, justification *string) (*SetShapesPayload, error) {
-	quads, err := shapes.Parse(turtle)
+func (*mutationRoot) SetShapes(ctx context.Context, input SetShapesInput) (*SetShapesPayload, error) {
+	quads, err := shapes.Parse(input.Turtle)
 	if err != nil {
-		return nil, kg.AsError(err).At("turtle")
+		return nil, kg.AsError(err).At("turtle").At("input")
 	}
 	r := runOf(ctx)
-	store, meta := r.engine.deps.Store, r.shapesMeta(dryRun, justification)
+	store, meta := r.engine.deps.Store, r.shapesMeta(input.DryRun, input.Justification)
 	var receipt kg.Receipt
 	var left []shapes.LeftOut
-	if deref(supportedOnly) {
+	if deref(input.SupportedOnly) {
 		receipt, left, err = shapes.PutSupported(ctx, store, meta, quads)
 	} else {
 		receipt, err = shapes.Put(ctx, store, meta, quads)
@@ -114,9 +114,9 @@ func (*mutationRoot) SetShapes(ctx context.Context, turtle string, supportedOnly
 }
 
 // RemoveShapes answers Mutation.removeShapes.
-func (*mutationRoot) RemoveShapes(ctx context.Context, ids []kg.Term, dryRun *bool, justification *string) (*ApplyPatchesPayload, error) {
+func (*mutationRoot) RemoveShapes(ctx context.Context, input RemoveShapesInput) (*ApplyPatchesPayload, error) {
 	r := runOf(ctx)
-	receipt, err := shapes.Remove(ctx, r.engine.deps.Store, r.shapesMeta(dryRun, justification), ids)
+	receipt, err := shapes.Remove(ctx, r.engine.deps.Store, r.shapesMeta(input.DryRun, input.Justification), input.Shapes)
 	return r.shapesPayload(receipt, err)
 }
 
@@ -129,10 +129,8 @@ func (r *run) shapesMeta(dryRun *bool, justification *string) kg.Meta {
 
 func (r *run) shapesPayload(receipt kg.Receipt, err error) (*ApplyPatchesPayload, error) {
 	if err != nil {
-		return nil, err
+		return nil, inInput(err)
 	}
-	r.mu.Lock()
-	r.writtenPosition = &receipt.Position
-	r.mu.Unlock()
+	r.notePosition(receipt.Position)
 	return r.patchesPayload(receipt), nil
 }

@@ -37,7 +37,7 @@ func (b *bench) withRoles(query string, variables map[string]any, roles ...strin
 		Principal: kg.Principal{ID: "agent://root", Roles: roles, Method: "key"}})
 }
 
-const setFilmShape = `mutation($turtle: String!, $dryRun: Boolean) { setShapes(turtle: $turtle, dryRun: $dryRun) { success statementsAffected commitId } }`
+const setFilmShape = `mutation($turtle: String!, $dryRun: Boolean) { setShapes(input: {turtle: $turtle, dryRun: $dryRun}) { success statementsAffected commitId } }`
 
 // answers checks the data of an answer without errors.
 func answers(t *testing.T, r operation.Result, want string) {
@@ -81,9 +81,9 @@ func TestShapesAreKeptAndJudge(t *testing.T) {
 	fails(t, b.withRoles(`{ violations(first: 0) { conforms } }`, nil), kg.CodeInvalid, "at least 1")
 	fails(t, b.withRoles(`{ violations(shape: "ex:None") { conforms } }`, nil), kg.CodeNotFound, "not found")
 
-	fails(t, b.withRoles(`mutation { removeShapes(shapes: ["ex:FilmShape"]) { success } }`, nil), kg.CodePermissionDenied, "only an administrator")
-	fails(t, b.withRoles(`mutation { removeShapes(shapes: ["ex:None"]) { success } }`, nil, kg.RoleAdmin), kg.CodeNotFound, "not found")
-	answers(t, b.withRoles(`mutation { removeShapes(shapes: ["ex:FilmShape"]) { success statementsAffected } }`, nil, kg.RoleAdmin), `{"removeShapes":{"success":true,"statementsAffected":10}}`)
+	fails(t, b.withRoles(`mutation { removeShapes(input: {shapes: ["ex:FilmShape"]}) { success } }`, nil), kg.CodePermissionDenied, "only an administrator")
+	fails(t, b.withRoles(`mutation { removeShapes(input: {shapes: ["ex:None"]}) { success } }`, nil, kg.RoleAdmin), kg.CodeNotFound, "not found")
+	answers(t, b.withRoles(`mutation { removeShapes(input: {shapes: ["ex:FilmShape"]}) { success statementsAffected } }`, nil, kg.RoleAdmin), `{"removeShapes":{"success":true,"statementsAffected":10}}`)
 	answers(t, b.withRoles(`{ violations { conforms validatedCount } }`, nil), `{"violations":{"conforms":true,"validatedCount":0}}`)
 }
 
@@ -103,7 +103,7 @@ func TestShapesThatAreJudgedInPart(t *testing.T) {
 	fails(t, b.withRoles(setFilmShape, film, kg.RoleAdmin), kg.CodeInvalid,
 		`<https://example.org/FilmShape>: sh:property: property <https://example.org/title>: sh:sparql: a constraint in SPARQL, which is not supported`)
 	const left = `[{"resource":"https://example.org/FilmShape","path":"<https://example.org/FilmShape>: sh:property: property <https://example.org/title>","name":"sh:sparql","reason":"a constraint in SPARQL, which is not supported"}]`
-	const set = `mutation($turtle: String!) { setShapes(turtle: $turtle, supportedOnly: true) { success statementsAffected unsupported { resource path name reason } } }`
+	const set = `mutation($turtle: String!) { setShapes(input: {turtle: $turtle, supportedOnly: true}) { success statementsAffected unsupported { resource path name reason } } }`
 	fails(t, b.withRoles(set, film), kg.CodePermissionDenied, "only an administrator can change shapes")
 	answers(t, b.withRoles(set, film, kg.RoleAdmin), `{"setShapes":{"success":true,"statementsAffected":11,"unsupported":`+left+`}}`)
 	answers(t, b.withRoles(`{ shapes { unsupported { resource path name reason } } unsupportedShapeParts { resource path name reason } violations { conforms unsupportedCount } }`, nil),

@@ -18,6 +18,7 @@ import (
 // The object types. newSchema fills them.
 var (
 	agentObject                       = &executor.Object{Name: "Agent", Implementors: agentImplementors}
+	agentPayloadObject                = &executor.Object{Name: "AgentPayload", Implementors: agentPayloadImplementors}
 	agentRegistrationObject           = &executor.Object{Name: "AgentRegistration", Implementors: agentRegistrationImplementors}
 	apiKeyObject                      = &executor.Object{Name: "ApiKey", Implementors: apiKeyImplementors}
 	apiKeyPayloadObject               = &executor.Object{Name: "ApiKeyPayload", Implementors: apiKeyPayloadImplementors}
@@ -65,10 +66,12 @@ var (
 	partObject                        = &executor.Object{Name: "Part", Implementors: partImplementors}
 	prefixObject                      = &executor.Object{Name: "Prefix", Implementors: prefixImplementors}
 	presenceObject                    = &executor.Object{Name: "Presence", Implementors: presenceImplementors}
+	presencePayloadObject             = &executor.Object{Name: "PresencePayload", Implementors: presencePayloadImplementors}
 	previousStatementObject           = &executor.Object{Name: "PreviousStatement", Implementors: previousStatementImplementors}
 	principalObject                   = &executor.Object{Name: "Principal", Implementors: principalImplementors}
 	proposalObject                    = &executor.Object{Name: "Proposal", Implementors: proposalImplementors}
 	proposalConnectionObject          = &executor.Object{Name: "ProposalConnection", Implementors: proposalConnectionImplementors}
+	proposalPayloadObject             = &executor.Object{Name: "ProposalPayload", Implementors: proposalPayloadImplementors}
 	proposalReviewObject              = &executor.Object{Name: "ProposalReview", Implementors: proposalReviewImplementors}
 	publishMessagePayloadObject       = &executor.Object{Name: "PublishMessagePayload", Implementors: publishMessagePayloadImplementors}
 	quarantineObject                  = &executor.Object{Name: "Quarantine", Implementors: quarantineImplementors}
@@ -81,6 +84,7 @@ var (
 	restrictionPayloadObject          = &executor.Object{Name: "RestrictionPayload", Implementors: restrictionPayloadImplementors}
 	retractMessagePayloadObject       = &executor.Object{Name: "RetractMessagePayload", Implementors: retractMessagePayloadImplementors}
 	revertCommitPayloadObject         = &executor.Object{Name: "RevertCommitPayload", Implementors: revertCommitPayloadImplementors}
+	revokeAPIKeyPayloadObject         = &executor.Object{Name: "RevokeApiKeyPayload", Implementors: revokeAPIKeyPayloadImplementors}
 	scopeObject                       = &executor.Object{Name: "Scope", Implementors: scopeImplementors}
 	scopeAccessObject                 = &executor.Object{Name: "ScopeAccess", Implementors: scopeAccessImplementors}
 	scopeConnectionObject             = &executor.Object{Name: "ScopeConnection", Implementors: scopeConnectionImplementors}
@@ -122,6 +126,7 @@ var (
 // The type conditions that each object type satisfies.
 var (
 	agentImplementors                       = []string{"Agent", "Node"}
+	agentPayloadImplementors                = []string{"AgentPayload"}
 	agentRegistrationImplementors           = []string{"AgentRegistration"}
 	apiKeyImplementors                      = []string{"ApiKey", "Node"}
 	apiKeyPayloadImplementors               = []string{"ApiKeyPayload"}
@@ -188,12 +193,14 @@ var (
 	partImplementors                        = []string{"Part"}
 	prefixImplementors                      = []string{"Prefix"}
 	presenceImplementors                    = []string{"Presence"}
+	presencePayloadImplementors             = []string{"PresencePayload"}
 	previousStatementImplementors           = []string{"PreviousStatement"}
 	principalImplementors                   = []string{"Principal"}
 	progressImplementors                    = []string{"Progress", "ProposalEvent", "MessageEvent", "ChannelEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
 	proposalImplementors                    = []string{"Proposal", "Node"}
 	proposalChangeImplementors              = []string{"ProposalChange", "ProposalEvent"}
 	proposalConnectionImplementors          = []string{"ProposalConnection"}
+	proposalPayloadImplementors             = []string{"ProposalPayload"}
 	proposalReviewImplementors              = []string{"ProposalReview"}
 	publishMessagePayloadImplementors       = []string{"PublishMessagePayload"}
 	quarantineImplementors                  = []string{"Quarantine"}
@@ -207,6 +214,7 @@ var (
 	resyncImplementors                      = []string{"Resync", "ProposalEvent", "MessageEvent", "ChannelEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
 	retractMessagePayloadImplementors       = []string{"RetractMessagePayload"}
 	revertCommitPayloadImplementors         = []string{"RevertCommitPayload"}
+	revokeAPIKeyPayloadImplementors         = []string{"RevokeApiKeyPayload"}
 	scopeImplementors                       = []string{"Scope", "Node"}
 	scopeAccessImplementors                 = []string{"ScopeAccess"}
 	scopeConnectionImplementors             = []string{"ScopeConnection"}
@@ -253,6 +261,7 @@ var (
 // newSchema returns the schema of the tables.
 func newSchema(schema *ast.Schema) *executor.Schema {
 	agentObject.Fields = agentFields()
+	agentPayloadObject.Fields = agentPayloadFields()
 	agentRegistrationObject.Fields = agentRegistrationFields()
 	apiKeyObject.Fields = apiKeyFields()
 	apiKeyPayloadObject.Fields = apiKeyPayloadFields()
@@ -300,10 +309,12 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	partObject.Fields = partFields()
 	prefixObject.Fields = prefixFields()
 	presenceObject.Fields = presenceFields()
+	presencePayloadObject.Fields = presencePayloadFields()
 	previousStatementObject.Fields = previousStatementFields()
 	principalObject.Fields = principalFields()
 	proposalObject.Fields = proposalFields()
 	proposalConnectionObject.Fields = proposalConnectionFields()
+	proposalPayloadObject.Fields = proposalPayloadFields()
 	proposalReviewObject.Fields = proposalReviewFields()
 	publishMessagePayloadObject.Fields = publishMessagePayloadFields()
 	quarantineObject.Fields = quarantineFields()
@@ -316,6 +327,7 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	restrictionPayloadObject.Fields = restrictionPayloadFields()
 	retractMessagePayloadObject.Fields = retractMessagePayloadFields()
 	revertCommitPayloadObject.Fields = revertCommitPayloadFields()
+	revokeAPIKeyPayloadObject.Fields = revokeAPIKeyPayloadFields()
 	scopeObject.Fields = scopeFields()
 	scopeAccessObject.Fields = scopeAccessFields()
 	scopeConnectionObject.Fields = scopeConnectionFields()
@@ -366,6 +378,12 @@ func agentFields() map[string]*executor.Field {
 		"statementCount": executor.Get(func(o *Agent) *int { return o.StatementCount }, writeOptionalInt),
 		"presence":       executor.Get(func(o *Agent) *Presence { return o.Presence }, writePresence),
 		"registration":   executor.Get(func(o *Agent) *AgentRegistration { return o.Registration }, writeAgentRegistration),
+	}
+}
+
+func agentPayloadFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"agent": executor.Get(func(o *AgentPayload) *Agent { return o.Agent }, writeAgent),
 	}
 }
 
@@ -853,13 +871,10 @@ func mutationFields() map[string]*executor.Field {
 			return o.RegisterPrefix(ctx, a.Input)
 		}, writeNamespacesPayload),
 		"removePrefix": executor.ReadArgs(coerceMutationRemovePrefixArgs, func(o *mutationRoot, ctx context.Context, a *mutationRemovePrefixArgs) (*NamespacesPayload, error) {
-			return o.RemovePrefix(ctx, a.Name)
+			return o.RemovePrefix(ctx, a.Input)
 		}, writeNamespacesPayload),
-		"allowSchemes": executor.ReadArgs(coerceMutationAllowSchemesArgs, func(o *mutationRoot, ctx context.Context, a *mutationAllowSchemesArgs) (*NamespacesPayload, error) {
-			return o.AllowSchemes(ctx, a.Names)
-		}, writeNamespacesPayload),
-		"forbidSchemes": executor.ReadArgs(coerceMutationForbidSchemesArgs, func(o *mutationRoot, ctx context.Context, a *mutationForbidSchemesArgs) (*NamespacesPayload, error) {
-			return o.ForbidSchemes(ctx, a.Names)
+		"changeSchemes": executor.ReadArgs(coerceMutationChangeSchemesArgs, func(o *mutationRoot, ctx context.Context, a *mutationChangeSchemesArgs) (*NamespacesPayload, error) {
+			return o.ChangeSchemes(ctx, a.Input)
 		}, writeNamespacesPayload),
 		"createApiKey": executor.ReadArgs(coerceMutationCreateAPIKeyArgs, func(o *mutationRoot, ctx context.Context, a *mutationCreateAPIKeyArgs) (*APIKeyPayload, error) {
 			return o.CreateAPIKey(ctx, a.Input)
@@ -867,21 +882,21 @@ func mutationFields() map[string]*executor.Field {
 		"rotateApiKey": executor.ReadArgs(coerceMutationRotateAPIKeyArgs, func(o *mutationRoot, ctx context.Context, a *mutationRotateAPIKeyArgs) (*APIKeyPayload, error) {
 			return o.RotateAPIKey(ctx, a.Input)
 		}, writeApiKeyPayload),
-		"revokeApiKey": executor.ReadArgs(coerceMutationRevokeAPIKeyArgs, func(o *mutationRoot, ctx context.Context, a *mutationRevokeAPIKeyArgs) (*APIKey, error) {
-			return o.RevokeAPIKey(ctx, a.ID)
-		}, writeApiKey),
-		"updateAgent": executor.ReadArgs(coerceMutationUpdateAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationUpdateAgentArgs) (*Agent, error) {
+		"revokeApiKey": executor.ReadArgs(coerceMutationRevokeAPIKeyArgs, func(o *mutationRoot, ctx context.Context, a *mutationRevokeAPIKeyArgs) (*RevokeAPIKeyPayload, error) {
+			return o.RevokeAPIKey(ctx, a.Input)
+		}, writeRevokeApiKeyPayload),
+		"updateAgent": executor.ReadArgs(coerceMutationUpdateAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationUpdateAgentArgs) (*AgentPayload, error) {
 			return o.UpdateAgent(ctx, a.Input)
-		}, writeAgent),
-		"registerAgent": executor.ReadArgs(coerceMutationRegisterAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationRegisterAgentArgs) (*Agent, error) {
+		}, writeAgentPayload),
+		"registerAgent": executor.ReadArgs(coerceMutationRegisterAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationRegisterAgentArgs) (*AgentPayload, error) {
 			return o.RegisterAgent(ctx, a.Input)
-		}, writeAgent),
-		"deregisterAgent": executor.ReadArgs(coerceMutationDeregisterAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationDeregisterAgentArgs) (*Agent, error) {
-			return o.DeregisterAgent(ctx, a.ID)
-		}, writeAgent),
-		"heartbeat": executor.ReadArgs(coerceMutationHeartbeatArgs, func(o *mutationRoot, ctx context.Context, a *mutationHeartbeatArgs) (*Presence, error) {
-			return o.Heartbeat(ctx, a.Status)
-		}, writePresence),
+		}, writeAgentPayload),
+		"deregisterAgent": executor.ReadArgs(coerceMutationDeregisterAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationDeregisterAgentArgs) (*AgentPayload, error) {
+			return o.DeregisterAgent(ctx, a.Input)
+		}, writeAgentPayload),
+		"heartbeat": executor.ReadArgs(coerceMutationHeartbeatArgs, func(o *mutationRoot, ctx context.Context, a *mutationHeartbeatArgs) (*PresencePayload, error) {
+			return o.Heartbeat(ctx, a.Input)
+		}, writePresencePayload),
 		"applyPatches": executor.ReadArgs(coerceMutationApplyPatchesArgs, func(o *mutationRoot, ctx context.Context, a *mutationApplyPatchesArgs) (*ApplyPatchesPayload, error) {
 			return o.ApplyPatches(ctx, a.Input)
 		}, writeApplyPatchesPayload),
@@ -898,17 +913,17 @@ func mutationFields() map[string]*executor.Field {
 			return o.DeleteGraph(ctx, a.Input)
 		}, writeDeleteGraphPayload),
 		"setShapes": executor.ReadArgs(coerceMutationSetShapesArgs, func(o *mutationRoot, ctx context.Context, a *mutationSetShapesArgs) (*SetShapesPayload, error) {
-			return o.SetShapes(ctx, a.Turtle, a.SupportedOnly, a.DryRun, a.Justification)
+			return o.SetShapes(ctx, a.Input)
 		}, writeSetShapesPayload),
 		"removeShapes": executor.ReadArgs(coerceMutationRemoveShapesArgs, func(o *mutationRoot, ctx context.Context, a *mutationRemoveShapesArgs) (*ApplyPatchesPayload, error) {
-			return o.RemoveShapes(ctx, a.Shapes, a.DryRun, a.Justification)
+			return o.RemoveShapes(ctx, a.Input)
 		}, writeApplyPatchesPayload),
-		"reviewProposal": executor.ReadArgs(coerceMutationReviewProposalArgs, func(o *mutationRoot, ctx context.Context, a *mutationReviewProposalArgs) (*Proposal, error) {
-			return o.ReviewProposal(ctx, a.ID, a.Decision, a.Comment, a.ExpectedRevision)
-		}, writeProposal),
-		"withdrawProposal": executor.ReadArgs(coerceMutationWithdrawProposalArgs, func(o *mutationRoot, ctx context.Context, a *mutationWithdrawProposalArgs) (*Proposal, error) {
-			return o.WithdrawProposal(ctx, a.ID)
-		}, writeProposal),
+		"reviewProposal": executor.ReadArgs(coerceMutationReviewProposalArgs, func(o *mutationRoot, ctx context.Context, a *mutationReviewProposalArgs) (*ProposalPayload, error) {
+			return o.ReviewProposal(ctx, a.Input)
+		}, writeProposalPayload),
+		"withdrawProposal": executor.ReadArgs(coerceMutationWithdrawProposalArgs, func(o *mutationRoot, ctx context.Context, a *mutationWithdrawProposalArgs) (*ProposalPayload, error) {
+			return o.WithdrawProposal(ctx, a.Input)
+		}, writeProposalPayload),
 		"createChannel": executor.ReadArgs(coerceMutationCreateChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationCreateChannelArgs) (*Channel, error) {
 			return o.CreateChannel(ctx, a.Input)
 		}, writeChannel),
@@ -1057,6 +1072,12 @@ func presenceFields() map[string]*executor.Field {
 	}
 }
 
+func presencePayloadFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"presence": executor.Get(func(o *PresencePayload) *Presence { return o.Presence }, writePresence),
+	}
+}
+
 func previousStatementFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"statement":  executor.Get(func(o *PreviousStatement) *StatementRecord { return o.Statement }, writeStatementRecord),
@@ -1107,6 +1128,12 @@ func proposalConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"nodes":       executor.Get(func(o *ProposalConnection) []Proposal { return o.Nodes }, writeProposalList),
 		"hasNextPage": executor.Get(func(o *ProposalConnection) bool { return o.HasNextPage }, writeBoolean),
+	}
+}
+
+func proposalPayloadFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"proposal": executor.Get(func(o *ProposalPayload) *Proposal { return o.Proposal }, writeProposal),
 	}
 }
 
@@ -1312,6 +1339,12 @@ func revertCommitPayloadFields() map[string]*executor.Field {
 		"position":            executor.Get(func(o *RevertCommitPayload) *Position { return o.Position }, writeOptionalPosition),
 		"commitId":            executor.Get(func(o *RevertCommitPayload) *string { return o.CommitID }, writeOptionalID),
 		"proposalId":          executor.Get(func(o *RevertCommitPayload) *string { return o.ProposalID }, writeOptionalID),
+	}
+}
+
+func revokeAPIKeyPayloadFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"key": executor.Get(func(o *RevokeAPIKeyPayload) *APIKey { return o.Key }, writeApiKey),
 	}
 }
 
@@ -2160,34 +2193,23 @@ func coerceMutationRegisterPrefixArgs(c *executor.Coercer, raw map[string]any) (
 
 // mutationRemovePrefixArgs are the arguments of Mutation.removePrefix.
 type mutationRemovePrefixArgs struct {
-	Name string
+	Input RemovePrefixInput
 }
 
 func coerceMutationRemovePrefixArgs(c *executor.Coercer, raw map[string]any) (*mutationRemovePrefixArgs, error) {
 	a, in := &mutationRemovePrefixArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "name", &a.Name, coerceString)
+	executor.Member(in, "input", &a.Input, coerceRemovePrefixInput)
 	return a, in.Err()
 }
 
-// mutationAllowSchemesArgs are the arguments of Mutation.allowSchemes.
-type mutationAllowSchemesArgs struct {
-	Names []string
+// mutationChangeSchemesArgs are the arguments of Mutation.changeSchemes.
+type mutationChangeSchemesArgs struct {
+	Input ChangeSchemesInput
 }
 
-func coerceMutationAllowSchemesArgs(c *executor.Coercer, raw map[string]any) (*mutationAllowSchemesArgs, error) {
-	a, in := &mutationAllowSchemesArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "names", &a.Names, coerceStringList)
-	return a, in.Err()
-}
-
-// mutationForbidSchemesArgs are the arguments of Mutation.forbidSchemes.
-type mutationForbidSchemesArgs struct {
-	Names []string
-}
-
-func coerceMutationForbidSchemesArgs(c *executor.Coercer, raw map[string]any) (*mutationForbidSchemesArgs, error) {
-	a, in := &mutationForbidSchemesArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "names", &a.Names, coerceStringList)
+func coerceMutationChangeSchemesArgs(c *executor.Coercer, raw map[string]any) (*mutationChangeSchemesArgs, error) {
+	a, in := &mutationChangeSchemesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceChangeSchemesInput)
 	return a, in.Err()
 }
 
@@ -2215,12 +2237,12 @@ func coerceMutationRotateAPIKeyArgs(c *executor.Coercer, raw map[string]any) (*m
 
 // mutationRevokeAPIKeyArgs are the arguments of Mutation.revokeApiKey.
 type mutationRevokeAPIKeyArgs struct {
-	ID string
+	Input RevokeAPIKeyInput
 }
 
 func coerceMutationRevokeAPIKeyArgs(c *executor.Coercer, raw map[string]any) (*mutationRevokeAPIKeyArgs, error) {
 	a, in := &mutationRevokeAPIKeyArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "id", &a.ID, coerceID)
+	executor.Member(in, "input", &a.Input, coerceRevokeApiKeyInput)
 	return a, in.Err()
 }
 
@@ -2248,23 +2270,23 @@ func coerceMutationRegisterAgentArgs(c *executor.Coercer, raw map[string]any) (*
 
 // mutationDeregisterAgentArgs are the arguments of Mutation.deregisterAgent.
 type mutationDeregisterAgentArgs struct {
-	ID string
+	Input DeregisterAgentInput
 }
 
 func coerceMutationDeregisterAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationDeregisterAgentArgs, error) {
 	a, in := &mutationDeregisterAgentArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "id", &a.ID, coerceString)
+	executor.Member(in, "input", &a.Input, coerceDeregisterAgentInput)
 	return a, in.Err()
 }
 
 // mutationHeartbeatArgs are the arguments of Mutation.heartbeat.
 type mutationHeartbeatArgs struct {
-	Status *PresenceStatus
+	Input HeartbeatInput
 }
 
 func coerceMutationHeartbeatArgs(c *executor.Coercer, raw map[string]any) (*mutationHeartbeatArgs, error) {
 	a, in := &mutationHeartbeatArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "status", &a.Status, coerceOptionalPresenceStatus)
+	executor.Member(in, "input", &a.Input, coerceHeartbeatInput)
 	return a, in.Err()
 }
 
@@ -2325,61 +2347,45 @@ func coerceMutationDeleteGraphArgs(c *executor.Coercer, raw map[string]any) (*mu
 
 // mutationSetShapesArgs are the arguments of Mutation.setShapes.
 type mutationSetShapesArgs struct {
-	Turtle        string
-	SupportedOnly *bool
-	DryRun        *bool
-	Justification *string
+	Input SetShapesInput
 }
 
 func coerceMutationSetShapesArgs(c *executor.Coercer, raw map[string]any) (*mutationSetShapesArgs, error) {
 	a, in := &mutationSetShapesArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "turtle", &a.Turtle, coerceString)
-	executor.Member(in, "supportedOnly", &a.SupportedOnly, coerceOptionalBoolean)
-	executor.Member(in, "dryRun", &a.DryRun, coerceOptionalBoolean)
-	executor.Member(in, "justification", &a.Justification, coerceOptionalString)
+	executor.Member(in, "input", &a.Input, coerceSetShapesInput)
 	return a, in.Err()
 }
 
 // mutationRemoveShapesArgs are the arguments of Mutation.removeShapes.
 type mutationRemoveShapesArgs struct {
-	Shapes        []base.Term
-	DryRun        *bool
-	Justification *string
+	Input RemoveShapesInput
 }
 
 func coerceMutationRemoveShapesArgs(c *executor.Coercer, raw map[string]any) (*mutationRemoveShapesArgs, error) {
 	a, in := &mutationRemoveShapesArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "shapes", &a.Shapes, coerceIRIList)
-	executor.Member(in, "dryRun", &a.DryRun, coerceOptionalBoolean)
-	executor.Member(in, "justification", &a.Justification, coerceOptionalString)
+	executor.Member(in, "input", &a.Input, coerceRemoveShapesInput)
 	return a, in.Err()
 }
 
 // mutationReviewProposalArgs are the arguments of Mutation.reviewProposal.
 type mutationReviewProposalArgs struct {
-	ID               string
-	Decision         ReviewDecision
-	Comment          *string
-	ExpectedRevision *base.Revision
+	Input ReviewProposalInput
 }
 
 func coerceMutationReviewProposalArgs(c *executor.Coercer, raw map[string]any) (*mutationReviewProposalArgs, error) {
 	a, in := &mutationReviewProposalArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "id", &a.ID, coerceID)
-	executor.Member(in, "decision", &a.Decision, coerceReviewDecision)
-	executor.Member(in, "comment", &a.Comment, coerceOptionalString)
-	executor.Member(in, "expectedRevision", &a.ExpectedRevision, coerceOptionalRevision)
+	executor.Member(in, "input", &a.Input, coerceReviewProposalInput)
 	return a, in.Err()
 }
 
 // mutationWithdrawProposalArgs are the arguments of Mutation.withdrawProposal.
 type mutationWithdrawProposalArgs struct {
-	ID string
+	Input WithdrawProposalInput
 }
 
 func coerceMutationWithdrawProposalArgs(c *executor.Coercer, raw map[string]any) (*mutationWithdrawProposalArgs, error) {
 	a, in := &mutationWithdrawProposalArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "id", &a.ID, coerceID)
+	executor.Member(in, "input", &a.Input, coerceWithdrawProposalInput)
 	return a, in.Err()
 }
 
@@ -4105,7 +4111,7 @@ func coerceNullableMatchAggregateList(c *executor.Coercer, v any) (out []query.M
 
 func coerceQuarantineAgentInput(c *executor.Coercer, v any) (out QuarantineAgentInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "agent", &out.Agent, coerceString)
+	executor.Member(in, "agentId", &out.AgentID, coerceID)
 	executor.Member(in, "since", &out.Since, coerceOptionalDateTime)
 	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
 	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
@@ -4187,7 +4193,7 @@ func coerceResolveContradictionInput(c *executor.Coercer, v any) (out ResolveCon
 
 func coerceLiftQuarantineInput(c *executor.Coercer, v any) (out LiftQuarantineInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "agent", &out.Agent, coerceString)
+	executor.Member(in, "agentId", &out.AgentID, coerceID)
 	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
 	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
 	return out, in.Err()
@@ -4201,8 +4207,17 @@ func coerceRegisterPrefixInput(c *executor.Coercer, v any) (out RegisterPrefixIn
 	return out, in.Err()
 }
 
-func coerceStringList(c *executor.Coercer, v any) ([]string, error) {
-	return executor.CoerceList(c, v, coerceString)
+func coerceRemovePrefixInput(c *executor.Coercer, v any) (out RemovePrefixInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "name", &out.Name, coerceString)
+	return out, in.Err()
+}
+
+func coerceChangeSchemesInput(c *executor.Coercer, v any) (out ChangeSchemesInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "allow", &out.Allow, coerceNullableStringList)
+	executor.Member(in, "forbid", &out.Forbid, coerceNullableStringList)
+	return out, in.Err()
 }
 
 func coerceApiKeyMode(c *executor.Coercer, v any) (out APIKeyMode, err error) {
@@ -4216,7 +4231,7 @@ func coerceOptionalApiKeyMode(c *executor.Coercer, v any) (*APIKeyMode, error) {
 
 func coerceCreateApiKeyInput(c *executor.Coercer, v any) (out CreateAPIKeyInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "agent", &out.Agent, coerceString)
+	executor.Member(in, "agentId", &out.AgentID, coerceID)
 	executor.Member(in, "name", &out.Name, coerceOptionalString)
 	executor.Member(in, "roles", &out.Roles, coerceNullableStringList)
 	executor.Member(in, "actFor", &out.ActFor, coerceNullableStringList)
@@ -4232,6 +4247,12 @@ func coerceRotateApiKeyInput(c *executor.Coercer, v any) (out RotateAPIKeyInput,
 	return out, in.Err()
 }
 
+func coerceRevokeApiKeyInput(c *executor.Coercer, v any) (out RevokeAPIKeyInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "id", &out.ID, coerceID)
+	return out, in.Err()
+}
+
 func coerceAgentStatus(c *executor.Coercer, v any) (out AgentStatus, err error) {
 	err = (&out).UnmarshalGQL(v)
 	return out, err
@@ -4243,9 +4264,9 @@ func coerceOptionalAgentStatus(c *executor.Coercer, v any) (*AgentStatus, error)
 
 func coerceUpdateAgentInput(c *executor.Coercer, v any) (out UpdateAgentInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "id", &out.ID, coerceString)
+	executor.Member(in, "agentId", &out.AgentID, coerceID)
 	executor.Member(in, "name", &out.Name, coerceOptionalString)
-	executor.Member(in, "owner", &out.Owner, coerceOptionalString)
+	executor.Member(in, "ownerId", &out.OwnerID, coerceOptionalID)
 	executor.Member(in, "status", &out.Status, coerceOptionalAgentStatus)
 	executor.Member(in, "card", &out.Card, coerceNullableJSON)
 	return out, in.Err()
@@ -4253,8 +4274,14 @@ func coerceUpdateAgentInput(c *executor.Coercer, v any) (out UpdateAgentInput, e
 
 func coerceRegisterAgentInput(c *executor.Coercer, v any) (out RegisterAgentInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "id", &out.ID, coerceOptionalString)
+	executor.Member(in, "agentId", &out.AgentID, coerceOptionalID)
 	executor.Member(in, "card", &out.Card, coerceJSON)
+	return out, in.Err()
+}
+
+func coerceDeregisterAgentInput(c *executor.Coercer, v any) (out DeregisterAgentInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "agentId", &out.AgentID, coerceID)
 	return out, in.Err()
 }
 
@@ -4266,6 +4293,13 @@ func coercePresenceStatus(c *executor.Coercer, v any) (out PresenceStatus, err e
 func coerceOptionalPresenceStatus(c *executor.Coercer, v any) (*PresenceStatus, error) {
 	return executor.CoerceOptional(c, v, coercePresenceStatus)
 }
+
+func coerceHeartbeatInput(c *executor.Coercer, v any) (out HeartbeatInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "status", &out.Status, coerceOptionalPresenceStatus)
+	return out, in.Err()
+}
+
 func coerceChangeOp(c *executor.Coercer, v any) (base.Op, error) { return UnmarshalChangeOp(v) }
 
 func coerceStatementInput(c *executor.Coercer, v any) (out StatementInput, err error) {
@@ -4360,13 +4394,45 @@ func coerceDeleteGraphInput(c *executor.Coercer, v any) (out DeleteGraphInput, e
 	return out, in.Err()
 }
 
+func coerceSetShapesInput(c *executor.Coercer, v any) (out SetShapesInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "turtle", &out.Turtle, coerceString)
+	executor.Member(in, "supportedOnly", &out.SupportedOnly, coerceOptionalBoolean)
+	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
+	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	return out, in.Err()
+}
+
 func coerceIRIList(c *executor.Coercer, v any) ([]base.Term, error) {
 	return executor.CoerceList(c, v, coerceIRI)
+}
+
+func coerceRemoveShapesInput(c *executor.Coercer, v any) (out RemoveShapesInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "shapes", &out.Shapes, coerceIRIList)
+	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
+	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	return out, in.Err()
 }
 
 func coerceReviewDecision(c *executor.Coercer, v any) (out ReviewDecision, err error) {
 	err = (&out).UnmarshalGQL(v)
 	return out, err
+}
+
+func coerceReviewProposalInput(c *executor.Coercer, v any) (out ReviewProposalInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "id", &out.ID, coerceID)
+	executor.Member(in, "decision", &out.Decision, coerceReviewDecision)
+	executor.Member(in, "comment", &out.Comment, coerceOptionalString)
+	executor.Member(in, "expectedRevision", &out.ExpectedRevision, coerceOptionalRevision)
+	return out, in.Err()
+}
+
+func coerceWithdrawProposalInput(c *executor.Coercer, v any) (out WithdrawProposalInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "id", &out.ID, coerceID)
+	return out, in.Err()
 }
 
 func coerceChannelKind(c *executor.Coercer, v any) (out ChannelKind, err error) {
@@ -5047,6 +5113,7 @@ var (
 	writeOptionalInt                 = executor.Optional(writeInt)
 	writePresence                    = executor.ObjectOf[Presence](presenceObject)
 	writeAgentRegistration           = executor.ObjectOf[AgentRegistration](agentRegistrationObject)
+	writeAgent                       = executor.ObjectOf[Agent](agentObject)
 	writeJSON                        = executor.Leaf(appendJSON)
 	writeJSONList                    = executor.ListOf(writeJSON)
 	writeOptionalDateTime            = executor.Optional(writeDateTime)
@@ -5128,12 +5195,15 @@ var (
 	writeResolveContradictionPayload = executor.ObjectOf[ResolveContradictionPayload](resolveContradictionPayloadObject)
 	writeNamespacesPayload           = executor.ObjectOf[NamespacesPayload](namespacesPayloadObject)
 	writeApiKeyPayload               = executor.ObjectOf[APIKeyPayload](apiKeyPayloadObject)
-	writeAgent                       = executor.ObjectOf[Agent](agentObject)
+	writeRevokeApiKeyPayload         = executor.ObjectOf[RevokeAPIKeyPayload](revokeAPIKeyPayloadObject)
+	writeAgentPayload                = executor.ObjectOf[AgentPayload](agentPayloadObject)
+	writePresencePayload             = executor.ObjectOf[PresencePayload](presencePayloadObject)
 	writeApplyPatchesPayload         = executor.ObjectOf[ApplyPatchesPayload](applyPatchesPayloadObject)
 	writeGraphPayload                = executor.ObjectOf[GraphPayload](graphPayloadObject)
 	writeReplaceGraphPayload         = executor.ObjectOf[ReplaceGraphPayload](replaceGraphPayloadObject)
 	writeDeleteGraphPayload          = executor.ObjectOf[DeleteGraphPayload](deleteGraphPayloadObject)
 	writeSetShapesPayload            = executor.ObjectOf[SetShapesPayload](setShapesPayloadObject)
+	writeProposalPayload             = executor.ObjectOf[ProposalPayload](proposalPayloadObject)
 	writeDeleteChannelPayload        = executor.ObjectOf[DeleteChannelPayload](deleteChannelPayloadObject)
 	writeLeaveChannelPayload         = executor.ObjectOf[LeaveChannelPayload](leaveChannelPayloadObject)
 	writeRestrictionPayload          = executor.ObjectOf[RestrictionPayload](restrictionPayloadObject)

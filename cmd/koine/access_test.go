@@ -16,8 +16,8 @@ import (
 // access; nothing hidden is delivered by then.
 func TestStreamsEndWhenSightChanges(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
-	dora, _ := k.create(`{agent: "dora"}`)
-	eve, _ := k.create(`{agent: "eve", roles: ["guest"]}`)
+	dora, _ := k.create(`{agentId: "dora"}`)
+	eve, _ := k.create(`{agentId: "eve", roles: ["guest"]}`)
 	if got := k.graphql(dora, `mutation { createGraph(input: {iri: "agent://dora/notes", readers: ["role:guest"]}) { revision } }`); !strings.Contains(got, "revision") {
 		t.Fatal(got)
 	}

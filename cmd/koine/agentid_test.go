@@ -12,7 +12,7 @@ import (
 // No protocol accepts an invalid agent id.
 func TestAgentIDsAtEveryDoor(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
-	k.admin, _ = k.create(`{agent: "root", roles: ["admin"], actFor: ["*"]}`)
+	k.admin, _ = k.create(`{agentId: "root", roles: ["admin"], actFor: ["*"]}`)
 	made := k.graphql(k.admin, `mutation { createChannel(input: {name: "lab"}) { id } }`)
 	channel := channelID.FindStringSubmatch(made)
 	if channel == nil {
@@ -30,8 +30,8 @@ func TestAgentIDsAtEveryDoor(t *testing.T) {
 			out, _ := exec.Command("koine", "keys", "create", "--data", local, "--agent", id).CombinedOutput()
 			return string(out)
 		},
-		"createApiKey": graphQL(`createApiKey(input: {agent: `, `}) { __typename }`),
-		"actFor":       graphQL(`createApiKey(input: {agent: "ann", actFor: [`, `]}) { __typename }`),
+		"createApiKey": graphQL(`createApiKey(input: {agentId: `, `}) { __typename }`),
+		"actFor":       graphQL(`createApiKey(input: {agentId: "ann", actFor: [`, `]}) { __typename }`),
 		"X-Agent-ID": func(id string) string {
 			_, text := k.send(http.MethodPost, "/graphql", k.admin, `{"query":"{ me { id } }"}`, "X-Agent-ID", id)
 			return text

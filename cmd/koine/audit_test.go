@@ -78,12 +78,12 @@ func TestRefusalsAreAudited(t *testing.T) {
 func TestRefusalsOutlastTheServer(t *testing.T) {
 	dir := t.TempDir()
 	k := startKnowing(t, "--auth", "keys", "--data", dir)
-	dora, id := k.create(`{agent: "dora"}`)
+	dora, id := k.create(`{agentId: "dora"}`)
 	strange := "ak_live_000000000000_0123456789012345678901234567890123456789012"
 	k.graphql(strange, `{ me { id } }`)
 	k.graphql(dora, `{ audit { nodes { kind } } }`)
 	k.graphql(dora, `mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "urn:s"}, predicate: {id: "urn:koine:vocab:x"}, object: {value: "private"}}}]}) { revision } }`)
-	k.graphql(k.admin, `mutation { revokeApiKey(id: "`+id+`") { state } }`)
+	k.graphql(k.admin, `mutation { revokeApiKey(input: {id: "`+id+`"}) { key { state } } }`)
 	k.graphql(dora, `{ me { id } }`)
 	const asked = `{ audit(first: 2, kinds: [DENIED, AUTHENTICATION]%s) { nodes { time kind principal actor reason path address count lastTime requestId } pageInfo { hasNextPage endCursor } } }`
 	first := k.graphql(k.admin, fmt.Sprintf(asked, ""))

@@ -34,13 +34,13 @@ var doorsThatChange = []door{
 	{"A2A", "channels/update", `{"channelId":"{channel}","expectedVersion":1,"name":"renamed"}`},
 	{"A2A", "channels/addMember", `{"channelId":"{channel}","principalId":"bot"}`},
 	{"GraphQL", "", `mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "urn:s"}, predicate: {id: "urn:p"}, object: {value: "g"}}}]}) { success } }`},
-	{"GraphQL", "", `mutation { heartbeat { status } }`},
+	{"GraphQL", "", `mutation { heartbeat(input: {}) { presence { status } } }`},
 	{"GraphQL", "", `mutation { sendSignal(input: {channelId: "{channel}", kind: "typing"}) { __typename } }`},
 	{"GraphQL", "", `mutation { acknowledgeMessages(input: {channelId: "{channel}", upToSequence: 1, status: DELIVERED}) { __typename } }`},
 	{"GraphQL", "", `mutation { publishMessage(input: {channelId: "{channel}", parts: [{text: "x"}]}) { __typename } }`},
 	{"GraphQL", "", `mutation { createGraph(input: {iri: "agent://ann/made"}) { __typename } }`},
-	{"GraphQL", "", `mutation { updateAgent(input: {id: "ann", name: "Ann"}) { id } }`},
-	{"socket", "", `mutation { heartbeat { status } }`},
+	{"GraphQL", "", `mutation { updateAgent(input: {agentId: "ann", name: "Ann"}) { agent { id } } }`},
+	{"socket", "", `mutation { heartbeat(input: {}) { presence { status } } }`},
 	{"POST", "/data", "<urn:s> <urn:p> \"data\" .\n"},
 	{"PUT", "/data?graph=agent://ann/g", "<urn:s> <urn:p> \"data\" .\n"},
 	{"POST", "/data?default", "<urn:s> <urn:p> \"data\" .\n"},
@@ -86,10 +86,10 @@ var deniedText = regexp.MustCompile(`PERMISSION_DENIED|AUTHORIZATION_ERROR`)
 func TestConfinedRoles(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
 	key := func(roles string) string {
-		made, _ := k.create(`{agent: "ann", roles: [` + roles + `]}`)
+		made, _ := k.create(`{agentId: "ann", roles: [` + roles + `]}`)
 		return made
 	}
-	bot, _ := k.create(`{agent: "bot"}`)
+	bot, _ := k.create(`{agentId: "bot"}`)
 	plain, mixed := key(""), key(`"reader", "editors"`)
 	reader, metrics, both, backup := key(`"reader"`), key(`"metrics"`), key(`"reader", "metrics", "backup"`), key(`"backup"`)
 	if status, text := k.send(http.MethodPut, "/agents/bot", bot, `{"name":"Bot"}`); status != http.StatusCreated {

@@ -200,7 +200,7 @@ func TestACrowdDoesNotSlowOthers(t *testing.T) {
 				k := &knowing{t: t, s: s, url: url, admin: keyText.FindString(s.log.String())}
 				another = k.admin
 				if row.keys {
-					value = keyText.FindString(k.graphql(k.admin, `mutation { createApiKey(input: {agent: "greedy"}) { secret } }`))
+					value = keyText.FindString(k.graphql(k.admin, `mutation { createApiKey(input: {agentId: "greedy"}) { secret } }`))
 				}
 				if another == "" || row.keys && value == "" {
 					t.Fatalf("no keys: %q, %q\n%s", another, value, s.log)

@@ -39,7 +39,7 @@ func TestDoorsAreGuarded(t *testing.T) {
 
 func guarded(t *testing.T, doors []struct{ method, path string }, args ...string) {
 	k := startKnowing(t, append(args, "--auth", "keys", "--principal-requests", "0.001")...) // one at once
-	key, _ := k.create(`{agent: "ann"}`)
+	key, _ := k.create(`{agentId: "ann"}`)
 	for _, d := range doors {
 		if status, text := k.send(d.method, d.path, "", ""); status != http.StatusUnauthorized {
 			t.Errorf("%s %s without a key: %d %s", d.method, d.path, status, text)

@@ -212,9 +212,9 @@ func TestAgentBehindTheHub(t *testing.T) {
 // Refusals under /agents, on a server with credentials.
 func TestHubRefuses(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
-	bot, _ := k.create(`{agent: "bot"}`)
-	ann, _ := k.create(`{agent: "ann"}`)
-	eve, _ := k.create(`{agent: "eve"}`)
+	bot, _ := k.create(`{agentId: "bot"}`)
+	ann, _ := k.create(`{agentId: "ann"}`)
+	eve, _ := k.create(`{agentId: "eve"}`)
 	tells(t, sendTo(t, k.url, "bot", ann, "a key is not enough", ""), `"AGENT_NOT_FOUND"`)
 	if status, text := ask(t, http.MethodPut, k.url+"/agents/bot", bot, `{"name":"Bot"}`); status != http.StatusCreated {
 		t.Fatalf("got %d %s", status, text)
@@ -290,7 +290,7 @@ func TestHubRefuses(t *testing.T) {
 	k.send(http.MethodPut, "/agents/bot", bot, `{}`)
 	last = k.stream(http.MethodGet, "/agents/bot/mailbox", bot, "")
 	keyID := strings.Split(bot, "_")[2]
-	tells(t, k.graphql(k.admin, `mutation { revokeApiKey(id: "`+keyID+`") { id } }`), keyID)
+	tells(t, k.graphql(k.admin, `mutation { revokeApiKey(input: {id: "`+keyID+`"}) { key { id } } }`), keyID)
 	tells(t, last(), `"error":{"code":"UNAUTHENTICATED"`)
 }
 

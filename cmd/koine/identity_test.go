@@ -200,15 +200,17 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 		closed                string
 		end                   func(id string)
 	}{
-		{"revoked", "UNAUTHENTICATED", "the key was revoked", 4401, "Unauthorized", func(id string) { k.graphql(k.admin, `mutation { revokeApiKey(id: "`+id+`") { state } }`) }},
+		{"revoked", "UNAUTHENTICATED", "the key was revoked", 4401, "Unauthorized", func(id string) {
+			k.graphql(k.admin, `mutation { revokeApiKey(input: {id: "`+id+`"}) { key { state } } }`)
+		}},
 		{"rotated", "UNAUTHENTICATED", "the key has expired", 4401, "Unauthorized", func(id string) {
 			k.graphql(k.admin, `mutation { rotateApiKey(input: {id: "`+id+`"}) { replaced { state } } }`)
 		}},
 		{"suspended", "PERMISSION_DENIED", "the agent agent://suspended is suspended", 4403, "Forbidden", func(string) {
-			k.graphql(k.admin, `mutation { updateAgent(input: {id: "suspended", status: SUSPENDED}) { status } }`)
+			k.graphql(k.admin, `mutation { updateAgent(input: {agentId: "suspended", status: SUSPENDED}) { agent { status } } }`)
 		}},
 	} {
-		key, id := k.create(`{agent: "` + how.name + `"}`)
+		key, id := k.create(`{agentId: "` + how.name + `"}`)
 		subscribe := k.stream("POST", "/a2a", key, followCall)
 		changes := k.stream("GET", "/changes", key, "")
 		distinct := k.stream("POST", "/graphql", key, followBody)
@@ -256,7 +258,7 @@ func TestSocketNeedsACredential(t *testing.T) {
 	k.write(conn, `{"id":"1","type":"subscribe","payload":{"query":"{ me { id } }"}}`)
 	k.wantClose("an operation first", conn, 4401, "Unauthorized")
 	// A stream that was reserved with one key is not used with another's rights.
-	key, _ := k.create(`{agent: "admin"}`)
+	key, _ := k.create(`{agentId: "admin"}`)
 	_, token := k.send("PUT", "/graphql", k.admin, "", "Accept", "text/plain")
 	if status, text := k.send("POST", "/graphql", key, `{"query":"{ me { id } }","extensions":{"operationId":"1"}}`, "X-GraphQL-Event-Stream-Token", token); status != 401 {
 		t.Errorf("another key of the same agent: %d %s", status, text)
@@ -293,8 +295,8 @@ func TestNoSecretIsTold(t *testing.T) {
 	token := signHS256(secret, claims)
 	claims["exp"] = time.Now().Add(-time.Hour).Unix()
 	expired := signHS256(secret, claims)
-	dora, id := k.create(`{agent: "dora", actFor: ["*"], name: "laptop"}`)
-	other, otherID := k.create(`{agent: "chen", mode: TEST}`)
+	dora, id := k.create(`{agentId: "dora", actFor: ["*"], name: "laptop"}`)
+	other, otherID := k.create(`{agentId: "chen", mode: TEST}`)
 	wrong := dora[:len(dora)-4] + "0000"
 	if text := k.graphql(token, `{ me { id method roles } }`); !strings.Contains(text, `{"id":"agent://token-bearer","method":"jwt","roles":["x"]}`) {
 		t.Errorf("the token is %s", text)
@@ -319,7 +321,7 @@ func TestNoSecretIsTold(t *testing.T) {
 		k.said = append(k.said, text, fmt.Sprint(err))
 		_ = conn.CloseNow()
 	}
-	k.graphql(k.admin, `mutation { revokeApiKey(id: "`+id+`") { id agent } }`)
+	k.graphql(k.admin, `mutation { revokeApiKey(input: {id: "`+id+`"}) { key { id agent } } }`)
 	k.graphql(k.admin, `mutation { rotateApiKey(input: {id: "`+otherID+`"}) { key { id } replaced { id } } }`)
 	if all := k.graphql(k.admin, `{ statements(view: {allGraphs: true}, first: 1000) { nodes { id predicate } } changes(after: "earliest", first: 1000, view: {allGraphs: true}) { nodes { statement { id } } } }`); !strings.Contains(all, "keyHash") {
 		t.Errorf("the keys are not among all statements: %.300s", all)

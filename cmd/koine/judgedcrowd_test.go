@@ -92,7 +92,7 @@ func startJudging(t *testing.T, program string) (*server, string) {
 	s, url := startProgram(t, serveCommandLine(program, "", "--auth", "open", "--policy", policy)...)
 	shapes := `@prefix sh: <http://www.w3.org/ns/shacl#> .
 <urn:shape> a sh:NodeShape ; sh:targetSubjectsOf <urn:shaped> ; sh:property [ sh:path <urn:shaped> ; sh:pattern "` + worstPattern + `" ] .`
-	answer, err := postGraphQL(t.Context(), url, "admin", `mutation ($t: String!) { setShapes(turtle: $t) { success } }`, map[string]any{"t": shapes})
+	answer, err := postGraphQL(t.Context(), url, "admin", `mutation ($t: String!) { setShapes(input: {turtle: $t}) { success } }`, map[string]any{"t": shapes})
 	if err != nil || strings.Contains(answer, `"errors"`) {
 		t.Fatalf("the shapes were not taken: %s, %v", answer, err)
 	}

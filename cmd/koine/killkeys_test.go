@@ -38,7 +38,7 @@ type keyMade struct {
 
 func askForKey(c asker, admin, agent, roles string) (keyMade, error) {
 	var out struct{ CreateApiKey keyMade }
-	err := c.ask(admin, fmt.Sprintf(`mutation { createApiKey(input: {agent: %q, roles: %q}) { key { id } secret } }`, agent, strings.Fields(roles)), &out)
+	err := c.ask(admin, fmt.Sprintf(`mutation { createApiKey(input: {agentId: %q, roles: %q}) { key { id } secret } }`, agent, strings.Fields(roles)), &out)
 	return out.CreateApiKey, err
 }
 
@@ -67,8 +67,10 @@ func (w *keysWitness) act(c asker) error {
 		return w.make(c)
 	case w.dice.IntN(2) == 0:
 		w.ending = key
-		var out struct{ RevokeApiKey struct{ State string } }
-		if err := c.ask(w.admin, fmt.Sprintf(`mutation { revokeApiKey(id: %q) { state } }`, key.id), &out); err != nil {
+		var out struct {
+			RevokeApiKey struct{ Key struct{ State string } }
+		}
+		if err := c.ask(w.admin, fmt.Sprintf(`mutation { revokeApiKey(input: {id: %q}) { key { state } } }`, key.id), &out); err != nil {
 			return err
 		}
 		w.ending, key.ended = nil, true

@@ -99,9 +99,9 @@ func (w *reviewWitness) keep(id string) {
 const proposalFields = `{ status approvalCount appliedRevision reviews { decision } }`
 
 func (w *reviewWitness) decide(c asker, p *heldUpdate) (proposal, error) {
-	var out struct{ ReviewProposal proposal }
-	err := c.ask(w.reviewer, fmt.Sprintf(`mutation { reviewProposal(id: %q, decision: %s) `+proposalFields+` }`, p.id, p.decision), &out)
-	return out.ReviewProposal, err
+	var out struct{ ReviewProposal struct{ Proposal proposal } }
+	err := c.ask(w.reviewer, fmt.Sprintf(`mutation { reviewProposal(input: {id: %q, decision: %s}) { proposal `+proposalFields+` } }`, p.id, p.decision), &out)
+	return out.ReviewProposal.Proposal, err
 }
 
 // whole reports whether the decision is there completely, or not at all.

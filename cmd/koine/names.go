@@ -22,7 +22,7 @@ func (n *nameFlags) keepSchemes(ctx context.Context, store *kg.Store) error {
 	if len(n.Scheme) == 0 {
 		return nil
 	}
-	_, err := names.AllowSchemes(ctx, store, kg.Meta{Principal: kg.SystemPrincipal(), Justification: names.Justification("Allow URI schemes", n.Scheme)}, n.Scheme...)
+	_, err := names.ChangeSchemes(ctx, store, kg.Meta{Principal: kg.SystemPrincipal(), Justification: names.Justification("Allow URI schemes", n.Scheme)}, n.Scheme, nil)
 	if kg.CodeOf(err) == kg.CodeInvalid {
 		return cli.Usagef("--scheme: %w", err)
 	}

@@ -31,8 +31,8 @@ var whoLooksAtAgents = []struct{ method, path, body, told string }{
 // keys are hidden.
 func TestAgentsAreForEverybodyLetIn(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
-	bot, botKey := k.create(`{agent: "bot"}`)
-	eve, _ := k.create(`{agent: "eve"}`)
+	bot, botKey := k.create(`{agentId: "bot"}`)
+	eve, _ := k.create(`{agentId: "eve"}`)
 	if status, text := k.send(http.MethodPut, "/agents/bot", bot, `{"name":"Bot","description":"for all","capabilities":["weather"],"limits":{"tasks":3}}`); status != http.StatusCreated {
 		t.Fatal(status, text)
 	}

@@ -123,7 +123,7 @@ func TestOutsidersOfTasks(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
 	keys := map[string]string{}
 	for _, agent := range []string{"ann", "bot", "eve"} {
-		keys[agent], _ = k.create(`{agent: "` + agent + `"}`)
+		keys[agent], _ = k.create(`{agentId: "` + agent + `"}`)
 	}
 	if status, text := k.send(http.MethodPut, "/agents/bot", keys["bot"], `{"name":"Bot"}`); status != http.StatusCreated {
 		t.Fatal(status, text)

@@ -55,11 +55,11 @@ func TestStreamsArePresence(t *testing.T) {
 	}
 	gone := map[string]bool{}         // agents without a stream that may still be present
 	revoke := func(name, id string) { // which ends its streams
-		k.graphql(k.admin, `mutation { revokeApiKey(id: "`+id+`") { state } }`)
+		k.graphql(k.admin, `mutation { revokeApiKey(input: {id: "`+id+`"}) { key { state } } }`)
 		gone[name] = true
 	}
 	for name, open := range ways {
-		key, id := k.create(`{agent: "` + name + `"}`)
+		key, id := k.create(`{agentId: "` + name + `"}`)
 		if got := presence(name); !strings.HasPrefix(got, is("OFFLINE")) {
 			t.Errorf("%s, before: %s", name, got)
 		}
@@ -69,8 +69,8 @@ func TestStreamsArePresence(t *testing.T) {
 		}
 		revoke(name, id)
 	}
-	gateway, id := k.create(`{agent: "gateway", actFor: ["worker"]}`)
-	k.create(`{agent: "worker"}`)
+	gateway, id := k.create(`{agentId: "gateway", actFor: ["worker"]}`)
+	k.create(`{agentId: "worker"}`)
 	k.stream("GET", "/changes", gateway, "", "X-Agent-ID", "worker")
 	if got := presence("worker"); !strings.HasPrefix(got, is("ONLINE")) {
 		t.Errorf("who is acted for: %s", got)
@@ -158,7 +158,7 @@ func TestDeregisteredHasNoPresence(t *testing.T) {
 	if status, text := ask(t, http.MethodPut, url+"/agents/bot", "bot", `{"name":"Bot"}`); status != http.StatusCreated {
 		t.Fatal(status, text)
 	}
-	askGraphQL(t, url, "bot", `mutation { heartbeat(status: BUSY) { status } }`)
+	askGraphQL(t, url, "bot", `mutation { heartbeat(input: {status: BUSY}) { presence { status } } }`)
 	eventually(t, "it is written down", func() bool { return strings.Contains(written(), `["agent://bot","BUSY"]`) })
 	if status, text := ask(t, http.MethodDelete, url+"/agents/bot", "bot", ""); status != http.StatusNoContent {
 		t.Fatal(status, text)
@@ -197,7 +197,7 @@ func TestPresenceAfterAKill(t *testing.T) {
 	if got := ask("dora", `{ agents { id } }`); !strings.HasPrefix(got, `{"data":{"agents":[]}`) {
 		t.Errorf("a stream of just a name: %s", got)
 	}
-	since := presenceSince.FindStringSubmatch(ask("dora", `mutation { heartbeat(status: BUSY) { status since } }`))
+	since := presenceSince.FindStringSubmatch(ask("dora", `mutation { heartbeat(input: {status: BUSY}) { presence { status since } } }`))
 	if since == nil {
 		t.Fatal("no heartbeat")
 	}

@@ -97,7 +97,7 @@ func TestRESTPrefixIsRefused(t *testing.T) {
 // key in the first frame. Streams opened with a revoked key end.
 func TestRESTAuthentication(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys", "--allow-origin", "https://app.example")
-	ann, annID := k.create(`{agent: "ann"}`)
+	ann, annID := k.create(`{agentId: "ann"}`)
 	for _, row := range []struct {
 		name    string
 		headers []string
@@ -156,7 +156,7 @@ func TestRESTAuthentication(t *testing.T) {
 		}
 	}
 	c, _ := dial("X-API-Key", ann)
-	k.graphql(k.admin, `mutation { revokeApiKey(id: "`+annID+`") { id } }`)
+	k.graphql(k.admin, `mutation { revokeApiKey(input: {id: "`+annID+`"}) { key { id } } }`)
 	k.wantClose("a socket of a revoked key", c, 4401, "the key was revoked")
 }
 

@@ -59,7 +59,7 @@ func TestEverythingIsServed(t *testing.T) {
 // schema need no credential.
 func TestSchemaBehindTheEndpoint(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
-	reader, _ := k.create(`{agent: "ann", roles: ["reader"]}`)
+	reader, _ := k.create(`{agentId: "ann", roles: ["reader"]}`)
 	for _, x := range []struct {
 		path, key, origin string
 		status            int

@@ -26,9 +26,9 @@ type subscribed struct {
 // interruption, and the end, after which it ends itself.
 func TestTaskChangedOverAllTransports(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
-	ann, _ := k.create(`{agent: "ann"}`)
-	bot, _ := k.create(`{agent: "bot"}`)
-	eve, _ := k.create(`{agent: "eve"}`)
+	ann, _ := k.create(`{agentId: "ann"}`)
+	bot, _ := k.create(`{agentId: "bot"}`)
+	eve, _ := k.create(`{agentId: "eve"}`)
 	if status, text := k.send(http.MethodPut, "/agents/bot", bot, `{"name":"Bot"}`); status != http.StatusCreated {
 		t.Fatal(status, text)
 	}

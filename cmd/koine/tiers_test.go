@@ -64,8 +64,8 @@ func TestTierFlag(t *testing.T) {
 // The tiers of the flag hold through the whole server, by the roles of the key.
 func TestTiersThroughTheServer(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys", "--tier", "*=messages:2,channels:1,bytes:100", "--tier", "partner=messages:3")
-	guest, _ := k.create(`{agent: "guest"}`)
-	partner, _ := k.create(`{agent: "partner", roles: ["partner"]}`)
+	guest, _ := k.create(`{agentId: "guest"}`)
+	partner, _ := k.create(`{agentId: "partner", roles: ["partner"]}`)
 	const tier = `{ me { tier { name messagesPerMinute streams channels messageBytes } } }`
 	want := func(what, got, want string) {
 		t.Helper()
@@ -95,8 +95,8 @@ func TestTiersThroughTheServer(t *testing.T) {
 // each with the error that it has for them.
 func TestBoundsOfChannelsOverTheWire(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys", "--tier", "*=streams:2,messages:2,bytes:100", "--tier", "partner=unlimited")
-	guest, _ := k.create(`{agent: "guest"}`)
-	partner, _ := k.create(`{agent: "partner", roles: ["partner"]}`)
+	guest, _ := k.create(`{agentId: "guest"}`)
+	partner, _ := k.create(`{agentId: "partner", roles: ["partner"]}`)
 	call := func(key, method, params string) string {
 		t.Helper()
 		status, text := k.send("POST", "/a2a", key, `{"jsonrpc":"2.0","id":1,"method":"channels/`+method+`","params":`+params+`}`)

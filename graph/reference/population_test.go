@@ -27,9 +27,9 @@ func said(channel, text, more string) string {
 var population = []step{
 	{root, `mutation { registerPrefix(input: {name: "ex", namespace: "https://example.org/"}) { revision } }`, ""},
 	{root, `mutation { registerPrefix(input: {name: "koine", namespace: "urn:koine:vocab:"}) { revision } }`, ""},
-	{root, `mutation { registerAgent(input: {id: "ann", card: {name: "Ann", description: "d", capabilities: ["weather"], skills: [{id: "s", name: "S"}], metadata: {big: 9007199254740993}}}) { id } }`, ""},
-	{root, `mutation { registerAgent(input: {id: "bob", card: {name: "Bob", role: "r"}}) { id } }`, ""},
-	{root, `mutation { createApiKey(input: {agent: "ann", name: "k", roles: ["reader"]}) { key { id } } }`, "key"},
+	{root, `mutation { registerAgent(input: {agentId: "ann", card: {name: "Ann", description: "d", capabilities: ["weather"], skills: [{id: "s", name: "S"}], metadata: {big: 9007199254740993}}}) { agent { id } } }`, ""},
+	{root, `mutation { registerAgent(input: {agentId: "bob", card: {name: "Bob", role: "r"}}) { agent { id } } }`, ""},
+	{root, `mutation { createApiKey(input: {agentId: "ann", name: "k", roles: ["reader"]}) { key { id } } }`, "key"},
 	{root, apply("types", fact("ex:ada", "rdf:type", `id: "ex:Person"`)+fact("ex:bob", "rdf:type", `id: "ex:Person"`)+fact("ex:rome", "rdf:type", `id: "ex:City"`)+fact("ex:ada", "rdfs:label", `value: "Ada"`)+
 		fact("ex:bob", "rdfs:label", `value: "Bob", language: "en"`)+fact("ex:bob", "rdfs:label", `value: "Robert", language: "fr"`)+fact("ex:ada", "ex:name", `value: "Ada Lovelace"`)+fact("ex:bob", "ex:name", `value: "Bob \"the\" Builder\n"`)), ""},
 	{ann, apply("values", fact("ex:ada", "ex:age", `value: 36`)+fact("ex:bob", "ex:age", `value: "36.5", type: "xsd:decimal"`)+fact("ex:cy", "ex:age", `value: 7e0`)+fact("ex:ada", "ex:born", `value: "1815-12-10", type: "xsd:date"`)+
@@ -42,7 +42,7 @@ var population = []step{
 	{ann, `mutation { createGraph(input: {iri: "agent://ann/notes"}) { graph { iri } } }`, ""},
 	{ann, `mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "ex:rome"}, predicate: {id: "ex:note"}, object: {value: "far"}, graph: "agent://ann/notes"}}]}) { success } }`, ""},
 	{root, apply("contradiction", fact("ex:capital", "rdf:type", `id: "owl:FunctionalProperty"`)+fact("ex:italy", "ex:capital", `id: "ex:rome"`)+fact("ex:italy", "ex:capital", `id: "ex:milan"`)+fact("ex:film", "rdf:type", `id: "ex:Film"`)+fact("ex:film", "ex:year", `id: "ex:rome"`)), ""},
-	{root, `mutation { setShapes(turtle: "` + shapeOfFilm + `") { success } }`, ""},
+	{root, `mutation { setShapes(input: {turtle: "` + shapeOfFilm + `"}) { success } }`, ""},
 	{bob, `mutation { applyPatches(input: {justification: "a rise", patches: [{op: add, statement: {subject: {id: "ex:ada"}, predicate: {id: "ex:pay"}, object: {value: 5}}}]}) { proposalId } }`, "proposal"},
 	{ann, `mutation { createScope(input: {title: "intent"}) { id } }`, "scope"},
 	{ann, `mutation { createScope(input: {title: "task", parentId: "@scope@"}) { id } }`, "subscope"},
@@ -62,11 +62,11 @@ var population = []step{
 	{ann, said("@channel@", "done", `, artifactRefs: ["@task@/a/1", "elsewhere"], taskId: "@task@"`), "done"},
 	{bob, said("@channel@", "I do", `, recipient: "ann", messageType: RESPONSE, correlationId: "@request@", idempotencyKey: "k1", format: "markdown"`), ""},
 	{bob, `mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "ex:bob"}, predicate: {id: "ex:pay"}, object: {value: 6}}}]}) { proposalId } }`, "applied"},
-	{root, `mutation { reviewProposal(id: "@applied@", decision: APPROVE, comment: "fine") { status } }`, ""},
+	{root, `mutation { reviewProposal(input: {id: "@applied@", decision: APPROVE, comment: "fine"}) { proposal { status } } }`, ""},
 	{ann, `mutation { inviteMember(input: {channelId: "@private@", principalId: "eve"}) { id } }`, ""},
 	{ann, `mutation { muteAgent(input: {channelId: "@channel@", principalId: "mallory"}) { channel { id } } }`, ""},
 	{root, `mutation { banAgent(input: {everywhere: true, principalId: "mallory", until: "2030-01-01T00:00:00Z"}) { channel { id } } }`, ""},
 	{ann, `mutation { createChannel(input: {name: "old"}) { id } }`, "closed"},
 	{ann, `mutation { closeChannel(input: {channelId: "@closed@", reason: "done"}) { id } }`, ""},
-	{root, `mutation { quarantineAgent(input: {agent: "mallory"}) { revision } }`, ""},
+	{root, `mutation { quarantineAgent(input: {agentId: "mallory"}) { revision } }`, ""},
 }

@@ -64,31 +64,25 @@ func Remove(ctx context.Context, store *kg.Store, m kg.Meta, prefixes ...string)
 	})
 }
 
-// AllowSchemes makes URI schemes known to the store.
-func AllowSchemes(ctx context.Context, store *kg.Store, m kg.Meta, schemes ...string) (kg.Receipt, error) {
+// ChangeSchemes makes URI schemes known to the store, and removes schemes that it made
+// known; stored statements stay. To forbid another scheme is CodeNotFound.
+func ChangeSchemes(ctx context.Context, store *kg.Store, m kg.Meta, allow, forbid []string) (kg.Receipt, error) {
 	return store.ChangeNames(ctx, m, func(n *kg.Names) error {
-		for _, scheme := range schemes {
+		for _, scheme := range forbid {
+			scheme = strings.ToLower(scheme)
+			switch {
+			case n.Schemes[scheme]:
+				delete(n.Schemes, scheme)
+			case builtinScheme(scheme):
+				return kg.Errorf(kg.CodeInvalid, "the URI scheme %s is built in and cannot be removed", scheme)
+			default:
+				return kg.Errorf(kg.CodeNotFound, "URI scheme %q is not registered", scheme)
+			}
+		}
+		for _, scheme := range allow {
 			if scheme = strings.ToLower(scheme); !builtinScheme(scheme) {
 				n.Schemes[scheme] = true
 			}
-		}
-		return nil
-	})
-}
-
-// ForbidSchemes removes URI schemes that AllowSchemes added; stored statements stay.
-// Another scheme is CodeNotFound.
-func ForbidSchemes(ctx context.Context, store *kg.Store, m kg.Meta, schemes ...string) (kg.Receipt, error) {
-	return store.ChangeNames(ctx, m, func(n *kg.Names) error {
-		for _, scheme := range schemes {
-			scheme = strings.ToLower(scheme)
-			if !n.Schemes[scheme] {
-				if builtinScheme(scheme) {
-					return kg.Errorf(kg.CodeInvalid, "the URI scheme %s is built in and cannot be removed", scheme)
-				}
-				return kg.Errorf(kg.CodeNotFound, "URI scheme %q is not registered", scheme)
-			}
-			delete(n.Schemes, scheme)
 		}
 		return nil
 	})

@@ -55,7 +55,7 @@ func TestNamesAreJudgedAtApproval(t *testing.T) {
 		if _, err := names.Remove(t.Context(), w.store, kg.Meta{}, "exx"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := names.AllowSchemes(t.Context(), w.store, kg.Meta{}, "exx"); err != nil {
+		if _, err := names.ChangeSchemes(t.Context(), w.store, kg.Meta{}, []string{"exx"}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if p, err := w.decide(bob, id, proposals.Approve); err != nil || p.Status != proposals.Applied {

@@ -46,7 +46,7 @@ async function administrate(query, variables) {
 }
 
 async function createKey(agent) {
-  const query = 'mutation ($agent: String!) { createApiKey(input: {agent: $agent}) { secret key { id } } }';
+  const query = 'mutation ($agent: ID!) { createApiKey(input: {agentId: $agent}) { secret key { id } } }';
   const { createApiKey } = await administrate(query, { agent });
   return { secret: createApiKey.secret, id: createApiKey.key.id };
 }
@@ -201,7 +201,7 @@ async function revoked({ id, secret }, tab) {
   await write(tab.query.replace(/subscription \w+/, 'subscription Revoked'));
   await executeButton('Execute').click();
   await shown('"position"');
-  await administrate('mutation ($id: ID!) { revokeApiKey(id: $id) { id } }', { id });
+  await administrate('mutation ($id: ID!) { revokeApiKey(input: {id: $id}) { key { id } } }', { id });
   await notice.getByText('the key was revoked').waitFor();
   await executeButton('Execute').waitFor();
   await screenshot('keys-revoked');

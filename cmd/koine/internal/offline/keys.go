@@ -64,7 +64,7 @@ func (c *createKey) Run(ctx context.Context, command *kong.Context, t cli.Termin
 		}
 		return printKey(t, newWireKey(&made.Key), made.Secret)
 	}, func(ctx context.Context, server *client.Client) error {
-		input := map[string]any{"agent": c.Agent, "name": c.Name, "roles": request.Roles, "actFor": c.ActFor, "mode": strings.ToUpper(string(mode))}
+		input := map[string]any{"agentId": c.Agent, "name": c.Name, "roles": request.Roles, "actFor": c.ActFor, "mode": strings.ToUpper(string(mode))}
 		if s := int64(c.Life / time.Second); s > 0 {
 			input["lifetimeSeconds"] = s
 		}
@@ -171,7 +171,7 @@ func (c *revokeKey) Run(ctx context.Context, command *kong.Context, t cli.Termin
 		_, err := keys.Revoke(ctx, m, c.ID)
 		return err
 	}, func(ctx context.Context, server *client.Client) error {
-		return server.GraphQL(ctx, `mutation($id: ID!) { revokeApiKey(id: $id) { id } }`, map[string]any{"id": c.ID}, nil)
+		return server.GraphQL(ctx, `mutation($id: ID!) { revokeApiKey(input: {id: $id}) { key { id } } }`, map[string]any{"id": c.ID}, nil)
 	})
 }
 

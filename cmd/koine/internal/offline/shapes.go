@@ -341,9 +341,9 @@ func (r *shapesRemote) putShapes(turtle string, supportedOnly, dryRun bool, why 
 		Unsupported []unsupportedShape
 	}
 	variables := map[string]any{"turtle": turtle, "dryRun": dryRun, "why": why}
-	query := `mutation($turtle: String!, $dryRun: Boolean, $why: String) { setShapes(turtle: $turtle, dryRun: $dryRun, justification: $why) { success statementsAffected verificationStatus } }`
+	query := `mutation($turtle: String!, $dryRun: Boolean, $why: String) { setShapes(input: {turtle: $turtle, dryRun: $dryRun, justification: $why}) { success statementsAffected verificationStatus } }`
 	if supportedOnly {
-		query = `mutation($turtle: String!, $dryRun: Boolean, $why: String) { setShapes(turtle: $turtle, supportedOnly: true, dryRun: $dryRun, justification: $why) { success statementsAffected verificationStatus unsupported { path name reason } } }`
+		query = `mutation($turtle: String!, $dryRun: Boolean, $why: String) { setShapes(input: {turtle: $turtle, supportedOnly: true, dryRun: $dryRun, justification: $why}) { success statementsAffected verificationStatus unsupported { path name reason } } }`
 	}
 	if err := r.runOperation(query, variables, "setShapes", &c); err != nil {
 		return 0, nil, err
@@ -354,7 +354,7 @@ func (r *shapesRemote) putShapes(turtle string, supportedOnly, dryRun bool, why 
 
 func (r *shapesRemote) removeShapes(ids []string, why string) (int64, error) {
 	var c shapesChange
-	err := r.runOperation(`mutation($shapes: [IRI!]!, $why: String) { removeShapes(shapes: $shapes, justification: $why) { success statementsAffected verificationStatus } }`,
+	err := r.runOperation(`mutation($shapes: [IRI!]!, $why: String) { removeShapes(input: {shapes: $shapes, justification: $why}) { success statementsAffected verificationStatus } }`,
 		map[string]any{"shapes": ids, "why": why}, "removeShapes", &c)
 	if err != nil {
 		return 0, err

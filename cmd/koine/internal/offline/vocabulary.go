@@ -150,7 +150,7 @@ func (c *prefixRemoveCommand) Run(ctx context.Context, command *kong.Context, t 
 		return err
 	}
 	for _, name := range c.Names {
-		if err := d.server.GraphQL(ctx, `mutation($name: String!) { removePrefix(name: $name) { revision } }`, map[string]any{"name": name}, nil); err != nil {
+		if err := d.server.GraphQL(ctx, `mutation($name: String!) { removePrefix(input: {name: $name}) { revision } }`, map[string]any{"name": name}, nil); err != nil {
 			return err
 		}
 	}
@@ -215,25 +215,25 @@ type schemesChange struct {
 
 // Run allows the schemes.
 func (c *schemeAddCommand) Run(ctx context.Context, command *kong.Context, log *slog.Logger) error {
-	return c.changeSchemes(ctx, command, log, "Allow URI schemes", "allowSchemes", names.AllowSchemes)
+	return c.changeSchemes(ctx, command, log, "Allow URI schemes", c.Schemes, nil)
 }
 
 // Run forbids the schemes.
 func (c *schemeRemoveCommand) Run(ctx context.Context, command *kong.Context, log *slog.Logger) error {
-	return c.changeSchemes(ctx, command, log, "Forbid URI schemes", "forbidSchemes", names.ForbidSchemes)
+	return c.changeSchemes(ctx, command, log, "Forbid URI schemes", nil, c.Schemes)
 }
 
-func (c *schemesChange) changeSchemes(ctx context.Context, command *kong.Context, log *slog.Logger, why, mutation string, here func(context.Context, *kg.Store, kg.Meta, ...string) (kg.Receipt, error)) error {
+func (c *schemesChange) changeSchemes(ctx context.Context, command *kong.Context, log *slog.Logger, why string, allow, forbid []string) error {
 	d, err := openTarget(ctx, &c.Target, command, log, &c.ReserveFlag)
 	if err != nil {
 		return err
 	}
 	defer d.close()
 	if d.store != nil {
-		_, err := here(ctx, d.store, d.commitMeta(why, c.Schemes), c.Schemes...)
+		_, err := names.ChangeSchemes(ctx, d.store, d.commitMeta(why, c.Schemes), allow, forbid)
 		return err
 	}
-	return d.server.GraphQL(ctx, `mutation($names: [String!]!) { `+mutation+`(names: $names) { revision } }`, map[string]any{"names": c.Schemes}, nil)
+	return d.server.GraphQL(ctx, `mutation($input: ChangeSchemesInput!) { changeSchemes(input: $input) { revision } }`, map[string]any{"input": map[string]any{"allow": allow, "forbid": forbid}}, nil)
 }
 
 // Run prints a scheme per line.

@@ -98,8 +98,8 @@ func (c *registerAgent) Run(ctx context.Context, t cli.Terminal) error {
 	if err := json.Unmarshal([]byte(text), &card); err != nil {
 		return cli.Usagef("%s is not a JSON object: %w", c.Card, err)
 	}
-	return changeAgent(ctx, t, &c.ServerFlags, c.ID, c.JSON, `mutation($input: RegisterAgentInput!) { one: registerAgent(input: $input) `+agentFields+` }`,
-		map[string]any{"input": map[string]any{"id": c.ID, "card": card}})
+	return changeAgent(ctx, t, &c.ServerFlags, c.ID, c.JSON, `mutation($input: RegisterAgentInput!) { one: registerAgent(input: $input) { agent `+agentFields+` } }`,
+		map[string]any{"input": map[string]any{"agentId": c.ID, "card": card}})
 }
 
 type deregisterAgent struct {
@@ -110,7 +110,7 @@ type deregisterAgent struct {
 
 // Run prints the id of the agent.
 func (c *deregisterAgent) Run(ctx context.Context, t cli.Terminal) error {
-	return changeAgent(ctx, t, &c.ServerFlags, c.ID, c.JSON, `mutation($id: String!) { one: deregisterAgent(id: $id) `+agentFields+` }`, map[string]any{"id": c.ID})
+	return changeAgent(ctx, t, &c.ServerFlags, c.ID, c.JSON, `mutation($id: ID!) { one: deregisterAgent(input: {agentId: $id}) { agent `+agentFields+` } }`, map[string]any{"id": c.ID})
 }
 
 // changeAgent runs a mutation about an agent and prints the agent's id, or with asJSON the
@@ -120,7 +120,7 @@ func changeAgent(ctx context.Context, t cli.Terminal, s *cli.ServerFlags, id str
 	if err != nil {
 		return err
 	}
-	raw, err := fetchObject(ctx, server, "agent "+id, mutation, variables)
+	raw, err := changeObject(ctx, server, "agent", id, mutation, variables)
 	if err != nil {
 		return err
 	}

@@ -84,3 +84,17 @@ func fetchObject(ctx context.Context, server *client.Client, name, query string,
 	}
 	return answer.One, nil
 }
+
+// changeObject runs a mutation that answers with its payload under the alias "one", and
+// returns the payload's object of the kind.
+func changeObject(ctx context.Context, server *client.Client, kind, id, mutation string, variables map[string]any) (json.RawMessage, error) {
+	raw, err := fetchObject(ctx, server, kind+" "+id, mutation, variables)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := decodeObject[map[string]json.RawMessage](raw)
+	if err != nil {
+		return nil, err
+	}
+	return (*payload)[kind], nil
+}
