@@ -74,9 +74,9 @@ func undescribed(s *ast.Schema) []string {
 	return out
 }
 
-// describesItself reports whether a type's name says what it is: a page or an
-// element of one, an input or a result of a mutation, the events of a
-// subscription, or values of an enumeration that have descriptions.
+// describesItself reports whether a type's name and members say what it is: a
+// page or an element of one, an input or a result of a mutation, the events of a
+// subscription, the operators of a filter, or a few members or values.
 func describesItself(s *ast.Schema, def *ast.Definition) bool {
 	for _, suffix := range []string{"Connection", "Edge", "Payload"} {
 		if strings.HasSuffix(def.Name, suffix) {
@@ -88,7 +88,15 @@ func describesItself(s *ast.Schema, def *ast.Definition) bool {
 			return true
 		}
 	}
-	return def.Kind == ast.Union || def.Kind == ast.Enum && !slices.ContainsFunc(def.EnumValues, func(v *ast.EnumValueDefinition) bool { return v.Description == "" })
+	switch def.Kind {
+	case ast.Union:
+		return true
+	case ast.Enum:
+		return len(def.EnumValues) <= 4 || !slices.ContainsFunc(def.EnumValues, func(v *ast.EnumValueDefinition) bool { return v.Description == "" })
+	case ast.Object, ast.InputObject:
+		return len(def.Fields) <= 5 || isOperator(def)
+	}
+	return false
 }
 
 // measures reports whether values of a type mean nothing without a unit, a
@@ -98,9 +106,9 @@ func measures(t *ast.Type) bool {
 }
 
 // isOperator reports whether the members of an input are operators of its
-// value, which its description explains together.
+// value.
 func isOperator(def *ast.Definition) bool {
-	return def.Kind == ast.InputObject && def.Fields.ForName("eq") != nil && def.Description != ""
+	return def.Kind == ast.InputObject && def.Fields.ForName("eq") != nil
 }
 
 var (
@@ -166,15 +174,16 @@ func TestUndescribedIsFound(t *testing.T) {
 		type Mutation { "Makes a thing." make(input: MakeThingInput!): MakeThingPayload }
 		"The subscriptions."
 		type Subscription { "Things." made: ThingEvent }
-		type Thing { name: String width: Int "In grams." weight: Float kind: Kind }
+		type Thing { name: String width: Int "In grams." weight: Float kind: Kind few: Few more: Boolean }
 		union ThingEvent = Thing
 		input MakeThingInput { name: String, size: Long, filter: SizeFilter }
-		input SizeFilter { eq: Long }
+		input SizeFilter { eq: Long, ne: Long, lt: Long, gt: Long, in: [Long] }
 		type MakeThingPayload { thing: Thing }
-		enum Kind { "Round." ROUND SQUARE }
+		enum Kind { "Round." ROUND SQUARE OVAL FLAT LONG }
+		enum Few { ONE TWO }
 		"A whole number."
 		scalar Long`)
-	want := []string{"Kind", "MakeThingInput.size", "Query.bare", "Query.thing(size:)", "SizeFilter", "SizeFilter.eq", "Thing", "Thing.width"}
+	want := []string{"Kind", "MakeThingInput.size", "Query.bare", "Query.thing(size:)", "Thing", "Thing.width"}
 	if got := undescribed(s); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
