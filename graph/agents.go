@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"koine/graph/limit"
 	"koine/internal/agents"
 	"koine/kg"
 )
@@ -56,7 +57,7 @@ func readAgent(ctx context.Context, id string) (*Agent, error) {
 
 func readAgents(ctx context.Context, first *int, after, capability *string) ([]Agent, error) {
 	r := runOf(ctx)
-	n, err := r.engine.limits.pageSize(first, DefaultPageSize)
+	n, err := r.engine.limits.CheckFirst(first, limit.DefaultPageSize)
 	if err != nil {
 		return nil, err
 	}

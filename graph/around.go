@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph/executor"
+	"koine/graph/internal/scalar"
 	"koine/internal/operation"
 	"koine/internal/query/path"
 	"koine/kg"
@@ -62,18 +63,13 @@ func (l *loader) loadLists(of *listPlans, ids []kg.ID, rows []kg.Row) (*loadedLi
 
 // writeList writes a field with n elements. k returns the index of the i-th.
 func (l *loadedLists) writeList(w *writer, f *partField, n int, k func(i int) int) {
-	writeList(w, n, func(i int) {
+	scalar.WriteList(w, n, func(i int) {
 		if f.name == "entities" {
 			l.entities[f.list][k(i)].write(w)
 		} else {
 			l.statements[f.list][k(i)].write(w)
 		}
 	})
-}
-
-// pathEdges returns the edges that the arguments `predicates` and `direction` give.
-func (l Limits) pathEdges(predicates []kg.Term, direction path.Direction) path.Edges {
-	return path.Edges{Statements: l.Reads, Direction: direction, Predicates: predicates}
 }
 
 // partField is a field of an object that holds lists.
@@ -107,10 +103,10 @@ func (p *planner) planParts(l *listPlans, set ast.SelectionSet, implementors []s
 
 // writeParts writes the object. value writes its scalars and lists.
 func writeParts(w *writer, fields []partField, typename string, value func(f *partField)) {
-	writeFields(w, fields, func(_ int, f *partField) {
+	scalar.WriteFields(w, fields, func(_ int, f *partField) {
 		w.EnterField(f.key)
 		if f.name == "__typename" {
-			w.B = appendString(w.B, typename)
+			w.B = scalar.AppendString(w.B, typename)
 		} else {
 			value(f)
 		}
@@ -140,7 +136,7 @@ func (*queryRoot) ShortestPaths(ctx context.Context, f *executor.Selected, args 
 	if err != nil {
 		return nil, err
 	}
-	edges := r.run.engine.limits.pathEdges(args.Predicates, args.Direction)
+	edges := r.run.engine.limits.PathEdges(args.Predicates, args.Direction)
 	routes, ids, rows, deeper, err := l.findRoutes(args.From, args.To, edges, args.MaxDepth, args.K)
 	if err != nil {
 		return nil, err
@@ -158,7 +154,7 @@ func (*queryRoot) ShortestPaths(ctx context.Context, f *executor.Selected, args 
 // Write writes the list.
 func (l *routeList) Write(w *executor.Writer) error {
 	entity, statement := 0, 0
-	writeList(w, len(l.routes), func(i int) {
+	scalar.WriteList(w, len(l.routes), func(i int) {
 		n := len(l.routes[i])
 		writeParts(w, l.fields, "GraphPath", func(f *partField) {
 			switch f.name {
@@ -167,7 +163,7 @@ func (l *routeList) Write(w *executor.Writer) error {
 			case "statements":
 				l.writeList(w, f, n, func(k int) int { return statement + k })
 			default:
-				w.B = appendUint(w.B, uint64(n))
+				w.B = scalar.AppendUint(w.B, uint64(n))
 			}
 		})
 		entity, statement = entity+n+1, statement+n

@@ -11,6 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/channels"
+	"koine/graph/limit"
 	"koine/internal/update"
 	"koine/kg"
 )
@@ -102,8 +103,8 @@ func (e *Engine) askTime(op *graphql.OperationContext) (sum time.Duration, err e
 		sum += secondsOf(input["timeoutSeconds"], e.limits.AskTime)
 	}
 	if sum > e.limits.AskTime {
-		return 0, limitError("askTime", "the operation would wait for %v; at most %v is allowed", sum, e.limits.AskTime).
-			withHint("Reduce timeoutSeconds, and repeat the request with the same idempotencyKey.")
+		return 0, limit.Exceeded("askTime", "the operation would wait for %v; at most %v is allowed", sum, e.limits.AskTime).
+			WithHint("Reduce timeoutSeconds, and repeat the request with the same idempotencyKey.")
 	}
 	return sum, nil
 }

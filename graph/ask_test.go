@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/internal/slowtest"
 	"koine/kg"
@@ -44,7 +44,7 @@ func (c *conversing) respond(t *testing.T, name, channel, text string, more ...s
 // operations may take, or reports that there was none; and its refusals.
 func TestAsk(t *testing.T) {
 	slowtest.Long(t)
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	question := `mutation { ask(input: {message: {channelId: "` + id + `", recipient: "bob", parts: [{text: "how hot?"}] %s}, timeoutSeconds: %d}) { timedOut response { text author correlation { text } } publication { success replayed message { sequence messageType } } } }`
 	c.respond(t, "bob", id, "1180")
@@ -56,7 +56,7 @@ func TestAsk(t *testing.T) {
 	}
 	c.want("again", c.told("ann", question, `idempotencyKey: "k"`, 1), strings.Replace(answered, `"replayed":false`, `"replayed":true`, 1))
 	// More slowly than an operation may be: the waiting is not counted.
-	slow := newConversing(t, graph.Limits{Duration: 4 * time.Second})
+	slow := newConversing(t, limit.Limits{Duration: 4 * time.Second})
 	lab := slow.lab("PRIVATE")
 	slow.want("not answered", slow.told("ann", `mutation { ask(input: {message: {channelId: "%s", recipient: "bob", parts: [{text: "?"}]}, timeoutSeconds: 5}) { timedOut response { text } publication { success message { text sequence expiresAt } } } }`, lab)[:88],
 		`{"ask":{"timedOut":true,"response":null,"publication":{"success":true,"message":{"text":`)
@@ -101,7 +101,7 @@ func TestAsk(t *testing.T) {
 // TestAskAll proves that the responses of all recipients come back.
 func TestAskAll(t *testing.T) {
 	slowtest.Long(t)
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	c.respond(t, "bob", id, "one")
 	c.want("all", c.told("ann", `mutation { askAll(input: {message: {channelId: "%s", recipient: "bob", parts: [{text: "who?"}]}}) { responses { text sequence } publication { success verificationStatus } } }`, id),
@@ -111,7 +111,7 @@ func TestAskAll(t *testing.T) {
 
 // TestAskGivenUp proves that a caller that disconnects waits no longer, and has asked.
 func TestAskGivenUp(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	ctx, cancel := context.WithCancel(t.Context())
 	f := c.hear(t, "bob", `subscription { m: messagePublished(where: {channelId: "`+id+`"}) { ... on MessagePublished { message { text } } } }`, operation.Resume{})

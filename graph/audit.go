@@ -8,6 +8,7 @@ import (
 
 	"koine/channels/actions"
 	"koine/channels/channel"
+	"koine/graph/limit"
 	"koine/internal/audit"
 	"koine/internal/operation"
 	"koine/kg"
@@ -52,8 +53,8 @@ func auditList(ctx context.Context, asked auditQuery) (*AuditConnection, error) 
 	return out, nil
 }
 
-func (asked auditQuery) toQuery(limits Limits) (q audit.Query, err error) {
-	if q.First, err = limits.pageSize(asked.first, DefaultPageSize); err != nil {
+func (asked auditQuery) toQuery(limits limit.Limits) (q audit.Query, err error) {
+	if q.First, err = limits.CheckFirst(asked.first, limit.DefaultPageSize); err != nil {
 		return q, err
 	}
 	for _, agent := range []struct {

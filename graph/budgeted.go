@@ -1,16 +1,15 @@
 package graph
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"koine/graph/executor"
+	"koine/graph/internal/fault"
+	"koine/graph/limit"
 	"koine/internal/operation"
-	"koine/kg"
 )
 
 // executeBudgeted runs a query whose answer is bounded, wholly or in part, by a
@@ -20,7 +19,7 @@ import (
 func (e *Engine) executeBudgeted(w *writer, root *executor.Selection) *graphql.Response {
 	r := runOf(w.Ctx)
 	defer r.closeCutters()
-	if n := r.allowed.reads; n != math.MaxInt64 {
+	if n := r.allowed.Reads; n != math.MaxInt64 {
 		r.meter.Limit(n)
 	}
 	a := &budgetedAnswer{run: r}
@@ -35,8 +34,8 @@ func (e *Engine) executeBudgeted(w *writer, root *executor.Selection) *graphql.R
 		}
 		a.fields = append(a.fields, f)
 	}
-	if over := a.byteSize() + a.totalSlack() - r.allowed.bytes; over > 0 {
-		return &graphql.Response{Errors: append(a.errors(), e.presentError(w.Ctx, needsBytes(r.allowed, r.allowed.bytes+over)))}
+	if over := a.byteSize() + a.totalSlack() - r.allowed.Bytes; over > 0 {
+		return &graphql.Response{Errors: append(a.errors(), e.faults.Present(w.Ctx, fault.NeedsBytes(r.allowed, r.allowed.Bytes+over)))}
 	}
 	for i := range a.fields {
 		if f := &a.fields[i]; f.cutter != nil && f.cutter.value != nil {
@@ -99,9 +98,9 @@ func (a *budgetedAnswer) totalSlack() (n int) {
 // fillLists fills the lists of one root field, whose text it takes out of the
 // answer, and writes its value.
 func (a *budgetedAnswer) fillLists(w *writer, c *cutter) error {
-	room := a.run.allowed.bytes - a.byteSize() - c.size - a.totalSlack()
+	room := a.run.allowed.Bytes - a.byteSize() - c.size - a.totalSlack()
 	c.bound, c.ownBytes = a.run.allowed, false
-	if own := c.fieldBound.bytes - c.size - c.pageSlack(); own < room {
+	if own := c.fieldBound.Bytes - c.size - c.pageSlack(); own < room {
 		c.bound, c.ownBytes, room = c.fieldBound, true, own
 	}
 	c.enterField()
@@ -126,16 +125,16 @@ func (c *cutter) pageSlack() (n int) {
 
 // newCutter begins a root field of an operation with budgets. It returns nil
 // if no budget bounds the field.
-func (r *run) newCutter(budget *BudgetInput) (*cutter, error) {
+func (r *run) newCutter(budget *limit.BudgetInput) (*cutter, error) {
 	if !r.budgeted {
 		return nil, nil
 	}
-	b, err := budgetOf(budget)
+	b, err := limit.BudgetOf(budget)
 	if err != nil {
 		return nil, err
 	}
-	own := allowance{bytes: math.MaxInt, reads: math.MaxInt64}.narrowBy(b)
-	if r.allowed == r.defaultAllowance() && b == (operation.Budget{}) {
+	own := limit.Allowance{Bytes: math.MaxInt, Reads: math.MaxInt64}.NarrowBy(b)
+	if r.allowed == r.engine.limits.DefaultAllowance() && b == (operation.Budget{}) {
 		return nil, nil
 	}
 	c := &cutter{run: r, fieldBound: own}
@@ -157,9 +156,9 @@ func (v openValue) Write(w *executor.Writer) error {
 	}
 	c := v.cutter
 	c.size = len(w.B) - from
-	if over := c.size + c.pageSlack() - c.fieldBound.bytes; over > 0 {
+	if over := c.size + c.pageSlack() - c.fieldBound.Bytes; over > 0 {
 		c.value = nil
-		return needsBytes(c.fieldBound, c.fieldBound.bytes+over)
+		return fault.NeedsBytes(c.fieldBound, c.fieldBound.Bytes+over)
 	}
 	return nil
 }
@@ -174,40 +173,4 @@ func (r *run) noteCut(c operation.Cut) {
 	if len(r.cuts) < operation.MaxCuts {
 		r.cuts = append(r.cuts, c)
 	}
-}
-
-// budgetError reports that a budget is too small for content that cannot be
-// cut.
-type budgetError struct {
-	message string
-	member  string // member of the budget; "" if the required amount is unknown
-	needs   int
-}
-
-func (e *budgetError) Error() string { return e.message }
-
-func needsBytes(most allowance, bytes int) error {
-	if most.tokens {
-		n := (bytes + BytesPerToken - 1) / BytesPerToken
-		return &budgetError{fmt.Sprintf("the answer does not fit into %d tokens", most.bytes/BytesPerToken), "maxTokens", n}
-	}
-	return &budgetError{fmt.Sprintf("the answer does not fit into %d bytes", most.bytes), "maxBytes", bytes}
-}
-
-func (e *Engine) presentBudget(out *gqlerror.Error, err *budgetError) {
-	out.Message = err.message
-	setExtension(out, "code", string(kg.CodeBudgetExceeded))
-	if err.member == "" {
-		setExtension(out, "hint", "Increase the budget, or leave out orderBy, totalCount and groups, which need all elements.")
-		return
-	}
-	setExtension(out, "hint", fmt.Sprintf("Pass at least %s: %d, or select fewer fields.", err.member, err.needs))
-	setExtension(out, "budget", map[string]int{err.member: err.needs})
-}
-
-// isSpent reports whether a scan ended because it used up the statements of
-// the budget.
-func isSpent(err error) bool {
-	var whole *budgetError
-	return kg.CodeOf(err) == kg.CodeBudgetExceeded && !errors.As(err, &whole)
 }

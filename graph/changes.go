@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph/executor"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/internal/query"
 	"koine/internal/query/path"
@@ -57,7 +58,7 @@ func (p *planner) planChangeList(f graphql.CollectedField, args changeListArgs) 
 	if p.view.MaxAge != 0 {
 		return nil, kg.Errorf(kg.CodeInvalid, "changes cannot be listed in a view with maxAgeSeconds: use since or view.recordedAt").At("view.maxAgeSeconds")
 	}
-	if c.first, err = p.run.engine.limits.pageSize(args.First, DefaultPageSize); err != nil {
+	if c.first, err = p.run.engine.limits.CheckFirst(args.First, limit.DefaultPageSize); err != nil {
 		return nil, err
 	}
 	if c.after != nil { // so that hasPreviousPage is true

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -216,7 +217,7 @@ func TestChangesThenFollow(t *testing.T) {
 // A page reads a bounded number of commits, and its cursor continues.
 func TestChangesLookAtSoManyCommits(t *testing.T) {
 	const commits = 4
-	b := newBench(t, graph.Options{Limits: graph.Limits{Commits: commits}})
+	b := newBench(t, graph.Options{Limits: limit.Limits{Commits: commits}})
 	b.update(set("p", 0))
 	for i := range 3 * commits {
 		b.update(set("q", int64(i)))
@@ -441,7 +442,7 @@ func TestCursorsAreBoundToSpans(t *testing.T) {
 
 // minRevision waits for the revision before anything is read, and not for ever.
 func TestMinRevisionWaits(t *testing.T) {
-	b := newBench(t, graph.Options{Limits: graph.Limits{Wait: 50 * time.Millisecond}})
+	b := newBench(t, graph.Options{Limits: limit.Limits{Wait: 50 * time.Millisecond}})
 	b.update(set("p", 1))
 	query := `query ($view: ViewInput) { other: stats { revision } entity(iri: "ex:s", view: $view) { value(predicate: "ex:p") } }`
 	result := b.execute(query, `{"view": {"minRevision": 2}}`)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -15,7 +15,7 @@ const changesOf = `subscription { e: channelChanged(channelId: "%s"%s) { kind: _
 // TestChannelChanged proves that the events of a channel are delivered between its
 // messages, and that a stream resumes after any of them without a gap or a duplicate.
 func TestChannelChanged(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	query := fmt.Sprintf(changesOf, id, "")
 	live := c.hear(t, "bob", query, operation.Resume{})
@@ -96,7 +96,7 @@ func TestChannelChanged(t *testing.T) {
 // TestSignals proves that signals reach current listeners, and that agents without the
 // right to send or receive them are refused.
 func TestSignals(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "ola", role: OBSERVER}) { id } }`, id)
 	query := `subscription { signalSent(channelId: "` + id + `") { __typename channelId sender kind data dropped } }`

@@ -11,6 +11,7 @@ import (
 
 	"koine/channels"
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/internal/proposals"
 	"koine/internal/slowtest"
@@ -25,15 +26,15 @@ type conversing struct {
 	tasks   *tasks.Service
 }
 
-func newConversing(t testing.TB, limits graph.Limits) *conversing {
+func newConversing(t testing.TB, limits limit.Limits) *conversing {
 	t.Helper()
 	return newConversingWith(t, limits, channels.Options{})
 }
 
-func newConversingWith(t testing.TB, limits graph.Limits, o channels.Options) *conversing {
+func newConversingWith(t testing.TB, limits limit.Limits, o channels.Options) *conversing {
 	t.Helper()
 	if limits.Duration == 0 {
-		limits.Duration = slowtest.Slack(graph.DefaultDuration)
+		limits.Duration = slowtest.Slack(limit.DefaultDuration)
 	}
 	var reviews *proposals.Service
 	o.WithdrawProposal = func(tx *kg.Tx, proposal, why string) (bool, error) { return reviews.WithdrawIn(tx, proposal, why) }
@@ -134,7 +135,7 @@ func (c *conversing) want(what, got, want string) {
 }
 
 func TestChannelFields(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	first := c.say("ann", id, "hello", `, artifactRefs: ["a1"], metadata: {b: [1.5]}, idempotencyKey: "k", tags: ["y", "x"], format: "markdown", threadId: "t", messageType: NOTIFY, contentType: TEXT`)
 	second := c.id("bob", `mutation { publishMessage(input: {channelId: "%s", replyToId: "%s", parts: [{kind: "text", text: "one"}, {kind: "data", data: {x: 1}}, {text: "two"}]}) { message { id } } }`, id, first)
@@ -175,7 +176,7 @@ func TestChannelFields(t *testing.T) {
 
 // For others a private channel does not exist, for every request.
 func TestChannelsOfOthers(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	message := c.say("ann", id, "secret", "")
 	for _, query := range []string{
@@ -213,7 +214,7 @@ func TestChannelsOfOthers(t *testing.T) {
 }
 
 func TestChannelPages(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	root := c.say("ann", id, "0", "")
 	for i := range 70 {
@@ -308,7 +309,7 @@ func TestChannelPages(t *testing.T) {
 }
 
 func TestChannelMutations(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	shown := `{ name topic metadata version members { agent role } }`
 	c.want("updated", c.told("bob", `mutation { updateChannel(input: {channelId: "%s", expectedVersion: 1, name: "works", metadataPatch: {set: {b: "2"}, remove: ["a"]}}) `+shown+` }`, id),
@@ -330,7 +331,7 @@ func TestChannelMutations(t *testing.T) {
 }
 
 func TestPublishMessage(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	payload := ` { success replayed statementsAffected verificationStatus message { sequence text factCount proposalId facts { subject { iri } predicate graph assertedBy } } } `
 	fact := `patches: [{op: add, statement: {subject: {id: "ex:s", type: "ex:Thing"}, predicate: {id: "ex:p"}, object: {value: 1}}}]`

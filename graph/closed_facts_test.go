@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"koine/graph"
+	"koine/graph/limit"
 )
 
 // The author of facts in a channel that has closed since can still undo them, and the
 // refusal to retract the message has the way.
 func TestFactsOfClosedChannel(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	message := c.say("bob", id, "it is 7", `, patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: 7}}}]`)
 	revision := c.store.Head().Revision

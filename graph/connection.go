@@ -8,6 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph/executor"
+	"koine/graph/internal/scalar"
+	"koine/graph/limit"
 	"koine/internal/query"
 	"koine/kg"
 )
@@ -186,7 +188,7 @@ func (p *planner) planPageInfo(c *connection, set ast.SelectionSet) (fields []ed
 // planPaging reads the arguments that all connections have.
 func (p *planner) planPaging(c *connection, f graphql.CollectedField, first *int, after *Cursor) (err error) {
 	c.after = after
-	if c.first, err = p.run.engine.limits.pageSize(first, DefaultPageSize); err != nil {
+	if c.first, err = p.run.engine.limits.CheckFirst(first, limit.DefaultPageSize); err != nil {
 		return err
 	}
 	c.view, c.limit = p.view, p.run.engine.limits.ResultBytes
@@ -293,17 +295,17 @@ func (g *page) Write(w *executor.Writer) error {
 }
 
 func (g *page) writeFields(w *writer) {
-	writeFields(w, g.connection.fields, func(i int, f *connectionField) {
+	scalar.WriteFields(w, g.connection.fields, func(i int, f *connectionField) {
 		w.EnterField(f.key)
 		switch f.kind {
 		case connectionTypename:
-			w.B = appendString(w.B, f.typename)
+			w.B = scalar.AppendString(w.B, f.typename)
 		case connectionEdges, connectionNodes:
 			g.writeElements(w, i)
 		case connectionPageInfo:
 			w.B = g.appendInfo(w.B, f.info)
 		case connectionTotal:
-			w.B = appendUint(w.B, g.total)
+			w.B = scalar.AppendUint(w.B, g.total)
 		case connectionGroups:
 			g.groups[f.selection].write(w)
 		case connectionFailed:
@@ -315,7 +317,7 @@ func (g *page) writeFields(w *writer) {
 			if f.typename == "to" {
 				revision = g.to
 			}
-			w.B = appendUint(w.B, uint64(revision))
+			w.B = scalar.AppendUint(w.B, uint64(revision))
 		}
 		w.LeaveField()
 	})
@@ -335,7 +337,7 @@ func (g *page) writeElements(w *writer, field int) {
 		return
 	}
 	g.writeList(w, f, func(k int) {
-		f.writeEdge(w, func(b []byte) []byte { return appendString(b, g.cursors[k]) }, func(selection int) { g.writeNode(w, selection, k) })
+		f.writeEdge(w, func(b []byte) []byte { return scalar.AppendString(b, g.cursors[k]) }, func(selection int) { g.writeNode(w, selection, k) })
 	})
 }
 
@@ -375,7 +377,7 @@ func (g *page) writeNode(w *writer, selection, k int) {
 }
 
 func (of *connectionField) writeEdge(w *writer, cursor func([]byte) []byte, node func(selection int)) {
-	writeFields(w, of.edge, func(_ int, f *edgeField) {
+	scalar.WriteFields(w, of.edge, func(_ int, f *edgeField) {
 		w.EnterField(f.key)
 		switch f.name {
 		case "cursor":
@@ -383,7 +385,7 @@ func (of *connectionField) writeEdge(w *writer, cursor func([]byte) []byte, node
 		case "node":
 			node(f.selection)
 		default:
-			w.B = appendString(w.B, of.typename)
+			w.B = scalar.AppendString(w.B, of.typename)
 		}
 		w.LeaveField()
 	})
@@ -408,7 +410,7 @@ func (g *page) appendInfo(b []byte, fields []edgeField) []byte {
 	if g.connection.cursors {
 		start, end = g.endCursors()
 	}
-	return appendFields(b, fields, func(b []byte, _ int, f *edgeField) []byte {
+	return scalar.AppendFields(b, fields, func(b []byte, _ int, f *edgeField) []byte {
 		b = append(b, f.key...)
 		switch f.name {
 		case "hasNextPage":

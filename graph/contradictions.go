@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"koine/graph/internal/views"
 	"koine/internal/provenance"
 	"koine/kg"
 )
@@ -14,7 +15,7 @@ var contradictionKinds = map[provenance.Kind]ContradictionKind{
 }
 
 // readContradictions answers Query.contradictions.
-func readContradictions(ctx context.Context, first *int, after *Cursor, view *ViewInput) (*ContradictionConnection, error) {
+func readContradictions(ctx context.Context, first *int, after *Cursor, view *views.ViewInput) (*ContradictionConnection, error) {
 	r := runOf(ctx)
 	n, err := countUpTo(first, provenance.DefaultContradictions, provenance.MaxContradictions)
 	if err != nil {

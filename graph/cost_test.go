@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/slowtest"
 )
 
@@ -50,7 +51,7 @@ func TestCosts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			limited := func(most int) string {
-				b := newBench(t, graph.Options{Limits: graph.Limits{Complexity: most}})
+				b := newBench(t, graph.Options{Limits: limit.Limits{Complexity: most}})
 				b.team()
 				for _, err := range b.execute(tt.query, "").Errors {
 					if err.Extensions["limit"] == "complexity" {

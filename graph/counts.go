@@ -5,6 +5,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"koine/graph/internal/scalar"
 	"koine/kg"
 )
 
@@ -15,9 +16,9 @@ func (p *planner) planCounts(f graphql.CollectedField) ([]scalarField, error) {
 func appendCounts(b []byte, list []kg.TermCount, fields []scalarField) []byte {
 	return appendObjects(b, list, fields, "TermCount", func(b []byte, c kg.TermCount, name string) []byte {
 		if name == "iri" {
-			return appendName(b, c.Term)
+			return scalar.AppendName(b, c.Term)
 		}
-		return appendUint(b, c.Count)
+		return scalar.AppendUint(b, c.Count)
 	})
 }
 

@@ -7,6 +7,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph/executor"
+	"koine/graph/internal/fault"
+	"koine/graph/internal/scalar"
+	"koine/graph/limit"
 	"koine/internal/operation"
 )
 
@@ -56,7 +59,7 @@ func (l *loader) closePage(g *page, f feed, peek bool, keyBytes int, seal func(k
 	c.feeds = append(c.feeds, f)
 	if peek {
 		_, err := t.findNext()
-		if err != nil && !isSpent(err) {
+		if err != nil && !fault.IsSpent(err) {
 			return err
 		}
 		t.known = err == nil
@@ -94,10 +97,10 @@ func (t *cut) findNext() (bool, error) {
 // allowance.
 type cutter struct {
 	run        *run
-	fieldBound allowance // the field's own budget
+	fieldBound limit.Allowance // the field's own budget
 	// bound is the allowance that bounds the bytes of pages being filled: the
 	// field's own (ownBytes) or the operation's.
-	bound      allowance
+	bound      limit.Allowance
 	ownBytes   bool
 	spent      int64 // statements read for the field
 	meterStart int64 // the meter's count when work on the field was resumed
@@ -116,8 +119,8 @@ type cutter struct {
 func (c *cutter) enterField() {
 	r := c.run
 	c.meterStart = r.meter.Read()
-	limit := r.allowed.reads
-	if left := c.fieldBound.reads - c.spent; left < limit-c.meterStart {
+	limit := r.allowed.Reads
+	if left := c.fieldBound.Reads - c.spent; left < limit-c.meterStart {
 		limit = c.meterStart + left
 	}
 	if limit == math.MaxInt64 {
@@ -133,7 +136,7 @@ func (c *cutter) leaveField() {
 	c.spent += c.run.meter.Read() - c.meterStart
 	c.run.cutter = nil
 	c.run.meter.Limit(0)
-	if n := c.run.allowed.reads; n != math.MaxInt64 {
+	if n := c.run.allowed.Reads; n != math.MaxInt64 {
 		c.run.meter.Limit(n)
 	}
 }
@@ -176,7 +179,7 @@ func (c *cutter) fillPages(pages []*page, room int) (reason operation.CutReason,
 		room += g.slackBytes()
 		most := t.base + room/t.occurrences
 		if err := c.fillPage(g, most); err != nil {
-			return "", atPath(g.answerPath()[1:], err) // below the root field, whose path the writer has
+			return "", fault.AtPath(g.answerPath()[1:], err) // below the root field, whose path the writer has
 		}
 		room -= (g.frameBytes(t.size, g.more, g.truncated) + t.textBytes() - t.base) * t.occurrences
 		if reason == "" {
@@ -195,7 +198,7 @@ func (c *cutter) fillPage(g *page, most int) error {
 	for t.size < t.first {
 		found, err := t.findNext()
 		switch {
-		case isSpent(err):
+		case fault.IsSpent(err):
 			return c.endPage(g, operation.CutStatements, t.feed.lastKey())
 		case err != nil:
 			return err
@@ -208,7 +211,7 @@ func (c *cutter) fillPage(g *page, most int) error {
 	}
 	if t.first == 0 || t.size > 0 {
 		found, err := t.findNext()
-		if isSpent(err) {
+		if fault.IsSpent(err) {
 			return c.endPage(g, operation.CutStatements, t.feed.lastKey())
 		}
 		g.more = found || g.more
@@ -222,7 +225,7 @@ func (c *cutter) fillPage(g *page, most int) error {
 func (c *cutter) takeElement(g *page, most int) (on bool, err error) {
 	t := g.cut
 	e, err := t.feed.load()
-	if isSpent(err) {
+	if fault.IsSpent(err) {
 		return false, c.endPage(g, operation.CutStatements, t.examinedKey)
 	}
 	if err != nil {
@@ -233,7 +236,7 @@ func (c *cutter) takeElement(g *page, most int) (on bool, err error) {
 	more := false
 	if t.size+1 == t.first {
 		// After the last element nothing else makes room for a longer "false".
-		if more, err = t.findNext(); isSpent(err) {
+		if more, err = t.findNext(); fault.IsSpent(err) {
 			more, err = true, nil
 		}
 		more = more || t.rest
@@ -268,7 +271,7 @@ func (c *cutter) takeElement(g *page, most int) (on bool, err error) {
 	}
 	// After an incomplete element the page ends.
 	found, err := t.findNext()
-	if isSpent(err) || found {
+	if fault.IsSpent(err) || found {
 		return false, c.endPage(g, reason, e.key)
 	}
 	return false, err
@@ -295,7 +298,7 @@ func (t *cut) appendElement(g *page, e element) (marks []textMark) {
 		if f.kind == connectionNodes {
 			e.write(w, f.selection)
 		} else {
-			f.writeEdge(w, func(b []byte) []byte { return appendString(b, t.seal(e.key)) }, func(selection int) { e.write(w, selection) })
+			f.writeEdge(w, func(b []byte) []byte { return scalar.AppendString(b, t.seal(e.key)) }, func(selection int) { e.write(w, selection) })
 		}
 		text.json, text.errs = w.B, append(text.errs, w.Errors...)
 	}
@@ -326,7 +329,7 @@ func (t *cut) textBytes() (n int) {
 // endPage ends a page after the element with the key.
 func (c *cutter) endPage(g *page, reason operation.CutReason, key []byte) error {
 	t := g.cut
-	if reason == operation.CutStatements && key == nil && !c.mayBeEmpty(c.fieldBound.reads <= c.run.allowed.reads) {
+	if reason == operation.CutStatements && key == nil && !c.mayBeEmpty(c.fieldBound.Reads <= c.run.allowed.Reads) {
 		return c.needsStatements(g)
 	}
 	cursor := t.seal(key)
@@ -342,9 +345,9 @@ func (c *cutter) endPage(g *page, reason operation.CutReason, key []byte) error 
 // endFullPage ends a page before an element that is too long by over bytes.
 func (c *cutter) endFullPage(g *page, over int, key []byte) error {
 	if key == nil && !c.mayBeEmpty(c.ownBytes) {
-		return needsBytes(c.bound, c.bound.bytes+over)
+		return fault.NeedsBytes(c.bound, c.bound.Bytes+over)
 	}
-	return c.endPage(g, c.bound.cutReason(), key)
+	return c.endPage(g, c.bound.CutReason(), key)
 }
 
 // mayBeEmpty reports whether a page may stay without an element. Another page
@@ -377,13 +380,13 @@ func (c *cutter) measureReads(read func() error) error {
 	if err := read(); err != nil {
 		return err
 	}
-	used, most := c.run.meter.Read(), c.run.allowed.reads
-	if c.fieldBound.reads <= most {
-		used, most = c.spent+used-c.meterStart, c.fieldBound.reads
+	used, most := c.run.meter.Read(), c.run.allowed.Reads
+	if c.fieldBound.Reads <= most {
+		used, most = c.spent+used-c.meterStart, c.fieldBound.Reads
 	}
-	return &budgetError{
-		message: fmt.Sprintf("the first element needs more than %d statements", most),
-		member:  "maxStatements", needs: int(used),
+	return &fault.BudgetError{
+		Message: fmt.Sprintf("the first element needs more than %d statements", most),
+		Member:  "maxStatements", Needs: int(used),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph/executor"
+	"koine/graph/internal/scalar"
 	"koine/kg"
 )
 
@@ -265,7 +266,7 @@ func (l *loader) idsOfEarlier(nodes []statementNode, found []kg.Difference, all 
 
 // write writes difference k. before is the index of its earlier statement.
 func (plan *differencePlan) write(w *writer, d *kg.Difference, nodes [][]statementNode, k, before int) {
-	writeFields(w, plan.fields, func(i int, f *differenceField) {
+	scalar.WriteFields(w, plan.fields, func(i int, f *differenceField) {
 		w.EnterField(f.key)
 		switch {
 		case f.name == "statement":
@@ -275,7 +276,7 @@ func (plan *differencePlan) write(w *writer, d *kg.Difference, nodes [][]stateme
 		case f.name == "previous":
 			nodes[i][before].write(w)
 		case f.name == "op":
-			w.B = appendString(w.B, differenceOp(d).String())
+			w.B = scalar.AppendString(w.B, differenceOp(d).String())
 		default:
 			w.B = append(w.B, `"StatementDifference"`...)
 		}

@@ -42,20 +42,20 @@
 //
 // # Files
 //
-//   - preparation: engine, prepare, documents, trusted, persisted, limits,
-//     shape, cost, cost_weights, pace; run is the state of an operation, view
-//     its view, moment and cursor are places in time and in a list
+//   - preparation: engine, prepare; packages limit (limits, shape, cost, budgets)
+//     and documents; run is the state of an operation, moment and cursor are
+//     places in time and in a list, package internal/views views and ids
 //   - plans: plan, read, entity, statement, connection, scalars; follow,
 //     value_path, around (paths and neighborhoods), history, changes, diff
 //   - loading: load_*; package query finds the elements of a list and their
 //     groups (group, match_*)
-//   - budgets: budget, budgeted, cut, feed, closed_page
+//   - budgets: budgeted, cut, feed, closed_page
 //   - subscriptions: subscribe, stream, and *_event for each kind
 //   - channels: channel, room, restrictions, message, messages, message_facts,
 //     publish, receipts, inbox, ask, signal; scope, scope_events; inside, where
 //     tables and plans nest; evidence, load_typed
-//   - answers and errors: resolvers, introspection, json, errors, hint,
-//     null_variable
+//   - answers and errors: resolvers, introspection; packages internal/scalar,
+//     internal/fault, internal/hint
 //
 // # Promises
 //

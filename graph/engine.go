@@ -15,7 +15,11 @@ import (
 
 	"koine"
 	"koine/channels"
+	"koine/graph/documents"
 	"koine/graph/executor"
+	"koine/graph/internal/fault"
+	"koine/graph/internal/hint"
+	"koine/graph/limit"
 	"koine/internal/agents"
 	"koine/internal/audit"
 	kgnames "koine/internal/names"
@@ -61,7 +65,7 @@ type Deps struct {
 
 // Options of an engine. The zero value works.
 type Options struct {
-	Limits Limits
+	Limits limit.Limits
 	// LabelPredicates are the properties that give an entity its label, in
 	// order of preference. Nil means DefaultLabelPredicates.
 	LabelPredicates []string
@@ -72,7 +76,7 @@ type Options struct {
 	NoMutations bool
 	// Trusted are documents that requests may name by id or hash; nil for
 	// none.
-	Trusted *TrustedDocuments
+	Trusted *documents.Trusted
 	// OnlyTrusted refuses every other document.
 	OnlyTrusted bool
 	// PersistedQueries and PersistedBytes bound the cache of automatic
@@ -95,13 +99,14 @@ var DefaultLabelPredicates = []string{
 // Engine executes GraphQL operations in-process. It is safe for concurrent use.
 type Engine struct {
 	deps          Deps
-	limits        Limits
+	limits        limit.Limits
 	options       Options
 	labels        []kg.Term
 	missingLabels missCache // caches missing labels
 	schema        atomic.Pointer[servedSchema]
-	occurrences   occurrenceCache
-	heavy         heavyGate
+	faults        *fault.Presenter
+	mentions      *hint.Finder
+	heavy         limit.Gate
 }
 
 // NewEngine returns an engine over the store.
@@ -118,14 +123,16 @@ func NewEngine(deps Deps, options Options) *Engine {
 	if options.LabelPredicates == nil {
 		options.LabelPredicates = DefaultLabelPredicates
 	}
-	e := &Engine{deps: deps, options: options, limits: options.Limits.withDefaults(), heavy: newHeavyGate()}
+	e := &Engine{deps: deps, options: options, limits: options.Limits.WithDefaults(), heavy: limit.NewGate()}
+	e.faults = fault.NewPresenter(deps.Logger, e.limits, deps.Store.FormatPosition)
+	e.mentions = hint.NewFinder(deps.Store, deps.Prefixes)
 	for _, p := range options.LabelPredicates {
 		e.labels = append(e.labels, kg.IRI(p))
 	}
 	e.missingLabels = newMissCache(e.labels)
-	persisted := newPersisted(options.PersistedQueries, options.PersistedBytes)
+	persisted := documents.NewPersisted(options.PersistedQueries, options.PersistedBytes)
 	tables := tables()
-	e.schema.Store(&servedSchema{executableSchema{tables, e}, newDocuments(tables.AST, e.limits, &options, persisted)})
+	e.schema.Store(&servedSchema{executableSchema{tables, e}, documents.NewCache(tables.AST, e.limits, e.documentOptions(), persisted)})
 	return e
 }
 
@@ -135,7 +142,7 @@ var tables = sync.OnceValue(func() *executor.Schema { return newSchema(contract(
 // servedSchema is a schema with the documents that are valid in it.
 type servedSchema struct {
 	executableSchema
-	documents *documents
+	documents *documents.Cache
 }
 
 // Schema returns the schema that new operations are executed on. It must not be
@@ -146,7 +153,17 @@ func (e *Engine) Schema() *executor.Schema { return e.schema.Load().tables }
 // finish on the one that they began with.
 func (e *Engine) SetSchema(s *executor.Schema) {
 	old := e.schema.Load().documents
-	e.schema.Store(&servedSchema{executableSchema{s, e}, newDocuments(s.AST, e.limits, &e.options, old.persisted)})
+	e.schema.Store(&servedSchema{executableSchema{s, e}, documents.NewCache(s.AST, e.limits, e.documentOptions(), old.Persisted)})
+}
+
+func (e *Engine) documentOptions() *documents.Options {
+	return &documents.Options{Cached: e.options.CachedDocuments, Trusted: e.options.Trusted, OnlyTrusted: e.options.OnlyTrusted}
+}
+
+// InvalidDocuments returns the trusted documents that are invalid in the
+// schema, sorted by id.
+func (e *Engine) InvalidDocuments() []documents.Invalid {
+	return e.schema.Load().documents.InvalidDocuments()
 }
 
 // contract is the schema without @defer, which the parser adds to every schema and
@@ -168,21 +185,21 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 	ctx, cancel := context.WithTimeout(request, e.limits.Duration)
 	defer cancel()
 	r := newRun(e, &req)
-	pace := &pace{gate: e.heavy}
+	pace := &limit.Pace{Gate: e.heavy}
 	defer func() {
-		pace.close()
+		pace.Close()
 		r.close(&result)
 		e.noteRefusals(ctx, &result)
 		result.Duration = time.Since(started)
 	}()
 	opCtx, errs := e.prepareOperation(ctx, r)
 	if len(errs) == 0 && opCtx.Operation.Operation == ast.Subscription {
-		errs = e.presentErrors(kg.Errorf(kg.CodeInvalid, "a subscription needs a stream: send Accept: text/event-stream, or use knowledge/subscribe"))
+		errs = e.faults.PresentAlone(kg.Errorf(kg.CodeInvalid, "a subscription needs a stream: send Accept: text/event-stream, or use knowledge/subscribe"))
 	}
 	if len(errs) == 0 {
 		wait, err := e.askTime(opCtx)
 		if err != nil {
-			errs = e.presentErrors(err)
+			errs = e.faults.PresentAlone(err)
 		}
 		if wait > 0 {
 			longer, cancel := context.WithTimeout(request, wait+e.limits.Duration)
@@ -193,12 +210,12 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 	if len(errs) == 0 {
 		var err error
 		if ctx, err = e.checkRules(ctx, r, opCtx); err != nil {
-			errs = e.presentErrors(err)
+			errs = e.faults.PresentAlone(err)
 		}
 	}
 	if len(errs) == 0 && opCtx.Operation.Operation == ast.Query {
 		if err := r.asOfNow(opCtx); err != nil {
-			errs = e.presentErrors(err)
+			errs = e.faults.PresentAlone(err)
 		}
 	}
 	if len(errs) > 0 {
@@ -212,15 +229,15 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 		defer func() { end(firstFailure(&result)) }()
 	}
 	if result.Kind == ast.Query {
-		ctx = r.withMeter(kg.WithPace(ctx, pace.step))
+		ctx = r.withMeter(kg.WithPace(ctx, pace.Step))
 	}
 	response := e.executeOperation(r.withRun(ctx, opCtx))
 	result.Data, result.Errors, result.Cuts = response.Data, response.Errors, r.cuts
-	if !slices.ContainsFunc(result.Errors, isInternal) { // a failure inside would repeat itself
+	if !slices.ContainsFunc(result.Errors, fault.IsInternal) { // a failure inside would repeat itself
 		result.Hints = r.findHints(ctx, opCtx)
 	}
 	if n := len(result.Data); n > e.limits.ResultBytes {
-		result.Data, result.Errors = nil, e.presentErrors(e.limits.resultTooLarge())
+		result.Data, result.Errors = nil, e.faults.PresentAlone(e.limits.ResultTooLarge())
 	}
 	return result
 }
@@ -230,12 +247,12 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 func (e *Engine) executeOperation(ctx context.Context) (response *graphql.Response) {
 	defer func() {
 		if p := recover(); p != nil {
-			err := e.presentErrors(e.recoverPanic(ctx, p))
+			err := e.faults.PresentAlone(fault.Recover(ctx, p))
 			response = &graphql.Response{Errors: err}
 		}
 	}()
 	if err := runOf(ctx).awaitRevision(ctx, queryImplementors); err != nil {
-		return &graphql.Response{Errors: e.presentErrors(err)}
+		return &graphql.Response{Errors: e.faults.PresentAlone(err)}
 	}
 	return runOf(ctx).schema.Exec(ctx)(ctx)
 }
@@ -281,8 +298,4 @@ func (s executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 
 // Present converts an error that belongs to no field to its public form, a
 // list of one. Internal errors are logged.
-func (e *Engine) Present(err error) gqlerror.List { return e.presentErrors(err) }
-
-func (e *Engine) presentErrors(err error) gqlerror.List {
-	return gqlerror.List{e.presentError(context.Background(), err)}
-}
+func (e *Engine) Present(err error) gqlerror.List { return e.faults.PresentAlone(err) }

@@ -8,6 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"koine/graph/executor"
+	"koine/graph/internal/scalar"
+	"koine/graph/internal/views"
 	"koine/internal/query"
 	"koine/internal/query/path"
 	"koine/kg"
@@ -180,7 +182,7 @@ type slot struct {
 type entityBatch struct {
 	arena   []byte
 	arounds map[slotKey]*aroundNode // the neighborhoods; most entities have none
-	ids     *nodeIDs                // nil if no field shows an id
+	ids     *views.IDs              // nil if no field shows an id
 	// errs are the errors of the fields whose texts are in the arena; most
 	// batches have none.
 	errs map[slotKey]gqlerror.List
@@ -203,15 +205,15 @@ func (batch *entityBatch) keepErrors(n *entityNode, field int, errs gqlerror.Lis
 }
 
 func (n *entityNode) write(w *writer) {
-	writeFields(w, n.plan.fields, func(i int, f *entityField) {
+	scalar.WriteFields(w, n.plan.fields, func(i int, f *entityField) {
 		w.EnterField(f.key)
 		switch f.kind {
 		case entityTypename:
 			w.B = append(w.B, `"Entity"`...)
 		case entityID:
-			w.B = n.batch.ids.appendEntity(w.B, n.ref.name)
+			w.B = n.batch.ids.AppendEntity(w.B, n.ref.name)
 		case entityName:
-			w.B = appendName(w.B, n.ref.name)
+			w.B = scalar.AppendName(w.B, n.ref.name)
 		case entityStatements, entityHistory, entityFollow:
 			n.slots[i].page.write(w)
 		case entityAround:

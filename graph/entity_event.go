@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph/executor"
+	"koine/graph/internal/scalar"
 	"koine/internal/changefeed"
 	"koine/internal/operation"
 	"koine/kg"
@@ -69,7 +70,7 @@ func (c *entityEvent) write(w *writer, t *eventWriter, e *operation.Event) error
 	if err != nil {
 		return err
 	}
-	writeFields(w, c.fields, func(_ int, f *entityEventField) {
+	scalar.WriteFields(w, c.fields, func(_ int, f *entityEventField) {
 		w.EnterField(f.key)
 		if err == nil {
 			err = c.writeField(w, f, l, e)
@@ -118,7 +119,7 @@ func (l *loader) writeChanges(w *writer, plan *changePlan, e *operation.Event) e
 	if err != nil {
 		return err
 	}
-	writeList(w, len(nodes), func(i int) {
+	scalar.WriteList(w, len(nodes), func(i int) {
 		from := len(w.B)
 		nodes[i].write(w, l.engine)
 		if err == nil {

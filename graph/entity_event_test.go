@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/changefeed"
 	"koine/internal/operation"
 	"koine/kg"
@@ -82,7 +83,7 @@ func TestEntityChangedDepth(t *testing.T) {
 }
 
 func TestEntityChangedRefuses(t *testing.T) {
-	b := newBench(t, graph.Options{Limits: graph.Limits{WatchedEntities: 2}})
+	b := newBench(t, graph.Options{Limits: limit.Limits{WatchedEntities: 2}})
 	b.update(add(iri("s"), iri("knows"), iri("a")))
 	b.update(add(iri("s"), iri("knows"), iri("b")))
 	for query, want := range map[string]string{

@@ -7,6 +7,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph/executor"
+	"koine/graph/internal/scalar"
+	"koine/graph/internal/views"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -187,7 +189,7 @@ func (n *changeNode) write(w *writer, engine *Engine) {
 		w.B = n.plan.replaced.appendTo(w.B, engine, c)
 		return
 	}
-	writeFields(w, n.plan.fields, func(i int, f *changeField) {
+	scalar.WriteFields(w, n.plan.fields, func(i int, f *changeField) {
 		w.EnterField(f.key)
 		switch f.name {
 		case "statement":
@@ -214,14 +216,14 @@ func (f *changeField) appendTo(b []byte, engine *Engine, e *operation.Event) []b
 	store, c := engine.deps.Store, &e.Changes[0]
 	switch f.name {
 	case "op":
-		return appendString(b, c.Op.String())
+		return scalar.AppendString(b, c.Op.String())
 	case "statementRemains":
 		return strconv.AppendBool(b, c.StatementRemains)
 	case "changeId":
 		if e.Snapshot {
-			return appendString(b, store.SnapshotChangeID(c.Position.Revision, c.Statement.Quad))
+			return scalar.AppendString(b, store.SnapshotChangeID(c.Position.Revision, c.Statement.Quad))
 		}
-		return appendString(b, store.ChangeID(c.Position))
+		return scalar.AppendString(b, store.ChangeID(c.Position))
 	case "snapshot":
 		return strconv.AppendBool(b, e.Snapshot)
 	case "snapshotEnd":
@@ -239,7 +241,7 @@ func appendPosition(b []byte, store *kg.Store, p kg.Position) []byte {
 	if p == (kg.Position{}) {
 		return append(b, "null"...)
 	}
-	return appendString(b, store.FormatPosition(p))
+	return scalar.AppendString(b, store.FormatPosition(p))
 }
 
 func appendCommit(b []byte, engine *Engine, c *kg.Commit, fields []scalarField) []byte {
@@ -249,20 +251,20 @@ func appendCommit(b []byte, engine *Engine, c *kg.Commit, fields []scalarField) 
 	return appendObject(b, fields, "Commit", func(b []byte, name string) []byte {
 		switch name {
 		case "id":
-			return appendString(b, commitNodeID(c.Revision))
+			return scalar.AppendString(b, views.CommitNodeID(c.Revision))
 		case "commitId":
-			return appendString(b, engine.deps.Store.CommitID(c.Revision))
+			return scalar.AppendString(b, engine.deps.Store.CommitID(c.Revision))
 		case "revision":
-			return appendUint(b, uint64(c.Revision))
+			return scalar.AppendUint(b, uint64(c.Revision))
 		case "time":
-			return appendTime(b, c.Time)
+			return scalar.AppendTime(b, c.Time)
 		case "principal":
-			return appendString(b, string(c.Principal))
+			return scalar.AppendString(b, string(c.Principal))
 		case "actor":
 			if c.Actor == "" {
-				return appendString(b, string(c.Principal))
+				return scalar.AppendString(b, string(c.Principal))
 			}
-			return appendString(b, string(c.Actor))
+			return scalar.AppendString(b, string(c.Actor))
 		case "justification":
 			return appendOptional(b, c.Justification)
 		case "taskId":
@@ -278,13 +280,13 @@ func appendOptional(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, "null"...)
 	}
-	return appendString(b, s)
+	return scalar.AppendString(b, s)
 }
 
 func (plan pointPlan) appendUpToDate(b []byte, engine *Engine, p kg.Position) []byte {
 	return appendObject(b, plan, "Progress", func(b []byte, name string) []byte {
 		if name == "revision" {
-			return appendUint(b, uint64(p.Revision))
+			return scalar.AppendUint(b, uint64(p.Revision))
 		}
 		return appendPosition(b, engine.deps.Store, p)
 	})
@@ -294,9 +296,9 @@ func (plan pointPlan) appendResync(b []byte, engine *Engine, err *kg.Error) []by
 	return appendObject(b, plan, "Resync", func(b []byte, name string) []byte {
 		switch {
 		case name == "reason" && err.Code == kg.CodeAccessChanged:
-			return appendString(b, string(err.Code))
+			return scalar.AppendString(b, string(err.Code))
 		case name == "reason":
-			return appendString(b, err.Message)
+			return scalar.AppendString(b, err.Message)
 		case err.Oldest == nil:
 			return append(b, "null"...)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -15,7 +16,7 @@ const evidence = `{ statements(where: {predicate: {eq: "ex:%s"}}) { nodes { evid
 // TestEvidence proves that a statement leads to the messages that asserted it, for their
 // readers only.
 func TestEvidence(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	fact := func(p string) string {
 		return `, patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:` + p + `"}, object: {id: "ex:o"}, graph: "ex:g"}}]`
@@ -59,7 +60,7 @@ func TestEvidence(t *testing.T) {
 // TestEvidenceOfHeldFacts proves that facts that were held for review have as evidence the
 // message that they were published with.
 func TestEvidenceOfHeldFacts(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	var data struct{ PublishMessage struct{ ProposalID string } }
 	answer := c.told("ann", `mutation { publishMessage(input: {channelId: "%s", parts: [{text: "a rise"}], patches: [{op: add, statement: {subject: {id: "ex:ann"}, predicate: {id: "ex:pay"}, object: {value: 5}}}]}) { proposalId } }`, id)

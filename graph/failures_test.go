@@ -10,13 +10,14 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/kg"
 )
 
 // A failing field of a channel or message is null, and fails alone: its error has the path
 // to it, at any place of the channel in the answer.
 func TestFieldsOfChannelsFailAlone(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	first := c.say("ann", id, "hello", "")
 	c.say("ann", id, "again", "")
@@ -65,7 +66,7 @@ func TestFieldsOfChannelsFailAlone(t *testing.T) {
 
 // An answer in which very many objects have failed has failed.
 func TestManyFailures(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := channel.ID(c.lab("PRIVATE"))
 	by := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
 	for n := 1; n <= 101; n++ {

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"runtime/debug"
 
+	"koine/graph/internal/fault"
 	"koine/kg"
 )
 
@@ -79,7 +80,7 @@ func guardPanics[K any](scan iter.Seq2[K, error]) iter.Seq2[K, error] {
 		defer func() {
 			if p := recover(); p != nil && wanted {
 				var none K
-				yield(none, &panicError{value: p, stack: debug.Stack()})
+				yield(none, &fault.Panic{Value: p, Stack: debug.Stack()})
 			}
 		}()
 		scan(func(k K, err error) bool {
@@ -178,8 +179,8 @@ func unsplittable[K any](found iter.Seq2[K, error]) iter.Seq2[K, error] {
 // unsplittableError converts the error of a result that cannot be cut when the budget is
 // spent. Unlike CodeBudgetExceeded of a scan, a budgetError fails the field.
 func unsplittableError(err error) error {
-	if !isSpent(err) {
+	if !fault.IsSpent(err) {
 		return err
 	}
-	return &budgetError{message: "the budget of statements is too small: an order, totalCount and groups need all elements"}
+	return &fault.BudgetError{Message: "the budget of statements is too small: an order, totalCount and groups need all elements"}
 }

@@ -10,6 +10,7 @@ import (
 	"koine/channels/channel"
 	"koine/channels/scope"
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -68,7 +69,7 @@ func (c *conversing) deaf(name, query string, from operation.Resume) string {
 // TestFeeds proves that the messages of several channels come once each and in the order of
 // the log, from any start, including those of channels that are joined or created later.
 func TestFeeds(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	scope, err := c.service.Scopes().Create(t.Context(), caller("ann"), scope.Draft{Title: "kiln", Access: scope.Access{Agents: []kg.AgentID{"bob"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +146,7 @@ func TestFeeds(t *testing.T) {
 // TestMessageSource proves that messagePublished has one source, that a sequence number is
 // one of a channel, and that a position of one source continues any other.
 func TestMessageSource(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	lab := c.lab("PRIVATE")
 	one := `channelId: "` + lab + `"`
 	for source, args := range map[string]string{
@@ -171,7 +172,7 @@ func TestMessageSource(t *testing.T) {
 // TestInbox proves that the inbox has the messages to its agent, in pages, and that the
 // subscription delivers those after its last page.
 func TestInbox(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	lab := c.lab("PRIVATE")
 	var want []string
 	for i := range 70 {
@@ -228,7 +229,7 @@ func TestInbox(t *testing.T) {
 	} {
 		c.want(args, c.refused("bob", `{ inbox(%s) { position } }`, args), want)
 	}
-	small := newConversing(t, graph.Limits{ResultBytes: 20_000})
+	small := newConversing(t, limit.Limits{ResultBytes: 20_000})
 	for range 8 {
 		small.told("ann", `mutation { publishMessage(input: {to: "bob", parts: [{text: "%s"}]}) { success } }`, strings.Repeat("x", 3000))
 	}

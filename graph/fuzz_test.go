@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"koine/graph"
+	"koine/graph/limit"
 )
 
 // Every query is answered with JSON or an error of its own, and never with an internal one.
@@ -22,7 +23,7 @@ func FuzzQuery(f *testing.F) {
 	} {
 		f.Add(q, "")
 	}
-	b := newBench(f, graph.Options{Limits: graph.Limits{Duration: time.Minute}})
+	b := newBench(f, graph.Options{Limits: limit.Limits{Duration: time.Minute}})
 	b.team()
 	f.Fuzz(func(t *testing.T, q, variables string) {
 		if !json.Valid([]byte(variables)) || !strings.HasPrefix(variables, "{") {

@@ -32,7 +32,7 @@ func readGraphs(ctx context.Context, first *int, after *kg.Term) ([]Graph, error
 	if err != nil {
 		return nil, err
 	}
-	n, err := r.engine.limits.pageSize(first, DefaultGraphs)
+	n, err := r.engine.limits.CheckFirst(first, DefaultGraphs)
 	if err != nil {
 		return nil, err
 	}

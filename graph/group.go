@@ -4,6 +4,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/graph/internal/scalar"
+	"koine/graph/limit"
 	"koine/internal/query"
 	"koine/kg"
 )
@@ -38,7 +40,7 @@ func (p *planner) planGroups(c *connection, f graphql.CollectedField) (int, erro
 		compile = c.compileEntityGroups
 	}
 	if err := compile(p, plan, f); err != nil {
-		return 0, groupLimit(p.run.tellPrefixed(p.ctx, err))
+		return 0, limit.GroupLimit(p.run.tellPrefixed(p.ctx, err))
 	}
 	if err := p.planGroupFields(plan, f.Selections); err != nil {
 		return 0, err
@@ -50,7 +52,7 @@ func (p *planner) planGroups(c *connection, f graphql.CollectedField) (int, erro
 // groupOptions returns the options that the arguments of all fields `groups` give.
 func (p *planner) groupOptions(first *int, having []query.GroupCondition, order []query.GroupOrder) (o query.GroupOptions, err error) {
 	limits := p.run.engine.limits
-	o.First, err = limits.pageSize(first, DefaultPageSize)
+	o.First, err = limits.CheckFirst(first, limit.DefaultPageSize)
 	o.Having, o.Order = having, order
 	o.Limits = query.GroupLimits{Groups: limits.Groups, Values: limits.GroupedValues}
 	return o, err
@@ -152,7 +154,7 @@ func (l *loader) loadGroups(c *connection, to *page, find func(*groupPlan) ([]qu
 			err = l.showGroups(plan, groups, to)
 		}
 		if err != nil {
-			return groupLimit(err)
+			return limit.GroupLimit(err)
 		}
 	}
 	return nil
@@ -200,12 +202,12 @@ func (l *loader) groupStatements(c *connection, p kg.IDPattern, known bool, to *
 }
 
 func (l *groupList) write(w *writer) {
-	writeList(w, len(l.groups), func(k int) { l.writeGroup(w, k) })
+	scalar.WriteList(w, len(l.groups), func(k int) { l.writeGroup(w, k) })
 }
 
 func (l *groupList) writeGroup(w *writer, k int) {
 	g, names, keys := &l.groups[k], l.plan.shape.Names, l.plan.shape.Keys
-	writeFields(w, l.plan.fields, func(i int, f *groupField) {
+	scalar.WriteFields(w, l.plan.fields, func(i int, f *groupField) {
 		w.EnterField(f.key)
 		switch f.name {
 		case "keys":
@@ -213,7 +215,7 @@ func (l *groupList) writeGroup(w *writer, k int) {
 		case "values":
 			w.B = appendNamed(w.B, names[keys:], g.Terms[keys:])
 		case "count":
-			w.B = appendUint(w.B, g.Count)
+			w.B = scalar.AppendUint(w.B, g.Count)
 		case "key", "value":
 			w.B = appendNullable(w.B, g.Term(f.index))
 		case "entity", "term":
@@ -239,8 +241,8 @@ func (l *groupList) writeTerm(w *writer, f *groupField, i, k int) {
 
 // appendNamed writes terms as an object.
 func appendNamed(b []byte, names []string, terms []kg.Term) []byte {
-	return appendFields(b, names, func(b []byte, i int, name *string) []byte {
-		return appendNullable(append(appendString(b, *name), ':'), terms[i])
+	return scalar.AppendFields(b, names, func(b []byte, i int, name *string) []byte {
+		return appendNullable(append(scalar.AppendString(b, *name), ':'), terms[i])
 	})
 }
 
@@ -248,5 +250,5 @@ func appendNullable(b []byte, t kg.Term) []byte {
 	if t.IsZero() {
 		return append(b, "null"...)
 	}
-	return appendValue(b, t)
+	return scalar.AppendValue(b, t)
 }

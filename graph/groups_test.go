@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/query"
 	"koine/kg"
 )
@@ -231,7 +232,7 @@ func TestSumsAreExact(t *testing.T) {
 
 // TestGroupBounds tests each bound, at and past it.
 func TestGroupBounds(t *testing.T) {
-	b := newBench(t, graph.Options{Limits: graph.Limits{Groups: 3, GroupedValues: 5, PageSize: 10}})
+	b := newBench(t, graph.Options{Limits: limit.Limits{Groups: 3, GroupedValues: 5, PageSize: 10}})
 	var patches []kg.Patch
 	for i := range 4 {
 		patches = append(patches, add(iri(fmt.Sprint("s", i)), iri("p"), kg.Integer(int64(i))))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/internal/slowtest"
 	"koine/kg"
@@ -60,7 +61,7 @@ type bench struct {
 func newBench(t testing.TB, options graph.Options, configure ...func(*kg.Options)) *bench {
 	t.Helper()
 	if options.Limits.Duration == 0 {
-		options.Limits.Duration = slowtest.Slack(graph.DefaultDuration)
+		options.Limits.Duration = slowtest.Slack(limit.DefaultDuration)
 	}
 	c := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	log := &logBuffer{}

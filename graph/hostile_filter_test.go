@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/slowtest"
 	"koine/kg"
 )
@@ -16,7 +17,7 @@ import (
 // looked at.
 func TestFiltersEndInTime(t *testing.T) {
 	slowtest.Long(t)
-	b := newBench(t, graph.Options{Limits: graph.Limits{Duration: 50 * time.Millisecond}})
+	b := newBench(t, graph.Options{Limits: limit.Limits{Duration: 50 * time.Millisecond}})
 	var patches []kg.Patch
 	for i := range 400 {
 		s := iri(fmt.Sprint("s", i))

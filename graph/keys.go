@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"koine/graph/limit"
 	"koine/internal/auth"
 	"koine/kg"
 )
@@ -67,7 +68,7 @@ func (*mutationRoot) RevokeAPIKey(ctx context.Context, input RevokeAPIKeyInput) 
 
 func readAPIKeys(ctx context.Context, agent *string, ended bool, first *int, after *string) ([]APIKey, error) {
 	r := runOf(ctx)
-	n, err := r.engine.limits.pageSize(first, DefaultPageSize)
+	n, err := r.engine.limits.CheckFirst(first, limit.DefaultPageSize)
 	if err != nil {
 		return nil, err
 	}

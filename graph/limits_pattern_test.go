@@ -3,7 +3,7 @@ package graph_test
 import (
 	"strings"
 
-	"koine/graph"
+	"koine/graph/limit"
 )
 
 // patternLimitCases are those of patterns, paths and traversals.
@@ -22,43 +22,43 @@ func patternLimitCases() []limited {
 	}
 	return []limited{
 		{
-			name: "rows", limits: graph.Limits{Rows: 3}, limit: "rows",
+			name: "rows", limits: limit.Limits{Rows: 3}, limit: "rows",
 			at: ages(""), past: names(""), message: "the pattern needs more than 3 intermediate rows",
 		},
 		{
-			name: "kept rows, distinct", limits: graph.Limits{KeptRows: 3}, limit: "keptRows",
+			name: "kept rows, distinct", limits: limit.Limits{KeptRows: 3}, limit: "keptRows",
 			at: ages(", distinct: true"), past: names(", distinct: true"), message: "more than 3 rows would have to be held in memory",
 		},
 		{
-			name: "kept rows, ordered", limits: graph.Limits{KeptRows: 3}, limit: "keptRows",
+			name: "kept rows, ordered", limits: limit.Limits{KeptRows: 3}, limit: "keptRows",
 			at: ages(`, orderBy: {var: "a"}`), past: names(`, orderBy: {var: "a"}`), message: "more than 3 rows would have to be held in memory",
 		},
 		{
-			name: "reads of a pattern", limits: graph.Limits{Reads: 3}, limit: "reads",
+			name: "reads of a pattern", limits: limit.Limits{Reads: 3}, limit: "reads",
 			at: ages(""), past: names(""), message: "the pattern needs more than 3 statements",
 		},
 		{
-			name: "reads of a path", limits: graph.Limits{Reads: 3}, limit: "reads",
+			name: "reads of a path", limits: limit.Limits{Reads: 3}, limit: "reads",
 			at: following("ex:knows"), past: following("ex:knows/ex:knows"), message: "following the path reads more than 3 statements",
 		},
 		{
-			name: "reads around", limits: graph.Limits{Reads: 3}, limit: "reads",
+			name: "reads around", limits: limit.Limits{Reads: 3}, limit: "reads",
 			at:      `{ entity(iri: "ex:ada") { neighborhood(predicates: ["ex:knows"], direction: OUT) { entities { iri } } } }`,
 			past:    `{ entity(iri: "ex:ada") { neighborhood(predicates: ["ex:knows"], direction: OUT, depth: 2) { entities { iri } } } }`,
 			message: "the search reads more than 3 statements",
 		},
 		{
-			name: "reads of ways", limits: graph.Limits{Reads: 5}, limit: "reads",
+			name: "reads of ways", limits: limit.Limits{Reads: 5}, limit: "reads",
 			at:      `{ shortestPaths(from: "ex:ada", to: "ex:cy", predicates: ["ex:knows"], direction: OUT) { length } }`,
 			past:    `{ shortestPaths(from: "ex:ada", to: "ex:cy") { length } }`,
 			message: "the search reads more than 5 statements",
 		},
 		{
-			name: "nodes of a path", limits: graph.Limits{PathNodes: 3}, limit: "pathNodes",
+			name: "nodes of a path", limits: limit.Limits{PathNodes: 3}, limit: "pathNodes",
 			at: following("ex:knows"), past: following("ex:knows+"), message: "the path leads to more than 3 nodes",
 		},
 		{
-			name: "nodes of a path in a pattern", limits: graph.Limits{PathNodes: 3}, limit: "pathNodes",
+			name: "nodes of a path in a pattern", limits: limit.Limits{PathNodes: 3}, limit: "pathNodes",
 			at:      `{ match(pattern: {triples: [{s: "ex:ada", p: "ex:knows", o: "?b"}]}) { nodes { values } } }`,
 			past:    `{ match(pattern: {triples: [{s: "ex:ada", p: "ex:knows+", o: "?b"}]}) { nodes { values } } }`,
 			message: "the path leads to more than 3 nodes",

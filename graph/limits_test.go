@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/slowtest"
 	"koine/kg"
 )
@@ -18,7 +19,7 @@ import (
 // limited is a query at a limit, and one past it.
 type limited struct {
 	name    string
-	limits  graph.Limits
+	limits  limit.Limits
 	at      string
 	past    string
 	limit   string
@@ -49,67 +50,67 @@ func deep(n int) string {
 
 var limitCases = []limited{
 	{
-		name: "tokens", limits: graph.Limits{Tokens: 20}, limit: "tokens",
+		name: "tokens", limits: limit.Limits{Tokens: 20}, limit: "tokens",
 		at:      `{ ` + strings.Repeat("revision ", 18) + `}`,
 		past:    `{ ` + strings.Repeat("revision ", 19) + `}`,
 		message: "the query has more than 20 tokens",
 	},
 	{
-		name: "depth", limits: graph.Limits{Depth: 11}, limit: "depth",
+		name: "depth", limits: limit.Limits{Depth: 11}, limit: "depth",
 		at: deep(11), past: deep(12), message: "the query is 12 fields deep; at most 11 are allowed",
 	},
 	{
-		name: "fields", limits: graph.Limits{Fields: 5}, limit: "fields",
+		name: "fields", limits: limit.Limits{Fields: 5}, limit: "fields",
 		at: `{ a: revision b: revision ...F } fragment F on Query { stats { statements } revision }`, past: `{ a: revision b: revision ...F } fragment F on Query { stats { statements graphs } revision }`,
 		message: "the query has more than 5 fields",
 	},
 	{
-		name: "aliases", limits: graph.Limits{Aliases: 3}, limit: "aliases",
+		name: "aliases", limits: limit.Limits{Aliases: 3}, limit: "aliases",
 		at: `{ a: revision b: revision c: revision revision }`, past: `{ a: revision b: revision c: revision d: revision }`,
 		message: "the query has more than 3 aliases",
 	},
 	{
-		name: "repeats", limits: graph.Limits{Repeats: 3}, limit: "repeats",
+		name: "repeats", limits: limit.Limits{Repeats: 3}, limit: "repeats",
 		at: `{ stats { a: graphs a: graphs ...F } } fragment F on Stats { a: graphs }`, past: `{ stats { a: graphs a: graphs ...F } } fragment F on Stats { a: graphs ...G } fragment G on Stats { a: graphs }`,
 		message: "the query selects a field more than 3 times in one selection set",
 	},
 	{
-		name: "root fields", limits: graph.Limits{RootFields: 2}, limit: "rootFields",
+		name: "root fields", limits: limit.Limits{RootFields: 2}, limit: "rootFields",
 		at: `{ a: revision b: revision }`, past: `{ a: revision ...F } fragment F on Query { b: revision c: revision }`,
 		message: "the operation has more than 2 root fields",
 	},
 	{
-		name: "complexity", limits: graph.Limits{Complexity: 35}, limit: "complexity",
+		name: "complexity", limits: limit.Limits{Complexity: 35}, limit: "complexity",
 		at: `{ entities(first: 10) { nodes { iri label } } }`, past: `{ entities(first: 10) { nodes { iri label } } revision }`,
 		message: "the operation could cost 36; at most 35 is allowed",
 	},
 	{
-		name: "page size", limits: graph.Limits{PageSize: 2}, limit: "pageSize",
+		name: "page size", limits: limit.Limits{PageSize: 2}, limit: "pageSize",
 		at: `{ entities(first: 2) { totalCount } }`, past: `{ entities(first: 3) { totalCount } }`,
 		message: "first is 3; at most 2 is allowed",
 	},
 	{
-		name: "values", limits: graph.Limits{PageSize: 2}, limit: "pageSize",
+		name: "values", limits: limit.Limits{PageSize: 2}, limit: "pageSize",
 		at: `{ entity(iri: "ex:ada") { values(predicate: "ex:name", first: 2) } }`, past: `{ entity(iri: "ex:ada") { values(predicate: "ex:name", first: 3) } }`,
 		message: "first is 3; at most 2 is allowed",
 	},
 	{
-		name: "vocabulary", limits: graph.Limits{PageSize: 2}, limit: "pageSize",
+		name: "vocabulary", limits: limit.Limits{PageSize: 2}, limit: "pageSize",
 		at: `{ vocabulary { classes(first: 2) { iri } } }`, past: `{ vocabulary { classes(first: 3) { iri } } }`,
 		message: "first is 3; at most 2 is allowed",
 	},
 	{
-		name: "result bytes", limits: graph.Limits{ResultBytes: 38}, limit: "resultBytes",
+		name: "result bytes", limits: limit.Limits{ResultBytes: 38}, limit: "resultBytes",
 		at: `{ entity(iri: "ex:ada") { degree } }`, past: `{ entity(iri: "ex:ada") { degree types } }`,
 		message: "the answer is larger than 38 bytes",
 	},
 	{
-		name: "result bytes of one statement", limits: graph.Limits{ResultBytes: 200}, limit: "resultBytes",
+		name: "result bytes of one statement", limits: limit.Limits{ResultBytes: 200}, limit: "resultBytes",
 		at: `{ statements(first: 1) { totalCount } }`, past: `{ statements(first: 10) { nodes { predicate } } }`,
 		message: "the answer is larger than 200 bytes",
 	},
 	{
-		name: "result bytes of names", limits: graph.Limits{ResultBytes: 2000}, limit: "resultBytes",
+		name: "result bytes of names", limits: limit.Limits{ResultBytes: 2000}, limit: "resultBytes",
 		at: `{ statements(first: 1) { nodes { ` + long + `: revision } } }`, past: `{ statements(first: 2) { nodes { ` + long + `: revision } } }`,
 		message: "the answer is larger than 2000 bytes",
 	},
@@ -150,7 +151,7 @@ func (b *bench) refusedBy(query, variables, limit, message string) {
 }
 
 func TestVariableLimit(t *testing.T) {
-	b := newBench(t, graph.Options{Limits: graph.Limits{VariableBytes: 30}})
+	b := newBench(t, graph.Options{Limits: limit.Limits{VariableBytes: 30}})
 	query := `query ($iri: IRI!) { entity(iri: $iri) { iri } }`
 	if r := b.execute(query, `{"iri": "urn:123456789012345"}`); len(r.Errors) > 0 {
 		t.Errorf("at the bound: %v", r.Errors)
@@ -164,10 +165,10 @@ func TestVariableDepth(t *testing.T) {
 	variables := func(depth int) string { // in which $w is at depth 1
 		return `{"w": ` + strings.Repeat(`{"not": `, depth-1) + `{"subject": null}` + strings.Repeat(`}`, depth)
 	}
-	if r := b.execute(query, variables(graph.MaxVariableDepth-1)); len(r.Errors) > 0 {
+	if r := b.execute(query, variables(limit.MaxVariableDepth-1)); len(r.Errors) > 0 {
 		t.Errorf("at the bound: %v", r.Errors)
 	}
-	b.refusedBy(query, variables(graph.MaxVariableDepth), "variableDepth", "the variables are nested deeper than 500")
+	b.refusedBy(query, variables(limit.MaxVariableDepth), "variableDepth", "the variables are nested deeper than 500")
 }
 
 // stuck is an access policy that lets the reader wait until its time is over.
@@ -182,7 +183,7 @@ func (s stuck) Allowed(p kg.Principal, _ kg.Term, _ kg.Right) bool {
 
 func TestDurationLimit(t *testing.T) {
 	s := stuck{make(chan struct{})}
-	b := newBench(t, graph.Options{Limits: graph.Limits{Duration: 20 * time.Millisecond}}, func(o *kg.Options) { o.Access = s })
+	b := newBench(t, graph.Options{Limits: limit.Limits{Duration: 20 * time.Millisecond}}, func(o *kg.Options) { o.Access = s })
 	var patches []kg.Patch
 	for i := range 5000 {
 		patches = append(patches, add(iri("s"), iri("p"), kg.Integer(int64(i))))

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"koine/graph/internal/scalar"
+	"koine/graph/internal/views"
 	"koine/internal/query"
 	"koine/internal/query/path"
 	"koine/internal/query/valuespace"
@@ -18,8 +20,8 @@ type loader struct {
 	run      *run
 	snapshot *kg.Snapshot
 	engine   *Engine
-	view     kg.View  // as requested: At is 0 if no revision was named
-	made     *nodeIDs // the ids in that view; nil until an id is shown
+	view     kg.View    // as requested: At is 0 if no revision was named
+	made     *views.IDs // the ids in that view; nil until an id is shown
 }
 
 func newLoader(ctx context.Context, r *run, s *kg.Snapshot, view kg.View) *loader {
@@ -27,7 +29,7 @@ func newLoader(ctx context.Context, r *run, s *kg.Snapshot, view kg.View) *loade
 }
 
 // viewIDs returns the ids of the loader's view, nil if shown is false.
-func (l *loader) viewIDs(shown bool) (ids *nodeIDs, err error) {
+func (l *loader) viewIDs(shown bool) (ids *views.IDs, err error) {
 	if shown && l.made == nil {
 		l.made, err = l.idsIn(l.view)
 	}
@@ -38,13 +40,13 @@ func (l *loader) viewIDs(shown bool) (ids *nodeIDs, err error) {
 }
 
 // idsIn returns the ids of a view at the loader's evaluation time.
-func (l *loader) idsIn(view kg.View) (*nodeIDs, error) {
+func (l *loader) idsIn(view kg.View) (*views.IDs, error) {
 	now := view.Now
 	if l.snapshot != nil {
 		now = l.snapshot.View().Now
 	}
-	c := canonicalView(view, now)
-	return c.nodeIDs()
+	c := views.CanonicalView(view, now)
+	return c.IDs()
 }
 
 // entityRef names an entity to load by its id, and by its name if that is
@@ -173,7 +175,7 @@ func (l *loader) loadFields(plan *entityPlan, nodes []entityNode, batch *entityB
 		}
 		size := len(batch.arena) - before
 		if plan.ids {
-			size += batch.ids.entityIDBytes()
+			size += batch.ids.EntityIDBytes()
 		}
 		if i == 0 { // estimate for the others
 			batch.arena = slices.Grow(batch.arena, min(size*len(nodes)*5/4, maxGuess))
@@ -333,7 +335,7 @@ func (l *loader) appendTypes(g *gathered, found []query.Candidate, b []byte) ([]
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendName(b, t)
+		b = scalar.AppendName(b, t)
 	}
 	return append(b, ']'), nil
 }
@@ -356,7 +358,7 @@ func (l *loader) appendBestValue(g *gathered, found []query.Candidate, b []byte)
 		ct, _ := t.Certainty()
 		return cmp.Or(cmp.Compare(ct, cs), t.RecordedAt().Compare(s.RecordedAt()), cmp.Compare(t.Revision(), s.Revision()), valuespace.OrderTerms(s.Object, t.Object))
 	})
-	return appendValue(b, best.Object), nil
+	return scalar.AppendValue(b, best.Object), nil
 }
 
 // assertedOf reads the n statements with the row's subject and predicate
@@ -383,7 +385,7 @@ func (l *loader) appendTermOf(b []byte, id kg.ID) ([]byte, error) {
 		return strconv.AppendInt(b, n, 10), nil
 	}
 	t, err := l.snapshot.Term(id)
-	return appendValue(b, t), err
+	return scalar.AppendValue(b, t), err
 }
 
 func (l *loader) appendValues(g *gathered, found []query.Candidate, first int, b []byte) ([]byte, error) {
@@ -404,7 +406,7 @@ func (l *loader) appendValues(g *gathered, found []query.Candidate, first int, b
 			b = append(b, ',')
 		}
 		at := len(b)
-		b = appendValue(b, t)
+		b = scalar.AppendValue(b, t)
 		if shown[string(b[at:])] || len(shown) == first {
 			b = b[:from]
 			continue
@@ -422,7 +424,7 @@ func (l *loader) appendDegree(g *gathered, id kg.ID, d path.Direction, b []byte)
 		g.degrees = query.NewDegrees(l.snapshot)
 	}
 	n, err := g.degrees.Count(id, d)
-	return appendUint(b, n), err
+	return scalar.AppendUint(b, n), err
 }
 
 func (l *loader) appendLabel(found []query.Candidate, langs []string, b []byte) ([]byte, error) {
@@ -430,5 +432,5 @@ func (l *loader) appendLabel(found []query.Candidate, langs []string, b []byte) 
 	if err != nil || t.IsZero() {
 		return append(b, "null"...), err
 	}
-	return appendString(b, t.Value()), nil
+	return scalar.AppendString(b, t.Value()), nil
 }

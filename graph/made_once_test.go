@@ -3,13 +3,13 @@ package graph_test
 import (
 	"testing"
 
-	"koine/graph"
+	"koine/graph/limit"
 )
 
 // createChannel and createScope return the first result of their key; another request under
 // it is a conflict.
 func TestMutationsMakeOnce(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	for name, create := range map[string]string{
 		"channel": `mutation { createChannel(input: {kind: ROOM, name: "lab%s", metadata: {a: 1}, idempotencyKey: "k"}) { id } }`,
 		"scope":   `mutation { createScope(input: {title: "lab%s", access: {agents: ["bob"]}, idempotencyKey: "k"}) { id } }`,

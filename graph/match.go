@@ -10,6 +10,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph/executor"
+	"koine/graph/internal/fault"
+	"koine/graph/internal/scalar"
+	"koine/graph/limit"
 	"koine/internal/query"
 	"koine/internal/query/pattern"
 	"koine/kg"
@@ -47,7 +50,7 @@ var matchConnections = connectionTypes{
 
 func (p *planner) planMatchList(f graphql.CollectedField, args *queryMatchArgs) (c *matchList, err error) {
 	c = &matchList{
-		connection: &connection{}, input: &args.Pattern, compiler: p.compiler(), limits: p.run.engine.limits.patternLimits(),
+		connection: &connection{}, input: &args.Pattern, compiler: p.compiler(), limits: p.run.engine.limits.PatternLimits(),
 		distinct: args.Distinct, explain: args.Explain,
 	}
 	if err := p.planPaging(c.connection, f, args.First, args.After); err != nil {
@@ -135,7 +138,7 @@ func (*queryRoot) Match(ctx context.Context, f *executor.Selected, args *queryMa
 		return nil, err
 	}
 	g, err := l.matchPage(c)
-	if cutter := l.run.cutter; cutter != nil && isSpent(err) { // before the first row
+	if cutter := l.run.cutter; cutter != nil && fault.IsSpent(err) { // before the first row
 		err = cutter.measureReads(func() error {
 			g, err := l.matchPage(c)
 			if err != nil {
@@ -215,7 +218,7 @@ func (l *loader) allSolutions(c *matchList, p *pattern.Pattern, g *page) error {
 		g.total++
 		for _, t := range tables {
 			if err := t.Add(row); err != nil {
-				return groupLimit(err)
+				return limit.GroupLimit(err)
 			}
 		}
 	}
@@ -320,5 +323,5 @@ func (c *matchList) setExtras(g *page, e *pattern.Evaluation) {
 }
 
 func appendStrings(b []byte, list []string) []byte {
-	return appendList(b, list, func(b []byte, s *string) []byte { return appendString(b, *s) })
+	return scalar.AppendList(b, list, func(b []byte, s *string) []byte { return scalar.AppendString(b, *s) })
 }

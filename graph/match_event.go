@@ -12,6 +12,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph/executor"
+	"koine/graph/internal/scalar"
+	"koine/graph/limit"
 	"koine/internal/changefeed"
 	"koine/internal/operation"
 	"koine/internal/query"
@@ -167,9 +169,9 @@ func (c *matchEvent) write(w *writer, t *eventWriter, e *operation.Event) error 
 	}
 	err := c.writeChanged(w, t, e)
 	if err == nil && len(w.B) > t.run.engine.limits.ResultBytes {
-		err = t.run.engine.limits.resultTooLarge()
+		err = t.run.engine.limits.ResultTooLarge()
 	}
-	var limit *LimitError
+	var limit *limit.Error
 	switch {
 	case errors.As(err, &limit):
 		return resyncError(e, limit.Message)
@@ -209,7 +211,7 @@ func (c *matchEvent) writeChanged(w *writer, t *eventWriter, e *operation.Event)
 // writeEvent writes an event. before loads the removed rows as of the revision
 // before.
 func (c *matchEvent) writeEvent(w *writer, l, before *loader, rows livematch.Difference, e *operation.Event) (err error) {
-	writeFields(w, c.fields, func(_ int, f *matchEventField) {
+	scalar.WriteFields(w, c.fields, func(_ int, f *matchEventField) {
 		w.EnterField(f.key)
 		switch {
 		case err != nil:
@@ -259,7 +261,7 @@ func (l *loader) writeRows(w *writer, list *matchList, rows []livematch.Row) err
 		}
 	}
 	var err error
-	writeList(w, len(rows), func(k int) {
+	scalar.WriteList(w, len(rows), func(k int) {
 		from := len(w.B)
 		g.node(w, 0, k)
 		if err == nil {

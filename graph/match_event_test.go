@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/internal/query/livematch"
 	"koine/internal/slowtest"
@@ -51,7 +52,7 @@ func TestMatchChanged(t *testing.T) {
 
 // A snapshot comes in parts; only the last has a position. An empty one is up to date.
 func TestMatchChangedSnapshot(t *testing.T) {
-	b := newBench(t, graph.Options{Limits: graph.Limits{SnapshotRows: 2}})
+	b := newBench(t, graph.Options{Limits: limit.Limits{SnapshotRows: 2}})
 	const query = `subscription { e: matchChanged(pattern: {triples: [{s: "?s", p: "ex:p", o: "?o"}]}, select: ["o"], resume: "snapshot") { __typename ... on MatchChange { added { values } snapshotEnd } } }`
 	f := b.follow(t, query, "", operation.Resume{})
 	f.want(`{"e":{"__typename":"Progress"}}`)
@@ -97,7 +98,7 @@ func TestMatchChangedByMeaning(t *testing.T) {
 
 // At the bound rows are delivered; past it the subscription ends with the reason.
 func TestMatchChangedBounds(t *testing.T) {
-	b := newBench(t, graph.Options{Limits: graph.Limits{Live: livematch.Limits{Rows: 2, Triples: 1}}})
+	b := newBench(t, graph.Options{Limits: limit.Limits{Live: livematch.Limits{Rows: 2, Triples: 1}}})
 	f := b.follow(t, `subscription { e: matchChanged(pattern: {triples: [{s: "?s", p: "ex:p", o: "?o"}]}) { ... on MatchChange { added { values } } ... on Resync { reason oldest } } }`, "", operation.Resume{})
 	many := func(n int) (patches []kg.Patch) {
 		for i := range n {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"koine/graph/internal/scalar"
 	"koine/internal/query/pattern"
 )
 
@@ -41,13 +42,13 @@ func (p *planner) planMatchExtra(c *matchList, f graphql.CollectedField) (matchE
 }
 
 func (x *explanationPlan) appendTo(b []byte, steps []pattern.Step, read int64) []byte {
-	return appendFields(b, x.fields, func(b []byte, i int, f *scalarField) []byte {
+	return scalar.AppendFields(b, x.fields, func(b []byte, i int, f *scalarField) []byte {
 		b = append(b, f.key...)
 		switch f.name {
 		case "steps":
 			return append(x.writeSteps(append(b, '['), x.steps[i], steps, 0), ']')
 		case "statementsRead":
-			return appendUint(b, uint64(read))
+			return scalar.AppendUint(b, uint64(read))
 		}
 		return append(b, `"MatchExplanation"`...)
 	})
@@ -70,23 +71,23 @@ func (x *explanationPlan) writeSteps(b []byte, fields []scalarField, steps []pat
 func appendStep(b []byte, s *pattern.Step, depth int, field string) []byte {
 	switch field {
 	case "depth":
-		return appendUint(b, uint64(depth))
+		return scalar.AppendUint(b, uint64(depth))
 	case "operation":
 		if s.Kind == "join" {
 			return append(b, `"nested loop"`...)
 		}
-		return appendString(b, s.Kind)
+		return scalar.AppendString(b, s.Kind)
 	case "pattern":
-		return appendString(b, strings.Join(append([]string{s.Pattern}, s.Merged...), " & "))
+		return scalar.AppendString(b, strings.Join(append([]string{s.Pattern}, s.Merged...), " & "))
 	case "index":
 		if s.Index == "" {
 			return append(b, "null"...)
 		}
-		return appendString(b, s.Index)
+		return scalar.AppendString(b, s.Index)
 	case "estimate":
-		return appendUint(b, uint64(min(math.Ceil(s.Estimate), 1e15)))
+		return scalar.AppendUint(b, uint64(min(math.Ceil(s.Estimate), 1e15)))
 	case "rows":
-		return appendUint(b, uint64(s.Rows))
+		return scalar.AppendUint(b, uint64(s.Rows))
 	}
-	return appendUint(b, uint64(s.Statements))
+	return scalar.AppendUint(b, uint64(s.Statements))
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/graph/internal/scalar"
 	"koine/internal/query"
 	"koine/kg"
 )
@@ -152,13 +153,13 @@ func (l *loader) linkColumn(c *matchList, f *rowField, found []solution) ([]*ent
 
 // write writes row k.
 func (batch *solutionBatch) write(w *writer, selection, k int) {
-	writeFields(w, batch.list.rows[selection].fields, func(i int, f *rowField) {
+	scalar.WriteFields(w, batch.list.rows[selection].fields, func(i int, f *rowField) {
 		w.EnterField(f.key)
 		switch f.kind {
 		case rowTypename:
 			w.B = append(w.B, `"MatchRow"`...)
 		case rowValues:
-			w.B = appendList(w.B, batch.list.columns, func(b []byte, name *string) []byte { return appendSolution(b, batch.terms[*name][k]) })
+			w.B = scalar.AppendList(w.B, batch.list.columns, func(b []byte, name *string) []byte { return appendSolution(b, batch.terms[*name][k]) })
 		case rowValue:
 			w.B = appendSolution(w.B, batch.terms[f.name][k])
 		default:
@@ -185,5 +186,5 @@ func appendSolution(b []byte, t kg.Term) []byte {
 	if t.IsZero() || t == kg.DefaultGraph {
 		return append(b, "null"...)
 	}
-	return appendValue(b, t)
+	return scalar.AppendValue(b, t)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -16,7 +16,7 @@ import (
 // and its messages in all reads of the graph, that others do not, and that this changes at
 // once with the membership.
 func TestChannelsAsStatementsFollowMembership(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	message := c.say("ann", id, "hello", "")
 	for _, row := range []struct{ query, member, other string }{
@@ -55,7 +55,7 @@ func TestStreamsOfStatementsFollowMembership(t *testing.T) {
 		`subscription { e: entityChanged(iri: "urn:koine:channel:{channel}", depth: 1, view: {allGraphs: true}) { ... on EntityChange { changes { statement { subject { asMessage { text } } } } } } }`,
 		`subscription { e: matchChanged(pattern: {triples: [{s: "?m", p: "koine:parts", o: "?said"}]}, view: {allGraphs: true}) { ... on MatchChange { added { value(var: "said") } } } }`,
 	} {
-		c := newConversing(t, graph.Limits{})
+		c := newConversing(t, limit.Limits{})
 		id := c.lab("PRIVATE")
 		query = strings.ReplaceAll(query, "{channel}", id)
 		c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)

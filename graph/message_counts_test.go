@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"koine/graph"
+	"koine/graph/limit"
 )
 
 // TestMessageCounts proves that messages are counted by day and author, also retracted
 // ones, for readers of the channel.
 func TestMessageCounts(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	gone := c.say("ann", id, "1", "")
 	c.say("ann", id, "2", "")

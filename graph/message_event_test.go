@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -26,7 +26,7 @@ func (c *conversing) hear(t *testing.T, name, query string, from operation.Resum
 // TestMessagePublished proves that the messages of a channel come once each and in order,
 // from any start, until the reader loses access.
 func TestMessagePublished(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	first := c.say("ann", id, "1", "")
 	c.say("bob", id, "2", `, replyToId: "`+first+`"`)
@@ -135,7 +135,7 @@ func TestMessagePublished(t *testing.T) {
 // TestMessagesAreFollowed proves that messages are delivered as statements too, to readers
 // of their channel.
 func TestMessagesAreFollowed(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	query := `subscription { statementChanged(where: {or: [{predicate: {eq: "koine:author"}}, {predicate: {eq: "ex:end"}}]}, view: {allGraphs: true}) { ... on StatementChange { statement { subject { asMessage { text sequence channel { name } } } predicate } } } }`
 	bob, eve := c.hear(t, "bob", query, operation.Resume{}), c.hear(t, "eve", query, operation.Resume{})

@@ -5,6 +5,7 @@ import (
 
 	"koine/channels/message"
 	"koine/graph/executor"
+	"koine/graph/limit"
 	"koine/internal/proposals"
 	"koine/kg"
 )
@@ -16,7 +17,7 @@ func readFacts(ctx context.Context, f *executor.Selected, first *int, find func(
 	if err != nil {
 		return nil, err
 	}
-	n, err := r.run.engine.limits.pageSize(first, DefaultPageSize)
+	n, err := r.run.engine.limits.CheckFirst(first, limit.DefaultPageSize)
 	if err != nil {
 		return nil, err
 	}

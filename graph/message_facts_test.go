@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"koine/graph"
+	"koine/graph/limit"
 	"koine/kg"
 )
 
 // TestMessageFacts proves that a message leads to its own facts, as far as they still hold
 // and the caller may read them.
 func TestMessageFacts(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id, hidden := c.lab("PUBLIC"), c.lab("PRIVATE")
 	fact := func(p, graph string) string {
 		return `, patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:` + p + `"}, object: {id: "ex:o"}, graph: "` + graph + `"}}]`
@@ -50,7 +50,7 @@ func TestMessageFacts(t *testing.T) {
 // TestForgedEvidenceOfHeldFacts proves that an update that only claims to come with a
 // message has no evidence in it, also when it was held and approved.
 func TestForgedEvidenceOfHeldFacts(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	message := c.say("ann", c.lab("PUBLIC"), "no rise", "")
 	receipt := c.commit(kg.Meta{Principal: kg.Principal{ID: "agent://eve", Method: "key"}, MessageID: message}, add(iri("eve"), iri("pay"), kg.Integer(9)))
 	for _, who := range []string{"rob", "rae"} {

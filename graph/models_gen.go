@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"koine/graph/internal/scalar"
 	"koine/kg/base"
 	"strconv"
 	"time"
@@ -169,7 +170,7 @@ type ApplyPatchesPayload struct {
 	// The revision of the commit, or the newest revision if nothing changed.
 	Revision base.Revision `json:"revision"`
 	// The position after that revision, from which to follow changes.
-	Position Position `json:"position"`
+	Position scalar.Position `json:"position"`
 	// The id of the commit. Null if nothing changed, the patches were refused or held, or this was a dry run.
 	CommitID *string `json:"commitId"`
 	// The id of the proposal if the update is held for review.
@@ -318,16 +319,6 @@ type AuditEntry struct {
 	Count *int `json:"count"`
 	// The time of the last of these refusals.
 	LastTime *time.Time `json:"lastTime"`
-}
-
-// Bounds on the size of an answer. Absent members do not bound it.
-type BudgetInput struct {
-	// Bytes of JSON.
-	MaxBytes *int `json:"maxBytes"`
-	// Tokens of a language model, estimated as one for every three bytes of JSON, rounded up.
-	MaxTokens *int `json:"maxTokens"`
-	// Statements read for the answer.
-	MaxStatements *int `json:"maxStatements"`
 }
 
 // The input of `changeSchemes`: schemes without a colon, at most 100.
@@ -521,7 +512,7 @@ type ContradictionConnection struct {
 	// Whether there are more contradictions.
 	HasNextPage bool `json:"hasNextPage"`
 	// The cursor for `after` of the next page. Null on the last page.
-	EndCursor *Cursor `json:"endCursor"`
+	EndCursor *scalar.Cursor `json:"endCursor"`
 	// False if the search ended early: after a million statements, where `hasNextPage` and `endCursor` continue it,
 	// or because more than ten thousand properties, targets or pairs are declared.
 	Complete bool `json:"complete"`
@@ -636,7 +627,7 @@ type DeleteGraphPayload struct {
 	// The revision of the last commit of this call, or the newest revision if nothing was left to remove.
 	Revision base.Revision `json:"revision"`
 	// The position after that revision, from which to follow changes.
-	Position Position `json:"position"`
+	Position scalar.Position `json:"position"`
 }
 
 // The result of `deleteTask`.
@@ -676,7 +667,7 @@ type GraphPayload struct {
 	// The revision of the commit, or the newest revision if nothing changed.
 	Revision base.Revision `json:"revision"`
 	// The position after that revision, from which to follow changes.
-	Position Position `json:"position"`
+	Position scalar.Position `json:"position"`
 	// The id of the commit, null if nothing changed.
 	CommitID *string `json:"commitId"`
 }
@@ -706,7 +697,7 @@ type Inbox struct {
 	// The messages.
 	Nodes []Message `json:"nodes"`
 	// The position after the scanned messages, for the next page or for `messagePublished`.
-	Position Position `json:"position"`
+	Position scalar.Position `json:"position"`
 	// Whether there may be more messages. A page may be short or empty with more messages after it.
 	HasNextPage bool `json:"hasNextPage"`
 }
@@ -800,7 +791,7 @@ type MessagePublished struct {
 	// The sequence number of the message.
 	Sequence int64 `json:"sequence"`
 	// The position to resume from after this event. Never null; the type matches StatementChange.position.
-	Position *Position `json:"position"`
+	Position *scalar.Position `json:"position"`
 }
 
 func (MessagePublished) IsMessageEvent() {}
@@ -849,7 +840,7 @@ type NamespacesPayload struct {
 	// The revision of the commit, or the newest revision if nothing changed.
 	Revision base.Revision `json:"revision"`
 	// The position after that revision.
-	Position Position `json:"position"`
+	Position scalar.Position `json:"position"`
 }
 
 // The object of a patch: an entity by `id`, or a literal by `value`, not both.
@@ -883,9 +874,9 @@ type PageInfo struct {
 	// Whether this page was requested with `after`.
 	HasPreviousPage bool `json:"hasPreviousPage"`
 	// The cursor of the first element. Null if the page is empty.
-	StartCursor *Cursor `json:"startCursor"`
+	StartCursor *scalar.Cursor `json:"startCursor"`
 	// The cursor of the last element, for `after` of the next page. Null if the page is empty.
-	EndCursor *Cursor `json:"endCursor"`
+	EndCursor *scalar.Cursor `json:"endCursor"`
 	// Whether a budget cut the page. More elements of the same revision follow `endCursor`.
 	Truncated bool `json:"truncated"`
 }
@@ -1148,7 +1139,7 @@ type QuarantinePayload struct {
 	// The revision of the commit, or the newest revision if nothing changed.
 	Revision base.Revision `json:"revision"`
 	// The position after that revision.
-	Position Position `json:"position"`
+	Position scalar.Position `json:"position"`
 	// The id of the commit. Null if nothing changed or this was a dry run.
 	CommitID *string `json:"commitId"`
 }
@@ -1233,7 +1224,7 @@ type ReplaceGraphPayload struct {
 	// The revision of the commit, or the newest revision if nothing changed.
 	Revision base.Revision `json:"revision"`
 	// The position after that revision, from which to follow changes.
-	Position Position `json:"position"`
+	Position scalar.Position `json:"position"`
 	// The id of the commit. Null if nothing changed or the update is held for review.
 	CommitID *string `json:"commitId"`
 	// The id of the proposal if the update is held for review.
@@ -1290,7 +1281,7 @@ type ResolveContradictionPayload struct {
 	// The revision of the commit, or the newest revision if there is no commit.
 	Revision base.Revision `json:"revision"`
 	// The position after that revision.
-	Position Position `json:"position"`
+	Position scalar.Position `json:"position"`
 	// The id of the commit, null if there is none.
 	CommitID *string `json:"commitId"`
 	// The id of the proposal if the update is held for review.
@@ -1395,7 +1386,7 @@ type RevertCommitPayload struct {
 	// The revision of the commit, or the newest revision if there is no commit.
 	Revision base.Revision `json:"revision"`
 	// The position after that revision. Null if conflicts prevented the commit.
-	Position *Position `json:"position"`
+	Position *scalar.Position `json:"position"`
 	// The id of the new commit, null if there is none.
 	CommitID *string `json:"commitId"`
 	// The id of the proposal if the update is held for review.
@@ -1513,7 +1504,7 @@ type SendMessagePayload struct {
 	// Whether the same message was sent before. Then the task is the one of that message.
 	Replayed bool `json:"replayed"`
 	// The position from which `taskChanged` follows the task without a gap.
-	Position Position `json:"position"`
+	Position scalar.Position `json:"position"`
 }
 
 // The input of `sendSignal`.
@@ -1579,7 +1570,7 @@ type SetShapesPayload struct {
 	// The revision of the commit, or the newest revision if nothing changed.
 	Revision base.Revision `json:"revision"`
 	// The position after that revision, from which to follow changes.
-	Position Position `json:"position"`
+	Position scalar.Position `json:"position"`
 	// The id of the commit. Null if nothing changed or this was a dry run.
 	CommitID *string `json:"commitId"`
 	// The id of the proposal if the update is held for review.
@@ -1767,14 +1758,6 @@ type TermCount struct {
 	Count int64 `json:"count"`
 }
 
-// A time span. Without `from` it has no beginning, without `until` no end.
-type TimeSpanInput struct {
-	// The inclusive beginning.
-	From *time.Time `json:"from"`
-	// The exclusive end.
-	Until *time.Time `json:"until"`
-}
-
 // The number of unread messages in a channel: those after your read marker that are for you, not read
 // individually, and whose content is available. 0 for a closed channel.
 type UnreadCount struct {
@@ -1884,33 +1867,6 @@ type ValidationResult struct {
 	Severity base.Term `json:"severity"`
 	// A description of the violation.
 	Message string `json:"message"`
-}
-
-// The conditions of a read. They narrow the view of the request and are combined. By default a read sees the
-// newest revision of all graphs that you may read, except system graphs.
-type ViewInput struct {
-	// The moment to read at.
-	At *base.Moment `json:"at"`
-	// Only these graphs; null is the default graph. System graphs are included if they are listed.
-	Graphs []*base.Term `json:"graphs"`
-	// All graphs that you may read, including system graphs.
-	AllGraphs *bool `json:"allGraphs"`
-	// Only assertions with at least this certainty, from 0 to 1. An assertion without one counts as 1.
-	MinCertainty *float64 `json:"minCertainty"`
-	// Only assertions recorded at most this many seconds ago.
-	MaxAgeSeconds *int64 `json:"maxAgeSeconds"`
-	// Only assertions recorded in this time span.
-	RecordedAt *TimeSpanInput `json:"recordedAt"`
-	// Read at this revision or a newer one, as returned by `applyPatches`: the operation waits for it for a few seconds.
-	MinRevision *base.Revision `json:"minRevision"`
-	// Only assertions valid at this time, past or future: see `Assertion.validFrom`.
-	ValidAt *time.Time `json:"validAt"`
-	// Only assertions of these agents, at most 1024.
-	BelievedBy []string `json:"believedBy"`
-	// Include the statements of proposals under review that you may read; `Statement.pending` marks them.
-	IncludePending *bool `json:"includePending"`
-	// Include assertions of agents under quarantine. For administrators.
-	IncludeQuarantined *bool `json:"includeQuarantined"`
 }
 
 // The input of `withdrawProposal`.

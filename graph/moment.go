@@ -7,6 +7,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"koine/graph/internal/scalar"
 	"koine/kg"
 )
 
@@ -83,7 +84,7 @@ func (r *run) awaitRevision(ctx context.Context, implementors []string) error {
 		if !ok || wanted == nil {
 			continue
 		}
-		revision, err := UnmarshalRevision(wanted)
+		revision, err := scalar.UnmarshalRevision(wanted)
 		if err != nil {
 			return kg.AsError(err).At("view.minRevision")
 		}

@@ -43,15 +43,6 @@ func (*mutationRoot) ChangeSchemes(ctx context.Context, input ChangeSchemesInput
 	return r.namesPayload(receipt, err)
 }
 
-// tellPrefixed adds the prefixed form, if one exists, to an error about a name
-// without a prefix.
-func (r *run) tellPrefixed(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	return r.engine.deps.Names.SuggestPrefixed(ctx, r.request.Principal, err)
-}
-
 // namesMeta returns the Meta of a change of names.
 func (r *run) namesMeta(why string) kg.Meta {
 	m := r.patchesMeta(&ApplyPatchesInput{})

@@ -6,14 +6,10 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"koine/graph/internal/scalar"
+	"koine/graph/limit"
 	"koine/internal/query/path"
 	"koine/kg"
-)
-
-// Bounds of the statements and of the entities of a neighborhood.
-const (
-	DefaultNeighborhood = 1_000  // without a budget
-	MaxNeighborhood     = 10_000 // with any budget
 )
 
 // aroundPlan is the plan of a neighborhood.
@@ -32,18 +28,18 @@ func (p *planner) planEntityNeighborhood(f graphql.CollectedField, field *entity
 	if err != nil {
 		return err
 	}
-	a := &aroundPlan{depth: args.Depth, edges: p.run.engine.limits.pathEdges(args.Predicates, args.Direction)}
-	budget, err := budgetOf(args.Budget)
+	a := &aroundPlan{depth: args.Depth, edges: p.run.engine.limits.PathEdges(args.Predicates, args.Direction)}
+	budget, err := limit.BudgetOf(args.Budget)
 	if err != nil {
 		return err
 	}
-	n := DefaultNeighborhood
+	n := limit.DefaultNeighborhood
 	if budget.MaxStatements > 0 {
-		n = min(budget.MaxStatements, MaxNeighborhood)
+		n = min(budget.MaxStatements, limit.MaxNeighborhood)
 	}
-	a.extent = path.Extent{Entities: MaxNeighborhood, Statements: n}
+	a.extent = path.Extent{Entities: limit.MaxNeighborhood, Statements: n}
 	if budget.MaxBytes > 0 || budget.MaxTokens > 0 {
-		a.bytes = p.run.defaultAllowance().narrowBy(budget).bytes
+		a.bytes = p.run.engine.limits.DefaultAllowance().NarrowBy(budget).Bytes
 	}
 	field.kind, field.around = entityAround, a
 	a.fields, err = p.planParts(&a.listPlans, f.Selections, neighborhoodImplementors, "depth", "truncated")
@@ -149,7 +145,7 @@ func (n *aroundNode) write(w *writer) {
 		case "statements":
 			n.writeList(w, f, n.statements, func(i int) int { return i })
 		case "depth":
-			w.B = appendUint(w.B, uint64(n.depth))
+			w.B = scalar.AppendUint(w.B, uint64(n.depth))
 		default:
 			w.B = strconv.AppendBool(w.B, n.cut)
 		}

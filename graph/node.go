@@ -7,6 +7,7 @@ import (
 
 	"koine/channels/channel"
 	"koine/graph/executor"
+	"koine/graph/internal/views"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -14,16 +15,16 @@ import (
 // Node answers Query.node.
 func (*queryRoot) Node(ctx context.Context, f *executor.Selected, args *queryNodeArgs) (Node, error) {
 	id := args.ID
-	if len(id) > MaxNodeIDBytes {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "id has %d bytes; at most %d are allowed", len(id), MaxNodeIDBytes).At("id")
+	if len(id) > views.MaxNodeIDBytes {
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "id has %d bytes; at most %d are allowed", len(id), views.MaxNodeIDBytes).At("id")
 	}
-	if view, name, ours, err := parseNodeID(id, entityIDPrefix); ours {
+	if view, name, ours, err := views.ParseNodeID(id, views.EntityIDPrefix); ours {
 		if err != nil {
 			return nil, err
 		}
 		return asNodeValue(readEntityNode(ctx, f, view, name))
 	}
-	if view, key, ours, err := parseNodeID(id, statementIDPrefix); ours {
+	if view, key, ours, err := views.ParseNodeID(id, views.StatementIDPrefix); ours {
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +45,7 @@ func asNodeValue(v executor.Value, err error) (Node, error) {
 }
 
 // readAsNode begins to read in the view of an id.
-func readAsNode(ctx context.Context, f *executor.Selected, view *ViewInput) (reading, error) {
+func readAsNode(ctx context.Context, f *executor.Selected, view *views.ViewInput) (reading, error) {
 	r, err := beginReading(ctx, f, view, nil)
 	if err != nil && view != nil {
 		e := *kg.AsError(err)
@@ -54,7 +55,7 @@ func readAsNode(ctx context.Context, f *executor.Selected, view *ViewInput) (rea
 	return r, err
 }
 
-func readEntityNode(ctx context.Context, f *executor.Selected, view *ViewInput, name string) (executor.Value, error) {
+func readEntityNode(ctx context.Context, f *executor.Selected, view *views.ViewInput, name string) (executor.Value, error) {
 	r, err := readAsNode(ctx, f, view)
 	if err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func readEntityNode(ctx context.Context, f *executor.Selected, view *ViewInput, 
 	return r.showEntity(iri)
 }
 
-func readStatementNode(ctx context.Context, f *executor.Selected, view *ViewInput, key string) (executor.Value, error) {
+func readStatementNode(ctx context.Context, f *executor.Selected, view *views.ViewInput, key string) (executor.Value, error) {
 	r, err := readAsNode(ctx, f, view)
 	if err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func readStatementNode(ctx context.Context, f *executor.Selected, view *ViewInpu
 	if err != nil {
 		return nil, err
 	}
-	row, found, err := findStatement(l.snapshot, key)
+	row, found, err := views.FindStatement(l.snapshot, key)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func readStatementNode(ctx context.Context, f *executor.Selected, view *ViewInpu
 // UUIDs and are tried in turn.
 func namedNode(ctx context.Context, id string) (Node, error) {
 	r := runOf(ctx)
-	number, isCommit := strings.CutPrefix(id, commitIDPrefix)
+	number, isCommit := strings.CutPrefix(id, views.CommitIDPrefix)
 	switch {
 	case isCommit:
 		return commitNode(ctx, r, number)
@@ -148,13 +149,9 @@ func isArtifactID(id string) bool {
 	return ok && task.ArtifactEntity(name).Value() == id
 }
 
-func commitNodeID(r kg.Revision) string {
-	return commitIDPrefix + strconv.FormatUint(uint64(r), 10)
-}
-
 func commitNode(ctx context.Context, r *run, number string) (Node, error) {
 	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || commitNodeID(kg.Revision(n)) != commitIDPrefix+number {
+	if err != nil || views.CommitNodeID(kg.Revision(n)) != views.CommitIDPrefix+number {
 		return nil, nil
 	}
 	c, err := r.commitSeen(ctx, kg.Revision(n))

@@ -14,6 +14,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph"
+	"koine/graph/internal/views"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/internal/slowtest"
 	"koine/kg"
@@ -273,7 +275,7 @@ func TestForgedIDs(t *testing.T) {
 			}
 		}
 	}
-	long := "urn:koine:entity:https://example.org/" + strings.Repeat("x", graph.MaxNodeIDBytes)
+	long := "urn:koine:entity:https://example.org/" + strings.Repeat("x", views.MaxNodeIDBytes)
 	for _, id := range []string{"urn:koine:entity@e30", long, "urn:koine:entity:#" + strings.Repeat("x", 43)} {
 		if r := b.execute(`query ($id: ID!) { node(id: $id) { id } }`, fmt.Sprintf(`{"id": %q}`, id)); len(r.Errors) != 1 {
 			t.Errorf("%.60s: got %s", id, r.Data)
@@ -328,7 +330,7 @@ func TestIDsAreBounded(t *testing.T) {
 			break
 		}
 		var data struct{ Entity shownNode }
-		if err := json.Unmarshal(r.Data, &data); err != nil || len(data.Entity.ID) > graph.MaxNodeIDBytes {
+		if err := json.Unmarshal(r.Data, &data); err != nil || len(data.Entity.ID) > views.MaxNodeIDBytes {
 			t.Fatal(err, len(data.Entity.ID))
 		}
 		most = n
@@ -346,12 +348,12 @@ func TestIDsAreBounded(t *testing.T) {
 		t.Errorf("without id: %v", r.Errors)
 	}
 
-	exact := ex + strings.Repeat("x", graph.MaxNodeIDBytes-len("urn:koine:entity:_:")-len(ex))
+	exact := ex + strings.Repeat("x", views.MaxNodeIDBytes-len("urn:koine:entity:_:")-len(ex))
 	for name, found := range map[string]bool{exact: true, exact + "xxx": false, exact + "xxxx": false} {
 		b.update(add(kg.IRI(name), iri("long"), iri("o")))
 		var data struct{ Entity, Node shownNode }
 		b.data(`query ($iri: IRI!) { entity(iri: $iri) { id } }`, fmt.Sprintf(`{"iri": %q}`, name), &data)
-		if len(data.Entity.ID) > graph.MaxNodeIDBytes {
+		if len(data.Entity.ID) > views.MaxNodeIDBytes {
 			t.Errorf("an id has %d bytes", len(data.Entity.ID))
 		}
 		r := b.execute(`query ($id: ID!) { node(id: $id) { id } }`, fmt.Sprintf(`{"id": %q}`, data.Entity.ID))
@@ -471,7 +473,7 @@ var namedOtherwise = []string{"ObjectRecord", "Principal", "ResourceRecord"}
 
 // Each type with an id is a Node, and each Node can be found.
 func TestEveryTypeWithAnIDIsFound(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	s := loadSchema(t, c.engine.SDL())
 	if n := s.Query.Fields.ForName("node"); len(n.Arguments) != 1 || n.Arguments[0].Type.String() != "ID!" {
 		t.Errorf("node has the arguments %v", n.Arguments)

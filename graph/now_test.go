@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -13,7 +13,7 @@ import (
 // TestChannelsUnderAViewAndABudget proves that channels are not presented as of another
 // revision, and count for the budget of the query.
 func TestChannelsUnderAViewAndABudget(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	first := c.say("ann", id, "hello", "")
 	for range 9 {

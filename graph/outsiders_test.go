@@ -14,7 +14,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/scope"
-	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/internal/slowtest"
 	"koine/kg"
@@ -130,7 +130,7 @@ type outsiders struct {
 }
 
 func newOutsiders(t *testing.T) *outsiders {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	o := &outsiders{conversing: c, absent: secret{"absent", "0192aaaa-0000-7000-8000-000000000001", "0192aaaa-0000-7000-8000-000000000002", "0192aaaa-0000-7000-8000-000000000003", "0192aaaa-0000-7000-8000-000000000004"}}
 	o.agora = c.id("ann", `mutation { createChannel(input: {name: "agora", members: [{principalId: "eve"}, {principalId: "bob"}]}) { id } }`)
 	said := func(id string) string {

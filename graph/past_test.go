@@ -13,7 +13,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
-	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -64,7 +64,7 @@ func TestWhatWasTakenBackHasNoPast(t *testing.T) {
 	}
 	t.Logf("repeat with -seed %d", s)
 	r := rand.New(rand.NewPCG(s, 7))
-	c := newConversing(t, graph.Limits{Complexity: 1 << 30})
+	c := newConversing(t, limit.Limits{Complexity: 1 << 30})
 	by := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
 	room, err := c.service.Create(t.Context(), by, channel.Draft{Name: "room", KeepMessages: 12, Members: []channel.Member{{Agent: "agent://bob", Role: channel.Ordinary}}})
 	if err != nil {
@@ -183,7 +183,7 @@ func (c *conversing) followedUntil(t *testing.T, who kg.AgentID, roles []string,
 // TestWhatIsFollowedIsToldToGo proves that an open stream delivers the removal of retracted
 // content, and that a stream that resumes afterwards gets a resync.
 func TestWhatIsFollowedIsToldToGo(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	first := c.say("ann", id, "hello", "")
 	query := `subscription { e: matchChanged(pattern: {triples: [{s: "?m", p: "koine:parts", o: "?said"}]}, resume: "%s", view: {allGraphs: true}) { ... on MatchChange { added { values } removed { values } } ... on Resync { reason } } }`

@@ -11,6 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"koine/graph/executor"
+	"koine/graph/internal/fault"
 	"koine/internal/query"
 	"koine/kg"
 )
@@ -44,7 +45,7 @@ func (p *planner) eachField(set ast.SelectionSet, implementors []string, plan fu
 		p.path = append(p.path[:depth], ast.PathName(f.Alias))
 		err := plan(f, executor.Key(f.Alias))
 		if err != nil {
-			err = atField(p.path, f, err)
+			err = fault.AtField(p.path, f, err)
 			p.path = p.path[:depth]
 			return err
 		}

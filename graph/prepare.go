@@ -10,6 +10,10 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator"
 
+	"koine/graph/documents"
+	"koine/graph/internal/fault"
+	"koine/graph/internal/hint"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -19,49 +23,53 @@ import (
 func (e *Engine) prepareOperation(ctx context.Context, r *run) (opCtx *graphql.OperationContext, errs gqlerror.List) {
 	defer func() {
 		if p := recover(); p != nil {
-			errs = e.presentErrors(e.recoverPanic(ctx, p))
+			errs = e.faults.PresentAlone(fault.Recover(ctx, p))
 		}
 	}()
 	req := r.request
 	if !utf8.ValidString(req.Query) {
-		return nil, e.presentErrors(kg.Errorf(kg.CodeInvalid, "the query is not valid UTF-8"))
+		return nil, e.faults.PresentAlone(kg.Errorf(kg.CodeInvalid, "the query is not valid UTF-8"))
 	}
-	if err := e.limits.checkVariables(req.Variables); err != nil {
-		return nil, e.presentErrors(err)
+	if err := e.limits.CheckVariables(req.Variables); err != nil {
+		return nil, e.faults.PresentAlone(err)
 	}
-	doc, text, errs := r.schema.documents.documentOf(req)
+	doc, text, errs := r.schema.documents.DocumentOf(req)
 	if len(errs) > 0 {
-		return nil, e.presentAll(errs)
+		return nil, e.faults.PresentAll(errs)
 	}
 	op, err := chooseOperation(doc, req.OperationName)
 	if err != nil {
-		return nil, e.presentErrors(err)
+		return nil, e.faults.PresentAlone(err)
 	}
-	given, err := r.schema.documents.expandVariables(op, req.Variables)
+	given, err := r.schema.documents.ExpandVariables(op, req.Variables)
 	if err != nil {
-		return nil, e.presentErrors(err)
+		return nil, e.faults.PresentAlone(err)
 	}
 	variables, err := validator.VariableValues(r.schema.Schema(), op, given)
 	if err != nil {
-		return nil, e.presentErrors(variableError(r.schema.Schema(), op, err))
+		return nil, e.faults.PresentAlone(hint.VariableError(r.schema.Schema(), op, err))
 	}
 	if op.Operation == ast.Mutation {
 		if err := e.refuseMutation(req.Principal, req.QueriesOnly); err != nil {
-			return nil, e.presentErrors(err)
+			return nil, e.faults.PresentAlone(err)
 		}
 	}
-	if err := r.setBudget(op, variables); err != nil {
-		return nil, e.presentErrors(err)
+	if r.allowed, r.budgeted, err = e.limits.ReadBudgets(req, op, variables); err != nil {
+		return nil, e.faults.PresentAlone(err)
 	}
-	if err := r.checkCost(op, variables); err != nil {
-		return nil, e.presentErrors(err)
+	var budget *limit.Allowance
+	if r.budgeted {
+		budget = &r.allowed
 	}
-	set, broken := withoutNulls(op, variables)
+	if err := e.limits.CheckCost(op, variables, budget); err != nil {
+		return nil, e.faults.PresentAlone(err)
+	}
+	set, broken := documents.WithoutNulls(op, variables)
 	r.broken = broken
 	if len(broken) > 0 {
 		if op.Operation == ast.Subscription {
 			for _, err := range broken {
-				return nil, e.presentErrors(err)
+				return nil, e.faults.PresentAlone(err)
 			}
 		}
 		copied := *op
@@ -74,7 +82,7 @@ func (e *Engine) prepareOperation(ctx context.Context, r *run) (opCtx *graphql.O
 		Extensions:    req.Extensions,
 		Doc:           doc,
 		Operation:     op,
-		RecoverFunc:   e.recoverPanic,
+		RecoverFunc:   fault.Recover,
 	}
 	return opCtx, nil
 }
@@ -96,7 +104,7 @@ func (e *Engine) Kind(req *operation.Request) ast.Operation {
 	if !utf8.ValidString(req.Query) {
 		return ""
 	}
-	doc, _, errs := e.schema.Load().documents.documentOf(req)
+	doc, _, errs := e.schema.Load().documents.DocumentOf(req)
 	if len(errs) > 0 {
 		return ""
 	}

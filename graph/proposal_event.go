@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph/executor"
+	"koine/graph/internal/scalar"
 	"koine/internal/changefeed"
 	"koine/internal/operation"
 	"koine/internal/proposals"
@@ -91,7 +92,7 @@ func (c *proposalEvent) write(w *writer, t *eventWriter, e *operation.Event) err
 	if err != nil {
 		return err
 	}
-	writeFields(w, c.fields, func(_ int, f *proposalEventField) {
+	scalar.WriteFields(w, c.fields, func(_ int, f *proposalEventField) {
 		w.EnterField(f.key)
 		switch f.name {
 		case "proposal":

@@ -7,6 +7,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"koine/graph/executor"
+	"koine/graph/internal/views"
+	"koine/graph/limit"
 	"koine/internal/query"
 	"koine/kg"
 )
@@ -18,7 +20,7 @@ type reading struct {
 }
 
 // beginReading begins to read a root field.
-func beginReading(ctx context.Context, f *executor.Selected, view *ViewInput, budget *BudgetInput) (reading, error) {
+func beginReading(ctx context.Context, f *executor.Selected, view *views.ViewInput, budget *limit.BudgetInput) (reading, error) {
 	v, err := runOf(ctx).fieldView(view)
 	if err != nil {
 		return reading{}, err
@@ -66,7 +68,7 @@ func (v boundedValue) Write(w *executor.Writer) error {
 		return err
 	}
 	if len(w.B)-from > v.run.engine.limits.ResultBytes {
-		return v.run.engine.limits.resultTooLarge()
+		return v.run.engine.limits.ResultTooLarge()
 	}
 	return nil
 }
@@ -142,7 +144,7 @@ func (*queryRoot) Statements(ctx context.Context, f *executor.Selected, args *qu
 }
 
 func readPage(
-	ctx context.Context, f *executor.Selected, view *ViewInput, budget *BudgetInput,
+	ctx context.Context, f *executor.Selected, view *views.ViewInput, budget *limit.BudgetInput,
 	plan func(*planner, graphql.CollectedField) (*connection, error), load func(*loader, *connection) (*page, error),
 ) (executor.Value, error) {
 	r, err := beginReading(ctx, f, view, budget)
@@ -175,7 +177,7 @@ func (r reading) pageLoader(c *connection) (*loader, error) {
 }
 
 // openView opens the snapshot of a view argument.
-func openView(ctx context.Context, view *ViewInput) (*kg.Snapshot, error) {
+func openView(ctx context.Context, view *views.ViewInput) (*kg.Snapshot, error) {
 	v, err := runOf(ctx).fieldView(view)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 
 	"koine/channels"
 	"koine/channels/channel"
-	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/internal/slowtest"
 	"koine/kg"
@@ -30,7 +30,7 @@ func (c *conversing) asIfAbsent(code, query, id string) {
 // in the filter, and that only recipients can acknowledge.
 func TestReceipts(t *testing.T) {
 	slowtest.Long(t)
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
 	first := c.say("ann", id, "1", "")
@@ -78,7 +78,7 @@ func TestReceipts(t *testing.T) {
 // TestMessageFilters proves that each bound and each condition is passed on, and
 // refused where it cannot be.
 func TestMessageFilters(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	ids := []string{
 		c.say("ann", id, "1", `, tags: ["red"], threadId: "t", messageType: NOTIFY, contentType: TEXT`),
@@ -133,7 +133,7 @@ func TestMessageFilters(t *testing.T) {
 // TestEvicted proves that a message whose content was evicted says so, and that a read
 // after an evicted message is an error.
 func TestEvicted(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	by := channels.Caller{Principal: kg.Principal{ID: kg.CanonicalAgent("ann"), Method: "key"}}
 	made, err := c.service.Create(t.Context(), by, channel.Draft{KeepMessages: 1})
 	if err != nil {
@@ -159,7 +159,7 @@ func TestEvicted(t *testing.T) {
 // TestRetractMessage proves that messages are retracted with their facts, once, by agents
 // with the right to.
 func TestRetractMessage(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	message := c.say("bob", id, "it is 7", `, patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: 7}, graph: "ex:g"}}]`)
 	retract := `mutation { retractMessage(input: {channelId: "` + id + `", messageId: "%s", %s}) { success replayed dryRun withdrawn statementsAffected verificationStatus proposalId message { sequence author text retracts { id text withheldReason retractedBy { sequence } } } } }`
@@ -189,7 +189,7 @@ func TestRetractMessage(t *testing.T) {
 // TestRetractWithoutFacts proves that the facts of a message stay if they are not to be
 // withdrawn, if the retracting agent may not read them, and if the withdrawal is refused.
 func TestRetractWithoutFacts(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	hidden := c.id("bob", `mutation { createChannel(input: {name: "hidden"}) { id } }`)
 	fact := func(p, graph string) string {
@@ -220,7 +220,7 @@ func TestRetractWithoutFacts(t *testing.T) {
 // TestRetractHeld proves that a message is retracted at once if the withdrawal of its facts
 // waits for review.
 func TestRetractHeld(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	approve := func(proposal string) {
 		t.Helper()
@@ -256,7 +256,7 @@ func TestRetractHeld(t *testing.T) {
 // TestRetractHeldLater proves that facts to be withdrawn after their message wait in one
 // proposal, for any number of requests, and in another one after the decision.
 func TestRetractHeldLater(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	said := c.told("ann", `mutation { publishMessage(input: {channelId: "%s", parts: [{text: "a rise"}], patches: [{op: add, statement: {subject: {id: "ex:ann"}, predicate: {id: "ex:pay"}, object: {value: 5}, graph: "ex:g"}}]}) { proposalId message { id } } }`, id)
 	message, proposal := strings.Split(said, `"id":"`)[1][:len(nowhere)], strings.Split(said, `"proposalId":"`)[1][:len(nowhere)]
@@ -292,7 +292,7 @@ func TestRetractHeldLater(t *testing.T) {
 // message was taken back.
 func TestRetractPending(t *testing.T) {
 	for _, facts := range []bool{false, true} {
-		c := newConversing(t, graph.Limits{})
+		c := newConversing(t, limit.Limits{})
 		id := c.lab("PRIVATE")
 		said := c.told("ann", `mutation { publishMessage(input: {channelId: "%s", parts: [{text: "a rise"}], patches: [{op: add, statement: {subject: {id: "ex:ann"}, predicate: {id: "ex:pay"}, object: {value: 5}, graph: "ex:g"}}]}) { proposalId message { id } } }`, id)
 		message := strings.Split(said, `"id":"`)[1][:len(nowhere)]

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"time"
 
+	"koine/graph/internal/views"
 	"koine/kg"
 )
 
 // recordOf returns a statement in the form of a patch.
 func recordOf(q kg.Quad) *StatementRecord {
 	r := &StatementRecord{
-		StatementID: presentIDs.statementID(q), Subject: &ResourceRecord{ID: q.Subject.ExternalID()}, Predicate: &ResourceRecord{ID: q.Predicate.ExternalID()},
+		StatementID: views.PresentIDs.StatementID(q), Subject: &ResourceRecord{ID: q.Subject.ExternalID()}, Predicate: &ResourceRecord{ID: q.Predicate.ExternalID()},
 		Object: objectRecordOf(q.Object),
 	}
 	if q.Graph != kg.DefaultGraph {
@@ -63,7 +64,7 @@ func (r *run) commitOf(c *kg.Commit) *Commit {
 		return nil
 	}
 	return &Commit{
-		ID: commitNodeID(c.Revision), CommitID: r.engine.deps.Store.CommitID(c.Revision), Revision: c.Revision, Time: c.Time, Principal: string(c.Principal), Actor: string(c.Actor),
+		ID: views.CommitNodeID(c.Revision), CommitID: r.engine.deps.Store.CommitID(c.Revision), Revision: c.Revision, Time: c.Time, Principal: string(c.Principal), Actor: string(c.Actor),
 		Justification: textOrNil(c.Justification), TaskID: textOrNil(c.TaskID), SessionID: textOrNil(c.SessionID), MessageID: textOrNil(c.MessageID),
 	}
 }
@@ -91,11 +92,11 @@ func (r *run) statementRef(s *kg.Snapshot, ref *StatementRef) (st kg.Statement, 
 		if ref.Subject != nil || ref.Predicate != nil || ref.Object != nil || ref.Graph != nil {
 			return st, false, kg.Errorf(kg.CodeInvalid, "id excludes subject, predicate, object and graph")
 		}
-		_, key, ours, err := parseNodeID(*ref.ID, statementIDPrefix)
+		_, key, ours, err := views.ParseNodeID(*ref.ID, views.StatementIDPrefix)
 		if !ours || err != nil {
 			return st, false, err
 		}
-		row, found, err := findStatement(s, key)
+		row, found, err := views.FindStatement(s, key)
 		if !found || err != nil {
 			return st, false, err
 		}
@@ -113,4 +114,13 @@ func (r *run) statementRef(s *kg.Snapshot, ref *StatementRef) (st kg.Statement, 
 		return st, err == nil, err
 	}
 	return st, false, nil
+}
+
+// orZero returns a time in UTC, so that equal views compare equal; the zero
+// time for nil.
+func orZero(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
 }

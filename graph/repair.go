@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"koine/graph/internal/views"
 	"koine/internal/provenance"
 	"koine/kg"
 )
@@ -36,7 +37,7 @@ func (*mutationRoot) RevertCommit(ctx context.Context, input RevertCommitInput) 
 // ResolveContradiction answers Mutation.resolveContradiction.
 func (*mutationRoot) ResolveContradiction(ctx context.Context, input ResolveContradictionInput) (*ResolveContradictionPayload, error) {
 	r := runOf(ctx)
-	s, err := openView(ctx, &ViewInput{AllGraphs: new(true)})
+	s, err := openView(ctx, &views.ViewInput{AllGraphs: new(true)})
 	if err != nil {
 		return nil, err
 	}

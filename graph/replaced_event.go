@@ -4,6 +4,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/graph/internal/scalar"
 	"koine/kg"
 )
 
@@ -33,7 +34,7 @@ func (p *planner) planReplaced(set ast.SelectionSet) (plan replacedPlan, err err
 }
 
 func (plan replacedPlan) appendTo(b []byte, engine *Engine, e *kg.Event) []byte {
-	return appendFields(b, plan, func(b []byte, _ int, f *replacedField) []byte { return f.appendTo(append(b, f.key...), engine, e) })
+	return scalar.AppendFields(b, plan, func(b []byte, _ int, f *replacedField) []byte { return f.appendTo(append(b, f.key...), engine, e) })
 }
 
 func (f *replacedField) appendTo(b []byte, engine *Engine, e *kg.Event) []byte {
@@ -42,11 +43,11 @@ func (f *replacedField) appendTo(b []byte, engine *Engine, e *kg.Event) []byte {
 		if r.Uncounted {
 			return append(b, "null"...)
 		}
-		return appendUint(b, n)
+		return scalar.AppendUint(b, n)
 	}
 	switch f.name {
 	case "graph":
-		return appendGraph(b, r.Graph)
+		return scalar.AppendGraph(b, r.Graph)
 	case "statementsBefore":
 		return count(r.Before)
 	case "statementsAfter":
@@ -56,7 +57,7 @@ func (f *replacedField) appendTo(b []byte, engine *Engine, e *kg.Event) []byte {
 	case "statementsRemoved":
 		return count(r.Removed)
 	case "changeId":
-		return appendString(b, engine.deps.Store.ChangeID(e.Position))
+		return scalar.AppendString(b, engine.deps.Store.ChangeID(e.Position))
 	case "commit":
 		return appendCommit(b, engine, e.Commit, f.commit)
 	case "position":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"koine/graph/internal/views"
 	"koine/internal/tasks"
 	"koine/kg/base"
 )
@@ -23,7 +24,7 @@ func (*queryRoot) Audit(ctx context.Context, first *int, after *Cursor, principa
 }
 
 // Why answers Query.why.
-func (*queryRoot) Why(ctx context.Context, statement StatementRef, first *int, view *ViewInput) (*StatementExplanation, error) {
+func (*queryRoot) Why(ctx context.Context, statement StatementRef, first *int, view *views.ViewInput) (*StatementExplanation, error) {
 	return explainStatement(ctx, statement, first, view)
 }
 
@@ -38,7 +39,7 @@ func (*queryRoot) Proposal(ctx context.Context, id string) (*Proposal, error) {
 }
 
 // Contradictions answers Query.contradictions.
-func (*queryRoot) Contradictions(ctx context.Context, first *int, after *Cursor, view *ViewInput) (*ContradictionConnection, error) {
+func (*queryRoot) Contradictions(ctx context.Context, first *int, after *Cursor, view *views.ViewInput) (*ContradictionConnection, error) {
 	return readContradictions(ctx, first, after, view)
 }
 
@@ -48,7 +49,7 @@ func (*queryRoot) Quarantines(ctx context.Context) ([]Quarantine, error) {
 }
 
 // Vocabulary answers Query.vocabulary.
-func (*queryRoot) Vocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error) {
+func (*queryRoot) Vocabulary(ctx context.Context, view *views.ViewInput) (*Vocabulary, error) {
 	return readVocabulary(ctx, view)
 }
 
@@ -73,7 +74,7 @@ func (*queryRoot) APIKeys(ctx context.Context, agent *string, includeEnded bool,
 }
 
 // Stats answers Query.stats.
-func (*queryRoot) Stats(ctx context.Context, view *ViewInput) (*Stats, error) {
+func (*queryRoot) Stats(ctx context.Context, view *views.ViewInput) (*Stats, error) {
 	return readStats(ctx, view)
 }
 
@@ -138,7 +139,7 @@ func (*queryRoot) UnsupportedShapeParts(ctx context.Context) ([]UnsupportedShape
 }
 
 // Violations answers Query.violations.
-func (*queryRoot) Violations(ctx context.Context, first *int, shape *base.Term, view *ViewInput) (*ValidationReport, error) {
+func (*queryRoot) Violations(ctx context.Context, first *int, shape *base.Term, view *views.ViewInput) (*ValidationReport, error) {
 	return readViolations(ctx, first, shape, view)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"koine/channels"
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -38,7 +39,7 @@ func (c *conversing) likeAbsent(who, code, query, id string) {
 }
 
 func TestChannelSettings(t *testing.T) {
-	c := newConversingWith(t, graph.Limits{}, channels.Options{MaxMembers: 9})
+	c := newConversingWith(t, limit.Limits{}, channels.Options{MaxMembers: 9})
 	const shown = `{ kind topic maxMembers expireAfterSeconds keepMessages audit scopeId scope { id } memberPolicy status closedAt closedReason limits { messagesPerMinute streams messageBytes } rights { discover join read post manage } }`
 	id := c.room(`, kind: ROOM, topic: "t", visibility: PUBLIC, expireAfterSeconds: 315360000, keepMessages: 5, maxMembers: 4, limits: {messagesPerMinute: 3, messageBytes: 100}, rights: {post: MODERATORS}, members: [{principalId: "ola", role: OBSERVER}]`)
 	c.want("as it was made", c.told("ola", `{ channel(id: "%s") `+shown+` }`, id), `{"channel":{"kind":"ROOM","topic":"t","maxMembers":4,"expireAfterSeconds":315360000,"keepMessages":5,"audit":false,"scopeId":null,"scope":null,"memberPolicy":null,"status":"OPEN","closedAt":null,"closedReason":null,`+
@@ -77,7 +78,7 @@ func TestChannelSettings(t *testing.T) {
 }
 
 func TestCloseChannel(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	c.say("ann", id, "one", "")
 	closing := `mutation { closeChannel(input: {channelId: "%s", reason: "done"}) { status closedReason messageCount } }`
@@ -96,7 +97,7 @@ func TestCloseChannel(t *testing.T) {
 }
 
 func TestJoinAndLeave(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.room(`, kind: ROOM, visibility: PUBLIC, maxMembers: 3`)
 	join := `mutation { joinChannel(input: {channelId: "%s" %s}) { members { agent role } } }`
 	c.want("a member", c.told("bob", join, id, ""), `{"joinChannel":{"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MEMBER"}]}}`)
@@ -117,7 +118,7 @@ func TestJoinAndLeave(t *testing.T) {
 }
 
 func TestInvitations(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	const mine = `{ channels(invited: true) { nodes { id name members { agent } invitations { agent invitedBy } } } }`
 	invite := `mutation { inviteMember(input: {channelId: "%s", principalId: "%s"}) { version invitations { agent invitedBy } } }`
@@ -149,7 +150,7 @@ func TestInvitations(t *testing.T) {
 }
 
 func TestBansAndMutes(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.room(`, visibility: PUBLIC, members: [{principalId: "mod", role: MODERATOR}, {principalId: "bob"}]`)
 	bar := `mutation { %sAgent(input: {channelId: "` + id + `", principalId: "%s" %s}) { channel { id } restrictions { agent kind until } } }`
 	listed := func(list string) string { return `{"channel":{"id":"` + id + `"},"restrictions":[` + list + `]}` }
@@ -183,7 +184,7 @@ func TestBansAndMutes(t *testing.T) {
 }
 
 func TestRemoveAgent(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	one, two := c.lab("PRIVATE"), c.lab("PUBLIC")
 	remove := `mutation { removeAgent(principalId: "bob") { agent channelCount } }`
 	c.want("by another", c.refused("ann", "%s", remove), "PERMISSION_DENIED")
@@ -201,7 +202,7 @@ func TestRemoveAgent(t *testing.T) {
 
 // A caller reads its own bounds, and they hold.
 func TestTiersOfCallers(t *testing.T) {
-	c := newConversingWith(t, graph.Limits{}, channels.Options{Tier: channels.Free, Tiers: map[string]channels.Tier{
+	c := newConversingWith(t, limit.Limits{}, channels.Options{Tier: channels.Free, Tiers: map[string]channels.Tier{
 		"partner": channels.Standard, "batch": {Name: "batch", MessagesPerMinute: 1, Channels: 500},
 	}})
 	tier := `{ me { tier { name messagesPerMinute streams channels messageBytes } } }`

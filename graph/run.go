@@ -9,11 +9,18 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph/executor"
+	"koine/graph/internal/fault"
+	"koine/graph/internal/views"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/kg"
 )
+
+// writer writes an answer.
+type writer = executor.Writer
 
 // run is the state of one operation during its execution.
 type run struct {
@@ -32,7 +39,7 @@ type run struct {
 	// The fields below are used only with a budget, where root fields are
 	// answered one after the other.
 	budgeted      bool
-	allowed       allowance
+	allowed       limit.Allowance
 	meter         kg.Meter
 	cutter        *cutter // of the root field being answered; nil without a budget
 	cutters       []*cutter
@@ -74,7 +81,7 @@ func (r *run) withRun(ctx context.Context, opCtx *graphql.OperationContext) cont
 
 // newWriter returns a Writer of a part of the answer.
 func (r *run) newWriter(ctx context.Context) *executor.Writer {
-	return &executor.Writer{Ctx: ctx, Present: r.engine.presentAt, Recover: r.engine.recoverPanic}
+	return &executor.Writer{Ctx: ctx, Present: r.engine.faults.PresentAt, Recover: fault.Recover}
 }
 
 func runOf(ctx context.Context) *run { return ctx.Value(runKey{}).(*run) }
@@ -166,7 +173,34 @@ func addSources(to []kg.AgentID, agents ...kg.AgentID) []kg.AgentID {
 // chargeBytes accounts for n bytes loaded for the answer.
 func (r *run) chargeBytes(n int) error {
 	if r.bytes.Add(int64(n)) > int64(r.engine.limits.ResultBytes) {
-		return r.engine.limits.resultTooLarge()
+		return r.engine.limits.ResultTooLarge()
 	}
 	return nil
+}
+
+// findHints returns the hints of the operation. A panic costs the hints, not the
+// answer.
+func (r *run) findHints(ctx context.Context, opCtx *graphql.OperationContext) (out []operation.Hint) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.engine.faults.PresentAlone(fault.Recover(ctx, p)) // present logs it
+			out = nil
+		}
+	}()
+	var read *kg.Snapshot
+	switch {
+	case len(r.snapshots) > 0:
+		read = r.snapshots[0].snapshot
+	case opCtx.Operation.Operation == ast.Query:
+		return nil // nothing was read
+	}
+	return r.engine.mentions.Find(ctx, r.request.Principal, read, opCtx.Operation.SelectionSet, opCtx.Variables, r.notedHints)
+}
+
+// fieldView returns the view of a field: the request's view, narrowed by the
+// field's own argument.
+func (r *run) fieldView(v *views.ViewInput) (kg.View, error) {
+	view := r.request.View
+	view.Principal = r.request.Principal
+	return views.Narrow(view, v, r.resolveReadable)
 }

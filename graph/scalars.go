@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"koine/graph/internal/scalar"
 	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -27,9 +28,9 @@ func (p *planner) planScalars(set ast.SelectionSet, implementors []string, names
 
 // appendObject writes an object of scalars.
 func appendObject(b []byte, fields []scalarField, typename string, value func(b []byte, name string) []byte) []byte {
-	return appendFields(b, fields, func(b []byte, _ int, f *scalarField) []byte {
+	return scalar.AppendFields(b, fields, func(b []byte, _ int, f *scalarField) []byte {
 		if b = append(b, f.key...); f.name == "__typename" {
-			return appendString(b, typename)
+			return scalar.AppendString(b, typename)
 		}
 		return value(b, f.name)
 	})
@@ -39,7 +40,7 @@ func appendObject(b []byte, fields []scalarField, typename string, value func(b 
 func appendObjects[T any](
 	b []byte, list []T, fields []scalarField, typename string, value func(b []byte, v T, name string) []byte,
 ) []byte {
-	return appendList(b, list, func(b []byte, v *T) []byte {
+	return scalar.AppendList(b, list, func(b []byte, v *T) []byte {
 		return appendObject(b, fields, typename, func(b []byte, name string) []byte { return value(b, *v, name) })
 	})
 }

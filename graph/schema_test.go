@@ -12,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/internal/slowtest"
 )
@@ -253,7 +254,7 @@ func selectAll(s *ast.Schema, name string, open map[string]bool) string {
 // Every field of the schema can be requested: none is missing in the plans.
 func TestEveryFieldIsAnswered(t *testing.T) {
 	slowtest.Long(t)
-	b := newBench(t, graph.Options{Limits: graph.Limits{Fields: 1 << 20, Depth: 100, Complexity: 1 << 30, Tokens: 1 << 20, Repeats: 1 << 20}})
+	b := newBench(t, graph.Options{Limits: limit.Limits{Fields: 1 << 20, Depth: 100, Complexity: 1 << 30, Tokens: 1 << 20, Repeats: 1 << 20}})
 	b.team()
 	s := loadSchema(t, b.engine.SDL())
 	for _, q := range []string{

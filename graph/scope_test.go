@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/kg"
 )
 
 func TestScopes(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	const shown = `{ kind title status access { everybody agents roles } coordinator createdBy parentId version endedAt endReason }`
 	intent := c.id("ann", `mutation { createScope(input: {title: "glaze", coordinator: "cy", access: {agents: ["bob", "agent://dee"], roles: ["potter"]}}) { id } }`)
 	ofIntent := `"kind":"INTENT","title":"glaze","status":"ACTIVE","access":{"everybody":false,"agents":["agent://bob","agent://dee"],"roles":["potter"]},"coordinator":"agent://cy","createdBy":"agent://ann","parentId":null,"version":1,"endedAt":null,"endReason":null`
@@ -74,7 +75,7 @@ func TestScopes(t *testing.T) {
 }
 
 func TestScopePages(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	for n := range 7 {
 		c.told("ann", `mutation { createScope(input: {title: "%d", access: {everybody: true}}) { id } }`, n)
 	}
@@ -108,7 +109,7 @@ func TestScopePages(t *testing.T) {
 }
 
 func TestChannelsOfScopes(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	scope := c.id("ann", `mutation { createScope(input: {title: "glaze", access: {agents: ["bob"]}}) { id } }`)
 	in := `mutation { createChannel(input: {scopeId: "` + scope + `", %s}) { id name memberPolicy audit scope { title } } }`
 	made := c.told("bob", in, `name: "tests", memberPolicy: SCOPE, audit: true`)
@@ -141,7 +142,7 @@ func TestChannelsOfScopes(t *testing.T) {
 }
 
 func TestScopeEvents(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	scope := c.id("ann", `mutation { createScope(input: {access: {everybody: true}}) { id } }`)
 	c.want("without one", c.told("bob", `{ scope(id: "%s") { events { nodes { type } pageInfo { hasNextPage } } verifyEvents { verifiedCount lastHash nextSequence } } }`, scope), `{"scope":{"events":{"nodes":[],"pageInfo":{"hasNextPage":false}},"verifyEvents":{"verifiedCount":0,"lastHash":null,"nextSequence":null}}}`)
 	open := c.id("ann", `mutation { createChannel(input: {scopeId: "%s", name: "open", memberPolicy: SCOPE, audit: true}) { id } }`, scope)
@@ -214,7 +215,7 @@ func TestScopeEvents(t *testing.T) {
 
 // The audit list shows administrators the actions on scopes like those on channels.
 func TestScopesInTheAudit(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	scope := c.id("ann", `mutation { createScope(input: {access: {everybody: true}}) { id } }`)
 	c.told("ann", `mutation { createChannel(input: {scopeId: "%s", name: "x", audit: true, memberPolicy: SCOPE}) { id } }`, scope)
 	c.told("bob", `mutation { publishMessage(input: {scopeId: "%s", channelName: "x", parts: [{text: "hello"}]}) { success } }`, scope)
@@ -226,7 +227,7 @@ func TestScopesInTheAudit(t *testing.T) {
 // The audit list shows administrators the actions on a channel after its deletion, too:
 // author, channel, message and member; other callers see nothing.
 func TestDeletedChannelsInTheAudit(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id, other := c.lab("PRIVATE"), c.lab("PRIVATE")
 	c.say("ann", other, "elsewhere", "")
 	message := c.say("bob", id, "hello", "")
@@ -249,7 +250,7 @@ func TestDeletedChannelsInTheAudit(t *testing.T) {
 
 // Every field of scopes and channels can be requested, under a budget too.
 func TestEveryFieldOfScopesAndChannels(t *testing.T) {
-	c := newConversing(t, graph.Limits{Fields: 1 << 20, Depth: 100, Complexity: 1 << 30, Tokens: 1 << 20, Repeats: 1 << 20})
+	c := newConversing(t, limit.Limits{Fields: 1 << 20, Depth: 100, Complexity: 1 << 30, Tokens: 1 << 20, Repeats: 1 << 20})
 	scope := c.id("ann", `mutation { createScope(input: {access: {everybody: true}}) { id } }`)
 	c.told("ann", `mutation { createScope(input: {parentId: "%s"}) { id } }`, scope)
 	c.told("ann", `mutation { createChannel(input: {scopeId: "%s", name: "x", audit: true, memberPolicy: SCOPE}) { id } }`, scope)

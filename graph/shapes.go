@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 
+	"koine/graph/internal/views"
 	"koine/internal/shapes"
 	"koine/kg"
 )
@@ -57,7 +58,7 @@ func orNil(text string) *string {
 }
 
 // readViolations answers Query.violations.
-func readViolations(ctx context.Context, first *int, shape *kg.Term, view *ViewInput) (*ValidationReport, error) {
+func readViolations(ctx context.Context, first *int, shape *kg.Term, view *views.ViewInput) (*ValidationReport, error) {
 	snapshot, err := openView(ctx, view)
 	if err != nil {
 		return nil, err

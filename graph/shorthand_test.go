@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -149,7 +150,7 @@ func TestShorthandVariablesAreTheCallers(t *testing.T) {
 // Values in the short form may be nested as deep as those of the long form.
 func TestShorthandKeepsTheLimits(t *testing.T) {
 	b := newShort(t)
-	for _, depth := range []int{graph.MaxVariableDepth - 1, graph.MaxVariableDepth} {
+	for _, depth := range []int{limit.MaxVariableDepth - 1, limit.MaxVariableDepth} {
 		nested := any(map[string]any{"label": "Water"})
 		for range depth - 2 { // w and the innermost are two
 			nested = map[string]any{"not": nested}
@@ -159,7 +160,7 @@ func TestShorthandKeepsTheLimits(t *testing.T) {
 		req.Variables = map[string]any{"w": long}
 		r := b.engine.Execute(t.Context(), req)
 		tooDeep := len(r.Errors) > 0 && r.Errors[0].Extensions["limit"] == "variableDepth"
-		if want := depth == graph.MaxVariableDepth; tooDeep != want {
+		if want := depth == limit.MaxVariableDepth; tooDeep != want {
 			t.Errorf("%d levels: got %v, want refused %v", depth, r.Errors, want)
 		}
 	}

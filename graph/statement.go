@@ -7,6 +7,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph/executor"
+	"koine/graph/internal/scalar"
+	"koine/graph/internal/views"
+	"koine/graph/limit"
 	"koine/kg"
 )
 
@@ -136,7 +139,7 @@ func (p *planner) planStatementOrigins(f graphql.CollectedField, field *statemen
 		return err
 	}
 	field.kind, field.origins = kind, p.selected(f)
-	field.first, err = p.run.engine.limits.pageSize(args.First, DefaultPageSize)
+	field.first, err = p.run.engine.limits.CheckFirst(args.First, limit.DefaultPageSize)
 	return err
 }
 
@@ -144,24 +147,24 @@ func (p *planner) planStatementOrigins(f graphql.CollectedField, field *statemen
 type statementNode struct {
 	plan      *statementPlan
 	statement kg.Statement
-	ids       *nodeIDs         // nil if no field shows an id
+	ids       *views.IDs       // nil if no field shows an id
 	links     []*entityNode    // the entity of each of the plan's fields, nil for none
 	texts     map[int]fragment // the texts of the plan's fields that have one
 }
 
 func (n *statementNode) write(w *writer) {
 	s := &n.statement
-	writeFields(w, n.plan.fields, func(i int, f *statementField) {
+	scalar.WriteFields(w, n.plan.fields, func(i int, f *statementField) {
 		w.EnterField(f.key)
 		switch f.kind {
 		case statementTypename:
 			w.B = append(w.B, `"Statement"`...)
 		case statementID:
-			w.B = appendString(w.B, n.ids.statementID(s.Quad))
+			w.B = scalar.AppendString(w.B, n.ids.StatementID(s.Quad))
 		case statementSubject:
 			n.links[i].write(w)
 		case statementPredicate:
-			w.B = appendName(w.B, s.Predicate)
+			w.B = scalar.AppendName(w.B, s.Predicate)
 		case statementObject:
 			if n.links[i] != nil {
 				n.links[i].write(w)
@@ -169,7 +172,7 @@ func (n *statementNode) write(w *writer) {
 				w.B = appendLiteral(w.B, s.Object, f.literal)
 			}
 		case statementGraph:
-			w.B = appendGraph(w.B, s.Graph)
+			w.B = scalar.AppendGraph(w.B, s.Graph)
 		case statementEvidence, statementTasks:
 			w.B = append(w.B, n.texts[i].json...)
 			w.AddErrors(n.texts[i].errs)
@@ -200,22 +203,22 @@ func (list statementNodes) Write(w *executor.Writer) error {
 }
 
 func (list statementNodes) write(w *writer) {
-	writeList(w, len(list), func(i int) { list[i].write(w) })
+	scalar.WriteList(w, len(list), func(i int) { list[i].write(w) })
 }
 
 func (f *statementField) writeAssertions(b []byte, s *kg.Statement) []byte {
 	switch f.kind {
 	case statementCertainty:
 		certainty, known := s.Certainty()
-		return appendCertainty(b, certainty, known)
+		return scalar.AppendCertainty(b, certainty, known)
 	case statementAssertedBy:
-		return appendList(b, s.Assertions, func(b []byte, a *kg.Assertion) []byte { return appendString(b, string(a.Source)) })
+		return scalar.AppendList(b, s.Assertions, func(b []byte, a *kg.Assertion) []byte { return scalar.AppendString(b, string(a.Source)) })
 	case statementAssertions:
 		return appendAssertions(b, s.Assertions, f.assertions)
 	case statementRecordedAt:
-		return appendTime(b, s.RecordedAt())
+		return scalar.AppendTime(b, s.RecordedAt())
 	case statementRevision:
-		return appendUint(b, uint64(s.Revision()))
+		return scalar.AppendUint(b, uint64(s.Revision()))
 	}
 	return append(b, "null"...)
 }
@@ -228,16 +231,16 @@ func appendLiteral(b []byte, t kg.Term, fields []scalarField) []byte {
 	return appendObject(b, fields, "Literal", func(b []byte, name string) []byte {
 		switch name {
 		case "lexical":
-			return appendString(b, t.Value())
+			return scalar.AppendString(b, t.Value())
 		case "datatype":
-			return appendString(b, t.Datatype())
+			return scalar.AppendString(b, t.Datatype())
 		case "language":
 			if t.Lang() == "" {
 				return append(b, "null"...)
 			}
-			return appendString(b, t.Lang())
+			return scalar.AppendString(b, t.Lang())
 		}
-		return appendValue(b, t)
+		return scalar.AppendValue(b, t)
 	})
 }
 
@@ -252,15 +255,15 @@ func appendAssertions(b []byte, list []kg.Assertion, fields []scalarField) []byt
 func appendAssertion(b []byte, a kg.Assertion, field string) []byte {
 	switch field {
 	case "source":
-		return appendString(b, string(a.Source))
+		return scalar.AppendString(b, string(a.Source))
 	case "certainty":
-		return appendCertainty(b, a.Certainty, a.HasCertainty)
+		return scalar.AppendCertainty(b, a.Certainty, a.HasCertainty)
 	case "recordedAt":
-		return appendTime(b, a.Time)
+		return scalar.AppendTime(b, a.Time)
 	case "validFrom":
-		return appendTimeOrNull(b, a.Validity.From)
+		return scalar.AppendTimeOrNull(b, a.Validity.From)
 	case "validTo":
-		return appendTimeOrNull(b, a.Validity.Until)
+		return scalar.AppendTimeOrNull(b, a.Validity.Until)
 	case "revision":
 		return strconv.AppendUint(b, uint64(a.Revision), 10)
 	}

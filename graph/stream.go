@@ -7,6 +7,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/graph/internal/fault"
 	"koine/internal/changefeed"
 	"koine/internal/operation"
 	"koine/kg"
@@ -91,14 +92,16 @@ func (s *Stream) Events() iter.Seq2[operation.Event, error] {
 
 // reportPanic logs a panic and returns an internal error.
 func (s *Stream) reportPanic(value any) error {
-	err := s.engine.recoverPanic(s.ctx, value).(*panicError)
-	s.engine.presentErrors(s.atField(err))
-	err.logged = true
+	err := fault.Recover(s.ctx, value).(*fault.Panic)
+	s.engine.faults.PresentAlone(s.atField(err))
+	err.Logged = true
 	return &kg.Error{Code: kg.CodeInternal, Message: "internal error", Err: err}
 }
 
 // atField places an error at the subscription's field.
-func (s *Stream) atField(err error) error { return atPath(ast.Path{ast.PathName(s.plan.alias)}, err) }
+func (s *Stream) atField(err error) error {
+	return fault.AtPath(ast.Path{ast.PathName(s.plan.alias)}, err)
+}
 
 // UpToDate returns an event with the position scanned to.
 func (s *Stream) UpToDate() operation.Event {
@@ -134,7 +137,7 @@ func (s *Stream) eventResult(e *operation.Event) (result operation.Result, told 
 	defer func() {
 		if p := recover(); p != nil {
 			told, ends = true, nil
-			result.Data, result.Errors = nil, s.engine.presentErrors(s.atField(s.engine.recoverPanic(s.ctx, p)))
+			result.Data, result.Errors = nil, s.engine.faults.PresentAlone(s.atField(fault.Recover(s.ctx, p)))
 		}
 		t.run.close(&result)
 		result.Position = e.Position
@@ -148,7 +151,7 @@ func (s *Stream) eventResult(e *operation.Event) (result operation.Result, told 
 		err = w.Err()
 	}
 	if err == nil && len(w.B)-begin > s.engine.limits.ResultBytes {
-		err = s.engine.limits.resultTooLarge()
+		err = s.engine.limits.ResultTooLarge()
 	}
 	switch {
 	case kg.CodeOf(err) == kg.CodeResync:
@@ -156,7 +159,7 @@ func (s *Stream) eventResult(e *operation.Event) (result operation.Result, told 
 	case s.ctx.Err() != nil:
 		return result, true, s.ctx.Err()
 	case err != nil:
-		result.Errors = s.engine.presentErrors(s.atField(err))
+		result.Errors = s.engine.faults.PresentAlone(s.atField(err))
 		return result, true, nil
 	case len(w.B) == begin:
 		return result, false, nil

@@ -8,6 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph/executor"
+	"koine/graph/internal/fault"
+	"koine/graph/internal/views"
 	"koine/internal/changefeed"
 	"koine/internal/operation"
 	"koine/kg"
@@ -30,7 +32,7 @@ func (e *Engine) establishStream(ctx context.Context, req operation.Request) (*S
 	r := newRun(e, &req)
 	opCtx, errs := e.prepareOperation(ctx, r)
 	if len(errs) == 0 && opCtx.Operation.Operation != ast.Subscription {
-		errs = e.presentErrors(kg.Errorf(kg.CodeInvalid, "the operation is a %s, not a subscription", opCtx.Operation.Operation))
+		errs = e.faults.PresentAlone(kg.Errorf(kg.CodeInvalid, "the operation is a %s, not a subscription", opCtx.Operation.Operation))
 	}
 	if len(errs) > 0 {
 		return nil, &operation.InvalidError{Errors: errs}
@@ -51,14 +53,14 @@ func (e *Engine) establishStream(ctx context.Context, req operation.Request) (*S
 	if errors.As(err, &known) && (known.Code != kg.CodeInvalid || known.Field != "" && known.Field == req.Resume.SetBy) { // the operation is valid
 		return nil, known
 	}
-	return nil, &operation.InvalidError{Errors: e.presentErrors(err)}
+	return nil, &operation.InvalidError{Errors: e.faults.PresentAlone(err)}
 }
 
 // startStream calls the function of the subscription's field.
 func (e *Engine) startStream(r *run, opCtx *graphql.OperationContext) (s *Stream, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = e.recoverPanic(r.life, p)
+			err = fault.Recover(r.life, p)
 		}
 	}()
 	ctx := r.withRun(r.life, opCtx)
@@ -73,14 +75,14 @@ func (e *Engine) startStream(r *run, opCtx *graphql.OperationContext) (s *Stream
 	}
 	stream, err := root.Fields[0].Subscribe(ctx)
 	if err != nil {
-		return nil, atPath(ast.Path{ast.PathName(root.Fields[0].Alias)}, err)
+		return nil, fault.AtPath(ast.Path{ast.PathName(root.Fields[0].Alias)}, err)
 	}
 	return stream.(*Stream), nil
 }
 
 // subscribeTo establishes the subscription of a field. of makes its content and
 // its subject.
-func subscribeTo(ctx context.Context, f *executor.Selected, resume *Position, view *ViewInput, of func(*planner, ast.SelectionSet) (eventContent, changefeed.Subject, error)) (*Stream, error) {
+func subscribeTo(ctx context.Context, f *executor.Selected, resume *Position, view *views.ViewInput, of func(*planner, ast.SelectionSet) (eventContent, changefeed.Subject, error)) (*Stream, error) {
 	r := runOf(ctx)
 	v, err := r.fieldView(view)
 	if err != nil {

@@ -9,8 +9,12 @@ import (
 	"github.com/99designs/gqlgen/graphql/introspection"
 	"github.com/vektah/gqlparser/v2/ast"
 	"koine/graph/executor"
+	"koine/graph/internal/scalar"
+	"koine/graph/internal/views"
+	"koine/graph/limit"
 	"koine/internal/query"
 	"koine/internal/query/path"
+	"koine/kg"
 	"koine/kg/base"
 	"time"
 )
@@ -438,7 +442,7 @@ func applyPatchesPayloadFields() map[string]*executor.Field {
 		"verificationStatus":  executor.Get(func(o *ApplyPatchesPayload) string { return o.VerificationStatus }, writeString),
 		"verificationDetails": executor.Get(func(o *ApplyPatchesPayload) *string { return o.VerificationDetails }, writeOptionalString),
 		"revision":            executor.Get(func(o *ApplyPatchesPayload) base.Revision { return o.Revision }, writeRevision),
-		"position":            executor.Get(func(o *ApplyPatchesPayload) Position { return o.Position }, writePosition),
+		"position":            executor.Get(func(o *ApplyPatchesPayload) scalar.Position { return o.Position }, writePosition),
 		"commitId":            executor.Get(func(o *ApplyPatchesPayload) *string { return o.CommitID }, writeOptionalID),
 		"proposalId":          executor.Get(func(o *ApplyPatchesPayload) *string { return o.ProposalID }, writeOptionalID),
 	}
@@ -699,7 +703,7 @@ func contradictionConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"nodes":       executor.Get(func(o *ContradictionConnection) []Contradiction { return o.Nodes }, writeContradictionList),
 		"hasNextPage": executor.Get(func(o *ContradictionConnection) bool { return o.HasNextPage }, writeBoolean),
-		"endCursor":   executor.Get(func(o *ContradictionConnection) *Cursor { return o.EndCursor }, writeOptionalCursor),
+		"endCursor":   executor.Get(func(o *ContradictionConnection) *scalar.Cursor { return o.EndCursor }, writeOptionalCursor),
 		"complete":    executor.Get(func(o *ContradictionConnection) bool { return o.Complete }, writeBoolean),
 	}
 }
@@ -715,7 +719,7 @@ func deleteGraphPayloadFields() map[string]*executor.Field {
 		"removed":   executor.Get(func(o *DeleteGraphPayload) int64 { return o.Removed }, writeLong),
 		"remaining": executor.Get(func(o *DeleteGraphPayload) int64 { return o.Remaining }, writeLong),
 		"revision":  executor.Get(func(o *DeleteGraphPayload) base.Revision { return o.Revision }, writeRevision),
-		"position":  executor.Get(func(o *DeleteGraphPayload) Position { return o.Position }, writePosition),
+		"position":  executor.Get(func(o *DeleteGraphPayload) scalar.Position { return o.Position }, writePosition),
 	}
 }
 
@@ -745,7 +749,7 @@ func graphPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"graph":    executor.Get(func(o *GraphPayload) *Graph { return o.Graph }, writeGraph),
 		"revision": executor.Get(func(o *GraphPayload) base.Revision { return o.Revision }, writeRevision),
-		"position": executor.Get(func(o *GraphPayload) Position { return o.Position }, writePosition),
+		"position": executor.Get(func(o *GraphPayload) scalar.Position { return o.Position }, writePosition),
 		"commitId": executor.Get(func(o *GraphPayload) *string { return o.CommitID }, writeOptionalID),
 	}
 }
@@ -763,7 +767,7 @@ func graphPolicyFields() map[string]*executor.Field {
 func inboxFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"nodes":       executor.Get(func(o *Inbox) []Message { return o.Nodes }, writeMessageList),
-		"position":    executor.Get(func(o *Inbox) Position { return o.Position }, writePosition),
+		"position":    executor.Get(func(o *Inbox) scalar.Position { return o.Position }, writePosition),
 		"hasNextPage": executor.Get(func(o *Inbox) bool { return o.HasNextPage }, writeBoolean),
 	}
 }
@@ -842,7 +846,7 @@ func messagePublishedFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"message":  executor.Get(func(o *MessagePublished) *Message { return o.Message }, writeMessage),
 		"sequence": executor.Get(func(o *MessagePublished) int64 { return o.Sequence }, writeLong),
-		"position": executor.Get(func(o *MessagePublished) *Position { return o.Position }, writeOptionalPosition),
+		"position": executor.Get(func(o *MessagePublished) *scalar.Position { return o.Position }, writeOptionalPosition),
 	}
 }
 
@@ -1022,7 +1026,7 @@ func namespacesPayloadFields() map[string]*executor.Field {
 		"prefixes": executor.Get(func(o *NamespacesPayload) []base.Prefix { return o.Prefixes }, writePrefixList),
 		"schemes":  executor.Get(func(o *NamespacesPayload) []string { return o.Schemes }, writeStringList),
 		"revision": executor.Get(func(o *NamespacesPayload) base.Revision { return o.Revision }, writeRevision),
-		"position": executor.Get(func(o *NamespacesPayload) Position { return o.Position }, writePosition),
+		"position": executor.Get(func(o *NamespacesPayload) scalar.Position { return o.Position }, writePosition),
 	}
 }
 
@@ -1039,8 +1043,8 @@ func pageInfoFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"hasNextPage":     executor.Get(func(o *PageInfo) bool { return o.HasNextPage }, writeBoolean),
 		"hasPreviousPage": executor.Get(func(o *PageInfo) bool { return o.HasPreviousPage }, writeBoolean),
-		"startCursor":     executor.Get(func(o *PageInfo) *Cursor { return o.StartCursor }, writeOptionalCursor),
-		"endCursor":       executor.Get(func(o *PageInfo) *Cursor { return o.EndCursor }, writeOptionalCursor),
+		"startCursor":     executor.Get(func(o *PageInfo) *scalar.Cursor { return o.StartCursor }, writeOptionalCursor),
+		"endCursor":       executor.Get(func(o *PageInfo) *scalar.Cursor { return o.EndCursor }, writeOptionalCursor),
 		"truncated":       executor.Get(func(o *PageInfo) bool { return o.Truncated }, writeBoolean),
 	}
 }
@@ -1176,7 +1180,7 @@ func quarantinePayloadFields() map[string]*executor.Field {
 		"complete":           executor.Get(func(o *QuarantinePayload) bool { return o.Complete }, writeBoolean),
 		"dryRun":             executor.Get(func(o *QuarantinePayload) bool { return o.DryRun }, writeBoolean),
 		"revision":           executor.Get(func(o *QuarantinePayload) base.Revision { return o.Revision }, writeRevision),
-		"position":           executor.Get(func(o *QuarantinePayload) Position { return o.Position }, writePosition),
+		"position":           executor.Get(func(o *QuarantinePayload) scalar.Position { return o.Position }, writePosition),
 		"commitId":           executor.Get(func(o *QuarantinePayload) *string { return o.CommitID }, writeOptionalID),
 	}
 }
@@ -1279,7 +1283,7 @@ func replaceGraphPayloadFields() map[string]*executor.Field {
 		"added":      executor.Get(func(o *ReplaceGraphPayload) int64 { return o.Added }, writeLong),
 		"removed":    executor.Get(func(o *ReplaceGraphPayload) int64 { return o.Removed }, writeLong),
 		"revision":   executor.Get(func(o *ReplaceGraphPayload) base.Revision { return o.Revision }, writeRevision),
-		"position":   executor.Get(func(o *ReplaceGraphPayload) Position { return o.Position }, writePosition),
+		"position":   executor.Get(func(o *ReplaceGraphPayload) scalar.Position { return o.Position }, writePosition),
 		"commitId":   executor.Get(func(o *ReplaceGraphPayload) *string { return o.CommitID }, writeOptionalID),
 		"proposalId": executor.Get(func(o *ReplaceGraphPayload) *string { return o.ProposalID }, writeOptionalID),
 	}
@@ -1292,7 +1296,7 @@ func resolveContradictionPayloadFields() map[string]*executor.Field {
 		"verificationStatus":  executor.Get(func(o *ResolveContradictionPayload) string { return o.VerificationStatus }, writeString),
 		"verificationDetails": executor.Get(func(o *ResolveContradictionPayload) *string { return o.VerificationDetails }, writeOptionalString),
 		"revision":            executor.Get(func(o *ResolveContradictionPayload) base.Revision { return o.Revision }, writeRevision),
-		"position":            executor.Get(func(o *ResolveContradictionPayload) Position { return o.Position }, writePosition),
+		"position":            executor.Get(func(o *ResolveContradictionPayload) scalar.Position { return o.Position }, writePosition),
 		"commitId":            executor.Get(func(o *ResolveContradictionPayload) *string { return o.CommitID }, writeOptionalID),
 		"proposalId":          executor.Get(func(o *ResolveContradictionPayload) *string { return o.ProposalID }, writeOptionalID),
 	}
@@ -1336,7 +1340,7 @@ func revertCommitPayloadFields() map[string]*executor.Field {
 		"verificationStatus":  executor.Get(func(o *RevertCommitPayload) string { return o.VerificationStatus }, writeString),
 		"verificationDetails": executor.Get(func(o *RevertCommitPayload) *string { return o.VerificationDetails }, writeOptionalString),
 		"revision":            executor.Get(func(o *RevertCommitPayload) base.Revision { return o.Revision }, writeRevision),
-		"position":            executor.Get(func(o *RevertCommitPayload) *Position { return o.Position }, writeOptionalPosition),
+		"position":            executor.Get(func(o *RevertCommitPayload) *scalar.Position { return o.Position }, writeOptionalPosition),
 		"commitId":            executor.Get(func(o *RevertCommitPayload) *string { return o.CommitID }, writeOptionalID),
 		"proposalId":          executor.Get(func(o *RevertCommitPayload) *string { return o.ProposalID }, writeOptionalID),
 	}
@@ -1426,7 +1430,7 @@ func sendMessagePayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"task":     executor.Get(func(o *SendMessagePayload) *Task { return o.Task }, writeTask),
 		"replayed": executor.Get(func(o *SendMessagePayload) bool { return o.Replayed }, writeBoolean),
-		"position": executor.Get(func(o *SendMessagePayload) Position { return o.Position }, writePosition),
+		"position": executor.Get(func(o *SendMessagePayload) scalar.Position { return o.Position }, writePosition),
 	}
 }
 
@@ -1444,7 +1448,7 @@ func setShapesPayloadFields() map[string]*executor.Field {
 		"verificationStatus":  executor.Get(func(o *SetShapesPayload) string { return o.VerificationStatus }, writeString),
 		"verificationDetails": executor.Get(func(o *SetShapesPayload) *string { return o.VerificationDetails }, writeOptionalString),
 		"revision":            executor.Get(func(o *SetShapesPayload) base.Revision { return o.Revision }, writeRevision),
-		"position":            executor.Get(func(o *SetShapesPayload) Position { return o.Position }, writePosition),
+		"position":            executor.Get(func(o *SetShapesPayload) scalar.Position { return o.Position }, writePosition),
 		"commitId":            executor.Get(func(o *SetShapesPayload) *string { return o.CommitID }, writeOptionalID),
 		"proposalId":          executor.Get(func(o *SetShapesPayload) *string { return o.ProposalID }, writeOptionalID),
 		"unsupported":         executor.Get(func(o *SetShapesPayload) []UnsupportedShapePart { return o.Unsupported }, writeUnsupportedShapePartList),
@@ -1830,7 +1834,7 @@ type channelMessagesArgs struct {
 	Where           *MessageFilter
 	Order           query.SortDirection
 	First           *int
-	After           *Cursor
+	After           *scalar.Cursor
 }
 
 func coerceChannelMessagesArgs(c *executor.Coercer, raw map[string]any) (*channelMessagesArgs, error) {
@@ -1907,7 +1911,7 @@ func coerceEntityValuesArgs(c *executor.Coercer, raw map[string]any) (*entityVal
 type entityOutArgs struct {
 	Where *query.StatementFilter
 	First *int
-	After *Cursor
+	After *scalar.Cursor
 }
 
 func coerceEntityOutArgs(c *executor.Coercer, raw map[string]any) (*entityOutArgs, error) {
@@ -1922,7 +1926,7 @@ func coerceEntityOutArgs(c *executor.Coercer, raw map[string]any) (*entityOutArg
 type entityInArgs struct {
 	Where *query.StatementFilter
 	First *int
-	After *Cursor
+	After *scalar.Cursor
 }
 
 func coerceEntityInArgs(c *executor.Coercer, raw map[string]any) (*entityInArgs, error) {
@@ -1949,7 +1953,7 @@ type entityFollowArgs struct {
 	Path  string
 	Where *query.EntityFilter
 	First *int
-	After *Cursor
+	After *scalar.Cursor
 }
 
 func coerceEntityFollowArgs(c *executor.Coercer, raw map[string]any) (*entityFollowArgs, error) {
@@ -1966,7 +1970,7 @@ type entityNeighborhoodArgs struct {
 	Depth      int
 	Predicates []base.Term
 	Direction  path.Direction
-	Budget     *BudgetInput
+	Budget     *limit.BudgetInput
 }
 
 func coerceEntityNeighborhoodArgs(c *executor.Coercer, raw map[string]any) (*entityNeighborhoodArgs, error) {
@@ -1984,7 +1988,7 @@ type entityHistoryArgs struct {
 	Direction path.Direction
 	Order     query.SortDirection
 	First     *int
-	After     *Position
+	After     *scalar.Position
 }
 
 func coerceEntityHistoryArgs(c *executor.Coercer, raw map[string]any) (*entityHistoryArgs, error) {
@@ -2115,7 +2119,7 @@ func coerceMatchRowTermArgs(c *executor.Coercer, raw map[string]any) (*matchRowT
 // messageRepliesArgs are the arguments of Message.replies.
 type messageRepliesArgs struct {
 	First *int
-	After *Cursor
+	After *scalar.Cursor
 }
 
 func coerceMessageRepliesArgs(c *executor.Coercer, raw map[string]any) (*messageRepliesArgs, error) {
@@ -2733,7 +2737,7 @@ func coerceQueryNodeArgs(c *executor.Coercer, raw map[string]any) (*queryNodeArg
 // queryEntityArgs are the arguments of Query.entity.
 type queryEntityArgs struct {
 	Iri  base.Term
-	View *ViewInput
+	View *views.ViewInput
 }
 
 func coerceQueryEntityArgs(c *executor.Coercer, raw map[string]any) (*queryEntityArgs, error) {
@@ -2748,9 +2752,9 @@ type queryEntitiesArgs struct {
 	Where   *query.EntityFilter
 	OrderBy []query.EntityOrder
 	First   *int
-	After   *Cursor
-	View    *ViewInput
-	Budget  *BudgetInput
+	After   *scalar.Cursor
+	View    *views.ViewInput
+	Budget  *limit.BudgetInput
 }
 
 func coerceQueryEntitiesArgs(c *executor.Coercer, raw map[string]any) (*queryEntitiesArgs, error) {
@@ -2769,9 +2773,9 @@ type queryStatementsArgs struct {
 	Where   *query.StatementFilter
 	OrderBy []query.StatementOrder
 	First   *int
-	After   *Cursor
-	View    *ViewInput
-	Budget  *BudgetInput
+	After   *scalar.Cursor
+	View    *views.ViewInput
+	Budget  *limit.BudgetInput
 }
 
 func coerceQueryStatementsArgs(c *executor.Coercer, raw map[string]any) (*queryStatementsArgs, error) {
@@ -2792,10 +2796,10 @@ type queryMatchArgs struct {
 	Distinct bool
 	OrderBy  []query.MatchOrder
 	First    *int
-	After    *Cursor
+	After    *scalar.Cursor
 	Explain  bool
-	View     *ViewInput
-	Budget   *BudgetInput
+	View     *views.ViewInput
+	Budget   *limit.BudgetInput
 }
 
 func coerceQueryMatchArgs(c *executor.Coercer, raw map[string]any) (*queryMatchArgs, error) {
@@ -2820,7 +2824,7 @@ type queryShortestPathsArgs struct {
 	Direction  path.Direction
 	MaxDepth   int
 	K          int
-	View       *ViewInput
+	View       *views.ViewInput
 }
 
 func coerceQueryShortestPathsArgs(c *executor.Coercer, raw map[string]any) (*queryShortestPathsArgs, error) {
@@ -2838,7 +2842,7 @@ func coerceQueryShortestPathsArgs(c *executor.Coercer, raw map[string]any) (*que
 // queryAuditArgs are the arguments of Query.audit.
 type queryAuditArgs struct {
 	First     *int
-	After     *Cursor
+	After     *scalar.Cursor
 	Principal *string
 	Actor     *string
 	Since     *time.Time
@@ -2865,12 +2869,12 @@ type queryChangesArgs struct {
 	Where  *query.StatementFilter
 	Ops    []base.Op
 	Order  query.SortDirection
-	After  *Position
+	After  *scalar.Position
 	Since  *base.Moment
 	Until  *base.Moment
 	First  *int
-	View   *ViewInput
-	Budget *BudgetInput
+	View   *views.ViewInput
+	Budget *limit.BudgetInput
 }
 
 func coerceQueryChangesArgs(c *executor.Coercer, raw map[string]any) (*queryChangesArgs, error) {
@@ -2893,9 +2897,9 @@ type queryDiffArgs struct {
 	To     *base.Moment
 	Where  *query.StatementFilter
 	First  *int
-	After  *Cursor
-	View   *ViewInput
-	Budget *BudgetInput
+	After  *scalar.Cursor
+	View   *views.ViewInput
+	Budget *limit.BudgetInput
 }
 
 func coerceQueryDiffArgs(c *executor.Coercer, raw map[string]any) (*queryDiffArgs, error) {
@@ -2914,7 +2918,7 @@ func coerceQueryDiffArgs(c *executor.Coercer, raw map[string]any) (*queryDiffArg
 type queryWhyArgs struct {
 	Statement StatementRef
 	First     *int
-	View      *ViewInput
+	View      *views.ViewInput
 }
 
 func coerceQueryWhyArgs(c *executor.Coercer, raw map[string]any) (*queryWhyArgs, error) {
@@ -2956,8 +2960,8 @@ func coerceQueryProposalArgs(c *executor.Coercer, raw map[string]any) (*queryPro
 // queryContradictionsArgs are the arguments of Query.contradictions.
 type queryContradictionsArgs struct {
 	First *int
-	After *Cursor
-	View  *ViewInput
+	After *scalar.Cursor
+	View  *views.ViewInput
 }
 
 func coerceQueryContradictionsArgs(c *executor.Coercer, raw map[string]any) (*queryContradictionsArgs, error) {
@@ -2970,7 +2974,7 @@ func coerceQueryContradictionsArgs(c *executor.Coercer, raw map[string]any) (*qu
 
 // queryVocabularyArgs are the arguments of Query.vocabulary.
 type queryVocabularyArgs struct {
-	View *ViewInput
+	View *views.ViewInput
 }
 
 func coerceQueryVocabularyArgs(c *executor.Coercer, raw map[string]any) (*queryVocabularyArgs, error) {
@@ -3024,7 +3028,7 @@ func coerceQueryAPIKeysArgs(c *executor.Coercer, raw map[string]any) (*queryAPIK
 
 // queryStatsArgs are the arguments of Query.stats.
 type queryStatsArgs struct {
-	View *ViewInput
+	View *views.ViewInput
 }
 
 func coerceQueryStatsArgs(c *executor.Coercer, raw map[string]any) (*queryStatsArgs, error) {
@@ -3060,7 +3064,7 @@ func coerceQueryChannelArgs(c *executor.Coercer, raw map[string]any) (*queryChan
 // queryChannelsArgs are the arguments of Query.channels.
 type queryChannelsArgs struct {
 	First      *int
-	After      *Cursor
+	After      *scalar.Cursor
 	Visibility *ChannelVisibility
 	Member     *string
 	Invited    bool
@@ -3092,7 +3096,7 @@ func coerceQueryScopeArgs(c *executor.Coercer, raw map[string]any) (*queryScopeA
 // queryScopesArgs are the arguments of Query.scopes.
 type queryScopesArgs struct {
 	First    *int
-	After    *Cursor
+	After    *scalar.Cursor
 	ParentID *string
 	Status   *ScopeStatus
 }
@@ -3120,7 +3124,7 @@ func coerceQueryMessageArgs(c *executor.Coercer, raw map[string]any) (*queryMess
 // queryInboxArgs are the arguments of Query.inbox.
 type queryInboxArgs struct {
 	First *int
-	After *Position
+	After *scalar.Position
 }
 
 func coerceQueryInboxArgs(c *executor.Coercer, raw map[string]any) (*queryInboxArgs, error) {
@@ -3145,7 +3149,7 @@ func coerceQueryGraphArgs(c *executor.Coercer, raw map[string]any) (*queryGraphA
 type queryViolationsArgs struct {
 	First *int
 	Shape *base.Term
-	View  *ViewInput
+	View  *views.ViewInput
 }
 
 func coerceQueryViolationsArgs(c *executor.Coercer, raw map[string]any) (*queryViolationsArgs, error) {
@@ -3170,7 +3174,7 @@ func coerceQueryTaskArgs(c *executor.Coercer, raw map[string]any) (*queryTaskArg
 // queryTasksArgs are the arguments of Query.tasks.
 type queryTasksArgs struct {
 	First       *int
-	After       *Cursor
+	After       *scalar.Cursor
 	CreatedByMe bool
 	HandledByMe bool
 	ContextID   *string
@@ -3208,7 +3212,7 @@ func coerceQueryTypeArgs(c *executor.Coercer, raw map[string]any) (*queryTypeArg
 // scopeTasksArgs are the arguments of Scope.tasks.
 type scopeTasksArgs struct {
 	First  *int
-	After  *Cursor
+	After  *scalar.Cursor
 	Status *ScopeStatus
 }
 
@@ -3223,7 +3227,7 @@ func coerceScopeTasksArgs(c *executor.Coercer, raw map[string]any) (*scopeTasksA
 // scopeChannelsArgs are the arguments of Scope.channels.
 type scopeChannelsArgs struct {
 	First *int
-	After *Cursor
+	After *scalar.Cursor
 }
 
 func coerceScopeChannelsArgs(c *executor.Coercer, raw map[string]any) (*scopeChannelsArgs, error) {
@@ -3237,7 +3241,7 @@ func coerceScopeChannelsArgs(c *executor.Coercer, raw map[string]any) (*scopeCha
 type scopeEventsArgs struct {
 	SinceSequence *int64
 	First         *int
-	After         *Cursor
+	After         *scalar.Cursor
 }
 
 func coerceScopeEventsArgs(c *executor.Coercer, raw map[string]any) (*scopeEventsArgs, error) {
@@ -3304,8 +3308,8 @@ func coerceStatementConnectionGroupsArgs(c *executor.Coercer, raw map[string]any
 type subscriptionStatementChangedArgs struct {
 	Where  *query.StatementFilter
 	Ops    []base.Op
-	Resume *Position
-	View   *ViewInput
+	Resume *scalar.Position
+	View   *views.ViewInput
 }
 
 func coerceSubscriptionStatementChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionStatementChangedArgs, error) {
@@ -3321,8 +3325,8 @@ func coerceSubscriptionStatementChangedArgs(c *executor.Coercer, raw map[string]
 type subscriptionEntityChangedArgs struct {
 	Iri    base.Term
 	Depth  int
-	Resume *Position
-	View   *ViewInput
+	Resume *scalar.Position
+	View   *views.ViewInput
 }
 
 func coerceSubscriptionEntityChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionEntityChangedArgs, error) {
@@ -3338,8 +3342,8 @@ func coerceSubscriptionEntityChangedArgs(c *executor.Coercer, raw map[string]any
 type subscriptionMatchChangedArgs struct {
 	Pattern query.PatternInput
 	Select  []string
-	Resume  *Position
-	View    *ViewInput
+	Resume  *scalar.Position
+	View    *views.ViewInput
 }
 
 func coerceSubscriptionMatchChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionMatchChangedArgs, error) {
@@ -3354,7 +3358,7 @@ func coerceSubscriptionMatchChangedArgs(c *executor.Coercer, raw map[string]any)
 // subscriptionProposalChangedArgs are the arguments of Subscription.proposalChanged.
 type subscriptionProposalChangedArgs struct {
 	ID     *string
-	Resume *Position
+	Resume *scalar.Position
 }
 
 func coerceSubscriptionProposalChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionProposalChangedArgs, error) {
@@ -3368,7 +3372,7 @@ func coerceSubscriptionProposalChangedArgs(c *executor.Coercer, raw map[string]a
 type subscriptionMessagePublishedArgs struct {
 	Where         MessageSourceInput
 	SinceSequence *int64
-	Resume        *Position
+	Resume        *scalar.Position
 }
 
 func coerceSubscriptionMessagePublishedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionMessagePublishedArgs, error) {
@@ -3382,7 +3386,7 @@ func coerceSubscriptionMessagePublishedArgs(c *executor.Coercer, raw map[string]
 // subscriptionChannelChangedArgs are the arguments of Subscription.channelChanged.
 type subscriptionChannelChangedArgs struct {
 	ChannelID string
-	Resume    *Position
+	Resume    *scalar.Position
 }
 
 func coerceSubscriptionChannelChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionChannelChangedArgs, error) {
@@ -3406,7 +3410,7 @@ func coerceSubscriptionSignalSentArgs(c *executor.Coercer, raw map[string]any) (
 // subscriptionTaskChangedArgs are the arguments of Subscription.taskChanged.
 type subscriptionTaskChangedArgs struct {
 	ID     string
-	Resume *Position
+	Resume *scalar.Position
 }
 
 func coerceSubscriptionTaskChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionTaskChangedArgs, error) {
@@ -3419,7 +3423,7 @@ func coerceSubscriptionTaskChangedArgs(c *executor.Coercer, raw map[string]any) 
 // taskMessagesArgs are the arguments of Task.messages.
 type taskMessagesArgs struct {
 	First *int
-	After *Cursor
+	After *scalar.Cursor
 }
 
 func coerceTaskMessagesArgs(c *executor.Coercer, raw map[string]any) (*taskMessagesArgs, error) {
@@ -3432,7 +3436,7 @@ func coerceTaskMessagesArgs(c *executor.Coercer, raw map[string]any) (*taskMessa
 // taskCommitsArgs are the arguments of Task.commits.
 type taskCommitsArgs struct {
 	First *int
-	After *Cursor
+	After *scalar.Cursor
 }
 
 func coerceTaskCommitsArgs(c *executor.Coercer, raw map[string]any) (*taskCommitsArgs, error) {
@@ -3445,7 +3449,7 @@ func coerceTaskCommitsArgs(c *executor.Coercer, raw map[string]any) (*taskCommit
 // taskSubtasksArgs are the arguments of Task.subtasks.
 type taskSubtasksArgs struct {
 	First *int
-	After *Cursor
+	After *scalar.Cursor
 }
 
 func coerceTaskSubtasksArgs(c *executor.Coercer, raw map[string]any) (*taskSubtasksArgs, error) {
@@ -3542,11 +3546,13 @@ func coerceTypeEnumValuesArgs(c *executor.Coercer, raw map[string]any) (*typeEnu
 	executor.Member(in, "includeDeprecated", &a.IncludeDeprecated, coerceNullableBoolean)
 	return a, in.Err()
 }
-func coerceLong(c *executor.Coercer, v any) (int64, error) { return UnmarshalLong(v) }
+func coerceLong(c *executor.Coercer, v any) (int64, error) { return scalar.UnmarshalLong(v) }
 func coerceOptionalLong(c *executor.Coercer, v any) (*int64, error) {
 	return executor.CoerceOptional(c, v, coerceLong)
 }
-func coerceDateTime(c *executor.Coercer, v any) (time.Time, error) { return UnmarshalDateTime(v) }
+func coerceDateTime(c *executor.Coercer, v any) (time.Time, error) {
+	return scalar.UnmarshalDateTime(v)
+}
 func coerceOptionalDateTime(c *executor.Coercer, v any) (*time.Time, error) {
 	return executor.CoerceOptional(c, v, coerceDateTime)
 }
@@ -3625,12 +3631,12 @@ func coerceOptionalInt(c *executor.Coercer, v any) (*int, error) {
 	return executor.CoerceOptional(c, v, coerceInt)
 }
 
-func coerceCursor(c *executor.Coercer, v any) (out Cursor, err error) {
+func coerceCursor(c *executor.Coercer, v any) (out scalar.Cursor, err error) {
 	err = (&out).UnmarshalGQL(v)
 	return out, err
 }
 
-func coerceOptionalCursor(c *executor.Coercer, v any) (*Cursor, error) {
+func coerceOptionalCursor(c *executor.Coercer, v any) (*scalar.Cursor, error) {
 	return executor.CoerceOptional(c, v, coerceCursor)
 }
 func coerceIRI(c *executor.Coercer, v any) (base.Term, error) { return UnmarshalIRI(c.Ctx, v) }
@@ -3671,10 +3677,10 @@ func coerceNullableJSON(c *executor.Coercer, v any) (out json.RawMessage, err er
 	if v == nil {
 		return nil, nil
 	}
-	return UnmarshalJSON(v)
+	return scalar.UnmarshalJSON(v)
 }
 
-func coerceJSON(c *executor.Coercer, v any) (json.RawMessage, error) { return UnmarshalJSON(v) }
+func coerceJSON(c *executor.Coercer, v any) (json.RawMessage, error) { return scalar.UnmarshalJSON(v) }
 
 func coerceNullableJSONList(c *executor.Coercer, v any) (out []json.RawMessage, err error) {
 	if v == nil {
@@ -3833,7 +3839,9 @@ func coerceLongFilter(c *executor.Coercer, v any) (out query.LongFilter, err err
 func coerceOptionalLongFilter(c *executor.Coercer, v any) (*query.LongFilter, error) {
 	return executor.CoerceOptional(c, v, coerceLongFilter)
 }
-func coerceRevision(c *executor.Coercer, v any) (base.Revision, error) { return UnmarshalRevision(v) }
+func coerceRevision(c *executor.Coercer, v any) (base.Revision, error) {
+	return scalar.UnmarshalRevision(v)
+}
 func coerceOptionalRevision(c *executor.Coercer, v any) (*base.Revision, error) {
 	return executor.CoerceOptional(c, v, coerceRevision)
 }
@@ -3981,7 +3989,7 @@ func coerceOptionalEntityFilter(c *executor.Coercer, v any) (*query.EntityFilter
 	return executor.CoerceOptional(c, v, coerceEntityFilter)
 }
 
-func coerceBudgetInput(c *executor.Coercer, v any) (out BudgetInput, err error) {
+func coerceBudgetInput(c *executor.Coercer, v any) (out limit.BudgetInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "maxBytes", &out.MaxBytes, coerceOptionalInt)
 	executor.Member(in, "maxTokens", &out.MaxTokens, coerceOptionalInt)
@@ -3989,16 +3997,16 @@ func coerceBudgetInput(c *executor.Coercer, v any) (out BudgetInput, err error) 
 	return out, in.Err()
 }
 
-func coerceOptionalBudgetInput(c *executor.Coercer, v any) (*BudgetInput, error) {
+func coerceOptionalBudgetInput(c *executor.Coercer, v any) (*limit.BudgetInput, error) {
 	return executor.CoerceOptional(c, v, coerceBudgetInput)
 }
 
-func coercePosition(c *executor.Coercer, v any) (out Position, err error) {
+func coercePosition(c *executor.Coercer, v any) (out scalar.Position, err error) {
 	err = (&out).UnmarshalGQL(v)
 	return out, err
 }
 
-func coerceOptionalPosition(c *executor.Coercer, v any) (*Position, error) {
+func coerceOptionalPosition(c *executor.Coercer, v any) (*scalar.Position, error) {
 	return executor.CoerceOptional(c, v, coercePosition)
 }
 
@@ -4300,7 +4308,7 @@ func coerceHeartbeatInput(c *executor.Coercer, v any) (out HeartbeatInput, err e
 	return out, in.Err()
 }
 
-func coerceChangeOp(c *executor.Coercer, v any) (base.Op, error) { return UnmarshalChangeOp(v) }
+func coerceChangeOp(c *executor.Coercer, v any) (base.Op, error) { return scalar.UnmarshalChangeOp(v) }
 
 func coerceStatementInput(c *executor.Coercer, v any) (out StatementInput, err error) {
 	in := executor.InputObject(c, v)
@@ -4842,26 +4850,37 @@ func coerceReportTaskInput(c *executor.Coercer, v any) (out ReportTaskInput, err
 	return out, in.Err()
 }
 
-func coerceMoment(c *executor.Coercer, v any) (base.Moment, error) { return UnmarshalMoment(v) }
+func coerceMoment(c *executor.Coercer, v any) (base.Moment, error) { return scalar.UnmarshalMoment(v) }
 func coerceOptionalMoment(c *executor.Coercer, v any) (*base.Moment, error) {
 	return executor.CoerceOptional(c, v, coerceMoment)
 }
+func coerceIRI2(c *executor.Coercer, v any) (kg.Term, error) { return UnmarshalIRI(c.Ctx, v) }
+func coerceOptionalIRI2(c *executor.Coercer, v any) (*kg.Term, error) {
+	return executor.CoerceOptional(c, v, coerceIRI2)
+}
 
-func coerceTimeSpanInput(c *executor.Coercer, v any) (out TimeSpanInput, err error) {
+func coerceNullableIRIList3(c *executor.Coercer, v any) (out []*kg.Term, err error) {
+	if v == nil {
+		return nil, nil
+	}
+	return executor.CoerceList(c, v, coerceOptionalIRI2)
+}
+
+func coerceTimeSpanInput(c *executor.Coercer, v any) (out views.TimeSpanInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "from", &out.From, coerceOptionalDateTime)
 	executor.Member(in, "until", &out.Until, coerceOptionalDateTime)
 	return out, in.Err()
 }
 
-func coerceOptionalTimeSpanInput(c *executor.Coercer, v any) (*TimeSpanInput, error) {
+func coerceOptionalTimeSpanInput(c *executor.Coercer, v any) (*views.TimeSpanInput, error) {
 	return executor.CoerceOptional(c, v, coerceTimeSpanInput)
 }
 
-func coerceViewInput(c *executor.Coercer, v any) (out ViewInput, err error) {
+func coerceViewInput(c *executor.Coercer, v any) (out views.ViewInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "at", &out.At, coerceOptionalMoment)
-	executor.Member(in, "graphs", &out.Graphs, coerceNullableIRIList2)
+	executor.Member(in, "graphs", &out.Graphs, coerceNullableIRIList3)
 	executor.Member(in, "allGraphs", &out.AllGraphs, coerceOptionalBoolean)
 	executor.Member(in, "minCertainty", &out.MinCertainty, coerceOptionalFloat)
 	executor.Member(in, "maxAgeSeconds", &out.MaxAgeSeconds, coerceOptionalLong)
@@ -4874,7 +4893,7 @@ func coerceViewInput(c *executor.Coercer, v any) (out ViewInput, err error) {
 	return out, in.Err()
 }
 
-func coerceOptionalViewInput(c *executor.Coercer, v any) (*ViewInput, error) {
+func coerceOptionalViewInput(c *executor.Coercer, v any) (*views.ViewInput, error) {
 	return executor.CoerceOptional(c, v, coerceViewInput)
 }
 
@@ -5103,91 +5122,91 @@ func coerceNullableBoolean(c *executor.Coercer, v any) (bool, error) {
 
 // The encoders of the fields' values.
 var (
-	writeID                          = executor.Leaf(appendText[string])
-	writeString                      = executor.Leaf(appendText[string])
+	writeID                          = executor.Leaf(scalar.AppendText[string])
+	writeString                      = executor.Leaf(scalar.AppendText[string])
 	writeOptionalString              = executor.Optional(writeString)
 	writeStringList                  = executor.ListOf(writeString)
-	writeAgentStatus                 = executor.Leaf(appendText[AgentStatus])
-	writeDateTime                    = executor.Leaf(appendDateTime)
-	writeInt                         = executor.Leaf(appendInt[int])
+	writeAgentStatus                 = executor.Leaf(scalar.AppendText[AgentStatus])
+	writeDateTime                    = executor.Leaf(scalar.AppendDateTime)
+	writeInt                         = executor.Leaf(scalar.AppendInt[int])
 	writeOptionalInt                 = executor.Optional(writeInt)
 	writePresence                    = executor.ObjectOf[Presence](presenceObject)
 	writeAgentRegistration           = executor.ObjectOf[AgentRegistration](agentRegistrationObject)
 	writeAgent                       = executor.ObjectOf[Agent](agentObject)
-	writeJSON                        = executor.Leaf(appendJSON)
+	writeJSON                        = executor.Leaf(scalar.AppendJSON)
 	writeJSONList                    = executor.ListOf(writeJSON)
 	writeOptionalDateTime            = executor.Optional(writeDateTime)
-	writeApiKeyMode                  = executor.Leaf(appendText[APIKeyMode])
-	writeApiKeyState                 = executor.Leaf(appendText[APIKeyState])
+	writeApiKeyMode                  = executor.Leaf(scalar.AppendText[APIKeyMode])
+	writeApiKeyState                 = executor.Leaf(scalar.AppendText[APIKeyState])
 	writeOptionalID                  = executor.Optional(writeID)
 	writeApiKey                      = executor.ObjectOf[APIKey](apiKeyObject)
-	writeBoolean                     = executor.Leaf(appendBoolean)
-	writeLong                        = executor.Leaf(appendLong)
-	writeRevision                    = executor.Leaf(appendRevision)
-	writePosition                    = executor.Leaf(appendText[Position])
+	writeBoolean                     = executor.Leaf(scalar.AppendBoolean)
+	writeLong                        = executor.Leaf(scalar.AppendLong)
+	writeRevision                    = executor.Leaf(scalar.AppendRevision)
+	writePosition                    = executor.Leaf(scalar.AppendText[scalar.Position])
 	writePartList                    = executor.ObjectsOf[Part](partObject)
 	writePublishMessagePayload       = executor.ObjectOf[PublishMessagePayload](publishMessagePayloadObject)
 	writeMessageList                 = executor.ObjectsOf[Message](messageObject)
 	writeMessage                     = executor.ObjectOf[Message](messageObject)
 	writeStatementRecord             = executor.ObjectOf[StatementRecord](statementRecordObject)
 	writeAssertionList               = executor.ObjectsOf[Assertion](assertionObject)
-	writeFloat                       = executor.Leaf(appendFloat)
+	writeFloat                       = executor.Leaf(scalar.AppendFloat)
 	writeOptionalFloat               = executor.Optional(writeFloat)
 	writeAssertion                   = executor.ObjectOf[Assertion](assertionObject)
 	writeCommit                      = executor.ObjectOf[Commit](commitObject)
 	writeProposal                    = executor.ObjectOf[Proposal](proposalObject)
-	writeAuditAction                 = executor.Leaf(appendText[AuditAction])
+	writeAuditAction                 = executor.Leaf(scalar.AppendText[AuditAction])
 	writeAuditEntryList              = executor.ObjectsOf[AuditEntry](auditEntryObject)
 	writePageInfo                    = executor.ObjectOf[PageInfo](pageInfoObject)
-	writeAuditKind                   = executor.Leaf(appendText[AuditKind])
+	writeAuditKind                   = executor.Leaf(scalar.AppendText[AuditKind])
 	writeOptionalRevision            = executor.Optional(writeRevision)
 	writeAuditChannelActionList      = executor.ObjectsOf[AuditChannelAction](auditChannelActionObject)
-	writeChannelKind                 = executor.Leaf(appendText[ChannelKind])
-	writeChannelVisibility           = executor.Leaf(appendText[ChannelVisibility])
+	writeChannelKind                 = executor.Leaf(scalar.AppendText[ChannelKind])
+	writeChannelVisibility           = executor.Leaf(scalar.AppendText[ChannelVisibility])
 	writeChannelMemberList           = executor.ObjectsOf[ChannelMember](channelMemberObject)
 	writeChannelRights               = executor.ObjectOf[ChannelRights](channelRightsObject)
 	writeChannelLimits               = executor.ObjectOf[ChannelLimits](channelLimitsObject)
-	writeChannelStatus               = executor.Leaf(appendText[ChannelStatus])
+	writeChannelStatus               = executor.Leaf(scalar.AppendText[ChannelStatus])
 	writeOptionalLong                = executor.Optional(writeLong)
 	writeScope                       = executor.ObjectOf[Scope](scopeObject)
-	writeChannelMemberPolicy         = executor.Leaf(appendText[ChannelMemberPolicy])
+	writeChannelMemberPolicy         = executor.Leaf(scalar.AppendText[ChannelMemberPolicy])
 	writeOptionalChannelMemberPolicy = executor.Optional(writeChannelMemberPolicy)
 	writeChannelInvitationList       = executor.ObjectsOf[ChannelInvitation](channelInvitationObject)
 	writeChannelRestrictionList      = executor.ObjectsOf[ChannelRestriction](channelRestrictionObject)
 	writeMessageConnection           = executor.ObjectOf[MessageConnection](messageConnectionObject)
 	writeUnreadCount                 = executor.ObjectOf[UnreadCount](unreadCountObject)
 	writeMessageCountList            = executor.ObjectsOf[MessageCount](messageCountObject)
-	writeIRI                         = executor.Leaf(appendIRI)
-	writeChannelChangeKind           = executor.Leaf(appendText[ChannelChangeKind])
+	writeIRI                         = executor.Leaf(scalar.AppendIRI)
+	writeChannelChangeKind           = executor.Leaf(scalar.AppendText[ChannelChangeKind])
 	writeChannel                     = executor.ObjectOf[Channel](channelObject)
-	writeChannelRole                 = executor.Leaf(appendText[ChannelRole])
+	writeChannelRole                 = executor.Leaf(scalar.AppendText[ChannelRole])
 	writeOptionalChannelRole         = executor.Optional(writeChannelRole)
 	writeOptionalPosition            = executor.Optional(writePosition)
 	writeChannelList                 = executor.ObjectsOf[Channel](channelObject)
-	writeChannelRestrictionKind      = executor.Leaf(appendText[ChannelRestrictionKind])
-	writeChannelAccessLevel          = executor.Leaf(appendText[ChannelAccessLevel])
-	writeContradictionKind           = executor.Leaf(appendText[ContradictionKind])
+	writeChannelRestrictionKind      = executor.Leaf(scalar.AppendText[ChannelRestrictionKind])
+	writeChannelAccessLevel          = executor.Leaf(scalar.AppendText[ChannelAccessLevel])
+	writeContradictionKind           = executor.Leaf(scalar.AppendText[ContradictionKind])
 	writeObjectRecord                = executor.ObjectOf[ObjectRecord](objectRecordObject)
 	writeOptionalIRI                 = executor.Optional(writeIRI)
 	writeAssertedStatementList       = executor.ObjectsOf[AssertedStatement](assertedStatementObject)
 	writeContradictionList           = executor.ObjectsOf[Contradiction](contradictionObject)
-	writeCursor                      = executor.Leaf(appendText[Cursor])
+	writeCursor                      = executor.Leaf(scalar.AppendText[scalar.Cursor])
 	writeOptionalCursor              = executor.Optional(writeCursor)
-	writeGraphRight                  = executor.Leaf(appendText[GraphRight])
+	writeGraphRight                  = executor.Leaf(scalar.AppendText[GraphRight])
 	writeGraphRightList              = executor.ListOf(writeGraphRight)
 	writeGraphPolicy                 = executor.ObjectOf[GraphPolicy](graphPolicyObject)
 	writeGraph                       = executor.ObjectOf[Graph](graphObject)
-	writeGraphVisibility             = executor.Leaf(appendText[GraphVisibility])
-	writeWithheldReason              = executor.Leaf(appendText[WithheldReason])
+	writeGraphVisibility             = executor.Leaf(scalar.AppendText[GraphVisibility])
+	writeWithheldReason              = executor.Leaf(scalar.AppendText[WithheldReason])
 	writeOptionalWithheldReason      = executor.Optional(writeWithheldReason)
 	writeArtifact                    = executor.ObjectOf[Artifact](artifactObject)
 	writeArtifactList                = executor.ListOf(writeArtifact)
 	writeTask                        = executor.ObjectOf[Task](taskObject)
-	writeMessageType                 = executor.Leaf(appendText[MessageType])
+	writeMessageType                 = executor.Leaf(scalar.AppendText[MessageType])
 	writeOptionalMessageType         = executor.Optional(writeMessageType)
-	writeMessageContentType          = executor.Leaf(appendText[MessageContentType])
+	writeMessageContentType          = executor.Leaf(scalar.AppendText[MessageContentType])
 	writeOptionalMessageContentType  = executor.Optional(writeMessageContentType)
-	writeReceiptStatus               = executor.Leaf(appendText[ReceiptStatus])
+	writeReceiptStatus               = executor.Leaf(scalar.AppendText[ReceiptStatus])
 	writeOptionalReceiptStatus       = executor.Optional(writeReceiptStatus)
 	writeMessageReceiptList          = executor.ObjectsOf[MessageReceipt](messageReceiptObject)
 	writeQuarantinePayload           = executor.ObjectOf[QuarantinePayload](quarantinePayloadObject)
@@ -5215,13 +5234,13 @@ var (
 	writeSendMessagePayload          = executor.ObjectOf[SendMessagePayload](sendMessagePayloadObject)
 	writeDeleteTaskPayload           = executor.ObjectOf[DeleteTaskPayload](deleteTaskPayloadObject)
 	writePrefixList                  = executor.ObjectsOf[base.Prefix](prefixObject)
-	writePartKind                    = executor.Leaf(appendText[PartKind])
-	writePresenceStatus              = executor.Leaf(appendText[PresenceStatus])
+	writePartKind                    = executor.Leaf(scalar.AppendText[PartKind])
+	writePresenceStatus              = executor.Leaf(scalar.AppendText[PresenceStatus])
 	writeChannelTier                 = executor.ObjectOf[ChannelTier](channelTierObject)
-	writeProposalStatus              = executor.Leaf(appendText[ProposalStatus])
+	writeProposalStatus              = executor.Leaf(scalar.AppendText[ProposalStatus])
 	writeProposalReviewList          = executor.ObjectsOf[ProposalReview](proposalReviewObject)
 	writeProposalList                = executor.ObjectsOf[Proposal](proposalObject)
-	writeReviewDecision              = executor.Leaf(appendText[ReviewDecision])
+	writeReviewDecision              = executor.Leaf(scalar.AppendText[ReviewDecision])
 	writeStatementRecordList         = executor.ObjectsOf[StatementRecord](statementRecordObject)
 	writeAuditConnection             = executor.ObjectOf[AuditConnection](auditConnectionObject)
 	writeStatementExplanation        = executor.ObjectOf[StatementExplanation](statementExplanationObject)
@@ -5243,8 +5262,8 @@ var (
 	writeTaskConnection              = executor.ObjectOf[TaskConnection](taskConnectionObject)
 	writeMetaType                    = executor.ObjectOf[introspection.Type](typeArgMetaObject)
 	writeMetaSchema                  = executor.ObjectOf[introspection.Schema](schemaMetaObject)
-	writeScopeKind                   = executor.Leaf(appendText[ScopeKind])
-	writeScopeStatus                 = executor.Leaf(appendText[ScopeStatus])
+	writeScopeKind                   = executor.Leaf(scalar.AppendText[ScopeKind])
+	writeScopeStatus                 = executor.Leaf(scalar.AppendText[ScopeStatus])
 	writeScopeAccess                 = executor.ObjectOf[ScopeAccess](scopeAccessObject)
 	writeScopeEventConnection        = executor.ObjectOf[ScopeEventConnection](scopeEventConnectionObject)
 	writeScopeEventCheck             = executor.ObjectOf[ScopeEventCheck](scopeEventCheckObject)
@@ -5253,7 +5272,7 @@ var (
 	writeIRIList                     = executor.ListOf(writeIRI)
 	writeAssertionOriginList         = executor.ObjectsOf[AssertionOrigin](assertionOriginObject)
 	writeStatementHistoryEntryList   = executor.ObjectsOf[StatementHistoryEntry](statementHistoryEntryObject)
-	writeChangeOp                    = executor.Leaf(appendChangeOp)
+	writeChangeOp                    = executor.Leaf(scalar.AppendChangeOp)
 	writePreviousStatementList       = executor.ObjectsOf[PreviousStatement](previousStatementObject)
 	writeResourceRecord              = executor.ObjectOf[ResourceRecord](resourceRecordObject)
 	writeTaskStatus                  = executor.ObjectOf[TaskStatus](taskStatusObject)
@@ -5261,24 +5280,24 @@ var (
 	writeArtifactList2               = executor.ObjectsOf[Artifact](artifactObject)
 	writeTaskCommitConnection        = executor.ObjectOf[TaskCommitConnection](taskCommitConnectionObject)
 	writeTaskFailure                 = executor.ObjectOf[TaskFailure](taskFailureObject)
-	writeTaskChangeKind              = executor.Leaf(appendText[TaskChangeKind])
+	writeTaskChangeKind              = executor.Leaf(scalar.AppendText[TaskChangeKind])
 	writeTaskMessage                 = executor.ObjectOf[TaskMessage](taskMessageObject)
 	writeOptionalBoolean             = executor.Optional(writeBoolean)
 	writeTaskCommitList              = executor.ObjectsOf[TaskCommit](taskCommitObject)
 	writeTaskList                    = executor.ObjectsOf[Task](taskObject)
-	writeTaskRole                    = executor.Leaf(appendText[TaskRole])
+	writeTaskRole                    = executor.Leaf(scalar.AppendText[TaskRole])
 	writeIDList                      = executor.ListOf(writeID)
 	writeTaskMessageList             = executor.ObjectsOf[TaskMessage](taskMessageObject)
-	writeTaskState                   = executor.Leaf(appendText[TaskState])
+	writeTaskState                   = executor.Leaf(scalar.AppendText[TaskState])
 	writeValidationResultList        = executor.ObjectsOf[ValidationResult](validationResultObject)
 	writeTermCountList               = executor.ObjectsOf[TermCount](termCountObject)
 	writeGraphCountList              = executor.ObjectsOf[GraphCount](graphCountObject)
-	writeMetaDirectiveLocation       = executor.Leaf(appendText[string])
+	writeMetaDirectiveLocation       = executor.Leaf(scalar.AppendText[string])
 	writeMetaDirectiveLocationList   = executor.ListOf(writeMetaDirectiveLocation)
 	writeMetaInputValueList          = executor.ObjectsOf[introspection.InputValue](inputValueMetaObject)
 	writeMetaTypeList                = executor.ObjectsOf[introspection.Type](typeArgMetaObject)
 	writeMetaDirectiveList           = executor.ObjectsOf[introspection.Directive](directiveMetaObject)
-	writeMetaTypeKind                = executor.Leaf(appendText[string])
+	writeMetaTypeKind                = executor.Leaf(scalar.AppendText[string])
 	writeMetaFieldList               = executor.ObjectsOf[introspection.Field](fieldMetaObject)
 	writeMetaEnumValueList           = executor.ObjectsOf[introspection.EnumValue](enumValueMetaObject)
 )

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"koine/graph"
+	"koine/graph/limit"
 )
 
 // A task leads to the commits made for it, and they lead to the task: for its participants,
 // and only their own visible ones.
 func TestTaskCommits(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	before := c.lab("PUBLIC")
 	id, _ := c.asks("count", "")
 	update := func(who, predicate, more string) {

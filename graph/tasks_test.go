@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -35,7 +35,7 @@ func (c *conversing) reports(id, more string) string {
 }
 
 func TestTaskFields(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	parent, _ := c.asks("all of it", "")
 	id, _ := c.asks("count", `, contextId: "c", parentId: "`+parent+`", userId: "u", metadata: {m: 1}, taskMetadata: {n: 1.5, gone: true}, messageId: "m1", extensions: ["urn:x"], referenceTaskIds: ["`+parent+`"]`)
 	c.told("ann", `mutation { sendMessage(input: {taskId: "%s", parts: [{data: {x: 1.5}, mediaType: "application/json", metadata: {y: 2}}, {raw: "AAEC", filename: "f.bin"}, {url: "https://example.org/x"}]}) { replayed } }`, id)
@@ -79,7 +79,7 @@ func said2(t *testing.T, c *conversing, id string) string {
 }
 
 func TestTaskLists(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	var ids []string
 	for n := range 5 {
 		id, _ := c.asks(fmt.Sprint("task ", n), fmt.Sprintf(`, contextId: "c%d"`, n%2))
@@ -143,7 +143,7 @@ func TestTaskLists(t *testing.T) {
 }
 
 func TestTaskMutations(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id, _ := c.asks("count", `, messageId: "m"`)
 	c.want("the same message", c.told("ann", `mutation { sendMessage(input: {to: "bob", parts: [{text: "count"}], messageId: "m"}) { task { id } replayed } }`), `{"sendMessage":{"task":{"id":"`+id+`"},"replayed":true}}`)
 	for _, row := range []struct{ what, who, query, want string }{
@@ -173,7 +173,7 @@ func TestTaskMutations(t *testing.T) {
 // TestUnseenTasksAreNone proves that an outsider gets the same answers about a task as
 // about none.
 func TestUnseenTasksAreNone(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id, _ := c.asks("count", "")
 	c.reports(id, `, artifacts: [{id: "a", parts: [{text: "x"}]}]`)
 	for _, query := range []string{
@@ -203,7 +203,7 @@ const changesOfTask = `subscription { e: taskChanged(id: "%s"%s) { ... on TaskCh
 // changes, and that a stream resumes after any of them without a gap or a duplicate, until
 // the task ends.
 func TestTaskChanged(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id, position := c.asks("count", "")
 	query := fmt.Sprintf(changesOfTask, id, "")
 	live, latest := c.hear(t, "ann", query, operation.Resume{}), c.hear(t, "ann", query, operation.Resume{Start: operation.Latest})

@@ -3,6 +3,7 @@ package graph
 import (
 	"strconv"
 
+	"koine/graph/limit"
 	"koine/kg"
 )
 
@@ -13,7 +14,7 @@ func (r *run) domainPage(first *int, most int) (int, error) {
 	}
 	limits := r.engine.limits
 	limits.PageSize = min(limits.PageSize, most)
-	return limits.pageSize(first, DefaultPageSize)
+	return limits.CheckFirst(first, limit.DefaultPageSize)
 }
 
 // parseNumberCursor parses the cursor of a list whose cursors are numbers from 1

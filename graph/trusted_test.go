@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph"
+	"koine/graph/documents"
 	"koine/internal/operation"
 	"koine/internal/slowtest"
 )
@@ -21,9 +22,9 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func trusted(t testing.TB, manifest string) *graph.TrustedDocuments {
+func trusted(t testing.TB, manifest string) *documents.Trusted {
 	t.Helper()
-	documents, err := graph.ReadTrustedDocuments(strings.NewReader(manifest))
+	documents, err := documents.ReadTrusted(strings.NewReader(manifest))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,12 +120,12 @@ func TestReadTrustedDocuments(t *testing.T) {
 		{"another version", `{"format": "apollo-persisted-query-manifest", "version": 2, "operations": []}`, "version 2"},
 		{"no id", `{"format": "apollo-persisted-query-manifest", "version": 1, "operations": [{"body": "{ revision }"}]}`, "has no id"},
 		{"two of an id", `{"format": "apollo-persisted-query-manifest", "version": 1, "operations": [{"id": "a", "body": "{ a }"}, {"id": "a", "body": "{ b }"}]}`, `the id "a" names two documents`},
-		{"too many", manyDocuments(graph.MaxTrustedDocuments + 1), "more than 50000 documents"},
-		{"many", manyDocuments(graph.MaxTrustedDocuments), ""},
-		{"too large", `{"a": "` + strings.Repeat(" ", graph.MaxTrustedBytes) + `"}`, "larger than"},
+		{"too many", manyDocuments(documents.MaxTrustedDocuments + 1), "more than 50000 documents"},
+		{"many", manyDocuments(documents.MaxTrustedDocuments), ""},
+		{"too large", `{"a": "` + strings.Repeat(" ", documents.MaxTrustedBytes) + `"}`, "larger than"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			_, err := graph.ReadTrustedDocuments(strings.NewReader(x.manifest))
+			_, err := documents.ReadTrusted(strings.NewReader(x.manifest))
 			if got := fmt.Sprint(err); x.want == "" && err != nil || !strings.Contains(got, x.want) {
 				t.Errorf("got %v, want %q", err, x.want)
 			}
@@ -148,7 +149,7 @@ func manyDocuments(n int) string {
 // Automatic persisted queries: registered by text and hash, then requested by hash alone,
 // within the bounds.
 func TestPersistedQueries(t *testing.T) {
-	b := newBench(t, graph.Options{PersistedQueries: 4, PersistedBytes: 4 * graph.MaxPersistedQueryBytes})
+	b := newBench(t, graph.Options{PersistedQueries: 4, PersistedBytes: 4 * documents.MaxPersistedQueryBytes})
 	ask := func(query string, extensions map[string]any) string {
 		t.Helper()
 		return failure(b.engine.Execute(t.Context(), operation.Request{Query: query, Extensions: extensions, Principal: reader}))
@@ -196,16 +197,16 @@ func TestPersistedQueries(t *testing.T) {
 	if known(trustedText) {
 		t.Error("more queries are kept than the bound allows")
 	}
-	for _, n := range []int{graph.MaxPersistedQueryBytes, graph.MaxPersistedQueryBytes + 1} {
+	for _, n := range []int{documents.MaxPersistedQueryBytes, documents.MaxPersistedQueryBytes + 1} {
 		text := trustedText + strings.Repeat(" ", n-len(trustedText))
-		if got := ask(text, persistedQuery(hashOf(text))); got != "" || known(text) != (n <= graph.MaxPersistedQueryBytes) {
+		if got := ask(text, persistedQuery(hashOf(text))); got != "" || known(text) != (n <= documents.MaxPersistedQueryBytes) {
 			t.Errorf("a query of %d bytes: got %q, kept: %v", n, got, known(text))
 		}
 	}
 	// Two of the largest fill a generation: the fourth other one drops the first.
 	large := func(i int) string {
 		text := fmt.Sprintf("query L%d { revision }", i)
-		return text + strings.Repeat(" ", graph.MaxPersistedQueryBytes-len(text))
+		return text + strings.Repeat(" ", documents.MaxPersistedQueryBytes-len(text))
 	}
 	for i := range 5 {
 		ask(large(i), persistedQuery(hashOf(large(i))))

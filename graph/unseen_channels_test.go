@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/slowtest"
 )
 
@@ -44,7 +44,7 @@ func TestUnseenChannelsDoNotExist(t *testing.T) {
 	}
 	t.Logf("repeat with -seed %d", s)
 	r := rand.New(rand.NewPCG(s, 6))
-	whole, seen := newConversing(t, graph.Limits{Complexity: 1 << 30}), newConversing(t, graph.Limits{Complexity: 1 << 30})
+	whole, seen := newConversing(t, limit.Limits{Complexity: 1 << 30}), newConversing(t, limit.Limits{Complexity: 1 << 30})
 	type room struct {
 		hidden   bool
 		ids      [2]string // on whole, and on seen
@@ -125,7 +125,7 @@ func TestUnseenChannelsDoNotExist(t *testing.T) {
 // TestChannelQueriesAreBounded proves that the fields of channels are under the limits
 // before they are read, and that an answer that grows beyond them ends.
 func TestChannelQueriesAreBounded(t *testing.T) {
-	c := newConversing(t, graph.Limits{})
+	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	deep := strings.Repeat(`channel { messages(first: 200) { nodes { `, 3) + `id` + strings.Repeat(` } } }`, 3)
 	for _, query := range []string{
@@ -142,7 +142,7 @@ func TestChannelQueriesAreBounded(t *testing.T) {
 	if result := c.ask("bob", "%s", `{ channel(id: "`+id+`") { `+strings.Repeat(`entity { asChannel { `, 20)+`id`+strings.Repeat(` } }`, 20)+` } }`); len(result.Errors) != 1 || result.Errors[0].Extensions["limit"] != "depth" {
 		t.Errorf("deep: %v", result.Errors)
 	}
-	small := newConversing(t, graph.Limits{ResultBytes: 20_000})
+	small := newConversing(t, limit.Limits{ResultBytes: 20_000})
 	id = small.lab("PRIVATE")
 	for range 8 {
 		small.say("ann", id, strings.Repeat("x", 3000), "")

@@ -5,6 +5,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"koine/graph/internal/scalar"
+	"koine/graph/limit"
 	"koine/internal/query"
 	"koine/internal/query/path"
 	"koine/internal/query/valuespace"
@@ -21,7 +23,7 @@ func (p *planner) planEntityValue(plan *entityPlan, f graphql.CollectedField, fi
 	}
 	if f.Name == "values" {
 		field.kind = entityValues
-		if field.first, err = p.run.engine.limits.pageSize(args.First, DefaultMaxPageSize); err != nil {
+		if field.first, err = p.run.engine.limits.CheckFirst(args.First, limit.DefaultMaxPageSize); err != nil {
 			return err
 		}
 	}
@@ -84,5 +86,5 @@ func (l *loader) appendSmallest(g *gathered, found []query.Candidate, b []byte) 
 	if err != nil || len(terms) == 0 {
 		return append(b, "null"...), err
 	}
-	return appendValue(b, slices.MinFunc(terms, valuespace.OrderTerms)), nil
+	return scalar.AppendValue(b, slices.MinFunc(terms, valuespace.OrderTerms)), nil
 }

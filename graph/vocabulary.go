@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"koine/graph/internal/views"
+	"koine/graph/limit"
 	"koine/kg"
 	"koine/kg/base"
 )
@@ -12,7 +14,7 @@ import (
 // Vocabulary is the vocabulary of the statements in a view.
 type Vocabulary struct{ snapshot *kg.Snapshot }
 
-func readVocabulary(ctx context.Context, view *ViewInput) (*Vocabulary, error) {
+func readVocabulary(ctx context.Context, view *views.ViewInput) (*Vocabulary, error) {
 	s, err := openView(ctx, view)
 	if err != nil {
 		return nil, err
@@ -65,7 +67,7 @@ func termCounts(ctx context.Context, count func() ([]kg.TermCount, error), first
 
 // greatestCounts returns the first counts of a list, the greatest first.
 func greatestCounts(ctx context.Context, count func() ([]kg.TermCount, error), first *int) ([]kg.TermCount, error) {
-	n, err := runOf(ctx).engine.limits.pageSize(first, DefaultVocabularySize)
+	n, err := runOf(ctx).engine.limits.CheckFirst(first, limit.DefaultVocabularySize)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +81,7 @@ func greatestCounts(ctx context.Context, count func() ([]kg.TermCount, error), f
 // Stats has the counts of a view.
 type Stats struct{ snapshot *kg.Snapshot }
 
-func readStats(ctx context.Context, view *ViewInput) (*Stats, error) {
+func readStats(ctx context.Context, view *views.ViewInput) (*Stats, error) {
 	s, err := openView(ctx, view)
 	if err != nil {
 		return nil, err

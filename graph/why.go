@@ -3,12 +3,13 @@ package graph
 import (
 	"context"
 
+	"koine/graph/internal/views"
 	"koine/internal/provenance"
 	"koine/kg"
 )
 
 // explainStatement answers Query.why.
-func explainStatement(ctx context.Context, ref StatementRef, first *int, view *ViewInput) (*StatementExplanation, error) {
+func explainStatement(ctx context.Context, ref StatementRef, first *int, view *views.ViewInput) (*StatementExplanation, error) {
 	r := runOf(ctx)
 	steps, err := countUpTo(first, provenance.DefaultSteps, provenance.MaxSteps)
 	if err != nil {

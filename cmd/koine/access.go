@@ -11,6 +11,7 @@ import (
 	"koine/channels"
 	"koine/cmd/koine/internal/cli"
 	"koine/graph"
+	"koine/graph/documents"
 	"koine/internal/caller"
 	"koine/internal/celrules"
 	"koine/internal/httpd"
@@ -113,7 +114,7 @@ type trustedFlags struct {
 }
 
 // trustedDocuments reads the manifest; nil without one.
-func (f trustedFlags) trustedDocuments() (*graph.TrustedDocuments, error) {
+func (f trustedFlags) trustedDocuments() (*documents.Trusted, error) {
 	if f.TrustedDocuments == "" {
 		if f.OnlyTrustedDocuments {
 			return nil, cli.Usagef("--only-trusted-documents requires --trusted-documents FILE")
@@ -125,11 +126,11 @@ func (f trustedFlags) trustedDocuments() (*graph.TrustedDocuments, error) {
 		return nil, cli.Usagef("--trusted-documents: %w", err)
 	}
 	defer file.Close()
-	documents, err := graph.ReadTrustedDocuments(file)
+	trusted, err := documents.ReadTrusted(file)
 	if err != nil {
 		return nil, cli.Usagef("--trusted-documents: %s: %w", f.TrustedDocuments, err)
 	}
-	return documents, nil
+	return trusted, nil
 }
 
 // reportedDocuments bounds the invalid documents that are logged one by one.
@@ -137,8 +138,8 @@ const reportedDocuments = 10
 
 // reportDocuments logs the invalid trusted documents. They do not prevent the start, since
 // clients of the valid ones still work.
-func reportDocuments(log *slog.Logger, engine *graph.Engine, documents *graph.TrustedDocuments) {
-	if documents == nil {
+func reportDocuments(log *slog.Logger, engine *graph.Engine, trusted *documents.Trusted) {
+	if trusted == nil {
 		return
 	}
 	invalid := engine.InvalidDocuments()
@@ -148,7 +149,7 @@ func reportDocuments(log *slog.Logger, engine *graph.Engine, documents *graph.Tr
 		}
 		log.Warn("a trusted document is invalid", "id", d.ID, "err", d.Errors[0].Message)
 	}
-	log.Info("trusted documents", "documents", documents.Len(), "invalid ids", len(invalid))
+	log.Info("trusted documents", "documents", trusted.Len(), "invalid ids", len(invalid))
 }
 
 // originFlags list the web origins that may use the server.

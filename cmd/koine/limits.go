@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"koine/cmd/koine/internal/cli"
-	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/httpd"
 	"koine/internal/rdf"
 	"koine/internal/throttle"
@@ -23,14 +23,14 @@ type limitFlags struct {
 // maxResultMiB bounds --result-mib: an answer is built in memory.
 const maxResultMiB = 1 << 10
 
-func (f limitFlags) graphLimits() (graph.Limits, error) {
+func (f limitFlags) graphLimits() (limit.Limits, error) {
 	err := cmp.Or(
 		cli.CheckRange("query-time", f.QueryTime, 1, 24*time.Hour),
 		cli.CheckRange("query-complexity", f.QueryComplexity, 1, 1<<30),
 		cli.CheckRange("page-size", f.PageSize, 1, 1<<20),
 		cli.CheckRange("result-mib", f.ResultMiB, 1, maxResultMiB),
 	)
-	return graph.Limits{
+	return limit.Limits{
 		Duration: f.QueryTime, Complexity: f.QueryComplexity, PageSize: f.PageSize, ResultBytes: f.ResultMiB << 20,
 	}, err
 }

@@ -15,7 +15,7 @@ import (
 // Every relative link of the documents leads to a file of the repository, and its
 // anchor to a heading there.
 func TestLinksOfTheDocuments(t *testing.T) {
-	files := slices.Concat([]string{"README.md", "CHANGELOG.md", "CONTRIBUTING.md"}, documents(t, "docs"), documents(t, "examples"))
+	files := slices.Concat([]string{"README.md", "CHANGELOG.md", "CONTRIBUTING.md"}, documentFiles(t, "docs"), documentFiles(t, "examples"))
 	links := 0
 	for _, file := range files {
 		for _, link := range linksOf(document(t, file)) {
@@ -59,7 +59,7 @@ func TestIndexOfTheDocuments(t *testing.T) {
 			}
 		}
 	}
-	for _, file := range documents(t, "docs") {
+	for _, file := range documentFiles(t, "docs") {
 		if !reached[file] {
 			t.Errorf("no link leads from docs/README.md to %s", file)
 		}
@@ -105,7 +105,7 @@ func anchorsOf(text string) (anchors []string) {
 
 // documents are the Markdown files of a folder and all below it, by their paths from
 // the root.
-func documents(t *testing.T, folder string) (files []string) {
+func documentFiles(t *testing.T, folder string) (files []string) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS("../.."), folder, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == "node_modules" { // installed by scripts/install-test-tools.sh

@@ -14,7 +14,7 @@ import (
 
 	"koine/client"
 	"koine/cmd/koine/internal/cli"
-	"koine/graph"
+	"koine/graph/limit"
 )
 
 // The receipts of the messages of a history are requested together, in as few requests as
@@ -48,7 +48,7 @@ func TestHistoryAsksForFatesTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const messages = graph.DefaultRootFields/2 + 1 // and as many that retract them: one more than in one request
+	const messages = limit.DefaultRootFields/2 + 1 // and as many that retract them: one more than in one request
 	for i := range messages {
 		fact := client.Add(fmt.Sprintf("urn:s%d", i), "urn:p", client.Value(i))
 		p, err := ann.Publish(ctx, client.Publication{Channel: made.ID, Parts: []any{client.TextPart("see")}, Patches: []client.Patch{fact}})

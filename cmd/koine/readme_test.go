@@ -183,7 +183,7 @@ func TestDocumentsNameTheBinary(t *testing.T) {
 	if said := regexp.MustCompile("(?m)(`|^|\\$ )koine [a-z]+( |`|$)").FindString(readme); said != "" {
 		t.Errorf("README.md says %q, and its build leaves ./koine", said)
 	}
-	for _, file := range documents(t, "docs") {
+	for _, file := range documentFiles(t, "docs") {
 		if regexp.MustCompile(`(^|[^.])\./koine `).MatchString(document(t, file)) {
 			t.Errorf("%s names the binary with its directory", file)
 		}

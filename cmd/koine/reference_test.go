@@ -15,7 +15,7 @@ import (
 	"koine/channels/message"
 	"koine/channels/scope"
 	"koine/cmd/koine/internal/cli"
-	"koine/graph"
+	"koine/graph/limit"
 	"koine/kg/kgtest"
 )
 
@@ -73,21 +73,21 @@ func TestBoundsOfTheLimits(t *testing.T) {
 		row string
 		is  int
 	}{
-		{"`tokens`", graph.DefaultTokens},
-		{"`depth`", graph.DefaultDepth},
-		{"`fields`", graph.DefaultFields},
-		{"`aliases`", graph.DefaultAliases},
-		{"`repeats`", graph.DefaultRepeats},
-		{"`rootFields`", graph.DefaultRootFields},
-		{"`complexity`", graph.DefaultComplexity},
-		{"`pageSize`", graph.DefaultMaxPageSize},
-		{"`groups`", graph.DefaultGroups},
-		{"`groupedValues`", graph.DefaultGroupedValues},
-		{"`rows`", graph.DefaultRows},
-		{"`keptRows`", graph.DefaultKeptRows},
-		{"`reads`", graph.DefaultReads},
-		{"`pathNodes`", graph.DefaultPathNodes},
-		{"`commits`", graph.DefaultCommits},
+		{"`tokens`", limit.DefaultTokens},
+		{"`depth`", limit.DefaultDepth},
+		{"`fields`", limit.DefaultFields},
+		{"`aliases`", limit.DefaultAliases},
+		{"`repeats`", limit.DefaultRepeats},
+		{"`rootFields`", limit.DefaultRootFields},
+		{"`complexity`", limit.DefaultComplexity},
+		{"`pageSize`", limit.DefaultMaxPageSize},
+		{"`groups`", limit.DefaultGroups},
+		{"`groupedValues`", limit.DefaultGroupedValues},
+		{"`rows`", limit.DefaultRows},
+		{"`keptRows`", limit.DefaultKeptRows},
+		{"`reads`", limit.DefaultReads},
+		{"`pathNodes`", limit.DefaultPathNodes},
+		{"`commits`", limit.DefaultCommits},
 		{"name of a channel", channel.MaxNameRunes},
 		{"message with its metadata", channel.MaxMessageBytes},
 		{"parts, artifacts and tags of a message", message.MaxParts},

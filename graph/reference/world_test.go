@@ -14,6 +14,7 @@ import (
 
 	"koine/channels"
 	"koine/graph"
+	"koine/graph/limit"
 	"koine/internal/agents"
 	"koine/internal/operation"
 	"koine/internal/policy"
@@ -128,7 +129,7 @@ func newWorld(t testing.TB) *world {
 		Store: store, Logger: slog.New(slog.DiscardHandler), Graphs: policy.NewGraphs(store, policies), Shapes: set, Reviews: reviews,
 		Channels: rooms, Agents: directory, Tasks: work, Presence: tracker, Quarantines: quarantines,
 	}
-	limits := graph.Limits{Duration: slowtest.Slack(time.Minute)}
+	limits := limit.Limits{Duration: slowtest.Slack(time.Minute)}
 	w.engine = graph.NewEngine(deps, graph.Options{Limits: limits})
 	const none = 1 << 30
 	limits.Tokens, limits.Depth, limits.Fields, limits.Aliases, limits.Repeats, limits.RootFields, limits.Complexity = none, none, none, none, none, none, none

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"koine/graph"
+	"koine/graph/documents"
 	"koine/graph/transport"
 	"koine/internal/sse"
 )
 
 // Documents that are named and not sent: ids, hashes, and both by GET and POST.
 func TestNamedDocuments(t *testing.T) {
-	documents, err := graph.ReadTrustedDocuments(strings.NewReader(`{"rev": "query R { revision }", "write": "mutation { applyPatches(input: {patches: []}) { success } }"}`))
+	documents, err := documents.ReadTrusted(strings.NewReader(`{"rev": "query R { revision }", "write": "mutation { applyPatches(input: {patches: []}) { success } }"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,10 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-const executorPath = "koine/graph/executor"
+const (
+	executorPath = "koine/graph/executor"
+	scalarPath   = "koine/graph/internal/scalar"
+)
 
 // generator writes the text of the tables.
 type generator struct {
@@ -280,11 +283,11 @@ func (g *generator) leaf(t types.Type, def *ast.Definition) string {
 	basic, _ := t.Underlying().(*types.Basic)
 	switch {
 	case def.Name == "Int":
-		return "appendInt[" + g.typeName(t) + "]"
+		return g.use(scalarPath) + ".AppendInt[" + g.typeName(t) + "]"
 	case basic != nil && basic.Kind() == types.String:
-		return "appendText[" + g.typeName(t) + "]"
+		return g.use(scalarPath) + ".AppendText[" + g.typeName(t) + "]"
 	}
-	return "append" + def.Name
+	return g.use(scalarPath) + ".Append" + def.Name
 }
 
 // writeAbstract writes the encoder of an interface or a union.

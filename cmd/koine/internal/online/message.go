@@ -12,7 +12,7 @@ import (
 
 	"koine/client"
 	"koine/cmd/koine/internal/cli"
-	"koine/graph"
+	"koine/graph/limit"
 )
 
 // messageLine formats a message for people: number, time, author, notes, content.
@@ -182,7 +182,7 @@ const maxFactsCounted = 1000
 func lookupFates(ctx context.Context, server *client.Client, list []*client.Message) messageFates {
 	out := messageFates{}
 	lookups := slices.DeleteFunc(slices.Clone(list), func(m *client.Message) bool { return m.Retracts == "" && !mayHaveFate(m) })
-	for some := range slices.Chunk(lookups, graph.DefaultRootFields) {
+	for some := range slices.Chunk(lookups, limit.DefaultRootFields) {
 		if out.queryFates(ctx, server, some) == nil || len(some) == 1 {
 			continue
 		}

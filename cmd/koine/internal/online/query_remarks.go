@@ -9,7 +9,7 @@ import (
 
 	"koine/client"
 	"koine/cmd/koine/internal/cli"
-	"koine/graph"
+	"koine/graph/limit"
 )
 
 // maxCutsShown bounds the cut lists that are reported one by one.
@@ -140,7 +140,7 @@ func connectionList(path string, members map[string]json.RawMessage, selected *s
 
 // addIfShort adds a list that continues, or may continue.
 func (f *shortFinder) addIfShort(l shortList, selected *selection) {
-	isPage := !selected.first && (l.shown == graph.DefaultPageSize || l.shown == graph.DefaultVocabularySize)
+	isPage := !selected.first && (l.shown == limit.DefaultPageSize || l.shown == limit.DefaultVocabularySize)
 	if (l.more || !l.known && isPage) && !f.seen[l.path] {
 		f.seen[l.path] = true
 		f.lists = append(f.lists, l)

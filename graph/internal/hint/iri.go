@@ -1,4 +1,4 @@
-package graph
+package hint
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 
 // splitUnregistered splits an IRI of the form prefix:name whose prefix is neither
 // registered nor a known URI scheme.
-func (e *Engine) splitUnregistered(iri string) (prefix, local string, ok bool) {
+func (f *Finder) splitUnregistered(iri string) (prefix, local string, ok bool) {
 	prefix, local, ok = strings.Cut(iri, ":")
-	return prefix, local, ok && !strings.HasPrefix(local, "//") && e.deps.Prefixes.Registrable(prefix) && !e.deps.Store.KnowsScheme(prefix)
+	return prefix, local, ok && !strings.HasPrefix(local, "//") && f.prefixes.Registrable(prefix) && !f.store.KnowsScheme(prefix)
 }
 
 // tellPrefix adds to a hint that the prefix is not registered, with similar
@@ -37,13 +37,12 @@ func tellPrefix(h *operation.Hint, prefixes *kg.Prefixes, prefix, local string) 
 
 // entityHint returns a hint about an entity that does not occur and seems to have
 // a mistyped prefix. There is no list of entity names to suggest from.
-func (g *nameSuggester) entityHint(ctx context.Context, r *run, t kg.Term) (h operation.Hint, ok bool) {
-	prefixes := r.engine.deps.Prefixes
-	prefix, local, ok := r.engine.splitUnregistered(t.Value())
+func (g *nameSuggester) entityHint(ctx context.Context, t kg.Term) (h operation.Hint, ok bool) {
+	prefix, local, ok := g.finder.splitUnregistered(t.Value())
 	if !ok || g.failed {
 		return h, false
 	}
-	err := g.openViews(ctx, r)
+	err := g.openViews(ctx)
 	there := false
 	for _, what := range [...]string{"subject", "object", "predicate", "graph"} {
 		if err == nil && !there {
@@ -54,14 +53,14 @@ func (g *nameSuggester) entityHint(ctx context.Context, r *run, t kg.Term) (h op
 		return h, false
 	}
 	h.Message = fmt.Sprintf("the graphs that you may read have no IRI %s", t.Value())
-	tellPrefix(&h, prefixes, prefix, local)
+	tellPrefix(&h, g.finder.prefixes, prefix, local)
 	return h, true
 }
 
 // literalHint returns a hint about a text that is compared with literals, occurs
 // as none, and is the IRI of an existing entity.
-func (g *nameSuggester) literalHint(ctx context.Context, r *run, x mention, t kg.Term) (h operation.Hint, ok bool) {
-	if g.failed || !t.IsResource() || g.openViews(ctx, r) != nil {
+func (g *nameSuggester) literalHint(ctx context.Context, x mention, t kg.Term) (h operation.Hint, ok bool) {
+	if g.failed || !t.IsResource() || g.openViews(ctx) != nil {
 		return h, false
 	}
 	there, err := termOccurs(g.all, "subject", t)

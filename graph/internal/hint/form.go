@@ -1,4 +1,4 @@
-package graph
+package hint
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"koine/graph/internal/fault"
 	"koine/internal/suggest"
 )
 
@@ -58,9 +59,9 @@ type valueAt struct {
 	name  string
 }
 
-// hintForms adds the right form to the errors of a document that has been
+// AddForms adds the right form to the errors of a document that has been
 // validated.
-func hintForms(schema *ast.Schema, doc *ast.QueryDocument, errs gqlerror.List) {
+func AddForms(schema *ast.Schema, doc *ast.QueryDocument, errs gqlerror.List) {
 	h := &formHinter{
 		schema: schema, doc: doc, fields: map[place]fieldAt{}, members: map[place]memberAt{}, values: map[place]valueAt{},
 		fragments: map[string]bool{},
@@ -79,7 +80,7 @@ func hintForms(schema *ast.Schema, doc *ast.QueryDocument, errs gqlerror.List) {
 			continue
 		}
 		if text := h.formOf(err); text != "" {
-			setExtension(err, "hint", text)
+			fault.SetExtension(err, "hint", text)
 			dropGuess(err, text)
 		}
 	}
@@ -231,13 +232,13 @@ func (h *formHinter) formOfField(at fieldAt) string {
 		return h.formOfRoot(f, of)
 	}
 	if to := meant(f.Name, fieldWords, inMembers(of.Fields)); to != "" {
-		return "Write " + h.inside(at.around, h.selected(of.Fields.ForName(to))) + "."
+		return "Write " + h.inside(at.around, h.selectedField(of.Fields.ForName(to))) + "."
 	}
 	if near := suggest.Name(f.Name, fieldNames(of.Fields)); near != "" {
-		return "Write " + h.inside(at.around, h.selected(of.Fields.ForName(near))) + "."
+		return "Write " + h.inside(at.around, h.selectedField(of.Fields.ForName(near))) + "."
 	}
 	if found, on := h.fieldOf(of, f.Name); found != nil {
-		return "Write " + h.inside(at.around, "... on "+on.Name+" { "+h.selected(found)+" }") + "."
+		return "Write " + h.inside(at.around, "... on "+on.Name+" { "+h.selectedField(found)+" }") + "."
 	}
 	if value := of.Fields.ForName("value"); value != nil && value.Arguments.ForName("predicate") != nil {
 		return fmt.Sprintf("%s has no field for each property of the data: write %s: value(predicate: \"prefix:%s\"). Its fields are %s.",
@@ -247,7 +248,7 @@ func (h *formHinter) formOfField(at fieldAt) string {
 		return fmt.Sprintf("%s is the %s: write %s.", at.around.Name, of.Name, h.inside(at.around, "…"))
 	}
 	if way := h.wayTo(of, f.Name); way != nil {
-		form := h.selected(way[len(way)-1].field)
+		form := h.selectedField(way[len(way)-1].field)
 		for i := len(way) - 2; i >= 0; i-- {
 			if way[i+1].on != nil {
 				form = "... on " + way[i+1].on.Name + " { " + form + " }"
@@ -277,8 +278,8 @@ var fieldWords = map[string][]string{
 	"outgoing": {"out"}, "incoming": {"in"}, "edges": {"out"}, "relationships": {"out"}, "properties": {"out"}, "statements": {"out"},
 }
 
-// selected returns a field as it is selected.
-func (h *formHinter) selected(f *ast.FieldDefinition) string {
+// selectedField returns a field as it is selected.
+func (h *formHinter) selectedField(f *ast.FieldDefinition) string {
 	if t := h.schema.Types[f.Type.Name()]; t != nil && t.IsCompositeType() {
 		return f.Name + " { … }"
 	}
@@ -366,8 +367,8 @@ func needsArguments(f *ast.FieldDefinition) bool {
 // otherLanguage finds the first word of a query in SPARQL or Cypher.
 var otherLanguage = regexp.MustCompile(`(?i)^Unexpected Name "(SELECT|ASK|CONSTRUCT|DESCRIBE|PREFIX|BASE|MATCH|OPTIONAL|RETURN|WITH|CREATE|MERGE|INSERT|DELETE)"$`)
 
-// syntaxHint returns the hint for a document that is no GraphQL, "" for none.
-func syntaxHint(schema *ast.Schema, query, message string) string {
+// OfSyntax returns the hint for a document that is no GraphQL, "" for none.
+func OfSyntax(schema *ast.Schema, query, message string) string {
 	switch {
 	case otherLanguage.MatchString(message) && schema.Query.Fields.ForName("match") != nil:
 		return `The language is GraphQL. A pattern as in SPARQL is { match(pattern: {triples: [{s: "?s", p: "prefix:name", o: "?o"}]}) { nodes { values } } }.`
@@ -423,4 +424,15 @@ func shorten(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxShownBytes], "") + "…"
+}
+
+// RequiresMore reports whether an input type has a member other than `eq` that
+// must be given.
+func RequiresMore(def *ast.Definition) bool {
+	for _, f := range def.Fields {
+		if f.Type.NonNull && f.DefaultValue == nil && f.Name != "eq" {
+			return true
+		}
+	}
+	return false
 }

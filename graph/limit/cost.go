@@ -1,4 +1,4 @@
-package graph
+package limit
 
 import (
 	"encoding/json"
@@ -7,22 +7,23 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/channels"
+	"koine/graph/internal/scalar"
 	"koine/internal/query/path"
 )
 
-// checkCost bounds the cost of an answer before anything is read. Each field
-// has the weight given in cost_weights.go, and the fields inside of a list
+// CheckCost bounds the cost of an answer before anything is read. Each field
+// has the weight given in weights.go, and the fields inside of a list
 // count once for each requested element.
-func (r *run) checkCost(op *ast.OperationDefinition, variables map[string]any) error {
-	l := r.engine.limits
+// A budget that ends a query's pages ends their cost as well.
+func (l Limits) CheckCost(op *ast.OperationDefinition, variables map[string]any, budget *Allowance) error {
 	c := &costEstimator{limits: l, variables: variables, fragments: map[string]cost{}}
 	whole := c.setCost(op.SelectionSet).total()
-	if whole > l.Complexity && op.Operation == ast.Query && r.budgeted {
-		whole = c.cutSet(op.SelectionSet, r.allowed)
+	if whole > l.Complexity && op.Operation == ast.Query && budget != nil {
+		whole = c.cutSet(op.SelectionSet, *budget)
 	}
 	if whole > l.Complexity {
-		return limitError("complexity", "the operation could cost %s; at most %d is allowed", formatCost(whole), l.Complexity).
-			withHint("Request smaller pages (first), especially in inner lists, select fewer fields, or pass a budget.")
+		return Exceeded("complexity", "the operation could cost %s; at most %d is allowed", formatCost(whole), l.Complexity).
+			WithHint("Request smaller pages (first), especially in inner lists, select fewer fields, or pass a budget.")
 	}
 	return nil
 }
@@ -107,7 +108,7 @@ func (c *costEstimator) fieldCost(f *ast.Field) int {
 }
 
 // cutSet is the cost of the root fields under budgets.
-func (c *costEstimator) cutSet(set ast.SelectionSet, whole allowance) (sum int) {
+func (c *costEstimator) cutSet(set ast.SelectionSet, whole Allowance) (sum int) {
 	for _, sel := range set {
 		switch sel := sel.(type) {
 		case *ast.Field:
@@ -126,21 +127,21 @@ func (c *costEstimator) cutSet(set ast.SelectionSet, whole allowance) (sum int) 
 // pages. The first element of each page always counts. Every further element
 // takes bytes of the answer, which count 1 each (a field takes several), and
 // at least one statement, for which it costs no more than the first.
-func (c *costEstimator) cutField(f *ast.Field, whole allowance) int {
+func (c *costEstimator) cutField(f *ast.Field, whole Allowance) int {
 	full := c.fieldCost(f)
 	a := whole
 	if arg := f.Arguments.ForName("budget"); arg != nil {
 		if v, err := arg.Value.Value(c.variables); err == nil && v != nil {
 			if b, err := readBudget("budget", v); err == nil { // otherwise the planner refuses it
-				a = a.narrowBy(b)
+				a = a.NarrowBy(b)
 			}
 		}
 	}
 	one := &costEstimator{limits: c.limits, variables: c.variables, fragments: map[string]cost{}, single: true}
 	least := one.fieldCost(f)
-	full = min(full, least+min(a.bytes, tooMuch))
-	if a.reads < tooMuch {
-		full = min(full, least*max(1, int(a.reads)))
+	full = min(full, least+min(a.Bytes, tooMuch))
+	if a.Reads < tooMuch {
+		full = min(full, least*max(1, int(a.Reads)))
 	}
 	return full
 }
@@ -151,7 +152,7 @@ func (c *costEstimator) neighbourCount(f *ast.Field) int {
 	if arg := f.Arguments.ForName("budget"); arg != nil {
 		v, _ := arg.Value.Value(c.variables)
 		budget, _ := v.(map[string]any)
-		if text, ok := digitText(budget["maxStatements"]); ok {
+		if text, ok := scalar.DigitText(budget["maxStatements"]); ok {
 			if n, err := strconv.Atoi(text); err == nil && n > 0 {
 				return min(n, MaxNeighborhood)
 			}

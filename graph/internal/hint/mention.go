@@ -1,4 +1,4 @@
-package graph
+package hint
 
 import (
 	"context"
@@ -22,11 +22,12 @@ type mentionChecker struct {
 	seen      []mention
 	fragments map[string]bool
 
-	ctx      context.Context // the operation's context
-	run      *run
-	snapshot *kg.Snapshot
-	guesser  nameSuggester
-	hints    []operation.Hint
+	ctx       context.Context // the operation's context
+	finder    *Finder
+	principal kg.Principal
+	snapshot  *kg.Snapshot
+	guesser   nameSuggester
+	hints     []operation.Hint
 }
 
 // mention is a name in an operation: a predicate, class, graph, entity, path
@@ -171,21 +172,21 @@ func (m *mentionChecker) noteName(what, text string) {
 // checkPath checks the predicates of a path. If all of them occur, the result is
 // cached for the whole path, which is not parsed again.
 func (m *mentionChecker) checkPath(text string) {
-	e, principal := m.run.engine, m.run.request.Principal.ID
+	known, principal := &m.finder.occurrences, m.principal.ID
 	whole := mention{mentionPath, text}
-	if e.occurrences.has(principal, whole) {
+	if known.has(principal, whole) {
 		return
 	}
-	w, err := path.Parse(text, e.deps.Prefixes)
+	w, err := path.Parse(text, m.finder.prefixes)
 	if err != nil {
 		return // reported as an error elsewhere
 	}
 	all := true
 	for _, t := range w.Predicates() {
 		m.noteName("predicate", t.Value())
-		all = all && e.occurrences.has(principal, mention{"predicate", t.Value()})
+		all = all && known.has(principal, mention{"predicate", t.Value()})
 	}
 	if all {
-		e.occurrences.add(principal, whole)
+		known.add(principal, whole)
 	}
 }

@@ -1,4 +1,4 @@
-package graph
+package documents
 
 import (
 	"encoding/json"
@@ -21,9 +21,9 @@ const (
 	MaxPersistedQueryBytes  = 64 << 10
 )
 
-// persisted stores the query texts registered by clients, by their SHA-256. It
+// Persisted stores the query texts registered by clients, by their SHA-256. It
 // is safe for concurrent use.
-type persisted struct {
+type Persisted struct {
 	maxQueries, maxBytes int // of one generation
 
 	mu sync.Mutex // guards the fields below
@@ -32,18 +32,19 @@ type persisted struct {
 	bytes      int // of the young texts
 }
 
-func newPersisted(maxQueries, maxBytes int) *persisted {
+// NewPersisted returns a store with these bounds; 0 means the default.
+func NewPersisted(maxQueries, maxBytes int) *Persisted {
 	if maxQueries <= 0 {
 		maxQueries = DefaultPersistedQueries
 	}
 	if maxBytes <= 0 {
 		maxBytes = DefaultPersistedBytes
 	}
-	return &persisted{maxQueries: (maxQueries + 1) / 2, maxBytes: maxBytes / 2, young: map[string]string{}}
+	return &Persisted{maxQueries: (maxQueries + 1) / 2, maxBytes: maxBytes / 2, young: map[string]string{}}
 }
 
 // get returns the text with the hash, "" if there is none.
-func (p *persisted) get(hash string) string {
+func (p *Persisted) get(hash string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if text := p.young[hash]; text != "" {
@@ -57,7 +58,7 @@ func (p *persisted) get(hash string) string {
 }
 
 // registerText registers a valid text under its hash.
-func (p *persisted) registerText(hash, text string) {
+func (p *Persisted) registerText(hash, text string) {
 	if len(text) > MaxPersistedQueryBytes {
 		return
 	}
@@ -69,7 +70,7 @@ func (p *persisted) registerText(hash, text string) {
 }
 
 // put must be called with p.mu held.
-func (p *persisted) put(hash, text string) {
+func (p *Persisted) put(hash, text string) {
 	if len(text) > p.maxBytes {
 		return
 	}
@@ -80,10 +81,10 @@ func (p *persisted) put(hash, text string) {
 	p.bytes += len(text)
 }
 
-// documentOf returns the valid document of a request and its text. A request has the
+// DocumentOf returns the valid document of a request and its text. A request has the
 // text, an id (GraphQL over HTTP, appendix A), or a hash (automatic persisted
 // queries).
-func (d *documents) documentOf(req *operation.Request) (doc *ast.QueryDocument, text string, errs gqlerror.List) {
+func (d *Cache) DocumentOf(req *operation.Request) (doc *ast.QueryDocument, text string, errs gqlerror.List) {
 	text, hash, err := d.requestText(req)
 	if err != nil {
 		return nil, "", gqlerror.List{wrapError(err)}
@@ -93,7 +94,7 @@ func (d *documents) documentOf(req *operation.Request) (doc *ast.QueryDocument, 
 	}
 	doc, errs = d.get(text)
 	if len(errs) == 0 && hash != "" && req.Query != "" && !d.onlyTrusted {
-		d.persisted.registerText(hash, text)
+		d.Persisted.registerText(hash, text)
 	}
 	return doc, text, errs
 }
@@ -109,7 +110,7 @@ func wrapError(err error) *gqlerror.Error {
 // requestText returns the text of a request. hash is the hash in the extension
 // persistedQuery, checked against the text if there is one; "" without the
 // extension.
-func (d *documents) requestText(req *operation.Request) (text, hash string, err error) {
+func (d *Cache) requestText(req *operation.Request) (text, hash string, err error) {
 	if req.DocumentID != "" {
 		text, err = d.byID(req)
 		return text, "", err
@@ -135,20 +136,20 @@ func (d *documents) requestText(req *operation.Request) (text, hash string, err 
 	case d.onlyTrusted:
 		err = notTrusted()
 	default:
-		if text = d.persisted.get(hash); text == "" {
+		if text = d.Persisted.get(hash); text == "" {
 			err = persistedQueryNotFound()
 		}
 	}
 	return text, hash, err
 }
 
-func (d *documents) byID(req *operation.Request) (string, error) {
+func (d *Cache) byID(req *operation.Request) (string, error) {
 	if req.Query != "" {
 		return "", kg.Errorf(kg.CodeInvalid, "query and documentId are mutually exclusive").At("documentId")
 	}
 	text := d.trusted.byID(req.DocumentID)
 	if hash, ok := strings.CutPrefix(req.DocumentID, hashPrefix); ok && text == "" && !d.onlyTrusted {
-		text = d.persisted.get(hash)
+		text = d.Persisted.get(hash)
 	}
 	if text == "" {
 		return "", kg.Errorf(kg.CodeNotFound, "no document has this id").At("documentId")

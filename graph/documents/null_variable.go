@@ -1,4 +1,4 @@
-package graph
+package documents
 
 import (
 	"github.com/vektah/gqlparser/v2/ast"
@@ -17,10 +17,10 @@ type nullChecker struct {
 	fragments map[string]error // the error of each, nil for none
 }
 
-// withoutNulls returns the root fields of an operation in a form that can be
+// WithoutNulls returns the root fields of an operation in a form that can be
 // collected, and the error of each field that uses null as a value, by its
 // alias.
-func withoutNulls(op *ast.OperationDefinition, variables map[string]any) (ast.SelectionSet, map[string]error) {
+func WithoutNulls(op *ast.OperationDefinition, variables map[string]any) (ast.SelectionSet, map[string]error) {
 	given := false
 	for _, v := range variables {
 		given = given || v == nil

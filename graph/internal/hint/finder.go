@@ -1,4 +1,9 @@
-package graph
+// Package hint says how an operation that is wrong, or that names what does not
+// exist, would be right. Hints on the form of a document (AddForms, AddNames,
+// OfSyntax) are made of the schema and of the document alone. A Finder looks into the
+// data for the names in a valid operation, and suggests similar ones for those that
+// do not occur.
+package hint
 
 import (
 	"context"
@@ -7,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/internal/operation"
@@ -23,40 +27,51 @@ const (
 	maxCandidates = 10_000
 )
 
-// findHints returns hints about predicates, classes, graphs and entities of the
-// operation that do not occur in the caller's view, with similar names that
-// do. Names that the catalogue knows cost nothing more. A panic costs the
-// hints, not the answer.
-func (r *run) findHints(ctx context.Context, opCtx *graphql.OperationContext) (out []operation.Hint) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	defer func() {
-		if p := recover(); p != nil {
-			r.engine.presentErrors(r.engine.recoverPanic(ctx, p)) // present logs it
-			out = nil
-		}
-	}()
+// Store is what the finder of mentions reads.
+type Store interface {
+	View(ctx context.Context, v kg.View) (*kg.Snapshot, error)
+	// KnowsScheme reports whether IRIs may begin with the URI scheme.
+	KnowsScheme(scheme string) bool
+}
+
+// Finder finds the names in operations that do not occur. It is safe for
+// concurrent use.
+type Finder struct {
+	store       Store
+	prefixes    *kg.Prefixes
+	occurrences occurrenceCache
+}
+
+// NewFinder returns a finder that looks into a store.
+func NewFinder(store Store, prefixes *kg.Prefixes) *Finder {
+	return &Finder{store: store, prefixes: prefixes}
+}
+
+// Find returns hints about predicates, classes, graphs and entities of a
+// selection set that do not occur in the caller's view, with similar names that
+// do. Names that the catalogue knows cost nothing more. snapshot is one that the
+// operation has read, nil for none. The hints follow those that are known.
+func (f *Finder) Find(
+	ctx context.Context, principal kg.Principal, snapshot *kg.Snapshot, set ast.SelectionSet, variables map[string]any, known []operation.Hint,
+) []operation.Hint {
 	var seen [8]mention
 	var path [8]string
-	m := mentionChecker{ctx: ctx, run: r, variables: opCtx.Variables, seen: seen[:0], path: path[:0], hints: r.notedHints}
-	switch {
-	case len(r.snapshots) > 0:
-		m.snapshot = r.snapshots[0].snapshot
-	case opCtx.Operation.Operation == ast.Query:
-		return nil // nothing was read
+	m := mentionChecker{
+		ctx: ctx, finder: f, principal: principal, snapshot: snapshot, variables: variables, seen: seen[:0], path: path[:0], hints: known,
+		guesser: nameSuggester{finder: f, principal: principal},
 	}
 	defer m.guesser.close()
-	m.checkSet(opCtx.Operation.SelectionSet)
+	m.checkSet(set)
 	return m.hints
 }
 
 // lookUp checks whether a mentioned name occurs, and adds a hint if it does not.
 func (m *mentionChecker) lookUp(x mention) {
-	e, principal := m.run.engine, m.run.request.Principal.ID
-	if e.occurrences.has(principal, x) {
+	known, principal := &m.finder.occurrences, m.principal.ID
+	if known.has(principal, x) {
 		return
 	}
-	t, err := e.deps.Prefixes.Resource(x.text)
+	t, err := m.finder.prefixes.Resource(x.text)
 	if err != nil || len(m.hints) == operation.MaxHints {
 		return // reported as an error elsewhere
 	}
@@ -64,11 +79,11 @@ func (m *mentionChecker) lookUp(x mention) {
 	var ok bool
 	switch x.kind {
 	case "entity":
-		h, ok = m.guesser.entityHint(m.ctx, m.run, t)
+		h, ok = m.guesser.entityHint(m.ctx, t)
 	case mentionLiteral, mentionValue:
-		h, ok = m.guesser.literalHint(m.ctx, m.run, x, t)
+		h, ok = m.guesser.literalHint(m.ctx, x, t)
 	default:
-		if m.snapshot == nil && m.guesser.openViews(m.ctx, m.run) == nil {
+		if m.snapshot == nil && m.guesser.openViews(m.ctx) == nil {
 			m.snapshot = m.guesser.all
 		}
 		if m.snapshot == nil {
@@ -76,12 +91,12 @@ func (m *mentionChecker) lookUp(x mention) {
 		}
 		there, err := termOccurs(m.snapshot, x.kind, t)
 		if there {
-			e.occurrences.add(principal, x)
+			known.add(principal, x)
 		}
 		if there || err != nil {
 			return
 		}
-		h, ok = m.guesser.suggestHint(m.ctx, m.run, x, t)
+		h, ok = m.guesser.suggestHint(m.ctx, x, t)
 	}
 	if !ok {
 		return
@@ -158,17 +173,19 @@ func termOccurs(s *kg.Snapshot, what string, t kg.Term) (bool, error) {
 // in all graphs that the caller may read. Suggestions come from the graphs
 // that the caller reads by default.
 type nameSuggester struct {
+	finder         *Finder
+	principal      kg.Principal
 	all, ordinary  *kg.Snapshot
 	names          map[string][]string
 	failed, opened bool
 }
 
-func (g *nameSuggester) openViews(ctx context.Context, r *run) (err error) {
+func (g *nameSuggester) openViews(ctx context.Context) (err error) {
 	if g.opened {
 		return nil
 	}
 	g.opened = true
-	principal, store := r.request.Principal, r.engine.deps.Store
+	principal, store := g.principal, g.finder.store
 	now := time.Now() // the views have no bound on age
 	if g.all, err = store.View(ctx, kg.View{Principal: principal, AllGraphs: true, Now: now}); err != nil {
 		return err
@@ -186,11 +203,11 @@ func (g *nameSuggester) close() {
 	}
 }
 
-func (g *nameSuggester) suggestHint(ctx context.Context, r *run, x mention, t kg.Term) (h operation.Hint, ok bool) {
+func (g *nameSuggester) suggestHint(ctx context.Context, x mention, t kg.Term) (h operation.Hint, ok bool) {
 	if g.failed {
 		return h, false
 	}
-	err := g.openViews(ctx, r)
+	err := g.openViews(ctx)
 	there := false
 	if err == nil {
 		there, err = termOccurs(g.all, x.kind, t)
@@ -207,8 +224,8 @@ func (g *nameSuggester) suggestHint(ctx context.Context, r *run, x mention, t kg
 		h.Message = fmt.Sprintf("there is no visible graph %s", t.Value())
 	}
 	h.Nearest = suggest.IRIs(t.Value(), g.names[x.kind], maxNearest)
-	if prefix, local, ok := r.engine.splitUnregistered(t.Value()); ok && len(h.Nearest) == 0 {
-		tellPrefix(&h, r.engine.deps.Prefixes, prefix, local)
+	if prefix, local, ok := g.finder.splitUnregistered(t.Value()); ok && len(h.Nearest) == 0 {
+		tellPrefix(&h, g.finder.prefixes, prefix, local)
 	}
 	return h, true
 }

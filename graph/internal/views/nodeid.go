@@ -1,11 +1,13 @@
-package graph
+package views
 
 import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"strconv"
 	"strings"
 
+	"koine/graph/internal/scalar"
 	"koine/kg"
 )
 
@@ -21,9 +23,9 @@ import (
 // KEY is, in base64, subject, predicate and graph, each with its length, and a
 // hash of the object: an object may be long, and the others lead to it.
 const (
-	entityIDPrefix    = "urn:koine:entity"
-	statementIDPrefix = "urn:koine:statement"
-	commitIDPrefix    = "urn:koine:commit:"
+	EntityIDPrefix    = "urn:koine:entity"
+	StatementIDPrefix = "urn:koine:statement"
+	CommitIDPrefix    = "urn:koine:commit:"
 )
 
 // MaxNodeIDBytes bounds the length of ids in answers and arguments.
@@ -43,33 +45,33 @@ func hashedName(name string) string {
 	return hashMark + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// nodeIDs makes the ids of entities and statements in one view. token
+// IDs makes the ids of entities and statements in one view. token
 // separates the prefix from the name: ":" in the present, otherwise "@VIEW:".
-type nodeIDs struct{ token string }
+type IDs struct{ token string }
 
-var presentIDs = &nodeIDs{token: ":"}
+var PresentIDs = &IDs{token: ":"}
 
-// entityIDBytes is the approximate length of an entity's id without its name.
-func (ids *nodeIDs) entityIDBytes() int { return len(entityIDPrefix) + len(ids.token) }
+// EntityIDBytes is the approximate length of an entity's id without its name.
+func (ids *IDs) EntityIDBytes() int { return len(EntityIDPrefix) + len(ids.token) }
 
-// appendEntity writes the id of an entity as a JSON string.
-func (ids *nodeIDs) appendEntity(b []byte, t kg.Term) []byte {
-	if len(entityIDPrefix)+len(ids.token)+len("_:")+len(t.Value()) > MaxNodeIDBytes {
-		return appendString(b, entityIDPrefix+ids.token+hashedName(t.Name()))
+// AppendEntity writes the id of an entity as a JSON string.
+func (ids *IDs) AppendEntity(b []byte, t kg.Term) []byte {
+	if len(EntityIDPrefix)+len(ids.token)+len("_:")+len(t.Value()) > MaxNodeIDBytes {
+		return scalar.AppendString(b, EntityIDPrefix+ids.token+hashedName(t.Name()))
 	}
-	b = append(append(append(b, '"'), entityIDPrefix...), ids.token...)
+	b = append(append(append(b, '"'), EntityIDPrefix...), ids.token...)
 	quote := len(b)
-	b = appendName(b, t)
+	b = scalar.AppendName(b, t)
 	return append(b[:quote], b[quote+1:]...)
 }
 
-// statementID returns the id of a statement.
-func (ids *nodeIDs) statementID(q kg.Quad) string {
+// StatementID returns the id of a statement.
+func (ids *IDs) StatementID(q kg.Quad) string {
 	key := keyOfStatement(q)
-	if len(statementIDPrefix)+len(ids.token)+len(key) > MaxNodeIDBytes {
+	if len(StatementIDPrefix)+len(ids.token)+len(key) > MaxNodeIDBytes {
 		key = hashedName(key)
 	}
-	return statementIDPrefix + ids.token + key
+	return StatementIDPrefix + ids.token + key
 }
 
 func keyOfStatement(q kg.Quad) string {
@@ -89,9 +91,14 @@ func objectHash(t kg.Term) (h [objectHashBytes]byte) {
 	return h
 }
 
-// parseNodeID splits the id of an entity or a statement. ours is false for an
+// CommitNodeID returns the id of a commit.
+func CommitNodeID(r kg.Revision) string {
+	return CommitIDPrefix + strconv.FormatUint(uint64(r), 10)
+}
+
+// ParseNodeID splits the id of an entity or a statement. ours is false for an
 // id without the prefix. view is nil in the present.
-func parseNodeID(id, prefix string) (view *ViewInput, name string, ours bool, err error) {
+func ParseNodeID(id, prefix string) (view *ViewInput, name string, ours bool, err error) {
 	rest, found := strings.CutPrefix(id, prefix)
 	if !found || rest == "" || rest[0] != ':' && rest[0] != '@' {
 		return nil, "", false, nil
@@ -146,8 +153,8 @@ func parseStatementKey(key string) (p kg.Pattern, object [objectHashBytes]byte, 
 	return p, object, errs == [3]error{}
 }
 
-// findStatement finds the statement of a key.
-func findStatement(s *kg.Snapshot, key string) (row kg.Row, found bool, err error) {
+// FindStatement finds the statement of a key.
+func FindStatement(s *kg.Snapshot, key string) (row kg.Row, found bool, err error) {
 	pattern, object, ok := parseStatementKey(key)
 	if !ok {
 		return row, false, nil

@@ -1,4 +1,4 @@
-package graph
+package limit
 
 import (
 	"github.com/vektah/gqlparser/v2/ast"
@@ -55,14 +55,14 @@ func (m *shapeMeasurer) measureFragment(name string) shape {
 	return m.known[name]
 }
 
-// checkShape checks a document before validation.
-func (l Limits) checkShape(doc *ast.QueryDocument) *LimitError {
+// CheckShape checks a document before validation.
+func (l Limits) CheckShape(doc *ast.QueryDocument) *Error {
 	m := &shapeMeasurer{fragments: doc.Fragments, known: map[string]shape{}}
 	total := shape{}
 	for _, op := range doc.Operations {
 		total.add(m.measureSet(op.SelectionSet))
 		if n := m.rootFields(op.SelectionSet, map[string]bool{}); n > l.RootFields {
-			return limitError("rootFields", "the operation has more than %d root fields", l.RootFields).withHint("Split it into several operations.")
+			return Exceeded("rootFields", "the operation has more than %d root fields", l.RootFields).WithHint("Split it into several operations.")
 		}
 	}
 	for _, f := range doc.Fragments { // validation reads unused ones too
@@ -71,15 +71,15 @@ func (l Limits) checkShape(doc *ast.QueryDocument) *LimitError {
 	}
 	switch {
 	case total.depth > l.Depth:
-		return limitError("depth", "the query is %d fields deep; at most %d are allowed", total.depth, l.Depth).
-			withHint("Read the deeper parts in a second operation that starts from this one's results.")
+		return Exceeded("depth", "the query is %d fields deep; at most %d are allowed", total.depth, l.Depth).
+			WithHint("Read the deeper parts in a second operation that starts from this one's results.")
 	case total.fields > l.Fields:
-		return limitError("fields", "the query has more than %d fields", l.Fields).withHint("Split it into several operations.")
+		return Exceeded("fields", "the query has more than %d fields", l.Fields).WithHint("Split it into several operations.")
 	case total.aliases > l.Aliases:
-		return limitError("aliases", "the query has more than %d aliases", l.Aliases).
-			withHint("Use a filter such as iri: {in: […]} instead of aliases.")
+		return Exceeded("aliases", "the query has more than %d aliases", l.Aliases).
+			WithHint("Use a filter such as iri: {in: […]} instead of aliases.")
 	case m.hasRepeats(doc, l.Repeats):
-		return limitError("repeats", "the query selects a field more than %d times in one selection set", l.Repeats).withHint("Select the field once.")
+		return Exceeded("repeats", "the query selects a field more than %d times in one selection set", l.Repeats).WithHint("Select the field once.")
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package graph
+package documents
 
 import (
 	"bytes"
@@ -20,25 +20,25 @@ const (
 	MaxTrustedDocuments = 50_000
 )
 
-// TrustedDocuments are documents approved by the operator, by id and by the
+// Trusted are documents approved by the operator, by id and by the
 // SHA-256 of their text. They are immutable.
-type TrustedDocuments struct {
+type Trusted struct {
 	ids    map[string]string // id → text
 	hashes map[string]string // SHA-256 in hexadecimal → text
 	texts  map[string]struct{}
 }
 
 // Len is the number of texts.
-func (t *TrustedDocuments) Len() int { return len(t.texts) }
+func (t *Trusted) Len() int { return len(t.texts) }
 
 // The format of manifests written by Apollo's tools.
 const apolloManifest = "apollo-persisted-query-manifest"
 
-// ReadTrustedDocuments parses a manifest in one of the two common forms: an
+// ReadTrusted parses a manifest in one of the two common forms: an
 // object from id to document text, or the operations manifest of Apollo's
 // tools ({"format": "apollo-persisted-query-manifest", "version": 1,
 // "operations": [{"id", "body"}]}).
-func ReadTrustedDocuments(r io.Reader) (*TrustedDocuments, error) {
+func ReadTrusted(r io.Reader) (*Trusted, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxTrustedBytes+1))
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func ReadTrustedDocuments(r io.Reader) (*TrustedDocuments, error) {
 	if err := json.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &members); err != nil {
 		return nil, fmt.Errorf("the manifest must be a JSON object: %w", err)
 	}
-	t := &TrustedDocuments{ids: map[string]string{}, hashes: map[string]string{}, texts: map[string]struct{}{}}
+	t := &Trusted{ids: map[string]string{}, hashes: map[string]string{}, texts: map[string]struct{}{}}
 	if members["operations"] != nil && members["format"] != nil {
 		if err := t.addOperations(text); err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func ReadTrustedDocuments(r io.Reader) (*TrustedDocuments, error) {
 	return t, nil
 }
 
-func (t *TrustedDocuments) addOperations(text []byte) error {
+func (t *Trusted) addOperations(text []byte) error {
 	var m struct {
 		Format     string
 		Version    int
@@ -89,7 +89,7 @@ func (t *TrustedDocuments) addOperations(text []byte) error {
 	return nil
 }
 
-func (t *TrustedDocuments) add(id, text string) error {
+func (t *Trusted) add(id, text string) error {
 	hash := hashOf(text)
 	switch {
 	case id == "" || text == "":
@@ -116,7 +116,7 @@ func hashOf(text string) string {
 }
 
 // byHash returns the document with the hash, or with the hash as its id.
-func (t *TrustedDocuments) byHash(hash string) string {
+func (t *Trusted) byHash(hash string) string {
 	if t == nil {
 		return ""
 	}
@@ -126,7 +126,7 @@ func (t *TrustedDocuments) byHash(hash string) string {
 	return t.ids[hash]
 }
 
-func (t *TrustedDocuments) byID(id string) string {
+func (t *Trusted) byID(id string) string {
 	if t == nil {
 		return ""
 	}
@@ -136,7 +136,7 @@ func (t *TrustedDocuments) byID(id string) string {
 	return t.ids[id]
 }
 
-func (t *TrustedDocuments) has(text string) bool {
+func (t *Trusted) has(text string) bool {
 	if t == nil {
 		return false
 	}
@@ -144,21 +144,21 @@ func (t *TrustedDocuments) has(text string) bool {
 	return ok
 }
 
-// InvalidDocument is a trusted document that is invalid in the schema.
-type InvalidDocument struct {
+// Invalid is a trusted document that is invalid in the schema.
+type Invalid struct {
 	ID     string
 	Errors gqlerror.List
 }
 
 // InvalidDocuments returns the trusted documents that are invalid in the
 // schema, sorted by id.
-func (e *Engine) InvalidDocuments() (invalid []InvalidDocument) {
-	if e.options.Trusted == nil {
+func (d *Cache) InvalidDocuments() (invalid []Invalid) {
+	if d.trusted == nil {
 		return nil
 	}
-	for _, id := range slices.Sorted(maps.Keys(e.options.Trusted.ids)) {
-		if _, errs := e.schema.Load().documents.parse(e.options.Trusted.ids[id]); len(errs) > 0 {
-			invalid = append(invalid, InvalidDocument{id, errs})
+	for _, id := range slices.Sorted(maps.Keys(d.trusted.ids)) {
+		if _, errs := d.parse(d.trusted.ids[id]); len(errs) > 0 {
+			invalid = append(invalid, Invalid{id, errs})
 		}
 	}
 	return invalid

@@ -1,4 +1,10 @@
-package graph
+// Package limit bounds what one operation may ask for and use: Limits are the
+// operator's, Allowance is the caller's budget. What can be seen in a document is
+// checked before anything is read: its shape (Limits.CheckShape) and its estimated
+// cost (Limits.CheckCost). A Pace makes heavy queries take turns.
+//
+// An exceeded limit is an *Error, which names the limit and says what to do.
+package limit
 
 import (
 	"encoding/json"
@@ -84,7 +90,14 @@ const (
 	DefaultVocabularySize = 100
 )
 
-func (l Limits) withDefaults() Limits {
+// Bounds of the statements and of the entities of a neighborhood.
+const (
+	DefaultNeighborhood = 1_000  // without a budget
+	MaxNeighborhood     = 10_000 // with any budget
+)
+
+// WithDefaults returns the limits with defaults in the place of zeros.
+func (l Limits) WithDefaults() Limits {
 	for _, m := range []struct {
 		to    *int
 		value int
@@ -113,70 +126,75 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// patternLimits returns the limits for evaluating a pattern.
-func (l Limits) patternLimits() pattern.Limits {
+// PatternLimits returns the limits for evaluating a pattern.
+func (l Limits) PatternLimits() pattern.Limits {
 	return pattern.Limits{Rows: int64(l.Rows), BufferedRows: l.KeptRows, Statements: int64(l.Reads), Nodes: l.PathNodes}
 }
 
-// LimitError reports an exceeded limit. Its code is CodeLimitExceeded, or
+// Error reports an exceeded limit. Its code is CodeLimitExceeded, or
 // CodeTimeout for the duration.
-type LimitError struct {
+type Error struct {
 	Limit   string
 	Message string
 	Hint    string
 }
 
-func (e *LimitError) Error() string { return e.Message }
+func (e *Error) Error() string { return e.Message }
 
-func limitError(limit, format string, args ...any) *LimitError {
-	return &LimitError{Limit: limit, Message: fmt.Sprintf(format, args...)}
+// Exceeded returns the error of an exceeded limit.
+func Exceeded(limit, format string, args ...any) *Error {
+	return &Error{Limit: limit, Message: fmt.Sprintf(format, args...)}
 }
 
-func (e *LimitError) withHint(text string) *LimitError {
+// WithHint sets what to do instead.
+func (e *Error) WithHint(text string) *Error {
 	e.Hint = text
 	return e
 }
 
-// groupLimit converts an exceeded limit on groups to a LimitError.
-func groupLimit(err error) error {
+// GroupLimit converts an exceeded limit on groups to a LimitError.
+func GroupLimit(err error) error {
 	if known := (*kg.Error)(nil); errors.As(err, &known) && strings.HasPrefix(known.Limit, "group") {
-		return &LimitError{Limit: known.Limit, Message: known.Message, Hint: known.Hint}
+		return &Error{Limit: known.Limit, Message: known.Message, Hint: known.Hint}
 	}
 	return err
 }
 
-func (l Limits) tooSlow() *LimitError {
-	return limitError("duration", "the operation took longer than %v", l.Duration).
-		withHint("Request a smaller page, use a narrower filter, or leave totalCount out.")
+// TooSlow is the error of an operation that has no time left.
+func (l Limits) TooSlow() *Error {
+	return Exceeded("duration", "the operation took longer than %v", l.Duration).
+		WithHint("Request a smaller page, use a narrower filter, or leave totalCount out.")
 }
 
-func (l Limits) resultTooLarge() error {
-	return limitError("resultBytes", "the answer is larger than %d bytes", l.ResultBytes).
-		withHint("Select fewer fields or request a smaller page (first).")
+// ResultTooLarge is the error of an answer that exceeds ResultBytes.
+func (l Limits) ResultTooLarge() error {
+	return Exceeded("resultBytes", "the answer is larger than %d bytes", l.ResultBytes).
+		WithHint("Select fewer fields or request a smaller page (first).")
 }
 
-// pageSize returns the page size requested with first.
-func (l Limits) pageSize(first *int, unasked int) (int, error) {
+// CheckFirst returns the page size requested with first.
+func (l Limits) CheckFirst(first *int, unasked int) (int, error) {
 	switch {
 	case first == nil:
 		return min(unasked, l.PageSize), nil
 	case *first < 0:
 		return 0, kg.Errorf(kg.CodeInvalid, "first must not be negative").At("first")
 	case *first > l.PageSize:
-		return 0, limitError("pageSize", "first is %d; at most %d is allowed", *first, l.PageSize).
-			withHint("Request smaller pages and continue with after: pageInfo.endCursor.")
+		return 0, Exceeded("pageSize", "first is %d; at most %d is allowed", *first, l.PageSize).
+			WithHint("Request smaller pages and continue with after: pageInfo.endCursor.")
 	}
 	return *first, nil
 }
 
-func (l Limits) checkVariables(variables map[string]any) error {
+// CheckVariables bounds the size and the nesting of variables.
+func (l Limits) CheckVariables(variables map[string]any) error {
 	if n := sizeOf(variables, l.VariableBytes); n > l.VariableBytes {
-		return limitError("variableBytes", "the variables are larger than %d bytes", l.VariableBytes).
-			withHint("Send them in several operations.")
+		return Exceeded("variableBytes", "the variables are larger than %d bytes", l.VariableBytes).
+			WithHint("Send them in several operations.")
 	}
 	if nestedDeeper(variables, MaxVariableDepth) {
-		return limitError("variableDepth", "the variables are nested deeper than %d", MaxVariableDepth).
-			withHint("Nest conditions less deeply.")
+		return Exceeded("variableDepth", "the variables are nested deeper than %d", MaxVariableDepth).
+			WithHint("Nest conditions less deeply.")
 	}
 	return nil
 }
@@ -222,4 +240,9 @@ func sizeOf(v any, max int) int {
 		}
 	}
 	return n
+}
+
+// PathEdges returns the edges that the arguments `predicates` and `direction` give.
+func (l Limits) PathEdges(predicates []kg.Term, direction path.Direction) path.Edges {
+	return path.Edges{Statements: l.Reads, Direction: direction, Predicates: predicates}
 }

@@ -1,4 +1,4 @@
-package graph
+package limit
 
 import (
 	"math"
@@ -15,43 +15,53 @@ import (
 // many bytes for each token of a language model.
 const BytesPerToken = 3
 
-// allowance bounds a part of the answer.
-type allowance struct {
-	bytes  int   // of JSON
-	tokens bool  // the bound was given in tokens
-	reads  int64 // statements read
+// BudgetInput bounds the size of an answer. An absent member does not bound it.
+type BudgetInput struct {
+	// Bytes of JSON.
+	MaxBytes *int
+	// Tokens of a language model, estimated as one for every three bytes of JSON, rounded up.
+	MaxTokens *int
+	// Statements read for the answer.
+	MaxStatements *int
 }
 
-// defaultAllowance is the allowance of an operation without a budget. ResultBytes
+// Allowance bounds a part of the answer.
+type Allowance struct {
+	Bytes  int   // of JSON
+	Tokens bool  // the bound was given in tokens
+	Reads  int64 // statements read
+}
+
+// DefaultAllowance is the allowance of an operation without a budget. ResultBytes
 // bounds every answer, and an operation with any budget is cut there as well.
-func (r *run) defaultAllowance() allowance {
-	return allowance{bytes: r.engine.limits.ResultBytes, reads: math.MaxInt64}
+func (l Limits) DefaultAllowance() Allowance {
+	return Allowance{Bytes: l.ResultBytes, Reads: math.MaxInt64}
 }
 
-// cutReason returns the cut reason of an answer that reaches the byte bound.
-func (a allowance) cutReason() operation.CutReason {
-	if a.tokens {
+// CutReason returns the cut reason of an answer that reaches the byte bound.
+func (a Allowance) CutReason() operation.CutReason {
+	if a.Tokens {
 		return operation.CutTokens
 	}
 	return operation.CutBytes
 }
 
-// narrowBy returns the smaller of each bound. A zero in the budget is no bound.
-func (a allowance) narrowBy(b operation.Budget) allowance {
-	if b.MaxBytes > 0 && b.MaxBytes < a.bytes {
-		a.bytes, a.tokens = b.MaxBytes, false
+// NarrowBy returns the smaller of each bound. A zero in the budget is no bound.
+func (a Allowance) NarrowBy(b operation.Budget) Allowance {
+	if b.MaxBytes > 0 && b.MaxBytes < a.Bytes {
+		a.Bytes, a.Tokens = b.MaxBytes, false
 	}
-	if b.MaxTokens > 0 && b.MaxTokens < a.bytes/BytesPerToken {
-		a.bytes, a.tokens = b.MaxTokens*BytesPerToken, true
+	if b.MaxTokens > 0 && b.MaxTokens < a.Bytes/BytesPerToken {
+		a.Bytes, a.Tokens = b.MaxTokens*BytesPerToken, true
 	}
-	if b.MaxStatements > 0 && int64(b.MaxStatements) < a.reads {
-		a.reads = int64(b.MaxStatements)
+	if b.MaxStatements > 0 && int64(b.MaxStatements) < a.Reads {
+		a.Reads = int64(b.MaxStatements)
 	}
 	return a
 }
 
-// budgetOf validates a budget input. nil gives a budget without bounds.
-func budgetOf(in *BudgetInput) (b operation.Budget, err error) {
+// BudgetOf validates a budget input. nil gives a budget without bounds.
+func BudgetOf(in *BudgetInput) (b operation.Budget, err error) {
 	if in == nil {
 		return b, nil
 	}
@@ -71,28 +81,27 @@ func budgetOf(in *BudgetInput) (b operation.Budget, err error) {
 	return b, nil
 }
 
-// setBudget collects the bounds of the whole operation: the request's budget,
-// its extension `budget`, and the document's directive @budget.
-func (r *run) setBudget(op *ast.OperationDefinition, variables map[string]any) error {
-	a := r.defaultAllowance().narrowBy(r.request.Budget)
-	said, ok := r.request.Extensions["budget"]
+// ReadBudgets collects the bounds of the whole operation: the request's budget,
+// its extension `budget`, and the document's directive @budget. budgeted is false
+// if neither the operation nor one of its fields has a budget.
+func (l Limits) ReadBudgets(req *operation.Request, op *ast.OperationDefinition, variables map[string]any) (a Allowance, budgeted bool, err error) {
+	a = l.DefaultAllowance().NarrowBy(req.Budget)
+	said, ok := req.Extensions["budget"]
 	if ok && said != nil {
 		b, err := readBudget("extensions.budget", said)
 		if err != nil {
-			return err
+			return a, false, err
 		}
-		a = a.narrowBy(b)
+		a = a.NarrowBy(b)
 	}
 	if d := op.Directives.ForName("budget"); d != nil {
 		b, err := readBudget("@budget", d.ArgumentMap(variables))
 		if err != nil {
-			return err
+			return a, false, err
 		}
-		a = a.narrowBy(b)
+		a = a.NarrowBy(b)
 	}
-	r.allowed = a
-	r.budgeted = a != r.defaultAllowance() || asksBudget(op.SelectionSet, map[string]bool{})
-	return nil
+	return a, a != l.DefaultAllowance() || asksBudget(op.SelectionSet, map[string]bool{}), nil
 }
 
 // asksBudget reports whether a field has an argument `budget`.
@@ -140,7 +149,7 @@ func readBudget(where string, value any) (operation.Budget, error) {
 		}
 		*to = &n
 	}
-	b, err := budgetOf(&in)
+	b, err := BudgetOf(&in)
 	if err != nil {
 		return b, kg.Errorf(kg.CodeInvalid, "%s", kg.AsError(err).Message).At(where)
 	}

@@ -1,6 +1,16 @@
-package graph
+// Package documents turns the document of a request into one that is valid in the
+// schema. A request has the text, the id of a trusted document, or the hash of one
+// that was sent before. Begin with Cache.DocumentOf.
+//
+// A document is parsed, checked against the limits, brought into the long form
+// (shorthand.go) and validated. Its errors get hints of package hint. Valid
+// documents are cached and must not be changed.
+package documents
 
 import (
+	"koine/graph/internal/fault"
+	"koine/graph/internal/hint"
+	"koine/graph/limit"
 	"strings"
 	"sync"
 
@@ -19,18 +29,18 @@ const (
 	maxCachedQueryBytes    = 16 << 10
 )
 
-// documents parses and validates queries and caches the most recently used. It
+// Cache parses and validates queries and caches the most recently used. It
 // is safe for concurrent use. Returned documents must not be changed.
-type documents struct {
+type Cache struct {
 	schema    *ast.Schema
 	shorthand *shorthand
 	rules     *rules.Rules
-	limits    Limits
+	limits    limit.Limits
 	max       int
 
-	trusted     *TrustedDocuments // nil if there are none
+	trusted     *Trusted // nil if there are none
 	onlyTrusted bool
-	persisted   *persisted
+	Persisted   *Persisted
 
 	mu sync.Mutex // guards young and old
 	// The cache has two generations. A hit in the old one moves the document
@@ -38,10 +48,18 @@ type documents struct {
 	young, old map[string]*ast.QueryDocument
 }
 
-func newDocuments(schema *ast.Schema, limits Limits, o *Options, persisted *persisted) *documents {
-	d := &documents{
-		schema: schema, shorthand: newShorthand(schema), rules: rules.NewDefaultRules(), limits: limits, max: o.CachedDocuments,
-		trusted: o.Trusted, onlyTrusted: o.OnlyTrusted, persisted: persisted,
+// Options say which documents are executed.
+type Options struct {
+	Cached      int      // parsed documents; 0 means DefaultCachedDocuments
+	Trusted     *Trusted // nil if there are none
+	OnlyTrusted bool     // refuse every other document
+}
+
+// NewCache returns an empty cache of documents for a schema.
+func NewCache(schema *ast.Schema, limits limit.Limits, o *Options, persisted *Persisted) *Cache {
+	d := &Cache{
+		schema: schema, shorthand: newShorthand(schema), rules: rules.NewDefaultRules(), limits: limits, max: o.Cached,
+		trusted: o.Trusted, onlyTrusted: o.OnlyTrusted, Persisted: persisted,
 		young: map[string]*ast.QueryDocument{},
 	}
 	if d.max <= 0 {
@@ -51,7 +69,7 @@ func newDocuments(schema *ast.Schema, limits Limits, o *Options, persisted *pers
 }
 
 // get returns the valid document of a query text, or its errors.
-func (d *documents) get(query string) (*ast.QueryDocument, gqlerror.List) {
+func (d *Cache) get(query string) (*ast.QueryDocument, gqlerror.List) {
 	if doc := d.lookUp(query); doc != nil {
 		return doc, nil
 	}
@@ -64,7 +82,7 @@ func (d *documents) get(query string) (*ast.QueryDocument, gqlerror.List) {
 	return doc, errs
 }
 
-func (d *documents) lookUp(query string) *ast.QueryDocument {
+func (d *Cache) lookUp(query string) *ast.QueryDocument {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if doc := d.young[query]; doc != nil {
@@ -78,7 +96,7 @@ func (d *documents) lookUp(query string) *ast.QueryDocument {
 }
 
 // addYoung puts a document into the young generation. d.mu is held.
-func (d *documents) addYoung(query string, doc *ast.QueryDocument) {
+func (d *Cache) addYoung(query string, doc *ast.QueryDocument) {
 	if len(d.young) >= (d.max+1)/2 {
 		d.old, d.young = d.young, map[string]*ast.QueryDocument{}
 	}
@@ -88,7 +106,7 @@ func (d *documents) addYoung(query string, doc *ast.QueryDocument) {
 // parse orders the checks from cheap to expensive: the limits on tokens and
 // shape come before the validation rules, some of which compare each field
 // with each other.
-func (d *documents) parse(query string) (*ast.QueryDocument, gqlerror.List) {
+func (d *Cache) parse(query string) (*ast.QueryDocument, gqlerror.List) {
 	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: query}, d.limits.Tokens)
 	if err != nil {
 		return nil, gqlerror.List{d.parseError(query, err)}
@@ -98,7 +116,7 @@ func (d *documents) parse(query string) (*ast.QueryDocument, gqlerror.List) {
 		errcode.Set(err, errcode.ValidationFailed)
 		return nil, gqlerror.List{err}
 	}
-	if err := d.limits.checkShape(doc); err != nil {
+	if err := d.limits.CheckShape(doc); err != nil {
 		return nil, gqlerror.List{{Message: err.Message, Err: err}}
 	}
 	conditions := d.shorthand.expandDocument(doc)
@@ -109,36 +127,36 @@ func (d *documents) parse(query string) (*ast.QueryDocument, gqlerror.List) {
 	}
 	for _, err := range errs {
 		errcode.Set(err, errcode.ValidationFailed)
-		hintNames(d.schema, doc, err)
+		hint.AddNames(d.schema, doc, err)
 	}
 	if len(errs) > 0 {
-		hintForms(d.schema, doc, errs)
+		hint.AddForms(d.schema, doc, errs)
 	}
 	return doc, errs
 }
 
-// expandVariables returns the variables of a request in the long form. The
+// ExpandVariables returns the variables of a request in the long form. The
 // limits hold for that form, too.
-func (d *documents) expandVariables(op *ast.OperationDefinition, given map[string]any) (map[string]any, error) {
+func (d *Cache) ExpandVariables(op *ast.OperationDefinition, given map[string]any) (map[string]any, error) {
 	long, changed, err := d.shorthand.expandVariables(op, given)
 	if err == nil && changed {
-		err = d.limits.checkVariables(long)
+		err = d.limits.CheckVariables(long)
 	}
 	return long, err
 }
 
-func (d *documents) parseError(query string, err error) *gqlerror.Error {
+func (d *Cache) parseError(query string, err error) *gqlerror.Error {
 	g, ok := err.(*gqlerror.Error)
 	if !ok {
 		g = gqlerror.Errorf("%v", err)
 	}
 	if strings.HasPrefix(g.Message, "exceeded token limit") {
-		return &gqlerror.Error{Message: g.Message, Err: limitError("tokens", "the query has more than %d tokens", d.limits.Tokens).
-			withHint("Send the large parts as variables, or split the query.")}
+		return &gqlerror.Error{Message: g.Message, Err: limit.Exceeded("tokens", "the query has more than %d tokens", d.limits.Tokens).
+			WithHint("Send the large parts as variables, or split the query.")}
 	}
 	errcode.Set(g, errcode.ParseFailed)
-	if text := syntaxHint(d.schema, query, g.Message); text != "" {
-		setExtension(g, "hint", text)
+	if text := hint.OfSyntax(d.schema, query, g.Message); text != "" {
+		fault.SetExtension(g, "hint", text)
 	}
 	return g
 }

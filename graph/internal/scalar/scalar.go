@@ -1,8 +1,10 @@
-package graph
+// Package scalar has the scalars of the schema: their types, how their values are
+// coerced, and how they are appended to an answer as JSON. The generated tables find
+// the functions by their names.
+package scalar
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,31 +13,11 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"koine/internal/query"
 	"koine/kg"
 )
 
 // The scalars of the schema, each bound to a Go type of the domain. The
 // generator of the tables finds the functions by their names.
-
-// MarshalIRI writes the full IRI, or "_:label".
-func MarshalIRI(t kg.Term) graphql.ContextMarshaler {
-	return graphql.ContextWriterFunc(func(_ context.Context, w io.Writer) error {
-		_, err := w.Write(appendName(nil, t))
-		return err
-	})
-}
-
-// UnmarshalIRI parses an absolute IRI, a registered prefix:name or "_:label".
-func UnmarshalIRI(ctx context.Context, v any) (kg.Term, error) {
-	text, ok := v.(string)
-	if !ok {
-		return kg.Term{}, kg.Errorf(kg.CodeInvalid, "an IRI must be a string, not %s", jsonKind(v))
-	}
-	r := runOf(ctx)
-	t, err := query.ParseResource(r.engine.deps.Prefixes, text)
-	return t, r.tellPrefixed(ctx, err)
-}
 
 // MarshalLong writes a JSON number.
 func MarshalLong(n int64) graphql.Marshaler {
@@ -44,9 +26,9 @@ func MarshalLong(n int64) graphql.Marshaler {
 
 // UnmarshalLong parses a whole number or a string of digits.
 func UnmarshalLong(v any) (int64, error) {
-	text, ok := digitText(v)
+	text, ok := DigitText(v)
 	if !ok {
-		return 0, kg.Errorf(kg.CodeInvalid, "a Long must be a whole number, not %s", jsonKind(v))
+		return 0, kg.Errorf(kg.CodeInvalid, "a Long must be a whole number, not %s", JSONKind(v))
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -62,9 +44,9 @@ func MarshalRevision(r kg.Revision) graphql.Marshaler {
 
 // UnmarshalRevision parses a whole number or a string of digits.
 func UnmarshalRevision(v any) (kg.Revision, error) {
-	text, ok := digitText(v)
+	text, ok := DigitText(v)
 	if !ok {
-		return 0, kg.Errorf(kg.CodeInvalid, "a revision must be a whole number, not %s", jsonKind(v))
+		return 0, kg.Errorf(kg.CodeInvalid, "a revision must be a whole number, not %s", JSONKind(v))
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
@@ -83,15 +65,15 @@ func MarshalMoment(m kg.Moment) graphql.Marshaler {
 
 // UnmarshalMoment parses a whole number, a string of digits, or RFC 3339.
 func UnmarshalMoment(v any) (kg.Moment, error) {
-	text, ok := digitText(v)
+	text, ok := DigitText(v)
 	if !ok {
-		return kg.Moment{}, kg.Errorf(kg.CodeInvalid, "a moment must be a revision or an RFC 3339 time, not %s", jsonKind(v))
+		return kg.Moment{}, kg.Errorf(kg.CodeInvalid, "a moment must be a revision or an RFC 3339 time, not %s", JSONKind(v))
 	}
 	return kg.ParseMoment(text)
 }
 
 // MarshalDateTime writes RFC 3339 in UTC, to the millisecond.
-func MarshalDateTime(t time.Time) graphql.Marshaler { return quotedScalar(formatTime(t)) }
+func MarshalDateTime(t time.Time) graphql.Marshaler { return quotedScalar(FormatTime(t)) }
 
 // UnmarshalDateTime parses RFC 3339.
 func UnmarshalDateTime(v any) (time.Time, error) {
@@ -103,7 +85,8 @@ func UnmarshalDateTime(v any) (time.Time, error) {
 	return t, nil
 }
 
-func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+// FormatTime returns RFC 3339 in UTC, to the millisecond.
+func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // MarshalJSON writes the value as it is.
 func MarshalJSON(raw json.RawMessage) graphql.Marshaler {
@@ -148,7 +131,7 @@ func emptyLists(v any) any {
 type Cursor string
 
 // MarshalGQL writes the token.
-func (c Cursor) MarshalGQL(w io.Writer) { write(w, appendString(nil, string(c))) }
+func (c Cursor) MarshalGQL(w io.Writer) { write(w, AppendString(nil, string(c))) }
 
 // UnmarshalGQL accepts any string. Its use validates the token.
 func (c *Cursor) UnmarshalGQL(v any) error { return unmarshalToken((*string)(c), v, "a cursor") }
@@ -158,7 +141,7 @@ func (c *Cursor) UnmarshalGQL(v any) error { return unmarshalToken((*string)(c),
 type Position string
 
 // MarshalGQL writes the token.
-func (p Position) MarshalGQL(w io.Writer) { write(w, appendString(nil, string(p))) }
+func (p Position) MarshalGQL(w io.Writer) { write(w, AppendString(nil, string(p))) }
 
 // UnmarshalGQL accepts any string. Its use validates the token.
 func (p *Position) UnmarshalGQL(v any) error { return unmarshalToken((*string)(p), v, "a position") }
@@ -166,7 +149,7 @@ func (p *Position) UnmarshalGQL(v any) error { return unmarshalToken((*string)(p
 func unmarshalToken(to *string, v any, what string) error {
 	text, ok := v.(string)
 	if !ok {
-		return kg.Errorf(kg.CodeInvalid, "%s is a string, not %s", what, jsonKind(v))
+		return kg.Errorf(kg.CodeInvalid, "%s is a string, not %s", what, JSONKind(v))
 	}
 	*to = text
 	return nil
@@ -185,8 +168,8 @@ func UnmarshalChangeOp(v any) (kg.Op, error) {
 	return 0, kg.Errorf(kg.CodeInvalid, "a kind of change must be add, remove or replace")
 }
 
-// digitText returns the text of a whole number from JSON or from the query.
-func digitText(v any) (string, bool) {
+// DigitText returns the text of a whole number from JSON or from the query.
+func DigitText(v any) (string, bool) {
 	switch v := v.(type) {
 	case int:
 		return strconv.Itoa(v), true
@@ -202,8 +185,8 @@ func digitText(v any) (string, bool) {
 	return "", false
 }
 
-// jsonKind names the JSON type of a value.
-func jsonKind(v any) string {
+// JSONKind names the JSON type of a value.
+func JSONKind(v any) string {
 	switch v.(type) {
 	case nil:
 		return "null"
@@ -222,7 +205,7 @@ func jsonKind(v any) string {
 }
 
 func quotedScalar(s string) graphql.Marshaler {
-	return graphql.WriterFunc(func(w io.Writer) { write(w, appendString(nil, s)) })
+	return graphql.WriterFunc(func(w io.Writer) { write(w, AppendString(nil, s)) })
 }
 
 // write ignores the error: answers are written to memory, which cannot fail.

@@ -1,4 +1,4 @@
-package graph
+package limit
 
 import (
 	"context"
@@ -16,16 +16,17 @@ const (
 	heavyTurn = 20 * time.Millisecond
 )
 
-// heavyGate limits the heavy queries that work at a time so that one processor
+// Gate limits the heavy queries that work at a time so that one processor
 // is left for light ones. The others wait in order of arrival. Without it a
 // light query would wait behind each of them.
-type heavyGate chan struct{}
+type Gate chan struct{}
 
-func newHeavyGate() heavyGate {
-	return make(heavyGate, max(1, runtime.GOMAXPROCS(0)-1))
+// NewGate returns a gate for the processors of this process.
+func NewGate() Gate {
+	return make(Gate, max(1, runtime.GOMAXPROCS(0)-1))
 }
 
-func (g heavyGate) enter(ctx context.Context) error {
+func (g Gate) enter(ctx context.Context) error {
 	select {
 	case g <- struct{}{}:
 		return nil
@@ -34,12 +35,12 @@ func (g heavyGate) enter(ctx context.Context) error {
 	}
 }
 
-func (g heavyGate) leave() { <-g }
+func (g Gate) leave() { <-g }
 
-// pace is the pace of one query. The query may scan in several goroutines,
+// Pace is the pace of one query. The query may scan in several goroutines,
 // which pass the gate together.
-type pace struct {
-	gate heavyGate
+type Pace struct {
+	Gate Gate
 
 	mu     sync.Mutex // guards the fields below; held while waiting for a turn
 	steps  int
@@ -47,8 +48,8 @@ type pace struct {
 	since  time.Time
 }
 
-// step is the query's kg.Pace.
-func (p *pace) step(ctx context.Context) error {
+// Step is the query's kg.Pace.
+func (p *Pace) Step(ctx context.Context) error {
 	runtime.Gosched()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,22 +60,22 @@ func (p *pace) step(ctx context.Context) error {
 		if time.Since(p.since) < heavyTurn {
 			return nil
 		}
-		p.gate.leave()
+		p.Gate.leave()
 		p.inside = false
 	}
-	if err := p.gate.enter(ctx); err != nil {
+	if err := p.Gate.enter(ctx); err != nil {
 		return err
 	}
 	p.inside, p.since = true, time.Now()
 	return nil
 }
 
-// close gives the turn back. The query must not scan any more.
-func (p *pace) close() {
+// Close gives the turn back. The query must not scan any more.
+func (p *Pace) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.inside {
-		p.gate.leave()
+		p.Gate.leave()
 		p.inside = false
 	}
 }

@@ -1,7 +1,8 @@
-package graph
+package documents
 
 import (
 	"encoding/json"
+	"koine/graph/internal/hint"
 	"maps"
 	"strings"
 
@@ -30,7 +31,7 @@ type shorthand struct {
 func newShorthand(schema *ast.Schema) *shorthand {
 	s := &shorthand{schema: schema, conditions: map[string]string{}, holders: map[string]bool{}}
 	for name, def := range schema.Types {
-		if def.Kind != ast.InputObject || def.Fields.ForName("eq") == nil || requiresMore(def) {
+		if def.Kind != ast.InputObject || def.Fields.ForName("eq") == nil || hint.RequiresMore(def) {
 			continue
 		}
 		s.conditions[name], s.holders[name] = "", true
@@ -47,17 +48,6 @@ func newShorthand(schema *ast.Schema) *shorthand {
 		}
 	}
 	return s
-}
-
-// requiresMore reports whether an input type has a member other than `eq` that
-// must be given.
-func requiresMore(def *ast.Definition) bool {
-	for _, f := range def.Fields {
-		if f.Type.NonNull && f.DefaultValue == nil && f.Name != "eq" {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *shorthand) holdsCondition(def *ast.Definition) bool {

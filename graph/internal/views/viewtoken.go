@@ -1,4 +1,4 @@
-package graph
+package views
 
 import (
 	"bytes"
@@ -14,12 +14,12 @@ import (
 	"koine/kg"
 )
 
-// idView is the view in an id, as base64url of its JSON. It holds the
+// IDView is the view in an id, as base64url of its JSON. It holds the
 // conditions that determine the shown statements and assertions, and not the
 // caller: an id grants nothing. Equal conditions have equal bytes: lists are
 // sorted and without duplicates, a moment is replaced by its revision, and an
 // age by the earliest admitted time.
-type idView struct {
+type IDView struct {
 	At                 kg.Revision `json:"at,omitempty"`
 	Graphs             *[]string   `json:"graphs,omitempty"` // "" is the default graph
 	AllGraphs          bool        `json:"allGraphs,omitempty"`
@@ -32,10 +32,10 @@ type idView struct {
 	BelievedBy         *[]string   `json:"believedBy,omitempty"`
 }
 
-// canonicalView returns the view for an id. v.At is 0 if no revision was
+// CanonicalView returns the view for an id. v.At is 0 if no revision was
 // named. now is the evaluation time of an age.
-func canonicalView(v kg.View, now time.Time) idView {
-	c := idView{At: v.At, IncludeQuarantined: v.Doubted, MinCertainty: max(v.MinCertainty, 0), ValidAt: canonicalTime(v.ValidAt)}
+func CanonicalView(v kg.View, now time.Time) IDView {
+	c := IDView{At: v.At, IncludeQuarantined: v.Doubted, MinCertainty: max(v.MinCertainty, 0), ValidAt: canonicalTime(v.ValidAt)}
 	if v.Graphs != nil {
 		names := make([]string, len(v.Graphs))
 		for i, g := range v.Graphs {
@@ -87,28 +87,28 @@ func parseCanonicalTime(text string) (time.Time, error) {
 	return time.Unix(s, n).UTC(), nil
 }
 
-func (c *idView) isPresent() bool {
+func (c *IDView) isPresent() bool {
 	return c.At == 0 && c.Graphs == nil && !c.AllGraphs && !c.IncludePending && !c.IncludeQuarantined && c.MinCertainty == 0 &&
 		c.RecordedFrom == "" && c.RecordedUntil == "" && c.ValidAt == "" && c.BelievedBy == nil
 }
 
-// nodeIDs returns the ids of the view. It is an error if the ids would be too
+// IDs returns the ids of the view. It is an error if the ids would be too
 // long.
-func (c *idView) nodeIDs() (*nodeIDs, error) {
+func (c *IDView) IDs() (*IDs, error) {
 	if c.isPresent() {
-		return presentIDs, nil
+		return PresentIDs, nil
 	}
 	text, err := json.Marshal(c)
 	if err != nil {
 		return nil, err
 	}
 	n := base64.RawURLEncoding.EncodedLen(len(text))
-	if most := MaxNodeIDBytes - len(statementIDPrefix) - len("@:") - hashedNameBytes; n > most {
+	if most := MaxNodeIDBytes - len(StatementIDPrefix) - len("@:") - hashedNameBytes; n > most {
 		e := kg.Errorf(kg.CodeLimitExceeded, "an id in this view needs %d bytes for the view; at most %d are available", n, most)
 		e.Hint = "Leave id out, or list fewer graphs or agents in the view."
 		return nil, e
 	}
-	return &nodeIDs{token: "@" + base64.RawURLEncoding.EncodeToString(text) + ":"}, nil
+	return &IDs{token: "@" + base64.RawURLEncoding.EncodeToString(text) + ":"}, nil
 }
 
 // parseViewToken parses the view in an id. The id may be forged, so it must
@@ -123,7 +123,7 @@ func parseViewToken(text string) (*ViewInput, error) {
 	if err != nil {
 		return refuse("is not base64url")
 	}
-	var c idView
+	var c IDView
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&c); err != nil {
@@ -133,7 +133,7 @@ func parseViewToken(text string) (*ViewInput, error) {
 	if err != nil {
 		return refuse("is not one that was given out: " + kg.AsError(err).Message)
 	}
-	again := canonicalView(v, time.Time{})
+	again := CanonicalView(v, time.Time{})
 	if canonical, err := json.Marshal(&again); err != nil || !bytes.Equal(canonical, data) || again.isPresent() {
 		return refuse("is invalid")
 	}
@@ -141,7 +141,7 @@ func parseViewToken(text string) (*ViewInput, error) {
 }
 
 // toView returns a view whose canonical form is c.
-func (c *idView) toView() (v kg.View, err error) {
+func (c *IDView) toView() (v kg.View, err error) {
 	v = kg.View{At: c.At, AllGraphs: c.AllGraphs, IncludePending: c.IncludePending, Doubted: c.IncludeQuarantined, MinCertainty: c.MinCertainty}
 	if c.Graphs != nil {
 		v.Graphs = make([]kg.Term, 0, len(*c.Graphs))
@@ -176,7 +176,7 @@ func (c *idView) toView() (v kg.View, err error) {
 }
 
 // toInput returns the view as an argument.
-func (c *idView) toInput(v *kg.View) *ViewInput {
+func (c *IDView) toInput(v *kg.View) *ViewInput {
 	in := &ViewInput{AllGraphs: &c.AllGraphs, IncludePending: &c.IncludePending, IncludeQuarantined: &c.IncludeQuarantined}
 	if c.At != 0 {
 		in.At = &kg.Moment{Revision: c.At}
@@ -191,11 +191,19 @@ func (c *idView) toInput(v *kg.View) *ViewInput {
 		in.MinCertainty = &c.MinCertainty
 	}
 	if !v.Recorded.IsZero() {
-		in.RecordedAt = &TimeSpanInput{From: timeOrNil(v.Recorded.From), Until: timeOrNil(v.Recorded.Until)}
+		in.RecordedAt = &TimeSpanInput{From: givenTime(v.Recorded.From), Until: givenTime(v.Recorded.Until)}
 	}
-	in.ValidAt = timeOrNil(v.ValidAt)
+	in.ValidAt = givenTime(v.ValidAt)
 	if c.BelievedBy != nil {
 		in.BelievedBy = *c.BelievedBy
 	}
 	return in
+}
+
+// givenTime returns nil for the zero time.
+func givenTime(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
 }

@@ -1,19 +1,23 @@
-package graph
+package hint
 
 import (
-	"koine/internal/suggest"
+	"errors"
 	"regexp"
 
+	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"koine/graph/internal/fault"
+	"koine/internal/suggest"
 )
 
 // unknownName finds the unknown name in a validation message.
 var unknownName = regexp.MustCompile(`^(?:Variable "\$|Unknown fragment "|Unknown type ")(\w+)`)
 
-// hintNames adds similar names to validation errors about unknown variables,
+// AddNames adds similar names to validation errors about unknown variables,
 // fragments and types. For fields, arguments and enums the library does it.
-func hintNames(schema *ast.Schema, doc *ast.QueryDocument, err *gqlerror.Error) {
+func AddNames(schema *ast.Schema, doc *ast.QueryDocument, err *gqlerror.Error) {
 	found := unknownName.FindStringSubmatch(err.Message)
 	if found == nil {
 		return
@@ -38,7 +42,7 @@ func hintNames(schema *ast.Schema, doc *ast.QueryDocument, err *gqlerror.Error) 
 		}
 	}
 	if near := suggest.Name(found[1], names); near != "" {
-		setExtension(err, "hint", "Did you mean "+prefix+near+"?")
+		fault.SetExtension(err, "hint", "Did you mean "+prefix+near+"?")
 	}
 }
 
@@ -71,11 +75,28 @@ func hintMember(schema *ast.Schema, op *ast.OperationDefinition, path ast.Path, 
 		names = append(names, f.Name)
 	}
 	if near := suggest.Name(string(name), names); near != "" {
-		setExtension(err, "hint", "Did you mean "+near+"?")
+		fault.SetExtension(err, "hint", "Did you mean "+near+"?")
 		return
 	}
 	h := &formHinter{schema: schema}
 	if text := h.formOfMember(kind, string(name), nil); text != "" {
-		setExtension(err, "hint", text)
+		fault.SetExtension(err, "hint", text)
 	}
+}
+
+// VariableError names the variable that could not be coerced. The library puts
+// it into the path, which is meant for fields of the answer.
+func VariableError(schema *ast.Schema, op *ast.OperationDefinition, err error) error {
+	var g *gqlerror.Error
+	if !errors.As(err, &g) || len(g.Path) < 2 {
+		return err
+	}
+	field := "$" + g.Path[1:].String()
+	out := &gqlerror.Error{Message: "variable " + field + " " + g.Message, Err: g.Err}
+	fault.SetExtension(out, "code", errcode.ValidationFailed)
+	fault.SetExtension(out, "field", field)
+	if g.Message == "unknown field" {
+		hintMember(schema, op, g.Path[1:], out)
+	}
+	return out
 }

@@ -1,4 +1,4 @@
-package graph
+package hint
 
 import (
 	"fmt"
@@ -43,7 +43,7 @@ var thingWords = map[string]string{
 func (h *formHinter) formOfRoot(f *ast.Field, of *ast.Definition) string {
 	words := wordsOf(f.Name)
 	if of == h.schema.Subscription {
-		if meant := sharing(of, words); len(meant) > 0 {
+		if meant := fieldsSharing(of, words); len(meant) > 0 {
 			return "Write " + strings.Join(meant, " or ") + "."
 		}
 	}
@@ -100,14 +100,14 @@ func (h *formHinter) readsOf(f *ast.Field, of *ast.Definition, words []string) (
 	}
 	for _, def := range of.Fields { // a field of what a root field returns
 		if inner := h.schema.Types[def.Type.Name()]; inner != nil && needsArguments(def) && inner.Fields.ForName(f.Name) != nil {
-			meant = append(meant, signatureOf(def)+" { "+h.selected(inner.Fields.ForName(f.Name))+" }")
+			meant = append(meant, signatureOf(def)+" { "+h.selectedField(inner.Fields.ForName(f.Name))+" }")
 		}
 	}
 	entities := of.Fields.ForName("entities")
 	if len(meant) > 0 || entities == nil || entities.Arguments.ForName("where") == nil || len(f.SelectionSet) == 0 || len(words) == 0 {
 		return meant
 	}
-	if meant = sharing(of, words); len(meant) > 0 {
+	if meant = fieldsSharing(of, words); len(meant) > 0 {
 		return meant
 	}
 	class := ""
@@ -137,8 +137,8 @@ func (h *formHinter) writesOf(of *ast.Definition, words []string) (meant []strin
 	return meant
 }
 
-// sharing returns the fields that have a word in common with a name.
-func sharing(of *ast.Definition, words []string) (meant []string) {
+// fieldsSharing returns the fields that have a word in common with a name.
+func fieldsSharing(of *ast.Definition, words []string) (meant []string) {
 	for _, def := range of.Fields {
 		if shareWord(words, wordsOf(def.Name)) && len(meant) < maxNearest {
 			meant = append(meant, signatureOf(def))

@@ -1,4 +1,4 @@
-package graph
+package limit
 
 import (
 	"context"
@@ -13,16 +13,16 @@ import (
 // another in when its turn is over, and that waiting ends with the query.
 func TestHeavyQueriesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := make(heavyGate, 1)
-		steps := func(p *pace, n int) {
+		gate := make(Gate, 1)
+		steps := func(p *Pace, n int) {
 			t.Helper()
 			for range n {
-				if err := p.step(t.Context()); err != nil {
+				if err := p.Step(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		first, second := &pace{gate: gate}, &pace{gate: gate}
+		first, second := &Pace{Gate: gate}, &Pace{Gate: gate}
 		steps(first, heavyAfter)
 		if len(gate) != 0 {
 			t.Error("a light query took a place")
@@ -35,15 +35,15 @@ func TestHeavyQueriesTakeTurns(t *testing.T) {
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := second.step(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := second.Step(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("beside a heavy query: got %v, want it to wait until its end", err)
 		}
 		let := make(chan error, 1)
-		go func() { let <- second.step(t.Context()) }()
+		go func() { let <- second.Step(t.Context()) }()
 		synctest.Wait()
 		time.Sleep(heavyTurn) // of the bubble's clock; the turn of the first is over
 		gone := make(chan error, 1)
-		go func() { gone <- first.step(t.Context()) }()
+		go func() { gone <- first.Step(t.Context()) }()
 		if err := <-let; err != nil {
 			t.Fatal(err)
 		}
@@ -51,12 +51,12 @@ func TestHeavyQueriesTakeTurns(t *testing.T) {
 		if len(gone) != 0 {
 			t.Error("two heavy queries work in one place")
 		}
-		second.close()
+		second.Close()
 		if err := <-gone; err != nil {
 			t.Fatal(err)
 		}
-		first.close()
-		first.close()
+		first.Close()
+		first.Close()
 		if len(gate) != 0 {
 			t.Error("a place was not given back")
 		}

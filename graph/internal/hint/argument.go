@@ -1,4 +1,4 @@
-package graph
+package hint
 
 import (
 	"fmt"
@@ -110,7 +110,7 @@ func (h *formHinter) formOfArgument(at fieldAt, a *ast.Argument) string {
 	}
 	if name := meant(a.Name, argumentWords, inArguments(list)); name != "" {
 		to := list.ForName(name)
-		return fmt.Sprintf("Write %s(%s: %s).%s", f.Name, name, h.shown(a.Value, to.Type), h.membersOf(to.Type))
+		return fmt.Sprintf("Write %s(%s: %s).%s", f.Name, name, h.writeValue(a.Value, to.Type), h.membersOf(to.Type))
 	}
 	if form := h.memberOfArguments(list, a); form != "" {
 		return fmt.Sprintf("Write %s(%s).", f.Name, form)
@@ -118,7 +118,7 @@ func (h *formHinter) formOfArgument(at fieldAt, a *ast.Argument) string {
 	if around := at.around; around != nil && around.Definition != nil {
 		if name := meant(a.Name, argumentWords, inArguments(around.Definition.Arguments)); name != "" {
 			to := around.Definition.Arguments.ForName(name)
-			return fmt.Sprintf("Write %s(%s: %s) { %s }.", around.Name, name, h.shown(a.Value, to.Type), f.Name)
+			return fmt.Sprintf("Write %s(%s: %s) { %s }.", around.Name, name, h.writeValue(a.Value, to.Type), f.Name)
 		}
 	}
 	var names []string
@@ -126,7 +126,7 @@ func (h *formHinter) formOfArgument(at fieldAt, a *ast.Argument) string {
 		names = append(names, to.Name)
 	}
 	if near := suggest.Name(a.Name, names); near != "" {
-		return fmt.Sprintf("Write %s(%s: %s).", f.Name, near, h.shown(a.Value, list.ForName(near).Type))
+		return fmt.Sprintf("Write %s(%s: %s).", f.Name, near, h.writeValue(a.Value, list.ForName(near).Type))
 	}
 	if len(list) == 0 {
 		return f.Name + " has no arguments."
@@ -163,7 +163,7 @@ func (h *formHinter) searchIn(f *ast.FieldDefinition, v *ast.Value) string {
 	if label == nil || label.Fields.ForName("contains") == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s(where: {label: {contains: %s}})", f.Name, h.shown(v, label.Fields.ForName("contains").Type))
+	return fmt.Sprintf("%s(where: {label: {contains: %s}})", f.Name, h.writeValue(v, label.Fields.ForName("contains").Type))
 }
 
 // memberIn shows the member of an input type that an unknown one stands for,
@@ -174,7 +174,7 @@ func (h *formHinter) memberIn(of *ast.Definition, name string, v *ast.Value) str
 		words = operatorWords
 	}
 	if to := meant(name, words, inMembers(of.Fields)); to != "" {
-		return to + ": " + h.shown(operand(plain(name), v), of.Fields.ForName(to).Type)
+		return to + ": " + h.writeValue(operand(plain(name), v), of.Fields.ForName(to).Type)
 	}
 	for _, f := range of.Fields { // label_contains
 		rest, ok := strings.CutPrefix(plain(name), plain(f.Name))
@@ -183,7 +183,7 @@ func (h *formHinter) memberIn(of *ast.Definition, name string, v *ast.Value) str
 			continue
 		}
 		if to := meant(rest, operatorWords, inMembers(inner.Fields)); to != "" {
-			return f.Name + ": {" + to + ": " + h.shown(operand(rest, v), inner.Fields.ForName(to).Type) + "}"
+			return f.Name + ": {" + to + ": " + h.writeValue(operand(rest, v), inner.Fields.ForName(to).Type) + "}"
 		}
 	}
 	if form := h.keyIn(of, name, v); form != "" {
@@ -191,11 +191,11 @@ func (h *formHinter) memberIn(of *ast.Definition, name string, v *ast.Value) str
 	}
 	for _, f := range of.Fields { // a member of a member that is no condition
 		inner := h.schema.Types[f.Type.Name()]
-		if inner == nil || inner.Kind != ast.InputObject || inner == of || inner.Fields.ForName("eq") != nil && !requiresMore(inner) {
+		if inner == nil || inner.Kind != ast.InputObject || inner == of || inner.Fields.ForName("eq") != nil && !RequiresMore(inner) {
 			continue
 		}
 		if to := inner.Fields.ForName(name); to != nil && f.Name != "path" {
-			return f.Name + ": {" + name + ": " + h.shown(v, to.Type) + "}"
+			return f.Name + ": {" + name + ": " + h.writeValue(v, to.Type) + "}"
 		}
 	}
 	return ""
@@ -259,12 +259,12 @@ func (h *formHinter) formOfMember(of *ast.Definition, name string, v *ast.Value)
 		return "Write " + form + "."
 	}
 	if near := suggest.Name(name, fieldNames(of.Fields)); near != "" {
-		return "Write " + near + ": " + h.shown(v, of.Fields.ForName(near).Type) + "."
+		return "Write " + near + ": " + h.writeValue(v, of.Fields.ForName(near).Type) + "."
 	}
 	if f := of.Fields.ForName("property"); f != nil {
 		if inner := h.schema.Types[f.Type.Name()]; inner != nil && inner.Fields.ForName("eq") != nil && inner.Fields.ForName("predicate") != nil {
 			return fmt.Sprintf("A property of the data is written property: {predicate: \"prefix:%s\", eq: %s}.%s",
-				shorten(name), h.shown(v, inner.Fields.ForName("eq").Type), h.membersOf(ast.NamedType(of.Name, nil)))
+				shorten(name), h.writeValue(v, inner.Fields.ForName("eq").Type), h.membersOf(ast.NamedType(of.Name, nil)))
 		}
 	}
 	return strings.TrimSpace(h.membersOf(ast.NamedType(of.Name, nil)))
@@ -279,10 +279,10 @@ func (h *formHinter) membersOf(t *ast.Type) string {
 	return fmt.Sprintf(" The members of %s are %s.", of.Name, namesOf(of.Fields))
 }
 
-// shown returns a value of the document where a type is expected.
-func (h *formHinter) shown(v *ast.Value, t *ast.Type) string {
+// writeValue returns a value of the document where a type is expected.
+func (h *formHinter) writeValue(v *ast.Value, t *ast.Type) string {
 	of := h.schema.Types[t.Name()]
-	isObject := of != nil && of.Kind == ast.InputObject && (of.Fields.ForName("eq") == nil || requiresMore(of))
+	isObject := of != nil && of.Kind == ast.InputObject && (of.Fields.ForName("eq") == nil || RequiresMore(of))
 	switch {
 	case v == nil:
 		return "…"
