@@ -20,9 +20,10 @@ func (r *run) agentService() *agents.Service { return agents.NewService(r.engine
 func readMe(ctx context.Context) (*Principal, error) {
 	r := runOf(ctx)
 	p := r.request.Principal
-	me := &Principal{ID: string(p.ID), ActingFor: string(r.request.Actor), Roles: notNil(p.Roles), ActFor: agentTexts(p.ActFor), Method: p.Method}
-	if me.ActingFor == "" {
-		me.ActingFor = me.ID
+	acting := cmp.Or(r.request.Actor, p.ID)
+	me := &Principal{
+		ID: string(p.ID), ActingFor: agentOf(acting), ActingForID: string(acting), Roles: notNil(p.Roles), ActFor: agentsNamed(p.ActFor), ActForIds: agentTexts(p.ActFor),
+		Method: p.Method,
 	}
 	if p.Method == "" {
 		me.Method = kg.MethodLocal // code inside this process
@@ -31,9 +32,7 @@ func readMe(ctx context.Context) (*Principal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if me.Agent, err = r.toAgent(record); err != nil {
-		return nil, err
-	}
+	me.Agent = agentOnRecord(record)
 	backed, err := r.engine.deps.Store.SourceStatements(p.ID)
 	if err != nil {
 		return nil, err
@@ -48,11 +47,11 @@ func readMe(ctx context.Context) (*Principal, error) {
 
 func readAgent(ctx context.Context, id string) (*Agent, error) {
 	r := runOf(ctx)
-	record, err := r.agentService().Get(ctx, kg.AgentID(id))
+	record, err := r.agentRecord(ctx, kg.CanonicalAgent(id))
 	if err != nil {
 		return nil, err
 	}
-	return r.toAgent(record)
+	return agentOnRecord(record), nil
 }
 
 func readAgents(ctx context.Context, first *int, after, capability *string) ([]Agent, error) {
@@ -69,11 +68,7 @@ func readAgents(ctx context.Context, first *int, after, capability *string) ([]A
 	}
 	out := make([]Agent, 0, len(list))
 	for i := range list {
-		agent, failed := r.toAgent(&list[i])
-		if failed != nil {
-			return nil, failed
-		}
-		out = append(out, *agent)
+		out = append(out, *agentOnRecord(&list[i]))
 	}
 	return out, err
 }
@@ -129,16 +124,12 @@ func (*mutationRoot) RegisterAgent(ctx context.Context, input RegisterAgentInput
 	if err != nil {
 		return nil, inInput(inCard(err))
 	}
-	return r.agentPayload(&record)
+	return agentPayload(&record), nil
 }
 
 // agentPayload answers a mutation of an agent.
-func (r *run) agentPayload(record *agents.Record) (*AgentPayload, error) {
-	agent, err := r.toAgent(record)
-	if err != nil {
-		return nil, err
-	}
-	return &AgentPayload{Agent: agent}, nil
+func agentPayload(record *agents.Record) *AgentPayload {
+	return &AgentPayload{Agent: agentOnRecord(record)}
 }
 
 // agentMembers maps the domain's field names to the members of an input.
@@ -167,7 +158,7 @@ func (*mutationRoot) DeregisterAgent(ctx context.Context, input DeregisterAgentI
 	if err != nil {
 		return nil, err
 	}
-	return r.agentPayload(record)
+	return agentPayload(record), nil
 }
 
 // updateCard changes the card of a registered agent together with the rest of
@@ -197,7 +188,7 @@ func updateCard(ctx context.Context, input UpdateAgentInput) (*AgentPayload, err
 	if err != nil {
 		return nil, inInput(inCard(err))
 	}
-	return r.agentPayload(&record)
+	return agentPayload(&record), nil
 }
 
 // UpdateAgent answers Mutation.updateAgent.
@@ -219,7 +210,7 @@ func (*mutationRoot) UpdateAgent(ctx context.Context, input UpdateAgentInput) (*
 	if err != nil {
 		return nil, inInput(withFieldNames(err, agentMembers))
 	}
-	return r.agentPayload(&record)
+	return agentPayload(&record), nil
 }
 
 func shownRegistration(g *agents.Registration) *AgentRegistration {
@@ -234,24 +225,4 @@ func shownRegistration(g *agents.Registration) *AgentRegistration {
 		out.UpdatedAt = &g.Changed
 	}
 	return out
-}
-
-// toAgent converts a record, nil for nil. The number of statements over all
-// graphs is shown to the agent itself and to administrators only.
-func (r *run) toAgent(record *agents.Record) (*Agent, error) {
-	if record == nil {
-		return nil, nil
-	}
-	a := &Agent{ID: string(record.ID), Name: nilIfEmpty(record.Name), Owner: nilIfEmpty(string(record.Owner)), Roles: notNil(record.Roles), Status: AgentStatus(record.Status), CreatedAt: record.Since}
-	a.Registration = shownRegistration(record.Registration)
-	if tracker := r.engine.deps.Presence; tracker != nil {
-		a.Presence = shownPresence(tracker.Get(record.ID))
-	}
-	if p := r.request.Principal; p.ID != record.ID && !p.IsAdmin() {
-		return a, nil
-	}
-	backed, err := r.engine.deps.Store.SourceStatements(record.ID)
-	n := int(backed)
-	a.StatementCount = &n
-	return a, err
 }

@@ -46,7 +46,7 @@ func TestAsk(t *testing.T) {
 	slowtest.Long(t)
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
-	question := `mutation { ask(input: {message: {channelId: "` + id + `", recipient: "bob", parts: [{text: "how hot?"}] %s}, timeoutSeconds: %d}) { timedOut response { text author correlation { text } } publication { success replayed message { sequence messageType } } } }`
+	question := `mutation { ask(input: {message: {channelId: "` + id + `", recipient: "bob", parts: [{text: "how hot?"}] %s}, timeoutSeconds: %d}) { timedOut response { text author: authorId correlation { text } } publication { success replayed message { sequence messageType } } } }`
 	c.respond(t, "bob", id, "1180")
 	result := c.ask("ann", question, `idempotencyKey: "k"`, 60)
 	answered := `{"ask":{"timedOut":false,"response":{"text":"1180","author":"agent://bob","correlation":{"text":"how hot?"}},"publication":{"success":true,"replayed":false,"message":{"sequence":1,"messageType":"REQUEST"}}}}`

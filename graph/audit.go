@@ -82,7 +82,10 @@ func (asked auditQuery) toQuery(limits limit.Limits) (q audit.Query, err error) 
 }
 
 func auditEntry(e *audit.Entry) AuditEntry {
-	out := AuditEntry{Time: e.Time, Kind: e.Kind, Accepted: e.Commit != nil, Principal: string(e.Principal), Actor: string(e.Actor)}
+	out := AuditEntry{
+		Time: e.Time, Kind: e.Kind, Accepted: e.Commit != nil, Principal: agentIfAny(e.Principal), PrincipalID: unlessEmpty(string(e.Principal)),
+		Actor: agentIfAny(e.Actor), ActorID: unlessEmpty(string(e.Actor)),
+	}
 	if c := e.Commit; c != nil {
 		out.Revision, out.Added, out.Removed = &c.Revision, &e.Added, &e.Removed
 		for i := range e.Channels {
@@ -110,7 +113,8 @@ var auditActions = map[actions.Kind]AuditAction{
 
 func auditChannel(a *actions.Action) AuditChannelAction {
 	return AuditChannelAction{
-		Action: auditActions[a.Kind], ChannelID: string(a.Channel), MessageID: unlessEmpty(string(a.Message)), Member: unlessEmpty(string(a.Member)),
+		Action: auditActions[a.Kind], ChannelID: string(a.Channel), MessageID: unlessEmpty(string(a.Message)),
+		Member: agentIfAny(a.Member), MemberID: unlessEmpty(string(a.Member)),
 	}
 }
 

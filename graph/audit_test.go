@@ -32,7 +32,7 @@ func (b *bench) audited(who kg.Principal, args string) (answer struct {
 	}
 }, code string) {
 	b.t.Helper()
-	req := b.request("{ audit"+args+` { nodes { time kind accepted principal actor revision added removed justification proposalId reason path address requestId count lastTime }
+	req := b.request("{ audit"+args+` { nodes { time kind accepted principal: principalId actor: actorId revision added removed justification proposalId reason path address requestId count lastTime }
 		pageInfo { hasNextPage hasPreviousPage endCursor } } }`, "")
 	req.Principal = who
 	result := b.engine.Execute(b.t.Context(), req)
@@ -81,11 +81,11 @@ func TestAudit(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 
-	first, _ := b.audited(admin, `(first: 1, kinds: [UPDATE], principal: "writer")`)
+	first, _ := b.audited(admin, `(first: 1, kinds: [UPDATE], principalId: "writer")`)
 	if n := first.Audit.Nodes; len(n) != 1 || *n[0].Revision != 2 || !first.Audit.PageInfo.HasNextPage || first.Audit.PageInfo.HasPreviousPage {
 		t.Fatalf("the first page: %+v", first)
 	}
-	second, _ := b.audited(admin, fmt.Sprintf(`(first: 1, kinds: [UPDATE], principal: "agent://writer", after: %q)`, *first.Audit.PageInfo.EndCursor))
+	second, _ := b.audited(admin, fmt.Sprintf(`(first: 1, kinds: [UPDATE], principalId: "agent://writer", after: %q)`, *first.Audit.PageInfo.EndCursor))
 	if n := second.Audit.Nodes; len(n) != 1 || *n[0].Revision != 1 || second.Audit.PageInfo.HasNextPage || !second.Audit.PageInfo.HasPreviousPage {
 		t.Errorf("the second page: %+v", second)
 	}

@@ -53,7 +53,7 @@ func unlessGone[T any](v *T, err error) (*T, error) {
 }
 
 // argumentNames maps the domain's field names to the schema's argument names.
-var argumentNames = map[string]string{"sinceTimestamp": "sinceTime", "authorIds": "authors", "pageToken": "after", "channelId": "id", "messageId": "id"}
+var argumentNames = map[string]string{"sinceTimestamp": "sinceTime", "pageToken": "after", "channelId": "id", "messageId": "id"}
 
 // atArgument places an error in the argument that it is about.
 func atArgument(err error) error { return withFieldNames(err, argumentNames) }
@@ -136,13 +136,16 @@ func (c *Channel) Visibility() ChannelVisibility {
 func (c *Channel) CreatedAt() *time.Time { return timeOrNil(c.record.CreatedAt) }
 
 // CreatedBy is nil for a direct channel that does not exist yet.
-func (c *Channel) CreatedBy() *string { return nilIfEmpty(string(c.record.CreatedBy)) }
+func (c *Channel) CreatedBy() *Agent { return agentIfAny(c.record.CreatedBy) }
+
+// CreatedByID is the id of that agent.
+func (c *Channel) CreatedByID() *string { return nilIfEmpty(string(c.record.CreatedBy)) }
 
 // Members are ordered by the time at which they joined.
 func (c *Channel) Members() []ChannelMember {
 	out := make([]ChannelMember, len(c.record.Members))
 	for i, m := range c.record.Members {
-		out[i] = ChannelMember{Agent: string(m.Agent), Role: ChannelRole(inSchema(m.Role)), JoinedAt: timeOrNil(m.Joined)}
+		out[i] = ChannelMember{Agent: agentOf(m.Agent), AgentID: string(m.Agent), Role: ChannelRole(inSchema(m.Role)), JoinedAt: timeOrNil(m.Joined)}
 	}
 	return out
 }

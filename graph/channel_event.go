@@ -92,13 +92,19 @@ func (c *ChannelChange) Channel(ctx context.Context) (*Channel, error) {
 }
 
 // Agent is the agent that the change is about, nil for none.
-func (c *ChannelChange) Agent() *string { return nilIfEmpty(string(c.record.Agent)) }
+func (c *ChannelChange) Agent() *Agent { return agentIfAny(c.record.Agent) }
+
+// AgentID is the id of that agent.
+func (c *ChannelChange) AgentID() *string { return nilIfEmpty(string(c.record.Agent)) }
 
 // Role is the agent's role after the change, or before it left.
 func (c *ChannelChange) Role() *ChannelRole { return enumOrNil[ChannelRole](c.record.Role) }
 
 // Actor is the agent that made the change.
-func (c *ChannelChange) Actor() string { return string(c.record.By) }
+func (c *ChannelChange) Actor() *Agent { return agentOf(c.record.By) }
+
+// ActorID is the id of that agent.
+func (c *ChannelChange) ActorID() string { return string(c.record.By) }
 
 // Version is the channel's version after the change, nil if it did not change.
 func (c *ChannelChange) Version() *int64 { return someNumber(c.record.Version) }

@@ -10,7 +10,7 @@ import (
 	"koine/kg"
 )
 
-const changesOf = `subscription { e: channelChanged(channelId: "%s"%s) { kind: __typename ... on ChannelChange { of: kind agent role actor version channelId channel { name } time revision position } ... on MessagePublished { message { text } position } ... on Progress { position } ... on Resync { reason } } }`
+const changesOf = `subscription { e: channelChanged(channelId: "%s"%s) { kind: __typename ... on ChannelChange { of: kind agent: agentId role actor: actorId version channelId channel { name } time revision position } ... on MessagePublished { message { text } position } ... on Progress { position } ... on Resync { reason } } }`
 
 // TestChannelChanged proves that the events of a channel are delivered between its
 // messages, and that a stream resumes after any of them without a gap or a duplicate.
@@ -99,7 +99,7 @@ func TestSignals(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "ola", role: OBSERVER}) { id } }`, id)
-	query := `subscription { signalSent(channelId: "` + id + `") { __typename channelId sender kind data dropped } }`
+	query := `subscription { signalSent(channelId: "` + id + `") { __typename channelId sender: senderId kind data dropped } }`
 	bob, ola := c.hear(t, "bob", query, operation.Resume{}), c.hear(t, "ola", query, operation.Resume{Start: operation.Earliest})
 	message := c.say("ann", id, "hello", "")
 	head := c.store.Head()

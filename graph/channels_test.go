@@ -139,12 +139,12 @@ func TestChannelFields(t *testing.T) {
 	id := c.lab("PRIVATE")
 	first := c.say("ann", id, "hello", `, artifactRefs: ["a1"], metadata: {b: [1.5]}, idempotencyKey: "k", tags: ["y", "x"], format: "markdown", threadId: "t", messageType: NOTIFY, contentType: TEXT`)
 	second := c.id("bob", `mutation { publishMessage(input: {channelId: "%s", replyToId: "%s", parts: [{kind: "text", text: "one"}, {kind: "data", data: {x: 1}}, {text: "two"}]}) { message { id } } }`, id, first)
-	c.want("the channel", c.told("bob", `{ channel(id: "%s") { kind name topic visibility createdBy members { agent role } metadata version messageCount factsGraph maxMembers rights { discover join read post manage } } }`, id),
+	c.want("the channel", c.told("bob", `{ channel(id: "%s") { kind name topic visibility createdBy: createdById members { agent: agentId role } metadata version messageCount factsGraph maxMembers rights { discover join read post manage } } }`, id),
 		`{"channel":{"kind":"CHANNEL","name":"lab","topic":"glass","visibility":"PRIVATE","createdBy":"agent://ann",`+
 			`"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MODERATOR"}],`+
 			`"metadata":{"a":1},"version":1,"messageCount":2,"factsGraph":"urn:koine:facts:`+id+`","maxMembers":null,`+
 			`"rights":{"discover":"MEMBERS","join":"OWNERS","read":"MEMBERS","post":"MEMBERS","manage":"MODERATORS"}}}`)
-	c.want("a message", c.told("bob", `{ message(id: "%s") { channelId channel { name } sequence author parts text metadata artifactRefs idempotencyKey messageType contentType format tags recipient recipients correlationId expiresAt replyToId threadId factCount proposalId proposal { id } revision private withheldReason retracts { id } replies { nodes { id text } pageInfo { hasNextPage endCursor } } } }`, first),
+	c.want("a message", c.told("bob", `{ message(id: "%s") { channelId channel { name } sequence author: authorId parts text metadata artifactRefs idempotencyKey messageType contentType format tags recipient recipients: recipientIds correlationId expiresAt replyToId threadId factCount proposalId proposal { id } revision private withheldReason retracts { id } replies { nodes { id text } pageInfo { hasNextPage endCursor } } } }`, first),
 		`{"message":{"channelId":"`+id+`","channel":{"name":"lab"},"sequence":1,"author":"agent://ann","parts":[{"text":"hello","type":"text"}],"text":"hello","metadata":{"b":[1.5]},`+
 			`"artifactRefs":["a1"],"idempotencyKey":"k","messageType":"NOTIFY","contentType":"TEXT","format":"markdown","tags":["x","y"],"recipient":null,"recipients":[],"correlationId":null,"expiresAt":null,"replyToId":null,"threadId":"t","factCount":0,"proposalId":null,"proposal":null,"revision":2,`+
 			`"private":false,"withheldReason":null,"retracts":null,"replies":{"nodes":[{"id":"`+second+`","text":"one\ntwo"}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}}`)
@@ -205,7 +205,7 @@ func TestChannelsOfOthers(t *testing.T) {
 
 	public := c.lab("PUBLIC")
 	c.say("bob", public, "open", "")
-	c.want("a public one", c.told("eve", `{ channels(visibility: PUBLIC, member: "bob") { nodes { name messages { nodes { text } } } pageInfo { hasNextPage } } }`), `{"channels":{"nodes":[{"name":"lab","messages":{"nodes":[{"text":"open"}]}}],"pageInfo":{"hasNextPage":false}}}`)
+	c.want("a public one", c.told("eve", `{ channels(visibility: PUBLIC, memberId: "bob") { nodes { name messages { nodes { text } } } pageInfo { hasNextPage } } }`), `{"channels":{"nodes":[{"name":"lab","messages":{"nodes":[{"text":"open"}]}}],"pageInfo":{"hasNextPage":false}}}`)
 	c.want("to write there", c.refused("eve", `mutation { publishMessage(input: {channelId: "%s", parts: [{text: "x"}]}) { success } }`, public), "PERMISSION_DENIED")
 	b := newBench(t, graph.Options{})
 	if r := b.execute(`{ channels { nodes { id } } }`, ""); len(r.Errors) != 1 || r.Errors[0].Extensions["code"] != "NOT_FOUND" {
@@ -268,7 +268,7 @@ func TestChannelPages(t *testing.T) {
 		`first: 7, order: DESC`:         "70 69 68…0 of 71",
 		`first: 200, sinceSequence: 60`: "60 61 62…70 of 11",
 		`sinceSequence: 10, first: 10, beforeSequence: 14`:          "10 11 12…12 of 3",
-		`authors: ["bob"], first: 3`:                                "2 4 6…70 of 35",
+		`authorIds: ["bob"], first: 3`:                              "2 4 6…70 of 35",
 		`sinceTime: "` + since.Channel.Messages.Nodes[0].Time + `"`: "68 69 70…70 of 3",
 	} {
 		texts := walk("bob", `{ channel(id: "`+id+`") { messages(`+args+`%s)`+page)
@@ -296,7 +296,7 @@ func TestChannelPages(t *testing.T) {
 		`sinceSequence: 0, sinceTime: "2026-01-01T00:00:00Z"`: "INVALID sinceTime",
 		`sinceSequence: -1`: "INVALID sinceSequence",
 		`after: "nonsense"`: "CURSOR_FOREIGN after",
-		`authors: ["` + strings.Repeat(`x", "`, 32) + `x"]`:                      "LIMIT_EXCEEDED authors",
+		`authorIds: ["` + strings.Repeat(`x", "`, 32) + `x"]`:                    "LIMIT_EXCEEDED authorIds",
 		`order: DESC, after: "` + data.Channel.Messages.PageInfo.EndCursor + `"`: "CURSOR_FOREIGN after",
 	} {
 		c.want(args, c.refused("bob", messages, args), want)
@@ -311,14 +311,14 @@ func TestChannelPages(t *testing.T) {
 func TestChannelMutations(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
-	shown := `{ name topic metadata version members { agent role } }`
+	shown := `{ name topic metadata version members { agent: agentId role } }`
 	c.want("updated", c.told("bob", `mutation { updateChannel(input: {channelId: "%s", expectedVersion: 1, name: "works", metadataPatch: {set: {b: "2"}, remove: ["a"]}}) `+shown+` }`, id),
 		`{"updateChannel":{"name":"works","topic":"glass","metadata":{"b":"2"},"version":2,"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MODERATOR"}]}}`)
 	c.want("too late", c.refused("bob", `mutation { updateChannel(input: {channelId: "%s", expectedVersion: 1, name: "x"}) { id } }`, id), "VERSION_CONFLICT input.expectedVersion")
 	c.want("not an object", c.refused("bob", `mutation { updateChannel(input: {channelId: "%s", expectedVersion: 2, metadataPatch: {set: [1]}}) { id } }`, id), "INVALID input.metadataPatch.set")
 	c.want("too long", c.refused("ann", `mutation { createChannel(input: {name: "%s"}) { id } }`, strings.Repeat("x", 129)), "LIMIT_EXCEEDED input.name")
 	c.want("not by a moderator", c.refused("bob", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id), "PERMISSION_DENIED")
-	c.want("added", c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy", role: OBSERVER}) { version members { agent role } } }`, id),
+	c.want("added", c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy", role: OBSERVER}) { version members { agent: agentId role } } }`, id),
 		`{"addChannelMember":{"version":3,"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MODERATOR"},{"agent":"agent://cy","role":"OBSERVER"}]}}`)
 	c.want("the last owner", c.refused("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "ann"}) { id } }`, id), "LAST_OWNER input.principalId")
 	c.want("left", c.told("cy", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "cy"}) { version } }`, id), `{"removeChannelMember":{"version":4}}`)
@@ -348,7 +348,7 @@ func TestPublishMessage(t *testing.T) {
 	c.want("no part", c.refused("ann", `mutation { publishMessage(input: {channelId: "%s", parts: []}) { success } }`, id), "INVALID input.parts")
 	c.want("a bad patch", c.refused("ann", publish, `patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {}}}]`), "INVALID input.patches[0].statement.object")
 	c.want("a reserved one", c.refused("ann", publish, `patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "koine:author"}, object: {value: 1}}}]`), "RESERVED input.patches[0]")
-	c.want("to an agent", c.told("ann", `mutation { publishMessage(input: {to: "cy", parts: [{text: "psst"}]}) { message { channel { kind members { agent } } } } }`), `{"publishMessage":{"message":{"channel":{"kind":"DIRECT","members":[{"agent":"agent://ann"},{"agent":"agent://cy"}]}}}}`)
+	c.want("to an agent", c.told("ann", `mutation { publishMessage(input: {to: "cy", parts: [{text: "psst"}]}) { message { channel { kind members { agent: agentId } } } } }`), `{"publishMessage":{"message":{"channel":{"kind":"DIRECT","members":[{"agent":"agent://ann"},{"agent":"agent://cy"}]}}}}`)
 
 	held := c.ask("ann", `mutation { publishMessage(input: {channelId: "%s", parts: [{text: "a rise"}], patches: [{op: add, statement: {subject: {id: "ex:ann"}, predicate: {id: "ex:pay"}, object: {value: 5}, graph: "ex:g"}}]}) { success verificationStatus verificationDetails proposalId message { id sequence proposal { status patches } facts { predicate } } } }`, id)
 	var data struct {

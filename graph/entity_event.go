@@ -26,7 +26,7 @@ type entityEventField struct {
 	name   string
 	entity *entityPlan
 	change *changePlan
-	commit []scalarField
+	commit []recordField
 }
 
 // EntityChanged establishes Subscription.entityChanged.
@@ -87,7 +87,7 @@ func (c *entityEvent) writeField(w *writer, f *entityEventField, l *loader, e *o
 	case "changes":
 		return l.writeChanges(w, f.change, e)
 	case "commit":
-		w.B = appendCommit(w.B, l.engine, commitOf(e), f.commit)
+		return l.run.writeCommitOf(w, e, f.commit)
 	case "snapshot":
 		w.B = strconv.AppendBool(w.B, e.Snapshot)
 	case "position":
@@ -127,6 +127,16 @@ func (l *loader) writeChanges(w *writer, plan *changePlan, e *operation.Event) e
 		}
 	})
 	return err
+}
+
+// writeCommitOf writes the commit of an event.
+func (r *run) writeCommitOf(w *writer, e *operation.Event, fields []recordField) error {
+	c := commitOf(e)
+	if err := r.readCommitAgents(w.Ctx, fields, c); err != nil {
+		return err
+	}
+	writePlannedCommit(w, r.engine, c, fields)
+	return nil
 }
 
 // commitOf returns the commit of an event, nil in a snapshot.

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"strconv"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -45,7 +46,7 @@ type changeField struct {
 	key    []byte
 	name   string
 	plan   int // index in statement
-	commit []scalarField
+	commit []recordField
 }
 
 // pointPlan is the plan of Progress and Resync, which have only scalars.
@@ -87,9 +88,9 @@ func (p *planner) planChange(plan *changePlan, set ast.SelectionSet) error {
 	})
 }
 
-func (p *planner) planCommit(set ast.SelectionSet) ([]scalarField, error) {
-	return p.planScalars(set, commitImplementors,
-		"id", "commitId", "revision", "time", "principal", "actor", "justification", "taskId", "sessionId", "messageId")
+func (p *planner) planCommit(set ast.SelectionSet) ([]recordField, error) {
+	return p.planRecord(set, commitImplementors,
+		"id", "commitId", "revision", "time", "principal", "principalId", "actor", "actorId", "justification", "taskId", "sessionId", "messageId")
 }
 
 // readsEntities reports whether an entity of the statement shows more than its name.
@@ -122,9 +123,21 @@ func (l *loader) loadChanges(plan *changePlan, events []operation.Event) ([]chan
 	nodes := make([]changeNode, len(events))
 	for i := range nodes {
 		nodes[i] = changeNode{plan: plan, event: &events[i], shown: make([][]statementNode, len(plan.fields))}
+		if e := &events[i].Changes[0]; e.Replaced != nil {
+			if err := plan.replaced.readAgents(l.ctx, l.run, e); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for i := range plan.fields {
 		f := &plan.fields[i]
+		if f.name == "commit" {
+			for k := range events {
+				if err := l.run.readCommitAgents(l.ctx, f.commit, commitOf(&events[k])); err != nil {
+					return nil, err
+				}
+			}
+		}
 		if f.name != "statement" && f.name != "previous" {
 			continue
 		}
@@ -186,7 +199,7 @@ func (l *loader) identifyStatements(nodes []statementNode, e *operation.Event, p
 
 func (n *changeNode) write(w *writer, engine *Engine) {
 	if c := &n.event.Changes[0]; c.Replaced != nil {
-		w.B = n.plan.replaced.appendTo(w.B, engine, c)
+		n.plan.replaced.write(w, engine, c)
 		return
 	}
 	scalar.WriteFields(w, n.plan.fields, func(i int, f *changeField) {
@@ -196,6 +209,8 @@ func (n *changeNode) write(w *writer, engine *Engine) {
 			n.shown[i][0].write(w)
 		case "previous":
 			statementNodes(n.shown[i]).write(w)
+		case "commit":
+			writePlannedCommit(w, engine, n.event.Changes[0].Commit, f.commit)
 		default:
 			w.B = f.appendTo(w.B, engine, n.event)
 		}
@@ -228,8 +243,6 @@ func (f *changeField) appendTo(b []byte, engine *Engine, e *operation.Event) []b
 		return strconv.AppendBool(b, e.Snapshot)
 	case "snapshotEnd":
 		return strconv.AppendBool(b, e.SnapshotEnd)
-	case "commit":
-		return appendCommit(b, engine, c.Commit, f.commit)
 	case "position":
 		return appendPosition(b, store, e.Position)
 	}
@@ -244,11 +257,30 @@ func appendPosition(b []byte, store *kg.Store, p kg.Position) []byte {
 	return scalar.AppendString(b, store.FormatPosition(p))
 }
 
-func appendCommit(b []byte, engine *Engine, c *kg.Commit, fields []scalarField) []byte {
-	if c == nil {
-		return append(b, "null"...)
+// agentOfCommit returns the agent of a field of a commit.
+func agentOfCommit(c *kg.Commit, name string) kg.AgentID {
+	if name == "principal" {
+		return c.Principal
 	}
-	return appendObject(b, fields, "Commit", func(b []byte, name string) []byte {
+	return actorOf(c)
+}
+
+// readCommitAgents reads the records of the agents that are shown of a commit,
+// which may be nil.
+func (r *run) readCommitAgents(ctx context.Context, fields []recordField, c *kg.Commit) error {
+	if c == nil {
+		return nil
+	}
+	return r.readAgents(ctx, fields, func(name string) kg.AgentID { return agentOfCommit(c, name) })
+}
+
+// writePlannedCommit writes a commit whose agents have been read, null for nil.
+func writePlannedCommit(w *writer, engine *Engine, c *kg.Commit, fields []recordField) {
+	if c == nil {
+		w.B = append(w.B, "null"...)
+		return
+	}
+	writeRecord(w, fields, "Commit", func(b []byte, name string) []byte {
 		switch name {
 		case "id":
 			return scalar.AppendString(b, views.CommitNodeID(c.Revision))
@@ -258,13 +290,10 @@ func appendCommit(b []byte, engine *Engine, c *kg.Commit, fields []scalarField) 
 			return scalar.AppendUint(b, uint64(c.Revision))
 		case "time":
 			return scalar.AppendTime(b, c.Time)
-		case "principal":
+		case "principalId":
 			return scalar.AppendString(b, string(c.Principal))
-		case "actor":
-			if c.Actor == "" {
-				return scalar.AppendString(b, string(c.Principal))
-			}
-			return scalar.AppendString(b, string(c.Actor))
+		case "actorId":
+			return scalar.AppendString(b, string(actorOf(c)))
 		case "justification":
 			return appendOptional(b, c.Justification)
 		case "taskId":
@@ -273,7 +302,7 @@ func appendCommit(b []byte, engine *Engine, c *kg.Commit, fields []scalarField) 
 			return appendOptional(b, c.SessionID)
 		}
 		return appendOptional(b, c.MessageID)
-	})
+	}, func(name string) kg.AgentID { return agentOfCommit(c, name) })
 }
 
 func appendOptional(b []byte, s string) []byte {

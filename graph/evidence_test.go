@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-const evidence = `{ statements(where: {predicate: {eq: "ex:%s"}}) { nodes { evidence { text author } } } }`
+const evidence = `{ statements(where: {predicate: {eq: "ex:%s"}}) { nodes { evidence { text author: authorId } } } }`
 
 // TestEvidence proves that a statement leads to the messages that asserted it, for their
 // readers only.
@@ -32,7 +32,7 @@ func TestEvidence(t *testing.T) {
 	c.want("under a budget", c.told("bob", `query @budget(maxTokens: 1000) `+evidence, "seen"), want)
 	c.want("around an entity", c.told("bob", `{ entity(iri: "ex:s") { out { nodes { evidence { sequence facts { predicate evidence { text } } } } } } }`),
 		`{"entity":{"out":{"nodes":[{"evidence":[{"sequence":1,"facts":[{"predicate":"https://example.org/seen","evidence":[{"text":"I saw it"},{"text":"so did I"}]}]},{"sequence":2,"facts":[{"predicate":"https://example.org/seen","evidence":[{"text":"I saw it"},{"text":"so did I"}]}]}]}]}}}`)
-	why := `{ why(statement: {subject: {id: "ex:s"}, predicate: {id: "ex:seen"}, object: {id: "ex:o"}, graph: "ex:g"}) { origins { assertion { source } message { text } } history { message { sequence channel { name } } } } }`
+	why := `{ why(statement: {subject: {id: "ex:s"}, predicate: {id: "ex:seen"}, object: {id: "ex:o"}, graph: "ex:g"}) { origins { assertion { source: sourceId } message { text } } history { message { sequence channel { name } } } } }`
 	c.want("why", c.told("bob", "%s", why), `{"why":{"origins":[{"assertion":{"source":"agent://ann"},"message":{"text":"I saw it"}},{"assertion":{"source":"agent://bob"},"message":{"text":"so did I"}},{"assertion":{"source":"agent://cy"},"message":null}],`+
 		`"history":[{"message":null},{"message":{"sequence":2,"channel":{"name":"lab"}}},{"message":{"sequence":1,"channel":{"name":"lab"}}}]}}`)
 	c.want("why, to others", c.told("eve", "%s", why), `{"why":{"origins":[{"assertion":{"source":"agent://ann"},"message":null},{"assertion":{"source":"agent://bob"},"message":null},{"assertion":{"source":"agent://cy"},"message":null}],`+

@@ -28,7 +28,7 @@ type shownStatement struct {
 	}
 }
 
-const shownFields = `{ subject { iri } predicate object { ... on Entity { iri } ... on Literal { lexical } } graph assertions { source certainty revision } }`
+const shownFields = `{ subject { iri } predicate object { ... on Entity { iri } ... on Literal { lexical } } graph assertions { source: sourceId certainty revision } }`
 
 func (s shownStatement) name() string {
 	return fmt.Sprint(s.Subject.IRI, " ", s.Predicate, " ", s.Object.IRI, s.Object.Lexical, " ", s.Graph)

@@ -92,8 +92,9 @@ func readAPIKeys(ctx context.Context, agent *string, ended bool, first *int, aft
 
 func apiKey(k *auth.Key) *APIKey {
 	return &APIKey{
-		ID: k.Name, Mode: modes[k.Mode], Name: nilIfEmpty(k.Label), Agent: string(k.Agent), Roles: notNil(k.Roles), ActFor: agentTexts(k.ActFor),
-		State: APIKeyState(k.StateAt(time.Now())), CreatedAt: k.Created, CreatedBy: string(k.CreatedBy),
+		ID: k.Name, Mode: modes[k.Mode], Name: nilIfEmpty(k.Label), Agent: agentOf(k.Agent), AgentID: string(k.Agent),
+		Roles: notNil(k.Roles), ActFor: agentsNamed(k.ActFor), ActForIds: agentTexts(k.ActFor),
+		State: APIKeyState(k.StateAt(time.Now())), CreatedAt: k.Created, CreatedBy: agentOf(k.CreatedBy), CreatedByID: string(k.CreatedBy),
 		ExpiresAt: someTime(k.Expires), RevokedAt: someTime(k.Revoked), ReplacedBy: nilIfEmpty(k.ReplacedBy),
 	}
 }

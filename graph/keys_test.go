@@ -17,7 +17,7 @@ var (
 	root    = kg.Principal{ID: "agent://root", Roles: []string{kg.RoleAdmin}, ActFor: []kg.AgentID{kg.Anybody}, Method: "key"}
 	nobody  = kg.Principal{ID: "agent://dora", Roles: []string{"x"}, Method: "key"}
 	theKey  = regexp.MustCompile(`^ak_(live|test)_([0-9A-Za-z]{12})_[0-9A-Za-z]{43}$`)
-	keyPart = `{ id mode name agent roles actFor state createdBy expiresAt revokedAt replacedBy }`
+	keyPart = `{ id mode name agent: agentId roles actFor: actForIds state createdBy: createdById expiresAt revokedAt replacedBy }`
 )
 
 // runAs runs an operation as a principal.
@@ -74,7 +74,7 @@ func TestAPIKeyFields(t *testing.T) {
 		t.Errorf("revoked: %+v", revoked.M)
 	}
 	var list struct{ All, Good, Page, Hers, Others []keyAnswer }
-	b.dataAs(root, `{ all: apiKeys(includeEnded: true) `+keyPart+` good: apiKeys `+keyPart+` page: apiKeys(includeEnded: true, first: 1, after: "`+k.ID+`") `+keyPart+` hers: apiKeys(agent: "dora") `+keyPart+` others: apiKeys(agent: "chen") `+keyPart+` }`, &list)
+	b.dataAs(root, `{ all: apiKeys(includeEnded: true) `+keyPart+` good: apiKeys `+keyPart+` page: apiKeys(includeEnded: true, first: 1, after: "`+k.ID+`") `+keyPart+` hers: apiKeys(agentId: "dora") `+keyPart+` others: apiKeys(agentId: "chen") `+keyPart+` }`, &list)
 	if len(list.All) != 2 || len(list.Good) != 1 || len(list.Page) != 1 || list.Page[0].ID != rotated.M.Key.ID || len(list.Hers) != 1 || len(list.Others) != 0 {
 		t.Errorf("the lists are %+v", list)
 	}
@@ -124,13 +124,13 @@ func TestAgentFields(t *testing.T) {
 			t.Errorf("%s: got %s, %v; want %s", query, r.Data, r.Errors, want)
 		}
 	}
-	want(nobody, `{ agents { id name owner roles status } }`,
+	want(nobody, `{ agents { id name owner: ownerId roles status } }`,
 		`{"agents":[{"id":"agent://chen","name":null,"owner":null,"roles":["x"],"status":"ACTIVE"},{"id":"agent://dora","name":null,"owner":null,"roles":["x"],"status":"ACTIVE"}]}`)
 	want(nobody, `{ agents(first: 1, after: "chen") { id } agent(id: "chen") { id } nothing: agent(id: "nothing") { id } }`,
 		`{"agents":[{"id":"agent://dora"}],"agent":{"id":"agent://chen"},"nothing":null}`)
-	want(nobody, `{ me { id actingFor roles actFor method agent { id } } }`,
+	want(nobody, `{ me { id actingFor: actingForId roles actFor: actForIds method agent { id } } }`,
 		`{"me":{"id":"agent://dora","actingFor":"agent://dora","roles":["x"],"actFor":[],"method":"key","agent":{"id":"agent://dora"}}}`)
-	want(root, `{ me { id actFor agent { id } } }`, `{"me":{"id":"agent://root","actFor":["*"],"agent":null}}`)
+	want(root, `{ me { id actFor: actForIds agent { id } } }`, `{"me":{"id":"agent://root","actFor":["*"],"agent":null}}`)
 	// The number of statements of an agent is visible to itself and to administrators.
 	want(nobody, `{ me { statementCount maxStatements } agents { id statementCount } }`,
 		`{"me":{"statementCount":0,"maxStatements":null},"agents":[{"id":"agent://chen","statementCount":null},{"id":"agent://dora","statementCount":0}]}`)
@@ -150,9 +150,9 @@ func TestAgentFields(t *testing.T) {
 	want(nobody, `{ me { statementCount agent { statementCount } } }`, `{"me":{"statementCount":2,"agent":{"statementCount":2}}}`)
 	want(root, `{ me { statementCount } agents { id statementCount } }`, `{"me":{"statementCount":0},"agents":[{"id":"agent://chen","statementCount":0},{"id":"agent://dora","statementCount":2}]}`)
 	want(nobody, `mutation { updateAgent(input: {agentId: "dora", name: "Dora"}) { agent { id name } } }`, `{"updateAgent":{"agent":{"id":"agent://dora","name":"Dora"}}}`)
-	want(root, `mutation { updateAgent(input: {agentId: "dora", ownerId: "chen", status: SUSPENDED}) { agent { name owner status } } }`,
+	want(root, `mutation { updateAgent(input: {agentId: "dora", ownerId: "chen", status: SUSPENDED}) { agent { name owner: ownerId status } } }`,
 		`{"updateAgent":{"agent":{"name":"Dora","owner":"agent://chen","status":"SUSPENDED"}}}`)
-	want(root, `mutation { updateAgent(input: {agentId: "dora", name: "", ownerId: ""}) { agent { name owner status } } }`, `{"updateAgent":{"agent":{"name":null,"owner":null,"status":"SUSPENDED"}}}`)
+	want(root, `mutation { updateAgent(input: {agentId: "dora", name: "", ownerId: ""}) { agent { name owner: ownerId status } } }`, `{"updateAgent":{"agent":{"name":null,"owner":null,"status":"SUSPENDED"}}}`)
 	for _, query := range []string{
 		`mutation { updateAgent(input: {agentId: "dora", status: ACTIVE}) { agent { id } } }`, `mutation { updateAgent(input: {agentId: "dora", ownerId: "dora"}) { agent { id } } }`,
 	} {

@@ -1,6 +1,10 @@
 package graph
 
-import "koine/kg"
+import (
+	"slices"
+
+	"koine/kg"
+)
 
 // loadStatements loads the statements of rows.
 func (l *loader) loadStatements(plan *statementPlan, rows []kg.Row) ([]statementNode, error) {
@@ -63,6 +67,13 @@ func (l *loader) linkEntities(plan *statementPlan, nodes []statementNode, rows [
 		if f.kind == statementEvidence || f.kind == statementTasks {
 			if err := l.loadOrigins(plan, i, nodes); err != nil {
 				return err
+			}
+		}
+		if f.kind == statementAssertions && slices.ContainsFunc(f.assertions, func(f recordField) bool { return f.reads }) {
+			for k := range nodes {
+				if err := l.readSources(f, &nodes[k].statement); err != nil {
+					return err
+				}
 			}
 		}
 		if f.entity == nil {

@@ -39,7 +39,7 @@ type matchEventField struct {
 	name   string
 	rows   *matchList // for added and removed: the list with one plan
 	change *changePlan
-	commit []scalarField
+	commit []recordField
 }
 
 // MatchChanged establishes Subscription.matchChanged.
@@ -221,6 +221,8 @@ func (c *matchEvent) writeEvent(w *writer, l, before *loader, rows livematch.Dif
 			err = before.writeRows(w, f.rows, rows.Removed)
 		case f.name == "changes":
 			err = l.writeChanges(w, f.change, e)
+		case f.name == "commit":
+			err = l.run.writeCommitOf(w, e, f.commit)
 		default:
 			w.B = c.appendField(w.B, f, l.engine, e)
 		}
@@ -237,8 +239,6 @@ func (c *matchEvent) appendField(b []byte, f *matchEventField, engine *Engine, e
 		return strconv.AppendBool(b, e.Snapshot)
 	case "snapshotEnd":
 		return strconv.AppendBool(b, e.SnapshotEnd)
-	case "commit":
-		return appendCommit(b, engine, commitOf(e), f.commit)
 	case "position":
 		return appendPosition(b, engine.deps.Store, e.Position)
 	}

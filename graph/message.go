@@ -61,7 +61,10 @@ func (m *Message) Sequence() int64 { return m.record.Sequence }
 func (m *Message) Time() time.Time { return m.record.Time }
 
 // Author is the agent that published the message.
-func (m *Message) Author() string { return string(m.record.Author) }
+func (m *Message) Author() *Agent { return agentOf(m.record.Author) }
+
+// AuthorID is the id of the author.
+func (m *Message) AuthorID() string { return string(m.record.Author) }
 
 // Parts is the content of the message.
 func (m *Message) Parts() []json.RawMessage { return notNil(m.record.Parts) }
@@ -140,7 +143,10 @@ func (m *Message) Tags() []string { return notNil(m.record.Tags) }
 func (m *Message) Recipient() *string { return nilIfEmpty(m.record.To) }
 
 // Recipients are the agents that the address stood for.
-func (m *Message) Recipients() []string { return agentTexts(m.record.Recipients) }
+func (m *Message) Recipients() []Agent { return agentsOf(m.record.Recipients) }
+
+// RecipientIds are their ids.
+func (m *Message) RecipientIds() []string { return agentTexts(m.record.Recipients) }
 
 // CorrelationID is the id of the request that the message answers.
 func (m *Message) CorrelationID() *string { return nilIfEmpty(string(m.record.Correlation)) }

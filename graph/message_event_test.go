@@ -31,7 +31,7 @@ func TestMessagePublished(t *testing.T) {
 	first := c.say("ann", id, "1", "")
 	c.say("bob", id, "2", `, replyToId: "`+first+`"`)
 	query := func(args string) string {
-		return `subscription { m: messagePublished(where: {channelId: "` + id + `"}` + args + `) { kind: __typename ... on MessagePublished { sequence message { text author replyTo { text } entity { types } } position } ... on Progress { position } ... on Resync { reason } } }`
+		return `subscription { m: messagePublished(where: {channelId: "` + id + `"}` + args + `) { kind: __typename ... on MessagePublished { sequence message { text author: authorId replyTo { text } entity { types } } position } ... on Progress { position } ... on Resync { reason } } }`
 	}
 	want := func(f *tail, texts ...string) (last operation.Event) {
 		t.Helper()

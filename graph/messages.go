@@ -18,7 +18,7 @@ const messagesAtOnce = 32
 // Messages reads messages of the channel.
 func (c *Channel) Messages(
 	ctx context.Context, sinceSequence *int64, sinceTime *time.Time, sinceMessageID *string, beforeSequence *int64, beforeTime *time.Time, beforeMessageID *string,
-	authors []string, where *MessageFilter, order query.SortDirection, first *int, after *Cursor,
+	authorIds []string, where *MessageFilter, order query.SortDirection, first *int, after *Cursor,
 ) (*MessageConnection, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
@@ -30,7 +30,7 @@ func (c *Channel) Messages(
 		BeforeSequence: deref(beforeSequence), BeforeTime: orZero(beforeTime), BeforeMessage: message.ID(deref(beforeMessageID)),
 		Descending: order == query.Descending,
 	}
-	for _, a := range authors {
+	for _, a := range authorIds {
 		q.Authors = append(q.Authors, kg.AgentID(a))
 	}
 	if err := r.applyMessageFilter(&q, where); err != nil {

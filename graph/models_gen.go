@@ -34,30 +34,6 @@ type AddChannelMemberInput struct {
 	Role *ChannelRole `json:"role"`
 }
 
-// The record of an agent.
-type Agent struct {
-	// The id of the agent.
-	ID string `json:"id"`
-	// The display name.
-	Name *string `json:"name"`
-	// The agent that is responsible for it.
-	Owner *string `json:"owner"`
-	// The roles that its credentials have had so far. A request has the roles of its own credential.
-	Roles []string `json:"roles"`
-	// Whether the agent may use the server.
-	Status AgentStatus `json:"status"`
-	// When the record was created.
-	CreatedAt time.Time `json:"createdAt"`
-	// The number of statements that it is a source of, in all graphs except system graphs. Null unless you are this agent or an administrator.
-	StatementCount *int `json:"statementCount"`
-	// The presence of the agent. Null if it is unknown, as for the command line on a data directory.
-	Presence *Presence `json:"presence"`
-	// The registration of the agent. Null if it is not registered and cannot receive requests.
-	Registration *AgentRegistration `json:"registration"`
-}
-
-func (Agent) IsNode() {}
-
 // The result of a mutation of an agent.
 type AgentPayload struct {
 	// The agent after the change.
@@ -103,17 +79,23 @@ type APIKey struct {
 	// The display name.
 	Name *string `json:"name"`
 	// The agent of the key.
-	Agent string `json:"agent"`
+	Agent *Agent `json:"agent"`
+	// The id of `agent`.
+	AgentID string `json:"agentId"`
 	// The roles that the key grants.
 	Roles []string `json:"roles"`
-	// The agents that it may act for; `*` means all agents.
-	ActFor []string `json:"actFor"`
+	// The agents that it may act for, without `*`.
+	ActFor []Agent `json:"actFor"`
+	// The ids of `actFor`; `*` means all agents.
+	ActForIds []string `json:"actForIds"`
 	// The state of the key.
 	State APIKeyState `json:"state"`
 	// When the key was created.
 	CreatedAt time.Time `json:"createdAt"`
 	// The agent that created the key.
-	CreatedBy string `json:"createdBy"`
+	CreatedBy *Agent `json:"createdBy"`
+	// The id of `createdBy`.
+	CreatedByID string `json:"createdById"`
 	// When the key expires. Null if it does not.
 	ExpiresAt *time.Time `json:"expiresAt"`
 	// When the key was revoked. Null if it was not.
@@ -236,7 +218,9 @@ type AssertedStatement struct {
 // The assertion of a statement by one source.
 type Assertion struct {
 	// The agent that asserts the statement.
-	Source string `json:"source"`
+	Source *Agent `json:"source"`
+	// The id of `source`.
+	SourceID string `json:"sourceId"`
 	// The certainty, from 0 to 1. Null if it is asserted as a fact, which counts as 1.
 	Certainty *float64 `json:"certainty"`
 	// When it was recorded.
@@ -272,7 +256,9 @@ type AuditChannelAction struct {
 	// The id of the message that was published or changed its state.
 	MessageID *string `json:"messageId"`
 	// The agent that was added or removed.
-	Member *string `json:"member"`
+	Member *Agent `json:"member"`
+	// The id of `member`.
+	MemberID *string `json:"memberId"`
 }
 
 // A page of the audit list.
@@ -291,10 +277,14 @@ type AuditEntry struct {
 	Kind AuditKind `json:"kind"`
 	// Whether the request was accepted.
 	Accepted bool `json:"accepted"`
-	// The authenticated agent; empty if unknown.
-	Principal string `json:"principal"`
-	// The agent that the principal acted for.
-	Actor string `json:"actor"`
+	// The authenticated agent. Null if unknown.
+	Principal *Agent `json:"principal"`
+	// The id of `principal`.
+	PrincipalID *string `json:"principalId"`
+	// The agent that the principal acted for. Null if unknown.
+	Actor *Agent `json:"actor"`
+	// The id of `actor`.
+	ActorID *string `json:"actorId"`
 	// The revision of the commit. Null for a refusal.
 	Revision *base.Revision `json:"revision"`
 	// The number of statements or assertions that the commit added.
@@ -340,9 +330,13 @@ type ChannelConnection struct {
 // An invitation of an agent to a channel.
 type ChannelInvitation struct {
 	// The agent.
-	Agent string `json:"agent"`
+	Agent *Agent `json:"agent"`
+	// The id of `agent`.
+	AgentID string `json:"agentId"`
 	// The agent that sent the invitation.
-	InvitedBy string `json:"invitedBy"`
+	InvitedBy *Agent `json:"invitedBy"`
+	// The id of `invitedBy`.
+	InvitedByID string `json:"invitedById"`
 	// When the invitation was sent.
 	InvitedAt time.Time `json:"invitedAt"`
 }
@@ -370,7 +364,9 @@ type ChannelLimitsInput struct {
 // A member of a channel.
 type ChannelMember struct {
 	// The agent.
-	Agent string `json:"agent"`
+	Agent *Agent `json:"agent"`
+	// The id of `agent`.
+	AgentID string `json:"agentId"`
 	// The role of the member.
 	Role ChannelRole `json:"role"`
 	// When the agent joined. Null in a direct channel without messages.
@@ -388,7 +384,9 @@ type ChannelMemberInput struct {
 // A restriction of an agent in one channel or in all.
 type ChannelRestriction struct {
 	// The agent.
-	Agent string `json:"agent"`
+	Agent *Agent `json:"agent"`
+	// The id of `agent`.
+	AgentID string `json:"agentId"`
 	// The kind of the restriction.
 	Kind ChannelRestrictionKind `json:"kind"`
 	// When the restriction began.
@@ -430,7 +428,9 @@ type ChannelSignal struct {
 	// The channel.
 	ChannelID string `json:"channelId"`
 	// The agent that sent the signal.
-	Sender string `json:"sender"`
+	Sender *Agent `json:"sender"`
+	// The id of `sender`.
+	SenderID string `json:"senderId"`
 	// The kind: "typing", "reaction" or another word.
 	Kind string `json:"kind"`
 	// The data, a JSON object.
@@ -474,9 +474,13 @@ type Commit struct {
 	// When the commit was made.
 	Time time.Time `json:"time"`
 	// The authenticated agent.
-	Principal string `json:"principal"`
+	Principal *Agent `json:"principal"`
+	// The id of `principal`.
+	PrincipalID string `json:"principalId"`
 	// The agent that the principal acted for.
-	Actor string `json:"actor"`
+	Actor *Agent `json:"actor"`
+	// The id of `actor`.
+	ActorID string `json:"actorId"`
 	// The justification given by the author.
 	Justification *string `json:"justification"`
 	// The id of the task that the commit belongs to.
@@ -759,7 +763,9 @@ type MessageCount struct {
 	// The day in UTC, such as "2026-01-31".
 	Day string `json:"day"`
 	// The agent.
-	Author string `json:"author"`
+	Author *Agent `json:"author"`
+	// The id of `author`.
+	AuthorID string `json:"authorId"`
 	// The number of messages.
 	Count int64 `json:"count"`
 }
@@ -801,7 +807,9 @@ func (MessagePublished) IsChannelEvent() {}
 // The receipt of a message at a recipient.
 type MessageReceipt struct {
 	// The agent.
-	Agent string `json:"agent"`
+	Agent *Agent `json:"agent"`
+	// The id of `agent`.
+	AgentID string `json:"agentId"`
 	// The status of the receipt.
 	Status ReceiptStatus `json:"status"`
 }
@@ -939,16 +947,20 @@ type PreviousStatement struct {
 type Principal struct {
 	// The authenticated agent; in open mode the agent that the caller claims to be.
 	ID string `json:"id"`
-	// The agent that the request acts for. By default `id`.
-	ActingFor string `json:"actingFor"`
-	// The roles of the credential.
-	Roles []string `json:"roles"`
-	// The agents that it may act for; `*` means all agents.
-	ActFor []string `json:"actFor"`
-	// The method of authentication: `open` (none), `key`, `jwt` or `local`.
-	Method string `json:"method"`
 	// The record of the agent. Null if there is none.
 	Agent *Agent `json:"agent"`
+	// The agent that the request acts for. By default `id`.
+	ActingFor *Agent `json:"actingFor"`
+	// The id of `actingFor`.
+	ActingForID string `json:"actingForId"`
+	// The roles of the credential.
+	Roles []string `json:"roles"`
+	// The agents that it may act for, without `*`.
+	ActFor []Agent `json:"actFor"`
+	// The ids of `actFor`; `*` means all agents.
+	ActForIds []string `json:"actForIds"`
+	// The method of authentication: `open` (none), `key`, `jwt` or `local`.
+	Method string `json:"method"`
 	// The number of statements that `id` is a source of, in all graphs except system graphs.
 	StatementCount int `json:"statementCount"`
 	// The maximal number of statements that it may be a source of. Null for no limit.
@@ -964,9 +976,13 @@ type Proposal struct {
 	// The status of the proposal.
 	Status ProposalStatus `json:"status"`
 	// The authenticated agent that requested the update.
-	Author string `json:"author"`
+	Author *Agent `json:"author"`
+	// The id of `author`.
+	AuthorID string `json:"authorId"`
 	// The agent that the author acted for.
-	Actor string `json:"actor"`
+	Actor *Agent `json:"actor"`
+	// The id of `actor`.
+	ActorID string `json:"actorId"`
 	// The patches, in the form of `ApplyPatchesInput.patches`.
 	Patches []json.RawMessage `json:"patches"`
 	// The justification given by the author.
@@ -1020,9 +1036,13 @@ type ProposalPayload struct {
 // A review of a proposal.
 type ProposalReview struct {
 	// The authenticated agent that reviewed the proposal.
-	Reviewer string `json:"reviewer"`
+	Reviewer *Agent `json:"reviewer"`
+	// The id of `reviewer`.
+	ReviewerID string `json:"reviewerId"`
 	// The agent that the reviewer acted for.
-	Actor string `json:"actor"`
+	Actor *Agent `json:"actor"`
+	// The id of `actor`.
+	ActorID string `json:"actorId"`
 	// The decision.
 	Decision ReviewDecision `json:"decision"`
 	// The reason given by the reviewer.
@@ -1103,7 +1123,9 @@ type PublishMessagePayload struct {
 // The quarantine of an agent.
 type Quarantine struct {
 	// The agent.
-	Agent string `json:"agent"`
+	Agent *Agent `json:"agent"`
+	// The id of `agent`.
+	AgentID string `json:"agentId"`
 	// The beginning: assertions recorded at or after this time do not count. Null if none of its assertions count.
 	Since *time.Time `json:"since"`
 	// The commit that started the quarantine. Null if the log no longer has it.
@@ -1125,7 +1147,9 @@ type QuarantineAgentInput struct {
 // The effect of a quarantine, or of its end.
 type QuarantinePayload struct {
 	// The agent.
-	Agent string `json:"agent"`
+	Agent *Agent `json:"agent"`
+	// The id of `agent`.
+	AgentID string `json:"agentId"`
 	// The number of assertions that no longer count, or count again, in the default view of administrators.
 	AssertionsAffected int64 `json:"assertionsAffected"`
 	// The number of statements that disappear or reappear because no other agent asserts them.
@@ -1172,7 +1196,9 @@ type RegisterPrefixInput struct {
 // The result of `removeAgent`.
 type RemoveAgentPayload struct {
 	// The id of the agent.
-	Agent string `json:"agent"`
+	Agent *Agent `json:"agent"`
+	// The id of `agent`.
+	AgentID string `json:"agentId"`
 	// The number of channels that it was removed from.
 	ChannelCount int `json:"channelCount"`
 }
@@ -1430,7 +1456,9 @@ type ScopeAccess struct {
 	// Everybody that the server admits.
 	Everybody bool `json:"everybody"`
 	// The agents with access.
-	Agents []string `json:"agents"`
+	Agents []Agent `json:"agents"`
+	// The ids of `agents`.
+	AgentIds []string `json:"agentIds"`
 	// The roles with access.
 	Roles []string `json:"roles"`
 }

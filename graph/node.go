@@ -160,7 +160,7 @@ func commitNode(ctx context.Context, r *run, number string) (Node, error) {
 
 func agentNode(ctx context.Context, id string) (Node, error) {
 	a, err := readAgent(ctx, id)
-	if a != nil && a.ID != id {
+	if a != nil && a.ID() != id {
 		return nil, err
 	}
 	return asNode(a, err)

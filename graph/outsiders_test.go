@@ -30,19 +30,19 @@ var asked = []struct{ operation, told string }{
 	{`{ a: channel(id: "{channel}") { messages { nodes { text } } } b: channel(id: "{agora}") { name } }`, "CHANNEL_NOT_FOUND"},
 	{`{ message(id: "{message}") { text channel { name } replies { nodes { text } } } }`, "NOT_FOUND"},
 	{`{ channels { nodes { id name } } }`, `"agora"`},
-	{`{ channels(member: "bob") { nodes { id name } } }`, `"agora"`},
+	{`{ channels(memberId: "bob") { nodes { id name } } }`, `"agora"`},
 	{`{ channel(id: "{channel}") { unread { count } readMarker } }`, "CHANNEL_NOT_FOUND"},
 	{`{ channel(id: "{agora}") { messages(sinceMessageId: "{message}") { nodes { text } } } }`, "INVALID"},
 	{`{ channel(id: "{agora}") { messages(beforeMessageId: "{message}") { nodes { text } } } }`, "INVALID"},
 	{`{ channel(id: "{agora}") { messages(where: {correlationId: "{message}"}) { nodes { text } } } }`, `"nodes":[]`},
-	{`{ channel(id: "{channel}") { status closedAt limits { streams } invitations { agent } restrictions { agent } scope { title } } }`, "CHANNEL_NOT_FOUND"},
+	{`{ channel(id: "{channel}") { status closedAt limits { streams } invitations { agent: agentId } restrictions { agent: agentId } scope { title } } }`, "CHANNEL_NOT_FOUND"},
 	{`{ channels(scopeId: "{scope}") { nodes { id name } } }`, "SCOPE_NOT_FOUND"},
 	{`{ channels(invited: true) { nodes { id name } } }`, `"nodes":[]`},
 	{`{ scope(id: "{scope}") { title channels { nodes { name } } events { nodes { data } } verifyEvents { verifiedCount } tasks { nodes { title } } } }`, "SCOPE_NOT_FOUND"},
 	{`{ scopes(parentId: "{scope}") { nodes { title } } }`, `"nodes":[]`},
 	{`{ scopes { nodes { title } } }`, `"nodes":[]`},
 	{`{ inbox { nodes { text } hasNextPage } }`, `"nodes":[]`},
-	{`{ globalRestrictions { agent } }`, "PERMISSION_DENIED"},
+	{`{ globalRestrictions { agent: agentId } }`, "PERMISSION_DENIED"},
 	{`{ audit(channelId: "{channel}") { nodes { channelActions { channelId } } } }`, "PERMISSION_DENIED"},
 	{`{ entity(iri: "urn:koine:channel:{channel}") { asChannel { name } types } }`, `"entity":null`},
 	{`{ entity(iri: "urn:koine:channel:{channel}", view: {allGraphs: true}) { asChannel { name } types } }`, `"entity":null`},
@@ -79,10 +79,10 @@ var asked = []struct{ operation, told string }{
 	{`mutation { withdrawInvitation(input: {channelId: "{channel}", principalId: "bob"}) { id } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { acceptInvitation(channelId: "{channel}") { id } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { declineInvitation(channelId: "{channel}") { channelId } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { banAgent(input: {channelId: "{channel}", principalId: "bob"}) { restrictions { agent } } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { unbanAgent(input: {channelId: "{channel}", principalId: "eve"}) { restrictions { agent } } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { muteAgent(input: {channelId: "{channel}", principalId: "bob"}) { restrictions { agent } } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { unmuteAgent(input: {channelId: "{channel}", principalId: "eve"}) { restrictions { agent } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { banAgent(input: {channelId: "{channel}", principalId: "bob"}) { restrictions { agent: agentId } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { unbanAgent(input: {channelId: "{channel}", principalId: "eve"}) { restrictions { agent: agentId } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { muteAgent(input: {channelId: "{channel}", principalId: "bob"}) { restrictions { agent: agentId } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { unmuteAgent(input: {channelId: "{channel}", principalId: "eve"}) { restrictions { agent: agentId } } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { createScope(input: {parentId: "{scope}"}) { id } }`, "SCOPE_NOT_FOUND"},
 	{`mutation { updateScope(input: {scopeId: "{scope}", expectedVersion: 1, title: "x"}) { id } }`, "SCOPE_NOT_FOUND"},
 	{`mutation { endScope(input: {scopeId: "{scope}", status: COMPLETED}) { id } }`, "SCOPE_NOT_FOUND"},
@@ -150,7 +150,7 @@ func newOutsiders(t *testing.T) *outsiders {
 		o.secrets[i].message = said(o.secrets[i].channel)
 	}
 	c.told("ann", `mutation { deleteChannel(channelId: "%s") { channelId } }`, deleted)
-	c.told("ann", `mutation { banAgent(input: {channelId: "%s", principalId: "eve"}) { restrictions { agent } } }`, banned)
+	c.told("ann", `mutation { banAgent(input: {channelId: "%s", principalId: "eve"}) { restrictions { agent: agentId } } }`, banned)
 	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "eve"}) { id } }`, left)
 	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
 	if _, err := c.service.CloseChannel(t.Context(), ann, channel.ID(closed), "done"); err != nil {

@@ -114,7 +114,7 @@ func TestApplyPatchesSource(t *testing.T) {
 	req := b.request(applyPatches, `{"input": {"patches": [`+patch(4, "")+`]}}`)
 	req.Actor = "agent://d"
 	b.engine.Execute(t.Context(), req)
-	r := b.execute(`{ statements(orderBy: {by: OBJECT}) { nodes { assertions { source provenance } } } }`, "")
+	r := b.execute(`{ statements(orderBy: {by: OBJECT}) { nodes { assertions { source: sourceId provenance } } } }`, "")
 	want := `{"statements":{"nodes":[{"assertions":[{"source":"agent://reader","provenance":null}]},{"assertions":[{"source":"agent://b","provenance":null}]},{"assertions":[{"source":"agent://c","provenance":{"n":1,"sourceAgentId":"c"}}]},{"assertions":[{"source":"agent://d","provenance":null}]}]}}`
 	if string(r.Data) != want {
 		t.Errorf("got  %s %v\nwant %s", r.Data, r.Errors, want)

@@ -29,7 +29,7 @@ type proposalEventField struct {
 	key      []byte
 	name     string
 	proposal *executor.Selected
-	commit   []scalarField
+	commit   []recordField
 }
 
 // ProposalChanged establishes Subscription.proposalChanged.
@@ -102,7 +102,7 @@ func (c *proposalEvent) write(w *writer, t *eventWriter, e *operation.Event) err
 		case "snapshotEnd":
 			w.B = strconv.AppendBool(w.B, e.SnapshotEnd)
 		case "commit":
-			w.B = appendCommit(w.B, t.run.engine, commitOf(e), f.commit)
+			err = cmp.Or(err, t.run.writeCommitOf(w, e, f.commit))
 		case "position":
 			w.B = appendPosition(w.B, t.run.engine.deps.Store, e.Position)
 		default:

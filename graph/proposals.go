@@ -104,7 +104,7 @@ func answerProposal(p *proposals.Proposal, err error) (*Proposal, error) {
 
 func shownProposal(p *proposals.Proposal) *Proposal {
 	out := &Proposal{
-		ID: p.ID, Status: ProposalStatus(strings.ToUpper(string(p.Status))), Author: string(p.Author), Actor: string(p.Actor),
+		ID: p.ID, Status: ProposalStatus(strings.ToUpper(string(p.Status))), Author: agentOf(p.Author), AuthorID: string(p.Author), Actor: agentOf(p.Actor), ActorID: string(p.Actor),
 		Patches: make([]json.RawMessage, len(p.Patches)), Justification: nilIfZero(p.Justification), TaskID: nilIfZero(p.TaskID), SessionID: nilIfZero(p.SessionID),
 		Reason: nilIfZero(p.Reason), Rules: append([]string{}, p.Rules...), RequiredApprovals: p.RequiredApprovals, ApprovalCount: p.Approvals(),
 		ReviewerRoles: append([]string{}, p.ReviewerRoles...), CreatedAt: p.Created, ExpiresAt: p.Expires, EndedAt: nilIfZero(p.Ended),
@@ -114,8 +114,9 @@ func shownProposal(p *proposals.Proposal) *Proposal {
 		out.Patches[i] = patchJSON(&p.Patches[i])
 	}
 	for i, r := range p.Reviews {
+		actor := cmp.Or(r.Actor, r.Reviewer)
 		out.Reviews[i] = ProposalReview{
-			Reviewer: string(r.Reviewer), Actor: string(cmp.Or(r.Actor, r.Reviewer)), Decision: ReviewDecision(strings.ToUpper(string(r.Decision))),
+			Reviewer: agentOf(r.Reviewer), ReviewerID: string(r.Reviewer), Actor: agentOf(actor), ActorID: string(actor), Decision: ReviewDecision(strings.ToUpper(string(r.Decision))),
 			Comment: nilIfZero(r.Comment), Time: r.Time,
 		}
 	}

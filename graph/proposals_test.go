@@ -88,13 +88,13 @@ func TestProposals(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", what, got, want)
 		}
 	}
-	all := `{ id status author actor patches justification taskId reason rules requiredApprovals approvalCount reviewerRoles endedAt conflictReason appliedRevision reviews { reviewer } }`
+	all := `{ id status author: authorId actor: actorId patches justification taskId reason rules requiredApprovals approvalCount reviewerRoles endedAt conflictReason appliedRevision reviews { reviewer: reviewerId } }`
 	want("the proposal", b.saidTo("bob", reviewer, `{ proposal(id: "`+id+`") `+all+` }`),
 		`{"proposal":{"id":"$id","status":"PENDING","author":"agent://ann","actor":"agent://ann","patches":[{"op":"replace","statement":{"subject":{"id":"https://example.org/ann"},"predicate":{"id":"https://example.org/pay"},"object":{"value":5,"type":"http://www.w3.org/2001/XMLSchema#integer"},"certainty":0.5,"source":"agent://ann"}}],`+
 			`"justification":"a rise","taskId":null,"reason":"pay is looked at","rules":["pay"],"requiredApprovals":2,"approvalCount":0,"reviewerRoles":["reviewer"],"endedAt":null,"conflictReason":null,"appliedRevision":null,"reviews":[]}}`)
 	want("for whom it is not", b.saidTo("dave", nil, `{ proposal(id: "`+id+`") { id } }`), "NOT_FOUND")
 	want("their list", b.saidTo("dave", nil, `{ proposals { nodes { id } hasNextPage } }`), `{"proposals":{"nodes":[],"hasNextPage":false}}`)
-	want("the list", b.saidTo("ann", nil, `{ proposals(status: PENDING, author: "ann", first: 1) { nodes { id } hasNextPage } }`), `{"proposals":{"nodes":[{"id":"$id"}],"hasNextPage":false}}`)
+	want("the list", b.saidTo("ann", nil, `{ proposals(status: PENDING, authorId: "ann", first: 1) { nodes { id } hasNextPage } }`), `{"proposals":{"nodes":[{"id":"$id"}],"hasNextPage":false}}`)
 	want("behind it", b.saidTo("ann", nil, `{ proposals(after: "`+id+`") { nodes { id } hasNextPage } }`), `{"proposals":{"nodes":[],"hasNextPage":false}}`)
 	for first, code := range map[string]string{"0": "INVALID", "101": "LIMIT_EXCEEDED"} {
 		want("first "+first, b.saidTo("ann", nil, `{ proposals(first: `+first+`) { hasNextPage } }`), code)
@@ -106,7 +106,7 @@ func TestProposals(t *testing.T) {
 	want("the author", b.saidTo("ann", reviewer, `mutation { reviewProposal(input: {id: "`+id+`", decision: APPROVE}) { proposal { status } } }`), "PERMISSION_DENIED")
 	want("an old revision", b.saidTo("bob", reviewer, `mutation { reviewProposal(input: {id: "`+id+`", decision: APPROVE, expectedRevision: 0}) { proposal { status } } }`), "REVISION_CONFLICT")
 	want("the first approval", b.saidTo("bob", reviewer, `mutation { reviewProposal(input: {id: "`+id+`", decision: APPROVE, comment: "fine"}) { proposal { status approvalCount } } }`), `{"reviewProposal":{"proposal":{"status":"PENDING","approvalCount":1}}}`)
-	want("the second", b.saidTo("carol", reviewer, `mutation { reviewProposal(input: {id: "`+id+`", decision: APPROVE}) { proposal { status approvalCount appliedRevision revision reviews { reviewer actor decision comment } } } }`),
+	want("the second", b.saidTo("carol", reviewer, `mutation { reviewProposal(input: {id: "`+id+`", decision: APPROVE}) { proposal { status approvalCount appliedRevision revision reviews { reviewer: reviewerId actor: actorId decision comment } } } }`),
 		`{"reviewProposal":{"proposal":{"status":"APPLIED","approvalCount":2,"appliedRevision":3,"revision":3,"reviews":[{"reviewer":"agent://bob","actor":"agent://bob","decision":"APPROVE","comment":"fine"},{"reviewer":"agent://carol","actor":"agent://carol","decision":"APPROVE","comment":null}]}}}`)
 	want("what stands", b.saidTo("dave", nil, `{ statements(view: {includePending: true}) { nodes { predicate pending assertedBy certainty } } }`),
 		`{"statements":{"nodes":[{"predicate":"https://example.org/pay","pending":false,"assertedBy":["agent://ann"],"certainty":0.5}]}}`)
@@ -132,7 +132,7 @@ func TestProposalChanged(t *testing.T) {
 		}
 		return tailOf(t, sub, cancel)
 	}
-	query := `subscription { proposalChanged { ... on ProposalChange { kind: __typename snapshot snapshotEnd commit { revision } proposal { id status approvalCount reviews { __typename by: reviewer } } } ... on Progress { revision } } }`
+	query := `subscription { proposalChanged { ... on ProposalChange { kind: __typename snapshot snapshotEnd commit { revision } proposal { id status approvalCount reviews { __typename by: reviewerId } } } ... on Progress { revision } } }`
 	bob := subscribe("bob", reviewer, query, operation.Resume{})
 	dave := subscribe("dave", nil, query, operation.Resume{})
 	id := b.hold("ann")

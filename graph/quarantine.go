@@ -49,7 +49,7 @@ func (r *run) quarantinePayload(e *provenance.Effect, err error) (*QuarantinePay
 		r.noteReceipt(e.Receipt)
 	}
 	p := &QuarantinePayload{
-		Agent: string(e.Agent), AssertionsAffected: int64(e.Assertions), StatementsAffected: int64(e.Statements), Complete: e.Complete,
+		Agent: agentOf(e.Agent), AgentID: string(e.Agent), AssertionsAffected: int64(e.Assertions), StatementsAffected: int64(e.Statements), Complete: e.Complete,
 		Examples: make([]StatementRecord, len(e.Examples)), DryRun: e.Receipt.DryRun, Revision: e.Receipt.Revision,
 		Position: Position(r.engine.deps.Store.FormatPosition(e.Receipt.Position)), CommitID: r.commitID(e.Receipt),
 	}
@@ -81,7 +81,7 @@ func readQuarantines(ctx context.Context) ([]Quarantine, error) {
 	}
 	out := make([]Quarantine, len(list))
 	for i, q := range list {
-		out[i] = Quarantine{Agent: string(q.Agent), Since: timeOrNil(q.Since), Commit: r.commitOf(q.Commit)}
+		out[i] = Quarantine{Agent: agentOf(q.Agent), AgentID: string(q.Agent), Since: timeOrNil(q.Since), Commit: r.commitOf(q.Commit)}
 	}
 	return out, nil
 }

@@ -38,8 +38,8 @@ func (b *bench) run(who kg.Principal, query, variables string) operation.Result 
 }
 
 const (
-	quarantineIt = `mutation ($i: QuarantineAgentInput!) { q: quarantineAgent(input: $i) { agent assertionsAffected statementsAffected complete dryRun revision commitId examples { object { value } } } }`
-	liftIt       = `mutation ($i: LiftQuarantineInput!) { q: liftQuarantine(input: $i) { agent assertionsAffected statementsAffected complete dryRun revision commitId examples { object { value } } } }`
+	quarantineIt = `mutation ($i: QuarantineAgentInput!) { q: quarantineAgent(input: $i) { agent: agentId assertionsAffected statementsAffected complete dryRun revision commitId examples { object { value } } } }`
+	liftIt       = `mutation ($i: LiftQuarantineInput!) { q: liftQuarantine(input: $i) { agent: agentId assertionsAffected statementsAffected complete dryRun revision commitId examples { object { value } } } }`
 	allValues    = `{ statements(orderBy: {by: OBJECT}) { totalCount nodes { object { ... on Literal { lexical } } assertedBy } } }`
 )
 
@@ -163,7 +163,7 @@ func TestQuarantine(t *testing.T) {
 	})
 	t.Run("the list", func(t *testing.T) {
 		b := b.of(t)
-		r := b.run(adminKey, `{ quarantines { agent since commit { principal } } }`, "")
+		r := b.run(adminKey, `{ quarantines { agent: agentId since commit { principal: principalId } } }`, "")
 		want := `{"quarantines":[{"agent":"agent://bad","since":"` + later.Format("2006-01-02T15:04:05.000Z") + `","commit":{"principal":"agent://root"}}]}`
 		if string(r.Data) != want {
 			t.Errorf("got %s %v, want %s", r.Data, r.Errors, want)
@@ -187,7 +187,7 @@ func TestQuarantine(t *testing.T) {
 		b := b.of(t)
 		for _, who := range []kg.Principal{stranger, {ID: "agent://x", Roles: []string{kg.RoleReviewer}, Method: "jwt"}} {
 			for query, variables := range map[string]string{
-				quarantineIt: `{"i": {"agentId": "good"}}`, liftIt: `{"i": {"agentId": "bad"}}`, `{ quarantines { agent } }`: "",
+				quarantineIt: `{"i": {"agentId": "good"}}`, liftIt: `{"i": {"agentId": "bad"}}`, `{ quarantines { agent: agentId } }`: "",
 				`{ statements(view: {includeQuarantined: true}) { totalCount } }`: "",
 			} {
 				r := b.run(who, query, variables)

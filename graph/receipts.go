@@ -64,7 +64,7 @@ func (m *Message) Receipts(ctx context.Context) ([]MessageReceipt, error) {
 	}
 	out := make([]MessageReceipt, len(*list))
 	for i, receipt := range *list {
-		out[i] = MessageReceipt{Agent: string(receipt.Agent), Status: ReceiptStatus(inSchema(receipt.State))}
+		out[i] = MessageReceipt{Agent: agentOf(receipt.Agent), AgentID: string(receipt.Agent), Status: ReceiptStatus(inSchema(receipt.State))}
 		if err := r.chargeBytes(len(receipt.Agent) + sizeOfReceipt); err != nil {
 			return nil, err
 		}

@@ -41,11 +41,11 @@ func TestReceipts(t *testing.T) {
 	shown := `{ channel(id: "` + id + `") { readMarker unread { count hasMore } messages { nodes { receiptStatus } } } }`
 	c.want("at first", c.told("bob", "%s", shown), `{"channel":{"readMarker":0,"unread":{"count":2,"hasMore":false},"messages":{"nodes":[{"receiptStatus":"PENDING"},{"receiptStatus":"PENDING"},{"receiptStatus":null},{"receiptStatus":"EXPIRED"}]}}}`)
 	c.want("one is read", c.told("bob", `mutation { acknowledgeMessages(input: {channelId: "%s", messageIds: ["%s"]}) { readMarker unread { count } } }`, id, second), `{"acknowledgeMessages":{"readMarker":0,"unread":{"count":1}}}`)
-	c.want("at the message", c.told("cy", `{ message(id: "%s") { recipients withheldReason receiptStatus receipts { agent status } } }`, second),
+	c.want("at the message", c.told("cy", `{ message(id: "%s") { recipients: recipientIds withheldReason receiptStatus receipts { agent: agentId status } } }`, second),
 		`{"message":{"recipients":["agent://bob"],"withheldReason":"ADDRESSED","receiptStatus":null,"receipts":[{"agent":"agent://bob","status":"READ"}]}}`)
 	c.want("all is read", c.told("bob", `mutation { acknowledgeMessages(input: {channelId: "%s", upToSequence: 4, status: READ}) { readMarker unread { count hasMore } } }`, id), `{"acknowledgeMessages":{"readMarker":4,"unread":{"count":0,"hasMore":false}}}`)
 	c.want("then", c.told("bob", "%s", shown), `{"channel":{"readMarker":4,"unread":{"count":0,"hasMore":false},"messages":{"nodes":[{"receiptStatus":"READ"},{"receiptStatus":"READ"},{"receiptStatus":null},{"receiptStatus":"EXPIRED"}]}}}`)
-	c.want("at one to everybody", c.told("ann", `{ message(id: "%s") { receiptStatus receipts { agent status } } }`, third), `{"message":{"receiptStatus":"PENDING","receipts":[{"agent":"agent://ann","status":"PENDING"},{"agent":"agent://cy","status":"PENDING"}]}}`)
+	c.want("at one to everybody", c.told("ann", `{ message(id: "%s") { receiptStatus receipts { agent: agentId status } } }`, third), `{"message":{"receiptStatus":"PENDING","receipts":[{"agent":"agent://ann","status":"PENDING"},{"agent":"agent://cy","status":"PENDING"}]}}`)
 	c.want("by what became of them", c.told("bob", `{ channel(id: "%s") { read: messages(where: {status: READ}) { nodes { sequence } } expired: messages(where: {status: EXPIRED}) { nodes { sequence } } } }`, id),
 		`{"channel":{"read":{"nodes":[{"sequence":1},{"sequence":2}]},"expired":{"nodes":[{"sequence":4}]}}}`)
 	c.told("cy", `mutation { acknowledgeMessages(input: {channelId: "%s", messageIds: ["%s"], status: DELIVERED}) { id } }`, id, first)
@@ -162,7 +162,7 @@ func TestRetractMessage(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	message := c.say("bob", id, "it is 7", `, patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: 7}, graph: "ex:g"}}]`)
-	retract := `mutation { retractMessage(input: {channelId: "` + id + `", messageId: "%s", %s}) { success replayed dryRun withdrawn statementsAffected verificationStatus proposalId message { sequence author text retracts { id text withheldReason retractedBy { sequence } } } } }`
+	retract := `mutation { retractMessage(input: {channelId: "` + id + `", messageId: "%s", %s}) { success replayed dryRun withdrawn statementsAffected verificationStatus proposalId message { sequence author: authorId text retracts { id text withheldReason retractedBy { sequence } } } } }`
 	facts := `{ statements(where: {predicate: {eq: "ex:p"}}) { totalCount } }`
 	withdrawn := `"withdrawn":[{"op":"remove","statement":{"subject":{"id":"https://example.org/s"},"predicate":{"id":"https://example.org/p"},"object":{"value":7,"type":"http://www.w3.org/2001/XMLSchema#integer"},"graph":"https://example.org/g","source":"agent://bob"}}],"statementsAffected":1,"verificationStatus":"Verified","proposalId":null`
 	head := c.store.Head()

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -41,7 +42,7 @@ func objectRecordOf(t kg.Term) *ObjectRecord {
 // itself.
 func assertionOf(a kg.Assertion) *Assertion {
 	out := &Assertion{
-		Source: string(a.Source), RecordedAt: a.Time, Revision: a.Revision, Provenance: json.RawMessage(a.Provenance),
+		Source: agentOf(a.Source), SourceID: string(a.Source), RecordedAt: a.Time, Revision: a.Revision, Provenance: json.RawMessage(a.Provenance),
 		ValidFrom: timeOrNil(a.Validity.From), ValidTo: timeOrNil(a.Validity.Until),
 	}
 	if a.HasCertainty {
@@ -63,11 +64,16 @@ func (r *run) commitOf(c *kg.Commit) *Commit {
 	if c == nil {
 		return nil
 	}
+	actor := actorOf(c)
 	return &Commit{
-		ID: views.CommitNodeID(c.Revision), CommitID: r.engine.deps.Store.CommitID(c.Revision), Revision: c.Revision, Time: c.Time, Principal: string(c.Principal), Actor: string(c.Actor),
+		ID: views.CommitNodeID(c.Revision), CommitID: r.engine.deps.Store.CommitID(c.Revision), Revision: c.Revision, Time: c.Time,
+		Principal: agentOf(c.Principal), PrincipalID: string(c.Principal), Actor: agentOf(actor), ActorID: string(actor),
 		Justification: textOrNil(c.Justification), TaskID: textOrNil(c.TaskID), SessionID: textOrNil(c.SessionID), MessageID: textOrNil(c.MessageID),
 	}
 }
+
+// actorOf returns the agent that the principal of a commit acted for.
+func actorOf(c *kg.Commit) kg.AgentID { return cmp.Or(c.Actor, c.Principal) }
 
 // textOrNil returns nil for "".
 func textOrNil(s string) *string {

@@ -15,7 +15,7 @@ import (
 )
 
 const revertIt = `mutation ($i: RevertCommitInput!) { r: revertCommit(input: $i) { success statementsAffected conflictCount verificationStatus revision commitId position
-	conflicts { statement { object { value } } assertions { source } } } }`
+	conflicts { statement { object { value } } assertions { source: sourceId } } } }`
 
 type reverted struct {
 	R *struct {
@@ -184,7 +184,7 @@ func TestConflictsAreToldAsTheCallerSeesThem(t *testing.T) {
 }
 
 const contradictionsQuery = `query ($first: Int, $after: Cursor, $view: ViewInput) { c: contradictions(first: $first, after: $after, view: $view) { hasNextPage endCursor complete
-	nodes { kind reason subject { id value } property statementCount statements { statement { statementId subject { id } object { id value } } assertions { source } } } } }`
+	nodes { kind reason subject { id value } property statementCount statements { statement { statementId subject { id } object { id value } } assertions { source: sourceId } } } } }`
 
 type found struct {
 	C struct {

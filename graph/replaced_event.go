@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -14,7 +15,7 @@ type replacedPlan []replacedField
 type replacedField struct {
 	key    []byte
 	name   string
-	commit []scalarField
+	commit []recordField
 }
 
 func (p *planner) planReplaced(set ast.SelectionSet) (plan replacedPlan, err error) {
@@ -33,8 +34,27 @@ func (p *planner) planReplaced(set ast.SelectionSet) (plan replacedPlan, err err
 	return plan, err
 }
 
-func (plan replacedPlan) appendTo(b []byte, engine *Engine, e *kg.Event) []byte {
-	return scalar.AppendFields(b, plan, func(b []byte, _ int, f *replacedField) []byte { return f.appendTo(append(b, f.key...), engine, e) })
+// write writes the event. The agents of its commit have been read.
+func (plan replacedPlan) write(w *writer, engine *Engine, e *kg.Event) {
+	scalar.WriteFields(w, plan, func(_ int, f *replacedField) {
+		w.EnterField(f.key)
+		if f.name == "commit" {
+			writePlannedCommit(w, engine, e.Commit, f.commit)
+		} else {
+			w.B = f.appendTo(w.B, engine, e)
+		}
+		w.LeaveField()
+	})
+}
+
+// readAgents reads the agents of the event's commit.
+func (plan replacedPlan) readAgents(ctx context.Context, r *run, e *kg.Event) error {
+	for i := range plan {
+		if err := r.readCommitAgents(ctx, plan[i].commit, e.Commit); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *replacedField) appendTo(b []byte, engine *Engine, e *kg.Event) []byte {
@@ -58,8 +78,6 @@ func (f *replacedField) appendTo(b []byte, engine *Engine, e *kg.Event) []byte {
 		return count(r.Removed)
 	case "changeId":
 		return scalar.AppendString(b, engine.deps.Store.ChangeID(e.Position))
-	case "commit":
-		return appendCommit(b, engine, e.Commit, f.commit)
 	case "position":
 		return appendPosition(b, engine.deps.Store, e.Position)
 	}

@@ -36,7 +36,7 @@ func replaceAll(t *testing.T, s *kg.Store, graph kg.Term, from, n int) kg.Replac
 	return done
 }
 
-const replacedFields = `__typename ... on GraphReplaced { graph statementsBefore statementsAfter statementsAdded statementsRemoved commit { revision actor justification } }`
+const replacedFields = `__typename ... on GraphReplaced { graph statementsBefore statementsAfter statementsAdded statementsRemoved commit { revision actor: actorId justification } }`
 
 // The three subscriptions to the graph deliver its replacement as a whole, and then the
 // resync; those that no statement of it can concern deliver neither.

@@ -19,8 +19,8 @@ type (
 )
 
 // Audit answers Query.audit.
-func (*queryRoot) Audit(ctx context.Context, first *int, after *Cursor, principal *string, actor *string, since *time.Time, until *time.Time, kinds []AuditKind, channelID *string) (*AuditConnection, error) {
-	return auditList(ctx, auditQuery{first, after, principal, actor, since, until, kinds, channelID})
+func (*queryRoot) Audit(ctx context.Context, first *int, after *Cursor, principalID *string, actorID *string, since *time.Time, until *time.Time, kinds []AuditKind, channelID *string) (*AuditConnection, error) {
+	return auditList(ctx, auditQuery{first, after, principalID, actorID, since, until, kinds, channelID})
 }
 
 // Why answers Query.why.
@@ -29,8 +29,8 @@ func (*queryRoot) Why(ctx context.Context, statement StatementRef, first *int, v
 }
 
 // Proposals answers Query.proposals.
-func (*queryRoot) Proposals(ctx context.Context, status *ProposalStatus, author *string, first *int, after *string) (*ProposalConnection, error) {
-	return readProposals(ctx, status, author, first, after)
+func (*queryRoot) Proposals(ctx context.Context, status *ProposalStatus, authorID *string, first *int, after *string) (*ProposalConnection, error) {
+	return readProposals(ctx, status, authorID, first, after)
 }
 
 // Proposal answers Query.proposal.
@@ -69,8 +69,8 @@ func (*queryRoot) Agent(ctx context.Context, id string) (*Agent, error) {
 }
 
 // APIKeys answers Query.apiKeys.
-func (*queryRoot) APIKeys(ctx context.Context, agent *string, includeEnded bool, first *int, after *string) ([]APIKey, error) {
-	return readAPIKeys(ctx, agent, includeEnded, first, after)
+func (*queryRoot) APIKeys(ctx context.Context, agentID *string, includeEnded bool, first *int, after *string) ([]APIKey, error) {
+	return readAPIKeys(ctx, agentID, includeEnded, first, after)
 }
 
 // Stats answers Query.stats.
@@ -94,8 +94,8 @@ func (*queryRoot) Channel(ctx context.Context, id string) (*Channel, error) {
 }
 
 // Channels answers Query.channels.
-func (*queryRoot) Channels(ctx context.Context, first *int, after *Cursor, visibility *ChannelVisibility, member *string, invited bool, scopeID *string) (*ChannelConnection, error) {
-	return readChannels(ctx, first, after, visibility, member, invited, scopeID)
+func (*queryRoot) Channels(ctx context.Context, first *int, after *Cursor, visibility *ChannelVisibility, memberID *string, invited bool, scopeID *string) (*ChannelConnection, error) {
+	return readChannels(ctx, first, after, visibility, memberID, invited, scopeID)
 }
 
 // Scope answers Query.scope.
@@ -149,7 +149,7 @@ func (*queryRoot) Task(ctx context.Context, id string) (*Task, error) {
 }
 
 // Tasks answers Query.tasks.
-func (*queryRoot) Tasks(ctx context.Context, first *int, after *Cursor, createdByMe bool, handledByMe bool, contextID *string, handler *string, states []TaskState, parentID *string, since *time.Time) (*TaskConnection, error) {
+func (*queryRoot) Tasks(ctx context.Context, first *int, after *Cursor, createdByMe bool, handledByMe bool, contextID *string, handlerID *string, states []TaskState, parentID *string, since *time.Time) (*TaskConnection, error) {
 	q := tasks.Query{Created: createdByMe, Handled: handledByMe, Context: deref(contextID), Parent: tasks.TaskID(deref(parentID))}
-	return readTasks(ctx, first, after, q, handler, states, since)
+	return readTasks(ctx, first, after, q, handlerID, states, since)
 }

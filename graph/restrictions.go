@@ -25,7 +25,7 @@ func (r *run) listRestrictions(id channel.ID) ([]ChannelRestriction, error) {
 	}
 	out := make([]ChannelRestriction, len(list))
 	for i, b := range list {
-		out[i] = ChannelRestriction{Agent: string(b.Agent), Kind: ChannelRestrictionKindBan, From: b.From, Until: timeOrNil(b.Until)}
+		out[i] = ChannelRestriction{Agent: agentOf(b.Agent), AgentID: string(b.Agent), Kind: ChannelRestrictionKindBan, From: b.From, Until: timeOrNil(b.Until)}
 		if b.Muted {
 			out[i].Kind = ChannelRestrictionKindMute
 		}

@@ -63,7 +63,7 @@ func (c *Channel) Invitations(ctx context.Context) ([]ChannelInvitation, error) 
 	}
 	out := make([]ChannelInvitation, len(list))
 	for i, one := range list {
-		out[i] = ChannelInvitation{Agent: string(one.Agent), InvitedBy: string(one.By), InvitedAt: one.At}
+		out[i] = ChannelInvitation{Agent: agentOf(one.Agent), AgentID: string(one.Agent), InvitedBy: agentOf(one.By), InvitedByID: string(one.By), InvitedAt: one.At}
 	}
 	return out, r.chargeBytes(sizeOfRestriction * len(out))
 }

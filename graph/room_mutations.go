@@ -104,5 +104,6 @@ func (*mutationRoot) RemoveAgent(ctx context.Context, agent string) (*RemoveAgen
 	if err != nil {
 		return nil, err
 	}
-	return &RemoveAgentPayload{Agent: string(kg.CanonicalAgent(agent)), ChannelCount: n}, nil
+	id := kg.CanonicalAgent(agent)
+	return &RemoveAgentPayload{Agent: agentOf(id), AgentID: string(id), ChannelCount: n}, nil
 }

@@ -99,12 +99,12 @@ func TestCloseChannel(t *testing.T) {
 func TestJoinAndLeave(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.room(`, kind: ROOM, visibility: PUBLIC, maxMembers: 3`)
-	join := `mutation { joinChannel(input: {channelId: "%s" %s}) { members { agent role } } }`
+	join := `mutation { joinChannel(input: {channelId: "%s" %s}) { members { agent: agentId role } } }`
 	c.want("a member", c.told("bob", join, id, ""), `{"joinChannel":{"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MEMBER"}]}}`)
 	c.want("as an owner", c.refused("cy", join, id, `, role: OWNER`), "INVALID input.role")
 	c.want("an observer", c.told("cy", join, id, `, role: OBSERVER`), `{"joinChannel":{"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MEMBER"},{"agent":"agent://cy","role":"OBSERVER"}]}}`)
 	c.want("a full one", c.refused("dee", join, id, ""), "LIMIT_EXCEEDED input.principalId")
-	leave := `mutation { leaveChannel(channelId: "%s") { channelId channel { name messageCount members { agent } } } }`
+	leave := `mutation { leaveChannel(channelId: "%s") { channelId channel { name messageCount members { agent: agentId } } } }`
 	c.want("left what one still finds", c.told("bob", leave, id), `{"leaveChannel":{"channelId":"`+id+`","channel":{"name":"r","messageCount":0,"members":[]}}}`)
 	c.want("left again", c.refused("bob", leave, id), "PERMISSION_DENIED")
 	c.want("the last owner", c.refused("ann", leave, id), "LAST_OWNER principalId")
@@ -120,21 +120,21 @@ func TestJoinAndLeave(t *testing.T) {
 func TestInvitations(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
-	const mine = `{ channels(invited: true) { nodes { id name members { agent } invitations { agent invitedBy } } } }`
-	invite := `mutation { inviteMember(input: {channelId: "%s", principalId: "%s"}) { version invitations { agent invitedBy } } }`
+	const mine = `{ channels(invited: true) { nodes { id name members { agent: agentId } invitations { agent: agentId invitedBy: invitedById } } } }`
+	invite := `mutation { inviteMember(input: {channelId: "%s", principalId: "%s"}) { version invitations { agent: agentId invitedBy: invitedById } } }`
 	c.want("by a moderator", c.refused("bob", invite, id, "cy"), "PERMISSION_DENIED")
 	c.want("nobody", c.refused("ann", invite, id, ""), "INVALID input.principalId")
 	c.want("invited", c.told("ann", invite, id, "cy"), `{"inviteMember":{"version":1,"invitations":[{"agent":"agent://cy","invitedBy":"agent://ann"}]}}`)
 	c.told("ann", invite, id, "dee")
 	c.want("its own", c.told("cy", mine), `{"channels":{"nodes":[{"id":"`+id+`","name":"lab","members":[],"invitations":[{"agent":"agent://cy","invitedBy":"agent://ann"}]}]}}`)
 	c.want("a member", c.told("bob", mine), `{"channels":{"nodes":[]}}`)
-	c.want("all of them", c.told("bob", `{ channel(id: "%s") { invitations { agent } } }`, id), `{"channel":{"invitations":[{"agent":"agent://cy"},{"agent":"agent://dee"}]}}`)
+	c.want("all of them", c.told("bob", `{ channel(id: "%s") { invitations { agent: agentId } } }`, id), `{"channel":{"invitations":[{"agent":"agent://cy"},{"agent":"agent://dee"}]}}`)
 	c.want("not read yet", c.refused("cy", `{ channel(id: "%s") { messages { nodes { id } } } }`, id), "PERMISSION_DENIED")
-	c.want("to read who is kept out", c.told("cy", `{ channel(id: "%s") { restrictions { agent } } }`, id), `{"channel":{"restrictions":null}}`)
-	c.want("accepted", c.told("cy", `mutation { acceptInvitation(channelId: "%s") { members { agent } invitations { agent } } }`, id), `{"acceptInvitation":{"members":[{"agent":"agent://ann"},{"agent":"agent://bob"},{"agent":"agent://cy"}],"invitations":[{"agent":"agent://dee"}]}}`)
+	c.want("to read who is kept out", c.told("cy", `{ channel(id: "%s") { restrictions { agent: agentId } } }`, id), `{"channel":{"restrictions":null}}`)
+	c.want("accepted", c.told("cy", `mutation { acceptInvitation(channelId: "%s") { members { agent: agentId } invitations { agent: agentId } } }`, id), `{"acceptInvitation":{"members":[{"agent":"agent://ann"},{"agent":"agent://bob"},{"agent":"agent://cy"}],"invitations":[{"agent":"agent://dee"}]}}`)
 	c.want("declined", c.told("dee", `mutation { declineInvitation(channelId: "%s") { channelId channel { id } } }`, id), `{"declineInvitation":{"channelId":"`+id+`","channel":null}}`)
 	c.told("ann", invite, id, "dee")
-	withdraw := `mutation { withdrawInvitation(input: {channelId: "%s", principalId: "dee"}) { invitations { agent } } }`
+	withdraw := `mutation { withdrawInvitation(input: {channelId: "%s", principalId: "dee"}) { invitations { agent: agentId } } }`
 	c.want("withdrawn by a member", c.refused("bob", withdraw, id), "PERMISSION_DENIED")
 	c.want("withdrawn", c.told("ann", withdraw, id), `{"withdrawInvitation":{"invitations":[]}}`)
 	c.want("withdrawn again", c.refused("ann", withdraw, id), "NOT_FOUND input.principalId")
@@ -152,41 +152,41 @@ func TestInvitations(t *testing.T) {
 func TestBansAndMutes(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.room(`, visibility: PUBLIC, members: [{principalId: "mod", role: MODERATOR}, {principalId: "bob"}]`)
-	bar := `mutation { %sAgent(input: {channelId: "` + id + `", principalId: "%s" %s}) { channel { id } restrictions { agent kind until } } }`
+	bar := `mutation { %sAgent(input: {channelId: "` + id + `", principalId: "%s" %s}) { channel { id } restrictions { agent: agentId kind until } } }`
 	listed := func(list string) string { return `{"channel":{"id":"` + id + `"},"restrictions":[` + list + `]}` }
 	ban, mute := `{"agent":"agent://bob","kind":"BAN","until":null}`, `{"agent":"agent://cy","kind":"MUTE","until":"2036-01-01T00:00:00.000Z"}`
 	c.want("banned", c.told("mod", bar, "ban", "bob", ""), `{"banAgent":`+listed(ban)+`}`)
 	c.want("muted", c.told("mod", bar, "mute", "cy", `, until: "2036-01-01T00:00:00Z"`), `{"muteAgent":`+listed(ban+`,`+mute)+`}`)
 	c.want("banned from what all see", c.refused("bob", `{ channel(id: "%s") { id } }`, id), "CHANNEL_NOT_FOUND id")
-	c.want("the list", c.told("eve", `{ channel(id: "%s") { restrictions { agent kind } } }`, id), `{"channel":{"restrictions":[{"agent":"agent://bob","kind":"BAN"},{"agent":"agent://cy","kind":"MUTE"}]}}`)
+	c.want("the list", c.told("eve", `{ channel(id: "%s") { restrictions { agent: agentId kind } } }`, id), `{"channel":{"restrictions":[{"agent":"agent://bob","kind":"BAN"},{"agent":"agent://cy","kind":"MUTE"}]}}`)
 	c.want("an end that has passed", c.refused("mod", bar, "ban", "eve", `, until: "2020-01-01T00:00:00Z"`), "INVALID input.until")
 	c.want("an owner", c.refused("mod", bar, "ban", "ann", ""), "PERMISSION_DENIED input.principalId")
 	for _, what := range []string{"ban", "mute", "unban", "unmute"} {
 		c.want(what+" by an outsider", c.refused("eve", bar, what, "bob", ""), "PERMISSION_DENIED")
 		c.want(what+" nobody", c.refused("mod", bar, what, "", ""), "INVALID input.principalId")
-		c.want(what+" nowhere", c.refused("mod", `mutation { %sAgent(input: {principalId: "x"}) { restrictions { agent } } }`, what), "INVALID input.channelId")
+		c.want(what+" nowhere", c.refused("mod", `mutation { %sAgent(input: {principalId: "x"}) { restrictions { agent: agentId } } }`, what), "INVALID input.channelId")
 		c.want(what+" both", c.refused("mod", bar, what, "x", ", everywhere: true"), "INVALID input.channelId")
-		c.want(what+" everywhere", c.refused("ann", `mutation { %sAgent(input: {everywhere: true, principalId: "x"}) { restrictions { agent } } }`, what), "PERMISSION_DENIED")
-		c.likeAbsent("eve", "CHANNEL_NOT_FOUND", `mutation { `+what+`Agent(input: {channelId: "%s", principalId: "x"}) { restrictions { agent } } }`, c.lab("PRIVATE"))
+		c.want(what+" everywhere", c.refused("ann", `mutation { %sAgent(input: {everywhere: true, principalId: "x"}) { restrictions { agent: agentId } } }`, what), "PERMISSION_DENIED")
+		c.likeAbsent("eve", "CHANNEL_NOT_FOUND", `mutation { `+what+`Agent(input: {channelId: "%s", principalId: "x"}) { restrictions { agent: agentId } } }`, c.lab("PRIVATE"))
 	}
 	c.want("unbanned", c.told("mod", bar, "unban", "bob", ""), `{"unbanAgent":`+listed(mute)+`}`)
 	c.want("unmuted", c.told("mod", bar, "unmute", "cy", ""), `{"unmuteAgent":`+listed("")+`}`)
 	c.want("there again", c.told("bob", `{ channel(id: "%s") { name } }`, id), `{"channel":{"name":"r"}}`)
 
 	admin := []string{kg.RoleAdmin}
-	whole := `mutation { banAgent(input: {everywhere: true, principalId: "bob"}) { channel { id } restrictions { agent kind } } }`
+	whole := `mutation { banAgent(input: {everywhere: true, principalId: "bob"}) { channel { id } restrictions { agent: agentId kind } } }`
 	result := c.askAs("root", admin, "%s", whole)
 	c.want("from the whole server", string(result.Data), `{"banAgent":{"channel":null,"restrictions":[{"agent":"agent://bob","kind":"BAN"}]}}`)
-	c.want("the list of the server", string(c.askAs("root", admin, `{ globalRestrictions { agent kind until } }`).Data), `{"globalRestrictions":[{"agent":"agent://bob","kind":"BAN","until":null}]}`)
-	c.want("for others", c.refused("ann", `{ globalRestrictions { agent } }`), "PERMISSION_DENIED")
+	c.want("the list of the server", string(c.askAs("root", admin, `{ globalRestrictions { agent: agentId kind until } }`).Data), `{"globalRestrictions":[{"agent":"agent://bob","kind":"BAN","until":null}]}`)
+	c.want("for others", c.refused("ann", `{ globalRestrictions { agent: agentId } }`), "PERMISSION_DENIED")
 	c.want("banned there", c.refused("bob", `{ channel(id: "%s") { name } }`, id), "CHANNEL_NOT_FOUND id")
-	c.want("free", string(c.askAs("root", admin, `mutation { unbanAgent(input: {everywhere: true, principalId: "bob"}) { restrictions { agent } } }`).Data), `{"unbanAgent":{"restrictions":[]}}`)
+	c.want("free", string(c.askAs("root", admin, `mutation { unbanAgent(input: {everywhere: true, principalId: "bob"}) { restrictions { agent: agentId } } }`).Data), `{"unbanAgent":{"restrictions":[]}}`)
 }
 
 func TestRemoveAgent(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	one, two := c.lab("PRIVATE"), c.lab("PUBLIC")
-	remove := `mutation { removeAgent(principalId: "bob") { agent channelCount } }`
+	remove := `mutation { removeAgent(principalId: "bob") { agent: agentId channelCount } }`
 	c.want("by another", c.refused("ann", "%s", remove), "PERMISSION_DENIED")
 	c.want("nobody", c.refused("ann", `mutation { removeAgent(principalId: "") { channelCount } }`), "INVALID principalId")
 	result := c.ask("bob", "%s", remove)
@@ -195,7 +195,7 @@ func TestRemoveAgent(t *testing.T) {
 		t.Errorf("the position is %v of %v", result.Position, c.store.Head())
 	}
 	for _, id := range []string{one, two} {
-		c.want("who is left", c.told("ann", `{ channel(id: "%s") { members { agent } } }`, id), `{"channel":{"members":[{"agent":"agent://ann"}]}}`)
+		c.want("who is left", c.told("ann", `{ channel(id: "%s") { members { agent: agentId } } }`, id), `{"channel":{"members":[{"agent":"agent://ann"}]}}`)
 	}
 	c.want("by an administrator, again", string(c.askAs("root", []string{kg.RoleAdmin}, "%s", remove).Data), `{"removeAgent":{"agent":"agent://bob","channelCount":0}}`)
 }

@@ -15,6 +15,7 @@ import (
 	"koine/graph/internal/fault"
 	"koine/graph/internal/views"
 	"koine/graph/limit"
+	"koine/internal/agents"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -28,6 +29,7 @@ type run struct {
 	schema  *servedSchema // for the whole operation
 	request *operation.Request
 	ctx     context.Context  // the operation's context; a run does not outlive it
+	mutates bool             // the operation is a mutation
 	life    context.Context  // of a subscription's stream. It does not retain the parsed operation
 	broken  map[string]error // errors of root fields that use null as a value, by alias
 	bytes   atomic.Int64     // loaded for the answer
@@ -56,8 +58,10 @@ type run struct {
 	lowestPosition  *kg.Position
 	writtenPosition *kg.Position // position after the commit of a mutation
 	notedHints      []operation.Hint
-	commitMessages  map[kg.Revision]*Message // messages of commits, nil for none
-	commitTasks     map[kg.Revision]*Task    // tasks of commits, nil for none
+	commitMessages  map[kg.Revision]*Message      // messages of commits, nil for none
+	commitTasks     map[kg.Revision]*Task         // tasks of commits, nil for none
+	agentRecords    map[kg.AgentID]*agents.Record // records of agents, nil for none
+	agentsReadAt    kg.Position                   // of a mutation: the head when they were read
 }
 
 func newRun(e *Engine, req *operation.Request) *run {
@@ -75,7 +79,7 @@ type runKey struct{}
 
 // withRun carries the run and the operation to the resolvers.
 func (r *run) withRun(ctx context.Context, opCtx *graphql.OperationContext) context.Context {
-	r.ctx = ctx
+	r.ctx, r.mutates = ctx, opCtx.Operation.Operation == ast.Mutation
 	return graphql.WithOperationContext(context.WithValue(ctx, runKey{}, r), opCtx)
 }
 

@@ -1,11 +1,15 @@
 package graph
 
 import (
-	"koine/graph/internal/scalar"
+	"context"
 	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/graph/executor"
+	"koine/graph/internal/scalar"
+	"koine/kg"
 )
 
 // scalarField is a field of an object that has only scalars.
@@ -43,4 +47,57 @@ func appendObjects[T any](
 	return scalar.AppendList(b, list, func(b []byte, v *T) []byte {
 		return appendObject(b, fields, typename, func(b []byte, name string) []byte { return value(b, *v, name) })
 	})
+}
+
+// recordField is a field of an object of scalars and agents.
+type recordField struct {
+	scalarField
+	agent *executor.Selected // of a field that is an agent
+	reads bool               // the agent's record is shown
+}
+
+// planRecord plans an object with scalar fields and agents of these names.
+func (p *planner) planRecord(set ast.SelectionSet, implementors []string, names ...string) (fields []recordField, err error) {
+	err = p.eachField(set, implementors, func(f graphql.CollectedField, key []byte) error {
+		field := recordField{scalarField: scalarField{key, f.Name}}
+		switch {
+		case f.Name != "__typename" && !slices.Contains(names, f.Name):
+			return unplannedField(f)
+		case f.Name != "__typename" && f.Definition.Type.Name() == agentObject.Name:
+			field.agent = p.selected(f)
+			field.reads = readsRecord(field.agent)
+		}
+		fields = append(fields, field)
+		return nil
+	})
+	return fields, err
+}
+
+// writeRecord writes an object of scalars and agents. agent returns the agent
+// of a field.
+func writeRecord(w *writer, fields []recordField, typename string, value func(b []byte, name string) []byte, agent func(name string) kg.AgentID) {
+	scalar.WriteFields(w, fields, func(_ int, f *recordField) {
+		switch {
+		case f.agent != nil:
+			w.EnterField(f.key)
+			writePlannedAgent(w, f.agent, agent(f.name))
+			w.LeaveField()
+		case f.name == "__typename":
+			w.B = scalar.AppendString(append(w.B, f.key...), typename)
+		default:
+			w.B = value(append(w.B, f.key...), f.name)
+		}
+	})
+}
+
+// readAgents reads the records of the agents that a planned object shows.
+func (r *run) readAgents(ctx context.Context, fields []recordField, agent func(name string) kg.AgentID) error {
+	for i := range fields {
+		if f := &fields[i]; f.reads {
+			if _, err := r.agentRecord(ctx, agent(f.name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -83,17 +83,23 @@ func (s *Scope) Status() ScopeStatus { return ScopeStatus(inSchema(s.record.Stat
 // Access lists the agents and roles with access.
 func (s *Scope) Access() *ScopeAccess {
 	a := &s.record.Access
-	return &ScopeAccess{Everybody: a.Everybody, Agents: agentTexts(a.Agents), Roles: notNil(a.Roles)}
+	return &ScopeAccess{Everybody: a.Everybody, Agents: agentsOf(a.Agents), AgentIds: agentTexts(a.Agents), Roles: notNil(a.Roles)}
 }
 
 // Coordinator is nil for none.
-func (s *Scope) Coordinator() *string { return nilIfEmpty(string(s.record.Coordinator)) }
+func (s *Scope) Coordinator() *Agent { return agentIfAny(s.record.Coordinator) }
+
+// CoordinatorID is the id of the coordinator.
+func (s *Scope) CoordinatorID() *string { return nilIfEmpty(string(s.record.Coordinator)) }
 
 // CreatedAt is when the scope was created.
 func (s *Scope) CreatedAt() time.Time { return s.record.CreatedAt }
 
 // CreatedBy is the agent that created the scope.
-func (s *Scope) CreatedBy() string { return string(s.record.CreatedBy) }
+func (s *Scope) CreatedBy() *Agent { return agentOf(s.record.CreatedBy) }
+
+// CreatedByID is the id of that agent.
+func (s *Scope) CreatedByID() string { return string(s.record.CreatedBy) }
 
 // EndedAt is nil while the scope is active.
 func (s *Scope) EndedAt() *time.Time { return timeOrNil(s.record.EndedAt) }

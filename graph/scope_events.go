@@ -83,7 +83,10 @@ func (e *ScopeEvent) Sequence() int64 { return e.record.Sequence }
 func (e *ScopeEvent) Type() string { return e.record.Type }
 
 // Actor is the agent that caused the event.
-func (e *ScopeEvent) Actor() string { return string(e.record.Actor) }
+func (e *ScopeEvent) Actor() *Agent { return agentOf(e.record.Actor) }
+
+// ActorID is the id of that agent.
+func (e *ScopeEvent) ActorID() string { return string(e.record.Actor) }
 
 // Time is when the event happened.
 func (e *ScopeEvent) Time() time.Time { return e.record.Time }

@@ -14,7 +14,7 @@ import (
 
 func TestScopes(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
-	const shown = `{ kind title status access { everybody agents roles } coordinator createdBy parentId version endedAt endReason }`
+	const shown = `{ kind title status access { everybody agents: agentIds roles } coordinator: coordinatorId createdBy: createdById parentId version endedAt endReason }`
 	intent := c.id("ann", `mutation { createScope(input: {title: "glaze", coordinator: "cy", access: {agents: ["bob", "agent://dee"], roles: ["potter"]}}) { id } }`)
 	ofIntent := `"kind":"INTENT","title":"glaze","status":"ACTIVE","access":{"everybody":false,"agents":["agent://bob","agent://dee"],"roles":["potter"]},"coordinator":"agent://cy","createdBy":"agent://ann","parentId":null,"version":1,"endedAt":null,"endReason":null`
 	for _, who := range []string{"ann", "bob", "cy", "dee"} {
@@ -28,7 +28,7 @@ func TestScopes(t *testing.T) {
 		t.Errorf("as an entity: %s", got)
 	}
 
-	update := `mutation { updateScope(input: {scopeId: "` + intent + `", %s}) { title coordinator access { everybody agents roles } version } }`
+	update := `mutation { updateScope(input: {scopeId: "` + intent + `", %s}) { title coordinator: coordinatorId access { everybody agents: agentIds roles } version } }`
 	c.want("by who has access only", c.refused("bob", update, `expectedVersion: 1, title: "x"`), "PERMISSION_DENIED")
 	c.want("by the coordinator", c.told("cy", update, `expectedVersion: 1, title: "celadon", access: {agents: ["bob"]}`), `{"updateScope":{"title":"celadon","coordinator":"agent://cy","access":{"everybody":false,"agents":["agent://bob"],"roles":[]},"version":2}}`)
 	c.want("too late", c.refused("ann", update, `expectedVersion: 1, title: "x"`), "VERSION_CONFLICT input.expectedVersion")
@@ -67,7 +67,7 @@ func TestScopes(t *testing.T) {
 	}
 	c.want("the list of others", c.told("eve", `{ scopes { nodes { id } pageInfo { hasNextPage } } }`), `{"scopes":{"nodes":[],"pageInfo":{"hasNextPage":false}}}`)
 	b := newBench(t, graph.Options{})
-	for _, query := range []string{`{ scope(id: "x") { id } }`, `{ scopes { nodes { id } } }`, `{ globalRestrictions { agent } }`} {
+	for _, query := range []string{`{ scope(id: "x") { id } }`, `{ scopes { nodes { id } } }`, `{ globalRestrictions { agent: agentId } }`} {
 		if r := b.execute(query, ""); len(r.Errors) != 1 || r.Errors[0].Extensions["code"] != "NOT_FOUND" {
 			t.Errorf("where there are no channels: %v", r.Errors)
 		}
@@ -171,7 +171,7 @@ func TestScopeEvents(t *testing.T) {
 				}
 			}
 		}
-		if err := json.Unmarshal([]byte(c.told("bob", `{ scope(id: "%s") { events(first: 2 %s) { nodes { sequence type actor hash previousHash data message { text } } pageInfo { hasNextPage endCursor } } } }`, scope, after)), &data); err != nil {
+		if err := json.Unmarshal([]byte(c.told("bob", `{ scope(id: "%s") { events(first: 2 %s) { nodes { sequence type actor: actorId hash previousHash data message { text } } pageInfo { hasNextPage endCursor } } } }`, scope, after)), &data); err != nil {
 			t.Fatal(err)
 		}
 		events = append(events, data.Scope.Events.Nodes...)
@@ -220,7 +220,7 @@ func TestScopesInTheAudit(t *testing.T) {
 	c.told("ann", `mutation { createChannel(input: {scopeId: "%s", name: "x", audit: true, memberPolicy: SCOPE}) { id } }`, scope)
 	c.told("bob", `mutation { publishMessage(input: {scopeId: "%s", channelName: "x", parts: [{text: "hello"}]}) { success } }`, scope)
 	c.told("ann", `mutation { endScope(input: {scopeId: "%s", status: ABANDONED}) { id } }`, scope)
-	result := c.askAs("root", []string{kg.RoleAdmin}, `{ audit { nodes { kind actor } } }`)
+	result := c.askAs("root", []string{kg.RoleAdmin}, `{ audit { nodes { kind actor: actorId } } }`)
 	c.want("the audit", string(result.Data), `{"audit":{"nodes":[{"kind":"CHANNEL","actor":"agent://ann"},{"kind":"MESSAGE","actor":"agent://bob"},{"kind":"CHANNEL","actor":"agent://ann"},{"kind":"CHANNEL","actor":"agent://ann"}]}}`)
 }
 
@@ -234,7 +234,7 @@ func TestDeletedChannelsInTheAudit(t *testing.T) {
 	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
 	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
 	c.told("ann", `mutation { deleteChannel(channelId: "%s") { channelId } }`, id)
-	query := `{ audit(channelId: "%s") { nodes { kind actor channelActions { action channelId messageId member } } } }`
+	query := `{ audit(channelId: "%s") { nodes { kind actor: actorId channelActions { action channelId messageId member: memberId } } } }`
 	entry := func(kind, actor, action, event, member string) string {
 		return fmt.Sprintf(`{"kind":"%s","actor":"agent://%s","channelActions":[{"action":"%s","channelId":"%s","messageId":%s,"member":%s}]}`, kind, actor, action, id, event, member)
 	}
@@ -259,7 +259,7 @@ func TestEveryFieldOfScopesAndChannels(t *testing.T) {
 	for _, query := range []string{
 		`{ scopes` + selectAll(s, "ScopeConnection", map[string]bool{}) + ` }`,
 		`{ channels(scopeId: "` + scope + `")` + selectAll(s, "ChannelConnection", map[string]bool{}) + ` }`,
-		`query @budget(maxBytes: 100000) { scope(id: "` + scope + `") { title entity { types out(first: 1) { nodes { predicate } } } channels { nodes { name restrictions { agent } scope { kind } } } events { nodes { message { text } } } } }`,
+		`query @budget(maxBytes: 100000) { scope(id: "` + scope + `") { title entity { types out(first: 1) { nodes { predicate } } } channels { nodes { name restrictions { agent: agentId } scope { kind } } } events { nodes { message { text } } } } }`,
 	} {
 		if got := c.told("ann", "%s", query); !strings.Contains(got, `"hello"`) {
 			t.Errorf("%.60s…: %s", query, got)

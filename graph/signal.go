@@ -62,7 +62,7 @@ type signalEvent struct {
 func (c *signalEvent) write(w *writer, _ *eventWriter, _ *operation.Event) error {
 	one := c.source.current
 	signal := &ChannelSignal{
-		ChannelID: string(one.Channel), Sender: string(one.From), Kind: string(one.Kind), Data: json.RawMessage(one.Data), Time: one.Time, Dropped: one.Dropped,
+		ChannelID: string(one.Channel), Sender: agentOf(one.From), SenderID: string(one.From), Kind: string(one.Kind), Data: json.RawMessage(one.Data), Time: one.Time, Dropped: one.Dropped,
 	}
 	return w.Object(c.field.On(channelSignalObject), signal)
 }

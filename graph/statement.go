@@ -55,7 +55,7 @@ type statementField struct {
 	key        []byte
 	entity     *entityPlan   // for subject, and for an object that is an entity
 	literal    []scalarField // for an object that is a literal
-	assertions []scalarField
+	assertions []recordField
 	origins    *executor.Selected // evidence or tasks
 	first      int
 }
@@ -180,8 +180,10 @@ func (n *statementNode) write(w *writer) {
 			f.failed.write(w)
 		case statementPending:
 			w.B = strconv.AppendBool(w.B, kg.IsPendingGraph(s.Graph))
+		case statementAssertions:
+			writeAssertions(w, s.Assertions, f.assertions)
 		default:
-			w.B = f.writeAssertions(w.B, s)
+			w.B = f.appendAssertions(w.B, s)
 		}
 		w.LeaveField()
 	})
@@ -206,15 +208,13 @@ func (list statementNodes) write(w *writer) {
 	scalar.WriteList(w, len(list), func(i int) { list[i].write(w) })
 }
 
-func (f *statementField) writeAssertions(b []byte, s *kg.Statement) []byte {
+func (f *statementField) appendAssertions(b []byte, s *kg.Statement) []byte {
 	switch f.kind {
 	case statementCertainty:
 		certainty, known := s.Certainty()
 		return scalar.AppendCertainty(b, certainty, known)
 	case statementAssertedBy:
 		return scalar.AppendList(b, s.Assertions, func(b []byte, a *kg.Assertion) []byte { return scalar.AppendString(b, string(a.Source)) })
-	case statementAssertions:
-		return appendAssertions(b, s.Assertions, f.assertions)
 	case statementRecordedAt:
 		return scalar.AppendTime(b, s.RecordedAt())
 	case statementRevision:
@@ -244,17 +244,30 @@ func appendLiteral(b []byte, t kg.Term, fields []scalarField) []byte {
 	})
 }
 
-func (p *planner) planAssertions(set ast.SelectionSet) ([]scalarField, error) {
-	return p.planScalars(set, assertionImplementors, "source", "certainty", "recordedAt", "validFrom", "validTo", "revision", "provenance")
+func (p *planner) planAssertions(set ast.SelectionSet) ([]recordField, error) {
+	return p.planRecord(set, assertionImplementors, "source", "sourceId", "certainty", "recordedAt", "validFrom", "validTo", "revision", "provenance")
 }
 
-func appendAssertions(b []byte, list []kg.Assertion, fields []scalarField) []byte {
-	return appendObjects(b, list, fields, "Assertion", appendAssertion)
+func writeAssertions(w *writer, list []kg.Assertion, fields []recordField) {
+	scalar.WriteList(w, len(list), func(i int) {
+		a := &list[i]
+		writeRecord(w, fields, "Assertion", func(b []byte, name string) []byte { return appendAssertion(b, a, name) }, func(string) kg.AgentID { return a.Source })
+	})
 }
 
-func appendAssertion(b []byte, a kg.Assertion, field string) []byte {
+// readSources reads the records of the sources that a field shows of a statement.
+func (l *loader) readSources(f *statementField, s *kg.Statement) error {
+	for i := range s.Assertions {
+		if err := l.run.readAgents(l.ctx, f.assertions, func(string) kg.AgentID { return s.Assertions[i].Source }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func appendAssertion(b []byte, a *kg.Assertion, field string) []byte {
 	switch field {
-	case "source":
+	case "sourceId":
 		return scalar.AppendString(b, string(a.Source))
 	case "certainty":
 		return scalar.AppendCertainty(b, a.Certainty, a.HasCertainty)

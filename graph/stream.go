@@ -181,7 +181,10 @@ func (t *eventWriter) write(w *writer, e *operation.Event) error {
 	case e.UpToDate:
 		w.B = plan.upToDate.appendUpToDate(w.B, t.stream.engine, e.Position)
 	case e.Replaced() != nil:
-		w.B = plan.replaced.appendTo(w.B, t.stream.engine, &e.Changes[0])
+		if err := plan.replaced.readAgents(w.Ctx, t.run, &e.Changes[0]); err != nil {
+			return err
+		}
+		plan.replaced.write(w, t.stream.engine, &e.Changes[0])
 	default:
 		return plan.content.write(w, t, e)
 	}

@@ -180,9 +180,9 @@ func TestChangeInFull(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	f := b.follow(t, `subscription { statementChanged(resume: "earliest", where: {predicate: {eq: "ex:knows"}}) {
 		... on StatementChange {
-			__typename op statement { id subject { iri label out { totalCount } } object { ... on Entity { label } } graph certainty assertedBy recordedAt revision assertions { source } }
+			__typename op statement { id subject { iri label out { totalCount } } object { ... on Entity { label } } graph certainty assertedBy recordedAt revision assertions { source: sourceId } }
 			previous { object { ... on Entity { iri } } } statementRemains changeId snapshot snapshotEnd position
-			commit { __typename id revision time principal actor justification taskId sessionId messageId }
+			commit { __typename id revision time principal: principalId actor: actorId justification taskId sessionId messageId }
 		} } }`, "", operation.Resume{})
 	label := kg.IRI(kg.RDFSLabel)
 	b.update(by("agent://scout", 0.5, add(iri("ada"), iri("knows"), iri("bob"))), add(iri("ada"), label, kg.String("Ada")))

@@ -373,15 +373,16 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 
 func agentFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id":             executor.Get(func(o *Agent) string { return o.ID }, writeID),
-		"name":           executor.Get(func(o *Agent) *string { return o.Name }, writeOptionalString),
-		"owner":          executor.Get(func(o *Agent) *string { return o.Owner }, writeOptionalString),
-		"roles":          executor.Get(func(o *Agent) []string { return o.Roles }, writeStringList),
-		"status":         executor.Get(func(o *Agent) AgentStatus { return o.Status }, writeAgentStatus),
-		"createdAt":      executor.Get(func(o *Agent) time.Time { return o.CreatedAt }, writeDateTime),
-		"statementCount": executor.Get(func(o *Agent) *int { return o.StatementCount }, writeOptionalInt),
-		"presence":       executor.Get(func(o *Agent) *Presence { return o.Presence }, writePresence),
-		"registration":   executor.Get(func(o *Agent) *AgentRegistration { return o.Registration }, writeAgentRegistration),
+		"id":             executor.Get((*Agent).ID, writeID),
+		"name":           executor.Read((*Agent).Name, writeOptionalString),
+		"owner":          executor.Read((*Agent).Owner, writeAgent),
+		"ownerId":        executor.Read((*Agent).OwnerID, writeOptionalID),
+		"roles":          executor.Read((*Agent).Roles, writeStringList),
+		"status":         executor.Read((*Agent).Status, writeOptionalAgentStatus),
+		"createdAt":      executor.Read((*Agent).CreatedAt, writeOptionalDateTime),
+		"statementCount": executor.Read((*Agent).StatementCount, writeOptionalInt),
+		"presence":       executor.GetContext((*Agent).Presence, writePresence),
+		"registration":   executor.Read((*Agent).Registration, writeAgentRegistration),
 	}
 }
 
@@ -411,18 +412,21 @@ func agentRegistrationFields() map[string]*executor.Field {
 
 func apiKeyFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id":         executor.Get(func(o *APIKey) string { return o.ID }, writeID),
-		"mode":       executor.Get(func(o *APIKey) APIKeyMode { return o.Mode }, writeApiKeyMode),
-		"name":       executor.Get(func(o *APIKey) *string { return o.Name }, writeOptionalString),
-		"agent":      executor.Get(func(o *APIKey) string { return o.Agent }, writeString),
-		"roles":      executor.Get(func(o *APIKey) []string { return o.Roles }, writeStringList),
-		"actFor":     executor.Get(func(o *APIKey) []string { return o.ActFor }, writeStringList),
-		"state":      executor.Get(func(o *APIKey) APIKeyState { return o.State }, writeApiKeyState),
-		"createdAt":  executor.Get(func(o *APIKey) time.Time { return o.CreatedAt }, writeDateTime),
-		"createdBy":  executor.Get(func(o *APIKey) string { return o.CreatedBy }, writeString),
-		"expiresAt":  executor.Get(func(o *APIKey) *time.Time { return o.ExpiresAt }, writeOptionalDateTime),
-		"revokedAt":  executor.Get(func(o *APIKey) *time.Time { return o.RevokedAt }, writeOptionalDateTime),
-		"replacedBy": executor.Get(func(o *APIKey) *string { return o.ReplacedBy }, writeOptionalID),
+		"id":          executor.Get(func(o *APIKey) string { return o.ID }, writeID),
+		"mode":        executor.Get(func(o *APIKey) APIKeyMode { return o.Mode }, writeApiKeyMode),
+		"name":        executor.Get(func(o *APIKey) *string { return o.Name }, writeOptionalString),
+		"agent":       executor.Get(func(o *APIKey) *Agent { return o.Agent }, writeAgent),
+		"agentId":     executor.Get(func(o *APIKey) string { return o.AgentID }, writeID),
+		"roles":       executor.Get(func(o *APIKey) []string { return o.Roles }, writeStringList),
+		"actFor":      executor.Get(func(o *APIKey) []Agent { return o.ActFor }, writeAgentList),
+		"actForIds":   executor.Get(func(o *APIKey) []string { return o.ActForIds }, writeIDList),
+		"state":       executor.Get(func(o *APIKey) APIKeyState { return o.State }, writeApiKeyState),
+		"createdAt":   executor.Get(func(o *APIKey) time.Time { return o.CreatedAt }, writeDateTime),
+		"createdBy":   executor.Get(func(o *APIKey) *Agent { return o.CreatedBy }, writeAgent),
+		"createdById": executor.Get(func(o *APIKey) string { return o.CreatedByID }, writeID),
+		"expiresAt":   executor.Get(func(o *APIKey) *time.Time { return o.ExpiresAt }, writeOptionalDateTime),
+		"revokedAt":   executor.Get(func(o *APIKey) *time.Time { return o.RevokedAt }, writeOptionalDateTime),
+		"replacedBy":  executor.Get(func(o *APIKey) *string { return o.ReplacedBy }, writeOptionalID),
 	}
 }
 
@@ -488,7 +492,8 @@ func assertedStatementFields() map[string]*executor.Field {
 
 func assertionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"source":     executor.Get(func(o *Assertion) string { return o.Source }, writeString),
+		"source":     executor.Get(func(o *Assertion) *Agent { return o.Source }, writeAgent),
+		"sourceId":   executor.Get(func(o *Assertion) string { return o.SourceID }, writeID),
 		"certainty":  executor.Get(func(o *Assertion) *float64 { return o.Certainty }, writeOptionalFloat),
 		"recordedAt": executor.Get(func(o *Assertion) time.Time { return o.RecordedAt }, writeDateTime),
 		"validFrom":  executor.Get(func(o *Assertion) *time.Time { return o.ValidFrom }, writeOptionalDateTime),
@@ -512,7 +517,8 @@ func auditChannelActionFields() map[string]*executor.Field {
 		"action":    executor.Get(func(o *AuditChannelAction) AuditAction { return o.Action }, writeAuditAction),
 		"channelId": executor.Get(func(o *AuditChannelAction) string { return o.ChannelID }, writeID),
 		"messageId": executor.Get(func(o *AuditChannelAction) *string { return o.MessageID }, writeOptionalID),
-		"member":    executor.Get(func(o *AuditChannelAction) *string { return o.Member }, writeOptionalString),
+		"member":    executor.Get(func(o *AuditChannelAction) *Agent { return o.Member }, writeAgent),
+		"memberId":  executor.Get(func(o *AuditChannelAction) *string { return o.MemberID }, writeOptionalID),
 	}
 }
 
@@ -528,8 +534,10 @@ func auditEntryFields() map[string]*executor.Field {
 		"time":           executor.Get(func(o *AuditEntry) time.Time { return o.Time }, writeDateTime),
 		"kind":           executor.Get(func(o *AuditEntry) AuditKind { return o.Kind }, writeAuditKind),
 		"accepted":       executor.Get(func(o *AuditEntry) bool { return o.Accepted }, writeBoolean),
-		"principal":      executor.Get(func(o *AuditEntry) string { return o.Principal }, writeString),
-		"actor":          executor.Get(func(o *AuditEntry) string { return o.Actor }, writeString),
+		"principal":      executor.Get(func(o *AuditEntry) *Agent { return o.Principal }, writeAgent),
+		"principalId":    executor.Get(func(o *AuditEntry) *string { return o.PrincipalID }, writeOptionalID),
+		"actor":          executor.Get(func(o *AuditEntry) *Agent { return o.Actor }, writeAgent),
+		"actorId":        executor.Get(func(o *AuditEntry) *string { return o.ActorID }, writeOptionalID),
 		"revision":       executor.Get(func(o *AuditEntry) *base.Revision { return o.Revision }, writeOptionalRevision),
 		"added":          executor.Get(func(o *AuditEntry) *int { return o.Added }, writeOptionalInt),
 		"removed":        executor.Get(func(o *AuditEntry) *int { return o.Removed }, writeOptionalInt),
@@ -553,7 +561,8 @@ func channelFields() map[string]*executor.Field {
 		"topic":              executor.Get((*Channel).Topic, writeOptionalString),
 		"visibility":         executor.Get((*Channel).Visibility, writeChannelVisibility),
 		"createdAt":          executor.Get((*Channel).CreatedAt, writeOptionalDateTime),
-		"createdBy":          executor.Get((*Channel).CreatedBy, writeOptionalString),
+		"createdBy":          executor.Get((*Channel).CreatedBy, writeAgent),
+		"createdById":        executor.Get((*Channel).CreatedByID, writeOptionalID),
 		"members":            executor.Get((*Channel).Members, writeChannelMemberList),
 		"metadata":           executor.Get((*Channel).Metadata, writeJSON),
 		"rights":             executor.Get((*Channel).Rights, writeChannelRights),
@@ -575,12 +584,12 @@ func channelFields() map[string]*executor.Field {
 		"messageCount":       executor.Get((*Channel).MessageCount, writeLong),
 		"lastMessageAt":      executor.Get((*Channel).LastMessageAt, writeOptionalDateTime),
 		"messages": executor.ReadArgs(coerceChannelMessagesArgs, func(o *Channel, ctx context.Context, a *channelMessagesArgs) (*MessageConnection, error) {
-			return o.Messages(ctx, a.SinceSequence, a.SinceTime, a.SinceMessageID, a.BeforeSequence, a.BeforeTime, a.BeforeMessageID, a.Authors, a.Where, a.Order, a.First, a.After)
+			return o.Messages(ctx, a.SinceSequence, a.SinceTime, a.SinceMessageID, a.BeforeSequence, a.BeforeTime, a.BeforeMessageID, a.AuthorIds, a.Where, a.Order, a.First, a.After)
 		}, writeMessageConnection),
 		"readMarker": executor.Read((*Channel).ReadMarker, writeOptionalLong),
 		"unread":     executor.Read((*Channel).Unread, writeUnreadCount),
 		"messageCounts": executor.ReadArgs(coerceChannelMessageCountsArgs, func(o *Channel, ctx context.Context, a *channelMessageCountsArgs) ([]MessageCount, error) {
-			return o.MessageCounts(ctx, a.From, a.To, a.Authors)
+			return o.MessageCounts(ctx, a.From, a.To, a.AuthorIds)
 		}, writeMessageCountList),
 		"entity":     executor.Plan((*Channel).Entity, executor.WriteValue),
 		"factsGraph": executor.Get((*Channel).FactsGraph, writeIRI),
@@ -592,9 +601,11 @@ func channelChangeFields() map[string]*executor.Field {
 		"kind":      executor.Get((*ChannelChange).Kind, writeChannelChangeKind),
 		"channelId": executor.Get((*ChannelChange).ChannelID, writeID),
 		"channel":   executor.Read((*ChannelChange).Channel, writeChannel),
-		"agent":     executor.Get((*ChannelChange).Agent, writeOptionalString),
+		"agent":     executor.Get((*ChannelChange).Agent, writeAgent),
+		"agentId":   executor.Get((*ChannelChange).AgentID, writeOptionalID),
 		"role":      executor.Get((*ChannelChange).Role, writeOptionalChannelRole),
-		"actor":     executor.Get((*ChannelChange).Actor, writeString),
+		"actor":     executor.Get((*ChannelChange).Actor, writeAgent),
+		"actorId":   executor.Get((*ChannelChange).ActorID, writeID),
 		"version":   executor.Get((*ChannelChange).Version, writeOptionalLong),
 		"time":      executor.Get((*ChannelChange).Time, writeDateTime),
 		"revision":  executor.Get((*ChannelChange).Revision, writeRevision),
@@ -611,9 +622,11 @@ func channelConnectionFields() map[string]*executor.Field {
 
 func channelInvitationFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent":     executor.Get(func(o *ChannelInvitation) string { return o.Agent }, writeString),
-		"invitedBy": executor.Get(func(o *ChannelInvitation) string { return o.InvitedBy }, writeString),
-		"invitedAt": executor.Get(func(o *ChannelInvitation) time.Time { return o.InvitedAt }, writeDateTime),
+		"agent":       executor.Get(func(o *ChannelInvitation) *Agent { return o.Agent }, writeAgent),
+		"agentId":     executor.Get(func(o *ChannelInvitation) string { return o.AgentID }, writeID),
+		"invitedBy":   executor.Get(func(o *ChannelInvitation) *Agent { return o.InvitedBy }, writeAgent),
+		"invitedById": executor.Get(func(o *ChannelInvitation) string { return o.InvitedByID }, writeID),
+		"invitedAt":   executor.Get(func(o *ChannelInvitation) time.Time { return o.InvitedAt }, writeDateTime),
 	}
 }
 
@@ -627,7 +640,8 @@ func channelLimitsFields() map[string]*executor.Field {
 
 func channelMemberFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent":    executor.Get(func(o *ChannelMember) string { return o.Agent }, writeString),
+		"agent":    executor.Get(func(o *ChannelMember) *Agent { return o.Agent }, writeAgent),
+		"agentId":  executor.Get(func(o *ChannelMember) string { return o.AgentID }, writeID),
 		"role":     executor.Get(func(o *ChannelMember) ChannelRole { return o.Role }, writeChannelRole),
 		"joinedAt": executor.Get(func(o *ChannelMember) *time.Time { return o.JoinedAt }, writeOptionalDateTime),
 	}
@@ -635,10 +649,11 @@ func channelMemberFields() map[string]*executor.Field {
 
 func channelRestrictionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent": executor.Get(func(o *ChannelRestriction) string { return o.Agent }, writeString),
-		"kind":  executor.Get(func(o *ChannelRestriction) ChannelRestrictionKind { return o.Kind }, writeChannelRestrictionKind),
-		"from":  executor.Get(func(o *ChannelRestriction) time.Time { return o.From }, writeDateTime),
-		"until": executor.Get(func(o *ChannelRestriction) *time.Time { return o.Until }, writeOptionalDateTime),
+		"agent":   executor.Get(func(o *ChannelRestriction) *Agent { return o.Agent }, writeAgent),
+		"agentId": executor.Get(func(o *ChannelRestriction) string { return o.AgentID }, writeID),
+		"kind":    executor.Get(func(o *ChannelRestriction) ChannelRestrictionKind { return o.Kind }, writeChannelRestrictionKind),
+		"from":    executor.Get(func(o *ChannelRestriction) time.Time { return o.From }, writeDateTime),
+		"until":   executor.Get(func(o *ChannelRestriction) *time.Time { return o.Until }, writeOptionalDateTime),
 	}
 }
 
@@ -655,7 +670,8 @@ func channelRightsFields() map[string]*executor.Field {
 func channelSignalFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"channelId": executor.Get(func(o *ChannelSignal) string { return o.ChannelID }, writeID),
-		"sender":    executor.Get(func(o *ChannelSignal) string { return o.Sender }, writeString),
+		"sender":    executor.Get(func(o *ChannelSignal) *Agent { return o.Sender }, writeAgent),
+		"senderId":  executor.Get(func(o *ChannelSignal) string { return o.SenderID }, writeID),
 		"kind":      executor.Get(func(o *ChannelSignal) string { return o.Kind }, writeString),
 		"data":      executor.Get(func(o *ChannelSignal) json.RawMessage { return o.Data }, writeJSON),
 		"time":      executor.Get(func(o *ChannelSignal) time.Time { return o.Time }, writeDateTime),
@@ -679,8 +695,10 @@ func commitFields() map[string]*executor.Field {
 		"commitId":      executor.Get(func(o *Commit) string { return o.CommitID }, writeID),
 		"revision":      executor.Get(func(o *Commit) base.Revision { return o.Revision }, writeRevision),
 		"time":          executor.Get(func(o *Commit) time.Time { return o.Time }, writeDateTime),
-		"principal":     executor.Get(func(o *Commit) string { return o.Principal }, writeString),
-		"actor":         executor.Get(func(o *Commit) string { return o.Actor }, writeString),
+		"principal":     executor.Get(func(o *Commit) *Agent { return o.Principal }, writeAgent),
+		"principalId":   executor.Get(func(o *Commit) string { return o.PrincipalID }, writeID),
+		"actor":         executor.Get(func(o *Commit) *Agent { return o.Actor }, writeAgent),
+		"actorId":       executor.Get(func(o *Commit) string { return o.ActorID }, writeID),
 		"justification": executor.Get(func(o *Commit) *string { return o.Justification }, writeOptionalString),
 		"taskId":        executor.Get(func(o *Commit) *string { return o.TaskID }, writeOptionalString),
 		"sessionId":     executor.Get(func(o *Commit) *string { return o.SessionID }, writeOptionalString),
@@ -786,7 +804,8 @@ func messageFields() map[string]*executor.Field {
 		"channelId":      executor.Get((*Message).ChannelID, writeID),
 		"sequence":       executor.Get((*Message).Sequence, writeLong),
 		"time":           executor.Get((*Message).Time, writeDateTime),
-		"author":         executor.Get((*Message).Author, writeString),
+		"author":         executor.Get((*Message).Author, writeAgent),
+		"authorId":       executor.Get((*Message).AuthorID, writeID),
 		"parts":          executor.Get((*Message).Parts, writeJSONList),
 		"withheldReason": executor.Get((*Message).WithheldReason, writeOptionalWithheldReason),
 		"retracts":       executor.Read((*Message).Retracts, writeMessage),
@@ -805,7 +824,8 @@ func messageFields() map[string]*executor.Field {
 		"format":         executor.Get((*Message).Format, writeOptionalString),
 		"tags":           executor.Get((*Message).Tags, writeStringList),
 		"recipient":      executor.Get((*Message).Recipient, writeOptionalString),
-		"recipients":     executor.Get((*Message).Recipients, writeStringList),
+		"recipients":     executor.Get((*Message).Recipients, writeAgentList),
+		"recipientIds":   executor.Get((*Message).RecipientIds, writeIDList),
 		"correlationId":  executor.Get((*Message).CorrelationID, writeOptionalID),
 		"correlation":    executor.Read((*Message).Correlation, writeMessage),
 		"expiresAt":      executor.Get((*Message).ExpiresAt, writeOptionalDateTime),
@@ -836,9 +856,10 @@ func messageConnectionFields() map[string]*executor.Field {
 
 func messageCountFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"day":    executor.Get(func(o *MessageCount) string { return o.Day }, writeString),
-		"author": executor.Get(func(o *MessageCount) string { return o.Author }, writeString),
-		"count":  executor.Get(func(o *MessageCount) int64 { return o.Count }, writeLong),
+		"day":      executor.Get(func(o *MessageCount) string { return o.Day }, writeString),
+		"author":   executor.Get(func(o *MessageCount) *Agent { return o.Author }, writeAgent),
+		"authorId": executor.Get(func(o *MessageCount) string { return o.AuthorID }, writeID),
+		"count":    executor.Get(func(o *MessageCount) int64 { return o.Count }, writeLong),
 	}
 }
 
@@ -852,8 +873,9 @@ func messagePublishedFields() map[string]*executor.Field {
 
 func messageReceiptFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent":  executor.Get(func(o *MessageReceipt) string { return o.Agent }, writeString),
-		"status": executor.Get(func(o *MessageReceipt) ReceiptStatus { return o.Status }, writeReceiptStatus),
+		"agent":   executor.Get(func(o *MessageReceipt) *Agent { return o.Agent }, writeAgent),
+		"agentId": executor.Get(func(o *MessageReceipt) string { return o.AgentID }, writeID),
+		"status":  executor.Get(func(o *MessageReceipt) ReceiptStatus { return o.Status }, writeReceiptStatus),
 	}
 }
 
@@ -1092,11 +1114,13 @@ func previousStatementFields() map[string]*executor.Field {
 func principalFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"id":             executor.Get(func(o *Principal) string { return o.ID }, writeString),
-		"actingFor":      executor.Get(func(o *Principal) string { return o.ActingFor }, writeString),
-		"roles":          executor.Get(func(o *Principal) []string { return o.Roles }, writeStringList),
-		"actFor":         executor.Get(func(o *Principal) []string { return o.ActFor }, writeStringList),
-		"method":         executor.Get(func(o *Principal) string { return o.Method }, writeString),
 		"agent":          executor.Get(func(o *Principal) *Agent { return o.Agent }, writeAgent),
+		"actingFor":      executor.Get(func(o *Principal) *Agent { return o.ActingFor }, writeAgent),
+		"actingForId":    executor.Get(func(o *Principal) string { return o.ActingForID }, writeID),
+		"roles":          executor.Get(func(o *Principal) []string { return o.Roles }, writeStringList),
+		"actFor":         executor.Get(func(o *Principal) []Agent { return o.ActFor }, writeAgentList),
+		"actForIds":      executor.Get(func(o *Principal) []string { return o.ActForIds }, writeIDList),
+		"method":         executor.Get(func(o *Principal) string { return o.Method }, writeString),
 		"statementCount": executor.Get(func(o *Principal) int { return o.StatementCount }, writeInt),
 		"maxStatements":  executor.Get(func(o *Principal) *int { return o.MaxStatements }, writeOptionalInt),
 		"tier":           executor.Get(func(o *Principal) *ChannelTier { return o.Tier }, writeChannelTier),
@@ -1107,8 +1131,10 @@ func proposalFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"id":                executor.Get(func(o *Proposal) string { return o.ID }, writeID),
 		"status":            executor.Get(func(o *Proposal) ProposalStatus { return o.Status }, writeProposalStatus),
-		"author":            executor.Get(func(o *Proposal) string { return o.Author }, writeString),
-		"actor":             executor.Get(func(o *Proposal) string { return o.Actor }, writeString),
+		"author":            executor.Get(func(o *Proposal) *Agent { return o.Author }, writeAgent),
+		"authorId":          executor.Get(func(o *Proposal) string { return o.AuthorID }, writeID),
+		"actor":             executor.Get(func(o *Proposal) *Agent { return o.Actor }, writeAgent),
+		"actorId":           executor.Get(func(o *Proposal) string { return o.ActorID }, writeID),
 		"patches":           executor.Get(func(o *Proposal) []json.RawMessage { return o.Patches }, writeJSONList),
 		"justification":     executor.Get(func(o *Proposal) *string { return o.Justification }, writeOptionalString),
 		"taskId":            executor.Get(func(o *Proposal) *string { return o.TaskID }, writeOptionalString),
@@ -1143,11 +1169,13 @@ func proposalPayloadFields() map[string]*executor.Field {
 
 func proposalReviewFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"reviewer": executor.Get(func(o *ProposalReview) string { return o.Reviewer }, writeString),
-		"actor":    executor.Get(func(o *ProposalReview) string { return o.Actor }, writeString),
-		"decision": executor.Get(func(o *ProposalReview) ReviewDecision { return o.Decision }, writeReviewDecision),
-		"comment":  executor.Get(func(o *ProposalReview) *string { return o.Comment }, writeOptionalString),
-		"time":     executor.Get(func(o *ProposalReview) time.Time { return o.Time }, writeDateTime),
+		"reviewer":   executor.Get(func(o *ProposalReview) *Agent { return o.Reviewer }, writeAgent),
+		"reviewerId": executor.Get(func(o *ProposalReview) string { return o.ReviewerID }, writeID),
+		"actor":      executor.Get(func(o *ProposalReview) *Agent { return o.Actor }, writeAgent),
+		"actorId":    executor.Get(func(o *ProposalReview) string { return o.ActorID }, writeID),
+		"decision":   executor.Get(func(o *ProposalReview) ReviewDecision { return o.Decision }, writeReviewDecision),
+		"comment":    executor.Get(func(o *ProposalReview) *string { return o.Comment }, writeOptionalString),
+		"time":       executor.Get(func(o *ProposalReview) time.Time { return o.Time }, writeDateTime),
 	}
 }
 
@@ -1165,15 +1193,17 @@ func publishMessagePayloadFields() map[string]*executor.Field {
 
 func quarantineFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent":  executor.Get(func(o *Quarantine) string { return o.Agent }, writeString),
-		"since":  executor.Get(func(o *Quarantine) *time.Time { return o.Since }, writeOptionalDateTime),
-		"commit": executor.Get(func(o *Quarantine) *Commit { return o.Commit }, writeCommit),
+		"agent":   executor.Get(func(o *Quarantine) *Agent { return o.Agent }, writeAgent),
+		"agentId": executor.Get(func(o *Quarantine) string { return o.AgentID }, writeID),
+		"since":   executor.Get(func(o *Quarantine) *time.Time { return o.Since }, writeOptionalDateTime),
+		"commit":  executor.Get(func(o *Quarantine) *Commit { return o.Commit }, writeCommit),
 	}
 }
 
 func quarantinePayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent":              executor.Get(func(o *QuarantinePayload) string { return o.Agent }, writeString),
+		"agent":              executor.Get(func(o *QuarantinePayload) *Agent { return o.Agent }, writeAgent),
+		"agentId":            executor.Get(func(o *QuarantinePayload) string { return o.AgentID }, writeID),
 		"assertionsAffected": executor.Get(func(o *QuarantinePayload) int64 { return o.AssertionsAffected }, writeLong),
 		"statementsAffected": executor.Get(func(o *QuarantinePayload) int64 { return o.StatementsAffected }, writeLong),
 		"examples":           executor.Get(func(o *QuarantinePayload) []StatementRecord { return o.Examples }, writeStatementRecordList),
@@ -1194,7 +1224,7 @@ func queryFields() map[string]*executor.Field {
 		"match":         executor.PlanArgs(coerceQueryMatchArgs, (*queryRoot).Match, executor.WriteValue),
 		"shortestPaths": executor.PlanArgs(coerceQueryShortestPathsArgs, (*queryRoot).ShortestPaths, executor.WriteValue),
 		"audit": executor.ReadArgs(coerceQueryAuditArgs, func(o *queryRoot, ctx context.Context, a *queryAuditArgs) (*AuditConnection, error) {
-			return o.Audit(ctx, a.First, a.After, a.Principal, a.Actor, a.Since, a.Until, a.Kinds, a.ChannelID)
+			return o.Audit(ctx, a.First, a.After, a.PrincipalID, a.ActorID, a.Since, a.Until, a.Kinds, a.ChannelID)
 		}, writeAuditConnection),
 		"changes": executor.PlanArgs(coerceQueryChangesArgs, (*queryRoot).Changes, executor.WriteValue),
 		"diff":    executor.PlanArgs(coerceQueryDiffArgs, (*queryRoot).Diff, executor.WriteValue),
@@ -1202,7 +1232,7 @@ func queryFields() map[string]*executor.Field {
 			return o.Why(ctx, a.Statement, a.First, a.View)
 		}, writeStatementExplanation),
 		"proposals": executor.ReadArgs(coerceQueryProposalsArgs, func(o *queryRoot, ctx context.Context, a *queryProposalsArgs) (*ProposalConnection, error) {
-			return o.Proposals(ctx, a.Status, a.Author, a.First, a.After)
+			return o.Proposals(ctx, a.Status, a.AuthorID, a.First, a.After)
 		}, writeProposalConnection),
 		"proposal": executor.ReadArgs(coerceQueryProposalArgs, func(o *queryRoot, ctx context.Context, a *queryProposalArgs) (*Proposal, error) {
 			return o.Proposal(ctx, a.ID)
@@ -1222,7 +1252,7 @@ func queryFields() map[string]*executor.Field {
 			return o.Agent(ctx, a.ID)
 		}, writeAgent),
 		"apiKeys": executor.ReadArgs(coerceQueryAPIKeysArgs, func(o *queryRoot, ctx context.Context, a *queryAPIKeysArgs) ([]APIKey, error) {
-			return o.APIKeys(ctx, a.Agent, a.IncludeEnded, a.First, a.After)
+			return o.APIKeys(ctx, a.AgentID, a.IncludeEnded, a.First, a.After)
 		}, writeApiKeyList),
 		"stats": executor.ReadArgs(coerceQueryStatsArgs, func(o *queryRoot, ctx context.Context, a *queryStatsArgs) (*Stats, error) {
 			return o.Stats(ctx, a.View)
@@ -1235,7 +1265,7 @@ func queryFields() map[string]*executor.Field {
 			return o.Channel(ctx, a.ID)
 		}, writeChannel),
 		"channels": executor.ReadArgs(coerceQueryChannelsArgs, func(o *queryRoot, ctx context.Context, a *queryChannelsArgs) (*ChannelConnection, error) {
-			return o.Channels(ctx, a.First, a.After, a.Visibility, a.Member, a.Invited, a.ScopeID)
+			return o.Channels(ctx, a.First, a.After, a.Visibility, a.MemberID, a.Invited, a.ScopeID)
 		}, writeChannelConnection),
 		"scope": executor.ReadArgs(coerceQueryScopeArgs, func(o *queryRoot, ctx context.Context, a *queryScopeArgs) (*Scope, error) {
 			return o.Scope(ctx, a.ID)
@@ -1262,7 +1292,7 @@ func queryFields() map[string]*executor.Field {
 			return o.Task(ctx, a.ID)
 		}, writeTask),
 		"tasks": executor.ReadArgs(coerceQueryTasksArgs, func(o *queryRoot, ctx context.Context, a *queryTasksArgs) (*TaskConnection, error) {
-			return o.Tasks(ctx, a.First, a.After, a.CreatedByMe, a.HandledByMe, a.ContextID, a.Handler, a.States, a.ParentID, a.Since)
+			return o.Tasks(ctx, a.First, a.After, a.CreatedByMe, a.HandledByMe, a.ContextID, a.HandlerID, a.States, a.ParentID, a.Since)
 		}, writeTaskConnection),
 		"__type": executor.ReadArgs(coerceQueryTypeArgs, func(o *queryRoot, ctx context.Context, a *queryTypeArgs) (*introspection.Type, error) {
 			return o.Type(ctx, a.Name), nil
@@ -1273,7 +1303,8 @@ func queryFields() map[string]*executor.Field {
 
 func removeAgentPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent":        executor.Get(func(o *RemoveAgentPayload) string { return o.Agent }, writeString),
+		"agent":        executor.Get(func(o *RemoveAgentPayload) *Agent { return o.Agent }, writeAgent),
+		"agentId":      executor.Get(func(o *RemoveAgentPayload) string { return o.AgentID }, writeID),
 		"channelCount": executor.Get(func(o *RemoveAgentPayload) int { return o.ChannelCount }, writeInt),
 	}
 }
@@ -1354,19 +1385,21 @@ func revokeAPIKeyPayloadFields() map[string]*executor.Field {
 
 func scopeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id":          executor.Get((*Scope).ID, writeID),
-		"kind":        executor.Get((*Scope).Kind, writeScopeKind),
-		"parent":      executor.Read((*Scope).Parent, writeScope),
-		"parentId":    executor.Get((*Scope).ParentID, writeOptionalID),
-		"title":       executor.Get((*Scope).Title, writeOptionalString),
-		"status":      executor.Get((*Scope).Status, writeScopeStatus),
-		"access":      executor.Get((*Scope).Access, writeScopeAccess),
-		"coordinator": executor.Get((*Scope).Coordinator, writeOptionalString),
-		"createdAt":   executor.Get((*Scope).CreatedAt, writeDateTime),
-		"createdBy":   executor.Get((*Scope).CreatedBy, writeString),
-		"endedAt":     executor.Get((*Scope).EndedAt, writeOptionalDateTime),
-		"endReason":   executor.Get((*Scope).EndReason, writeOptionalString),
-		"version":     executor.Get((*Scope).Version, writeLong),
+		"id":            executor.Get((*Scope).ID, writeID),
+		"kind":          executor.Get((*Scope).Kind, writeScopeKind),
+		"parent":        executor.Read((*Scope).Parent, writeScope),
+		"parentId":      executor.Get((*Scope).ParentID, writeOptionalID),
+		"title":         executor.Get((*Scope).Title, writeOptionalString),
+		"status":        executor.Get((*Scope).Status, writeScopeStatus),
+		"access":        executor.Get((*Scope).Access, writeScopeAccess),
+		"coordinator":   executor.Get((*Scope).Coordinator, writeAgent),
+		"coordinatorId": executor.Get((*Scope).CoordinatorID, writeOptionalID),
+		"createdAt":     executor.Get((*Scope).CreatedAt, writeDateTime),
+		"createdBy":     executor.Get((*Scope).CreatedBy, writeAgent),
+		"createdById":   executor.Get((*Scope).CreatedByID, writeID),
+		"endedAt":       executor.Get((*Scope).EndedAt, writeOptionalDateTime),
+		"endReason":     executor.Get((*Scope).EndReason, writeOptionalString),
+		"version":       executor.Get((*Scope).Version, writeLong),
 		"tasks": executor.ReadArgs(coerceScopeTasksArgs, func(o *Scope, ctx context.Context, a *scopeTasksArgs) (*ScopeConnection, error) {
 			return o.Tasks(ctx, a.First, a.After, a.Status)
 		}, writeScopeConnection),
@@ -1386,7 +1419,8 @@ func scopeFields() map[string]*executor.Field {
 func scopeAccessFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"everybody": executor.Get(func(o *ScopeAccess) bool { return o.Everybody }, writeBoolean),
-		"agents":    executor.Get(func(o *ScopeAccess) []string { return o.Agents }, writeStringList),
+		"agents":    executor.Get(func(o *ScopeAccess) []Agent { return o.Agents }, writeAgentList),
+		"agentIds":  executor.Get(func(o *ScopeAccess) []string { return o.AgentIds }, writeIDList),
 		"roles":     executor.Get(func(o *ScopeAccess) []string { return o.Roles }, writeStringList),
 	}
 }
@@ -1402,7 +1436,8 @@ func scopeEventFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"sequence":     executor.Get((*ScopeEvent).Sequence, writeLong),
 		"type":         executor.Get((*ScopeEvent).Type, writeString),
-		"actor":        executor.Get((*ScopeEvent).Actor, writeString),
+		"actor":        executor.Get((*ScopeEvent).Actor, writeAgent),
+		"actorId":      executor.Get((*ScopeEvent).ActorID, writeID),
 		"time":         executor.Get((*ScopeEvent).Time, writeDateTime),
 		"data":         executor.Get((*ScopeEvent).Data, writeJSON),
 		"message":      executor.Read((*ScopeEvent).Message, writeMessage),
@@ -1529,8 +1564,10 @@ func taskFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"id":           executor.Get((*Task).ID, writeID),
 		"contextId":    executor.Get((*Task).ContextID, writeString),
-		"creator":      executor.Get((*Task).Creator, writeString),
-		"handler":      executor.Get((*Task).Handler, writeString),
+		"creator":      executor.Get((*Task).Creator, writeAgent),
+		"creatorId":    executor.Get((*Task).CreatorID, writeID),
+		"handler":      executor.Get((*Task).Handler, writeAgent),
+		"handlerId":    executor.Get((*Task).HandlerID, writeID),
 		"status":       executor.Get((*Task).Status, writeTaskStatus),
 		"messageCount": executor.Get((*Task).MessageCount, writeInt),
 		"messages": executor.ReadArgs(coerceTaskMessagesArgs, func(o *Task, ctx context.Context, a *taskMessagesArgs) (*TaskMessageConnection, error) {
@@ -1604,7 +1641,8 @@ func taskMessageFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"messageId":        executor.Get((*TaskMessage).MessageID, writeString),
 		"role":             executor.Get((*TaskMessage).Role, writeTaskRole),
-		"author":           executor.Get((*TaskMessage).Author, writeString),
+		"author":           executor.Get((*TaskMessage).Author, writeAgent),
+		"authorId":         executor.Get((*TaskMessage).AuthorID, writeID),
 		"parts":            executor.Get((*TaskMessage).Parts, writePartList),
 		"text":             executor.Get((*TaskMessage).Text, writeString),
 		"metadata":         executor.Get((*TaskMessage).Metadata, writeJSON),
@@ -1830,7 +1868,7 @@ type channelMessagesArgs struct {
 	BeforeSequence  *int64
 	BeforeTime      *time.Time
 	BeforeMessageID *string
-	Authors         []string
+	AuthorIds       []string
 	Where           *MessageFilter
 	Order           query.SortDirection
 	First           *int
@@ -1845,7 +1883,7 @@ func coerceChannelMessagesArgs(c *executor.Coercer, raw map[string]any) (*channe
 	executor.Member(in, "beforeSequence", &a.BeforeSequence, coerceOptionalLong)
 	executor.Member(in, "beforeTime", &a.BeforeTime, coerceOptionalDateTime)
 	executor.Member(in, "beforeMessageId", &a.BeforeMessageID, coerceOptionalID)
-	executor.Member(in, "authors", &a.Authors, coerceNullableStringList)
+	executor.Member(in, "authorIds", &a.AuthorIds, coerceNullableIDList)
 	executor.Member(in, "where", &a.Where, coerceOptionalMessageFilter)
 	executor.Member(in, "order", &a.Order, coerceSortDirection)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
@@ -1855,16 +1893,16 @@ func coerceChannelMessagesArgs(c *executor.Coercer, raw map[string]any) (*channe
 
 // channelMessageCountsArgs are the arguments of Channel.messageCounts.
 type channelMessageCountsArgs struct {
-	From    *time.Time
-	To      *time.Time
-	Authors []string
+	From      *time.Time
+	To        *time.Time
+	AuthorIds []string
 }
 
 func coerceChannelMessageCountsArgs(c *executor.Coercer, raw map[string]any) (*channelMessageCountsArgs, error) {
 	a, in := &channelMessageCountsArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "from", &a.From, coerceOptionalDateTime)
 	executor.Member(in, "to", &a.To, coerceOptionalDateTime)
-	executor.Member(in, "authors", &a.Authors, coerceNullableStringList)
+	executor.Member(in, "authorIds", &a.AuthorIds, coerceNullableIDList)
 	return a, in.Err()
 }
 
@@ -2841,22 +2879,22 @@ func coerceQueryShortestPathsArgs(c *executor.Coercer, raw map[string]any) (*que
 
 // queryAuditArgs are the arguments of Query.audit.
 type queryAuditArgs struct {
-	First     *int
-	After     *scalar.Cursor
-	Principal *string
-	Actor     *string
-	Since     *time.Time
-	Until     *time.Time
-	Kinds     []AuditKind
-	ChannelID *string
+	First       *int
+	After       *scalar.Cursor
+	PrincipalID *string
+	ActorID     *string
+	Since       *time.Time
+	Until       *time.Time
+	Kinds       []AuditKind
+	ChannelID   *string
 }
 
 func coerceQueryAuditArgs(c *executor.Coercer, raw map[string]any) (*queryAuditArgs, error) {
 	a, in := &queryAuditArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
 	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "principal", &a.Principal, coerceOptionalString)
-	executor.Member(in, "actor", &a.Actor, coerceOptionalString)
+	executor.Member(in, "principalId", &a.PrincipalID, coerceOptionalID)
+	executor.Member(in, "actorId", &a.ActorID, coerceOptionalID)
 	executor.Member(in, "since", &a.Since, coerceOptionalDateTime)
 	executor.Member(in, "until", &a.Until, coerceOptionalDateTime)
 	executor.Member(in, "kinds", &a.Kinds, coerceNullableAuditKindList)
@@ -2931,16 +2969,16 @@ func coerceQueryWhyArgs(c *executor.Coercer, raw map[string]any) (*queryWhyArgs,
 
 // queryProposalsArgs are the arguments of Query.proposals.
 type queryProposalsArgs struct {
-	Status *ProposalStatus
-	Author *string
-	First  *int
-	After  *string
+	Status   *ProposalStatus
+	AuthorID *string
+	First    *int
+	After    *string
 }
 
 func coerceQueryProposalsArgs(c *executor.Coercer, raw map[string]any) (*queryProposalsArgs, error) {
 	a, in := &queryProposalsArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "status", &a.Status, coerceOptionalProposalStatus)
-	executor.Member(in, "author", &a.Author, coerceOptionalString)
+	executor.Member(in, "authorId", &a.AuthorID, coerceOptionalID)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
 	executor.Member(in, "after", &a.After, coerceOptionalID)
 	return a, in.Err()
@@ -3005,13 +3043,13 @@ type queryAgentArgs struct {
 
 func coerceQueryAgentArgs(c *executor.Coercer, raw map[string]any) (*queryAgentArgs, error) {
 	a, in := &queryAgentArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "id", &a.ID, coerceString)
+	executor.Member(in, "id", &a.ID, coerceID)
 	return a, in.Err()
 }
 
 // queryAPIKeysArgs are the arguments of Query.apiKeys.
 type queryAPIKeysArgs struct {
-	Agent        *string
+	AgentID      *string
 	IncludeEnded bool
 	First        *int
 	After        *string
@@ -3019,7 +3057,7 @@ type queryAPIKeysArgs struct {
 
 func coerceQueryAPIKeysArgs(c *executor.Coercer, raw map[string]any) (*queryAPIKeysArgs, error) {
 	a, in := &queryAPIKeysArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "agent", &a.Agent, coerceOptionalString)
+	executor.Member(in, "agentId", &a.AgentID, coerceOptionalID)
 	executor.Member(in, "includeEnded", &a.IncludeEnded, coerceBoolean)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
 	executor.Member(in, "after", &a.After, coerceOptionalID)
@@ -3066,7 +3104,7 @@ type queryChannelsArgs struct {
 	First      *int
 	After      *scalar.Cursor
 	Visibility *ChannelVisibility
-	Member     *string
+	MemberID   *string
 	Invited    bool
 	ScopeID    *string
 }
@@ -3076,7 +3114,7 @@ func coerceQueryChannelsArgs(c *executor.Coercer, raw map[string]any) (*queryCha
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
 	executor.Member(in, "after", &a.After, coerceOptionalCursor)
 	executor.Member(in, "visibility", &a.Visibility, coerceOptionalChannelVisibility)
-	executor.Member(in, "member", &a.Member, coerceOptionalString)
+	executor.Member(in, "memberId", &a.MemberID, coerceOptionalID)
 	executor.Member(in, "invited", &a.Invited, coerceBoolean)
 	executor.Member(in, "scopeId", &a.ScopeID, coerceOptionalID)
 	return a, in.Err()
@@ -3178,7 +3216,7 @@ type queryTasksArgs struct {
 	CreatedByMe bool
 	HandledByMe bool
 	ContextID   *string
-	Handler     *string
+	HandlerID   *string
 	States      []TaskState
 	ParentID    *string
 	Since       *time.Time
@@ -3191,7 +3229,7 @@ func coerceQueryTasksArgs(c *executor.Coercer, raw map[string]any) (*queryTasksA
 	executor.Member(in, "createdByMe", &a.CreatedByMe, coerceBoolean)
 	executor.Member(in, "handledByMe", &a.HandledByMe, coerceBoolean)
 	executor.Member(in, "contextId", &a.ContextID, coerceOptionalString)
-	executor.Member(in, "handler", &a.Handler, coerceOptionalString)
+	executor.Member(in, "handlerId", &a.HandlerID, coerceOptionalID)
 	executor.Member(in, "states", &a.States, coerceNullableTaskStateList)
 	executor.Member(in, "parentId", &a.ParentID, coerceOptionalID)
 	executor.Member(in, "since", &a.Since, coerceOptionalDateTime)
@@ -3560,15 +3598,15 @@ func coerceID(c *executor.Coercer, v any) (string, error) { return graphql.Unmar
 func coerceOptionalID(c *executor.Coercer, v any) (*string, error) {
 	return executor.CoerceOptional(c, v, coerceID)
 }
-func coerceString(c *executor.Coercer, v any) (string, error) { return graphql.UnmarshalString(v) }
 
-func coerceNullableStringList(c *executor.Coercer, v any) (out []string, err error) {
+func coerceNullableIDList(c *executor.Coercer, v any) (out []string, err error) {
 	if v == nil {
 		return nil, nil
 	}
-	return executor.CoerceList(c, v, coerceString)
+	return executor.CoerceList(c, v, coerceID)
 }
 
+func coerceString(c *executor.Coercer, v any) (string, error) { return graphql.UnmarshalString(v) }
 func coerceOptionalString(c *executor.Coercer, v any) (*string, error) {
 	return executor.CoerceOptional(c, v, coerceString)
 }
@@ -3639,6 +3677,14 @@ func coerceCursor(c *executor.Coercer, v any) (out scalar.Cursor, err error) {
 func coerceOptionalCursor(c *executor.Coercer, v any) (*scalar.Cursor, error) {
 	return executor.CoerceOptional(c, v, coerceCursor)
 }
+
+func coerceNullableStringList(c *executor.Coercer, v any) (out []string, err error) {
+	if v == nil {
+		return nil, nil
+	}
+	return executor.CoerceList(c, v, coerceString)
+}
+
 func coerceIRI(c *executor.Coercer, v any) (base.Term, error) { return UnmarshalIRI(c.Ctx, v) }
 func coerceOptionalIRI(c *executor.Coercer, v any) (*base.Term, error) {
 	return executor.CoerceOptional(c, v, coerceIRI)
@@ -4720,13 +4766,6 @@ func coerceRetractMessageInput(c *executor.Coercer, v any) (out RetractMessageIn
 	return out, in.Err()
 }
 
-func coerceNullableIDList(c *executor.Coercer, v any) (out []string, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceID)
-}
-
 func coerceAcknowledgeMessagesInput(c *executor.Coercer, v any) (out AcknowledgeMessagesInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "channelId", &out.ChannelID, coerceID)
@@ -5125,20 +5164,23 @@ var (
 	writeID                          = executor.Leaf(scalar.AppendText[string])
 	writeString                      = executor.Leaf(scalar.AppendText[string])
 	writeOptionalString              = executor.Optional(writeString)
+	writeAgent                       = executor.ObjectOf[Agent](agentObject)
+	writeOptionalID                  = executor.Optional(writeID)
 	writeStringList                  = executor.ListOf(writeString)
 	writeAgentStatus                 = executor.Leaf(scalar.AppendText[AgentStatus])
+	writeOptionalAgentStatus         = executor.Optional(writeAgentStatus)
 	writeDateTime                    = executor.Leaf(scalar.AppendDateTime)
+	writeOptionalDateTime            = executor.Optional(writeDateTime)
 	writeInt                         = executor.Leaf(scalar.AppendInt[int])
 	writeOptionalInt                 = executor.Optional(writeInt)
 	writePresence                    = executor.ObjectOf[Presence](presenceObject)
 	writeAgentRegistration           = executor.ObjectOf[AgentRegistration](agentRegistrationObject)
-	writeAgent                       = executor.ObjectOf[Agent](agentObject)
 	writeJSON                        = executor.Leaf(scalar.AppendJSON)
 	writeJSONList                    = executor.ListOf(writeJSON)
-	writeOptionalDateTime            = executor.Optional(writeDateTime)
 	writeApiKeyMode                  = executor.Leaf(scalar.AppendText[APIKeyMode])
+	writeAgentList                   = executor.ObjectsOf[Agent](agentObject)
+	writeIDList                      = executor.ListOf(writeID)
 	writeApiKeyState                 = executor.Leaf(scalar.AppendText[APIKeyState])
-	writeOptionalID                  = executor.Optional(writeID)
 	writeApiKey                      = executor.ObjectOf[APIKey](apiKeyObject)
 	writeBoolean                     = executor.Leaf(scalar.AppendBoolean)
 	writeLong                        = executor.Leaf(scalar.AppendLong)
@@ -5249,7 +5291,6 @@ var (
 	writeQuarantineList              = executor.ObjectsOf[Quarantine](quarantineObject)
 	writeVocabulary                  = executor.ObjectOf[Vocabulary](vocabularyObject)
 	writePrincipal                   = executor.ObjectOf[Principal](principalObject)
-	writeAgentList                   = executor.ObjectsOf[Agent](agentObject)
 	writeApiKeyList                  = executor.ObjectsOf[APIKey](apiKeyObject)
 	writeStats                       = executor.ObjectOf[Stats](statsObject)
 	writeGraphList                   = executor.ObjectsOf[Graph](graphObject)
@@ -5286,7 +5327,6 @@ var (
 	writeTaskCommitList              = executor.ObjectsOf[TaskCommit](taskCommitObject)
 	writeTaskList                    = executor.ObjectsOf[Task](taskObject)
 	writeTaskRole                    = executor.Leaf(scalar.AppendText[TaskRole])
-	writeIDList                      = executor.ListOf(writeID)
 	writeTaskMessageList             = executor.ObjectsOf[TaskMessage](taskMessageObject)
 	writeTaskState                   = executor.Leaf(scalar.AppendText[TaskState])
 	writeValidationResultList        = executor.ObjectsOf[ValidationResult](validationResultObject)

@@ -80,10 +80,16 @@ func (t *Task) ID() string { return string(t.record.ID) }
 func (t *Task) ContextID() string { return t.record.Context }
 
 // Creator is the agent that created the task.
-func (t *Task) Creator() string { return string(t.record.Creator) }
+func (t *Task) Creator() *Agent { return agentOf(t.record.Creator) }
+
+// CreatorID is the id of that agent.
+func (t *Task) CreatorID() string { return string(t.record.Creator) }
 
 // Handler is the agent that works on the task.
-func (t *Task) Handler() string { return string(t.record.Handler) }
+func (t *Task) Handler() *Agent { return agentOf(t.record.Handler) }
+
+// HandlerID is the id of that agent.
+func (t *Task) HandlerID() string { return string(t.record.Handler) }
 
 // Status is the state of the task.
 func (t *Task) Status() *TaskStatus { return shownStatus(&t.record.Status) }
@@ -174,7 +180,10 @@ func (m *TaskMessage) MessageID() string { return m.record.ID }
 func (m *TaskMessage) Role() TaskRole { return TaskRole(m.record.Role) }
 
 // Author is the agent that sent the message.
-func (m *TaskMessage) Author() string { return string(m.record.Author) }
+func (m *TaskMessage) Author() *Agent { return agentOf(m.record.Author) }
+
+// AuthorID is the id of that agent.
+func (m *TaskMessage) AuthorID() string { return string(m.record.Author) }
 
 // Parts is the content of the message.
 func (m *TaskMessage) Parts() []Part { return shownParts(m.record.Parts) }

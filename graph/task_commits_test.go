@@ -27,7 +27,7 @@ func TestTaskCommits(t *testing.T) {
 	update("bob", "withdrawn", "")
 	c.told("bob", `mutation { applyPatches(input: {patches: [{op: remove, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:withdrawn"}, object: {value: 1}}}]}) { success } }`)
 
-	const commits = `{ task(id: "%s") { commits { nodes { commit { actor taskId justification } message { id } facts { predicate } } pageInfo { hasNextPage } } } }`
+	const commits = `{ task(id: "%s") { commits { nodes { commit { actor: actorId taskId justification } message { id } facts { predicate } } pageInfo { hasNextPage } } } }`
 	node := func(actor, why, message, facts string) string {
 		return fmt.Sprintf(`{"commit":{"actor":"agent://%s","taskId":"%s","justification":%s},"message":%s,"facts":[%s]}`, actor, id, why, message, facts)
 	}
@@ -67,7 +67,7 @@ func TestTaskCommits(t *testing.T) {
 	} {
 		c.want("the tasks of facts for "+who, c.told(who, facts), `{"statements":{"nodes":[`+strings.Join(want, ",")+`]}}`)
 	}
-	const message = `{ message(id: "%s") { taskId task { id handler } } }`
+	const message = `{ message(id: "%s") { taskId task { id handler: handlerId } } }`
 	c.want("the task of a message", c.told("bob", message, public), `{"message":{"taskId":"`+id+`","task":{"id":"`+id+`","handler":"agent://bob"}}}`)
 	c.want("for another", c.told("eve", message, public), `{"message":{"taskId":"`+id+`","task":null}}`)
 	c.want("for a member", c.told("carol", message, private), `{"message":{"taskId":"`+id+`","task":null}}`)

@@ -42,10 +42,10 @@ func TestTaskFields(t *testing.T) {
 	c.reports(id, `, state: WORKING, message: [{text: "one"}, {text: "two"}], metadata: {gone: null, o: 2}`)
 	c.reports(id, `, artifacts: [{id: "a/1", name: "sum", description: "of all", parts: [{text: "4"}], metadata: {k: 1}, extensions: ["urn:y"]}, {id: "a/1", append: true, complete: true, parts: [{data: 2}]}, {id: "b", parts: [{text: "x"}]}]`)
 	c.reports(id, `, state: FAILED, failure: {code: "NO", message: "no more", details: {at: 3}}`)
-	c.want("the task", c.told("bob", `{ task(id: "%s") { id contextId creator handler status { state message { text } } messageCount metadata parentId parent { id subtasks { nodes { id } totalCount } } userId failure { code message details } version } }`, id),
+	c.want("the task", c.told("bob", `{ task(id: "%s") { id contextId creator: creatorId handler: handlerId status { state message { text } } messageCount metadata parentId parent { id subtasks { nodes { id } totalCount } } userId failure { code message details } version } }`, id),
 		`{"task":{"id":"`+id+`","contextId":"c","creator":"agent://ann","handler":"agent://bob","status":{"state":"FAILED","message":null},"messageCount":3,"metadata":{"n":1.5,"o":2},"parentId":"`+parent+
 			`","parent":{"id":"`+parent+`","subtasks":{"nodes":[{"id":"`+id+`"}],"totalCount":1}},"userId":"u","failure":{"code":"NO","message":"no more","details":{"at":3}},"version":5}}`)
-	c.want("what was said", c.told("ann", `{ task(id: "%s") { messages { nodes { messageId role author text metadata extensions referenceTaskIds parts { kind text raw url data mediaType filename metadata } } pageInfo { hasNextPage } } } }`, id)[len(`{"task":{"messages":{"nodes":[`):],
+	c.want("what was said", c.told("ann", `{ task(id: "%s") { messages { nodes { messageId role author: authorId text metadata extensions referenceTaskIds parts { kind text raw url data mediaType filename metadata } } pageInfo { hasNextPage } } } }`, id)[len(`{"task":{"messages":{"nodes":[`):],
 		`{"messageId":"m1","role":"USER","author":"agent://ann","text":"count","metadata":{"m":1},"extensions":["urn:x"],"referenceTaskIds":["`+parent+`"],"parts":[{"kind":"TEXT","text":"count","raw":null,"url":null,"data":null,"mediaType":null,"filename":null,"metadata":null}]},`+
 			said2(t, c, id)+`],"pageInfo":{"hasNextPage":false}}}}`)
 	c.want("artifacts", c.told("ann", `{ task(id: "%s") { artifacts { id artifactId taskId name description text complete metadata extensions parts { text data } entity { types } } } }`, id),
@@ -120,7 +120,7 @@ func TestTaskLists(t *testing.T) {
 		{"ann", ", handledByMe: true", []string{back}},
 		{"bob", ", createdByMe: true", []string{back}},
 		{"ann", `, contextId: "c1"`, []string{ids[1], ids[3]}},
-		{"ann", `, handler: "ann"`, []string{back}},
+		{"ann", `, handlerId: "ann"`, []string{back}},
 		{"bob", `, states: [COMPLETED, FAILED]`, []string{ids[1]}},
 		{"bob", `, since: "2100-01-01T00:00:00Z"`, nil},
 		{"bob", `, parentId: "x"`, nil},

@@ -14,20 +14,20 @@ import (
 
 // overheard are queries about channels and messages, which an outsider runs.
 var overheard = []string{
-	`{ channels(first: 200) { nodes { name topic visibility version messageCount members { agent role } messages(first: 200, order: DESC) { nodes { sequence text author replyTo { text } replies(first: 200) { nodes { text } } facts(first: 100) { predicate object { ... on Literal { value } } graph } channel { name } } } } pageInfo { hasNextPage } } }`,
-	`{ channels(first: 200) { nodes { name status closedReason expireAfterSeconds keepMessages audit scopeId memberPolicy scope { title } limits { messagesPerMinute } restrictions { agent kind } invitations { agent invitedBy } } } scopes(first: 200) { nodes { title tasks { nodes { title } } channels { nodes { name } } events { nodes { sequence hash } } } } }`,
+	`{ channels(first: 200) { nodes { name topic visibility version messageCount members { agent: agentId role } messages(first: 200, order: DESC) { nodes { sequence text author: authorId replyTo { text } replies(first: 200) { nodes { text } } facts(first: 100) { predicate object { ... on Literal { value } } graph } channel { name } } } } pageInfo { hasNextPage } } }`,
+	`{ channels(first: 200) { nodes { name status closedReason expireAfterSeconds keepMessages audit scopeId memberPolicy scope { title } limits { messagesPerMinute } restrictions { agent: agentId kind } invitations { agent: agentId invitedBy: invitedById } } } scopes(first: 200) { nodes { title tasks { nodes { title } } channels { nodes { name } } events { nodes { sequence hash } } } } }`,
 	`{ channels(first: 200, invited: true) { nodes { name } } entities(first: 1000, where: {type: {in: ["koine:Scope", "koine:ScopeEvent"]}}, view: {allGraphs: true}) { totalCount nodes { types degree } } }`,
-	`{ channels(first: 200, member: "bob") { nodes { name entity { types degree out(first: 100) { totalCount } in(first: 100) { totalCount } } } } }`,
+	`{ channels(first: 200, memberId: "bob") { nodes { name entity { types degree out(first: 100) { totalCount } in(first: 100) { totalCount } } } } }`,
 	`{ entities(first: 1000, where: {type: {in: ["koine:Message", "koine:Channel"]}}, view: {allGraphs: true}) { totalCount nodes { types degree asChannel { name messageCount } asMessage { text channel { name } } } groups(first: 100, by: [{as: "t", property: "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"}]) { count } } }`,
 	`{ statements(first: 1000, view: {allGraphs: true}) { totalCount nodes { predicate evidence(first: 100) { text channel { name } } subject { asMessage { text } } object { ... on Entity { asChannel { name } asMessage { text } } } } } }`,
-	`{ statements(first: 1000) { totalCount nodes { predicate graph evidence(first: 100) { text author } } } }`,
+	`{ statements(first: 1000) { totalCount nodes { predicate graph evidence(first: 100) { text author: authorId } } } }`,
 	`{ match(first: 1000, pattern: {triples: [{s: "?m", p: "koine:channel/koine:channelName", o: "?name"}, {s: "?m", p: "koine:author", o: "?who"}]}, view: {allGraphs: true}) { totalCount nodes { value(var: "name") values } } }`,
 	`{ vocabulary(view: {allGraphs: true}) { classes(first: 1000) { iri count } predicates(first: 1000) { iri count } graphs(first: 1000) { graph count } } stats(view: {allGraphs: true}) { statements graphs predicates classes } }`,
 	`{ entity(iri: "koine:Message", view: {allGraphs: true}) { degree in(first: 1000) { totalCount nodes { subject { asMessage { text } } } } follow(path: "^<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>/koine:replyTo", first: 1000) { totalCount nodes { asMessage { text } } } } }`,
 	`{ changes(first: 1000, view: {allGraphs: true}) { nodes { op statement { predicate evidence { text } } } } }`,
 	`{ tasks(first: 100) { totalCount nodes { id } } entities(first: 1000, where: {type: {in: ["koine:Task", "koine:TaskMessage", "koine:Artifact"]}}, view: {allGraphs: true}) { totalCount nodes { types degree asTask { id } } } }`,
 	`{ match(first: 1000, pattern: {triples: [{s: "?t", p: "koine:taskCreator", o: "?who"}]}, view: {allGraphs: true}) { totalCount nodes { values } } entity(iri: "agent://bob", view: {allGraphs: true}) { degree in(first: 100) { totalCount } } }`,
-	`{ inbox(first: 200) { nodes { text author channel { name } } hasNextPage } channels(first: 200, visibility: PUBLIC) { nodes { readMarker unread { count hasMore } messages(first: 200, where: {forMe: true, status: PENDING}) { nodes { receiptStatus receipts { agent status } withheldReason } } } } }`,
+	`{ inbox(first: 200) { nodes { text author: authorId channel { name } } hasNextPage } channels(first: 200, visibility: PUBLIC) { nodes { readMarker unread { count hasMore } messages(first: 200, where: {forMe: true, status: PENDING}) { nodes { receiptStatus receipts { agent: agentId status } withheldReason } } } } }`,
 	`{ channels(first: 200) { nodes { messages(first: 200) { nodes { entity { history(first: 100) { nodes { op statement { predicate } } } out(first: 100) { nodes { predicate } } } } } } } }`,
 }
 

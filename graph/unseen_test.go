@@ -114,7 +114,7 @@ func (r *random) hiding() kg.Patch {
 // unseenQueries cover everything that reads. Results with an order are compared with it,
 // the others are sorted.
 var unseenQueries = []string{
-	`{ s: statements(first: 1000, where: $where, view: $view) { totalCount nodes { subject { iri label } predicate object { ... on Entity { iri degree } ... on Literal { lexical datatype language } } graph certainty assertedBy assertions { source certainty recordedAt } recordedAt }
+	`{ s: statements(first: 1000, where: $where, view: $view) { totalCount nodes { subject { iri label } predicate object { ... on Entity { iri degree } ... on Literal { lexical datatype language } } graph certainty assertedBy assertions { source: sourceId certainty recordedAt } recordedAt }
 		groups(first: 1000, by: [{as: "p", by: PREDICATE}, {as: "g", by: GRAPH}], compute: [{as: "n", fn: COUNT_DISTINCT, of: OBJECT}, {as: "max", fn: MAX, of: RECORDED_AT}]) { keys values count }
 		sources: groups(first: 1000, by: [{as: "s", by: SOURCE}, {as: "d", by: DAY}]) { keys count } } }`,
 	`{ s: statements(first: 1000, where: $where, view: $view, orderBy: [{by: OBJECT}, {by: CERTAINTY}, {by: RECORDED_AT}]) { nodes { object { ... on Entity { iri } ... on Literal { lexical } } } } }`,
@@ -124,9 +124,9 @@ var unseenQueries = []string{
 	`{ one: entity(iri: $from, view: $view) { iri types label degree predicates { iri count } ends: values(path: $path) follow(path: $path) { nodes { iri } } in { totalCount } } node(id: $id) { id } }`,
 	`{ one: entity(iri: $from, view: $view) { neighborhood(depth: 2, direction: BOTH) { entities { iri } statements { subject { iri } predicate graph } depth truncated } near: neighborhood(predicates: ["ex:haunts", "ex:p"], direction: OUT) { entities { iri } truncated } } }`,
 	`{ ways: shortestPaths(from: $from, to: $to, k: 100, maxDepth: 2, view: $view) { length entities { iri } statements { graph predicate } } one: shortestPaths(from: $from, to: $to, view: $view) { length } self: shortestPaths(from: $from, to: $from, view: $view) { length } }`,
-	`{ one: entity(iri: $from, view: $view) { history(first: 1000, direction: BOTH, where: $where) { nodes { op statement { predicate graph } previous { object { __typename } } statementRemains commit { time actor } } } } }`,
+	`{ one: entity(iri: $from, view: $view) { history(first: 1000, direction: BOTH, where: $where) { nodes { op statement { predicate graph } previous { object { __typename } } statementRemains commit { time actor: actorId } } } } }`,
 	`{ m: match(first: 1000, pattern: $pattern, view: $view, explain: true) { columns totalCount nodes { values } groups(first: 1000, compute: [{as: "n", fn: COUNT}]) { keys values count } explanation { steps { depth operation pattern index estimate rows } } } }`,
-	`{ c: changes(first: 1000, where: $where, order: $order) { nodes { op statement { subject { iri } predicate object { ... on Entity { iri } ... on Literal { lexical } } graph certainty } previous { object { ... on Entity { iri } ... on Literal { lexical } } } statementRemains commit { time actor justification } } pageInfo { hasNextPage hasPreviousPage truncated } } }`,
+	`{ c: changes(first: 1000, where: $where, order: $order) { nodes { op statement { subject { iri } predicate object { ... on Entity { iri } ... on Literal { lexical } } graph certainty } previous { object { ... on Entity { iri } ... on Literal { lexical } } } statementRemains commit { time actor: actorId justification } } pageInfo { hasNextPage hasPreviousPage truncated } } }`,
 	`{ d: diff(first: 1000, from: $then, where: $where) { nodes { op statement { subject { iri } predicate object { ... on Entity { iri } ... on Literal { lexical } } graph certainty } previous { certainty } } } }`,
 	`{ v: vocabulary(view: $view) { classes { iri count } predicates { iri count } graphs { graph count } } s: stats(view: $view) { statements graphs predicates classes } }`,
 	`{ h: entities(where: {or: [{type: {eq: $class}}, {property: {predicate: $word, exists: true}}]}, view: $view) { totalCount nodes { iri } } s: statements(where: {graph: {eq: $graph}}, view: $view) { totalCount } }`,
@@ -306,7 +306,7 @@ func TestUnseenIsNotFollowed(t *testing.T) {
 	t.Logf("repeat with -seed %d", s)
 	r := &random{Rand: rand.New(rand.NewPCG(s, 4))}
 	const statement = `{ subject { iri } predicate object { ... on Entity { iri } ... on Literal { lexical } } graph certainty assertedBy }`
-	const changed = `op statement ` + statement + ` previous ` + statement + ` statementRemains commit { time actor }`
+	const changed = `op statement ` + statement + ` previous ` + statement + ` statementRemains commit { time actor: actorId }`
 	for _, query := range []string{
 		`subscription ($where: StatementFilter, $from: IRI!, $pattern: PatternInput!, $resume: Position) { e: statementChanged(where: $where, resume: $resume) { ... on StatementChange { ` + changed + ` } } }`,
 		`subscription ($where: StatementFilter, $from: IRI!, $pattern: PatternInput!, $resume: Position) { e: entityChanged(iri: $from, depth: 0, resume: $resume) { ... on EntityChange { entity { iri degree label } changes { ` + changed + ` } } } }`,

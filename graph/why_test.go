@@ -81,12 +81,12 @@ func (r reasons) steps() (lines []string) {
 	return lines
 }
 
-const commitFields = `{ revision principal actor justification taskId sessionId messageId }`
+const commitFields = `{ revision principal: principalId actor: actorId justification taskId sessionId messageId }`
 
 const whyQuery = `query ($s: StatementRef!, $first: Int, $view: ViewInput) { why(statement: $s, first: $first, view: $view) {
 	statement { statementId subject { id } predicate { id } object { id value type language } graph }
-	origins { assertion { source certainty } commit ` + commitFields + ` proposal { id } }
-	history { op assertion { source certainty } previous { statement { object { id } } assertions { source } } replacedBy { object { id } } statementRemains commit ` + commitFields + ` proposal { id } }
+	origins { assertion { source: sourceId certainty } commit ` + commitFields + ` proposal { id } }
+	history { op assertion { source: sourceId certainty } previous { statement { object { id } } assertions { source: sourceId } } replacedBy { object { id } } statementRemains commit ` + commitFields + ` proposal { id } }
 	hasMoreHistory } }`
 
 // commit makes an update with a meta of its own.
@@ -289,7 +289,7 @@ func TestWhyTellsOfReviews(t *testing.T) {
 	b := newBench(t, graph.Options{})
 	b.engine = graph.NewEngine(graph.Deps{Store: b.store, Prefixes: testPrefixes(t), Reviews: keptProposals{hiddenFrom: "agent://eve"}}, graph.Options{})
 	b.commit(kg.Meta{Principal: reader, ProposalID: "p1"}, add(iri("s"), iri("p"), iri("o")))
-	query := `{ why(statement: ` + `{subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {id: "ex:o"}}` + `) { origins { proposal { id reviews { reviewer decision comment } } } history { proposal { id } } } }`
+	query := `{ why(statement: ` + `{subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {id: "ex:o"}}` + `) { origins { proposal { id reviews { reviewer: reviewerId decision comment } } } history { proposal { id } } } }`
 	for who, want := range map[kg.AgentID]string{
 		reader.ID:     `{"why":{"origins":[{"proposal":{"id":"p1","reviews":[{"reviewer":"agent://judge","decision":"APPROVE","comment":"I looked"}]}}],"history":[{"proposal":{"id":"p1"}}]}}`,
 		"agent://eve": `{"why":{"origins":[{"proposal":null}],"history":[{"proposal":null}]}}`,

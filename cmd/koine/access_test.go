@@ -56,7 +56,7 @@ func TestStreamsEndWhenSightChanges(t *testing.T) {
 			t.Errorf("no metric %s", want)
 		}
 	}
-	audit := k.graphql(k.admin, `{ audit(kinds: [POLICY, ADMIN, CHANNEL], since: "2026-01-01T00:00:00Z", until: "2100-01-01T00:00:00Z", first: 1) { nodes { time kind revision principal justification } } }`)
+	audit := k.graphql(k.admin, `{ audit(kinds: [POLICY, ADMIN, CHANNEL], since: "2026-01-01T00:00:00Z", until: "2100-01-01T00:00:00Z", first: 1) { nodes { time kind revision principal: principalId justification } } }`)
 	found := regexp.MustCompile(`"kind":"POLICY","revision":(\d+),"principal":"agent://dora"`).FindStringSubmatch(audit)
 	if found == nil {
 		t.Fatalf("audit: %s", audit)

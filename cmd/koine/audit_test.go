@@ -42,7 +42,7 @@ func TestRefusalsAreAudited(t *testing.T) {
 		}
 	}
 	var got list
-	response, err := http.Post(url+"/graphql", "application/json", strings.NewReader(`{"query":"{ audit { nodes { kind principal reason path address } } }"}`))
+	response, err := http.Post(url+"/graphql", "application/json", strings.NewReader(`{"query":"{ audit { nodes { kind principal: principalId reason path address } } }"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestRefusalsOutlastTheServer(t *testing.T) {
 	k.graphql(dora, `mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "urn:s"}, predicate: {id: "urn:koine:vocab:x"}, object: {value: "private"}}}]}) { revision } }`)
 	k.graphql(k.admin, `mutation { revokeApiKey(input: {id: "`+id+`"}) { key { state } } }`)
 	k.graphql(dora, `{ me { id } }`)
-	const asked = `{ audit(first: 2, kinds: [DENIED, AUTHENTICATION]%s) { nodes { time kind principal actor reason path address count lastTime requestId } pageInfo { hasNextPage endCursor } } }`
+	const asked = `{ audit(first: 2, kinds: [DENIED, AUTHENTICATION]%s) { nodes { time kind principal: principalId actor: actorId reason path address count lastTime requestId } pageInfo { hasNextPage endCursor } } }`
 	first := k.graphql(k.admin, fmt.Sprintf(asked, ""))
 	if n := strings.Count(first, `"kind"`); n != 2 || !strings.Contains(first, `"hasNextPage":true`) {
 		t.Fatalf("%d entries: %s", n, first)

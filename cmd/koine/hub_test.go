@@ -193,12 +193,12 @@ func TestAgentBehindTheHub(t *testing.T) {
 	if status, text := ask(t, http.MethodPatch, url+"/agents/bot", "bot", `{"version":"2"}`); status != http.StatusOK || !strings.Contains(text, `"version":"2"`) {
 		t.Errorf("got %d %s", status, text)
 	}
-	tells(t, askGraphQL(t, url, "ann", `mutation { createChannel(input: {name: "room", members: [{principalId: "bot"}]}) { members { agent } } }`), "agent://bot")
+	tells(t, askGraphQL(t, url, "ann", `mutation { createChannel(input: {name: "room", members: [{principalId: "bot"}]}) { members { agent: agentId } } }`), "agent://bot")
 	if status, text := ask(t, http.MethodDelete, url+"/agents/bot", "bot", ""); status != http.StatusNoContent {
 		t.Errorf("got %d %s", status, text)
 	}
 	eventually(t, "it is in no channel", func() bool {
-		return strings.Contains(askGraphQL(t, url, "ann", `{ channels { nodes { members { agent } } } }`), `"members":[{"agent":"agent://ann"}]`)
+		return strings.Contains(askGraphQL(t, url, "ann", `{ channels { nodes { members { agent: agentId } } } }`), `"members":[{"agent":"agent://ann"}]`)
 	})
 	tells(t, sendTo(t, url, "bot", "ann", "late", ""), `"AGENT_NOT_FOUND"`)
 	if status, _ := card(); status != http.StatusNotFound {

@@ -119,13 +119,13 @@ func TestAHeldUpdateIsApproved(t *testing.T) {
 	}
 	id := answer.Data.ApplyPatches.ProposalID
 
-	contains(t, "the list", askGraphQL(t, url, "bob", `{ proposals(status: PENDING) { hasNextPage nodes { id status author patches justification rules requiredApprovals approvalCount reviewerRoles conflictReason } } }`),
+	contains(t, "the list", askGraphQL(t, url, "bob", `{ proposals(status: PENDING) { hasNextPage nodes { id status author: authorId patches justification rules requiredApprovals approvalCount reviewerRoles conflictReason } } }`),
 		id, `"PENDING"`, `"agent://ann"`, `5000`, `"a rise"`, `"pay-needs-review"`, `"requiredApprovals":1`, `"approvalCount":0`, `"reviewer"`, `"hasNextPage":false`)
 	contains(t, "what is pending", askGraphQL(t, url, "bob", `{ statements(view: {includePending: true}) { nodes { predicate pending graph } } }`), `"pending":true`, "urn:koine:graph:pending:"+id)
 	contains(t, "what stands", askGraphQL(t, url, "bob", `{ statements { nodes { predicate } } }`), `"nodes":[]`)
 	contains(t, "the author approves", askGraphQL(t, url, "ann", `mutation { reviewProposal(input: {id: "`+id+`", decision: APPROVE}) { proposal { status } } }`), `PERMISSION_DENIED`)
 	contains(t, "no such proposal", askGraphQL(t, url, "bob", `mutation { withdrawProposal(input: {id: "x"}) { proposal { status } } }`), `NOT_FOUND`)
-	contains(t, "another approves", askGraphQL(t, url, "bob", `mutation { reviewProposal(input: {id: "`+id+`", decision: APPROVE, comment: "fine"}) { proposal { status approvalCount appliedRevision reviews { reviewer decision comment } } } }`),
+	contains(t, "another approves", askGraphQL(t, url, "bob", `mutation { reviewProposal(input: {id: "`+id+`", decision: APPROVE, comment: "fine"}) { proposal { status approvalCount appliedRevision reviews { reviewer: reviewerId decision comment } } } }`),
 		`"APPLIED"`, `"approvalCount":1`, `"agent://bob"`, `"fine"`)
 	contains(t, "what stands now", askGraphQL(t, url, "bob", `{ statements(view: {includePending: true}) { nodes { predicate pending assertedBy } } }`),
 		`[{"predicate":"https://example.org/salary","pending":false,"assertedBy":["agent://ann"]}]`)

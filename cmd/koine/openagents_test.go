@@ -9,7 +9,7 @@ import (
 // whoLooksAtAgents requests everything readable about agent://bot, with part of the answer
 // to other callers.
 var whoLooksAtAgents = []struct{ method, path, body, told string }{
-	{"GraphQL", "", `{ agents { id name owner roles status createdAt statementCount presence { status } registration { description capabilities limits metadata other registeredAt } } }`, `"description":"for all"`},
+	{"GraphQL", "", `{ agents { id name owner: ownerId roles status createdAt statementCount presence { status } registration { description capabilities limits metadata other registeredAt } } }`, `"description":"for all"`},
 	{"GraphQL", "", `{ agent(id: "bot") { name statementCount } }`, `{"name":"Bot","statementCount":null}`},
 	{"GraphQL", "", `{ agents(capability: "weather") { id } }`, `"id":"agent://bot"`},
 	{"GET", "/agents", "", `"id":"bot"`},

@@ -62,7 +62,7 @@ var outsidersAsk = []struct{ method, path, body, told string }{
 
 	{"GraphQL", "", `{ task(id: "{task}") { id status { state } messages { nodes { text } } artifacts { id text } } }`, "TASK_NOT_FOUND"},
 	{"GraphQL", "", `{ tasks(parentId: "{task}") { totalCount nodes { id } } }`, `"totalCount":0`},
-	{"GraphQL", "", `{ tasks(contextId: "{task}", handler: "bot") { totalCount nodes { id } } }`, `"totalCount":0`},
+	{"GraphQL", "", `{ tasks(contextId: "{task}", handlerId: "bot") { totalCount nodes { id } } }`, `"totalCount":0`},
 	{"GraphQL", "", `mutation { sendMessage(input: {taskId: "{task}", parts: [{text: "x"}]}) { replayed } }`, "TASK_NOT_FOUND"},
 	{"GraphQL", "", `mutation { reportTask(input: {taskId: "{task}", state: WORKING}) { id } }`, "TASK_NOT_FOUND"},
 	{"GraphQL", "", `mutation { cancelTask(taskId: "{task}") { id } }`, "TASK_NOT_FOUND"},

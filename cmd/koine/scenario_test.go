@@ -71,7 +71,7 @@ func play(t *testing.T, speak func(*testing.T, string) voice) string {
 		t.Errorf("of what was followed is heard: %s", got)
 	}
 	const there = `{"totalCount":3,"nodes":[{"status":{"state":"COMPLETED"},"artifacts":[{"text":"sunny"}]},{"status":{"state":"CANCELED"},"artifacts":[]},{"status":{"state":"COMPLETED"},"artifacts":[{"text":"sunny"}]}]}`
-	if got := v.query("m4", `{ tasks(handler: "bot") { totalCount nodes { status { state } artifacts { text } } } }`); !strings.Contains(got, there) {
+	if got := v.query("m4", `{ tasks(handlerId: "bot") { totalCount nodes { status { state } artifacts { text } } } }`); !strings.Contains(got, there) {
 		t.Errorf("koine says %s", got)
 	}
 	// The statements that ann reads of it.

@@ -28,7 +28,7 @@ func TestWorkForATask(t *testing.T) {
 	call("bot", "/a2a", "knowledge/update", `{"taskId":"`+task+`","mutations":`+adds("updated")+`}`, `"success":true`)
 	call("bot", "/a2a", "channels/publish", `{"taskId":"`+task+`","to":"ann","parts":[{"type":"text","text":"done"}]}`, `"sequence":1`)
 	call("eve", "/a2a", "knowledge/update", `{"taskId":"`+task+`","mutations":`+adds("claimed")+`}`, `"success":true`)
-	const work = `{ commits { nodes { commit { actor taskId } message { text task { id } } facts { subject { iri } tasks { id } } } } }`
+	const work = `{ commits { nodes { commit { actor: actorId taskId } message { text task { id } } facts { subject { iri } tasks { id } } } } }`
 	of := func(id, who, message, subject string) string {
 		facts := ""
 		if subject != "" {

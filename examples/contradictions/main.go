@@ -29,7 +29,7 @@ func main() {
 
 // contradictionsQuery selects the printed fields of at most 100 contradictions.
 const contradictionsQuery = `{ contradictions(first: 100) { nodes { reason statements {
-	statement { statementId subject { id } predicate { id } object { id value } } assertions { source }
+	statement { statementId subject { id } predicate { id } object { id value } } assertions { source: sourceId }
 } } } }`
 
 type contradictions struct {

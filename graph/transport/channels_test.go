@@ -106,7 +106,7 @@ func TestChannelStreams(t *testing.T) {
 			}
 		}
 	}
-	w := b.stream(t, server.URL, `subscription { signalSent(channelId: "`+string(id)+`") { sender kind } }`, map[string]string{"X-Agent-Id": "reader"})
+	w := b.stream(t, server.URL, `subscription { signalSent(channelId: "`+string(id)+`") { sender: senderId kind } }`, map[string]string{"X-Agent-Id": "reader"})
 	b.exchange(t, server, exchange{
 		body: query(`mutation { sendSignal(input: {channelId: "` + string(id) + `", kind: "typing"}) { sent } }`), header: map[string]string{"X-Agent-Id": "ann"}, status: 200,
 		reply: `{"data":{"sendSignal":{"sent":true}},"extensions":{"revision":` + fmt.Sprint(b.store.Head().Revision) + `,"position":"<head>"}}`,

@@ -102,7 +102,7 @@ func (c *listKeys) Run(ctx context.Context, command *kong.Context, t cli.Termina
 		if c.Agent != "" {
 			variables["agent"] = c.Agent
 		}
-		raw, err := cli.ReadPages(ctx, server, `query($agent: String, $ended: Boolean!, $first: Int, $after: ID) { apiKeys(agent: $agent, includeEnded: $ended, first: $first, after: $after) `+keyFields+` }`, "apiKeys", "id", variables)
+		raw, err := cli.ReadPages(ctx, server, `query($agent: ID, $ended: Boolean!, $first: Int, $after: ID) { apiKeys(agentId: $agent, includeEnded: $ended, first: $first, after: $after) `+keyFields+` }`, "apiKeys", "id", variables)
 		if err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ type wireKey struct {
 	ExpiresAt *time.Time `json:"expiresAt"`
 }
 
-const keyFields = `{ id mode state agent name roles actFor expiresAt }`
+const keyFields = `{ id mode state agent: agentId name roles actFor: actForIds expiresAt }`
 
 type createdKey struct {
 	Key      wireKey

@@ -28,7 +28,7 @@ Examples:
   koine agent deregister counter --as counter`
 }
 
-const agentFields = `{ id name owner roles status createdAt statementCount presence { status } registration { description version capabilities endpoint registeredAt } }`
+const agentFields = `{ id name owner: ownerId roles status createdAt statementCount presence { status } registration { description version capabilities endpoint registeredAt } }`
 
 type agentInfo struct {
 	ID, Name, Owner, Status, CreatedAt string
@@ -78,7 +78,7 @@ type showAgent struct {
 
 // Run prints the agent.
 func (c *showAgent) Run(ctx context.Context, t cli.Terminal) error {
-	return agentObjects.printOne(ctx, t, &c.ServerFlags, c.OutputFlags, "agent "+c.ID, `query($id: String!) { one: agent(id: $id) `+agentFields+` }`, map[string]any{"id": c.ID})
+	return agentObjects.printOne(ctx, t, &c.ServerFlags, c.OutputFlags, "agent "+c.ID, `query($id: ID!) { one: agent(id: $id) `+agentFields+` }`, map[string]any{"id": c.ID})
 }
 
 type registerAgent struct {

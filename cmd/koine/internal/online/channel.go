@@ -212,10 +212,10 @@ type invitedChannel struct {
 	InvitedAt  int64  `json:"invitedAt"`
 }
 
-const channelsInvitedTo = `query($first: Int, $after: Cursor, $visibility: ChannelVisibility, $member: String, $scope: ID) {
-  me { actingFor }
-  channels(invited: true, first: $first, after: $after, visibility: $visibility, member: $member, scopeId: $scope) {
-    nodes { id name visibility scopeId closed: closedAt invitations { agent invitedBy invitedAt } } pageInfo { hasNextPage endCursor } } }`
+const channelsInvitedTo = `query($first: Int, $after: Cursor, $visibility: ChannelVisibility, $member: ID, $scope: ID) {
+  me { actingFor: actingForId }
+  channels(invited: true, first: $first, after: $after, visibility: $visibility, memberId: $member, scopeId: $scope) {
+    nodes { id name visibility scopeId closed: closedAt invitations { agent: agentId invitedBy: invitedById invitedAt } } pageInfo { hasNextPage endCursor } } }`
 
 // invitedPage is one page of the channels that the caller is invited to.
 type invitedPage struct {

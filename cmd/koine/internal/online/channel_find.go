@@ -225,7 +225,7 @@ func directChannel(ctx context.Context, server *client.Client, other string) (id
 	var answer struct {
 		Me struct{ ActingFor string }
 	}
-	if err := server.GraphQL(ctx, `{ me { actingFor } }`, nil, &answer); err != nil {
+	if err := server.GraphQL(ctx, `{ me { actingFor: actingForId } }`, nil, &answer); err != nil {
 		return "", err
 	}
 	return string(channel.DirectID(actingFor(answer.Me.ActingFor), kg.CanonicalAgent(other))), nil

@@ -55,7 +55,7 @@ func toClient[T any](from any) (*T, error) {
 }
 
 // channelFields selects the fields of a channel that channels/get returns.
-const channelFields = `fragment channel on Channel { id name visibility createdAt createdBy members { principalId: agent role joinedAt } metadata version
+const channelFields = `fragment channel on Channel { id name visibility createdAt createdBy: createdById members { principalId: agentId role joinedAt } metadata version
   scopeId closedAt closedReason }`
 
 // graphQLChannel is a channel as channelFields selects it.
@@ -112,8 +112,8 @@ func printChannel(t cli.Terminal, asJSON bool, id string, raw json.RawMessage) e
 }
 
 // messageFields selects all fields of a message that channels/history returns.
-const messageFields = `fragment message on Message { id channelId sequence timestamp: time author parts artifactRefs metadata idempotencyKey
-  messageType contentType format tags recipient recipients correlationId expiresAt replyToId threadId
+const messageFields = `fragment message on Message { id channelId sequence timestamp: time author: authorId parts artifactRefs metadata idempotencyKey
+  messageType contentType format tags recipient recipients: recipientIds correlationId expiresAt replyToId threadId
   retracts { id sequence } withheld: withheldReason factCount proposalId answeredBy { id } }`
 
 // graphQLMessage is a message as messageFields selects it. The receipt status is selected in

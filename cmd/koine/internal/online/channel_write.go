@@ -282,11 +282,11 @@ func unknownAgent(ctx context.Context, server *client.Client, whom string) bool 
 		Agent *struct{ ID string }
 		Audit struct{ Nodes []struct{ Actor string } }
 	}
-	const record = `query($agent: String!) { agent(id: $agent) { id } }`
+	const record = `query($agent: ID!) { agent(id: $agent) { id } }`
 	if err := server.GraphQL(ctx, record, map[string]any{"agent": whom}, &answer); err != nil || answer.Agent != nil {
 		return false
 	}
-	const actions = `query($agent: String!) { audit(actor: $agent, first: 1) { nodes { actor } } }`
+	const actions = `query($agent: ID!) { audit(actorId: $agent, first: 1) { nodes { actor: actorId } } }`
 	if err := server.GraphQL(ctx, actions, map[string]any{"agent": whom}, &answer); err != nil {
 		return errors.Is(err, client.PermissionDenied) // the server authenticates callers, so a known agent would have a record
 	}

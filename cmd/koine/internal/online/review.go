@@ -27,8 +27,8 @@ func (ReviewCommand) Help() string {
   koine review approve 01a2010b-421f-73ae-8f81-4f574b1d21cc --comment "Seen the contract"`
 }
 
-const proposalSelection = `{ id status author justification reason rules requiredApprovals approvalCount reviewerRoles createdAt expiresAt endedAt conflictReason appliedRevision patches
-  reviews { reviewer decision comment time } }`
+const proposalSelection = `{ id status author: authorId justification reason rules requiredApprovals approvalCount reviewerRoles createdAt expiresAt endedAt conflictReason appliedRevision patches
+  reviews { reviewer: reviewerId decision comment time } }`
 
 type proposalInfo struct {
 	ID, Status, Author, Justification, Reason, CreatedAt, ExpiresAt, ConflictReason string
@@ -76,7 +76,7 @@ func (c *listProposals) Run(ctx context.Context, t cli.Terminal) error {
 	if c.Author != "" {
 		variables["author"] = c.Author
 	}
-	nodes, err := cli.ReadPages(ctx, server, `query($status: ProposalStatus, $author: String, $first: Int, $after: ID) { proposals(status: $status, author: $author, first: $first, after: $after) { nodes `+proposalSelection+` } }`, "proposals", "id", variables)
+	nodes, err := cli.ReadPages(ctx, server, `query($status: ProposalStatus, $author: ID, $first: Int, $after: ID) { proposals(status: $status, authorId: $author, first: $first, after: $after) { nodes `+proposalSelection+` } }`, "proposals", "id", variables)
 	if err != nil {
 		return err
 	}

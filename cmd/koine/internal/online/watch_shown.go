@@ -25,7 +25,7 @@ type shownFields struct{ text string }
 
 var (
 	shownRows     = shownFields{`... on MatchChange { koineColumns: columns koineAdded: added { values } koineRemoved: removed { values } }`}
-	shownMessages = shownFields{`... on MessagePublished { koineMessage: message { id channelId sequence timestamp: time author parts messageType recipient withheld: withheldReason retracts { id sequence } } }`}
+	shownMessages = shownFields{`... on MessagePublished { koineMessage: message { id channelId sequence timestamp: time author: authorId parts messageType recipient withheld: withheldReason retracts { id sequence } } }`}
 )
 
 // shownFieldsOf returns the additional fields of a subscription, nil if it needs none.

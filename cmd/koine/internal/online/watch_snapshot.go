@@ -23,7 +23,7 @@ const entitySnapshotSubscription = `subscription Watch($iri: IRI!, $depth: Int!,
 }
 fragment fields on Statement {
   subject { id: iri } predicate object { ... on Entity { id: iri } ... on Literal { value language } } graph revision
-  assertions { source certainty revision }
+  assertions { source: sourceId certainty revision }
 }`
 
 // entitySnapshot is the snapshot that entitySnapshotSubscription selects: the entity's own
@@ -100,7 +100,7 @@ const graphSnapshotQuery = `query Watch($where: StatementFilter, $view: ViewInpu
   statements(where: $where, view: $view, first: $first, after: $after) {
     nodes {
       subject { id: iri } predicate object { ... on Entity { id: iri } ... on Literal { value language } } graph revision
-      assertions { source certainty revision }
+      assertions { source: sourceId certainty revision }
     }
     pageInfo { hasNextPage endCursor }
   }
