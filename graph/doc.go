@@ -67,3 +67,5 @@
 //     reports the place.
 //   - A panic is an internal error of the field in which it happened.
 package graph
+
+//go:generate go -C .. run ./graph/internal/tablegen gqlgen.yml

@@ -1,3 +1,0 @@
-package graph
-
-//go:generate go -C .. run ./graph/internal/tablegen gqlgen.yml
