@@ -28,6 +28,8 @@ func TestCosts(t *testing.T) {
 		{"pages in pages", `{ entities(first: 7) { nodes { out(first: 3) { totalCount edges { cursor } } } } }`, 5 + 7*(1+5+20+3*2)},
 		{"a page unsaid", `{ entities { nodes { iri } } }`, 5 + 25*2},
 		{"a list of values", entity + `values(predicate: "ex:name", first: 1000) } }`, 2 + 5},
+		{"an agent's id", `{ statements(first: 3) { nodes { assertions { sourceId source { id __typename } } } } }`, 5 + 3*(1+1+1+1+2)},
+		{"an agent", `{ statements(first: 3) { nodes { assertions { source { ...A } } } } } fragment A on Agent { ... on Agent { id name } }`, 5 + 3*(1+1+5+2)},
 		{"a number of statements", entity + `degree predicates { iri } } }`, 2 + 5 + 5 + 1},
 		{"a list of the vocabulary", `{ vocabulary { classes(first: 9) { iri } } }`, 1 + 5 + 9*1},
 		{"a list of the vocabulary, unsaid", `{ vocabulary { graphs { count } } }`, 1 + 5 + 100*1},

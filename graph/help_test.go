@@ -36,6 +36,13 @@ func (c *clock) tick() time.Time {
 	return c.now
 }
 
+// seconds returns the time that the clock shows, which each call of tick advances.
+func (c *clock) seconds() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return int(c.now.Unix())
+}
+
 // stop stops the clock, half a second later.
 func (c *clock) stop() time.Time {
 	c.mu.Lock()
@@ -54,6 +61,7 @@ type bench struct {
 	store  *kg.Store
 	engine *graph.Engine
 	log    *logBuffer
+	clock  *clock
 	// reading is the caller; nil: reader.
 	reading *kg.Principal
 }
@@ -83,7 +91,7 @@ func newBench(t testing.TB, options graph.Options, configure ...func(*kg.Options
 		t.Fatal(err)
 	}
 	deps := graph.Deps{Store: store, Prefixes: prefixes, Logger: slog.New(slog.NewTextHandler(log, nil))}
-	return &bench{t: t, store: store, engine: graph.NewEngine(deps, options), log: log}
+	return &bench{t: t, store: store, engine: graph.NewEngine(deps, options), log: log, clock: c}
 }
 
 // of is the same bench for a test inside of its test.

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -67,6 +68,8 @@ func (c *costEstimator) fieldWeight(f *ast.Field) int {
 		n = costEntity
 	case isConnection(kind) || recordTypes[kind] && f.Definition.Type.Elem == nil || scanFields[f.ObjectDefinition.Name+"."+f.Name]:
 		n = costScan
+	case kind == "Agent" && readsRecord(f.SelectionSet):
+		n = costScan
 	}
 	switch f.Name {
 	case "totalCount":
@@ -99,6 +102,22 @@ func (c *costEstimator) fieldWeight(f *ast.Field) int {
 		}
 	}
 	return min(n, tooMuch)
+}
+
+// readsRecord reports whether a selection on an agent shows more than is known
+// without its record.
+func readsRecord(set ast.SelectionSet) bool {
+	return slices.ContainsFunc(set, func(sel ast.Selection) bool {
+		switch sel := sel.(type) {
+		case *ast.Field:
+			return sel.Name != "id" && sel.Name != "__typename"
+		case *ast.InlineFragment:
+			return readsRecord(sel.SelectionSet)
+		case *ast.FragmentSpread:
+			return readsRecord(sel.Definition.SelectionSet)
+		}
+		return false
+	})
 }
 
 func isConnection(kind string) bool { return strings.HasSuffix(kind, "Connection") }
