@@ -109,12 +109,12 @@ func TestLostAnswers(t *testing.T) {
 			return err
 		}},
 		{"mutation", false, func() error {
-			_, err := ann.Query(ctx, client.Query{Text: `mutation { createChannel(input: {name: "made once"}) { id } }`}, nil)
+			_, err := ann.Query(ctx, client.Query{Text: `mutation { createChannel(input: {name: "made once"}) { channel { id } } }`}, nil)
 			return err
 		}},
 		{"GraphQL query", true, func() error { return ann.GraphQL(ctx, "{ me { id } }", nil, nil) }},
 		{"GraphQL mutation", false, func() error {
-			return ann.GraphQL(ctx, `mutation { createChannel(input: {name: "made once more"}) { id } }`, nil, nil)
+			return ann.GraphQL(ctx, `mutation { createChannel(input: {name: "made once more"}) { channel { id } } }`, nil, nil)
 		}},
 		{"update", true, func() error {
 			_, err := ann.Update(ctx, client.Update{Patches: []client.Patch{client.Add("finding:1", "lab:seen", client.Value(1))}})

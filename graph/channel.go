@@ -58,7 +58,8 @@ var argumentNames = map[string]string{"sinceTimestamp": "sinceTime", "pageToken"
 // atArgument places an error in the argument that it is about.
 func atArgument(err error) error { return withFieldNames(err, argumentNames) }
 
-// withFieldNames translates the field name of an error.
+// withFieldNames translates the field name of an error, also where its message
+// begins with it.
 func withFieldNames(err error, names map[string]string) error {
 	e := kg.AsError(err)
 	name, ok := names[e.Field]
@@ -67,6 +68,9 @@ func withFieldNames(err error, names map[string]string) error {
 	}
 	out := *e
 	out.Field = name
+	if rest, named := strings.CutPrefix(e.Message, e.Field+" "); named {
+		out.Message = name + " " + rest
+	}
 	return &out
 }
 

@@ -20,10 +20,10 @@ func TestChannelChanged(t *testing.T) {
 	query := fmt.Sprintf(changesOf, id, "")
 	live := c.hear(t, "bob", query, operation.Resume{})
 	c.say("ann", id, "hello", "")
-	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
-	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy", role: OBSERVER}) { id } }`, id)
-	c.told("bob", `mutation { updateChannel(input: {channelId: "%s", expectedVersion: 3, topic: "cats"}) { id } }`, id)
-	c.told("cy", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
+	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", agentId: "cy"}) { channel { id } } }`, id)
+	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", agentId: "cy", role: OBSERVER}) { channel { id } } }`, id)
+	c.told("bob", `mutation { updateChannel(input: {channelId: "%s", expectedVersion: 3, topic: "cats"}) { channel { id } } }`, id)
+	c.told("cy", `mutation { removeChannelMember(input: {channelId: "%s", agentId: "cy"}) { channel { id } } }`, id)
 	type event struct {
 		E struct {
 			Kind, Of, Agent, Role, Actor, Position string
@@ -74,12 +74,12 @@ func TestChannelChanged(t *testing.T) {
 	}
 	c.want("behind which the log is cut", c.deaf("bob", query, operation.Resume{Start: operation.After, After: positions[0]}), string(kg.CodePositionGone))
 
-	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "bob"}) { id } }`, id)
+	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", agentId: "bob"}) { channel { id } } }`, id)
 	if _, err, ok := live.next(); !ok || kg.CodeOf(err) != kg.CodeChannelNotFound {
 		t.Errorf("when bob is no member any more the stream ends with %v", err)
 	}
 	own := c.hear(t, "ann", query, operation.Resume{})
-	c.told("ann", `mutation { deleteChannel(channelId: "%s") { channelId } }`, id)
+	c.told("ann", `mutation { deleteChannel(input: {channelId: "%s"}) { channelId } }`, id)
 	_, data := own.event()
 	var last event
 	if err := json.Unmarshal([]byte(data), &last); err != nil || last.E.Of != "DELETED" || last.E.Actor != "agent://ann" || last.E.Channel != nil {
@@ -98,7 +98,7 @@ func TestChannelChanged(t *testing.T) {
 func TestSignals(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
-	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "ola", role: OBSERVER}) { id } }`, id)
+	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", agentId: "ola", role: OBSERVER}) { channel { id } } }`, id)
 	query := `subscription { signalSent(channelId: "` + id + `") { __typename channelId sender: senderId kind data dropped } }`
 	bob, ola := c.hear(t, "bob", query, operation.Resume{}), c.hear(t, "ola", query, operation.Resume{Start: operation.Earliest})
 	message := c.say("ann", id, "hello", "")
@@ -138,7 +138,7 @@ func TestSignals(t *testing.T) {
 	if !limited {
 		t.Error("one may send as many as one likes")
 	}
-	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "ola"}) { id } }`, id)
+	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", agentId: "ola"}) { channel { id } } }`, id)
 	for {
 		_, err, ok := ola.next()
 		if err == nil && ok {

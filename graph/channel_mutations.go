@@ -11,16 +11,18 @@ import (
 
 // changedChannel answers a mutation of a channel and notes the position after
 // its commit.
-func (r *run) changedChannel(c *channel.Channel, err error) (*Channel, error) {
+func (r *run) changedChannel(c *channel.Channel, err error) (*ChannelPayload, error) {
 	if err != nil {
 		return nil, inInput(withFieldNames(err, inInputs))
 	}
 	r.notePosition(r.engine.deps.Store.Head())
-	return &Channel{c}, nil
+	return &ChannelPayload{ChannelID: string(c.ID), Channel: &Channel{c}}, nil
 }
 
 // inInputs maps the domain's field names to the schema's input members.
-var inInputs = map[string]string{"expireAfter": "expireAfterSeconds", "parent": "parentId"}
+var inInputs = map[string]string{
+	"expireAfter": "expireAfterSeconds", "parent": "parentId", "access.agents": "access.agentIds", "principalId": "agentId", "coordinator": "coordinatorId",
+}
 
 // notePosition notes the position after the commit of a mutation.
 func (r *run) notePosition(p kg.Position) {
@@ -30,7 +32,7 @@ func (r *run) notePosition(p kg.Position) {
 }
 
 // CreateChannel answers Mutation.createChannel.
-func (*mutationRoot) CreateChannel(ctx context.Context, input CreateChannelInput) (*Channel, error) {
+func (*mutationRoot) CreateChannel(ctx context.Context, input CreateChannelInput) (*ChannelPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
@@ -45,7 +47,7 @@ func (*mutationRoot) CreateChannel(ctx context.Context, input CreateChannelInput
 		d.Rights = *rights
 	}
 	for _, m := range input.Members {
-		d.Members = append(d.Members, channel.Member{Agent: kg.AgentID(m.PrincipalID), Role: roleIn(m.Role)})
+		d.Members = append(d.Members, channel.Member{Agent: kg.AgentID(m.AgentID), Role: roleIn(m.Role)})
 	}
 	if input.ScopeID != nil {
 		return r.changedChannel(service.CreateIn(ctx, by, scope.ID(*input.ScopeID), d))
@@ -65,7 +67,7 @@ func rightsIn(input *ChannelRightsInput) *channel.Rights {
 }
 
 // UpdateChannel answers Mutation.updateChannel.
-func (*mutationRoot) UpdateChannel(ctx context.Context, input UpdateChannelInput) (*Channel, error) {
+func (*mutationRoot) UpdateChannel(ctx context.Context, input UpdateChannelInput) (*ChannelPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
@@ -90,35 +92,35 @@ func orNull(raw json.RawMessage) json.RawMessage {
 }
 
 // DeleteChannel answers Mutation.deleteChannel.
-func (*mutationRoot) DeleteChannel(ctx context.Context, id string) (*DeleteChannelPayload, error) {
+func (*mutationRoot) DeleteChannel(ctx context.Context, input DeleteChannelInput) (*ChannelPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Delete(ctx, by, channel.ID(id)); err != nil {
-		return nil, err
+	if err := service.Delete(ctx, by, channel.ID(input.ChannelID)); err != nil {
+		return nil, inInput(err)
 	}
 	r.notePosition(r.engine.deps.Store.Head())
-	return &DeleteChannelPayload{ChannelID: id}, nil
+	return &ChannelPayload{ChannelID: input.ChannelID}, nil
 }
 
 // AddChannelMember answers Mutation.addChannelMember.
-func (*mutationRoot) AddChannelMember(ctx context.Context, input AddChannelMemberInput) (*Channel, error) {
+func (*mutationRoot) AddChannelMember(ctx context.Context, input AddChannelMemberInput) (*ChannelPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
-	return r.changedChannel(service.Members().Add(ctx, by, channel.ID(input.ChannelID), kg.AgentID(input.PrincipalID), roleIn(input.Role)))
+	return r.changedChannel(service.Members().Add(ctx, by, channel.ID(input.ChannelID), kg.AgentID(input.AgentID), roleIn(input.Role)))
 }
 
 // RemoveChannelMember answers Mutation.removeChannelMember.
-func (*mutationRoot) RemoveChannelMember(ctx context.Context, input RemoveChannelMemberInput) (*Channel, error) {
+func (*mutationRoot) RemoveChannelMember(ctx context.Context, input RemoveChannelMemberInput) (*ChannelPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
-	return r.changedChannel(service.Members().Remove(ctx, by, channel.ID(input.ChannelID), kg.AgentID(input.PrincipalID)))
+	return r.changedChannel(service.Members().Remove(ctx, by, channel.ID(input.ChannelID), kg.AgentID(input.AgentID)))
 }

@@ -103,14 +103,13 @@ func (c *conversing) refused(name, query string, args ...any) string {
 func (c *conversing) id(name, query string, args ...any) string {
 	c.t.Helper()
 	var data map[string]struct {
-		ID      string
-		Message struct{ ID string }
+		Message, Channel, Scope struct{ ID string }
 	}
 	if err := json.Unmarshal([]byte(c.told(name, query, args...)), &data); err != nil {
 		c.t.Fatal(err)
 	}
 	for _, v := range data {
-		return v.ID + v.Message.ID
+		return v.Message.ID + v.Channel.ID + v.Scope.ID
 	}
 	return ""
 }
@@ -118,7 +117,7 @@ func (c *conversing) id(name, query string, args ...any) string {
 // lab makes a channel of ann's with bob.
 func (c *conversing) lab(visibility string) string {
 	c.t.Helper()
-	return c.id("ann", `mutation { createChannel(input: {name: "lab", topic: "glass", visibility: %s, members: [{principalId: "bob", role: MODERATOR}], metadata: {a: 1}}) { id } }`, visibility)
+	return c.id("ann", `mutation { createChannel(input: {name: "lab", topic: "glass", visibility: %s, members: [{agentId: "bob", role: MODERATOR}], metadata: {a: 1}}) { channel { id } } }`, visibility)
 }
 
 // say publishes a text, with more of an input.
@@ -181,10 +180,10 @@ func TestChannelsOfOthers(t *testing.T) {
 	message := c.say("ann", id, "secret", "")
 	for _, query := range []string{
 		`{ channel(id: "%s") { name } }`,
-		`mutation { updateChannel(input: {channelId: "%s", expectedVersion: 1, name: "x"}) { id } }`,
-		`mutation { deleteChannel(channelId: "%s") { channelId } }`,
-		`mutation { addChannelMember(input: {channelId: "%s", principalId: "eve"}) { id } }`,
-		`mutation { removeChannelMember(input: {channelId: "%s", principalId: "bob"}) { id } }`,
+		`mutation { updateChannel(input: {channelId: "%s", expectedVersion: 1, name: "x"}) { channel { id } } }`,
+		`mutation { deleteChannel(input: {channelId: "%s"}) { channelId } }`,
+		`mutation { addChannelMember(input: {channelId: "%s", agentId: "eve"}) { channel { id } } }`,
+		`mutation { removeChannelMember(input: {channelId: "%s", agentId: "bob"}) { channel { id } } }`,
 		`mutation { publishMessage(input: {channelId: "%s", parts: [{text: "x"}]}) { success } }`,
 	} {
 		got, want := c.ask("eve", query, id), c.ask("eve", query, "0192aaaa-0000-7000-8000-000000000000")
@@ -312,18 +311,18 @@ func TestChannelMutations(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	shown := `{ name topic metadata version members { agent: agentId role } }`
-	c.want("updated", c.told("bob", `mutation { updateChannel(input: {channelId: "%s", expectedVersion: 1, name: "works", metadataPatch: {set: {b: "2"}, remove: ["a"]}}) `+shown+` }`, id),
-		`{"updateChannel":{"name":"works","topic":"glass","metadata":{"b":"2"},"version":2,"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MODERATOR"}]}}`)
-	c.want("too late", c.refused("bob", `mutation { updateChannel(input: {channelId: "%s", expectedVersion: 1, name: "x"}) { id } }`, id), "VERSION_CONFLICT input.expectedVersion")
-	c.want("not an object", c.refused("bob", `mutation { updateChannel(input: {channelId: "%s", expectedVersion: 2, metadataPatch: {set: [1]}}) { id } }`, id), "INVALID input.metadataPatch.set")
-	c.want("too long", c.refused("ann", `mutation { createChannel(input: {name: "%s"}) { id } }`, strings.Repeat("x", 129)), "LIMIT_EXCEEDED input.name")
-	c.want("not by a moderator", c.refused("bob", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id), "PERMISSION_DENIED")
-	c.want("added", c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy", role: OBSERVER}) { version members { agent: agentId role } } }`, id),
-		`{"addChannelMember":{"version":3,"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MODERATOR"},{"agent":"agent://cy","role":"OBSERVER"}]}}`)
-	c.want("the last owner", c.refused("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "ann"}) { id } }`, id), "LAST_OWNER input.principalId")
-	c.want("left", c.told("cy", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "cy"}) { version } }`, id), `{"removeChannelMember":{"version":4}}`)
-	c.want("a broadcast", c.told("ann", `mutation { createChannel(input: {kind: BROADCAST, visibility: PUBLIC, rights: {post: MODERATORS}, maxMembers: 5}) { kind maxMembers rights { join post } } }`), `{"createChannel":{"kind":"BROADCAST","maxMembers":5,"rights":{"join":"EVERYBODY","post":"MODERATORS"}}}`)
-	result := c.ask("ann", `mutation { deleteChannel(channelId: "%s") { channelId } }`, id)
+	c.want("updated", c.told("bob", `mutation { updateChannel(input: {channelId: "%s", expectedVersion: 1, name: "works", metadataPatch: {set: {b: "2"}, remove: ["a"]}}) { channel `+shown+` } }`, id),
+		`{"updateChannel":{"channel":{"name":"works","topic":"glass","metadata":{"b":"2"},"version":2,"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MODERATOR"}]}}}`)
+	c.want("too late", c.refused("bob", `mutation { updateChannel(input: {channelId: "%s", expectedVersion: 1, name: "x"}) { channel { id } } }`, id), "VERSION_CONFLICT input.expectedVersion")
+	c.want("not an object", c.refused("bob", `mutation { updateChannel(input: {channelId: "%s", expectedVersion: 2, metadataPatch: {set: [1]}}) { channel { id } } }`, id), "INVALID input.metadataPatch.set")
+	c.want("too long", c.refused("ann", `mutation { createChannel(input: {name: "%s"}) { channel { id } } }`, strings.Repeat("x", 129)), "LIMIT_EXCEEDED input.name")
+	c.want("not by a moderator", c.refused("bob", `mutation { addChannelMember(input: {channelId: "%s", agentId: "cy"}) { channel { id } } }`, id), "PERMISSION_DENIED")
+	c.want("added", c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", agentId: "cy", role: OBSERVER}) { channel { version members { agent: agentId role } } } }`, id),
+		`{"addChannelMember":{"channel":{"version":3,"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MODERATOR"},{"agent":"agent://cy","role":"OBSERVER"}]}}}`)
+	c.want("the last owner", c.refused("ann", `mutation { removeChannelMember(input: {channelId: "%s", agentId: "ann"}) { channel { id } } }`, id), "LAST_OWNER input.agentId")
+	c.want("left", c.told("cy", `mutation { removeChannelMember(input: {channelId: "%s", agentId: "cy"}) { channel { version } } }`, id), `{"removeChannelMember":{"channel":{"version":4}}}`)
+	c.want("a broadcast", c.told("ann", `mutation { createChannel(input: {kind: BROADCAST, visibility: PUBLIC, rights: {post: MODERATORS}, maxMembers: 5}) { channel { kind maxMembers rights { join post } } } }`), `{"createChannel":{"channel":{"kind":"BROADCAST","maxMembers":5,"rights":{"join":"EVERYBODY","post":"MODERATORS"}}}}`)
+	result := c.ask("ann", `mutation { deleteChannel(input: {channelId: "%s"}) { channelId } }`, id)
 	if string(result.Data) != `{"deleteChannel":{"channelId":"`+id+`"}}` || result.Position != c.store.Head() {
 		t.Errorf("deleted: %s, %v, at %v of %v", result.Data, result.Errors, result.Position, c.store.Head())
 	}

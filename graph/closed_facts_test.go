@@ -15,7 +15,7 @@ func TestFactsOfClosedChannel(t *testing.T) {
 	id := c.lab("PRIVATE")
 	message := c.say("bob", id, "it is 7", `, patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: 7}}}]`)
 	revision := c.store.Head().Revision
-	c.told("ann", `mutation { closeChannel(input: {channelId: "%s"}) { status } }`, id)
+	c.told("ann", `mutation { closeChannel(input: {channelId: "%s"}) { channel { status } } }`, id)
 	retract := `mutation { retractMessage(input: {channelId: "%s", messageId: "%s", withdrawFacts: true}) { success } }`
 	result := c.ask("bob", retract, id, message)
 	if len(result.Errors) != 1 || !strings.Contains(fmt.Sprint(result.Errors[0].Extensions), fmt.Sprintf("revision %d (revertCommit)", revision)) {

@@ -95,7 +95,7 @@ func TestFeeds(t *testing.T) {
 	c.say("ann", owners, "4", "") // which bob is not in
 	c.told("ann", `mutation { publishMessage(input: {to: "bob", parts: [{text: "5"}]}) { success } }`)
 	c.say("ann", lab, "6", `, recipient: "bob"`)
-	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, lab)
+	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", agentId: "cy"}) { channel { id } } }`, lab)
 	c.say("ann", lab, "7", `, recipient: "cy"`)
 	later, last := c.lab("PRIVATE"), within("later", channel.ByScope) // made later
 	c.say("ann", later, "8", "")
@@ -134,7 +134,7 @@ func TestFeeds(t *testing.T) {
 	}
 	c.hears(c.hear(t, "bob", member, operation.Resume{Start: operation.Earliest}), want[member]...)
 	// A former member gets no further messages of the channel, and continues with the rest.
-	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "bob"}) { id } }`, lab)
+	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", agentId: "bob"}) { channel { id } } }`, lab)
 	c.say("ann", lab, "10", "")
 	c.say("ann", later, "11", "")
 	c.hears(live[inbox], "11")

@@ -26,6 +26,10 @@ func TestHintsShowTheRightForm(t *testing.T) {
 		{`{ entity(iri: "ex:ada") { label { text } } }`, `label without { … }`, `{ entity(iri: "ex:ada") { label } }`},
 		{`{ entities(orderBy: {label: desc}) { totalCount } }`, `by: LABEL, direction: DESC`, `{ entities(orderBy: {by: LABEL, direction: DESC}) { totalCount } }`},
 		{`{ entities(where: {label_starts_with: "A"}) { totalCount } }`, `label: {startsWith: "A"}`, `{ entities(where: {label: {startsWith: "A"}}) { totalCount } }`},
+		{`mutation { createChannel(input: {name: "x"}) { id } }`, `createChannel { channel { id } }`, ``},
+		{`mutation { banAgent(input: {agentId: "x"}) { channel { id } } }`, `restrictAgent(input: RestrictAgentInput!)`, ``},
+		{`mutation { acceptInvitation(channelId: "x") { id } }`, `answerInvitation(input: AnswerInvitationInput!)`, ``},
+		{`mutation { allowSchemes(names: ["x"]) { revision } }`, `changeSchemes(input: ChangeSchemesInput!)`, ``},
 		{`{ entity(iri: "ex:ada") { age } }`, `age: value(predicate: "prefix:age")`, `{ entity(iri: "ex:ada") { age: value(predicate: "ex:age") } }`},
 	} {
 		var hints []string
@@ -35,7 +39,7 @@ func TestHintsShowTheRightForm(t *testing.T) {
 		if !strings.Contains(strings.Join(hints, "\n"), x.hint) {
 			t.Errorf("%s: got %q, want %s", x.wrong, hints, x.hint)
 		}
-		if r := b.execute(x.right, ""); len(r.Errors) > 0 {
+		if r := b.execute(x.right, ""); x.right != "" && len(r.Errors) > 0 {
 			t.Errorf("%s: %v", x.right, r.Errors)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 func TestMutationsMakeOnce(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	for name, create := range map[string]string{
-		"channel": `mutation { createChannel(input: {kind: ROOM, name: "lab%s", metadata: {a: 1}, idempotencyKey: "k"}) { id } }`,
-		"scope":   `mutation { createScope(input: {title: "lab%s", access: {agents: ["bob"]}, idempotencyKey: "k"}) { id } }`,
+		"channel": `mutation { createChannel(input: {kind: ROOM, name: "lab%s", metadata: {a: 1}, idempotencyKey: "k"}) { channel { id } } }`,
+		"scope":   `mutation { createScope(input: {title: "lab%s", access: {agentIds: ["bob"]}, idempotencyKey: "k"}) { scope { id } } }`,
 	} {
 		first := c.id("ann", create, "")
 		if again := c.id("ann", create, ""); again != first {

@@ -35,12 +35,12 @@ func TestChannelsAsStatementsFollowMembership(t *testing.T) {
 		}
 		told("a member", "bob", row.member)
 		told("another", "eve", row.other)
-		c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "eve"}) { id } }`, id)
-		c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "bob"}) { id } }`, id)
+		c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", agentId: "eve"}) { channel { id } } }`, id)
+		c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", agentId: "bob"}) { channel { id } } }`, id)
 		told("who is in it now", "eve", row.member)
 		told("who is not any more", "bob", row.other)
-		c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "bob"}) { id } }`, id)
-		c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "eve"}) { id } }`, id)
+		c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", agentId: "bob"}) { channel { id } } }`, id)
+		c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", agentId: "eve"}) { channel { id } } }`, id)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestStreamsOfStatementsFollowMembership(t *testing.T) {
 		c := newConversing(t, limit.Limits{})
 		id := c.lab("PRIVATE")
 		query = strings.ReplaceAll(query, "{channel}", id)
-		c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
+		c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", agentId: "cy"}) { channel { id } } }`, id)
 		listeners := map[string]*tail{}
 		for _, who := range []string{"bob", "cy", "eve"} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -75,8 +75,8 @@ func TestStreamsOfStatementsFollowMembership(t *testing.T) {
 				t.Errorf("%s: %s, a member, is told %s", query, who, data)
 			}
 		}
-		c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "bob"}) { id } }`, id)
-		c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "eve"}) { id } }`, id)
+		c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", agentId: "bob"}) { channel { id } } }`, id)
+		c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", agentId: "eve"}) { channel { id } } }`, id)
 		c.say("ann", id, "hush", "")
 		c.say("ann", id, "end", "")
 		for who, f := range listeners {

@@ -34,7 +34,7 @@ func TestMessageCounts(t *testing.T) {
 	} {
 		c.want(args, c.refused("bob", counts, args), want)
 	}
-	room := c.id("ann", `mutation { createChannel(input: {kind: ROOM, visibility: PUBLIC}) { id } }`)
+	room := c.id("ann", `mutation { createChannel(input: {kind: ROOM, visibility: PUBLIC}) { channel { id } } }`)
 	c.want("of what one may only find", c.told("eve", `{ channel(id: "%s") { messageCounts { count } } }`, room), `{"channel":{"messageCounts":null}}`)
 	c.asIfAbsent("CHANNEL_NOT_FOUND", `{ channel(id: "ID") { messageCounts { count } } }`, id)
 	if result := c.ask("bob", `{ channels(first: 200) { nodes { messageCounts { day } } } }`); len(result.Errors) != 1 || result.Errors[0].Extensions["limit"] != "complexity" {

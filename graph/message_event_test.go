@@ -123,7 +123,7 @@ func TestMessagePublished(t *testing.T) {
 		t.Errorf("a position of another log: %s", got)
 	}
 
-	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "bob"}) { id } }`, id)
+	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", agentId: "bob"}) { channel { id } } }`, id)
 	if _, err, ok := live.next(); !ok || kg.CodeOf(err) != kg.CodeChannelNotFound {
 		t.Errorf("when bob is no member any more the stream ends with %v", err)
 	}

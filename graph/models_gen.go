@@ -29,7 +29,7 @@ type AddChannelMemberInput struct {
 	// The channel.
 	ChannelID string `json:"channelId"`
 	// The agent.
-	PrincipalID string `json:"principalId"`
+	AgentID string `json:"agentId"`
 	// The role. MEMBER by default.
 	Role *ChannelRole `json:"role"`
 }
@@ -68,6 +68,14 @@ type AgentRegistration struct {
 	RegisteredAt time.Time `json:"registeredAt"`
 	// When the registration last changed. Null if never.
 	UpdatedAt *time.Time `json:"updatedAt"`
+}
+
+// The input of `answerInvitation`.
+type AnswerInvitationInput struct {
+	// The id of the channel.
+	ChannelID string `json:"channelId"`
+	// The answer.
+	Answer InvitationAnswer `json:"answer"`
 }
 
 // An API key, without its secret.
@@ -376,9 +384,17 @@ type ChannelMember struct {
 // A member of a new channel.
 type ChannelMemberInput struct {
 	// The agent.
-	PrincipalID string `json:"principalId"`
+	AgentID string `json:"agentId"`
 	// The role. MEMBER by default.
 	Role *ChannelRole `json:"role"`
+}
+
+// The result of a mutation of a channel.
+type ChannelPayload struct {
+	// The id of the channel.
+	ChannelID string `json:"channelId"`
+	// The channel. Null if it is deleted or hidden from you.
+	Channel *Channel `json:"channel"`
 }
 
 // A restriction of an agent in one channel or in all.
@@ -603,14 +619,14 @@ type CreateScopeInput struct {
 	// The agents with access, in addition to those that run the scope. None by default.
 	Access *ScopeAccessInput `json:"access"`
 	// An agent that runs the scope together with you.
-	Coordinator *string `json:"coordinator"`
+	CoordinatorID *string `json:"coordinatorId"`
 	// An idempotency key, as in `createChannel`.
 	IdempotencyKey *string `json:"idempotencyKey"`
 }
 
-// The result of `deleteChannel`.
-type DeleteChannelPayload struct {
-	// The id of the deleted channel.
+// The input of `deleteChannel`.
+type DeleteChannelInput struct {
+	// The id of the channel.
 	ChannelID string `json:"channelId"`
 }
 
@@ -706,12 +722,12 @@ type Inbox struct {
 	HasNextPage bool `json:"hasNextPage"`
 }
 
-// The input of `inviteMember` and `withdrawInvitation`.
+// The input of `inviteAgent` and `withdrawInvitation`.
 type InvitationInput struct {
 	// The channel.
 	ChannelID string `json:"channelId"`
 	// The agent.
-	PrincipalID string `json:"principalId"`
+	AgentID string `json:"agentId"`
 }
 
 // The input of `joinChannel`.
@@ -722,12 +738,10 @@ type JoinChannelInput struct {
 	Role *ChannelRole `json:"role"`
 }
 
-// The result of leaving a channel or declining an invitation.
-type LeaveChannelPayload struct {
+// The input of `leaveChannel`.
+type LeaveChannelInput struct {
 	// The id of the channel.
 	ChannelID string `json:"channelId"`
-	// The channel. Null if you can no longer see it.
-	Channel *Channel `json:"channel"`
 }
 
 // The input of `liftQuarantine`.
@@ -740,14 +754,16 @@ type LiftQuarantineInput struct {
 	DryRun *bool `json:"dryRun"`
 }
 
-// The input of `unbanAgent` and `unmuteAgent`.
+// The input of `liftRestriction`.
 type LiftRestrictionInput struct {
+	// The agent.
+	AgentID string `json:"agentId"`
+	// The kind of the restriction.
+	Kind ChannelRestrictionKind `json:"kind"`
 	// The channel. Either this or `everywhere`.
 	ChannelID *string `json:"channelId"`
 	// All channels: ends the restriction in all channels, and none in single ones.
 	Everywhere bool `json:"everywhere"`
-	// The agent.
-	PrincipalID string `json:"principalId"`
 }
 
 // A page of messages.
@@ -1193,6 +1209,12 @@ type RegisterPrefixInput struct {
 	Force *bool `json:"force"`
 }
 
+// The input of `removeAgent`.
+type RemoveAgentInput struct {
+	// The id of the agent.
+	AgentID string `json:"agentId"`
+}
+
 // The result of `removeAgent`.
 type RemoveAgentPayload struct {
 	// The id of the agent.
@@ -1208,7 +1230,7 @@ type RemoveChannelMemberInput struct {
 	// The channel.
 	ChannelID string `json:"channelId"`
 	// The agent.
-	PrincipalID string `json:"principalId"`
+	AgentID string `json:"agentId"`
 }
 
 // The input of `removePrefix`.
@@ -1320,14 +1342,16 @@ type ResourceRecord struct {
 	ID string `json:"id"`
 }
 
-// The input of `banAgent` and `muteAgent`.
+// The input of `restrictAgent`.
 type RestrictAgentInput struct {
+	// The agent.
+	AgentID string `json:"agentId"`
+	// The kind of the restriction.
+	Kind ChannelRestrictionKind `json:"kind"`
 	// The channel. Either this or `everywhere`.
 	ChannelID *string `json:"channelId"`
 	// All channels, including direct ones. For administrators. Either this or `channelId`.
 	Everywhere bool `json:"everywhere"`
-	// The agent.
-	PrincipalID string `json:"principalId"`
 	// When the restriction ends. By default it has no end.
 	Until *time.Time `json:"until"`
 }
@@ -1468,7 +1492,7 @@ type ScopeAccessInput struct {
 	// Everybody that the server admits.
 	Everybody bool `json:"everybody"`
 	// The agents with access, at most 1000.
-	Agents []string `json:"agents"`
+	AgentIds []string `json:"agentIds"`
 	// The roles with access, at most 64.
 	Roles []string `json:"roles"`
 }
@@ -1497,6 +1521,12 @@ type ScopeEventConnection struct {
 	Nodes []ScopeEvent `json:"nodes"`
 	// The page information. `endCursor` is null on the last page.
 	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// The result of a mutation of a scope.
+type ScopePayload struct {
+	// The scope after the change.
+	Scope *Scope `json:"scope"`
 }
 
 // The input of `sendMessage`.
@@ -1858,7 +1888,7 @@ type UpdateScopeInput struct {
 	// The agents with access, which replace the previous ones.
 	Access *ScopeAccessInput `json:"access"`
 	// The agent that runs the scope together with its creator; "" for none.
-	Coordinator *string `json:"coordinator"`
+	CoordinatorID *string `json:"coordinatorId"`
 }
 
 // The violations of the shapes (sh:ValidationReport).
@@ -2626,6 +2656,50 @@ func (e *GraphVisibility) UnmarshalGQL(v any) error {
 }
 
 func (e GraphVisibility) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// The answers to an invitation.
+type InvitationAnswer string
+
+const (
+	// Become a member.
+	InvitationAnswerAccept InvitationAnswer = "ACCEPT"
+	// Drop the invitation.
+	InvitationAnswerDecline InvitationAnswer = "DECLINE"
+)
+
+var AllInvitationAnswer = []InvitationAnswer{
+	InvitationAnswerAccept,
+	InvitationAnswerDecline,
+}
+
+func (e InvitationAnswer) IsValid() bool {
+	switch e {
+	case InvitationAnswerAccept, InvitationAnswerDecline:
+		return true
+	}
+	return false
+}
+
+func (e InvitationAnswer) String() string {
+	return string(e)
+}
+
+func (e *InvitationAnswer) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = InvitationAnswer(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid InvitationAnswer", str)
+	}
+	return nil
+}
+
+func (e InvitationAnswer) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 

@@ -22,6 +22,9 @@ func (*mutationRoot) RegisterPrefix(ctx context.Context, input RegisterPrefixInp
 func (*mutationRoot) RemovePrefix(ctx context.Context, input RemovePrefixInput) (*NamespacesPayload, error) {
 	r := runOf(ctx)
 	receipt, err := kgnames.Remove(ctx, r.engine.deps.Store, r.namesMeta(kgnames.Justification("Remove the prefix", []string{input.Name})), input.Name)
+	if err != nil {
+		err = kg.AsError(err).At("name")
+	}
 	return r.namesPayload(receipt, err)
 }
 
@@ -40,6 +43,13 @@ func (*mutationRoot) ChangeSchemes(ctx context.Context, input ChangeSchemesInput
 		}
 	}
 	receipt, err := kgnames.ChangeSchemes(ctx, r.engine.deps.Store, r.namesMeta(strings.Join(why, ". ")), input.Allow, input.Forbid)
+	switch {
+	case err == nil:
+	case kg.CodeOf(err) == kg.CodeNotFound, len(input.Allow) == 0:
+		err = kg.AsError(err).At("forbid")
+	case len(input.Forbid) == 0:
+		err = kg.AsError(err).At("allow")
+	}
 	return r.namesPayload(receipt, err)
 }
 

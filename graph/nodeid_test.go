@@ -502,7 +502,7 @@ func TestEveryTypeWithAnIDIsFound(t *testing.T) {
 	channel := c.lab("PUBLIC")
 	ids["Channel"] = channel
 	ids["Message"] = c.say("ann", channel, "hello", "")
-	ids["Scope"] = c.id("ann", `mutation { createScope(input: {title: "t"}) { id } }`)
+	ids["Scope"] = c.id("ann", `mutation { createScope(input: {title: "t"}) { scope { id } } }`)
 	ids["Task"], _ = c.asks("x", "")
 	c.reports(ids["Task"], `, artifacts: [{id: "a/1", parts: [{text: "4"}]}]`)
 	var task struct {

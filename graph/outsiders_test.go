@@ -56,11 +56,11 @@ var asked = []struct{ operation, told string }{
 	{`{ match(pattern: {triples: [{s: "?m", p: "koine:replyTo", o: "urn:koine:message:{message}"}]}, view: {allGraphs: true}) { totalCount } }`, `"totalCount":0`},
 	{`{ changes(where: {subject: {eq: "urn:koine:message:{message}"}}, view: {allGraphs: true}) { nodes { op } } }`, `"nodes":[]`},
 
-	{`mutation { updateChannel(input: {channelId: "{channel}", expectedVersion: 1, name: "x"}) { id } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { deleteChannel(channelId: "{channel}") { channelId } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { addChannelMember(input: {channelId: "{channel}", principalId: "eve"}) { id } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { removeChannelMember(input: {channelId: "{channel}", principalId: "bob"}) { id } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { removeChannelMember(input: {channelId: "{channel}", principalId: "eve"}) { id } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { updateChannel(input: {channelId: "{channel}", expectedVersion: 1, name: "x"}) { channel { id } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { deleteChannel(input: {channelId: "{channel}"}) { channelId } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { addChannelMember(input: {channelId: "{channel}", agentId: "eve"}) { channel { id } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { removeChannelMember(input: {channelId: "{channel}", agentId: "bob"}) { channel { id } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { removeChannelMember(input: {channelId: "{channel}", agentId: "eve"}) { channel { id } } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { publishMessage(input: {channelId: "{channel}", parts: [{text: "x"}]}) { success } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { publishMessage(input: {channelId: "{channel}", replyToId: "{message}", parts: [{text: "x"}]}) { success } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { publishMessage(input: {channelId: "{agora}", replyToId: "{message}", parts: [{text: "x"}]}) { success } }`, "INVALID"},
@@ -68,25 +68,25 @@ var asked = []struct{ operation, told string }{
 	{`mutation { retractMessage(input: {channelId: "{channel}", messageId: "{message}"}) { success } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { retractMessage(input: {channelId: "{channel}", messageId: "{message}", withdrawFacts: true, dryRun: true}) { success } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { retractMessage(input: {channelId: "{agora}", messageId: "{message}"}) { success } }`, "NOT_FOUND"},
-	{`mutation { acknowledgeMessages(input: {channelId: "{channel}", upToSequence: 1}) { id } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { acknowledgeMessages(input: {channelId: "{channel}", upToSequence: 99, status: DELIVERED}) { id } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { acknowledgeMessages(input: {channelId: "{channel}", messageIds: ["{message}"]}) { id } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { acknowledgeMessages(input: {channelId: "{agora}", messageIds: ["{message}"]}) { id } }`, "INVALID"},
-	{`mutation { closeChannel(input: {channelId: "{channel}"}) { id } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { joinChannel(input: {channelId: "{channel}"}) { id } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { leaveChannel(channelId: "{channel}") { channelId } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { inviteMember(input: {channelId: "{channel}", principalId: "eve"}) { id } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { withdrawInvitation(input: {channelId: "{channel}", principalId: "bob"}) { id } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { acceptInvitation(channelId: "{channel}") { id } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { declineInvitation(channelId: "{channel}") { channelId } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { banAgent(input: {channelId: "{channel}", principalId: "bob"}) { restrictions { agent: agentId } } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { unbanAgent(input: {channelId: "{channel}", principalId: "eve"}) { restrictions { agent: agentId } } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { muteAgent(input: {channelId: "{channel}", principalId: "bob"}) { restrictions { agent: agentId } } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { unmuteAgent(input: {channelId: "{channel}", principalId: "eve"}) { restrictions { agent: agentId } } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { createScope(input: {parentId: "{scope}"}) { id } }`, "SCOPE_NOT_FOUND"},
-	{`mutation { updateScope(input: {scopeId: "{scope}", expectedVersion: 1, title: "x"}) { id } }`, "SCOPE_NOT_FOUND"},
-	{`mutation { endScope(input: {scopeId: "{scope}", status: COMPLETED}) { id } }`, "SCOPE_NOT_FOUND"},
-	{`mutation { createChannel(input: {name: "plans", scopeId: "{scope}"}) { id } }`, "SCOPE_NOT_FOUND"},
+	{`mutation { acknowledgeMessages(input: {channelId: "{channel}", upToSequence: 1}) { channel { id } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { acknowledgeMessages(input: {channelId: "{channel}", upToSequence: 99, status: DELIVERED}) { channel { id } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { acknowledgeMessages(input: {channelId: "{channel}", messageIds: ["{message}"]}) { channel { id } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { acknowledgeMessages(input: {channelId: "{agora}", messageIds: ["{message}"]}) { channel { id } } }`, "INVALID"},
+	{`mutation { closeChannel(input: {channelId: "{channel}"}) { channel { id } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { joinChannel(input: {channelId: "{channel}"}) { channel { id } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { leaveChannel(input: {channelId: "{channel}"}) { channelId } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { inviteAgent(input: {channelId: "{channel}", agentId: "eve"}) { channel { id } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { withdrawInvitation(input: {channelId: "{channel}", agentId: "bob"}) { channel { id } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { answerInvitation(input: {channelId: "{channel}", answer: ACCEPT}) { channel { id } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { answerInvitation(input: {channelId: "{channel}", answer: DECLINE}) { channelId } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { restrictAgent(input: {channelId: "{channel}", agentId: "bob", kind: BAN}) { restrictions { agent: agentId } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { liftRestriction(input: {channelId: "{channel}", agentId: "eve", kind: BAN}) { restrictions { agent: agentId } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { restrictAgent(input: {channelId: "{channel}", agentId: "bob", kind: MUTE}) { restrictions { agent: agentId } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { liftRestriction(input: {channelId: "{channel}", agentId: "eve", kind: MUTE}) { restrictions { agent: agentId } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { createScope(input: {parentId: "{scope}"}) { scope { id } } }`, "SCOPE_NOT_FOUND"},
+	{`mutation { updateScope(input: {scopeId: "{scope}", expectedVersion: 1, title: "x"}) { scope { id } } }`, "SCOPE_NOT_FOUND"},
+	{`mutation { endScope(input: {scopeId: "{scope}", status: COMPLETED}) { scope { id } } }`, "SCOPE_NOT_FOUND"},
+	{`mutation { createChannel(input: {name: "plans", scopeId: "{scope}"}) { channel { id } } }`, "SCOPE_NOT_FOUND"},
 	{`mutation { publishMessage(input: {scopeId: "{scope}", channelName: "plans", parts: [{text: "x"}]}) { success } }`, "SCOPE_NOT_FOUND"},
 	{`mutation { ask(input: {timeoutSeconds: 1, message: {channelId: "{channel}", recipient: "bob", parts: [{text: "x"}]}}) { timedOut } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { askAll(input: {timeoutSeconds: 1, message: {channelId: "{channel}", recipient: "bob", parts: [{text: "x"}]}}) { responses { id } } }`, "CHANNEL_NOT_FOUND"},
@@ -132,7 +132,7 @@ type outsiders struct {
 func newOutsiders(t *testing.T) *outsiders {
 	c := newConversing(t, limit.Limits{})
 	o := &outsiders{conversing: c, absent: secret{"absent", "0192aaaa-0000-7000-8000-000000000001", "0192aaaa-0000-7000-8000-000000000002", "0192aaaa-0000-7000-8000-000000000003", "0192aaaa-0000-7000-8000-000000000004"}}
-	o.agora = c.id("ann", `mutation { createChannel(input: {name: "agora", members: [{principalId: "eve"}, {principalId: "bob"}]}) { id } }`)
+	o.agora = c.id("ann", `mutation { createChannel(input: {name: "agora", members: [{agentId: "eve"}, {agentId: "bob"}]}) { channel { id } } }`)
 	said := func(id string) string {
 		first := c.id("ann", `mutation { publishMessage(input: {channelId: "%s", messageType: REQUEST, recipient: "bob", parts: [{text: "secret"}]}) { message { id } } }`, id)
 		c.say("bob", id, "facts", `, replyToId: "`+first+`", patches: [{op: add, statement: {subject: {id: "ex:a"}, predicate: {id: "ex:hides"}, object: {value: 1}}}]`)
@@ -141,7 +141,7 @@ func newOutsiders(t *testing.T) *outsiders {
 	private := c.lab("PRIVATE")
 	closed := c.lab("PRIVATE")
 	deleted := c.lab("PUBLIC")
-	left := c.id("ann", `mutation { createChannel(input: {members: [{principalId: "bob"}, {principalId: "eve"}]}) { id } }`)
+	left := c.id("ann", `mutation { createChannel(input: {members: [{agentId: "bob"}, {agentId: "eve"}]}) { channel { id } } }`)
 	banned := c.lab("PUBLIC")
 	direct := string(channel.DirectID("agent://ann", "agent://bob"))
 	o.secrets = []secret{{name: "private", channel: private}, {name: "closed", channel: closed}, {name: "deleted", channel: deleted}, {name: "left", channel: left}, {name: "for others, because she is banned", channel: banned}, {name: "of two others", channel: direct}}
@@ -149,9 +149,9 @@ func newOutsiders(t *testing.T) *outsiders {
 	for i := range o.secrets {
 		o.secrets[i].message = said(o.secrets[i].channel)
 	}
-	c.told("ann", `mutation { deleteChannel(channelId: "%s") { channelId } }`, deleted)
-	c.told("ann", `mutation { banAgent(input: {channelId: "%s", principalId: "eve"}) { restrictions { agent: agentId } } }`, banned)
-	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "eve"}) { id } }`, left)
+	c.told("ann", `mutation { deleteChannel(input: {channelId: "%s"}) { channelId } }`, deleted)
+	c.told("ann", `mutation { restrictAgent(input: {channelId: "%s", agentId: "eve", kind: BAN}) { restrictions { agent: agentId } } }`, banned)
+	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", agentId: "eve"}) { channel { id } } }`, left)
 	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
 	if _, err := c.service.CloseChannel(t.Context(), ann, channel.ID(closed), "done"); err != nil {
 		t.Fatal(err)

@@ -77,7 +77,7 @@ const sizeOfReceipt = 48 // in addition to the agent's name
 func pointerTo[T any](v T, err error) (*T, error) { return &v, err }
 
 // AcknowledgeMessages answers Mutation.acknowledgeMessages.
-func (*mutationRoot) AcknowledgeMessages(ctx context.Context, input AcknowledgeMessagesInput) (*Channel, error) {
+func (*mutationRoot) AcknowledgeMessages(ctx context.Context, input AcknowledgeMessagesInput) (*ChannelPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {

@@ -32,7 +32,7 @@ func TestReceipts(t *testing.T) {
 	slowtest.Long(t)
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
-	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
+	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", agentId: "cy"}) { channel { id } } }`, id)
 	first := c.say("ann", id, "1", "")
 	second := c.say("ann", id, "2", `, recipient: "bob"`)
 	third := c.say("bob", id, "3", "")
@@ -40,19 +40,19 @@ func TestReceipts(t *testing.T) {
 
 	shown := `{ channel(id: "` + id + `") { readMarker unread { count hasMore } messages { nodes { receiptStatus } } } }`
 	c.want("at first", c.told("bob", "%s", shown), `{"channel":{"readMarker":0,"unread":{"count":2,"hasMore":false},"messages":{"nodes":[{"receiptStatus":"PENDING"},{"receiptStatus":"PENDING"},{"receiptStatus":null},{"receiptStatus":"EXPIRED"}]}}}`)
-	c.want("one is read", c.told("bob", `mutation { acknowledgeMessages(input: {channelId: "%s", messageIds: ["%s"]}) { readMarker unread { count } } }`, id, second), `{"acknowledgeMessages":{"readMarker":0,"unread":{"count":1}}}`)
+	c.want("one is read", c.told("bob", `mutation { acknowledgeMessages(input: {channelId: "%s", messageIds: ["%s"]}) { channel { readMarker unread { count } } } }`, id, second), `{"acknowledgeMessages":{"channel":{"readMarker":0,"unread":{"count":1}}}}`)
 	c.want("at the message", c.told("cy", `{ message(id: "%s") { recipients: recipientIds withheldReason receiptStatus receipts { agent: agentId status } } }`, second),
 		`{"message":{"recipients":["agent://bob"],"withheldReason":"ADDRESSED","receiptStatus":null,"receipts":[{"agent":"agent://bob","status":"READ"}]}}`)
-	c.want("all is read", c.told("bob", `mutation { acknowledgeMessages(input: {channelId: "%s", upToSequence: 4, status: READ}) { readMarker unread { count hasMore } } }`, id), `{"acknowledgeMessages":{"readMarker":4,"unread":{"count":0,"hasMore":false}}}`)
+	c.want("all is read", c.told("bob", `mutation { acknowledgeMessages(input: {channelId: "%s", upToSequence: 4, status: READ}) { channel { readMarker unread { count hasMore } } } }`, id), `{"acknowledgeMessages":{"channel":{"readMarker":4,"unread":{"count":0,"hasMore":false}}}}`)
 	c.want("then", c.told("bob", "%s", shown), `{"channel":{"readMarker":4,"unread":{"count":0,"hasMore":false},"messages":{"nodes":[{"receiptStatus":"READ"},{"receiptStatus":"READ"},{"receiptStatus":null},{"receiptStatus":"EXPIRED"}]}}}`)
 	c.want("at one to everybody", c.told("ann", `{ message(id: "%s") { receiptStatus receipts { agent: agentId status } } }`, third), `{"message":{"receiptStatus":"PENDING","receipts":[{"agent":"agent://ann","status":"PENDING"},{"agent":"agent://cy","status":"PENDING"}]}}`)
 	c.want("by what became of them", c.told("bob", `{ channel(id: "%s") { read: messages(where: {status: READ}) { nodes { sequence } } expired: messages(where: {status: EXPIRED}) { nodes { sequence } } } }`, id),
 		`{"channel":{"read":{"nodes":[{"sequence":1},{"sequence":2}]},"expired":{"nodes":[{"sequence":4}]}}}`)
-	c.told("cy", `mutation { acknowledgeMessages(input: {channelId: "%s", messageIds: ["%s"], status: DELIVERED}) { id } }`, id, first)
+	c.told("cy", `mutation { acknowledgeMessages(input: {channelId: "%s", messageIds: ["%s"], status: DELIVERED}) { channel { id } } }`, id, first)
 	c.service.Close() // writes pending receipts
 	c.want("delivered", c.told("cy", `{ message(id: "%s") { receiptStatus } }`, first), `{"message":{"receiptStatus":"DELIVERED"}}`)
 
-	acknowledge := `mutation { acknowledgeMessages(input: {channelId: "` + id + `", %s}) { id } }`
+	acknowledge := `mutation { acknowledgeMessages(input: {channelId: "` + id + `", %s}) { channel { id } } }`
 	for args, want := range map[string]string{
 		`messageIds: ["` + second + `"]`:                            "PERMISSION_DENIED input.messageIds",
 		`messageIds: ["` + nowhere + `"]`:                           "INVALID input.messageIds",
@@ -66,9 +66,9 @@ func TestReceipts(t *testing.T) {
 		c.want(args, c.refused("cy", acknowledge, args), want)
 	}
 	c.want("one that has expired", c.refused("bob", acknowledge, `messageIds: ["`+gone+`"]`), "MESSAGE_EXPIRED input.messageIds")
-	c.asIfAbsent("CHANNEL_NOT_FOUND", `mutation { acknowledgeMessages(input: {channelId: "ID", upToSequence: 1}) { id } }`, id)
+	c.asIfAbsent("CHANNEL_NOT_FOUND", `mutation { acknowledgeMessages(input: {channelId: "ID", upToSequence: 1}) { channel { id } } }`, id)
 
-	room := c.id("ann", `mutation { createChannel(input: {kind: ROOM, visibility: PUBLIC}) { id } }`)
+	room := c.id("ann", `mutation { createChannel(input: {kind: ROOM, visibility: PUBLIC}) { channel { id } } }`)
 	c.want("of what one may only find", c.told("eve", `{ channel(id: "%s") { kind readMarker unread { count } } }`, room), `{"channel":{"kind":"ROOM","readMarker":null,"unread":null}}`)
 	if result := c.ask("bob", `{ channels(first: 200) { nodes { messages(first: 200) { nodes { receipts { status } } } } } }`); len(result.Errors) != 1 || result.Errors[0].Extensions["limit"] != "complexity" {
 		t.Errorf("the receipts of very many: %v", result.Errors)
@@ -191,7 +191,7 @@ func TestRetractMessage(t *testing.T) {
 func TestRetractWithoutFacts(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
-	hidden := c.id("bob", `mutation { createChannel(input: {name: "hidden"}) { id } }`)
+	hidden := c.id("bob", `mutation { createChannel(input: {name: "hidden"}) { channel { id } } }`)
 	fact := func(p, graph string) string {
 		return `, patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:` + p + `"}, object: {value: 7}, graph: "` + graph + `"}}]`
 	}

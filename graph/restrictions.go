@@ -48,9 +48,9 @@ func readGlobalRestrictions(ctx context.Context) ([]ChannelRestriction, error) {
 	return runOf(ctx).listRestrictions(channel.AllChannels)
 }
 
-// changeRestrictions answers a mutation that bans or mutes an agent in one channel, or in
+// changeRestrictions answers a mutation of restrictions in one channel, or in
 // all.
-func (r *run) changeRestrictions(ctx context.Context, channelID *string, everywhere bool, change func(*channels.Service, channels.Caller, channel.ID) error) (*RestrictionPayload, error) {
+func (r *run) changeRestrictions(ctx context.Context, channelID *string, everywhere bool, change func(*channels.Members, channels.Caller, channel.ID) error) (*RestrictionPayload, error) {
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
@@ -59,8 +59,8 @@ func (r *run) changeRestrictions(ctx context.Context, channelID *string, everywh
 	if everywhere == (id != channel.AllChannels) {
 		return nil, kg.Errorf(kg.CodeInvalid, "exactly one of channelId and everywhere is required").At("channelId").At("input")
 	}
-	if err := change(service, by, id); err != nil {
-		return nil, inInput(err)
+	if err := change(service.Members(), by, id); err != nil {
+		return nil, inInput(withFieldNames(err, inInputs))
 	}
 	r.notePosition(r.engine.deps.Store.Head())
 	out := &RestrictionPayload{}
@@ -74,30 +74,22 @@ func (r *run) changeRestrictions(ctx context.Context, channelID *string, everywh
 	return out, unlessHidden(err)
 }
 
-// BanAgent answers Mutation.banAgent.
-func (*mutationRoot) BanAgent(ctx context.Context, input RestrictAgentInput) (*RestrictionPayload, error) {
-	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
-		return s.Members().Ban(ctx, by, id, kg.AgentID(input.PrincipalID), orZero(input.Until))
+// RestrictAgent answers Mutation.restrictAgent.
+func (*mutationRoot) RestrictAgent(ctx context.Context, input RestrictAgentInput) (*RestrictionPayload, error) {
+	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(m *channels.Members, by channels.Caller, id channel.ID) error {
+		if input.Kind == ChannelRestrictionKindMute {
+			return m.Mute(ctx, by, id, kg.AgentID(input.AgentID), orZero(input.Until))
+		}
+		return m.Ban(ctx, by, id, kg.AgentID(input.AgentID), orZero(input.Until))
 	})
 }
 
-// MuteAgent answers Mutation.muteAgent.
-func (*mutationRoot) MuteAgent(ctx context.Context, input RestrictAgentInput) (*RestrictionPayload, error) {
-	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
-		return s.Members().Mute(ctx, by, id, kg.AgentID(input.PrincipalID), orZero(input.Until))
-	})
-}
-
-// UnbanAgent answers Mutation.unbanAgent.
-func (*mutationRoot) UnbanAgent(ctx context.Context, input LiftRestrictionInput) (*RestrictionPayload, error) {
-	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
-		return s.Members().Unban(ctx, by, id, kg.AgentID(input.PrincipalID))
-	})
-}
-
-// UnmuteAgent answers Mutation.unmuteAgent.
-func (*mutationRoot) UnmuteAgent(ctx context.Context, input LiftRestrictionInput) (*RestrictionPayload, error) {
-	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(s *channels.Service, by channels.Caller, id channel.ID) error {
-		return s.Members().Unmute(ctx, by, id, kg.AgentID(input.PrincipalID))
+// LiftRestriction answers Mutation.liftRestriction.
+func (*mutationRoot) LiftRestriction(ctx context.Context, input LiftRestrictionInput) (*RestrictionPayload, error) {
+	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(m *channels.Members, by channels.Caller, id channel.ID) error {
+		if input.Kind == ChannelRestrictionKindMute {
+			return m.Unmute(ctx, by, id, kg.AgentID(input.AgentID))
+		}
+		return m.Unban(ctx, by, id, kg.AgentID(input.AgentID))
 	})
 }

@@ -9,24 +9,25 @@ import (
 )
 
 // changeChannel answers a mutation with the channel as the caller sees it
-// afterwards, nil if it no longer does. place adds the argument to an error.
-func (r *run) changeChannel(ctx context.Context, id string, place func(error) error, change func(*channels.Service, channels.Caller, channel.ID) error) (*Channel, error) {
+// afterwards, nil if it no longer does.
+func (r *run) changeChannel(ctx context.Context, id string, change func(*channels.Service, channels.Caller, channel.ID) error) (*ChannelPayload, error) {
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
 	if err := change(service, by, channel.ID(id)); err != nil {
-		return nil, place(err)
+		return nil, inInput(withFieldNames(err, inInputs))
 	}
 	r.notePosition(r.engine.deps.Store.Head())
-	return unlessGone(readChannel(ctx, id))
+	c, err := unlessGone(readChannel(ctx, id))
+	if err != nil {
+		return nil, err
+	}
+	return &ChannelPayload{ChannelID: id, Channel: c}, nil
 }
 
-// asIs returns the error unchanged.
-func asIs(err error) error { return err }
-
 // CloseChannel answers Mutation.closeChannel.
-func (*mutationRoot) CloseChannel(ctx context.Context, input CloseChannelInput) (*Channel, error) {
+func (*mutationRoot) CloseChannel(ctx context.Context, input CloseChannelInput) (*ChannelPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
@@ -36,7 +37,7 @@ func (*mutationRoot) CloseChannel(ctx context.Context, input CloseChannelInput) 
 }
 
 // JoinChannel answers Mutation.joinChannel.
-func (*mutationRoot) JoinChannel(ctx context.Context, input JoinChannelInput) (*Channel, error) {
+func (*mutationRoot) JoinChannel(ctx context.Context, input JoinChannelInput) (*ChannelPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
@@ -46,64 +47,51 @@ func (*mutationRoot) JoinChannel(ctx context.Context, input JoinChannelInput) (*
 }
 
 // LeaveChannel answers Mutation.leaveChannel.
-func (*mutationRoot) LeaveChannel(ctx context.Context, id string) (*LeaveChannelPayload, error) {
-	c, err := runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channel.ID) error {
+func (*mutationRoot) LeaveChannel(ctx context.Context, input LeaveChannelInput) (*ChannelPayload, error) {
+	return runOf(ctx).changeChannel(ctx, input.ChannelID, func(s *channels.Service, by channels.Caller, id channel.ID) error {
 		return s.Members().Leave(ctx, by, id)
 	})
-	return leftChannel(id, c, err)
 }
 
-func leftChannel(id string, c *Channel, err error) (*LeaveChannelPayload, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &LeaveChannelPayload{ChannelID: id, Channel: c}, nil
-}
-
-// InviteMember answers Mutation.inviteMember.
-func (*mutationRoot) InviteMember(ctx context.Context, input InvitationInput) (*Channel, error) {
-	return runOf(ctx).changeChannel(ctx, input.ChannelID, inInput, func(s *channels.Service, by channels.Caller, id channel.ID) error {
-		return s.Members().Invite(ctx, by, id, kg.AgentID(input.PrincipalID))
+// InviteAgent answers Mutation.inviteAgent.
+func (*mutationRoot) InviteAgent(ctx context.Context, input InvitationInput) (*ChannelPayload, error) {
+	return runOf(ctx).changeChannel(ctx, input.ChannelID, func(s *channels.Service, by channels.Caller, id channel.ID) error {
+		return s.Members().Invite(ctx, by, id, kg.AgentID(input.AgentID))
 	})
 }
 
 // WithdrawInvitation answers Mutation.withdrawInvitation.
-func (*mutationRoot) WithdrawInvitation(ctx context.Context, input InvitationInput) (*Channel, error) {
-	return runOf(ctx).changeChannel(ctx, input.ChannelID, inInput, func(s *channels.Service, by channels.Caller, id channel.ID) error {
-		return s.Members().Withdraw(ctx, by, id, kg.AgentID(input.PrincipalID))
+func (*mutationRoot) WithdrawInvitation(ctx context.Context, input InvitationInput) (*ChannelPayload, error) {
+	return runOf(ctx).changeChannel(ctx, input.ChannelID, func(s *channels.Service, by channels.Caller, id channel.ID) error {
+		return s.Members().Withdraw(ctx, by, id, kg.AgentID(input.AgentID))
 	})
 }
 
-// AcceptInvitation answers Mutation.acceptInvitation.
-func (*mutationRoot) AcceptInvitation(ctx context.Context, id string) (*Channel, error) {
-	return runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channel.ID) error {
+// AnswerInvitation answers Mutation.answerInvitation.
+func (*mutationRoot) AnswerInvitation(ctx context.Context, input AnswerInvitationInput) (*ChannelPayload, error) {
+	return runOf(ctx).changeChannel(ctx, input.ChannelID, func(s *channels.Service, by channels.Caller, id channel.ID) error {
+		if input.Answer == InvitationAnswerDecline {
+			return s.Members().Decline(ctx, by, id)
+		}
 		_, err := s.Members().Accept(ctx, by, id)
 		return err
 	})
 }
 
-// DeclineInvitation answers Mutation.declineInvitation.
-func (*mutationRoot) DeclineInvitation(ctx context.Context, id string) (*LeaveChannelPayload, error) {
-	c, err := runOf(ctx).changeChannel(ctx, id, asIs, func(s *channels.Service, by channels.Caller, id channel.ID) error {
-		return s.Members().Decline(ctx, by, id)
-	})
-	return leftChannel(id, c, err)
-}
-
 // RemoveAgent answers Mutation.removeAgent.
-func (*mutationRoot) RemoveAgent(ctx context.Context, agent string) (*RemoveAgentPayload, error) {
+func (*mutationRoot) RemoveAgent(ctx context.Context, input RemoveAgentInput) (*RemoveAgentPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
-	n, err := service.Members().RemoveAgent(ctx, by, kg.AgentID(agent))
+	n, err := service.Members().RemoveAgent(ctx, by, kg.AgentID(input.AgentID))
 	if n > 0 {
 		r.notePosition(r.engine.deps.Store.Head())
 	}
 	if err != nil {
-		return nil, err
+		return nil, inInput(withFieldNames(err, inInputs))
 	}
-	id := kg.CanonicalAgent(agent)
+	id := kg.CanonicalAgent(input.AgentID)
 	return &RemoveAgentPayload{Agent: agentOf(id), AgentID: string(id), ChannelCount: n}, nil
 }

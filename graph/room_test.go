@@ -24,7 +24,7 @@ func (c *conversing) askAs(name string, roles []string, query string, args ...an
 // room creates a channel of ann's with these members of a role each.
 func (c *conversing) room(input string) string {
 	c.t.Helper()
-	return c.id("ann", `mutation { createChannel(input: {name: "r" %s}) { id } }`, input)
+	return c.id("ann", `mutation { createChannel(input: {name: "r" %s}) { channel { id } } }`, input)
 }
 
 // likeAbsent fails unless both answers are the same to the byte, and have the code.
@@ -41,7 +41,7 @@ func (c *conversing) likeAbsent(who, code, query, id string) {
 func TestChannelSettings(t *testing.T) {
 	c := newConversingWith(t, limit.Limits{}, channels.Options{MaxMembers: 9})
 	const shown = `{ kind topic maxMembers expireAfterSeconds keepMessages audit scopeId scope { id } memberPolicy status closedAt closedReason limits { messagesPerMinute streams messageBytes } rights { discover join read post manage } }`
-	id := c.room(`, kind: ROOM, topic: "t", visibility: PUBLIC, expireAfterSeconds: 315360000, keepMessages: 5, maxMembers: 4, limits: {messagesPerMinute: 3, messageBytes: 100}, rights: {post: MODERATORS}, members: [{principalId: "ola", role: OBSERVER}]`)
+	id := c.room(`, kind: ROOM, topic: "t", visibility: PUBLIC, expireAfterSeconds: 315360000, keepMessages: 5, maxMembers: 4, limits: {messagesPerMinute: 3, messageBytes: 100}, rights: {post: MODERATORS}, members: [{agentId: "ola", role: OBSERVER}]`)
 	c.want("as it was made", c.told("ola", `{ channel(id: "%s") `+shown+` }`, id), `{"channel":{"kind":"ROOM","topic":"t","maxMembers":4,"expireAfterSeconds":315360000,"keepMessages":5,"audit":false,"scopeId":null,"scope":null,"memberPolicy":null,"status":"OPEN","closedAt":null,"closedReason":null,`+
 		`"limits":{"messagesPerMinute":3,"streams":null,"messageBytes":100},"rights":{"discover":"EVERYBODY","join":"EVERYBODY","read":"MEMBERS","post":"MODERATORS","manage":"MODERATORS"}}}`)
 	for who, want := range map[string]string{"ola": `"2035-12-30T00:00:`, "eve": "null"} { // eve only finds it
@@ -49,9 +49,9 @@ func TestChannelSettings(t *testing.T) {
 			t.Errorf("for %s it expires: %s", who, got)
 		}
 	}
-	update := `mutation { updateChannel(input: {channelId: "` + id + `", expectedVersion: %d, %s}) ` + shown + ` }`
-	c.want("changed", c.told("ann", update, 1, `expireAfterSeconds: 0, keepMessages: 0, maxMembers: 0, limits: {streams: 2}, rights: {manage: OWNERS}, topic: ""`), `{"updateChannel":{"kind":"ROOM","topic":null,"maxMembers":null,"expireAfterSeconds":null,"keepMessages":null,"audit":false,"scopeId":null,"scope":null,"memberPolicy":null,"status":"OPEN","closedAt":null,"closedReason":null,`+
-		`"limits":{"messagesPerMinute":null,"streams":2,"messageBytes":null},"rights":{"discover":"EVERYBODY","join":"EVERYBODY","read":"MEMBERS","post":"MEMBERS","manage":"OWNERS"}}}`)
+	update := `mutation { updateChannel(input: {channelId: "` + id + `", expectedVersion: %d, %s}) { channel ` + shown + ` } }`
+	c.want("changed", c.told("ann", update, 1, `expireAfterSeconds: 0, keepMessages: 0, maxMembers: 0, limits: {streams: 2}, rights: {manage: OWNERS}, topic: ""`), `{"updateChannel":{"channel":{"kind":"ROOM","topic":null,"maxMembers":null,"expireAfterSeconds":null,"keepMessages":null,"audit":false,"scopeId":null,"scope":null,"memberPolicy":null,"status":"OPEN","closedAt":null,"closedReason":null,`+
+		`"limits":{"messagesPerMinute":null,"streams":2,"messageBytes":null},"rights":{"discover":"EVERYBODY","join":"EVERYBODY","read":"MEMBERS","post":"MEMBERS","manage":"OWNERS"}}}}`)
 	for change, want := range map[string]string{
 		`expireAfterSeconds: -5`:                  "INVALID input.expireAfterSeconds",
 		`expireAfterSeconds: 315360001`:           "LIMIT_EXCEEDED input.expireAfterSeconds",
@@ -66,14 +66,14 @@ func TestChannelSettings(t *testing.T) {
 	} {
 		c.want(change, c.refused("ann", strings.Replace(update, "expectedVersion: %d, %s", "expectedVersion: 2, %s", 1), change), want)
 		if change != `maxMembers: 1` {
-			c.want("made with "+change, c.refused("ann", `mutation { createChannel(input: {visibility: PUBLIC, %s}) { id } }`, change), want)
+			c.want("made with "+change, c.refused("ann", `mutation { createChannel(input: {visibility: PUBLIC, %s}) { channel { id } } }`, change), want)
 		}
 	}
 	for _, change := range []string{`limits: {}`, `keepMessages: 1`, `expireAfterSeconds: 9`, `rights: {}`, `audit: true`} {
 		c.want("by an observer: "+change, c.refused("ola", update, 2, change), "PERMISSION_DENIED")
 	}
-	c.want("a policy outside of a scope", c.refused("ann", `mutation { createChannel(input: {memberPolicy: SCOPE}) { id } }`), "INVALID input.memberPolicy")
-	c.want("a direct one", c.refused("ann", `mutation { createChannel(input: {kind: DIRECT}) { id } }`), "INVALID input.kind")
+	c.want("a policy outside of a scope", c.refused("ann", `mutation { createChannel(input: {memberPolicy: SCOPE}) { channel { id } } }`), "INVALID input.memberPolicy")
+	c.want("a direct one", c.refused("ann", `mutation { createChannel(input: {kind: DIRECT}) { channel { id } } }`), "INVALID input.kind")
 	c.want("an observer publishes", c.refused("ola", `mutation { publishMessage(input: {channelId: "%s", parts: [{text: "x"}]}) { success } }`, id), "PERMISSION_DENIED")
 }
 
@@ -81,11 +81,11 @@ func TestCloseChannel(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	c.say("ann", id, "one", "")
-	closing := `mutation { closeChannel(input: {channelId: "%s", reason: "done"}) { status closedReason messageCount } }`
+	closing := `mutation { closeChannel(input: {channelId: "%s", reason: "done"}) { channel { status closedReason messageCount } } }`
 	c.want("by a moderator", c.refused("bob", closing, id), "PERMISSION_DENIED")
-	c.want("a long reason", c.refused("ann", `mutation { closeChannel(input: {channelId: "%s", reason: "%s"}) { id } }`, id, strings.Repeat("x", channels.MaxReasonRunes+1)), "LIMIT_EXCEEDED input.reason")
+	c.want("a long reason", c.refused("ann", `mutation { closeChannel(input: {channelId: "%s", reason: "%s"}) { channel { id } } }`, id, strings.Repeat("x", channels.MaxReasonRunes+1)), "LIMIT_EXCEEDED input.reason")
 	result := c.ask("ann", closing, id)
-	if string(result.Data) != `{"closeChannel":{"status":"CLOSED","closedReason":"done","messageCount":1}}` || result.Position != c.store.Head() {
+	if string(result.Data) != `{"closeChannel":{"channel":{"status":"CLOSED","closedReason":"done","messageCount":1}}}` || result.Position != c.store.Head() {
 		t.Errorf("closed: %s %v, at %v of %v", result.Data, result.Errors, result.Position, c.store.Head())
 	}
 	c.want("again", c.refused("ann", closing, id), "CHANNEL_CLOSED input.channelId")
@@ -99,15 +99,15 @@ func TestCloseChannel(t *testing.T) {
 func TestJoinAndLeave(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.room(`, kind: ROOM, visibility: PUBLIC, maxMembers: 3`)
-	join := `mutation { joinChannel(input: {channelId: "%s" %s}) { members { agent: agentId role } } }`
-	c.want("a member", c.told("bob", join, id, ""), `{"joinChannel":{"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MEMBER"}]}}`)
+	join := `mutation { joinChannel(input: {channelId: "%s" %s}) { channel { members { agent: agentId role } } } }`
+	c.want("a member", c.told("bob", join, id, ""), `{"joinChannel":{"channel":{"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MEMBER"}]}}}`)
 	c.want("as an owner", c.refused("cy", join, id, `, role: OWNER`), "INVALID input.role")
-	c.want("an observer", c.told("cy", join, id, `, role: OBSERVER`), `{"joinChannel":{"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MEMBER"},{"agent":"agent://cy","role":"OBSERVER"}]}}`)
-	c.want("a full one", c.refused("dee", join, id, ""), "LIMIT_EXCEEDED input.principalId")
-	leave := `mutation { leaveChannel(channelId: "%s") { channelId channel { name messageCount members { agent: agentId } } } }`
+	c.want("an observer", c.told("cy", join, id, `, role: OBSERVER`), `{"joinChannel":{"channel":{"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MEMBER"},{"agent":"agent://cy","role":"OBSERVER"}]}}}`)
+	c.want("a full one", c.refused("dee", join, id, ""), "LIMIT_EXCEEDED input.agentId")
+	leave := `mutation { leaveChannel(input: {channelId: "%s"}) { channelId channel { name messageCount members { agent: agentId } } } }`
 	c.want("left what one still finds", c.told("bob", leave, id), `{"leaveChannel":{"channelId":"`+id+`","channel":{"name":"r","messageCount":0,"members":[]}}}`)
 	c.want("left again", c.refused("bob", leave, id), "PERMISSION_DENIED")
-	c.want("the last owner", c.refused("ann", leave, id), "LAST_OWNER principalId")
+	c.want("the last owner", c.refused("ann", leave, id), "LAST_OWNER input.agentId")
 
 	private := c.lab("PRIVATE")
 	c.want("left for good", c.told("bob", leave, private), `{"leaveChannel":{"channelId":"`+private+`","channel":null}}`)
@@ -121,29 +121,29 @@ func TestInvitations(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	const mine = `{ channels(invited: true) { nodes { id name members { agent: agentId } invitations { agent: agentId invitedBy: invitedById } } } }`
-	invite := `mutation { inviteMember(input: {channelId: "%s", principalId: "%s"}) { version invitations { agent: agentId invitedBy: invitedById } } }`
+	invite := `mutation { inviteAgent(input: {channelId: "%s", agentId: "%s"}) { channel { version invitations { agent: agentId invitedBy: invitedById } } } }`
 	c.want("by a moderator", c.refused("bob", invite, id, "cy"), "PERMISSION_DENIED")
-	c.want("nobody", c.refused("ann", invite, id, ""), "INVALID input.principalId")
-	c.want("invited", c.told("ann", invite, id, "cy"), `{"inviteMember":{"version":1,"invitations":[{"agent":"agent://cy","invitedBy":"agent://ann"}]}}`)
+	c.want("nobody", c.refused("ann", invite, id, ""), "INVALID input.agentId")
+	c.want("invited", c.told("ann", invite, id, "cy"), `{"inviteAgent":{"channel":{"version":1,"invitations":[{"agent":"agent://cy","invitedBy":"agent://ann"}]}}}`)
 	c.told("ann", invite, id, "dee")
 	c.want("its own", c.told("cy", mine), `{"channels":{"nodes":[{"id":"`+id+`","name":"lab","members":[],"invitations":[{"agent":"agent://cy","invitedBy":"agent://ann"}]}]}}`)
 	c.want("a member", c.told("bob", mine), `{"channels":{"nodes":[]}}`)
 	c.want("all of them", c.told("bob", `{ channel(id: "%s") { invitations { agent: agentId } } }`, id), `{"channel":{"invitations":[{"agent":"agent://cy"},{"agent":"agent://dee"}]}}`)
 	c.want("not read yet", c.refused("cy", `{ channel(id: "%s") { messages { nodes { id } } } }`, id), "PERMISSION_DENIED")
 	c.want("to read who is kept out", c.told("cy", `{ channel(id: "%s") { restrictions { agent: agentId } } }`, id), `{"channel":{"restrictions":null}}`)
-	c.want("accepted", c.told("cy", `mutation { acceptInvitation(channelId: "%s") { members { agent: agentId } invitations { agent: agentId } } }`, id), `{"acceptInvitation":{"members":[{"agent":"agent://ann"},{"agent":"agent://bob"},{"agent":"agent://cy"}],"invitations":[{"agent":"agent://dee"}]}}`)
-	c.want("declined", c.told("dee", `mutation { declineInvitation(channelId: "%s") { channelId channel { id } } }`, id), `{"declineInvitation":{"channelId":"`+id+`","channel":null}}`)
+	c.want("accepted", c.told("cy", `mutation { answerInvitation(input: {channelId: "%s", answer: ACCEPT}) { channel { members { agent: agentId } invitations { agent: agentId } } } }`, id), `{"answerInvitation":{"channel":{"members":[{"agent":"agent://ann"},{"agent":"agent://bob"},{"agent":"agent://cy"}],"invitations":[{"agent":"agent://dee"}]}}}`)
+	c.want("declined", c.told("dee", `mutation { answerInvitation(input: {channelId: "%s", answer: DECLINE}) { channelId channel { id } } }`, id), `{"answerInvitation":{"channelId":"`+id+`","channel":null}}`)
 	c.told("ann", invite, id, "dee")
-	withdraw := `mutation { withdrawInvitation(input: {channelId: "%s", principalId: "dee"}) { invitations { agent: agentId } } }`
+	withdraw := `mutation { withdrawInvitation(input: {channelId: "%s", agentId: "dee"}) { channel { invitations { agent: agentId } } } }`
 	c.want("withdrawn by a member", c.refused("bob", withdraw, id), "PERMISSION_DENIED")
-	c.want("withdrawn", c.told("ann", withdraw, id), `{"withdrawInvitation":{"invitations":[]}}`)
-	c.want("withdrawn again", c.refused("ann", withdraw, id), "NOT_FOUND input.principalId")
+	c.want("withdrawn", c.told("ann", withdraw, id), `{"withdrawInvitation":{"channel":{"invitations":[]}}}`)
+	c.want("withdrawn again", c.refused("ann", withdraw, id), "NOT_FOUND input.agentId")
 	public := c.lab("PUBLIC")
-	c.want("accepted without one", c.refused("eve", `mutation { acceptInvitation(channelId: "%s") { id } }`, public), "NOT_FOUND principalId")
-	c.want("declined without one", c.refused("eve", `mutation { declineInvitation(channelId: "%s") { channelId } }`, public), "NOT_FOUND principalId")
+	c.want("accepted without one", c.refused("eve", `mutation { answerInvitation(input: {channelId: "%s", answer: ACCEPT}) { channel { id } } }`, public), "NOT_FOUND input.agentId")
+	c.want("declined without one", c.refused("eve", `mutation { answerInvitation(input: {channelId: "%s", answer: DECLINE}) { channelId } }`, public), "NOT_FOUND input.agentId")
 	for _, query := range []string{
-		`mutation { inviteMember(input: {channelId: "%s", principalId: "x"}) { id } }`, withdraw,
-		`mutation { acceptInvitation(channelId: "%s") { id } }`, `mutation { declineInvitation(channelId: "%s") { channelId } }`,
+		`mutation { inviteAgent(input: {channelId: "%s", agentId: "x"}) { channel { id } } }`, withdraw,
+		`mutation { answerInvitation(input: {channelId: "%s", answer: ACCEPT}) { channel { id } } }`, `mutation { answerInvitation(input: {channelId: "%s", answer: DECLINE}) { channelId } }`,
 	} {
 		c.likeAbsent("eve", "CHANNEL_NOT_FOUND", query, id)
 	}
@@ -151,44 +151,46 @@ func TestInvitations(t *testing.T) {
 
 func TestBansAndMutes(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
-	id := c.room(`, visibility: PUBLIC, members: [{principalId: "mod", role: MODERATOR}, {principalId: "bob"}]`)
-	bar := `mutation { %sAgent(input: {channelId: "` + id + `", principalId: "%s" %s}) { channel { id } restrictions { agent: agentId kind until } } }`
+	id := c.room(`, visibility: PUBLIC, members: [{agentId: "mod", role: MODERATOR}, {agentId: "bob"}]`)
+	const ban, mute = `restrictAgent(input: {kind: BAN`, `restrictAgent(input: {kind: MUTE`
+	const unban, unmute = `liftRestriction(input: {kind: BAN`, `liftRestriction(input: {kind: MUTE`
+	change := `mutation { %s, channelId: "` + id + `", agentId: "%s" %s}) { channel { id } restrictions { agent: agentId kind until } } }`
 	listed := func(list string) string { return `{"channel":{"id":"` + id + `"},"restrictions":[` + list + `]}` }
-	ban, mute := `{"agent":"agent://bob","kind":"BAN","until":null}`, `{"agent":"agent://cy","kind":"MUTE","until":"2036-01-01T00:00:00.000Z"}`
-	c.want("banned", c.told("mod", bar, "ban", "bob", ""), `{"banAgent":`+listed(ban)+`}`)
-	c.want("muted", c.told("mod", bar, "mute", "cy", `, until: "2036-01-01T00:00:00Z"`), `{"muteAgent":`+listed(ban+`,`+mute)+`}`)
+	banned, muted := `{"agent":"agent://bob","kind":"BAN","until":null}`, `{"agent":"agent://cy","kind":"MUTE","until":"2036-01-01T00:00:00.000Z"}`
+	c.want("banned", c.told("mod", change, ban, "bob", ""), `{"restrictAgent":`+listed(banned)+`}`)
+	c.want("muted", c.told("mod", change, mute, "cy", `, until: "2036-01-01T00:00:00Z"`), `{"restrictAgent":`+listed(banned+`,`+muted)+`}`)
 	c.want("banned from what all see", c.refused("bob", `{ channel(id: "%s") { id } }`, id), "CHANNEL_NOT_FOUND id")
 	c.want("the list", c.told("eve", `{ channel(id: "%s") { restrictions { agent: agentId kind } } }`, id), `{"channel":{"restrictions":[{"agent":"agent://bob","kind":"BAN"},{"agent":"agent://cy","kind":"MUTE"}]}}`)
-	c.want("an end that has passed", c.refused("mod", bar, "ban", "eve", `, until: "2020-01-01T00:00:00Z"`), "INVALID input.until")
-	c.want("an owner", c.refused("mod", bar, "ban", "ann", ""), "PERMISSION_DENIED input.principalId")
-	for _, what := range []string{"ban", "mute", "unban", "unmute"} {
-		c.want(what+" by an outsider", c.refused("eve", bar, what, "bob", ""), "PERMISSION_DENIED")
-		c.want(what+" nobody", c.refused("mod", bar, what, "", ""), "INVALID input.principalId")
-		c.want(what+" nowhere", c.refused("mod", `mutation { %sAgent(input: {principalId: "x"}) { restrictions { agent: agentId } } }`, what), "INVALID input.channelId")
-		c.want(what+" both", c.refused("mod", bar, what, "x", ", everywhere: true"), "INVALID input.channelId")
-		c.want(what+" everywhere", c.refused("ann", `mutation { %sAgent(input: {everywhere: true, principalId: "x"}) { restrictions { agent: agentId } } }`, what), "PERMISSION_DENIED")
-		c.likeAbsent("eve", "CHANNEL_NOT_FOUND", `mutation { `+what+`Agent(input: {channelId: "%s", principalId: "x"}) { restrictions { agent: agentId } } }`, c.lab("PRIVATE"))
+	c.want("an end that has passed", c.refused("mod", change, ban, "eve", `, until: "2020-01-01T00:00:00Z"`), "INVALID input.until")
+	c.want("an owner", c.refused("mod", change, ban, "ann", ""), "PERMISSION_DENIED input.agentId")
+	for _, what := range []string{ban, mute, unban, unmute} {
+		c.want(what+" by an outsider", c.refused("eve", change, what, "bob", ""), "PERMISSION_DENIED")
+		c.want(what+" nobody", c.refused("mod", change, what, "", ""), "INVALID input.agentId")
+		c.want(what+" nowhere", c.refused("mod", `mutation { %s, agentId: "x"}) { restrictions { agent: agentId } } }`, what), "INVALID input.channelId")
+		c.want(what+" both", c.refused("mod", change, what, "x", ", everywhere: true"), "INVALID input.channelId")
+		c.want(what+" everywhere", c.refused("ann", `mutation { %s, everywhere: true, agentId: "x"}) { restrictions { agent: agentId } } }`, what), "PERMISSION_DENIED")
+		c.likeAbsent("eve", "CHANNEL_NOT_FOUND", `mutation { `+what+`, channelId: "%s", agentId: "x"}) { restrictions { agent: agentId } } }`, c.lab("PRIVATE"))
 	}
-	c.want("unbanned", c.told("mod", bar, "unban", "bob", ""), `{"unbanAgent":`+listed(mute)+`}`)
-	c.want("unmuted", c.told("mod", bar, "unmute", "cy", ""), `{"unmuteAgent":`+listed("")+`}`)
+	c.want("unbanned", c.told("mod", change, unban, "bob", ""), `{"liftRestriction":`+listed(muted)+`}`)
+	c.want("unmuted", c.told("mod", change, unmute, "cy", ""), `{"liftRestriction":`+listed("")+`}`)
 	c.want("there again", c.told("bob", `{ channel(id: "%s") { name } }`, id), `{"channel":{"name":"r"}}`)
 
 	admin := []string{kg.RoleAdmin}
-	whole := `mutation { banAgent(input: {everywhere: true, principalId: "bob"}) { channel { id } restrictions { agent: agentId kind } } }`
+	whole := `mutation { restrictAgent(input: {everywhere: true, agentId: "bob", kind: BAN}) { channel { id } restrictions { agent: agentId kind } } }`
 	result := c.askAs("root", admin, "%s", whole)
-	c.want("from the whole server", string(result.Data), `{"banAgent":{"channel":null,"restrictions":[{"agent":"agent://bob","kind":"BAN"}]}}`)
+	c.want("from the whole server", string(result.Data), `{"restrictAgent":{"channel":null,"restrictions":[{"agent":"agent://bob","kind":"BAN"}]}}`)
 	c.want("the list of the server", string(c.askAs("root", admin, `{ globalRestrictions { agent: agentId kind until } }`).Data), `{"globalRestrictions":[{"agent":"agent://bob","kind":"BAN","until":null}]}`)
 	c.want("for others", c.refused("ann", `{ globalRestrictions { agent: agentId } }`), "PERMISSION_DENIED")
 	c.want("banned there", c.refused("bob", `{ channel(id: "%s") { name } }`, id), "CHANNEL_NOT_FOUND id")
-	c.want("free", string(c.askAs("root", admin, `mutation { unbanAgent(input: {everywhere: true, principalId: "bob"}) { restrictions { agent: agentId } } }`).Data), `{"unbanAgent":{"restrictions":[]}}`)
+	c.want("free", string(c.askAs("root", admin, `mutation { liftRestriction(input: {everywhere: true, agentId: "bob", kind: BAN}) { restrictions { agent: agentId } } }`).Data), `{"liftRestriction":{"restrictions":[]}}`)
 }
 
 func TestRemoveAgent(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	one, two := c.lab("PRIVATE"), c.lab("PUBLIC")
-	remove := `mutation { removeAgent(principalId: "bob") { agent: agentId channelCount } }`
+	remove := `mutation { removeAgent(input: {agentId: "bob"}) { agent: agentId channelCount } }`
 	c.want("by another", c.refused("ann", "%s", remove), "PERMISSION_DENIED")
-	c.want("nobody", c.refused("ann", `mutation { removeAgent(principalId: "") { channelCount } }`), "INVALID principalId")
+	c.want("nobody", c.refused("ann", `mutation { removeAgent(input: {agentId: ""}) { channelCount } }`), "INVALID input.agentId")
 	result := c.ask("bob", "%s", remove)
 	c.want("itself", string(result.Data), `{"removeAgent":{"agent":"agent://bob","channelCount":2}}`)
 	if result.Position != c.store.Head() {

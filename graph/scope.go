@@ -127,16 +127,16 @@ func (s *Scope) Entity(ctx context.Context, f *executor.Selected) (executor.Valu
 }
 
 // changedScope answers a mutation of a scope.
-func (r *run) changedScope(s *scope.Scope, err error) (*Scope, error) {
+func (r *run) changedScope(s *scope.Scope, err error) (*ScopePayload, error) {
 	if err != nil {
 		return nil, inInput(withFieldNames(err, inInputs))
 	}
 	r.notePosition(r.engine.deps.Store.Head())
-	return &Scope{s}, r.chargeBytes(sizeOfScope(s))
+	return &ScopePayload{Scope: &Scope{s}}, r.chargeBytes(sizeOfScope(s))
 }
 
 // CreateScope answers Mutation.createScope.
-func (*mutationRoot) CreateScope(ctx context.Context, input CreateScopeInput) (*Scope, error) {
+func (*mutationRoot) CreateScope(ctx context.Context, input CreateScopeInput) (*ScopePayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
@@ -144,7 +144,7 @@ func (*mutationRoot) CreateScope(ctx context.Context, input CreateScopeInput) (*
 	}
 	return r.changedScope(service.Scopes().Create(ctx, by, scope.Draft{
 		Parent: scope.ID(deref(input.ParentID)), Title: deref(input.Title), Access: deref(accessIn(input.Access)),
-		Coordinator: kg.AgentID(deref(input.Coordinator)), IdempotencyKey: deref(input.IdempotencyKey),
+		Coordinator: kg.AgentID(deref(input.CoordinatorID)), IdempotencyKey: deref(input.IdempotencyKey),
 	}))
 }
 
@@ -154,29 +154,29 @@ func accessIn(input *ScopeAccessInput) *scope.Access {
 		return nil
 	}
 	a := &scope.Access{Everybody: input.Everybody, Roles: input.Roles}
-	for _, agent := range input.Agents {
+	for _, agent := range input.AgentIds {
 		a.Agents = append(a.Agents, kg.AgentID(agent))
 	}
 	return a
 }
 
 // UpdateScope answers Mutation.updateScope.
-func (*mutationRoot) UpdateScope(ctx context.Context, input UpdateScopeInput) (*Scope, error) {
+func (*mutationRoot) UpdateScope(ctx context.Context, input UpdateScopeInput) (*ScopePayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
 	change := scope.Update{ExpectedVersion: input.ExpectedVersion, Title: input.Title, Access: accessIn(input.Access)}
-	if input.Coordinator != nil {
-		coordinator := kg.AgentID(*input.Coordinator)
+	if input.CoordinatorID != nil {
+		coordinator := kg.AgentID(*input.CoordinatorID)
 		change.Coordinator = &coordinator
 	}
 	return r.changedScope(service.Scopes().Update(ctx, by, scope.ID(input.ScopeID), change))
 }
 
 // EndScope answers Mutation.endScope.
-func (*mutationRoot) EndScope(ctx context.Context, input EndScopeInput) (*Scope, error) {
+func (*mutationRoot) EndScope(ctx context.Context, input EndScopeInput) (*ScopePayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {

@@ -15,39 +15,39 @@ import (
 func TestScopes(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	const shown = `{ kind title status access { everybody agents: agentIds roles } coordinator: coordinatorId createdBy: createdById parentId version endedAt endReason }`
-	intent := c.id("ann", `mutation { createScope(input: {title: "glaze", coordinator: "cy", access: {agents: ["bob", "agent://dee"], roles: ["potter"]}}) { id } }`)
+	intent := c.id("ann", `mutation { createScope(input: {title: "glaze", coordinatorId: "cy", access: {agentIds: ["bob", "agent://dee"], roles: ["potter"]}}) { scope { id } } }`)
 	ofIntent := `"kind":"INTENT","title":"glaze","status":"ACTIVE","access":{"everybody":false,"agents":["agent://bob","agent://dee"],"roles":["potter"]},"coordinator":"agent://cy","createdBy":"agent://ann","parentId":null,"version":1,"endedAt":null,"endReason":null`
 	for _, who := range []string{"ann", "bob", "cy", "dee"} {
 		c.want("for "+who, c.told(who, `{ scope(id: "%s") `+shown+` }`, intent), `{"scope":{`+ofIntent+`}}`)
 	}
 	c.want("by a role", string(c.askAs("eve", []string{"potter"}, `{ scope(id: "%s") { title } }`, intent).Data), `{"scope":{"title":"glaze"}}`)
-	task := c.id("bob", `mutation { createScope(input: {parentId: "%s", title: "sieve", access: {everybody: true}}) { id } }`, intent)
+	task := c.id("bob", `mutation { createScope(input: {parentId: "%s", title: "sieve", access: {everybody: true}}) { scope { id } } }`, intent)
 	c.want("a task", c.told("dee", `{ scope(id: "%s") { kind title parentId parent { title tasks { nodes { title status } pageInfo { hasNextPage } } } access { everybody } } }`, task),
 		`{"scope":{"kind":"TASK","title":"sieve","parentId":"`+intent+`","parent":{"title":"glaze","tasks":{"nodes":[{"title":"sieve","status":"ACTIVE"}],"pageInfo":{"hasNextPage":false}}},"access":{"everybody":true}}}`)
 	if got := c.told("bob", `{ scope(id: "%s") { createdAt entity { types label: value(predicate: "koine:scopeTitle") } } }`, intent); !strings.Contains(got, `"createdAt":"2026-01-01T`) || !strings.Contains(got, `"entity":{"types":["urn:koine:vocab:Scope"],"label":"glaze"}`) {
 		t.Errorf("as an entity: %s", got)
 	}
 
-	update := `mutation { updateScope(input: {scopeId: "` + intent + `", %s}) { title coordinator: coordinatorId access { everybody agents: agentIds roles } version } }`
+	update := `mutation { updateScope(input: {scopeId: "` + intent + `", %s}) { scope { title coordinator: coordinatorId access { everybody agents: agentIds roles } version } } }`
 	c.want("by who has access only", c.refused("bob", update, `expectedVersion: 1, title: "x"`), "PERMISSION_DENIED")
-	c.want("by the coordinator", c.told("cy", update, `expectedVersion: 1, title: "celadon", access: {agents: ["bob"]}`), `{"updateScope":{"title":"celadon","coordinator":"agent://cy","access":{"everybody":false,"agents":["agent://bob"],"roles":[]},"version":2}}`)
+	c.want("by the coordinator", c.told("cy", update, `expectedVersion: 1, title: "celadon", access: {agentIds: ["bob"]}`), `{"updateScope":{"scope":{"title":"celadon","coordinator":"agent://cy","access":{"everybody":false,"agents":["agent://bob"],"roles":[]},"version":2}}}`)
 	c.want("too late", c.refused("ann", update, `expectedVersion: 1, title: "x"`), "VERSION_CONFLICT input.expectedVersion")
-	c.want("nobody coordinates", c.told("ann", update, `expectedVersion: 2, coordinator: "", title: ""`), `{"updateScope":{"title":null,"coordinator":null,"access":{"everybody":false,"agents":["agent://bob"],"roles":[]},"version":3}}`)
-	create := `mutation { createScope(input: {%s}) { id } }`
+	c.want("nobody coordinates", c.told("ann", update, `expectedVersion: 2, coordinatorId: "", title: ""`), `{"updateScope":{"scope":{"title":null,"coordinator":null,"access":{"everybody":false,"agents":["agent://bob"],"roles":[]},"version":3}}}`)
+	create := `mutation { createScope(input: {%s}) { scope { id } } }`
 	for input, want := range map[string]string{
-		`title: "` + strings.Repeat("x", 129) + `"`:                    "LIMIT_EXCEEDED input.title",
-		`access: {roles: [""]}`:                                        "INVALID input.access.roles",
-		`access: {agents: ["` + strings.Repeat(`x", "`, 1000) + `x"]}`: "LIMIT_EXCEEDED input.access.agents",
-		`access: {roles: ["` + strings.Repeat(`x", "`, 64) + `x"]}`:    "LIMIT_EXCEEDED input.access.roles",
-		`parentId: "` + task + `"`:                                     "INVALID input.parentId",
-		`parentId: "` + nowhere + `"`:                                  "SCOPE_NOT_FOUND input.parentId",
+		`title: "` + strings.Repeat("x", 129) + `"`:                      "LIMIT_EXCEEDED input.title",
+		`access: {roles: [""]}`:                                          "INVALID input.access.roles",
+		`access: {agentIds: ["` + strings.Repeat(`x", "`, 1000) + `x"]}`: "LIMIT_EXCEEDED input.access.agentIds",
+		`access: {roles: ["` + strings.Repeat(`x", "`, 64) + `x"]}`:      "LIMIT_EXCEEDED input.access.roles",
+		`parentId: "` + task + `"`:                                       "INVALID input.parentId",
+		`parentId: "` + nowhere + `"`:                                    "SCOPE_NOT_FOUND input.parentId",
 	} {
 		if want != "" {
 			c.want(input[:min(40, len(input))], c.refused("bob", create, input), want)
 		}
 	}
 
-	end := `mutation { endScope(input: {scopeId: "%s", status: %s, reason: "fired"}) ` + shown + ` }`
+	end := `mutation { endScope(input: {scopeId: "%s", status: %s, reason: "fired"}) { scope ` + shown + ` } }`
 	c.want("by another", c.refused("bob", end, intent, "COMPLETED"), "PERMISSION_DENIED")
 	c.want("no end", c.refused("ann", end, intent, "ACTIVE"), "INVALID input.status")
 	if got := c.told("ann", end, intent, "COMPLETED"); !strings.Contains(got, `"status":"COMPLETED"`) || !strings.Contains(got, `"endedAt":"2026-`) || !strings.Contains(got, `"endReason":"fired"`) {
@@ -58,9 +58,9 @@ func TestScopes(t *testing.T) {
 	c.want("a task of one that has ended", c.refused("bob", create, `parentId: "`+intent+`"`), "SCOPE_ENDED input.parentId")
 
 	for _, query := range []string{
-		`{ scope(id: "%s") { title } }`, `{ channels(scopeId: "%s") { nodes { id } } }`, `mutation { createScope(input: {parentId: "%s"}) { id } }`,
-		`mutation { updateScope(input: {scopeId: "%s", expectedVersion: 3, title: "x"}) { id } }`, `mutation { endScope(input: {scopeId: "%s", status: COMPLETED}) { id } }`,
-		`mutation { createChannel(input: {scopeId: "%s", name: "x"}) { id } }`, `mutation { publishMessage(input: {scopeId: "%s", channelName: "x", parts: [{text: "x"}]}) { success } }`,
+		`{ scope(id: "%s") { title } }`, `{ channels(scopeId: "%s") { nodes { id } } }`, `mutation { createScope(input: {parentId: "%s"}) { scope { id } } }`,
+		`mutation { updateScope(input: {scopeId: "%s", expectedVersion: 3, title: "x"}) { scope { id } } }`, `mutation { endScope(input: {scopeId: "%s", status: COMPLETED}) { scope { id } } }`,
+		`mutation { createChannel(input: {scopeId: "%s", name: "x"}) { channel { id } } }`, `mutation { publishMessage(input: {scopeId: "%s", channelName: "x", parts: [{text: "x"}]}) { success } }`,
 	} {
 		c.likeAbsent("eve", "SCOPE_NOT_FOUND", query, intent)
 		c.likeAbsent("eve", "SCOPE_NOT_FOUND", query, task)
@@ -77,7 +77,7 @@ func TestScopes(t *testing.T) {
 func TestScopePages(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	for n := range 7 {
-		c.told("ann", `mutation { createScope(input: {title: "%d", access: {everybody: true}}) { id } }`, n)
+		c.told("ann", `mutation { createScope(input: {title: "%d", access: {everybody: true}}) { scope { id } } }`, n)
 	}
 	var titles []string
 	for after := ""; ; {
@@ -110,10 +110,10 @@ func TestScopePages(t *testing.T) {
 
 func TestChannelsOfScopes(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
-	scope := c.id("ann", `mutation { createScope(input: {title: "glaze", access: {agents: ["bob"]}}) { id } }`)
-	in := `mutation { createChannel(input: {scopeId: "` + scope + `", %s}) { id name memberPolicy audit scope { title } } }`
+	scope := c.id("ann", `mutation { createScope(input: {title: "glaze", access: {agentIds: ["bob"]}}) { scope { id } } }`)
+	in := `mutation { createChannel(input: {scopeId: "` + scope + `", %s}) { channel { id name memberPolicy audit scope { title } } } }`
 	made := c.told("bob", in, `name: "tests", memberPolicy: SCOPE, audit: true`)
-	if !strings.HasSuffix(made, `"name":"tests","memberPolicy":"SCOPE","audit":true,"scope":{"title":"glaze"}}}`) {
+	if !strings.HasSuffix(made, `"name":"tests","memberPolicy":"SCOPE","audit":true,"scope":{"title":"glaze"}}}}`) {
 		t.Errorf("made: %s", made)
 	}
 	c.want("its name again", c.refused("ann", in, `name: "tests"`), "NAME_TAKEN input.name")
@@ -135,7 +135,7 @@ func TestChannelsOfScopes(t *testing.T) {
 	c.want("to two", c.refused("bob", say, `channelName: "x", to: "ann"`), "INVALID input.channelId")
 	c.want("one without access to it", c.refused("bob", say, `channelName: "few"`), "CHANNEL_NOT_FOUND input.channelId")
 
-	c.told("ann", `mutation { endScope(input: {scopeId: "%s", status: COMPLETED}) { id } }`, scope)
+	c.told("ann", `mutation { endScope(input: {scopeId: "%s", status: COMPLETED}) { scope { id } } }`, scope)
 	c.want("closed with it", c.told("bob", `{ scope(id: "%s") { channels { nodes { status closedReason } } } }`, scope), `{"scope":{"channels":{"nodes":[{"status":"CLOSED","closedReason":"its scope has ended"},{"status":"CLOSED","closedReason":"its scope has ended"}]}}}`)
 	c.want("another channel", c.refused("bob", in, `name: "late"`), "SCOPE_ENDED input.scopeId")
 	c.want("a message", c.refused("bob", say, `channelName: "tests"`), "CHANNEL_CLOSED input.channelId")
@@ -143,10 +143,10 @@ func TestChannelsOfScopes(t *testing.T) {
 
 func TestScopeEvents(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
-	scope := c.id("ann", `mutation { createScope(input: {access: {everybody: true}}) { id } }`)
+	scope := c.id("ann", `mutation { createScope(input: {access: {everybody: true}}) { scope { id } } }`)
 	c.want("without one", c.told("bob", `{ scope(id: "%s") { events { nodes { type } pageInfo { hasNextPage } } verifyEvents { verifiedCount lastHash nextSequence } } }`, scope), `{"scope":{"events":{"nodes":[],"pageInfo":{"hasNextPage":false}},"verifyEvents":{"verifiedCount":0,"lastHash":null,"nextSequence":null}}}`)
-	open := c.id("ann", `mutation { createChannel(input: {scopeId: "%s", name: "open", memberPolicy: SCOPE, audit: true}) { id } }`, scope)
-	few := c.id("ann", `mutation { createChannel(input: {scopeId: "%s", name: "few", audit: true}) { id } }`, scope)
+	open := c.id("ann", `mutation { createChannel(input: {scopeId: "%s", name: "open", memberPolicy: SCOPE, audit: true}) { channel { id } } }`, scope)
+	few := c.id("ann", `mutation { createChannel(input: {scopeId: "%s", name: "few", audit: true}) { channel { id } } }`, scope)
 	for n := range 4 {
 		c.say("ann", open, fmt.Sprint("open ", n), "")
 	}
@@ -216,10 +216,10 @@ func TestScopeEvents(t *testing.T) {
 // The audit list shows administrators the actions on scopes like those on channels.
 func TestScopesInTheAudit(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
-	scope := c.id("ann", `mutation { createScope(input: {access: {everybody: true}}) { id } }`)
-	c.told("ann", `mutation { createChannel(input: {scopeId: "%s", name: "x", audit: true, memberPolicy: SCOPE}) { id } }`, scope)
+	scope := c.id("ann", `mutation { createScope(input: {access: {everybody: true}}) { scope { id } } }`)
+	c.told("ann", `mutation { createChannel(input: {scopeId: "%s", name: "x", audit: true, memberPolicy: SCOPE}) { channel { id } } }`, scope)
 	c.told("bob", `mutation { publishMessage(input: {scopeId: "%s", channelName: "x", parts: [{text: "hello"}]}) { success } }`, scope)
-	c.told("ann", `mutation { endScope(input: {scopeId: "%s", status: ABANDONED}) { id } }`, scope)
+	c.told("ann", `mutation { endScope(input: {scopeId: "%s", status: ABANDONED}) { scope { id } } }`, scope)
 	result := c.askAs("root", []string{kg.RoleAdmin}, `{ audit { nodes { kind actor: actorId } } }`)
 	c.want("the audit", string(result.Data), `{"audit":{"nodes":[{"kind":"CHANNEL","actor":"agent://ann"},{"kind":"MESSAGE","actor":"agent://bob"},{"kind":"CHANNEL","actor":"agent://ann"},{"kind":"CHANNEL","actor":"agent://ann"}]}}`)
 }
@@ -231,9 +231,9 @@ func TestDeletedChannelsInTheAudit(t *testing.T) {
 	id, other := c.lab("PRIVATE"), c.lab("PRIVATE")
 	c.say("ann", other, "elsewhere", "")
 	message := c.say("bob", id, "hello", "")
-	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
-	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
-	c.told("ann", `mutation { deleteChannel(channelId: "%s") { channelId } }`, id)
+	c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", agentId: "cy"}) { channel { id } } }`, id)
+	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", agentId: "cy"}) { channel { id } } }`, id)
+	c.told("ann", `mutation { deleteChannel(input: {channelId: "%s"}) { channelId } }`, id)
 	query := `{ audit(channelId: "%s") { nodes { kind actor: actorId channelActions { action channelId messageId member: memberId } } } }`
 	entry := func(kind, actor, action, event, member string) string {
 		return fmt.Sprintf(`{"kind":"%s","actor":"agent://%s","channelActions":[{"action":"%s","channelId":"%s","messageId":%s,"member":%s}]}`, kind, actor, action, id, event, member)
@@ -251,9 +251,9 @@ func TestDeletedChannelsInTheAudit(t *testing.T) {
 // Every field of scopes and channels can be requested, under a budget too.
 func TestEveryFieldOfScopesAndChannels(t *testing.T) {
 	c := newConversing(t, limit.Limits{Fields: 1 << 20, Depth: 100, Complexity: 1 << 30, Tokens: 1 << 20, Repeats: 1 << 20})
-	scope := c.id("ann", `mutation { createScope(input: {access: {everybody: true}}) { id } }`)
-	c.told("ann", `mutation { createScope(input: {parentId: "%s"}) { id } }`, scope)
-	c.told("ann", `mutation { createChannel(input: {scopeId: "%s", name: "x", audit: true, memberPolicy: SCOPE}) { id } }`, scope)
+	scope := c.id("ann", `mutation { createScope(input: {access: {everybody: true}}) { scope { id } } }`)
+	c.told("ann", `mutation { createScope(input: {parentId: "%s"}) { scope { id } } }`, scope)
+	c.told("ann", `mutation { createChannel(input: {scopeId: "%s", name: "x", audit: true, memberPolicy: SCOPE}) { channel { id } } }`, scope)
 	c.told("ann", `mutation { publishMessage(input: {scopeId: "%s", channelName: "x", parts: [{text: "hello"}]}) { success } }`, scope)
 	s := loadSchema(t, c.engine.SDL())
 	for _, query := range []string{

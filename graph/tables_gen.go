@@ -42,6 +42,7 @@ var (
 	channelInvitationObject           = &executor.Object{Name: "ChannelInvitation", Implementors: channelInvitationImplementors}
 	channelLimitsObject               = &executor.Object{Name: "ChannelLimits", Implementors: channelLimitsImplementors}
 	channelMemberObject               = &executor.Object{Name: "ChannelMember", Implementors: channelMemberImplementors}
+	channelPayloadObject              = &executor.Object{Name: "ChannelPayload", Implementors: channelPayloadImplementors}
 	channelRestrictionObject          = &executor.Object{Name: "ChannelRestriction", Implementors: channelRestrictionImplementors}
 	channelRightsObject               = &executor.Object{Name: "ChannelRights", Implementors: channelRightsImplementors}
 	channelSignalObject               = &executor.Object{Name: "ChannelSignal", Implementors: channelSignalImplementors}
@@ -49,7 +50,6 @@ var (
 	commitObject                      = &executor.Object{Name: "Commit", Implementors: commitImplementors}
 	contradictionObject               = &executor.Object{Name: "Contradiction", Implementors: contradictionImplementors}
 	contradictionConnectionObject     = &executor.Object{Name: "ContradictionConnection", Implementors: contradictionConnectionImplementors}
-	deleteChannelPayloadObject        = &executor.Object{Name: "DeleteChannelPayload", Implementors: deleteChannelPayloadImplementors}
 	deleteGraphPayloadObject          = &executor.Object{Name: "DeleteGraphPayload", Implementors: deleteGraphPayloadImplementors}
 	deleteTaskPayloadObject           = &executor.Object{Name: "DeleteTaskPayload", Implementors: deleteTaskPayloadImplementors}
 	graphObject                       = &executor.Object{Name: "Graph", Implementors: graphImplementors}
@@ -57,7 +57,6 @@ var (
 	graphPayloadObject                = &executor.Object{Name: "GraphPayload", Implementors: graphPayloadImplementors}
 	graphPolicyObject                 = &executor.Object{Name: "GraphPolicy", Implementors: graphPolicyImplementors}
 	inboxObject                       = &executor.Object{Name: "Inbox", Implementors: inboxImplementors}
-	leaveChannelPayloadObject         = &executor.Object{Name: "LeaveChannelPayload", Implementors: leaveChannelPayloadImplementors}
 	messageObject                     = &executor.Object{Name: "Message", Implementors: messageImplementors}
 	messageConnectionObject           = &executor.Object{Name: "MessageConnection", Implementors: messageConnectionImplementors}
 	messageCountObject                = &executor.Object{Name: "MessageCount", Implementors: messageCountImplementors}
@@ -95,6 +94,7 @@ var (
 	scopeEventObject                  = &executor.Object{Name: "ScopeEvent", Implementors: scopeEventImplementors}
 	scopeEventCheckObject             = &executor.Object{Name: "ScopeEventCheck", Implementors: scopeEventCheckImplementors}
 	scopeEventConnectionObject        = &executor.Object{Name: "ScopeEventConnection", Implementors: scopeEventConnectionImplementors}
+	scopePayloadObject                = &executor.Object{Name: "ScopePayload", Implementors: scopePayloadImplementors}
 	sendMessagePayloadObject          = &executor.Object{Name: "SendMessagePayload", Implementors: sendMessagePayloadImplementors}
 	sendSignalPayloadObject           = &executor.Object{Name: "SendSignalPayload", Implementors: sendSignalPayloadImplementors}
 	setShapesPayloadObject            = &executor.Object{Name: "SetShapesPayload", Implementors: setShapesPayloadImplementors}
@@ -152,6 +152,7 @@ var (
 	channelInvitationImplementors           = []string{"ChannelInvitation"}
 	channelLimitsImplementors               = []string{"ChannelLimits"}
 	channelMemberImplementors               = []string{"ChannelMember"}
+	channelPayloadImplementors              = []string{"ChannelPayload"}
 	channelRestrictionImplementors          = []string{"ChannelRestriction"}
 	channelRightsImplementors               = []string{"ChannelRights"}
 	channelSignalImplementors               = []string{"ChannelSignal"}
@@ -159,7 +160,6 @@ var (
 	commitImplementors                      = []string{"Commit", "Node"}
 	contradictionImplementors               = []string{"Contradiction"}
 	contradictionConnectionImplementors     = []string{"ContradictionConnection"}
-	deleteChannelPayloadImplementors        = []string{"DeleteChannelPayload"}
 	deleteGraphPayloadImplementors          = []string{"DeleteGraphPayload"}
 	deleteTaskPayloadImplementors           = []string{"DeleteTaskPayload"}
 	diffConnectionImplementors              = []string{"DiffConnection"}
@@ -176,7 +176,6 @@ var (
 	graphReplacedImplementors               = []string{"GraphReplaced", "ChangeEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
 	groupImplementors                       = []string{"Group"}
 	inboxImplementors                       = []string{"Inbox"}
-	leaveChannelPayloadImplementors         = []string{"LeaveChannelPayload"}
 	literalImplementors                     = []string{"Literal", "Term"}
 	matchChangeImplementors                 = []string{"MatchChange", "MatchEvent"}
 	matchConnectionImplementors             = []string{"MatchConnection"}
@@ -225,6 +224,7 @@ var (
 	scopeEventImplementors                  = []string{"ScopeEvent"}
 	scopeEventCheckImplementors             = []string{"ScopeEventCheck"}
 	scopeEventConnectionImplementors        = []string{"ScopeEventConnection"}
+	scopePayloadImplementors                = []string{"ScopePayload"}
 	sendMessagePayloadImplementors          = []string{"SendMessagePayload"}
 	sendSignalPayloadImplementors           = []string{"SendSignalPayload"}
 	setShapesPayloadImplementors            = []string{"SetShapesPayload"}
@@ -285,6 +285,7 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	channelInvitationObject.Fields = channelInvitationFields()
 	channelLimitsObject.Fields = channelLimitsFields()
 	channelMemberObject.Fields = channelMemberFields()
+	channelPayloadObject.Fields = channelPayloadFields()
 	channelRestrictionObject.Fields = channelRestrictionFields()
 	channelRightsObject.Fields = channelRightsFields()
 	channelSignalObject.Fields = channelSignalFields()
@@ -292,7 +293,6 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	commitObject.Fields = commitFields()
 	contradictionObject.Fields = contradictionFields()
 	contradictionConnectionObject.Fields = contradictionConnectionFields()
-	deleteChannelPayloadObject.Fields = deleteChannelPayloadFields()
 	deleteGraphPayloadObject.Fields = deleteGraphPayloadFields()
 	deleteTaskPayloadObject.Fields = deleteTaskPayloadFields()
 	graphObject.Fields = graphFields()
@@ -300,7 +300,6 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	graphPayloadObject.Fields = graphPayloadFields()
 	graphPolicyObject.Fields = graphPolicyFields()
 	inboxObject.Fields = inboxFields()
-	leaveChannelPayloadObject.Fields = leaveChannelPayloadFields()
 	messageObject.Fields = messageFields()
 	messageConnectionObject.Fields = messageConnectionFields()
 	messageCountObject.Fields = messageCountFields()
@@ -338,6 +337,7 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	scopeEventObject.Fields = scopeEventFields()
 	scopeEventCheckObject.Fields = scopeEventCheckFields()
 	scopeEventConnectionObject.Fields = scopeEventConnectionFields()
+	scopePayloadObject.Fields = scopePayloadFields()
 	sendMessagePayloadObject.Fields = sendMessagePayloadFields()
 	sendSignalPayloadObject.Fields = sendSignalPayloadFields()
 	setShapesPayloadObject.Fields = setShapesPayloadFields()
@@ -647,6 +647,13 @@ func channelMemberFields() map[string]*executor.Field {
 	}
 }
 
+func channelPayloadFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"channelId": executor.Get(func(o *ChannelPayload) string { return o.ChannelID }, writeID),
+		"channel":   executor.Get(func(o *ChannelPayload) *Channel { return o.Channel }, writeChannel),
+	}
+}
+
 func channelRestrictionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"agent":   executor.Get(func(o *ChannelRestriction) *Agent { return o.Agent }, writeAgent),
@@ -726,12 +733,6 @@ func contradictionConnectionFields() map[string]*executor.Field {
 	}
 }
 
-func deleteChannelPayloadFields() map[string]*executor.Field {
-	return map[string]*executor.Field{
-		"channelId": executor.Get(func(o *DeleteChannelPayload) string { return o.ChannelID }, writeID),
-	}
-}
-
 func deleteGraphPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"removed":   executor.Get(func(o *DeleteGraphPayload) int64 { return o.Removed }, writeLong),
@@ -787,13 +788,6 @@ func inboxFields() map[string]*executor.Field {
 		"nodes":       executor.Get(func(o *Inbox) []Message { return o.Nodes }, writeMessageList),
 		"position":    executor.Get(func(o *Inbox) scalar.Position { return o.Position }, writePosition),
 		"hasNextPage": executor.Get(func(o *Inbox) bool { return o.HasNextPage }, writeBoolean),
-	}
-}
-
-func leaveChannelPayloadFields() map[string]*executor.Field {
-	return map[string]*executor.Field{
-		"channelId": executor.Get(func(o *LeaveChannelPayload) string { return o.ChannelID }, writeID),
-		"channel":   executor.Get(func(o *LeaveChannelPayload) *Channel { return o.Channel }, writeChannel),
 	}
 }
 
@@ -950,75 +944,66 @@ func mutationFields() map[string]*executor.Field {
 		"withdrawProposal": executor.ReadArgs(coerceMutationWithdrawProposalArgs, func(o *mutationRoot, ctx context.Context, a *mutationWithdrawProposalArgs) (*ProposalPayload, error) {
 			return o.WithdrawProposal(ctx, a.Input)
 		}, writeProposalPayload),
-		"createChannel": executor.ReadArgs(coerceMutationCreateChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationCreateChannelArgs) (*Channel, error) {
+		"createChannel": executor.ReadArgs(coerceMutationCreateChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationCreateChannelArgs) (*ChannelPayload, error) {
 			return o.CreateChannel(ctx, a.Input)
-		}, writeChannel),
-		"updateChannel": executor.ReadArgs(coerceMutationUpdateChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationUpdateChannelArgs) (*Channel, error) {
+		}, writeChannelPayload),
+		"updateChannel": executor.ReadArgs(coerceMutationUpdateChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationUpdateChannelArgs) (*ChannelPayload, error) {
 			return o.UpdateChannel(ctx, a.Input)
-		}, writeChannel),
-		"deleteChannel": executor.ReadArgs(coerceMutationDeleteChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationDeleteChannelArgs) (*DeleteChannelPayload, error) {
-			return o.DeleteChannel(ctx, a.ChannelID)
-		}, writeDeleteChannelPayload),
-		"addChannelMember": executor.ReadArgs(coerceMutationAddChannelMemberArgs, func(o *mutationRoot, ctx context.Context, a *mutationAddChannelMemberArgs) (*Channel, error) {
+		}, writeChannelPayload),
+		"deleteChannel": executor.ReadArgs(coerceMutationDeleteChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationDeleteChannelArgs) (*ChannelPayload, error) {
+			return o.DeleteChannel(ctx, a.Input)
+		}, writeChannelPayload),
+		"addChannelMember": executor.ReadArgs(coerceMutationAddChannelMemberArgs, func(o *mutationRoot, ctx context.Context, a *mutationAddChannelMemberArgs) (*ChannelPayload, error) {
 			return o.AddChannelMember(ctx, a.Input)
-		}, writeChannel),
-		"removeChannelMember": executor.ReadArgs(coerceMutationRemoveChannelMemberArgs, func(o *mutationRoot, ctx context.Context, a *mutationRemoveChannelMemberArgs) (*Channel, error) {
+		}, writeChannelPayload),
+		"removeChannelMember": executor.ReadArgs(coerceMutationRemoveChannelMemberArgs, func(o *mutationRoot, ctx context.Context, a *mutationRemoveChannelMemberArgs) (*ChannelPayload, error) {
 			return o.RemoveChannelMember(ctx, a.Input)
-		}, writeChannel),
-		"closeChannel": executor.ReadArgs(coerceMutationCloseChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationCloseChannelArgs) (*Channel, error) {
+		}, writeChannelPayload),
+		"closeChannel": executor.ReadArgs(coerceMutationCloseChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationCloseChannelArgs) (*ChannelPayload, error) {
 			return o.CloseChannel(ctx, a.Input)
-		}, writeChannel),
-		"joinChannel": executor.ReadArgs(coerceMutationJoinChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationJoinChannelArgs) (*Channel, error) {
+		}, writeChannelPayload),
+		"joinChannel": executor.ReadArgs(coerceMutationJoinChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationJoinChannelArgs) (*ChannelPayload, error) {
 			return o.JoinChannel(ctx, a.Input)
-		}, writeChannel),
-		"leaveChannel": executor.ReadArgs(coerceMutationLeaveChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationLeaveChannelArgs) (*LeaveChannelPayload, error) {
-			return o.LeaveChannel(ctx, a.ChannelID)
-		}, writeLeaveChannelPayload),
-		"inviteMember": executor.ReadArgs(coerceMutationInviteMemberArgs, func(o *mutationRoot, ctx context.Context, a *mutationInviteMemberArgs) (*Channel, error) {
-			return o.InviteMember(ctx, a.Input)
-		}, writeChannel),
-		"withdrawInvitation": executor.ReadArgs(coerceMutationWithdrawInvitationArgs, func(o *mutationRoot, ctx context.Context, a *mutationWithdrawInvitationArgs) (*Channel, error) {
+		}, writeChannelPayload),
+		"leaveChannel": executor.ReadArgs(coerceMutationLeaveChannelArgs, func(o *mutationRoot, ctx context.Context, a *mutationLeaveChannelArgs) (*ChannelPayload, error) {
+			return o.LeaveChannel(ctx, a.Input)
+		}, writeChannelPayload),
+		"inviteAgent": executor.ReadArgs(coerceMutationInviteAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationInviteAgentArgs) (*ChannelPayload, error) {
+			return o.InviteAgent(ctx, a.Input)
+		}, writeChannelPayload),
+		"withdrawInvitation": executor.ReadArgs(coerceMutationWithdrawInvitationArgs, func(o *mutationRoot, ctx context.Context, a *mutationWithdrawInvitationArgs) (*ChannelPayload, error) {
 			return o.WithdrawInvitation(ctx, a.Input)
-		}, writeChannel),
-		"acceptInvitation": executor.ReadArgs(coerceMutationAcceptInvitationArgs, func(o *mutationRoot, ctx context.Context, a *mutationAcceptInvitationArgs) (*Channel, error) {
-			return o.AcceptInvitation(ctx, a.ChannelID)
-		}, writeChannel),
-		"declineInvitation": executor.ReadArgs(coerceMutationDeclineInvitationArgs, func(o *mutationRoot, ctx context.Context, a *mutationDeclineInvitationArgs) (*LeaveChannelPayload, error) {
-			return o.DeclineInvitation(ctx, a.ChannelID)
-		}, writeLeaveChannelPayload),
-		"banAgent": executor.ReadArgs(coerceMutationBanAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationBanAgentArgs) (*RestrictionPayload, error) {
-			return o.BanAgent(ctx, a.Input)
+		}, writeChannelPayload),
+		"answerInvitation": executor.ReadArgs(coerceMutationAnswerInvitationArgs, func(o *mutationRoot, ctx context.Context, a *mutationAnswerInvitationArgs) (*ChannelPayload, error) {
+			return o.AnswerInvitation(ctx, a.Input)
+		}, writeChannelPayload),
+		"restrictAgent": executor.ReadArgs(coerceMutationRestrictAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationRestrictAgentArgs) (*RestrictionPayload, error) {
+			return o.RestrictAgent(ctx, a.Input)
 		}, writeRestrictionPayload),
-		"unbanAgent": executor.ReadArgs(coerceMutationUnbanAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationUnbanAgentArgs) (*RestrictionPayload, error) {
-			return o.UnbanAgent(ctx, a.Input)
-		}, writeRestrictionPayload),
-		"muteAgent": executor.ReadArgs(coerceMutationMuteAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationMuteAgentArgs) (*RestrictionPayload, error) {
-			return o.MuteAgent(ctx, a.Input)
-		}, writeRestrictionPayload),
-		"unmuteAgent": executor.ReadArgs(coerceMutationUnmuteAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationUnmuteAgentArgs) (*RestrictionPayload, error) {
-			return o.UnmuteAgent(ctx, a.Input)
+		"liftRestriction": executor.ReadArgs(coerceMutationLiftRestrictionArgs, func(o *mutationRoot, ctx context.Context, a *mutationLiftRestrictionArgs) (*RestrictionPayload, error) {
+			return o.LiftRestriction(ctx, a.Input)
 		}, writeRestrictionPayload),
 		"removeAgent": executor.ReadArgs(coerceMutationRemoveAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationRemoveAgentArgs) (*RemoveAgentPayload, error) {
-			return o.RemoveAgent(ctx, a.PrincipalID)
+			return o.RemoveAgent(ctx, a.Input)
 		}, writeRemoveAgentPayload),
-		"createScope": executor.ReadArgs(coerceMutationCreateScopeArgs, func(o *mutationRoot, ctx context.Context, a *mutationCreateScopeArgs) (*Scope, error) {
+		"createScope": executor.ReadArgs(coerceMutationCreateScopeArgs, func(o *mutationRoot, ctx context.Context, a *mutationCreateScopeArgs) (*ScopePayload, error) {
 			return o.CreateScope(ctx, a.Input)
-		}, writeScope),
-		"updateScope": executor.ReadArgs(coerceMutationUpdateScopeArgs, func(o *mutationRoot, ctx context.Context, a *mutationUpdateScopeArgs) (*Scope, error) {
+		}, writeScopePayload),
+		"updateScope": executor.ReadArgs(coerceMutationUpdateScopeArgs, func(o *mutationRoot, ctx context.Context, a *mutationUpdateScopeArgs) (*ScopePayload, error) {
 			return o.UpdateScope(ctx, a.Input)
-		}, writeScope),
-		"endScope": executor.ReadArgs(coerceMutationEndScopeArgs, func(o *mutationRoot, ctx context.Context, a *mutationEndScopeArgs) (*Scope, error) {
+		}, writeScopePayload),
+		"endScope": executor.ReadArgs(coerceMutationEndScopeArgs, func(o *mutationRoot, ctx context.Context, a *mutationEndScopeArgs) (*ScopePayload, error) {
 			return o.EndScope(ctx, a.Input)
-		}, writeScope),
+		}, writeScopePayload),
 		"publishMessage": executor.ReadArgs(coerceMutationPublishMessageArgs, func(o *mutationRoot, ctx context.Context, a *mutationPublishMessageArgs) (*PublishMessagePayload, error) {
 			return o.PublishMessage(ctx, a.Input)
 		}, writePublishMessagePayload),
 		"retractMessage": executor.ReadArgs(coerceMutationRetractMessageArgs, func(o *mutationRoot, ctx context.Context, a *mutationRetractMessageArgs) (*RetractMessagePayload, error) {
 			return o.RetractMessage(ctx, a.Input)
 		}, writeRetractMessagePayload),
-		"acknowledgeMessages": executor.ReadArgs(coerceMutationAcknowledgeMessagesArgs, func(o *mutationRoot, ctx context.Context, a *mutationAcknowledgeMessagesArgs) (*Channel, error) {
+		"acknowledgeMessages": executor.ReadArgs(coerceMutationAcknowledgeMessagesArgs, func(o *mutationRoot, ctx context.Context, a *mutationAcknowledgeMessagesArgs) (*ChannelPayload, error) {
 			return o.AcknowledgeMessages(ctx, a.Input)
-		}, writeChannel),
+		}, writeChannelPayload),
 		"ask": executor.ReadArgs(coerceMutationAskArgs, func(o *mutationRoot, ctx context.Context, a *mutationAskArgs) (*AskPayload, error) {
 			return o.Ask(ctx, a.Input)
 		}, writeAskPayload),
@@ -1458,6 +1443,12 @@ func scopeEventConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"nodes":    executor.Get(func(o *ScopeEventConnection) []ScopeEvent { return o.Nodes }, writeScopeEventList),
 		"pageInfo": executor.Get(func(o *ScopeEventConnection) *PageInfo { return o.PageInfo }, writePageInfo),
+	}
+}
+
+func scopePayloadFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"scope": executor.Get(func(o *ScopePayload) *Scope { return o.Scope }, writeScope),
 	}
 }
 
@@ -2455,12 +2446,12 @@ func coerceMutationUpdateChannelArgs(c *executor.Coercer, raw map[string]any) (*
 
 // mutationDeleteChannelArgs are the arguments of Mutation.deleteChannel.
 type mutationDeleteChannelArgs struct {
-	ChannelID string
+	Input DeleteChannelInput
 }
 
 func coerceMutationDeleteChannelArgs(c *executor.Coercer, raw map[string]any) (*mutationDeleteChannelArgs, error) {
 	a, in := &mutationDeleteChannelArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "channelId", &a.ChannelID, coerceID)
+	executor.Member(in, "input", &a.Input, coerceDeleteChannelInput)
 	return a, in.Err()
 }
 
@@ -2510,22 +2501,22 @@ func coerceMutationJoinChannelArgs(c *executor.Coercer, raw map[string]any) (*mu
 
 // mutationLeaveChannelArgs are the arguments of Mutation.leaveChannel.
 type mutationLeaveChannelArgs struct {
-	ChannelID string
+	Input LeaveChannelInput
 }
 
 func coerceMutationLeaveChannelArgs(c *executor.Coercer, raw map[string]any) (*mutationLeaveChannelArgs, error) {
 	a, in := &mutationLeaveChannelArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "channelId", &a.ChannelID, coerceID)
+	executor.Member(in, "input", &a.Input, coerceLeaveChannelInput)
 	return a, in.Err()
 }
 
-// mutationInviteMemberArgs are the arguments of Mutation.inviteMember.
-type mutationInviteMemberArgs struct {
+// mutationInviteAgentArgs are the arguments of Mutation.inviteAgent.
+type mutationInviteAgentArgs struct {
 	Input InvitationInput
 }
 
-func coerceMutationInviteMemberArgs(c *executor.Coercer, raw map[string]any) (*mutationInviteMemberArgs, error) {
-	a, in := &mutationInviteMemberArgs{}, executor.Arguments(c, raw)
+func coerceMutationInviteAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationInviteAgentArgs, error) {
+	a, in := &mutationInviteAgentArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "input", &a.Input, coerceInvitationInput)
 	return a, in.Err()
 }
@@ -2541,80 +2532,47 @@ func coerceMutationWithdrawInvitationArgs(c *executor.Coercer, raw map[string]an
 	return a, in.Err()
 }
 
-// mutationAcceptInvitationArgs are the arguments of Mutation.acceptInvitation.
-type mutationAcceptInvitationArgs struct {
-	ChannelID string
+// mutationAnswerInvitationArgs are the arguments of Mutation.answerInvitation.
+type mutationAnswerInvitationArgs struct {
+	Input AnswerInvitationInput
 }
 
-func coerceMutationAcceptInvitationArgs(c *executor.Coercer, raw map[string]any) (*mutationAcceptInvitationArgs, error) {
-	a, in := &mutationAcceptInvitationArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "channelId", &a.ChannelID, coerceID)
+func coerceMutationAnswerInvitationArgs(c *executor.Coercer, raw map[string]any) (*mutationAnswerInvitationArgs, error) {
+	a, in := &mutationAnswerInvitationArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceAnswerInvitationInput)
 	return a, in.Err()
 }
 
-// mutationDeclineInvitationArgs are the arguments of Mutation.declineInvitation.
-type mutationDeclineInvitationArgs struct {
-	ChannelID string
-}
-
-func coerceMutationDeclineInvitationArgs(c *executor.Coercer, raw map[string]any) (*mutationDeclineInvitationArgs, error) {
-	a, in := &mutationDeclineInvitationArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "channelId", &a.ChannelID, coerceID)
-	return a, in.Err()
-}
-
-// mutationBanAgentArgs are the arguments of Mutation.banAgent.
-type mutationBanAgentArgs struct {
+// mutationRestrictAgentArgs are the arguments of Mutation.restrictAgent.
+type mutationRestrictAgentArgs struct {
 	Input RestrictAgentInput
 }
 
-func coerceMutationBanAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationBanAgentArgs, error) {
-	a, in := &mutationBanAgentArgs{}, executor.Arguments(c, raw)
+func coerceMutationRestrictAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationRestrictAgentArgs, error) {
+	a, in := &mutationRestrictAgentArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "input", &a.Input, coerceRestrictAgentInput)
 	return a, in.Err()
 }
 
-// mutationUnbanAgentArgs are the arguments of Mutation.unbanAgent.
-type mutationUnbanAgentArgs struct {
+// mutationLiftRestrictionArgs are the arguments of Mutation.liftRestriction.
+type mutationLiftRestrictionArgs struct {
 	Input LiftRestrictionInput
 }
 
-func coerceMutationUnbanAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationUnbanAgentArgs, error) {
-	a, in := &mutationUnbanAgentArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "input", &a.Input, coerceLiftRestrictionInput)
-	return a, in.Err()
-}
-
-// mutationMuteAgentArgs are the arguments of Mutation.muteAgent.
-type mutationMuteAgentArgs struct {
-	Input RestrictAgentInput
-}
-
-func coerceMutationMuteAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationMuteAgentArgs, error) {
-	a, in := &mutationMuteAgentArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "input", &a.Input, coerceRestrictAgentInput)
-	return a, in.Err()
-}
-
-// mutationUnmuteAgentArgs are the arguments of Mutation.unmuteAgent.
-type mutationUnmuteAgentArgs struct {
-	Input LiftRestrictionInput
-}
-
-func coerceMutationUnmuteAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationUnmuteAgentArgs, error) {
-	a, in := &mutationUnmuteAgentArgs{}, executor.Arguments(c, raw)
+func coerceMutationLiftRestrictionArgs(c *executor.Coercer, raw map[string]any) (*mutationLiftRestrictionArgs, error) {
+	a, in := &mutationLiftRestrictionArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "input", &a.Input, coerceLiftRestrictionInput)
 	return a, in.Err()
 }
 
 // mutationRemoveAgentArgs are the arguments of Mutation.removeAgent.
 type mutationRemoveAgentArgs struct {
-	PrincipalID string
+	Input RemoveAgentInput
 }
 
 func coerceMutationRemoveAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationRemoveAgentArgs, error) {
 	a, in := &mutationRemoveAgentArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "principalId", &a.PrincipalID, coerceString)
+	executor.Member(in, "input", &a.Input, coerceRemoveAgentInput)
 	return a, in.Err()
 }
 
@@ -4518,7 +4476,7 @@ func coerceOptionalChannelRole(c *executor.Coercer, v any) (*ChannelRole, error)
 
 func coerceChannelMemberInput(c *executor.Coercer, v any) (out ChannelMemberInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "principalId", &out.PrincipalID, coerceString)
+	executor.Member(in, "agentId", &out.AgentID, coerceID)
 	executor.Member(in, "role", &out.Role, coerceOptionalChannelRole)
 	return out, in.Err()
 }
@@ -4621,10 +4579,16 @@ func coerceUpdateChannelInput(c *executor.Coercer, v any) (out UpdateChannelInpu
 	return out, in.Err()
 }
 
+func coerceDeleteChannelInput(c *executor.Coercer, v any) (out DeleteChannelInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "channelId", &out.ChannelID, coerceID)
+	return out, in.Err()
+}
+
 func coerceAddChannelMemberInput(c *executor.Coercer, v any) (out AddChannelMemberInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "channelId", &out.ChannelID, coerceID)
-	executor.Member(in, "principalId", &out.PrincipalID, coerceString)
+	executor.Member(in, "agentId", &out.AgentID, coerceID)
 	executor.Member(in, "role", &out.Role, coerceOptionalChannelRole)
 	return out, in.Err()
 }
@@ -4632,7 +4596,7 @@ func coerceAddChannelMemberInput(c *executor.Coercer, v any) (out AddChannelMemb
 func coerceRemoveChannelMemberInput(c *executor.Coercer, v any) (out RemoveChannelMemberInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "channelId", &out.ChannelID, coerceID)
-	executor.Member(in, "principalId", &out.PrincipalID, coerceString)
+	executor.Member(in, "agentId", &out.AgentID, coerceID)
 	return out, in.Err()
 }
 
@@ -4650,34 +4614,65 @@ func coerceJoinChannelInput(c *executor.Coercer, v any) (out JoinChannelInput, e
 	return out, in.Err()
 }
 
+func coerceLeaveChannelInput(c *executor.Coercer, v any) (out LeaveChannelInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "channelId", &out.ChannelID, coerceID)
+	return out, in.Err()
+}
+
 func coerceInvitationInput(c *executor.Coercer, v any) (out InvitationInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "channelId", &out.ChannelID, coerceID)
-	executor.Member(in, "principalId", &out.PrincipalID, coerceString)
+	executor.Member(in, "agentId", &out.AgentID, coerceID)
 	return out, in.Err()
+}
+
+func coerceInvitationAnswer(c *executor.Coercer, v any) (out InvitationAnswer, err error) {
+	err = (&out).UnmarshalGQL(v)
+	return out, err
+}
+
+func coerceAnswerInvitationInput(c *executor.Coercer, v any) (out AnswerInvitationInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "channelId", &out.ChannelID, coerceID)
+	executor.Member(in, "answer", &out.Answer, coerceInvitationAnswer)
+	return out, in.Err()
+}
+
+func coerceChannelRestrictionKind(c *executor.Coercer, v any) (out ChannelRestrictionKind, err error) {
+	err = (&out).UnmarshalGQL(v)
+	return out, err
 }
 
 func coerceRestrictAgentInput(c *executor.Coercer, v any) (out RestrictAgentInput, err error) {
 	in := executor.InputObject(c, v)
+	executor.Member(in, "agentId", &out.AgentID, coerceID)
+	executor.Member(in, "kind", &out.Kind, coerceChannelRestrictionKind)
 	executor.Member(in, "channelId", &out.ChannelID, coerceOptionalID)
 	executor.MemberOr(in, "everywhere", false, &out.Everywhere, coerceBoolean)
-	executor.Member(in, "principalId", &out.PrincipalID, coerceString)
 	executor.Member(in, "until", &out.Until, coerceOptionalDateTime)
 	return out, in.Err()
 }
 
 func coerceLiftRestrictionInput(c *executor.Coercer, v any) (out LiftRestrictionInput, err error) {
 	in := executor.InputObject(c, v)
+	executor.Member(in, "agentId", &out.AgentID, coerceID)
+	executor.Member(in, "kind", &out.Kind, coerceChannelRestrictionKind)
 	executor.Member(in, "channelId", &out.ChannelID, coerceOptionalID)
 	executor.MemberOr(in, "everywhere", false, &out.Everywhere, coerceBoolean)
-	executor.Member(in, "principalId", &out.PrincipalID, coerceString)
+	return out, in.Err()
+}
+
+func coerceRemoveAgentInput(c *executor.Coercer, v any) (out RemoveAgentInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "agentId", &out.AgentID, coerceID)
 	return out, in.Err()
 }
 
 func coerceScopeAccessInput(c *executor.Coercer, v any) (out ScopeAccessInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.MemberOr(in, "everybody", false, &out.Everybody, coerceBoolean)
-	executor.Member(in, "agents", &out.Agents, coerceNullableStringList)
+	executor.Member(in, "agentIds", &out.AgentIds, coerceNullableIDList)
 	executor.Member(in, "roles", &out.Roles, coerceNullableStringList)
 	return out, in.Err()
 }
@@ -4691,7 +4686,7 @@ func coerceCreateScopeInput(c *executor.Coercer, v any) (out CreateScopeInput, e
 	executor.Member(in, "parentId", &out.ParentID, coerceOptionalID)
 	executor.Member(in, "title", &out.Title, coerceOptionalString)
 	executor.Member(in, "access", &out.Access, coerceOptionalScopeAccessInput)
-	executor.Member(in, "coordinator", &out.Coordinator, coerceOptionalString)
+	executor.Member(in, "coordinatorId", &out.CoordinatorID, coerceOptionalID)
 	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
 	return out, in.Err()
 }
@@ -4702,7 +4697,7 @@ func coerceUpdateScopeInput(c *executor.Coercer, v any) (out UpdateScopeInput, e
 	executor.Member(in, "expectedVersion", &out.ExpectedVersion, coerceLong)
 	executor.Member(in, "title", &out.Title, coerceOptionalString)
 	executor.Member(in, "access", &out.Access, coerceOptionalScopeAccessInput)
-	executor.Member(in, "coordinator", &out.Coordinator, coerceOptionalString)
+	executor.Member(in, "coordinatorId", &out.CoordinatorID, coerceOptionalID)
 	return out, in.Err()
 }
 
@@ -5265,10 +5260,10 @@ var (
 	writeDeleteGraphPayload          = executor.ObjectOf[DeleteGraphPayload](deleteGraphPayloadObject)
 	writeSetShapesPayload            = executor.ObjectOf[SetShapesPayload](setShapesPayloadObject)
 	writeProposalPayload             = executor.ObjectOf[ProposalPayload](proposalPayloadObject)
-	writeDeleteChannelPayload        = executor.ObjectOf[DeleteChannelPayload](deleteChannelPayloadObject)
-	writeLeaveChannelPayload         = executor.ObjectOf[LeaveChannelPayload](leaveChannelPayloadObject)
+	writeChannelPayload              = executor.ObjectOf[ChannelPayload](channelPayloadObject)
 	writeRestrictionPayload          = executor.ObjectOf[RestrictionPayload](restrictionPayloadObject)
 	writeRemoveAgentPayload          = executor.ObjectOf[RemoveAgentPayload](removeAgentPayloadObject)
+	writeScopePayload                = executor.ObjectOf[ScopePayload](scopePayloadObject)
 	writeRetractMessagePayload       = executor.ObjectOf[RetractMessagePayload](retractMessagePayloadObject)
 	writeAskPayload                  = executor.ObjectOf[AskPayload](askPayloadObject)
 	writeAskAllPayload               = executor.ObjectOf[AskAllPayload](askAllPayloadObject)

@@ -22,7 +22,7 @@ func TestTaskCommits(t *testing.T) {
 	update("eve", "claimed", "") // an agent without a part in it
 	c.told("bob", `mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:besides"}, object: {value: 1}}}]}) { success } }`)
 	public := c.say("ann", before, "look", `, taskId: "`+id+`", patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:said"}, object: {value: 1}}}]`)
-	others := c.id("bob", `mutation { createChannel(input: {members: [{principalId: "carol"}]}) { id } }`)
+	others := c.id("bob", `mutation { createChannel(input: {members: [{agentId: "carol"}]}) { channel { id } } }`)
 	private := c.say("bob", others, "psst", `, taskId: "`+id+`", patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:whispered"}, object: {value: 1}}}]`)
 	update("bob", "withdrawn", "")
 	c.told("bob", `mutation { applyPatches(input: {patches: [{op: remove, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:withdrawn"}, object: {value: 1}}}]}) { success } }`)

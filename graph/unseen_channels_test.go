@@ -67,13 +67,13 @@ func TestUnseenChannelsDoNotExist(t *testing.T) {
 			visibility := map[bool]string{true: "PRIVATE", false: "PUBLIC"}[o.hidden]
 			for i, c := range servers(o.hidden) {
 				if o.hidden { // half of the hidden channels are in scopes
-					scope := c.id("ann", `mutation { createScope(input: {title: "scope %d", access: {agents: ["bob"]}}) { id } }`, len(rooms))
+					scope := c.id("ann", `mutation { createScope(input: {title: "scope %d", access: {agentIds: ["bob"]}}) { scope { id } } }`, len(rooms))
 					if r.IntN(2) == 0 {
-						o.ids[i] = c.id("ann", `mutation { createChannel(input: {scopeId: "%s", name: "room %d", memberPolicy: SCOPE, audit: true}) { id } }`, scope, len(rooms))
+						o.ids[i] = c.id("ann", `mutation { createChannel(input: {scopeId: "%s", name: "room %d", memberPolicy: SCOPE, audit: true}) { channel { id } } }`, scope, len(rooms))
 						continue
 					}
 				}
-				o.ids[i] = c.id("ann", `mutation { createChannel(input: {name: "room %d", visibility: %s, members: [{principalId: "bob"}]}) { id } }`, len(rooms), visibility)
+				o.ids[i] = c.id("ann", `mutation { createChannel(input: {name: "room %d", visibility: %s, members: [{agentId: "bob"}]}) { channel { id } } }`, len(rooms), visibility)
 			}
 			rooms = append(rooms, o)
 			continue

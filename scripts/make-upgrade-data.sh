@@ -92,7 +92,7 @@ task=$(ask question-1 '{"returnImmediately":true,"taskPushNotificationConfig":{"
 ask question-2 '{"returnImmediately":true}' ",\"taskId\":\"$task\"" >/dev/null
 
 # A scope with a channel.
-scope=$(graphql "$dora" 'mutation { createScope(input: {title: "Count cells", access: {agents: ["agent://chen"]}}) { id } }' | jq -r .data.createScope.id)
+scope=$(graphql "$dora" 'mutation { createScope(input: {title: "Count cells", access: {agentIds: ["agent://chen"]}}) { scope { id } } }' | jq -r .data.createScope.scope.id)
 graphql "$dora" "mutation { publishMessage(input: {scopeId: \"$scope\", channelName: \"progress\", parts: [{type: \"text\", text: \"begun\"}]}) { message { sequence } } }" >/dev/null
 KOINE_URL=$url KOINE_KEY=$admin "$binary" backup --since "$work/full.koine" -o "$work/incremental.koine" 2>/dev/null
 head=$(graphql "$dora" '{ me { id } }' | jq -r .extensions.revision)

@@ -13,7 +13,7 @@ import (
 func TestAgentIDsAtEveryDoor(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
 	k.admin, _ = k.create(`{agentId: "root", roles: ["admin"], actFor: ["*"]}`)
-	made := k.graphql(k.admin, `mutation { createChannel(input: {name: "lab"}) { id } }`)
+	made := k.graphql(k.admin, `mutation { createChannel(input: {name: "lab"}) { channel { id } } }`)
 	channel := channelID.FindStringSubmatch(made)
 	if channel == nil {
 		t.Fatal(made)
@@ -40,8 +40,8 @@ func TestAgentIDsAtEveryDoor(t *testing.T) {
 			_, text := k.send(http.MethodPut, "/agents/"+url.PathEscape(id), k.admin, `{"name":"X"}`)
 			return text
 		},
-		"createChannel": graphQL(`createChannel(input: {members: [{principalId: `, `}]}) { id }`),
-		"addMember":     graphQL(`addChannelMember(input: {channelId: "`+channel[1]+`", principalId: `, `}) { __typename }`),
+		"createChannel": graphQL(`createChannel(input: {members: [{agentId: `, `}]}) { channel { id } }`),
+		"addMember":     graphQL(`addChannelMember(input: {channelId: "`+channel[1]+`", agentId: `, `}) { __typename }`),
 		"publish to":    graphQL(`publishMessage(input: {to: `, `, parts: [{text: "x"}]}) { __typename }`),
 		"policy":        graphQL(`createGraph(input: {readers: [`, `]}) { revision }`),
 		"sourceAgentId": graphQL(`applyPatches(input: {patches: [`+patch+`}}], sourceAgentId: `, `}) { success }`),

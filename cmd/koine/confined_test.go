@@ -98,15 +98,15 @@ func TestConfinedRoles(t *testing.T) {
 	tells(t, k.graphql(plain, `mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "urn:s"}, predicate: {id: "urn:known"}, object: {value: "x"}}}]}) { success } }`), `"success":true`)
 	var answer struct {
 		Data struct {
-			Made struct{ ID string }
+			Made struct{ Channel struct{ ID string } }
 			Sent struct{ Task struct{ ID string } }
 		}
 	}
-	text := k.graphql(plain, `mutation { made: createChannel(input: {name: "lab"}) { id } sent: sendMessage(input: {to: "bot", parts: [{text: "x"}]}) { task { id } } }`)
-	if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Data.Made.ID == "" || answer.Data.Sent.Task.ID == "" {
+	text := k.graphql(plain, `mutation { made: createChannel(input: {name: "lab"}) { channel { id } } sent: sendMessage(input: {to: "bot", parts: [{text: "x"}]}) { task { id } } }`)
+	if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Data.Made.Channel.ID == "" || answer.Data.Sent.Task.ID == "" {
 		t.Fatal(text)
 	}
-	channel, task := answer.Data.Made.ID, answer.Data.Sent.Task.ID
+	channel, task := answer.Data.Made.Channel.ID, answer.Data.Sent.Task.ID
 	tells(t, k.graphql(plain, `mutation { publishMessage(input: {channelId: "`+channel+`", parts: [{text: "hello"}]}) { __typename } }`), `"__typename"`)
 	fill := strings.NewReplacer("{task}", task, "{channel}", channel).Replace
 	ask := func(credential string, d door) string {

@@ -193,7 +193,7 @@ func TestAgentBehindTheHub(t *testing.T) {
 	if status, text := ask(t, http.MethodPatch, url+"/agents/bot", "bot", `{"version":"2"}`); status != http.StatusOK || !strings.Contains(text, `"version":"2"`) {
 		t.Errorf("got %d %s", status, text)
 	}
-	tells(t, askGraphQL(t, url, "ann", `mutation { createChannel(input: {name: "room", members: [{principalId: "bot"}]}) { members { agent: agentId } } }`), "agent://bot")
+	tells(t, askGraphQL(t, url, "ann", `mutation { createChannel(input: {name: "room", members: [{agentId: "bot"}]}) { channel { members { agent: agentId } } } }`), "agent://bot")
 	if status, text := ask(t, http.MethodDelete, url+"/agents/bot", "bot", ""); status != http.StatusNoContent {
 		t.Errorf("got %d %s", status, text)
 	}

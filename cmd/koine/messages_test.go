@@ -25,12 +25,14 @@ func TestMessagesAreToldEverywhere(t *testing.T) {
 		return text
 	}
 	var made struct {
-		Data struct{ CreateChannel struct{ ID string } }
+		Data struct {
+			CreateChannel struct{ Channel struct{ ID string } }
+		}
 	}
-	if err := json.Unmarshal([]byte(ask("ann", `mutation { createChannel(input: {members: [{principalId: "bob"}]}) { id } }`)), &made); err != nil {
+	if err := json.Unmarshal([]byte(ask("ann", `mutation { createChannel(input: {members: [{agentId: "bob"}]}) { channel { id } } }`)), &made); err != nil {
 		t.Fatal(err)
 	}
-	id := made.Data.CreateChannel.ID
+	id := made.Data.CreateChannel.Channel.ID
 	say := func(text string) {
 		t.Helper()
 		ask("ann", fmt.Sprintf(`mutation { publishMessage(input: {channelId: "%s", parts: [{text: "%s"}]}) { success } }`, id, text))
@@ -74,6 +76,6 @@ func TestMessagesAreToldEverywhere(t *testing.T) {
 	want(`"sequence":1,"message":{"text":"before"}`)
 	say("after")
 	want(`"sequence":2,"message":{"text":"after"}`)
-	ask("ann", fmt.Sprintf(`mutation { removeChannelMember(input: {channelId: "%s", principalId: "bob"}) { id } }`, id))
+	ask("ann", fmt.Sprintf(`mutation { removeChannelMember(input: {channelId: "%s", agentId: "bob"}) { channel { id } } }`, id))
 	want("CHANNEL_NOT_FOUND")
 }

@@ -31,7 +31,7 @@ func TestStreamsArePresence(t *testing.T) {
 		"subscribe": func(key string) { k.stream("POST", "/a2a", key, followCall) },
 		"changes":   func(key string) { k.stream("GET", "/changes", key, "") },
 		"channel": func(key string) {
-			id := channelID.FindStringSubmatch(k.graphql(key, `mutation { createChannel(input: {name: "room"}) { id } }`))
+			id := channelID.FindStringSubmatch(k.graphql(key, `mutation { createChannel(input: {name: "room"}) { channel { id } } }`))
 			if id == nil {
 				t.Fatal("no channel was made")
 			}

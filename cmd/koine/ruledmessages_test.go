@@ -15,12 +15,14 @@ import (
 func TestMessagesAreJudged(t *testing.T) {
 	_, url := startServer(t, "--policy", "../../examples/policies/messages.yaml")
 	var made struct {
-		Data struct{ CreateChannel struct{ ID string } }
+		Data struct {
+			CreateChannel struct{ Channel struct{ ID string } }
+		}
 	}
-	if err := json.Unmarshal([]byte(askGraphQL(t, url, "ann", `mutation { createChannel(input: {name: "lab", members: [{principalId: "bob"}]}) { id } }`)), &made); err != nil {
+	if err := json.Unmarshal([]byte(askGraphQL(t, url, "ann", `mutation { createChannel(input: {name: "lab", members: [{agentId: "bob"}]}) { channel { id } } }`)), &made); err != nil {
 		t.Fatal(err)
 	}
-	id := made.Data.CreateChannel.ID
+	id := made.Data.CreateChannel.Channel.ID
 	const key = "-----BEGIN PRIVATE KEY-----"
 	publish := func(more string) string {
 		_, text := asAgent(t, url+"/a2a", "ann", `{"jsonrpc":"2.0","id":1,"method":"channels/publish","params":{"parts":[{"type":"text","text":"`+key+`"}],`+more+`}}`)

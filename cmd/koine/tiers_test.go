@@ -76,7 +76,7 @@ func TestTiersThroughTheServer(t *testing.T) {
 	want("everybody", k.graphql(guest, tier), `{"name":"default","messagesPerMinute":2,"streams":null,"channels":1,"messageBytes":100}`)
 	want("administrators are not exempt", k.graphql(k.admin, tier), `{"name":"default"`)
 	want("a partner", k.graphql(partner, tier), `{"name":"partner","messagesPerMinute":3,"streams":null,"channels":null,"messageBytes":null}`)
-	const create = `mutation { createChannel(input: {name: "x"}) { name } }`
+	const create = `mutation { createChannel(input: {name: "x"}) { channel { name } } }`
 	want("the first channel", k.graphql(guest, create), `"name":"x"`)
 	want("the second", k.graphql(guest, create), `"limit":"channels"`)
 	say := func(key, text string) string {
@@ -112,7 +112,7 @@ func TestBoundsOfChannelsOverTheWire(t *testing.T) {
 	}
 	channel := func(limits string) string {
 		t.Helper()
-		made := channelID.FindStringSubmatch(k.graphql(partner, `mutation { createChannel(input: {visibility: PUBLIC, members: [{principalId: "guest"}], limits: {`+limits+`}}) { id } }`))
+		made := channelID.FindStringSubmatch(k.graphql(partner, `mutation { createChannel(input: {visibility: PUBLIC, members: [{agentId: "guest"}], limits: {`+limits+`}}) { channel { id } } }`))
 		if made == nil {
 			t.Fatal("no channel was made")
 		}
@@ -168,7 +168,7 @@ func TestBoundsOfChannelsOverTheWire(t *testing.T) {
 	// Those of a channel, which may become more.
 	k.stream("POST", "/graphql", partner, subscription("signalSent", narrow))
 	refused("the second of a narrow channel", k.admin, narrow)
-	want("more", k.graphql(partner, `mutation { updateChannel(input: {channelId: "`+narrow+`", expectedVersion: 1, limits: {streams: 2}}) { version } }`), `"version":2`)
+	want("more", k.graphql(partner, `mutation { updateChannel(input: {channelId: "`+narrow+`", expectedVersion: 1, limits: {streams: 2}}) { channel { version } } }`), `"version":2`)
 	k.stream("POST", "/a2a", partner, stream(narrow))
 	refused("a third of it", partner, narrow)
 }

@@ -75,7 +75,7 @@ async function channels(tabs) {
   await executeButton('Execute').waitFor();
   let channel;
   for (const round of ['first', 'second']) {
-    const { createChannel: made } = await run(make);
+    const { createChannel: { channel: made } } = await run(make);
     await shown(made.id); // the page has read the answer
     if (made.id === channel) throw new Error(`${make.title} makes no other channel the ${round} time`);
     channel = made.id;

@@ -17,7 +17,7 @@ export function newestChannel(): Newest | undefined {
 
 /** Keeps the id of the channel that was made, if an answer tells of one. */
 export function keepMade(data: Record<string, unknown> | null | undefined) {
-  const id = (data?.createChannel as { id?: unknown } | null | undefined)?.id;
+  const id = (data?.createChannel as { channel?: { id?: unknown } } | null | undefined)?.channel?.id;
   if (typeof id !== 'string') return;
   made = id;
   localStorage.setItem(place, id);

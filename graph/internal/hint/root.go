@@ -27,6 +27,7 @@ var writeWords = map[string][]string{
 	"insert": {"create", "add"}, "create": {"create", "register", "add"}, "add": {"add", "create", "register"}, "update": {"update", "set"}, "upsert": {"update", "set"},
 	"set": {"set", "update"}, "merge": {"update"}, "edit": {"update"}, "delete": {"delete", "remove", "revoke"}, "remove": {"remove", "delete", "revoke"},
 	"post": {"publish"}, "send": {"send", "publish"}, "write": {"publish"},
+	"ban": {"restrict"}, "mute": {"restrict"}, "block": {"restrict"}, "accept": {"answer"}, "decline": {"answer"}, "allow": {"change"}, "forbid": {"change"},
 }
 
 // thingWords are words for what the schema has under another name.

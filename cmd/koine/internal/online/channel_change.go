@@ -167,7 +167,7 @@ func (c *inviteMember) Run(ctx context.Context, t cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	return c.runMutation(ctx, t, server, "inviteMember", "InvitationInput", map[string]any{"channelId": id, "principalId": c.Member})
+	return c.runMutation(ctx, t, server, "inviteAgent", "InvitationInput", map[string]any{"channelId": id, "agentId": c.Member})
 }
 
 // joinChannel makes the caller a member of a channel.

@@ -354,12 +354,14 @@ func (c *acknowledgeMessage) Run(ctx context.Context, t cli.Terminal) error {
 	if err := c.selectMessages(ctx, server, id, input); err != nil {
 		return err
 	}
-	const mutation = `mutation($input: AcknowledgeMessagesInput!) { acknowledgeMessages(input: $input) { id readMarker unread { count hasMore } } }`
-	var answer struct{ AcknowledgeMessages json.RawMessage }
+	const mutation = `mutation($input: AcknowledgeMessagesInput!) { acknowledgeMessages(input: $input) { channel { id readMarker unread { count hasMore } } } }`
+	var answer struct {
+		AcknowledgeMessages struct{ Channel json.RawMessage }
+	}
 	if err := server.GraphQL(ctx, mutation, map[string]any{"input": input}, &answer); err != nil {
 		return err
 	}
-	return printChannel(t, c.JSON, id, answer.AcknowledgeMessages)
+	return printChannel(t, c.JSON, id, answer.AcknowledgeMessages.Channel)
 }
 
 // selectMessages adds the messages to acknowledge to the input of the mutation: one by its

@@ -82,15 +82,15 @@ type graphQLChannel struct {
 func (c *changedChannel) runMutation(ctx context.Context, t cli.Terminal, server *client.Client, mutation, inputType string, input map[string]any) error {
 	query := fmt.Sprintf(`mutation($input: %s!) { %s(input: $input) `, inputType, mutation)
 	if c.JSON {
-		query += "{ ...channel } } " + channelFields
+		query += "{ channel { ...channel } } } " + channelFields
 	} else {
-		query += "{ id } }"
+		query += "{ channel { id } } }"
 	}
-	var answer map[string]*graphQLChannel
+	var answer map[string]struct{ Channel *graphQLChannel }
 	if err := server.GraphQL(ctx, query, map[string]any{"input": input}, &answer); err != nil {
 		return err
 	}
-	changed := answer[mutation]
+	changed := answer[mutation].Channel
 	if changed == nil {
 		return cli.InvalidResponse(fmt.Errorf("it has no %s", mutation))
 	}
