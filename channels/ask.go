@@ -33,6 +33,16 @@ type Answer struct {
 	Responses []*message.Message
 }
 
+// Complete reports whether every recipient of the published request has responded, or there
+// are MaxAnswers responses.
+func (a *Answer) Complete() bool {
+	from := map[kg.AgentID]bool{}
+	for _, m := range a.Responses {
+		from[m.Author] = true
+	}
+	return len(from) == len(a.Message.Recipients) || len(a.Responses) == MaxAnswers
+}
+
 // Ask publishes a request and waits for the first response to it. A retracted response
 // does not count. A repeated question with the same idempotency key waits for a
 // response to the first request.
@@ -55,13 +65,7 @@ func (s *Service) Ask(ctx context.Context, by Caller, q Question) (*Answer, erro
 // closes, or every recipient has responded. A response that is retracted meanwhile does
 // not count. An empty result is not an error.
 func (s *Service) AskAll(ctx context.Context, by Caller, q Question) (*Answer, error) {
-	a, err := s.askAndCollect(ctx, by, q, func(a *Answer) bool {
-		from := map[kg.AgentID]bool{}
-		for _, m := range a.Responses {
-			from[m.Author] = true
-		}
-		return len(from) == len(a.Message.Recipients) || len(a.Responses) == MaxAnswers
-	})
+	a, err := s.askAndCollect(ctx, by, q, (*Answer).Complete)
 	if kg.CodeOf(err) == kg.CodeChannelClosed && a.Message != nil {
 		err = nil // closed while it waited
 	}

@@ -18,28 +18,23 @@ import (
 
 // Ask answers Mutation.ask.
 func (*mutationRoot) Ask(ctx context.Context, input AskInput) (*AskPayload, error) {
-	answer, err := runOf(ctx).askAndWait(ctx, &input, (*channels.Service).Ask)
-	timedOut := kg.CodeOf(err) == kg.CodeTimeout && answer != nil && answer.Message != nil
-	if err != nil && !timedOut {
+	with := (*channels.Service).Ask
+	if input.Wait == AskWaitAll {
+		with = (*channels.Service).AskAll
+	}
+	answer, err := runOf(ctx).askAndWait(ctx, &input, with)
+	published := answer != nil && answer.Message != nil
+	if err != nil && !(published && kg.CodeOf(err) == kg.CodeTimeout) {
 		return nil, err
 	}
-	p := &AskPayload{Publication: publicationPayload(&answer.Receipt), TimedOut: timedOut}
-	if len(answer.Responses) > 0 {
-		p.Response = &Message{record: answer.Responses[0]}
-	}
-	return p, nil
-}
-
-// AskAll answers Mutation.askAll.
-func (*mutationRoot) AskAll(ctx context.Context, input AskInput) (*AskAllPayload, error) {
-	answer, err := runOf(ctx).askAndWait(ctx, &input, (*channels.Service).AskAll)
-	if err != nil {
-		return nil, err
-	}
-	p := &AskAllPayload{Publication: publicationPayload(&answer.Receipt), Responses: make([]Message, len(answer.Responses))}
+	p := &AskPayload{Publication: publicationPayload(&answer.Receipt), Responses: make([]Message, len(answer.Responses))}
 	for i, m := range answer.Responses {
 		p.Responses[i] = Message{record: m}
 	}
+	if len(p.Responses) > 0 {
+		p.Response = &p.Responses[0]
+	}
+	p.TimedOut = published && (err != nil || input.Wait == AskWaitAll && !answer.Complete())
 	return p, nil
 }
 
@@ -96,7 +91,7 @@ func (e *Engine) askTime(op *graphql.OperationContext) (sum time.Duration, err e
 		return 0, nil
 	}
 	for _, f := range graphql.CollectFields(op, op.Operation.SelectionSet, mutationImplementors) {
-		if f.Name != "ask" && f.Name != "askAll" {
+		if f.Name != "ask" {
 			continue
 		}
 		input, _ := f.ArgumentMap(op.Variables)["input"].(map[string]any)

@@ -46,10 +46,10 @@ func TestAsk(t *testing.T) {
 	slowtest.Long(t)
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
-	question := `mutation { ask(input: {message: {channelId: "` + id + `", recipient: "bob", parts: [{text: "how hot?"}] %s}, timeoutSeconds: %d}) { timedOut response { text author: authorId correlation { text } } publication { success replayed message { sequence messageType } } } }`
+	question := `mutation { ask(input: {message: {channelId: "` + id + `", recipient: "bob", parts: [{text: "how hot?"}] %s}, timeoutSeconds: %d}) { timedOut response { text author: authorId correlation { text } } responses { text } publication { success replayed message { sequence messageType } } } }`
 	c.respond(t, "bob", id, "1180")
 	result := c.ask("ann", question, `idempotencyKey: "k"`, 60)
-	answered := `{"ask":{"timedOut":false,"response":{"text":"1180","author":"agent://bob","correlation":{"text":"how hot?"}},"publication":{"success":true,"replayed":false,"message":{"sequence":1,"messageType":"REQUEST"}}}}`
+	answered := `{"ask":{"timedOut":false,"response":{"text":"1180","author":"agent://bob","correlation":{"text":"how hot?"}},"responses":[{"text":"1180"}],"publication":{"success":true,"replayed":false,"message":{"sequence":1,"messageType":"REQUEST"}}}}`
 	c.want("answered", string(result.Data), answered)
 	if len(result.Errors) > 0 || result.Position != c.store.Head() {
 		t.Errorf("%v, at %v of %v", result.Errors, result.Position, c.store.Head())
@@ -71,12 +71,12 @@ func TestAsk(t *testing.T) {
 		`timeoutSeconds: -1, message: {channelId: "` + id + `", recipient: "bob", parts: [{text: "x"}]}`:                                                                            "INVALID input.timeoutSeconds",
 		`message: {channelId: "` + id + `", recipient: "bob", parts: [{text: "x"}], patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {}}}]}`: "INVALID input.message.patches[0].statement.object",
 	} {
-		for _, field := range []string{"ask", "askAll"} {
-			c.want(field+" "+args, c.refused("ann", `mutation { %s(input: {%s}) { publication { success } } }`, field, args), want)
+		for _, wait := range []string{"FIRST", "ALL"} {
+			c.want(wait+" "+args, c.refused("ann", `mutation { ask(input: {wait: %s, %s}) { publication { success } } }`, wait, args), want)
 		}
 	}
 	c.asIfAbsent("CHANNEL_NOT_FOUND", `mutation { ask(input: {message: {channelId: "ID", recipient: "bob", parts: [{text: "x"}]}}) { timedOut } }`, id)
-	c.asIfAbsent("CHANNEL_NOT_FOUND", `mutation { askAll(input: {message: {channelId: "ID", recipient: "bob", parts: [{text: "x"}]}}) { responses { id } } }`, id)
+	c.asIfAbsent("CHANNEL_NOT_FOUND", `mutation { ask(input: {message: {channelId: "ID", recipient: "bob", parts: [{text: "x"}]}, wait: ALL}) { responses { id } } }`, id)
 
 	// The time that one operation waits is bounded, before anything is done.
 	before := c.store.Head()
@@ -104,9 +104,9 @@ func TestAskAll(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
 	c.respond(t, "bob", id, "one")
-	c.want("all", c.told("ann", `mutation { askAll(input: {message: {channelId: "%s", recipient: "bob", parts: [{text: "who?"}]}}) { responses { text sequence } publication { success verificationStatus } } }`, id),
-		`{"askAll":{"responses":[{"text":"one","sequence":2}],"publication":{"success":true,"verificationStatus":"Verified"}}}`)
-	c.want("nobody", c.told("ann", `mutation { askAll(input: {message: {channelId: "%s", recipient: "bob", parts: [{text: "who?"}]}, timeoutSeconds: 1}) { responses { text } } }`, id), `{"askAll":{"responses":[]}}`)
+	c.want("all", c.told("ann", `mutation { ask(input: {message: {channelId: "%s", recipient: "bob", parts: [{text: "who?"}]}, wait: ALL}) { timedOut response { text } responses { text sequence } publication { success verificationStatus } } }`, id),
+		`{"ask":{"timedOut":false,"response":{"text":"one"},"responses":[{"text":"one","sequence":2}],"publication":{"success":true,"verificationStatus":"Verified"}}}`)
+	c.want("nobody", c.told("ann", `mutation { ask(input: {message: {channelId: "%s", recipient: "bob", parts: [{text: "who?"}]}, timeoutSeconds: 1, wait: ALL}) { timedOut response { text } responses { text } } }`, id), `{"ask":{"timedOut":true,"response":null,"responses":[]}}`)
 }
 
 // TestAskGivenUp proves that a caller that disconnects waits no longer, and has asked.

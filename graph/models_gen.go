@@ -189,18 +189,12 @@ type ArtifactInput struct {
 	Extensions []string `json:"extensions"`
 }
 
-// The result of `askAll`.
-type AskAllPayload struct {
-	// The publication of the request.
-	Publication *PublishMessagePayload `json:"publication"`
-	// The responses, at most 1000, in the order of sequence numbers.
-	Responses []Message `json:"responses"`
-}
-
-// The input of `ask` and `askAll`.
+// The input of `ask`.
 type AskInput struct {
 	// The request. Its `messageType` is REQUEST by default. It expires at the timeout unless it has an `expiresAt` or an `idempotencyKey`.
 	Message *PublishMessageInput `json:"message"`
+	// The responses to wait for.
+	Wait AskWait `json:"wait"`
 	// How long to wait: 30 by default, at most 60.
 	TimeoutSeconds *int `json:"timeoutSeconds"`
 }
@@ -209,9 +203,11 @@ type AskInput struct {
 type AskPayload struct {
 	// The publication of the request.
 	Publication *PublishMessagePayload `json:"publication"`
-	// The first response. Null on timeout, and if the request was not published.
+	// The first response. Null if there is none.
 	Response *Message `json:"response"`
-	// Whether the request was published and got no response in time.
+	// The responses, in the order of sequence numbers.
+	Responses []Message `json:"responses"`
+	// Whether the wait ended without the responses waited for.
 	TimedOut bool `json:"timedOut"`
 }
 
@@ -317,6 +313,12 @@ type AuditEntry struct {
 	Count *int `json:"count"`
 	// The time of the last of these refusals.
 	LastTime *time.Time `json:"lastTime"`
+}
+
+// The input of `cancelTask`.
+type CancelTaskInput struct {
+	// The id of the task.
+	TaskID string `json:"taskId"`
 }
 
 // The input of `changeSchemes`: schemes without a colon, at most 100.
@@ -648,6 +650,12 @@ type DeleteGraphPayload struct {
 	Revision base.Revision `json:"revision"`
 	// The position after that revision, from which to follow changes.
 	Position scalar.Position `json:"position"`
+}
+
+// The input of `deleteTask`.
+type DeleteTaskInput struct {
+	// The id of the task.
+	TaskID string `json:"taskId"`
 }
 
 // The result of `deleteTask`.
@@ -1798,6 +1806,12 @@ type TaskMessageConnection struct {
 	PageInfo *PageInfo `json:"pageInfo"`
 }
 
+// The result of `reportTask` and `cancelTask`.
+type TaskPayload struct {
+	// The task after the change.
+	Task *Task `json:"task"`
+}
+
 // The status of a task.
 type TaskStatus struct {
 	// The state.
@@ -2065,6 +2079,50 @@ func (e *APIKeyState) UnmarshalGQL(v any) error {
 }
 
 func (e APIKeyState) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// The responses that `ask` waits for.
+type AskWait string
+
+const (
+	// The first response.
+	AskWaitFirst AskWait = "FIRST"
+	// One of every recipient, at most 1000.
+	AskWaitAll AskWait = "ALL"
+)
+
+var AllAskWait = []AskWait{
+	AskWaitFirst,
+	AskWaitAll,
+}
+
+func (e AskWait) IsValid() bool {
+	switch e {
+	case AskWaitFirst, AskWaitAll:
+		return true
+	}
+	return false
+}
+
+func (e AskWait) String() string {
+	return string(e)
+}
+
+func (e *AskWait) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = AskWait(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid AskWait", str)
+	}
+	return nil
+}
+
+func (e AskWait) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 

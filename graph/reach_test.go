@@ -64,7 +64,7 @@ var reached = map[string]string{
 	"Receipts.Unread":      "Channel.unread",
 	"Counts":               "Channel.messageCounts",
 	"Ask":                  "Mutation.ask",
-	"AskAll":               "Mutation.askAll",
+	"AskAll":               "Mutation.ask(wait)",
 	"Inbox":                "Query.inbox",
 	"Signal":               "Mutation.sendSignal",
 	"Signals":              "Subscription.signalSent",

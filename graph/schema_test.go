@@ -198,6 +198,24 @@ func TestUndescribedIsFound(t *testing.T) {
 	}
 }
 
+// A mutation takes one input and returns a payload, which may be null.
+func TestShapeOfMutations(t *testing.T) {
+	s := loadSchema(t, newBench(t, graph.Options{}).engine.SDL())
+	for _, m := range s.Mutation.Fields {
+		if strings.HasPrefix(m.Name, "__") {
+			continue
+		}
+		input := m.Arguments.ForName("input")
+		if len(m.Arguments) != 1 || input == nil || !input.Type.NonNull || input.Type.Elem != nil || input.DefaultValue != nil ||
+			s.Types[input.Type.Name()].Kind != ast.InputObject || !strings.HasSuffix(input.Type.Name(), "Input") {
+			t.Errorf("%s does not take one input", m.Name)
+		}
+		if m.Type.NonNull || m.Type.Elem != nil || s.Types[m.Type.Name()].Kind != ast.Object || !strings.HasSuffix(m.Type.Name(), "Payload") {
+			t.Errorf("%s returns %s, which is no payload", m.Name, m.Type)
+		}
+	}
+}
+
 // The served schema is the file at the root of the repository.
 func TestSDLIsTheFile(t *testing.T) {
 	want, err := os.ReadFile("../schema.graphqls")

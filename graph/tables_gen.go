@@ -28,7 +28,6 @@ var (
 	apiKeyPayloadObject               = &executor.Object{Name: "ApiKeyPayload", Implementors: apiKeyPayloadImplementors}
 	applyPatchesPayloadObject         = &executor.Object{Name: "ApplyPatchesPayload", Implementors: applyPatchesPayloadImplementors}
 	artifactObject                    = &executor.Object{Name: "Artifact", Implementors: artifactImplementors}
-	askAllPayloadObject               = &executor.Object{Name: "AskAllPayload", Implementors: askAllPayloadImplementors}
 	askPayloadObject                  = &executor.Object{Name: "AskPayload", Implementors: askPayloadImplementors}
 	assertedStatementObject           = &executor.Object{Name: "AssertedStatement", Implementors: assertedStatementImplementors}
 	assertionObject                   = &executor.Object{Name: "Assertion", Implementors: assertionImplementors}
@@ -112,6 +111,7 @@ var (
 	taskFailureObject                 = &executor.Object{Name: "TaskFailure", Implementors: taskFailureImplementors}
 	taskMessageObject                 = &executor.Object{Name: "TaskMessage", Implementors: taskMessageImplementors}
 	taskMessageConnectionObject       = &executor.Object{Name: "TaskMessageConnection", Implementors: taskMessageConnectionImplementors}
+	taskPayloadObject                 = &executor.Object{Name: "TaskPayload", Implementors: taskPayloadImplementors}
 	taskStatusObject                  = &executor.Object{Name: "TaskStatus", Implementors: taskStatusImplementors}
 	termCountObject                   = &executor.Object{Name: "TermCount", Implementors: termCountImplementors}
 	unreadCountObject                 = &executor.Object{Name: "UnreadCount", Implementors: unreadCountImplementors}
@@ -136,7 +136,6 @@ var (
 	apiKeyPayloadImplementors               = []string{"ApiKeyPayload"}
 	applyPatchesPayloadImplementors         = []string{"ApplyPatchesPayload"}
 	artifactImplementors                    = []string{"Artifact", "Node"}
-	askAllPayloadImplementors               = []string{"AskAllPayload"}
 	askPayloadImplementors                  = []string{"AskPayload"}
 	assertedStatementImplementors           = []string{"AssertedStatement"}
 	assertionImplementors                   = []string{"Assertion"}
@@ -247,6 +246,7 @@ var (
 	taskFailureImplementors                 = []string{"TaskFailure"}
 	taskMessageImplementors                 = []string{"TaskMessage"}
 	taskMessageConnectionImplementors       = []string{"TaskMessageConnection"}
+	taskPayloadImplementors                 = []string{"TaskPayload"}
 	taskStatusImplementors                  = []string{"TaskStatus"}
 	termCountImplementors                   = []string{"TermCount"}
 	unreadCountImplementors                 = []string{"UnreadCount"}
@@ -271,7 +271,6 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	apiKeyPayloadObject.Fields = apiKeyPayloadFields()
 	applyPatchesPayloadObject.Fields = applyPatchesPayloadFields()
 	artifactObject.Fields = artifactFields()
-	askAllPayloadObject.Fields = askAllPayloadFields()
 	askPayloadObject.Fields = askPayloadFields()
 	assertedStatementObject.Fields = assertedStatementFields()
 	assertionObject.Fields = assertionFields()
@@ -355,6 +354,7 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	taskFailureObject.Fields = taskFailureFields()
 	taskMessageObject.Fields = taskMessageFields()
 	taskMessageConnectionObject.Fields = taskMessageConnectionFields()
+	taskPayloadObject.Fields = taskPayloadFields()
 	taskStatusObject.Fields = taskStatusFields()
 	termCountObject.Fields = termCountFields()
 	unreadCountObject.Fields = unreadCountFields()
@@ -468,17 +468,11 @@ func artifactFields() map[string]*executor.Field {
 	}
 }
 
-func askAllPayloadFields() map[string]*executor.Field {
-	return map[string]*executor.Field{
-		"publication": executor.Get(func(o *AskAllPayload) *PublishMessagePayload { return o.Publication }, writePublishMessagePayload),
-		"responses":   executor.Get(func(o *AskAllPayload) []Message { return o.Responses }, writeMessageList),
-	}
-}
-
 func askPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"publication": executor.Get(func(o *AskPayload) *PublishMessagePayload { return o.Publication }, writePublishMessagePayload),
 		"response":    executor.Get(func(o *AskPayload) *Message { return o.Response }, writeMessage),
+		"responses":   executor.Get(func(o *AskPayload) []Message { return o.Responses }, writeMessageList),
 		"timedOut":    executor.Get(func(o *AskPayload) bool { return o.TimedOut }, writeBoolean),
 	}
 }
@@ -1007,23 +1001,20 @@ func mutationFields() map[string]*executor.Field {
 		"ask": executor.ReadArgs(coerceMutationAskArgs, func(o *mutationRoot, ctx context.Context, a *mutationAskArgs) (*AskPayload, error) {
 			return o.Ask(ctx, a.Input)
 		}, writeAskPayload),
-		"askAll": executor.ReadArgs(coerceMutationAskAllArgs, func(o *mutationRoot, ctx context.Context, a *mutationAskAllArgs) (*AskAllPayload, error) {
-			return o.AskAll(ctx, a.Input)
-		}, writeAskAllPayload),
 		"sendSignal": executor.ReadArgs(coerceMutationSendSignalArgs, func(o *mutationRoot, ctx context.Context, a *mutationSendSignalArgs) (*SendSignalPayload, error) {
 			return o.SendSignal(ctx, a.Input)
 		}, writeSendSignalPayload),
 		"sendMessage": executor.ReadArgs(coerceMutationSendMessageArgs, func(o *mutationRoot, ctx context.Context, a *mutationSendMessageArgs) (*SendMessagePayload, error) {
 			return o.SendMessage(ctx, a.Input)
 		}, writeSendMessagePayload),
-		"reportTask": executor.ReadArgs(coerceMutationReportTaskArgs, func(o *mutationRoot, ctx context.Context, a *mutationReportTaskArgs) (*Task, error) {
+		"reportTask": executor.ReadArgs(coerceMutationReportTaskArgs, func(o *mutationRoot, ctx context.Context, a *mutationReportTaskArgs) (*TaskPayload, error) {
 			return o.ReportTask(ctx, a.Input)
-		}, writeTask),
-		"cancelTask": executor.ReadArgs(coerceMutationCancelTaskArgs, func(o *mutationRoot, ctx context.Context, a *mutationCancelTaskArgs) (*Task, error) {
-			return o.CancelTask(ctx, a.TaskID)
-		}, writeTask),
+		}, writeTaskPayload),
+		"cancelTask": executor.ReadArgs(coerceMutationCancelTaskArgs, func(o *mutationRoot, ctx context.Context, a *mutationCancelTaskArgs) (*TaskPayload, error) {
+			return o.CancelTask(ctx, a.Input)
+		}, writeTaskPayload),
 		"deleteTask": executor.ReadArgs(coerceMutationDeleteTaskArgs, func(o *mutationRoot, ctx context.Context, a *mutationDeleteTaskArgs) (*DeleteTaskPayload, error) {
-			return o.DeleteTask(ctx, a.TaskID)
+			return o.DeleteTask(ctx, a.Input)
 		}, writeDeleteTaskPayload),
 	}
 }
@@ -1647,6 +1638,12 @@ func taskMessageConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"nodes":    executor.Get(func(o *TaskMessageConnection) []TaskMessage { return o.Nodes }, writeTaskMessageList),
 		"pageInfo": executor.Get(func(o *TaskMessageConnection) *PageInfo { return o.PageInfo }, writePageInfo),
+	}
+}
+
+func taskPayloadFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"task": executor.Get(func(o *TaskPayload) *Task { return o.Task }, writeTask),
 	}
 }
 
@@ -2653,17 +2650,6 @@ func coerceMutationAskArgs(c *executor.Coercer, raw map[string]any) (*mutationAs
 	return a, in.Err()
 }
 
-// mutationAskAllArgs are the arguments of Mutation.askAll.
-type mutationAskAllArgs struct {
-	Input AskInput
-}
-
-func coerceMutationAskAllArgs(c *executor.Coercer, raw map[string]any) (*mutationAskAllArgs, error) {
-	a, in := &mutationAskAllArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "input", &a.Input, coerceAskInput)
-	return a, in.Err()
-}
-
 // mutationSendSignalArgs are the arguments of Mutation.sendSignal.
 type mutationSendSignalArgs struct {
 	Input SendSignalInput
@@ -2699,23 +2685,23 @@ func coerceMutationReportTaskArgs(c *executor.Coercer, raw map[string]any) (*mut
 
 // mutationCancelTaskArgs are the arguments of Mutation.cancelTask.
 type mutationCancelTaskArgs struct {
-	TaskID string
+	Input CancelTaskInput
 }
 
 func coerceMutationCancelTaskArgs(c *executor.Coercer, raw map[string]any) (*mutationCancelTaskArgs, error) {
 	a, in := &mutationCancelTaskArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "taskId", &a.TaskID, coerceID)
+	executor.Member(in, "input", &a.Input, coerceCancelTaskInput)
 	return a, in.Err()
 }
 
 // mutationDeleteTaskArgs are the arguments of Mutation.deleteTask.
 type mutationDeleteTaskArgs struct {
-	TaskID string
+	Input DeleteTaskInput
 }
 
 func coerceMutationDeleteTaskArgs(c *executor.Coercer, raw map[string]any) (*mutationDeleteTaskArgs, error) {
 	a, in := &mutationDeleteTaskArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "taskId", &a.TaskID, coerceID)
+	executor.Member(in, "input", &a.Input, coerceDeleteTaskInput)
 	return a, in.Err()
 }
 
@@ -4774,9 +4760,15 @@ func coerceOptionalPublishMessageInput(c *executor.Coercer, v any) (*PublishMess
 	return executor.CoerceOptional(c, v, coercePublishMessageInput)
 }
 
+func coerceAskWait(c *executor.Coercer, v any) (out AskWait, err error) {
+	err = (&out).UnmarshalGQL(v)
+	return out, err
+}
+
 func coerceAskInput(c *executor.Coercer, v any) (out AskInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "message", &out.Message, coerceOptionalPublishMessageInput)
+	executor.MemberOr(in, "wait", "FIRST", &out.Wait, coerceAskWait)
 	executor.Member(in, "timeoutSeconds", &out.TimeoutSeconds, coerceOptionalInt)
 	return out, in.Err()
 }
@@ -4881,6 +4873,18 @@ func coerceReportTaskInput(c *executor.Coercer, v any) (out ReportTaskInput, err
 	executor.Member(in, "letters", &out.Letters, coerceNullableIDList)
 	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
 	executor.Member(in, "expectedVersion", &out.ExpectedVersion, coerceOptionalLong)
+	return out, in.Err()
+}
+
+func coerceCancelTaskInput(c *executor.Coercer, v any) (out CancelTaskInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "taskId", &out.TaskID, coerceID)
+	return out, in.Err()
+}
+
+func coerceDeleteTaskInput(c *executor.Coercer, v any) (out DeleteTaskInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "taskId", &out.TaskID, coerceID)
 	return out, in.Err()
 }
 
@@ -5183,8 +5187,8 @@ var (
 	writePosition                    = executor.Leaf(scalar.AppendText[scalar.Position])
 	writePartList                    = executor.ObjectsOf[Part](partObject)
 	writePublishMessagePayload       = executor.ObjectOf[PublishMessagePayload](publishMessagePayloadObject)
-	writeMessageList                 = executor.ObjectsOf[Message](messageObject)
 	writeMessage                     = executor.ObjectOf[Message](messageObject)
+	writeMessageList                 = executor.ObjectsOf[Message](messageObject)
 	writeStatementRecord             = executor.ObjectOf[StatementRecord](statementRecordObject)
 	writeAssertionList               = executor.ObjectsOf[Assertion](assertionObject)
 	writeFloat                       = executor.Leaf(scalar.AppendFloat)
@@ -5266,9 +5270,9 @@ var (
 	writeScopePayload                = executor.ObjectOf[ScopePayload](scopePayloadObject)
 	writeRetractMessagePayload       = executor.ObjectOf[RetractMessagePayload](retractMessagePayloadObject)
 	writeAskPayload                  = executor.ObjectOf[AskPayload](askPayloadObject)
-	writeAskAllPayload               = executor.ObjectOf[AskAllPayload](askAllPayloadObject)
 	writeSendSignalPayload           = executor.ObjectOf[SendSignalPayload](sendSignalPayloadObject)
 	writeSendMessagePayload          = executor.ObjectOf[SendMessagePayload](sendMessagePayloadObject)
+	writeTaskPayload                 = executor.ObjectOf[TaskPayload](taskPayloadObject)
 	writeDeleteTaskPayload           = executor.ObjectOf[DeleteTaskPayload](deleteTaskPayloadObject)
 	writePrefixList                  = executor.ObjectsOf[base.Prefix](prefixObject)
 	writePartKind                    = executor.Leaf(scalar.AppendText[PartKind])

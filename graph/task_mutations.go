@@ -33,7 +33,7 @@ func (*mutationRoot) SendMessage(ctx context.Context, input SendMessageInput) (*
 }
 
 // ReportTask answers Mutation.reportTask.
-func (*mutationRoot) ReportTask(ctx context.Context, input ReportTaskInput) (*Task, error) {
+func (*mutationRoot) ReportTask(ctx context.Context, input ReportTaskInput) (*TaskPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.taskService()
 	if err != nil {
@@ -63,42 +63,36 @@ func (*mutationRoot) ReportTask(ctx context.Context, input ReportTaskInput) (*Ta
 		return nil, inInput(withFieldNames(err, map[string]string{"id": "taskId", "error": "failure", "error.code": "failure.code", "version": "expectedVersion"}))
 	}
 	r.notePosition(service.PositionAfter(out.Task))
-	return &Task{record: out.Task}, r.chargeBytes(sizeOfTask(out.Task))
+	return &TaskPayload{Task: &Task{record: out.Task}}, r.chargeBytes(sizeOfTask(out.Task))
 }
 
 // CancelTask answers Mutation.cancelTask.
-func (*mutationRoot) CancelTask(ctx context.Context, id string) (*Task, error) {
+func (*mutationRoot) CancelTask(ctx context.Context, input CancelTaskInput) (*TaskPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.taskService()
 	if err != nil {
 		return nil, err
 	}
-	t, err := service.Cancel(ctx, by, tasks.TaskID(id))
+	t, err := service.Cancel(ctx, by, tasks.TaskID(input.TaskID))
 	if err != nil {
-		return nil, withFieldNames(err, map[string]string{"id": "taskId"})
+		return nil, inInput(withFieldNames(err, map[string]string{"id": "taskId"}))
 	}
-	return r.changedTask(service, t), nil
+	r.notePosition(service.PositionAfter(t))
+	return &TaskPayload{Task: &Task{record: t, complete: true}}, nil
 }
 
 // DeleteTask answers Mutation.deleteTask.
-func (*mutationRoot) DeleteTask(ctx context.Context, id string) (*DeleteTaskPayload, error) {
+func (*mutationRoot) DeleteTask(ctx context.Context, input DeleteTaskInput) (*DeleteTaskPayload, error) {
 	r := runOf(ctx)
 	service, by, err := r.taskService()
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Delete(ctx, by, tasks.TaskID(id)); err != nil {
-		return nil, withFieldNames(err, map[string]string{"id": "taskId"})
+	if err := service.Delete(ctx, by, tasks.TaskID(input.TaskID)); err != nil {
+		return nil, inInput(withFieldNames(err, map[string]string{"id": "taskId"}))
 	}
 	r.notePosition(r.engine.deps.Store.Head())
-	return &DeleteTaskPayload{TaskID: id}, nil
-}
-
-// changedTask answers with a changed task and notes the position after its
-// change.
-func (r *run) changedTask(service *tasks.Service, t *tasks.Task) *Task {
-	r.notePosition(service.PositionAfter(t))
-	return &Task{record: t, complete: true}
+	return &DeleteTaskPayload{TaskID: input.TaskID}, nil
 }
 
 func partsIn(list []PartInput) []tasks.Part {

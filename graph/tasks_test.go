@@ -31,7 +31,7 @@ func (c *conversing) asks(text, more string) (id, position string) {
 // reports is bob's report on a task.
 func (c *conversing) reports(id, more string) string {
 	c.t.Helper()
-	return c.told("bob", `mutation { reportTask(input: {taskId: "%s" %s}) { status { state } } }`, id, more)
+	return c.told("bob", `mutation { reportTask(input: {taskId: "%s" %s}) { task { status { state } } } }`, id, more)
 }
 
 func TestTaskFields(t *testing.T) {
@@ -152,21 +152,21 @@ func TestTaskMutations(t *testing.T) {
 		{"two in one", "ann", `mutation { sendMessage(input: {to: "bob", parts: [{text: "x", url: "y"}]}) { replayed } }`, "INVALID input.parts[0]"},
 		{"another context", "ann", `mutation { sendMessage(input: {taskId: "` + id + `", contextId: "x", parts: [{text: "x"}]}) { replayed } }`, "INVALID input.contextId"},
 		{"its handler sends", "bob", `mutation { sendMessage(input: {taskId: "` + id + `", parts: [{text: "x"}]}) { replayed } }`, "PERMISSION_DENIED input.taskId"},
-		{"its creator reports", "ann", `mutation { reportTask(input: {taskId: "` + id + `", state: WORKING}) { id } }`, "PERMISSION_DENIED input.taskId"},
-		{"a reason without a failure", "bob", `mutation { reportTask(input: {taskId: "` + id + `", state: WORKING, failure: {code: "X", message: "x"}}) { id } }`, "INVALID input.failure"},
-		{"its handler deletes", "bob", `mutation { deleteTask(taskId: "` + id + `") { taskId } }`, "PERMISSION_DENIED taskId"},
+		{"its creator reports", "ann", `mutation { reportTask(input: {taskId: "` + id + `", state: WORKING}) { task { id } } }`, "PERMISSION_DENIED input.taskId"},
+		{"a reason without a failure", "bob", `mutation { reportTask(input: {taskId: "` + id + `", state: WORKING, failure: {code: "X", message: "x"}}) { task { id } } }`, "INVALID input.failure"},
+		{"its handler deletes", "bob", `mutation { deleteTask(input: {taskId: "` + id + `"}) { taskId } }`, "PERMISSION_DENIED input.taskId"},
 	} {
 		c.want(row.what, c.refused(row.who, "%s", row.query), row.want)
 	}
-	result := c.ask("ann", `mutation { cancelTask(taskId: "%s") { status { state } } }`, id)
-	c.want("canceled", string(result.Data), `{"cancelTask":{"status":{"state":"CANCELED"}}}`)
+	result := c.ask("ann", `mutation { cancelTask(input: {taskId: "%s"}) { task { status { state } } } }`, id)
+	c.want("canceled", string(result.Data), `{"cancelTask":{"task":{"status":{"state":"CANCELED"}}}}`)
 	if result.Position.Revision != c.store.Head().Revision {
 		t.Errorf("canceling answers at %v", result.Position)
 	}
-	c.want("again", c.refused("ann", `mutation { cancelTask(taskId: "%s") { id } }`, id), "TASK_ENDED taskId")
-	c.want("a report behind the end", c.refused("bob", `mutation { reportTask(input: {taskId: "%s", state: WORKING}) { id } }`, id), "TASK_ENDED input.taskId")
+	c.want("again", c.refused("ann", `mutation { cancelTask(input: {taskId: "%s"}) { task { id } } }`, id), "TASK_ENDED input.taskId")
+	c.want("a report behind the end", c.refused("bob", `mutation { reportTask(input: {taskId: "%s", state: WORKING}) { task { id } } }`, id), "TASK_ENDED input.taskId")
 	c.want("a message behind the end", c.refused("ann", `mutation { sendMessage(input: {taskId: "%s", parts: [{text: "x"}]}) { replayed } }`, id), "TASK_ENDED input.taskId")
-	c.want("deleted", c.told("ann", `mutation { deleteTask(taskId: "%s") { taskId } }`, id), `{"deleteTask":{"taskId":"`+id+`"}}`)
+	c.want("deleted", c.told("ann", `mutation { deleteTask(input: {taskId: "%s"}) { taskId } }`, id), `{"deleteTask":{"taskId":"`+id+`"}}`)
 	c.want("it is gone", c.refused("ann", `{ task(id: "%s") { id } }`, id), "TASK_NOT_FOUND id")
 }
 
@@ -183,9 +183,9 @@ func TestUnseenTasksAreNone(t *testing.T) {
 		`{ entity(iri: "urn:koine:artifact:%s/a", view: {allGraphs: true}) { types } }`,
 		`mutation { sendMessage(input: {taskId: "%s", parts: [{text: "x"}]}) { replayed } }`,
 		`mutation { sendMessage(input: {taskId: "%s", to: "bob", parts: [{text: "x"}]}) { replayed } }`,
-		`mutation { reportTask(input: {taskId: "%s", state: WORKING}) { id } }`,
-		`mutation { cancelTask(taskId: "%s") { id } }`,
-		`mutation { deleteTask(taskId: "%s") { taskId } }`,
+		`mutation { reportTask(input: {taskId: "%s", state: WORKING}) { task { id } } }`,
+		`mutation { cancelTask(input: {taskId: "%s"}) { task { id } } }`,
+		`mutation { deleteTask(input: {taskId: "%s"}) { taskId } }`,
 	} {
 		told := func(id string) string {
 			result := c.ask("eve", query, id)
@@ -288,7 +288,7 @@ func TestTaskChanged(t *testing.T) {
 	gone, _ := c.asks("and again", "")
 	f := c.hear(t, "ann", fmt.Sprintf(changesOfTask, gone, ""), operation.Resume{})
 	f.event()
-	c.told("ann", `mutation { deleteTask(taskId: "%s") { taskId } }`, gone)
+	c.told("ann", `mutation { deleteTask(input: {taskId: "%s"}) { taskId } }`, gone)
 	if _, err, ok := f.next(); !ok || kg.CodeOf(err) != kg.CodeTaskNotFound {
 		t.Errorf("when the task is deleted the stream ends with %v", err)
 	}

@@ -51,7 +51,7 @@ func TestTaskChangedOverAllTransports(t *testing.T) {
 			id, position := sent.Data.SendMessage.Task.ID, sent.Data.SendMessage.Position
 			reports := func(more string) {
 				t.Helper()
-				tells(t, k.graphql(bot, `mutation { reportTask(input: {taskId: "`+id+`", `+more+`}) { version } }`), `"version"`)
+				tells(t, k.graphql(bot, `mutation { reportTask(input: {taskId: "`+id+`", `+more+`}) { task { version } } }`), `"version"`)
 			}
 			counts := func(n int) {
 				t.Helper()
