@@ -70,7 +70,7 @@ func TestAgentsAreTheSameEverywhere(t *testing.T) {
 	c.record("ann", "Ann")
 	id := c.lab("PRIVATE")
 	c.say("ann", id, "one", `, recipient: "bob", patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: 1}, graph: "ex:g"}}]`)
-	c.told("ann", `mutation { inviteMember(input: {channelId: "%s", principalId: "cy"}) { id } }`, id)
+	c.told("ann", `mutation { inviteAgent(input: {channelId: "%s", agentId: "cy"}) { channel { id } } }`, id)
 	task, _ := c.asks("count", "")
 	held := c.ask("ann", `mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:pay"}, object: {value: 1}}}]}) { proposalId } }`)
 	var proposal struct{ ApplyPatches struct{ ProposalID string } }
