@@ -62,7 +62,7 @@ type entityField struct {
 	history   *changeList
 	way       *path.Path // for follow, and for value and values at its end
 	around    *aroundPlan
-	counts    []scalarField      // of predicates
+	counts    []countField       // of predicates
 	typed     *executor.Selected // asChannel, asMessage or asTask
 }
 

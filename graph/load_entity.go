@@ -298,7 +298,9 @@ func (l *loader) appendField(n *entityNode, field int, g *gathered, found []quer
 	case entityDegree:
 		return l.appendDegree(g, n.ref.id, f.direction, b)
 	case entityPredicates:
-		return l.appendPredicates(g, n.ref.id, f.counts, b)
+		text, err := l.appendPredicates(g, n.ref.id, f.counts, b)
+		n.batch.keepErrors(n, field, text.errs)
+		return text.json, err
 	case entityAsChannel, entityAsMessage, entityAsTask:
 		text, err := l.typedFragment(n.ref.name, f)
 		n.batch.keepErrors(n, field, text.errs)

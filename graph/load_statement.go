@@ -90,17 +90,19 @@ func (l *loader) linkEntities(plan *statementPlan, nodes []statementNode, rows [
 	return nil
 }
 
-// endEntity returns the entity at the end of a statement that the field shows, false
-// for a literal.
+// endEntity returns the entity of a statement that the field shows, false for a
+// literal.
 func (l *loader) endEntity(f *statementField, n *statementNode, rows []kg.Row, k int) (ref entityRef, ok bool, err error) {
-	object := f.kind == statementObject
-	if object && !n.statement.Object.IsResource() {
+	if f.kind == statementObject && !n.statement.Object.IsResource() {
 		return ref, false, nil
 	}
 	if rows == nil {
 		t := n.statement.Subject
-		if object {
+		switch f.kind {
+		case statementObject:
 			t = n.statement.Object
+		case statementPredicateEntity:
+			t = n.statement.Predicate
 		}
 		if l.snapshot == nil {
 			return entityRef{name: t}, true, nil
@@ -108,8 +110,11 @@ func (l *loader) endEntity(f *statementField, n *statementNode, rows []kg.Row, k
 		ref, err = l.newEntityRef(t)
 		return ref, true, err
 	}
-	if object {
+	switch f.kind {
+	case statementObject:
 		return entityRef{rows[k].Object, n.statement.Object}, true, nil
+	case statementPredicateEntity:
+		return entityRef{id: rows[k].Predicate}, true, nil
 	}
 	return entityRef{id: rows[k].Subject}, true, nil
 }

@@ -1822,14 +1822,6 @@ type TaskStatus struct {
 	Time time.Time `json:"time"`
 }
 
-// A class or predicate with its number of statements.
-type TermCount struct {
-	// The class or predicate.
-	Iri base.Term `json:"iri"`
-	// The number of statements.
-	Count int64 `json:"count"`
-}
-
 // The number of unread messages in a channel: those after your read marker that are for you, not read
 // individually, and whose content is available. 0 for a closed channel.
 type UnreadCount struct {

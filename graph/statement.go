@@ -36,6 +36,7 @@ const (
 	statementID
 	statementSubject
 	statementPredicate
+	statementPredicateEntity
 	statementObject
 	statementGraph
 	statementCertainty
@@ -53,7 +54,7 @@ type statementField struct {
 	kind       statementKind
 	failed     *fieldError // set if the field cannot be planned
 	key        []byte
-	entity     *entityPlan   // for subject, and for an object that is an entity
+	entity     *entityPlan   // for subject, predicateEntity, and an object that is an entity
 	literal    []scalarField // for an object that is a literal
 	assertions []recordField
 	origins    *executor.Selected // evidence or tasks
@@ -89,6 +90,9 @@ func (p *planner) planStatementField(plan *statementPlan, f graphql.CollectedFie
 	case "predicate":
 		field.kind = statementPredicate
 		plan.terms |= showsPredicate
+	case "predicateEntity":
+		field.kind = statementPredicateEntity
+		field.entity, err = p.planEntity(f.Selections)
 	case "object":
 		field.kind = statementObject
 		plan.terms |= showsObject
@@ -161,7 +165,7 @@ func (n *statementNode) write(w *writer) {
 			w.B = append(w.B, `"Statement"`...)
 		case statementID:
 			w.B = scalar.AppendString(w.B, n.ids.StatementID(s.Quad))
-		case statementSubject:
+		case statementSubject, statementPredicateEntity:
 			n.links[i].write(w)
 		case statementPredicate:
 			w.B = scalar.AppendName(w.B, s.Predicate)

@@ -1657,8 +1657,9 @@ func taskStatusFields() map[string]*executor.Field {
 
 func termCountFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"iri":   executor.Get(func(o *TermCount) base.Term { return o.Iri }, writeIRI),
-		"count": executor.Get(func(o *TermCount) int64 { return o.Count }, writeLong),
+		"iri":    executor.Get(func(o *TermCount) base.Term { return o.Iri }, writeIRI),
+		"entity": executor.Plan((*TermCount).Entity, executor.WriteValue),
+		"count":  executor.Get(func(o *TermCount) int64 { return o.Count }, writeLong),
 	}
 }
 

@@ -12,14 +12,21 @@ import (
 )
 
 // Vocabulary is the vocabulary of the statements in a view.
-type Vocabulary struct{ snapshot *kg.Snapshot }
+type Vocabulary struct {
+	snapshot *kg.Snapshot
+	view     kg.View
+}
 
 func readVocabulary(ctx context.Context, view *views.ViewInput) (*Vocabulary, error) {
-	s, err := openView(ctx, view)
+	v, err := runOf(ctx).fieldView(view)
 	if err != nil {
 		return nil, err
 	}
-	return &Vocabulary{s}, nil
+	s, err := runOf(ctx).openSnapshot(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	return &Vocabulary{s, v}, nil
 }
 
 // Prefixes lists the registered prefixes.
@@ -35,12 +42,12 @@ func (v *Vocabulary) Schemes(ctx context.Context) []string {
 
 // Classes lists the classes in use, the most frequent first.
 func (v *Vocabulary) Classes(ctx context.Context, first *int) ([]TermCount, error) {
-	return termCounts(ctx, v.snapshot.Classes, first)
+	return v.termCounts(ctx, v.snapshot.Classes, first)
 }
 
 // Predicates lists the predicates in use, the most frequent first.
 func (v *Vocabulary) Predicates(ctx context.Context, first *int) ([]TermCount, error) {
-	return termCounts(ctx, v.snapshot.Predicates, first)
+	return v.termCounts(ctx, v.snapshot.Predicates, first)
 }
 
 // Graphs lists the graphs that hold statements, the greatest first.
@@ -56,11 +63,12 @@ func (v *Vocabulary) Graphs(ctx context.Context, first *int) ([]GraphCount, erro
 	return out, err
 }
 
-func termCounts(ctx context.Context, count func() ([]kg.TermCount, error), first *int) ([]TermCount, error) {
+func (v *Vocabulary) termCounts(ctx context.Context, count func() ([]kg.TermCount, error), first *int) ([]TermCount, error) {
 	list, err := greatestCounts(ctx, count, first)
 	out := make([]TermCount, len(list))
+	of := &termList{list, v.snapshot, v.view}
 	for i, c := range list {
-		out[i] = TermCount{Iri: c.Term, Count: int64(c.Count)}
+		out[i] = TermCount{Iri: c.Term, Count: int64(c.Count), list: of, index: i}
 	}
 	return out, err
 }
