@@ -305,7 +305,7 @@ var skills = []Skill{
 	{
 		ID: "query", Name: "Query knowledge", Tags: []string{"knowledge-graph", "graphql"},
 		Description: "Answers GraphQL queries over the shared knowledge graph, sent as text or as data with query and variables, now or as of an earlier revision, by least certainty and greatest age (knowledge/query).",
-		Examples:    []string{"{ entities(first: 5) { nodes { iri label types } } }", "{ vocabulary { classes { iri count } } }", `{"query": "query($i: IRI!) { entity(iri: $i) { label } }", "variables": {"i": "urn:x:ada"}}`},
+		Examples:    []string{"{ entities(first: 5) { nodes { iri label types } } }", "{ vocabulary { classes { nodes { iri count } } } }", `{"query": "query($i: IRI!) { entity(iri: $i) { label } }", "variables": {"i": "urn:x:ada"}}`},
 	},
 	{
 		ID: "update", Name: "Update knowledge", Tags: []string{"knowledge-graph"},

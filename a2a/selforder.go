@@ -33,7 +33,7 @@ const help = `I keep a knowledge graph. Send me
 - a GraphQL subscription, as a streaming message, to receive changes: subscription { statementChanged(where: {predicate: {eq: "rdfs:label"}}) { __typename } }
 - data with mutations, to change something: {"mutations": [{"op": "add", "statement": {"subject": {"id": "urn:x:ada"}, "predicate": {"id": "rdfs:label"}, "object": {"value": "Ada"}}}]}
 - data with a method of mine and its params: {"method": "channels/create", "params": {"name": "lab"}}
-Data may come as text too. What there is to ask for: { vocabulary { classes { iri count } predicates { iri count } } }`
+Data may come as text too. What there is to ask for: { vocabulary { classes { nodes { iri count } } predicates { nodes { iri count } } } }`
 
 // askHelp ends the errors about a part without an order.
 const askHelp = `Send "help" for what can be asked.`

@@ -101,6 +101,23 @@ func (s *Scopes) Events(ctx context.Context, by Caller, id scope.ID, from int64,
 	return scope.ReadEvents(snapshot, id, from, min(max(n, 1), scope.MaxEvents))
 }
 
+// LastEvent returns the sequence of the scope's newest event, 0 if it has none.
+//
+// Errors: CodeScopeNotFound.
+func (s *Scopes) LastEvent(ctx context.Context, by Caller, id scope.ID) (int64, error) {
+	agent, _, err := s.table.RequireScope(by, id)
+	if err != nil {
+		return 0, err
+	}
+	snapshot, err := s.store.View(ctx, kg.View{Principal: by.ReaderPrincipal(agent), AllGraphs: true})
+	if err != nil {
+		return 0, err
+	}
+	defer snapshot.Close()
+	n, err := snapshot.Count(kg.Pattern{Predicate: kg.Sequence, Graph: id.EventsGraph()})
+	return int64(n), err
+}
+
 // VerifyEvents verifies up to MaxVerifyEvents events of a scope, starting with sequence
 // from: that the sequences have no gap, and that each hash matches the event and its
 // predecessor.

@@ -76,28 +76,43 @@ func (s *Service) locateMessage(ctx context.Context, by Caller, id message.ID) (
 // Errors: CodeNotFound as for Message; CodeCursorForeign for a page token of another
 // message or caller.
 func (s *Service) Replies(ctx context.Context, by Caller, id message.ID, size int, page string) (list []*message.Message, next string, err error) {
-	snapshot, p, err := s.locateMessage(ctx, by, id)
+	agent, err := by.ActingAgent()
 	if err != nil {
 		return nil, "", err
 	}
-	defer snapshot.Close()
-	token := pageToken{store: s.store, bound: boundTo("replies", id, p.agent)}
+	token := pageToken{store: s.store, bound: boundTo("replies", id, agent)}
 	at, err := token.open(page)
 	if err != nil {
 		return nil, "", err
 	}
 	after, _ := strconv.ParseInt(at, 10, 64) // 0 without a token
+	list, _, more, err := s.RepliesAfter(ctx, by, id, size, after)
+	if err == nil && more {
+		next = token.seal(strconv.FormatInt(list[len(list)-1].Sequence, 10))
+	}
+	return list, next, err
+}
+
+// RepliesAfter is Replies for callers that have cursors of their own: the page begins
+// behind the reply with the sequence after. total counts the replies.
+func (s *Service) RepliesAfter(ctx context.Context, by Caller, id message.ID, size int, after int64) (list []*message.Message, total int, more bool, err error) {
+	snapshot, p, err := s.locateMessage(ctx, by, id)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	defer snapshot.Close()
 	numbers, err := repliesTo(snapshot, p.channel, id)
 	if err != nil {
-		return nil, "", err
+		return nil, 0, false, err
 	}
+	total = len(numbers)
 	first, _ := slices.BinarySearchFunc(numbers, after, func(n, after int64) int { return cmp.Or(cmp.Compare(n, after), -1) })
 	numbers = numbers[first:]
 	n, bytes, eyes := min(pageSize(size), len(numbers)), 0, s.journal.ViewerOf(p.agent)
 	for i, number := range numbers[:n] {
 		one, err := journal.Read(snapshot, p.channel, number, 1, eyes)
 		if err != nil {
-			return nil, "", err
+			return nil, 0, false, err
 		}
 		if bytes += one[0].Size(); bytes > message.MaxPageBytes && i > 0 {
 			n = i
@@ -105,10 +120,7 @@ func (s *Service) Replies(ctx context.Context, by Caller, id message.ID, size in
 		}
 		list = append(list, one...)
 	}
-	if len(numbers) > n {
-		next = token.seal(strconv.FormatInt(numbers[n-1], 10))
-	}
-	return list, next, nil
+	return list, total, len(numbers) > n, nil
 }
 
 // SequenceAt returns the sequence of the channel's last message at a revision, or 0.

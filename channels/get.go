@@ -65,26 +65,69 @@ func (s *Service) List(ctx context.Context, by Caller, l channel.ListQuery) (pag
 	if l.Member != "" {
 		l.Member = kg.CanonicalAgent(string(l.Member))
 	}
-	if l.Visibility != "" && l.Visibility != channel.Private && l.Visibility != channel.Public {
-		return nil, "", kg.Errorf(kg.CodeInvalid, "visibility must be private or public, not %.60q", l.Visibility).At("visibility")
-	}
 	token := pageToken{store: s.store, bound: boundTo("channels/list", agent, l.Visibility, l.Member, l.Invited, l.Scope)}
 	after, err := token.open(l.PageToken)
 	if err != nil {
 		return nil, "", err
 	}
+	l.Behind = channel.ID(after)
+	page, end, more, err := s.ListPage(ctx, by, l)
+	if err == nil && more {
+		next = token.seal(string(end))
+	}
+	return page, next, err
+}
+
+// MaxCounted bounds the channels and scopes that a count looks at.
+const MaxCounted = 100_000
+
+// CountChannels counts the channels of List, on all pages. exact is false if there are
+// more than MaxCounted.
+func (s *Service) CountChannels(by Caller, l channel.ListQuery) (n int, exact bool, err error) {
+	l.PageSize, l.Behind = MaxCounted, ""
+	found, more, err := s.findChannels(by, l, MaxCounted)
+	return len(found), !more, err
+}
+
+// findChannels returns up to n channels of a list.
+func (s *Service) findChannels(by Caller, l channel.ListQuery, n int) (found []*access.Entry, more bool, err error) {
+	agent, err := by.ActingAgent()
+	if err != nil {
+		return nil, false, err
+	}
+	if l.Member != "" {
+		l.Member = kg.CanonicalAgent(string(l.Member))
+	}
+	if l.Visibility != "" && l.Visibility != channel.Private && l.Visibility != channel.Public {
+		return nil, false, kg.Errorf(kg.CodeInvalid, "visibility must be private or public, not %.60q", l.Visibility).At("visibility")
+	}
 	if l.Scope != "" {
 		if _, _, err := s.table.RequireScope(by, l.Scope); err != nil {
-			return nil, "", err
+			return nil, false, err
 		}
 	}
-	found, more := s.table.ListChannels(by.ReaderPrincipal(agent), l.Scope, channel.ID(after), pageSize(l.PageSize), func(e *access.Entry) bool {
+	found, more = s.table.ListChannels(by.ReaderPrincipal(agent), l.Scope, l.Behind, l.Backward, n, func(e *access.Entry) bool {
 		return e.Kind != channel.Direct && (!by.IgnoreInvitations || e.SeenBy(by).CanDiscover(agent)) && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.IsInvited(agent)) &&
 			(l.Member == "" || e.CanRead(agent) && e.RoleOf(l.Member) != "")
 	})
+	return found, more, nil
+}
+
+// ListPage is List for callers that have cursors of their own: the page begins behind
+// the channel ListQuery.Behind, and end is the id behind which the next page begins if
+// there are more.
+func (s *Service) ListPage(ctx context.Context, by Caller, l channel.ListQuery) (page []*channel.Channel, end channel.ID, more bool, err error) {
+	agent, err := by.ActingAgent()
+	if err != nil {
+		return nil, "", false, err
+	}
+	found, more, err := s.findChannels(by, l, pageSize(l.PageSize))
+	if err != nil {
+		return nil, "", false, err
+	}
 	snapshot, err := s.journal.SystemView(ctx)
 	if err != nil {
-		return nil, "", err
+		return nil, "", false, err
 	}
 	defer snapshot.Close()
 	for _, e := range found {
@@ -97,12 +140,12 @@ func (s *Service) List(ctx context.Context, by Caller, l channel.ListQuery) (pag
 			continue // created or deleted concurrently
 		}
 		if err != nil {
-			return nil, "", err
+			return nil, "", false, err
 		}
 		page = append(page, c)
 	}
-	if more {
-		next = token.seal(string(found[len(found)-1].ID))
+	if len(found) > 0 {
+		end = found[len(found)-1].ID
 	}
-	return page, next, nil
+	return page, end, more, nil
 }

@@ -56,6 +56,9 @@ type HistoryQuery struct {
 	Status receipts.State
 	// Descending returns the newest messages first.
 	Descending bool
+	// Behind is the sequence of the message behind which the page of HistoryPage begins,
+	// in its direction; 0 for the first page. History sets it from PageToken.
+	Behind int64
 }
 
 // History returns messages of a channel in sequence order, one page at a time. next is
@@ -66,7 +69,7 @@ type HistoryQuery struct {
 // sequence, for a lower bound before it; CodeCursorForeign for a page token of another
 // channel, caller or query.
 func (s *Service) History(ctx context.Context, by Caller, id channel.ID, q HistoryQuery) (page []*message.Message, next string, err error) {
-	agent, e, err := s.table.RequireReadable(by, id)
+	agent, _, err := s.table.RequireReadable(by, id)
 	if err != nil {
 		return nil, "", err
 	}
@@ -79,26 +82,110 @@ func (s *Service) History(ctx context.Context, by Caller, id channel.ID, q Histo
 	if err != nil {
 		return nil, "", err
 	}
+	if at != "" {
+		if q.Behind, err = strconv.ParseInt(at, 10, 64); err != nil {
+			return nil, "", err
+		}
+	}
+	page, end, more, err := s.HistoryPage(ctx, by, id, q)
+	if err == nil && more {
+		next = token.seal(strconv.FormatInt(end, 10))
+	}
+	return page, next, err
+}
+
+// HistoryPage is History for callers that have cursors of their own: the page begins
+// behind the message with the sequence HistoryQuery.Behind, and end is the sequence
+// behind which the next page begins if there are more.
+func (s *Service) HistoryPage(ctx context.Context, by Caller, id channel.ID, q HistoryQuery) (page []*message.Message, end int64, more bool, err error) {
+	h, err := s.openHistory(ctx, by, id, &q)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	defer h.snapshot.Close()
+	page, more, err = h.window.readPage(h.snapshot, id, pageSize(q.PageSize), h.admits, h.eyes)
+	return page, h.window.at, more, err
+}
+
+// CountHistory counts the messages that the query selects, on all pages. exact is false
+// if it ended after maxLookedAt messages that had to be read.
+func (s *Service) CountHistory(ctx context.Context, by Caller, id channel.ID, q HistoryQuery) (n int64, exact bool, err error) {
+	q.Behind = 0
+	h, err := s.openHistory(ctx, by, id, &q)
+	if err != nil {
+		return 0, false, err
+	}
+	defer h.snapshot.Close()
+	w := h.window
+	if q.selectsAll() {
+		return max(0, w.high-w.low+1), true, nil
+	}
+	for looked := 0; looked < maxLookedAt; {
+		from, count := w.nextRun(DefaultPage)
+		if count == 0 {
+			return n, true, nil
+		}
+		list, _, err := journal.ReadRun(h.snapshot, id, from, count, w.descending, h.eyes)
+		if err != nil {
+			return 0, false, err
+		}
+		if len(list) == 0 {
+			return n, true, nil
+		}
+		looked += len(list)
+		for _, m := range list {
+			ok, err := h.admits(m)
+			if err != nil {
+				return 0, false, err
+			}
+			if ok {
+				n++
+			}
+			w.moveTo(m.Sequence)
+		}
+	}
+	_, left := w.nextRun(1)
+	return n, left == 0, nil
+}
+
+// openedHistory is a query resolved against a snapshot, which the caller closes.
+type openedHistory struct {
+	snapshot *kg.Snapshot
+	window   *historyWindow
+	admits   func(*message.Message) (bool, error)
+	eyes     message.Viewer
+}
+
+func (s *Service) openHistory(ctx context.Context, by Caller, id channel.ID, q *HistoryQuery) (h openedHistory, err error) {
+	agent, e, err := s.table.RequireReadable(by, id)
+	if err != nil {
+		return h, err
+	}
+	if err := q.normalize(); err != nil {
+		return h, err
+	}
 	snapshot, err := s.store.View(ctx, kg.View{Principal: by.ReaderPrincipal(agent), AllGraphs: true})
 	if err != nil {
-		return nil, "", err
+		return h, err
 	}
-	defer snapshot.Close()
-	eyes := s.journal.ViewerOf(agent)
-	w, err := q.resolveWindow(snapshot, id, at)
-	if err != nil {
-		return nil, "", err
+	h = openedHistory{snapshot: snapshot, eyes: s.journal.ViewerOf(agent), admits: q.matches}
+	defer func() {
+		if err != nil {
+			snapshot.Close()
+		}
+	}()
+	if h.window, err = q.resolveWindow(snapshot, id); err != nil {
+		return h, err
 	}
-	admits := q.matches
 	if q.Status != "" {
 		k, err := receipts.MarkersOf(snapshot.Match, id, agent)
 		if err != nil {
-			return nil, "", err
+			return h, err
 		}
 		if k.ChannelClosed, err = s.journal.ClosedInSnapshot(snapshot, e); err != nil {
-			return nil, "", err
+			return h, err
 		}
-		admits = func(m *message.Message) (bool, error) {
+		h.admits = func(m *message.Message) (bool, error) {
 			if ok, err := q.matches(m); !ok || err != nil || !m.IsFor(agent) {
 				return false, err
 			}
@@ -106,11 +193,12 @@ func (s *Service) History(ctx context.Context, by Caller, id channel.ID, q Histo
 			return state == q.Status, err
 		}
 	}
-	page, more, err := w.readPage(snapshot, id, pageSize(q.PageSize), admits, eyes)
-	if err == nil && more {
-		next = token.seal(strconv.FormatInt(w.at, 10))
-	}
-	return page, next, err
+	return h, nil
+}
+
+// selectsAll reports whether no filter excludes messages within the bounds.
+func (q *HistoryQuery) selectsAll() bool {
+	return len(q.Authors) == 0 && q.Recipient == "" && q.Interaction == "" && q.ContentType == "" && q.Tag == "" && q.Thread == "" && q.Correlation == "" && q.Status == ""
 }
 
 // normalize validates the query and brings the authors into canonical form.
@@ -159,9 +247,8 @@ type historyWindow struct {
 	at         int64 // the last sequence read
 }
 
-// resolveWindow returns the range that the query selects, after the page that ended at
-// at.
-func (q *HistoryQuery) resolveWindow(snapshot *kg.Snapshot, id channel.ID, at string) (*historyWindow, error) {
+// resolveWindow returns the range that the query selects, behind Behind.
+func (q *HistoryQuery) resolveWindow(snapshot *kg.Snapshot, id channel.ID) (*historyWindow, error) {
 	count, err := journal.Count(snapshot, id)
 	if err != nil {
 		return nil, err
@@ -188,11 +275,8 @@ func (q *HistoryQuery) resolveWindow(snapshot *kg.Snapshot, id channel.ID, at st
 	if w.descending {
 		w.at = w.high + 1
 	}
-	if at != "" {
-		if w.at, err = strconv.ParseInt(at, 10, 64); err != nil {
-			return nil, err
-		}
-		if !w.descending && w.at+1 < oldest {
+	if q.Behind != 0 {
+		if w.at = q.Behind; !w.descending && w.at+1 < oldest {
 			return nil, message.ErrEvicted(oldest, "pageToken")
 		}
 	}
@@ -276,6 +360,16 @@ func (w *historyWindow) readPage(snapshot *kg.Snapshot, id channel.ID, n int, ad
 	}
 	_, left := w.nextRun(1)
 	return page, left > 0, nil
+}
+
+// moveTo notes that the messages up to the sequence were read, in the direction of the
+// window.
+func (w *historyWindow) moveTo(sequence int64) {
+	if w.descending {
+		w.at = min(w.at, sequence)
+	} else {
+		w.at = max(w.at, sequence)
+	}
 }
 
 // nextRun returns the next run of sequences to read, at most n.

@@ -116,7 +116,7 @@ func (s *Scopes) Get(_ context.Context, by Caller, id scope.ID) (*scope.Scope, e
 // page at a time. next is "" after the last page. Other pages may be short or empty.
 //
 // Errors: CodeCursorForeign for a page token of another query or caller.
-func (s *Scopes) List(_ context.Context, by Caller, l scope.ListQuery) (page []*scope.Scope, next string, err error) {
+func (s *Scopes) List(ctx context.Context, by Caller, l scope.ListQuery) (page []*scope.Scope, next string, err error) {
 	agent, err := by.ActingAgent()
 	if err != nil {
 		return nil, "", err
@@ -126,17 +126,51 @@ func (s *Scopes) List(_ context.Context, by Caller, l scope.ListQuery) (page []*
 	if err != nil {
 		return nil, "", err
 	}
+	l.Behind = scope.ID(after)
+	page, end, err := s.ListPage(ctx, by, l)
+	if err == nil && end != "" {
+		next = token.seal(string(end))
+	}
+	return page, next, err
+}
+
+// CountScopes counts the scopes of List, on all pages. exact is false if there may be
+// more than MaxCounted.
+func (s *Scopes) CountScopes(by Caller, l scope.ListQuery) (n int, exact bool, err error) {
+	l.Behind = ""
+	for looked := 0; looked < MaxCounted; looked += access.MaxScannedScopes {
+		found, last, err := s.findScopes(by, l, MaxCounted)
+		if n += len(found); err != nil || last == "" {
+			return n, true, err
+		}
+		l.Behind = last
+	}
+	return n, false, nil
+}
+
+// findScopes returns up to n scopes of a list, and the one behind which it goes on if
+// there may be more.
+func (s *Scopes) findScopes(by Caller, l scope.ListQuery, n int) (found []*access.Scope, next scope.ID, err error) {
+	agent, err := by.ActingAgent()
+	if err != nil {
+		return nil, "", err
+	}
 	reader := by.ReaderPrincipal(agent)
-	found, last := s.table.ListScopes(scope.ID(after), pageSize(l.PageSize), func(sc *access.Scope) bool {
+	found, next = s.table.ListScopes(l.Behind, l.Backward, n, func(sc *access.Scope) bool {
 		return (l.Parent == "" || sc.Parent == l.Parent) && (l.Status == "" || sc.Status == l.Status) && sc.AdmitsPrincipal(reader)
 	})
+	return found, next, nil
+}
+
+// ListPage is List for callers that have cursors of their own: the page begins behind
+// the scope ListQuery.Behind, and end is the id behind which the next page begins, ""
+// after the last page.
+func (s *Scopes) ListPage(_ context.Context, by Caller, l scope.ListQuery) (page []*scope.Scope, end scope.ID, err error) {
+	found, end, err := s.findScopes(by, l, pageSize(l.PageSize))
 	for _, sc := range found {
 		page = append(page, sc.Clone())
 	}
-	if last != "" {
-		next = token.seal(string(last))
-	}
-	return page, next, nil
+	return page, end, err
 }
 
 // Update changes a scope. It requires the creator or coordinator of the scope or

@@ -93,8 +93,8 @@ func TestAgentsAreTheSameEverywhere(t *testing.T) {
 		const statements = `statements(where: {predicate: "ex:p"}`
 		for _, row := range []struct{ query, want string }{
 			{`{ channel(id: "` + id + `") { createdBy ` + shown + ` createdById } }`, `{"channel":{"createdBy":` + ann + `,"createdById":"agent://ann"}}`},
-			{`{ channel(id: "` + id + `") { members { agent ` + shown + ` agentId } } }`, `{"channel":{"members":[{"agent":` + ann + `,"agentId":"agent://ann"},{"agent":` + bob + `,"agentId":"agent://bob"}]}}`},
-			{`{ channel(id: "` + id + `") { invitations { invitedBy ` + shown + ` agentId } } }`, `{"channel":{"invitations":[{"invitedBy":` + ann + `,"agentId":"agent://cy"}]}}`},
+			{`{ channel(id: "` + id + `") { members { nodes { agent ` + shown + ` agentId } } } }`, `{"channel":{"members":{"nodes":[{"agent":` + ann + `,"agentId":"agent://ann"},{"agent":` + bob + `,"agentId":"agent://bob"}]}}}`},
+			{`{ channel(id: "` + id + `") { invitations { nodes { invitedBy ` + shown + ` agentId } } } }`, `{"channel":{"invitations":{"nodes":[{"invitedBy":` + ann + `,"agentId":"agent://cy"}]}}}`},
 			{`{ channel(id: "` + id + `") { messages { nodes { author ` + shown + ` recipients ` + shown + ` recipientIds } } messageCounts { author ` + shown + ` } } }`,
 				`{"channel":{"messages":{"nodes":[{"author":` + ann + `,"recipients":[` + bob + `],"recipientIds":["agent://bob"]}]},"messageCounts":[{"author":` + ann + `}]}}`},
 			{`{ task(id: "` + task + `") { creator ` + shown + ` handler { id } messages(first: 1) { nodes { author ` + shown + ` } } } }`,

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
 
 	"koine/graph/limit"
@@ -53,46 +54,6 @@ func readAgent(ctx context.Context, id string) (*Agent, error) {
 		return nil, err
 	}
 	return agentOnRecord(record), nil
-}
-
-func readAgents(ctx context.Context, first *int, after, capability *string) ([]Agent, error) {
-	r := runOf(ctx)
-	n, err := r.engine.limits.CheckFirst(first, limit.DefaultPageSize)
-	if err != nil {
-		return nil, err
-	}
-	var list []agents.Record
-	if capability != nil {
-		list, err = r.agentsThatCan(ctx, *capability, kg.CanonicalAgent(deref(after)), n)
-	} else {
-		list, _, err = r.agentService().List(ctx, kg.CanonicalAgent(deref(after)), n)
-	}
-	out := make([]Agent, 0, len(list))
-	for i := range list {
-		out = append(out, *agentOnRecord(&list[i]))
-	}
-	return out, err
-}
-
-// agentsThatCan lists the registered agents with a capability. koine itself
-// has no record and is left out.
-func (r *run) agentsThatCan(ctx context.Context, capability string, after kg.AgentID, n int) (list []agents.Record, err error) {
-	if capability == "" {
-		return nil, kg.Errorf(kg.CodeInvalid, "capability must not be empty").At("capability")
-	}
-	directory, _, err := r.agentDirectory()
-	if err != nil {
-		return nil, err
-	}
-	for len(list) < n {
-		page, last, err := directory.Find(ctx, agents.Query{Capability: capability, After: after, First: n - len(list)})
-		page = slices.DeleteFunc(page, func(a agents.Record) bool { return a.ID == kg.System })
-		if list = append(list, page...); err != nil || last == "" {
-			return list, err
-		}
-		after = last
-	}
-	return list, nil
 }
 
 // agentDirectory returns the directory in which agents register, and the caller.
@@ -255,4 +216,35 @@ func shownPresence(p presence.Presence) *Presence {
 		out.Since = &p.Since
 	}
 	return out
+}
+
+// Agents answers Query.agents.
+func (*queryRoot) Agents(ctx context.Context, capability *string, first *int, after *Cursor, last *int, before *Cursor) (*AgentConnection, error) {
+	r := runOf(ctx)
+	p, err := r.openRange("agents", pageArgs{first, after, last, before}, limit.DefaultPageSize, math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := r.agentIDs(ctx, capability)
+	if err != nil {
+		return nil, err
+	}
+	return pageOfSlice(p, ids, func(id *kg.AgentID) string { return string(*id) }, func(id *kg.AgentID) Agent { return *agentOf(*id) }), nil
+}
+
+// agentIDs lists the agents on record, or the registered ones with a capability.
+// koine itself has no record and is left out.
+func (r *run) agentIDs(ctx context.Context, capability *string) ([]kg.AgentID, error) {
+	if capability == nil {
+		return r.agentService().IDs(ctx)
+	}
+	if *capability == "" {
+		return nil, kg.Errorf(kg.CodeInvalid, "capability must not be empty").At("capability")
+	}
+	directory, _, err := r.agentDirectory()
+	if err != nil {
+		return nil, err
+	}
+	ids, err := directory.IDs(ctx, *capability)
+	return slices.DeleteFunc(ids, func(id kg.AgentID) bool { return id == kg.System }), err
 }

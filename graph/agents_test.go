@@ -37,13 +37,13 @@ func TestRegistrationOfAgents(t *testing.T) {
 		"other":{"own":[true]},"updatedAt":null}}}}`)
 	want(root, `mutation { registerAgent(input: {agentId: "bot", card: {capabilities: ["weather"]}}) { agent { name registration { description skills metadata other } } } }`,
 		`{"registerAgent":{"agent":{"name":null,"registration":{"description":null,"skills":[],"metadata":null,"other":null}}}}`)
-	const found = `{ agents(capability: "weather") { id } none: agents(capability: "none") { id } page: agents(capability: "weather", first: 1, after: "bot") { id } }`
-	want(nobody, found, `{"agents":[{"id":"agent://bot"},{"id":"agent://dora"}],"none":[],"page":[{"id":"agent://dora"}]}`)
+	const found = `{ agents(capability: "weather") { nodes { id } } none: agents(capability: "none") { nodes { id } } page: agents(capability: "weather", last: 1) { nodes { id } } }`
+	want(nobody, found, `{"agents":{"nodes":[{"id":"agent://bot"},{"id":"agent://dora"}]},"none":{"nodes":[]},"page":{"nodes":[{"id":"agent://dora"}]}}`)
 	want(nobody, `mutation { updateAgent(input: {agentId: "dora", name: "D", card: {version: "2", own: null, limits: {n: 9007199254740993}}}) { agent { name registration { version other limits } } } }`,
 		`{"updateAgent":{"agent":{"name":"D","registration":{"version":"2","other":null,"limits":{"n":9007199254740993}}}}}`)
 	want(nobody, `mutation { deregisterAgent(input: {agentId: "dora"}) { agent { name registration { version } } } }`, `{"deregisterAgent":{"agent":{"name":"D","registration":null}}}`)
-	want(nobody, `{ agents(capability: "weather") { id } agent(id: "dora") { id registration { version } } }`,
-		`{"agents":[{"id":"agent://bot"}],"agent":{"id":"agent://dora","registration":null}}`)
+	want(nobody, `{ agents(capability: "weather") { nodes { id } } agent(id: "dora") { id registration { version } } }`,
+		`{"agents":{"nodes":[{"id":"agent://bot"}]},"agent":{"id":"agent://dora","registration":null}}`)
 }
 
 func TestRegistrationsThatAreRefused(t *testing.T) {
@@ -56,7 +56,7 @@ func TestRegistrationsThatAreRefused(t *testing.T) {
 		}
 	}
 	for _, query := range []string{
-		`mutation { registerAgent(input: {card: {}}) { agent { id } } }`, `mutation { deregisterAgent(input: {agentId: "dora"}) { agent { id } } }`, `{ agents(capability: "x") { id } }`,
+		`mutation { registerAgent(input: {card: {}}) { agent { id } } }`, `mutation { deregisterAgent(input: {agentId: "dora"}) { agent { id } } }`, `{ agents(capability: "x") { nodes { id } } }`,
 		`mutation { updateAgent(input: {agentId: "dora", card: {}}) { agent { id } } }`,
 	} {
 		check(query, "NOT_FOUND", "") // no agent can register here
@@ -71,7 +71,7 @@ func TestRegistrationsThatAreRefused(t *testing.T) {
 		{`mutation { updateAgent(input: {agentId: "dora", card: {}}) { agent { id } } }`, "AGENT_NOT_FOUND", "input.agentId"},
 		{`mutation { updateAgent(input: {agentId: "dora", card: 1}) { agent { id } } }`, "INVALID", "input.card"},
 		{`mutation { deregisterAgent(input: {agentId: "dora"}) { agent { id } } }`, "AGENT_NOT_FOUND", "input.agentId"},
-		{`{ agents(capability: "") { id } }`, "INVALID", "capability"},
+		{`{ agents(capability: "") { nodes { id } } }`, "INVALID", "capability"},
 	} {
 		check(row.query, row.code, row.field)
 	}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"math"
 	"net/netip"
 	"slices"
 	"time"
@@ -19,44 +20,44 @@ type AuditKind = audit.Kind
 
 // auditQuery holds the arguments of Query.audit.
 type auditQuery struct {
-	first            *int
-	after            *Cursor
 	principal, actor *string
 	since, until     *time.Time
 	kinds            []audit.Kind
 	channel          *string
 }
 
-// auditList answers Query.audit.
-func auditList(ctx context.Context, asked auditQuery) (*AuditConnection, error) {
+// Audit answers Query.audit.
+func (*queryRoot) Audit(ctx context.Context, principal, actor *string, since, until *time.Time, kinds []AuditKind, channelID *string, first *int, after *Cursor) (*AuditConnection, error) {
 	r := runOf(ctx)
+	asked := auditQuery{principal, actor, since, until, kinds, channelID}
 	if !r.request.Principal.IsAdmin() {
 		return nil, kg.Errorf(kg.CodePermissionDenied, "the audit list requires an administrator")
 	}
-	q, err := asked.toQuery(r.engine.limits)
+	p, err := r.openRange("audit", pageArgs{first: first, after: after}, limit.DefaultPageSize, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}
-	out := &AuditConnection{Nodes: []AuditEntry{}, PageInfo: &PageInfo{HasPreviousPage: asked.after != nil}}
-	if q.First == 0 {
-		return out, nil
+	q := asked.toQuery()
+	q.First, q.After = p.size, p.key
+	found := &audit.Page{}
+	if q.First > 0 {
+		if found, err = audit.List(ctx, r.engine.deps.Store, r.engine.deps.Trail, q); err != nil {
+			return nil, err
+		}
 	}
-	page, err := audit.List(ctx, r.engine.deps.Store, r.engine.deps.Trail, q)
-	if err != nil {
-		return nil, err
+	page := newListPage(p, found.Entries, found.More, found.End, func(e *audit.Entry) string { return e.Cursor }, auditEntry)
+	page.count = func(ctx context.Context) (int64, bool, error) {
+		q.First, q.After = audit.MaxScanned, ""
+		all, err := audit.List(ctx, r.engine.deps.Store, r.engine.deps.Trail, q)
+		if err != nil {
+			return 0, false, err
+		}
+		return int64(len(all.Entries)), !all.More, nil
 	}
-	for i := range page.Entries {
-		out.Nodes = append(out.Nodes, auditEntry(&page.Entries[i]))
-	}
-	end := Cursor(page.End)
-	out.PageInfo.HasNextPage, out.PageInfo.EndCursor = page.More, &end
-	return out, nil
+	return page, nil
 }
 
-func (asked auditQuery) toQuery(limits limit.Limits) (q audit.Query, err error) {
-	if q.First, err = limits.CheckFirst(asked.first, limit.DefaultPageSize); err != nil {
-		return q, err
-	}
+func (asked auditQuery) toQuery() (q audit.Query) {
 	for _, agent := range []struct {
 		text *string
 		to   *kg.AgentID
@@ -64,9 +65,6 @@ func (asked auditQuery) toQuery(limits limit.Limits) (q audit.Query, err error) 
 		if agent.text != nil {
 			*agent.to = kg.CanonicalAgent(*agent.text)
 		}
-	}
-	if asked.after != nil {
-		q.After = string(*asked.after)
 	}
 	if asked.since != nil {
 		q.Since = *asked.since
@@ -78,7 +76,7 @@ func (asked auditQuery) toQuery(limits limit.Limits) (q audit.Query, err error) 
 	if asked.channel != nil {
 		q.Channel = channel.ID(*asked.channel)
 	}
-	return q, nil
+	return q
 }
 
 func auditEntry(e *audit.Entry) AuditEntry {

@@ -93,7 +93,7 @@ func TestAudit(t *testing.T) {
 		t.Errorf("before everything: %+v", none)
 	}
 	for args, want := range map[string]kg.Code{
-		`(first: -1)`: kg.CodeInvalid, `(first: 1001)`: kg.CodeLimitExceeded, `(after: "x")`: kg.CodeInvalid, `(since: "yesterday")`: kg.CodeInvalid,
+		`(first: -1)`: kg.CodeInvalid, `(first: 1001)`: kg.CodeLimitExceeded, `(after: "x")`: kg.CodeCursorForeign, `(since: "yesterday")`: kg.CodeInvalid,
 	} {
 		if _, code := b.audited(admin, args); code != string(want) {
 			t.Errorf("%s: got %q, want %s", args, code, want)

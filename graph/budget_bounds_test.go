@@ -26,7 +26,7 @@ func TestBudgetAtItsBound(t *testing.T) {
 	for _, query := range []string{
 		`{ entities { nodes { iri } } }`,
 		`{ entities(first: 5) { pageInfo { hasNextPage truncated endCursor } nodes { iri out(first: 2) { nodes { predicate } pageInfo { truncated hasNextPage endCursor startCursor } } } } }`,
-		`{ a: entities(first: 4) { nodes { iri in { nodes { id } pageInfo { endCursor } } } } __typename v: vocabulary { predicates { iri count } } s: statements(first: 3) { edges { cursor node { id } } pageInfo { startCursor truncated } totalCount } n: entity(iri: "ex:none") { iri } }`,
+		`{ a: entities(first: 4) { nodes { iri in { nodes { id } pageInfo { endCursor } } } } __typename v: vocabulary { predicates { nodes { iri count } } } s: statements(first: 3) { edges { cursor node { id } } pageInfo { startCursor truncated } totalCount } n: entity(iri: "ex:none") { iri } }`,
 		`{ e: entity(iri: "ex:n03") { iri out { nodes { id subject { in { nodes { id } pageInfo { truncated hasNextPage } } } } pageInfo { endCursor truncated } } in { pageInfo { endCursor truncated } nodes { id } } degree } }`,
 		`{ entities { groups(by: {as: "t", property: "ex:likes"}) { count key(as: "t") entity(as: "t") { iri in(first: 3) { nodes { id } pageInfo { truncated } } } } nodes { iri } } }`,
 	} {
@@ -163,14 +163,43 @@ func TestBudgetForTheWhole(t *testing.T) {
 	b.things(30)
 	for _, query := range []string{
 		`{ entities(orderBy: {property: "ex:size"}) { nodes { iri } } }`,
-		`{ statements(where: {object: {gt: 3}}) { totalCount } }`,
-		`{ entities(where: {iri: {contains: "thing"}}) { totalCount } }`,
 		`{ statements(where: {certainty: {gt: 0}}) { groups(by: {as: "p", by: PREDICATE}) { count } } }`,
 		`{ entity(iri: "ex:hub") { predicates { count } } }`,
 	} {
 		result := b.budgeted(query, operation.Budget{MaxStatements: 20})
 		if len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != "BUDGET_EXCEEDED" || result.Errors[0].Extensions["hint"] == nil || result.StatementsRead > 20 {
 			t.Errorf("%s: %v, %d read", query, result.Errors, result.StatementsRead)
+		}
+	}
+}
+
+// A budget of statements that does not suffice to count a list leaves the total
+// out, with a hint, and some of it for the page.
+func TestBudgetEndsTheCount(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	b.things(30)
+	for _, query := range []string{
+		`{ c: statements(where: {object: {gt: 3}}) { totalCount nodes { id } pageInfo { truncated } } }`,
+		`{ c: entities(where: {iri: {contains: "thing"}}) { totalCount nodes { id } pageInfo { truncated } } }`,
+		`{ c: match(pattern: {triples: [{s: "?s", p: "?p", o: "?o"}]}) { totalCount nodes { id: values } pageInfo { truncated } } }`,
+	} {
+		var data struct {
+			C struct {
+				TotalCount *int
+				Nodes      []struct{ ID any }
+				PageInfo   struct{ Truncated bool }
+			}
+		}
+		result := b.budgeted(query, operation.Budget{MaxStatements: 20})
+		if err := json.Unmarshal(result.Data, &data); err != nil || len(result.Errors) > 0 {
+			t.Fatal(query, err, result.Errors)
+		}
+		if c := data.C; c.TotalCount != nil || len(c.Nodes) == 0 || !c.PageInfo.Truncated || result.StatementsRead > 20 || len(result.Hints) != 1 || result.Hints[0].Path.String() != "c.totalCount" {
+			t.Errorf("%s: %s, hints %v, %d read", query, result.Data, result.Hints, result.StatementsRead)
+		}
+		result = b.budgeted(query, operation.Budget{MaxStatements: 20_000})
+		if err := json.Unmarshal(result.Data, &data); err != nil || data.C.TotalCount == nil || *data.C.TotalCount < 10 || len(result.Hints) > 0 {
+			t.Errorf("%s: %s, hints %v", query, result.Data, result.Hints)
 		}
 	}
 }

@@ -40,7 +40,7 @@ type changeListArgs struct {
 	Where        *query.StatementFilter
 	Ops          []kg.Op
 	Order        query.SortDirection
-	After        *Position
+	After        *Cursor
 	Since, Until *kg.Moment
 	First        *int
 	Direction    path.Direction
@@ -51,7 +51,7 @@ func (p *planner) planChangeList(f graphql.CollectedField, args changeListArgs) 
 	c = &changeList{
 		connection: &connection{limit: p.run.engine.limits.ResultBytes},
 		backward:   args.Order == query.Descending,
-		after:      args.After,
+		after:      (*Position)(args.After),
 		since:      args.Since, until: args.Until,
 		direction: args.Direction,
 	}
@@ -61,10 +61,7 @@ func (p *planner) planChangeList(f graphql.CollectedField, args changeListArgs) 
 	if c.first, err = p.run.engine.limits.CheckFirst(args.First, limit.DefaultPageSize); err != nil {
 		return nil, err
 	}
-	if c.after != nil { // so that hasPreviousPage is true
-		cursor := Cursor(*c.after)
-		c.connection.after = &cursor
-	}
+	c.connection.after, c.list = args.After, f.Alias // for hasPreviousPage and hints
 	if c.match, err = p.compiler().Changes(args.Where); err != nil {
 		return nil, kg.AsError(err).At("where")
 	}
@@ -121,6 +118,11 @@ func (l *loader) changePage(c *changeList) (*page, error) {
 		return nil, atAfter(err)
 	}
 	g := &page{connection: c.connection}
+	if c.total {
+		if err := l.countChanges(c, g); err != nil {
+			return nil, err
+		}
+	}
 	events, err := l.collectEvents(c, g, nil, log.Events())
 	if err != nil {
 		return nil, err
@@ -131,6 +133,47 @@ func (l *loader) changePage(c *changeList) (*page, error) {
 		return g, l.closeChanges(c, g, events, part)
 	}
 	return g, l.shareChanges(c, events, []*page{g}, []int{0, len(events)})
+}
+
+// countChanges counts the changes of all pages: of Limits.Commits commits, or the
+// total is null with a hint.
+func (l *loader) countChanges(c *changeList, g *page) error {
+	whole := *c
+	whole.after = nil
+	part, err := l.logRange(&whole)
+	if err != nil {
+		return err
+	}
+	filter := c.filter
+	filter.Patterns, filter.Replacements = []kg.Pattern{c.match.Pattern}, false
+	log, err := l.engine.deps.Store.ReadLog(l.ctx, filter, part)
+	if err != nil {
+		return atAfter(err)
+	}
+	if err := countEvents(g, log.Events()); err != nil {
+		return err
+	}
+	if !log.Done() {
+		l.leaveUncounted(g)
+	}
+	return nil
+}
+
+// countEvents adds the events to the total of a page.
+func countEvents(g *page, events iter.Seq2[kg.Event, error]) error {
+	for _, err := range events {
+		if err != nil {
+			return atAfter(err)
+		}
+		g.total++
+	}
+	return nil
+}
+
+// leaveUncounted makes the total of a page null, with a hint.
+func (l *loader) leaveUncounted(g *page) {
+	g.uncounted = true
+	l.run.noteUncounted(g.connection.list)
 }
 
 // atAfter places a position error in the argument `after`.

@@ -107,7 +107,7 @@ func TestChangeCursors(t *testing.T) {
 					C changePage
 					E struct{ C changePage }
 				}
-				b.data(`query ($after: Position) { `+fmt.Sprintf(list, order, changePageFields)+` }`, after, &data)
+				b.data(`query ($after: Cursor) { `+fmt.Sprintf(list, order, changePageFields)+` }`, after, &data)
 				if data.E.C.PageInfo.EndCursor != nil {
 					return data.E.C
 				}
@@ -226,7 +226,7 @@ func TestChangesLookAtSoManyCommits(t *testing.T) {
 	for _, order := range []string{"ASC", "DESC"} {
 		for _, where := range []string{`predicate: {eq: "ex:p"}`, `predicate: {eq: "ex:p"}, not: {predicate: {eq: "ex:q"}}`} {
 			for _, list := range []string{`c: changes(%s) %s`, `e: entity(iri: "ex:s") { c: history(%s) %s }`} {
-				query := `query ($first: Int, $after: Position) { ` + fmt.Sprintf(list, `first: $first, after: $after, order: `+order+`, where: {`+where+`}`, changePageFields) + ` }`
+				query := `query ($first: Int, $after: Cursor) { ` + fmt.Sprintf(list, `first: $first, after: $after, order: `+order+`, where: {`+where+`}`, changePageFields) + ` }`
 				walk := b.walkChanges
 				if strings.HasPrefix(list, "e:") {
 					walk = b.walkHistory

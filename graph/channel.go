@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"koine/channels/channel"
 	"koine/channels/scope"
 	"koine/graph/executor"
+	"koine/graph/limit"
 	"koine/kg"
 )
 
@@ -74,44 +76,41 @@ func withFieldNames(err error, names map[string]string) error {
 	return &out
 }
 
-// readChannels answers Query.channels.
-func readChannels(ctx context.Context, first *int, after *Cursor, visibility *ChannelVisibility, member *string, invited bool, scopeID *string) (*ChannelConnection, error) {
+// Channels answers Query.channels.
+func (*queryRoot) Channels(
+	ctx context.Context, visibility *ChannelVisibility, member *string, invited bool, scopeID *string, first *int, after *Cursor, last *int, before *Cursor,
+) (*ChannelConnection, error) {
 	l := channel.ListQuery{Member: kg.AgentID(deref(member)), Invited: invited, Scope: scope.ID(deref(scopeID))}
 	l.Visibility = channel.Visibility(inDomain(deref(visibility)))
-	return runOf(ctx).listChannels(ctx, first, after, l)
+	return runOf(ctx).listChannels(ctx, "channels", pageArgs{first, after, last, before}, l)
 }
 
-func (r *run) listChannels(ctx context.Context, first *int, after *Cursor, l channel.ListQuery) (*ChannelConnection, error) {
+func (r *run) listChannels(ctx context.Context, list string, a pageArgs, l channel.ListQuery) (*ChannelConnection, error) {
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
-	list := func(size int, token string) ([]*channel.Channel, string, error) {
-		l.PageSize, l.PageToken = size, token
-		return service.List(ctx, by, l)
+	p, err := r.openDomainRange(list, a, channels.MaxPage, l.Scope, l.Visibility, l.Member, l.Invited)
+	if err != nil {
+		return nil, err
 	}
-	nodes, page, err := channelNodes(r, first, after, list, func(c *channel.Channel) Channel { return Channel{c} }, sizeOfChannel)
-	return &ChannelConnection{Nodes: nodes, PageInfo: page}, err
+	l.PageSize, l.Behind, l.Backward = p.size, channel.ID(p.key), p.backward
+	found, end, more, err := service.ListPage(ctx, by, l)
+	if err == nil {
+		err = chargeAll(r, found, sizeOfChannel)
+	}
+	if err != nil {
+		return nil, atArgument(err)
+	}
+	page := newListPage(p, found, more, string(end), func(c **channel.Channel) string { return string((*c).ID) }, func(c **channel.Channel) Channel { return Channel{*c} })
+	page.count = func(context.Context) (int64, bool, error) {
+		n, exact, err := service.CountChannels(by, l)
+		return int64(n), exact, err
+	}
+	return page, nil
 }
 
-func sizeOfChannel(c *channel.Channel) int { return len(c.Metadata) + 64*len(c.Members) }
-
-// channelNodes reads one page of a list of package channels.
-func channelNodes[D, N any](r *run, first *int, after *Cursor, list func(size int, token string) ([]D, string, error), node func(D) N, size func(D) int) ([]N, *PageInfo, error) {
-	n, err := r.channelPage(first)
-	if err != nil {
-		return nil, nil, err
-	}
-	page, next, err := list(n, string(deref(after)))
-	if err != nil {
-		return nil, nil, atArgument(err)
-	}
-	nodes, err := nodesOf(r, page, node, size)
-	return nodes, tokenPage(after, next), err
-}
-
-// channelPage returns the page size of a list of channels or messages.
-func (r *run) channelPage(first *int) (int, error) { return r.domainPage(first, channels.MaxPage) }
+func sizeOfChannel(c **channel.Channel) int { return len((*c).Metadata) + 64*len((*c).Members) }
 
 // inDomain converts an enum value of the schema to the domain's spelling.
 // inSchema is its inverse.
@@ -146,12 +145,14 @@ func (c *Channel) CreatedBy() *Agent { return agentIfAny(c.record.CreatedBy) }
 func (c *Channel) CreatedByID() *string { return nilIfEmpty(string(c.record.CreatedBy)) }
 
 // Members are ordered by the time at which they joined.
-func (c *Channel) Members() []ChannelMember {
-	out := make([]ChannelMember, len(c.record.Members))
-	for i, m := range c.record.Members {
-		out[i] = ChannelMember{Agent: agentOf(m.Agent), AgentID: string(m.Agent), Role: ChannelRole(inSchema(m.Role)), JoinedAt: timeOrNil(m.Joined)}
+func (c *Channel) Members(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*ChannelMemberConnection, error) {
+	p, err := runOf(ctx).openRange("channel.members", pageArgs{first, after, last, before}, limit.DefaultListSize, math.MaxInt, c.record.ID)
+	if err != nil {
+		return nil, err
 	}
-	return out
+	return pageOfSlice(p, c.record.Members, func(m *channel.Member) string { return timeKey(m.Joined) + string(m.Agent) }, func(m *channel.Member) ChannelMember {
+		return ChannelMember{Agent: agentOf(m.Agent), AgentID: string(m.Agent), Role: ChannelRole(inSchema(m.Role)), JoinedAt: timeOrNil(m.Joined)}
+	}), nil
 }
 
 // Metadata is a JSON object, nil for none.

@@ -138,19 +138,19 @@ func TestChannelFields(t *testing.T) {
 	id := c.lab("PRIVATE")
 	first := c.say("ann", id, "hello", `, artifactRefs: ["a1"], metadata: {b: [1.5]}, idempotencyKey: "k", tags: ["y", "x"], format: "markdown", threadId: "t", messageType: NOTIFY, contentType: TEXT`)
 	second := c.id("bob", `mutation { publishMessage(input: {channelId: "%s", replyToId: "%s", parts: [{kind: "text", text: "one"}, {kind: "data", data: {x: 1}}, {text: "two"}]}) { message { id } } }`, id, first)
-	c.want("the channel", c.told("bob", `{ channel(id: "%s") { kind name topic visibility createdBy: createdById members { agent: agentId role } metadata version messageCount factsGraph maxMembers rights { discover join read post manage } } }`, id),
+	c.want("the channel", c.told("bob", `{ channel(id: "%s") { kind name topic visibility createdBy: createdById members { nodes { agent: agentId role } } metadata version messageCount factsGraph maxMembers rights { discover join read post manage } } }`, id),
 		`{"channel":{"kind":"CHANNEL","name":"lab","topic":"glass","visibility":"PRIVATE","createdBy":"agent://ann",`+
-			`"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MODERATOR"}],`+
+			`"members":{"nodes":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MODERATOR"}]},`+
 			`"metadata":{"a":1},"version":1,"messageCount":2,"factsGraph":"urn:koine:facts:`+id+`","maxMembers":null,`+
 			`"rights":{"discover":"MEMBERS","join":"OWNERS","read":"MEMBERS","post":"MEMBERS","manage":"MODERATORS"}}}`)
-	c.want("a message", c.told("bob", `{ message(id: "%s") { channelId channel { name } sequence author: authorId parts text metadata artifactRefs idempotencyKey messageType contentType format tags recipient recipients: recipientIds correlationId expiresAt replyToId threadId factCount proposalId proposal { id } revision private withheldReason retracts { id } replies { nodes { id text } pageInfo { hasNextPage endCursor } } } }`, first),
+	c.want("a message", c.told("bob", `{ message(id: "%s") { channelId channel { name } sequence author: authorId parts text metadata artifactRefs idempotencyKey messageType contentType format tags recipient recipients: recipientIds correlationId expiresAt replyToId threadId factCount proposalId proposal { id } revision private withheldReason retracts { id } replies { nodes { id text } pageInfo { hasNextPage } } } }`, first),
 		`{"message":{"channelId":"`+id+`","channel":{"name":"lab"},"sequence":1,"author":"agent://ann","parts":[{"text":"hello","type":"text"}],"text":"hello","metadata":{"b":[1.5]},`+
 			`"artifactRefs":["a1"],"idempotencyKey":"k","messageType":"NOTIFY","contentType":"TEXT","format":"markdown","tags":["x","y"],"recipient":null,"recipients":[],"correlationId":null,"expiresAt":null,"replyToId":null,"threadId":"t","factCount":0,"proposalId":null,"proposal":null,"revision":2,`+
-			`"private":false,"withheldReason":null,"retracts":null,"replies":{"nodes":[{"id":"`+second+`","text":"one\ntwo"}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}}`)
+			`"private":false,"withheldReason":null,"retracts":null,"replies":{"nodes":[{"id":"`+second+`","text":"one\ntwo"}],"pageInfo":{"hasNextPage":false}}}}`)
 	c.want("what it replies to", c.told("ann", `{ message(id: "%s") { replyTo { text channel { messages { nodes { sequence } } } } } }`, second),
 		`{"message":{"replyTo":{"text":"hello","channel":{"messages":{"nodes":[{"sequence":1},{"sequence":2}]}}}}}`)
 
-	times := c.told("bob", `{ channel(id: "%s") { createdAt lastMessageAt members { joinedAt } messages { nodes { time } } } }`, id)
+	times := c.told("bob", `{ channel(id: "%s") { createdAt lastMessageAt members { nodes { joinedAt } } messages { nodes { time } } } }`, id)
 	if at := regexp.MustCompile(`2026-01-01T00:00:..\.000Z`).FindAllString(times, -1); len(at) != 6 || at[0] != at[2] || at[2] != at[3] || at[0] >= at[4] || at[4] >= at[5] || at[5] != at[1] {
 		t.Errorf("the times are %s", times)
 	}
@@ -244,7 +244,7 @@ func TestChannelPages(t *testing.T) {
 			for _, n := range of.Nodes {
 				texts = append(texts, n.Text)
 			}
-			if of.PageInfo.HasPreviousPage != (page > 0) || of.PageInfo.HasNextPage != (of.PageInfo.EndCursor != nil) {
+			if of.PageInfo.HasPreviousPage != (page > 0) || (len(of.Nodes) > 0 && of.PageInfo.EndCursor == nil) {
 				t.Errorf("page %d says %+v", page, of.PageInfo)
 			}
 			if !of.PageInfo.HasNextPage {
@@ -310,15 +310,15 @@ func TestChannelPages(t *testing.T) {
 func TestChannelMutations(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
-	shown := `{ name topic metadata version members { agent: agentId role } }`
+	shown := `{ name topic metadata version members { nodes { agent: agentId role } } }`
 	c.want("updated", c.told("bob", `mutation { updateChannel(input: {channelId: "%s", expectedVersion: 1, name: "works", metadataPatch: {set: {b: "2"}, remove: ["a"]}}) { channel `+shown+` } }`, id),
-		`{"updateChannel":{"channel":{"name":"works","topic":"glass","metadata":{"b":"2"},"version":2,"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MODERATOR"}]}}}`)
+		`{"updateChannel":{"channel":{"name":"works","topic":"glass","metadata":{"b":"2"},"version":2,"members":{"nodes":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MODERATOR"}]}}}}`)
 	c.want("too late", c.refused("bob", `mutation { updateChannel(input: {channelId: "%s", expectedVersion: 1, name: "x"}) { channel { id } } }`, id), "VERSION_CONFLICT input.expectedVersion")
 	c.want("not an object", c.refused("bob", `mutation { updateChannel(input: {channelId: "%s", expectedVersion: 2, metadataPatch: {set: [1]}}) { channel { id } } }`, id), "INVALID input.metadataPatch.set")
 	c.want("too long", c.refused("ann", `mutation { createChannel(input: {name: "%s"}) { channel { id } } }`, strings.Repeat("x", 129)), "LIMIT_EXCEEDED input.name")
 	c.want("not by a moderator", c.refused("bob", `mutation { addChannelMember(input: {channelId: "%s", agentId: "cy"}) { channel { id } } }`, id), "PERMISSION_DENIED")
-	c.want("added", c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", agentId: "cy", role: OBSERVER}) { channel { version members { agent: agentId role } } } }`, id),
-		`{"addChannelMember":{"channel":{"version":3,"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MODERATOR"},{"agent":"agent://cy","role":"OBSERVER"}]}}}`)
+	c.want("added", c.told("ann", `mutation { addChannelMember(input: {channelId: "%s", agentId: "cy", role: OBSERVER}) { channel { version members { nodes { agent: agentId role } } } } }`, id),
+		`{"addChannelMember":{"channel":{"version":3,"members":{"nodes":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MODERATOR"},{"agent":"agent://cy","role":"OBSERVER"}]}}}}`)
 	c.want("the last owner", c.refused("ann", `mutation { removeChannelMember(input: {channelId: "%s", agentId: "ann"}) { channel { id } } }`, id), "LAST_OWNER input.agentId")
 	c.want("left", c.told("cy", `mutation { removeChannelMember(input: {channelId: "%s", agentId: "cy"}) { channel { version } } }`, id), `{"removeChannelMember":{"channel":{"version":4}}}`)
 	c.want("a broadcast", c.told("ann", `mutation { createChannel(input: {kind: BROADCAST, visibility: PUBLIC, rights: {post: MODERATORS}, maxMembers: 5}) { channel { kind maxMembers rights { join post } } } }`), `{"createChannel":{"channel":{"kind":"BROADCAST","maxMembers":5,"rights":{"join":"EVERYBODY","post":"MODERATORS"}}}}`)
@@ -332,13 +332,13 @@ func TestChannelMutations(t *testing.T) {
 func TestPublishMessage(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
-	payload := ` { success replayed statementsAffected verificationStatus message { sequence text factCount proposalId facts { subject { iri } predicate graph assertedBy } } } `
+	payload := ` { success replayed statementsAffected verificationStatus message { sequence text factCount proposalId facts { nodes { subject { iri } predicate graph assertedBy } } } } `
 	fact := `patches: [{op: add, statement: {subject: {id: "ex:s", type: "ex:Thing"}, predicate: {id: "ex:p"}, object: {value: 1}}}]`
 	publish := `mutation { publishMessage(input: {channelId: "` + id + `", parts: [{text: "x"}], %s})` + payload + `}`
 	result := c.ask("ann", publish, `idempotencyKey: "k", `+fact)
 	own := `"graph":"urn:koine:facts:` + id + `","assertedBy":["agent://ann"]}`
-	c.want("with facts", string(result.Data), `{"publishMessage":{"success":true,"replayed":false,"statementsAffected":2,"verificationStatus":"Verified","message":{"sequence":1,"text":"x","factCount":1,"proposalId":null,"facts":[`+
-		`{"subject":{"iri":"https://example.org/s"},"predicate":"https://example.org/p",`+own+`,{"subject":{"iri":"https://example.org/s"},"predicate":"http://www.w3.org/1999/02/22-rdf-syntax-ns#type",`+own+`]}}}`)
+	c.want("with facts", string(result.Data), `{"publishMessage":{"success":true,"replayed":false,"statementsAffected":2,"verificationStatus":"Verified","message":{"sequence":1,"text":"x","factCount":1,"proposalId":null,"facts":{"nodes":[`+
+		`{"subject":{"iri":"https://example.org/s"},"predicate":"https://example.org/p",`+own+`,{"subject":{"iri":"https://example.org/s"},"predicate":"http://www.w3.org/1999/02/22-rdf-syntax-ns#type",`+own+`]}}}}`)
 	if result.Position != c.store.Head() {
 		t.Errorf("the position is %v of %v", result.Position, c.store.Head())
 	}
@@ -347,9 +347,9 @@ func TestPublishMessage(t *testing.T) {
 	c.want("no part", c.refused("ann", `mutation { publishMessage(input: {channelId: "%s", parts: []}) { success } }`, id), "INVALID input.parts")
 	c.want("a bad patch", c.refused("ann", publish, `patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {}}}]`), "INVALID input.patches[0].statement.object")
 	c.want("a reserved one", c.refused("ann", publish, `patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "koine:author"}, object: {value: 1}}}]`), "RESERVED input.patches[0]")
-	c.want("to an agent", c.told("ann", `mutation { publishMessage(input: {to: "cy", parts: [{text: "psst"}]}) { message { channel { kind members { agent: agentId } } } } }`), `{"publishMessage":{"message":{"channel":{"kind":"DIRECT","members":[{"agent":"agent://ann"},{"agent":"agent://cy"}]}}}}`)
+	c.want("to an agent", c.told("ann", `mutation { publishMessage(input: {to: "cy", parts: [{text: "psst"}]}) { message { channel { kind members { nodes { agent: agentId } } } } } }`), `{"publishMessage":{"message":{"channel":{"kind":"DIRECT","members":{"nodes":[{"agent":"agent://ann"},{"agent":"agent://cy"}]}}}}}`)
 
-	held := c.ask("ann", `mutation { publishMessage(input: {channelId: "%s", parts: [{text: "a rise"}], patches: [{op: add, statement: {subject: {id: "ex:ann"}, predicate: {id: "ex:pay"}, object: {value: 5}, graph: "ex:g"}}]}) { success verificationStatus verificationDetails proposalId message { id sequence proposal { status patches } facts { predicate } } } }`, id)
+	held := c.ask("ann", `mutation { publishMessage(input: {channelId: "%s", parts: [{text: "a rise"}], patches: [{op: add, statement: {subject: {id: "ex:ann"}, predicate: {id: "ex:pay"}, object: {value: 5}, graph: "ex:g"}}]}) { success verificationStatus verificationDetails proposalId message { id sequence proposal { status patches } facts { nodes { predicate } } } } }`, id)
 	var data struct {
 		PublishMessage struct {
 			VerificationStatus, ProposalID string
@@ -357,21 +357,21 @@ func TestPublishMessage(t *testing.T) {
 				ID       string
 				Sequence int
 				Proposal *struct{ Status string }
-				Facts    []any
+				Facts    struct{ Nodes []any }
 			}
 		}
 	}
 	if err := json.Unmarshal(held.Data, &data); err != nil || len(held.Errors) > 0 {
 		t.Fatal(err, held.Errors)
 	}
-	if p := data.PublishMessage; p.VerificationStatus != "Pending Review" || p.ProposalID == "" || p.Message.Sequence != 2 || p.Message.Proposal == nil || p.Message.Proposal.Status != "PENDING" || len(p.Message.Facts) != 0 {
+	if p := data.PublishMessage; p.VerificationStatus != "Pending Review" || p.ProposalID == "" || p.Message.Sequence != 2 || p.Message.Proposal == nil || p.Message.Proposal.Status != "PENDING" || len(p.Message.Facts.Nodes) != 0 {
 		t.Errorf("held: %s", held.Data)
 	}
-	c.want("for who may not read the proposal", c.told("bob", `{ message(id: "%s") { proposalId proposal { id } facts { predicate } } }`, data.PublishMessage.Message.ID), `{"message":{"proposalId":"`+data.PublishMessage.ProposalID+`","proposal":null,"facts":[]}}`)
+	c.want("for who may not read the proposal", c.told("bob", `{ message(id: "%s") { proposalId proposal { id } facts { nodes { predicate } } } }`, data.PublishMessage.Message.ID), `{"message":{"proposalId":"`+data.PublishMessage.ProposalID+`","proposal":null,"facts":{"nodes":[]}}}`)
 	for _, who := range []string{"rob", "rae"} {
 		if got := c.saidTo(who, reviewer, `mutation { reviewProposal(input: {id: "`+data.PublishMessage.ProposalID+`", decision: APPROVE}) { proposal { id } } }`); !strings.Contains(got, "reviewProposal") {
 			t.Fatal(got)
 		}
 	}
-	c.want("once it is applied", c.told("bob", `{ message(id: "%s") { facts { predicate graph } } }`, data.PublishMessage.Message.ID), `{"message":{"facts":[{"predicate":"https://example.org/pay","graph":"https://example.org/g"}]}}`)
+	c.want("once it is applied", c.told("bob", `{ message(id: "%s") { facts { nodes { predicate graph } } } }`, data.PublishMessage.Message.ID), `{"message":{"facts":{"nodes":[{"predicate":"https://example.org/pay","graph":"https://example.org/g"}]}}}`)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"iter"
 
+	"koine/graph/internal/fault"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -13,8 +14,8 @@ import (
 func (l *loader) closeStatements(g *page, p kg.IDPattern, known bool, after *kg.IDQuad, bound cursorBound) (err error) {
 	c := g.connection
 	if c.total && known {
-		if g.total, err = c.statementList.Count(l.snapshot, p); err != nil {
-			return unsplittableError(err)
+		if err := l.countInto(g, func() (uint64, error) { return c.statementList.Count(l.snapshot, p) }); err != nil {
+			return err
 		}
 	}
 	var begin []byte
@@ -33,11 +34,9 @@ func (l *loader) closeStatements(g *page, p kg.IDPattern, known bool, after *kg.
 func (l *loader) closeEntities(c *connection, after *kg.ID) (*page, error) {
 	g := &page{connection: c}
 	if c.total {
-		n, err := c.entityList.Count(l.snapshot)
-		if err != nil {
-			return nil, unsplittableError(err)
+		if err := l.countInto(g, func() (uint64, error) { return c.entityList.Count(l.snapshot) }); err != nil {
+			return nil, err
 		}
-		g.total = n
 	}
 	if err := l.groupEntities(c, g); err != nil {
 		return nil, unsplittableError(err)
@@ -47,6 +46,24 @@ func (l *loader) closeEntities(c *connection, after *kg.ID) (*page, error) {
 		begin = after[:]
 	}
 	return g, l.closePage(g, l.entityFeed(c, after), false, entityKeyBytes, l.cursorSealer(c.bound, begin))
+}
+
+// countInto counts the elements of a page's list, with at most half of the
+// statements that the budget has left: the others are for the page. The total is
+// null, with a hint, if they do not suffice.
+func (l *loader) countInto(g *page, count func() (uint64, error)) (err error) {
+	m := &l.run.meter
+	left, limited := l.snapshot.ReadsLeft()
+	if limited {
+		begin := m.Read()
+		m.Limit(max(begin+left/2, 1))
+		defer m.Limit(max(begin+left, 1))
+	}
+	if g.total, err = count(); !fault.IsSpent(err) {
+		return err
+	}
+	l.leaveUncounted(g)
+	return nil
 }
 
 // cursorSealer returns the function that makes the cursors of a page beginning after

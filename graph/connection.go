@@ -25,11 +25,13 @@ type connection struct {
 	statements []*statementPlan
 	groups     []*groupPlan // one for each `groups`
 
-	first int
-	after *Cursor
-	limit int // bytes of an answer at which writing stops
-	bound cursorBound
-	view  kg.View // the view that cursors are bound to
+	first    int
+	after    *Cursor // or before, if the page goes backward
+	backward bool
+	limit    int // bytes of an answer at which writing stops
+	bound    cursorBound
+	view     kg.View // the view that cursors are bound to
+	list     string  // the name of the field, for hints
 
 	statementList query.StatementList
 	entityList    query.EntityList // without a match if the elements are no entities
@@ -186,11 +188,16 @@ func (p *planner) planPageInfo(c *connection, set ast.SelectionSet) (fields []ed
 }
 
 // planPaging reads the arguments that all connections have.
-func (p *planner) planPaging(c *connection, f graphql.CollectedField, first *int, after *Cursor) (err error) {
-	c.after = after
-	if c.first, err = p.run.engine.limits.CheckFirst(first, limit.DefaultPageSize); err != nil {
+func (p *planner) planPaging(c *connection, f graphql.CollectedField, a pageArgs) (err error) {
+	var size *int
+	limits := p.run.engine.limits
+	if size, c.after, c.backward, err = pageDirection(a); err != nil {
 		return err
 	}
+	if c.first, err = limits.CheckFirst(size, limit.DefaultPageSize); err != nil {
+		return inDirection(err, c.backward)
+	}
+	c.list = f.Alias
 	c.view, c.limit = p.view, p.run.engine.limits.ResultBytes
 	c.bound, err = p.bindCursor(f)
 	return err
@@ -200,13 +207,12 @@ func (p *planner) planPaging(c *connection, f graphql.CollectedField, first *int
 type statementListArgs struct {
 	Where   *query.StatementFilter
 	OrderBy []query.StatementOrder
-	First   *int
-	After   *Cursor
+	Page    pageArgs
 }
 
 func (p *planner) planStatementConnection(f graphql.CollectedField, args statementListArgs) (c *connection, err error) {
 	c = &connection{}
-	if err := p.planPaging(c, f, args.First, args.After); err != nil {
+	if err := p.planPaging(c, f, args.Page); err != nil {
 		return nil, err
 	}
 	if c.statementList.Match, err = p.compiler().Statements(args.Where); err != nil {
@@ -214,7 +220,7 @@ func (p *planner) planStatementConnection(f graphql.CollectedField, args stateme
 	}
 	c.statementList.Order = query.OrderStatements(args.OrderBy)
 	err = p.planConnection(c, f.Selections, statementConnections)
-	c.statementList.First, c.statementList.Total = c.first, c.total
+	c.statementList.First, c.statementList.Total, c.statementList.Backward = c.first, c.total, c.backward
 	c.statementList.Assertions = slices.ContainsFunc(c.statements, func(p *statementPlan) bool { return p.assertions })
 	return c, err
 }
@@ -223,8 +229,7 @@ func (p *planner) planStatementConnection(f graphql.CollectedField, args stateme
 type entityListArgs struct {
 	Where   *query.EntityFilter
 	OrderBy []query.EntityOrder
-	First   *int
-	After   *Cursor
+	Page    pageArgs
 }
 
 func (p *planner) planEntityConnection(f graphql.CollectedField, args entityListArgs) (*connection, error) {
@@ -237,7 +242,7 @@ func (p *planner) planEntitiesMatching(
 	match func(*query.EntityFilter) (*query.EntityMatch, error), f graphql.CollectedField, args entityListArgs,
 ) (c *connection, err error) {
 	c = &connection{}
-	if err := p.planPaging(c, f, args.First, args.After); err != nil {
+	if err := p.planPaging(c, f, args.Page); err != nil {
 		return nil, err
 	}
 	if c.entityList.Match, err = match(args.Where); err != nil {
@@ -247,7 +252,7 @@ func (p *planner) planEntitiesMatching(
 		return nil, kg.AsError(p.run.tellPrefixed(p.ctx, err)).At("orderBy")
 	}
 	err = p.planConnection(c, f.Selections, entityConnections)
-	c.entityList.First, c.entityList.Total = c.first, c.total
+	c.entityList.First, c.entityList.Total, c.entityList.Backward = c.first, c.total, c.backward
 	return c, err
 }
 
@@ -262,6 +267,7 @@ type page struct {
 	more       bool
 	truncated  bool // by a budget
 	total      uint64
+	uncounted  bool // counting was ended by a bound: total is null
 	cut        *cut // nil without a budget
 	// node writes an element of another kind.
 	node func(w *writer, selection, k int)
@@ -305,7 +311,11 @@ func (g *page) writeFields(w *writer) {
 		case connectionPageInfo:
 			w.B = g.appendInfo(w.B, f.info)
 		case connectionTotal:
-			w.B = scalar.AppendUint(w.B, g.total)
+			if g.uncounted {
+				w.B = append(w.B, "null"...)
+			} else {
+				w.B = scalar.AppendUint(w.B, g.total)
+			}
 		case connectionGroups:
 			g.groups[f.selection].write(w)
 		case connectionFailed:
@@ -405,6 +415,21 @@ func (g *page) endCursors() (start, end string) {
 	return start, end
 }
 
+// goesOn reports whether the list has elements after the page, or before it. A
+// page backward that a budget cut goes on after its last element.
+func (g *page) goesOn(after bool) bool {
+	if !g.connection.backward {
+		if after {
+			return g.more
+		}
+		return g.connection.after != nil
+	}
+	if after {
+		return g.truncated || g.connection.after != nil
+	}
+	return g.more
+}
+
 func (g *page) appendInfo(b []byte, fields []edgeField) []byte {
 	var start, end string
 	if g.connection.cursors {
@@ -414,11 +439,11 @@ func (g *page) appendInfo(b []byte, fields []edgeField) []byte {
 		b = append(b, f.key...)
 		switch f.name {
 		case "hasNextPage":
-			return strconv.AppendBool(b, g.more)
+			return strconv.AppendBool(b, g.goesOn(true))
 		case "truncated":
 			return strconv.AppendBool(b, g.truncated)
 		case "hasPreviousPage":
-			return strconv.AppendBool(b, g.connection.after != nil)
+			return strconv.AppendBool(b, g.goesOn(false))
 		case "startCursor":
 			return appendOptional(b, start)
 		case "endCursor":

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"koine/graph/internal/views"
+	"koine/graph/limit"
 	"koine/internal/provenance"
 	"koine/kg"
 )
@@ -14,8 +15,17 @@ var contradictionKinds = map[provenance.Kind]ContradictionKind{
 	provenance.MaxCount: ContradictionKindMaxCount, provenance.SameAndDifferent: ContradictionKindSameAndDifferent, provenance.Disjoint: ContradictionKindDisjoint,
 }
 
-// readContradictions answers Query.contradictions.
-func readContradictions(ctx context.Context, first *int, after *Cursor, view *views.ViewInput) (*ContradictionConnection, error) {
+// ContradictionConnection is a page of contradictions.
+type ContradictionConnection struct {
+	listPage[Contradiction]
+	complete bool
+}
+
+// Complete reports whether the search reached the end of the data.
+func (c *ContradictionConnection) Complete() bool { return c.complete }
+
+// Contradictions answers Query.contradictions.
+func (*queryRoot) Contradictions(ctx context.Context, view *views.ViewInput, first *int, after *Cursor) (*ContradictionConnection, error) {
 	r := runOf(ctx)
 	n, err := countUpTo(first, provenance.DefaultContradictions, provenance.MaxContradictions)
 	if err != nil {
@@ -41,13 +51,31 @@ func readContradictions(ctx context.Context, first *int, after *Cursor, view *vi
 	if err != nil {
 		return nil, err
 	}
-	page := &ContradictionConnection{Nodes: make([]Contradiction, len(found.List)), HasNextPage: found.More, Complete: found.Complete}
+	seal := func(at provenance.Cursor) Cursor { return Cursor(r.engine.sealCursor(s, bound, at.Bytes())) }
+	page := &ContradictionConnection{complete: found.Complete}
+	page.listPage = listPage[Contradiction]{
+		nodes: make([]Contradiction, len(found.List)), begun: after != nil, more: found.More, list: "contradictions",
+		seal: func(k int) Cursor { return seal(found.Behind(k)) },
+	}
 	for i, c := range found.List {
-		page.Nodes[i] = contradictionOf(c)
+		page.nodes[i] = contradictionOf(c)
 	}
 	if found.More {
-		end := Cursor(r.engine.sealCursor(s, bound, found.End.Bytes()))
-		page.EndCursor = &end
+		page.end = seal(found.End)
+	}
+	page.count = func(context.Context) (n int64, exact bool, err error) {
+		search := provenance.Search{Most: provenance.MaxContradictions}
+		for range limit.MaxCountedPages {
+			all, err := provenance.Contradictions(s, limits, search)
+			if err != nil {
+				return 0, false, err
+			}
+			if n += int64(len(all.List)); !all.Complete || !all.More {
+				return n, all.Complete, nil
+			}
+			search.After = all.End
+		}
+		return n, false, nil
 	}
 	return page, nil
 }

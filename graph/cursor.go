@@ -42,6 +42,8 @@ func (p *planner) bindCursor(f graphql.CollectedField) (bound cursorBound, err e
 	args := f.ArgumentMap(p.op.Variables)
 	delete(args, "first")
 	delete(args, "after")
+	delete(args, "last")
+	delete(args, "before")
 	delete(args, "view") // p.view has it
 	delete(args, "budget")
 	for name, v := range args {

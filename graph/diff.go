@@ -39,7 +39,7 @@ var diffConnections = connectionTypes{
 
 func (p *planner) planDiffList(f graphql.CollectedField, args *queryDiffArgs) (c *diffList, err error) {
 	c = &diffList{connection: &connection{}, from: &args.From, to: args.To}
-	if err := p.planPaging(c.connection, f, args.First, args.After); err != nil {
+	if err := p.planPaging(c.connection, f, pageArgs{first: args.First, after: args.After}); err != nil {
 		return nil, err
 	}
 	if c.statementList.Match, err = p.compiler().Changes(args.Where); err != nil {
@@ -107,6 +107,11 @@ func (l *loader) diffPage(c *diffList) (*page, error) {
 	p, known, err := l.snapshot.PatternIDs(c.statementList.Match.Pattern)
 	if err != nil {
 		return nil, err
+	}
+	if c.total && known {
+		if err := l.countInto(g, func() (uint64, error) { return l.countDifferences(c, from, p) }); err != nil {
+			return nil, err
+		}
 	}
 	if l.run.cutter != nil {
 		return g, l.closeDifferences(c, g, p, known, after)
@@ -188,6 +193,24 @@ func (l *loader) collectDifferences(c *diffList, g *page, all iter.Seq2[kg.Diffe
 	}
 	g.size = len(found)
 	return found, nil
+}
+
+// countDifferences counts the differences of all pages.
+func (l *loader) countDifferences(c *diffList, from kg.Revision, p kg.IDPattern) (n uint64, err error) {
+	holds := c.statementList.Match.Tester(l.snapshot)
+	for d, err := range l.snapshot.Diff(from, p, nil) {
+		if err != nil {
+			return n, err
+		}
+		ok, err := holdsEither(holds, &d)
+		if err != nil {
+			return n, err
+		}
+		if ok {
+			n++
+		}
+	}
+	return n, nil
 }
 
 func differenceKey(from kg.Revision, q kg.IDQuad) []byte {

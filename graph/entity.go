@@ -147,7 +147,7 @@ func (p *planner) planEntityStatements(f graphql.CollectedField, field *entityFi
 	if err != nil {
 		return err
 	}
-	field.page, err = p.planStatementConnection(f, statementListArgs{Where: args.Where, First: args.First, After: args.After})
+	field.page, err = p.planStatementConnection(f, statementListArgs{Where: args.Where, Page: pageArgs{args.First, args.After, args.Last, args.Before}})
 	return err
 }
 

@@ -2,10 +2,13 @@ package graph
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"slices"
 
 	"koine/channels/message"
-	"koine/graph/executor"
+	"koine/graph/internal/views"
+	"koine/graph/limit"
 	"koine/kg"
 )
 
@@ -69,7 +72,7 @@ func (l *loader) loadOrigins(plan *statementPlan, field int, nodes []statementNo
 	f := &plan.fields[field]
 	for i := range nodes {
 		n := &nodes[i]
-		text, err := l.render(func(w *writer) error { return l.writeOrigins(w, f, n.statement.Assertions) })
+		text, err := l.render(func(w *writer) error { return l.writeOrigins(w, f, &n.statement) })
 		if err != nil {
 			return err
 		}
@@ -84,39 +87,53 @@ func (l *loader) loadOrigins(plan *statementPlan, field int, nodes []statementNo
 	return nil
 }
 
-// writeOrigins lists the messages or the tasks of the commits of assertions, the
-// oldest first.
-func (l *loader) writeOrigins(w *writer, f *statementField, assertions []kg.Assertion) error {
-	revisions := make([]kg.Revision, len(assertions))
-	for i, a := range assertions {
+// writeOrigins writes a page of the messages or the tasks of the commits of a
+// statement's assertions, the oldest first.
+func (l *loader) writeOrigins(w *writer, f *statementField, st *kg.Statement) error {
+	revisions := make([]kg.Revision, len(st.Assertions))
+	for i, a := range st.Assertions {
 		revisions[i] = a.Revision
 	}
 	slices.Sort(revisions)
 	revisions = slices.Compact(revisions)
 	if f.kind == statementTasks {
-		return writeEach(w, f, taskObject, revisions, func(revision kg.Revision) (*Task, error) { return l.run.taskOfCommit(w.Ctx, revision) }, (*Task).ID)
-	}
-	return writeEach(w, f, messageObject, revisions, func(revision kg.Revision) (*Message, error) { return l.run.messageOfCommit(w.Ctx, revision) }, (*Message).ID)
-}
-
-// writeEach writes what find finds for the revisions, each once and up to the
-// field's bound.
-func writeEach[T any](w *writer, f *statementField, object *executor.Object, revisions []kg.Revision, find func(kg.Revision) (*T, error), id func(*T) string) error {
-	var list []*T
-	known := map[string]bool{}
-	for _, revision := range revisions {
-		if len(list) == f.first {
-			break
-		}
-		found, err := find(revision)
+		page, err := pageOfOrigins(l.run, "statement.tasks", f, st, revisions, func(r kg.Revision) (*Task, error) { return l.run.taskOfCommit(w.Ctx, r) }, (*Task).ID)
 		if err != nil {
 			return err
 		}
-		if found == nil || known[id(found)] {
+		return w.Object(f.origins.On(taskConnectionObject), page)
+	}
+	page, err := pageOfOrigins(l.run, "statement.evidence", f, st, revisions, func(r kg.Revision) (*Message, error) { return l.run.messageOfCommit(w.Ctx, r) }, (*Message).ID)
+	if err != nil {
+		return err
+	}
+	return w.Object(f.origins.On(messageConnectionObject), page)
+}
+
+// origin is what a commit was made for. Its key is the revision.
+type origin[T any] struct {
+	value *T
+	key   string
+}
+
+// pageOfOrigins returns a page of what find finds for the revisions, each once.
+func pageOfOrigins[T any](r *run, list string, f *statementField, st *kg.Statement, revisions []kg.Revision, find func(kg.Revision) (*T, error), id func(*T) string) (*listPage[T], error) {
+	p, err := r.openRange(list, f.page, limit.DefaultPageSize, math.MaxInt, views.KeyOfStatement(st.Quad))
+	if err != nil {
+		return nil, err
+	}
+	var found []origin[T]
+	known := map[string]bool{}
+	for _, revision := range revisions {
+		v, err := find(revision)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil || known[id(v)] {
 			continue
 		}
-		known[id(found)] = true
-		list = append(list, found)
+		known[id(v)] = true
+		found = append(found, origin[T]{v, fmt.Sprintf("%020d", revision)})
 	}
-	return executor.List(w, list, false, func(v **T) error { return w.Object(f.origins.On(object), *v) })
+	return pageOfSlice(p, found, func(o *origin[T]) string { return o.key }, func(o *origin[T]) T { return *o.value }), nil
 }

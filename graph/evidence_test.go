@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-const evidence = `{ statements(where: {predicate: {eq: "ex:%s"}}) { nodes { evidence { text author: authorId } } } }`
+const evidence = `{ statements(where: {predicate: {eq: "ex:%s"}}) { nodes { evidence { nodes { text author: authorId } } } } }`
 
 // TestEvidence proves that a statement leads to the messages that asserted it, for their
 // readers only.
@@ -24,35 +24,35 @@ func TestEvidence(t *testing.T) {
 	c.say("ann", id, "I saw it", fact("seen"))
 	c.say("bob", id, "so did I", fact("seen"))
 	c.update(in(iri("g"), by("agent://cy", -1, add(iri("s"), iri("seen"), iri("o")))))
-	want := `{"statements":{"nodes":[{"evidence":[{"text":"I saw it","author":"agent://ann"},{"text":"so did I","author":"agent://bob"}]}]}}`
+	want := `{"statements":{"nodes":[{"evidence":{"nodes":[{"text":"I saw it","author":"agent://ann"},{"text":"so did I","author":"agent://bob"}]}}]}}`
 	c.want("to members", c.told("bob", evidence, "seen"), want)
-	c.want("the first", c.told("bob", `{ statements(where: {predicate: {eq: "ex:seen"}}) { nodes { one: evidence(first: 1) { text } none: evidence(first: 0) { id } } } }`), `{"statements":{"nodes":[{"one":[{"text":"I saw it"}],"none":[]}]}}`)
-	c.want("too many", c.refused("bob", `{ statements { nodes { evidence(first: 1001) { id } } } }`), "LIMIT_EXCEEDED")
-	c.want("to others", c.told("eve", evidence, "seen"), `{"statements":{"nodes":[{"evidence":[]}]}}`)
+	c.want("the first", c.told("bob", `{ statements(where: {predicate: {eq: "ex:seen"}}) { nodes { one: evidence(first: 1) { nodes { text } } none: evidence(first: 0) { nodes { id } } } } }`), `{"statements":{"nodes":[{"one":{"nodes":[{"text":"I saw it"}]},"none":{"nodes":[]}}]}}`)
+	c.want("too many", c.refused("bob", `{ statements { nodes { evidence(first: 1001) { nodes { id } } } } }`), "LIMIT_EXCEEDED")
+	c.want("to others", c.told("eve", evidence, "seen"), `{"statements":{"nodes":[{"evidence":{"nodes":[]}}]}}`)
 	c.want("under a budget", c.told("bob", `query @budget(maxTokens: 1000) `+evidence, "seen"), want)
-	c.want("around an entity", c.told("bob", `{ entity(iri: "ex:s") { out { nodes { evidence { sequence facts { predicate evidence { text } } } } } } }`),
-		`{"entity":{"out":{"nodes":[{"evidence":[{"sequence":1,"facts":[{"predicate":"https://example.org/seen","evidence":[{"text":"I saw it"},{"text":"so did I"}]}]},{"sequence":2,"facts":[{"predicate":"https://example.org/seen","evidence":[{"text":"I saw it"},{"text":"so did I"}]}]}]}]}}}`)
+	c.want("around an entity", c.told("bob", `{ entity(iri: "ex:s") { out { nodes { evidence { nodes { sequence facts { nodes { predicate evidence { nodes { text } } } } } } } } } }`),
+		`{"entity":{"out":{"nodes":[{"evidence":{"nodes":[{"sequence":1,"facts":{"nodes":[{"predicate":"https://example.org/seen","evidence":{"nodes":[{"text":"I saw it"},{"text":"so did I"}]}}]}},{"sequence":2,"facts":{"nodes":[{"predicate":"https://example.org/seen","evidence":{"nodes":[{"text":"I saw it"},{"text":"so did I"}]}}]}}]}}]}}}`)
 	why := `{ why(statement: {subject: {id: "ex:s"}, predicate: {id: "ex:seen"}, object: {id: "ex:o"}, graph: "ex:g"}) { origins { assertion { source: sourceId } message { text } } history { message { sequence channel { name } } } } }`
 	c.want("why", c.told("bob", "%s", why), `{"why":{"origins":[{"assertion":{"source":"agent://ann"},"message":{"text":"I saw it"}},{"assertion":{"source":"agent://bob"},"message":{"text":"so did I"}},{"assertion":{"source":"agent://cy"},"message":null}],`+
 		`"history":[{"message":null},{"message":{"sequence":2,"channel":{"name":"lab"}}},{"message":{"sequence":1,"channel":{"name":"lab"}}}]}}`)
 	c.want("why, to others", c.told("eve", "%s", why), `{"why":{"origins":[{"assertion":{"source":"agent://ann"},"message":null},{"assertion":{"source":"agent://bob"},"message":null},{"assertion":{"source":"agent://cy"},"message":null}],`+
 		`"history":[{"message":null},{"message":null},{"message":null}]}}`)
 
-	query := `subscription { statementChanged(where: {predicate: {eq: "ex:heard"}}) { ... on StatementChange { statement { evidence { text } } } } }`
+	query := `subscription { statementChanged(where: {predicate: {eq: "ex:heard"}}) { ... on StatementChange { statement { evidence { nodes { text } } } } } }`
 	bob, eve := c.hear(t, "bob", query, operation.Resume{}), c.hear(t, "eve", query, operation.Resume{})
 	message := c.say("ann", id, "listen", fact("heard"))
-	bob.want(`{"statementChanged":{"statement":{"evidence":[{"text":"listen"}]}}}`)
-	eve.want(`{"statementChanged":{"statement":{"evidence":[]}}}`)
+	bob.want(`{"statementChanged":{"statement":{"evidence":{"nodes":[{"text":"listen"}]}}}}`)
+	eve.want(`{"statementChanged":{"statement":{"evidence":{"nodes":[]}}}}`)
 
 	// A commit that only claims to come with the message is none of it.
 	forged := kg.Meta{Principal: kg.Principal{ID: "agent://eve", Method: "key"}, MessageID: message}
 	c.commit(forged, in(iri("g"), add(iri("s"), iri("forged"), iri("o"))))
-	c.want("forged", c.told("bob", evidence, "forged"), `{"statements":{"nodes":[{"evidence":[]}]}}`)
+	c.want("forged", c.told("bob", evidence, "forged"), `{"statements":{"nodes":[{"evidence":{"nodes":[]}}]}}`)
 	if err := c.store.Maintenance().CutLog(t.Context(), c.store.Head().Revision); err != nil {
 		t.Fatal(err)
 	}
-	c.want("the log was cut", c.told("bob", evidence, "seen"), `{"statements":{"nodes":[{"evidence":[]}]}}`)
-	if r := newBench(t, graph.Options{}).execute(`{ statements { nodes { evidence { id } } } }`, ""); len(r.Errors) > 0 {
+	c.want("the log was cut", c.told("bob", evidence, "seen"), `{"statements":{"nodes":[{"evidence":{"nodes":[]}}]}}`)
+	if r := newBench(t, graph.Options{}).execute(`{ statements { nodes { evidence { nodes { id } } } } }`, ""); len(r.Errors) > 0 {
 		t.Errorf("where there are no channels: %v", r.Errors)
 	}
 }
@@ -73,5 +73,5 @@ func TestEvidenceOfHeldFacts(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	c.want("after", c.told("bob", evidence, "pay"), `{"statements":{"nodes":[{"evidence":[{"text":"a rise","author":"agent://ann"}]}]}}`)
+	c.want("after", c.told("bob", evidence, "pay"), `{"statements":{"nodes":[{"evidence":{"nodes":[{"text":"a rise","author":"agent://ann"}]}}]}}`)
 }

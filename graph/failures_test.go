@@ -33,7 +33,7 @@ func TestFieldsOfChannelsFailAlone(t *testing.T) {
 		{"in a list", `{ channel(id: "CHANNEL") { messages { nodes { text replies(first: 0) { nodes { text } } } } } }`,
 			`{"channel":{"messages":{"nodes":[{"text":"hello","replies":null},{"text":"again","replies":null}]}}}`,
 			`channel.messages.nodes[0].replies INVALID first; channel.messages.nodes[1].replies INVALID first`},
-		{"what it asserts", `{ message(id: "MESSAGE") { text facts(first: 1001) { predicate } } }`,
+		{"what it asserts", `{ message(id: "MESSAGE") { text facts(first: 1001) { nodes { predicate } } } }`,
 			`{"message":{"text":"hello","facts":null}}`, `message.facts LIMIT_EXCEEDED <nil>`},
 		{"of a channel that is an entity", `{ it: entity(iri: "urn:koine:channel:CHANNEL", view: {allGraphs: true}) { label: value(predicate: "koine:channelName") asChannel { name ` + bad + ` } } }`,
 			`{"it":{"label":"lab","asChannel":{"name":"lab","messages":null}}}`, `it.asChannel.messages INVALID sinceTime`},

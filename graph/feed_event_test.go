@@ -190,23 +190,25 @@ func TestInbox(t *testing.T) {
 	}
 	type page struct {
 		Inbox struct {
-			Nodes       []struct{ Text string }
-			Position    string
-			HasNextPage bool
+			Nodes    []struct{ Text string }
+			PageInfo struct {
+				EndCursor   string
+				HasNextPage bool
+			}
 		}
 	}
 	walk := func(who, args string) (texts []string, at string) {
 		t.Helper()
 		for after := ""; ; {
 			var p page
-			if err := json.Unmarshal([]byte(c.told(who, `{ inbox(%s%s) { nodes { text } position hasNextPage } }`, args, after)), &p); err != nil {
+			if err := json.Unmarshal([]byte(c.told(who, `{ inbox(%s%s) { nodes { text } pageInfo { endCursor hasNextPage } } }`, args, after)), &p); err != nil {
 				t.Fatal(err)
 			}
 			for _, n := range p.Inbox.Nodes {
 				texts = append(texts, n.Text)
 			}
-			if after = `, after: "` + p.Inbox.Position + `"`; !p.Inbox.HasNextPage {
-				return texts, p.Inbox.Position
+			if after = `, after: "` + p.Inbox.PageInfo.EndCursor + `"`; !p.Inbox.PageInfo.HasNextPage {
+				return texts, p.Inbox.PageInfo.EndCursor
 			}
 		}
 	}
@@ -227,7 +229,7 @@ func TestInbox(t *testing.T) {
 		`first: 0`: "INVALID first", `first: 201`: "LIMIT_EXCEEDED", `after: "x"`: "POSITION_GONE after",
 		`after: "` + newBench(t, graph.Options{}).store.FormatPosition(c.store.Head()) + `"`: "POSITION_GONE after",
 	} {
-		c.want(args, c.refused("bob", `{ inbox(%s) { position } }`, args), want)
+		c.want(args, c.refused("bob", `{ inbox(%s) { pageInfo { endCursor } } }`, args), want)
 	}
 	small := newConversing(t, limit.Limits{ResultBytes: 20_000})
 	for range 8 {

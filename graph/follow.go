@@ -30,7 +30,7 @@ func (p *planner) planEntityFollow(f graphql.CollectedField, field *entityField)
 	if field.way, err = p.parsePath(args.Path); err != nil {
 		return err
 	}
-	field.page, err = p.planEntitiesMatching(p.compiler().Ends, f, entityListArgs{Where: args.Where, First: args.First, After: args.After})
+	field.page, err = p.planEntitiesMatching(p.compiler().Ends, f, entityListArgs{Where: args.Where, Page: pageArgs{first: args.First, after: args.After}})
 	return err
 }
 
@@ -146,8 +146,8 @@ func (l *loader) closeFollowed(c *connection, g *page, ids []kg.ID, after *kg.ID
 			return err
 		}
 		defer x.Close()
-		if g.total, err = x.Count(ids); err != nil {
-			return unsplittableError(err)
+		if err := l.countInto(g, func() (uint64, error) { return x.Count(ids) }); err != nil {
+			return err
 		}
 	}
 	var begin []byte

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"koine/internal/policy"
@@ -25,14 +26,14 @@ func (r *run) graphService() (*policy.Graphs, error) {
 	return r.engine.deps.Graphs, nil
 }
 
-// readGraphs answers Query.graphs.
-func readGraphs(ctx context.Context, first *int, after *kg.Term) ([]Graph, error) {
+// Graphs answers Query.graphs.
+func (*queryRoot) Graphs(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*GraphConnection, error) {
 	r := runOf(ctx)
 	graphs, err := r.graphService()
 	if err != nil {
 		return nil, err
 	}
-	n, err := r.engine.limits.CheckFirst(first, DefaultGraphs)
+	p, err := r.openRange("graphs", pageArgs{first, after, last, before}, DefaultGraphs, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}
@@ -51,16 +52,18 @@ func readGraphs(ctx context.Context, first *int, after *kg.Term) ([]Graph, error
 	if graphs.Allowed(r.request.Principal, kg.DefaultGraph, kg.Read) {
 		known = append(known, kg.DefaultGraph)
 	}
-	known = slices.DeleteFunc(known, func(t kg.Term) bool {
-		return kg.IsOwnGraph(t) || after != nil && t.Compare(*after) <= 0
-	})
+	known = slices.DeleteFunc(known, kg.IsOwnGraph)
 	slices.SortFunc(known, kg.Term.Compare)
 	known = slices.Compact(known)
-	out := make([]Graph, 0, min(n, len(known)))
-	for _, t := range known[:min(n, len(known))] {
-		out = append(out, Graph{term: t})
+	return pageOfSlice(p, known, graphKey, func(t *kg.Term) Graph { return Graph{term: *t} }), nil
+}
+
+// graphKey is the key by which graphs are sorted: the default graph is the first.
+func graphKey(t *kg.Term) string {
+	if *t == kg.DefaultGraph {
+		return ""
 	}
-	return out, nil
+	return t.Value()
 }
 
 // readGraph answers Query.graph.

@@ -60,33 +60,33 @@ const notes = `patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate:
 // administrator see it.
 func TestGraphs(t *testing.T) {
 	b := newPoliced(t, policy.Options{})
-	const all = `{ graphs { iri statementCount rights policy { visibility owners writers readers revision } } }`
+	const all = `{ graphs { nodes { iri statementCount rights policy { visibility owners writers readers revision } } } }`
 	const one = `{ graph(iri: "agent://dora/notes") { statementCount rights } }`
 	const bare = `{"iri":null,"statementCount":0,"rights":["DISCOVER","READ","WRITE"],"policy":null}`
-	b.wantAs(eveKey, all, `{"graphs":[`+bare+`]}`)
+	b.wantAs(eveKey, all, `{"graphs":{"nodes":[`+bare+`]}}`)
 	b.wantAs(doraKey, one, `{"graph":null}`)
 	b.wantAs(doraKey, `mutation { createGraph(input: {iri: "agent://dora/notes", readers: ["role:guest"], justification: "mine"}) { graph { iri statementCount rights policy { visibility owners readers writers revision } } revision } }`,
 		`{"createGraph":{"graph":{"iri":"agent://dora/notes","statementCount":0,"rights":["DISCOVER","READ","WRITE","MANAGE"],"policy":{"visibility":"PRIVATE","owners":["agent://dora"],"readers":["role:guest"],"writers":[],"revision":1}},"revision":1}}`)
 	b.wantAs(doraKey, `mutation { applyPatches(input: {`+notes+`}) { statementsAffected } }`, `{"applyPatches":{"statementsAffected":1}}`)
 	b.wantAs(eveKey, one, `{"graph":{"statementCount":1,"rights":["DISCOVER","READ"]}}`)
-	b.wantAs(eveKey, all, `{"graphs":[`+bare+`,{"iri":"agent://dora/notes","statementCount":1,"rights":["DISCOVER","READ"],"policy":null}]}`)
-	b.wantAs(eveKey, `{ graphs(after: "agent://dora/notes") { iri } }`, `{"graphs":[]}`)
-	b.wantAs(eveKey, `{ graphs(first: 1) { iri } }`, `{"graphs":[{"iri":null}]}`)
+	b.wantAs(eveKey, all, `{"graphs":{"nodes":[`+bare+`,{"iri":"agent://dora/notes","statementCount":1,"rights":["DISCOVER","READ"],"policy":null}]}}`)
+	b.wantAs(eveKey, `{ graphs(last: 1) { nodes { iri } totalCount pageInfo { hasNextPage hasPreviousPage } } }`, `{"graphs":{"nodes":[{"iri":"agent://dora/notes"}],"totalCount":2,"pageInfo":{"hasNextPage":false,"hasPreviousPage":true}}}`)
+	b.wantAs(eveKey, `{ graphs(first: 1) { nodes { iri } } }`, `{"graphs":{"nodes":[{"iri":null}]}}`)
 	b.wantAs(eveKey, `mutation { applyPatches(input: {`+notes+`}) { statementsAffected } }`, `PERMISSION_DENIED input.patches[0].statement.graph you may read the graph <agent://dora/notes>, not write it`)
 	b.wantAs(eveKey, `mutation { setGraphPolicy(input: {iri: "agent://dora/notes", visibility: PUBLIC}) { revision } }`, `PERMISSION_DENIED input.iri only an owner of the graph <agent://dora/notes> can do this`)
 	b.wantAs(doraKey, `mutation { setGraphPolicy(input: {iri: "agent://dora/notes", readers: []}) { graph { policy { readers revision } } } }`, `{"setGraphPolicy":{"graph":{"policy":{"readers":[],"revision":3}}}}`)
 	b.wantAs(doraKey, `mutation { setGraphPolicy(input: {iri: "agent://dora/notes", readers: []}) { revision commitId } }`, `{"setGraphPolicy":{"revision":3,"commitId":null}}`)
 	b.wantAs(doraKey, `mutation { setGraphPolicy(input: {iri: "agent://dora/notes", visibility: PUBLIC, expectedRevision: 2}) { revision } }`, `REVISION_CONFLICT input.expectedRevision a statement of an affected subject changed in revision 3, after the expected 2`)
 	b.wantAs(eveKey, one, `{"graph":null}`)
-	b.wantAs(eveKey, all, `{"graphs":[`+bare+`]}`)
+	b.wantAs(eveKey, all, `{"graphs":{"nodes":[`+bare+`]}}`)
 	b.wantAs(eveKey, `{ statements(view: {graphs: ["agent://dora/notes"]}) { totalCount } }`, `{"statements":{"totalCount":0}}`)
 	b.wantAs(adminKey, `mutation { setGraphPolicy(input: {visibility: PRIVATE, writers: ["eve"]}) { graph { iri policy { visibility owners writers } } } }`, `{"setGraphPolicy":{"graph":{"iri":null,"policy":{"visibility":"PRIVATE","owners":[],"writers":["agent://eve"]}}}}`)
-	b.wantAs(doraKey, `{ graph { iri } graphs { iri } }`, `{"graph":null,"graphs":[{"iri":"agent://dora/notes"}]}`)
+	b.wantAs(doraKey, `{ graph { iri } graphs { nodes { iri } } }`, `{"graph":null,"graphs":{"nodes":[{"iri":"agent://dora/notes"}]}}`)
 	b.wantAs(eveKey, `mutation { deleteGraph(input: {iri: "agent://dora/notes"}) { removed } }`, `GRAPH_NOT_FOUND input.iri there is no graph <agent://dora/notes>`)
 	b.wantAs(doraKey, `mutation { deleteGraph(input: {iri: "agent://dora/notes"}) { removed remaining revision } }`, `{"deleteGraph":{"removed":1,"remaining":0,"revision":7}}`)
 	b.wantAs(doraKey, `mutation { deleteGraph(input: {iri: "agent://dora/notes"}) { removed remaining revision } }`, `{"deleteGraph":{"removed":0,"remaining":0,"revision":7}}`)
 	b.wantAs(doraKey, one, `{"graph":null}`)
-	b.wantAs(adminKey, `{ graphs { iri } changes(view: {graphs: ["agent://dora/notes"]}) { nodes { op } } }`, `{"graphs":[{"iri":null}],"changes":{"nodes":[]}}`)
+	b.wantAs(adminKey, `{ graphs { nodes { iri } } changes(view: {graphs: ["agent://dora/notes"]}) { nodes { op } } }`, `{"graphs":{"nodes":[{"iri":null}]},"changes":{"nodes":[]}}`)
 	b.wantAs(doraKey, `mutation { createGraph(input: {iri: "agent://dora/notes"}) { graph { statementCount } revision } }`, `{"createGraph":{"graph":{"statementCount":0},"revision":10}}`)
 	b.wantAs(doraKey, `mutation { createGraph(input: {iri: "urn:any"}) { revision } }`, `PERMISSION_DENIED input.iri graph name is outside of the caller's namespace`)
 	b.wantAs(doraKey, `mutation { createGraph(input: {owners: ["*"]}) { revision } }`, `INVALID input.owners owners cannot include everyone: name agents or roles`)

@@ -36,6 +36,11 @@ func (l *loader) loadHistories(plan *entityPlan, field int, nodes []entityNode) 
 	starts := make([]int, len(nodes)+1)
 	for i := range nodes {
 		pages[i] = &page{connection: c.connection}
+		if c.total {
+			if err := l.countHistory(c, nodes[i].ref.name, pages[i]); err != nil {
+				return err
+			}
+		}
 		if events, err = l.appendHistory(c, part, nodes[i].ref.name, pages[i], events); err != nil {
 			return err
 		}
@@ -73,14 +78,7 @@ func (l *loader) appendHistory(c *changeList, part kg.LogRange, entity kg.Term, 
 			l.endPage(g, reached)
 			return events, nil
 		}
-		commit := part // the range within this commit
-		if from := (kg.Position{Epoch: part.After.Epoch, Revision: r - 1, Index: kg.EndOfCommit}); from.Compare(part.After) > 0 {
-			commit.After = from
-		}
-		if until := (kg.Position{Epoch: part.After.Epoch, Revision: r, Index: kg.EndOfCommit}); until.Compare(part.Until) < 0 {
-			commit.Until = until
-		}
-		log, err := store.ReadLog(l.ctx, filter, commit)
+		log, err := store.ReadLog(l.ctx, filter, withinCommit(part, r))
 		if err != nil {
 			return nil, atAfter(err)
 		}
@@ -97,6 +95,48 @@ func (l *loader) appendHistory(c *changeList, part kg.LogRange, entity kg.Term, 
 	}
 	l.endPage(g, reached)
 	return events, nil
+}
+
+// withinCommit returns the part of a range that is in one commit.
+func withinCommit(part kg.LogRange, r kg.Revision) kg.LogRange {
+	if from := (kg.Position{Epoch: part.After.Epoch, Revision: r - 1, Index: kg.EndOfCommit}); from.Compare(part.After) > 0 {
+		part.After = from
+	}
+	if until := (kg.Position{Epoch: part.After.Epoch, Revision: r, Index: kg.EndOfCommit}); until.Compare(part.Until) < 0 {
+		part.Until = until
+	}
+	return part
+}
+
+// countHistory counts the changes of one entity's history on all pages: of
+// Limits.Commits commits, or the total is null with a hint.
+func (l *loader) countHistory(c *changeList, entity kg.Term, g *page) error {
+	whole := *c
+	whole.after = nil
+	part, err := l.logRange(&whole)
+	if err != nil {
+		return err
+	}
+	filter := c.filter
+	filter.Patterns, filter.Replacements = c.entityPatterns(entity), false
+	revisions, err := l.changedIn(filter.Patterns, part)
+	if err != nil {
+		return err
+	}
+	for n, r := range revisions {
+		if n == l.engine.limits.Commits {
+			l.leaveUncounted(g)
+			return nil
+		}
+		log, err := l.engine.deps.Store.ReadLog(l.ctx, filter, withinCommit(part, r))
+		if err != nil {
+			return atAfter(err)
+		}
+		if err := countEvents(g, log.Events()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hadPast reports whether a loaded history has any change.

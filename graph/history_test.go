@@ -286,7 +286,7 @@ func diffAgrees(b *bench, states []state, from, to kg.Revision, view string, fir
 
 func changesAgree(b *bench, states []state, from, to kg.Revision, view string, first int) {
 	b.t.Helper()
-	query := `query ($first: Int, $after: Position) { c: changes(since: %d, until: %d, order: %s, first: $first, after: $after, view: {%s}) %s }`
+	query := `query ($first: Int, $after: Cursor) { c: changes(since: %d, until: %d, order: %s, first: $first, after: $after, view: {%s}) %s }`
 	ascending := b.walkChanges(fmt.Sprintf(query, from, to, "ASC", view, changePageFields), first)
 	descending := b.walkChanges(fmt.Sprintf(query, from, to, "DESC", view, changePageFields), first)
 	slices.Reverse(descending)
@@ -310,7 +310,7 @@ func changesAgree(b *bench, states []state, from, to kg.Revision, view string, f
 func historyAgrees(b *bench, states []state, entity, direction, view string, first int) {
 	b.t.Helper()
 	query := func(order string) string {
-		return fmt.Sprintf(`query ($first: Int, $after: Position) { e: entity(iri: %q, view: {%s}) { c: history(direction: %s, order: %s, first: $first, after: $after) %s } }`,
+		return fmt.Sprintf(`query ($first: Int, $after: Cursor) { e: entity(iri: %q, view: {%s}) { c: history(direction: %s, order: %s, first: $first, after: $after) %s } }`,
 			entity, view, direction, order, changePageFields)
 	}
 	ascending, descending := b.walkHistory(query("ASC"), first), b.walkHistory(query("DESC"), first)
@@ -358,7 +358,7 @@ func historyAgrees(b *bench, states []state, entity, direction, view string, fir
 	}
 	// The entry of a commit equals the changes of the entity in that commit.
 	if direction == "OUT" {
-		all := b.walkChanges(fmt.Sprintf(`query ($first: Int, $after: Position) { c: changes(where: {subject: {eq: %q}}, first: $first, after: $after, view: {%s}) %s }`, entity, view, changePageFields), 100)
+		all := b.walkChanges(fmt.Sprintf(`query ($first: Int, $after: Cursor) { c: changes(where: {subject: {eq: %q}}, first: $first, after: $after, view: {%s}) %s }`, entity, view, changePageFields), 100)
 		all = slices.DeleteFunc(all, func(c shownChange) bool {
 			return part(states[c.Commit.Revision]).text() == part(states[c.Commit.Revision-1]).text()
 		})

@@ -4,17 +4,19 @@ import (
 	"context"
 
 	"koine/channels"
+	"koine/graph/limit"
 	"koine/kg"
 )
 
-// readInbox answers Query.inbox.
-func readInbox(ctx context.Context, first *int, after *Position) (*Inbox, error) {
+// Inbox answers Query.inbox. Its cursors are positions, so that a subscription
+// can go on behind a page.
+func (*queryRoot) Inbox(ctx context.Context, first *int, after *Cursor) (*MessageConnection, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
-	n, err := r.channelPage(first)
+	p, err := r.openDomainRange("inbox", pageArgs{first: first}, channels.MaxPage)
 	if err != nil {
 		return nil, err
 	}
@@ -26,23 +28,40 @@ func readInbox(ctx context.Context, first *int, after *Position) (*Inbox, error)
 		}
 		q.After = wholeCommit(q.After)
 	}
-	out := &Inbox{Nodes: make([]Message, 0, n), HasNextPage: true}
-	for wanted := -1; wanted != 0 && out.HasNextPage; {
-		q.PageSize = min(n-len(out.Nodes), messagesAtOnce)
-		var page []channels.Delivery
-		if page, q.After, out.HasNextPage, err = service.Inbox(ctx, by, q); err != nil {
+	page := &MessageConnection{begun: after != nil, more: true, list: "inbox"}
+	for len(page.nodes) < p.size && page.more {
+		q.PageSize = min(p.size-len(page.nodes), messagesAtOnce)
+		var found []channels.Delivery
+		if found, q.After, page.more, err = service.Inbox(ctx, by, q); err != nil {
 			return nil, kg.AsError(err).At("after")
 		}
-		for _, d := range page {
+		for _, d := range found {
 			if err := r.chargeBytes(sizeOfMessage(d.Message)); err != nil {
 				return nil, err
 			}
-			out.Nodes = append(out.Nodes, Message{record: d.Message})
+			page.nodes = append(page.nodes, Message{record: d.Message})
 		}
-		if wanted = n - len(out.Nodes); len(page) < q.PageSize {
+		if len(found) < q.PageSize {
 			break // the scan reached its bound
 		}
 	}
-	out.Position = Position(store.FormatPosition(q.After))
-	return out, nil
+	page.seal = func(k int) Cursor {
+		return Cursor(store.FormatPosition(endOf(store, page.nodes[k].record.Revision)))
+	}
+	page.end = Cursor(store.FormatPosition(q.After))
+	page.count = func(ctx context.Context) (n int64, exact bool, err error) {
+		q := channels.InboxQuery{PageSize: channels.MaxPage}
+		for range limit.MaxCountedPages {
+			found, end, more, err := service.Inbox(ctx, by, q)
+			if err != nil {
+				return 0, false, err
+			}
+			if n += int64(len(found)); !more {
+				return n, true, nil
+			}
+			q.After = end
+		}
+		return n, false, nil
+	}
+	return page, nil
 }

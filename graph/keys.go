@@ -2,6 +2,8 @@ package graph
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -66,29 +68,22 @@ func (*mutationRoot) RevokeAPIKey(ctx context.Context, input RevokeAPIKeyInput) 
 	return &RevokeAPIKeyPayload{Key: apiKey(&gone)}, nil
 }
 
-func readAPIKeys(ctx context.Context, agent *string, ended bool, first *int, after *string) ([]APIKey, error) {
+// APIKeys answers Query.apiKeys.
+func (*queryRoot) APIKeys(ctx context.Context, agent *string, includeEnded bool, first *int, after *Cursor, last *int, before *Cursor) (*APIKeyConnection, error) {
 	r := runOf(ctx)
-	n, err := r.engine.limits.CheckFirst(first, limit.DefaultPageSize)
+	p, err := r.openRange("apiKeys", pageArgs{first, after, last, before}, limit.DefaultPageSize, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}
-	list, err := r.keyService().List(ctx, r.request.Principal, kg.AgentID(deref(agent)), ended)
+	list, err := r.keyService().List(ctx, r.request.Principal, kg.AgentID(deref(agent)), includeEnded)
 	if err != nil {
 		return nil, err
 	}
-	if after != nil {
-		i := slices.IndexFunc(list, func(k auth.Key) bool { return k.Name == *after })
-		if i < 0 {
-			return nil, kg.Errorf(kg.CodeInvalid, "after is not the id of a key in this list").At("after")
-		}
-		list = list[i+1:]
-	}
-	out := make([]APIKey, min(n, len(list)))
-	for i := range out {
-		out[i] = *apiKey(&list[i])
-	}
-	return out, nil
+	return pageOfSlice(p, list, func(k *auth.Key) string { return timeKey(k.Created) + k.Name }, func(k *auth.Key) APIKey { return *apiKey(k) }), nil
 }
+
+// timeKey is a key by which lists are sorted by time.
+func timeKey(t time.Time) string { return fmt.Sprintf("%020d ", t.UnixNano()) }
 
 func apiKey(k *auth.Key) *APIKey {
 	return &APIKey{

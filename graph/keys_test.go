@@ -73,9 +73,16 @@ func TestAPIKeyFields(t *testing.T) {
 	if k := revoked.M.Key; k.State != "REVOKED" || k.RevokedAt == nil {
 		t.Errorf("revoked: %+v", revoked.M)
 	}
-	var list struct{ All, Good, Page, Hers, Others []keyAnswer }
-	b.dataAs(root, `{ all: apiKeys(includeEnded: true) `+keyPart+` good: apiKeys `+keyPart+` page: apiKeys(includeEnded: true, first: 1, after: "`+k.ID+`") `+keyPart+` hers: apiKeys(agentId: "dora") `+keyPart+` others: apiKeys(agentId: "chen") `+keyPart+` }`, &list)
-	if len(list.All) != 2 || len(list.Good) != 1 || len(list.Page) != 1 || list.Page[0].ID != rotated.M.Key.ID || len(list.Hers) != 1 || len(list.Others) != 0 {
+	var list struct {
+		All, Good, Page, Hers, Others struct {
+			Nodes      []keyAnswer
+			TotalCount int
+		}
+	}
+	page := `{ nodes ` + keyPart + ` totalCount }`
+	b.dataAs(root, `{ all: apiKeys(includeEnded: true) `+page+` good: apiKeys `+page+` page: apiKeys(includeEnded: true, last: 1) `+page+` hers: apiKeys(agentId: "dora") `+page+` others: apiKeys(agentId: "chen") `+page+` }`, &list)
+	if len(list.All.Nodes) != 2 || list.All.Nodes[0].ID != k.ID || len(list.Good.Nodes) != 1 || len(list.Page.Nodes) != 1 || list.Page.TotalCount != 2 ||
+		list.Page.Nodes[0].ID != rotated.M.Key.ID || len(list.Hers.Nodes) != 1 || len(list.Others.Nodes) != 0 {
 		t.Errorf("the lists are %+v", list)
 	}
 }
@@ -90,7 +97,7 @@ func TestAPIKeyRefusals(t *testing.T) {
 		{nobody, `mutation { createApiKey(input: {agentId: "dora"}) { secret } }`, "PERMISSION_DENIED", ""},
 		{nobody, `mutation { rotateApiKey(input: {id: "000000000000"}) { secret } }`, "PERMISSION_DENIED", ""},
 		{nobody, `mutation { revokeApiKey(input: {id: "000000000000"}) { key { id } } }`, "PERMISSION_DENIED", ""},
-		{nobody, `{ apiKeys { id } }`, "PERMISSION_DENIED", ""},
+		{nobody, `{ apiKeys { nodes { id } } }`, "PERMISSION_DENIED", ""},
 		{root, `mutation { createApiKey(input: {agentId: "a b"}) { secret } }`, "INVALID", "input.agentId"},
 		{root, `mutation { createApiKey(input: {agentId: "a", lifetimeSeconds: 0}) { secret } }`, "INVALID", "input.lifetimeSeconds"},
 		{root, `mutation { createApiKey(input: {agentId: "a", lifetimeSeconds: 9223372036854775807}) { secret } }`, "INVALID", "input.lifetimeSeconds"},
@@ -98,11 +105,11 @@ func TestAPIKeyRefusals(t *testing.T) {
 		{root, `mutation { rotateApiKey(input: {id: "000000000000"}) { secret } }`, "NOT_FOUND", "input.id"},
 		{root, `mutation { rotateApiKey(input: {id: "000000000000", overlapSeconds: 99999999}) { secret } }`, "INVALID", "input.overlap"},
 		{root, `mutation { revokeApiKey(input: {id: "nothing"}) { key { id } } }`, "NOT_FOUND", "input.id"},
-		{root, `{ apiKeys(after: "nothing") { id } }`, "INVALID", "after"},
-		{root, `{ apiKeys(first: 1001) { id } }`, "LIMIT_EXCEEDED", ""},
+		{root, `{ apiKeys(after: "nothing") { nodes { id } } }`, "CURSOR_FOREIGN", "after"},
+		{root, `{ apiKeys(first: 1001) { nodes { id } } }`, "LIMIT_EXCEEDED", ""},
 		{nobody, `mutation { updateAgent(input: {agentId: "chen", name: "x"}) { agent { id } } }`, "PERMISSION_DENIED", ""},
 		{root, `mutation { updateAgent(input: {agentId: "nobody-knows", name: "x"}) { agent { id } } }`, "NOT_FOUND", "input.agentId"},
-		{root, `{ agents(first: 1001) { id } }`, "LIMIT_EXCEEDED", ""},
+		{root, `{ agents(first: 1001) { nodes { id } } }`, "LIMIT_EXCEEDED", ""},
 	} {
 		result := b.runAs(row.as, row.query)
 		if len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != row.code || row.field != "" && result.Errors[0].Extensions["field"] != row.field {
@@ -124,16 +131,16 @@ func TestAgentFields(t *testing.T) {
 			t.Errorf("%s: got %s, %v; want %s", query, r.Data, r.Errors, want)
 		}
 	}
-	want(nobody, `{ agents { id name owner: ownerId roles status } }`,
-		`{"agents":[{"id":"agent://chen","name":null,"owner":null,"roles":["x"],"status":"ACTIVE"},{"id":"agent://dora","name":null,"owner":null,"roles":["x"],"status":"ACTIVE"}]}`)
-	want(nobody, `{ agents(first: 1, after: "chen") { id } agent(id: "chen") { id } nothing: agent(id: "nothing") { id } }`,
-		`{"agents":[{"id":"agent://dora"}],"agent":{"id":"agent://chen"},"nothing":null}`)
+	want(nobody, `{ agents { nodes { id name owner: ownerId roles status } } }`,
+		`{"agents":{"nodes":[{"id":"agent://chen","name":null,"owner":null,"roles":["x"],"status":"ACTIVE"},{"id":"agent://dora","name":null,"owner":null,"roles":["x"],"status":"ACTIVE"}]}}`)
+	want(nobody, `{ agents(last: 1) { nodes { id } } agent(id: "chen") { id } nothing: agent(id: "nothing") { id } }`,
+		`{"agents":{"nodes":[{"id":"agent://dora"}]},"agent":{"id":"agent://chen"},"nothing":null}`)
 	want(nobody, `{ me { id actingFor: actingForId roles actFor: actForIds method agent { id } } }`,
 		`{"me":{"id":"agent://dora","actingFor":"agent://dora","roles":["x"],"actFor":[],"method":"key","agent":{"id":"agent://dora"}}}`)
 	want(root, `{ me { id actFor: actForIds agent { id } } }`, `{"me":{"id":"agent://root","actFor":["*"],"agent":null}}`)
 	// The number of statements of an agent is visible to itself and to administrators.
-	want(nobody, `{ me { statementCount maxStatements } agents { id statementCount } }`,
-		`{"me":{"statementCount":0,"maxStatements":null},"agents":[{"id":"agent://chen","statementCount":null},{"id":"agent://dora","statementCount":0}]}`)
+	want(nobody, `{ me { statementCount maxStatements } agents { nodes { id statementCount } } }`,
+		`{"me":{"statementCount":0,"maxStatements":null},"agents":{"nodes":[{"id":"agent://chen","statementCount":null},{"id":"agent://dora","statementCount":0}]}}`)
 	for range 2 {
 		_, err := b.store.Update(t.Context(), kg.Meta{Principal: nobody}, func(tx *kg.Tx) error {
 			for _, object := range []int64{1, 2} {
@@ -148,7 +155,7 @@ func TestAgentFields(t *testing.T) {
 		}
 	}
 	want(nobody, `{ me { statementCount agent { statementCount } } }`, `{"me":{"statementCount":2,"agent":{"statementCount":2}}}`)
-	want(root, `{ me { statementCount } agents { id statementCount } }`, `{"me":{"statementCount":0},"agents":[{"id":"agent://chen","statementCount":0},{"id":"agent://dora","statementCount":2}]}`)
+	want(root, `{ me { statementCount } agents { nodes { id statementCount } } }`, `{"me":{"statementCount":0},"agents":{"nodes":[{"id":"agent://chen","statementCount":0},{"id":"agent://dora","statementCount":2}]}}`)
 	want(nobody, `mutation { updateAgent(input: {agentId: "dora", name: "Dora"}) { agent { id name } } }`, `{"updateAgent":{"agent":{"id":"agent://dora","name":"Dora"}}}`)
 	want(root, `mutation { updateAgent(input: {agentId: "dora", ownerId: "chen", status: SUSPENDED}) { agent { name owner: ownerId status } } }`,
 		`{"updateAgent":{"agent":{"name":"Dora","owner":"agent://chen","status":"SUSPENDED"}}}`)

@@ -96,7 +96,7 @@ var limitCases = []limited{
 	},
 	{
 		name: "vocabulary", limits: limit.Limits{PageSize: 2}, limit: "pageSize",
-		at: `{ vocabulary { classes(first: 2) { iri } } }`, past: `{ vocabulary { classes(first: 3) { iri } } }`,
+		at: `{ vocabulary { classes(first: 2) { nodes { iri } } } }`, past: `{ vocabulary { classes(first: 3) { nodes { iri } } } }`,
 		message: "first is 3; at most 2 is allowed",
 	},
 	{

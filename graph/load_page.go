@@ -82,11 +82,11 @@ func joinPattern(p kg.IDPattern, d path.Direction, id kg.ID) (kg.IDPattern, bool
 func (l *loader) reopenSnapshot(c *connection, bound cursorBound, keyBytes int) (*loader, []byte, error) {
 	at, err := l.engine.unsealCursor(*c.after, bound, keyBytes)
 	if err != nil {
-		return l, nil, err
+		return l, nil, inDirection(err, c.backward)
 	}
 	s, err := l.run.openAt(l.ctx, c.view, at)
 	if err != nil {
-		return l, nil, err
+		return l, nil, inDirection(err, c.backward)
 	}
 	return newLoader(l.ctx, l.run, s, l.view), at.key, nil
 }

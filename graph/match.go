@@ -53,7 +53,7 @@ func (p *planner) planMatchList(f graphql.CollectedField, args *queryMatchArgs) 
 		connection: &connection{}, input: &args.Pattern, compiler: p.compiler(), limits: p.run.engine.limits.PatternLimits(),
 		distinct: args.Distinct, explain: args.Explain,
 	}
-	if err := p.planPaging(c.connection, f, args.First, args.After); err != nil {
+	if err := p.planPaging(c.connection, f, pageArgs{first: args.First, after: args.After}); err != nil {
 		return nil, err
 	}
 	compiled, err := c.compile(nil)
@@ -180,8 +180,13 @@ func (l *loader) matchPage(c *matchList) (*page, error) {
 	}
 	c.pattern = p
 	g := &page{connection: c.connection}
-	if err := l.allSolutions(c, p, g); err != nil {
-		return nil, unsplitIn(l, err)
+	if c.total && len(c.groups) == 0 && l.run.cutter != nil {
+		err = l.countInto(g, func() (uint64, error) { err := l.allSolutions(c, p, g); return g.total, err })
+	} else {
+		err = unsplitIn(l, l.allSolutions(c, p, g))
+	}
+	if err != nil {
+		return nil, err
 	}
 	if l.run.cutter != nil {
 		return g, l.closeSolutions(c, p, g, after)
@@ -190,7 +195,7 @@ func (l *loader) matchPage(c *matchList) (*page, error) {
 }
 
 func unsplitIn(l *loader, err error) error {
-	if l.run.cutter == nil {
+	if err == nil || l.run.cutter == nil {
 		return err
 	}
 	return unsplittableError(err)

@@ -191,7 +191,7 @@ func (m *Message) Entity(ctx context.Context, f *executor.Selected) (executor.Va
 
 // Facts are the statements that the message asserts.
 func (m *Message) Facts(ctx context.Context, f *executor.Selected, args *messageFactsArgs) (executor.Value, error) {
-	return readFacts(ctx, f, args.First, func(ctx context.Context, r *run) ([]*kg.Commit, error) { return r.commitsOf(ctx, m.record) })
+	return readFacts(ctx, f, string(m.record.ID), pageArgs{first: args.First, after: args.After}, func(ctx context.Context, r *run) ([]*kg.Commit, error) { return r.commitsOf(ctx, m.record) })
 }
 
 // Revision is the revision of the message's commit.

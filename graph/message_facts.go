@@ -2,48 +2,82 @@ package graph
 
 import (
 	"context"
+	"iter"
 
 	"koine/channels/message"
 	"koine/graph/executor"
-	"koine/graph/limit"
 	"koine/internal/proposals"
+	"koine/internal/query"
 	"koine/kg"
 )
 
+var factConnections = connectionTypes{
+	name: "FactConnection", implementors: factConnectionImplementors,
+	edgeName: "FactEdge", edges: factEdgeImplementors,
+}
+
+// MaxCountedFacts bounds the facts that are looked at to count a list of them.
+const MaxCountedFacts = 10_000
+
 // readFacts answers Message.facts and TaskCommit.facts: the statements that
-// commits asserted and that the operation's view still shows.
-func readFacts(ctx context.Context, f *executor.Selected, first *int, find func(context.Context, *run) ([]*kg.Commit, error)) (executor.Value, error) {
+// commits asserted and that the operation's view still shows. of names the
+// object that has the list.
+func readFacts(ctx context.Context, f *executor.Selected, of string, a pageArgs, find func(context.Context, *run) ([]*kg.Commit, error)) (executor.Value, error) {
 	r, err := readInside(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	n, err := r.run.engine.limits.CheckFirst(first, limit.DefaultPageSize)
-	if err != nil {
+	c := &connection{}
+	if err := r.planPaging(c, r.field, a); err != nil {
 		return nil, err
 	}
-	plan, err := r.planStatement(r.field.Selections)
-	if err != nil {
+	c.bound = c.bound.forEntity(kg.String(of))
+	if err := r.planConnection(c, r.field.Selections, factConnections); err != nil {
 		return nil, err
 	}
 	l, err := r.openLoader()
 	if err != nil {
 		return nil, err
 	}
+	var after *kg.IDQuad
+	if c.after != nil {
+		if l, after, err = l.resumeStatements(c, c.bound); err != nil {
+			return nil, err
+		}
+	}
 	commits, err := find(ctx, r.run)
 	if err != nil {
 		return nil, err
 	}
-	var rows []kg.Row
-	for _, c := range commits {
-		if rows, err = factsOf(l.snapshot, c, rows, n); err != nil {
+	g := &page{connection: c}
+	var found query.Page[kg.Row]
+	begun := after == nil
+	for row, err := range factsOf(l.snapshot, commits) {
+		if err != nil {
 			return nil, err
 		}
+		if found.Total++; found.Total > MaxCountedFacts && c.total {
+			l.leaveUncounted(g)
+			break
+		}
+		if !begun {
+			begun = row.IDQuad == *after
+			continue
+		}
+		if len(found.Keys) <= c.first {
+			found.Keys = append(found.Keys, row)
+		} else if !c.total {
+			break
+		}
 	}
-	nodes, err := l.loadStatements(plan, rows)
-	if err != nil {
+	if len(found.Keys) > c.first {
+		found.Keys, found.More = found.Keys[:c.first], true
+	}
+	fillPage(l, g, found, c.bound, rowKey)
+	if err := l.shareStatements(c, found.Keys, []*page{g}, []int{0, len(found.Keys)}); err != nil {
 		return nil, err
 	}
-	return r.answer(statementNodes(nodes)), nil
+	return r.answer(g), nil
 }
 
 // commitsOf returns the commits that asserted a message's facts: its own and
@@ -75,28 +109,26 @@ func (r *run) commitsOf(ctx context.Context, m *message.Message) (list []*kg.Com
 	return list, nil
 }
 
-// factsOf appends up to n statements asserted by a commit that the snapshot
-// shows with that assertion.
-func factsOf(s *kg.Snapshot, c *kg.Commit, rows []kg.Row, n int) ([]kg.Row, error) {
-	seen := map[kg.Quad]bool{}
-	for i := range c.Changes {
-		ch := &c.Changes[i]
-		if len(rows) == n {
-			break
-		}
-		if ch.Op == kg.Remove || kg.IsOwnGraph(ch.Quad.Graph) || seen[ch.Quad] {
-			continue
-		}
-		seen[ch.Quad] = true
-		row, stands, err := assertedIn(s, ch.Quad, c.Revision)
-		if err != nil {
-			return rows, err
-		}
-		if stands {
-			rows = append(rows, row)
+// factsOf yields the statements asserted by commits that the snapshot shows with
+// those assertions, each once.
+func factsOf(s *kg.Snapshot, commits []*kg.Commit) iter.Seq2[kg.Row, error] {
+	return func(yield func(kg.Row, error) bool) {
+		seen := map[kg.Quad]bool{}
+		for _, c := range commits {
+			for i := range c.Changes {
+				ch := &c.Changes[i]
+				if ch.Op == kg.Remove || kg.IsOwnGraph(ch.Quad.Graph) || seen[ch.Quad] {
+					continue
+				}
+				row, stands, err := assertedIn(s, ch.Quad, c.Revision)
+				if seen[ch.Quad] = stands; err != nil || stands {
+					if !yield(row, err) || err != nil {
+						return
+					}
+				}
+			}
 		}
 	}
-	return rows, nil
 }
 
 // assertedIn finds a statement that has an assertion made by the commit.

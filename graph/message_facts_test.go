@@ -18,9 +18,9 @@ func TestMessageFacts(t *testing.T) {
 	}
 	facts := func(who, message string) string {
 		t.Helper()
-		return c.told(who, `{ message(id: "%s") { facts { predicate graph } } }`, message)
+		return c.told(who, `{ message(id: "%s") { facts { nodes { predicate graph } } } }`, message)
 	}
-	none, seen := `{"message":{"facts":[]}}`, `{"message":{"facts":[{"predicate":"https://example.org/seen","graph":"https://example.org/g"}]}}`
+	none, seen := `{"message":{"facts":{"nodes":[]}}}`, `{"message":{"facts":{"nodes":[{"predicate":"https://example.org/seen","graph":"https://example.org/g"}]}}}`
 
 	// A fact of another source only does not belong to the message.
 	message := c.say("ann", id, "I saw it", fact("seen", "ex:g"))
@@ -38,7 +38,7 @@ func TestMessageFacts(t *testing.T) {
 
 	// A message that is for all may come with facts that are not.
 	secret := c.say("bob", id, "you know what", fact("hides", "urn:koine:facts:"+hidden))
-	c.want("to a member", facts("ann", secret), `{"message":{"facts":[{"predicate":"https://example.org/hides","graph":"urn:koine:facts:`+hidden+`"}]}}`)
+	c.want("to a member", facts("ann", secret), `{"message":{"facts":{"nodes":[{"predicate":"https://example.org/hides","graph":"urn:koine:facts:`+hidden+`"}]}}}`)
 	c.want("to an outsider", facts("eve", secret), none)
 
 	if err := c.store.Maintenance().CutLog(t.Context(), c.store.Head().Revision); err != nil {
@@ -58,6 +58,6 @@ func TestForgedEvidenceOfHeldFacts(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	c.want("the fact", c.told("bob", evidence, "pay"), `{"statements":{"nodes":[{"evidence":[]}]}}`)
-	c.want("the message", c.told("bob", `{ message(id: "%s") { facts { predicate } } }`, message), `{"message":{"facts":[]}}`)
+	c.want("the fact", c.told("bob", evidence, "pay"), `{"statements":{"nodes":[{"evidence":{"nodes":[]}}]}}`)
+	c.want("the message", c.told("bob", `{ message(id: "%s") { facts { nodes { predicate } } } }`, message), `{"message":{"facts":{"nodes":[]}}}`)
 }

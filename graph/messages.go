@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 	"context"
+	"strconv"
 	"time"
 
 	"koine/channels"
@@ -18,17 +19,22 @@ const messagesAtOnce = 32
 // Messages reads messages of the channel.
 func (c *Channel) Messages(
 	ctx context.Context, sinceSequence *int64, sinceTime *time.Time, sinceMessageID *string, beforeSequence *int64, beforeTime *time.Time, beforeMessageID *string,
-	authorIds []string, where *MessageFilter, order query.SortDirection, first *int, after *Cursor,
+	authorIds []string, where *MessageFilter, order query.SortDirection, first *int, after *Cursor, last *int, before *Cursor,
 ) (*MessageConnection, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
+	p, err := r.openDomainRange("channel.messages", pageArgs{first, after, last, before}, channels.MaxPage, c.record.ID,
+		sinceSequence, sinceTime, sinceMessageID, beforeSequence, beforeTime, beforeMessageID, authorIds, where, order)
+	if err != nil {
+		return nil, err
+	}
 	q := channels.HistoryQuery{
 		SinceSequence: sinceSequence, SinceTime: orZero(sinceTime), SinceMessage: message.ID(deref(sinceMessageID)),
 		BeforeSequence: deref(beforeSequence), BeforeTime: orZero(beforeTime), BeforeMessage: message.ID(deref(beforeMessageID)),
-		Descending: order == query.Descending,
+		Descending: (order == query.Descending) != p.backward,
 	}
 	for _, a := range authorIds {
 		q.Authors = append(q.Authors, kg.AgentID(a))
@@ -36,10 +42,14 @@ func (c *Channel) Messages(
 	if err := r.applyMessageFilter(&q, where); err != nil {
 		return nil, err
 	}
-	return r.readMessagePage(first, after, c, func(n int, token string) ([]*message.Message, string, error) {
-		q.PageSize, q.PageToken = n, token
-		return service.History(ctx, by, c.record.ID, q)
+	page, err := r.readMessagePage(p, c, func(n int, behind int64) ([]*message.Message, int64, bool, error) {
+		q.PageSize, q.Behind = n, behind
+		return service.HistoryPage(ctx, by, c.record.ID, q)
 	})
+	if err == nil {
+		page.count = func(ctx context.Context) (int64, bool, error) { return service.CountHistory(ctx, by, c.record.ID, q) }
+	}
+	return page, err
 }
 
 // applyMessageFilter adds the conditions of a filter to the query.
@@ -59,35 +69,37 @@ func (r *run) applyMessageFilter(q *channels.HistoryQuery, where *MessageFilter)
 	return nil
 }
 
-// readMessagePage reads a page of messages in small batches. channel is the channel
-// of all of them, nil if unknown.
-func (r *run) readMessagePage(first *int, after *Cursor, channel *Channel, read func(n int, token string) ([]*message.Message, string, error)) (*MessageConnection, error) {
-	n, err := r.channelPage(first)
-	if err != nil {
-		return nil, err
-	}
-	out := &MessageConnection{Nodes: make([]Message, 0, n)}
-	token := string(deref(after))
-	for {
-		list, next, err := read(min(n-len(out.Nodes), messagesAtOnce), token)
+// readMessagePage reads a page of messages of one channel in small batches.
+// channel is nil if it is not loaded. read reads up to n messages behind a
+// sequence and returns the one at which it ended.
+func (r *run) readMessagePage(p listRange, channel *Channel, read func(n int, behind int64) ([]*message.Message, int64, bool, error)) (*MessageConnection, error) {
+	behind, _ := strconv.ParseInt(p.key, 10, 64) // sealed by this list
+	var found []*message.Message
+	more := true
+	for more && len(found) < p.size {
+		n := min(p.size-len(found), messagesAtOnce)
+		list, end, goesOn, err := read(n, behind)
 		if err != nil {
-			return nil, atArgument(err)
+			return nil, inDirection(atArgument(err), p.backward)
 		}
 		for _, m := range list {
 			if err := r.chargeBytes(sizeOfMessage(m)); err != nil {
 				return nil, err
 			}
-			out.Nodes = append(out.Nodes, Message{record: m, channel: channel})
 		}
-		// A batch shorter than requested has reached the bound of messages to
-		// scan.
-		if token = next; token == "" || len(out.Nodes) == n || len(list) < min(n, messagesAtOnce) {
-			break
+		found = append(found, list...)
+		if behind, more = end, goesOn; len(list) < n {
+			break // the batch has reached the bound of messages to scan
 		}
 	}
-	out.PageInfo = tokenPage(after, token)
-	return out, nil
+	end := ""
+	if more {
+		end = strconv.FormatInt(behind, 10)
+	}
+	return newListPage(p, found, more, end, sequenceKey, func(m **message.Message) Message { return Message{record: *m, channel: channel} }), nil
 }
+
+func sequenceKey(m **message.Message) string { return strconv.FormatInt((*m).Sequence, 10) }
 
 func sizeOfMessage(m *message.Message) int {
 	n := len(m.Metadata)
@@ -104,7 +116,19 @@ func (m *Message) Replies(ctx context.Context, first *int, after *Cursor) (*Mess
 	if err != nil {
 		return nil, err
 	}
-	return r.readMessagePage(first, after, m.channel, func(n int, token string) ([]*message.Message, string, error) {
-		return service.Replies(ctx, by, m.record.ID, n, token)
+	p, err := r.openDomainRange("message.replies", pageArgs{first: first, after: after}, channels.MaxPage, m.record.ID)
+	if err != nil {
+		return nil, err
+	}
+	total := 0
+	page, err := r.readMessagePage(p, m.channel, func(n int, behind int64) (list []*message.Message, end int64, more bool, err error) {
+		if list, total, more, err = service.RepliesAfter(ctx, by, m.record.ID, n, behind); len(list) > 0 {
+			end = list[len(list)-1].Sequence
+		}
+		return list, end, more, err
 	})
+	if err == nil {
+		page.count = exactly(total)
+	}
+	return page, err
 }

@@ -265,14 +265,6 @@ type AuditChannelAction struct {
 	MemberID *string `json:"memberId"`
 }
 
-// A page of the audit list.
-type AuditConnection struct {
-	// The entries, the newest first.
-	Nodes []AuditEntry `json:"nodes"`
-	// The page information. `endCursor`, which an empty page has too, is for `after`.
-	PageInfo *PageInfo `json:"pageInfo"`
-}
-
 // A commit or a refusal.
 type AuditEntry struct {
 	// The time. The first time for a repeated refusal.
@@ -327,14 +319,6 @@ type ChangeSchemesInput struct {
 	Allow []string `json:"allow"`
 	// The schemes to forbid. Stored data is unchanged.
 	Forbid []string `json:"forbid"`
-}
-
-// A page of channels.
-type ChannelConnection struct {
-	// The channels.
-	Nodes []Channel `json:"nodes"`
-	// The page information. `endCursor` is null on the last page.
-	PageInfo *PageInfo `json:"pageInfo"`
 }
 
 // An invitation of an agent to a channel.
@@ -527,19 +511,6 @@ type Contradiction struct {
 	StatementCount int `json:"statementCount"`
 }
 
-// A page of contradictions.
-type ContradictionConnection struct {
-	// The contradictions, ordered by kind. The order is stable across pages.
-	Nodes []Contradiction `json:"nodes"`
-	// Whether there are more contradictions.
-	HasNextPage bool `json:"hasNextPage"`
-	// The cursor for `after` of the next page. Null on the last page.
-	EndCursor *scalar.Cursor `json:"endCursor"`
-	// False if the search ended early: after a million statements, where `hasNextPage` and `endCursor` continue it,
-	// or because more than ten thousand properties, targets or pairs are declared.
-	Complete bool `json:"complete"`
-}
-
 // The input of `createApiKey`.
 type CreateAPIKeyInput struct {
 	// The agent of the key. A bare id `x` means `agent://x`.
@@ -720,16 +691,6 @@ type HeartbeatInput struct {
 	Status *PresenceStatus `json:"status"`
 }
 
-// A page of an inbox.
-type Inbox struct {
-	// The messages.
-	Nodes []Message `json:"nodes"`
-	// The position after the scanned messages, for the next page or for `messagePublished`.
-	Position scalar.Position `json:"position"`
-	// Whether there may be more messages. A page may be short or empty with more messages after it.
-	HasNextPage bool `json:"hasNextPage"`
-}
-
 // The input of `inviteAgent` and `withdrawInvitation`.
 type InvitationInput struct {
 	// The channel.
@@ -772,14 +733,6 @@ type LiftRestrictionInput struct {
 	ChannelID *string `json:"channelId"`
 	// All channels: ends the restriction in all channels, and none in single ones.
 	Everywhere bool `json:"everywhere"`
-}
-
-// A page of messages.
-type MessageConnection struct {
-	// The messages.
-	Nodes []Message `json:"nodes"`
-	// The page information. `endCursor` is null on the last page.
-	PageInfo *PageInfo `json:"pageInfo"`
 }
 
 // The number of messages of an agent in a channel on one day.
@@ -1043,14 +996,6 @@ type Proposal struct {
 
 func (Proposal) IsNode() {}
 
-// A page of proposals.
-type ProposalConnection struct {
-	// The proposals.
-	Nodes []Proposal `json:"nodes"`
-	// Whether there are more proposals. Pass the last id as `after`.
-	HasNextPage bool `json:"hasNextPage"`
-}
-
 // The result of a mutation of a proposal.
 type ProposalPayload struct {
 	// The proposal after the change.
@@ -1193,7 +1138,8 @@ type QuarantinePayload struct {
 }
 
 // An operation reads one revision. Lists: `first` is the page size, 25 by default and at most 1000, or 200 in channels,
-// scopes and messages and 100 in tasks, proposals and contradictions. `after` continues after a cursor. `view` narrows
+// scopes and messages and 100 in tasks, proposals and contradictions. `after` continues after a cursor; `last` and `before` go
+// backward, and a list without them goes forward only. `view` narrows
 // the view of the operation. `budget` bounds the answer; `pageInfo.truncated` tells whether it cut the page.
 type Query struct {
 }
@@ -1369,7 +1315,7 @@ type RestrictionPayload struct {
 	// The channel. Null for a restriction in all channels, and if you can no longer see it.
 	Channel *Channel `json:"channel"`
 	// The restrictions in effect.
-	Restrictions []ChannelRestriction `json:"restrictions"`
+	Restrictions *listPage[ChannelRestriction] `json:"restrictions"`
 }
 
 // The input of `retractMessage`.
@@ -1505,14 +1451,6 @@ type ScopeAccessInput struct {
 	Roles []string `json:"roles"`
 }
 
-// A page of scopes.
-type ScopeConnection struct {
-	// The scopes.
-	Nodes []Scope `json:"nodes"`
-	// The page information. `endCursor` is null on the last page.
-	PageInfo *PageInfo `json:"pageInfo"`
-}
-
 // The result of verifying the events of a scope, none of which is damaged.
 type ScopeEventCheck struct {
 	// The number of verified events.
@@ -1521,14 +1459,6 @@ type ScopeEventCheck struct {
 	LastHash *string `json:"lastHash"`
 	// The next event to verify. Null at the end of the log.
 	NextSequence *int64 `json:"nextSequence"`
-}
-
-// A page of events of a scope.
-type ScopeEventConnection struct {
-	// The events.
-	Nodes []ScopeEvent `json:"nodes"`
-	// The page information. `endCursor` is null on the last page.
-	PageInfo *PageInfo `json:"pageInfo"`
 }
 
 // The result of a mutation of a scope.
@@ -1760,24 +1690,6 @@ type SubjectInput struct {
 type Subscription struct {
 }
 
-// A page of commits of a task.
-type TaskCommitConnection struct {
-	// The commits.
-	Nodes []TaskCommit `json:"nodes"`
-	// The page information.
-	PageInfo *PageInfo `json:"pageInfo"`
-}
-
-// A page of tasks.
-type TaskConnection struct {
-	// The tasks.
-	Nodes []Task `json:"nodes"`
-	// The page information.
-	PageInfo *PageInfo `json:"pageInfo"`
-	// The number of tasks on all pages.
-	TotalCount int `json:"totalCount"`
-}
-
 // The reason why a task failed, was rejected or canceled.
 type TaskFailure struct {
 	// A code chosen by the handler. EXPIRED, INTERRUPTED and INTERNAL are reserved for koine.
@@ -1796,14 +1708,6 @@ type TaskFailureInput struct {
 	Message string `json:"message"`
 	// Details for programs.
 	Details json.RawMessage `json:"details"`
-}
-
-// A page of messages of a task.
-type TaskMessageConnection struct {
-	// The messages.
-	Nodes []TaskMessage `json:"nodes"`
-	// The page information.
-	PageInfo *PageInfo `json:"pageInfo"`
 }
 
 // The result of `reportTask` and `cancelTask`.

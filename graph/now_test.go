@@ -35,7 +35,7 @@ func TestChannelsUnderAViewAndABudget(t *testing.T) {
 	then, head := kg.Revision(2), c.store.Head().Revision
 	for _, field := range []string{
 		`channel(id: "` + id + `") { name }`, `channels { nodes { name } }`, `message(id: "` + first + `") { text }`, `inbox { nodes { text } }`,
-		`scopes { nodes { id } }`, `scope(id: "x") { id }`, `globalRestrictions { agent: agentId }`,
+		`scopes { nodes { id } }`, `scope(id: "x") { id }`, `globalRestrictions { nodes { agent: agentId } }`,
 	} {
 		for _, query := range []string{`{ ` + field + ` }`, `query { ...f } fragment f on Query { a: ` + field + ` }`} {
 			if _, e := ask(query, then, operation.Budget{}); e["code"] != "INVALID" && e["code"] != string(kg.CodeInvalid) || e["field"] != "view.at" {

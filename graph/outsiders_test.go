@@ -35,14 +35,14 @@ var asked = []struct{ operation, told string }{
 	{`{ channel(id: "{agora}") { messages(sinceMessageId: "{message}") { nodes { text } } } }`, "INVALID"},
 	{`{ channel(id: "{agora}") { messages(beforeMessageId: "{message}") { nodes { text } } } }`, "INVALID"},
 	{`{ channel(id: "{agora}") { messages(where: {correlationId: "{message}"}) { nodes { text } } } }`, `"nodes":[]`},
-	{`{ channel(id: "{channel}") { status closedAt limits { streams } invitations { agent: agentId } restrictions { agent: agentId } scope { title } } }`, "CHANNEL_NOT_FOUND"},
+	{`{ channel(id: "{channel}") { status closedAt limits { streams } invitations { nodes { agent: agentId } } restrictions { nodes { agent: agentId } } scope { title } } }`, "CHANNEL_NOT_FOUND"},
 	{`{ channels(scopeId: "{scope}") { nodes { id name } } }`, "SCOPE_NOT_FOUND"},
 	{`{ channels(invited: true) { nodes { id name } } }`, `"nodes":[]`},
 	{`{ scope(id: "{scope}") { title channels { nodes { name } } events { nodes { data } } verifyEvents { verifiedCount } tasks { nodes { title } } } }`, "SCOPE_NOT_FOUND"},
 	{`{ scopes(parentId: "{scope}") { nodes { title } } }`, `"nodes":[]`},
 	{`{ scopes { nodes { title } } }`, `"nodes":[]`},
-	{`{ inbox { nodes { text } hasNextPage } }`, `"nodes":[]`},
-	{`{ globalRestrictions { agent: agentId } }`, "PERMISSION_DENIED"},
+	{`{ inbox { nodes { text } pageInfo { hasNextPage } } }`, `"nodes":[]`},
+	{`{ globalRestrictions { nodes { agent: agentId } } }`, "PERMISSION_DENIED"},
 	{`{ audit(channelId: "{channel}") { nodes { channelActions { channelId } } } }`, "PERMISSION_DENIED"},
 	{`{ entity(iri: "urn:koine:channel:{channel}") { asChannel { name } types } }`, `"entity":null`},
 	{`{ entity(iri: "urn:koine:channel:{channel}", view: {allGraphs: true}) { asChannel { name } types } }`, `"entity":null`},
@@ -79,10 +79,10 @@ var asked = []struct{ operation, told string }{
 	{`mutation { withdrawInvitation(input: {channelId: "{channel}", agentId: "bob"}) { channel { id } } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { answerInvitation(input: {channelId: "{channel}", answer: ACCEPT}) { channel { id } } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { answerInvitation(input: {channelId: "{channel}", answer: DECLINE}) { channelId } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { restrictAgent(input: {channelId: "{channel}", agentId: "bob", kind: BAN}) { restrictions { agent: agentId } } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { liftRestriction(input: {channelId: "{channel}", agentId: "eve", kind: BAN}) { restrictions { agent: agentId } } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { restrictAgent(input: {channelId: "{channel}", agentId: "bob", kind: MUTE}) { restrictions { agent: agentId } } }`, "CHANNEL_NOT_FOUND"},
-	{`mutation { liftRestriction(input: {channelId: "{channel}", agentId: "eve", kind: MUTE}) { restrictions { agent: agentId } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { restrictAgent(input: {channelId: "{channel}", agentId: "bob", kind: BAN}) { restrictions { nodes { agent: agentId } } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { liftRestriction(input: {channelId: "{channel}", agentId: "eve", kind: BAN}) { restrictions { nodes { agent: agentId } } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { restrictAgent(input: {channelId: "{channel}", agentId: "bob", kind: MUTE}) { restrictions { nodes { agent: agentId } } } }`, "CHANNEL_NOT_FOUND"},
+	{`mutation { liftRestriction(input: {channelId: "{channel}", agentId: "eve", kind: MUTE}) { restrictions { nodes { agent: agentId } } } }`, "CHANNEL_NOT_FOUND"},
 	{`mutation { createScope(input: {parentId: "{scope}"}) { scope { id } } }`, "SCOPE_NOT_FOUND"},
 	{`mutation { updateScope(input: {scopeId: "{scope}", expectedVersion: 1, title: "x"}) { scope { id } } }`, "SCOPE_NOT_FOUND"},
 	{`mutation { endScope(input: {scopeId: "{scope}", status: COMPLETED}) { scope { id } } }`, "SCOPE_NOT_FOUND"},
@@ -150,7 +150,7 @@ func newOutsiders(t *testing.T) *outsiders {
 		o.secrets[i].message = said(o.secrets[i].channel)
 	}
 	c.told("ann", `mutation { deleteChannel(input: {channelId: "%s"}) { channelId } }`, deleted)
-	c.told("ann", `mutation { restrictAgent(input: {channelId: "%s", agentId: "eve", kind: BAN}) { restrictions { agent: agentId } } }`, banned)
+	c.told("ann", `mutation { restrictAgent(input: {channelId: "%s", agentId: "eve", kind: BAN}) { restrictions { nodes { agent: agentId } } } }`, banned)
 	c.told("ann", `mutation { removeChannelMember(input: {channelId: "%s", agentId: "eve"}) { channel { id } } }`, left)
 	ann := channels.Caller{Principal: kg.Principal{ID: "agent://ann", Method: "key"}}
 	if _, err := c.service.CloseChannel(t.Context(), ann, channel.ID(closed), "done"); err != nil {

@@ -53,7 +53,7 @@ func TestPanicOfAField(t *testing.T) {
 		"neighborhood":  `bad: entity(iri: "ex:s") { neighborhood { entities { iri } } }`,
 		"shortestPaths": `bad: shortestPaths(from: "ex:s", to: "ex:t") { length }`,
 		"diff":          `bad: diff(from: 0) { nodes { op } }`,
-		"vocabulary":    `bad: vocabulary { predicates { iri } }`,
+		"vocabulary":    `bad: vocabulary { predicates { nodes { iri } } }`,
 		"stats":         `bad: stats { statements }`,
 	} {
 		for operation, query := range map[string]string{name: `{ ` + field + ` good: revision }`, name + " under a budget": `query @budget(maxBytes: 1000) { ` + field + ` good: revision }`} {

@@ -33,8 +33,8 @@ var pastDoors = []string{
 	`{ diff(first: 1000, from: "$at", view: {allGraphs: true}) { nodes { op statement { object { ... on Literal { lexical } } } previous { object { ... on Literal { lexical } } } } } }`,
 	`{ diff(first: 1000, from: "0", to: "$at", view: {allGraphs: true}) { nodes { statement { object { ... on Literal { lexical } } } } } }`,
 	`{ why(statement: {subject: {id: "$entity"}, predicate: {id: "koine:tag"}, object: {value: "$tag"}, graph: "$graph"}, view: {allGraphs: true, at: "$at"}) { statement { object { __typename } } history { op message { text } } } }`,
-	`{ vocabulary(view: {allGraphs: true, at: "$at"}) { predicates(first: 1000) { iri count } } stats(view: {allGraphs: true, at: "$at"}) { statements } }`,
-	`{ channel(id: "$channel") { messages(first: 200) { nodes { text tags metadata artifactRefs facts { object { ... on Literal { lexical } } } entity { out(first: 100) { nodes { object { ... on Literal { lexical } } } } } } } } }`,
+	`{ vocabulary(view: {allGraphs: true, at: "$at"}) { predicates(first: 1000) { nodes { iri count } } } stats(view: {allGraphs: true, at: "$at"}) { statements } }`,
+	`{ channel(id: "$channel") { messages(first: 200) { nodes { text tags metadata artifactRefs facts { nodes { object { ... on Literal { lexical } } } } entity { out(first: 100) { nodes { object { ... on Literal { lexical } } } } } } } } }`,
 }
 
 var followedDoors = []string{

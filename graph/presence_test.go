@@ -55,17 +55,19 @@ func TestHeartbeat(t *testing.T) {
 			Status   string
 			Presence shownPresence
 		}
-		Agents []struct {
-			ID       string
-			Presence shownPresence
+		Agents struct {
+			Nodes []struct {
+				ID       string
+				Presence shownPresence
+			}
 		}
 	}
-	const query = `{ agent(id: "dora") { status presence { status since } } agents { id presence { status since } } }`
+	const query = `{ agent(id: "dora") { status presence { status since } } agents { nodes { id presence { status since } } } }`
 	b.dataAs(other, query, &shown)
 	if p := shown.Agent.Presence; p.Status != "BUSY" || !p.Since.Equal(*since) || shown.Agent.Status != "ACTIVE" {
 		t.Errorf("the agent: %+v", shown.Agent)
 	}
-	if len(shown.Agents) != 1 || shown.Agents[0].Presence.Status != "BUSY" {
+	if len(shown.Agents.Nodes) != 1 || shown.Agents.Nodes[0].Presence.Status != "BUSY" {
 		t.Errorf("the agents: %+v", shown.Agents)
 	}
 	b.dataAs(nobody, `mutation { heartbeat(input: {}) { presence { status since } } }`, &beat)

@@ -15,6 +15,7 @@ import (
 type Reviews interface {
 	Get(ctx context.Context, by proposals.Caller, id string) (*proposals.Proposal, error)
 	List(ctx context.Context, by proposals.Caller, q proposals.Query) (*proposals.Page, error)
+	Count(ctx context.Context, by proposals.Caller, q proposals.Query) (n int, exact bool, err error)
 	Decide(ctx context.Context, by proposals.Caller, id string, d proposals.Decision, comment string, expected *kg.Revision) (*proposals.Proposal, error)
 	// GetAt is Get at a revision.
 	GetAt(ctx context.Context, by proposals.Caller, id string, r kg.Revision) (*proposals.Proposal, error)
@@ -30,27 +31,31 @@ func (r *run) reviewService() (Reviews, proposals.Caller, error) {
 	return r.engine.deps.Reviews, by, nil
 }
 
-func readProposals(ctx context.Context, status *ProposalStatus, author *string, first *int, after *string) (*ProposalConnection, error) {
-	service, by, err := runOf(ctx).reviewService()
+// Proposals answers Query.proposals.
+func (*queryRoot) Proposals(ctx context.Context, status *ProposalStatus, author *string, first *int, after *Cursor, last *int, before *Cursor) (*ProposalConnection, error) {
+	r := runOf(ctx)
+	service, by, err := r.reviewService()
 	if err != nil {
 		return nil, err
 	}
-	q := proposals.Query{Author: kg.AgentID(deref(author)), First: deref(first), After: deref(after)}
+	p, err := r.openDomainRange("proposals", pageArgs{first, after, last, before}, proposals.MaxPage)
+	if err != nil {
+		return nil, err
+	}
+	q := proposals.Query{Author: kg.AgentID(deref(author)), First: p.size, Behind: p.key, Backward: p.backward}
 	if status != nil {
 		q.Status = proposals.Status(strings.ToLower(string(*status)))
 	}
-	if first != nil && *first <= 0 {
-		return nil, kg.Errorf(kg.CodeInvalid, "first is at least 1").At("first")
-	}
-	page, err := service.List(ctx, by, q)
+	found, err := service.List(ctx, by, q)
 	if err != nil {
 		return nil, err
 	}
-	out := &ProposalConnection{HasNextPage: page.More, Nodes: make([]Proposal, len(page.Proposals))}
-	for i, p := range page.Proposals {
-		out.Nodes[i] = *shownProposal(p)
+	page := newListPage(p, found.Proposals, found.More, "", func(p **proposals.Proposal) string { return (*p).ID }, func(p **proposals.Proposal) Proposal { return *shownProposal(*p) })
+	page.count = func(ctx context.Context) (int64, bool, error) {
+		n, exact, err := service.Count(ctx, by, q)
+		return int64(n), exact, err
 	}
-	return out, nil
+	return page, nil
 }
 
 func readProposal(ctx context.Context, id string) (*Proposal, error) {

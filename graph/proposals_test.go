@@ -93,11 +93,11 @@ func TestProposals(t *testing.T) {
 		`{"proposal":{"id":"$id","status":"PENDING","author":"agent://ann","actor":"agent://ann","patches":[{"op":"replace","statement":{"subject":{"id":"https://example.org/ann"},"predicate":{"id":"https://example.org/pay"},"object":{"value":5,"type":"http://www.w3.org/2001/XMLSchema#integer"},"certainty":0.5,"source":"agent://ann"}}],`+
 			`"justification":"a rise","taskId":null,"reason":"pay is looked at","rules":["pay"],"requiredApprovals":2,"approvalCount":0,"reviewerRoles":["reviewer"],"endedAt":null,"conflictReason":null,"appliedRevision":null,"reviews":[]}}`)
 	want("for whom it is not", b.saidTo("dave", nil, `{ proposal(id: "`+id+`") { id } }`), "NOT_FOUND")
-	want("their list", b.saidTo("dave", nil, `{ proposals { nodes { id } hasNextPage } }`), `{"proposals":{"nodes":[],"hasNextPage":false}}`)
-	want("the list", b.saidTo("ann", nil, `{ proposals(status: PENDING, authorId: "ann", first: 1) { nodes { id } hasNextPage } }`), `{"proposals":{"nodes":[{"id":"$id"}],"hasNextPage":false}}`)
-	want("behind it", b.saidTo("ann", nil, `{ proposals(after: "`+id+`") { nodes { id } hasNextPage } }`), `{"proposals":{"nodes":[],"hasNextPage":false}}`)
+	want("their list", b.saidTo("dave", nil, `{ proposals { nodes { id } pageInfo { hasNextPage } } }`), `{"proposals":{"nodes":[],"pageInfo":{"hasNextPage":false}}}`)
+	want("the list", b.saidTo("ann", nil, `{ proposals(status: PENDING, authorId: "ann", first: 1) { nodes { id } pageInfo { hasNextPage } } }`), `{"proposals":{"nodes":[{"id":"$id"}],"pageInfo":{"hasNextPage":false}}}`)
+	want("behind it", b.saidTo("ann", nil, `{ proposals(after: "`+b.proposalCursor(id)+`") { nodes { id } pageInfo { hasNextPage } } }`), `{"proposals":{"nodes":[],"pageInfo":{"hasNextPage":false}}}`)
 	for first, code := range map[string]string{"0": "INVALID", "101": "LIMIT_EXCEEDED"} {
-		want("first "+first, b.saidTo("ann", nil, `{ proposals(first: `+first+`) { hasNextPage } }`), code)
+		want("first "+first, b.saidTo("ann", nil, `{ proposals(first: `+first+`) { pageInfo { hasNextPage } } }`), code)
 	}
 	pending := `{ statements(view: {includePending: true}) { nodes { predicate pending } } }`
 	want("pending for the author", b.saidTo("ann", nil, pending), `{"statements":{"nodes":[{"predicate":"https://example.org/pay","pending":true}]}}`)
@@ -114,7 +114,7 @@ func TestProposals(t *testing.T) {
 	id = b.hold("ann")
 	want("withdrawn by another", b.saidTo("bob", reviewer, `mutation { withdrawProposal(input: {id: "`+id+`"}) { proposal { status } } }`), "PERMISSION_DENIED")
 	want("withdrawn", b.saidTo("ann", nil, `mutation { withdrawProposal(input: {id: "`+id+`"}) { proposal { status } } }`), `{"withdrawProposal":{"proposal":{"status":"WITHDRAWN"}}}`)
-	want("without reviews", newBench(t, graph.Options{}).saidTo("ann", nil, `{ proposals { hasNextPage } }`), "NOT_FOUND")
+	want("without reviews", newBench(t, graph.Options{}).saidTo("ann", nil, `{ proposals { pageInfo { hasNextPage } } }`), "NOT_FOUND")
 }
 
 // TestProposalChanged proves that each commit that changes a proposal is delivered once, as
@@ -178,4 +178,31 @@ func (b *bench) timeOf(r kg.Revision) string {
 		b.t.Fatal(err)
 	}
 	return c.Time.Format("2006-01-02T15:04:05.000Z")
+}
+
+// proposalCursor is the cursor of the proposal in the list of all.
+func (b *bench) proposalCursor(id string) string {
+	b.t.Helper()
+	var p struct {
+		Proposals struct {
+			Edges []struct {
+				Cursor string
+				Node   struct{ ID string }
+			}
+			TotalCount int
+		}
+	}
+	if err := json.Unmarshal([]byte(b.saidTo("ann", nil, `{ proposals { edges { cursor node { id } } totalCount } }`)), &p); err != nil {
+		b.t.Fatal(err)
+	}
+	if p.Proposals.TotalCount != len(p.Proposals.Edges) {
+		b.t.Errorf("totalCount is %d of %d", p.Proposals.TotalCount, len(p.Proposals.Edges))
+	}
+	for _, e := range p.Proposals.Edges {
+		if e.Node.ID == id {
+			return e.Cursor
+		}
+	}
+	b.t.Fatalf("the proposal %s is not listed", id)
+	return ""
 }

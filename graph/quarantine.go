@@ -2,7 +2,9 @@ package graph
 
 import (
 	"context"
+	"math"
 
+	"koine/graph/limit"
 	"koine/internal/provenance"
 	"koine/kg"
 )
@@ -68,10 +70,14 @@ func (r *run) commitID(receipt kg.Receipt) *string {
 	return &id
 }
 
-// readQuarantines answers Query.quarantines.
-func readQuarantines(ctx context.Context) ([]Quarantine, error) {
+// Quarantines answers Query.quarantines.
+func (*queryRoot) Quarantines(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*QuarantineConnection, error) {
 	r := runOf(ctx)
 	table, err := r.quarantineTable()
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.openRange("quarantines", pageArgs{first, after, last, before}, limit.DefaultListSize, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +85,7 @@ func readQuarantines(ctx context.Context) ([]Quarantine, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Quarantine, len(list))
-	for i, q := range list {
-		out[i] = Quarantine{Agent: agentOf(q.Agent), AgentID: string(q.Agent), Since: timeOrNil(q.Since), Commit: r.commitOf(q.Commit)}
-	}
-	return out, nil
+	return pageOfSlice(p, list, func(q *provenance.Quarantine) string { return string(q.Agent) }, func(q *provenance.Quarantine) Quarantine {
+		return Quarantine{Agent: agentOf(q.Agent), AgentID: string(q.Agent), Since: timeOrNil(q.Since), Commit: r.commitOf(q.Commit)}
+	}), nil
 }

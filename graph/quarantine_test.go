@@ -136,14 +136,16 @@ func TestQuarantine(t *testing.T) {
 		t.Errorf("an administrator looks: got %q, want %q", got, all)
 	}
 	var counts struct {
-		Vocabulary struct{ Predicates []struct{ Count int } }
-		Stats      struct{ Statements int }
-		Entity     struct{ Degree int }
-		Changes    struct{ Nodes []struct{ Op string } }
-		Match      struct{ TotalCount int }
+		Vocabulary struct {
+			Predicates struct{ Nodes []struct{ Count int } }
+		}
+		Stats   struct{ Statements int }
+		Entity  struct{ Degree int }
+		Changes struct{ Nodes []struct{ Op string } }
+		Match   struct{ TotalCount int }
 	}
-	b.data(`{ vocabulary { predicates { count } } stats { statements } entity(iri: "ex:s") { degree } changes(since: "0") { nodes { op } } match(pattern: {triples: {s: "ex:s", p: "ex:p", o: "?o"}}) { totalCount } }`, "", &counts)
-	if counts.Vocabulary.Predicates[0].Count != 2 || counts.Stats.Statements != 2 || counts.Entity.Degree != 2 || len(counts.Changes.Nodes) != 2 || counts.Match.TotalCount != 2 {
+	b.data(`{ vocabulary { predicates { nodes { count } } } stats { statements } entity(iri: "ex:s") { degree } changes(since: "0") { nodes { op } } match(pattern: {triples: {s: "ex:s", p: "ex:p", o: "?o"}}) { totalCount } }`, "", &counts)
+	if counts.Vocabulary.Predicates.Nodes[0].Count != 2 || counts.Stats.Statements != 2 || counts.Entity.Degree != 2 || len(counts.Changes.Nodes) != 2 || counts.Match.TotalCount != 2 {
 		t.Errorf("counts, changes and matches: %+v; want two everywhere", counts)
 	}
 
@@ -163,8 +165,8 @@ func TestQuarantine(t *testing.T) {
 	})
 	t.Run("the list", func(t *testing.T) {
 		b := b.of(t)
-		r := b.run(adminKey, `{ quarantines { agent: agentId since commit { principal: principalId } } }`, "")
-		want := `{"quarantines":[{"agent":"agent://bad","since":"` + later.Format("2006-01-02T15:04:05.000Z") + `","commit":{"principal":"agent://root"}}]}`
+		r := b.run(adminKey, `{ quarantines { nodes { agent: agentId since commit { principal: principalId } } } }`, "")
+		want := `{"quarantines":{"nodes":[{"agent":"agent://bad","since":"` + later.Format("2006-01-02T15:04:05.000Z") + `","commit":{"principal":"agent://root"}}]}}`
 		if string(r.Data) != want {
 			t.Errorf("got %s %v, want %s", r.Data, r.Errors, want)
 		}
@@ -187,7 +189,7 @@ func TestQuarantine(t *testing.T) {
 		b := b.of(t)
 		for _, who := range []kg.Principal{stranger, {ID: "agent://x", Roles: []string{kg.RoleReviewer}, Method: "jwt"}} {
 			for query, variables := range map[string]string{
-				quarantineIt: `{"i": {"agentId": "good"}}`, liftIt: `{"i": {"agentId": "bad"}}`, `{ quarantines { agent: agentId } }`: "",
+				quarantineIt: `{"i": {"agentId": "good"}}`, liftIt: `{"i": {"agentId": "bad"}}`, `{ quarantines { nodes { agent: agentId } } }`: "",
 				`{ statements(view: {includeQuarantined: true}) { totalCount } }`: "",
 			} {
 				r := b.run(who, query, variables)

@@ -132,14 +132,14 @@ func (l *loader) showsEntity(ref entityRef) (bool, error) {
 // Entities answers Query.entities.
 func (*queryRoot) Entities(ctx context.Context, f *executor.Selected, args *queryEntitiesArgs) (executor.Value, error) {
 	return readPage(ctx, f, args.View, args.Budget, func(p *planner, f graphql.CollectedField) (*connection, error) {
-		return p.planEntityConnection(f, entityListArgs{args.Where, args.OrderBy, args.First, args.After})
+		return p.planEntityConnection(f, entityListArgs{args.Where, args.OrderBy, pageArgs{args.First, args.After, args.Last, args.Before}})
 	}, (*loader).entityPage)
 }
 
 // Statements answers Query.statements.
 func (*queryRoot) Statements(ctx context.Context, f *executor.Selected, args *queryStatementsArgs) (executor.Value, error) {
 	return readPage(ctx, f, args.View, args.Budget, func(p *planner, f graphql.CollectedField) (*connection, error) {
-		return p.planStatementConnection(f, statementListArgs{args.Where, args.OrderBy, args.First, args.After})
+		return p.planStatementConnection(f, statementListArgs{args.Where, args.OrderBy, pageArgs{args.First, args.After, args.Last, args.Before}})
 	}, (*loader).statementPage)
 }
 

@@ -2,10 +2,12 @@ package graph
 
 import (
 	"context"
+	"math"
 
 	"koine/channels/channel"
 	"koine/channels/message"
 	"koine/channels/receipts"
+	"koine/graph/limit"
 	"koine/kg"
 )
 
@@ -52,9 +54,13 @@ func (m *Message) ReceiptStatus(ctx context.Context) (*ReceiptStatus, error) {
 
 // Receipts are the message's receipts at its recipients, nil if the message is
 // gone.
-func (m *Message) Receipts(ctx context.Context) ([]MessageReceipt, error) {
+func (m *Message) Receipts(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*MessageReceiptConnection, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.openRange("message.receipts", pageArgs{first, after, last, before}, limit.DefaultListSize, math.MaxInt, m.record.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -62,14 +68,10 @@ func (m *Message) Receipts(ctx context.Context) ([]MessageReceipt, error) {
 	if err != nil || list == nil {
 		return nil, err
 	}
-	out := make([]MessageReceipt, len(*list))
-	for i, receipt := range *list {
-		out[i] = MessageReceipt{Agent: agentOf(receipt.Agent), AgentID: string(receipt.Agent), Status: ReceiptStatus(inSchema(receipt.State))}
-		if err := r.chargeBytes(len(receipt.Agent) + sizeOfReceipt); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	page := pageOfSlice(p, *list, func(r *receipts.Receipt) string { return string(r.Agent) }, func(r *receipts.Receipt) MessageReceipt {
+		return MessageReceipt{Agent: agentOf(r.Agent), AgentID: string(r.Agent), Status: ReceiptStatus(inSchema(r.State))}
+	})
+	return page, chargeAll(r, page.nodes, func(n *MessageReceipt) int { return len(n.AgentID) + sizeOfReceipt })
 }
 
 const sizeOfReceipt = 48 // in addition to the agent's name

@@ -183,14 +183,17 @@ func TestConflictsAreToldAsTheCallerSeesThem(t *testing.T) {
 	}
 }
 
-const contradictionsQuery = `query ($first: Int, $after: Cursor, $view: ViewInput) { c: contradictions(first: $first, after: $after, view: $view) { hasNextPage endCursor complete
+const contradictionsQuery = `query ($first: Int, $after: Cursor, $view: ViewInput) { c: contradictions(first: $first, after: $after, view: $view) { pageInfo { hasNextPage endCursor } complete
 	nodes { kind reason subject { id value } property statementCount statements { statement { statementId subject { id } object { id value } } assertions { source: sourceId } } } } }`
 
 type found struct {
 	C struct {
-		HasNextPage, Complete bool
-		EndCursor             *string
-		Nodes                 []struct {
+		Complete bool
+		PageInfo struct {
+			HasNextPage bool
+			EndCursor   *string
+		}
+		Nodes []struct {
 			Kind, Reason string
 			Subject      struct {
 				ID    string
@@ -287,7 +290,7 @@ func TestContradictions(t *testing.T) {
 	b, want := contradicting(t)
 	without := slices.Delete(slices.Clone(want), 1, 2) // facts that bob backs too
 	all := b.contradictions("{}")
-	if got := all.lines(); !slices.Equal(got, want) || !all.C.Complete || all.C.HasNextPage || all.C.EndCursor != nil {
+	if got := all.lines(); !slices.Equal(got, want) || !all.C.Complete || all.C.PageInfo.HasNextPage {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 	if !strings.Contains(all.C.Nodes[0].Reason, "owl:FunctionalProperty") {
@@ -301,13 +304,13 @@ func TestContradictions(t *testing.T) {
 			for {
 				page := b.contradictions(fmt.Sprintf(`{"first": %d, "after": %s}`, size, after))
 				got = append(got, page.lines()...)
-				if len(page.C.Nodes) > size || page.C.HasNextPage != (page.C.EndCursor != nil) {
+				if len(page.C.Nodes) > size || page.C.PageInfo.HasNextPage && page.C.PageInfo.EndCursor == nil {
 					t.Fatalf("a page of %d: %+v", size, page.C)
 				}
-				if !page.C.HasNextPage {
+				if !page.C.PageInfo.HasNextPage {
 					break
 				}
-				after = fmt.Sprintf("%q", *page.C.EndCursor)
+				after = fmt.Sprintf("%q", *page.C.PageInfo.EndCursor)
 			}
 			if !slices.Equal(got, want) {
 				t.Errorf("in pages of %d: got %q", size, got)
@@ -331,7 +334,7 @@ func TestContradictions(t *testing.T) {
 	t.Run("a cursor of another view", func(t *testing.T) {
 		b := b.of(t)
 		page := b.contradictions(`{"first": 1}`)
-		r := b.execute(contradictionsQuery, fmt.Sprintf(`{"first": 1, "after": %q, "view": {"minCertainty": 0.5}}`, *page.C.EndCursor))
+		r := b.execute(contradictionsQuery, fmt.Sprintf(`{"first": 1, "after": %q, "view": {"minCertainty": 0.5}}`, *page.C.PageInfo.EndCursor))
 		if len(r.Errors) != 1 || r.Errors[0].Extensions["code"] != "CURSOR_FOREIGN" {
 			t.Errorf("got %s %v", r.Data, r.Errors)
 		}

@@ -2,10 +2,8 @@ package graph
 
 import (
 	"context"
-	"time"
 
 	"koine/graph/internal/views"
-	"koine/internal/tasks"
 	"koine/kg/base"
 )
 
@@ -18,34 +16,14 @@ type (
 	subscriptionRoot struct{}
 )
 
-// Audit answers Query.audit.
-func (*queryRoot) Audit(ctx context.Context, first *int, after *Cursor, principalID *string, actorID *string, since *time.Time, until *time.Time, kinds []AuditKind, channelID *string) (*AuditConnection, error) {
-	return auditList(ctx, auditQuery{first, after, principalID, actorID, since, until, kinds, channelID})
-}
-
 // Why answers Query.why.
 func (*queryRoot) Why(ctx context.Context, statement StatementRef, first *int, view *views.ViewInput) (*StatementExplanation, error) {
 	return explainStatement(ctx, statement, first, view)
 }
 
-// Proposals answers Query.proposals.
-func (*queryRoot) Proposals(ctx context.Context, status *ProposalStatus, authorID *string, first *int, after *string) (*ProposalConnection, error) {
-	return readProposals(ctx, status, authorID, first, after)
-}
-
 // Proposal answers Query.proposal.
 func (*queryRoot) Proposal(ctx context.Context, id string) (*Proposal, error) {
 	return readProposal(ctx, id)
-}
-
-// Contradictions answers Query.contradictions.
-func (*queryRoot) Contradictions(ctx context.Context, first *int, after *Cursor, view *views.ViewInput) (*ContradictionConnection, error) {
-	return readContradictions(ctx, first, after, view)
-}
-
-// Quarantines answers Query.quarantines.
-func (*queryRoot) Quarantines(ctx context.Context) ([]Quarantine, error) {
-	return readQuarantines(ctx)
 }
 
 // Vocabulary answers Query.vocabulary.
@@ -58,19 +36,9 @@ func (*queryRoot) Me(ctx context.Context) (*Principal, error) {
 	return readMe(ctx)
 }
 
-// Agents answers Query.agents.
-func (*queryRoot) Agents(ctx context.Context, first *int, after *string, capability *string) ([]Agent, error) {
-	return readAgents(ctx, first, after, capability)
-}
-
 // Agent answers Query.agent.
 func (*queryRoot) Agent(ctx context.Context, id string) (*Agent, error) {
 	return readAgent(ctx, id)
-}
-
-// APIKeys answers Query.apiKeys.
-func (*queryRoot) APIKeys(ctx context.Context, agentID *string, includeEnded bool, first *int, after *string) ([]APIKey, error) {
-	return readAPIKeys(ctx, agentID, includeEnded, first, after)
 }
 
 // Stats answers Query.stats.
@@ -83,19 +51,9 @@ func (*queryRoot) Revision(ctx context.Context) (*base.Revision, error) {
 	return readRevision(ctx)
 }
 
-// Graphs answers Query.graphs.
-func (*queryRoot) Graphs(ctx context.Context, first *int, after *base.Term) ([]Graph, error) {
-	return readGraphs(ctx, first, after)
-}
-
 // Channel answers Query.channel.
 func (*queryRoot) Channel(ctx context.Context, id string) (*Channel, error) {
 	return readChannel(ctx, id)
-}
-
-// Channels answers Query.channels.
-func (*queryRoot) Channels(ctx context.Context, first *int, after *Cursor, visibility *ChannelVisibility, memberID *string, invited bool, scopeID *string) (*ChannelConnection, error) {
-	return readChannels(ctx, first, after, visibility, memberID, invited, scopeID)
 }
 
 // Scope answers Query.scope.
@@ -103,24 +61,9 @@ func (*queryRoot) Scope(ctx context.Context, id string) (*Scope, error) {
 	return readScope(ctx, id)
 }
 
-// Scopes answers Query.scopes.
-func (*queryRoot) Scopes(ctx context.Context, first *int, after *Cursor, parentID *string, status *ScopeStatus) (*ScopeConnection, error) {
-	return readScopes(ctx, first, after, parentID, status)
-}
-
-// GlobalRestrictions answers Query.globalRestrictions.
-func (*queryRoot) GlobalRestrictions(ctx context.Context) ([]ChannelRestriction, error) {
-	return readGlobalRestrictions(ctx)
-}
-
 // Message answers Query.message.
 func (*queryRoot) Message(ctx context.Context, id string) (*Message, error) {
 	return readMessage(ctx, id)
-}
-
-// Inbox answers Query.inbox.
-func (*queryRoot) Inbox(ctx context.Context, first *int, after *Position) (*Inbox, error) {
-	return readInbox(ctx, first, after)
 }
 
 // Graph answers Query.graph.
@@ -146,10 +89,4 @@ func (*queryRoot) Violations(ctx context.Context, first *int, shape *base.Term, 
 // Task answers Query.task.
 func (*queryRoot) Task(ctx context.Context, id string) (*Task, error) {
 	return readTask(ctx, id)
-}
-
-// Tasks answers Query.tasks.
-func (*queryRoot) Tasks(ctx context.Context, first *int, after *Cursor, createdByMe bool, handledByMe bool, contextID *string, handlerID *string, states []TaskState, parentID *string, since *time.Time) (*TaskConnection, error) {
-	q := tasks.Query{Created: createdByMe, Handled: handledByMe, Context: deref(contextID), Parent: tasks.TaskID(deref(parentID))}
-	return readTasks(ctx, first, after, q, handlerID, states, since)
 }

@@ -2,9 +2,12 @@ package graph
 
 import (
 	"context"
+	"fmt"
+	"math"
 
 	"koine/channels"
 	"koine/channels/channel"
+	"koine/graph/limit"
 	"koine/kg"
 )
 
@@ -14,23 +17,28 @@ const sizeOfRestriction = 64
 
 // listRestrictions lists the restrictions of a channel, or those that hold in all
 // channels.
-func (r *run) listRestrictions(id channel.ID) ([]ChannelRestriction, error) {
+func (r *run) listRestrictions(list string, id channel.ID, a pageArgs) (*ChannelRestrictionConnection, error) {
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
-	list, err := service.Members().Restrictions(by, id)
+	p, err := r.openRange(list, a, limit.DefaultListSize, math.MaxInt, id)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]ChannelRestriction, len(list))
-	for i, b := range list {
-		out[i] = ChannelRestriction{Agent: agentOf(b.Agent), AgentID: string(b.Agent), Kind: ChannelRestrictionKindBan, From: b.From, Until: timeOrNil(b.Until)}
-		if b.Muted {
-			out[i].Kind = ChannelRestrictionKindMute
-		}
+	found, err := service.Members().Restrictions(by, id)
+	if err != nil {
+		return nil, err
 	}
-	return out, r.chargeBytes(sizeOfRestriction * len(out))
+	key := func(b *channel.Restriction) string { return fmt.Sprintf("%s %t", b.Agent, b.Muted) }
+	page := pageOfSlice(p, found, key, func(b *channel.Restriction) ChannelRestriction {
+		out := ChannelRestriction{Agent: agentOf(b.Agent), AgentID: string(b.Agent), Kind: ChannelRestrictionKindBan, From: b.From, Until: timeOrNil(b.Until)}
+		if b.Muted {
+			out.Kind = ChannelRestrictionKindMute
+		}
+		return out
+	})
+	return page, r.chargeBytes(sizeOfRestriction * len(page.nodes))
 }
 
 // unlessHidden drops the errors of a caller that may not see the channel, or no
@@ -43,9 +51,9 @@ func unlessHidden(err error) error {
 	return err
 }
 
-// readGlobalRestrictions answers Query.globalRestrictions.
-func readGlobalRestrictions(ctx context.Context) ([]ChannelRestriction, error) {
-	return runOf(ctx).listRestrictions(channel.AllChannels)
+// GlobalRestrictions answers Query.globalRestrictions.
+func (*queryRoot) GlobalRestrictions(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*ChannelRestrictionConnection, error) {
+	return runOf(ctx).listRestrictions("globalRestrictions", channel.AllChannels, pageArgs{first, after, last, before})
 }
 
 // changeRestrictions answers a mutation of restrictions in one channel, or in
@@ -69,9 +77,11 @@ func (r *run) changeRestrictions(ctx context.Context, channelID *string, everywh
 			return nil, err
 		}
 	}
-	out.Restrictions, err = r.listRestrictions(id)
-	out.Restrictions = notNil(out.Restrictions)
-	return out, unlessHidden(err)
+	out.Restrictions, err = r.listRestrictions("restrictions", id, pageArgs{})
+	if err = unlessHidden(err); err == nil && out.Restrictions == nil {
+		out.Restrictions = &ChannelRestrictionConnection{count: exactly(0)}
+	}
+	return out, err
 }
 
 // RestrictAgent answers Mutation.restrictAgent.

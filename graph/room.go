@@ -3,6 +3,8 @@ package graph
 import (
 	"context"
 	"koine/channels/channel"
+	"koine/graph/limit"
+	"math"
 	"time"
 )
 
@@ -51,9 +53,13 @@ func (c *Channel) MemberPolicy() *ChannelMemberPolicy {
 func (c *Channel) Audit() bool { return c.record.Audit }
 
 // Invitations are the open invitations that the caller may see.
-func (c *Channel) Invitations(ctx context.Context) ([]ChannelInvitation, error) {
+func (c *Channel) Invitations(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*ChannelInvitationConnection, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.openRange("channel.invitations", pageArgs{first, after, last, before}, limit.DefaultListSize, math.MaxInt, c.record.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -61,17 +67,16 @@ func (c *Channel) Invitations(ctx context.Context) ([]ChannelInvitation, error) 
 	if err := unlessHidden(err); err != nil {
 		return nil, err
 	}
-	out := make([]ChannelInvitation, len(list))
-	for i, one := range list {
-		out[i] = ChannelInvitation{Agent: agentOf(one.Agent), AgentID: string(one.Agent), InvitedBy: agentOf(one.By), InvitedByID: string(one.By), InvitedAt: one.At}
-	}
-	return out, r.chargeBytes(sizeOfRestriction * len(out))
+	page := pageOfSlice(p, list, func(i *channel.Invitation) string { return timeKey(i.At) + string(i.Agent) }, func(i *channel.Invitation) ChannelInvitation {
+		return ChannelInvitation{Agent: agentOf(i.Agent), AgentID: string(i.Agent), InvitedBy: agentOf(i.By), InvitedByID: string(i.By), InvitedAt: i.At}
+	})
+	return page, r.chargeBytes(sizeOfRestriction * len(page.nodes))
 }
 
 // Restrictions are the channel's restrictions, nil if the caller may not see them.
-func (c *Channel) Restrictions(ctx context.Context) ([]ChannelRestriction, error) {
-	list, err := runOf(ctx).listRestrictions(c.record.ID)
-	return list, unlessHidden(err)
+func (c *Channel) Restrictions(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*ChannelRestrictionConnection, error) {
+	page, err := runOf(ctx).listRestrictions("channel.restrictions", c.record.ID, pageArgs{first, after, last, before})
+	return page, unlessHidden(err)
 }
 
 // unlessZero returns nil for 0, the domain's value for no bound.

@@ -99,13 +99,13 @@ func TestCloseChannel(t *testing.T) {
 func TestJoinAndLeave(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.room(`, kind: ROOM, visibility: PUBLIC, maxMembers: 3`)
-	join := `mutation { joinChannel(input: {channelId: "%s" %s}) { channel { members { agent: agentId role } } } }`
-	c.want("a member", c.told("bob", join, id, ""), `{"joinChannel":{"channel":{"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MEMBER"}]}}}`)
+	join := `mutation { joinChannel(input: {channelId: "%s" %s}) { channel { members { nodes { agent: agentId role } } } } }`
+	c.want("a member", c.told("bob", join, id, ""), `{"joinChannel":{"channel":{"members":{"nodes":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MEMBER"}]}}}}`)
 	c.want("as an owner", c.refused("cy", join, id, `, role: OWNER`), "INVALID input.role")
-	c.want("an observer", c.told("cy", join, id, `, role: OBSERVER`), `{"joinChannel":{"channel":{"members":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MEMBER"},{"agent":"agent://cy","role":"OBSERVER"}]}}}`)
+	c.want("an observer", c.told("cy", join, id, `, role: OBSERVER`), `{"joinChannel":{"channel":{"members":{"nodes":[{"agent":"agent://ann","role":"OWNER"},{"agent":"agent://bob","role":"MEMBER"},{"agent":"agent://cy","role":"OBSERVER"}]}}}}`)
 	c.want("a full one", c.refused("dee", join, id, ""), "LIMIT_EXCEEDED input.agentId")
-	leave := `mutation { leaveChannel(input: {channelId: "%s"}) { channelId channel { name messageCount members { agent: agentId } } } }`
-	c.want("left what one still finds", c.told("bob", leave, id), `{"leaveChannel":{"channelId":"`+id+`","channel":{"name":"r","messageCount":0,"members":[]}}}`)
+	leave := `mutation { leaveChannel(input: {channelId: "%s"}) { channelId channel { name messageCount members { nodes { agent: agentId } } } } }`
+	c.want("left what one still finds", c.told("bob", leave, id), `{"leaveChannel":{"channelId":"`+id+`","channel":{"name":"r","messageCount":0,"members":{"nodes":[]}}}}`)
 	c.want("left again", c.refused("bob", leave, id), "PERMISSION_DENIED")
 	c.want("the last owner", c.refused("ann", leave, id), "LAST_OWNER input.agentId")
 
@@ -120,23 +120,23 @@ func TestJoinAndLeave(t *testing.T) {
 func TestInvitations(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	id := c.lab("PRIVATE")
-	const mine = `{ channels(invited: true) { nodes { id name members { agent: agentId } invitations { agent: agentId invitedBy: invitedById } } } }`
-	invite := `mutation { inviteAgent(input: {channelId: "%s", agentId: "%s"}) { channel { version invitations { agent: agentId invitedBy: invitedById } } } }`
+	const mine = `{ channels(invited: true) { nodes { id name members { nodes { agent: agentId } } invitations { nodes { agent: agentId invitedBy: invitedById } } } } }`
+	invite := `mutation { inviteAgent(input: {channelId: "%s", agentId: "%s"}) { channel { version invitations { nodes { agent: agentId invitedBy: invitedById } } } } }`
 	c.want("by a moderator", c.refused("bob", invite, id, "cy"), "PERMISSION_DENIED")
 	c.want("nobody", c.refused("ann", invite, id, ""), "INVALID input.agentId")
-	c.want("invited", c.told("ann", invite, id, "cy"), `{"inviteAgent":{"channel":{"version":1,"invitations":[{"agent":"agent://cy","invitedBy":"agent://ann"}]}}}`)
+	c.want("invited", c.told("ann", invite, id, "cy"), `{"inviteAgent":{"channel":{"version":1,"invitations":{"nodes":[{"agent":"agent://cy","invitedBy":"agent://ann"}]}}}}`)
 	c.told("ann", invite, id, "dee")
-	c.want("its own", c.told("cy", mine), `{"channels":{"nodes":[{"id":"`+id+`","name":"lab","members":[],"invitations":[{"agent":"agent://cy","invitedBy":"agent://ann"}]}]}}`)
+	c.want("its own", c.told("cy", mine), `{"channels":{"nodes":[{"id":"`+id+`","name":"lab","members":{"nodes":[]},"invitations":{"nodes":[{"agent":"agent://cy","invitedBy":"agent://ann"}]}}]}}`)
 	c.want("a member", c.told("bob", mine), `{"channels":{"nodes":[]}}`)
-	c.want("all of them", c.told("bob", `{ channel(id: "%s") { invitations { agent: agentId } } }`, id), `{"channel":{"invitations":[{"agent":"agent://cy"},{"agent":"agent://dee"}]}}`)
+	c.want("all of them", c.told("bob", `{ channel(id: "%s") { invitations { nodes { agent: agentId } } } }`, id), `{"channel":{"invitations":{"nodes":[{"agent":"agent://cy"},{"agent":"agent://dee"}]}}}`)
 	c.want("not read yet", c.refused("cy", `{ channel(id: "%s") { messages { nodes { id } } } }`, id), "PERMISSION_DENIED")
-	c.want("to read who is kept out", c.told("cy", `{ channel(id: "%s") { restrictions { agent: agentId } } }`, id), `{"channel":{"restrictions":null}}`)
-	c.want("accepted", c.told("cy", `mutation { answerInvitation(input: {channelId: "%s", answer: ACCEPT}) { channel { members { agent: agentId } invitations { agent: agentId } } } }`, id), `{"answerInvitation":{"channel":{"members":[{"agent":"agent://ann"},{"agent":"agent://bob"},{"agent":"agent://cy"}],"invitations":[{"agent":"agent://dee"}]}}}`)
+	c.want("to read who is kept out", c.told("cy", `{ channel(id: "%s") { restrictions { nodes { agent: agentId } } } }`, id), `{"channel":{"restrictions":null}}`)
+	c.want("accepted", c.told("cy", `mutation { answerInvitation(input: {channelId: "%s", answer: ACCEPT}) { channel { members { nodes { agent: agentId } } invitations { nodes { agent: agentId } } } } }`, id), `{"answerInvitation":{"channel":{"members":{"nodes":[{"agent":"agent://ann"},{"agent":"agent://bob"},{"agent":"agent://cy"}]},"invitations":{"nodes":[{"agent":"agent://dee"}]}}}}`)
 	c.want("declined", c.told("dee", `mutation { answerInvitation(input: {channelId: "%s", answer: DECLINE}) { channelId channel { id } } }`, id), `{"answerInvitation":{"channelId":"`+id+`","channel":null}}`)
 	c.told("ann", invite, id, "dee")
-	withdraw := `mutation { withdrawInvitation(input: {channelId: "%s", agentId: "dee"}) { channel { invitations { agent: agentId } } } }`
+	withdraw := `mutation { withdrawInvitation(input: {channelId: "%s", agentId: "dee"}) { channel { invitations { nodes { agent: agentId } } } } }`
 	c.want("withdrawn by a member", c.refused("bob", withdraw, id), "PERMISSION_DENIED")
-	c.want("withdrawn", c.told("ann", withdraw, id), `{"withdrawInvitation":{"channel":{"invitations":[]}}}`)
+	c.want("withdrawn", c.told("ann", withdraw, id), `{"withdrawInvitation":{"channel":{"invitations":{"nodes":[]}}}}`)
 	c.want("withdrawn again", c.refused("ann", withdraw, id), "NOT_FOUND input.agentId")
 	public := c.lab("PUBLIC")
 	c.want("accepted without one", c.refused("eve", `mutation { answerInvitation(input: {channelId: "%s", answer: ACCEPT}) { channel { id } } }`, public), "NOT_FOUND input.agentId")
@@ -154,35 +154,37 @@ func TestBansAndMutes(t *testing.T) {
 	id := c.room(`, visibility: PUBLIC, members: [{agentId: "mod", role: MODERATOR}, {agentId: "bob"}]`)
 	const ban, mute = `restrictAgent(input: {kind: BAN`, `restrictAgent(input: {kind: MUTE`
 	const unban, unmute = `liftRestriction(input: {kind: BAN`, `liftRestriction(input: {kind: MUTE`
-	change := `mutation { %s, channelId: "` + id + `", agentId: "%s" %s}) { channel { id } restrictions { agent: agentId kind until } } }`
-	listed := func(list string) string { return `{"channel":{"id":"` + id + `"},"restrictions":[` + list + `]}` }
+	change := `mutation { %s, channelId: "` + id + `", agentId: "%s" %s}) { channel { id } restrictions { nodes { agent: agentId kind until } } } }`
+	listed := func(list string) string {
+		return `{"channel":{"id":"` + id + `"},"restrictions":{"nodes":[` + list + `]}}`
+	}
 	banned, muted := `{"agent":"agent://bob","kind":"BAN","until":null}`, `{"agent":"agent://cy","kind":"MUTE","until":"2036-01-01T00:00:00.000Z"}`
 	c.want("banned", c.told("mod", change, ban, "bob", ""), `{"restrictAgent":`+listed(banned)+`}`)
 	c.want("muted", c.told("mod", change, mute, "cy", `, until: "2036-01-01T00:00:00Z"`), `{"restrictAgent":`+listed(banned+`,`+muted)+`}`)
 	c.want("banned from what all see", c.refused("bob", `{ channel(id: "%s") { id } }`, id), "CHANNEL_NOT_FOUND id")
-	c.want("the list", c.told("eve", `{ channel(id: "%s") { restrictions { agent: agentId kind } } }`, id), `{"channel":{"restrictions":[{"agent":"agent://bob","kind":"BAN"},{"agent":"agent://cy","kind":"MUTE"}]}}`)
+	c.want("the list", c.told("eve", `{ channel(id: "%s") { restrictions { nodes { agent: agentId kind } } } }`, id), `{"channel":{"restrictions":{"nodes":[{"agent":"agent://bob","kind":"BAN"},{"agent":"agent://cy","kind":"MUTE"}]}}}`)
 	c.want("an end that has passed", c.refused("mod", change, ban, "eve", `, until: "2020-01-01T00:00:00Z"`), "INVALID input.until")
 	c.want("an owner", c.refused("mod", change, ban, "ann", ""), "PERMISSION_DENIED input.agentId")
 	for _, what := range []string{ban, mute, unban, unmute} {
 		c.want(what+" by an outsider", c.refused("eve", change, what, "bob", ""), "PERMISSION_DENIED")
 		c.want(what+" nobody", c.refused("mod", change, what, "", ""), "INVALID input.agentId")
-		c.want(what+" nowhere", c.refused("mod", `mutation { %s, agentId: "x"}) { restrictions { agent: agentId } } }`, what), "INVALID input.channelId")
+		c.want(what+" nowhere", c.refused("mod", `mutation { %s, agentId: "x"}) { restrictions { nodes { agent: agentId } } } }`, what), "INVALID input.channelId")
 		c.want(what+" both", c.refused("mod", change, what, "x", ", everywhere: true"), "INVALID input.channelId")
-		c.want(what+" everywhere", c.refused("ann", `mutation { %s, everywhere: true, agentId: "x"}) { restrictions { agent: agentId } } }`, what), "PERMISSION_DENIED")
-		c.likeAbsent("eve", "CHANNEL_NOT_FOUND", `mutation { `+what+`, channelId: "%s", agentId: "x"}) { restrictions { agent: agentId } } }`, c.lab("PRIVATE"))
+		c.want(what+" everywhere", c.refused("ann", `mutation { %s, everywhere: true, agentId: "x"}) { restrictions { nodes { agent: agentId } } } }`, what), "PERMISSION_DENIED")
+		c.likeAbsent("eve", "CHANNEL_NOT_FOUND", `mutation { `+what+`, channelId: "%s", agentId: "x"}) { restrictions { nodes { agent: agentId } } } }`, c.lab("PRIVATE"))
 	}
 	c.want("unbanned", c.told("mod", change, unban, "bob", ""), `{"liftRestriction":`+listed(muted)+`}`)
 	c.want("unmuted", c.told("mod", change, unmute, "cy", ""), `{"liftRestriction":`+listed("")+`}`)
 	c.want("there again", c.told("bob", `{ channel(id: "%s") { name } }`, id), `{"channel":{"name":"r"}}`)
 
 	admin := []string{kg.RoleAdmin}
-	whole := `mutation { restrictAgent(input: {everywhere: true, agentId: "bob", kind: BAN}) { channel { id } restrictions { agent: agentId kind } } }`
+	whole := `mutation { restrictAgent(input: {everywhere: true, agentId: "bob", kind: BAN}) { channel { id } restrictions { nodes { agent: agentId kind } } } }`
 	result := c.askAs("root", admin, "%s", whole)
-	c.want("from the whole server", string(result.Data), `{"restrictAgent":{"channel":null,"restrictions":[{"agent":"agent://bob","kind":"BAN"}]}}`)
-	c.want("the list of the server", string(c.askAs("root", admin, `{ globalRestrictions { agent: agentId kind until } }`).Data), `{"globalRestrictions":[{"agent":"agent://bob","kind":"BAN","until":null}]}`)
-	c.want("for others", c.refused("ann", `{ globalRestrictions { agent: agentId } }`), "PERMISSION_DENIED")
+	c.want("from the whole server", string(result.Data), `{"restrictAgent":{"channel":null,"restrictions":{"nodes":[{"agent":"agent://bob","kind":"BAN"}]}}}`)
+	c.want("the list of the server", string(c.askAs("root", admin, `{ globalRestrictions { nodes { agent: agentId kind until } } }`).Data), `{"globalRestrictions":{"nodes":[{"agent":"agent://bob","kind":"BAN","until":null}]}}`)
+	c.want("for others", c.refused("ann", `{ globalRestrictions { nodes { agent: agentId } } }`), "PERMISSION_DENIED")
 	c.want("banned there", c.refused("bob", `{ channel(id: "%s") { name } }`, id), "CHANNEL_NOT_FOUND id")
-	c.want("free", string(c.askAs("root", admin, `mutation { liftRestriction(input: {everywhere: true, agentId: "bob", kind: BAN}) { restrictions { agent: agentId } } }`).Data), `{"liftRestriction":{"restrictions":[]}}`)
+	c.want("free", string(c.askAs("root", admin, `mutation { liftRestriction(input: {everywhere: true, agentId: "bob", kind: BAN}) { restrictions { nodes { agent: agentId } } } }`).Data), `{"liftRestriction":{"restrictions":{"nodes":[]}}}`)
 }
 
 func TestRemoveAgent(t *testing.T) {
@@ -197,7 +199,7 @@ func TestRemoveAgent(t *testing.T) {
 		t.Errorf("the position is %v of %v", result.Position, c.store.Head())
 	}
 	for _, id := range []string{one, two} {
-		c.want("who is left", c.told("ann", `{ channel(id: "%s") { members { agent: agentId } } }`, id), `{"channel":{"members":[{"agent":"agent://ann"}]}}`)
+		c.want("who is left", c.told("ann", `{ channel(id: "%s") { members { nodes { agent: agentId } } } }`, id), `{"channel":{"members":{"nodes":[{"agent":"agent://ann"}]}}}`)
 	}
 	c.want("by an administrator, again", string(c.askAs("root", []string{kg.RoleAdmin}, "%s", remove).Data), `{"removeAgent":{"agent":"agent://bob","channelCount":0}}`)
 }

@@ -259,6 +259,10 @@ func selectAll(s *ast.Schema, name string, open map[string]bool) string {
 		if f.Arguments.ForName("as") != nil {
 			b += `(as: "count")`
 		}
+		if f.Name == "node" && strings.HasSuffix(name, "Edge") {
+			b += " { __typename }" // its fields are selected in nodes
+			continue
+		}
 		b += selectAll(s, f.Type.Name(), open)
 	}
 	if def.IsAbstractType() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/scope"
 	"koine/graph/executor"
@@ -38,23 +39,35 @@ func scopeIfAny(ctx context.Context, id scope.ID) (*Scope, error) {
 
 func sizeOfScope(s *scope.Scope) int { return 64 * (len(s.Access.Agents) + len(s.Access.Roles)) }
 
-// readScopes answers Query.scopes.
-func readScopes(ctx context.Context, first *int, after *Cursor, parent *string, status *ScopeStatus) (*ScopeConnection, error) {
-	l := scope.ListQuery{Parent: scope.ID(deref(parent)), Status: scope.Status(inDomain(deref(status)))}
-	return runOf(ctx).listScopes(ctx, first, after, l)
+// Scopes answers Query.scopes.
+func (*queryRoot) Scopes(ctx context.Context, parentID *string, status *ScopeStatus, first *int, after *Cursor, last *int, before *Cursor) (*ScopeConnection, error) {
+	l := scope.ListQuery{Parent: scope.ID(deref(parentID)), Status: scope.Status(inDomain(deref(status)))}
+	return runOf(ctx).listScopes(ctx, "scopes", pageArgs{first, after, last, before}, l)
 }
 
-func (r *run) listScopes(ctx context.Context, first *int, after *Cursor, l scope.ListQuery) (*ScopeConnection, error) {
+func (r *run) listScopes(ctx context.Context, list string, a pageArgs, l scope.ListQuery) (*ScopeConnection, error) {
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
-	list := func(size int, token string) ([]*scope.Scope, string, error) {
-		l.PageSize, l.PageToken = size, token
-		return service.Scopes().List(ctx, by, l)
+	p, err := r.openDomainRange(list, a, channels.MaxPage, l.Parent, l.Status)
+	if err != nil {
+		return nil, err
 	}
-	nodes, page, err := channelNodes(r, first, after, list, func(s *scope.Scope) Scope { return Scope{s} }, sizeOfScope)
-	return &ScopeConnection{Nodes: nodes, PageInfo: page}, err
+	l.PageSize, l.Behind, l.Backward = p.size, scope.ID(p.key), p.backward
+	found, end, err := service.Scopes().ListPage(ctx, by, l)
+	if err == nil {
+		err = chargeAll(r, found, func(s **scope.Scope) int { return sizeOfScope(*s) })
+	}
+	if err != nil {
+		return nil, atArgument(err)
+	}
+	page := newListPage(p, found, end != "", string(end), func(s **scope.Scope) string { return string((*s).ID) }, func(s **scope.Scope) Scope { return Scope{*s} })
+	page.count = func(context.Context) (int64, bool, error) {
+		n, exact, err := service.Scopes().CountScopes(by, l)
+		return int64(n), exact, err
+	}
+	return page, nil
 }
 
 // ID is the id of the scope.
@@ -111,14 +124,14 @@ func (s *Scope) EndReason() *string { return nilIfEmpty(s.record.EndReason) }
 func (s *Scope) Version() int64 { return s.record.Version }
 
 // Tasks reads the tasks of an intent.
-func (s *Scope) Tasks(ctx context.Context, first *int, after *Cursor, status *ScopeStatus) (*ScopeConnection, error) {
+func (s *Scope) Tasks(ctx context.Context, status *ScopeStatus, first *int, after *Cursor, last *int, before *Cursor) (*ScopeConnection, error) {
 	l := scope.ListQuery{Parent: s.record.ID, Status: scope.Status(inDomain(deref(status)))}
-	return runOf(ctx).listScopes(ctx, first, after, l)
+	return runOf(ctx).listScopes(ctx, "scope.tasks", pageArgs{first, after, last, before}, l)
 }
 
 // Channels reads the channels of the scope.
-func (s *Scope) Channels(ctx context.Context, first *int, after *Cursor) (*ChannelConnection, error) {
-	return runOf(ctx).listChannels(ctx, first, after, channel.ListQuery{Scope: s.record.ID})
+func (s *Scope) Channels(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*ChannelConnection, error) {
+	return runOf(ctx).listChannels(ctx, "scope.channels", pageArgs{first, after, last, before}, channel.ListQuery{Scope: s.record.ID})
 }
 
 // Entity is the scope as an entity.

@@ -3,9 +3,11 @@ package graph
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
+	"koine/channels"
 	"koine/channels/message"
 	"koine/channels/scope"
 	"koine/kg"
@@ -14,50 +16,44 @@ import (
 // ScopeEvent is an event of a scope.
 type ScopeEvent struct{ record *scope.Event }
 
-// Events reads a page of the scope's event log. Its cursors are sequence
-// numbers.
-func (s *Scope) Events(ctx context.Context, sinceSequence *int64, first *int, after *Cursor) (*ScopeEventConnection, error) {
+// Events reads a page of the scope's event log.
+func (s *Scope) Events(ctx context.Context, sinceSequence *int64, first *int, after *Cursor, last *int, before *Cursor) (*ScopeEventConnection, error) {
 	r := runOf(ctx)
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
 	}
-	n, err := r.channelPage(first)
+	p, err := r.openDomainRange("scope.events", pageArgs{first, after, last, before}, channels.MaxPage, s.record.ID)
 	if err != nil {
 		return nil, err
 	}
-	behind, err := eventsBehind(sinceSequence, after)
+	since := deref(sinceSequence)
+	if since < 0 {
+		return nil, kg.Errorf(kg.CodeInvalid, "sinceSequence must not be negative").At("sinceSequence")
+	}
+	newest, err := service.Scopes().LastEvent(ctx, by, s.record.ID)
 	if err != nil {
 		return nil, err
 	}
-	list, err := service.Scopes().Events(ctx, by, s.record.ID, behind+1, n)
+	from, to := p.numbers(since, newest)
+	var list []*scope.Event
+	if to >= from {
+		list, err = service.Scopes().Events(ctx, by, s.record.ID, from, int(to-from+1))
+	}
+	if err == nil {
+		err = chargeAll(r, list, func(e **scope.Event) int { return len((*e).Data) })
+	}
 	if err != nil {
 		return nil, err
 	}
-	next := ""
-	if len(list) == n {
-		last := list[n-1].Sequence
-		more, err := service.Scopes().Events(ctx, by, s.record.ID, last+1, 1)
-		if err != nil {
-			return nil, err
-		}
-		if len(more) > 0 {
-			next = strconv.FormatInt(last, 10)
-		}
+	more := to < newest
+	if p.backward {
+		slices.Reverse(list)
+		more = from > since+1
 	}
-	size := func(e *scope.Event) int { return len(e.Data) }
-	nodes, err := nodesOf(r, list, func(e *scope.Event) ScopeEvent { return ScopeEvent{e} }, size)
-	return &ScopeEventConnection{Nodes: nodes, PageInfo: tokenPage(after, next)}, err
-}
-
-// eventsBehind returns the sequence number after which a page begins.
-func eventsBehind(since *int64, after *Cursor) (int64, error) {
-	behind := deref(since)
-	if behind < 0 {
-		return 0, kg.Errorf(kg.CodeInvalid, "sinceSequence must not be negative").At("sinceSequence")
-	}
-	n, err := parseNumberCursor(after)
-	return max(behind, n), err
+	page := newListPage(p, list, more, "", func(e **scope.Event) string { return strconv.FormatInt((*e).Sequence, 10) }, func(e **scope.Event) ScopeEvent { return ScopeEvent{*e} })
+	page.count = exactly(int(max(0, newest-since)))
+	return page, nil
 }
 
 // VerifyEvents verifies the hash chain of the scope's events.

@@ -67,7 +67,7 @@ func TestScopes(t *testing.T) {
 	}
 	c.want("the list of others", c.told("eve", `{ scopes { nodes { id } pageInfo { hasNextPage } } }`), `{"scopes":{"nodes":[],"pageInfo":{"hasNextPage":false}}}`)
 	b := newBench(t, graph.Options{})
-	for _, query := range []string{`{ scope(id: "x") { id } }`, `{ scopes { nodes { id } } }`, `{ globalRestrictions { agent: agentId } }`} {
+	for _, query := range []string{`{ scope(id: "x") { id } }`, `{ scopes { nodes { id } } }`, `{ globalRestrictions { nodes { agent: agentId } } }`} {
 		if r := b.execute(query, ""); len(r.Errors) != 1 || r.Errors[0].Extensions["code"] != "NOT_FOUND" {
 			t.Errorf("where there are no channels: %v", r.Errors)
 		}
@@ -259,7 +259,7 @@ func TestEveryFieldOfScopesAndChannels(t *testing.T) {
 	for _, query := range []string{
 		`{ scopes` + selectAll(s, "ScopeConnection", map[string]bool{}) + ` }`,
 		`{ channels(scopeId: "` + scope + `")` + selectAll(s, "ChannelConnection", map[string]bool{}) + ` }`,
-		`query @budget(maxBytes: 100000) { scope(id: "` + scope + `") { title entity { types out(first: 1) { nodes { predicate } } } channels { nodes { name restrictions { agent: agentId } scope { kind } } } events { nodes { message { text } } } } }`,
+		`query @budget(maxBytes: 100000) { scope(id: "` + scope + `") { title entity { types out(first: 1) { nodes { predicate } } } channels { nodes { name restrictions { nodes { agent: agentId } } scope { kind } } } events { nodes { message { text } } } } }`,
 	} {
 		if got := c.told("ann", "%s", query); !strings.Contains(got, `"hello"`) {
 			t.Errorf("%.60s…: %s", query, got)

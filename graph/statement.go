@@ -58,7 +58,7 @@ type statementField struct {
 	literal    []scalarField // for an object that is a literal
 	assertions []recordField
 	origins    *executor.Selected // evidence or tasks
-	first      int
+	page       pageArgs           // of the origins
 }
 
 func (p *planner) planStatement(set ast.SelectionSet) (*statementPlan, error) {
@@ -142,8 +142,8 @@ func (p *planner) planStatementOrigins(f graphql.CollectedField, field *statemen
 	if err != nil {
 		return err
 	}
-	field.kind, field.origins = kind, p.selected(f)
-	field.first, err = p.run.engine.limits.CheckFirst(args.First, limit.DefaultPageSize)
+	field.kind, field.origins, field.page = kind, p.selected(f), pageArgs{first: args.First, after: args.After}
+	_, err = p.run.engine.limits.CheckFirst(args.First, limit.DefaultPageSize)
 	return err
 }
 

@@ -21,253 +21,317 @@ import (
 
 // The object types. newSchema fills them.
 var (
-	agentObject                       = &executor.Object{Name: "Agent", Implementors: agentImplementors}
-	agentPayloadObject                = &executor.Object{Name: "AgentPayload", Implementors: agentPayloadImplementors}
-	agentRegistrationObject           = &executor.Object{Name: "AgentRegistration", Implementors: agentRegistrationImplementors}
-	apiKeyObject                      = &executor.Object{Name: "ApiKey", Implementors: apiKeyImplementors}
-	apiKeyPayloadObject               = &executor.Object{Name: "ApiKeyPayload", Implementors: apiKeyPayloadImplementors}
-	applyPatchesPayloadObject         = &executor.Object{Name: "ApplyPatchesPayload", Implementors: applyPatchesPayloadImplementors}
-	artifactObject                    = &executor.Object{Name: "Artifact", Implementors: artifactImplementors}
-	askPayloadObject                  = &executor.Object{Name: "AskPayload", Implementors: askPayloadImplementors}
-	assertedStatementObject           = &executor.Object{Name: "AssertedStatement", Implementors: assertedStatementImplementors}
-	assertionObject                   = &executor.Object{Name: "Assertion", Implementors: assertionImplementors}
-	assertionOriginObject             = &executor.Object{Name: "AssertionOrigin", Implementors: assertionOriginImplementors}
-	auditChannelActionObject          = &executor.Object{Name: "AuditChannelAction", Implementors: auditChannelActionImplementors}
-	auditConnectionObject             = &executor.Object{Name: "AuditConnection", Implementors: auditConnectionImplementors}
-	auditEntryObject                  = &executor.Object{Name: "AuditEntry", Implementors: auditEntryImplementors}
-	channelObject                     = &executor.Object{Name: "Channel", Implementors: channelImplementors}
-	channelChangeObject               = &executor.Object{Name: "ChannelChange", Implementors: channelChangeImplementors}
-	channelConnectionObject           = &executor.Object{Name: "ChannelConnection", Implementors: channelConnectionImplementors}
-	channelInvitationObject           = &executor.Object{Name: "ChannelInvitation", Implementors: channelInvitationImplementors}
-	channelLimitsObject               = &executor.Object{Name: "ChannelLimits", Implementors: channelLimitsImplementors}
-	channelMemberObject               = &executor.Object{Name: "ChannelMember", Implementors: channelMemberImplementors}
-	channelPayloadObject              = &executor.Object{Name: "ChannelPayload", Implementors: channelPayloadImplementors}
-	channelRestrictionObject          = &executor.Object{Name: "ChannelRestriction", Implementors: channelRestrictionImplementors}
-	channelRightsObject               = &executor.Object{Name: "ChannelRights", Implementors: channelRightsImplementors}
-	channelSignalObject               = &executor.Object{Name: "ChannelSignal", Implementors: channelSignalImplementors}
-	channelTierObject                 = &executor.Object{Name: "ChannelTier", Implementors: channelTierImplementors}
-	commitObject                      = &executor.Object{Name: "Commit", Implementors: commitImplementors}
-	contradictionObject               = &executor.Object{Name: "Contradiction", Implementors: contradictionImplementors}
-	contradictionConnectionObject     = &executor.Object{Name: "ContradictionConnection", Implementors: contradictionConnectionImplementors}
-	deleteGraphPayloadObject          = &executor.Object{Name: "DeleteGraphPayload", Implementors: deleteGraphPayloadImplementors}
-	deleteTaskPayloadObject           = &executor.Object{Name: "DeleteTaskPayload", Implementors: deleteTaskPayloadImplementors}
-	graphObject                       = &executor.Object{Name: "Graph", Implementors: graphImplementors}
-	graphCountObject                  = &executor.Object{Name: "GraphCount", Implementors: graphCountImplementors}
-	graphPayloadObject                = &executor.Object{Name: "GraphPayload", Implementors: graphPayloadImplementors}
-	graphPolicyObject                 = &executor.Object{Name: "GraphPolicy", Implementors: graphPolicyImplementors}
-	inboxObject                       = &executor.Object{Name: "Inbox", Implementors: inboxImplementors}
-	messageObject                     = &executor.Object{Name: "Message", Implementors: messageImplementors}
-	messageConnectionObject           = &executor.Object{Name: "MessageConnection", Implementors: messageConnectionImplementors}
-	messageCountObject                = &executor.Object{Name: "MessageCount", Implementors: messageCountImplementors}
-	messagePublishedObject            = &executor.Object{Name: "MessagePublished", Implementors: messagePublishedImplementors}
-	messageReceiptObject              = &executor.Object{Name: "MessageReceipt", Implementors: messageReceiptImplementors}
-	mutationObject                    = &executor.Object{Name: "Mutation", Implementors: mutationImplementors}
-	namespacesPayloadObject           = &executor.Object{Name: "NamespacesPayload", Implementors: namespacesPayloadImplementors}
-	objectRecordObject                = &executor.Object{Name: "ObjectRecord", Implementors: objectRecordImplementors}
-	pageInfoObject                    = &executor.Object{Name: "PageInfo", Implementors: pageInfoImplementors}
-	partObject                        = &executor.Object{Name: "Part", Implementors: partImplementors}
-	prefixObject                      = &executor.Object{Name: "Prefix", Implementors: prefixImplementors}
-	presenceObject                    = &executor.Object{Name: "Presence", Implementors: presenceImplementors}
-	presencePayloadObject             = &executor.Object{Name: "PresencePayload", Implementors: presencePayloadImplementors}
-	previousStatementObject           = &executor.Object{Name: "PreviousStatement", Implementors: previousStatementImplementors}
-	principalObject                   = &executor.Object{Name: "Principal", Implementors: principalImplementors}
-	proposalObject                    = &executor.Object{Name: "Proposal", Implementors: proposalImplementors}
-	proposalConnectionObject          = &executor.Object{Name: "ProposalConnection", Implementors: proposalConnectionImplementors}
-	proposalPayloadObject             = &executor.Object{Name: "ProposalPayload", Implementors: proposalPayloadImplementors}
-	proposalReviewObject              = &executor.Object{Name: "ProposalReview", Implementors: proposalReviewImplementors}
-	publishMessagePayloadObject       = &executor.Object{Name: "PublishMessagePayload", Implementors: publishMessagePayloadImplementors}
-	quarantineObject                  = &executor.Object{Name: "Quarantine", Implementors: quarantineImplementors}
-	quarantinePayloadObject           = &executor.Object{Name: "QuarantinePayload", Implementors: quarantinePayloadImplementors}
-	queryObject                       = &executor.Object{Name: "Query", Implementors: queryImplementors}
-	removeAgentPayloadObject          = &executor.Object{Name: "RemoveAgentPayload", Implementors: removeAgentPayloadImplementors}
-	replaceGraphPayloadObject         = &executor.Object{Name: "ReplaceGraphPayload", Implementors: replaceGraphPayloadImplementors}
-	resolveContradictionPayloadObject = &executor.Object{Name: "ResolveContradictionPayload", Implementors: resolveContradictionPayloadImplementors}
-	resourceRecordObject              = &executor.Object{Name: "ResourceRecord", Implementors: resourceRecordImplementors}
-	restrictionPayloadObject          = &executor.Object{Name: "RestrictionPayload", Implementors: restrictionPayloadImplementors}
-	retractMessagePayloadObject       = &executor.Object{Name: "RetractMessagePayload", Implementors: retractMessagePayloadImplementors}
-	revertCommitPayloadObject         = &executor.Object{Name: "RevertCommitPayload", Implementors: revertCommitPayloadImplementors}
-	revokeAPIKeyPayloadObject         = &executor.Object{Name: "RevokeApiKeyPayload", Implementors: revokeAPIKeyPayloadImplementors}
-	scopeObject                       = &executor.Object{Name: "Scope", Implementors: scopeImplementors}
-	scopeAccessObject                 = &executor.Object{Name: "ScopeAccess", Implementors: scopeAccessImplementors}
-	scopeConnectionObject             = &executor.Object{Name: "ScopeConnection", Implementors: scopeConnectionImplementors}
-	scopeEventObject                  = &executor.Object{Name: "ScopeEvent", Implementors: scopeEventImplementors}
-	scopeEventCheckObject             = &executor.Object{Name: "ScopeEventCheck", Implementors: scopeEventCheckImplementors}
-	scopeEventConnectionObject        = &executor.Object{Name: "ScopeEventConnection", Implementors: scopeEventConnectionImplementors}
-	scopePayloadObject                = &executor.Object{Name: "ScopePayload", Implementors: scopePayloadImplementors}
-	sendMessagePayloadObject          = &executor.Object{Name: "SendMessagePayload", Implementors: sendMessagePayloadImplementors}
-	sendSignalPayloadObject           = &executor.Object{Name: "SendSignalPayload", Implementors: sendSignalPayloadImplementors}
-	setShapesPayloadObject            = &executor.Object{Name: "SetShapesPayload", Implementors: setShapesPayloadImplementors}
-	shapeObject                       = &executor.Object{Name: "Shape", Implementors: shapeImplementors}
-	statementExplanationObject        = &executor.Object{Name: "StatementExplanation", Implementors: statementExplanationImplementors}
-	statementHistoryEntryObject       = &executor.Object{Name: "StatementHistoryEntry", Implementors: statementHistoryEntryImplementors}
-	statementRecordObject             = &executor.Object{Name: "StatementRecord", Implementors: statementRecordImplementors}
-	statsObject                       = &executor.Object{Name: "Stats", Implementors: statsImplementors}
-	subscriptionObject                = &executor.Object{Name: "Subscription", Implementors: subscriptionImplementors}
-	taskObject                        = &executor.Object{Name: "Task", Implementors: taskImplementors}
-	taskChangeObject                  = &executor.Object{Name: "TaskChange", Implementors: taskChangeImplementors}
-	taskCommitObject                  = &executor.Object{Name: "TaskCommit", Implementors: taskCommitImplementors}
-	taskCommitConnectionObject        = &executor.Object{Name: "TaskCommitConnection", Implementors: taskCommitConnectionImplementors}
-	taskConnectionObject              = &executor.Object{Name: "TaskConnection", Implementors: taskConnectionImplementors}
-	taskFailureObject                 = &executor.Object{Name: "TaskFailure", Implementors: taskFailureImplementors}
-	taskMessageObject                 = &executor.Object{Name: "TaskMessage", Implementors: taskMessageImplementors}
-	taskMessageConnectionObject       = &executor.Object{Name: "TaskMessageConnection", Implementors: taskMessageConnectionImplementors}
-	taskPayloadObject                 = &executor.Object{Name: "TaskPayload", Implementors: taskPayloadImplementors}
-	taskStatusObject                  = &executor.Object{Name: "TaskStatus", Implementors: taskStatusImplementors}
-	termCountObject                   = &executor.Object{Name: "TermCount", Implementors: termCountImplementors}
-	unreadCountObject                 = &executor.Object{Name: "UnreadCount", Implementors: unreadCountImplementors}
-	unsupportedShapePartObject        = &executor.Object{Name: "UnsupportedShapePart", Implementors: unsupportedShapePartImplementors}
-	validationReportObject            = &executor.Object{Name: "ValidationReport", Implementors: validationReportImplementors}
-	validationResultObject            = &executor.Object{Name: "ValidationResult", Implementors: validationResultImplementors}
-	vocabularyObject                  = &executor.Object{Name: "Vocabulary", Implementors: vocabularyImplementors}
-	directiveMetaObject               = &executor.Object{Name: "__Directive", Implementors: directiveMetaImplementors}
-	enumValueMetaObject               = &executor.Object{Name: "__EnumValue", Implementors: enumValueMetaImplementors}
-	fieldMetaObject                   = &executor.Object{Name: "__Field", Implementors: fieldMetaImplementors}
-	inputValueMetaObject              = &executor.Object{Name: "__InputValue", Implementors: inputValueMetaImplementors}
-	schemaMetaObject                  = &executor.Object{Name: "__Schema", Implementors: schemaMetaImplementors}
-	typeArgMetaObject                 = &executor.Object{Name: "__Type", Implementors: typeArgMetaImplementors}
+	agentObject                        = &executor.Object{Name: "Agent", Implementors: agentImplementors}
+	agentConnectionObject              = &executor.Object{Name: "AgentConnection", Implementors: agentConnectionImplementors}
+	agentEdgeObject                    = &executor.Object{Name: "AgentEdge", Implementors: agentEdgeImplementors}
+	agentPayloadObject                 = &executor.Object{Name: "AgentPayload", Implementors: agentPayloadImplementors}
+	agentRegistrationObject            = &executor.Object{Name: "AgentRegistration", Implementors: agentRegistrationImplementors}
+	apiKeyObject                       = &executor.Object{Name: "ApiKey", Implementors: apiKeyImplementors}
+	apiKeyConnectionObject             = &executor.Object{Name: "ApiKeyConnection", Implementors: apiKeyConnectionImplementors}
+	apiKeyEdgeObject                   = &executor.Object{Name: "ApiKeyEdge", Implementors: apiKeyEdgeImplementors}
+	apiKeyPayloadObject                = &executor.Object{Name: "ApiKeyPayload", Implementors: apiKeyPayloadImplementors}
+	applyPatchesPayloadObject          = &executor.Object{Name: "ApplyPatchesPayload", Implementors: applyPatchesPayloadImplementors}
+	artifactObject                     = &executor.Object{Name: "Artifact", Implementors: artifactImplementors}
+	askPayloadObject                   = &executor.Object{Name: "AskPayload", Implementors: askPayloadImplementors}
+	assertedStatementObject            = &executor.Object{Name: "AssertedStatement", Implementors: assertedStatementImplementors}
+	assertionObject                    = &executor.Object{Name: "Assertion", Implementors: assertionImplementors}
+	assertionOriginObject              = &executor.Object{Name: "AssertionOrigin", Implementors: assertionOriginImplementors}
+	auditChannelActionObject           = &executor.Object{Name: "AuditChannelAction", Implementors: auditChannelActionImplementors}
+	auditConnectionObject              = &executor.Object{Name: "AuditConnection", Implementors: auditConnectionImplementors}
+	auditEdgeObject                    = &executor.Object{Name: "AuditEdge", Implementors: auditEdgeImplementors}
+	auditEntryObject                   = &executor.Object{Name: "AuditEntry", Implementors: auditEntryImplementors}
+	channelObject                      = &executor.Object{Name: "Channel", Implementors: channelImplementors}
+	channelChangeObject                = &executor.Object{Name: "ChannelChange", Implementors: channelChangeImplementors}
+	channelConnectionObject            = &executor.Object{Name: "ChannelConnection", Implementors: channelConnectionImplementors}
+	channelEdgeObject                  = &executor.Object{Name: "ChannelEdge", Implementors: channelEdgeImplementors}
+	channelInvitationObject            = &executor.Object{Name: "ChannelInvitation", Implementors: channelInvitationImplementors}
+	channelInvitationConnectionObject  = &executor.Object{Name: "ChannelInvitationConnection", Implementors: channelInvitationConnectionImplementors}
+	channelInvitationEdgeObject        = &executor.Object{Name: "ChannelInvitationEdge", Implementors: channelInvitationEdgeImplementors}
+	channelLimitsObject                = &executor.Object{Name: "ChannelLimits", Implementors: channelLimitsImplementors}
+	channelMemberObject                = &executor.Object{Name: "ChannelMember", Implementors: channelMemberImplementors}
+	channelMemberConnectionObject      = &executor.Object{Name: "ChannelMemberConnection", Implementors: channelMemberConnectionImplementors}
+	channelMemberEdgeObject            = &executor.Object{Name: "ChannelMemberEdge", Implementors: channelMemberEdgeImplementors}
+	channelPayloadObject               = &executor.Object{Name: "ChannelPayload", Implementors: channelPayloadImplementors}
+	channelRestrictionObject           = &executor.Object{Name: "ChannelRestriction", Implementors: channelRestrictionImplementors}
+	channelRestrictionConnectionObject = &executor.Object{Name: "ChannelRestrictionConnection", Implementors: channelRestrictionConnectionImplementors}
+	channelRestrictionEdgeObject       = &executor.Object{Name: "ChannelRestrictionEdge", Implementors: channelRestrictionEdgeImplementors}
+	channelRightsObject                = &executor.Object{Name: "ChannelRights", Implementors: channelRightsImplementors}
+	channelSignalObject                = &executor.Object{Name: "ChannelSignal", Implementors: channelSignalImplementors}
+	channelTierObject                  = &executor.Object{Name: "ChannelTier", Implementors: channelTierImplementors}
+	commitObject                       = &executor.Object{Name: "Commit", Implementors: commitImplementors}
+	contradictionObject                = &executor.Object{Name: "Contradiction", Implementors: contradictionImplementors}
+	contradictionConnectionObject      = &executor.Object{Name: "ContradictionConnection", Implementors: contradictionConnectionImplementors}
+	contradictionEdgeObject            = &executor.Object{Name: "ContradictionEdge", Implementors: contradictionEdgeImplementors}
+	deleteGraphPayloadObject           = &executor.Object{Name: "DeleteGraphPayload", Implementors: deleteGraphPayloadImplementors}
+	deleteTaskPayloadObject            = &executor.Object{Name: "DeleteTaskPayload", Implementors: deleteTaskPayloadImplementors}
+	graphObject                        = &executor.Object{Name: "Graph", Implementors: graphImplementors}
+	graphConnectionObject              = &executor.Object{Name: "GraphConnection", Implementors: graphConnectionImplementors}
+	graphCountObject                   = &executor.Object{Name: "GraphCount", Implementors: graphCountImplementors}
+	graphCountConnectionObject         = &executor.Object{Name: "GraphCountConnection", Implementors: graphCountConnectionImplementors}
+	graphCountEdgeObject               = &executor.Object{Name: "GraphCountEdge", Implementors: graphCountEdgeImplementors}
+	graphEdgeObject                    = &executor.Object{Name: "GraphEdge", Implementors: graphEdgeImplementors}
+	graphPayloadObject                 = &executor.Object{Name: "GraphPayload", Implementors: graphPayloadImplementors}
+	graphPolicyObject                  = &executor.Object{Name: "GraphPolicy", Implementors: graphPolicyImplementors}
+	messageObject                      = &executor.Object{Name: "Message", Implementors: messageImplementors}
+	messageConnectionObject            = &executor.Object{Name: "MessageConnection", Implementors: messageConnectionImplementors}
+	messageCountObject                 = &executor.Object{Name: "MessageCount", Implementors: messageCountImplementors}
+	messageEdgeObject                  = &executor.Object{Name: "MessageEdge", Implementors: messageEdgeImplementors}
+	messagePublishedObject             = &executor.Object{Name: "MessagePublished", Implementors: messagePublishedImplementors}
+	messageReceiptObject               = &executor.Object{Name: "MessageReceipt", Implementors: messageReceiptImplementors}
+	messageReceiptConnectionObject     = &executor.Object{Name: "MessageReceiptConnection", Implementors: messageReceiptConnectionImplementors}
+	messageReceiptEdgeObject           = &executor.Object{Name: "MessageReceiptEdge", Implementors: messageReceiptEdgeImplementors}
+	mutationObject                     = &executor.Object{Name: "Mutation", Implementors: mutationImplementors}
+	namespacesPayloadObject            = &executor.Object{Name: "NamespacesPayload", Implementors: namespacesPayloadImplementors}
+	objectRecordObject                 = &executor.Object{Name: "ObjectRecord", Implementors: objectRecordImplementors}
+	pageInfoObject                     = &executor.Object{Name: "PageInfo", Implementors: pageInfoImplementors}
+	partObject                         = &executor.Object{Name: "Part", Implementors: partImplementors}
+	prefixObject                       = &executor.Object{Name: "Prefix", Implementors: prefixImplementors}
+	presenceObject                     = &executor.Object{Name: "Presence", Implementors: presenceImplementors}
+	presencePayloadObject              = &executor.Object{Name: "PresencePayload", Implementors: presencePayloadImplementors}
+	previousStatementObject            = &executor.Object{Name: "PreviousStatement", Implementors: previousStatementImplementors}
+	principalObject                    = &executor.Object{Name: "Principal", Implementors: principalImplementors}
+	proposalObject                     = &executor.Object{Name: "Proposal", Implementors: proposalImplementors}
+	proposalConnectionObject           = &executor.Object{Name: "ProposalConnection", Implementors: proposalConnectionImplementors}
+	proposalEdgeObject                 = &executor.Object{Name: "ProposalEdge", Implementors: proposalEdgeImplementors}
+	proposalPayloadObject              = &executor.Object{Name: "ProposalPayload", Implementors: proposalPayloadImplementors}
+	proposalReviewObject               = &executor.Object{Name: "ProposalReview", Implementors: proposalReviewImplementors}
+	publishMessagePayloadObject        = &executor.Object{Name: "PublishMessagePayload", Implementors: publishMessagePayloadImplementors}
+	quarantineObject                   = &executor.Object{Name: "Quarantine", Implementors: quarantineImplementors}
+	quarantineConnectionObject         = &executor.Object{Name: "QuarantineConnection", Implementors: quarantineConnectionImplementors}
+	quarantineEdgeObject               = &executor.Object{Name: "QuarantineEdge", Implementors: quarantineEdgeImplementors}
+	quarantinePayloadObject            = &executor.Object{Name: "QuarantinePayload", Implementors: quarantinePayloadImplementors}
+	queryObject                        = &executor.Object{Name: "Query", Implementors: queryImplementors}
+	removeAgentPayloadObject           = &executor.Object{Name: "RemoveAgentPayload", Implementors: removeAgentPayloadImplementors}
+	replaceGraphPayloadObject          = &executor.Object{Name: "ReplaceGraphPayload", Implementors: replaceGraphPayloadImplementors}
+	resolveContradictionPayloadObject  = &executor.Object{Name: "ResolveContradictionPayload", Implementors: resolveContradictionPayloadImplementors}
+	resourceRecordObject               = &executor.Object{Name: "ResourceRecord", Implementors: resourceRecordImplementors}
+	restrictionPayloadObject           = &executor.Object{Name: "RestrictionPayload", Implementors: restrictionPayloadImplementors}
+	retractMessagePayloadObject        = &executor.Object{Name: "RetractMessagePayload", Implementors: retractMessagePayloadImplementors}
+	revertCommitPayloadObject          = &executor.Object{Name: "RevertCommitPayload", Implementors: revertCommitPayloadImplementors}
+	revokeAPIKeyPayloadObject          = &executor.Object{Name: "RevokeApiKeyPayload", Implementors: revokeAPIKeyPayloadImplementors}
+	scopeObject                        = &executor.Object{Name: "Scope", Implementors: scopeImplementors}
+	scopeAccessObject                  = &executor.Object{Name: "ScopeAccess", Implementors: scopeAccessImplementors}
+	scopeConnectionObject              = &executor.Object{Name: "ScopeConnection", Implementors: scopeConnectionImplementors}
+	scopeEdgeObject                    = &executor.Object{Name: "ScopeEdge", Implementors: scopeEdgeImplementors}
+	scopeEventObject                   = &executor.Object{Name: "ScopeEvent", Implementors: scopeEventImplementors}
+	scopeEventCheckObject              = &executor.Object{Name: "ScopeEventCheck", Implementors: scopeEventCheckImplementors}
+	scopeEventConnectionObject         = &executor.Object{Name: "ScopeEventConnection", Implementors: scopeEventConnectionImplementors}
+	scopeEventEdgeObject               = &executor.Object{Name: "ScopeEventEdge", Implementors: scopeEventEdgeImplementors}
+	scopePayloadObject                 = &executor.Object{Name: "ScopePayload", Implementors: scopePayloadImplementors}
+	sendMessagePayloadObject           = &executor.Object{Name: "SendMessagePayload", Implementors: sendMessagePayloadImplementors}
+	sendSignalPayloadObject            = &executor.Object{Name: "SendSignalPayload", Implementors: sendSignalPayloadImplementors}
+	setShapesPayloadObject             = &executor.Object{Name: "SetShapesPayload", Implementors: setShapesPayloadImplementors}
+	shapeObject                        = &executor.Object{Name: "Shape", Implementors: shapeImplementors}
+	statementExplanationObject         = &executor.Object{Name: "StatementExplanation", Implementors: statementExplanationImplementors}
+	statementHistoryEntryObject        = &executor.Object{Name: "StatementHistoryEntry", Implementors: statementHistoryEntryImplementors}
+	statementRecordObject              = &executor.Object{Name: "StatementRecord", Implementors: statementRecordImplementors}
+	statsObject                        = &executor.Object{Name: "Stats", Implementors: statsImplementors}
+	subscriptionObject                 = &executor.Object{Name: "Subscription", Implementors: subscriptionImplementors}
+	taskObject                         = &executor.Object{Name: "Task", Implementors: taskImplementors}
+	taskChangeObject                   = &executor.Object{Name: "TaskChange", Implementors: taskChangeImplementors}
+	taskCommitObject                   = &executor.Object{Name: "TaskCommit", Implementors: taskCommitImplementors}
+	taskCommitConnectionObject         = &executor.Object{Name: "TaskCommitConnection", Implementors: taskCommitConnectionImplementors}
+	taskCommitEdgeObject               = &executor.Object{Name: "TaskCommitEdge", Implementors: taskCommitEdgeImplementors}
+	taskConnectionObject               = &executor.Object{Name: "TaskConnection", Implementors: taskConnectionImplementors}
+	taskEdgeObject                     = &executor.Object{Name: "TaskEdge", Implementors: taskEdgeImplementors}
+	taskFailureObject                  = &executor.Object{Name: "TaskFailure", Implementors: taskFailureImplementors}
+	taskMessageObject                  = &executor.Object{Name: "TaskMessage", Implementors: taskMessageImplementors}
+	taskMessageConnectionObject        = &executor.Object{Name: "TaskMessageConnection", Implementors: taskMessageConnectionImplementors}
+	taskMessageEdgeObject              = &executor.Object{Name: "TaskMessageEdge", Implementors: taskMessageEdgeImplementors}
+	taskPayloadObject                  = &executor.Object{Name: "TaskPayload", Implementors: taskPayloadImplementors}
+	taskStatusObject                   = &executor.Object{Name: "TaskStatus", Implementors: taskStatusImplementors}
+	termCountObject                    = &executor.Object{Name: "TermCount", Implementors: termCountImplementors}
+	termCountConnectionObject          = &executor.Object{Name: "TermCountConnection", Implementors: termCountConnectionImplementors}
+	termCountEdgeObject                = &executor.Object{Name: "TermCountEdge", Implementors: termCountEdgeImplementors}
+	unreadCountObject                  = &executor.Object{Name: "UnreadCount", Implementors: unreadCountImplementors}
+	unsupportedShapePartObject         = &executor.Object{Name: "UnsupportedShapePart", Implementors: unsupportedShapePartImplementors}
+	validationReportObject             = &executor.Object{Name: "ValidationReport", Implementors: validationReportImplementors}
+	validationResultObject             = &executor.Object{Name: "ValidationResult", Implementors: validationResultImplementors}
+	vocabularyObject                   = &executor.Object{Name: "Vocabulary", Implementors: vocabularyImplementors}
+	directiveMetaObject                = &executor.Object{Name: "__Directive", Implementors: directiveMetaImplementors}
+	enumValueMetaObject                = &executor.Object{Name: "__EnumValue", Implementors: enumValueMetaImplementors}
+	fieldMetaObject                    = &executor.Object{Name: "__Field", Implementors: fieldMetaImplementors}
+	inputValueMetaObject               = &executor.Object{Name: "__InputValue", Implementors: inputValueMetaImplementors}
+	schemaMetaObject                   = &executor.Object{Name: "__Schema", Implementors: schemaMetaImplementors}
+	typeArgMetaObject                  = &executor.Object{Name: "__Type", Implementors: typeArgMetaImplementors}
 )
 
 // The type conditions that each object type satisfies.
 var (
-	agentImplementors                       = []string{"Agent", "Node"}
-	agentPayloadImplementors                = []string{"AgentPayload"}
-	agentRegistrationImplementors           = []string{"AgentRegistration"}
-	apiKeyImplementors                      = []string{"ApiKey", "Node"}
-	apiKeyPayloadImplementors               = []string{"ApiKeyPayload"}
-	applyPatchesPayloadImplementors         = []string{"ApplyPatchesPayload"}
-	artifactImplementors                    = []string{"Artifact", "Node"}
-	askPayloadImplementors                  = []string{"AskPayload"}
-	assertedStatementImplementors           = []string{"AssertedStatement"}
-	assertionImplementors                   = []string{"Assertion"}
-	assertionOriginImplementors             = []string{"AssertionOrigin"}
-	auditChannelActionImplementors          = []string{"AuditChannelAction"}
-	auditConnectionImplementors             = []string{"AuditConnection"}
-	auditEntryImplementors                  = []string{"AuditEntry"}
-	changeConnectionImplementors            = []string{"ChangeConnection"}
-	changeEdgeImplementors                  = []string{"ChangeEdge"}
-	channelImplementors                     = []string{"Channel", "Node"}
-	channelChangeImplementors               = []string{"ChannelChange", "ChannelEvent"}
-	channelConnectionImplementors           = []string{"ChannelConnection"}
-	channelInvitationImplementors           = []string{"ChannelInvitation"}
-	channelLimitsImplementors               = []string{"ChannelLimits"}
-	channelMemberImplementors               = []string{"ChannelMember"}
-	channelPayloadImplementors              = []string{"ChannelPayload"}
-	channelRestrictionImplementors          = []string{"ChannelRestriction"}
-	channelRightsImplementors               = []string{"ChannelRights"}
-	channelSignalImplementors               = []string{"ChannelSignal"}
-	channelTierImplementors                 = []string{"ChannelTier"}
-	commitImplementors                      = []string{"Commit", "Node"}
-	contradictionImplementors               = []string{"Contradiction"}
-	contradictionConnectionImplementors     = []string{"ContradictionConnection"}
-	deleteGraphPayloadImplementors          = []string{"DeleteGraphPayload"}
-	deleteTaskPayloadImplementors           = []string{"DeleteTaskPayload"}
-	diffConnectionImplementors              = []string{"DiffConnection"}
-	diffEdgeImplementors                    = []string{"DiffEdge"}
-	entityImplementors                      = []string{"Entity", "Node", "Term"}
-	entityChangeImplementors                = []string{"EntityChange", "EntityEvent"}
-	entityConnectionImplementors            = []string{"EntityConnection"}
-	entityEdgeImplementors                  = []string{"EntityEdge"}
-	graphImplementors                       = []string{"Graph"}
-	graphCountImplementors                  = []string{"GraphCount"}
-	graphPathImplementors                   = []string{"GraphPath"}
-	graphPayloadImplementors                = []string{"GraphPayload"}
-	graphPolicyImplementors                 = []string{"GraphPolicy"}
-	graphReplacedImplementors               = []string{"GraphReplaced", "ChangeEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
-	groupImplementors                       = []string{"Group"}
-	inboxImplementors                       = []string{"Inbox"}
-	literalImplementors                     = []string{"Literal", "Term"}
-	matchChangeImplementors                 = []string{"MatchChange", "MatchEvent"}
-	matchConnectionImplementors             = []string{"MatchConnection"}
-	matchEdgeImplementors                   = []string{"MatchEdge"}
-	matchExplanationImplementors            = []string{"MatchExplanation"}
-	matchRowImplementors                    = []string{"MatchRow"}
-	matchStepImplementors                   = []string{"MatchStep"}
-	messageImplementors                     = []string{"Message", "Node"}
-	messageConnectionImplementors           = []string{"MessageConnection"}
-	messageCountImplementors                = []string{"MessageCount"}
-	messagePublishedImplementors            = []string{"MessagePublished", "MessageEvent", "ChannelEvent"}
-	messageReceiptImplementors              = []string{"MessageReceipt"}
-	mutationImplementors                    = []string{"Mutation"}
-	namespacesPayloadImplementors           = []string{"NamespacesPayload"}
-	neighborhoodImplementors                = []string{"Neighborhood"}
-	objectRecordImplementors                = []string{"ObjectRecord"}
-	pageInfoImplementors                    = []string{"PageInfo"}
-	partImplementors                        = []string{"Part"}
-	prefixImplementors                      = []string{"Prefix"}
-	presenceImplementors                    = []string{"Presence"}
-	presencePayloadImplementors             = []string{"PresencePayload"}
-	previousStatementImplementors           = []string{"PreviousStatement"}
-	principalImplementors                   = []string{"Principal"}
-	progressImplementors                    = []string{"Progress", "ProposalEvent", "MessageEvent", "ChannelEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
-	proposalImplementors                    = []string{"Proposal", "Node"}
-	proposalChangeImplementors              = []string{"ProposalChange", "ProposalEvent"}
-	proposalConnectionImplementors          = []string{"ProposalConnection"}
-	proposalPayloadImplementors             = []string{"ProposalPayload"}
-	proposalReviewImplementors              = []string{"ProposalReview"}
-	publishMessagePayloadImplementors       = []string{"PublishMessagePayload"}
-	quarantineImplementors                  = []string{"Quarantine"}
-	quarantinePayloadImplementors           = []string{"QuarantinePayload"}
-	queryImplementors                       = []string{"Query"}
-	removeAgentPayloadImplementors          = []string{"RemoveAgentPayload"}
-	replaceGraphPayloadImplementors         = []string{"ReplaceGraphPayload"}
-	resolveContradictionPayloadImplementors = []string{"ResolveContradictionPayload"}
-	resourceRecordImplementors              = []string{"ResourceRecord"}
-	restrictionPayloadImplementors          = []string{"RestrictionPayload"}
-	resyncImplementors                      = []string{"Resync", "ProposalEvent", "MessageEvent", "ChannelEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
-	retractMessagePayloadImplementors       = []string{"RetractMessagePayload"}
-	revertCommitPayloadImplementors         = []string{"RevertCommitPayload"}
-	revokeAPIKeyPayloadImplementors         = []string{"RevokeApiKeyPayload"}
-	scopeImplementors                       = []string{"Scope", "Node"}
-	scopeAccessImplementors                 = []string{"ScopeAccess"}
-	scopeConnectionImplementors             = []string{"ScopeConnection"}
-	scopeEventImplementors                  = []string{"ScopeEvent"}
-	scopeEventCheckImplementors             = []string{"ScopeEventCheck"}
-	scopeEventConnectionImplementors        = []string{"ScopeEventConnection"}
-	scopePayloadImplementors                = []string{"ScopePayload"}
-	sendMessagePayloadImplementors          = []string{"SendMessagePayload"}
-	sendSignalPayloadImplementors           = []string{"SendSignalPayload"}
-	setShapesPayloadImplementors            = []string{"SetShapesPayload"}
-	shapeImplementors                       = []string{"Shape"}
-	statementImplementors                   = []string{"Statement", "Node"}
-	statementChangeImplementors             = []string{"StatementChange", "ChangeEvent", "StatementEvent"}
-	statementConnectionImplementors         = []string{"StatementConnection"}
-	statementDifferenceImplementors         = []string{"StatementDifference"}
-	statementEdgeImplementors               = []string{"StatementEdge"}
-	statementExplanationImplementors        = []string{"StatementExplanation"}
-	statementHistoryEntryImplementors       = []string{"StatementHistoryEntry"}
-	statementRecordImplementors             = []string{"StatementRecord"}
-	statsImplementors                       = []string{"Stats"}
-	subscriptionImplementors                = []string{"Subscription"}
-	taskImplementors                        = []string{"Task", "Node"}
-	taskChangeImplementors                  = []string{"TaskChange", "TaskEvent"}
-	taskCommitImplementors                  = []string{"TaskCommit"}
-	taskCommitConnectionImplementors        = []string{"TaskCommitConnection"}
-	taskConnectionImplementors              = []string{"TaskConnection"}
-	taskFailureImplementors                 = []string{"TaskFailure"}
-	taskMessageImplementors                 = []string{"TaskMessage"}
-	taskMessageConnectionImplementors       = []string{"TaskMessageConnection"}
-	taskPayloadImplementors                 = []string{"TaskPayload"}
-	taskStatusImplementors                  = []string{"TaskStatus"}
-	termCountImplementors                   = []string{"TermCount"}
-	unreadCountImplementors                 = []string{"UnreadCount"}
-	unsupportedShapePartImplementors        = []string{"UnsupportedShapePart"}
-	validationReportImplementors            = []string{"ValidationReport"}
-	validationResultImplementors            = []string{"ValidationResult"}
-	vocabularyImplementors                  = []string{"Vocabulary"}
-	directiveMetaImplementors               = []string{"__Directive"}
-	enumValueMetaImplementors               = []string{"__EnumValue"}
-	fieldMetaImplementors                   = []string{"__Field"}
-	inputValueMetaImplementors              = []string{"__InputValue"}
-	schemaMetaImplementors                  = []string{"__Schema"}
-	typeArgMetaImplementors                 = []string{"__Type"}
+	agentImplementors                        = []string{"Agent", "Node"}
+	agentConnectionImplementors              = []string{"AgentConnection"}
+	agentEdgeImplementors                    = []string{"AgentEdge"}
+	agentPayloadImplementors                 = []string{"AgentPayload"}
+	agentRegistrationImplementors            = []string{"AgentRegistration"}
+	apiKeyImplementors                       = []string{"ApiKey", "Node"}
+	apiKeyConnectionImplementors             = []string{"ApiKeyConnection"}
+	apiKeyEdgeImplementors                   = []string{"ApiKeyEdge"}
+	apiKeyPayloadImplementors                = []string{"ApiKeyPayload"}
+	applyPatchesPayloadImplementors          = []string{"ApplyPatchesPayload"}
+	artifactImplementors                     = []string{"Artifact", "Node"}
+	askPayloadImplementors                   = []string{"AskPayload"}
+	assertedStatementImplementors            = []string{"AssertedStatement"}
+	assertionImplementors                    = []string{"Assertion"}
+	assertionOriginImplementors              = []string{"AssertionOrigin"}
+	auditChannelActionImplementors           = []string{"AuditChannelAction"}
+	auditConnectionImplementors              = []string{"AuditConnection"}
+	auditEdgeImplementors                    = []string{"AuditEdge"}
+	auditEntryImplementors                   = []string{"AuditEntry"}
+	changeConnectionImplementors             = []string{"ChangeConnection"}
+	changeEdgeImplementors                   = []string{"ChangeEdge"}
+	channelImplementors                      = []string{"Channel", "Node"}
+	channelChangeImplementors                = []string{"ChannelChange", "ChannelEvent"}
+	channelConnectionImplementors            = []string{"ChannelConnection"}
+	channelEdgeImplementors                  = []string{"ChannelEdge"}
+	channelInvitationImplementors            = []string{"ChannelInvitation"}
+	channelInvitationConnectionImplementors  = []string{"ChannelInvitationConnection"}
+	channelInvitationEdgeImplementors        = []string{"ChannelInvitationEdge"}
+	channelLimitsImplementors                = []string{"ChannelLimits"}
+	channelMemberImplementors                = []string{"ChannelMember"}
+	channelMemberConnectionImplementors      = []string{"ChannelMemberConnection"}
+	channelMemberEdgeImplementors            = []string{"ChannelMemberEdge"}
+	channelPayloadImplementors               = []string{"ChannelPayload"}
+	channelRestrictionImplementors           = []string{"ChannelRestriction"}
+	channelRestrictionConnectionImplementors = []string{"ChannelRestrictionConnection"}
+	channelRestrictionEdgeImplementors       = []string{"ChannelRestrictionEdge"}
+	channelRightsImplementors                = []string{"ChannelRights"}
+	channelSignalImplementors                = []string{"ChannelSignal"}
+	channelTierImplementors                  = []string{"ChannelTier"}
+	commitImplementors                       = []string{"Commit", "Node"}
+	contradictionImplementors                = []string{"Contradiction"}
+	contradictionConnectionImplementors      = []string{"ContradictionConnection"}
+	contradictionEdgeImplementors            = []string{"ContradictionEdge"}
+	deleteGraphPayloadImplementors           = []string{"DeleteGraphPayload"}
+	deleteTaskPayloadImplementors            = []string{"DeleteTaskPayload"}
+	diffConnectionImplementors               = []string{"DiffConnection"}
+	diffEdgeImplementors                     = []string{"DiffEdge"}
+	entityImplementors                       = []string{"Entity", "Node", "Term"}
+	entityChangeImplementors                 = []string{"EntityChange", "EntityEvent"}
+	entityConnectionImplementors             = []string{"EntityConnection"}
+	entityEdgeImplementors                   = []string{"EntityEdge"}
+	factConnectionImplementors               = []string{"FactConnection"}
+	factEdgeImplementors                     = []string{"FactEdge"}
+	graphImplementors                        = []string{"Graph"}
+	graphConnectionImplementors              = []string{"GraphConnection"}
+	graphCountImplementors                   = []string{"GraphCount"}
+	graphCountConnectionImplementors         = []string{"GraphCountConnection"}
+	graphCountEdgeImplementors               = []string{"GraphCountEdge"}
+	graphEdgeImplementors                    = []string{"GraphEdge"}
+	graphPathImplementors                    = []string{"GraphPath"}
+	graphPayloadImplementors                 = []string{"GraphPayload"}
+	graphPolicyImplementors                  = []string{"GraphPolicy"}
+	graphReplacedImplementors                = []string{"GraphReplaced", "ChangeEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
+	groupImplementors                        = []string{"Group"}
+	literalImplementors                      = []string{"Literal", "Term"}
+	matchChangeImplementors                  = []string{"MatchChange", "MatchEvent"}
+	matchConnectionImplementors              = []string{"MatchConnection"}
+	matchEdgeImplementors                    = []string{"MatchEdge"}
+	matchExplanationImplementors             = []string{"MatchExplanation"}
+	matchRowImplementors                     = []string{"MatchRow"}
+	matchStepImplementors                    = []string{"MatchStep"}
+	messageImplementors                      = []string{"Message", "Node"}
+	messageConnectionImplementors            = []string{"MessageConnection"}
+	messageCountImplementors                 = []string{"MessageCount"}
+	messageEdgeImplementors                  = []string{"MessageEdge"}
+	messagePublishedImplementors             = []string{"MessagePublished", "MessageEvent", "ChannelEvent"}
+	messageReceiptImplementors               = []string{"MessageReceipt"}
+	messageReceiptConnectionImplementors     = []string{"MessageReceiptConnection"}
+	messageReceiptEdgeImplementors           = []string{"MessageReceiptEdge"}
+	mutationImplementors                     = []string{"Mutation"}
+	namespacesPayloadImplementors            = []string{"NamespacesPayload"}
+	neighborhoodImplementors                 = []string{"Neighborhood"}
+	objectRecordImplementors                 = []string{"ObjectRecord"}
+	pageInfoImplementors                     = []string{"PageInfo"}
+	partImplementors                         = []string{"Part"}
+	prefixImplementors                       = []string{"Prefix"}
+	presenceImplementors                     = []string{"Presence"}
+	presencePayloadImplementors              = []string{"PresencePayload"}
+	previousStatementImplementors            = []string{"PreviousStatement"}
+	principalImplementors                    = []string{"Principal"}
+	progressImplementors                     = []string{"Progress", "ProposalEvent", "MessageEvent", "ChannelEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
+	proposalImplementors                     = []string{"Proposal", "Node"}
+	proposalChangeImplementors               = []string{"ProposalChange", "ProposalEvent"}
+	proposalConnectionImplementors           = []string{"ProposalConnection"}
+	proposalEdgeImplementors                 = []string{"ProposalEdge"}
+	proposalPayloadImplementors              = []string{"ProposalPayload"}
+	proposalReviewImplementors               = []string{"ProposalReview"}
+	publishMessagePayloadImplementors        = []string{"PublishMessagePayload"}
+	quarantineImplementors                   = []string{"Quarantine"}
+	quarantineConnectionImplementors         = []string{"QuarantineConnection"}
+	quarantineEdgeImplementors               = []string{"QuarantineEdge"}
+	quarantinePayloadImplementors            = []string{"QuarantinePayload"}
+	queryImplementors                        = []string{"Query"}
+	removeAgentPayloadImplementors           = []string{"RemoveAgentPayload"}
+	replaceGraphPayloadImplementors          = []string{"ReplaceGraphPayload"}
+	resolveContradictionPayloadImplementors  = []string{"ResolveContradictionPayload"}
+	resourceRecordImplementors               = []string{"ResourceRecord"}
+	restrictionPayloadImplementors           = []string{"RestrictionPayload"}
+	resyncImplementors                       = []string{"Resync", "ProposalEvent", "MessageEvent", "ChannelEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
+	retractMessagePayloadImplementors        = []string{"RetractMessagePayload"}
+	revertCommitPayloadImplementors          = []string{"RevertCommitPayload"}
+	revokeAPIKeyPayloadImplementors          = []string{"RevokeApiKeyPayload"}
+	scopeImplementors                        = []string{"Scope", "Node"}
+	scopeAccessImplementors                  = []string{"ScopeAccess"}
+	scopeConnectionImplementors              = []string{"ScopeConnection"}
+	scopeEdgeImplementors                    = []string{"ScopeEdge"}
+	scopeEventImplementors                   = []string{"ScopeEvent"}
+	scopeEventCheckImplementors              = []string{"ScopeEventCheck"}
+	scopeEventConnectionImplementors         = []string{"ScopeEventConnection"}
+	scopeEventEdgeImplementors               = []string{"ScopeEventEdge"}
+	scopePayloadImplementors                 = []string{"ScopePayload"}
+	sendMessagePayloadImplementors           = []string{"SendMessagePayload"}
+	sendSignalPayloadImplementors            = []string{"SendSignalPayload"}
+	setShapesPayloadImplementors             = []string{"SetShapesPayload"}
+	shapeImplementors                        = []string{"Shape"}
+	statementImplementors                    = []string{"Statement", "Node"}
+	statementChangeImplementors              = []string{"StatementChange", "ChangeEvent", "StatementEvent"}
+	statementConnectionImplementors          = []string{"StatementConnection"}
+	statementDifferenceImplementors          = []string{"StatementDifference"}
+	statementEdgeImplementors                = []string{"StatementEdge"}
+	statementExplanationImplementors         = []string{"StatementExplanation"}
+	statementHistoryEntryImplementors        = []string{"StatementHistoryEntry"}
+	statementRecordImplementors              = []string{"StatementRecord"}
+	statsImplementors                        = []string{"Stats"}
+	subscriptionImplementors                 = []string{"Subscription"}
+	taskImplementors                         = []string{"Task", "Node"}
+	taskChangeImplementors                   = []string{"TaskChange", "TaskEvent"}
+	taskCommitImplementors                   = []string{"TaskCommit"}
+	taskCommitConnectionImplementors         = []string{"TaskCommitConnection"}
+	taskCommitEdgeImplementors               = []string{"TaskCommitEdge"}
+	taskConnectionImplementors               = []string{"TaskConnection"}
+	taskEdgeImplementors                     = []string{"TaskEdge"}
+	taskFailureImplementors                  = []string{"TaskFailure"}
+	taskMessageImplementors                  = []string{"TaskMessage"}
+	taskMessageConnectionImplementors        = []string{"TaskMessageConnection"}
+	taskMessageEdgeImplementors              = []string{"TaskMessageEdge"}
+	taskPayloadImplementors                  = []string{"TaskPayload"}
+	taskStatusImplementors                   = []string{"TaskStatus"}
+	termCountImplementors                    = []string{"TermCount"}
+	termCountConnectionImplementors          = []string{"TermCountConnection"}
+	termCountEdgeImplementors                = []string{"TermCountEdge"}
+	unreadCountImplementors                  = []string{"UnreadCount"}
+	unsupportedShapePartImplementors         = []string{"UnsupportedShapePart"}
+	validationReportImplementors             = []string{"ValidationReport"}
+	validationResultImplementors             = []string{"ValidationResult"}
+	vocabularyImplementors                   = []string{"Vocabulary"}
+	directiveMetaImplementors                = []string{"__Directive"}
+	enumValueMetaImplementors                = []string{"__EnumValue"}
+	fieldMetaImplementors                    = []string{"__Field"}
+	inputValueMetaImplementors               = []string{"__InputValue"}
+	schemaMetaImplementors                   = []string{"__Schema"}
+	typeArgMetaImplementors                  = []string{"__Type"}
 )
 
 // newSchema returns the schema of the tables.
 func newSchema(schema *ast.Schema) *executor.Schema {
 	agentObject.Fields = agentFields()
+	agentConnectionObject.Fields = agentConnectionFields()
+	agentEdgeObject.Fields = agentEdgeFields()
 	agentPayloadObject.Fields = agentPayloadFields()
 	agentRegistrationObject.Fields = agentRegistrationFields()
 	apiKeyObject.Fields = apiKeyFields()
+	apiKeyConnectionObject.Fields = apiKeyConnectionFields()
+	apiKeyEdgeObject.Fields = apiKeyEdgeFields()
 	apiKeyPayloadObject.Fields = apiKeyPayloadFields()
 	applyPatchesPayloadObject.Fields = applyPatchesPayloadFields()
 	artifactObject.Fields = artifactFields()
@@ -277,33 +341,48 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	assertionOriginObject.Fields = assertionOriginFields()
 	auditChannelActionObject.Fields = auditChannelActionFields()
 	auditConnectionObject.Fields = auditConnectionFields()
+	auditEdgeObject.Fields = auditEdgeFields()
 	auditEntryObject.Fields = auditEntryFields()
 	channelObject.Fields = channelFields()
 	channelChangeObject.Fields = channelChangeFields()
 	channelConnectionObject.Fields = channelConnectionFields()
+	channelEdgeObject.Fields = channelEdgeFields()
 	channelInvitationObject.Fields = channelInvitationFields()
+	channelInvitationConnectionObject.Fields = channelInvitationConnectionFields()
+	channelInvitationEdgeObject.Fields = channelInvitationEdgeFields()
 	channelLimitsObject.Fields = channelLimitsFields()
 	channelMemberObject.Fields = channelMemberFields()
+	channelMemberConnectionObject.Fields = channelMemberConnectionFields()
+	channelMemberEdgeObject.Fields = channelMemberEdgeFields()
 	channelPayloadObject.Fields = channelPayloadFields()
 	channelRestrictionObject.Fields = channelRestrictionFields()
+	channelRestrictionConnectionObject.Fields = channelRestrictionConnectionFields()
+	channelRestrictionEdgeObject.Fields = channelRestrictionEdgeFields()
 	channelRightsObject.Fields = channelRightsFields()
 	channelSignalObject.Fields = channelSignalFields()
 	channelTierObject.Fields = channelTierFields()
 	commitObject.Fields = commitFields()
 	contradictionObject.Fields = contradictionFields()
 	contradictionConnectionObject.Fields = contradictionConnectionFields()
+	contradictionEdgeObject.Fields = contradictionEdgeFields()
 	deleteGraphPayloadObject.Fields = deleteGraphPayloadFields()
 	deleteTaskPayloadObject.Fields = deleteTaskPayloadFields()
 	graphObject.Fields = graphFields()
+	graphConnectionObject.Fields = graphConnectionFields()
 	graphCountObject.Fields = graphCountFields()
+	graphCountConnectionObject.Fields = graphCountConnectionFields()
+	graphCountEdgeObject.Fields = graphCountEdgeFields()
+	graphEdgeObject.Fields = graphEdgeFields()
 	graphPayloadObject.Fields = graphPayloadFields()
 	graphPolicyObject.Fields = graphPolicyFields()
-	inboxObject.Fields = inboxFields()
 	messageObject.Fields = messageFields()
 	messageConnectionObject.Fields = messageConnectionFields()
 	messageCountObject.Fields = messageCountFields()
+	messageEdgeObject.Fields = messageEdgeFields()
 	messagePublishedObject.Fields = messagePublishedFields()
 	messageReceiptObject.Fields = messageReceiptFields()
+	messageReceiptConnectionObject.Fields = messageReceiptConnectionFields()
+	messageReceiptEdgeObject.Fields = messageReceiptEdgeFields()
 	mutationObject.Fields = mutationFields()
 	namespacesPayloadObject.Fields = namespacesPayloadFields()
 	objectRecordObject.Fields = objectRecordFields()
@@ -316,10 +395,13 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	principalObject.Fields = principalFields()
 	proposalObject.Fields = proposalFields()
 	proposalConnectionObject.Fields = proposalConnectionFields()
+	proposalEdgeObject.Fields = proposalEdgeFields()
 	proposalPayloadObject.Fields = proposalPayloadFields()
 	proposalReviewObject.Fields = proposalReviewFields()
 	publishMessagePayloadObject.Fields = publishMessagePayloadFields()
 	quarantineObject.Fields = quarantineFields()
+	quarantineConnectionObject.Fields = quarantineConnectionFields()
+	quarantineEdgeObject.Fields = quarantineEdgeFields()
 	quarantinePayloadObject.Fields = quarantinePayloadFields()
 	queryObject.Fields = queryFields()
 	removeAgentPayloadObject.Fields = removeAgentPayloadFields()
@@ -333,9 +415,11 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	scopeObject.Fields = scopeFields()
 	scopeAccessObject.Fields = scopeAccessFields()
 	scopeConnectionObject.Fields = scopeConnectionFields()
+	scopeEdgeObject.Fields = scopeEdgeFields()
 	scopeEventObject.Fields = scopeEventFields()
 	scopeEventCheckObject.Fields = scopeEventCheckFields()
 	scopeEventConnectionObject.Fields = scopeEventConnectionFields()
+	scopeEventEdgeObject.Fields = scopeEventEdgeFields()
 	scopePayloadObject.Fields = scopePayloadFields()
 	sendMessagePayloadObject.Fields = sendMessagePayloadFields()
 	sendSignalPayloadObject.Fields = sendSignalPayloadFields()
@@ -350,13 +434,18 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	taskChangeObject.Fields = taskChangeFields()
 	taskCommitObject.Fields = taskCommitFields()
 	taskCommitConnectionObject.Fields = taskCommitConnectionFields()
+	taskCommitEdgeObject.Fields = taskCommitEdgeFields()
 	taskConnectionObject.Fields = taskConnectionFields()
+	taskEdgeObject.Fields = taskEdgeFields()
 	taskFailureObject.Fields = taskFailureFields()
 	taskMessageObject.Fields = taskMessageFields()
 	taskMessageConnectionObject.Fields = taskMessageConnectionFields()
+	taskMessageEdgeObject.Fields = taskMessageEdgeFields()
 	taskPayloadObject.Fields = taskPayloadFields()
 	taskStatusObject.Fields = taskStatusFields()
 	termCountObject.Fields = termCountFields()
+	termCountConnectionObject.Fields = termCountConnectionFields()
+	termCountEdgeObject.Fields = termCountEdgeFields()
 	unreadCountObject.Fields = unreadCountFields()
 	unsupportedShapePartObject.Fields = unsupportedShapePartFields()
 	validationReportObject.Fields = validationReportFields()
@@ -383,6 +472,22 @@ func agentFields() map[string]*executor.Field {
 		"statementCount": executor.Read((*Agent).StatementCount, writeOptionalInt),
 		"presence":       executor.GetContext((*Agent).Presence, writePresence),
 		"registration":   executor.Read((*Agent).Registration, writeAgentRegistration),
+	}
+}
+
+func agentConnectionFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"edges":      executor.Get((*listPage[Agent]).Edges, writeAgentEdgeList),
+		"nodes":      executor.Get((*listPage[Agent]).Nodes, writeAgentList),
+		"pageInfo":   executor.Get((*listPage[Agent]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[Agent]).TotalCount, writeOptionalLong),
+	}
+}
+
+func agentEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[Agent]).Node, writeAgent),
+		"cursor": executor.Get((*listEdge[Agent]).Cursor, writeCursor),
 	}
 }
 
@@ -427,6 +532,22 @@ func apiKeyFields() map[string]*executor.Field {
 		"expiresAt":   executor.Get(func(o *APIKey) *time.Time { return o.ExpiresAt }, writeOptionalDateTime),
 		"revokedAt":   executor.Get(func(o *APIKey) *time.Time { return o.RevokedAt }, writeOptionalDateTime),
 		"replacedBy":  executor.Get(func(o *APIKey) *string { return o.ReplacedBy }, writeOptionalID),
+	}
+}
+
+func apiKeyConnectionFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"edges":      executor.Get((*listPage[APIKey]).Edges, writeApiKeyEdgeList),
+		"nodes":      executor.Get((*listPage[APIKey]).Nodes, writeApiKeyList),
+		"pageInfo":   executor.Get((*listPage[APIKey]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[APIKey]).TotalCount, writeOptionalLong),
+	}
+}
+
+func apiKeyEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[APIKey]).Node, writeApiKey),
+		"cursor": executor.Get((*listEdge[APIKey]).Cursor, writeCursor),
 	}
 }
 
@@ -518,8 +639,17 @@ func auditChannelActionFields() map[string]*executor.Field {
 
 func auditConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes":    executor.Get(func(o *AuditConnection) []AuditEntry { return o.Nodes }, writeAuditEntryList),
-		"pageInfo": executor.Get(func(o *AuditConnection) *PageInfo { return o.PageInfo }, writePageInfo),
+		"edges":      executor.Get((*listPage[AuditEntry]).Edges, writeAuditEdgeList),
+		"nodes":      executor.Get((*listPage[AuditEntry]).Nodes, writeAuditEntryList),
+		"pageInfo":   executor.Get((*listPage[AuditEntry]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[AuditEntry]).TotalCount, writeOptionalLong),
+	}
+}
+
+func auditEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[AuditEntry]).Node, writeAuditEntry),
+		"cursor": executor.Get((*listEdge[AuditEntry]).Cursor, writeCursor),
 	}
 }
 
@@ -549,15 +679,17 @@ func auditEntryFields() map[string]*executor.Field {
 
 func channelFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id":                 executor.Get((*Channel).ID, writeID),
-		"kind":               executor.Get((*Channel).Kind, writeChannelKind),
-		"name":               executor.Get((*Channel).Name, writeOptionalString),
-		"topic":              executor.Get((*Channel).Topic, writeOptionalString),
-		"visibility":         executor.Get((*Channel).Visibility, writeChannelVisibility),
-		"createdAt":          executor.Get((*Channel).CreatedAt, writeOptionalDateTime),
-		"createdBy":          executor.Get((*Channel).CreatedBy, writeAgent),
-		"createdById":        executor.Get((*Channel).CreatedByID, writeOptionalID),
-		"members":            executor.Get((*Channel).Members, writeChannelMemberList),
+		"id":          executor.Get((*Channel).ID, writeID),
+		"kind":        executor.Get((*Channel).Kind, writeChannelKind),
+		"name":        executor.Get((*Channel).Name, writeOptionalString),
+		"topic":       executor.Get((*Channel).Topic, writeOptionalString),
+		"visibility":  executor.Get((*Channel).Visibility, writeChannelVisibility),
+		"createdAt":   executor.Get((*Channel).CreatedAt, writeOptionalDateTime),
+		"createdBy":   executor.Get((*Channel).CreatedBy, writeAgent),
+		"createdById": executor.Get((*Channel).CreatedByID, writeOptionalID),
+		"members": executor.ReadArgs(coerceChannelMembersArgs, func(o *Channel, ctx context.Context, a *channelMembersArgs) (*listPage[ChannelMember], error) {
+			return o.Members(ctx, a.First, a.After, a.Last, a.Before)
+		}, writeChannelMemberConnection),
 		"metadata":           executor.Get((*Channel).Metadata, writeJSON),
 		"rights":             executor.Get((*Channel).Rights, writeChannelRights),
 		"maxMembers":         executor.Get((*Channel).MaxMembers, writeOptionalInt),
@@ -572,13 +704,17 @@ func channelFields() map[string]*executor.Field {
 		"scopeId":            executor.Get((*Channel).ScopeID, writeOptionalID),
 		"memberPolicy":       executor.Get((*Channel).MemberPolicy, writeOptionalChannelMemberPolicy),
 		"audit":              executor.Get((*Channel).Audit, writeBoolean),
-		"invitations":        executor.Read((*Channel).Invitations, writeChannelInvitationList),
-		"restrictions":       executor.Read((*Channel).Restrictions, writeChannelRestrictionList),
-		"version":            executor.Get((*Channel).Version, writeLong),
-		"messageCount":       executor.Get((*Channel).MessageCount, writeLong),
-		"lastMessageAt":      executor.Get((*Channel).LastMessageAt, writeOptionalDateTime),
-		"messages": executor.ReadArgs(coerceChannelMessagesArgs, func(o *Channel, ctx context.Context, a *channelMessagesArgs) (*MessageConnection, error) {
-			return o.Messages(ctx, a.SinceSequence, a.SinceTime, a.SinceMessageID, a.BeforeSequence, a.BeforeTime, a.BeforeMessageID, a.AuthorIds, a.Where, a.Order, a.First, a.After)
+		"invitations": executor.ReadArgs(coerceChannelInvitationsArgs, func(o *Channel, ctx context.Context, a *channelInvitationsArgs) (*listPage[ChannelInvitation], error) {
+			return o.Invitations(ctx, a.First, a.After, a.Last, a.Before)
+		}, writeChannelInvitationConnection),
+		"restrictions": executor.ReadArgs(coerceChannelRestrictionsArgs, func(o *Channel, ctx context.Context, a *channelRestrictionsArgs) (*listPage[ChannelRestriction], error) {
+			return o.Restrictions(ctx, a.First, a.After, a.Last, a.Before)
+		}, writeChannelRestrictionConnection),
+		"version":       executor.Get((*Channel).Version, writeLong),
+		"messageCount":  executor.Get((*Channel).MessageCount, writeLong),
+		"lastMessageAt": executor.Get((*Channel).LastMessageAt, writeOptionalDateTime),
+		"messages": executor.ReadArgs(coerceChannelMessagesArgs, func(o *Channel, ctx context.Context, a *channelMessagesArgs) (*listPage[Message], error) {
+			return o.Messages(ctx, a.SinceSequence, a.SinceTime, a.SinceMessageID, a.BeforeSequence, a.BeforeTime, a.BeforeMessageID, a.AuthorIds, a.Where, a.Order, a.First, a.After, a.Last, a.Before)
 		}, writeMessageConnection),
 		"readMarker": executor.Read((*Channel).ReadMarker, writeOptionalLong),
 		"unread":     executor.Read((*Channel).Unread, writeUnreadCount),
@@ -609,8 +745,17 @@ func channelChangeFields() map[string]*executor.Field {
 
 func channelConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes":    executor.Get(func(o *ChannelConnection) []Channel { return o.Nodes }, writeChannelList),
-		"pageInfo": executor.Get(func(o *ChannelConnection) *PageInfo { return o.PageInfo }, writePageInfo),
+		"edges":      executor.Get((*listPage[Channel]).Edges, writeChannelEdgeList),
+		"nodes":      executor.Get((*listPage[Channel]).Nodes, writeChannelList),
+		"pageInfo":   executor.Get((*listPage[Channel]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[Channel]).TotalCount, writeOptionalLong),
+	}
+}
+
+func channelEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[Channel]).Node, writeChannel),
+		"cursor": executor.Get((*listEdge[Channel]).Cursor, writeCursor),
 	}
 }
 
@@ -621,6 +766,22 @@ func channelInvitationFields() map[string]*executor.Field {
 		"invitedBy":   executor.Get(func(o *ChannelInvitation) *Agent { return o.InvitedBy }, writeAgent),
 		"invitedById": executor.Get(func(o *ChannelInvitation) string { return o.InvitedByID }, writeID),
 		"invitedAt":   executor.Get(func(o *ChannelInvitation) time.Time { return o.InvitedAt }, writeDateTime),
+	}
+}
+
+func channelInvitationConnectionFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"edges":      executor.Get((*listPage[ChannelInvitation]).Edges, writeChannelInvitationEdgeList),
+		"nodes":      executor.Get((*listPage[ChannelInvitation]).Nodes, writeChannelInvitationList),
+		"pageInfo":   executor.Get((*listPage[ChannelInvitation]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[ChannelInvitation]).TotalCount, writeOptionalLong),
+	}
+}
+
+func channelInvitationEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[ChannelInvitation]).Node, writeChannelInvitation),
+		"cursor": executor.Get((*listEdge[ChannelInvitation]).Cursor, writeCursor),
 	}
 }
 
@@ -641,6 +802,22 @@ func channelMemberFields() map[string]*executor.Field {
 	}
 }
 
+func channelMemberConnectionFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"edges":      executor.Get((*listPage[ChannelMember]).Edges, writeChannelMemberEdgeList),
+		"nodes":      executor.Get((*listPage[ChannelMember]).Nodes, writeChannelMemberList),
+		"pageInfo":   executor.Get((*listPage[ChannelMember]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[ChannelMember]).TotalCount, writeOptionalLong),
+	}
+}
+
+func channelMemberEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[ChannelMember]).Node, writeChannelMember),
+		"cursor": executor.Get((*listEdge[ChannelMember]).Cursor, writeCursor),
+	}
+}
+
 func channelPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"channelId": executor.Get(func(o *ChannelPayload) string { return o.ChannelID }, writeID),
@@ -655,6 +832,22 @@ func channelRestrictionFields() map[string]*executor.Field {
 		"kind":    executor.Get(func(o *ChannelRestriction) ChannelRestrictionKind { return o.Kind }, writeChannelRestrictionKind),
 		"from":    executor.Get(func(o *ChannelRestriction) time.Time { return o.From }, writeDateTime),
 		"until":   executor.Get(func(o *ChannelRestriction) *time.Time { return o.Until }, writeOptionalDateTime),
+	}
+}
+
+func channelRestrictionConnectionFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"edges":      executor.Get((*listPage[ChannelRestriction]).Edges, writeChannelRestrictionEdgeList),
+		"nodes":      executor.Get((*listPage[ChannelRestriction]).Nodes, writeChannelRestrictionList),
+		"pageInfo":   executor.Get((*listPage[ChannelRestriction]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[ChannelRestriction]).TotalCount, writeOptionalLong),
+	}
+}
+
+func channelRestrictionEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[ChannelRestriction]).Node, writeChannelRestriction),
+		"cursor": executor.Get((*listEdge[ChannelRestriction]).Cursor, writeCursor),
 	}
 }
 
@@ -720,10 +913,18 @@ func contradictionFields() map[string]*executor.Field {
 
 func contradictionConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes":       executor.Get(func(o *ContradictionConnection) []Contradiction { return o.Nodes }, writeContradictionList),
-		"hasNextPage": executor.Get(func(o *ContradictionConnection) bool { return o.HasNextPage }, writeBoolean),
-		"endCursor":   executor.Get(func(o *ContradictionConnection) *scalar.Cursor { return o.EndCursor }, writeOptionalCursor),
-		"complete":    executor.Get(func(o *ContradictionConnection) bool { return o.Complete }, writeBoolean),
+		"edges":      executor.Get((*ContradictionConnection).Edges, writeContradictionEdgeList),
+		"nodes":      executor.Get((*ContradictionConnection).Nodes, writeContradictionList),
+		"pageInfo":   executor.Get((*ContradictionConnection).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*ContradictionConnection).TotalCount, writeOptionalLong),
+		"complete":   executor.Get((*ContradictionConnection).Complete, writeBoolean),
+	}
+}
+
+func contradictionEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[Contradiction]).Node, writeContradiction),
+		"cursor": executor.Get((*listEdge[Contradiction]).Cursor, writeCursor),
 	}
 }
 
@@ -751,10 +952,42 @@ func graphFields() map[string]*executor.Field {
 	}
 }
 
+func graphConnectionFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"edges":      executor.Get((*listPage[Graph]).Edges, writeGraphEdgeList),
+		"nodes":      executor.Get((*listPage[Graph]).Nodes, writeGraphList),
+		"pageInfo":   executor.Get((*listPage[Graph]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[Graph]).TotalCount, writeOptionalLong),
+	}
+}
+
 func graphCountFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"graph": executor.Get(func(o *GraphCount) *base.Term { return o.Graph }, writeOptionalIRI),
 		"count": executor.Get(func(o *GraphCount) int64 { return o.Count }, writeLong),
+	}
+}
+
+func graphCountConnectionFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"edges":      executor.Get((*listPage[GraphCount]).Edges, writeGraphCountEdgeList),
+		"nodes":      executor.Get((*listPage[GraphCount]).Nodes, writeGraphCountList),
+		"pageInfo":   executor.Get((*listPage[GraphCount]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[GraphCount]).TotalCount, writeOptionalLong),
+	}
+}
+
+func graphCountEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[GraphCount]).Node, writeGraphCount),
+		"cursor": executor.Get((*listEdge[GraphCount]).Cursor, writeCursor),
+	}
+}
+
+func graphEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[Graph]).Node, writeGraph),
+		"cursor": executor.Get((*listEdge[Graph]).Cursor, writeCursor),
 	}
 }
 
@@ -774,14 +1007,6 @@ func graphPolicyFields() map[string]*executor.Field {
 		"writers":    executor.Get(func(o *GraphPolicy) []string { return o.Writers }, writeStringList),
 		"readers":    executor.Get(func(o *GraphPolicy) []string { return o.Readers }, writeStringList),
 		"revision":   executor.Get(func(o *GraphPolicy) *base.Revision { return o.Revision }, writeOptionalRevision),
-	}
-}
-
-func inboxFields() map[string]*executor.Field {
-	return map[string]*executor.Field{
-		"nodes":       executor.Get(func(o *Inbox) []Message { return o.Nodes }, writeMessageList),
-		"position":    executor.Get(func(o *Inbox) scalar.Position { return o.Position }, writePosition),
-		"hasNextPage": executor.Get(func(o *Inbox) bool { return o.HasNextPage }, writeBoolean),
 	}
 }
 
@@ -818,11 +1043,13 @@ func messageFields() map[string]*executor.Field {
 		"correlation":    executor.Read((*Message).Correlation, writeMessage),
 		"expiresAt":      executor.Get((*Message).ExpiresAt, writeOptionalDateTime),
 		"receiptStatus":  executor.Read((*Message).ReceiptStatus, writeOptionalReceiptStatus),
-		"receipts":       executor.Read((*Message).Receipts, writeMessageReceiptList),
-		"replyToId":      executor.Get((*Message).ReplyToID, writeOptionalID),
-		"replyTo":        executor.Read((*Message).ReplyTo, writeMessage),
-		"threadId":       executor.Get((*Message).ThreadID, writeOptionalString),
-		"replies": executor.ReadArgs(coerceMessageRepliesArgs, func(o *Message, ctx context.Context, a *messageRepliesArgs) (*MessageConnection, error) {
+		"receipts": executor.ReadArgs(coerceMessageReceiptsArgs, func(o *Message, ctx context.Context, a *messageReceiptsArgs) (*listPage[MessageReceipt], error) {
+			return o.Receipts(ctx, a.First, a.After, a.Last, a.Before)
+		}, writeMessageReceiptConnection),
+		"replyToId": executor.Get((*Message).ReplyToID, writeOptionalID),
+		"replyTo":   executor.Read((*Message).ReplyTo, writeMessage),
+		"threadId":  executor.Get((*Message).ThreadID, writeOptionalString),
+		"replies": executor.ReadArgs(coerceMessageRepliesArgs, func(o *Message, ctx context.Context, a *messageRepliesArgs) (*listPage[Message], error) {
 			return o.Replies(ctx, a.First, a.After)
 		}, writeMessageConnection),
 		"facts":      executor.PlanArgs(coerceMessageFactsArgs, (*Message).Facts, executor.WriteValue),
@@ -837,8 +1064,10 @@ func messageFields() map[string]*executor.Field {
 
 func messageConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes":    executor.Get(func(o *MessageConnection) []Message { return o.Nodes }, writeMessageList),
-		"pageInfo": executor.Get(func(o *MessageConnection) *PageInfo { return o.PageInfo }, writePageInfo),
+		"edges":      executor.Get((*listPage[Message]).Edges, writeMessageEdgeList),
+		"nodes":      executor.Get((*listPage[Message]).Nodes, writeMessageList),
+		"pageInfo":   executor.Get((*listPage[Message]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[Message]).TotalCount, writeOptionalLong),
 	}
 }
 
@@ -848,6 +1077,13 @@ func messageCountFields() map[string]*executor.Field {
 		"author":   executor.Get(func(o *MessageCount) *Agent { return o.Author }, writeAgent),
 		"authorId": executor.Get(func(o *MessageCount) string { return o.AuthorID }, writeID),
 		"count":    executor.Get(func(o *MessageCount) int64 { return o.Count }, writeLong),
+	}
+}
+
+func messageEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[Message]).Node, writeMessage),
+		"cursor": executor.Get((*listEdge[Message]).Cursor, writeCursor),
 	}
 }
 
@@ -864,6 +1100,22 @@ func messageReceiptFields() map[string]*executor.Field {
 		"agent":   executor.Get(func(o *MessageReceipt) *Agent { return o.Agent }, writeAgent),
 		"agentId": executor.Get(func(o *MessageReceipt) string { return o.AgentID }, writeID),
 		"status":  executor.Get(func(o *MessageReceipt) ReceiptStatus { return o.Status }, writeReceiptStatus),
+	}
+}
+
+func messageReceiptConnectionFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"edges":      executor.Get((*listPage[MessageReceipt]).Edges, writeMessageReceiptEdgeList),
+		"nodes":      executor.Get((*listPage[MessageReceipt]).Nodes, writeMessageReceiptList),
+		"pageInfo":   executor.Get((*listPage[MessageReceipt]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[MessageReceipt]).TotalCount, writeOptionalLong),
+	}
+}
+
+func messageReceiptEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[MessageReceipt]).Node, writeMessageReceipt),
+		"cursor": executor.Get((*listEdge[MessageReceipt]).Cursor, writeCursor),
 	}
 }
 
@@ -1132,8 +1384,17 @@ func proposalFields() map[string]*executor.Field {
 
 func proposalConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes":       executor.Get(func(o *ProposalConnection) []Proposal { return o.Nodes }, writeProposalList),
-		"hasNextPage": executor.Get(func(o *ProposalConnection) bool { return o.HasNextPage }, writeBoolean),
+		"edges":      executor.Get((*listPage[Proposal]).Edges, writeProposalEdgeList),
+		"nodes":      executor.Get((*listPage[Proposal]).Nodes, writeProposalList),
+		"pageInfo":   executor.Get((*listPage[Proposal]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[Proposal]).TotalCount, writeOptionalLong),
+	}
+}
+
+func proposalEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[Proposal]).Node, writeProposal),
+		"cursor": executor.Get((*listEdge[Proposal]).Cursor, writeCursor),
 	}
 }
 
@@ -1176,6 +1437,22 @@ func quarantineFields() map[string]*executor.Field {
 	}
 }
 
+func quarantineConnectionFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"edges":      executor.Get((*listPage[Quarantine]).Edges, writeQuarantineEdgeList),
+		"nodes":      executor.Get((*listPage[Quarantine]).Nodes, writeQuarantineList),
+		"pageInfo":   executor.Get((*listPage[Quarantine]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[Quarantine]).TotalCount, writeOptionalLong),
+	}
+}
+
+func quarantineEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[Quarantine]).Node, writeQuarantine),
+		"cursor": executor.Get((*listEdge[Quarantine]).Cursor, writeCursor),
+	}
+}
+
 func quarantinePayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"agent":              executor.Get(func(o *QuarantinePayload) *Agent { return o.Agent }, writeAgent),
@@ -1199,63 +1476,67 @@ func queryFields() map[string]*executor.Field {
 		"statements":    executor.PlanArgs(coerceQueryStatementsArgs, (*queryRoot).Statements, executor.WriteValue),
 		"match":         executor.PlanArgs(coerceQueryMatchArgs, (*queryRoot).Match, executor.WriteValue),
 		"shortestPaths": executor.PlanArgs(coerceQueryShortestPathsArgs, (*queryRoot).ShortestPaths, executor.WriteValue),
-		"audit": executor.ReadArgs(coerceQueryAuditArgs, func(o *queryRoot, ctx context.Context, a *queryAuditArgs) (*AuditConnection, error) {
-			return o.Audit(ctx, a.First, a.After, a.PrincipalID, a.ActorID, a.Since, a.Until, a.Kinds, a.ChannelID)
+		"audit": executor.ReadArgs(coerceQueryAuditArgs, func(o *queryRoot, ctx context.Context, a *queryAuditArgs) (*listPage[AuditEntry], error) {
+			return o.Audit(ctx, a.PrincipalID, a.ActorID, a.Since, a.Until, a.Kinds, a.ChannelID, a.First, a.After)
 		}, writeAuditConnection),
 		"changes": executor.PlanArgs(coerceQueryChangesArgs, (*queryRoot).Changes, executor.WriteValue),
 		"diff":    executor.PlanArgs(coerceQueryDiffArgs, (*queryRoot).Diff, executor.WriteValue),
 		"why": executor.ReadArgs(coerceQueryWhyArgs, func(o *queryRoot, ctx context.Context, a *queryWhyArgs) (*StatementExplanation, error) {
 			return o.Why(ctx, a.Statement, a.First, a.View)
 		}, writeStatementExplanation),
-		"proposals": executor.ReadArgs(coerceQueryProposalsArgs, func(o *queryRoot, ctx context.Context, a *queryProposalsArgs) (*ProposalConnection, error) {
-			return o.Proposals(ctx, a.Status, a.AuthorID, a.First, a.After)
+		"proposals": executor.ReadArgs(coerceQueryProposalsArgs, func(o *queryRoot, ctx context.Context, a *queryProposalsArgs) (*listPage[Proposal], error) {
+			return o.Proposals(ctx, a.Status, a.AuthorID, a.First, a.After, a.Last, a.Before)
 		}, writeProposalConnection),
 		"proposal": executor.ReadArgs(coerceQueryProposalArgs, func(o *queryRoot, ctx context.Context, a *queryProposalArgs) (*Proposal, error) {
 			return o.Proposal(ctx, a.ID)
 		}, writeProposal),
 		"contradictions": executor.ReadArgs(coerceQueryContradictionsArgs, func(o *queryRoot, ctx context.Context, a *queryContradictionsArgs) (*ContradictionConnection, error) {
-			return o.Contradictions(ctx, a.First, a.After, a.View)
+			return o.Contradictions(ctx, a.View, a.First, a.After)
 		}, writeContradictionConnection),
-		"quarantines": executor.Read((*queryRoot).Quarantines, writeQuarantineList),
+		"quarantines": executor.ReadArgs(coerceQueryQuarantinesArgs, func(o *queryRoot, ctx context.Context, a *queryQuarantinesArgs) (*listPage[Quarantine], error) {
+			return o.Quarantines(ctx, a.First, a.After, a.Last, a.Before)
+		}, writeQuarantineConnection),
 		"vocabulary": executor.ReadArgs(coerceQueryVocabularyArgs, func(o *queryRoot, ctx context.Context, a *queryVocabularyArgs) (*Vocabulary, error) {
 			return o.Vocabulary(ctx, a.View)
 		}, writeVocabulary),
 		"me": executor.Read((*queryRoot).Me, writePrincipal),
-		"agents": executor.ReadArgs(coerceQueryAgentsArgs, func(o *queryRoot, ctx context.Context, a *queryAgentsArgs) ([]Agent, error) {
-			return o.Agents(ctx, a.First, a.After, a.Capability)
-		}, writeAgentList),
+		"agents": executor.ReadArgs(coerceQueryAgentsArgs, func(o *queryRoot, ctx context.Context, a *queryAgentsArgs) (*listPage[Agent], error) {
+			return o.Agents(ctx, a.Capability, a.First, a.After, a.Last, a.Before)
+		}, writeAgentConnection),
 		"agent": executor.ReadArgs(coerceQueryAgentArgs, func(o *queryRoot, ctx context.Context, a *queryAgentArgs) (*Agent, error) {
 			return o.Agent(ctx, a.ID)
 		}, writeAgent),
-		"apiKeys": executor.ReadArgs(coerceQueryAPIKeysArgs, func(o *queryRoot, ctx context.Context, a *queryAPIKeysArgs) ([]APIKey, error) {
-			return o.APIKeys(ctx, a.AgentID, a.IncludeEnded, a.First, a.After)
-		}, writeApiKeyList),
+		"apiKeys": executor.ReadArgs(coerceQueryAPIKeysArgs, func(o *queryRoot, ctx context.Context, a *queryAPIKeysArgs) (*listPage[APIKey], error) {
+			return o.APIKeys(ctx, a.AgentID, a.IncludeEnded, a.First, a.After, a.Last, a.Before)
+		}, writeApiKeyConnection),
 		"stats": executor.ReadArgs(coerceQueryStatsArgs, func(o *queryRoot, ctx context.Context, a *queryStatsArgs) (*Stats, error) {
 			return o.Stats(ctx, a.View)
 		}, writeStats),
 		"revision": executor.Read((*queryRoot).Revision, writeOptionalRevision),
-		"graphs": executor.ReadArgs(coerceQueryGraphsArgs, func(o *queryRoot, ctx context.Context, a *queryGraphsArgs) ([]Graph, error) {
-			return o.Graphs(ctx, a.First, a.After)
-		}, writeGraphList),
+		"graphs": executor.ReadArgs(coerceQueryGraphsArgs, func(o *queryRoot, ctx context.Context, a *queryGraphsArgs) (*listPage[Graph], error) {
+			return o.Graphs(ctx, a.First, a.After, a.Last, a.Before)
+		}, writeGraphConnection),
 		"channel": executor.ReadArgs(coerceQueryChannelArgs, func(o *queryRoot, ctx context.Context, a *queryChannelArgs) (*Channel, error) {
 			return o.Channel(ctx, a.ID)
 		}, writeChannel),
-		"channels": executor.ReadArgs(coerceQueryChannelsArgs, func(o *queryRoot, ctx context.Context, a *queryChannelsArgs) (*ChannelConnection, error) {
-			return o.Channels(ctx, a.First, a.After, a.Visibility, a.MemberID, a.Invited, a.ScopeID)
+		"channels": executor.ReadArgs(coerceQueryChannelsArgs, func(o *queryRoot, ctx context.Context, a *queryChannelsArgs) (*listPage[Channel], error) {
+			return o.Channels(ctx, a.Visibility, a.MemberID, a.Invited, a.ScopeID, a.First, a.After, a.Last, a.Before)
 		}, writeChannelConnection),
 		"scope": executor.ReadArgs(coerceQueryScopeArgs, func(o *queryRoot, ctx context.Context, a *queryScopeArgs) (*Scope, error) {
 			return o.Scope(ctx, a.ID)
 		}, writeScope),
-		"scopes": executor.ReadArgs(coerceQueryScopesArgs, func(o *queryRoot, ctx context.Context, a *queryScopesArgs) (*ScopeConnection, error) {
-			return o.Scopes(ctx, a.First, a.After, a.ParentID, a.Status)
+		"scopes": executor.ReadArgs(coerceQueryScopesArgs, func(o *queryRoot, ctx context.Context, a *queryScopesArgs) (*listPage[Scope], error) {
+			return o.Scopes(ctx, a.ParentID, a.Status, a.First, a.After, a.Last, a.Before)
 		}, writeScopeConnection),
-		"globalRestrictions": executor.Read((*queryRoot).GlobalRestrictions, writeChannelRestrictionList),
+		"globalRestrictions": executor.ReadArgs(coerceQueryGlobalRestrictionsArgs, func(o *queryRoot, ctx context.Context, a *queryGlobalRestrictionsArgs) (*listPage[ChannelRestriction], error) {
+			return o.GlobalRestrictions(ctx, a.First, a.After, a.Last, a.Before)
+		}, writeChannelRestrictionConnection),
 		"message": executor.ReadArgs(coerceQueryMessageArgs, func(o *queryRoot, ctx context.Context, a *queryMessageArgs) (*Message, error) {
 			return o.Message(ctx, a.ID)
 		}, writeMessage),
-		"inbox": executor.ReadArgs(coerceQueryInboxArgs, func(o *queryRoot, ctx context.Context, a *queryInboxArgs) (*Inbox, error) {
+		"inbox": executor.ReadArgs(coerceQueryInboxArgs, func(o *queryRoot, ctx context.Context, a *queryInboxArgs) (*listPage[Message], error) {
 			return o.Inbox(ctx, a.First, a.After)
-		}, writeInbox),
+		}, writeMessageConnection),
 		"graph": executor.ReadArgs(coerceQueryGraphArgs, func(o *queryRoot, ctx context.Context, a *queryGraphArgs) (*Graph, error) {
 			return o.Graph(ctx, a.Iri)
 		}, writeGraph),
@@ -1267,8 +1548,8 @@ func queryFields() map[string]*executor.Field {
 		"task": executor.ReadArgs(coerceQueryTaskArgs, func(o *queryRoot, ctx context.Context, a *queryTaskArgs) (*Task, error) {
 			return o.Task(ctx, a.ID)
 		}, writeTask),
-		"tasks": executor.ReadArgs(coerceQueryTasksArgs, func(o *queryRoot, ctx context.Context, a *queryTasksArgs) (*TaskConnection, error) {
-			return o.Tasks(ctx, a.First, a.After, a.CreatedByMe, a.HandledByMe, a.ContextID, a.HandlerID, a.States, a.ParentID, a.Since)
+		"tasks": executor.ReadArgs(coerceQueryTasksArgs, func(o *queryRoot, ctx context.Context, a *queryTasksArgs) (*listPage[Task], error) {
+			return o.Tasks(ctx, a.CreatedByMe, a.HandledByMe, a.ContextID, a.HandlerID, a.States, a.ParentID, a.Since, a.First, a.After)
 		}, writeTaskConnection),
 		"__type": executor.ReadArgs(coerceQueryTypeArgs, func(o *queryRoot, ctx context.Context, a *queryTypeArgs) (*introspection.Type, error) {
 			return o.Type(ctx, a.Name), nil
@@ -1318,7 +1599,7 @@ func resourceRecordFields() map[string]*executor.Field {
 func restrictionPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"channel":      executor.Get(func(o *RestrictionPayload) *Channel { return o.Channel }, writeChannel),
-		"restrictions": executor.Get(func(o *RestrictionPayload) []ChannelRestriction { return o.Restrictions }, writeChannelRestrictionList),
+		"restrictions": executor.Get(func(o *RestrictionPayload) *listPage[ChannelRestriction] { return o.Restrictions }, writeChannelRestrictionConnection),
 	}
 }
 
@@ -1376,14 +1657,14 @@ func scopeFields() map[string]*executor.Field {
 		"endedAt":       executor.Get((*Scope).EndedAt, writeOptionalDateTime),
 		"endReason":     executor.Get((*Scope).EndReason, writeOptionalString),
 		"version":       executor.Get((*Scope).Version, writeLong),
-		"tasks": executor.ReadArgs(coerceScopeTasksArgs, func(o *Scope, ctx context.Context, a *scopeTasksArgs) (*ScopeConnection, error) {
-			return o.Tasks(ctx, a.First, a.After, a.Status)
+		"tasks": executor.ReadArgs(coerceScopeTasksArgs, func(o *Scope, ctx context.Context, a *scopeTasksArgs) (*listPage[Scope], error) {
+			return o.Tasks(ctx, a.Status, a.First, a.After, a.Last, a.Before)
 		}, writeScopeConnection),
-		"channels": executor.ReadArgs(coerceScopeChannelsArgs, func(o *Scope, ctx context.Context, a *scopeChannelsArgs) (*ChannelConnection, error) {
-			return o.Channels(ctx, a.First, a.After)
+		"channels": executor.ReadArgs(coerceScopeChannelsArgs, func(o *Scope, ctx context.Context, a *scopeChannelsArgs) (*listPage[Channel], error) {
+			return o.Channels(ctx, a.First, a.After, a.Last, a.Before)
 		}, writeChannelConnection),
-		"events": executor.ReadArgs(coerceScopeEventsArgs, func(o *Scope, ctx context.Context, a *scopeEventsArgs) (*ScopeEventConnection, error) {
-			return o.Events(ctx, a.SinceSequence, a.First, a.After)
+		"events": executor.ReadArgs(coerceScopeEventsArgs, func(o *Scope, ctx context.Context, a *scopeEventsArgs) (*listPage[ScopeEvent], error) {
+			return o.Events(ctx, a.SinceSequence, a.First, a.After, a.Last, a.Before)
 		}, writeScopeEventConnection),
 		"verifyEvents": executor.ReadArgs(coerceScopeVerifyEventsArgs, func(o *Scope, ctx context.Context, a *scopeVerifyEventsArgs) (*ScopeEventCheck, error) {
 			return o.VerifyEvents(ctx, a.FromSequence)
@@ -1403,8 +1684,17 @@ func scopeAccessFields() map[string]*executor.Field {
 
 func scopeConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes":    executor.Get(func(o *ScopeConnection) []Scope { return o.Nodes }, writeScopeList),
-		"pageInfo": executor.Get(func(o *ScopeConnection) *PageInfo { return o.PageInfo }, writePageInfo),
+		"edges":      executor.Get((*listPage[Scope]).Edges, writeScopeEdgeList),
+		"nodes":      executor.Get((*listPage[Scope]).Nodes, writeScopeList),
+		"pageInfo":   executor.Get((*listPage[Scope]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[Scope]).TotalCount, writeOptionalLong),
+	}
+}
+
+func scopeEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[Scope]).Node, writeScope),
+		"cursor": executor.Get((*listEdge[Scope]).Cursor, writeCursor),
 	}
 }
 
@@ -1432,8 +1722,17 @@ func scopeEventCheckFields() map[string]*executor.Field {
 
 func scopeEventConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes":    executor.Get(func(o *ScopeEventConnection) []ScopeEvent { return o.Nodes }, writeScopeEventList),
-		"pageInfo": executor.Get(func(o *ScopeEventConnection) *PageInfo { return o.PageInfo }, writePageInfo),
+		"edges":      executor.Get((*listPage[ScopeEvent]).Edges, writeScopeEventEdgeList),
+		"nodes":      executor.Get((*listPage[ScopeEvent]).Nodes, writeScopeEventList),
+		"pageInfo":   executor.Get((*listPage[ScopeEvent]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[ScopeEvent]).TotalCount, writeOptionalLong),
+	}
+}
+
+func scopeEventEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[ScopeEvent]).Node, writeScopeEvent),
+		"cursor": executor.Get((*listEdge[ScopeEvent]).Cursor, writeCursor),
 	}
 }
 
@@ -1552,17 +1851,17 @@ func taskFields() map[string]*executor.Field {
 		"handlerId":    executor.Get((*Task).HandlerID, writeID),
 		"status":       executor.Get((*Task).Status, writeTaskStatus),
 		"messageCount": executor.Get((*Task).MessageCount, writeInt),
-		"messages": executor.ReadArgs(coerceTaskMessagesArgs, func(o *Task, ctx context.Context, a *taskMessagesArgs) (*TaskMessageConnection, error) {
-			return o.Messages(ctx, a.First, a.After)
+		"messages": executor.ReadArgs(coerceTaskMessagesArgs, func(o *Task, ctx context.Context, a *taskMessagesArgs) (*listPage[TaskMessage], error) {
+			return o.Messages(ctx, a.First, a.After, a.Last, a.Before)
 		}, writeTaskMessageConnection),
 		"artifacts": executor.Read((*Task).Artifacts, writeArtifactList2),
-		"commits": executor.ReadArgs(coerceTaskCommitsArgs, func(o *Task, ctx context.Context, a *taskCommitsArgs) (*TaskCommitConnection, error) {
+		"commits": executor.ReadArgs(coerceTaskCommitsArgs, func(o *Task, ctx context.Context, a *taskCommitsArgs) (*listPage[TaskCommit], error) {
 			return o.Commits(ctx, a.First, a.After)
 		}, writeTaskCommitConnection),
 		"metadata": executor.Get((*Task).Metadata, writeJSON),
 		"parentId": executor.Get((*Task).ParentID, writeOptionalID),
 		"parent":   executor.Read((*Task).Parent, writeTask),
-		"subtasks": executor.ReadArgs(coerceTaskSubtasksArgs, func(o *Task, ctx context.Context, a *taskSubtasksArgs) (*TaskConnection, error) {
+		"subtasks": executor.ReadArgs(coerceTaskSubtasksArgs, func(o *Task, ctx context.Context, a *taskSubtasksArgs) (*listPage[Task], error) {
 			return o.Subtasks(ctx, a.First, a.After)
 		}, writeTaskConnection),
 		"userId":    executor.Get((*Task).UserID, writeOptionalString),
@@ -1598,16 +1897,33 @@ func taskCommitFields() map[string]*executor.Field {
 
 func taskCommitConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes":    executor.Get(func(o *TaskCommitConnection) []TaskCommit { return o.Nodes }, writeTaskCommitList),
-		"pageInfo": executor.Get(func(o *TaskCommitConnection) *PageInfo { return o.PageInfo }, writePageInfo),
+		"edges":      executor.Get((*listPage[TaskCommit]).Edges, writeTaskCommitEdgeList),
+		"nodes":      executor.Get((*listPage[TaskCommit]).Nodes, writeTaskCommitList),
+		"pageInfo":   executor.Get((*listPage[TaskCommit]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[TaskCommit]).TotalCount, writeOptionalLong),
+	}
+}
+
+func taskCommitEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[TaskCommit]).Node, writeTaskCommit),
+		"cursor": executor.Get((*listEdge[TaskCommit]).Cursor, writeCursor),
 	}
 }
 
 func taskConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes":      executor.Get(func(o *TaskConnection) []Task { return o.Nodes }, writeTaskList),
-		"pageInfo":   executor.Get(func(o *TaskConnection) *PageInfo { return o.PageInfo }, writePageInfo),
-		"totalCount": executor.Get(func(o *TaskConnection) int { return o.TotalCount }, writeInt),
+		"edges":      executor.Get((*listPage[Task]).Edges, writeTaskEdgeList),
+		"nodes":      executor.Get((*listPage[Task]).Nodes, writeTaskList),
+		"pageInfo":   executor.Get((*listPage[Task]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[Task]).TotalCount, writeOptionalLong),
+	}
+}
+
+func taskEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[Task]).Node, writeTask),
+		"cursor": executor.Get((*listEdge[Task]).Cursor, writeCursor),
 	}
 }
 
@@ -1636,8 +1952,17 @@ func taskMessageFields() map[string]*executor.Field {
 
 func taskMessageConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"nodes":    executor.Get(func(o *TaskMessageConnection) []TaskMessage { return o.Nodes }, writeTaskMessageList),
-		"pageInfo": executor.Get(func(o *TaskMessageConnection) *PageInfo { return o.PageInfo }, writePageInfo),
+		"edges":      executor.Get((*listPage[TaskMessage]).Edges, writeTaskMessageEdgeList),
+		"nodes":      executor.Get((*listPage[TaskMessage]).Nodes, writeTaskMessageList),
+		"pageInfo":   executor.Get((*listPage[TaskMessage]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[TaskMessage]).TotalCount, writeOptionalLong),
+	}
+}
+
+func taskMessageEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[TaskMessage]).Node, writeTaskMessage),
+		"cursor": executor.Get((*listEdge[TaskMessage]).Cursor, writeCursor),
 	}
 }
 
@@ -1660,6 +1985,22 @@ func termCountFields() map[string]*executor.Field {
 		"iri":    executor.Get(func(o *TermCount) base.Term { return o.Iri }, writeIRI),
 		"entity": executor.Plan((*TermCount).Entity, executor.WriteValue),
 		"count":  executor.Get(func(o *TermCount) int64 { return o.Count }, writeLong),
+	}
+}
+
+func termCountConnectionFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"edges":      executor.Get((*listPage[TermCount]).Edges, writeTermCountEdgeList),
+		"nodes":      executor.Get((*listPage[TermCount]).Nodes, writeTermCountList),
+		"pageInfo":   executor.Get((*listPage[TermCount]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[TermCount]).TotalCount, writeOptionalLong),
+	}
+}
+
+func termCountEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node":   executor.Get((*listEdge[TermCount]).Node, writeTermCount),
+		"cursor": executor.Get((*listEdge[TermCount]).Cursor, writeCursor),
 	}
 }
 
@@ -1707,15 +2048,15 @@ func vocabularyFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"prefixes": executor.GetContext((*Vocabulary).Prefixes, writePrefixList),
 		"schemes":  executor.GetContext((*Vocabulary).Schemes, writeStringList),
-		"classes": executor.ReadArgs(coerceVocabularyClassesArgs, func(o *Vocabulary, ctx context.Context, a *vocabularyClassesArgs) ([]TermCount, error) {
-			return o.Classes(ctx, a.First)
-		}, writeTermCountList),
-		"predicates": executor.ReadArgs(coerceVocabularyPredicatesArgs, func(o *Vocabulary, ctx context.Context, a *vocabularyPredicatesArgs) ([]TermCount, error) {
-			return o.Predicates(ctx, a.First)
-		}, writeTermCountList),
-		"graphs": executor.ReadArgs(coerceVocabularyGraphsArgs, func(o *Vocabulary, ctx context.Context, a *vocabularyGraphsArgs) ([]GraphCount, error) {
-			return o.Graphs(ctx, a.First)
-		}, writeGraphCountList),
+		"classes": executor.ReadArgs(coerceVocabularyClassesArgs, func(o *Vocabulary, ctx context.Context, a *vocabularyClassesArgs) (*listPage[TermCount], error) {
+			return o.Classes(ctx, a.First, a.After, a.Last, a.Before)
+		}, writeTermCountConnection),
+		"predicates": executor.ReadArgs(coerceVocabularyPredicatesArgs, func(o *Vocabulary, ctx context.Context, a *vocabularyPredicatesArgs) (*listPage[TermCount], error) {
+			return o.Predicates(ctx, a.First, a.After, a.Last, a.Before)
+		}, writeTermCountConnection),
+		"graphs": executor.ReadArgs(coerceVocabularyGraphsArgs, func(o *Vocabulary, ctx context.Context, a *vocabularyGraphsArgs) (*listPage[GraphCount], error) {
+			return o.Graphs(ctx, a.First, a.After, a.Last, a.Before)
+		}, writeGraphCountConnection),
 	}
 }
 
@@ -1849,6 +2190,57 @@ func writeTaskEvent(w *executor.Writer, s *executor.Selected, v Node) error {
 	return w.Nil(s)
 }
 
+// channelMembersArgs are the arguments of Channel.members.
+type channelMembersArgs struct {
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
+}
+
+func coerceChannelMembersArgs(c *executor.Coercer, raw map[string]any) (*channelMembersArgs, error) {
+	a, in := &channelMembersArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	return a, in.Err()
+}
+
+// channelInvitationsArgs are the arguments of Channel.invitations.
+type channelInvitationsArgs struct {
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
+}
+
+func coerceChannelInvitationsArgs(c *executor.Coercer, raw map[string]any) (*channelInvitationsArgs, error) {
+	a, in := &channelInvitationsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	return a, in.Err()
+}
+
+// channelRestrictionsArgs are the arguments of Channel.restrictions.
+type channelRestrictionsArgs struct {
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
+}
+
+func coerceChannelRestrictionsArgs(c *executor.Coercer, raw map[string]any) (*channelRestrictionsArgs, error) {
+	a, in := &channelRestrictionsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	return a, in.Err()
+}
+
 // channelMessagesArgs are the arguments of Channel.messages.
 type channelMessagesArgs struct {
 	SinceSequence   *int64
@@ -1862,6 +2254,8 @@ type channelMessagesArgs struct {
 	Order           query.SortDirection
 	First           *int
 	After           *scalar.Cursor
+	Last            *int
+	Before          *scalar.Cursor
 }
 
 func coerceChannelMessagesArgs(c *executor.Coercer, raw map[string]any) (*channelMessagesArgs, error) {
@@ -1877,6 +2271,8 @@ func coerceChannelMessagesArgs(c *executor.Coercer, raw map[string]any) (*channe
 	executor.Member(in, "order", &a.Order, coerceSortDirection)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
 	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -1936,9 +2332,11 @@ func coerceEntityValuesArgs(c *executor.Coercer, raw map[string]any) (*entityVal
 
 // entityOutArgs are the arguments of Entity.out.
 type entityOutArgs struct {
-	Where *query.StatementFilter
-	First *int
-	After *scalar.Cursor
+	Where  *query.StatementFilter
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
 }
 
 func coerceEntityOutArgs(c *executor.Coercer, raw map[string]any) (*entityOutArgs, error) {
@@ -1946,14 +2344,18 @@ func coerceEntityOutArgs(c *executor.Coercer, raw map[string]any) (*entityOutArg
 	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
 	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
 // entityInArgs are the arguments of Entity.in.
 type entityInArgs struct {
-	Where *query.StatementFilter
-	First *int
-	After *scalar.Cursor
+	Where  *query.StatementFilter
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
 }
 
 func coerceEntityInArgs(c *executor.Coercer, raw map[string]any) (*entityInArgs, error) {
@@ -1961,6 +2363,8 @@ func coerceEntityInArgs(c *executor.Coercer, raw map[string]any) (*entityInArgs,
 	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
 	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -2015,7 +2419,7 @@ type entityHistoryArgs struct {
 	Direction path.Direction
 	Order     query.SortDirection
 	First     *int
-	After     *scalar.Position
+	After     *scalar.Cursor
 }
 
 func coerceEntityHistoryArgs(c *executor.Coercer, raw map[string]any) (*entityHistoryArgs, error) {
@@ -2024,7 +2428,7 @@ func coerceEntityHistoryArgs(c *executor.Coercer, raw map[string]any) (*entityHi
 	executor.Member(in, "direction", &a.Direction, coerceDirection)
 	executor.Member(in, "order", &a.Order, coerceSortDirection)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalPosition)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -2143,6 +2547,23 @@ func coerceMatchRowTermArgs(c *executor.Coercer, raw map[string]any) (*matchRowT
 	return a, in.Err()
 }
 
+// messageReceiptsArgs are the arguments of Message.receipts.
+type messageReceiptsArgs struct {
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
+}
+
+func coerceMessageReceiptsArgs(c *executor.Coercer, raw map[string]any) (*messageReceiptsArgs, error) {
+	a, in := &messageReceiptsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	return a, in.Err()
+}
+
 // messageRepliesArgs are the arguments of Message.replies.
 type messageRepliesArgs struct {
 	First *int
@@ -2159,11 +2580,13 @@ func coerceMessageRepliesArgs(c *executor.Coercer, raw map[string]any) (*message
 // messageFactsArgs are the arguments of Message.facts.
 type messageFactsArgs struct {
 	First *int
+	After *scalar.Cursor
 }
 
 func coerceMessageFactsArgs(c *executor.Coercer, raw map[string]any) (*messageFactsArgs, error) {
 	a, in := &messageFactsArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -2736,6 +3159,8 @@ type queryEntitiesArgs struct {
 	OrderBy []query.EntityOrder
 	First   *int
 	After   *scalar.Cursor
+	Last    *int
+	Before  *scalar.Cursor
 	View    *views.ViewInput
 	Budget  *limit.BudgetInput
 }
@@ -2746,6 +3171,8 @@ func coerceQueryEntitiesArgs(c *executor.Coercer, raw map[string]any) (*queryEnt
 	executor.Member(in, "orderBy", &a.OrderBy, coerceNullableEntityOrderList)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
 	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
 	executor.Member(in, "budget", &a.Budget, coerceOptionalBudgetInput)
 	return a, in.Err()
@@ -2757,6 +3184,8 @@ type queryStatementsArgs struct {
 	OrderBy []query.StatementOrder
 	First   *int
 	After   *scalar.Cursor
+	Last    *int
+	Before  *scalar.Cursor
 	View    *views.ViewInput
 	Budget  *limit.BudgetInput
 }
@@ -2767,6 +3196,8 @@ func coerceQueryStatementsArgs(c *executor.Coercer, raw map[string]any) (*queryS
 	executor.Member(in, "orderBy", &a.OrderBy, coerceNullableStatementOrderList)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
 	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
 	executor.Member(in, "budget", &a.Budget, coerceOptionalBudgetInput)
 	return a, in.Err()
@@ -2824,26 +3255,26 @@ func coerceQueryShortestPathsArgs(c *executor.Coercer, raw map[string]any) (*que
 
 // queryAuditArgs are the arguments of Query.audit.
 type queryAuditArgs struct {
-	First       *int
-	After       *scalar.Cursor
 	PrincipalID *string
 	ActorID     *string
 	Since       *time.Time
 	Until       *time.Time
 	Kinds       []AuditKind
 	ChannelID   *string
+	First       *int
+	After       *scalar.Cursor
 }
 
 func coerceQueryAuditArgs(c *executor.Coercer, raw map[string]any) (*queryAuditArgs, error) {
 	a, in := &queryAuditArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
 	executor.Member(in, "principalId", &a.PrincipalID, coerceOptionalID)
 	executor.Member(in, "actorId", &a.ActorID, coerceOptionalID)
 	executor.Member(in, "since", &a.Since, coerceOptionalDateTime)
 	executor.Member(in, "until", &a.Until, coerceOptionalDateTime)
 	executor.Member(in, "kinds", &a.Kinds, coerceNullableAuditKindList)
 	executor.Member(in, "channelId", &a.ChannelID, coerceOptionalID)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -2852,12 +3283,12 @@ type queryChangesArgs struct {
 	Where  *query.StatementFilter
 	Ops    []base.Op
 	Order  query.SortDirection
-	After  *scalar.Position
 	Since  *base.Moment
 	Until  *base.Moment
 	First  *int
 	View   *views.ViewInput
 	Budget *limit.BudgetInput
+	After  *scalar.Cursor
 }
 
 func coerceQueryChangesArgs(c *executor.Coercer, raw map[string]any) (*queryChangesArgs, error) {
@@ -2865,12 +3296,12 @@ func coerceQueryChangesArgs(c *executor.Coercer, raw map[string]any) (*queryChan
 	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
 	executor.Member(in, "ops", &a.Ops, coerceNullableChangeOpList)
 	executor.Member(in, "order", &a.Order, coerceSortDirection)
-	executor.Member(in, "after", &a.After, coerceOptionalPosition)
 	executor.Member(in, "since", &a.Since, coerceOptionalMoment)
 	executor.Member(in, "until", &a.Until, coerceOptionalMoment)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
 	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
 	executor.Member(in, "budget", &a.Budget, coerceOptionalBudgetInput)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -2917,7 +3348,9 @@ type queryProposalsArgs struct {
 	Status   *ProposalStatus
 	AuthorID *string
 	First    *int
-	After    *string
+	After    *scalar.Cursor
+	Last     *int
+	Before   *scalar.Cursor
 }
 
 func coerceQueryProposalsArgs(c *executor.Coercer, raw map[string]any) (*queryProposalsArgs, error) {
@@ -2925,7 +3358,9 @@ func coerceQueryProposalsArgs(c *executor.Coercer, raw map[string]any) (*queryPr
 	executor.Member(in, "status", &a.Status, coerceOptionalProposalStatus)
 	executor.Member(in, "authorId", &a.AuthorID, coerceOptionalID)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalID)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -2942,16 +3377,33 @@ func coerceQueryProposalArgs(c *executor.Coercer, raw map[string]any) (*queryPro
 
 // queryContradictionsArgs are the arguments of Query.contradictions.
 type queryContradictionsArgs struct {
+	View  *views.ViewInput
 	First *int
 	After *scalar.Cursor
-	View  *views.ViewInput
 }
 
 func coerceQueryContradictionsArgs(c *executor.Coercer, raw map[string]any) (*queryContradictionsArgs, error) {
 	a, in := &queryContradictionsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
 	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	return a, in.Err()
+}
+
+// queryQuarantinesArgs are the arguments of Query.quarantines.
+type queryQuarantinesArgs struct {
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
+}
+
+func coerceQueryQuarantinesArgs(c *executor.Coercer, raw map[string]any) (*queryQuarantinesArgs, error) {
+	a, in := &queryQuarantinesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -2968,16 +3420,20 @@ func coerceQueryVocabularyArgs(c *executor.Coercer, raw map[string]any) (*queryV
 
 // queryAgentsArgs are the arguments of Query.agents.
 type queryAgentsArgs struct {
-	First      *int
-	After      *string
 	Capability *string
+	First      *int
+	After      *scalar.Cursor
+	Last       *int
+	Before     *scalar.Cursor
 }
 
 func coerceQueryAgentsArgs(c *executor.Coercer, raw map[string]any) (*queryAgentsArgs, error) {
 	a, in := &queryAgentsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalString)
 	executor.Member(in, "capability", &a.Capability, coerceOptionalString)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -2997,7 +3453,9 @@ type queryAPIKeysArgs struct {
 	AgentID      *string
 	IncludeEnded bool
 	First        *int
-	After        *string
+	After        *scalar.Cursor
+	Last         *int
+	Before       *scalar.Cursor
 }
 
 func coerceQueryAPIKeysArgs(c *executor.Coercer, raw map[string]any) (*queryAPIKeysArgs, error) {
@@ -3005,7 +3463,9 @@ func coerceQueryAPIKeysArgs(c *executor.Coercer, raw map[string]any) (*queryAPIK
 	executor.Member(in, "agentId", &a.AgentID, coerceOptionalID)
 	executor.Member(in, "includeEnded", &a.IncludeEnded, coerceBoolean)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalID)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3022,14 +3482,18 @@ func coerceQueryStatsArgs(c *executor.Coercer, raw map[string]any) (*queryStatsA
 
 // queryGraphsArgs are the arguments of Query.graphs.
 type queryGraphsArgs struct {
-	First *int
-	After *base.Term
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
 }
 
 func coerceQueryGraphsArgs(c *executor.Coercer, raw map[string]any) (*queryGraphsArgs, error) {
 	a, in := &queryGraphsArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalIRI)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3046,22 +3510,26 @@ func coerceQueryChannelArgs(c *executor.Coercer, raw map[string]any) (*queryChan
 
 // queryChannelsArgs are the arguments of Query.channels.
 type queryChannelsArgs struct {
-	First      *int
-	After      *scalar.Cursor
 	Visibility *ChannelVisibility
 	MemberID   *string
 	Invited    bool
 	ScopeID    *string
+	First      *int
+	After      *scalar.Cursor
+	Last       *int
+	Before     *scalar.Cursor
 }
 
 func coerceQueryChannelsArgs(c *executor.Coercer, raw map[string]any) (*queryChannelsArgs, error) {
 	a, in := &queryChannelsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
 	executor.Member(in, "visibility", &a.Visibility, coerceOptionalChannelVisibility)
 	executor.Member(in, "memberId", &a.MemberID, coerceOptionalID)
 	executor.Member(in, "invited", &a.Invited, coerceBoolean)
 	executor.Member(in, "scopeId", &a.ScopeID, coerceOptionalID)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3078,18 +3546,39 @@ func coerceQueryScopeArgs(c *executor.Coercer, raw map[string]any) (*queryScopeA
 
 // queryScopesArgs are the arguments of Query.scopes.
 type queryScopesArgs struct {
-	First    *int
-	After    *scalar.Cursor
 	ParentID *string
 	Status   *ScopeStatus
+	First    *int
+	After    *scalar.Cursor
+	Last     *int
+	Before   *scalar.Cursor
 }
 
 func coerceQueryScopesArgs(c *executor.Coercer, raw map[string]any) (*queryScopesArgs, error) {
 	a, in := &queryScopesArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
 	executor.Member(in, "parentId", &a.ParentID, coerceOptionalID)
 	executor.Member(in, "status", &a.Status, coerceOptionalScopeStatus)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	return a, in.Err()
+}
+
+// queryGlobalRestrictionsArgs are the arguments of Query.globalRestrictions.
+type queryGlobalRestrictionsArgs struct {
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
+}
+
+func coerceQueryGlobalRestrictionsArgs(c *executor.Coercer, raw map[string]any) (*queryGlobalRestrictionsArgs, error) {
+	a, in := &queryGlobalRestrictionsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3107,13 +3596,13 @@ func coerceQueryMessageArgs(c *executor.Coercer, raw map[string]any) (*queryMess
 // queryInboxArgs are the arguments of Query.inbox.
 type queryInboxArgs struct {
 	First *int
-	After *scalar.Position
+	After *scalar.Cursor
 }
 
 func coerceQueryInboxArgs(c *executor.Coercer, raw map[string]any) (*queryInboxArgs, error) {
 	a, in := &queryInboxArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalPosition)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3156,8 +3645,6 @@ func coerceQueryTaskArgs(c *executor.Coercer, raw map[string]any) (*queryTaskArg
 
 // queryTasksArgs are the arguments of Query.tasks.
 type queryTasksArgs struct {
-	First       *int
-	After       *scalar.Cursor
 	CreatedByMe bool
 	HandledByMe bool
 	ContextID   *string
@@ -3165,12 +3652,12 @@ type queryTasksArgs struct {
 	States      []TaskState
 	ParentID    *string
 	Since       *time.Time
+	First       *int
+	After       *scalar.Cursor
 }
 
 func coerceQueryTasksArgs(c *executor.Coercer, raw map[string]any) (*queryTasksArgs, error) {
 	a, in := &queryTasksArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
 	executor.Member(in, "createdByMe", &a.CreatedByMe, coerceBoolean)
 	executor.Member(in, "handledByMe", &a.HandledByMe, coerceBoolean)
 	executor.Member(in, "contextId", &a.ContextID, coerceOptionalString)
@@ -3178,6 +3665,8 @@ func coerceQueryTasksArgs(c *executor.Coercer, raw map[string]any) (*queryTasksA
 	executor.Member(in, "states", &a.States, coerceNullableTaskStateList)
 	executor.Member(in, "parentId", &a.ParentID, coerceOptionalID)
 	executor.Member(in, "since", &a.Since, coerceOptionalDateTime)
+	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3194,29 +3683,37 @@ func coerceQueryTypeArgs(c *executor.Coercer, raw map[string]any) (*queryTypeArg
 
 // scopeTasksArgs are the arguments of Scope.tasks.
 type scopeTasksArgs struct {
+	Status *ScopeStatus
 	First  *int
 	After  *scalar.Cursor
-	Status *ScopeStatus
+	Last   *int
+	Before *scalar.Cursor
 }
 
 func coerceScopeTasksArgs(c *executor.Coercer, raw map[string]any) (*scopeTasksArgs, error) {
 	a, in := &scopeTasksArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "status", &a.Status, coerceOptionalScopeStatus)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
 	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "status", &a.Status, coerceOptionalScopeStatus)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
 // scopeChannelsArgs are the arguments of Scope.channels.
 type scopeChannelsArgs struct {
-	First *int
-	After *scalar.Cursor
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
 }
 
 func coerceScopeChannelsArgs(c *executor.Coercer, raw map[string]any) (*scopeChannelsArgs, error) {
 	a, in := &scopeChannelsArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
 	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3225,6 +3722,8 @@ type scopeEventsArgs struct {
 	SinceSequence *int64
 	First         *int
 	After         *scalar.Cursor
+	Last          *int
+	Before        *scalar.Cursor
 }
 
 func coerceScopeEventsArgs(c *executor.Coercer, raw map[string]any) (*scopeEventsArgs, error) {
@@ -3232,6 +3731,8 @@ func coerceScopeEventsArgs(c *executor.Coercer, raw map[string]any) (*scopeEvent
 	executor.Member(in, "sinceSequence", &a.SinceSequence, coerceOptionalLong)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
 	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3249,22 +3750,26 @@ func coerceScopeVerifyEventsArgs(c *executor.Coercer, raw map[string]any) (*scop
 // statementEvidenceArgs are the arguments of Statement.evidence.
 type statementEvidenceArgs struct {
 	First *int
+	After *scalar.Cursor
 }
 
 func coerceStatementEvidenceArgs(c *executor.Coercer, raw map[string]any) (*statementEvidenceArgs, error) {
 	a, in := &statementEvidenceArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
 	return a, in.Err()
 }
 
 // statementTasksArgs are the arguments of Statement.tasks.
 type statementTasksArgs struct {
 	First *int
+	After *scalar.Cursor
 }
 
 func coerceStatementTasksArgs(c *executor.Coercer, raw map[string]any) (*statementTasksArgs, error) {
 	a, in := &statementTasksArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3405,14 +3910,18 @@ func coerceSubscriptionTaskChangedArgs(c *executor.Coercer, raw map[string]any) 
 
 // taskMessagesArgs are the arguments of Task.messages.
 type taskMessagesArgs struct {
-	First *int
-	After *scalar.Cursor
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
 }
 
 func coerceTaskMessagesArgs(c *executor.Coercer, raw map[string]any) (*taskMessagesArgs, error) {
 	a, in := &taskMessagesArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
 	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3445,44 +3954,64 @@ func coerceTaskSubtasksArgs(c *executor.Coercer, raw map[string]any) (*taskSubta
 // taskCommitFactsArgs are the arguments of TaskCommit.facts.
 type taskCommitFactsArgs struct {
 	First *int
+	After *scalar.Cursor
 }
 
 func coerceTaskCommitFactsArgs(c *executor.Coercer, raw map[string]any) (*taskCommitFactsArgs, error) {
 	a, in := &taskCommitFactsArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
 	return a, in.Err()
 }
 
 // vocabularyClassesArgs are the arguments of Vocabulary.classes.
 type vocabularyClassesArgs struct {
-	First *int
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
 }
 
 func coerceVocabularyClassesArgs(c *executor.Coercer, raw map[string]any) (*vocabularyClassesArgs, error) {
 	a, in := &vocabularyClassesArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
 // vocabularyPredicatesArgs are the arguments of Vocabulary.predicates.
 type vocabularyPredicatesArgs struct {
-	First *int
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
 }
 
 func coerceVocabularyPredicatesArgs(c *executor.Coercer, raw map[string]any) (*vocabularyPredicatesArgs, error) {
 	a, in := &vocabularyPredicatesArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
 // vocabularyGraphsArgs are the arguments of Vocabulary.graphs.
 type vocabularyGraphsArgs struct {
-	First *int
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
 }
 
 func coerceVocabularyGraphsArgs(c *executor.Coercer, raw map[string]any) (*vocabularyGraphsArgs, error) {
 	a, in := &vocabularyGraphsArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "first", &a.First, coerceOptionalInt)
+	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, coerceOptionalInt)
+	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3528,6 +4057,19 @@ func coerceTypeEnumValuesArgs(c *executor.Coercer, raw map[string]any) (*typeEnu
 	a, in := &typeEnumValuesArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "includeDeprecated", &a.IncludeDeprecated, coerceNullableBoolean)
 	return a, in.Err()
+}
+func coerceInt(c *executor.Coercer, v any) (int, error) { return graphql.UnmarshalInt(v) }
+func coerceOptionalInt(c *executor.Coercer, v any) (*int, error) {
+	return executor.CoerceOptional(c, v, coerceInt)
+}
+
+func coerceCursor(c *executor.Coercer, v any) (out scalar.Cursor, err error) {
+	err = (&out).UnmarshalGQL(v)
+	return out, err
+}
+
+func coerceOptionalCursor(c *executor.Coercer, v any) (*scalar.Cursor, error) {
+	return executor.CoerceOptional(c, v, coerceCursor)
 }
 func coerceLong(c *executor.Coercer, v any) (int64, error) { return scalar.UnmarshalLong(v) }
 func coerceOptionalLong(c *executor.Coercer, v any) (*int64, error) {
@@ -3607,20 +4149,6 @@ func coerceOptionalMessageFilter(c *executor.Coercer, v any) (*MessageFilter, er
 func coerceSortDirection(c *executor.Coercer, v any) (out query.SortDirection, err error) {
 	text, err := graphql.UnmarshalString(v)
 	return query.SortDirection(text), err
-}
-
-func coerceInt(c *executor.Coercer, v any) (int, error) { return graphql.UnmarshalInt(v) }
-func coerceOptionalInt(c *executor.Coercer, v any) (*int, error) {
-	return executor.CoerceOptional(c, v, coerceInt)
-}
-
-func coerceCursor(c *executor.Coercer, v any) (out scalar.Cursor, err error) {
-	err = (&out).UnmarshalGQL(v)
-	return out, err
-}
-
-func coerceOptionalCursor(c *executor.Coercer, v any) (*scalar.Cursor, error) {
-	return executor.CoerceOptional(c, v, coerceCursor)
 }
 
 func coerceNullableStringList(c *executor.Coercer, v any) (out []string, err error) {
@@ -3990,15 +4518,6 @@ func coerceBudgetInput(c *executor.Coercer, v any) (out limit.BudgetInput, err e
 
 func coerceOptionalBudgetInput(c *executor.Coercer, v any) (*limit.BudgetInput, error) {
 	return executor.CoerceOptional(c, v, coerceBudgetInput)
-}
-
-func coercePosition(c *executor.Coercer, v any) (out scalar.Position, err error) {
-	err = (&out).UnmarshalGQL(v)
-	return out, err
-}
-
-func coerceOptionalPosition(c *executor.Coercer, v any) (*scalar.Position, error) {
-	return executor.CoerceOptional(c, v, coercePosition)
 }
 
 func coerceEntityGroupKey(c *executor.Coercer, v any) (out query.EntityGroupKey, err error) {
@@ -5146,6 +5665,15 @@ func coerceNullableStatementAggregateList(c *executor.Coercer, v any) (out []que
 	return executor.CoerceList(c, v, coerceStatementAggregate)
 }
 
+func coercePosition(c *executor.Coercer, v any) (out scalar.Position, err error) {
+	err = (&out).UnmarshalGQL(v)
+	return out, err
+}
+
+func coerceOptionalPosition(c *executor.Coercer, v any) (*scalar.Position, error) {
+	return executor.CoerceOptional(c, v, coercePosition)
+}
+
 func coerceMessageSourceInput(c *executor.Coercer, v any) (out MessageSourceInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "channelId", &out.ChannelID, coerceOptionalID)
@@ -5161,183 +5689,223 @@ func coerceNullableBoolean(c *executor.Coercer, v any) (bool, error) {
 
 // The encoders of the fields' values.
 var (
-	writeID                          = executor.Leaf(scalar.AppendText[string])
-	writeString                      = executor.Leaf(scalar.AppendText[string])
-	writeOptionalString              = executor.Optional(writeString)
-	writeAgent                       = executor.ObjectOf[Agent](agentObject)
-	writeOptionalID                  = executor.Optional(writeID)
-	writeStringList                  = executor.ListOf(writeString)
-	writeAgentStatus                 = executor.Leaf(scalar.AppendText[AgentStatus])
-	writeOptionalAgentStatus         = executor.Optional(writeAgentStatus)
-	writeDateTime                    = executor.Leaf(scalar.AppendDateTime)
-	writeOptionalDateTime            = executor.Optional(writeDateTime)
-	writeInt                         = executor.Leaf(scalar.AppendInt[int])
-	writeOptionalInt                 = executor.Optional(writeInt)
-	writePresence                    = executor.ObjectOf[Presence](presenceObject)
-	writeAgentRegistration           = executor.ObjectOf[AgentRegistration](agentRegistrationObject)
-	writeJSON                        = executor.Leaf(scalar.AppendJSON)
-	writeJSONList                    = executor.ListOf(writeJSON)
-	writeApiKeyMode                  = executor.Leaf(scalar.AppendText[APIKeyMode])
-	writeAgentList                   = executor.ObjectsOf[Agent](agentObject)
-	writeIDList                      = executor.ListOf(writeID)
-	writeApiKeyState                 = executor.Leaf(scalar.AppendText[APIKeyState])
-	writeApiKey                      = executor.ObjectOf[APIKey](apiKeyObject)
-	writeBoolean                     = executor.Leaf(scalar.AppendBoolean)
-	writeLong                        = executor.Leaf(scalar.AppendLong)
-	writeRevision                    = executor.Leaf(scalar.AppendRevision)
-	writePosition                    = executor.Leaf(scalar.AppendText[scalar.Position])
-	writePartList                    = executor.ObjectsOf[Part](partObject)
-	writePublishMessagePayload       = executor.ObjectOf[PublishMessagePayload](publishMessagePayloadObject)
-	writeMessage                     = executor.ObjectOf[Message](messageObject)
-	writeMessageList                 = executor.ObjectsOf[Message](messageObject)
-	writeStatementRecord             = executor.ObjectOf[StatementRecord](statementRecordObject)
-	writeAssertionList               = executor.ObjectsOf[Assertion](assertionObject)
-	writeFloat                       = executor.Leaf(scalar.AppendFloat)
-	writeOptionalFloat               = executor.Optional(writeFloat)
-	writeAssertion                   = executor.ObjectOf[Assertion](assertionObject)
-	writeCommit                      = executor.ObjectOf[Commit](commitObject)
-	writeProposal                    = executor.ObjectOf[Proposal](proposalObject)
-	writeAuditAction                 = executor.Leaf(scalar.AppendText[AuditAction])
-	writeAuditEntryList              = executor.ObjectsOf[AuditEntry](auditEntryObject)
-	writePageInfo                    = executor.ObjectOf[PageInfo](pageInfoObject)
-	writeAuditKind                   = executor.Leaf(scalar.AppendText[AuditKind])
-	writeOptionalRevision            = executor.Optional(writeRevision)
-	writeAuditChannelActionList      = executor.ObjectsOf[AuditChannelAction](auditChannelActionObject)
-	writeChannelKind                 = executor.Leaf(scalar.AppendText[ChannelKind])
-	writeChannelVisibility           = executor.Leaf(scalar.AppendText[ChannelVisibility])
-	writeChannelMemberList           = executor.ObjectsOf[ChannelMember](channelMemberObject)
-	writeChannelRights               = executor.ObjectOf[ChannelRights](channelRightsObject)
-	writeChannelLimits               = executor.ObjectOf[ChannelLimits](channelLimitsObject)
-	writeChannelStatus               = executor.Leaf(scalar.AppendText[ChannelStatus])
-	writeOptionalLong                = executor.Optional(writeLong)
-	writeScope                       = executor.ObjectOf[Scope](scopeObject)
-	writeChannelMemberPolicy         = executor.Leaf(scalar.AppendText[ChannelMemberPolicy])
-	writeOptionalChannelMemberPolicy = executor.Optional(writeChannelMemberPolicy)
-	writeChannelInvitationList       = executor.ObjectsOf[ChannelInvitation](channelInvitationObject)
-	writeChannelRestrictionList      = executor.ObjectsOf[ChannelRestriction](channelRestrictionObject)
-	writeMessageConnection           = executor.ObjectOf[MessageConnection](messageConnectionObject)
-	writeUnreadCount                 = executor.ObjectOf[UnreadCount](unreadCountObject)
-	writeMessageCountList            = executor.ObjectsOf[MessageCount](messageCountObject)
-	writeIRI                         = executor.Leaf(scalar.AppendIRI)
-	writeChannelChangeKind           = executor.Leaf(scalar.AppendText[ChannelChangeKind])
-	writeChannel                     = executor.ObjectOf[Channel](channelObject)
-	writeChannelRole                 = executor.Leaf(scalar.AppendText[ChannelRole])
-	writeOptionalChannelRole         = executor.Optional(writeChannelRole)
-	writeOptionalPosition            = executor.Optional(writePosition)
-	writeChannelList                 = executor.ObjectsOf[Channel](channelObject)
-	writeChannelRestrictionKind      = executor.Leaf(scalar.AppendText[ChannelRestrictionKind])
-	writeChannelAccessLevel          = executor.Leaf(scalar.AppendText[ChannelAccessLevel])
-	writeContradictionKind           = executor.Leaf(scalar.AppendText[ContradictionKind])
-	writeObjectRecord                = executor.ObjectOf[ObjectRecord](objectRecordObject)
-	writeOptionalIRI                 = executor.Optional(writeIRI)
-	writeAssertedStatementList       = executor.ObjectsOf[AssertedStatement](assertedStatementObject)
-	writeContradictionList           = executor.ObjectsOf[Contradiction](contradictionObject)
-	writeCursor                      = executor.Leaf(scalar.AppendText[scalar.Cursor])
-	writeOptionalCursor              = executor.Optional(writeCursor)
-	writeGraphRight                  = executor.Leaf(scalar.AppendText[GraphRight])
-	writeGraphRightList              = executor.ListOf(writeGraphRight)
-	writeGraphPolicy                 = executor.ObjectOf[GraphPolicy](graphPolicyObject)
-	writeGraph                       = executor.ObjectOf[Graph](graphObject)
-	writeGraphVisibility             = executor.Leaf(scalar.AppendText[GraphVisibility])
-	writeWithheldReason              = executor.Leaf(scalar.AppendText[WithheldReason])
-	writeOptionalWithheldReason      = executor.Optional(writeWithheldReason)
-	writeArtifact                    = executor.ObjectOf[Artifact](artifactObject)
-	writeArtifactList                = executor.ListOf(writeArtifact)
-	writeTask                        = executor.ObjectOf[Task](taskObject)
-	writeMessageType                 = executor.Leaf(scalar.AppendText[MessageType])
-	writeOptionalMessageType         = executor.Optional(writeMessageType)
-	writeMessageContentType          = executor.Leaf(scalar.AppendText[MessageContentType])
-	writeOptionalMessageContentType  = executor.Optional(writeMessageContentType)
-	writeReceiptStatus               = executor.Leaf(scalar.AppendText[ReceiptStatus])
-	writeOptionalReceiptStatus       = executor.Optional(writeReceiptStatus)
-	writeMessageReceiptList          = executor.ObjectsOf[MessageReceipt](messageReceiptObject)
-	writeQuarantinePayload           = executor.ObjectOf[QuarantinePayload](quarantinePayloadObject)
-	writeRevertCommitPayload         = executor.ObjectOf[RevertCommitPayload](revertCommitPayloadObject)
-	writeResolveContradictionPayload = executor.ObjectOf[ResolveContradictionPayload](resolveContradictionPayloadObject)
-	writeNamespacesPayload           = executor.ObjectOf[NamespacesPayload](namespacesPayloadObject)
-	writeApiKeyPayload               = executor.ObjectOf[APIKeyPayload](apiKeyPayloadObject)
-	writeRevokeApiKeyPayload         = executor.ObjectOf[RevokeAPIKeyPayload](revokeAPIKeyPayloadObject)
-	writeAgentPayload                = executor.ObjectOf[AgentPayload](agentPayloadObject)
-	writePresencePayload             = executor.ObjectOf[PresencePayload](presencePayloadObject)
-	writeApplyPatchesPayload         = executor.ObjectOf[ApplyPatchesPayload](applyPatchesPayloadObject)
-	writeGraphPayload                = executor.ObjectOf[GraphPayload](graphPayloadObject)
-	writeReplaceGraphPayload         = executor.ObjectOf[ReplaceGraphPayload](replaceGraphPayloadObject)
-	writeDeleteGraphPayload          = executor.ObjectOf[DeleteGraphPayload](deleteGraphPayloadObject)
-	writeSetShapesPayload            = executor.ObjectOf[SetShapesPayload](setShapesPayloadObject)
-	writeProposalPayload             = executor.ObjectOf[ProposalPayload](proposalPayloadObject)
-	writeChannelPayload              = executor.ObjectOf[ChannelPayload](channelPayloadObject)
-	writeRestrictionPayload          = executor.ObjectOf[RestrictionPayload](restrictionPayloadObject)
-	writeRemoveAgentPayload          = executor.ObjectOf[RemoveAgentPayload](removeAgentPayloadObject)
-	writeScopePayload                = executor.ObjectOf[ScopePayload](scopePayloadObject)
-	writeRetractMessagePayload       = executor.ObjectOf[RetractMessagePayload](retractMessagePayloadObject)
-	writeAskPayload                  = executor.ObjectOf[AskPayload](askPayloadObject)
-	writeSendSignalPayload           = executor.ObjectOf[SendSignalPayload](sendSignalPayloadObject)
-	writeSendMessagePayload          = executor.ObjectOf[SendMessagePayload](sendMessagePayloadObject)
-	writeTaskPayload                 = executor.ObjectOf[TaskPayload](taskPayloadObject)
-	writeDeleteTaskPayload           = executor.ObjectOf[DeleteTaskPayload](deleteTaskPayloadObject)
-	writePrefixList                  = executor.ObjectsOf[base.Prefix](prefixObject)
-	writePartKind                    = executor.Leaf(scalar.AppendText[PartKind])
-	writePresenceStatus              = executor.Leaf(scalar.AppendText[PresenceStatus])
-	writeChannelTier                 = executor.ObjectOf[ChannelTier](channelTierObject)
-	writeProposalStatus              = executor.Leaf(scalar.AppendText[ProposalStatus])
-	writeProposalReviewList          = executor.ObjectsOf[ProposalReview](proposalReviewObject)
-	writeProposalList                = executor.ObjectsOf[Proposal](proposalObject)
-	writeReviewDecision              = executor.Leaf(scalar.AppendText[ReviewDecision])
-	writeStatementRecordList         = executor.ObjectsOf[StatementRecord](statementRecordObject)
-	writeAuditConnection             = executor.ObjectOf[AuditConnection](auditConnectionObject)
-	writeStatementExplanation        = executor.ObjectOf[StatementExplanation](statementExplanationObject)
-	writeProposalConnection          = executor.ObjectOf[ProposalConnection](proposalConnectionObject)
-	writeContradictionConnection     = executor.ObjectOf[ContradictionConnection](contradictionConnectionObject)
-	writeQuarantineList              = executor.ObjectsOf[Quarantine](quarantineObject)
-	writeVocabulary                  = executor.ObjectOf[Vocabulary](vocabularyObject)
-	writePrincipal                   = executor.ObjectOf[Principal](principalObject)
-	writeApiKeyList                  = executor.ObjectsOf[APIKey](apiKeyObject)
-	writeStats                       = executor.ObjectOf[Stats](statsObject)
-	writeGraphList                   = executor.ObjectsOf[Graph](graphObject)
-	writeChannelConnection           = executor.ObjectOf[ChannelConnection](channelConnectionObject)
-	writeScopeConnection             = executor.ObjectOf[ScopeConnection](scopeConnectionObject)
-	writeInbox                       = executor.ObjectOf[Inbox](inboxObject)
-	writeShapeList                   = executor.ObjectsOf[Shape](shapeObject)
-	writeUnsupportedShapePartList    = executor.ObjectsOf[UnsupportedShapePart](unsupportedShapePartObject)
-	writeValidationReport            = executor.ObjectOf[ValidationReport](validationReportObject)
-	writeTaskConnection              = executor.ObjectOf[TaskConnection](taskConnectionObject)
-	writeMetaType                    = executor.ObjectOf[introspection.Type](typeArgMetaObject)
-	writeMetaSchema                  = executor.ObjectOf[introspection.Schema](schemaMetaObject)
-	writeScopeKind                   = executor.Leaf(scalar.AppendText[ScopeKind])
-	writeScopeStatus                 = executor.Leaf(scalar.AppendText[ScopeStatus])
-	writeScopeAccess                 = executor.ObjectOf[ScopeAccess](scopeAccessObject)
-	writeScopeEventConnection        = executor.ObjectOf[ScopeEventConnection](scopeEventConnectionObject)
-	writeScopeEventCheck             = executor.ObjectOf[ScopeEventCheck](scopeEventCheckObject)
-	writeScopeList                   = executor.ObjectsOf[Scope](scopeObject)
-	writeScopeEventList              = executor.ObjectsOf[ScopeEvent](scopeEventObject)
-	writeIRIList                     = executor.ListOf(writeIRI)
-	writeAssertionOriginList         = executor.ObjectsOf[AssertionOrigin](assertionOriginObject)
-	writeStatementHistoryEntryList   = executor.ObjectsOf[StatementHistoryEntry](statementHistoryEntryObject)
-	writeChangeOp                    = executor.Leaf(scalar.AppendChangeOp)
-	writePreviousStatementList       = executor.ObjectsOf[PreviousStatement](previousStatementObject)
-	writeResourceRecord              = executor.ObjectOf[ResourceRecord](resourceRecordObject)
-	writeTaskStatus                  = executor.ObjectOf[TaskStatus](taskStatusObject)
-	writeTaskMessageConnection       = executor.ObjectOf[TaskMessageConnection](taskMessageConnectionObject)
-	writeArtifactList2               = executor.ObjectsOf[Artifact](artifactObject)
-	writeTaskCommitConnection        = executor.ObjectOf[TaskCommitConnection](taskCommitConnectionObject)
-	writeTaskFailure                 = executor.ObjectOf[TaskFailure](taskFailureObject)
-	writeTaskChangeKind              = executor.Leaf(scalar.AppendText[TaskChangeKind])
-	writeTaskMessage                 = executor.ObjectOf[TaskMessage](taskMessageObject)
-	writeOptionalBoolean             = executor.Optional(writeBoolean)
-	writeTaskCommitList              = executor.ObjectsOf[TaskCommit](taskCommitObject)
-	writeTaskList                    = executor.ObjectsOf[Task](taskObject)
-	writeTaskRole                    = executor.Leaf(scalar.AppendText[TaskRole])
-	writeTaskMessageList             = executor.ObjectsOf[TaskMessage](taskMessageObject)
-	writeTaskState                   = executor.Leaf(scalar.AppendText[TaskState])
-	writeValidationResultList        = executor.ObjectsOf[ValidationResult](validationResultObject)
-	writeTermCountList               = executor.ObjectsOf[TermCount](termCountObject)
-	writeGraphCountList              = executor.ObjectsOf[GraphCount](graphCountObject)
-	writeMetaDirectiveLocation       = executor.Leaf(scalar.AppendText[string])
-	writeMetaDirectiveLocationList   = executor.ListOf(writeMetaDirectiveLocation)
-	writeMetaInputValueList          = executor.ObjectsOf[introspection.InputValue](inputValueMetaObject)
-	writeMetaTypeList                = executor.ObjectsOf[introspection.Type](typeArgMetaObject)
-	writeMetaDirectiveList           = executor.ObjectsOf[introspection.Directive](directiveMetaObject)
-	writeMetaTypeKind                = executor.Leaf(scalar.AppendText[string])
-	writeMetaFieldList               = executor.ObjectsOf[introspection.Field](fieldMetaObject)
-	writeMetaEnumValueList           = executor.ObjectsOf[introspection.EnumValue](enumValueMetaObject)
+	writeID                           = executor.Leaf(scalar.AppendText[string])
+	writeString                       = executor.Leaf(scalar.AppendText[string])
+	writeOptionalString               = executor.Optional(writeString)
+	writeAgent                        = executor.ObjectOf[Agent](agentObject)
+	writeOptionalID                   = executor.Optional(writeID)
+	writeStringList                   = executor.ListOf(writeString)
+	writeAgentStatus                  = executor.Leaf(scalar.AppendText[AgentStatus])
+	writeOptionalAgentStatus          = executor.Optional(writeAgentStatus)
+	writeDateTime                     = executor.Leaf(scalar.AppendDateTime)
+	writeOptionalDateTime             = executor.Optional(writeDateTime)
+	writeInt                          = executor.Leaf(scalar.AppendInt[int])
+	writeOptionalInt                  = executor.Optional(writeInt)
+	writePresence                     = executor.ObjectOf[Presence](presenceObject)
+	writeAgentRegistration            = executor.ObjectOf[AgentRegistration](agentRegistrationObject)
+	writeAgentEdgeList                = executor.ObjectsOf[listEdge[Agent]](agentEdgeObject)
+	writeAgentList                    = executor.ObjectsOf[Agent](agentObject)
+	writePageInfo                     = executor.ObjectOf[PageInfo](pageInfoObject)
+	writeLong                         = executor.Leaf(scalar.AppendLong)
+	writeOptionalLong                 = executor.Optional(writeLong)
+	writeCursor                       = executor.Leaf(scalar.AppendText[scalar.Cursor])
+	writeJSON                         = executor.Leaf(scalar.AppendJSON)
+	writeJSONList                     = executor.ListOf(writeJSON)
+	writeApiKeyMode                   = executor.Leaf(scalar.AppendText[APIKeyMode])
+	writeIDList                       = executor.ListOf(writeID)
+	writeApiKeyState                  = executor.Leaf(scalar.AppendText[APIKeyState])
+	writeApiKeyEdgeList               = executor.ObjectsOf[listEdge[APIKey]](apiKeyEdgeObject)
+	writeApiKeyList                   = executor.ObjectsOf[APIKey](apiKeyObject)
+	writeApiKey                       = executor.ObjectOf[APIKey](apiKeyObject)
+	writeBoolean                      = executor.Leaf(scalar.AppendBoolean)
+	writeRevision                     = executor.Leaf(scalar.AppendRevision)
+	writePosition                     = executor.Leaf(scalar.AppendText[scalar.Position])
+	writePartList                     = executor.ObjectsOf[Part](partObject)
+	writePublishMessagePayload        = executor.ObjectOf[PublishMessagePayload](publishMessagePayloadObject)
+	writeMessage                      = executor.ObjectOf[Message](messageObject)
+	writeMessageList                  = executor.ObjectsOf[Message](messageObject)
+	writeStatementRecord              = executor.ObjectOf[StatementRecord](statementRecordObject)
+	writeAssertionList                = executor.ObjectsOf[Assertion](assertionObject)
+	writeFloat                        = executor.Leaf(scalar.AppendFloat)
+	writeOptionalFloat                = executor.Optional(writeFloat)
+	writeAssertion                    = executor.ObjectOf[Assertion](assertionObject)
+	writeCommit                       = executor.ObjectOf[Commit](commitObject)
+	writeProposal                     = executor.ObjectOf[Proposal](proposalObject)
+	writeAuditAction                  = executor.Leaf(scalar.AppendText[AuditAction])
+	writeAuditEdgeList                = executor.ObjectsOf[listEdge[AuditEntry]](auditEdgeObject)
+	writeAuditEntryList               = executor.ObjectsOf[AuditEntry](auditEntryObject)
+	writeAuditEntry                   = executor.ObjectOf[AuditEntry](auditEntryObject)
+	writeAuditKind                    = executor.Leaf(scalar.AppendText[AuditKind])
+	writeOptionalRevision             = executor.Optional(writeRevision)
+	writeAuditChannelActionList       = executor.ObjectsOf[AuditChannelAction](auditChannelActionObject)
+	writeChannelKind                  = executor.Leaf(scalar.AppendText[ChannelKind])
+	writeChannelVisibility            = executor.Leaf(scalar.AppendText[ChannelVisibility])
+	writeChannelMemberConnection      = executor.ObjectOf[listPage[ChannelMember]](channelMemberConnectionObject)
+	writeChannelRights                = executor.ObjectOf[ChannelRights](channelRightsObject)
+	writeChannelLimits                = executor.ObjectOf[ChannelLimits](channelLimitsObject)
+	writeChannelStatus                = executor.Leaf(scalar.AppendText[ChannelStatus])
+	writeScope                        = executor.ObjectOf[Scope](scopeObject)
+	writeChannelMemberPolicy          = executor.Leaf(scalar.AppendText[ChannelMemberPolicy])
+	writeOptionalChannelMemberPolicy  = executor.Optional(writeChannelMemberPolicy)
+	writeChannelInvitationConnection  = executor.ObjectOf[listPage[ChannelInvitation]](channelInvitationConnectionObject)
+	writeChannelRestrictionConnection = executor.ObjectOf[listPage[ChannelRestriction]](channelRestrictionConnectionObject)
+	writeMessageConnection            = executor.ObjectOf[listPage[Message]](messageConnectionObject)
+	writeUnreadCount                  = executor.ObjectOf[UnreadCount](unreadCountObject)
+	writeMessageCountList             = executor.ObjectsOf[MessageCount](messageCountObject)
+	writeIRI                          = executor.Leaf(scalar.AppendIRI)
+	writeChannelChangeKind            = executor.Leaf(scalar.AppendText[ChannelChangeKind])
+	writeChannel                      = executor.ObjectOf[Channel](channelObject)
+	writeChannelRole                  = executor.Leaf(scalar.AppendText[ChannelRole])
+	writeOptionalChannelRole          = executor.Optional(writeChannelRole)
+	writeOptionalPosition             = executor.Optional(writePosition)
+	writeChannelEdgeList              = executor.ObjectsOf[listEdge[Channel]](channelEdgeObject)
+	writeChannelList                  = executor.ObjectsOf[Channel](channelObject)
+	writeChannelInvitationEdgeList    = executor.ObjectsOf[listEdge[ChannelInvitation]](channelInvitationEdgeObject)
+	writeChannelInvitationList        = executor.ObjectsOf[ChannelInvitation](channelInvitationObject)
+	writeChannelInvitation            = executor.ObjectOf[ChannelInvitation](channelInvitationObject)
+	writeChannelMemberEdgeList        = executor.ObjectsOf[listEdge[ChannelMember]](channelMemberEdgeObject)
+	writeChannelMemberList            = executor.ObjectsOf[ChannelMember](channelMemberObject)
+	writeChannelMember                = executor.ObjectOf[ChannelMember](channelMemberObject)
+	writeChannelRestrictionKind       = executor.Leaf(scalar.AppendText[ChannelRestrictionKind])
+	writeChannelRestrictionEdgeList   = executor.ObjectsOf[listEdge[ChannelRestriction]](channelRestrictionEdgeObject)
+	writeChannelRestrictionList       = executor.ObjectsOf[ChannelRestriction](channelRestrictionObject)
+	writeChannelRestriction           = executor.ObjectOf[ChannelRestriction](channelRestrictionObject)
+	writeChannelAccessLevel           = executor.Leaf(scalar.AppendText[ChannelAccessLevel])
+	writeContradictionKind            = executor.Leaf(scalar.AppendText[ContradictionKind])
+	writeObjectRecord                 = executor.ObjectOf[ObjectRecord](objectRecordObject)
+	writeOptionalIRI                  = executor.Optional(writeIRI)
+	writeAssertedStatementList        = executor.ObjectsOf[AssertedStatement](assertedStatementObject)
+	writeContradictionEdgeList        = executor.ObjectsOf[listEdge[Contradiction]](contradictionEdgeObject)
+	writeContradictionList            = executor.ObjectsOf[Contradiction](contradictionObject)
+	writeContradiction                = executor.ObjectOf[Contradiction](contradictionObject)
+	writeGraphRight                   = executor.Leaf(scalar.AppendText[GraphRight])
+	writeGraphRightList               = executor.ListOf(writeGraphRight)
+	writeGraphPolicy                  = executor.ObjectOf[GraphPolicy](graphPolicyObject)
+	writeGraphEdgeList                = executor.ObjectsOf[listEdge[Graph]](graphEdgeObject)
+	writeGraphList                    = executor.ObjectsOf[Graph](graphObject)
+	writeGraphCountEdgeList           = executor.ObjectsOf[listEdge[GraphCount]](graphCountEdgeObject)
+	writeGraphCountList               = executor.ObjectsOf[GraphCount](graphCountObject)
+	writeGraphCount                   = executor.ObjectOf[GraphCount](graphCountObject)
+	writeGraph                        = executor.ObjectOf[Graph](graphObject)
+	writeGraphVisibility              = executor.Leaf(scalar.AppendText[GraphVisibility])
+	writeWithheldReason               = executor.Leaf(scalar.AppendText[WithheldReason])
+	writeOptionalWithheldReason       = executor.Optional(writeWithheldReason)
+	writeArtifact                     = executor.ObjectOf[Artifact](artifactObject)
+	writeArtifactList                 = executor.ListOf(writeArtifact)
+	writeTask                         = executor.ObjectOf[Task](taskObject)
+	writeMessageType                  = executor.Leaf(scalar.AppendText[MessageType])
+	writeOptionalMessageType          = executor.Optional(writeMessageType)
+	writeMessageContentType           = executor.Leaf(scalar.AppendText[MessageContentType])
+	writeOptionalMessageContentType   = executor.Optional(writeMessageContentType)
+	writeReceiptStatus                = executor.Leaf(scalar.AppendText[ReceiptStatus])
+	writeOptionalReceiptStatus        = executor.Optional(writeReceiptStatus)
+	writeMessageReceiptConnection     = executor.ObjectOf[listPage[MessageReceipt]](messageReceiptConnectionObject)
+	writeMessageEdgeList              = executor.ObjectsOf[listEdge[Message]](messageEdgeObject)
+	writeMessageReceiptEdgeList       = executor.ObjectsOf[listEdge[MessageReceipt]](messageReceiptEdgeObject)
+	writeMessageReceiptList           = executor.ObjectsOf[MessageReceipt](messageReceiptObject)
+	writeMessageReceipt               = executor.ObjectOf[MessageReceipt](messageReceiptObject)
+	writeQuarantinePayload            = executor.ObjectOf[QuarantinePayload](quarantinePayloadObject)
+	writeRevertCommitPayload          = executor.ObjectOf[RevertCommitPayload](revertCommitPayloadObject)
+	writeResolveContradictionPayload  = executor.ObjectOf[ResolveContradictionPayload](resolveContradictionPayloadObject)
+	writeNamespacesPayload            = executor.ObjectOf[NamespacesPayload](namespacesPayloadObject)
+	writeApiKeyPayload                = executor.ObjectOf[APIKeyPayload](apiKeyPayloadObject)
+	writeRevokeApiKeyPayload          = executor.ObjectOf[RevokeAPIKeyPayload](revokeAPIKeyPayloadObject)
+	writeAgentPayload                 = executor.ObjectOf[AgentPayload](agentPayloadObject)
+	writePresencePayload              = executor.ObjectOf[PresencePayload](presencePayloadObject)
+	writeApplyPatchesPayload          = executor.ObjectOf[ApplyPatchesPayload](applyPatchesPayloadObject)
+	writeGraphPayload                 = executor.ObjectOf[GraphPayload](graphPayloadObject)
+	writeReplaceGraphPayload          = executor.ObjectOf[ReplaceGraphPayload](replaceGraphPayloadObject)
+	writeDeleteGraphPayload           = executor.ObjectOf[DeleteGraphPayload](deleteGraphPayloadObject)
+	writeSetShapesPayload             = executor.ObjectOf[SetShapesPayload](setShapesPayloadObject)
+	writeProposalPayload              = executor.ObjectOf[ProposalPayload](proposalPayloadObject)
+	writeChannelPayload               = executor.ObjectOf[ChannelPayload](channelPayloadObject)
+	writeRestrictionPayload           = executor.ObjectOf[RestrictionPayload](restrictionPayloadObject)
+	writeRemoveAgentPayload           = executor.ObjectOf[RemoveAgentPayload](removeAgentPayloadObject)
+	writeScopePayload                 = executor.ObjectOf[ScopePayload](scopePayloadObject)
+	writeRetractMessagePayload        = executor.ObjectOf[RetractMessagePayload](retractMessagePayloadObject)
+	writeAskPayload                   = executor.ObjectOf[AskPayload](askPayloadObject)
+	writeSendSignalPayload            = executor.ObjectOf[SendSignalPayload](sendSignalPayloadObject)
+	writeSendMessagePayload           = executor.ObjectOf[SendMessagePayload](sendMessagePayloadObject)
+	writeTaskPayload                  = executor.ObjectOf[TaskPayload](taskPayloadObject)
+	writeDeleteTaskPayload            = executor.ObjectOf[DeleteTaskPayload](deleteTaskPayloadObject)
+	writePrefixList                   = executor.ObjectsOf[base.Prefix](prefixObject)
+	writeOptionalCursor               = executor.Optional(writeCursor)
+	writePartKind                     = executor.Leaf(scalar.AppendText[PartKind])
+	writePresenceStatus               = executor.Leaf(scalar.AppendText[PresenceStatus])
+	writeChannelTier                  = executor.ObjectOf[ChannelTier](channelTierObject)
+	writeProposalStatus               = executor.Leaf(scalar.AppendText[ProposalStatus])
+	writeProposalReviewList           = executor.ObjectsOf[ProposalReview](proposalReviewObject)
+	writeProposalEdgeList             = executor.ObjectsOf[listEdge[Proposal]](proposalEdgeObject)
+	writeProposalList                 = executor.ObjectsOf[Proposal](proposalObject)
+	writeReviewDecision               = executor.Leaf(scalar.AppendText[ReviewDecision])
+	writeQuarantineEdgeList           = executor.ObjectsOf[listEdge[Quarantine]](quarantineEdgeObject)
+	writeQuarantineList               = executor.ObjectsOf[Quarantine](quarantineObject)
+	writeQuarantine                   = executor.ObjectOf[Quarantine](quarantineObject)
+	writeStatementRecordList          = executor.ObjectsOf[StatementRecord](statementRecordObject)
+	writeAuditConnection              = executor.ObjectOf[listPage[AuditEntry]](auditConnectionObject)
+	writeStatementExplanation         = executor.ObjectOf[StatementExplanation](statementExplanationObject)
+	writeProposalConnection           = executor.ObjectOf[listPage[Proposal]](proposalConnectionObject)
+	writeContradictionConnection      = executor.ObjectOf[ContradictionConnection](contradictionConnectionObject)
+	writeQuarantineConnection         = executor.ObjectOf[listPage[Quarantine]](quarantineConnectionObject)
+	writeVocabulary                   = executor.ObjectOf[Vocabulary](vocabularyObject)
+	writePrincipal                    = executor.ObjectOf[Principal](principalObject)
+	writeAgentConnection              = executor.ObjectOf[listPage[Agent]](agentConnectionObject)
+	writeApiKeyConnection             = executor.ObjectOf[listPage[APIKey]](apiKeyConnectionObject)
+	writeStats                        = executor.ObjectOf[Stats](statsObject)
+	writeGraphConnection              = executor.ObjectOf[listPage[Graph]](graphConnectionObject)
+	writeChannelConnection            = executor.ObjectOf[listPage[Channel]](channelConnectionObject)
+	writeScopeConnection              = executor.ObjectOf[listPage[Scope]](scopeConnectionObject)
+	writeShapeList                    = executor.ObjectsOf[Shape](shapeObject)
+	writeUnsupportedShapePartList     = executor.ObjectsOf[UnsupportedShapePart](unsupportedShapePartObject)
+	writeValidationReport             = executor.ObjectOf[ValidationReport](validationReportObject)
+	writeTaskConnection               = executor.ObjectOf[listPage[Task]](taskConnectionObject)
+	writeMetaType                     = executor.ObjectOf[introspection.Type](typeArgMetaObject)
+	writeMetaSchema                   = executor.ObjectOf[introspection.Schema](schemaMetaObject)
+	writeScopeKind                    = executor.Leaf(scalar.AppendText[ScopeKind])
+	writeScopeStatus                  = executor.Leaf(scalar.AppendText[ScopeStatus])
+	writeScopeAccess                  = executor.ObjectOf[ScopeAccess](scopeAccessObject)
+	writeScopeEventConnection         = executor.ObjectOf[listPage[ScopeEvent]](scopeEventConnectionObject)
+	writeScopeEventCheck              = executor.ObjectOf[ScopeEventCheck](scopeEventCheckObject)
+	writeScopeEdgeList                = executor.ObjectsOf[listEdge[Scope]](scopeEdgeObject)
+	writeScopeList                    = executor.ObjectsOf[Scope](scopeObject)
+	writeScopeEventEdgeList           = executor.ObjectsOf[listEdge[ScopeEvent]](scopeEventEdgeObject)
+	writeScopeEventList               = executor.ObjectsOf[ScopeEvent](scopeEventObject)
+	writeScopeEvent                   = executor.ObjectOf[ScopeEvent](scopeEventObject)
+	writeIRIList                      = executor.ListOf(writeIRI)
+	writeAssertionOriginList          = executor.ObjectsOf[AssertionOrigin](assertionOriginObject)
+	writeStatementHistoryEntryList    = executor.ObjectsOf[StatementHistoryEntry](statementHistoryEntryObject)
+	writeChangeOp                     = executor.Leaf(scalar.AppendChangeOp)
+	writePreviousStatementList        = executor.ObjectsOf[PreviousStatement](previousStatementObject)
+	writeResourceRecord               = executor.ObjectOf[ResourceRecord](resourceRecordObject)
+	writeTaskStatus                   = executor.ObjectOf[TaskStatus](taskStatusObject)
+	writeTaskMessageConnection        = executor.ObjectOf[listPage[TaskMessage]](taskMessageConnectionObject)
+	writeArtifactList2                = executor.ObjectsOf[Artifact](artifactObject)
+	writeTaskCommitConnection         = executor.ObjectOf[listPage[TaskCommit]](taskCommitConnectionObject)
+	writeTaskFailure                  = executor.ObjectOf[TaskFailure](taskFailureObject)
+	writeTaskChangeKind               = executor.Leaf(scalar.AppendText[TaskChangeKind])
+	writeTaskMessage                  = executor.ObjectOf[TaskMessage](taskMessageObject)
+	writeOptionalBoolean              = executor.Optional(writeBoolean)
+	writeTaskCommitEdgeList           = executor.ObjectsOf[listEdge[TaskCommit]](taskCommitEdgeObject)
+	writeTaskCommitList               = executor.ObjectsOf[TaskCommit](taskCommitObject)
+	writeTaskCommit                   = executor.ObjectOf[TaskCommit](taskCommitObject)
+	writeTaskEdgeList                 = executor.ObjectsOf[listEdge[Task]](taskEdgeObject)
+	writeTaskList                     = executor.ObjectsOf[Task](taskObject)
+	writeTaskRole                     = executor.Leaf(scalar.AppendText[TaskRole])
+	writeTaskMessageEdgeList          = executor.ObjectsOf[listEdge[TaskMessage]](taskMessageEdgeObject)
+	writeTaskMessageList              = executor.ObjectsOf[TaskMessage](taskMessageObject)
+	writeTaskState                    = executor.Leaf(scalar.AppendText[TaskState])
+	writeTermCountEdgeList            = executor.ObjectsOf[listEdge[TermCount]](termCountEdgeObject)
+	writeTermCountList                = executor.ObjectsOf[TermCount](termCountObject)
+	writeTermCount                    = executor.ObjectOf[TermCount](termCountObject)
+	writeValidationResultList         = executor.ObjectsOf[ValidationResult](validationResultObject)
+	writeTermCountConnection          = executor.ObjectOf[listPage[TermCount]](termCountConnectionObject)
+	writeGraphCountConnection         = executor.ObjectOf[listPage[GraphCount]](graphCountConnectionObject)
+	writeMetaDirectiveLocation        = executor.Leaf(scalar.AppendText[string])
+	writeMetaDirectiveLocationList    = executor.ListOf(writeMetaDirectiveLocation)
+	writeMetaInputValueList           = executor.ObjectsOf[introspection.InputValue](inputValueMetaObject)
+	writeMetaTypeList                 = executor.ObjectsOf[introspection.Type](typeArgMetaObject)
+	writeMetaDirectiveList            = executor.ObjectsOf[introspection.Directive](directiveMetaObject)
+	writeMetaTypeKind                 = executor.Leaf(scalar.AppendText[string])
+	writeMetaFieldList                = executor.ObjectsOf[introspection.Field](fieldMetaObject)
+	writeMetaEnumValueList            = executor.ObjectsOf[introspection.EnumValue](enumValueMetaObject)
 )

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"koine/graph/executor"
+	"koine/graph/limit"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -12,25 +13,46 @@ import (
 // TaskCommit is a commit that was made for a task.
 type TaskCommit struct{ record *kg.Commit }
 
-// Commits reads a page of the commits made for the task. Its cursors are
-// revisions.
+// Commits reads a page of the commits made for the task.
 func (t *Task) Commits(ctx context.Context, first *int, after *Cursor) (*TaskCommitConnection, error) {
 	r := runOf(ctx)
-	page, err := r.taskPage(first, after)
+	service, by, err := r.taskService()
 	if err != nil {
 		return nil, err
 	}
-	list, err := page.service.Commits(ctx, page.by, t.record.ID, kg.Revision(page.afterNumber), page.size)
+	p, err := r.openDomainRange("task.commits", pageArgs{first: first, after: after}, tasks.MaxPage, t.record.ID)
 	if err != nil {
 		return nil, err
 	}
-	next := ""
-	if list.Next > 0 {
-		next = strconv.FormatUint(uint64(list.Next), 10)
+	behind, _ := strconv.ParseUint(p.key, 10, 64) // sealed by this list
+	found, err := service.Commits(ctx, by, t.record.ID, kg.Revision(behind), p.size)
+	if err == nil {
+		err = chargeAll(r, found.Commits, func(c **kg.Commit) int { return len((*c).Justification) })
 	}
-	size := func(c *kg.Commit) int { return len(c.Justification) }
-	nodes, err := nodesOf(r, list.Commits, func(c *kg.Commit) TaskCommit { return TaskCommit{c} }, size)
-	return &TaskCommitConnection{Nodes: nodes, PageInfo: tokenPage(after, next)}, err
+	if err != nil {
+		return nil, err
+	}
+	end := ""
+	if found.Next > 0 {
+		end = strconv.FormatUint(uint64(found.Next), 10)
+	}
+	key := func(c **kg.Commit) string { return strconv.FormatUint(uint64((*c).Revision), 10) }
+	page := newListPage(p, found.Commits, found.Next > 0, end, key, func(c **kg.Commit) TaskCommit { return TaskCommit{*c} })
+	page.count = func(ctx context.Context) (n int64, exact bool, err error) {
+		var behind kg.Revision
+		for range limit.MaxCountedPages {
+			found, err := service.Commits(ctx, by, t.record.ID, behind, tasks.MaxPage)
+			if err != nil {
+				return 0, false, err
+			}
+			if n += int64(len(found.Commits)); found.Next == 0 {
+				return n, true, nil
+			}
+			behind = found.Next
+		}
+		return n, false, nil
+	}
+	return page, nil
 }
 
 // Commit is the commit.
@@ -44,7 +66,7 @@ func (c *TaskCommit) Message(ctx context.Context) (*Message, error) {
 
 // Facts are the statements that the commit asserted.
 func (c *TaskCommit) Facts(ctx context.Context, f *executor.Selected, args *taskCommitFactsArgs) (executor.Value, error) {
-	return readFacts(ctx, f, args.First, func(context.Context, *run) ([]*kg.Commit, error) { return []*kg.Commit{c.record}, nil })
+	return readFacts(ctx, f, strconv.FormatUint(uint64(c.record.Revision), 10), pageArgs{first: args.First, after: args.After}, func(context.Context, *run) ([]*kg.Commit, error) { return []*kg.Commit{c.record}, nil })
 }
 
 // TaskID is the id of the task that the author published the message for.

@@ -9,8 +9,11 @@ import (
 	"koine/kg"
 )
 
-// readTasks answers Query.tasks.
-func readTasks(ctx context.Context, first *int, after *Cursor, q tasks.Query, handler *string, states []TaskState, since *time.Time) (*TaskConnection, error) {
+// Tasks answers Query.tasks.
+func (*queryRoot) Tasks(
+	ctx context.Context, createdByMe, handledByMe bool, contextID, handler *string, states []TaskState, parentID *string, since *time.Time, first *int, after *Cursor,
+) (*TaskConnection, error) {
+	q := tasks.Query{Created: createdByMe, Handled: handledByMe, Context: deref(contextID), Parent: tasks.TaskID(deref(parentID))}
 	if handler != nil {
 		q.Handler = kg.CanonicalAgent(*handler)
 	}
@@ -26,9 +29,11 @@ func (r *run) listTasks(ctx context.Context, first *int, after *Cursor, q tasks.
 	if err != nil {
 		return nil, err
 	}
-	if q.First, err = r.domainPage(first, tasks.MaxPage); err != nil {
+	p, err := r.openDomainRange("tasks", pageArgs{first: first}, tasks.MaxPage)
+	if err != nil {
 		return nil, err
 	}
+	q.First = p.size
 	q.After = string(deref(after))
 	page, err := service.List(ctx, by, q)
 	if kg.CodeOf(err) == kg.CodeCursorForeign {
@@ -37,28 +42,14 @@ func (r *run) listTasks(ctx context.Context, first *int, after *Cursor, q tasks.
 	if err != nil {
 		return nil, err
 	}
-	size := func(t tasks.Task) int { return sizeOfTask(&t) }
-	nodes, err := nodesOf(r, page.Tasks, func(t tasks.Task) Task { return Task{record: &t} }, size)
-	return &TaskConnection{Nodes: nodes, PageInfo: tokenPage(after, page.Next), TotalCount: page.Total}, err
-}
-
-// taskPage describes a page of a task's messages or commits, and the caller.
-type taskPage struct {
-	service     *tasks.Service
-	by          tasks.Caller
-	size        int
-	afterNumber int64 // number in the cursor
-}
-
-func (r *run) taskPage(first *int, after *Cursor) (p taskPage, err error) {
-	if p.service, p.by, err = r.taskService(); err != nil {
-		return p, err
+	out := &TaskConnection{
+		nodes: make([]Task, len(page.Tasks)), begun: after != nil, more: page.Next != "", list: "tasks", count: exactly(page.Total),
+		seal: func(k int) Cursor { return Cursor(page.Cursor(k)) },
 	}
-	if p.size, err = r.domainPage(first, tasks.MaxPage); err != nil {
-		return p, err
+	for i := range page.Tasks {
+		out.nodes[i] = Task{record: &page.Tasks[i]}
 	}
-	p.afterNumber, err = parseNumberCursor(after)
-	return p, err
+	return out, chargeAll(r, page.Tasks, sizeOfTask)
 }
 
 // Subtasks reads the subtasks of the task.
@@ -66,26 +57,36 @@ func (t *Task) Subtasks(ctx context.Context, first *int, after *Cursor) (*TaskCo
 	return runOf(ctx).listTasks(ctx, first, after, tasks.Query{Parent: t.record.ID})
 }
 
-// Messages reads a page of the task's messages. Its cursors are message
-// numbers.
-func (t *Task) Messages(ctx context.Context, first *int, after *Cursor) (*TaskMessageConnection, error) {
+// Messages reads a page of the task's messages, which are numbered from 1 on.
+func (t *Task) Messages(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*TaskMessageConnection, error) {
 	r := runOf(ctx)
-	page, err := r.taskPage(first, after)
+	service, by, err := r.taskService()
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.openDomainRange("task.messages", pageArgs{first, after, last, before}, tasks.MaxPage, t.record.ID)
 	if err != nil {
 		return nil, err
 	}
 	// The page ends at the task's loaded version. Later messages come with its
 	// next version.
-	behind := int(min(page.afterNumber, int64(t.record.Messages)))
-	list, err := page.service.Messages(ctx, page.by, t.record.ID, behind, min(page.size, t.record.Messages-behind))
+	from, to := p.numbers(0, int64(t.record.Messages))
+	list, err := service.Messages(ctx, by, t.record.ID, int(from-1), int(to-from+1))
+	if err == nil {
+		err = chargeAll(r, list, func(m *tasks.Message) int { return sizeOfParts(m.Parts) + len(m.Metadata) })
+	}
 	if err != nil {
 		return nil, err
 	}
-	next := ""
-	if behind+page.size < t.record.Messages {
-		next = strconv.Itoa(behind + page.size)
+	page := &TaskMessageConnection{
+		nodes: make([]TaskMessage, len(list)), backward: p.backward, begun: p.begun, more: to < int64(t.record.Messages), list: p.list, count: exactly(t.record.Messages),
+		seal: func(k int) Cursor { return p.seal(strconv.FormatInt(from+int64(k), 10)) },
 	}
-	size := func(m tasks.Message) int { return sizeOfParts(m.Parts) + len(m.Metadata) }
-	nodes, err := nodesOf(r, list, func(m tasks.Message) TaskMessage { return TaskMessage{&m} }, size)
-	return &TaskMessageConnection{Nodes: nodes, PageInfo: tokenPage(after, next)}, err
+	if p.backward {
+		page.more = from > 1
+	}
+	for i := range list {
+		page.nodes[i] = TaskMessage{&list[i]}
+	}
+	return page, nil
 }

@@ -128,7 +128,7 @@ var unseenQueries = []string{
 	`{ m: match(first: 1000, pattern: $pattern, view: $view, explain: true) { columns totalCount nodes { values } groups(first: 1000, compute: [{as: "n", fn: COUNT}]) { keys values count } explanation { steps { depth operation pattern index estimate rows } } } }`,
 	`{ c: changes(first: 1000, where: $where, order: $order) { nodes { op statement { subject { iri } predicate object { ... on Entity { iri } ... on Literal { lexical } } graph certainty } previous { object { ... on Entity { iri } ... on Literal { lexical } } } statementRemains commit { time actor: actorId justification } } pageInfo { hasNextPage hasPreviousPage truncated } } }`,
 	`{ d: diff(first: 1000, from: $then, where: $where) { nodes { op statement { subject { iri } predicate object { ... on Entity { iri } ... on Literal { lexical } } graph certainty } previous { certainty } } } }`,
-	`{ v: vocabulary(view: $view) { classes { iri count } predicates { iri count } graphs { graph count } } s: stats(view: $view) { statements graphs predicates classes } }`,
+	`{ v: vocabulary(view: $view) { classes { nodes { iri count } } predicates { nodes { iri count } } graphs { nodes { graph count } } } s: stats(view: $view) { statements graphs predicates classes } }`,
 	`{ h: entities(where: {or: [{type: {eq: $class}}, {property: {predicate: $word, exists: true}}]}, view: $view) { totalCount nodes { iri } } s: statements(where: {graph: {eq: $graph}}, view: $view) { totalCount } }`,
 	`@budget(maxStatements: 100000, maxTokens: 100000) { e: entities(first: 1000, where: $filter, view: $view, orderBy: [{by: IRI}]) { nodes { iri out(first: 1000) { nodes { predicate } pageInfo { truncated hasNextPage } } } pageInfo { truncated hasNextPage } } }`,
 }

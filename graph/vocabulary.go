@@ -1,9 +1,9 @@
 package graph
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"fmt"
+	"math"
 
 	"koine/graph/internal/views"
 	"koine/graph/limit"
@@ -41,49 +41,52 @@ func (v *Vocabulary) Schemes(ctx context.Context) []string {
 }
 
 // Classes lists the classes in use, the most frequent first.
-func (v *Vocabulary) Classes(ctx context.Context, first *int) ([]TermCount, error) {
-	return v.termCounts(ctx, v.snapshot.Classes, first)
+func (v *Vocabulary) Classes(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*TermCountConnection, error) {
+	return v.pageOfTerms(ctx, "vocabulary.classes", pageArgs{first, after, last, before}, v.snapshot.Classes)
 }
 
 // Predicates lists the predicates in use, the most frequent first.
-func (v *Vocabulary) Predicates(ctx context.Context, first *int) ([]TermCount, error) {
-	return v.termCounts(ctx, v.snapshot.Predicates, first)
+func (v *Vocabulary) Predicates(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*TermCountConnection, error) {
+	return v.pageOfTerms(ctx, "vocabulary.predicates", pageArgs{first, after, last, before}, v.snapshot.Predicates)
 }
 
 // Graphs lists the graphs that hold statements, the greatest first.
-func (v *Vocabulary) Graphs(ctx context.Context, first *int) ([]GraphCount, error) {
-	list, err := greatestCounts(ctx, v.snapshot.Graphs, first)
-	out := make([]GraphCount, len(list))
-	for i, c := range list {
-		out[i].Count = int64(c.Count)
-		if c.Term != kg.DefaultGraph {
-			out[i].Graph = &list[i].Term
+func (v *Vocabulary) Graphs(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*GraphCountConnection, error) {
+	return pageOfCounts(ctx, "vocabulary.graphs", pageArgs{first, after, last, before}, v.snapshot.Graphs, func(c *kg.TermCount) GraphCount {
+		if c.Term == kg.DefaultGraph {
+			return GraphCount{Count: int64(c.Count)}
 		}
-	}
-	return out, err
+		return GraphCount{Graph: &c.Term, Count: int64(c.Count)}
+	})
 }
 
-func (v *Vocabulary) termCounts(ctx context.Context, count func() ([]kg.TermCount, error), first *int) ([]TermCount, error) {
-	list, err := greatestCounts(ctx, count, first)
-	out := make([]TermCount, len(list))
-	of := &termList{list, v.snapshot, v.view}
-	for i, c := range list {
-		out[i] = TermCount{Iri: c.Term, Count: int64(c.Count), list: of, index: i}
-	}
-	return out, err
-}
-
-// greatestCounts returns the first counts of a list, the greatest first.
-func greatestCounts(ctx context.Context, count func() ([]kg.TermCount, error), first *int) ([]kg.TermCount, error) {
-	n, err := runOf(ctx).engine.limits.CheckFirst(first, limit.DefaultVocabularySize)
+// pageOfTerms returns a page of counts of classes or predicates.
+func (v *Vocabulary) pageOfTerms(ctx context.Context, list string, a pageArgs, count func() ([]kg.TermCount, error)) (*TermCountConnection, error) {
+	page, err := pageOfCounts(ctx, list, a, count, func(c *kg.TermCount) TermCount { return TermCount{Iri: c.Term, Count: int64(c.Count)} })
 	if err != nil {
 		return nil, err
 	}
-	list, err := count()
-	slices.SortFunc(list, func(a, b kg.TermCount) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), a.Term.Compare(b.Term))
-	})
-	return list[:min(n, len(list))], err
+	of := &termList{make([]kg.TermCount, len(page.nodes)), v.snapshot, v.view}
+	for i := range page.nodes {
+		n := &page.nodes[i]
+		of.terms[i] = kg.TermCount{Term: n.Iri, Count: uint64(n.Count)}
+		n.list, n.index = of, i
+	}
+	return page, nil
+}
+
+// pageOfCounts returns a page of counts, the greatest first.
+func pageOfCounts[N any](ctx context.Context, list string, a pageArgs, count func() ([]kg.TermCount, error), node func(*kg.TermCount) N) (*listPage[N], error) {
+	p, err := runOf(ctx).openRange(list, a, limit.DefaultListSize, math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := count()
+	if err != nil {
+		return nil, err
+	}
+	key := func(c *kg.TermCount) string { return fmt.Sprintf("%020d %s", math.MaxUint64-c.Count, c.Term) }
+	return pageOfSlice(p, counts, key, node), nil
 }
 
 // Stats has the counts of a view.

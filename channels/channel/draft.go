@@ -37,6 +37,11 @@ type ListQuery struct {
 	PageSize int
 	// PageToken is the token returned with the previous page.
 	PageToken string
+	// Behind is the id of the channel behind which the page of ListPage begins, "" for
+	// the first page. With Backward the newest channels come first. List sets Behind
+	// from PageToken.
+	Behind   ID
+	Backward bool
 	// Visibility and Member, if set, exclude other channels.
 	Visibility Visibility
 	Member     kg.AgentID

@@ -191,6 +191,11 @@ type ListQuery struct {
 	// PageSize is clamped to 1…MaxPage; DefaultPage if 0.
 	PageSize  int
 	PageToken string
+	// Behind is the id of the scope behind which the page of ListPage begins, "" for
+	// the first page. With Backward the newest scopes come first. List sets Behind from
+	// PageToken.
+	Behind   ID
+	Backward bool
 	// Parent and Status, if set, exclude other scopes.
 	Parent ID
 	Status Status

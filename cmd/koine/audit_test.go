@@ -115,11 +115,14 @@ func TestRefusalsOutlastTheServer(t *testing.T) {
 		t.Errorf("the file: %v, %v", st.Mode(), err)
 	}
 	k.s, k.url = startServer(t, "--auth", "keys", "--data", dir)
-	if again := k.graphql(k.admin, fmt.Sprintf(asked, "")); again != first {
+	if again := k.graphql(k.admin, fmt.Sprintf(asked, "")); endCursor.ReplaceAllString(again, "") != endCursor.ReplaceAllString(first, "") {
 		t.Errorf("the next server tells\n%s\nthe one before told\n%s", again, first)
 	}
-	cursor := regexp.MustCompile(`"endCursor":"([^"]*)"`).FindStringSubmatch(first)
+	cursor := endCursor.FindStringSubmatch(first)
 	if rest := k.graphql(k.admin, fmt.Sprintf(asked, `, after: "`+cursor[1]+`"`)); strings.Count(rest, `"kind"`) != 1 || !strings.Contains(rest, "AUTHENTICATION") {
 		t.Errorf("behind it: %s", rest)
 	}
 }
+
+// endCursor is the cursor in an answer, which is sealed anew each time.
+var endCursor = regexp.MustCompile(`"endCursor":"([^"]*)"`)

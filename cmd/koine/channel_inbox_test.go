@@ -26,7 +26,7 @@ func TestInboxIsReadPageByPage(t *testing.T) {
 		for _, n := range sequences {
 			nodes = append(nodes, fmt.Sprintf(`{"channelId": "c", "sequence": %d, "timestamp": "2026-01-31T10:00:00Z", "author": "agent://a", "withheld": "EXPIRED", "retracts": {"id": "m", "sequence": 1}}`, n))
 		}
-		return fmt.Sprintf(`{"data": {"inbox": {"nodes": [%s], "position": %q, "hasNextPage": %t}}}`, strings.Join(nodes, ","), position, more)
+		return fmt.Sprintf(`{"data": {"inbox": {"nodes": [%s], "pageInfo": {"endCursor": %q, "hasNextPage": %t}}}}`, strings.Join(nodes, ","), position, more)
 	}
 	line := func(n int) string {
 		return fmt.Sprintf("c  %d  2026-01-31 10:00:00Z  agent://a  retracts 1  (expired)\n", n)

@@ -14,7 +14,7 @@ func TestInvitationsArePagedThrough(t *testing.T) {
 		return fmt.Sprintf(`{"data": {"me": {"actingFor": "agent://dora"}, "channels": {"nodes": [%s], "pageInfo": {"hasNextPage": %t, "endCursor": "x"}}}}`, nodes, more)
 	}
 	node := func(id string) string {
-		return fmt.Sprintf(`{"id": %q, "name": "lab\nb", "visibility": "PUBLIC", "scopeId": "s", "closed": null, "invitations": [{"agent": "agent://dora", "invitedBy": "agent://ann", "invitedAt": "2026-01-31T11:00:00Z"}, {"agent": "agent://eve", "invitedBy": "agent://bob", "invitedAt": "2026-01-31T10:00:00Z"}]}`, id)
+		return fmt.Sprintf(`{"id": %q, "name": "lab\nb", "visibility": "PUBLIC", "scopeId": "s", "closed": null, "invitations": {"nodes": [{"agent": "agent://dora", "invitedBy": "agent://ann", "invitedAt": "2026-01-31T11:00:00Z"}, {"agent": "agent://eve", "invitedBy": "agent://bob", "invitedAt": "2026-01-31T10:00:00Z"}]}}`, id)
 	}
 	for flag, want := range map[string]string{
 		"--json": `{"id":"a","name":"lab\nb","visibility":"public","scopeId":"s","invitedBy":"agent://ann","invitedAt":1769857200000}` + "\n" +

@@ -193,12 +193,12 @@ func TestAgentBehindTheHub(t *testing.T) {
 	if status, text := ask(t, http.MethodPatch, url+"/agents/bot", "bot", `{"version":"2"}`); status != http.StatusOK || !strings.Contains(text, `"version":"2"`) {
 		t.Errorf("got %d %s", status, text)
 	}
-	tells(t, askGraphQL(t, url, "ann", `mutation { createChannel(input: {name: "room", members: [{agentId: "bot"}]}) { channel { members { agent: agentId } } } }`), "agent://bot")
+	tells(t, askGraphQL(t, url, "ann", `mutation { createChannel(input: {name: "room", members: [{agentId: "bot"}]}) { channel { members { nodes { agent: agentId } } } } }`), "agent://bot")
 	if status, text := ask(t, http.MethodDelete, url+"/agents/bot", "bot", ""); status != http.StatusNoContent {
 		t.Errorf("got %d %s", status, text)
 	}
 	eventually(t, "it is in no channel", func() bool {
-		return strings.Contains(askGraphQL(t, url, "ann", `{ channels { nodes { members { agent: agentId } } } }`), `"members":[{"agent":"agent://ann"}]`)
+		return strings.Contains(askGraphQL(t, url, "ann", `{ channels { nodes { members { nodes { agent: agentId } } } } }`), `"members":{"nodes":[{"agent":"agent://ann"}]}`)
 	})
 	tells(t, sendTo(t, url, "bot", "ann", "late", ""), `"AGENT_NOT_FOUND"`)
 	if status, _ := card(); status != http.StatusNotFound {

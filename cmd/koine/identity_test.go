@@ -304,7 +304,7 @@ func TestNoSecretIsTold(t *testing.T) {
 
 	const change = `{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":{"justification":"j","mutations":[{"op":"add","statement":{"subject":{"id":"urn:x:s"},"predicate":{"id":"urn:x:p"},"object":{"value":1}}}],"metadata":{"securityToken":"%s","x":1}}}`
 	for _, credential := range []string{k.admin, dora, other, token, expired, wrong, token + "x", ""} {
-		k.graphql(credential, `{ me { id agent { id } } agents { id name roles } apiKeys(includeEnded: true) { id name agent: agentId } }`)
+		k.graphql(credential, `{ me { id agent { id } } agents { nodes { id name roles } } apiKeys(includeEnded: true) { nodes { id name agent: agentId } } }`)
 		for _, further := range []string{other, token, expired, wrong, dora} {
 			k.send("POST", "/", credential, fmt.Sprintf(change, further))
 			k.send("POST", "/a2a", credential, strings.Replace(followCall, `"params":{`, `"params":{"unknown":1,"metadata":{"securityToken":"`+further+`"},`, 1))

@@ -119,7 +119,7 @@ func TestAHeldUpdateIsApproved(t *testing.T) {
 	}
 	id := answer.Data.ApplyPatches.ProposalID
 
-	contains(t, "the list", askGraphQL(t, url, "bob", `{ proposals(status: PENDING) { hasNextPage nodes { id status author: authorId patches justification rules requiredApprovals approvalCount reviewerRoles conflictReason } } }`),
+	contains(t, "the list", askGraphQL(t, url, "bob", `{ proposals(status: PENDING) { pageInfo { hasNextPage } nodes { id status author: authorId patches justification rules requiredApprovals approvalCount reviewerRoles conflictReason } } }`),
 		id, `"PENDING"`, `"agent://ann"`, `5000`, `"a rise"`, `"pay-needs-review"`, `"requiredApprovals":1`, `"approvalCount":0`, `"reviewer"`, `"hasNextPage":false`)
 	contains(t, "what is pending", askGraphQL(t, url, "bob", `{ statements(view: {includePending: true}) { nodes { predicate pending graph } } }`), `"pending":true`, "urn:koine:graph:pending:"+id)
 	contains(t, "what stands", askGraphQL(t, url, "bob", `{ statements { nodes { predicate } } }`), `"nodes":[]`)
@@ -129,7 +129,7 @@ func TestAHeldUpdateIsApproved(t *testing.T) {
 		`"APPLIED"`, `"approvalCount":1`, `"agent://bob"`, `"fine"`)
 	contains(t, "what stands now", askGraphQL(t, url, "bob", `{ statements(view: {includePending: true}) { nodes { predicate pending assertedBy } } }`),
 		`[{"predicate":"https://example.org/salary","pending":false,"assertedBy":["agent://ann"]}]`)
-	contains(t, "from whom it is hidden", askGraphQL(t, url, "dave", `{ statements { nodes { predicate } totalCount } stats { statements } vocabulary { predicates { iri } } }`),
+	contains(t, "from whom it is hidden", askGraphQL(t, url, "dave", `{ statements { nodes { predicate } totalCount } stats { statements } vocabulary { predicates { nodes { iri } } } }`),
 		`{"statements":{"nodes":[],"totalCount":0},"stats":{"statements":0},"vocabulary":{"predicates":[]}}`)
 	for _, status := range []string{"PENDING", "APPLIED"} { // through A2A as well
 		contains(t, "the author is told", decisions(), `"op":"`, `"data":{"proposalChanged":{"proposal":{"status":"`+status+`"}}}`)
@@ -236,7 +236,7 @@ func TestRulesAreAskedAtEveryDoor(t *testing.T) {
 		{"ann", "GET", "/data", "", 403, "Nothing leaves"},
 		{"bob", "GET", "/changes", "", 403, "Not the feed"},
 		{"ann", "GET", "/changes?snapshot=true", "", 403, "Only with a query"},
-		{"ann", "POST", "/graphql", `{"query":"{ statements { totalCount } changes { nodes { op } } diff(from: 0) { nodes { op } } vocabulary { predicates { iri } } }"}`, 200, `"totalCount":1`},
+		{"ann", "POST", "/graphql", `{"query":"{ statements { totalCount } changes { nodes { op } } diff(from: 0) { nodes { op } } vocabulary { predicates { nodes { iri } } } }"}`, 200, `"totalCount":1`},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), row.method, url+row.path, strings.NewReader(row.body))
 		if err != nil {

@@ -159,7 +159,7 @@ func (w *keysWitness) listed(c asker) (map[string]listedKey, error) {
 	all := map[string]listedKey{}
 	for after := ""; ; {
 		var out struct{ ApiKeys []listedKey }
-		if err := c.ask(w.admin, `{ apiKeys(includeEnded: true, first: 1000`+after+`) { id agent: agentId roles state replacedBy } }`, &out); err != nil {
+		if err := c.ask(w.admin, `{ apiKeys(includeEnded: true, first: 1000`+after+`) { nodes { id agent: agentId roles state replacedBy } } }`, &out); err != nil {
 			return nil, err
 		}
 		for _, key := range out.ApiKeys {

@@ -9,9 +9,9 @@ import (
 // whoLooksAtAgents requests everything readable about agent://bot, with part of the answer
 // to other callers.
 var whoLooksAtAgents = []struct{ method, path, body, told string }{
-	{"GraphQL", "", `{ agents { id name owner: ownerId roles status createdAt statementCount presence { status } registration { description capabilities limits metadata other registeredAt } } }`, `"description":"for all"`},
+	{"GraphQL", "", `{ agents { nodes { id name owner: ownerId roles status createdAt statementCount presence { status } registration { description capabilities limits metadata other registeredAt } } } }`, `"description":"for all"`},
 	{"GraphQL", "", `{ agent(id: "bot") { name statementCount } }`, `{"name":"Bot","statementCount":null}`},
-	{"GraphQL", "", `{ agents(capability: "weather") { id } }`, `"id":"agent://bot"`},
+	{"GraphQL", "", `{ agents(capability: "weather") { nodes { id } } }`, `"id":"agent://bot"`},
 	{"GET", "/agents", "", `"id":"bot"`},
 	{"GET", "/agents/bot", "", `"description":"for all"`},
 	{"GET", "/agents/bot/.well-known/agent-card.json", "", `"for all"`},
@@ -19,7 +19,7 @@ var whoLooksAtAgents = []struct{ method, path, body, told string }{
 	{"GET", "/data?format=nq&graph=urn:koine:graph:agents", "", `for all`},
 	// Not for other callers.
 	{"GET", "/agents/bot/webhook", "", `SOURCE_FORBIDDEN`},
-	{"GraphQL", "", `{ apiKeys { id } }`, `PERMISSION_DENIED`},
+	{"GraphQL", "", `{ apiKeys { nodes { id } } }`, `PERMISSION_DENIED`},
 	{"GET", "/data?format=nq&graph=urn:koine:graph:journal:mailhooks", "", `GRAPH_NOT_FOUND`},
 	{"GET", "/data?format=nq&graph=urn:koine:graph:system", "", `GRAPH_NOT_FOUND`},
 	{"GraphQL", "", `{ graph(iri: "urn:koine:graph:system") { iri } }`, `"graph":null`},
@@ -56,7 +56,7 @@ func TestAgentsAreForEverybodyLetIn(t *testing.T) {
 			}
 		}
 	}
-	if text := k.graphql("", `{ agents { id } }`); !strings.Contains(text, "UNAUTHENTICATED") || strings.Contains(text, "bot") {
+	if text := k.graphql("", `{ agents { nodes { id } } }`); !strings.Contains(text, "UNAUTHENTICATED") || strings.Contains(text, "bot") {
 		t.Errorf("who is not let in is told %s", text)
 	}
 	// It exists, sealed.

@@ -105,7 +105,7 @@ var outsidersList = []struct{ method, path, body, told string }{
 	{"GET", "/rest/agents/bot", "", `"id":"bot"`},
 	{"GraphQL", "", `{ tasks { totalCount nodes { id } } }`, `"totalCount":0`},
 	{"GraphQL", "", `{ entities(first: 100, where: {type: {in: ["koine:Task", "koine:TaskMessage", "koine:Artifact", "koine:PushConfig"]}}, view: {allGraphs: true}) { totalCount nodes { iri } groups(first: 100, by: [{as: "t", property: "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"}]) { count } } }`, `"totalCount":0`},
-	{"GraphQL", "", `{ vocabulary(view: {allGraphs: true}) { classes(first: 1000) { iri count } predicates(first: 1000) { iri count } graphs(first: 1000) { graph count } } stats(view: {allGraphs: true}) { statements graphs predicates classes } }`, `"vocabulary"`},
+	{"GraphQL", "", `{ vocabulary(view: {allGraphs: true}) { classes(first: 1000) { nodes { iri count } } predicates(first: 1000) { nodes { iri count } } graphs(first: 1000) { nodes { graph count } } } stats(view: {allGraphs: true}) { statements graphs predicates classes } }`, `"vocabulary"`},
 	{"GraphQL", "", `{ match(first: 100, pattern: {triples: [{s: "?t", p: "koine:taskState|koine:taskCreator|koine:taskMail", o: "?o"}]}, view: {allGraphs: true}) { totalCount nodes { values } } }`, `"totalCount":0`},
 	{"GraphQL", "", `{ entity(iri: "agent://bot", view: {allGraphs: true}) { degree in(first: 100) { totalCount } } }`, ""},
 	{"GET", "/data?format=nq", "", "200 application/n-quads"},

@@ -139,6 +139,6 @@ func TestChangesNameTheirTask(t *testing.T) {
 	task := sent.Result.Task.ID
 	_, text = ask(t, http.MethodPost, address+"/a2a", "ann", `{"jsonrpc":"2.0","id":1,"method":"knowledge/update","params":{"taskId":"`+task+`",`+fmt.Sprintf(mutations, "b")+`}}`)
 	tells(t, text, `"success":true`)
-	_, text = ask(t, http.MethodPost, address+"/graphql", "ann", `{"query":"{ task(id: \"`+task+`\") { commits { nodes { facts { subject { iri } } } } } }"}`)
+	_, text = ask(t, http.MethodPost, address+"/graphql", "ann", `{"query":"{ task(id: \"`+task+`\") { commits { nodes { facts { nodes { subject { iri } } } } } } }"}`)
 	tells(t, text, `urn:x:a`, `urn:x:b`)
 }

@@ -28,13 +28,13 @@ func TestWorkForATask(t *testing.T) {
 	call("bot", "/a2a", "knowledge/update", `{"taskId":"`+task+`","mutations":`+adds("updated")+`}`, `"success":true`)
 	call("bot", "/a2a", "channels/publish", `{"taskId":"`+task+`","to":"ann","parts":[{"type":"text","text":"done"}]}`, `"sequence":1`)
 	call("eve", "/a2a", "knowledge/update", `{"taskId":"`+task+`","mutations":`+adds("claimed")+`}`, `"success":true`)
-	const work = `{ commits { nodes { commit { actor: actorId taskId } message { text task { id } } facts { subject { iri } tasks { id } } } } }`
+	const work = `{ commits { nodes { commit { actor: actorId taskId } message { text task { id } } facts { nodes { subject { iri } tasks { nodes { id } } } } } } }`
 	of := func(id, who, message, subject string) string {
 		facts := ""
 		if subject != "" {
-			facts = `{"subject":{"iri":"urn:` + subject + `"},"tasks":[{"id":"` + id + `"}]}`
+			facts = `{"subject":{"iri":"urn:` + subject + `"},"tasks":{"nodes":[{"id":"` + id + `"}]}}`
 		}
-		return `{"commit":{"actor":"agent://` + who + `","taskId":"` + id + `"},"message":` + message + `,"facts":[` + facts + `]}`
+		return `{"commit":{"actor":"agent://` + who + `","taskId":"` + id + `"},"message":` + message + `,"facts":{"nodes":[` + facts + `]}}`
 	}
 	want := `"nodes":[` + of(task, "bot", "null", "updated") + `,` + of(task, "bot", `{"text":"done","task":{"id":"`+task+`"}}`, "") + `]`
 	tells(t, askGraphQL(t, url, "ann", `{ task(id: "`+task+`") `+work+` }`), want)

@@ -61,8 +61,8 @@ func TestDemoWithKeys(t *testing.T) {
 	shell.run("export KOINE_URL=" + url + " ADMIN=" + trustMasks.FindString(server.log.String()))
 	for _, step := range []struct{ command, want string }{
 		{"ELLA=$(KOINE_KEY=$ADMIN koine keys create --agent ella 2>/dev/null); CHEN=$(KOINE_KEY=$ADMIN koine keys create --agent chen 2>/dev/null)", ""},
-		{`KOINE_KEY=$ELLA koine query --compact '{ graphs { iri } statements(view: {graphs: ["lab:measurements"]}) { nodes { graph } } }' | cut -c1-160`,
-			`{"graphs":[{"iri":null},{"iri":"https://koine.example/demo/literature"},{"iri":"https://koine.example/demo/measurements"}],"statements":{"nodes":[{"graph":"http`},
+		{`KOINE_KEY=$ELLA koine query --compact '{ graphs { nodes { iri } } statements(view: {graphs: ["lab:measurements"]}) { nodes { graph } } }' | cut -c1-170`,
+			`{"graphs":{"nodes":[{"iri":null},{"iri":"https://koine.example/demo/literature"},{"iri":"https://koine.example/demo/measurements"}]},"statements":{"nodes":[{"graph":"http`},
 		{`KOINE_KEY=$ELLA koine update add lab:run-7 rdfs:comment "Mine" --graph lab:measurements 2>&1 | grep -o '(.*)'`, "(PERMISSION_DENIED)"},
 		{`KOINE_KEY=$CHEN koine update add lab:run-7 rdfs:comment "Looked at again" --graph lab:measurements | grep -o Verified`, "Verified"},
 		{`KOINE_KEY=$CHEN koine query --compact '{ graph(iri: "lab:measurements") { policy { visibility owners } } }'`,

@@ -82,8 +82,8 @@ func isElements(f *ast.Field) bool {
 
 func (c *costEstimator) fieldCost(f *ast.Field) int {
 	inner := c.setCost(f.SelectionSet)
-	if f.Definition != nil && f.Definition.Arguments.ForName("first") != nil {
-		connection := isConnection(f.Definition.Type.Name())
+	connection := f.Definition != nil && isConnection(f.Definition.Type.Name())
+	if connection || f.Definition != nil && f.Definition.Arguments.ForName("first") != nil {
 		n := min(c.pageSize(f), tooMuch) // no product is more than 2^60
 		if connection && c.single {
 			n = 1
@@ -165,11 +165,14 @@ func (c *costEstimator) neighbourCount(f *ast.Field) int {
 // as the greatest: it is refused later, with a better message.
 func (c *costEstimator) pageSize(f *ast.Field) int {
 	unasked := DefaultPageSize
-	if f.ObjectDefinition != nil && (f.ObjectDefinition.Name == "Vocabulary" || f.Name == "graphs") {
-		unasked = DefaultVocabularySize
+	if f.ObjectDefinition != nil && (f.ObjectDefinition.Name == "Vocabulary" || shortLists[f.Name]) {
+		unasked = DefaultListSize
 	}
 	if len(f.SelectionSet) == 0 {
 		return 1 // a list of scalars has no fields of its own
+	}
+	if f.Arguments.ForName("last") != nil {
+		return c.intArgument(f, "last", min(unasked, c.limits.PageSize), c.limits.PageSize)
 	}
 	return c.intArgument(f, "first", min(unasked, c.limits.PageSize), c.limits.PageSize)
 }

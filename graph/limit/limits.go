@@ -86,8 +86,10 @@ const (
 	// the cost of checking them grows with the square of the depth.
 	MaxVariableDepth = 500
 
-	DefaultPageSize       = 25
-	DefaultVocabularySize = 100
+	DefaultPageSize = 25
+	// MaxCountedPages bounds the pages that a domain reads to count a list.
+	MaxCountedPages = 20
+	DefaultListSize = 100 // of lists that are short as a rule: members, classes, …
 )
 
 // Bounds of the statements and of the entities of a neighborhood.

@@ -41,10 +41,13 @@ var recordTypes = map[string]bool{"Channel": true, "Message": true, "Scope": tru
 // scanFields are the fields that read an index without being a connection.
 var scanFields = map[string]bool{
 	"Entity.values": true, "Entity.degree": true, "Entity.predicates": true, "Entity.history": true,
-	"Vocabulary.classes": true, "Vocabulary.predicates": true, "Vocabulary.graphs": true, "Query.stats": true, "Query.graphs": true, "Query.why": true,
-	"Query.apiKeys": true, "Query.agents": true, "Query.inbox": true,
-	"Query.violations": true, "Message.facts": true, "Message.artifacts": true, "Task.artifacts": true, "Message.receiptStatus": true, "Channel.readMarker": true, "Statement.evidence": true,
-	"Statement.tasks": true, "TaskCommit.facts": true, "TaskCommit.message": true,
+	"Query.stats": true, "Query.why": true, "Query.violations": true, "Message.artifacts": true, "Task.artifacts": true, "Message.receiptStatus": true,
+	"Channel.readMarker": true, "TaskCommit.message": true,
+}
+
+// shortLists are the lists whose pages have DefaultListSize elements.
+var shortLists = map[string]bool{
+	"graphs": true, "members": true, "invitations": true, "restrictions": true, "globalRestrictions": true, "receipts": true, "quarantines": true,
 }
 
 // unindexed are the filter operators that have to test each value.
@@ -94,6 +97,9 @@ func (c *costEstimator) fieldWeight(f *ast.Field) int {
 		n = costRoute * c.intArgument(f, "maxDepth", 6, path.MaxRouteLength)
 	}
 	for _, arg := range f.Arguments {
+		if arg.Name == "last" && (f.Name == "entities" || f.Name == "statements") {
+			n += costOrder // the whole list is read
+		}
 		if !costlyArguments[arg.Name] || arg.Name == "orderBy" && f.Name == "groups" { // groups are ordered in memory
 			continue
 		}

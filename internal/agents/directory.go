@@ -127,6 +127,16 @@ func (d *Directory) Find(ctx context.Context, q Query) (page []Record, last kg.A
 	return page, last, nil
 }
 
+// IDs returns the ids of the registered agents with a capability, sorted.
+func (d *Directory) IDs(ctx context.Context, capability string) ([]kg.AgentID, error) {
+	snapshot, err := NewService(d.store).openView(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	return d.findIDs(snapshot, Query{Capability: capability})
+}
+
 // findIDs returns the matching ids after Query.After, sorted.
 func (d *Directory) findIDs(snapshot *kg.Snapshot, q Query) (ids []kg.AgentID, err error) {
 	patterns := []kg.Pattern{{Predicate: Registered, Graph: Graph}}

@@ -66,6 +66,22 @@ func (s *Service) List(ctx context.Context, after kg.AgentID, first int) (page [
 	return page, false, nil
 }
 
+// IDs returns the ids of all agents on record, sorted.
+func (s *Service) IDs(ctx context.Context) ([]kg.AgentID, error) {
+	snapshot, err := s.openView(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	subjects, err := systemgraph.Instances(snapshot.Match, Graph, agentClass)
+	ids := make([]kg.AgentID, len(subjects))
+	for i, subject := range subjects {
+		ids[i] = kg.AgentID(subject.Value())
+	}
+	slices.Sort(ids)
+	return ids, err
+}
+
 func (s *Service) openView(ctx context.Context) (*kg.Snapshot, error) {
 	return s.store.View(ctx, kg.View{Principal: kg.SystemPrincipal(), Graphs: []kg.Term{Graph}})
 }

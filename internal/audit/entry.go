@@ -44,6 +44,8 @@ type Entry struct {
 	Channels []actions.Action
 	// Refusal is set for a refusal.
 	Refusal *Refusal
+	// Cursor is the value of Query.After for the entries behind this one.
+	Cursor string
 }
 
 // Subjects, predicates and graphs of the records in system graphs.

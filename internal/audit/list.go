@@ -171,12 +171,18 @@ func (l *lister) readCommit() error {
 func (l *lister) appendNewest() {
 	if l.commit != nil && (len(l.refusals) == 0 || !l.refusals[0].Time.After(l.commit.Time)) {
 		l.cursor.revision--
-		l.page.Entries, l.commit = append(l.page.Entries, *l.commit), nil
+		l.appendEntry(*l.commit)
+		l.commit = nil
 		return
 	}
 	e := l.refusals[0]
 	l.refusals = l.refusals[1:]
 	l.cursor.number = e.Refusal.number
+	l.appendEntry(e)
+}
+
+func (l *lister) appendEntry(e Entry) {
+	e.Cursor = l.cursor.String()
 	l.page.Entries = append(l.page.Entries, e)
 }
 

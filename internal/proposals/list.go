@@ -3,6 +3,7 @@ package proposals
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"koine/kg"
@@ -22,10 +23,13 @@ type Query struct {
 	Status Status     // "" for any
 	Author kg.AgentID // principal or acting agent; "" for any
 	First  int        // DefaultPage when 0
-	After  string     // id of the last proposal of the page before
+	// Behind is the id of the proposal behind which the page begins; "" for the first
+	// page. With Backward the newest come first.
+	Behind   string
+	Backward bool
 }
 
-// Page is a page of proposals, oldest first.
+// Page is a page of proposals, oldest first unless Query.Backward.
 type Page struct {
 	Proposals []*Proposal
 	More      bool
@@ -108,6 +112,41 @@ func ParseEvent(e *kg.Event) (id string, counts bool) {
 	return id, true
 }
 
+// inOrder returns the ids behind Query.Behind in the order of the page. after lists
+// those after an id, in order.
+func (q *Query) inOrder(after func(id string) []string) []string {
+	if !q.Backward {
+		return after(q.Behind)
+	}
+	ids := slices.Clone(after(""))
+	if q.Behind != "" {
+		at, _ := slices.BinarySearch(ids, q.Behind)
+		ids = ids[:at]
+	}
+	slices.Reverse(ids)
+	return ids
+}
+
+// MaxCounted bounds the proposals that Count reads.
+const MaxCounted = 10_000
+
+// Count counts the proposals of List, on all pages. exact is false if it ended after
+// MaxCounted proposals that had to be read.
+func (s *Service) Count(ctx context.Context, by Caller, q Query) (n int, exact bool, err error) {
+	q.First, q.Behind, q.Backward = MaxPage, "", false
+	for n < MaxCounted {
+		page, err := s.List(ctx, by, q)
+		if err != nil {
+			return 0, false, err
+		}
+		if n += len(page.Proposals); !page.More {
+			return n, true, nil
+		}
+		q.Behind = page.Proposals[len(page.Proposals)-1].ID
+	}
+	return n, false, nil
+}
+
 // List lists the proposals that the caller may read, a page at a time.
 func (s *Service) List(ctx context.Context, by Caller, q Query) (*Page, error) {
 	if q.First = cmp.Or(q.First, DefaultPage); q.First < 0 || q.First > MaxPage {
@@ -125,7 +164,7 @@ func (s *Service) List(ctx context.Context, by Caller, q Query) (*Page, error) {
 	if q.Status == Pending {
 		ids = s.table.lists.listOpen
 	}
-	for _, id := range ids(q.After) {
+	for _, id := range q.inOrder(ids) {
 		e, _ := s.table.get(id)
 		if !by.Principal.Trusted() && !e.readableBy(by.Principal) || q.Author != "" && q.Author != e.author && q.Author != e.actor {
 			continue

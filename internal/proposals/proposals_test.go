@@ -487,7 +487,7 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 	if err != nil || len(page.Proposals) != 9 || !page.More {
 		t.Fatalf("got %d proposals, more %v, %v", len(page.Proposals), page.More, err)
 	}
-	page, err = w.service.List(t.Context(), by(ann), proposals.Query{First: proposals.MaxPage, After: page.Proposals[8].ID})
+	page, err = w.service.List(t.Context(), by(ann), proposals.Query{First: proposals.MaxPage, Behind: page.Proposals[8].ID})
 	if err != nil || len(page.Proposals) != 1 || page.More || page.Proposals[0].ID != ids[9] {
 		t.Fatalf("got %d proposals, more %v, %v", len(page.Proposals), page.More, err)
 	}
@@ -623,8 +623,8 @@ func TestList(t *testing.T) {
 		{"withdrawn", bob, proposals.Query{Status: proposals.Withdrawn}, nil, false},
 		{"somebody's", bob, proposals.Query{Author: "dave"}, []int{5}, false},
 		{"a page", bob, proposals.Query{First: 2}, []int{0, 1}, true},
-		{"the next", bob, proposals.Query{First: 2, After: ids[1]}, []int{2, 3}, true},
-		{"the last", bob, proposals.Query{First: 2, After: ids[3]}, []int{4, 5}, false},
+		{"the next", bob, proposals.Query{First: 2, Behind: ids[1]}, []int{2, 3}, true},
+		{"the last", bob, proposals.Query{First: 2, Behind: ids[3]}, []int{4, 5}, false},
 	} {
 		page, err := w.service.List(t.Context(), by(row.by), row.query)
 		if err != nil {

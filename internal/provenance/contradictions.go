@@ -86,9 +86,22 @@ type Page struct {
 	// More reports that the search did not reach its end. The next page starts at End.
 	More bool
 	End  Cursor
+	// starts are the positions at which the contradictions were found.
+	starts []Cursor
 	// Complete is false when the search ended early: after Search.Compare statements,
 	// or past MaxDeclarations.
 	Complete bool
+}
+
+// Behind returns the cursor for what follows the k-th contradiction of the page.
+func (p *Page) Behind(k int) Cursor {
+	switch {
+	case k+1 < len(p.starts):
+		return p.starts[k+1]
+	case p.More:
+		return p.End
+	}
+	return Cursor{kind: Disjoint + 1} // behind the last kind
 }
 
 // Contradictions finds the contradictions among the statements of a snapshot. The order
@@ -196,7 +209,7 @@ func (f *finder) addResult(c Contradiction) error {
 	c.Total = len(c.Statements)
 	slices.SortFunc(c.Statements, func(a, b kg.Statement) int { return compareQuads(a.Quad, b.Quad) })
 	c.Statements = c.Statements[:min(c.Total, MaxSides)]
-	f.found.List = append(f.found.List, c)
+	f.found.List, f.found.starts = append(f.found.List, c), append(f.found.starts, f.at)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package query
 
 import (
 	"iter"
+	"slices"
 
 	"koine/kg"
 )
@@ -9,10 +10,11 @@ import (
 // EntityList is a list of the entities that match, in id order or in an order
 // of its own.
 type EntityList struct {
-	Match *EntityMatch
-	Order EntityOrdering
-	First int  // the size of a page
-	Total bool // pages count all entities
+	Match    *EntityMatch
+	Order    EntityOrdering
+	First    int  // the size of a page
+	Backward bool // pages end before their place instead of beginning after it
+	Total    bool // pages count all entities
 }
 
 // Page is a page of a list.
@@ -30,10 +32,81 @@ func (g *Page[K]) trimTo(first int) {
 	}
 }
 
-// Page finds the page after `after`.
+// fill sets the keys of a page that were collected in its direction, and one more
+// if there is one.
+func (g *Page[K]) fill(keys []K, first int, backward bool) {
+	g.Keys = keys
+	g.trimTo(first)
+	if backward {
+		slices.Reverse(g.Keys)
+	}
+}
+
+// lastN keeps the last n elements of a walk.
+type lastN[K any] struct {
+	n    int
+	ring []K
+	seen int
+}
+
+func (l *lastN[K]) add(k K) {
+	if l.seen++; l.n == 0 {
+		return
+	}
+	if len(l.ring) < l.n {
+		l.ring = append(l.ring, k)
+		return
+	}
+	l.ring[(l.seen-1)%l.n] = k
+}
+
+// page returns the elements in order.
+func (l *lastN[K]) page() (g Page[K]) {
+	g.More = l.seen > l.n
+	if g.Keys = l.ring; g.More && l.n > 0 {
+		at := l.seen % l.n
+		g.Keys = append(slices.Clone(l.ring[at:]), l.ring[:at]...)
+	}
+	return g
+}
+
+// lastPage finds the page before an entity in the order of ids, which it reads up
+// to there.
+func (l *EntityList) lastPage(s *kg.Snapshot, before *kg.ID) (g Page[kg.ID], err error) {
+	last := lastN[kg.ID]{n: l.First}
+	for e, err := range l.matches(s, nil, nil) {
+		if err != nil {
+			return g, err
+		}
+		if before != nil && e.id.Compare(*before) >= 0 {
+			break
+		}
+		last.add(e.id)
+	}
+	g = last.page()
+	if l.Total {
+		g.Total, err = l.countAll(s)
+	}
+	return g, err
+}
+
+// countAll counts the entities that match, from the index if it has the count.
+func (l *EntityList) countAll(s *kg.Snapshot) (uint64, error) {
+	if !l.Match.class.IsZero() {
+		if n, known, err := s.Instances(l.Match.class); known || err != nil {
+			return n, err
+		}
+	}
+	return l.Count(s)
+}
+
+// Page finds the page after an entity, or before it if the list goes backward.
 func (l *EntityList) Page(s *kg.Snapshot, after *kg.ID) (g Page[kg.ID], err error) {
 	if len(l.Order) > 0 {
 		return l.sortPage(s, after, l.First)
+	}
+	if l.Backward {
+		return l.lastPage(s, after)
 	}
 	from, count := after, l.Total
 	if known := false; count && !l.Match.class.IsZero() {
@@ -98,6 +171,9 @@ func (l *EntityList) Count(s *kg.Snapshot) (n uint64, err error) {
 // and one more if the list has an order. It calls skipped for each candidate
 // that does not match and ends when that returns false.
 func (l *EntityList) Scan(s *kg.Snapshot, after *kg.ID, skipped func(kg.ID) bool) iter.Seq2[kg.ID, error] {
+	if l.Backward {
+		return scanPage(func() (Page[kg.ID], error) { return l.Page(s, after) })
+	}
 	if len(l.Order) > 0 {
 		return scanPage(func() (Page[kg.ID], error) { return l.sortPage(s, after, l.First+1) })
 	}
@@ -152,7 +228,7 @@ func (m *EntityMatch) matchesEntity(s *subject) (bool, error) {
 }
 
 func (l *EntityList) sortPage(s *kg.Snapshot, after *kg.ID, first int) (g Page[kg.ID], err error) {
-	b := topN[*subject, kg.ID]{order: l.Order, compare: kg.ID.Compare, n: first + 1}
+	b := topN[*subject, kg.ID]{order: l.Order, compare: kg.ID.Compare, n: first + 1, backward: l.Backward}
 	if after != nil {
 		if b.after, err = l.rank(s, *after); err != nil {
 			return g, err
@@ -167,8 +243,7 @@ func (l *EntityList) sortPage(s *kg.Snapshot, after *kg.ID, first int) (g Page[k
 			return g, err
 		}
 	}
-	g.Keys = b.firstKeys()
-	g.trimTo(first)
+	g.fill(b.firstKeys(), first, l.Backward)
 	return g, nil
 }
 

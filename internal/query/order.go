@@ -157,9 +157,15 @@ type topN[T, K any] struct {
 	n       int
 	after   *ranked[K]
 	kept    []ranked[K]
+	// backward collects from the end of the ordering: the first is the last
+	// element, or the last one before `after`.
+	backward bool
 }
 
 func (c *topN[T, K]) compareRanked(a, b ranked[K]) int {
+	if c.backward {
+		a, b = b, a
+	}
 	return cmp.Or(c.order.compare(a.rank, b.rank), c.compare(a.key, b.key))
 }
 

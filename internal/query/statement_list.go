@@ -13,6 +13,7 @@ type StatementList struct {
 	Match      StatementMatch
 	Order      StatementOrdering
 	First      int  // the size of a page
+	Backward   bool // pages end before their place instead of beginning after it
 	Total      bool // pages count all statements
 	Assertions bool // the caller reads the assertions of the statements
 }
@@ -59,11 +60,16 @@ func (l *Pages) Close() {
 	}
 }
 
-// Page finds the page of one pattern. Its keys are the last of Rows.
+// Page finds the page of one pattern after a statement, or before it if the list
+// goes backward. Its keys are the last of Rows.
 func (l *Pages) Page(p kg.IDPattern, after *kg.IDQuad) (g Page[kg.Row], err error) {
 	first, total := l.list.First, l.list.Total
-	if len(l.list.Order) > 0 {
-		g, err = l.sortPage(p, after, first)
+	if len(l.list.Order) > 0 || l.list.Backward {
+		if len(l.list.Order) > 0 {
+			g, err = l.sortPage(p, after, first)
+		} else {
+			g, err = l.lastPage(p, after, first)
+		}
 		l.Rows = append(l.Rows, g.Keys...)
 		return g, err
 	}
@@ -91,6 +97,41 @@ func (l *Pages) Page(p kg.IDPattern, after *kg.IDQuad) (g Page[kg.Row], err erro
 		g.Total, err = l.countAll(p)
 	}
 	return g, err
+}
+
+// lastPage finds the page before a statement in the order of the index, which it
+// reads up to there.
+func (l *Pages) lastPage(p kg.IDPattern, before *kg.IDQuad, first int) (g Page[kg.Row], err error) {
+	last := lastN[kg.Row]{n: first}
+	found := before == nil
+	for l.sweep.Seek(p, nil); l.sweep.Next(); {
+		row := l.sweep.Row()
+		if found = found || row.IDQuad == *before; before != nil && found {
+			break
+		}
+		ok, err := l.list.Match.holds(&l.fact, row)
+		if err != nil {
+			return g, err
+		}
+		if ok {
+			last.add(*row)
+		}
+	}
+	if err := l.sweep.Err(); err != nil {
+		return g, err
+	}
+	if !found {
+		return g, errCursorGone("statement", "before")
+	}
+	g = last.page()
+	if l.list.Total {
+		g.Total, err = l.countAll(p)
+	}
+	return g, err
+}
+
+func errCursorGone(what, argument string) error {
+	return kg.Errorf(kg.CodeCursorGone, "the %s of the cursor no longer exists", what).At(argument)
 }
 
 // holds moves f to the row and reports whether the row matches.
@@ -139,6 +180,9 @@ func (l *Pages) countAll(p kg.IDPattern) (n uint64, err error) {
 // them, or a page and one more if the list has an order. It calls skipped for
 // each statement that does not match and ends when that returns false.
 func (l *StatementList) Scan(s *kg.Snapshot, p kg.IDPattern, after *kg.IDQuad, skipped func(kg.Row) bool) iter.Seq2[kg.Row, error] {
+	if l.Backward {
+		return scanPage(func() (Page[kg.Row], error) { return l.Page(s, p, after) })
+	}
 	if len(l.Order) > 0 {
 		return scanPage(func() (Page[kg.Row], error) {
 			pages := l.Pages(s, p)
@@ -184,7 +228,7 @@ func (l *StatementList) Group(s *kg.Snapshot, p kg.IDPattern, by *StatementGroup
 }
 
 func (l *Pages) sortPage(p kg.IDPattern, after *kg.IDQuad, first int) (g Page[kg.Row], err error) {
-	b := topN[*testedStatement, kg.Row]{order: l.list.Order, compare: compareRows, n: first + 1}
+	b := topN[*testedStatement, kg.Row]{order: l.list.Order, compare: compareRows, n: first + 1, backward: l.list.Backward}
 	if after != nil {
 		if b.after, err = l.list.rank(l.snapshot, *after); err != nil {
 			return g, err
@@ -201,8 +245,7 @@ func (l *Pages) sortPage(p kg.IDPattern, after *kg.IDQuad, first int) (g Page[kg
 			return g, err
 		}
 	}
-	g.Keys = b.firstKeys()
-	g.trimTo(first)
+	g.fill(b.firstKeys(), first, l.list.Backward)
 	return g, l.sweep.Err()
 }
 
@@ -219,7 +262,10 @@ func (l *StatementList) rank(s *kg.Snapshot, q kg.IDQuad) (*ranked[kg.Row], erro
 	}
 	// The graph's policy has changed, so the view no longer shows the
 	// statement.
-	return nil, kg.Errorf(kg.CodeCursorGone, "the statement of the cursor no longer exists").At("after")
+	if l.Backward {
+		return nil, errCursorGone("statement", "before")
+	}
+	return nil, errCursorGone("statement", "after")
 }
 
 func compareRows(a, b kg.Row) int {

@@ -36,7 +36,12 @@ type Page struct {
 	Tasks []Task
 	Next  string // "" for the last page
 	Total int    // of all pages
+
+	cursor func(i int) string
 }
+
+// Cursor returns the value of Query.After for the tasks behind the i-th of the page.
+func (p *Page) Cursor(i int) string { return p.cursor(i) }
 
 // List lists tasks. A task that changes while pages are read moves to the front.
 //
@@ -79,10 +84,10 @@ func (s *Service) listAt(snapshot *kg.Snapshot, by caller.Caller, q Query) (*Pag
 	if err != nil {
 		return nil, err
 	}
-	page := &Page{Total: total}
+	page := &Page{Total: total, cursor: func(i int) string { return s.store.Seal(ranks[i].bytes(), bound) }}
 	if len(ranks) > first {
 		ranks = ranks[:first]
-		page.Next = s.store.Seal(ranks[first-1].bytes(), bound)
+		page.Next = page.Cursor(first - 1)
 	}
 	for _, p := range ranks {
 		entity, err := snapshot.Term(p.task)

@@ -111,11 +111,25 @@ func (t *Table) eachMember(fn func(kg.AgentID) bool) {
 	}
 }
 
-// ListChannels returns up to n channels after after, sorted by id, for which only
+// walkSet calls step for the ids from one on, in ascending or descending order, until it
+// returns false.
+func walkSet[ID ~string](set *btree.Set[ID], from ID, backward bool, step func(ID) bool) {
+	switch {
+	case !backward:
+		set.Ascend(from, step)
+	case from != "":
+		set.Descend(from, step)
+	default:
+		set.Reverse(step)
+	}
+}
+
+// ListChannels returns up to n channels behind behind, sorted by id, for which only
 // reports true: the channels that the reader is a member of or invited to and those
-// that everyone can find, or the channels of the scope in. more reports that there are
-// others.
-func (t *Table) ListChannels(reader kg.Principal, in scope.ID, after channel.ID, n int, only func(*Entry) bool) (out []*Entry, more bool) {
+// that everyone can find, or the channels of the scope in. With backward the greatest
+// ids come first; behind "" is the beginning of either order. more reports that there
+// are others.
+func (t *Table) ListChannels(reader kg.Principal, in scope.ID, behind channel.ID, backward bool, n int, only func(*Entry) bool) (out []*Entry, more bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	ids := map[channel.ID]bool{}
@@ -124,8 +138,8 @@ func (t *Table) ListChannels(reader kg.Principal, in scope.ID, after channel.ID,
 			return
 		}
 		found := 0
-		set.Ascend(after, func(id channel.ID) bool {
-			if e := t.Get(id).AsPrincipal(reader); id != after && e.CanDiscover(reader.ID) && only(e) {
+		walkSet(set, behind, backward, func(id channel.ID) bool {
+			if e := t.Get(id).AsPrincipal(reader); id != behind && e.CanDiscover(reader.ID) && only(e) {
 				ids[id] = true
 				found++
 			}
@@ -139,7 +153,11 @@ func (t *Table) ListChannels(reader kg.Principal, in scope.ID, after channel.ID,
 	} else if parts := t.scopes.parts[in]; parts != nil {
 		take(&parts.channels)
 	}
-	for _, id := range slices.Sorted(maps.Keys(ids)) {
+	sorted := slices.Sorted(maps.Keys(ids))
+	if backward {
+		slices.Reverse(sorted)
+	}
+	for _, id := range sorted {
 		if len(out) == n {
 			return out, true
 		}

@@ -207,21 +207,21 @@ func (t *Table) CountIn(id scope.ID) int {
 	return n
 }
 
-// maxLookedAtScopes bounds the scopes examined for one page.
-const maxLookedAtScopes = 5000
+// MaxScannedScopes bounds the scopes examined for one page.
+const MaxScannedScopes = 5000
 
-// ListScopes returns up to n scopes after after, sorted by id, for which only reports
-// true. It examines at most maxLookedAtScopes scopes. next is the last scope examined if
+// ListScopes returns up to n scopes behind behind, sorted by id, for which only reports
+// true. With backward the greatest ids come first. It examines at most MaxScannedScopes scopes. next is the last scope examined if
 // there may be more.
-func (t *Table) ListScopes(after scope.ID, n int, only func(*Scope) bool) (out []*Scope, next scope.ID) {
+func (t *Table) ListScopes(behind scope.ID, backward bool, n int, only func(*Scope) bool) (out []*Scope, next scope.ID) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	looked, last := 0, after
-	t.scopes.ids.Ascend(after, func(id scope.ID) bool {
-		if id == after {
+	looked, last := 0, behind
+	walkSet(&t.scopes.ids, behind, backward, func(id scope.ID) bool {
+		if id == behind {
 			return true
 		}
-		if len(out) == n || looked == maxLookedAtScopes {
+		if len(out) == n || looked == MaxScannedScopes {
 			next = last
 			return false
 		}

@@ -67,14 +67,15 @@ func (ids *IDs) AppendEntity(b []byte, t kg.Term) []byte {
 
 // StatementID returns the id of a statement.
 func (ids *IDs) StatementID(q kg.Quad) string {
-	key := keyOfStatement(q)
+	key := KeyOfStatement(q)
 	if len(StatementIDPrefix)+len(ids.token)+len(key) > MaxNodeIDBytes {
 		key = hashedName(key)
 	}
 	return StatementIDPrefix + ids.token + key
 }
 
-func keyOfStatement(q kg.Quad) string {
+// KeyOfStatement returns the KEY of a statement in its id.
+func KeyOfStatement(q kg.Quad) string {
 	var b []byte
 	for _, t := range []kg.Term{q.Subject, q.Predicate, q.Graph} {
 		name := t.Name()

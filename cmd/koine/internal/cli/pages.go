@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 
 	"koine/client"
 )
@@ -11,37 +11,32 @@ import (
 // listPageSize is the page size of lists.
 const listPageSize = 100
 
-// ReadPages reads all pages of a query's list or connection. It sets the variables first and
-// after; after is the field key of the last element.
-func ReadPages(ctx context.Context, server *client.Client, query, list, key string, variables map[string]any) (all []json.RawMessage, err error) {
+// PageFields is what a query of ReadPages selects beside the nodes of its list.
+const PageFields = ` pageInfo { hasNextPage endCursor }`
+
+// ReadPages reads the nodes of all pages of a query's list. It sets the variables first and
+// after.
+func ReadPages(ctx context.Context, server *client.Client, query, list string, variables map[string]any) (all []json.RawMessage, err error) {
 	variables["first"] = listPageSize
 	for {
-		var answer map[string]listedPage
+		var answer map[string]struct {
+			Nodes    []json.RawMessage
+			PageInfo struct {
+				HasNextPage bool
+				EndCursor   *string
+			}
+		}
 		if err := server.GraphQL(ctx, query, variables, &answer); err != nil {
 			return nil, err
 		}
-		all = append(all, answer[list]...)
-		if len(answer[list]) < listPageSize {
+		page := answer[list]
+		all = append(all, page.Nodes...)
+		if !page.PageInfo.HasNextPage {
 			return all, nil
 		}
-		var last map[string]json.RawMessage
-		if err := json.Unmarshal(all[len(all)-1], &last); err != nil {
-			return nil, InvalidResponse(err)
+		if page.PageInfo.EndCursor == nil {
+			return nil, InvalidResponse(errors.New("a page before the last has no cursor"))
 		}
-		variables["after"] = last[key]
+		variables["after"] = *page.PageInfo.EndCursor
 	}
-}
-
-// listedPage decodes a list, or a connection with nodes.
-type listedPage []json.RawMessage
-
-// UnmarshalJSON accepts both forms.
-func (p *listedPage) UnmarshalJSON(raw []byte) error {
-	if !bytes.HasPrefix(raw, []byte("{")) {
-		return json.Unmarshal(raw, (*[]json.RawMessage)(p))
-	}
-	var connection struct{ Nodes []json.RawMessage }
-	err := json.Unmarshal(raw, &connection)
-	*p = connection.Nodes
-	return err
 }

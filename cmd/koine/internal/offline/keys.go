@@ -102,7 +102,7 @@ func (c *listKeys) Run(ctx context.Context, command *kong.Context, t cli.Termina
 		if c.Agent != "" {
 			variables["agent"] = c.Agent
 		}
-		raw, err := cli.ReadPages(ctx, server, `query($agent: ID, $ended: Boolean!, $first: Int, $after: ID) { apiKeys(agentId: $agent, includeEnded: $ended, first: $first, after: $after) `+keyFields+` }`, "apiKeys", "id", variables)
+		raw, err := cli.ReadPages(ctx, server, `query($agent: ID, $ended: Boolean!, $first: Int, $after: Cursor) { apiKeys(agentId: $agent, includeEnded: $ended, first: $first, after: $after) { nodes `+keyFields+cli.PageFields+` } }`, "apiKeys", variables)
 		if err != nil {
 			return err
 		}

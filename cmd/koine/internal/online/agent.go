@@ -66,8 +66,8 @@ func (c *listAgents) Run(ctx context.Context, t cli.Terminal) error {
 	if c.Capability != "" {
 		variables["capability"] = c.Capability
 	}
-	const query = `query($first: Int, $after: String, $capability: String) { agents(first: $first, after: $after, capability: $capability) ` + agentFields + ` }`
-	return agentObjects.printAll(ctx, t, &c.ServerFlags, c.OutputFlags, query, "agents", "id", variables)
+	const query = `query($first: Int, $after: Cursor, $capability: String) { agents(first: $first, after: $after, capability: $capability) { nodes ` + agentFields + cli.PageFields + ` } }`
+	return agentObjects.printAll(ctx, t, &c.ServerFlags, c.OutputFlags, query, "agents", variables)
 }
 
 type showAgent struct {

@@ -215,7 +215,7 @@ type invitedChannel struct {
 const channelsInvitedTo = `query($first: Int, $after: Cursor, $visibility: ChannelVisibility, $member: ID, $scope: ID) {
   me { actingFor: actingForId }
   channels(invited: true, first: $first, after: $after, visibility: $visibility, memberId: $member, scopeId: $scope) {
-    nodes { id name visibility scopeId closed: closedAt invitations { agent: agentId invitedBy: invitedById invitedAt } } pageInfo { hasNextPage endCursor } } }`
+    nodes { id name visibility scopeId closed: closedAt invitations { nodes { agent: agentId invitedBy: invitedById invitedAt } } } pageInfo { hasNextPage endCursor } } }`
 
 // invitedPage is one page of the channels that the caller is invited to.
 type invitedPage struct {
@@ -224,11 +224,11 @@ type invitedPage struct {
 		Nodes []struct {
 			invitedChannel
 			Closed      time.Time
-			Invitations []struct {
+			Invitations nodesOf[struct {
 				Agent     string
 				InvitedBy string
 				InvitedAt time.Time
-			}
+			}]
 		}
 		PageInfo struct {
 			HasNextPage bool

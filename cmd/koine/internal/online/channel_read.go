@@ -213,14 +213,16 @@ Examples:
   koine channel inbox --json | jq -r 'select(.messageType == "request" and .answeredBy == null) | .id'`
 }
 
-const inboxMessages = `query($first: Int, $after: Position) { inbox(first: $first, after: $after) { nodes { ...message receiptStatus } position hasNextPage } } ` + messageFields
+const inboxMessages = `query($first: Int, $after: Cursor) { inbox(first: $first, after: $after) { nodes { ...message receiptStatus } pageInfo { endCursor hasNextPage } } } ` + messageFields
 
 // inboxPage is one page of the inbox.
 type inboxPage struct {
 	Inbox struct {
-		Nodes       []*graphQLMessage
-		Position    string
-		HasNextPage bool
+		Nodes    []*graphQLMessage
+		PageInfo struct {
+			EndCursor   string // a position
+			HasNextPage bool
+		}
 	}
 }
 
@@ -252,9 +254,9 @@ func (c *channelInbox) Run(ctx context.Context, t cli.Terminal) error {
 			return err
 		}
 		seen += len(page.Inbox.Nodes)
-		ask["after"] = page.Inbox.Position
-		if !page.Inbox.HasNextPage || c.Count > 0 && seen >= c.Count {
-			t.Notef("Continue with --from %s", page.Inbox.Position)
+		ask["after"] = page.Inbox.PageInfo.EndCursor
+		if !page.Inbox.PageInfo.HasNextPage || c.Count > 0 && seen >= c.Count {
+			t.Notef("Continue with --from %s", page.Inbox.PageInfo.EndCursor)
 			return nil
 		}
 	}

@@ -55,8 +55,18 @@ func toClient[T any](from any) (*T, error) {
 }
 
 // channelFields selects the fields of a channel that channels/get returns.
-const channelFields = `fragment channel on Channel { id name visibility createdAt createdBy: createdById members { principalId: agentId role joinedAt } metadata version
+const channelFields = `fragment channel on Channel { id name visibility createdAt createdBy: createdById members(first: 1000) { nodes { principalId: agentId role joinedAt } } metadata version
   scopeId closedAt closedReason }`
+
+// nodesOf are the elements of a connection, which is {"nodes": […]} in an answer.
+type nodesOf[T any] []T
+
+func (n *nodesOf[T]) UnmarshalJSON(text []byte) error {
+	var page struct{ Nodes []T }
+	err := json.Unmarshal(text, &page)
+	*n = page.Nodes
+	return err
+}
 
 // graphQLChannel is a channel as channelFields selects it.
 type graphQLChannel struct {
@@ -65,11 +75,11 @@ type graphQLChannel struct {
 	Visibility enumText  `json:"visibility"`
 	CreatedAt  milliTime `json:"createdAt,omitzero"`
 	CreatedBy  string    `json:"createdBy,omitempty"`
-	Members    []struct {
+	Members    nodesOf[struct {
 		Agent    string    `json:"principalId"`
 		Role     enumText  `json:"role,omitempty"`
 		JoinedAt milliTime `json:"joinedAt,omitzero"`
-	} `json:"members"`
+	}] `json:"members"`
 	Metadata     *json.RawMessage `json:"metadata,omitempty"`
 	Version      int64            `json:"version"`
 	Kind         string           `json:"kind"`

@@ -73,8 +73,8 @@ type listGraphs struct {
 
 // Run prints a row for each graph.
 func (c *listGraphs) Run(ctx context.Context, t cli.Terminal) error {
-	const query = `query($first: Int, $after: IRI) { graphs(first: $first, after: $after) ` + graphFields + ` }`
-	return graphObjects.printAll(ctx, t, &c.ServerFlags, c.OutputFlags, query, "graphs", "iri", map[string]any{})
+	const query = `query($first: Int, $after: Cursor) { graphs(first: $first, after: $after) { nodes ` + graphFields + cli.PageFields + ` } }`
+	return graphObjects.printAll(ctx, t, &c.ServerFlags, c.OutputFlags, query, "graphs", map[string]any{})
 }
 
 type showGraph struct {

@@ -164,7 +164,7 @@ func factsNote(m *client.Message, known messageFates) string {
 
 // messageFate is the later state of a message, which only GraphQL reports, not the message's event.
 type messageFate struct {
-	Facts    []struct{} // still asserted; at most maxFactsCounted
+	Facts    nodesOf[struct{}] // still asserted; at most maxFactsCounted
 	Proposal struct{ Status string }
 	Retracts struct{ Sequence int64 }
 }
@@ -209,7 +209,7 @@ func (f messageFates) queryFates(ctx context.Context, server *client.Client, lis
 			fields.WriteString(" retracts { sequence }")
 		}
 		if mayHaveFate(m) {
-			fmt.Fprintf(&fields, " facts(first: %d) { __typename } proposal { status }", maxFactsCounted)
+			fmt.Fprintf(&fields, " facts(first: %d) { nodes { __typename } } proposal { status }", maxFactsCounted)
 		}
 		fields.WriteString(" }")
 	}

@@ -46,13 +46,13 @@ func (k *objects[T]) print(ctx context.Context, t cli.Terminal, server *client.C
 	return o.PrintList(ctx, t, server, raw, b)
 }
 
-// printAll prints all pages of a list; see readPages.
-func (k *objects[T]) printAll(ctx context.Context, t cli.Terminal, s *cli.ServerFlags, o cli.OutputFlags, query, list, key string, variables map[string]any) error {
+// printAll prints all pages of a list; see cli.ReadPages.
+func (k *objects[T]) printAll(ctx context.Context, t cli.Terminal, s *cli.ServerFlags, o cli.OutputFlags, query, list string, variables map[string]any) error {
 	server, err := s.OpenClient(ctx)
 	if err != nil {
 		return err
 	}
-	all, err := cli.ReadPages(ctx, server, query, list, key, variables)
+	all, err := cli.ReadPages(ctx, server, query, list, variables)
 	if err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func connectionList(path string, members map[string]json.RawMessage, selected *s
 
 // addIfShort adds a list that continues, or may continue.
 func (f *shortFinder) addIfShort(l shortList, selected *selection) {
-	isPage := !selected.first && (l.shown == limit.DefaultPageSize || l.shown == limit.DefaultVocabularySize)
+	isPage := !selected.first && (l.shown == limit.DefaultPageSize || l.shown == limit.DefaultListSize)
 	if (l.more || !l.known && isPage) && !f.seen[l.path] {
 		f.seen[l.path] = true
 		f.lists = append(f.lists, l)

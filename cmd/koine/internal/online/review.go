@@ -76,7 +76,7 @@ func (c *listProposals) Run(ctx context.Context, t cli.Terminal) error {
 	if c.Author != "" {
 		variables["author"] = c.Author
 	}
-	nodes, err := cli.ReadPages(ctx, server, `query($status: ProposalStatus, $author: ID, $first: Int, $after: ID) { proposals(status: $status, authorId: $author, first: $first, after: $after) { nodes `+proposalSelection+` } }`, "proposals", "id", variables)
+	nodes, err := cli.ReadPages(ctx, server, `query($status: ProposalStatus, $author: ID, $first: Int, $after: Cursor) { proposals(status: $status, authorId: $author, first: $first, after: $after) { nodes `+proposalSelection+cli.PageFields+` } }`, "proposals", variables)
 	if err != nil {
 		return err
 	}

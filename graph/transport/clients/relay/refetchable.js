@@ -23,12 +23,14 @@ export const message = graphql`
   fragment refetchable_message on Message @refetchable(queryName: "refetchableMessageQuery") {
     text
     facts {
-      subject {
-        ...refetchable_entity
-      }
-      object {
-        ... on Literal {
-          value
+      nodes {
+        subject {
+          ...refetchable_entity
+        }
+        object {
+          ... on Literal {
+            value
+          }
         }
       }
     }

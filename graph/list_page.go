@@ -1,0 +1,280 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// listPage is a page of a list of a domain: a connection of the schema. Edges,
+// cursors and the count are made only if they are selected.
+type listPage[N any] struct {
+	nodes    []N
+	seal     func(k int) Cursor // makes the cursor of the k-th node
+	sealed   []Cursor           // the cursors made so far
+	backward bool
+	begun    bool   // the page continues one before it, in its direction
+	more     bool   // the list goes on behind the page, in its direction
+	end      Cursor // of the page's end if that is not its last node; "" otherwise
+	// count counts the list. exact is false if it ended before the end of the
+	// list.
+	count func(ctx context.Context) (n int64, exact bool, err error)
+	list  string // the name of the list, for the hint of a count that was ended
+}
+
+// listEdge is a node of a listPage with its cursor.
+type listEdge[N any] struct {
+	page *listPage[N]
+	k    int
+}
+
+// Nodes are the elements of the page.
+func (p *listPage[N]) Nodes() []N { return p.nodes }
+
+// Edges are the elements of the page with their cursors.
+func (p *listPage[N]) Edges() []listEdge[N] {
+	out := make([]listEdge[N], len(p.nodes))
+	for k := range out {
+		out[k] = listEdge[N]{p, k}
+	}
+	return out
+}
+
+// PageInfo tells how to go on.
+func (p *listPage[N]) PageInfo() *PageInfo {
+	info := &PageInfo{HasNextPage: p.more, HasPreviousPage: p.begun}
+	if p.backward {
+		info.HasNextPage, info.HasPreviousPage = p.begun, p.more
+	}
+	if n := len(p.nodes); n > 0 {
+		start, end := p.cursor(0), p.cursor(n-1)
+		info.StartCursor, info.EndCursor = &start, &end
+	}
+	if p.end != "" {
+		if p.backward {
+			info.StartCursor = &p.end
+		} else {
+			info.EndCursor = &p.end
+		}
+	}
+	return info
+}
+
+// TotalCount counts the elements of all pages. It is nil, with a hint, if
+// counting was ended by a bound.
+func (p *listPage[N]) TotalCount(ctx context.Context) (*int64, error) {
+	n, exact, err := p.count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !exact {
+		runOf(ctx).noteUncounted(p.list)
+		return nil, nil
+	}
+	return &n, nil
+}
+
+// Node is the element.
+func (e *listEdge[N]) Node() *N { return &e.page.nodes[e.k] }
+
+// Cursor is the cursor of the element.
+func (e *listEdge[N]) Cursor() Cursor { return e.page.cursor(e.k) }
+
+// cursor returns the cursor of the k-th node, the same one each time.
+func (p *listPage[N]) cursor(k int) Cursor {
+	if p.sealed == nil {
+		p.sealed = make([]Cursor, len(p.nodes))
+	}
+	if p.sealed[k] == "" {
+		p.sealed[k] = p.seal(k)
+	}
+	return p.sealed[k]
+}
+
+// noteUncounted adds a hint that a list was not counted to its end.
+func (r *run) noteUncounted(list string) {
+	h := operation.Hint{Message: "totalCount is null: the list has more elements than are counted for one answer; narrow the list to have it counted"}
+	for name := range strings.SplitSeq(list+".totalCount", ".") {
+		h.Path = append(h.Path, ast.PathName(name))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.notedHints) < operation.MaxHints {
+		r.notedHints = append(r.notedHints, h)
+	}
+}
+
+// exactly is the count of a list whose length is known.
+func exactly(n int) func(context.Context) (int64, bool, error) {
+	return func(context.Context) (int64, bool, error) { return int64(n), true, nil }
+}
+
+// pageArgs are the arguments that lists have.
+type pageArgs struct {
+	first  *int
+	after  *Cursor
+	last   *int
+	before *Cursor
+}
+
+// listRange is the part of a list that an operation asks for: size elements
+// behind the key, in the direction of the page.
+type listRange struct {
+	run      *run
+	list     string
+	bound    cursorBound
+	size     int
+	key      string // "" for the beginning of the list, or its end if the page goes backward
+	begun    bool
+	backward bool
+}
+
+// openRange reads the arguments of a list. Its cursors are bound to the name of
+// the list and to bound: what else decides which elements it has. most bounds
+// the size of a page, which unasked is if none was asked for.
+func (r *run) openRange(list string, a pageArgs, unasked, most int, bound ...any) (p listRange, err error) {
+	p = listRange{run: r, list: list}
+	limits := r.engine.limits
+	limits.PageSize = min(limits.PageSize, most)
+	size, cursor, backward, err := pageDirection(a)
+	if err != nil {
+		return p, err
+	}
+	p.backward = backward
+	if p.size, err = limits.CheckFirst(size, unasked); err != nil {
+		return p, inDirection(err, backward)
+	}
+	if p.bound, err = r.bindList(list, bound); err != nil || cursor == nil {
+		return p, err
+	}
+	raw, err := r.engine.deps.Store.Unseal(string(*cursor), p.bound[:])
+	p.key, p.begun = string(raw), true
+	return p, inDirection(kgErrorAt(err, "after"), backward)
+}
+
+// pageDirection returns the size and the cursor of a page, and whether it goes
+// backward.
+func pageDirection(a pageArgs) (size *int, cursor *Cursor, backward bool, err error) {
+	switch {
+	case a.first != nil && a.last != nil:
+		return nil, nil, false, kg.Errorf(kg.CodeInvalid, "first and last are mutually exclusive").At("last")
+	case a.after != nil && (a.last != nil || a.before != nil):
+		e := kg.Errorf(kg.CodeInvalid, "after is for pages forward, last and before for pages backward").At("after")
+		e.Hint = "Pass first and after, or last and before."
+		return nil, nil, false, e
+	case a.before != nil && a.last == nil:
+		e := kg.Errorf(kg.CodeInvalid, "before requires last").At("before")
+		e.Hint = "Pass last: the number of elements before the cursor."
+		return nil, nil, false, e
+	case a.last != nil:
+		return a.last, a.before, true, nil
+	}
+	return a.first, a.after, false, nil
+}
+
+// inDirection places an error about first or after in the arguments of a page
+// backward.
+func inDirection(err error, backward bool) error {
+	if err == nil || !backward {
+		return err
+	}
+	return withFieldNames(err, map[string]string{"first": "last", "after": "before"})
+}
+
+func kgErrorAt(err error, field string) error {
+	if err == nil {
+		return nil
+	}
+	return kg.AsError(err).At(field)
+}
+
+// bindList returns what the cursors of a list of a domain are bound to.
+func (r *run) bindList(list string, parts []any) (cursorBound, error) {
+	epoch := r.engine.deps.Store.Epoch()
+	text, err := json.Marshal([]any{list, epoch.String(), r.request.Principal.ID, r.request.Actor, parts})
+	return sha256.Sum256(append([]byte("koine list 1\n"), text...)), err
+}
+
+// numbers returns the first and the last number of a page of elements that are
+// numbered without gaps from since+1 to newest, and whose keys are their numbers.
+// to is from-1 for an empty page.
+func (p *listRange) numbers(since, newest int64) (from, to int64) {
+	from, to = since+1, newest
+	if p.begun {
+		at, _ := strconv.ParseInt(p.key, 10, 64) // sealed by this list
+		if p.backward {
+			to = min(to, at-1)
+		} else {
+			from = max(from, at+1)
+		}
+	}
+	if p.backward {
+		from = max(from, to-int64(p.size)+1)
+	} else {
+		to = min(to, from+int64(p.size)-1)
+	}
+	return from, max(to, from-1)
+}
+
+// seal returns the cursor of the element with the key.
+func (p *listRange) seal(key string) Cursor {
+	return Cursor(p.run.engine.deps.Store.Seal([]byte(key), p.bound[:]))
+}
+
+// newListPage returns a page of elements that a domain found in the direction
+// of the page. end is the key at which the domain's search ended, "" if that is
+// the last element's.
+func newListPage[D, N any](p listRange, found []D, more bool, end string, key func(*D) string, node func(*D) N) *listPage[N] {
+	if p.backward {
+		slices.Reverse(found)
+	}
+	page := &listPage[N]{nodes: make([]N, len(found)), backward: p.backward, begun: p.begun, more: more, list: p.list}
+	for i := range found {
+		page.nodes[i] = node(&found[i])
+	}
+	page.seal = func(k int) Cursor { return p.seal(key(&found[k])) }
+	if end != "" {
+		page.end = p.seal(end)
+	}
+	return page
+}
+
+// pageOfSlice returns a page of a whole list, which it sorts by key. Its keys
+// are unique, so that a page goes on at the right place even if the element of
+// its cursor is gone.
+func pageOfSlice[D, N any](p listRange, list []D, key func(*D) string, node func(*D) N) *listPage[N] {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b D) int { return cmp.Compare(key(&a), key(&b)) })
+	total := len(list)
+	from, to := 0, total
+	if p.begun {
+		at, found := slices.BinarySearchFunc(list, p.key, func(d D, k string) int { return cmp.Compare(key(&d), k) })
+		if to = at; !p.backward {
+			if from, to = at, total; found {
+				from++
+			}
+		}
+	}
+	more := to-from > p.size
+	if p.backward {
+		from = max(from, to-p.size)
+	} else {
+		to = min(to, from+p.size)
+	}
+	found := list[from:to]
+	if p.backward {
+		slices.Reverse(found) // newListPage expects the direction of the page
+	}
+	page := newListPage(p, found, more, "", key, node)
+	page.count = exactly(total)
+	return page
+}
