@@ -43,9 +43,9 @@ func TestTermsAsEntities(t *testing.T) {
 		{`{ changes(after: "` + b.store.FormatPosition(start) + `", where: {predicate: "ex:knows"}, first: 1) { nodes { statement { predicate predicateEntity ` + whole + ` } } } }`,
 			`{"changes":{"nodes":[{"statement":P}]}}`},
 		{`{ entity(iri: "ex:a1") { predicates { count iri entity ` + whole + ` } } }`, `{"entity":{"predicates":[{"count":1,"iri":"http://www.w3.org/1999/02/22-rdf-syntax-ns#type","entity":T},{"count":1,"iri":"https://example.org/knows","entity":K}]}}`},
-		{`{ vocabulary { predicates(first: 2) { iri entity ` + whole + ` } classes(first: 1) { count again: entity { label } entity ` + whole + ` } } }`,
-			`{"vocabulary":{"predicates":[{"iri":"http://www.w3.org/1999/02/22-rdf-syntax-ns#type","entity":T},{"iri":"https://example.org/knows","entity":K}],"classes":[{"count":30,"again":{"label":"a person"},"entity":C}]}}`},
-		{`{ vocabulary(view: {graphs: ["ex:none"]}) { predicates { entity { iri } } classes { entity { iri } } } }`, `{"vocabulary":{"predicates":[],"classes":[]}}`},
+		{`{ vocabulary { predicates(first: 2) { nodes { iri entity ` + whole + ` } } classes(first: 1) { nodes { count again: entity { label } entity ` + whole + ` } } } }`,
+			`{"vocabulary":{"predicates":{"nodes":[{"iri":"http://www.w3.org/1999/02/22-rdf-syntax-ns#type","entity":T},{"iri":"https://example.org/knows","entity":K}]},"classes":{"nodes":[{"count":30,"again":{"label":"a person"},"entity":C}]}}}`},
+		{`{ vocabulary(view: {graphs: ["ex:none"]}) { predicates { nodes { entity { iri } } } classes { nodes { entity { iri } } } } }`, `{"vocabulary":{"predicates":{"nodes":[]},"classes":{"nodes":[]}}}`},
 		{`{ entity(iri: "ex:a1") { predicates { iri entity { value(path: "ex:a//") } } } }`, ""},
 	} {
 		result := b.runAs(reader, row.query)
