@@ -369,7 +369,7 @@ func TestPublishMessage(t *testing.T) {
 	}
 	c.want("for who may not read the proposal", c.told("bob", `{ message(id: "%s") { proposalId proposal { id } facts { nodes { predicate } } } }`, data.PublishMessage.Message.ID), `{"message":{"proposalId":"`+data.PublishMessage.ProposalID+`","proposal":null,"facts":{"nodes":[]}}}`)
 	for _, who := range []string{"rob", "rae"} {
-		if got := c.saidTo(who, reviewer, `mutation { reviewProposal(input: {id: "`+data.PublishMessage.ProposalID+`", decision: APPROVE}) { proposal { id } } }`); !strings.Contains(got, "reviewProposal") {
+		if got := c.saidTo(who, reviewer, `mutation { reviewProposal(input: {proposalId: "`+data.PublishMessage.ProposalID+`", decision: APPROVE}) { proposal { id } } }`); !strings.Contains(got, "reviewProposal") {
 			t.Fatal(got)
 		}
 	}

@@ -69,7 +69,7 @@ func TestEvidenceOfHeldFacts(t *testing.T) {
 	}
 	c.want("before", c.told("bob", evidence, "pay"), `{"statements":{"nodes":[]}}`)
 	for _, who := range []string{"rob", "rae"} {
-		if got := c.saidTo(who, reviewer, `mutation { reviewProposal(input: {id: "`+data.PublishMessage.ProposalID+`", decision: APPROVE}) { proposal { id } } }`); !strings.Contains(got, "reviewProposal") {
+		if got := c.saidTo(who, reviewer, `mutation { reviewProposal(input: {proposalId: "`+data.PublishMessage.ProposalID+`", decision: APPROVE}) { proposal { id } } }`); !strings.Contains(got, "reviewProposal") {
 			t.Fatal(got)
 		}
 	}

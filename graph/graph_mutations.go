@@ -65,7 +65,7 @@ func (*mutationRoot) DeleteGraph(ctx context.Context, input DeleteGraphInput) (*
 	if err != nil {
 		return nil, atInput(err)
 	}
-	r.noteReceipt(d.Receipt)
+	r.notePosition(d.Receipt.Position)
 	return &DeleteGraphPayload{
 		Removed: int64(d.Removed), Remaining: int64(d.Remaining),
 		Revision: d.Receipt.Revision, Position: Position(r.engine.deps.Store.FormatPosition(d.Receipt.Position)),
@@ -91,7 +91,7 @@ func (*mutationRoot) ReplaceGraph(ctx context.Context, input ReplaceGraphInput) 
 	if err != nil {
 		return nil, atInput(err)
 	}
-	r.noteReceipt(kg.Receipt{Revision: replaced.Revision, Position: replaced.Position})
+	r.notePosition(replaced.Position)
 	p := &ReplaceGraphPayload{
 		Added: int64(replaced.Added), Removed: int64(replaced.Removed),
 		Revision: replaced.Revision, Position: Position(store.FormatPosition(replaced.Position)),
@@ -145,15 +145,8 @@ func toGrantees(list []string) []policy.Grantee {
 	return out
 }
 
-// noteReceipt notes the position after the commit of a mutation.
-func (r *run) noteReceipt(receipt kg.Receipt) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.writtenPosition = &receipt.Position
-}
-
 func (r *run) graphPayload(graph kg.Term, receipt kg.Receipt) *GraphPayload {
-	r.noteReceipt(receipt)
+	r.notePosition(receipt.Position)
 	store := r.engine.deps.Store
 	p := &GraphPayload{
 		Graph:    &Graph{term: graph, at: receipt.Revision},

@@ -15,6 +15,9 @@ import (
 // The fields about API keys. Package auth holds the rules and checks the
 // rights.
 
+// keyMembers maps the domain's field names to the members of an input.
+var keyMembers = map[string]string{"id": "keyId", "agent": "agentId", "overlap": "overlapSeconds"}
+
 func (r *run) keyService() *auth.Keys { return auth.NewKeys(r.engine.deps.Store) }
 
 // ownMeta returns the Meta of a mutation without a justification or an
@@ -39,7 +42,7 @@ func (*mutationRoot) CreateAPIKey(ctx context.Context, input CreateAPIKeyInput) 
 	}
 	made, err := r.keyService().Create(ctx, r.ownMeta(), wish)
 	if err != nil {
-		return nil, inInput(withFieldNames(err, map[string]string{"agent": "agentId"}))
+		return nil, inInput(withFieldNames(err, keyMembers))
 	}
 	return &APIKeyPayload{Key: apiKey(&made.Key), Secret: made.Secret}, nil
 }
@@ -51,9 +54,9 @@ func (*mutationRoot) RotateAPIKey(ctx context.Context, input RotateAPIKeyInput) 
 	if err != nil {
 		return nil, kg.AsError(err).At("overlapSeconds").At("input")
 	}
-	made, old, err := r.keyService().Rotate(ctx, r.ownMeta(), input.ID, overlap)
+	made, old, err := r.keyService().Rotate(ctx, r.ownMeta(), input.KeyID, overlap)
 	if err != nil {
-		return nil, inInput(err)
+		return nil, inInput(withFieldNames(err, keyMembers))
 	}
 	return &APIKeyPayload{Key: apiKey(&made.Key), Secret: made.Secret, Replaced: apiKey(&old)}, nil
 }
@@ -61,9 +64,9 @@ func (*mutationRoot) RotateAPIKey(ctx context.Context, input RotateAPIKeyInput) 
 // RevokeAPIKey answers Mutation.revokeApiKey.
 func (*mutationRoot) RevokeAPIKey(ctx context.Context, input RevokeAPIKeyInput) (*RevokeAPIKeyPayload, error) {
 	r := runOf(ctx)
-	gone, err := r.keyService().Revoke(ctx, r.ownMeta(), input.ID)
+	gone, err := r.keyService().Revoke(ctx, r.ownMeta(), input.KeyID)
 	if err != nil {
-		return nil, inInput(err)
+		return nil, inInput(withFieldNames(err, keyMembers))
 	}
 	return &RevokeAPIKeyPayload{Key: apiKey(&gone)}, nil
 }

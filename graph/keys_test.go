@@ -64,12 +64,12 @@ func TestAPIKeyFields(t *testing.T) {
 			Secret        string
 		}
 	}
-	b.dataAs(root, `mutation { m: rotateApiKey(input: {id: "`+k.ID+`", overlapSeconds: 60}) { key `+keyPart+` secret replaced `+keyPart+` } }`, &rotated)
+	b.dataAs(root, `mutation { m: rotateApiKey(input: {keyId: "`+k.ID+`", overlapSeconds: 60}) { key `+keyPart+` secret replaced `+keyPart+` } }`, &rotated)
 	if r := rotated.M; r.Replaced.ID != k.ID || *r.Replaced.ReplacedBy != r.Key.ID || r.Key.Name != "laptop" || !theKey.MatchString(r.Secret) || r.Secret == made.M.Secret {
 		t.Errorf("rotated: %+v", r)
 	}
 	var revoked struct{ M struct{ Key keyAnswer } }
-	b.dataAs(root, `mutation { m: revokeApiKey(input: {id: "`+k.ID+`"}) { key `+keyPart+` } }`, &revoked)
+	b.dataAs(root, `mutation { m: revokeApiKey(input: {keyId: "`+k.ID+`"}) { key `+keyPart+` } }`, &revoked)
 	if k := revoked.M.Key; k.State != "REVOKED" || k.RevokedAt == nil {
 		t.Errorf("revoked: %+v", revoked.M)
 	}
@@ -95,16 +95,16 @@ func TestAPIKeyRefusals(t *testing.T) {
 		field       string
 	}{
 		{nobody, `mutation { createApiKey(input: {agentId: "dora"}) { secret } }`, "PERMISSION_DENIED", ""},
-		{nobody, `mutation { rotateApiKey(input: {id: "000000000000"}) { secret } }`, "PERMISSION_DENIED", ""},
-		{nobody, `mutation { revokeApiKey(input: {id: "000000000000"}) { key { id } } }`, "PERMISSION_DENIED", ""},
+		{nobody, `mutation { rotateApiKey(input: {keyId: "000000000000"}) { secret } }`, "PERMISSION_DENIED", ""},
+		{nobody, `mutation { revokeApiKey(input: {keyId: "000000000000"}) { key { id } } }`, "PERMISSION_DENIED", ""},
 		{nobody, `{ apiKeys { nodes { id } } }`, "PERMISSION_DENIED", ""},
 		{root, `mutation { createApiKey(input: {agentId: "a b"}) { secret } }`, "INVALID", "input.agentId"},
 		{root, `mutation { createApiKey(input: {agentId: "a", lifetimeSeconds: 0}) { secret } }`, "INVALID", "input.lifetimeSeconds"},
 		{root, `mutation { createApiKey(input: {agentId: "a", lifetimeSeconds: 9223372036854775807}) { secret } }`, "INVALID", "input.lifetimeSeconds"},
 		{root, `mutation { createApiKey(input: {agentId: "a", roles: ["a b"]}) { secret } }`, "INVALID", "input.roles"},
-		{root, `mutation { rotateApiKey(input: {id: "000000000000"}) { secret } }`, "NOT_FOUND", "input.id"},
-		{root, `mutation { rotateApiKey(input: {id: "000000000000", overlapSeconds: 99999999}) { secret } }`, "INVALID", "input.overlap"},
-		{root, `mutation { revokeApiKey(input: {id: "nothing"}) { key { id } } }`, "NOT_FOUND", "input.id"},
+		{root, `mutation { rotateApiKey(input: {keyId: "000000000000"}) { secret } }`, "NOT_FOUND", "input.keyId"},
+		{root, `mutation { rotateApiKey(input: {keyId: "000000000000", overlapSeconds: 99999999}) { secret } }`, "INVALID", "input.overlapSeconds"},
+		{root, `mutation { revokeApiKey(input: {keyId: "nothing"}) { key { id } } }`, "NOT_FOUND", "input.keyId"},
 		{root, `{ apiKeys(after: "nothing") { nodes { id } } }`, "CURSOR_FOREIGN", "after"},
 		{root, `{ apiKeys(first: 1001) { nodes { id } } }`, "LIMIT_EXCEEDED", ""},
 		{nobody, `mutation { updateAgent(input: {agentId: "chen", name: "x"}) { agent { id } } }`, "PERMISSION_DENIED", ""},

@@ -54,7 +54,7 @@ func TestForgedEvidenceOfHeldFacts(t *testing.T) {
 	message := c.say("ann", c.lab("PUBLIC"), "no rise", "")
 	receipt := c.commit(kg.Meta{Principal: kg.Principal{ID: "agent://eve", Method: "key"}, MessageID: message}, add(iri("eve"), iri("pay"), kg.Integer(9)))
 	for _, who := range []string{"rob", "rae"} {
-		if got := c.saidTo(who, reviewer, `mutation { reviewProposal(input: {id: "`+receipt.ProposalID+`", decision: APPROVE}) { proposal { id } } }`); !strings.Contains(got, "reviewProposal") {
+		if got := c.saidTo(who, reviewer, `mutation { reviewProposal(input: {proposalId: "`+receipt.ProposalID+`", decision: APPROVE}) { proposal { id } } }`); !strings.Contains(got, "reviewProposal") {
 			t.Fatal(got)
 		}
 	}

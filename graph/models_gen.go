@@ -1400,7 +1400,7 @@ type RevertCommitPayload struct {
 // The input of `reviewProposal`.
 type ReviewProposalInput struct {
 	// The id of the proposal.
-	ID string `json:"id"`
+	ProposalID string `json:"proposalId"`
 	// The decision.
 	Decision ReviewDecision `json:"decision"`
 	// The reason, which is kept with the decision.
@@ -1412,7 +1412,7 @@ type ReviewProposalInput struct {
 // The input of `revokeApiKey`.
 type RevokeAPIKeyInput struct {
 	// The id of the key.
-	ID string `json:"id"`
+	KeyID string `json:"keyId"`
 }
 
 // The result of `revokeApiKey`.
@@ -1424,7 +1424,7 @@ type RevokeAPIKeyPayload struct {
 // The input of `rotateApiKey`.
 type RotateAPIKeyInput struct {
 	// The id of the key.
-	ID string `json:"id"`
+	KeyID string `json:"keyId"`
 	// How many seconds the old key stays valid: 0 by default, at most 30 days.
 	OverlapSeconds *int64 `json:"overlapSeconds"`
 }
@@ -1840,7 +1840,7 @@ type ValidationResult struct {
 // The input of `withdrawProposal`.
 type WithdrawProposalInput struct {
 	// The id of the proposal.
-	ID string `json:"id"`
+	ProposalID string `json:"proposalId"`
 }
 
 // Whether an agent may use the server.

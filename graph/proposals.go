@@ -73,7 +73,7 @@ func (*mutationRoot) ReviewProposal(ctx context.Context, input ReviewProposalInp
 	if err != nil {
 		return nil, err
 	}
-	p, err := service.Decide(ctx, by, input.ID, proposals.Decision(strings.ToLower(string(input.Decision))), deref(input.Comment), input.ExpectedRevision)
+	p, err := service.Decide(ctx, by, input.ProposalID, proposals.Decision(strings.ToLower(string(input.Decision))), deref(input.Comment), input.ExpectedRevision)
 	return r.proposalPayload(p, err)
 }
 
@@ -84,7 +84,7 @@ func (*mutationRoot) WithdrawProposal(ctx context.Context, input WithdrawProposa
 	if err != nil {
 		return nil, err
 	}
-	p, err := service.Withdraw(ctx, by, input.ID)
+	p, err := service.Withdraw(ctx, by, input.ProposalID)
 	return r.proposalPayload(p, err)
 }
 
@@ -92,7 +92,7 @@ func (*mutationRoot) WithdrawProposal(ctx context.Context, input WithdrawProposa
 // commit.
 func (r *run) proposalPayload(p *proposals.Proposal, err error) (*ProposalPayload, error) {
 	if err != nil {
-		return nil, inInput(err)
+		return nil, inInput(withFieldNames(err, map[string]string{"id": "proposalId"}))
 	}
 	position := r.engine.deps.Store.Head()
 	position.Revision = p.Revision

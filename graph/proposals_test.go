@@ -103,17 +103,17 @@ func TestProposals(t *testing.T) {
 	want("pending for the author", b.saidTo("ann", nil, pending), `{"statements":{"nodes":[{"predicate":"https://example.org/pay","pending":true}]}}`)
 	want("pending for others", b.saidTo("dave", nil, pending), `{"statements":{"nodes":[]}}`)
 
-	want("the author", b.saidTo("ann", reviewer, `mutation { reviewProposal(input: {id: "`+id+`", decision: APPROVE}) { proposal { status } } }`), "PERMISSION_DENIED")
-	want("an old revision", b.saidTo("bob", reviewer, `mutation { reviewProposal(input: {id: "`+id+`", decision: APPROVE, expectedRevision: 0}) { proposal { status } } }`), "REVISION_CONFLICT")
-	want("the first approval", b.saidTo("bob", reviewer, `mutation { reviewProposal(input: {id: "`+id+`", decision: APPROVE, comment: "fine"}) { proposal { status approvalCount } } }`), `{"reviewProposal":{"proposal":{"status":"PENDING","approvalCount":1}}}`)
-	want("the second", b.saidTo("carol", reviewer, `mutation { reviewProposal(input: {id: "`+id+`", decision: APPROVE}) { proposal { status approvalCount appliedRevision revision reviews { reviewer: reviewerId actor: actorId decision comment } } } }`),
+	want("the author", b.saidTo("ann", reviewer, `mutation { reviewProposal(input: {proposalId: "`+id+`", decision: APPROVE}) { proposal { status } } }`), "PERMISSION_DENIED")
+	want("an old revision", b.saidTo("bob", reviewer, `mutation { reviewProposal(input: {proposalId: "`+id+`", decision: APPROVE, expectedRevision: 0}) { proposal { status } } }`), "REVISION_CONFLICT")
+	want("the first approval", b.saidTo("bob", reviewer, `mutation { reviewProposal(input: {proposalId: "`+id+`", decision: APPROVE, comment: "fine"}) { proposal { status approvalCount } } }`), `{"reviewProposal":{"proposal":{"status":"PENDING","approvalCount":1}}}`)
+	want("the second", b.saidTo("carol", reviewer, `mutation { reviewProposal(input: {proposalId: "`+id+`", decision: APPROVE}) { proposal { status approvalCount appliedRevision revision reviews { reviewer: reviewerId actor: actorId decision comment } } } }`),
 		`{"reviewProposal":{"proposal":{"status":"APPLIED","approvalCount":2,"appliedRevision":3,"revision":3,"reviews":[{"reviewer":"agent://bob","actor":"agent://bob","decision":"APPROVE","comment":"fine"},{"reviewer":"agent://carol","actor":"agent://carol","decision":"APPROVE","comment":null}]}}}`)
 	want("what stands", b.saidTo("dave", nil, `{ statements(view: {includePending: true}) { nodes { predicate pending assertedBy certainty } } }`),
 		`{"statements":{"nodes":[{"predicate":"https://example.org/pay","pending":false,"assertedBy":["agent://ann"],"certainty":0.5}]}}`)
-	want("too late", b.saidTo("dora", reviewer, `mutation { reviewProposal(input: {id: "`+id+`", decision: REJECT}) { proposal { status } } }`), "PROPOSAL_CLOSED")
+	want("too late", b.saidTo("dora", reviewer, `mutation { reviewProposal(input: {proposalId: "`+id+`", decision: REJECT}) { proposal { status } } }`), "PROPOSAL_CLOSED")
 	id = b.hold("ann")
-	want("withdrawn by another", b.saidTo("bob", reviewer, `mutation { withdrawProposal(input: {id: "`+id+`"}) { proposal { status } } }`), "PERMISSION_DENIED")
-	want("withdrawn", b.saidTo("ann", nil, `mutation { withdrawProposal(input: {id: "`+id+`"}) { proposal { status } } }`), `{"withdrawProposal":{"proposal":{"status":"WITHDRAWN"}}}`)
+	want("withdrawn by another", b.saidTo("bob", reviewer, `mutation { withdrawProposal(input: {proposalId: "`+id+`"}) { proposal { status } } }`), "PERMISSION_DENIED")
+	want("withdrawn", b.saidTo("ann", nil, `mutation { withdrawProposal(input: {proposalId: "`+id+`"}) { proposal { status } } }`), `{"withdrawProposal":{"proposal":{"status":"WITHDRAWN"}}}`)
 	want("without reviews", newBench(t, graph.Options{}).saidTo("ann", nil, `{ proposals { pageInfo { hasNextPage } } }`), "NOT_FOUND")
 }
 
@@ -152,10 +152,10 @@ func TestProposalChanged(t *testing.T) {
 	one := `{"__typename":"ProposalReview","by":"agent://bob"}`
 	two := one + `,{"__typename":"ProposalReview","by":"agent://carol"}`
 	first := want(bob, "false", "1", "PENDING", "")
-	b.saidTo("bob", reviewer, `mutation { reviewProposal(input: {id: "`+id+`", decision: APPROVE}) { proposal { status } } }`)
+	b.saidTo("bob", reviewer, `mutation { reviewProposal(input: {proposalId: "`+id+`", decision: APPROVE}) { proposal { status } } }`)
 	want(bob, "false", "2", "PENDING", one)
 	want(subscribe("ann", nil, query, operation.Resume{Start: operation.Snapshot}), "true", "", "PENDING", one)
-	b.saidTo("carol", reviewer, `mutation { reviewProposal(input: {id: "`+id+`", decision: APPROVE}) { proposal { status } } }`)
+	b.saidTo("carol", reviewer, `mutation { reviewProposal(input: {proposalId: "`+id+`", decision: APPROVE}) { proposal { status } } }`)
 	want(bob, "false", "3", "APPLIED", two)
 	again := subscribe("bob", reviewer, query, operation.Resume{Start: operation.After, After: first.Position})
 	want(again, "false", "2", "PENDING", one)

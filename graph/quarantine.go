@@ -48,7 +48,7 @@ func (r *run) quarantinePayload(e *provenance.Effect, err error) (*QuarantinePay
 		return nil, inInput(withFieldNames(err, map[string]string{"agent": "agentId"}))
 	}
 	if e.Receipt.Committed {
-		r.noteReceipt(e.Receipt)
+		r.notePosition(e.Receipt.Position)
 	}
 	p := &QuarantinePayload{
 		Agent: agentOf(e.Agent), AgentID: string(e.Agent), AssertionsAffected: int64(e.Assertions), StatementsAffected: int64(e.Statements), Complete: e.Complete,

@@ -225,7 +225,7 @@ func TestRetractHeld(t *testing.T) {
 	approve := func(proposal string) {
 		t.Helper()
 		for _, who := range []string{"rob", "rae"} {
-			c.saidTo(who, reviewer, `mutation { reviewProposal(input: {id: "`+proposal+`", decision: APPROVE}) { proposal { id } } }`)
+			c.saidTo(who, reviewer, `mutation { reviewProposal(input: {proposalId: "`+proposal+`", decision: APPROVE}) { proposal { id } } }`)
 		}
 	}
 	proposal := func(data string) string {
@@ -263,7 +263,7 @@ func TestRetractHeldLater(t *testing.T) {
 	review := func(proposal, decision string, who ...string) {
 		t.Helper()
 		for _, one := range who {
-			c.saidTo(one, reviewer, `mutation { reviewProposal(input: {id: "`+proposal+`", decision: `+decision+`}) { proposal { id } } }`)
+			c.saidTo(one, reviewer, `mutation { reviewProposal(input: {proposalId: "`+proposal+`", decision: `+decision+`}) { proposal { id } } }`)
 		}
 	}
 	review(proposal, "APPROVE", "rob", "rae")
@@ -303,7 +303,7 @@ func TestRetractPending(t *testing.T) {
 		}
 		c.want("again", c.told("ann", `mutation { retractMessage(input: {channelId: "%s", messageId: "%s", withdrawFacts: %t}) { replayed withdrawnProposalId } }`, id, message, facts), `{"retractMessage":{"replayed":true,"withdrawnProposalId":null}}`)
 		for _, who := range []string{"rob", "rae"} {
-			req := operation.Request{Query: `mutation { reviewProposal(input: {id: "` + proposal + `", decision: APPROVE}) { proposal { id } } }`, Principal: kg.Principal{ID: kg.CanonicalAgent(who), Roles: []string{kg.RoleReviewer}, Method: "key"}}
+			req := operation.Request{Query: `mutation { reviewProposal(input: {proposalId: "` + proposal + `", decision: APPROVE}) { proposal { id } } }`, Principal: kg.Principal{ID: kg.CanonicalAgent(who), Roles: []string{kg.RoleReviewer}, Method: "key"}}
 			if result := c.engine.Execute(t.Context(), req); len(result.Errors) != 1 {
 				t.Errorf("%s approves: %s, %v", who, result.Data, result.Errors)
 			}

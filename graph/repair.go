@@ -68,7 +68,7 @@ func (*mutationRoot) ResolveContradiction(ctx context.Context, input ResolveCont
 
 func (r *run) noteIfCommitted(receipt kg.Receipt) {
 	if receipt.Committed {
-		r.noteReceipt(receipt)
+		r.notePosition(receipt.Position)
 	}
 }
 

@@ -4760,14 +4760,14 @@ func coerceCreateApiKeyInput(c *executor.Coercer, v any) (out CreateAPIKeyInput,
 
 func coerceRotateApiKeyInput(c *executor.Coercer, v any) (out RotateAPIKeyInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "id", &out.ID, coerceID)
+	executor.Member(in, "keyId", &out.KeyID, coerceID)
 	executor.Member(in, "overlapSeconds", &out.OverlapSeconds, coerceOptionalLong)
 	return out, in.Err()
 }
 
 func coerceRevokeApiKeyInput(c *executor.Coercer, v any) (out RevokeAPIKeyInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "id", &out.ID, coerceID)
+	executor.Member(in, "keyId", &out.KeyID, coerceID)
 	return out, in.Err()
 }
 
@@ -4940,7 +4940,7 @@ func coerceReviewDecision(c *executor.Coercer, v any) (out ReviewDecision, err e
 
 func coerceReviewProposalInput(c *executor.Coercer, v any) (out ReviewProposalInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "id", &out.ID, coerceID)
+	executor.Member(in, "proposalId", &out.ProposalID, coerceID)
 	executor.Member(in, "decision", &out.Decision, coerceReviewDecision)
 	executor.Member(in, "comment", &out.Comment, coerceOptionalString)
 	executor.Member(in, "expectedRevision", &out.ExpectedRevision, coerceOptionalRevision)
@@ -4949,7 +4949,7 @@ func coerceReviewProposalInput(c *executor.Coercer, v any) (out ReviewProposalIn
 
 func coerceWithdrawProposalInput(c *executor.Coercer, v any) (out WithdrawProposalInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "id", &out.ID, coerceID)
+	executor.Member(in, "proposalId", &out.ProposalID, coerceID)
 	return out, in.Err()
 }
 

@@ -83,7 +83,7 @@ func TestRefusalsOutlastTheServer(t *testing.T) {
 	k.graphql(strange, `{ me { id } }`)
 	k.graphql(dora, `{ audit { nodes { kind } } }`)
 	k.graphql(dora, `mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "urn:s"}, predicate: {id: "urn:koine:vocab:x"}, object: {value: "private"}}}]}) { revision } }`)
-	k.graphql(k.admin, `mutation { revokeApiKey(input: {id: "`+id+`"}) { key { state } } }`)
+	k.graphql(k.admin, `mutation { revokeApiKey(input: {keyId: "`+id+`"}) { key { state } } }`)
 	k.graphql(dora, `{ me { id } }`)
 	const asked = `{ audit(first: 2, kinds: [DENIED, AUTHENTICATION]%s) { nodes { time kind principal: principalId actor: actorId reason path address count lastTime requestId } pageInfo { hasNextPage endCursor } } }`
 	first := k.graphql(k.admin, fmt.Sprintf(asked, ""))

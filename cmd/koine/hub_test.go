@@ -290,7 +290,7 @@ func TestHubRefuses(t *testing.T) {
 	k.send(http.MethodPut, "/agents/bot", bot, `{}`)
 	last = k.stream(http.MethodGet, "/agents/bot/mailbox", bot, "")
 	keyID := strings.Split(bot, "_")[2]
-	tells(t, k.graphql(k.admin, `mutation { revokeApiKey(input: {id: "`+keyID+`"}) { key { id } } }`), keyID)
+	tells(t, k.graphql(k.admin, `mutation { revokeApiKey(input: {keyId: "`+keyID+`"}) { key { id } } }`), keyID)
 	tells(t, last(), `"error":{"code":"UNAUTHENTICATED"`)
 }
 

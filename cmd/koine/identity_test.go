@@ -201,10 +201,10 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 		end                   func(id string)
 	}{
 		{"revoked", "UNAUTHENTICATED", "the key was revoked", 4401, "Unauthorized", func(id string) {
-			k.graphql(k.admin, `mutation { revokeApiKey(input: {id: "`+id+`"}) { key { state } } }`)
+			k.graphql(k.admin, `mutation { revokeApiKey(input: {keyId: "`+id+`"}) { key { state } } }`)
 		}},
 		{"rotated", "UNAUTHENTICATED", "the key has expired", 4401, "Unauthorized", func(id string) {
-			k.graphql(k.admin, `mutation { rotateApiKey(input: {id: "`+id+`"}) { replaced { state } } }`)
+			k.graphql(k.admin, `mutation { rotateApiKey(input: {keyId: "`+id+`"}) { replaced { state } } }`)
 		}},
 		{"suspended", "PERMISSION_DENIED", "the agent agent://suspended is suspended", 4403, "Forbidden", func(string) {
 			k.graphql(k.admin, `mutation { updateAgent(input: {agentId: "suspended", status: SUSPENDED}) { agent { status } } }`)
@@ -321,8 +321,8 @@ func TestNoSecretIsTold(t *testing.T) {
 		k.said = append(k.said, text, fmt.Sprint(err))
 		_ = conn.CloseNow()
 	}
-	k.graphql(k.admin, `mutation { revokeApiKey(input: {id: "`+id+`"}) { key { id agent: agentId } } }`)
-	k.graphql(k.admin, `mutation { rotateApiKey(input: {id: "`+otherID+`"}) { key { id } replaced { id } } }`)
+	k.graphql(k.admin, `mutation { revokeApiKey(input: {keyId: "`+id+`"}) { key { id agent: agentId } } }`)
+	k.graphql(k.admin, `mutation { rotateApiKey(input: {keyId: "`+otherID+`"}) { key { id } replaced { id } } }`)
 	if all := k.graphql(k.admin, `{ statements(view: {allGraphs: true}, first: 1000) { nodes { id predicate } } changes(after: "earliest", first: 1000, view: {allGraphs: true}) { nodes { statement { id } } } }`); !strings.Contains(all, "keyHash") {
 		t.Errorf("the keys are not among all statements: %.300s", all)
 	}

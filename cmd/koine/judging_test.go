@@ -123,9 +123,9 @@ func TestAHeldUpdateIsApproved(t *testing.T) {
 		id, `"PENDING"`, `"agent://ann"`, `5000`, `"a rise"`, `"pay-needs-review"`, `"requiredApprovals":1`, `"approvalCount":0`, `"reviewer"`, `"hasNextPage":false`)
 	contains(t, "what is pending", askGraphQL(t, url, "bob", `{ statements(view: {includePending: true}) { nodes { predicate pending graph } } }`), `"pending":true`, "urn:koine:graph:pending:"+id)
 	contains(t, "what stands", askGraphQL(t, url, "bob", `{ statements { nodes { predicate } } }`), `"nodes":[]`)
-	contains(t, "the author approves", askGraphQL(t, url, "ann", `mutation { reviewProposal(input: {id: "`+id+`", decision: APPROVE}) { proposal { status } } }`), `PERMISSION_DENIED`)
-	contains(t, "no such proposal", askGraphQL(t, url, "bob", `mutation { withdrawProposal(input: {id: "x"}) { proposal { status } } }`), `NOT_FOUND`)
-	contains(t, "another approves", askGraphQL(t, url, "bob", `mutation { reviewProposal(input: {id: "`+id+`", decision: APPROVE, comment: "fine"}) { proposal { status approvalCount appliedRevision reviews { reviewer: reviewerId decision comment } } } }`),
+	contains(t, "the author approves", askGraphQL(t, url, "ann", `mutation { reviewProposal(input: {proposalId: "`+id+`", decision: APPROVE}) { proposal { status } } }`), `PERMISSION_DENIED`)
+	contains(t, "no such proposal", askGraphQL(t, url, "bob", `mutation { withdrawProposal(input: {proposalId: "x"}) { proposal { status } } }`), `NOT_FOUND`)
+	contains(t, "another approves", askGraphQL(t, url, "bob", `mutation { reviewProposal(input: {proposalId: "`+id+`", decision: APPROVE, comment: "fine"}) { proposal { status approvalCount appliedRevision reviews { reviewer: reviewerId decision comment } } } }`),
 		`"APPLIED"`, `"approvalCount":1`, `"agent://bob"`, `"fine"`)
 	contains(t, "what stands now", askGraphQL(t, url, "bob", `{ statements(view: {includePending: true}) { nodes { predicate pending assertedBy } } }`),
 		`[{"predicate":"https://example.org/salary","pending":false,"assertedBy":["agent://ann"]}]`)
@@ -134,7 +134,7 @@ func TestAHeldUpdateIsApproved(t *testing.T) {
 	for _, status := range []string{"PENDING", "APPLIED"} { // through A2A as well
 		contains(t, "the author is told", decisions(), `"op":"`, `"data":{"proposalChanged":{"proposal":{"status":"`+status+`"}}}`)
 	}
-	contains(t, "once more", askGraphQL(t, url, "carol", `mutation { reviewProposal(input: {id: "`+id+`", decision: REJECT}) { proposal { status } } }`), `PROPOSAL_CLOSED`)
+	contains(t, "once more", askGraphQL(t, url, "carol", `mutation { reviewProposal(input: {proposalId: "`+id+`", decision: REJECT}) { proposal { status } } }`), `PROPOSAL_CLOSED`)
 	contains(t, "the proposal", askGraphQL(t, url, "ann", `{ proposal(id: "`+id+`") { status endedAt } }`), `"APPLIED"`)
 
 	update := func(extra, predicate string) string {
@@ -186,7 +186,7 @@ func TestTheAuthorOfAHeldUpdateIsAskedAgain(t *testing.T) {
 	bob, _ := k.create(`{agentId: "bob", roles: ["reviewer"]}`)
 	for _, row := range []struct{ agent, what, want, conflict string }{
 		{"ann", `{ __typename }`, `"APPLIED"`, `"conflictReason":null`},
-		{"carl", `mutation { revokeApiKey(input: {id: "KEY"}) { key { id } } }`, `"CONFLICTED"`, `the key was revoked`},
+		{"carl", `mutation { revokeApiKey(input: {keyId: "KEY"}) { key { id } } }`, `"CONFLICTED"`, `the key was revoked`},
 		{"dora", `mutation { updateAgent(input: {agentId: "dora", status: SUSPENDED}) { agent { id } } }`, `"CONFLICTED"`, `the agent agent://dora is suspended`},
 	} {
 		key, name := k.create(`{agentId: "` + row.agent + `"}`)
@@ -200,7 +200,7 @@ func TestTheAuthorOfAHeldUpdateIsAskedAgain(t *testing.T) {
 		if text := k.graphql(k.admin, strings.ReplaceAll(row.what, "KEY", name)); strings.Contains(text, "errors") {
 			t.Fatal(text)
 		}
-		contains(t, row.agent, k.graphql(bob, `mutation { reviewProposal(input: {id: "`+answer.Data.ApplyPatches.ProposalID+`", decision: APPROVE}) { proposal { status conflictReason } } }`), row.want, row.conflict)
+		contains(t, row.agent, k.graphql(bob, `mutation { reviewProposal(input: {proposalId: "`+answer.Data.ApplyPatches.ProposalID+`", decision: APPROVE}) { proposal { status conflictReason } } }`), row.want, row.conflict)
 	}
 }
 

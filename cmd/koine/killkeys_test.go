@@ -70,14 +70,14 @@ func (w *keysWitness) act(c asker) error {
 		var out struct {
 			RevokeApiKey struct{ Key struct{ State string } }
 		}
-		if err := c.ask(w.admin, fmt.Sprintf(`mutation { revokeApiKey(input: {id: %q}) { key { state } } }`, key.id), &out); err != nil {
+		if err := c.ask(w.admin, fmt.Sprintf(`mutation { revokeApiKey(input: {keyId: %q}) { key { state } } }`, key.id), &out); err != nil {
 			return err
 		}
 		w.ending, key.ended = nil, true
 	default:
 		w.rotating = key
 		var out struct{ RotateApiKey keyMade }
-		if err := c.ask(w.admin, fmt.Sprintf(`mutation { rotateApiKey(input: {id: %q}) { key { id } secret } }`, key.id), &out); err != nil {
+		if err := c.ask(w.admin, fmt.Sprintf(`mutation { rotateApiKey(input: {keyId: %q}) { key { id } secret } }`, key.id), &out); err != nil {
 			return err
 		}
 		w.rotating, key.ended = nil, true

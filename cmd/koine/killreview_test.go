@@ -100,7 +100,7 @@ const proposalFields = `{ status approvalCount appliedRevision reviews { decisio
 
 func (w *reviewWitness) decide(c asker, p *heldUpdate) (proposal, error) {
 	var out struct{ ReviewProposal struct{ Proposal proposal } }
-	err := c.ask(w.reviewer, fmt.Sprintf(`mutation { reviewProposal(input: {id: %q, decision: %s}) { proposal `+proposalFields+` } }`, p.id, p.decision), &out)
+	err := c.ask(w.reviewer, fmt.Sprintf(`mutation { reviewProposal(input: {proposalId: %q, decision: %s}) { proposal `+proposalFields+` } }`, p.id, p.decision), &out)
 	return out.ReviewProposal.Proposal, err
 }
 

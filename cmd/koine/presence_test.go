@@ -55,7 +55,7 @@ func TestStreamsArePresence(t *testing.T) {
 	}
 	gone := map[string]bool{}         // agents without a stream that may still be present
 	revoke := func(name, id string) { // which ends its streams
-		k.graphql(k.admin, `mutation { revokeApiKey(input: {id: "`+id+`"}) { key { state } } }`)
+		k.graphql(k.admin, `mutation { revokeApiKey(input: {keyId: "`+id+`"}) { key { state } } }`)
 		gone[name] = true
 	}
 	for name, open := range ways {

@@ -156,7 +156,7 @@ func TestRESTAuthentication(t *testing.T) {
 		}
 	}
 	c, _ := dial("X-API-Key", ann)
-	k.graphql(k.admin, `mutation { revokeApiKey(input: {id: "`+annID+`"}) { key { id } } }`)
+	k.graphql(k.admin, `mutation { revokeApiKey(input: {keyId: "`+annID+`"}) { key { id } } }`)
 	k.wantClose("a socket of a revoked key", c, 4401, "the key was revoked")
 }
 

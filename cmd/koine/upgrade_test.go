@@ -144,7 +144,7 @@ func checkUpgraded(t *testing.T, dir string, want olderStore, restored string) {
 			t.Errorf("a position: the first event is %s, want the message two", text)
 		}
 	}
-	query("a proposal", want.Keys.Chen, fmt.Sprintf(`mutation { reviewProposal(input: {id: "%s", decision: APPROVE}) { __typename } }`, want.Proposal), `{}`, `"__typename"`)
+	query("a proposal", want.Keys.Chen, fmt.Sprintf(`mutation { reviewProposal(input: {proposalId: "%s", decision: APPROVE}) { __typename } }`, want.Proposal), `{}`, `"__typename"`)
 	query("what was approved", want.Keys.Chen, `{ entity(iri: "ex:bruno") { value(predicate: "ex:salary") } }`, `{}`, `60000`)
 
 	receive, leave := openMailbox(t, c.url, "counter", want.Keys.Counter)

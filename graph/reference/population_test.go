@@ -62,7 +62,7 @@ var population = []step{
 	{ann, said("@channel@", "done", `, artifactRefs: ["@task@/a/1", "elsewhere"], taskId: "@task@"`), "done"},
 	{bob, said("@channel@", "I do", `, recipient: "ann", messageType: RESPONSE, correlationId: "@request@", idempotencyKey: "k1", format: "markdown"`), ""},
 	{bob, `mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "ex:bob"}, predicate: {id: "ex:pay"}, object: {value: 6}}}]}) { proposalId } }`, "applied"},
-	{root, `mutation { reviewProposal(input: {id: "@applied@", decision: APPROVE, comment: "fine"}) { proposal { status } } }`, ""},
+	{root, `mutation { reviewProposal(input: {proposalId: "@applied@", decision: APPROVE, comment: "fine"}) { proposal { status } } }`, ""},
 	{ann, `mutation { inviteAgent(input: {channelId: "@private@", agentId: "eve"}) { channel { id } } }`, ""},
 	{ann, `mutation { restrictAgent(input: {channelId: "@channel@", agentId: "mallory", kind: MUTE}) { channel { id } } }`, ""},
 	{root, `mutation { restrictAgent(input: {everywhere: true, agentId: "mallory", until: "2030-01-01T00:00:00Z", kind: BAN}) { channel { id } } }`, ""},

@@ -201,7 +201,7 @@ async function revoked({ id, secret }, tab) {
   await write(tab.query.replace(/subscription \w+/, 'subscription Revoked'));
   await executeButton('Execute').click();
   await shown('"position"');
-  await administrate('mutation ($id: ID!) { revokeApiKey(input: {id: $id}) { key { id } } }', { id });
+  await administrate('mutation ($id: ID!) { revokeApiKey(input: {keyId: $id}) { key { id } } }', { id });
   await notice.getByText('the key was revoked').waitFor();
   await executeButton('Execute').waitFor();
   await screenshot('keys-revoked');

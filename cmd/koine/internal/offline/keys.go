@@ -145,7 +145,7 @@ func (c *rotateKey) Run(ctx context.Context, command *kong.Context, t cli.Termin
 		t.Notef("%s is valid until %s.", old.Name, old.Expires.UTC().Format(time.RFC3339))
 		return printKey(t, newWireKey(&made.Key), made.Secret)
 	}, func(ctx context.Context, server *client.Client) error {
-		input := map[string]any{"id": c.ID}
+		input := map[string]any{"keyId": c.ID}
 		if s := int64(c.Overlap / time.Second); s > 0 {
 			input["overlapSeconds"] = s
 		}
@@ -171,7 +171,7 @@ func (c *revokeKey) Run(ctx context.Context, command *kong.Context, t cli.Termin
 		_, err := keys.Revoke(ctx, m, c.ID)
 		return err
 	}, func(ctx context.Context, server *client.Client) error {
-		return server.GraphQL(ctx, `mutation($id: ID!) { revokeApiKey(input: {id: $id}) { key { id } } }`, map[string]any{"id": c.ID}, nil)
+		return server.GraphQL(ctx, `mutation($id: ID!) { revokeApiKey(input: {keyId: $id}) { key { id } } }`, map[string]any{"id": c.ID}, nil)
 	})
 }
 

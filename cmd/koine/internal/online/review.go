@@ -180,7 +180,7 @@ func (c *reviewDecision) reviewProposal(ctx context.Context, t cli.Terminal, dec
 	if c.Comment != "" {
 		variables["comment"] = c.Comment
 	}
-	return endProposal(ctx, t, &c.ServerFlags, c.ID, c.JSON, `mutation($id: ID!, $decision: ReviewDecision!, $comment: String) { one: reviewProposal(input: {id: $id, decision: $decision, comment: $comment}) { proposal `+proposalSelection+` } }`, variables)
+	return endProposal(ctx, t, &c.ServerFlags, c.ID, c.JSON, `mutation($id: ID!, $decision: ReviewDecision!, $comment: String) { one: reviewProposal(input: {proposalId: $id, decision: $decision, comment: $comment}) { proposal `+proposalSelection+` } }`, variables)
 }
 
 type withdrawn struct {
@@ -191,7 +191,7 @@ type withdrawn struct {
 
 // Run withdraws the proposal.
 func (c *withdrawn) Run(ctx context.Context, t cli.Terminal) error {
-	return endProposal(ctx, t, &c.ServerFlags, c.ID, c.JSON, `mutation($id: ID!) { one: withdrawProposal(input: {id: $id}) { proposal `+proposalSelection+` } }`, map[string]any{"id": c.ID})
+	return endProposal(ctx, t, &c.ServerFlags, c.ID, c.JSON, `mutation($id: ID!) { one: withdrawProposal(input: {proposalId: $id}) { proposal `+proposalSelection+` } }`, map[string]any{"id": c.ID})
 }
 
 // endProposal sends a mutation that ends a proposal and prints the resulting status.
