@@ -1141,6 +1141,7 @@ type QuarantinePayload struct {
 // scopes and messages and 100 in tasks, proposals and contradictions. `after` continues after a cursor; `last` and `before` go
 // backward, and a list without them goes forward only. `view` narrows
 // the view of the operation. `budget` bounds the answer; `pageInfo.truncated` tells whether it cut the page.
+// An argument `id` is the id of the object, or the IRI of the entity that stands for it, by which `entity` finds it.
 type Query struct {
 }
 

@@ -160,10 +160,19 @@ func commitNode(ctx context.Context, r *run, number string) (Node, error) {
 
 func agentNode(ctx context.Context, id string) (Node, error) {
 	a, err := readAgent(ctx, id)
-	if a != nil && a.ID() != id {
+	switch agent := kg.AgentID(id); {
+	case err != nil || a != nil && a.id != agent:
 		return nil, err
+	case a == nil && isBareAgent(id) && agent.Valid() == nil: // it need not have a record
+		return agentOf(agent), nil
 	}
-	return asNode(a, err)
+	return asNode(a, nil)
+}
+
+// isBareAgent reports whether an id can be that of an agent only.
+func isBareAgent(id string) bool {
+	name, ok := strings.CutPrefix(id, "agent://")
+	return ok && name != ""
 }
 
 // keyNode returns nil to callers that do not administer keys, as for a missing

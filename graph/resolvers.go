@@ -2,8 +2,14 @@ package graph
 
 import (
 	"context"
+	"strings"
 
+	"koine/channels/channel"
+	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/graph/internal/views"
+	"koine/internal/tasks"
+	"koine/kg"
 	"koine/kg/base"
 )
 
@@ -16,6 +22,10 @@ type (
 	subscriptionRoot struct{}
 )
 
+// idOf returns the id that a text is, or that it is the entity of. prefix is the
+// entity of the empty id.
+func idOf(text string, prefix kg.Term) string { return strings.TrimPrefix(text, prefix.Value()) }
+
 // Why answers Query.why.
 func (*queryRoot) Why(ctx context.Context, statement StatementRef, first *int, view *views.ViewInput) (*StatementExplanation, error) {
 	return explainStatement(ctx, statement, first, view)
@@ -23,7 +33,7 @@ func (*queryRoot) Why(ctx context.Context, statement StatementRef, first *int, v
 
 // Proposal answers Query.proposal.
 func (*queryRoot) Proposal(ctx context.Context, id string) (*Proposal, error) {
-	return readProposal(ctx, id)
+	return readProposal(ctx, idOf(id, kg.IRI(kg.ProposalGraphPrefix)))
 }
 
 // Vocabulary answers Query.vocabulary.
@@ -53,17 +63,17 @@ func (*queryRoot) Revision(ctx context.Context) (*base.Revision, error) {
 
 // Channel answers Query.channel.
 func (*queryRoot) Channel(ctx context.Context, id string) (*Channel, error) {
-	return readChannel(ctx, id)
+	return readChannel(ctx, idOf(id, channel.ID("").Entity()))
 }
 
 // Scope answers Query.scope.
 func (*queryRoot) Scope(ctx context.Context, id string) (*Scope, error) {
-	return readScope(ctx, id)
+	return readScope(ctx, idOf(id, scope.ID("").Entity()))
 }
 
 // Message answers Query.message.
 func (*queryRoot) Message(ctx context.Context, id string) (*Message, error) {
-	return readMessage(ctx, id)
+	return readMessage(ctx, idOf(id, message.ID("").Entity()))
 }
 
 // Graph answers Query.graph.
@@ -88,5 +98,5 @@ func (*queryRoot) Violations(ctx context.Context, first *int, shape *base.Term, 
 
 // Task answers Query.task.
 func (*queryRoot) Task(ctx context.Context, id string) (*Task, error) {
-	return readTask(ctx, id)
+	return readTask(ctx, idOf(id, tasks.TaskID("").Entity()))
 }
