@@ -203,7 +203,7 @@ func (w *world) named(text string) string {
 
 // Tokens that are sealed at random, and ids that are made at random: of cursors, positions, and views; of what mutations made.
 var (
-	sealed  = regexp.MustCompile(`A[Q-Za-f][A-Za-z0-9_-]{38,}`)
+	sealed  = regexp.MustCompile(`A[Q-Za-f][A-Za-z0-9_-]{36,}`)
 	tokens  = regexp.MustCompile(`[A-Za-z0-9_-]{38,}`)
 	uuids   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	secrets = regexp.MustCompile(`ak_(live|test)_[0-9A-Za-z_]+`)
