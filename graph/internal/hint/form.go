@@ -189,7 +189,23 @@ func (h *formHinter) formOfSelection(f *ast.Field) string {
 	if of.IsLeafType() {
 		return fmt.Sprintf("Write %s without { … }: it is a %s.", f.Name, of.Name)
 	}
+	if id := idBeside(f); id != "" {
+		return fmt.Sprintf("Write %s, or %s %s.", id, f.Name, h.exampleOf(of))
+	}
 	return fmt.Sprintf("Write %s %s.", f.Name, h.exampleOf(of))
+}
+
+// idBeside returns the field with the id or the ids of an object, "" for none.
+func idBeside(f *ast.Field) string {
+	if f.ObjectDefinition == nil {
+		return ""
+	}
+	for _, name := range []string{f.Name + "Id", strings.TrimSuffix(f.Name, "s") + "Ids"} {
+		if f.ObjectDefinition.Fields.ForName(name) != nil {
+			return name
+		}
+	}
+	return ""
 }
 
 // exampleOf returns a selection of a few fields of a type.
