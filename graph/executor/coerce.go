@@ -23,9 +23,9 @@ func (e *ArgumentError) Error() string { return e.Err.Error() }
 
 func (e *ArgumentError) Unwrap() error { return e.Err }
 
-// within places an error in an argument, in a member of an input object, or in an
+// placeError places an error in an argument, in a member of an input object, or in an
 // element of a list.
-func within(at ast.PathElement, err error) error {
+func placeError(at ast.PathElement, err error) error {
 	inner, ok := err.(*ArgumentError)
 	if !ok {
 		return &ArgumentError{Path: ast.Path{at}, Err: err}
@@ -78,7 +78,7 @@ func setMember[T any](in *Input, name string, to *T, coerce func(*Coercer, any) 
 	}
 	out, err := coerce(in.c, v)
 	if err != nil {
-		in.err = within(ast.PathName(name), err)
+		in.err = placeError(ast.PathName(name), err)
 		return
 	}
 	*to = out
@@ -91,7 +91,7 @@ func CoerceList[T any](c *Coercer, v any, element func(*Coercer, any) (T, error)
 	for i, e := range list {
 		var err error
 		if out[i], err = element(c, e); err != nil {
-			return nil, within(ast.PathIndex(i), err)
+			return nil, placeError(ast.PathIndex(i), err)
 		}
 	}
 	return out, nil
