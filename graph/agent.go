@@ -50,14 +50,12 @@ func agentOnRecord(record *agents.Record) *Agent {
 
 // agentRecord reads the record of an agent, nil if there is none.
 func (r *run) agentRecord(ctx context.Context, id kg.AgentID) (*agents.Record, error) {
-	r.mu.Lock()
 	if r.mutates { // its later fields show what it changed
 		if head := r.engine.deps.Store.Head(); head != r.agentsReadAt {
 			r.agentRecords, r.agentsReadAt = nil, head
 		}
 	}
 	record, known := r.agentRecords[id]
-	r.mu.Unlock()
 	if known {
 		return record, nil
 	}
@@ -65,8 +63,6 @@ func (r *run) agentRecord(ctx context.Context, id kg.AgentID) (*agents.Record, e
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.agentRecords == nil {
 		r.agentRecords = map[kg.AgentID]*agents.Record{}
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"koine/graph/internal/knowledge"
 	"koine/graph/limit"
 	"koine/internal/agents"
 	"koine/internal/presence"
@@ -221,7 +222,7 @@ func shownPresence(p presence.Presence) *Presence {
 // Agents answers Query.agents.
 func (*queryRoot) Agents(ctx context.Context, capability *string, first *int, after *Cursor, last *int, before *Cursor) (*AgentConnection, error) {
 	r := runOf(ctx)
-	p, err := r.openRange("agents", pageArgs{first, after, last, before}, limit.DefaultPageSize, math.MaxInt)
+	p, err := r.openRange("agents", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, limit.DefaultPageSize, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,9 @@
 package graph
 
-import "koine/graph/internal/scalar"
+import (
+	"koine/graph/internal/knowledge"
+	"koine/graph/internal/scalar"
+)
 
 // Tokens of the schema.
 type (
@@ -9,3 +12,6 @@ type (
 	// Position is a place in the log.
 	Position = scalar.Position
 )
+
+// Stream is an established subscription.
+type Stream = knowledge.Stream

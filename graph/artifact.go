@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"koine/graph/executor"
+	"koine/graph/internal/knowledge"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -86,5 +87,5 @@ func (a *Artifact) Complete() bool { return a.record.Complete }
 
 // Entity is the artifact as an entity.
 func (a *Artifact) Entity(ctx context.Context, f *executor.Selected) (executor.Value, error) {
-	return readOwnEntity(ctx, f, a.task.ArtifactEntity(a.record.ID))
+	return knowledge.ReadOwnEntity(ctx, f, a.task.ArtifactEntity(a.record.ID))
 }

@@ -9,6 +9,7 @@ import (
 
 	"koine/channels/actions"
 	"koine/channels/channel"
+	"koine/graph/internal/knowledge"
 	"koine/graph/limit"
 	"koine/internal/audit"
 	"koine/internal/operation"
@@ -33,7 +34,7 @@ func (*queryRoot) Audit(ctx context.Context, principal, actor *string, since, un
 	if !r.request.Principal.IsAdmin() {
 		return nil, kg.Errorf(kg.CodePermissionDenied, "the audit list requires an administrator")
 	}
-	p, err := r.openRange("audit", pageArgs{first: first, after: after}, limit.DefaultPageSize, math.MaxInt)
+	p, err := r.openRange("audit", knowledge.PageArgs{First: first, After: after}, limit.DefaultPageSize, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}

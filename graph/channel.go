@@ -11,6 +11,8 @@ import (
 	"koine/channels/channel"
 	"koine/channels/scope"
 	"koine/graph/executor"
+	"koine/graph/internal/fault"
+	"koine/graph/internal/knowledge"
 	"koine/graph/limit"
 	"koine/kg"
 )
@@ -60,20 +62,9 @@ var argumentNames = map[string]string{"sinceTimestamp": "sinceTime", "pageToken"
 // atArgument places an error in the argument that it is about.
 func atArgument(err error) error { return withFieldNames(err, argumentNames) }
 
-// withFieldNames translates the field name of an error, also where its message
-// begins with it.
+// withFieldNames translates the field name of an error.
 func withFieldNames(err error, names map[string]string) error {
-	e := kg.AsError(err)
-	name, ok := names[e.Field]
-	if !ok {
-		return err
-	}
-	out := *e
-	out.Field = name
-	if rest, named := strings.CutPrefix(e.Message, e.Field+" "); named {
-		out.Message = name + " " + rest
-	}
-	return &out
+	return fault.WithFieldNames(err, names)
 }
 
 // Channels answers Query.channels.
@@ -82,10 +73,10 @@ func (*queryRoot) Channels(
 ) (*ChannelConnection, error) {
 	l := channel.ListQuery{Member: kg.AgentID(deref(member)), Invited: invited, Scope: scope.ID(deref(scopeID))}
 	l.Visibility = channel.Visibility(inDomain(deref(visibility)))
-	return runOf(ctx).listChannels(ctx, "channels", pageArgs{first, after, last, before}, l)
+	return runOf(ctx).listChannels(ctx, "channels", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, l)
 }
 
-func (r *run) listChannels(ctx context.Context, list string, a pageArgs, l channel.ListQuery) (*ChannelConnection, error) {
+func (r *run) listChannels(ctx context.Context, list string, a knowledge.PageArgs, l channel.ListQuery) (*ChannelConnection, error) {
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
@@ -146,7 +137,7 @@ func (c *Channel) CreatedByID() *string { return nilIfEmpty(string(c.record.Crea
 
 // Members are ordered by the time at which they joined.
 func (c *Channel) Members(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*ChannelMemberConnection, error) {
-	p, err := runOf(ctx).openRange("channel.members", pageArgs{first, after, last, before}, limit.DefaultListSize, math.MaxInt, c.record.ID)
+	p, err := runOf(ctx).openRange("channel.members", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, limit.DefaultListSize, math.MaxInt, c.record.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -190,5 +181,5 @@ func (c *Channel) FactsGraph() kg.Term { return c.record.ID.FactsGraph() }
 
 // Entity is the channel as an entity.
 func (c *Channel) Entity(ctx context.Context, f *executor.Selected) (executor.Value, error) {
-	return readOwnEntity(ctx, f, c.record.ID.Entity())
+	return knowledge.ReadOwnEntity(ctx, f, c.record.ID.Entity())
 }

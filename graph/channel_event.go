@@ -9,6 +9,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/graph/executor"
+	"koine/graph/internal/knowledge"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -66,11 +67,11 @@ type channelEvent struct {
 	source *channelSource
 }
 
-func (c *channelEvent) write(w *writer, t *eventWriter, e *operation.Event) error {
+func (c *channelEvent) Write(w *writer, t *knowledge.EventWriter, e *operation.Event) error {
 	if m := c.source.current.Message; m != nil {
-		return t.writeMessage(w, c.field, m, e.Position)
+		return writePublished(w, t, c.field, m, e.Position)
 	}
-	change := &ChannelChange{c.source.current.Control, Position(t.stream.engine.deps.Store.FormatPosition(e.Position))}
+	change := &ChannelChange{c.source.current.Control, t.FormatPosition(e.Position)}
 	return w.Object(c.field.On(channelChangeObject), change)
 }
 
@@ -127,7 +128,7 @@ func (c *ChannelChange) Position() *Position { return &c.position }
 
 // ChannelChanged establishes Subscription.channelChanged.
 func (*subscriptionRoot) ChannelChanged(ctx context.Context, f *executor.Selected, args *subscriptionChannelChangedArgs) (*Stream, error) {
-	return subscribeChannels(ctx, f, args.Resume, func(o *subscriptionSetup) (eventContent, source, error) {
+	return subscribeChannels(ctx, f, args.Resume, func(o *subscriptionSetup) (knowledge.EventContent, knowledge.Source, error) {
 		from, told := o.startPosition()
 		events, err := o.service.StreamEvents(o.streamCtx, o.by, channel.ID(args.ChannelID), &from)
 		s := &channelSource{ownSource: ownSource{o.store}, events: events}

@@ -26,8 +26,6 @@ var inInputs = map[string]string{
 
 // notePosition notes the position after the commit of a mutation.
 func (r *run) notePosition(p kg.Position) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.writtenPosition = &p
 }
 

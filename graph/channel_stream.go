@@ -5,6 +5,7 @@ import (
 
 	"koine/channels"
 	"koine/graph/executor"
+	"koine/graph/internal/knowledge"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -40,8 +41,8 @@ func ownEvent(op kg.Op, q kg.Quad, c *kg.Commit, at kg.Position) operation.Event
 }
 
 // subscribeChannels establishes a subscription to events of package channels.
-func subscribeChannels(ctx context.Context, f *executor.Selected, resume *Position, open func(*subscriptionSetup) (eventContent, source, error)) (*Stream, error) {
-	return subscribeOwn(ctx, f, resume, func(o *subscriptionSetup) (c eventContent, s source, err error) {
+func subscribeChannels(ctx context.Context, f *executor.Selected, resume *Position, open func(*subscriptionSetup) (knowledge.EventContent, knowledge.Source, error)) (*Stream, error) {
+	return subscribeOwn(ctx, f, resume, func(o *subscriptionSetup) (c knowledge.EventContent, s knowledge.Source, err error) {
 		if o.service, o.by, err = runOf(ctx).channelService(); err != nil {
 			return nil, nil, err
 		}
@@ -52,28 +53,10 @@ func subscribeChannels(ctx context.Context, f *executor.Selected, resume *Positi
 // subscribeOwn establishes a subscription to events of a domain package.
 // Opening the domain's stream must be the last step that can fail: nothing
 // else would close the stream.
-func subscribeOwn(ctx context.Context, f *executor.Selected, resume *Position, open func(*subscriptionSetup) (eventContent, source, error)) (*Stream, error) {
-	r, life := runOf(ctx), runOf(ctx).life
-	v, err := r.fieldView(nil)
-	if err != nil {
-		return nil, err
-	}
-	s := &Stream{ctx: life, engine: r.engine, request: r.request, view: v}
-	if err := s.checkView(); err != nil {
-		return nil, err
-	}
-	start, err := r.startPosition(resume)
-	if err != nil {
-		return nil, err
-	}
-	if s.plan, err = newPlanner(ctx, f, v).planEvent(f.CollectedField, nil); err != nil {
-		return nil, err
-	}
-	o := &subscriptionSetup{streamCtx: life, store: r.engine.deps.Store, start: start, field: f}
-	if s.plan.content, s.source, err = open(o); err != nil {
-		return nil, err
-	}
-	return s, nil
+func subscribeOwn(ctx context.Context, f *executor.Selected, resume *Position, open func(*subscriptionSetup) (knowledge.EventContent, knowledge.Source, error)) (*Stream, error) {
+	return runOf(ctx).OpenStream(ctx, f, resume, func(life context.Context, start operation.Resume) (knowledge.EventContent, knowledge.Source, error) {
+		return open(&subscriptionSetup{streamCtx: life, store: runOf(ctx).engine.deps.Store, start: start, field: f})
+	})
 }
 
 // startPosition returns the position to start after, zero for the beginning, and

@@ -1,5 +1,7 @@
 package graph
 
+import "koine/graph/internal/knowledge"
+
 // The connections of the domains' lists, and their edges.
 type (
 	AgentConnection              = listPage[Agent]
@@ -14,8 +16,8 @@ type (
 	ProposalEdge                 = listEdge[Proposal]
 	QuarantineConnection         = listPage[Quarantine]
 	QuarantineEdge               = listEdge[Quarantine]
-	TermCountConnection          = listPage[TermCount]
-	TermCountEdge                = listEdge[TermCount]
+	TermCountConnection          = listPage[knowledge.TermCount]
+	TermCountEdge                = listEdge[knowledge.TermCount]
 	GraphCountConnection         = listPage[GraphCount]
 	GraphCountEdge               = listEdge[GraphCount]
 	ChannelConnection            = listPage[Channel]

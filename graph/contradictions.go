@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"koine/graph/internal/knowledge"
 	"koine/graph/internal/views"
 	"koine/graph/limit"
 	"koine/internal/provenance"
@@ -51,7 +52,7 @@ func (*queryRoot) Contradictions(ctx context.Context, view *views.ViewInput, fir
 	if err != nil {
 		return nil, err
 	}
-	seal := func(at provenance.Cursor) Cursor { return Cursor(r.engine.sealCursor(s, bound, at.Bytes())) }
+	seal := func(at provenance.Cursor) Cursor { return Cursor(r.Reader.SealCursor(s, bound, at.Bytes())) }
 	page := &ContradictionConnection{complete: found.Complete}
 	page.listPage = listPage[Contradiction]{
 		nodes: make([]Contradiction, len(found.List)), begun: after != nil, more: found.More, list: "contradictions",
@@ -82,26 +83,26 @@ func (*queryRoot) Contradictions(ctx context.Context, view *views.ViewInput, fir
 
 // openContradictions opens the snapshot of the page that a cursor continues, and returns
 // the place where the page begins.
-func (r *run) openContradictions(ctx context.Context, v kg.View, after *Cursor) (s *kg.Snapshot, begin provenance.Cursor, bound cursorBound, err error) {
+func (r *run) openContradictions(ctx context.Context, v kg.View, after *Cursor) (s *kg.Snapshot, begin provenance.Cursor, bound knowledge.CursorBound, err error) {
 	// The evaluation time is left out: all pages of a walk read at that of the
 	// first page.
 	named := v
 	named.At, named.Now = 0, time.Time{}
 	epoch := r.engine.deps.Store.Head().Epoch
-	bound = cursorBound{}.forEntity(kg.String("contradictions " + epoch.String() + " " + viewKey(named)))
+	bound = knowledge.CursorBound{}.ForEntity(kg.String("contradictions " + epoch.String() + " " + knowledge.ViewKey(named)))
 	if after == nil {
 		s, err = r.openSnapshot(ctx, v)
 		return s, begin, bound, err
 	}
-	at, err := r.engine.unsealAnyCursor(*after, bound)
+	at, err := r.Reader.UnsealAnyCursor(*after, bound)
 	if err != nil {
 		return nil, begin, bound, err
 	}
-	begin, ok := provenance.ParseCursor(at.key)
+	begin, ok := provenance.ParseCursor(at.Key)
 	if !ok {
-		return nil, begin, bound, foreignCursor()
+		return nil, begin, bound, knowledge.ForeignCursor()
 	}
-	s, err = r.openAt(ctx, v, at)
+	s, err = r.OpenAt(ctx, v, at)
 	return s, begin, bound, err
 }
 

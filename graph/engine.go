@@ -19,6 +19,7 @@ import (
 	"koine/graph/executor"
 	"koine/graph/internal/fault"
 	"koine/graph/internal/hint"
+	"koine/graph/internal/knowledge"
 	"koine/graph/limit"
 	"koine/internal/agents"
 	"koine/internal/audit"
@@ -98,15 +99,14 @@ var DefaultLabelPredicates = []string{
 
 // Engine executes GraphQL operations in-process. It is safe for concurrent use.
 type Engine struct {
-	deps          Deps
-	limits        limit.Limits
-	options       Options
-	labels        []kg.Term
-	missingLabels missCache // caches missing labels
-	schema        atomic.Pointer[servedSchema]
-	faults        *fault.Presenter
-	mentions      *hint.Finder
-	heavy         limit.Gate
+	deps     Deps
+	reader   *knowledge.Reader
+	limits   limit.Limits
+	options  Options
+	schema   atomic.Pointer[servedSchema]
+	faults   *fault.Presenter
+	mentions *hint.Finder
+	heavy    limit.Gate
 }
 
 // NewEngine returns an engine over the store.
@@ -126,10 +126,14 @@ func NewEngine(deps Deps, options Options) *Engine {
 	e := &Engine{deps: deps, options: options, limits: options.Limits.WithDefaults(), heavy: limit.NewGate()}
 	e.faults = fault.NewPresenter(deps.Logger, e.limits, deps.Store.FormatPosition)
 	e.mentions = hint.NewFinder(deps.Store, deps.Prefixes)
+	var labels []kg.Term
 	for _, p := range options.LabelPredicates {
-		e.labels = append(e.labels, kg.IRI(p))
+		labels = append(labels, kg.IRI(p))
 	}
-	e.missingLabels = newMissCache(e.labels)
+	e.reader = knowledge.NewReader(knowledge.Reader{
+		Store: deps.Store, Prefixes: deps.Prefixes, Names: deps.Names, Limits: e.limits, Labels: labels, Faults: e.faults, Objects: tableObjects{},
+		NewRun: func(req *operation.Request) *knowledge.Run { return newRun(e, req).Run },
+	})
 	persisted := documents.NewPersisted(options.PersistedQueries, options.PersistedBytes)
 	tables := tables()
 	e.schema.Store(&servedSchema{executableSchema{tables, e}, documents.NewCache(tables.AST, e.limits, e.documentOptions(), persisted)})
@@ -232,7 +236,7 @@ func (e *Engine) Execute(ctx context.Context, req operation.Request) (result ope
 		ctx = r.withMeter(kg.WithPace(ctx, pace.Step))
 	}
 	response := e.executeOperation(r.withRun(ctx, opCtx))
-	result.Data, result.Errors, result.Cuts = response.Data, response.Errors, r.cuts
+	result.Data, result.Errors, result.Cuts = response.Data, response.Errors, r.Cuts
 	if !slices.ContainsFunc(result.Errors, fault.IsInternal) { // a failure inside would repeat itself
 		result.Hints = r.findHints(ctx, opCtx)
 	}
@@ -251,7 +255,7 @@ func (e *Engine) executeOperation(ctx context.Context) (response *graphql.Respon
 			response = &graphql.Response{Errors: err}
 		}
 	}()
-	if err := runOf(ctx).awaitRevision(ctx, queryImplementors); err != nil {
+	if err := runOf(ctx).AwaitRevision(ctx, queryImplementors); err != nil {
 		return &graphql.Response{Errors: e.faults.PresentAlone(err)}
 	}
 	return runOf(ctx).schema.Exec(ctx)(ctx)
@@ -285,10 +289,10 @@ func (s executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx, r := graphql.GetOperationContext(ctx), runOf(ctx)
 	op := &executor.Operation{Context: opCtx, Coercer: executor.Coercer{Ctx: ctx}}
 	root := op.Root(s.tables.Root(opCtx.Operation.Operation), r.broken)
-	w := r.newWriter(ctx)
+	w := r.NewWriter(ctx)
 	r.answer = w
-	if r.budgeted && opCtx.Operation.Operation == ast.Query {
-		return graphql.OneShot(s.engine.executeBudgeted(w, root))
+	if r.Budgeted && opCtx.Operation.Operation == ast.Query {
+		return graphql.OneShot(r.ExecuteBudgeted(w, root, &queryRoot{}))
 	}
 	if err := w.Object(root, rootValue(opCtx.Operation.Operation)); err != nil {
 		w.B = []byte("null")

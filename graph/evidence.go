@@ -6,9 +6,13 @@ import (
 	"math"
 	"slices"
 
+	"koine/channels/channel"
 	"koine/channels/message"
+	"koine/graph/executor"
+	"koine/graph/internal/knowledge"
 	"koine/graph/internal/views"
 	"koine/graph/limit"
+	"koine/internal/tasks"
 	"koine/kg"
 )
 
@@ -25,9 +29,7 @@ func (r *run) messageOfCommit(ctx context.Context, revision kg.Revision) (*Messa
 
 // ofCommit returns the result of find for a commit, cached for the run.
 func ofCommit[T any](r *run, found *map[kg.Revision]T, revision kg.Revision, find func() (T, error)) (T, error) {
-	r.mu.Lock()
 	of, known := (*found)[revision]
-	r.mu.Unlock()
 	if known {
 		return of, nil
 	}
@@ -35,8 +37,6 @@ func ofCommit[T any](r *run, found *map[kg.Revision]T, revision kg.Revision, fin
 	if err != nil {
 		return of, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if *found == nil {
 		*found = map[kg.Revision]T{}
 	}
@@ -66,48 +66,76 @@ func (r *run) findBehind(ctx context.Context, revision kg.Revision) (*Message, e
 	return m, nil
 }
 
-// loadOrigins loads, for one field of all statements, the messages or the tasks of
-// the commits that made their assertions.
-func (l *loader) loadOrigins(plan *statementPlan, field int, nodes []statementNode) error {
-	f := &plan.fields[field]
-	for i := range nodes {
-		n := &nodes[i]
-		text, err := l.render(func(w *writer) error { return l.writeOrigins(w, f, &n.statement) })
-		if err != nil {
-			return err
-		}
-		if err := l.run.chargeBytes(len(text.json)); err != nil {
-			return err
-		}
-		if n.texts == nil {
-			n.texts = make(map[int]fragment, 1)
-		}
-		n.texts[field] = text
+// tableObjects writes channels, messages, tasks and agents inside of entities and
+// statements.
+type tableObjects struct{}
+
+// WriteTyped writes the channel, message or task that an entity is.
+func (tableObjects) WriteTyped(w *executor.Writer, f *executor.Selected, entity kg.Term) error {
+	switch f.Definition.Type.Name() {
+	case taskObject.Name:
+		t, err := taskIfAny(w.Ctx, tasks.IDOf(entity))
+		return writeOptional(w, f, taskObject, t, err)
+	case messageObject.Name:
+		m, err := messageIfAny(w.Ctx, message.IDOf(entity))
+		return writeOptional(w, f, messageObject, m, err)
 	}
-	return nil
+	id := channel.IDOf(entity)
+	if id == "" {
+		return w.Nil(f)
+	}
+	c, err := unlessGone(readChannel(w.Ctx, string(id)))
+	return writeOptional(w, f, channelObject, c, err)
 }
 
-// writeOrigins writes a page of the messages or the tasks of the commits of a
+// ReadsRecord reports whether a selection shows more of an agent than is known
+// without its record.
+func (tableObjects) ReadsRecord(f *executor.Selected) bool { return readsRecord(f) }
+
+// ReadAgent reads the record of an agent.
+func (tableObjects) ReadAgent(ctx context.Context, id kg.AgentID) error {
+	_, err := runOf(ctx).agentRecord(ctx, id)
+	return err
+}
+
+// WriteAgent writes an agent whose record has been read.
+func (tableObjects) WriteAgent(w *executor.Writer, f *executor.Selected, id kg.AgentID) {
+	writePlannedAgent(w, f, id)
+}
+
+// writeOptional writes an object that may be nil.
+func writeOptional[T any](w *writer, f *executor.Selected, object *executor.Object, of *T, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case of == nil:
+		return w.Nil(f)
+	}
+	return w.Object(f.On(object), of)
+}
+
+// WriteOrigins writes a page of the messages or the tasks of the commits of a
 // statement's assertions, the oldest first.
-func (l *loader) writeOrigins(w *writer, f *statementField, st *kg.Statement) error {
+func (tableObjects) WriteOrigins(w *executor.Writer, f *executor.Selected, args knowledge.PageArgs, st *kg.Statement) error {
+	r := runOf(w.Ctx)
 	revisions := make([]kg.Revision, len(st.Assertions))
 	for i, a := range st.Assertions {
 		revisions[i] = a.Revision
 	}
 	slices.Sort(revisions)
 	revisions = slices.Compact(revisions)
-	if f.kind == statementTasks {
-		page, err := pageOfOrigins(l.run, "statement.tasks", f, st, revisions, func(r kg.Revision) (*Task, error) { return l.run.taskOfCommit(w.Ctx, r) }, (*Task).ID)
+	if f.Definition.Type.Name() == taskConnectionObject.Name {
+		page, err := pageOfOrigins(r, "statement.tasks", args, st, revisions, func(at kg.Revision) (*Task, error) { return r.taskOfCommit(w.Ctx, at) }, (*Task).ID)
 		if err != nil {
 			return err
 		}
-		return w.Object(f.origins.On(taskConnectionObject), page)
+		return w.Object(f.On(taskConnectionObject), page)
 	}
-	page, err := pageOfOrigins(l.run, "statement.evidence", f, st, revisions, func(r kg.Revision) (*Message, error) { return l.run.messageOfCommit(w.Ctx, r) }, (*Message).ID)
+	page, err := pageOfOrigins(r, "statement.evidence", args, st, revisions, func(at kg.Revision) (*Message, error) { return r.messageOfCommit(w.Ctx, at) }, (*Message).ID)
 	if err != nil {
 		return err
 	}
-	return w.Object(f.origins.On(messageConnectionObject), page)
+	return w.Object(f.On(messageConnectionObject), page)
 }
 
 // origin is what a commit was made for. Its key is the revision.
@@ -117,8 +145,8 @@ type origin[T any] struct {
 }
 
 // pageOfOrigins returns a page of what find finds for the revisions, each once.
-func pageOfOrigins[T any](r *run, list string, f *statementField, st *kg.Statement, revisions []kg.Revision, find func(kg.Revision) (*T, error), id func(*T) string) (*listPage[T], error) {
-	p, err := r.openRange(list, f.page, limit.DefaultPageSize, math.MaxInt, views.KeyOfStatement(st.Quad))
+func pageOfOrigins[T any](r *run, list string, args knowledge.PageArgs, st *kg.Statement, revisions []kg.Revision, find func(kg.Revision) (*T, error), id func(*T) string) (*listPage[T], error) {
+	p, err := r.openRange(list, args, limit.DefaultPageSize, math.MaxInt, views.KeyOfStatement(st.Quad))
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"koine/graph/internal/knowledge"
 	"koine/internal/policy"
 	"koine/kg"
 )
@@ -33,11 +34,11 @@ func (*queryRoot) Graphs(ctx context.Context, first *int, after *Cursor, last *i
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.openRange("graphs", pageArgs{first, after, last, before}, DefaultGraphs, math.MaxInt)
+	p, err := r.openRange("graphs", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, DefaultGraphs, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}
-	s, err := openView(ctx, nil)
+	s, err := knowledge.OpenView(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"koine/channels"
+	"koine/graph/internal/knowledge"
 	"koine/graph/limit"
 	"koine/kg"
 )
@@ -16,7 +17,7 @@ func (*queryRoot) Inbox(ctx context.Context, first *int, after *Cursor) (*Messag
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.openDomainRange("inbox", pageArgs{first: first}, channels.MaxPage)
+	p, err := r.openDomainRange("inbox", knowledge.PageArgs{First: first}, channels.MaxPage)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"koine/graph/internal/knowledge"
 	"koine/graph/limit"
 	"koine/internal/auth"
 	"koine/kg"
@@ -74,7 +75,7 @@ func (*mutationRoot) RevokeAPIKey(ctx context.Context, input RevokeAPIKeyInput) 
 // APIKeys answers Query.apiKeys.
 func (*queryRoot) APIKeys(ctx context.Context, agent *string, includeEnded bool, first *int, after *Cursor, last *int, before *Cursor) (*APIKeyConnection, error) {
 	r := runOf(ctx)
-	p, err := r.openRange("apiKeys", pageArgs{first, after, last, before}, limit.DefaultPageSize, math.MaxInt)
+	p, err := r.openRange("apiKeys", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, limit.DefaultPageSize, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}

@@ -7,11 +7,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
-	"koine/internal/operation"
+	"koine/graph/internal/knowledge"
 	"koine/kg"
 )
 
@@ -77,7 +74,7 @@ func (p *listPage[N]) TotalCount(ctx context.Context) (*int64, error) {
 		return nil, err
 	}
 	if !exact {
-		runOf(ctx).noteUncounted(p.list)
+		runOf(ctx).NoteUncounted(p.list)
 		return nil, nil
 	}
 	return &n, nil
@@ -100,30 +97,9 @@ func (p *listPage[N]) cursor(k int) Cursor {
 	return p.sealed[k]
 }
 
-// noteUncounted adds a hint that a list was not counted to its end.
-func (r *run) noteUncounted(list string) {
-	h := operation.Hint{Message: "totalCount is null: the list has more elements than are counted for one answer; narrow the list to have it counted"}
-	for name := range strings.SplitSeq(list+".totalCount", ".") {
-		h.Path = append(h.Path, ast.PathName(name))
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.notedHints) < operation.MaxHints {
-		r.notedHints = append(r.notedHints, h)
-	}
-}
-
 // exactly is the count of a list whose length is known.
 func exactly(n int) func(context.Context) (int64, bool, error) {
 	return func(context.Context) (int64, bool, error) { return int64(n), true, nil }
-}
-
-// pageArgs are the arguments that lists have.
-type pageArgs struct {
-	first  *int
-	after  *Cursor
-	last   *int
-	before *Cursor
 }
 
 // listRange is the part of a list that an operation asks for: size elements
@@ -131,7 +107,7 @@ type pageArgs struct {
 type listRange struct {
 	run      *run
 	list     string
-	bound    cursorBound
+	bound    knowledge.CursorBound
 	size     int
 	key      string // "" for the beginning of the list, or its end if the page goes backward
 	begun    bool
@@ -141,53 +117,24 @@ type listRange struct {
 // openRange reads the arguments of a list. Its cursors are bound to the name of
 // the list and to bound: what else decides which elements it has. most bounds
 // the size of a page, which unasked is if none was asked for.
-func (r *run) openRange(list string, a pageArgs, unasked, most int, bound ...any) (p listRange, err error) {
+func (r *run) openRange(list string, a knowledge.PageArgs, unasked, most int, bound ...any) (p listRange, err error) {
 	p = listRange{run: r, list: list}
 	limits := r.engine.limits
 	limits.PageSize = min(limits.PageSize, most)
-	size, cursor, backward, err := pageDirection(a)
+	size, cursor, backward, err := knowledge.PageDirection(a)
 	if err != nil {
 		return p, err
 	}
 	p.backward = backward
 	if p.size, err = limits.CheckFirst(size, unasked); err != nil {
-		return p, inDirection(err, backward)
+		return p, knowledge.InDirection(err, backward)
 	}
 	if p.bound, err = r.bindList(list, bound); err != nil || cursor == nil {
 		return p, err
 	}
 	raw, err := r.engine.deps.Store.Unseal(string(*cursor), p.bound[:])
 	p.key, p.begun = string(raw), true
-	return p, inDirection(kgErrorAt(err, "after"), backward)
-}
-
-// pageDirection returns the size and the cursor of a page, and whether it goes
-// backward.
-func pageDirection(a pageArgs) (size *int, cursor *Cursor, backward bool, err error) {
-	switch {
-	case a.first != nil && a.last != nil:
-		return nil, nil, false, kg.Errorf(kg.CodeInvalid, "first and last are mutually exclusive").At("last")
-	case a.after != nil && (a.last != nil || a.before != nil):
-		e := kg.Errorf(kg.CodeInvalid, "after is for pages forward, last and before for pages backward").At("after")
-		e.Hint = "Pass first and after, or last and before."
-		return nil, nil, false, e
-	case a.before != nil && a.last == nil:
-		e := kg.Errorf(kg.CodeInvalid, "before requires last").At("before")
-		e.Hint = "Pass last: the number of elements before the cursor."
-		return nil, nil, false, e
-	case a.last != nil:
-		return a.last, a.before, true, nil
-	}
-	return a.first, a.after, false, nil
-}
-
-// inDirection places an error about first or after in the arguments of a page
-// backward.
-func inDirection(err error, backward bool) error {
-	if err == nil || !backward {
-		return err
-	}
-	return withFieldNames(err, map[string]string{"first": "last", "after": "before"})
+	return p, knowledge.InDirection(kgErrorAt(err, "after"), backward)
 }
 
 func kgErrorAt(err error, field string) error {
@@ -198,7 +145,7 @@ func kgErrorAt(err error, field string) error {
 }
 
 // bindList returns what the cursors of a list of a domain are bound to.
-func (r *run) bindList(list string, parts []any) (cursorBound, error) {
+func (r *run) bindList(list string, parts []any) (knowledge.CursorBound, error) {
 	epoch := r.engine.deps.Store.Epoch()
 	text, err := json.Marshal([]any{list, epoch.String(), r.request.Principal.ID, r.request.Actor, parts})
 	return sha256.Sum256(append([]byte("koine list 1\n"), text...)), err

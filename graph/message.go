@@ -8,6 +8,7 @@ import (
 
 	"koine/channels/message"
 	"koine/graph/executor"
+	"koine/graph/internal/knowledge"
 	"koine/kg"
 )
 
@@ -186,12 +187,12 @@ func (m *Message) Proposal(ctx context.Context) (*Proposal, error) {
 
 // Entity is the message as an entity.
 func (m *Message) Entity(ctx context.Context, f *executor.Selected) (executor.Value, error) {
-	return readOwnEntity(ctx, f, m.record.ID.Entity())
+	return knowledge.ReadOwnEntity(ctx, f, m.record.ID.Entity())
 }
 
 // Facts are the statements that the message asserts.
 func (m *Message) Facts(ctx context.Context, f *executor.Selected, args *messageFactsArgs) (executor.Value, error) {
-	return readFacts(ctx, f, string(m.record.ID), pageArgs{first: args.First, after: args.After}, func(ctx context.Context, r *run) ([]*kg.Commit, error) { return r.commitsOf(ctx, m.record) })
+	return readFacts(ctx, f, string(m.record.ID), knowledge.PageArgs{First: args.First, After: args.After}, func(ctx context.Context, r *run) ([]*kg.Commit, error) { return r.commitsOf(ctx, m.record) })
 }
 
 // Revision is the revision of the message's commit.

@@ -10,6 +10,7 @@ import (
 	"koine/channels/message"
 	"koine/channels/scope"
 	"koine/graph/executor"
+	"koine/graph/internal/knowledge"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -65,13 +66,13 @@ type messageEvent struct {
 	source *messageSource
 }
 
-func (c *messageEvent) write(w *writer, t *eventWriter, e *operation.Event) error {
-	return t.writeMessage(w, c.field, c.source.current, e.Position)
+func (c *messageEvent) Write(w *writer, t *knowledge.EventWriter, e *operation.Event) error {
+	return writePublished(w, t, c.field, c.source.current, e.Position)
 }
 
-// writeMessage writes a MessagePublished.
-func (t *eventWriter) writeMessage(w *writer, f *executor.Selected, m *message.Message, at kg.Position) error {
-	position := Position(t.stream.engine.deps.Store.FormatPosition(at))
+// writePublished writes a MessagePublished.
+func writePublished(w *writer, t *knowledge.EventWriter, f *executor.Selected, m *message.Message, at kg.Position) error {
+	position := t.FormatPosition(at)
 	return w.Object(f.On(messagePublishedObject), &MessagePublished{Message: &Message{record: m}, Sequence: m.Sequence, Position: &position})
 }
 
@@ -198,7 +199,7 @@ func wholeCommit(p kg.Position) kg.Position {
 
 // subscribeMessages establishes a subscription to messages. open opens the stream.
 func subscribeMessages(ctx context.Context, f *executor.Selected, resume *Position, open func(*subscriptionSetup, *messageSource) error) (*Stream, error) {
-	return subscribeChannels(ctx, f, resume, func(o *subscriptionSetup) (eventContent, source, error) {
+	return subscribeChannels(ctx, f, resume, func(o *subscriptionSetup) (knowledge.EventContent, knowledge.Source, error) {
 		s := &messageSource{ownSource: ownSource{o.store}}
 		return &messageEvent{field: o.field, source: s}, s, open(o, s)
 	})

@@ -6,78 +6,19 @@ import (
 
 	"koine/channels/message"
 	"koine/graph/executor"
+	"koine/graph/internal/knowledge"
 	"koine/internal/proposals"
-	"koine/internal/query"
 	"koine/kg"
 )
-
-var factConnections = connectionTypes{
-	name: "FactConnection", implementors: factConnectionImplementors,
-	edgeName: "FactEdge", edges: factEdgeImplementors,
-}
-
-// MaxCountedFacts bounds the facts that are looked at to count a list of them.
-const MaxCountedFacts = 10_000
 
 // readFacts answers Message.facts and TaskCommit.facts: the statements that
 // commits asserted and that the operation's view still shows. of names the
 // object that has the list.
-func readFacts(ctx context.Context, f *executor.Selected, of string, a pageArgs, find func(context.Context, *run) ([]*kg.Commit, error)) (executor.Value, error) {
-	r, err := readInside(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	c := &connection{}
-	if err := r.planPaging(c, r.field, a); err != nil {
-		return nil, err
-	}
-	c.bound = c.bound.forEntity(kg.String(of))
-	if err := r.planConnection(c, r.field.Selections, factConnections); err != nil {
-		return nil, err
-	}
-	l, err := r.openLoader()
-	if err != nil {
-		return nil, err
-	}
-	var after *kg.IDQuad
-	if c.after != nil {
-		if l, after, err = l.resumeStatements(c, c.bound); err != nil {
-			return nil, err
-		}
-	}
-	commits, err := find(ctx, r.run)
-	if err != nil {
-		return nil, err
-	}
-	g := &page{connection: c}
-	var found query.Page[kg.Row]
-	begun := after == nil
-	for row, err := range factsOf(l.snapshot, commits) {
-		if err != nil {
-			return nil, err
-		}
-		if found.Total++; found.Total > MaxCountedFacts && c.total {
-			l.leaveUncounted(g)
-			break
-		}
-		if !begun {
-			begun = row.IDQuad == *after
-			continue
-		}
-		if len(found.Keys) <= c.first {
-			found.Keys = append(found.Keys, row)
-		} else if !c.total {
-			break
-		}
-	}
-	if len(found.Keys) > c.first {
-		found.Keys, found.More = found.Keys[:c.first], true
-	}
-	fillPage(l, g, found, c.bound, rowKey)
-	if err := l.shareStatements(c, found.Keys, []*page{g}, []int{0, len(found.Keys)}); err != nil {
-		return nil, err
-	}
-	return r.answer(g), nil
+func readFacts(ctx context.Context, f *executor.Selected, of string, a knowledge.PageArgs, find func(context.Context, *run) ([]*kg.Commit, error)) (executor.Value, error) {
+	return knowledge.ReadFacts(ctx, f, of, a, func(s *kg.Snapshot) (iter.Seq2[kg.Row, error], error) {
+		commits, err := find(ctx, runOf(ctx))
+		return factsOf(s, commits), err
+	})
 }
 
 // commitsOf returns the commits that asserted a message's facts: its own and

@@ -9,6 +9,7 @@ import (
 	"koine/channels"
 	"koine/channels/message"
 	"koine/channels/receipts"
+	"koine/graph/internal/knowledge"
 	"koine/internal/query"
 	"koine/kg"
 )
@@ -26,7 +27,7 @@ func (c *Channel) Messages(
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.openDomainRange("channel.messages", pageArgs{first, after, last, before}, channels.MaxPage, c.record.ID,
+	p, err := r.openDomainRange("channel.messages", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, channels.MaxPage, c.record.ID,
 		sinceSequence, sinceTime, sinceMessageID, beforeSequence, beforeTime, beforeMessageID, authorIds, where, order)
 	if err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func (r *run) readMessagePage(p listRange, channel *Channel, read func(n int, be
 		n := min(p.size-len(found), messagesAtOnce)
 		list, end, goesOn, err := read(n, behind)
 		if err != nil {
-			return nil, inDirection(atArgument(err), p.backward)
+			return nil, knowledge.InDirection(atArgument(err), p.backward)
 		}
 		for _, m := range list {
 			if err := r.chargeBytes(sizeOfMessage(m)); err != nil {
@@ -116,7 +117,7 @@ func (m *Message) Replies(ctx context.Context, first *int, after *Cursor) (*Mess
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.openDomainRange("message.replies", pageArgs{first: first, after: after}, channels.MaxPage, m.record.ID)
+	p, err := r.openDomainRange("message.replies", knowledge.PageArgs{First: first, After: after}, channels.MaxPage, m.record.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"koine/channels/channel"
 	"koine/graph/executor"
+	"koine/graph/internal/knowledge"
 	"koine/graph/internal/views"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -22,18 +23,18 @@ func (*queryRoot) Node(ctx context.Context, f *executor.Selected, args *queryNod
 		if err != nil {
 			return nil, err
 		}
-		return asNodeValue(readEntityNode(ctx, f, view, name))
+		return asNodeValue(knowledge.ReadEntityNode(ctx, f, view, name))
 	}
 	if view, key, ours, err := views.ParseNodeID(id, views.StatementIDPrefix); ours {
 		if err != nil {
 			return nil, err
 		}
-		return asNodeValue(readStatementNode(ctx, f, view, key))
+		return asNodeValue(knowledge.ReadStatementNode(ctx, f, view, key))
 	}
 	if node, err := namedNode(ctx, id); node != nil || err != nil {
 		return node, err
 	}
-	return asNodeValue(readEntityNode(ctx, f, nil, id))
+	return asNodeValue(knowledge.ReadEntityNode(ctx, f, nil, id))
 }
 
 // asNodeValue returns a value as a node, nil for nil.
@@ -42,53 +43,6 @@ func asNodeValue(v executor.Value, err error) (Node, error) {
 		return nil, err
 	}
 	return v, nil
-}
-
-// readAsNode begins to read in the view of an id.
-func readAsNode(ctx context.Context, f *executor.Selected, view *views.ViewInput) (reading, error) {
-	r, err := beginReading(ctx, f, view, nil)
-	if err != nil && view != nil {
-		e := *kg.AsError(err)
-		e.Field = "id"
-		err = &e
-	}
-	return r, err
-}
-
-func readEntityNode(ctx context.Context, f *executor.Selected, view *views.ViewInput, name string) (executor.Value, error) {
-	r, err := readAsNode(ctx, f, view)
-	if err != nil {
-		return nil, err
-	}
-	iri, err := kg.ParseIRI(name)
-	if err != nil {
-		return nil, nil // an invalid id names nothing
-	}
-	return r.showEntity(iri)
-}
-
-func readStatementNode(ctx context.Context, f *executor.Selected, view *views.ViewInput, key string) (executor.Value, error) {
-	r, err := readAsNode(ctx, f, view)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := r.planStatement(r.field.Selections)
-	if err != nil {
-		return nil, err
-	}
-	l, err := r.openLoader()
-	if err != nil {
-		return nil, err
-	}
-	row, found, err := views.FindStatement(l.snapshot, key)
-	if err != nil || !found {
-		return nil, err
-	}
-	nodes, err := l.loadStatements(plan, []kg.Row{row})
-	if err != nil {
-		return nil, err
-	}
-	return r.answer(&nodes[0]), nil
 }
 
 // namedNode finds the object with an id of its own, nil if the caller can see

@@ -20,18 +20,16 @@ func (*mutationRoot) ApplyPatches(ctx context.Context, input ApplyPatchesInput) 
 	r := runOf(ctx)
 	mutations, err := r.convertPatches(input.Patches)
 	if err != nil {
-		return nil, kg.AsError(r.tellPrefixed(ctx, err)).At("patches").At("input")
+		return nil, kg.AsError(r.TellPrefixed(ctx, err)).At("patches").At("input")
 	}
 	result, err := update.Apply(ctx, r.engine.deps.Store, r.engine.deps.Names, update.Request{Meta: r.patchesMeta(&input), Mutations: mutations})
 	if err != nil {
 		return nil, placeUpdateError(err)
 	}
 	field := r.answer.Path()[0].(ast.PathName)
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.writtenPosition = &result.Position
-	for _, h := range result.Hints[:min(len(result.Hints), operation.MaxHints-len(r.notedHints))] {
-		r.notedHints = append(r.notedHints, h.Under(string(field), "input", "patches"))
+	for _, h := range result.Hints[:min(len(result.Hints), operation.MaxHints-len(r.NotedHints))] {
+		r.NotedHints = append(r.NotedHints, h.Under(string(field), "input", "patches"))
 	}
 	return r.patchesPayload(result.Receipt), nil
 }

@@ -54,12 +54,12 @@ func (e *Engine) prepareOperation(ctx context.Context, r *run) (opCtx *graphql.O
 			return nil, e.faults.PresentAlone(err)
 		}
 	}
-	if r.allowed, r.budgeted, err = e.limits.ReadBudgets(req, op, variables); err != nil {
+	if r.Allowed, r.Budgeted, err = e.limits.ReadBudgets(req, op, variables); err != nil {
 		return nil, e.faults.PresentAlone(err)
 	}
 	var budget *limit.Allowance
-	if r.budgeted {
-		budget = &r.allowed
+	if r.Budgeted {
+		budget = &r.Allowed
 	}
 	if err := e.limits.CheckCost(op, variables, budget); err != nil {
 		return nil, e.faults.PresentAlone(err)
@@ -193,8 +193,8 @@ func (r *run) notAsOf(field string) error {
 
 // withMeter makes reads of package channels count against the budget of a query.
 func (r *run) withMeter(ctx context.Context) context.Context {
-	if !r.budgeted {
+	if !r.Budgeted {
 		return ctx
 	}
-	return kg.WithMeter(ctx, &r.meter)
+	return kg.WithMeter(ctx, &r.Meter)
 }

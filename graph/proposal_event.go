@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/graph/executor"
+	"koine/graph/internal/knowledge"
 	"koine/graph/internal/scalar"
 	"koine/internal/changefeed"
 	"koine/internal/operation"
@@ -29,19 +30,19 @@ type proposalEventField struct {
 	key      []byte
 	name     string
 	proposal *executor.Selected
-	commit   []recordField
+	commit   []knowledge.RecordField
 }
 
 // ProposalChanged establishes Subscription.proposalChanged.
-func (*subscriptionRoot) ProposalChanged(ctx context.Context, f *executor.Selected, args *subscriptionProposalChangedArgs) (*Stream, error) {
-	return subscribeTo(ctx, f, args.Resume, nil, func(p *planner, field ast.SelectionSet) (eventContent, changefeed.Subject, error) {
-		service, by, err := p.run.reviewService()
+func (*subscriptionRoot) ProposalChanged(ctx context.Context, f *executor.Selected, args *knowledge.SubscriptionProposalChangedArgs) (*Stream, error) {
+	return knowledge.SubscribeTo(ctx, f, args.Resume, nil, func(p *knowledge.Planner, field ast.SelectionSet) (knowledge.EventContent, changefeed.Subject, error) {
+		service, by, err := runOf(ctx).reviewService()
 		if err != nil {
 			return nil, nil, err
 		}
 		content := &proposalEvent{reviews: service, by: by}
-		content.fields, err = p.planProposalChange(field)
-		filter := kg.Filter{Patterns: proposals.Patterns(deref(args.ID)), View: kg.View{Principal: p.view.Principal, AllGraphs: true}}
+		content.fields, err = planProposalChange(p, field)
+		filter := kg.Filter{Patterns: proposals.Patterns(deref(args.ID)), View: kg.View{Principal: p.View.Principal, AllGraphs: true}}
 		subject := proposalSubject{changefeed.Statements{Filter: filter}, filter}
 		subject.standing.Patterns = proposals.StatusPatterns(deref(args.ID))
 		return content, subject, err
@@ -60,17 +61,17 @@ func (s proposalSubject) Current(ctx context.Context, snapshot *kg.Snapshot) ite
 	return changefeed.Statements{Filter: s.standing}.Current(ctx, snapshot)
 }
 
-func (p *planner) planProposalChange(set ast.SelectionSet) (fields []proposalEventField, err error) {
-	err = p.eachField(set, proposalChangeImplementors, func(f graphql.CollectedField, key []byte) (err error) {
+func planProposalChange(p *knowledge.Planner, set ast.SelectionSet) (fields []proposalEventField, err error) {
+	err = p.EachField(set, knowledge.ProposalChangeImplementors, func(f graphql.CollectedField, key []byte) (err error) {
 		field := proposalEventField{key: key, name: f.Name}
 		switch f.Name {
 		case "proposal":
-			field.proposal = p.selected(f)
+			field.proposal = p.SelectedField(f)
 		case "commit":
-			field.commit, err = p.planCommit(f.Selections)
+			field.commit, err = p.PlanCommit(f.Selections)
 		case "__typename", "snapshot", "snapshotEnd", "position":
 		default:
-			return unplannedField(f)
+			return knowledge.UnplannedField(f)
 		}
 		fields = append(fields, field)
 		return err
@@ -78,7 +79,7 @@ func (p *planner) planProposalChange(set ast.SelectionSet) (fields []proposalEve
 	return fields, err
 }
 
-func (c *proposalEvent) write(w *writer, t *eventWriter, e *operation.Event) error {
+func (c *proposalEvent) Write(w *writer, t *knowledge.EventWriter, e *operation.Event) error {
 	change := &e.Changes[0]
 	id, counts := proposals.ParseEvent(change)
 	if !counts {
@@ -88,7 +89,7 @@ func (c *proposalEvent) write(w *writer, t *eventWriter, e *operation.Event) err
 	if !e.Snapshot {
 		revision = change.Commit.Revision
 	}
-	proposal, err := c.reviews.GetAt(t.ctx, c.by, id, revision)
+	proposal, err := c.reviews.GetAt(t.Ctx, c.by, id, revision)
 	if err != nil {
 		return err
 	}
@@ -102,9 +103,9 @@ func (c *proposalEvent) write(w *writer, t *eventWriter, e *operation.Event) err
 		case "snapshotEnd":
 			w.B = strconv.AppendBool(w.B, e.SnapshotEnd)
 		case "commit":
-			err = cmp.Or(err, t.run.writeCommitOf(w, e, f.commit))
+			err = cmp.Or(err, t.Run.WriteCommitOf(w, e, f.commit))
 		case "position":
-			w.B = appendPosition(w.B, t.run.engine.deps.Store, e.Position)
+			w.B = knowledge.AppendPosition(w.B, t.Run.Reader.Store, e.Position)
 		default:
 			w.B = append(w.B, `"ProposalChange"`...)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"koine/graph/internal/knowledge"
 	"koine/internal/proposals"
 	"koine/kg"
 )
@@ -38,7 +39,7 @@ func (*queryRoot) Proposals(ctx context.Context, status *ProposalStatus, author 
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.openDomainRange("proposals", pageArgs{first, after, last, before}, proposals.MaxPage)
+	p, err := r.openDomainRange("proposals", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, proposals.MaxPage)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func (r *run) convertPublication(ctx context.Context, input *PublishMessageInput
 func (r *run) convertFacts(ctx context.Context, patches []PatchInput) (update.Facts, error) {
 	mutations, err := r.convertPatches(patches)
 	if err != nil {
-		return update.Facts{}, kg.AsError(r.tellPrefixed(ctx, err)).At("patches")
+		return update.Facts{}, kg.AsError(r.TellPrefixed(ctx, err)).At("patches")
 	}
 	for i := range mutations {
 		if patches[i].Statement.Graph == nil {

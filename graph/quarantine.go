@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"koine/graph/internal/knowledge"
 	"koine/graph/limit"
 	"koine/internal/provenance"
 	"koine/kg"
@@ -77,7 +78,7 @@ func (*queryRoot) Quarantines(ctx context.Context, first *int, after *Cursor, la
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.openRange("quarantines", pageArgs{first, after, last, before}, limit.DefaultListSize, math.MaxInt)
+	p, err := r.openRange("quarantines", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, limit.DefaultListSize, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"koine/channels/channel"
 	"koine/channels/message"
 	"koine/channels/receipts"
+	"koine/graph/internal/knowledge"
 	"koine/graph/limit"
 	"koine/kg"
 )
@@ -60,7 +61,7 @@ func (m *Message) Receipts(ctx context.Context, first *int, after *Cursor, last 
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.openRange("message.receipts", pageArgs{first, after, last, before}, limit.DefaultListSize, math.MaxInt, m.record.ID)
+	p, err := r.openRange("message.receipts", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, limit.DefaultListSize, math.MaxInt, m.record.ID)
 	if err != nil {
 		return nil, err
 	}

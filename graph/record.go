@@ -1,10 +1,10 @@
 package graph
 
 import (
-	"cmp"
 	"encoding/json"
 	"time"
 
+	"koine/graph/internal/knowledge"
 	"koine/graph/internal/views"
 	"koine/kg"
 )
@@ -64,16 +64,13 @@ func (r *run) commitOf(c *kg.Commit) *Commit {
 	if c == nil {
 		return nil
 	}
-	actor := actorOf(c)
+	actor := knowledge.ActorOf(c)
 	return &Commit{
 		ID: views.CommitNodeID(c.Revision), CommitID: r.engine.deps.Store.CommitID(c.Revision), Revision: c.Revision, Time: c.Time,
 		Principal: agentOf(c.Principal), PrincipalID: string(c.Principal), Actor: agentOf(actor), ActorID: string(actor),
 		Justification: textOrNil(c.Justification), TaskID: textOrNil(c.TaskID), SessionID: textOrNil(c.SessionID), MessageID: textOrNil(c.MessageID),
 	}
 }
-
-// actorOf returns the agent that the principal of a commit acted for.
-func actorOf(c *kg.Commit) kg.AgentID { return cmp.Or(c.Actor, c.Principal) }
 
 // textOrNil returns nil for "".
 func textOrNil(s string) *string {

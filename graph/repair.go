@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"koine/graph/internal/knowledge"
 	"koine/graph/internal/views"
 	"koine/internal/provenance"
 	"koine/kg"
@@ -37,7 +38,7 @@ func (*mutationRoot) RevertCommit(ctx context.Context, input RevertCommitInput) 
 // ResolveContradiction answers Mutation.resolveContradiction.
 func (*mutationRoot) ResolveContradiction(ctx context.Context, input ResolveContradictionInput) (*ResolveContradictionPayload, error) {
 	r := runOf(ctx)
-	s, err := openView(ctx, &views.ViewInput{AllGraphs: new(true)})
+	s, err := knowledge.OpenView(ctx, &views.ViewInput{AllGraphs: new(true)})
 	if err != nil {
 		return nil, err
 	}

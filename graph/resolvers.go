@@ -7,6 +7,7 @@ import (
 	"koine/channels/channel"
 	"koine/channels/message"
 	"koine/channels/scope"
+	"koine/graph/internal/knowledge"
 	"koine/graph/internal/views"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -17,9 +18,9 @@ import (
 // mutations, and of fields that plan their selection, stand beside what they
 // call, the others here.
 type (
-	queryRoot        struct{}
+	queryRoot        struct{ knowledge.Query }
 	mutationRoot     struct{}
-	subscriptionRoot struct{}
+	subscriptionRoot struct{ knowledge.Subscription }
 )
 
 // idOf returns the id that a text is, or that it is the entity of. prefix is the

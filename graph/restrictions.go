@@ -7,6 +7,7 @@ import (
 
 	"koine/channels"
 	"koine/channels/channel"
+	"koine/graph/internal/knowledge"
 	"koine/graph/limit"
 	"koine/kg"
 )
@@ -17,7 +18,7 @@ const sizeOfRestriction = 64
 
 // listRestrictions lists the restrictions of a channel, or those that hold in all
 // channels.
-func (r *run) listRestrictions(list string, id channel.ID, a pageArgs) (*ChannelRestrictionConnection, error) {
+func (r *run) listRestrictions(list string, id channel.ID, a knowledge.PageArgs) (*ChannelRestrictionConnection, error) {
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func unlessHidden(err error) error {
 
 // GlobalRestrictions answers Query.globalRestrictions.
 func (*queryRoot) GlobalRestrictions(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*ChannelRestrictionConnection, error) {
-	return runOf(ctx).listRestrictions("globalRestrictions", channel.AllChannels, pageArgs{first, after, last, before})
+	return runOf(ctx).listRestrictions("globalRestrictions", channel.AllChannels, knowledge.PageArgs{First: first, After: after, Last: last, Before: before})
 }
 
 // changeRestrictions answers a mutation of restrictions in one channel, or in
@@ -77,7 +78,7 @@ func (r *run) changeRestrictions(ctx context.Context, channelID *string, everywh
 			return nil, err
 		}
 	}
-	out.Restrictions, err = r.listRestrictions("restrictions", id, pageArgs{})
+	out.Restrictions, err = r.listRestrictions("restrictions", id, knowledge.PageArgs{})
 	if err = unlessHidden(err); err == nil && out.Restrictions == nil {
 		out.Restrictions = &ChannelRestrictionConnection{count: exactly(0)}
 	}

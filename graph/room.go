@@ -2,10 +2,12 @@ package graph
 
 import (
 	"context"
-	"koine/channels/channel"
-	"koine/graph/limit"
 	"math"
 	"time"
+
+	"koine/channels/channel"
+	"koine/graph/internal/knowledge"
+	"koine/graph/limit"
 )
 
 // Limits are the channel's own limits.
@@ -59,7 +61,7 @@ func (c *Channel) Invitations(ctx context.Context, first *int, after *Cursor, la
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.openRange("channel.invitations", pageArgs{first, after, last, before}, limit.DefaultListSize, math.MaxInt, c.record.ID)
+	p, err := r.openRange("channel.invitations", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, limit.DefaultListSize, math.MaxInt, c.record.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +77,7 @@ func (c *Channel) Invitations(ctx context.Context, first *int, after *Cursor, la
 
 // Restrictions are the channel's restrictions, nil if the caller may not see them.
 func (c *Channel) Restrictions(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*ChannelRestrictionConnection, error) {
-	page, err := runOf(ctx).listRestrictions("channel.restrictions", c.record.ID, pageArgs{first, after, last, before})
+	page, err := runOf(ctx).listRestrictions("channel.restrictions", c.record.ID, knowledge.PageArgs{First: first, After: after, Last: last, Before: before})
 	return page, unlessHidden(err)
 }
 

@@ -12,6 +12,7 @@ import (
 	"koine"
 	"koine/graph"
 	"koine/graph/executor"
+	"koine/graph/internal/knowledge"
 	"koine/kg"
 )
 
@@ -42,7 +43,7 @@ func withPerson(t *testing.T, base *executor.Schema) *executor.Schema {
 		"name": executor.Read(name, executor.Leaf(appendText)),
 		"iri":  executor.Get(func(p *person) string { return p.iri.Value() }, executor.Leaf(appendText)),
 		"entity": executor.Plan(func(p *person, ctx context.Context, f *executor.Selected) (executor.Value, error) {
-			return graph.ReadEntity(ctx, f, p.iri)
+			return knowledge.ReadEntity(ctx, f, p.iri)
 		}, executor.WriteValue),
 		"friend": executor.Get(func(*person) *person { return &person{kg.IRI("https://nowhere.test/x")} }, write),
 	}
@@ -50,7 +51,7 @@ func withPerson(t *testing.T, base *executor.Schema) *executor.Schema {
 	query.Fields = maps.Clone(query.Fields)
 	query.Fields["person"] = &executor.Field{
 		Args: func(c *executor.Coercer, raw map[string]any) (any, error) {
-			return graph.UnmarshalIRI(c.Ctx, raw["iri"])
+			return knowledge.UnmarshalIRI(c.Ctx, raw["iri"])
 		},
 		Write: func(w *executor.Writer, s *executor.Selected, _ any) error {
 			return write(w, s, &person{s.Args.(kg.Term)})

@@ -8,6 +8,7 @@ import (
 	"koine/channels/channel"
 	"koine/channels/scope"
 	"koine/graph/executor"
+	"koine/graph/internal/knowledge"
 	"koine/kg"
 )
 
@@ -42,10 +43,10 @@ func sizeOfScope(s *scope.Scope) int { return 64 * (len(s.Access.Agents) + len(s
 // Scopes answers Query.scopes.
 func (*queryRoot) Scopes(ctx context.Context, parentID *string, status *ScopeStatus, first *int, after *Cursor, last *int, before *Cursor) (*ScopeConnection, error) {
 	l := scope.ListQuery{Parent: scope.ID(deref(parentID)), Status: scope.Status(inDomain(deref(status)))}
-	return runOf(ctx).listScopes(ctx, "scopes", pageArgs{first, after, last, before}, l)
+	return runOf(ctx).listScopes(ctx, "scopes", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, l)
 }
 
-func (r *run) listScopes(ctx context.Context, list string, a pageArgs, l scope.ListQuery) (*ScopeConnection, error) {
+func (r *run) listScopes(ctx context.Context, list string, a knowledge.PageArgs, l scope.ListQuery) (*ScopeConnection, error) {
 	service, by, err := r.channelService()
 	if err != nil {
 		return nil, err
@@ -126,17 +127,17 @@ func (s *Scope) Version() int64 { return s.record.Version }
 // Tasks reads the tasks of an intent.
 func (s *Scope) Tasks(ctx context.Context, status *ScopeStatus, first *int, after *Cursor, last *int, before *Cursor) (*ScopeConnection, error) {
 	l := scope.ListQuery{Parent: s.record.ID, Status: scope.Status(inDomain(deref(status)))}
-	return runOf(ctx).listScopes(ctx, "scope.tasks", pageArgs{first, after, last, before}, l)
+	return runOf(ctx).listScopes(ctx, "scope.tasks", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, l)
 }
 
 // Channels reads the channels of the scope.
 func (s *Scope) Channels(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*ChannelConnection, error) {
-	return runOf(ctx).listChannels(ctx, "scope.channels", pageArgs{first, after, last, before}, channel.ListQuery{Scope: s.record.ID})
+	return runOf(ctx).listChannels(ctx, "scope.channels", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, channel.ListQuery{Scope: s.record.ID})
 }
 
 // Entity is the scope as an entity.
 func (s *Scope) Entity(ctx context.Context, f *executor.Selected) (executor.Value, error) {
-	return readOwnEntity(ctx, f, s.record.ID.Entity())
+	return knowledge.ReadOwnEntity(ctx, f, s.record.ID.Entity())
 }
 
 // changedScope answers a mutation of a scope.

@@ -10,6 +10,7 @@ import (
 	"koine/channels"
 	"koine/channels/message"
 	"koine/channels/scope"
+	"koine/graph/internal/knowledge"
 	"koine/kg"
 )
 
@@ -23,7 +24,7 @@ func (s *Scope) Events(ctx context.Context, sinceSequence *int64, first *int, af
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.openDomainRange("scope.events", pageArgs{first, after, last, before}, channels.MaxPage, s.record.ID)
+	p, err := r.openDomainRange("scope.events", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, channels.MaxPage, s.record.ID)
 	if err != nil {
 		return nil, err
 	}

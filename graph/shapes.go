@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 
+	"koine/graph/internal/knowledge"
 	"koine/graph/internal/views"
 	"koine/internal/shapes"
 	"koine/kg"
@@ -59,7 +60,7 @@ func orNil(text string) *string {
 
 // readViolations answers Query.violations.
 func readViolations(ctx context.Context, first *int, shape *kg.Term, view *views.ViewInput) (*ValidationReport, error) {
-	snapshot, err := openView(ctx, view)
+	snapshot, err := knowledge.OpenView(ctx, view)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/graph/executor"
+	"koine/graph/internal/knowledge"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -59,7 +60,7 @@ type signalEvent struct {
 	source *signalSource
 }
 
-func (c *signalEvent) write(w *writer, _ *eventWriter, _ *operation.Event) error {
+func (c *signalEvent) Write(w *writer, _ *knowledge.EventWriter, _ *operation.Event) error {
 	one := c.source.current
 	signal := &ChannelSignal{
 		ChannelID: string(one.Channel), Sender: agentOf(one.From), SenderID: string(one.From), Kind: string(one.Kind), Data: json.RawMessage(one.Data), Time: one.Time, Dropped: one.Dropped,
@@ -69,7 +70,7 @@ func (c *signalEvent) write(w *writer, _ *eventWriter, _ *operation.Event) error
 
 // SignalSent establishes Subscription.signalSent.
 func (*subscriptionRoot) SignalSent(ctx context.Context, f *executor.Selected, args *subscriptionSignalSentArgs) (*Stream, error) {
-	return subscribeChannels(ctx, f, nil, func(o *subscriptionSetup) (eventContent, source, error) {
+	return subscribeChannels(ctx, f, nil, func(o *subscriptionSetup) (knowledge.EventContent, knowledge.Source, error) {
 		s := &signalSource{ownSource: ownSource{o.store}, startPosition: o.store.Head()}
 		life, end := context.WithCancel(o.streamCtx)
 		signals, err := o.service.Signals(life, o.by, channel.ID(args.ChannelID))

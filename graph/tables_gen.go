@@ -9,12 +9,10 @@ import (
 	"github.com/99designs/gqlgen/graphql/introspection"
 	"github.com/vektah/gqlparser/v2/ast"
 	"koine/graph/executor"
+	"koine/graph/internal/knowledge"
 	"koine/graph/internal/scalar"
 	"koine/graph/internal/views"
-	"koine/graph/limit"
 	"koine/internal/query"
-	"koine/internal/query/path"
-	"koine/kg"
 	"koine/kg/base"
 	"time"
 )
@@ -34,13 +32,13 @@ var (
 	artifactObject                     = &executor.Object{Name: "Artifact", Implementors: artifactImplementors}
 	askPayloadObject                   = &executor.Object{Name: "AskPayload", Implementors: askPayloadImplementors}
 	assertedStatementObject            = &executor.Object{Name: "AssertedStatement", Implementors: assertedStatementImplementors}
-	assertionObject                    = &executor.Object{Name: "Assertion", Implementors: assertionImplementors}
+	assertionObject                    = &executor.Object{Name: "Assertion", Implementors: knowledge.AssertionImplementors}
 	assertionOriginObject              = &executor.Object{Name: "AssertionOrigin", Implementors: assertionOriginImplementors}
 	auditChannelActionObject           = &executor.Object{Name: "AuditChannelAction", Implementors: auditChannelActionImplementors}
 	auditConnectionObject              = &executor.Object{Name: "AuditConnection", Implementors: auditConnectionImplementors}
 	auditEdgeObject                    = &executor.Object{Name: "AuditEdge", Implementors: auditEdgeImplementors}
 	auditEntryObject                   = &executor.Object{Name: "AuditEntry", Implementors: auditEntryImplementors}
-	channelObject                      = &executor.Object{Name: "Channel", Implementors: channelImplementors}
+	channelObject                      = &executor.Object{Name: "Channel", Implementors: knowledge.ChannelImplementors}
 	channelChangeObject                = &executor.Object{Name: "ChannelChange", Implementors: channelChangeImplementors}
 	channelConnectionObject            = &executor.Object{Name: "ChannelConnection", Implementors: channelConnectionImplementors}
 	channelEdgeObject                  = &executor.Object{Name: "ChannelEdge", Implementors: channelEdgeImplementors}
@@ -58,7 +56,7 @@ var (
 	channelRightsObject                = &executor.Object{Name: "ChannelRights", Implementors: channelRightsImplementors}
 	channelSignalObject                = &executor.Object{Name: "ChannelSignal", Implementors: channelSignalImplementors}
 	channelTierObject                  = &executor.Object{Name: "ChannelTier", Implementors: channelTierImplementors}
-	commitObject                       = &executor.Object{Name: "Commit", Implementors: commitImplementors}
+	commitObject                       = &executor.Object{Name: "Commit", Implementors: knowledge.CommitImplementors}
 	contradictionObject                = &executor.Object{Name: "Contradiction", Implementors: contradictionImplementors}
 	contradictionConnectionObject      = &executor.Object{Name: "ContradictionConnection", Implementors: contradictionConnectionImplementors}
 	contradictionEdgeObject            = &executor.Object{Name: "ContradictionEdge", Implementors: contradictionEdgeImplementors}
@@ -72,8 +70,8 @@ var (
 	graphEdgeObject                    = &executor.Object{Name: "GraphEdge", Implementors: graphEdgeImplementors}
 	graphPayloadObject                 = &executor.Object{Name: "GraphPayload", Implementors: graphPayloadImplementors}
 	graphPolicyObject                  = &executor.Object{Name: "GraphPolicy", Implementors: graphPolicyImplementors}
-	messageObject                      = &executor.Object{Name: "Message", Implementors: messageImplementors}
-	messageConnectionObject            = &executor.Object{Name: "MessageConnection", Implementors: messageConnectionImplementors}
+	messageObject                      = &executor.Object{Name: "Message", Implementors: knowledge.MessageImplementors}
+	messageConnectionObject            = &executor.Object{Name: "MessageConnection", Implementors: knowledge.MessageConnectionImplementors}
 	messageCountObject                 = &executor.Object{Name: "MessageCount", Implementors: messageCountImplementors}
 	messageEdgeObject                  = &executor.Object{Name: "MessageEdge", Implementors: messageEdgeImplementors}
 	messagePublishedObject             = &executor.Object{Name: "MessagePublished", Implementors: messagePublishedImplementors}
@@ -83,14 +81,14 @@ var (
 	mutationObject                     = &executor.Object{Name: "Mutation", Implementors: mutationImplementors}
 	namespacesPayloadObject            = &executor.Object{Name: "NamespacesPayload", Implementors: namespacesPayloadImplementors}
 	objectRecordObject                 = &executor.Object{Name: "ObjectRecord", Implementors: objectRecordImplementors}
-	pageInfoObject                     = &executor.Object{Name: "PageInfo", Implementors: pageInfoImplementors}
+	pageInfoObject                     = &executor.Object{Name: "PageInfo", Implementors: knowledge.PageInfoImplementors}
 	partObject                         = &executor.Object{Name: "Part", Implementors: partImplementors}
 	prefixObject                       = &executor.Object{Name: "Prefix", Implementors: prefixImplementors}
 	presenceObject                     = &executor.Object{Name: "Presence", Implementors: presenceImplementors}
 	presencePayloadObject              = &executor.Object{Name: "PresencePayload", Implementors: presencePayloadImplementors}
 	previousStatementObject            = &executor.Object{Name: "PreviousStatement", Implementors: previousStatementImplementors}
 	principalObject                    = &executor.Object{Name: "Principal", Implementors: principalImplementors}
-	proposalObject                     = &executor.Object{Name: "Proposal", Implementors: proposalImplementors}
+	proposalObject                     = &executor.Object{Name: "Proposal", Implementors: knowledge.ProposalImplementors}
 	proposalConnectionObject           = &executor.Object{Name: "ProposalConnection", Implementors: proposalConnectionImplementors}
 	proposalEdgeObject                 = &executor.Object{Name: "ProposalEdge", Implementors: proposalEdgeImplementors}
 	proposalPayloadObject              = &executor.Object{Name: "ProposalPayload", Implementors: proposalPayloadImplementors}
@@ -127,12 +125,12 @@ var (
 	statementRecordObject              = &executor.Object{Name: "StatementRecord", Implementors: statementRecordImplementors}
 	statsObject                        = &executor.Object{Name: "Stats", Implementors: statsImplementors}
 	subscriptionObject                 = &executor.Object{Name: "Subscription", Implementors: subscriptionImplementors}
-	taskObject                         = &executor.Object{Name: "Task", Implementors: taskImplementors}
+	taskObject                         = &executor.Object{Name: "Task", Implementors: knowledge.TaskImplementors}
 	taskChangeObject                   = &executor.Object{Name: "TaskChange", Implementors: taskChangeImplementors}
 	taskCommitObject                   = &executor.Object{Name: "TaskCommit", Implementors: taskCommitImplementors}
 	taskCommitConnectionObject         = &executor.Object{Name: "TaskCommitConnection", Implementors: taskCommitConnectionImplementors}
 	taskCommitEdgeObject               = &executor.Object{Name: "TaskCommitEdge", Implementors: taskCommitEdgeImplementors}
-	taskConnectionObject               = &executor.Object{Name: "TaskConnection", Implementors: taskConnectionImplementors}
+	taskConnectionObject               = &executor.Object{Name: "TaskConnection", Implementors: knowledge.TaskConnectionImplementors}
 	taskEdgeObject                     = &executor.Object{Name: "TaskEdge", Implementors: taskEdgeImplementors}
 	taskFailureObject                  = &executor.Object{Name: "TaskFailure", Implementors: taskFailureImplementors}
 	taskMessageObject                  = &executor.Object{Name: "TaskMessage", Implementors: taskMessageImplementors}
@@ -140,7 +138,7 @@ var (
 	taskMessageEdgeObject              = &executor.Object{Name: "TaskMessageEdge", Implementors: taskMessageEdgeImplementors}
 	taskPayloadObject                  = &executor.Object{Name: "TaskPayload", Implementors: taskPayloadImplementors}
 	taskStatusObject                   = &executor.Object{Name: "TaskStatus", Implementors: taskStatusImplementors}
-	termCountObject                    = &executor.Object{Name: "TermCount", Implementors: termCountImplementors}
+	termCountObject                    = &executor.Object{Name: "TermCount", Implementors: knowledge.TermCountImplementors}
 	termCountConnectionObject          = &executor.Object{Name: "TermCountConnection", Implementors: termCountConnectionImplementors}
 	termCountEdgeObject                = &executor.Object{Name: "TermCountEdge", Implementors: termCountEdgeImplementors}
 	unreadCountObject                  = &executor.Object{Name: "UnreadCount", Implementors: unreadCountImplementors}
@@ -171,15 +169,11 @@ var (
 	artifactImplementors                     = []string{"Artifact", "Node"}
 	askPayloadImplementors                   = []string{"AskPayload"}
 	assertedStatementImplementors            = []string{"AssertedStatement"}
-	assertionImplementors                    = []string{"Assertion"}
 	assertionOriginImplementors              = []string{"AssertionOrigin"}
 	auditChannelActionImplementors           = []string{"AuditChannelAction"}
 	auditConnectionImplementors              = []string{"AuditConnection"}
 	auditEdgeImplementors                    = []string{"AuditEdge"}
 	auditEntryImplementors                   = []string{"AuditEntry"}
-	changeConnectionImplementors             = []string{"ChangeConnection"}
-	changeEdgeImplementors                   = []string{"ChangeEdge"}
-	channelImplementors                      = []string{"Channel", "Node"}
 	channelChangeImplementors                = []string{"ChannelChange", "ChannelEvent"}
 	channelConnectionImplementors            = []string{"ChannelConnection"}
 	channelEdgeImplementors                  = []string{"ChannelEdge"}
@@ -197,40 +191,19 @@ var (
 	channelRightsImplementors                = []string{"ChannelRights"}
 	channelSignalImplementors                = []string{"ChannelSignal"}
 	channelTierImplementors                  = []string{"ChannelTier"}
-	commitImplementors                       = []string{"Commit", "Node"}
 	contradictionImplementors                = []string{"Contradiction"}
 	contradictionConnectionImplementors      = []string{"ContradictionConnection"}
 	contradictionEdgeImplementors            = []string{"ContradictionEdge"}
 	deleteGraphPayloadImplementors           = []string{"DeleteGraphPayload"}
 	deleteTaskPayloadImplementors            = []string{"DeleteTaskPayload"}
-	diffConnectionImplementors               = []string{"DiffConnection"}
-	diffEdgeImplementors                     = []string{"DiffEdge"}
-	entityImplementors                       = []string{"Entity", "Node", "Term"}
-	entityChangeImplementors                 = []string{"EntityChange", "EntityEvent"}
-	entityConnectionImplementors             = []string{"EntityConnection"}
-	entityEdgeImplementors                   = []string{"EntityEdge"}
-	factConnectionImplementors               = []string{"FactConnection"}
-	factEdgeImplementors                     = []string{"FactEdge"}
 	graphImplementors                        = []string{"Graph"}
 	graphConnectionImplementors              = []string{"GraphConnection"}
 	graphCountImplementors                   = []string{"GraphCount"}
 	graphCountConnectionImplementors         = []string{"GraphCountConnection"}
 	graphCountEdgeImplementors               = []string{"GraphCountEdge"}
 	graphEdgeImplementors                    = []string{"GraphEdge"}
-	graphPathImplementors                    = []string{"GraphPath"}
 	graphPayloadImplementors                 = []string{"GraphPayload"}
 	graphPolicyImplementors                  = []string{"GraphPolicy"}
-	graphReplacedImplementors                = []string{"GraphReplaced", "ChangeEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
-	groupImplementors                        = []string{"Group"}
-	literalImplementors                      = []string{"Literal", "Term"}
-	matchChangeImplementors                  = []string{"MatchChange", "MatchEvent"}
-	matchConnectionImplementors              = []string{"MatchConnection"}
-	matchEdgeImplementors                    = []string{"MatchEdge"}
-	matchExplanationImplementors             = []string{"MatchExplanation"}
-	matchRowImplementors                     = []string{"MatchRow"}
-	matchStepImplementors                    = []string{"MatchStep"}
-	messageImplementors                      = []string{"Message", "Node"}
-	messageConnectionImplementors            = []string{"MessageConnection"}
 	messageCountImplementors                 = []string{"MessageCount"}
 	messageEdgeImplementors                  = []string{"MessageEdge"}
 	messagePublishedImplementors             = []string{"MessagePublished", "MessageEvent", "ChannelEvent"}
@@ -239,18 +212,13 @@ var (
 	messageReceiptEdgeImplementors           = []string{"MessageReceiptEdge"}
 	mutationImplementors                     = []string{"Mutation"}
 	namespacesPayloadImplementors            = []string{"NamespacesPayload"}
-	neighborhoodImplementors                 = []string{"Neighborhood"}
 	objectRecordImplementors                 = []string{"ObjectRecord"}
-	pageInfoImplementors                     = []string{"PageInfo"}
 	partImplementors                         = []string{"Part"}
 	prefixImplementors                       = []string{"Prefix"}
 	presenceImplementors                     = []string{"Presence"}
 	presencePayloadImplementors              = []string{"PresencePayload"}
 	previousStatementImplementors            = []string{"PreviousStatement"}
 	principalImplementors                    = []string{"Principal"}
-	progressImplementors                     = []string{"Progress", "ProposalEvent", "MessageEvent", "ChannelEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
-	proposalImplementors                     = []string{"Proposal", "Node"}
-	proposalChangeImplementors               = []string{"ProposalChange", "ProposalEvent"}
 	proposalConnectionImplementors           = []string{"ProposalConnection"}
 	proposalEdgeImplementors                 = []string{"ProposalEdge"}
 	proposalPayloadImplementors              = []string{"ProposalPayload"}
@@ -266,7 +234,6 @@ var (
 	resolveContradictionPayloadImplementors  = []string{"ResolveContradictionPayload"}
 	resourceRecordImplementors               = []string{"ResourceRecord"}
 	restrictionPayloadImplementors           = []string{"RestrictionPayload"}
-	resyncImplementors                       = []string{"Resync", "ProposalEvent", "MessageEvent", "ChannelEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
 	retractMessagePayloadImplementors        = []string{"RetractMessagePayload"}
 	revertCommitPayloadImplementors          = []string{"RevertCommitPayload"}
 	revokeAPIKeyPayloadImplementors          = []string{"RevokeApiKeyPayload"}
@@ -283,22 +250,15 @@ var (
 	sendSignalPayloadImplementors            = []string{"SendSignalPayload"}
 	setShapesPayloadImplementors             = []string{"SetShapesPayload"}
 	shapeImplementors                        = []string{"Shape"}
-	statementImplementors                    = []string{"Statement", "Node"}
-	statementChangeImplementors              = []string{"StatementChange", "ChangeEvent", "StatementEvent"}
-	statementConnectionImplementors          = []string{"StatementConnection"}
-	statementDifferenceImplementors          = []string{"StatementDifference"}
-	statementEdgeImplementors                = []string{"StatementEdge"}
 	statementExplanationImplementors         = []string{"StatementExplanation"}
 	statementHistoryEntryImplementors        = []string{"StatementHistoryEntry"}
 	statementRecordImplementors              = []string{"StatementRecord"}
 	statsImplementors                        = []string{"Stats"}
 	subscriptionImplementors                 = []string{"Subscription"}
-	taskImplementors                         = []string{"Task", "Node"}
 	taskChangeImplementors                   = []string{"TaskChange", "TaskEvent"}
 	taskCommitImplementors                   = []string{"TaskCommit"}
 	taskCommitConnectionImplementors         = []string{"TaskCommitConnection"}
 	taskCommitEdgeImplementors               = []string{"TaskCommitEdge"}
-	taskConnectionImplementors               = []string{"TaskConnection"}
 	taskEdgeImplementors                     = []string{"TaskEdge"}
 	taskFailureImplementors                  = []string{"TaskFailure"}
 	taskMessageImplementors                  = []string{"TaskMessage"}
@@ -306,7 +266,6 @@ var (
 	taskMessageEdgeImplementors              = []string{"TaskMessageEdge"}
 	taskPayloadImplementors                  = []string{"TaskPayload"}
 	taskStatusImplementors                   = []string{"TaskStatus"}
-	termCountImplementors                    = []string{"TermCount"}
 	termCountConnectionImplementors          = []string{"TermCountConnection"}
 	termCountEdgeImplementors                = []string{"TermCountEdge"}
 	unreadCountImplementors                  = []string{"UnreadCount"}
@@ -1471,16 +1430,16 @@ func quarantinePayloadFields() map[string]*executor.Field {
 func queryFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"node":          executor.PlanArgs(coerceQueryNodeArgs, (*queryRoot).Node, writeNode),
-		"entity":        executor.PlanArgs(coerceQueryEntityArgs, (*queryRoot).Entity, executor.WriteValue),
-		"entities":      executor.PlanArgs(coerceQueryEntitiesArgs, (*queryRoot).Entities, executor.WriteValue),
-		"statements":    executor.PlanArgs(coerceQueryStatementsArgs, (*queryRoot).Statements, executor.WriteValue),
-		"match":         executor.PlanArgs(coerceQueryMatchArgs, (*queryRoot).Match, executor.WriteValue),
-		"shortestPaths": executor.PlanArgs(coerceQueryShortestPathsArgs, (*queryRoot).ShortestPaths, executor.WriteValue),
+		"entity":        executor.PlanArgs(knowledge.CoerceQueryEntityArgs, (*queryRoot).Entity, executor.WriteValue),
+		"entities":      executor.PlanArgs(knowledge.CoerceQueryEntitiesArgs, (*queryRoot).Entities, executor.WriteValue),
+		"statements":    executor.PlanArgs(knowledge.CoerceQueryStatementsArgs, (*queryRoot).Statements, executor.WriteValue),
+		"match":         executor.PlanArgs(knowledge.CoerceQueryMatchArgs, (*queryRoot).Match, executor.WriteValue),
+		"shortestPaths": executor.PlanArgs(knowledge.CoerceQueryShortestPathsArgs, (*queryRoot).ShortestPaths, executor.WriteValue),
 		"audit": executor.ReadArgs(coerceQueryAuditArgs, func(o *queryRoot, ctx context.Context, a *queryAuditArgs) (*listPage[AuditEntry], error) {
 			return o.Audit(ctx, a.PrincipalID, a.ActorID, a.Since, a.Until, a.Kinds, a.ChannelID, a.First, a.After)
 		}, writeAuditConnection),
-		"changes": executor.PlanArgs(coerceQueryChangesArgs, (*queryRoot).Changes, executor.WriteValue),
-		"diff":    executor.PlanArgs(coerceQueryDiffArgs, (*queryRoot).Diff, executor.WriteValue),
+		"changes": executor.PlanArgs(knowledge.CoerceQueryChangesArgs, (*queryRoot).Changes, executor.WriteValue),
+		"diff":    executor.PlanArgs(knowledge.CoerceQueryDiffArgs, (*queryRoot).Diff, executor.WriteValue),
 		"why": executor.ReadArgs(coerceQueryWhyArgs, func(o *queryRoot, ctx context.Context, a *queryWhyArgs) (*StatementExplanation, error) {
 			return o.Why(ctx, a.Statement, a.First, a.View)
 		}, writeStatementExplanation),
@@ -1830,10 +1789,10 @@ func statsFields() map[string]*executor.Field {
 
 func subscriptionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"statementChanged": executor.Subscribe(coerceSubscriptionStatementChangedArgs, (*subscriptionRoot).StatementChanged),
-		"entityChanged":    executor.Subscribe(coerceSubscriptionEntityChangedArgs, (*subscriptionRoot).EntityChanged),
-		"matchChanged":     executor.Subscribe(coerceSubscriptionMatchChangedArgs, (*subscriptionRoot).MatchChanged),
-		"proposalChanged":  executor.Subscribe(coerceSubscriptionProposalChangedArgs, (*subscriptionRoot).ProposalChanged),
+		"statementChanged": executor.Subscribe(knowledge.CoerceSubscriptionStatementChangedArgs, (*subscriptionRoot).StatementChanged),
+		"entityChanged":    executor.Subscribe(knowledge.CoerceSubscriptionEntityChangedArgs, (*subscriptionRoot).EntityChanged),
+		"matchChanged":     executor.Subscribe(knowledge.CoerceSubscriptionMatchChangedArgs, (*subscriptionRoot).MatchChanged),
+		"proposalChanged":  executor.Subscribe(knowledge.CoerceSubscriptionProposalChangedArgs, (*subscriptionRoot).ProposalChanged),
 		"messagePublished": executor.Subscribe(coerceSubscriptionMessagePublishedArgs, (*subscriptionRoot).MessagePublished),
 		"channelChanged":   executor.Subscribe(coerceSubscriptionChannelChangedArgs, (*subscriptionRoot).ChannelChanged),
 		"signalSent":       executor.Subscribe(coerceSubscriptionSignalSentArgs, (*subscriptionRoot).SignalSent),
@@ -1982,25 +1941,25 @@ func taskStatusFields() map[string]*executor.Field {
 
 func termCountFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"iri":    executor.Get(func(o *TermCount) base.Term { return o.Iri }, writeIRI),
-		"entity": executor.Plan((*TermCount).Entity, executor.WriteValue),
-		"count":  executor.Get(func(o *TermCount) int64 { return o.Count }, writeLong),
+		"iri":    executor.Get(func(o *knowledge.TermCount) base.Term { return o.Iri }, writeIRI),
+		"entity": executor.Plan((*knowledge.TermCount).Entity, executor.WriteValue),
+		"count":  executor.Get(func(o *knowledge.TermCount) int64 { return o.Count }, writeLong),
 	}
 }
 
 func termCountConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[TermCount]).Edges, writeTermCountEdgeList),
-		"nodes":      executor.Get((*listPage[TermCount]).Nodes, writeTermCountList),
-		"pageInfo":   executor.Get((*listPage[TermCount]).PageInfo, writePageInfo),
-		"totalCount": executor.Read((*listPage[TermCount]).TotalCount, writeOptionalLong),
+		"edges":      executor.Get((*listPage[knowledge.TermCount]).Edges, writeTermCountEdgeList),
+		"nodes":      executor.Get((*listPage[knowledge.TermCount]).Nodes, writeTermCountList),
+		"pageInfo":   executor.Get((*listPage[knowledge.TermCount]).PageInfo, writePageInfo),
+		"totalCount": executor.Read((*listPage[knowledge.TermCount]).TotalCount, writeOptionalLong),
 	}
 }
 
 func termCountEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[TermCount]).Node, writeTermCount),
-		"cursor": executor.Get((*listEdge[TermCount]).Cursor, writeCursor),
+		"node":   executor.Get((*listEdge[knowledge.TermCount]).Node, writeTermCount),
+		"cursor": executor.Get((*listEdge[knowledge.TermCount]).Cursor, writeCursor),
 	}
 }
 
@@ -2048,10 +2007,10 @@ func vocabularyFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"prefixes": executor.GetContext((*Vocabulary).Prefixes, writePrefixList),
 		"schemes":  executor.GetContext((*Vocabulary).Schemes, writeStringList),
-		"classes": executor.ReadArgs(coerceVocabularyClassesArgs, func(o *Vocabulary, ctx context.Context, a *vocabularyClassesArgs) (*listPage[TermCount], error) {
+		"classes": executor.ReadArgs(coerceVocabularyClassesArgs, func(o *Vocabulary, ctx context.Context, a *vocabularyClassesArgs) (*listPage[knowledge.TermCount], error) {
 			return o.Classes(ctx, a.First, a.After, a.Last, a.Before)
 		}, writeTermCountConnection),
-		"predicates": executor.ReadArgs(coerceVocabularyPredicatesArgs, func(o *Vocabulary, ctx context.Context, a *vocabularyPredicatesArgs) (*listPage[TermCount], error) {
+		"predicates": executor.ReadArgs(coerceVocabularyPredicatesArgs, func(o *Vocabulary, ctx context.Context, a *vocabularyPredicatesArgs) (*listPage[knowledge.TermCount], error) {
 			return o.Predicates(ctx, a.First, a.After, a.Last, a.Before)
 		}, writeTermCountConnection),
 		"graphs": executor.ReadArgs(coerceVocabularyGraphsArgs, func(o *Vocabulary, ctx context.Context, a *vocabularyGraphsArgs) (*listPage[GraphCount], error) {
@@ -2200,10 +2159,10 @@ type channelMembersArgs struct {
 
 func coerceChannelMembersArgs(c *executor.Coercer, raw map[string]any) (*channelMembersArgs, error) {
 	a, in := &channelMembersArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -2217,10 +2176,10 @@ type channelInvitationsArgs struct {
 
 func coerceChannelInvitationsArgs(c *executor.Coercer, raw map[string]any) (*channelInvitationsArgs, error) {
 	a, in := &channelInvitationsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -2234,10 +2193,10 @@ type channelRestrictionsArgs struct {
 
 func coerceChannelRestrictionsArgs(c *executor.Coercer, raw map[string]any) (*channelRestrictionsArgs, error) {
 	a, in := &channelRestrictionsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -2260,19 +2219,19 @@ type channelMessagesArgs struct {
 
 func coerceChannelMessagesArgs(c *executor.Coercer, raw map[string]any) (*channelMessagesArgs, error) {
 	a, in := &channelMessagesArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "sinceSequence", &a.SinceSequence, coerceOptionalLong)
-	executor.Member(in, "sinceTime", &a.SinceTime, coerceOptionalDateTime)
-	executor.Member(in, "sinceMessageId", &a.SinceMessageID, coerceOptionalID)
-	executor.Member(in, "beforeSequence", &a.BeforeSequence, coerceOptionalLong)
-	executor.Member(in, "beforeTime", &a.BeforeTime, coerceOptionalDateTime)
-	executor.Member(in, "beforeMessageId", &a.BeforeMessageID, coerceOptionalID)
+	executor.Member(in, "sinceSequence", &a.SinceSequence, knowledge.CoerceOptionalLong)
+	executor.Member(in, "sinceTime", &a.SinceTime, knowledge.CoerceOptionalDateTime)
+	executor.Member(in, "sinceMessageId", &a.SinceMessageID, knowledge.CoerceOptionalID)
+	executor.Member(in, "beforeSequence", &a.BeforeSequence, knowledge.CoerceOptionalLong)
+	executor.Member(in, "beforeTime", &a.BeforeTime, knowledge.CoerceOptionalDateTime)
+	executor.Member(in, "beforeMessageId", &a.BeforeMessageID, knowledge.CoerceOptionalID)
 	executor.Member(in, "authorIds", &a.AuthorIds, coerceNullableIDList)
 	executor.Member(in, "where", &a.Where, coerceOptionalMessageFilter)
-	executor.Member(in, "order", &a.Order, coerceSortDirection)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "order", &a.Order, knowledge.CoerceSortDirection)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -2285,265 +2244,9 @@ type channelMessageCountsArgs struct {
 
 func coerceChannelMessageCountsArgs(c *executor.Coercer, raw map[string]any) (*channelMessageCountsArgs, error) {
 	a, in := &channelMessageCountsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "from", &a.From, coerceOptionalDateTime)
-	executor.Member(in, "to", &a.To, coerceOptionalDateTime)
+	executor.Member(in, "from", &a.From, knowledge.CoerceOptionalDateTime)
+	executor.Member(in, "to", &a.To, knowledge.CoerceOptionalDateTime)
 	executor.Member(in, "authorIds", &a.AuthorIds, coerceNullableIDList)
-	return a, in.Err()
-}
-
-// entityLabelArgs are the arguments of Entity.label.
-type entityLabelArgs struct {
-	Lang []string
-}
-
-func coerceEntityLabelArgs(c *executor.Coercer, raw map[string]any) (*entityLabelArgs, error) {
-	a, in := &entityLabelArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "lang", &a.Lang, coerceNullableStringList)
-	return a, in.Err()
-}
-
-// entityValueArgs are the arguments of Entity.value.
-type entityValueArgs struct {
-	Predicate *base.Term
-	Path      *string
-}
-
-func coerceEntityValueArgs(c *executor.Coercer, raw map[string]any) (*entityValueArgs, error) {
-	a, in := &entityValueArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "predicate", &a.Predicate, coerceOptionalIRI)
-	executor.Member(in, "path", &a.Path, coerceOptionalPath)
-	return a, in.Err()
-}
-
-// entityValuesArgs are the arguments of Entity.values.
-type entityValuesArgs struct {
-	Predicate *base.Term
-	Path      *string
-	First     *int
-}
-
-func coerceEntityValuesArgs(c *executor.Coercer, raw map[string]any) (*entityValuesArgs, error) {
-	a, in := &entityValuesArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "predicate", &a.Predicate, coerceOptionalIRI)
-	executor.Member(in, "path", &a.Path, coerceOptionalPath)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	return a, in.Err()
-}
-
-// entityOutArgs are the arguments of Entity.out.
-type entityOutArgs struct {
-	Where  *query.StatementFilter
-	First  *int
-	After  *scalar.Cursor
-	Last   *int
-	Before *scalar.Cursor
-}
-
-func coerceEntityOutArgs(c *executor.Coercer, raw map[string]any) (*entityOutArgs, error) {
-	a, in := &entityOutArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
-	return a, in.Err()
-}
-
-// entityInArgs are the arguments of Entity.in.
-type entityInArgs struct {
-	Where  *query.StatementFilter
-	First  *int
-	After  *scalar.Cursor
-	Last   *int
-	Before *scalar.Cursor
-}
-
-func coerceEntityInArgs(c *executor.Coercer, raw map[string]any) (*entityInArgs, error) {
-	a, in := &entityInArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
-	return a, in.Err()
-}
-
-// entityDegreeArgs are the arguments of Entity.degree.
-type entityDegreeArgs struct {
-	Direction path.Direction
-}
-
-func coerceEntityDegreeArgs(c *executor.Coercer, raw map[string]any) (*entityDegreeArgs, error) {
-	a, in := &entityDegreeArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "direction", &a.Direction, coerceDirection)
-	return a, in.Err()
-}
-
-// entityFollowArgs are the arguments of Entity.follow.
-type entityFollowArgs struct {
-	Path  string
-	Where *query.EntityFilter
-	First *int
-	After *scalar.Cursor
-}
-
-func coerceEntityFollowArgs(c *executor.Coercer, raw map[string]any) (*entityFollowArgs, error) {
-	a, in := &entityFollowArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "path", &a.Path, coercePath)
-	executor.Member(in, "where", &a.Where, coerceOptionalEntityFilter)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	return a, in.Err()
-}
-
-// entityNeighborhoodArgs are the arguments of Entity.neighborhood.
-type entityNeighborhoodArgs struct {
-	Depth      int
-	Predicates []base.Term
-	Direction  path.Direction
-	Budget     *limit.BudgetInput
-}
-
-func coerceEntityNeighborhoodArgs(c *executor.Coercer, raw map[string]any) (*entityNeighborhoodArgs, error) {
-	a, in := &entityNeighborhoodArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "depth", &a.Depth, coerceInt)
-	executor.Member(in, "predicates", &a.Predicates, coerceNullableIRIList)
-	executor.Member(in, "direction", &a.Direction, coerceDirection)
-	executor.Member(in, "budget", &a.Budget, coerceOptionalBudgetInput)
-	return a, in.Err()
-}
-
-// entityHistoryArgs are the arguments of Entity.history.
-type entityHistoryArgs struct {
-	Where     *query.StatementFilter
-	Direction path.Direction
-	Order     query.SortDirection
-	First     *int
-	After     *scalar.Cursor
-}
-
-func coerceEntityHistoryArgs(c *executor.Coercer, raw map[string]any) (*entityHistoryArgs, error) {
-	a, in := &entityHistoryArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
-	executor.Member(in, "direction", &a.Direction, coerceDirection)
-	executor.Member(in, "order", &a.Order, coerceSortDirection)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	return a, in.Err()
-}
-
-// entityConnectionGroupsArgs are the arguments of EntityConnection.groups.
-type entityConnectionGroupsArgs struct {
-	By      []query.EntityGroupKey
-	Compute []query.EntityAggregate
-	Having  []query.GroupCondition
-	OrderBy []query.GroupOrder
-	First   *int
-}
-
-func coerceEntityConnectionGroupsArgs(c *executor.Coercer, raw map[string]any) (*entityConnectionGroupsArgs, error) {
-	a, in := &entityConnectionGroupsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "by", &a.By, coerceNullableEntityGroupKeyList)
-	executor.Member(in, "compute", &a.Compute, coerceNullableEntityAggregateList)
-	executor.Member(in, "having", &a.Having, coerceNullableGroupConditionList)
-	executor.Member(in, "orderBy", &a.OrderBy, coerceNullableGroupOrderList)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	return a, in.Err()
-}
-
-// groupKeyArgs are the arguments of Group.key.
-type groupKeyArgs struct {
-	As string
-}
-
-func coerceGroupKeyArgs(c *executor.Coercer, raw map[string]any) (*groupKeyArgs, error) {
-	a, in := &groupKeyArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "as", &a.As, coerceString)
-	return a, in.Err()
-}
-
-// groupEntityArgs are the arguments of Group.entity.
-type groupEntityArgs struct {
-	As string
-}
-
-func coerceGroupEntityArgs(c *executor.Coercer, raw map[string]any) (*groupEntityArgs, error) {
-	a, in := &groupEntityArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "as", &a.As, coerceString)
-	return a, in.Err()
-}
-
-// groupTermArgs are the arguments of Group.term.
-type groupTermArgs struct {
-	As string
-}
-
-func coerceGroupTermArgs(c *executor.Coercer, raw map[string]any) (*groupTermArgs, error) {
-	a, in := &groupTermArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "as", &a.As, coerceString)
-	return a, in.Err()
-}
-
-// groupValueArgs are the arguments of Group.value.
-type groupValueArgs struct {
-	As string
-}
-
-func coerceGroupValueArgs(c *executor.Coercer, raw map[string]any) (*groupValueArgs, error) {
-	a, in := &groupValueArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "as", &a.As, coerceString)
-	return a, in.Err()
-}
-
-// matchConnectionGroupsArgs are the arguments of MatchConnection.groups.
-type matchConnectionGroupsArgs struct {
-	By      []query.MatchGroupKey
-	Compute []query.MatchAggregate
-	Having  []query.GroupCondition
-	OrderBy []query.GroupOrder
-	First   *int
-}
-
-func coerceMatchConnectionGroupsArgs(c *executor.Coercer, raw map[string]any) (*matchConnectionGroupsArgs, error) {
-	a, in := &matchConnectionGroupsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "by", &a.By, coerceNullableMatchGroupKeyList)
-	executor.Member(in, "compute", &a.Compute, coerceNullableMatchAggregateList)
-	executor.Member(in, "having", &a.Having, coerceNullableGroupConditionList)
-	executor.Member(in, "orderBy", &a.OrderBy, coerceNullableGroupOrderList)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	return a, in.Err()
-}
-
-// matchRowValueArgs are the arguments of MatchRow.value.
-type matchRowValueArgs struct {
-	Var string
-}
-
-func coerceMatchRowValueArgs(c *executor.Coercer, raw map[string]any) (*matchRowValueArgs, error) {
-	a, in := &matchRowValueArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "var", &a.Var, coerceString)
-	return a, in.Err()
-}
-
-// matchRowEntityArgs are the arguments of MatchRow.entity.
-type matchRowEntityArgs struct {
-	Var string
-}
-
-func coerceMatchRowEntityArgs(c *executor.Coercer, raw map[string]any) (*matchRowEntityArgs, error) {
-	a, in := &matchRowEntityArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "var", &a.Var, coerceString)
-	return a, in.Err()
-}
-
-// matchRowTermArgs are the arguments of MatchRow.term.
-type matchRowTermArgs struct {
-	Var string
-}
-
-func coerceMatchRowTermArgs(c *executor.Coercer, raw map[string]any) (*matchRowTermArgs, error) {
-	a, in := &matchRowTermArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "var", &a.Var, coerceString)
 	return a, in.Err()
 }
 
@@ -2557,10 +2260,10 @@ type messageReceiptsArgs struct {
 
 func coerceMessageReceiptsArgs(c *executor.Coercer, raw map[string]any) (*messageReceiptsArgs, error) {
 	a, in := &messageReceiptsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -2572,8 +2275,8 @@ type messageRepliesArgs struct {
 
 func coerceMessageRepliesArgs(c *executor.Coercer, raw map[string]any) (*messageRepliesArgs, error) {
 	a, in := &messageRepliesArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -2585,8 +2288,8 @@ type messageFactsArgs struct {
 
 func coerceMessageFactsArgs(c *executor.Coercer, raw map[string]any) (*messageFactsArgs, error) {
 	a, in := &messageFactsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3136,120 +2839,7 @@ type queryNodeArgs struct {
 
 func coerceQueryNodeArgs(c *executor.Coercer, raw map[string]any) (*queryNodeArgs, error) {
 	a, in := &queryNodeArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "id", &a.ID, coerceID)
-	return a, in.Err()
-}
-
-// queryEntityArgs are the arguments of Query.entity.
-type queryEntityArgs struct {
-	Iri  base.Term
-	View *views.ViewInput
-}
-
-func coerceQueryEntityArgs(c *executor.Coercer, raw map[string]any) (*queryEntityArgs, error) {
-	a, in := &queryEntityArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "iri", &a.Iri, coerceIRI)
-	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
-	return a, in.Err()
-}
-
-// queryEntitiesArgs are the arguments of Query.entities.
-type queryEntitiesArgs struct {
-	Where   *query.EntityFilter
-	OrderBy []query.EntityOrder
-	First   *int
-	After   *scalar.Cursor
-	Last    *int
-	Before  *scalar.Cursor
-	View    *views.ViewInput
-	Budget  *limit.BudgetInput
-}
-
-func coerceQueryEntitiesArgs(c *executor.Coercer, raw map[string]any) (*queryEntitiesArgs, error) {
-	a, in := &queryEntitiesArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "where", &a.Where, coerceOptionalEntityFilter)
-	executor.Member(in, "orderBy", &a.OrderBy, coerceNullableEntityOrderList)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
-	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
-	executor.Member(in, "budget", &a.Budget, coerceOptionalBudgetInput)
-	return a, in.Err()
-}
-
-// queryStatementsArgs are the arguments of Query.statements.
-type queryStatementsArgs struct {
-	Where   *query.StatementFilter
-	OrderBy []query.StatementOrder
-	First   *int
-	After   *scalar.Cursor
-	Last    *int
-	Before  *scalar.Cursor
-	View    *views.ViewInput
-	Budget  *limit.BudgetInput
-}
-
-func coerceQueryStatementsArgs(c *executor.Coercer, raw map[string]any) (*queryStatementsArgs, error) {
-	a, in := &queryStatementsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
-	executor.Member(in, "orderBy", &a.OrderBy, coerceNullableStatementOrderList)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
-	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
-	executor.Member(in, "budget", &a.Budget, coerceOptionalBudgetInput)
-	return a, in.Err()
-}
-
-// queryMatchArgs are the arguments of Query.match.
-type queryMatchArgs struct {
-	Pattern  query.PatternInput
-	Select   []string
-	Distinct bool
-	OrderBy  []query.MatchOrder
-	First    *int
-	After    *scalar.Cursor
-	Explain  bool
-	View     *views.ViewInput
-	Budget   *limit.BudgetInput
-}
-
-func coerceQueryMatchArgs(c *executor.Coercer, raw map[string]any) (*queryMatchArgs, error) {
-	a, in := &queryMatchArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "pattern", &a.Pattern, coercePatternInput)
-	executor.Member(in, "select", &a.Select, coerceNullableStringList)
-	executor.Member(in, "distinct", &a.Distinct, coerceBoolean)
-	executor.Member(in, "orderBy", &a.OrderBy, coerceNullableMatchOrderList)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "explain", &a.Explain, coerceBoolean)
-	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
-	executor.Member(in, "budget", &a.Budget, coerceOptionalBudgetInput)
-	return a, in.Err()
-}
-
-// queryShortestPathsArgs are the arguments of Query.shortestPaths.
-type queryShortestPathsArgs struct {
-	From       base.Term
-	To         base.Term
-	Predicates []base.Term
-	Direction  path.Direction
-	MaxDepth   int
-	K          int
-	View       *views.ViewInput
-}
-
-func coerceQueryShortestPathsArgs(c *executor.Coercer, raw map[string]any) (*queryShortestPathsArgs, error) {
-	a, in := &queryShortestPathsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "from", &a.From, coerceIRI)
-	executor.Member(in, "to", &a.To, coerceIRI)
-	executor.Member(in, "predicates", &a.Predicates, coerceNullableIRIList)
-	executor.Member(in, "direction", &a.Direction, coerceDirection)
-	executor.Member(in, "maxDepth", &a.MaxDepth, coerceInt)
-	executor.Member(in, "k", &a.K, coerceInt)
-	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	executor.Member(in, "id", &a.ID, knowledge.CoerceID)
 	return a, in.Err()
 }
 
@@ -3267,64 +2857,14 @@ type queryAuditArgs struct {
 
 func coerceQueryAuditArgs(c *executor.Coercer, raw map[string]any) (*queryAuditArgs, error) {
 	a, in := &queryAuditArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "principalId", &a.PrincipalID, coerceOptionalID)
-	executor.Member(in, "actorId", &a.ActorID, coerceOptionalID)
-	executor.Member(in, "since", &a.Since, coerceOptionalDateTime)
-	executor.Member(in, "until", &a.Until, coerceOptionalDateTime)
+	executor.Member(in, "principalId", &a.PrincipalID, knowledge.CoerceOptionalID)
+	executor.Member(in, "actorId", &a.ActorID, knowledge.CoerceOptionalID)
+	executor.Member(in, "since", &a.Since, knowledge.CoerceOptionalDateTime)
+	executor.Member(in, "until", &a.Until, knowledge.CoerceOptionalDateTime)
 	executor.Member(in, "kinds", &a.Kinds, coerceNullableAuditKindList)
-	executor.Member(in, "channelId", &a.ChannelID, coerceOptionalID)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	return a, in.Err()
-}
-
-// queryChangesArgs are the arguments of Query.changes.
-type queryChangesArgs struct {
-	Where  *query.StatementFilter
-	Ops    []base.Op
-	Order  query.SortDirection
-	Since  *base.Moment
-	Until  *base.Moment
-	First  *int
-	View   *views.ViewInput
-	Budget *limit.BudgetInput
-	After  *scalar.Cursor
-}
-
-func coerceQueryChangesArgs(c *executor.Coercer, raw map[string]any) (*queryChangesArgs, error) {
-	a, in := &queryChangesArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
-	executor.Member(in, "ops", &a.Ops, coerceNullableChangeOpList)
-	executor.Member(in, "order", &a.Order, coerceSortDirection)
-	executor.Member(in, "since", &a.Since, coerceOptionalMoment)
-	executor.Member(in, "until", &a.Until, coerceOptionalMoment)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
-	executor.Member(in, "budget", &a.Budget, coerceOptionalBudgetInput)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	return a, in.Err()
-}
-
-// queryDiffArgs are the arguments of Query.diff.
-type queryDiffArgs struct {
-	From   base.Moment
-	To     *base.Moment
-	Where  *query.StatementFilter
-	First  *int
-	After  *scalar.Cursor
-	View   *views.ViewInput
-	Budget *limit.BudgetInput
-}
-
-func coerceQueryDiffArgs(c *executor.Coercer, raw map[string]any) (*queryDiffArgs, error) {
-	a, in := &queryDiffArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "from", &a.From, coerceMoment)
-	executor.Member(in, "to", &a.To, coerceOptionalMoment)
-	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
-	executor.Member(in, "budget", &a.Budget, coerceOptionalBudgetInput)
+	executor.Member(in, "channelId", &a.ChannelID, knowledge.CoerceOptionalID)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3338,8 +2878,8 @@ type queryWhyArgs struct {
 func coerceQueryWhyArgs(c *executor.Coercer, raw map[string]any) (*queryWhyArgs, error) {
 	a, in := &queryWhyArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "statement", &a.Statement, coerceStatementRef)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "view", &a.View, knowledge.CoerceOptionalViewInput)
 	return a, in.Err()
 }
 
@@ -3356,11 +2896,11 @@ type queryProposalsArgs struct {
 func coerceQueryProposalsArgs(c *executor.Coercer, raw map[string]any) (*queryProposalsArgs, error) {
 	a, in := &queryProposalsArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "status", &a.Status, coerceOptionalProposalStatus)
-	executor.Member(in, "authorId", &a.AuthorID, coerceOptionalID)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "authorId", &a.AuthorID, knowledge.CoerceOptionalID)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3371,7 +2911,7 @@ type queryProposalArgs struct {
 
 func coerceQueryProposalArgs(c *executor.Coercer, raw map[string]any) (*queryProposalArgs, error) {
 	a, in := &queryProposalArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "id", &a.ID, coerceID)
+	executor.Member(in, "id", &a.ID, knowledge.CoerceID)
 	return a, in.Err()
 }
 
@@ -3384,9 +2924,9 @@ type queryContradictionsArgs struct {
 
 func coerceQueryContradictionsArgs(c *executor.Coercer, raw map[string]any) (*queryContradictionsArgs, error) {
 	a, in := &queryContradictionsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "view", &a.View, knowledge.CoerceOptionalViewInput)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3400,10 +2940,10 @@ type queryQuarantinesArgs struct {
 
 func coerceQueryQuarantinesArgs(c *executor.Coercer, raw map[string]any) (*queryQuarantinesArgs, error) {
 	a, in := &queryQuarantinesArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3414,7 +2954,7 @@ type queryVocabularyArgs struct {
 
 func coerceQueryVocabularyArgs(c *executor.Coercer, raw map[string]any) (*queryVocabularyArgs, error) {
 	a, in := &queryVocabularyArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	executor.Member(in, "view", &a.View, knowledge.CoerceOptionalViewInput)
 	return a, in.Err()
 }
 
@@ -3429,11 +2969,11 @@ type queryAgentsArgs struct {
 
 func coerceQueryAgentsArgs(c *executor.Coercer, raw map[string]any) (*queryAgentsArgs, error) {
 	a, in := &queryAgentsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "capability", &a.Capability, coerceOptionalString)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "capability", &a.Capability, knowledge.CoerceOptionalString)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3444,7 +2984,7 @@ type queryAgentArgs struct {
 
 func coerceQueryAgentArgs(c *executor.Coercer, raw map[string]any) (*queryAgentArgs, error) {
 	a, in := &queryAgentArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "id", &a.ID, coerceID)
+	executor.Member(in, "id", &a.ID, knowledge.CoerceID)
 	return a, in.Err()
 }
 
@@ -3460,12 +3000,12 @@ type queryAPIKeysArgs struct {
 
 func coerceQueryAPIKeysArgs(c *executor.Coercer, raw map[string]any) (*queryAPIKeysArgs, error) {
 	a, in := &queryAPIKeysArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "agentId", &a.AgentID, coerceOptionalID)
-	executor.Member(in, "includeEnded", &a.IncludeEnded, coerceBoolean)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "agentId", &a.AgentID, knowledge.CoerceOptionalID)
+	executor.Member(in, "includeEnded", &a.IncludeEnded, knowledge.CoerceBoolean)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3476,7 +3016,7 @@ type queryStatsArgs struct {
 
 func coerceQueryStatsArgs(c *executor.Coercer, raw map[string]any) (*queryStatsArgs, error) {
 	a, in := &queryStatsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	executor.Member(in, "view", &a.View, knowledge.CoerceOptionalViewInput)
 	return a, in.Err()
 }
 
@@ -3490,10 +3030,10 @@ type queryGraphsArgs struct {
 
 func coerceQueryGraphsArgs(c *executor.Coercer, raw map[string]any) (*queryGraphsArgs, error) {
 	a, in := &queryGraphsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3504,7 +3044,7 @@ type queryChannelArgs struct {
 
 func coerceQueryChannelArgs(c *executor.Coercer, raw map[string]any) (*queryChannelArgs, error) {
 	a, in := &queryChannelArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "id", &a.ID, coerceID)
+	executor.Member(in, "id", &a.ID, knowledge.CoerceID)
 	return a, in.Err()
 }
 
@@ -3523,13 +3063,13 @@ type queryChannelsArgs struct {
 func coerceQueryChannelsArgs(c *executor.Coercer, raw map[string]any) (*queryChannelsArgs, error) {
 	a, in := &queryChannelsArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "visibility", &a.Visibility, coerceOptionalChannelVisibility)
-	executor.Member(in, "memberId", &a.MemberID, coerceOptionalID)
-	executor.Member(in, "invited", &a.Invited, coerceBoolean)
-	executor.Member(in, "scopeId", &a.ScopeID, coerceOptionalID)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "memberId", &a.MemberID, knowledge.CoerceOptionalID)
+	executor.Member(in, "invited", &a.Invited, knowledge.CoerceBoolean)
+	executor.Member(in, "scopeId", &a.ScopeID, knowledge.CoerceOptionalID)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3540,7 +3080,7 @@ type queryScopeArgs struct {
 
 func coerceQueryScopeArgs(c *executor.Coercer, raw map[string]any) (*queryScopeArgs, error) {
 	a, in := &queryScopeArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "id", &a.ID, coerceID)
+	executor.Member(in, "id", &a.ID, knowledge.CoerceID)
 	return a, in.Err()
 }
 
@@ -3556,12 +3096,12 @@ type queryScopesArgs struct {
 
 func coerceQueryScopesArgs(c *executor.Coercer, raw map[string]any) (*queryScopesArgs, error) {
 	a, in := &queryScopesArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "parentId", &a.ParentID, coerceOptionalID)
+	executor.Member(in, "parentId", &a.ParentID, knowledge.CoerceOptionalID)
 	executor.Member(in, "status", &a.Status, coerceOptionalScopeStatus)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3575,10 +3115,10 @@ type queryGlobalRestrictionsArgs struct {
 
 func coerceQueryGlobalRestrictionsArgs(c *executor.Coercer, raw map[string]any) (*queryGlobalRestrictionsArgs, error) {
 	a, in := &queryGlobalRestrictionsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3589,7 +3129,7 @@ type queryMessageArgs struct {
 
 func coerceQueryMessageArgs(c *executor.Coercer, raw map[string]any) (*queryMessageArgs, error) {
 	a, in := &queryMessageArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "id", &a.ID, coerceID)
+	executor.Member(in, "id", &a.ID, knowledge.CoerceID)
 	return a, in.Err()
 }
 
@@ -3601,8 +3141,8 @@ type queryInboxArgs struct {
 
 func coerceQueryInboxArgs(c *executor.Coercer, raw map[string]any) (*queryInboxArgs, error) {
 	a, in := &queryInboxArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3613,7 +3153,7 @@ type queryGraphArgs struct {
 
 func coerceQueryGraphArgs(c *executor.Coercer, raw map[string]any) (*queryGraphArgs, error) {
 	a, in := &queryGraphArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "iri", &a.Iri, coerceOptionalIRI)
+	executor.Member(in, "iri", &a.Iri, knowledge.CoerceOptionalIRI)
 	return a, in.Err()
 }
 
@@ -3626,9 +3166,9 @@ type queryViolationsArgs struct {
 
 func coerceQueryViolationsArgs(c *executor.Coercer, raw map[string]any) (*queryViolationsArgs, error) {
 	a, in := &queryViolationsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "shape", &a.Shape, coerceOptionalIRI)
-	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "shape", &a.Shape, knowledge.CoerceOptionalIRI)
+	executor.Member(in, "view", &a.View, knowledge.CoerceOptionalViewInput)
 	return a, in.Err()
 }
 
@@ -3639,7 +3179,7 @@ type queryTaskArgs struct {
 
 func coerceQueryTaskArgs(c *executor.Coercer, raw map[string]any) (*queryTaskArgs, error) {
 	a, in := &queryTaskArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "id", &a.ID, coerceID)
+	executor.Member(in, "id", &a.ID, knowledge.CoerceID)
 	return a, in.Err()
 }
 
@@ -3658,15 +3198,15 @@ type queryTasksArgs struct {
 
 func coerceQueryTasksArgs(c *executor.Coercer, raw map[string]any) (*queryTasksArgs, error) {
 	a, in := &queryTasksArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "createdByMe", &a.CreatedByMe, coerceBoolean)
-	executor.Member(in, "handledByMe", &a.HandledByMe, coerceBoolean)
-	executor.Member(in, "contextId", &a.ContextID, coerceOptionalString)
-	executor.Member(in, "handlerId", &a.HandlerID, coerceOptionalID)
+	executor.Member(in, "createdByMe", &a.CreatedByMe, knowledge.CoerceBoolean)
+	executor.Member(in, "handledByMe", &a.HandledByMe, knowledge.CoerceBoolean)
+	executor.Member(in, "contextId", &a.ContextID, knowledge.CoerceOptionalString)
+	executor.Member(in, "handlerId", &a.HandlerID, knowledge.CoerceOptionalID)
 	executor.Member(in, "states", &a.States, coerceNullableTaskStateList)
-	executor.Member(in, "parentId", &a.ParentID, coerceOptionalID)
-	executor.Member(in, "since", &a.Since, coerceOptionalDateTime)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "parentId", &a.ParentID, knowledge.CoerceOptionalID)
+	executor.Member(in, "since", &a.Since, knowledge.CoerceOptionalDateTime)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3677,7 +3217,7 @@ type queryTypeArgs struct {
 
 func coerceQueryTypeArgs(c *executor.Coercer, raw map[string]any) (*queryTypeArgs, error) {
 	a, in := &queryTypeArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "name", &a.Name, coerceString)
+	executor.Member(in, "name", &a.Name, knowledge.CoerceString)
 	return a, in.Err()
 }
 
@@ -3693,10 +3233,10 @@ type scopeTasksArgs struct {
 func coerceScopeTasksArgs(c *executor.Coercer, raw map[string]any) (*scopeTasksArgs, error) {
 	a, in := &scopeTasksArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "status", &a.Status, coerceOptionalScopeStatus)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3710,10 +3250,10 @@ type scopeChannelsArgs struct {
 
 func coerceScopeChannelsArgs(c *executor.Coercer, raw map[string]any) (*scopeChannelsArgs, error) {
 	a, in := &scopeChannelsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3728,11 +3268,11 @@ type scopeEventsArgs struct {
 
 func coerceScopeEventsArgs(c *executor.Coercer, raw map[string]any) (*scopeEventsArgs, error) {
 	a, in := &scopeEventsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "sinceSequence", &a.SinceSequence, coerceOptionalLong)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "sinceSequence", &a.SinceSequence, knowledge.CoerceOptionalLong)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3743,116 +3283,7 @@ type scopeVerifyEventsArgs struct {
 
 func coerceScopeVerifyEventsArgs(c *executor.Coercer, raw map[string]any) (*scopeVerifyEventsArgs, error) {
 	a, in := &scopeVerifyEventsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "fromSequence", &a.FromSequence, coerceLong)
-	return a, in.Err()
-}
-
-// statementEvidenceArgs are the arguments of Statement.evidence.
-type statementEvidenceArgs struct {
-	First *int
-	After *scalar.Cursor
-}
-
-func coerceStatementEvidenceArgs(c *executor.Coercer, raw map[string]any) (*statementEvidenceArgs, error) {
-	a, in := &statementEvidenceArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	return a, in.Err()
-}
-
-// statementTasksArgs are the arguments of Statement.tasks.
-type statementTasksArgs struct {
-	First *int
-	After *scalar.Cursor
-}
-
-func coerceStatementTasksArgs(c *executor.Coercer, raw map[string]any) (*statementTasksArgs, error) {
-	a, in := &statementTasksArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	return a, in.Err()
-}
-
-// statementConnectionGroupsArgs are the arguments of StatementConnection.groups.
-type statementConnectionGroupsArgs struct {
-	By      []query.StatementGroupKey
-	Compute []query.StatementAggregate
-	Having  []query.GroupCondition
-	OrderBy []query.GroupOrder
-	First   *int
-}
-
-func coerceStatementConnectionGroupsArgs(c *executor.Coercer, raw map[string]any) (*statementConnectionGroupsArgs, error) {
-	a, in := &statementConnectionGroupsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "by", &a.By, coerceNullableStatementGroupKeyList)
-	executor.Member(in, "compute", &a.Compute, coerceNullableStatementAggregateList)
-	executor.Member(in, "having", &a.Having, coerceNullableGroupConditionList)
-	executor.Member(in, "orderBy", &a.OrderBy, coerceNullableGroupOrderList)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	return a, in.Err()
-}
-
-// subscriptionStatementChangedArgs are the arguments of Subscription.statementChanged.
-type subscriptionStatementChangedArgs struct {
-	Where  *query.StatementFilter
-	Ops    []base.Op
-	Resume *scalar.Position
-	View   *views.ViewInput
-}
-
-func coerceSubscriptionStatementChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionStatementChangedArgs, error) {
-	a, in := &subscriptionStatementChangedArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "where", &a.Where, coerceOptionalStatementFilter)
-	executor.Member(in, "ops", &a.Ops, coerceNullableChangeOpList)
-	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
-	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
-	return a, in.Err()
-}
-
-// subscriptionEntityChangedArgs are the arguments of Subscription.entityChanged.
-type subscriptionEntityChangedArgs struct {
-	Iri    base.Term
-	Depth  int
-	Resume *scalar.Position
-	View   *views.ViewInput
-}
-
-func coerceSubscriptionEntityChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionEntityChangedArgs, error) {
-	a, in := &subscriptionEntityChangedArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "iri", &a.Iri, coerceIRI)
-	executor.Member(in, "depth", &a.Depth, coerceInt)
-	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
-	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
-	return a, in.Err()
-}
-
-// subscriptionMatchChangedArgs are the arguments of Subscription.matchChanged.
-type subscriptionMatchChangedArgs struct {
-	Pattern query.PatternInput
-	Select  []string
-	Resume  *scalar.Position
-	View    *views.ViewInput
-}
-
-func coerceSubscriptionMatchChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionMatchChangedArgs, error) {
-	a, in := &subscriptionMatchChangedArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "pattern", &a.Pattern, coercePatternInput)
-	executor.Member(in, "select", &a.Select, coerceNullableStringList)
-	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
-	executor.Member(in, "view", &a.View, coerceOptionalViewInput)
-	return a, in.Err()
-}
-
-// subscriptionProposalChangedArgs are the arguments of Subscription.proposalChanged.
-type subscriptionProposalChangedArgs struct {
-	ID     *string
-	Resume *scalar.Position
-}
-
-func coerceSubscriptionProposalChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionProposalChangedArgs, error) {
-	a, in := &subscriptionProposalChangedArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "id", &a.ID, coerceOptionalID)
-	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
+	executor.Member(in, "fromSequence", &a.FromSequence, knowledge.CoerceLong)
 	return a, in.Err()
 }
 
@@ -3866,8 +3297,8 @@ type subscriptionMessagePublishedArgs struct {
 func coerceSubscriptionMessagePublishedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionMessagePublishedArgs, error) {
 	a, in := &subscriptionMessagePublishedArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "where", &a.Where, coerceMessageSourceInput)
-	executor.Member(in, "sinceSequence", &a.SinceSequence, coerceOptionalLong)
-	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
+	executor.Member(in, "sinceSequence", &a.SinceSequence, knowledge.CoerceOptionalLong)
+	executor.Member(in, "resume", &a.Resume, knowledge.CoerceOptionalPosition)
 	return a, in.Err()
 }
 
@@ -3879,8 +3310,8 @@ type subscriptionChannelChangedArgs struct {
 
 func coerceSubscriptionChannelChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionChannelChangedArgs, error) {
 	a, in := &subscriptionChannelChangedArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "channelId", &a.ChannelID, coerceID)
-	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
+	executor.Member(in, "channelId", &a.ChannelID, knowledge.CoerceID)
+	executor.Member(in, "resume", &a.Resume, knowledge.CoerceOptionalPosition)
 	return a, in.Err()
 }
 
@@ -3891,7 +3322,7 @@ type subscriptionSignalSentArgs struct {
 
 func coerceSubscriptionSignalSentArgs(c *executor.Coercer, raw map[string]any) (*subscriptionSignalSentArgs, error) {
 	a, in := &subscriptionSignalSentArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "channelId", &a.ChannelID, coerceID)
+	executor.Member(in, "channelId", &a.ChannelID, knowledge.CoerceID)
 	return a, in.Err()
 }
 
@@ -3903,8 +3334,8 @@ type subscriptionTaskChangedArgs struct {
 
 func coerceSubscriptionTaskChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionTaskChangedArgs, error) {
 	a, in := &subscriptionTaskChangedArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "id", &a.ID, coerceID)
-	executor.Member(in, "resume", &a.Resume, coerceOptionalPosition)
+	executor.Member(in, "id", &a.ID, knowledge.CoerceID)
+	executor.Member(in, "resume", &a.Resume, knowledge.CoerceOptionalPosition)
 	return a, in.Err()
 }
 
@@ -3918,10 +3349,10 @@ type taskMessagesArgs struct {
 
 func coerceTaskMessagesArgs(c *executor.Coercer, raw map[string]any) (*taskMessagesArgs, error) {
 	a, in := &taskMessagesArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3933,8 +3364,8 @@ type taskCommitsArgs struct {
 
 func coerceTaskCommitsArgs(c *executor.Coercer, raw map[string]any) (*taskCommitsArgs, error) {
 	a, in := &taskCommitsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3946,8 +3377,8 @@ type taskSubtasksArgs struct {
 
 func coerceTaskSubtasksArgs(c *executor.Coercer, raw map[string]any) (*taskSubtasksArgs, error) {
 	a, in := &taskSubtasksArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3959,8 +3390,8 @@ type taskCommitFactsArgs struct {
 
 func coerceTaskCommitFactsArgs(c *executor.Coercer, raw map[string]any) (*taskCommitFactsArgs, error) {
 	a, in := &taskCommitFactsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3974,10 +3405,10 @@ type vocabularyClassesArgs struct {
 
 func coerceVocabularyClassesArgs(c *executor.Coercer, raw map[string]any) (*vocabularyClassesArgs, error) {
 	a, in := &vocabularyClassesArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -3991,10 +3422,10 @@ type vocabularyPredicatesArgs struct {
 
 func coerceVocabularyPredicatesArgs(c *executor.Coercer, raw map[string]any) (*vocabularyPredicatesArgs, error) {
 	a, in := &vocabularyPredicatesArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -4008,10 +3439,10 @@ type vocabularyGraphsArgs struct {
 
 func coerceVocabularyGraphsArgs(c *executor.Coercer, raw map[string]any) (*vocabularyGraphsArgs, error) {
 	a, in := &vocabularyGraphsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "first", &a.First, coerceOptionalInt)
-	executor.Member(in, "after", &a.After, coerceOptionalCursor)
-	executor.Member(in, "last", &a.Last, coerceOptionalInt)
-	executor.Member(in, "before", &a.Before, coerceOptionalCursor)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -4022,7 +3453,7 @@ type directiveArgsArgs struct {
 
 func coerceDirectiveArgsArgs(c *executor.Coercer, raw map[string]any) (*directiveArgsArgs, error) {
 	a, in := &directiveArgsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "includeDeprecated", &a.IncludeDeprecated, coerceOptionalBoolean)
+	executor.Member(in, "includeDeprecated", &a.IncludeDeprecated, knowledge.CoerceOptionalBoolean)
 	return a, in.Err()
 }
 
@@ -4033,7 +3464,7 @@ type fieldArgsArgs struct {
 
 func coerceFieldArgsArgs(c *executor.Coercer, raw map[string]any) (*fieldArgsArgs, error) {
 	a, in := &fieldArgsArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "includeDeprecated", &a.IncludeDeprecated, coerceOptionalBoolean)
+	executor.Member(in, "includeDeprecated", &a.IncludeDeprecated, knowledge.CoerceOptionalBoolean)
 	return a, in.Err()
 }
 
@@ -4058,48 +3489,11 @@ func coerceTypeEnumValuesArgs(c *executor.Coercer, raw map[string]any) (*typeEnu
 	executor.Member(in, "includeDeprecated", &a.IncludeDeprecated, coerceNullableBoolean)
 	return a, in.Err()
 }
-func coerceInt(c *executor.Coercer, v any) (int, error) { return graphql.UnmarshalInt(v) }
-func coerceOptionalInt(c *executor.Coercer, v any) (*int, error) {
-	return executor.CoerceOptional(c, v, coerceInt)
-}
-
-func coerceCursor(c *executor.Coercer, v any) (out scalar.Cursor, err error) {
-	err = (&out).UnmarshalGQL(v)
-	return out, err
-}
-
-func coerceOptionalCursor(c *executor.Coercer, v any) (*scalar.Cursor, error) {
-	return executor.CoerceOptional(c, v, coerceCursor)
-}
-func coerceLong(c *executor.Coercer, v any) (int64, error) { return scalar.UnmarshalLong(v) }
-func coerceOptionalLong(c *executor.Coercer, v any) (*int64, error) {
-	return executor.CoerceOptional(c, v, coerceLong)
-}
-func coerceDateTime(c *executor.Coercer, v any) (time.Time, error) {
-	return scalar.UnmarshalDateTime(v)
-}
-func coerceOptionalDateTime(c *executor.Coercer, v any) (*time.Time, error) {
-	return executor.CoerceOptional(c, v, coerceDateTime)
-}
-func coerceID(c *executor.Coercer, v any) (string, error) { return graphql.UnmarshalString(v) }
-func coerceOptionalID(c *executor.Coercer, v any) (*string, error) {
-	return executor.CoerceOptional(c, v, coerceID)
-}
-
 func coerceNullableIDList(c *executor.Coercer, v any) (out []string, err error) {
 	if v == nil {
 		return nil, nil
 	}
-	return executor.CoerceList(c, v, coerceID)
-}
-
-func coerceString(c *executor.Coercer, v any) (string, error) { return graphql.UnmarshalString(v) }
-func coerceOptionalString(c *executor.Coercer, v any) (*string, error) {
-	return executor.CoerceOptional(c, v, coerceString)
-}
-func coerceBoolean(c *executor.Coercer, v any) (bool, error) { return graphql.UnmarshalBoolean(v) }
-func coerceOptionalBoolean(c *executor.Coercer, v any) (*bool, error) {
-	return executor.CoerceOptional(c, v, coerceBoolean)
+	return executor.CoerceList(c, v, knowledge.CoerceID)
 }
 
 func coerceMessageType(c *executor.Coercer, v any) (out MessageType, err error) {
@@ -4110,7 +3504,6 @@ func coerceMessageType(c *executor.Coercer, v any) (out MessageType, err error) 
 func coerceOptionalMessageType(c *executor.Coercer, v any) (*MessageType, error) {
 	return executor.CoerceOptional(c, v, coerceMessageType)
 }
-
 func coerceMessageContentType(c *executor.Coercer, v any) (out MessageContentType, err error) {
 	err = (&out).UnmarshalGQL(v)
 	return out, err
@@ -4119,7 +3512,6 @@ func coerceMessageContentType(c *executor.Coercer, v any) (out MessageContentTyp
 func coerceOptionalMessageContentType(c *executor.Coercer, v any) (*MessageContentType, error) {
 	return executor.CoerceOptional(c, v, coerceMessageContentType)
 }
-
 func coerceReceiptStatus(c *executor.Coercer, v any) (out ReceiptStatus, err error) {
 	err = (&out).UnmarshalGQL(v)
 	return out, err
@@ -4128,16 +3520,15 @@ func coerceReceiptStatus(c *executor.Coercer, v any) (out ReceiptStatus, err err
 func coerceOptionalReceiptStatus(c *executor.Coercer, v any) (*ReceiptStatus, error) {
 	return executor.CoerceOptional(c, v, coerceReceiptStatus)
 }
-
 func coerceMessageFilter(c *executor.Coercer, v any) (out MessageFilter, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "recipient", &out.Recipient, coerceOptionalString)
-	executor.Member(in, "forMe", &out.ForMe, coerceOptionalBoolean)
+	executor.Member(in, "recipient", &out.Recipient, knowledge.CoerceOptionalString)
+	executor.Member(in, "forMe", &out.ForMe, knowledge.CoerceOptionalBoolean)
 	executor.Member(in, "messageType", &out.MessageType, coerceOptionalMessageType)
 	executor.Member(in, "contentType", &out.ContentType, coerceOptionalMessageContentType)
-	executor.Member(in, "tag", &out.Tag, coerceOptionalString)
-	executor.Member(in, "threadId", &out.ThreadID, coerceOptionalString)
-	executor.Member(in, "correlationId", &out.CorrelationID, coerceOptionalID)
+	executor.Member(in, "tag", &out.Tag, knowledge.CoerceOptionalString)
+	executor.Member(in, "threadId", &out.ThreadID, knowledge.CoerceOptionalString)
+	executor.Member(in, "correlationId", &out.CorrelationID, knowledge.CoerceOptionalID)
 	executor.Member(in, "status", &out.Status, coerceOptionalReceiptStatus)
 	return out, in.Err()
 }
@@ -4145,547 +3536,62 @@ func coerceMessageFilter(c *executor.Coercer, v any) (out MessageFilter, err err
 func coerceOptionalMessageFilter(c *executor.Coercer, v any) (*MessageFilter, error) {
 	return executor.CoerceOptional(c, v, coerceMessageFilter)
 }
-
-func coerceSortDirection(c *executor.Coercer, v any) (out query.SortDirection, err error) {
-	text, err := graphql.UnmarshalString(v)
-	return query.SortDirection(text), err
-}
-
-func coerceNullableStringList(c *executor.Coercer, v any) (out []string, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceString)
-}
-
-func coerceIRI(c *executor.Coercer, v any) (base.Term, error) { return UnmarshalIRI(c.Ctx, v) }
-func coerceOptionalIRI(c *executor.Coercer, v any) (*base.Term, error) {
-	return executor.CoerceOptional(c, v, coerceIRI)
-}
-func coercePath(c *executor.Coercer, v any) (string, error) { return graphql.UnmarshalString(v) }
-func coerceOptionalPath(c *executor.Coercer, v any) (*string, error) {
-	return executor.CoerceOptional(c, v, coercePath)
-}
-
-func coerceNullableIRIList(c *executor.Coercer, v any) (out []base.Term, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceIRI)
-}
-
-func coerceIRIFilter(c *executor.Coercer, v any) (out query.IRIFilter, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "exists", &out.Exists, coerceOptionalBoolean)
-	executor.Member(in, "eq", &out.Eq, coerceOptionalIRI)
-	executor.Member(in, "ne", &out.Ne, coerceOptionalIRI)
-	executor.Member(in, "in", &out.In, coerceNullableIRIList)
-	executor.Member(in, "nin", &out.Nin, coerceNullableIRIList)
-	executor.Member(in, "contains", &out.Contains, coerceOptionalString)
-	executor.Member(in, "startsWith", &out.StartsWith, coerceOptionalString)
-	executor.Member(in, "endsWith", &out.EndsWith, coerceOptionalString)
-	executor.Member(in, "regex", &out.Regex, coerceOptionalString)
-	return out, in.Err()
-}
-
-func coerceOptionalIRIFilter(c *executor.Coercer, v any) (*query.IRIFilter, error) {
-	return executor.CoerceOptional(c, v, coerceIRIFilter)
-}
-
-func coerceNullableJSON(c *executor.Coercer, v any) (out json.RawMessage, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return scalar.UnmarshalJSON(v)
-}
-
-func coerceJSON(c *executor.Coercer, v any) (json.RawMessage, error) { return scalar.UnmarshalJSON(v) }
-
-func coerceNullableJSONList(c *executor.Coercer, v any) (out []json.RawMessage, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceJSON)
-}
-
-func coerceStringFilter(c *executor.Coercer, v any) (out query.StringFilter, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "exists", &out.Exists, coerceOptionalBoolean)
-	executor.Member(in, "eq", &out.Eq, coerceOptionalString)
-	executor.Member(in, "ne", &out.Ne, coerceOptionalString)
-	executor.Member(in, "in", &out.In, coerceNullableStringList)
-	executor.Member(in, "nin", &out.Nin, coerceNullableStringList)
-	executor.Member(in, "lt", &out.Lt, coerceOptionalString)
-	executor.Member(in, "lte", &out.Lte, coerceOptionalString)
-	executor.Member(in, "gt", &out.Gt, coerceOptionalString)
-	executor.Member(in, "gte", &out.Gte, coerceOptionalString)
-	executor.Member(in, "contains", &out.Contains, coerceOptionalString)
-	executor.Member(in, "startsWith", &out.StartsWith, coerceOptionalString)
-	executor.Member(in, "endsWith", &out.EndsWith, coerceOptionalString)
-	executor.Member(in, "regex", &out.Regex, coerceOptionalString)
-	return out, in.Err()
-}
-
-func coerceOptionalStringFilter(c *executor.Coercer, v any) (*query.StringFilter, error) {
-	return executor.CoerceOptional(c, v, coerceStringFilter)
-}
-
-func coerceValueFilter(c *executor.Coercer, v any) (out query.ValueFilter, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "eq", &out.Eq, coerceNullableJSON)
-	executor.Member(in, "ne", &out.Ne, coerceNullableJSON)
-	executor.Member(in, "in", &out.In, coerceNullableJSONList)
-	executor.Member(in, "nin", &out.Nin, coerceNullableJSONList)
-	executor.Member(in, "lt", &out.Lt, coerceNullableJSON)
-	executor.Member(in, "lte", &out.Lte, coerceNullableJSON)
-	executor.Member(in, "gt", &out.Gt, coerceNullableJSON)
-	executor.Member(in, "gte", &out.Gte, coerceNullableJSON)
-	executor.Member(in, "contains", &out.Contains, coerceOptionalString)
-	executor.Member(in, "startsWith", &out.StartsWith, coerceOptionalString)
-	executor.Member(in, "endsWith", &out.EndsWith, coerceOptionalString)
-	executor.Member(in, "regex", &out.Regex, coerceOptionalString)
-	executor.Member(in, "iri", &out.IRI, coerceOptionalIRIFilter)
-	executor.Member(in, "language", &out.Language, coerceOptionalStringFilter)
-	executor.Member(in, "datatype", &out.Datatype, coerceOptionalIRIFilter)
-	return out, in.Err()
-}
-
-func coerceOptionalValueFilter(c *executor.Coercer, v any) (*query.ValueFilter, error) {
-	return executor.CoerceOptional(c, v, coerceValueFilter)
-}
-
-func coerceNullableIRIList2(c *executor.Coercer, v any) (out []*base.Term, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceOptionalIRI)
-}
-
-func coerceGraphFilter(c *executor.Coercer, v any) (out query.GraphFilter, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "eq", &out.Eq, coerceOptionalIRI)
-	executor.Member(in, "ne", &out.Ne, coerceOptionalIRI)
-	executor.Member(in, "in", &out.In, coerceNullableIRIList2)
-	executor.Member(in, "nin", &out.Nin, coerceNullableIRIList2)
-	executor.Member(in, "default", &out.Default, coerceOptionalBoolean)
-	executor.Member(in, "contains", &out.Contains, coerceOptionalString)
-	executor.Member(in, "startsWith", &out.StartsWith, coerceOptionalString)
-	executor.Member(in, "endsWith", &out.EndsWith, coerceOptionalString)
-	executor.Member(in, "regex", &out.Regex, coerceOptionalString)
-	return out, in.Err()
-}
-
-func coerceOptionalGraphFilter(c *executor.Coercer, v any) (*query.GraphFilter, error) {
-	return executor.CoerceOptional(c, v, coerceGraphFilter)
-}
-func coerceFloat(c *executor.Coercer, v any) (float64, error) {
-	return graphql.UnmarshalFloatContext(c.Ctx, v)
-}
-func coerceOptionalFloat(c *executor.Coercer, v any) (*float64, error) {
-	return executor.CoerceOptional(c, v, coerceFloat)
-}
-
-func coerceNullableFloatList(c *executor.Coercer, v any) (out []float64, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceFloat)
-}
-
-func coerceFloatFilter(c *executor.Coercer, v any) (out query.FloatFilter, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "exists", &out.Exists, coerceOptionalBoolean)
-	executor.Member(in, "eq", &out.Eq, coerceOptionalFloat)
-	executor.Member(in, "ne", &out.Ne, coerceOptionalFloat)
-	executor.Member(in, "in", &out.In, coerceNullableFloatList)
-	executor.Member(in, "nin", &out.Nin, coerceNullableFloatList)
-	executor.Member(in, "lt", &out.Lt, coerceOptionalFloat)
-	executor.Member(in, "lte", &out.Lte, coerceOptionalFloat)
-	executor.Member(in, "gt", &out.Gt, coerceOptionalFloat)
-	executor.Member(in, "gte", &out.Gte, coerceOptionalFloat)
-	return out, in.Err()
-}
-
-func coerceOptionalFloatFilter(c *executor.Coercer, v any) (*query.FloatFilter, error) {
-	return executor.CoerceOptional(c, v, coerceFloatFilter)
-}
-
-func coerceNullableDateTimeList(c *executor.Coercer, v any) (out []time.Time, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceDateTime)
-}
-
-func coerceDateTimeFilter(c *executor.Coercer, v any) (out query.DateTimeFilter, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "exists", &out.Exists, coerceOptionalBoolean)
-	executor.Member(in, "eq", &out.Eq, coerceOptionalDateTime)
-	executor.Member(in, "ne", &out.Ne, coerceOptionalDateTime)
-	executor.Member(in, "in", &out.In, coerceNullableDateTimeList)
-	executor.Member(in, "nin", &out.Nin, coerceNullableDateTimeList)
-	executor.Member(in, "lt", &out.Lt, coerceOptionalDateTime)
-	executor.Member(in, "lte", &out.Lte, coerceOptionalDateTime)
-	executor.Member(in, "gt", &out.Gt, coerceOptionalDateTime)
-	executor.Member(in, "gte", &out.Gte, coerceOptionalDateTime)
-	return out, in.Err()
-}
-
-func coerceOptionalDateTimeFilter(c *executor.Coercer, v any) (*query.DateTimeFilter, error) {
-	return executor.CoerceOptional(c, v, coerceDateTimeFilter)
-}
-
-func coerceNullableLongList(c *executor.Coercer, v any) (out []int64, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceLong)
-}
-
-func coerceLongFilter(c *executor.Coercer, v any) (out query.LongFilter, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "eq", &out.Eq, coerceOptionalLong)
-	executor.Member(in, "ne", &out.Ne, coerceOptionalLong)
-	executor.Member(in, "in", &out.In, coerceNullableLongList)
-	executor.Member(in, "nin", &out.Nin, coerceNullableLongList)
-	executor.Member(in, "lt", &out.Lt, coerceOptionalLong)
-	executor.Member(in, "lte", &out.Lte, coerceOptionalLong)
-	executor.Member(in, "gt", &out.Gt, coerceOptionalLong)
-	executor.Member(in, "gte", &out.Gte, coerceOptionalLong)
-	return out, in.Err()
-}
-
-func coerceOptionalLongFilter(c *executor.Coercer, v any) (*query.LongFilter, error) {
-	return executor.CoerceOptional(c, v, coerceLongFilter)
-}
-func coerceRevision(c *executor.Coercer, v any) (base.Revision, error) {
-	return scalar.UnmarshalRevision(v)
-}
-func coerceOptionalRevision(c *executor.Coercer, v any) (*base.Revision, error) {
-	return executor.CoerceOptional(c, v, coerceRevision)
-}
-
-func coerceNullableRevisionList(c *executor.Coercer, v any) (out []base.Revision, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceRevision)
-}
-
-func coerceRevisionFilter(c *executor.Coercer, v any) (out query.RevisionFilter, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "exists", &out.Exists, coerceOptionalBoolean)
-	executor.Member(in, "eq", &out.Eq, coerceOptionalRevision)
-	executor.Member(in, "ne", &out.Ne, coerceOptionalRevision)
-	executor.Member(in, "in", &out.In, coerceNullableRevisionList)
-	executor.Member(in, "nin", &out.Nin, coerceNullableRevisionList)
-	executor.Member(in, "lt", &out.Lt, coerceOptionalRevision)
-	executor.Member(in, "lte", &out.Lte, coerceOptionalRevision)
-	executor.Member(in, "gt", &out.Gt, coerceOptionalRevision)
-	executor.Member(in, "gte", &out.Gte, coerceOptionalRevision)
-	return out, in.Err()
-}
-
-func coerceOptionalRevisionFilter(c *executor.Coercer, v any) (*query.RevisionFilter, error) {
-	return executor.CoerceOptional(c, v, coerceRevisionFilter)
-}
-
-func coerceNullableStatementFilterList(c *executor.Coercer, v any) (out []query.StatementFilter, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceStatementFilter)
-}
-
-func coerceStatementFilter(c *executor.Coercer, v any) (out query.StatementFilter, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "subject", &out.Subject, coerceOptionalIRIFilter)
-	executor.Member(in, "predicate", &out.Predicate, coerceOptionalIRIFilter)
-	executor.Member(in, "object", &out.Object, coerceOptionalValueFilter)
-	executor.Member(in, "graph", &out.Graph, coerceOptionalGraphFilter)
-	executor.Member(in, "certainty", &out.Certainty, coerceOptionalFloatFilter)
-	executor.Member(in, "assertedBy", &out.AssertedBy, coerceOptionalStringFilter)
-	executor.Member(in, "recordedAt", &out.RecordedAt, coerceOptionalDateTimeFilter)
-	executor.Member(in, "ageSeconds", &out.AgeSeconds, coerceOptionalLongFilter)
-	executor.Member(in, "revision", &out.Revision, coerceOptionalRevisionFilter)
-	executor.Member(in, "and", &out.And, coerceNullableStatementFilterList)
-	executor.Member(in, "or", &out.Or, coerceNullableStatementFilterList)
-	executor.Member(in, "not", &out.Not, coerceOptionalStatementFilter)
-	return out, in.Err()
-}
-
-func coerceOptionalStatementFilter(c *executor.Coercer, v any) (*query.StatementFilter, error) {
-	return executor.CoerceOptional(c, v, coerceStatementFilter)
-}
-
-func coerceDirection(c *executor.Coercer, v any) (out path.Direction, err error) {
-	text, err := graphql.UnmarshalString(v)
-	return path.Direction(text), err
-}
-
-func coercePropertyFilter(c *executor.Coercer, v any) (out query.PropertyFilter, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "predicate", &out.Predicate, coerceIRI)
-	executor.Member(in, "exists", &out.Exists, coerceOptionalBoolean)
-	executor.Member(in, "eq", &out.Eq, coerceNullableJSON)
-	executor.Member(in, "ne", &out.Ne, coerceNullableJSON)
-	executor.Member(in, "in", &out.In, coerceNullableJSONList)
-	executor.Member(in, "nin", &out.Nin, coerceNullableJSONList)
-	executor.Member(in, "lt", &out.Lt, coerceNullableJSON)
-	executor.Member(in, "lte", &out.Lte, coerceNullableJSON)
-	executor.Member(in, "gt", &out.Gt, coerceNullableJSON)
-	executor.Member(in, "gte", &out.Gte, coerceNullableJSON)
-	executor.Member(in, "contains", &out.Contains, coerceOptionalString)
-	executor.Member(in, "startsWith", &out.StartsWith, coerceOptionalString)
-	executor.Member(in, "endsWith", &out.EndsWith, coerceOptionalString)
-	executor.Member(in, "regex", &out.Regex, coerceOptionalString)
-	executor.Member(in, "iri", &out.IRI, coerceOptionalIRIFilter)
-	executor.Member(in, "language", &out.Language, coerceOptionalStringFilter)
-	executor.Member(in, "datatype", &out.Datatype, coerceOptionalIRIFilter)
-	executor.Member(in, "certainty", &out.Certainty, coerceOptionalFloatFilter)
-	executor.Member(in, "assertedBy", &out.AssertedBy, coerceOptionalStringFilter)
-	executor.Member(in, "recordedAt", &out.RecordedAt, coerceOptionalDateTimeFilter)
-	executor.Member(in, "ageSeconds", &out.AgeSeconds, coerceOptionalLongFilter)
-	executor.Member(in, "revision", &out.Revision, coerceOptionalRevisionFilter)
-	executor.Member(in, "graph", &out.Graph, coerceOptionalGraphFilter)
-	return out, in.Err()
-}
-
-func coerceNullablePropertyFilterList(c *executor.Coercer, v any) (out []query.PropertyFilter, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coercePropertyFilter)
-}
-
-func coerceQuantifier(c *executor.Coercer, v any) (out query.Quantifier, err error) {
-	text, err := graphql.UnmarshalString(v)
-	return query.Quantifier(text), err
-}
-
-func coerceOptionalQuantifier(c *executor.Coercer, v any) (*query.Quantifier, error) {
-	return executor.CoerceOptional(c, v, coerceQuantifier)
-}
-
-func coercePathFilter(c *executor.Coercer, v any) (out query.PathFilter, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "path", &out.Path, coercePath)
-	executor.Member(in, "quantifier", &out.Quantifier, coerceOptionalQuantifier)
-	executor.Member(in, "where", &out.Where, coerceOptionalEntityFilter)
-	executor.Member(in, "value", &out.Value, coerceOptionalValueFilter)
-	executor.Member(in, "count", &out.Count, coerceOptionalLongFilter)
-	return out, in.Err()
-}
-
-func coerceNullablePathFilterList(c *executor.Coercer, v any) (out []query.PathFilter, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coercePathFilter)
-}
-
-func coerceNullableEntityFilterList(c *executor.Coercer, v any) (out []query.EntityFilter, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceEntityFilter)
-}
-
-func coerceEntityFilter(c *executor.Coercer, v any) (out query.EntityFilter, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "iri", &out.IRI, coerceOptionalIRIFilter)
-	executor.Member(in, "type", &out.Type, coerceOptionalIRIFilter)
-	executor.Member(in, "label", &out.Label, coerceOptionalStringFilter)
-	executor.Member(in, "property", &out.Property, coerceNullablePropertyFilterList)
-	executor.Member(in, "path", &out.Path, coerceNullablePathFilterList)
-	executor.Member(in, "and", &out.And, coerceNullableEntityFilterList)
-	executor.Member(in, "or", &out.Or, coerceNullableEntityFilterList)
-	executor.Member(in, "not", &out.Not, coerceOptionalEntityFilter)
-	return out, in.Err()
-}
-
-func coerceOptionalEntityFilter(c *executor.Coercer, v any) (*query.EntityFilter, error) {
-	return executor.CoerceOptional(c, v, coerceEntityFilter)
-}
-
-func coerceBudgetInput(c *executor.Coercer, v any) (out limit.BudgetInput, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "maxBytes", &out.MaxBytes, coerceOptionalInt)
-	executor.Member(in, "maxTokens", &out.MaxTokens, coerceOptionalInt)
-	executor.Member(in, "maxStatements", &out.MaxStatements, coerceOptionalInt)
-	return out, in.Err()
-}
-
-func coerceOptionalBudgetInput(c *executor.Coercer, v any) (*limit.BudgetInput, error) {
-	return executor.CoerceOptional(c, v, coerceBudgetInput)
-}
-
-func coerceEntityGroupKey(c *executor.Coercer, v any) (out query.EntityGroupKey, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "as", &out.As, coerceString)
-	executor.Member(in, "property", &out.Property, coerceOptionalIRI)
-	executor.Member(in, "path", &out.Path, coerceOptionalPath)
-	return out, in.Err()
-}
-
-func coerceNullableEntityGroupKeyList(c *executor.Coercer, v any) (out []query.EntityGroupKey, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceEntityGroupKey)
-}
-
-func coerceAggregateFunction(c *executor.Coercer, v any) (out query.AggregateFunction, err error) {
-	text, err := graphql.UnmarshalString(v)
-	return query.AggregateFunction(text), err
-}
-
-func coerceEntityAggregate(c *executor.Coercer, v any) (out query.EntityAggregate, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "as", &out.As, coerceString)
-	executor.Member(in, "fn", &out.Fn, coerceAggregateFunction)
-	executor.Member(in, "property", &out.Property, coerceOptionalIRI)
-	executor.Member(in, "path", &out.Path, coerceOptionalPath)
-	return out, in.Err()
-}
-
-func coerceNullableEntityAggregateList(c *executor.Coercer, v any) (out []query.EntityAggregate, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceEntityAggregate)
-}
-
-func coerceGroupCondition(c *executor.Coercer, v any) (out query.GroupCondition, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "as", &out.As, coerceString)
-	executor.Member(in, "exists", &out.Exists, coerceOptionalBoolean)
-	executor.Member(in, "eq", &out.Eq, coerceNullableJSON)
-	executor.Member(in, "ne", &out.Ne, coerceNullableJSON)
-	executor.Member(in, "in", &out.In, coerceNullableJSONList)
-	executor.Member(in, "nin", &out.Nin, coerceNullableJSONList)
-	executor.Member(in, "lt", &out.Lt, coerceNullableJSON)
-	executor.Member(in, "lte", &out.Lte, coerceNullableJSON)
-	executor.Member(in, "gt", &out.Gt, coerceNullableJSON)
-	executor.Member(in, "gte", &out.Gte, coerceNullableJSON)
-	return out, in.Err()
-}
-
-func coerceNullableGroupConditionList(c *executor.Coercer, v any) (out []query.GroupCondition, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceGroupCondition)
-}
-
-func coerceNullsOrder(c *executor.Coercer, v any) (out query.NullsOrder, err error) {
-	text, err := graphql.UnmarshalString(v)
-	return query.NullsOrder(text), err
-}
-
-func coerceGroupOrder(c *executor.Coercer, v any) (out query.GroupOrder, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "as", &out.As, coerceString)
-	executor.MemberOr(in, "direction", "ASC", &out.Direction, coerceSortDirection)
-	executor.MemberOr(in, "nulls", "LAST", &out.Nulls, coerceNullsOrder)
-	return out, in.Err()
-}
-
-func coerceNullableGroupOrderList(c *executor.Coercer, v any) (out []query.GroupOrder, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceGroupOrder)
-}
-
-func coerceMatchGroupKey(c *executor.Coercer, v any) (out query.MatchGroupKey, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "as", &out.As, coerceOptionalString)
-	executor.Member(in, "var", &out.Var, coerceString)
-	return out, in.Err()
-}
-
-func coerceNullableMatchGroupKeyList(c *executor.Coercer, v any) (out []query.MatchGroupKey, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceMatchGroupKey)
-}
-
-func coerceMatchAggregate(c *executor.Coercer, v any) (out query.MatchAggregate, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "as", &out.As, coerceString)
-	executor.Member(in, "fn", &out.Fn, coerceAggregateFunction)
-	executor.Member(in, "var", &out.Var, coerceOptionalString)
-	return out, in.Err()
-}
-
-func coerceNullableMatchAggregateList(c *executor.Coercer, v any) (out []query.MatchAggregate, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceMatchAggregate)
-}
-
 func coerceQuarantineAgentInput(c *executor.Coercer, v any) (out QuarantineAgentInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "agentId", &out.AgentID, coerceID)
-	executor.Member(in, "since", &out.Since, coerceOptionalDateTime)
-	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
-	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceID)
+	executor.Member(in, "since", &out.Since, knowledge.CoerceOptionalDateTime)
+	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
+	executor.Member(in, "dryRun", &out.DryRun, knowledge.CoerceOptionalBoolean)
 	return out, in.Err()
 }
 
 func coerceRevertCommitInput(c *executor.Coercer, v any) (out RevertCommitInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "revision", &out.Revision, coerceRevision)
-	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
-	executor.Member(in, "force", &out.Force, coerceOptionalBoolean)
-	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
+	executor.Member(in, "revision", &out.Revision, knowledge.CoerceRevision)
+	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
+	executor.Member(in, "force", &out.Force, knowledge.CoerceOptionalBoolean)
+	executor.Member(in, "dryRun", &out.DryRun, knowledge.CoerceOptionalBoolean)
 	return out, in.Err()
 }
 
 func coerceSubjectInput(c *executor.Coercer, v any) (out SubjectInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "id", &out.ID, coerceString)
-	executor.Member(in, "type", &out.Type, coerceOptionalString)
+	executor.Member(in, "id", &out.ID, knowledge.CoerceString)
+	executor.Member(in, "type", &out.Type, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
 func coerceOptionalSubjectInput(c *executor.Coercer, v any) (*SubjectInput, error) {
 	return executor.CoerceOptional(c, v, coerceSubjectInput)
 }
-
 func coercePredicateInput(c *executor.Coercer, v any) (out PredicateInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "id", &out.ID, coerceString)
+	executor.Member(in, "id", &out.ID, knowledge.CoerceString)
 	return out, in.Err()
 }
 
 func coerceOptionalPredicateInput(c *executor.Coercer, v any) (*PredicateInput, error) {
 	return executor.CoerceOptional(c, v, coercePredicateInput)
 }
-
 func coerceObjectInput(c *executor.Coercer, v any) (out ObjectInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "id", &out.ID, coerceOptionalString)
-	executor.Member(in, "value", &out.Value, coerceNullableJSON)
-	executor.Member(in, "type", &out.Type, coerceOptionalString)
-	executor.Member(in, "language", &out.Language, coerceOptionalString)
+	executor.Member(in, "id", &out.ID, knowledge.CoerceOptionalString)
+	executor.Member(in, "value", &out.Value, knowledge.CoerceNullableJSON)
+	executor.Member(in, "type", &out.Type, knowledge.CoerceOptionalString)
+	executor.Member(in, "language", &out.Language, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
 func coerceOptionalObjectInput(c *executor.Coercer, v any) (*ObjectInput, error) {
 	return executor.CoerceOptional(c, v, coerceObjectInput)
 }
-
 func coerceStatementRef(c *executor.Coercer, v any) (out StatementRef, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "id", &out.ID, coerceOptionalID)
+	executor.Member(in, "id", &out.ID, knowledge.CoerceOptionalID)
 	executor.Member(in, "subject", &out.Subject, coerceOptionalSubjectInput)
 	executor.Member(in, "predicate", &out.Predicate, coerceOptionalPredicateInput)
 	executor.Member(in, "object", &out.Object, coerceOptionalObjectInput)
-	executor.Member(in, "graph", &out.Graph, coerceOptionalString)
+	executor.Member(in, "graph", &out.Graph, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
@@ -4699,42 +3605,41 @@ func coerceNullableStatementRefList(c *executor.Coercer, v any) (out []Statement
 func coerceStatementRefList(c *executor.Coercer, v any) ([]StatementRef, error) {
 	return executor.CoerceList(c, v, coerceStatementRef)
 }
-
 func coerceResolveContradictionInput(c *executor.Coercer, v any) (out ResolveContradictionInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "keep", &out.Keep, coerceNullableStatementRefList)
 	executor.Member(in, "drop", &out.Drop, coerceStatementRefList)
-	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
-	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
+	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
+	executor.Member(in, "dryRun", &out.DryRun, knowledge.CoerceOptionalBoolean)
 	return out, in.Err()
 }
 
 func coerceLiftQuarantineInput(c *executor.Coercer, v any) (out LiftQuarantineInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "agentId", &out.AgentID, coerceID)
-	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
-	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceID)
+	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
+	executor.Member(in, "dryRun", &out.DryRun, knowledge.CoerceOptionalBoolean)
 	return out, in.Err()
 }
 
 func coerceRegisterPrefixInput(c *executor.Coercer, v any) (out RegisterPrefixInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "name", &out.Name, coerceString)
-	executor.Member(in, "namespace", &out.Namespace, coerceString)
-	executor.Member(in, "force", &out.Force, coerceOptionalBoolean)
+	executor.Member(in, "name", &out.Name, knowledge.CoerceString)
+	executor.Member(in, "namespace", &out.Namespace, knowledge.CoerceString)
+	executor.Member(in, "force", &out.Force, knowledge.CoerceOptionalBoolean)
 	return out, in.Err()
 }
 
 func coerceRemovePrefixInput(c *executor.Coercer, v any) (out RemovePrefixInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "name", &out.Name, coerceString)
+	executor.Member(in, "name", &out.Name, knowledge.CoerceString)
 	return out, in.Err()
 }
 
 func coerceChangeSchemesInput(c *executor.Coercer, v any) (out ChangeSchemesInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "allow", &out.Allow, coerceNullableStringList)
-	executor.Member(in, "forbid", &out.Forbid, coerceNullableStringList)
+	executor.Member(in, "allow", &out.Allow, knowledge.CoerceNullableStringList)
+	executor.Member(in, "forbid", &out.Forbid, knowledge.CoerceNullableStringList)
 	return out, in.Err()
 }
 
@@ -4746,28 +3651,27 @@ func coerceApiKeyMode(c *executor.Coercer, v any) (out APIKeyMode, err error) {
 func coerceOptionalApiKeyMode(c *executor.Coercer, v any) (*APIKeyMode, error) {
 	return executor.CoerceOptional(c, v, coerceApiKeyMode)
 }
-
 func coerceCreateApiKeyInput(c *executor.Coercer, v any) (out CreateAPIKeyInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "agentId", &out.AgentID, coerceID)
-	executor.Member(in, "name", &out.Name, coerceOptionalString)
-	executor.Member(in, "roles", &out.Roles, coerceNullableStringList)
-	executor.Member(in, "actFor", &out.ActFor, coerceNullableStringList)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceID)
+	executor.Member(in, "name", &out.Name, knowledge.CoerceOptionalString)
+	executor.Member(in, "roles", &out.Roles, knowledge.CoerceNullableStringList)
+	executor.Member(in, "actFor", &out.ActFor, knowledge.CoerceNullableStringList)
 	executor.Member(in, "mode", &out.Mode, coerceOptionalApiKeyMode)
-	executor.Member(in, "lifetimeSeconds", &out.LifetimeSeconds, coerceOptionalLong)
+	executor.Member(in, "lifetimeSeconds", &out.LifetimeSeconds, knowledge.CoerceOptionalLong)
 	return out, in.Err()
 }
 
 func coerceRotateApiKeyInput(c *executor.Coercer, v any) (out RotateAPIKeyInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "keyId", &out.KeyID, coerceID)
-	executor.Member(in, "overlapSeconds", &out.OverlapSeconds, coerceOptionalLong)
+	executor.Member(in, "keyId", &out.KeyID, knowledge.CoerceID)
+	executor.Member(in, "overlapSeconds", &out.OverlapSeconds, knowledge.CoerceOptionalLong)
 	return out, in.Err()
 }
 
 func coerceRevokeApiKeyInput(c *executor.Coercer, v any) (out RevokeAPIKeyInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "keyId", &out.KeyID, coerceID)
+	executor.Member(in, "keyId", &out.KeyID, knowledge.CoerceID)
 	return out, in.Err()
 }
 
@@ -4779,27 +3683,26 @@ func coerceAgentStatus(c *executor.Coercer, v any) (out AgentStatus, err error) 
 func coerceOptionalAgentStatus(c *executor.Coercer, v any) (*AgentStatus, error) {
 	return executor.CoerceOptional(c, v, coerceAgentStatus)
 }
-
 func coerceUpdateAgentInput(c *executor.Coercer, v any) (out UpdateAgentInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "agentId", &out.AgentID, coerceID)
-	executor.Member(in, "name", &out.Name, coerceOptionalString)
-	executor.Member(in, "ownerId", &out.OwnerID, coerceOptionalID)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceID)
+	executor.Member(in, "name", &out.Name, knowledge.CoerceOptionalString)
+	executor.Member(in, "ownerId", &out.OwnerID, knowledge.CoerceOptionalID)
 	executor.Member(in, "status", &out.Status, coerceOptionalAgentStatus)
-	executor.Member(in, "card", &out.Card, coerceNullableJSON)
+	executor.Member(in, "card", &out.Card, knowledge.CoerceNullableJSON)
 	return out, in.Err()
 }
 
 func coerceRegisterAgentInput(c *executor.Coercer, v any) (out RegisterAgentInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "agentId", &out.AgentID, coerceOptionalID)
-	executor.Member(in, "card", &out.Card, coerceJSON)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceOptionalID)
+	executor.Member(in, "card", &out.Card, knowledge.CoerceJSON)
 	return out, in.Err()
 }
 
 func coerceDeregisterAgentInput(c *executor.Coercer, v any) (out DeregisterAgentInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "agentId", &out.AgentID, coerceID)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceID)
 	return out, in.Err()
 }
 
@@ -4811,35 +3714,31 @@ func coercePresenceStatus(c *executor.Coercer, v any) (out PresenceStatus, err e
 func coerceOptionalPresenceStatus(c *executor.Coercer, v any) (*PresenceStatus, error) {
 	return executor.CoerceOptional(c, v, coercePresenceStatus)
 }
-
 func coerceHeartbeatInput(c *executor.Coercer, v any) (out HeartbeatInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "status", &out.Status, coerceOptionalPresenceStatus)
 	return out, in.Err()
 }
 
-func coerceChangeOp(c *executor.Coercer, v any) (base.Op, error) { return scalar.UnmarshalChangeOp(v) }
-
 func coerceStatementInput(c *executor.Coercer, v any) (out StatementInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "subject", &out.Subject, coerceOptionalSubjectInput)
 	executor.Member(in, "predicate", &out.Predicate, coerceOptionalPredicateInput)
 	executor.Member(in, "object", &out.Object, coerceOptionalObjectInput)
-	executor.Member(in, "graph", &out.Graph, coerceOptionalString)
-	executor.Member(in, "certainty", &out.Certainty, coerceOptionalFloat)
-	executor.Member(in, "validFrom", &out.ValidFrom, coerceOptionalDateTime)
-	executor.Member(in, "validTo", &out.ValidTo, coerceOptionalDateTime)
-	executor.Member(in, "provenance", &out.Provenance, coerceNullableJSON)
+	executor.Member(in, "graph", &out.Graph, knowledge.CoerceOptionalString)
+	executor.Member(in, "certainty", &out.Certainty, knowledge.CoerceOptionalFloat)
+	executor.Member(in, "validFrom", &out.ValidFrom, knowledge.CoerceOptionalDateTime)
+	executor.Member(in, "validTo", &out.ValidTo, knowledge.CoerceOptionalDateTime)
+	executor.Member(in, "provenance", &out.Provenance, knowledge.CoerceNullableJSON)
 	return out, in.Err()
 }
 
 func coerceOptionalStatementInput(c *executor.Coercer, v any) (*StatementInput, error) {
 	return executor.CoerceOptional(c, v, coerceStatementInput)
 }
-
 func coercePatchInput(c *executor.Coercer, v any) (out PatchInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "op", &out.Op, coerceChangeOp)
+	executor.Member(in, "op", &out.Op, knowledge.CoerceChangeOp)
 	executor.Member(in, "statement", &out.Statement, coerceOptionalStatementInput)
 	return out, in.Err()
 }
@@ -4847,17 +3746,16 @@ func coercePatchInput(c *executor.Coercer, v any) (out PatchInput, err error) {
 func coercePatchInputList(c *executor.Coercer, v any) ([]PatchInput, error) {
 	return executor.CoerceList(c, v, coercePatchInput)
 }
-
 func coerceApplyPatchesInput(c *executor.Coercer, v any) (out ApplyPatchesInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "patches", &out.Patches, coercePatchInputList)
-	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
-	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
-	executor.Member(in, "expectedRevision", &out.ExpectedRevision, coerceOptionalRevision)
-	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
-	executor.Member(in, "taskId", &out.TaskID, coerceOptionalString)
-	executor.Member(in, "sessionId", &out.SessionID, coerceOptionalString)
-	executor.Member(in, "sourceAgentId", &out.SourceAgentID, coerceOptionalString)
+	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
+	executor.Member(in, "expectedRevision", &out.ExpectedRevision, knowledge.CoerceOptionalRevision)
+	executor.Member(in, "dryRun", &out.DryRun, knowledge.CoerceOptionalBoolean)
+	executor.Member(in, "taskId", &out.TaskID, knowledge.CoerceOptionalString)
+	executor.Member(in, "sessionId", &out.SessionID, knowledge.CoerceOptionalString)
+	executor.Member(in, "sourceAgentId", &out.SourceAgentID, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
@@ -4869,67 +3767,65 @@ func coerceGraphVisibility(c *executor.Coercer, v any) (out GraphVisibility, err
 func coerceOptionalGraphVisibility(c *executor.Coercer, v any) (*GraphVisibility, error) {
 	return executor.CoerceOptional(c, v, coerceGraphVisibility)
 }
-
 func coerceCreateGraphInput(c *executor.Coercer, v any) (out CreateGraphInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "iri", &out.Iri, coerceOptionalIRI)
+	executor.Member(in, "iri", &out.Iri, knowledge.CoerceOptionalIRI)
 	executor.Member(in, "visibility", &out.Visibility, coerceOptionalGraphVisibility)
-	executor.Member(in, "owners", &out.Owners, coerceNullableStringList)
-	executor.Member(in, "writers", &out.Writers, coerceNullableStringList)
-	executor.Member(in, "readers", &out.Readers, coerceNullableStringList)
-	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
-	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	executor.Member(in, "owners", &out.Owners, knowledge.CoerceNullableStringList)
+	executor.Member(in, "writers", &out.Writers, knowledge.CoerceNullableStringList)
+	executor.Member(in, "readers", &out.Readers, knowledge.CoerceNullableStringList)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
+	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
 func coerceSetGraphPolicyInput(c *executor.Coercer, v any) (out SetGraphPolicyInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "iri", &out.Iri, coerceOptionalIRI)
+	executor.Member(in, "iri", &out.Iri, knowledge.CoerceOptionalIRI)
 	executor.Member(in, "visibility", &out.Visibility, coerceOptionalGraphVisibility)
-	executor.Member(in, "owners", &out.Owners, coerceNullableStringList)
-	executor.Member(in, "writers", &out.Writers, coerceNullableStringList)
-	executor.Member(in, "readers", &out.Readers, coerceNullableStringList)
-	executor.Member(in, "expectedRevision", &out.ExpectedRevision, coerceOptionalRevision)
-	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
-	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	executor.Member(in, "owners", &out.Owners, knowledge.CoerceNullableStringList)
+	executor.Member(in, "writers", &out.Writers, knowledge.CoerceNullableStringList)
+	executor.Member(in, "readers", &out.Readers, knowledge.CoerceNullableStringList)
+	executor.Member(in, "expectedRevision", &out.ExpectedRevision, knowledge.CoerceOptionalRevision)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
+	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
 func coerceReplaceGraphInput(c *executor.Coercer, v any) (out ReplaceGraphInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "iri", &out.Iri, coerceOptionalIRI)
-	executor.Member(in, "turtle", &out.Turtle, coerceString)
-	executor.Member(in, "expectedRevision", &out.ExpectedRevision, coerceOptionalRevision)
-	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
-	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	executor.Member(in, "iri", &out.Iri, knowledge.CoerceOptionalIRI)
+	executor.Member(in, "turtle", &out.Turtle, knowledge.CoerceString)
+	executor.Member(in, "expectedRevision", &out.ExpectedRevision, knowledge.CoerceOptionalRevision)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
+	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
 func coerceDeleteGraphInput(c *executor.Coercer, v any) (out DeleteGraphInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "iri", &out.Iri, coerceIRI)
-	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	executor.Member(in, "iri", &out.Iri, knowledge.CoerceIRI)
+	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
 func coerceSetShapesInput(c *executor.Coercer, v any) (out SetShapesInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "turtle", &out.Turtle, coerceString)
-	executor.Member(in, "supportedOnly", &out.SupportedOnly, coerceOptionalBoolean)
-	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
-	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	executor.Member(in, "turtle", &out.Turtle, knowledge.CoerceString)
+	executor.Member(in, "supportedOnly", &out.SupportedOnly, knowledge.CoerceOptionalBoolean)
+	executor.Member(in, "dryRun", &out.DryRun, knowledge.CoerceOptionalBoolean)
+	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
 func coerceIRIList(c *executor.Coercer, v any) ([]base.Term, error) {
-	return executor.CoerceList(c, v, coerceIRI)
+	return executor.CoerceList(c, v, knowledge.CoerceIRI)
 }
-
 func coerceRemoveShapesInput(c *executor.Coercer, v any) (out RemoveShapesInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "shapes", &out.Shapes, coerceIRIList)
-	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
-	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
+	executor.Member(in, "dryRun", &out.DryRun, knowledge.CoerceOptionalBoolean)
+	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
@@ -4940,16 +3836,16 @@ func coerceReviewDecision(c *executor.Coercer, v any) (out ReviewDecision, err e
 
 func coerceReviewProposalInput(c *executor.Coercer, v any) (out ReviewProposalInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "proposalId", &out.ProposalID, coerceID)
+	executor.Member(in, "proposalId", &out.ProposalID, knowledge.CoerceID)
 	executor.Member(in, "decision", &out.Decision, coerceReviewDecision)
-	executor.Member(in, "comment", &out.Comment, coerceOptionalString)
-	executor.Member(in, "expectedRevision", &out.ExpectedRevision, coerceOptionalRevision)
+	executor.Member(in, "comment", &out.Comment, knowledge.CoerceOptionalString)
+	executor.Member(in, "expectedRevision", &out.ExpectedRevision, knowledge.CoerceOptionalRevision)
 	return out, in.Err()
 }
 
 func coerceWithdrawProposalInput(c *executor.Coercer, v any) (out WithdrawProposalInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "proposalId", &out.ProposalID, coerceID)
+	executor.Member(in, "proposalId", &out.ProposalID, knowledge.CoerceID)
 	return out, in.Err()
 }
 
@@ -4961,7 +3857,6 @@ func coerceChannelKind(c *executor.Coercer, v any) (out ChannelKind, err error) 
 func coerceOptionalChannelKind(c *executor.Coercer, v any) (*ChannelKind, error) {
 	return executor.CoerceOptional(c, v, coerceChannelKind)
 }
-
 func coerceChannelVisibility(c *executor.Coercer, v any) (out ChannelVisibility, err error) {
 	err = (&out).UnmarshalGQL(v)
 	return out, err
@@ -4970,7 +3865,6 @@ func coerceChannelVisibility(c *executor.Coercer, v any) (out ChannelVisibility,
 func coerceOptionalChannelVisibility(c *executor.Coercer, v any) (*ChannelVisibility, error) {
 	return executor.CoerceOptional(c, v, coerceChannelVisibility)
 }
-
 func coerceChannelRole(c *executor.Coercer, v any) (out ChannelRole, err error) {
 	err = (&out).UnmarshalGQL(v)
 	return out, err
@@ -4979,10 +3873,9 @@ func coerceChannelRole(c *executor.Coercer, v any) (out ChannelRole, err error) 
 func coerceOptionalChannelRole(c *executor.Coercer, v any) (*ChannelRole, error) {
 	return executor.CoerceOptional(c, v, coerceChannelRole)
 }
-
 func coerceChannelMemberInput(c *executor.Coercer, v any) (out ChannelMemberInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "agentId", &out.AgentID, coerceID)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceID)
 	executor.Member(in, "role", &out.Role, coerceOptionalChannelRole)
 	return out, in.Err()
 }
@@ -5002,7 +3895,6 @@ func coerceChannelAccessLevel(c *executor.Coercer, v any) (out ChannelAccessLeve
 func coerceOptionalChannelAccessLevel(c *executor.Coercer, v any) (*ChannelAccessLevel, error) {
 	return executor.CoerceOptional(c, v, coerceChannelAccessLevel)
 }
-
 func coerceChannelRightsInput(c *executor.Coercer, v any) (out ChannelRightsInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "discover", &out.Discover, coerceOptionalChannelAccessLevel)
@@ -5016,19 +3908,17 @@ func coerceChannelRightsInput(c *executor.Coercer, v any) (out ChannelRightsInpu
 func coerceOptionalChannelRightsInput(c *executor.Coercer, v any) (*ChannelRightsInput, error) {
 	return executor.CoerceOptional(c, v, coerceChannelRightsInput)
 }
-
 func coerceChannelLimitsInput(c *executor.Coercer, v any) (out ChannelLimitsInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "messagesPerMinute", &out.MessagesPerMinute, coerceOptionalInt)
-	executor.Member(in, "streams", &out.Streams, coerceOptionalInt)
-	executor.Member(in, "messageBytes", &out.MessageBytes, coerceOptionalInt)
+	executor.Member(in, "messagesPerMinute", &out.MessagesPerMinute, knowledge.CoerceOptionalInt)
+	executor.Member(in, "streams", &out.Streams, knowledge.CoerceOptionalInt)
+	executor.Member(in, "messageBytes", &out.MessageBytes, knowledge.CoerceOptionalInt)
 	return out, in.Err()
 }
 
 func coerceOptionalChannelLimitsInput(c *executor.Coercer, v any) (*ChannelLimitsInput, error) {
 	return executor.CoerceOptional(c, v, coerceChannelLimitsInput)
 }
-
 func coerceChannelMemberPolicy(c *executor.Coercer, v any) (out ChannelMemberPolicy, err error) {
 	err = (&out).UnmarshalGQL(v)
 	return out, err
@@ -5037,99 +3927,97 @@ func coerceChannelMemberPolicy(c *executor.Coercer, v any) (out ChannelMemberPol
 func coerceOptionalChannelMemberPolicy(c *executor.Coercer, v any) (*ChannelMemberPolicy, error) {
 	return executor.CoerceOptional(c, v, coerceChannelMemberPolicy)
 }
-
 func coerceCreateChannelInput(c *executor.Coercer, v any) (out CreateChannelInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "kind", &out.Kind, coerceOptionalChannelKind)
-	executor.Member(in, "name", &out.Name, coerceOptionalString)
-	executor.Member(in, "topic", &out.Topic, coerceOptionalString)
+	executor.Member(in, "name", &out.Name, knowledge.CoerceOptionalString)
+	executor.Member(in, "topic", &out.Topic, knowledge.CoerceOptionalString)
 	executor.Member(in, "visibility", &out.Visibility, coerceOptionalChannelVisibility)
 	executor.Member(in, "members", &out.Members, coerceNullableChannelMemberInputList)
-	executor.Member(in, "metadata", &out.Metadata, coerceNullableJSON)
+	executor.Member(in, "metadata", &out.Metadata, knowledge.CoerceNullableJSON)
 	executor.Member(in, "rights", &out.Rights, coerceOptionalChannelRightsInput)
-	executor.Member(in, "maxMembers", &out.MaxMembers, coerceOptionalInt)
+	executor.Member(in, "maxMembers", &out.MaxMembers, knowledge.CoerceOptionalInt)
 	executor.Member(in, "limits", &out.Limits, coerceOptionalChannelLimitsInput)
-	executor.Member(in, "expireAfterSeconds", &out.ExpireAfterSeconds, coerceOptionalLong)
-	executor.Member(in, "keepMessages", &out.KeepMessages, coerceOptionalLong)
-	executor.Member(in, "scopeId", &out.ScopeID, coerceOptionalID)
+	executor.Member(in, "expireAfterSeconds", &out.ExpireAfterSeconds, knowledge.CoerceOptionalLong)
+	executor.Member(in, "keepMessages", &out.KeepMessages, knowledge.CoerceOptionalLong)
+	executor.Member(in, "scopeId", &out.ScopeID, knowledge.CoerceOptionalID)
 	executor.Member(in, "memberPolicy", &out.MemberPolicy, coerceOptionalChannelMemberPolicy)
-	executor.MemberOr(in, "audit", false, &out.Audit, coerceBoolean)
-	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
+	executor.MemberOr(in, "audit", false, &out.Audit, knowledge.CoerceBoolean)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
 func coerceMetadataPatchInput(c *executor.Coercer, v any) (out MetadataPatchInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "set", &out.Set, coerceNullableJSON)
-	executor.Member(in, "remove", &out.Remove, coerceNullableStringList)
+	executor.Member(in, "set", &out.Set, knowledge.CoerceNullableJSON)
+	executor.Member(in, "remove", &out.Remove, knowledge.CoerceNullableStringList)
 	return out, in.Err()
 }
 
 func coerceOptionalMetadataPatchInput(c *executor.Coercer, v any) (*MetadataPatchInput, error) {
 	return executor.CoerceOptional(c, v, coerceMetadataPatchInput)
 }
-
 func coerceUpdateChannelInput(c *executor.Coercer, v any) (out UpdateChannelInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "channelId", &out.ChannelID, coerceID)
-	executor.Member(in, "expectedVersion", &out.ExpectedVersion, coerceLong)
-	executor.Member(in, "name", &out.Name, coerceOptionalString)
-	executor.Member(in, "topic", &out.Topic, coerceOptionalString)
+	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceID)
+	executor.Member(in, "expectedVersion", &out.ExpectedVersion, knowledge.CoerceLong)
+	executor.Member(in, "name", &out.Name, knowledge.CoerceOptionalString)
+	executor.Member(in, "topic", &out.Topic, knowledge.CoerceOptionalString)
 	executor.Member(in, "metadataPatch", &out.MetadataPatch, coerceOptionalMetadataPatchInput)
 	executor.Member(in, "rights", &out.Rights, coerceOptionalChannelRightsInput)
-	executor.Member(in, "maxMembers", &out.MaxMembers, coerceOptionalInt)
+	executor.Member(in, "maxMembers", &out.MaxMembers, knowledge.CoerceOptionalInt)
 	executor.Member(in, "limits", &out.Limits, coerceOptionalChannelLimitsInput)
-	executor.Member(in, "expireAfterSeconds", &out.ExpireAfterSeconds, coerceOptionalLong)
-	executor.Member(in, "keepMessages", &out.KeepMessages, coerceOptionalLong)
-	executor.Member(in, "audit", &out.Audit, coerceOptionalBoolean)
+	executor.Member(in, "expireAfterSeconds", &out.ExpireAfterSeconds, knowledge.CoerceOptionalLong)
+	executor.Member(in, "keepMessages", &out.KeepMessages, knowledge.CoerceOptionalLong)
+	executor.Member(in, "audit", &out.Audit, knowledge.CoerceOptionalBoolean)
 	return out, in.Err()
 }
 
 func coerceDeleteChannelInput(c *executor.Coercer, v any) (out DeleteChannelInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "channelId", &out.ChannelID, coerceID)
+	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceID)
 	return out, in.Err()
 }
 
 func coerceAddChannelMemberInput(c *executor.Coercer, v any) (out AddChannelMemberInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "channelId", &out.ChannelID, coerceID)
-	executor.Member(in, "agentId", &out.AgentID, coerceID)
+	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceID)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceID)
 	executor.Member(in, "role", &out.Role, coerceOptionalChannelRole)
 	return out, in.Err()
 }
 
 func coerceRemoveChannelMemberInput(c *executor.Coercer, v any) (out RemoveChannelMemberInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "channelId", &out.ChannelID, coerceID)
-	executor.Member(in, "agentId", &out.AgentID, coerceID)
+	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceID)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceID)
 	return out, in.Err()
 }
 
 func coerceCloseChannelInput(c *executor.Coercer, v any) (out CloseChannelInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "channelId", &out.ChannelID, coerceID)
-	executor.Member(in, "reason", &out.Reason, coerceOptionalString)
+	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceID)
+	executor.Member(in, "reason", &out.Reason, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
 func coerceJoinChannelInput(c *executor.Coercer, v any) (out JoinChannelInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "channelId", &out.ChannelID, coerceID)
+	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceID)
 	executor.Member(in, "role", &out.Role, coerceOptionalChannelRole)
 	return out, in.Err()
 }
 
 func coerceLeaveChannelInput(c *executor.Coercer, v any) (out LeaveChannelInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "channelId", &out.ChannelID, coerceID)
+	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceID)
 	return out, in.Err()
 }
 
 func coerceInvitationInput(c *executor.Coercer, v any) (out InvitationInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "channelId", &out.ChannelID, coerceID)
-	executor.Member(in, "agentId", &out.AgentID, coerceID)
+	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceID)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceID)
 	return out, in.Err()
 }
 
@@ -5140,7 +4028,7 @@ func coerceInvitationAnswer(c *executor.Coercer, v any) (out InvitationAnswer, e
 
 func coerceAnswerInvitationInput(c *executor.Coercer, v any) (out AnswerInvitationInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "channelId", &out.ChannelID, coerceID)
+	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceID)
 	executor.Member(in, "answer", &out.Answer, coerceInvitationAnswer)
 	return out, in.Err()
 }
@@ -5152,58 +4040,57 @@ func coerceChannelRestrictionKind(c *executor.Coercer, v any) (out ChannelRestri
 
 func coerceRestrictAgentInput(c *executor.Coercer, v any) (out RestrictAgentInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "agentId", &out.AgentID, coerceID)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceID)
 	executor.Member(in, "kind", &out.Kind, coerceChannelRestrictionKind)
-	executor.Member(in, "channelId", &out.ChannelID, coerceOptionalID)
-	executor.MemberOr(in, "everywhere", false, &out.Everywhere, coerceBoolean)
-	executor.Member(in, "until", &out.Until, coerceOptionalDateTime)
+	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceOptionalID)
+	executor.MemberOr(in, "everywhere", false, &out.Everywhere, knowledge.CoerceBoolean)
+	executor.Member(in, "until", &out.Until, knowledge.CoerceOptionalDateTime)
 	return out, in.Err()
 }
 
 func coerceLiftRestrictionInput(c *executor.Coercer, v any) (out LiftRestrictionInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "agentId", &out.AgentID, coerceID)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceID)
 	executor.Member(in, "kind", &out.Kind, coerceChannelRestrictionKind)
-	executor.Member(in, "channelId", &out.ChannelID, coerceOptionalID)
-	executor.MemberOr(in, "everywhere", false, &out.Everywhere, coerceBoolean)
+	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceOptionalID)
+	executor.MemberOr(in, "everywhere", false, &out.Everywhere, knowledge.CoerceBoolean)
 	return out, in.Err()
 }
 
 func coerceRemoveAgentInput(c *executor.Coercer, v any) (out RemoveAgentInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "agentId", &out.AgentID, coerceID)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceID)
 	return out, in.Err()
 }
 
 func coerceScopeAccessInput(c *executor.Coercer, v any) (out ScopeAccessInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.MemberOr(in, "everybody", false, &out.Everybody, coerceBoolean)
+	executor.MemberOr(in, "everybody", false, &out.Everybody, knowledge.CoerceBoolean)
 	executor.Member(in, "agentIds", &out.AgentIds, coerceNullableIDList)
-	executor.Member(in, "roles", &out.Roles, coerceNullableStringList)
+	executor.Member(in, "roles", &out.Roles, knowledge.CoerceNullableStringList)
 	return out, in.Err()
 }
 
 func coerceOptionalScopeAccessInput(c *executor.Coercer, v any) (*ScopeAccessInput, error) {
 	return executor.CoerceOptional(c, v, coerceScopeAccessInput)
 }
-
 func coerceCreateScopeInput(c *executor.Coercer, v any) (out CreateScopeInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "parentId", &out.ParentID, coerceOptionalID)
-	executor.Member(in, "title", &out.Title, coerceOptionalString)
+	executor.Member(in, "parentId", &out.ParentID, knowledge.CoerceOptionalID)
+	executor.Member(in, "title", &out.Title, knowledge.CoerceOptionalString)
 	executor.Member(in, "access", &out.Access, coerceOptionalScopeAccessInput)
-	executor.Member(in, "coordinatorId", &out.CoordinatorID, coerceOptionalID)
-	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
+	executor.Member(in, "coordinatorId", &out.CoordinatorID, knowledge.CoerceOptionalID)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
 func coerceUpdateScopeInput(c *executor.Coercer, v any) (out UpdateScopeInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "scopeId", &out.ScopeID, coerceID)
-	executor.Member(in, "expectedVersion", &out.ExpectedVersion, coerceLong)
-	executor.Member(in, "title", &out.Title, coerceOptionalString)
+	executor.Member(in, "scopeId", &out.ScopeID, knowledge.CoerceID)
+	executor.Member(in, "expectedVersion", &out.ExpectedVersion, knowledge.CoerceLong)
+	executor.Member(in, "title", &out.Title, knowledge.CoerceOptionalString)
 	executor.Member(in, "access", &out.Access, coerceOptionalScopeAccessInput)
-	executor.Member(in, "coordinatorId", &out.CoordinatorID, coerceOptionalID)
+	executor.Member(in, "coordinatorId", &out.CoordinatorID, knowledge.CoerceOptionalID)
 	return out, in.Err()
 }
 
@@ -5214,16 +4101,15 @@ func coerceScopeStatus(c *executor.Coercer, v any) (out ScopeStatus, err error) 
 
 func coerceEndScopeInput(c *executor.Coercer, v any) (out EndScopeInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "scopeId", &out.ScopeID, coerceID)
+	executor.Member(in, "scopeId", &out.ScopeID, knowledge.CoerceID)
 	executor.Member(in, "status", &out.Status, coerceScopeStatus)
-	executor.Member(in, "reason", &out.Reason, coerceOptionalString)
+	executor.Member(in, "reason", &out.Reason, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
 func coerceJSONList(c *executor.Coercer, v any) ([]json.RawMessage, error) {
-	return executor.CoerceList(c, v, coerceJSON)
+	return executor.CoerceList(c, v, knowledge.CoerceJSON)
 }
-
 func coerceNullablePatchInputList(c *executor.Coercer, v any) (out []PatchInput, err error) {
 	if v == nil {
 		return nil, nil
@@ -5233,44 +4119,44 @@ func coerceNullablePatchInputList(c *executor.Coercer, v any) (out []PatchInput,
 
 func coercePublishMessageInput(c *executor.Coercer, v any) (out PublishMessageInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "channelId", &out.ChannelID, coerceOptionalID)
-	executor.Member(in, "to", &out.To, coerceOptionalString)
-	executor.Member(in, "scopeId", &out.ScopeID, coerceOptionalID)
-	executor.Member(in, "channelName", &out.ChannelName, coerceOptionalString)
+	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceOptionalID)
+	executor.Member(in, "to", &out.To, knowledge.CoerceOptionalString)
+	executor.Member(in, "scopeId", &out.ScopeID, knowledge.CoerceOptionalID)
+	executor.Member(in, "channelName", &out.ChannelName, knowledge.CoerceOptionalString)
 	executor.Member(in, "parts", &out.Parts, coerceJSONList)
-	executor.Member(in, "artifactRefs", &out.ArtifactRefs, coerceNullableStringList)
-	executor.Member(in, "metadata", &out.Metadata, coerceNullableJSON)
-	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
+	executor.Member(in, "artifactRefs", &out.ArtifactRefs, knowledge.CoerceNullableStringList)
+	executor.Member(in, "metadata", &out.Metadata, knowledge.CoerceNullableJSON)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
 	executor.Member(in, "messageType", &out.MessageType, coerceOptionalMessageType)
 	executor.Member(in, "contentType", &out.ContentType, coerceOptionalMessageContentType)
-	executor.Member(in, "format", &out.Format, coerceOptionalString)
-	executor.Member(in, "tags", &out.Tags, coerceNullableStringList)
-	executor.Member(in, "recipient", &out.Recipient, coerceOptionalString)
-	executor.Member(in, "correlationId", &out.CorrelationID, coerceOptionalID)
-	executor.Member(in, "expiresAt", &out.ExpiresAt, coerceOptionalDateTime)
-	executor.Member(in, "replyToId", &out.ReplyToID, coerceOptionalID)
-	executor.Member(in, "threadId", &out.ThreadID, coerceOptionalString)
+	executor.Member(in, "format", &out.Format, knowledge.CoerceOptionalString)
+	executor.Member(in, "tags", &out.Tags, knowledge.CoerceNullableStringList)
+	executor.Member(in, "recipient", &out.Recipient, knowledge.CoerceOptionalString)
+	executor.Member(in, "correlationId", &out.CorrelationID, knowledge.CoerceOptionalID)
+	executor.Member(in, "expiresAt", &out.ExpiresAt, knowledge.CoerceOptionalDateTime)
+	executor.Member(in, "replyToId", &out.ReplyToID, knowledge.CoerceOptionalID)
+	executor.Member(in, "threadId", &out.ThreadID, knowledge.CoerceOptionalString)
 	executor.Member(in, "patches", &out.Patches, coerceNullablePatchInputList)
-	executor.Member(in, "justification", &out.Justification, coerceOptionalString)
-	executor.Member(in, "taskId", &out.TaskID, coerceOptionalString)
-	executor.Member(in, "sessionId", &out.SessionID, coerceOptionalString)
+	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
+	executor.Member(in, "taskId", &out.TaskID, knowledge.CoerceOptionalString)
+	executor.Member(in, "sessionId", &out.SessionID, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
 func coerceRetractMessageInput(c *executor.Coercer, v any) (out RetractMessageInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "channelId", &out.ChannelID, coerceID)
-	executor.Member(in, "messageId", &out.MessageID, coerceID)
-	executor.Member(in, "reason", &out.Reason, coerceOptionalString)
-	executor.Member(in, "withdrawFacts", &out.WithdrawFacts, coerceOptionalBoolean)
-	executor.Member(in, "dryRun", &out.DryRun, coerceOptionalBoolean)
+	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceID)
+	executor.Member(in, "messageId", &out.MessageID, knowledge.CoerceID)
+	executor.Member(in, "reason", &out.Reason, knowledge.CoerceOptionalString)
+	executor.Member(in, "withdrawFacts", &out.WithdrawFacts, knowledge.CoerceOptionalBoolean)
+	executor.Member(in, "dryRun", &out.DryRun, knowledge.CoerceOptionalBoolean)
 	return out, in.Err()
 }
 
 func coerceAcknowledgeMessagesInput(c *executor.Coercer, v any) (out AcknowledgeMessagesInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "channelId", &out.ChannelID, coerceID)
-	executor.Member(in, "upToSequence", &out.UpToSequence, coerceOptionalLong)
+	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceID)
+	executor.Member(in, "upToSequence", &out.UpToSequence, knowledge.CoerceOptionalLong)
 	executor.Member(in, "messageIds", &out.MessageIds, coerceNullableIDList)
 	executor.MemberOr(in, "status", "READ", &out.Status, coerceReceiptStatus)
 	return out, in.Err()
@@ -5279,7 +4165,6 @@ func coerceAcknowledgeMessagesInput(c *executor.Coercer, v any) (out Acknowledge
 func coerceOptionalPublishMessageInput(c *executor.Coercer, v any) (*PublishMessageInput, error) {
 	return executor.CoerceOptional(c, v, coercePublishMessageInput)
 }
-
 func coerceAskWait(c *executor.Coercer, v any) (out AskWait, err error) {
 	err = (&out).UnmarshalGQL(v)
 	return out, err
@@ -5289,47 +4174,46 @@ func coerceAskInput(c *executor.Coercer, v any) (out AskInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "message", &out.Message, coerceOptionalPublishMessageInput)
 	executor.MemberOr(in, "wait", "FIRST", &out.Wait, coerceAskWait)
-	executor.Member(in, "timeoutSeconds", &out.TimeoutSeconds, coerceOptionalInt)
+	executor.Member(in, "timeoutSeconds", &out.TimeoutSeconds, knowledge.CoerceOptionalInt)
 	return out, in.Err()
 }
 
 func coerceSendSignalInput(c *executor.Coercer, v any) (out SendSignalInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "channelId", &out.ChannelID, coerceID)
-	executor.Member(in, "kind", &out.Kind, coerceString)
-	executor.Member(in, "data", &out.Data, coerceNullableJSON)
+	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceID)
+	executor.Member(in, "kind", &out.Kind, knowledge.CoerceString)
+	executor.Member(in, "data", &out.Data, knowledge.CoerceNullableJSON)
 	return out, in.Err()
 }
 
 func coercePartInput(c *executor.Coercer, v any) (out PartInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "text", &out.Text, coerceOptionalString)
-	executor.Member(in, "raw", &out.Raw, coerceOptionalString)
-	executor.Member(in, "url", &out.URL, coerceOptionalString)
-	executor.Member(in, "data", &out.Data, coerceNullableJSON)
-	executor.Member(in, "mediaType", &out.MediaType, coerceOptionalString)
-	executor.Member(in, "filename", &out.Filename, coerceOptionalString)
-	executor.Member(in, "metadata", &out.Metadata, coerceNullableJSON)
+	executor.Member(in, "text", &out.Text, knowledge.CoerceOptionalString)
+	executor.Member(in, "raw", &out.Raw, knowledge.CoerceOptionalString)
+	executor.Member(in, "url", &out.URL, knowledge.CoerceOptionalString)
+	executor.Member(in, "data", &out.Data, knowledge.CoerceNullableJSON)
+	executor.Member(in, "mediaType", &out.MediaType, knowledge.CoerceOptionalString)
+	executor.Member(in, "filename", &out.Filename, knowledge.CoerceOptionalString)
+	executor.Member(in, "metadata", &out.Metadata, knowledge.CoerceNullableJSON)
 	return out, in.Err()
 }
 
 func coercePartInputList(c *executor.Coercer, v any) ([]PartInput, error) {
 	return executor.CoerceList(c, v, coercePartInput)
 }
-
 func coerceSendMessageInput(c *executor.Coercer, v any) (out SendMessageInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "to", &out.To, coerceOptionalString)
-	executor.Member(in, "taskId", &out.TaskID, coerceOptionalID)
+	executor.Member(in, "to", &out.To, knowledge.CoerceOptionalString)
+	executor.Member(in, "taskId", &out.TaskID, knowledge.CoerceOptionalID)
 	executor.Member(in, "parts", &out.Parts, coercePartInputList)
-	executor.Member(in, "messageId", &out.MessageID, coerceOptionalString)
-	executor.Member(in, "metadata", &out.Metadata, coerceNullableJSON)
-	executor.Member(in, "extensions", &out.Extensions, coerceNullableStringList)
+	executor.Member(in, "messageId", &out.MessageID, knowledge.CoerceOptionalString)
+	executor.Member(in, "metadata", &out.Metadata, knowledge.CoerceNullableJSON)
+	executor.Member(in, "extensions", &out.Extensions, knowledge.CoerceNullableStringList)
 	executor.Member(in, "referenceTaskIds", &out.ReferenceTaskIds, coerceNullableIDList)
-	executor.Member(in, "contextId", &out.ContextID, coerceOptionalString)
-	executor.Member(in, "parentId", &out.ParentID, coerceOptionalID)
-	executor.Member(in, "userId", &out.UserID, coerceOptionalString)
-	executor.Member(in, "taskMetadata", &out.TaskMetadata, coerceNullableJSON)
+	executor.Member(in, "contextId", &out.ContextID, knowledge.CoerceOptionalString)
+	executor.Member(in, "parentId", &out.ParentID, knowledge.CoerceOptionalID)
+	executor.Member(in, "userId", &out.UserID, knowledge.CoerceOptionalString)
+	executor.Member(in, "taskMetadata", &out.TaskMetadata, knowledge.CoerceNullableJSON)
 	return out, in.Err()
 }
 
@@ -5341,7 +4225,6 @@ func coerceTaskState(c *executor.Coercer, v any) (out TaskState, err error) {
 func coerceOptionalTaskState(c *executor.Coercer, v any) (*TaskState, error) {
 	return executor.CoerceOptional(c, v, coerceTaskState)
 }
-
 func coerceNullablePartInputList(c *executor.Coercer, v any) (out []PartInput, err error) {
 	if v == nil {
 		return nil, nil
@@ -5351,15 +4234,15 @@ func coerceNullablePartInputList(c *executor.Coercer, v any) (out []PartInput, e
 
 func coerceArtifactInput(c *executor.Coercer, v any) (out ArtifactInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "id", &out.ID, coerceID)
-	executor.Member(in, "name", &out.Name, coerceOptionalString)
-	executor.Member(in, "description", &out.Description, coerceOptionalString)
+	executor.Member(in, "id", &out.ID, knowledge.CoerceID)
+	executor.Member(in, "name", &out.Name, knowledge.CoerceOptionalString)
+	executor.Member(in, "description", &out.Description, knowledge.CoerceOptionalString)
 	executor.Member(in, "parts", &out.Parts, coercePartInputList)
-	executor.Member(in, "append", &out.Append, coerceOptionalBoolean)
-	executor.Member(in, "offset", &out.Offset, coerceOptionalInt)
-	executor.Member(in, "complete", &out.Complete, coerceOptionalBoolean)
-	executor.Member(in, "metadata", &out.Metadata, coerceNullableJSON)
-	executor.Member(in, "extensions", &out.Extensions, coerceNullableStringList)
+	executor.Member(in, "append", &out.Append, knowledge.CoerceOptionalBoolean)
+	executor.Member(in, "offset", &out.Offset, knowledge.CoerceOptionalInt)
+	executor.Member(in, "complete", &out.Complete, knowledge.CoerceOptionalBoolean)
+	executor.Member(in, "metadata", &out.Metadata, knowledge.CoerceNullableJSON)
+	executor.Member(in, "extensions", &out.Extensions, knowledge.CoerceNullableStringList)
 	return out, in.Err()
 }
 
@@ -5372,221 +4255,39 @@ func coerceNullableArtifactInputList(c *executor.Coercer, v any) (out []Artifact
 
 func coerceTaskFailureInput(c *executor.Coercer, v any) (out TaskFailureInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "code", &out.Code, coerceString)
-	executor.Member(in, "message", &out.Message, coerceString)
-	executor.Member(in, "details", &out.Details, coerceNullableJSON)
+	executor.Member(in, "code", &out.Code, knowledge.CoerceString)
+	executor.Member(in, "message", &out.Message, knowledge.CoerceString)
+	executor.Member(in, "details", &out.Details, knowledge.CoerceNullableJSON)
 	return out, in.Err()
 }
 
 func coerceOptionalTaskFailureInput(c *executor.Coercer, v any) (*TaskFailureInput, error) {
 	return executor.CoerceOptional(c, v, coerceTaskFailureInput)
 }
-
 func coerceReportTaskInput(c *executor.Coercer, v any) (out ReportTaskInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "taskId", &out.TaskID, coerceID)
+	executor.Member(in, "taskId", &out.TaskID, knowledge.CoerceID)
 	executor.Member(in, "state", &out.State, coerceOptionalTaskState)
 	executor.Member(in, "message", &out.Message, coerceNullablePartInputList)
 	executor.Member(in, "artifacts", &out.Artifacts, coerceNullableArtifactInputList)
 	executor.Member(in, "failure", &out.Failure, coerceOptionalTaskFailureInput)
-	executor.Member(in, "metadata", &out.Metadata, coerceNullableJSON)
+	executor.Member(in, "metadata", &out.Metadata, knowledge.CoerceNullableJSON)
 	executor.Member(in, "letters", &out.Letters, coerceNullableIDList)
-	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, coerceOptionalString)
-	executor.Member(in, "expectedVersion", &out.ExpectedVersion, coerceOptionalLong)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
+	executor.Member(in, "expectedVersion", &out.ExpectedVersion, knowledge.CoerceOptionalLong)
 	return out, in.Err()
 }
 
 func coerceCancelTaskInput(c *executor.Coercer, v any) (out CancelTaskInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "taskId", &out.TaskID, coerceID)
+	executor.Member(in, "taskId", &out.TaskID, knowledge.CoerceID)
 	return out, in.Err()
 }
 
 func coerceDeleteTaskInput(c *executor.Coercer, v any) (out DeleteTaskInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "taskId", &out.TaskID, coerceID)
+	executor.Member(in, "taskId", &out.TaskID, knowledge.CoerceID)
 	return out, in.Err()
-}
-
-func coerceMoment(c *executor.Coercer, v any) (base.Moment, error) { return scalar.UnmarshalMoment(v) }
-func coerceOptionalMoment(c *executor.Coercer, v any) (*base.Moment, error) {
-	return executor.CoerceOptional(c, v, coerceMoment)
-}
-func coerceIRI2(c *executor.Coercer, v any) (kg.Term, error) { return UnmarshalIRI(c.Ctx, v) }
-func coerceOptionalIRI2(c *executor.Coercer, v any) (*kg.Term, error) {
-	return executor.CoerceOptional(c, v, coerceIRI2)
-}
-
-func coerceNullableIRIList3(c *executor.Coercer, v any) (out []*kg.Term, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceOptionalIRI2)
-}
-
-func coerceTimeSpanInput(c *executor.Coercer, v any) (out views.TimeSpanInput, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "from", &out.From, coerceOptionalDateTime)
-	executor.Member(in, "until", &out.Until, coerceOptionalDateTime)
-	return out, in.Err()
-}
-
-func coerceOptionalTimeSpanInput(c *executor.Coercer, v any) (*views.TimeSpanInput, error) {
-	return executor.CoerceOptional(c, v, coerceTimeSpanInput)
-}
-
-func coerceViewInput(c *executor.Coercer, v any) (out views.ViewInput, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "at", &out.At, coerceOptionalMoment)
-	executor.Member(in, "graphs", &out.Graphs, coerceNullableIRIList3)
-	executor.Member(in, "allGraphs", &out.AllGraphs, coerceOptionalBoolean)
-	executor.Member(in, "minCertainty", &out.MinCertainty, coerceOptionalFloat)
-	executor.Member(in, "maxAgeSeconds", &out.MaxAgeSeconds, coerceOptionalLong)
-	executor.Member(in, "recordedAt", &out.RecordedAt, coerceOptionalTimeSpanInput)
-	executor.Member(in, "minRevision", &out.MinRevision, coerceOptionalRevision)
-	executor.Member(in, "validAt", &out.ValidAt, coerceOptionalDateTime)
-	executor.Member(in, "believedBy", &out.BelievedBy, coerceNullableStringList)
-	executor.Member(in, "includePending", &out.IncludePending, coerceOptionalBoolean)
-	executor.Member(in, "includeQuarantined", &out.IncludeQuarantined, coerceOptionalBoolean)
-	return out, in.Err()
-}
-
-func coerceOptionalViewInput(c *executor.Coercer, v any) (*views.ViewInput, error) {
-	return executor.CoerceOptional(c, v, coerceViewInput)
-}
-
-func coerceEntityOrderKey(c *executor.Coercer, v any) (out query.EntityAttribute, err error) {
-	text, err := graphql.UnmarshalString(v)
-	return query.EntityAttribute(text), err
-}
-
-func coerceOptionalEntityOrderKey(c *executor.Coercer, v any) (*query.EntityAttribute, error) {
-	return executor.CoerceOptional(c, v, coerceEntityOrderKey)
-}
-
-func coerceEntityOrder(c *executor.Coercer, v any) (out query.EntityOrder, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "by", &out.By, coerceOptionalEntityOrderKey)
-	executor.Member(in, "property", &out.Property, coerceOptionalIRI)
-	executor.Member(in, "path", &out.Path, coerceOptionalPath)
-	executor.MemberOr(in, "direction", "ASC", &out.Direction, coerceSortDirection)
-	executor.MemberOr(in, "nulls", "LAST", &out.Nulls, coerceNullsOrder)
-	return out, in.Err()
-}
-
-func coerceNullableEntityOrderList(c *executor.Coercer, v any) (out []query.EntityOrder, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceEntityOrder)
-}
-
-func coerceStatementOrderKey(c *executor.Coercer, v any) (out query.StatementAttribute, err error) {
-	text, err := graphql.UnmarshalString(v)
-	return query.StatementAttribute(text), err
-}
-
-func coerceOptionalNullsOrder(c *executor.Coercer, v any) (*query.NullsOrder, error) {
-	return executor.CoerceOptional(c, v, coerceNullsOrder)
-}
-
-func coerceStatementOrder(c *executor.Coercer, v any) (out query.StatementOrder, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "by", &out.By, coerceStatementOrderKey)
-	executor.MemberOr(in, "direction", "ASC", &out.Direction, coerceSortDirection)
-	executor.Member(in, "nulls", &out.Nulls, coerceOptionalNullsOrder)
-	return out, in.Err()
-}
-
-func coerceNullableStatementOrderList(c *executor.Coercer, v any) (out []query.StatementOrder, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceStatementOrder)
-}
-
-func coercePatternTerm(c *executor.Coercer, v any) (string, error) { return graphql.UnmarshalString(v) }
-func coercePatternPath(c *executor.Coercer, v any) (string, error) { return graphql.UnmarshalString(v) }
-func coerceOptionalPatternTerm(c *executor.Coercer, v any) (*string, error) {
-	return executor.CoerceOptional(c, v, coercePatternTerm)
-}
-
-func coerceTriplePattern(c *executor.Coercer, v any) (out query.TriplePattern, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "s", &out.S, coercePatternTerm)
-	executor.Member(in, "p", &out.P, coercePatternPath)
-	executor.Member(in, "o", &out.O, coerceOptionalPatternTerm)
-	executor.Member(in, "value", &out.Value, coerceNullableJSON)
-	executor.Member(in, "language", &out.Language, coerceOptionalString)
-	executor.Member(in, "datatype", &out.Datatype, coerceOptionalIRI)
-	executor.Member(in, "g", &out.G, coerceOptionalPatternTerm)
-	return out, in.Err()
-}
-
-func coerceNullableTriplePatternList(c *executor.Coercer, v any) (out []query.TriplePattern, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceTriplePattern)
-}
-
-func coerceOptionalVariableFilter(c *executor.Coercer, v any) (*query.VariableFilter, error) {
-	return executor.CoerceOptional(c, v, coerceVariableFilter)
-}
-
-func coerceVariableFilter(c *executor.Coercer, v any) (out query.VariableFilter, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "var", &out.Var, coerceString)
-	executor.Member(in, "exists", &out.Exists, coerceOptionalBoolean)
-	executor.Member(in, "value", &out.Value, coerceOptionalValueFilter)
-	executor.Member(in, "eqVar", &out.EqVar, coerceOptionalString)
-	executor.Member(in, "neVar", &out.NeVar, coerceOptionalString)
-	executor.Member(in, "ltVar", &out.LtVar, coerceOptionalString)
-	executor.Member(in, "lteVar", &out.LteVar, coerceOptionalString)
-	executor.Member(in, "gtVar", &out.GtVar, coerceOptionalString)
-	executor.Member(in, "gteVar", &out.GteVar, coerceOptionalString)
-	executor.Member(in, "or", &out.Or, coerceNullableVariableFilterList)
-	executor.Member(in, "not", &out.Not, coerceOptionalVariableFilter)
-	return out, in.Err()
-}
-
-func coerceNullableVariableFilterList(c *executor.Coercer, v any) (out []query.VariableFilter, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceVariableFilter)
-}
-
-func coerceNullablePatternInputList(c *executor.Coercer, v any) (out []query.PatternInput, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coercePatternInput)
-}
-
-func coercePatternInput(c *executor.Coercer, v any) (out query.PatternInput, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "triples", &out.Triples, coerceNullableTriplePatternList)
-	executor.Member(in, "filter", &out.Filter, coerceNullableVariableFilterList)
-	executor.Member(in, "optional", &out.Optional, coerceNullablePatternInputList)
-	executor.Member(in, "union", &out.Union, coerceNullablePatternInputList)
-	executor.Member(in, "notExists", &out.NotExists, coerceNullablePatternInputList)
-	return out, in.Err()
-}
-
-func coerceMatchOrder(c *executor.Coercer, v any) (out query.MatchOrder, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "var", &out.Var, coerceString)
-	executor.MemberOr(in, "direction", "ASC", &out.Direction, coerceSortDirection)
-	executor.MemberOr(in, "nulls", "LAST", &out.Nulls, coerceNullsOrder)
-	return out, in.Err()
-}
-
-func coerceNullableMatchOrderList(c *executor.Coercer, v any) (out []query.MatchOrder, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceMatchOrder)
 }
 
 func coerceAuditKind(c *executor.Coercer, v any) (out AuditKind, err error) {
@@ -5601,13 +4302,6 @@ func coerceNullableAuditKindList(c *executor.Coercer, v any) (out []AuditKind, e
 	return executor.CoerceList(c, v, coerceAuditKind)
 }
 
-func coerceNullableChangeOpList(c *executor.Coercer, v any) (out []base.Op, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceChangeOp)
-}
-
 func coerceProposalStatus(c *executor.Coercer, v any) (out ProposalStatus, err error) {
 	err = (&out).UnmarshalGQL(v)
 	return out, err
@@ -5619,7 +4313,6 @@ func coerceOptionalProposalStatus(c *executor.Coercer, v any) (*ProposalStatus, 
 func coerceOptionalScopeStatus(c *executor.Coercer, v any) (*ScopeStatus, error) {
 	return executor.CoerceOptional(c, v, coerceScopeStatus)
 }
-
 func coerceNullableTaskStateList(c *executor.Coercer, v any) (out []TaskState, err error) {
 	if v == nil {
 		return nil, nil
@@ -5627,59 +4320,12 @@ func coerceNullableTaskStateList(c *executor.Coercer, v any) (out []TaskState, e
 	return executor.CoerceList(c, v, coerceTaskState)
 }
 
-func coerceStatementGroupBy(c *executor.Coercer, v any) (out query.StatementAttribute, err error) {
-	text, err := graphql.UnmarshalString(v)
-	return query.StatementAttribute(text), err
-}
-
-func coerceStatementGroupKey(c *executor.Coercer, v any) (out query.StatementGroupKey, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "as", &out.As, coerceString)
-	executor.Member(in, "by", &out.By, coerceStatementGroupBy)
-	return out, in.Err()
-}
-
-func coerceNullableStatementGroupKeyList(c *executor.Coercer, v any) (out []query.StatementGroupKey, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceStatementGroupKey)
-}
-
-func coerceOptionalStatementOrderKey(c *executor.Coercer, v any) (*query.StatementAttribute, error) {
-	return executor.CoerceOptional(c, v, coerceStatementOrderKey)
-}
-
-func coerceStatementAggregate(c *executor.Coercer, v any) (out query.StatementAggregate, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "as", &out.As, coerceString)
-	executor.Member(in, "fn", &out.Fn, coerceAggregateFunction)
-	executor.Member(in, "of", &out.Of, coerceOptionalStatementOrderKey)
-	return out, in.Err()
-}
-
-func coerceNullableStatementAggregateList(c *executor.Coercer, v any) (out []query.StatementAggregate, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceStatementAggregate)
-}
-
-func coercePosition(c *executor.Coercer, v any) (out scalar.Position, err error) {
-	err = (&out).UnmarshalGQL(v)
-	return out, err
-}
-
-func coerceOptionalPosition(c *executor.Coercer, v any) (*scalar.Position, error) {
-	return executor.CoerceOptional(c, v, coercePosition)
-}
-
 func coerceMessageSourceInput(c *executor.Coercer, v any) (out MessageSourceInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "channelId", &out.ChannelID, coerceOptionalID)
-	executor.Member(in, "scopeId", &out.ScopeID, coerceOptionalID)
-	executor.Member(in, "inbox", &out.Inbox, coerceOptionalBoolean)
-	executor.Member(in, "joined", &out.Joined, coerceOptionalBoolean)
+	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceOptionalID)
+	executor.Member(in, "scopeId", &out.ScopeID, knowledge.CoerceOptionalID)
+	executor.Member(in, "inbox", &out.Inbox, knowledge.CoerceOptionalBoolean)
+	executor.Member(in, "joined", &out.Joined, knowledge.CoerceOptionalBoolean)
 	return out, in.Err()
 }
 
@@ -5894,11 +4540,11 @@ var (
 	writeTaskMessageEdgeList          = executor.ObjectsOf[listEdge[TaskMessage]](taskMessageEdgeObject)
 	writeTaskMessageList              = executor.ObjectsOf[TaskMessage](taskMessageObject)
 	writeTaskState                    = executor.Leaf(scalar.AppendText[TaskState])
-	writeTermCountEdgeList            = executor.ObjectsOf[listEdge[TermCount]](termCountEdgeObject)
-	writeTermCountList                = executor.ObjectsOf[TermCount](termCountObject)
-	writeTermCount                    = executor.ObjectOf[TermCount](termCountObject)
+	writeTermCountEdgeList            = executor.ObjectsOf[listEdge[knowledge.TermCount]](termCountEdgeObject)
+	writeTermCountList                = executor.ObjectsOf[knowledge.TermCount](termCountObject)
+	writeTermCount                    = executor.ObjectOf[knowledge.TermCount](termCountObject)
 	writeValidationResultList         = executor.ObjectsOf[ValidationResult](validationResultObject)
-	writeTermCountConnection          = executor.ObjectOf[listPage[TermCount]](termCountConnectionObject)
+	writeTermCountConnection          = executor.ObjectOf[listPage[knowledge.TermCount]](termCountConnectionObject)
 	writeGraphCountConnection         = executor.ObjectOf[listPage[GraphCount]](graphCountConnectionObject)
 	writeMetaDirectiveLocation        = executor.Leaf(scalar.AppendText[string])
 	writeMetaDirectiveLocationList    = executor.ListOf(writeMetaDirectiveLocation)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"koine/graph/executor"
+	"koine/graph/internal/knowledge"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -137,7 +138,7 @@ func (t *Task) Version() int64 { return t.record.Version }
 
 // Entity is the task as an entity.
 func (t *Task) Entity(ctx context.Context, f *executor.Selected) (executor.Value, error) {
-	return readOwnEntity(ctx, f, t.record.ID.Entity())
+	return knowledge.ReadOwnEntity(ctx, f, t.record.ID.Entity())
 }
 
 // Artifacts reads the artifacts of the task.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"koine/graph/executor"
+	"koine/graph/internal/knowledge"
 	"koine/graph/limit"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -20,7 +21,7 @@ func (t *Task) Commits(ctx context.Context, first *int, after *Cursor) (*TaskCom
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.openDomainRange("task.commits", pageArgs{first: first, after: after}, tasks.MaxPage, t.record.ID)
+	p, err := r.openDomainRange("task.commits", knowledge.PageArgs{First: first, After: after}, tasks.MaxPage, t.record.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func (c *TaskCommit) Message(ctx context.Context) (*Message, error) {
 
 // Facts are the statements that the commit asserted.
 func (c *TaskCommit) Facts(ctx context.Context, f *executor.Selected, args *taskCommitFactsArgs) (executor.Value, error) {
-	return readFacts(ctx, f, strconv.FormatUint(uint64(c.record.Revision), 10), pageArgs{first: args.First, after: args.After}, func(context.Context, *run) ([]*kg.Commit, error) { return []*kg.Commit{c.record}, nil })
+	return readFacts(ctx, f, strconv.FormatUint(uint64(c.record.Revision), 10), knowledge.PageArgs{First: args.First, After: args.After}, func(context.Context, *run) ([]*kg.Commit, error) { return []*kg.Commit{c.record}, nil })
 }
 
 // TaskID is the id of the task that the author published the message for.

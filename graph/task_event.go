@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"koine/graph/executor"
+	"koine/graph/internal/knowledge"
 	"koine/internal/operation"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -69,8 +70,8 @@ type taskEvent struct {
 	source *taskSource
 }
 
-func (c *taskEvent) write(w *writer, t *eventWriter, e *operation.Event) error {
-	change := &TaskChange{record: &c.source.current, about: c.source.stream.About(), position: Position(t.stream.engine.deps.Store.FormatPosition(e.Position))}
+func (c *taskEvent) Write(w *writer, t *knowledge.EventWriter, e *operation.Event) error {
+	change := &TaskChange{record: &c.source.current, about: c.source.stream.About(), position: t.FormatPosition(e.Position)}
 	if change.Kind() == TaskChangeKindTask {
 		change.task = c.source.stream.Task
 	}
@@ -139,7 +140,7 @@ func (c *TaskChange) Position() *Position { return &c.position }
 
 // TaskChanged establishes Subscription.taskChanged.
 func (*subscriptionRoot) TaskChanged(ctx context.Context, f *executor.Selected, args *subscriptionTaskChangedArgs) (*Stream, error) {
-	return subscribeOwn(ctx, f, args.Resume, func(o *subscriptionSetup) (eventContent, source, error) {
+	return subscribeOwn(ctx, f, args.Resume, func(o *subscriptionSetup) (knowledge.EventContent, knowledge.Source, error) {
 		service, by, err := runOf(ctx).taskService()
 		if err != nil {
 			return nil, nil, err

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"koine/graph/internal/knowledge"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -29,7 +30,7 @@ func (r *run) listTasks(ctx context.Context, first *int, after *Cursor, q tasks.
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.openDomainRange("tasks", pageArgs{first: first}, tasks.MaxPage)
+	p, err := r.openDomainRange("tasks", knowledge.PageArgs{First: first}, tasks.MaxPage)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func (t *Task) Messages(ctx context.Context, first *int, after *Cursor, last *in
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.openDomainRange("task.messages", pageArgs{first, after, last, before}, tasks.MaxPage, t.record.ID)
+	p, err := r.openDomainRange("task.messages", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, tasks.MaxPage, t.record.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -1,15 +1,16 @@
 package graph
 
 import (
+	"koine/graph/internal/knowledge"
 	"koine/graph/limit"
 	"koine/kg"
 )
 
 // openDomainRange is openRange for a list that a domain reads a page at a time: a
 // page has at least one element and at most most.
-func (r *run) openDomainRange(list string, a pageArgs, most int, bound ...any) (p listRange, err error) {
+func (r *run) openDomainRange(list string, a knowledge.PageArgs, most int, bound ...any) (p listRange, err error) {
 	if p, err = r.openRange(list, a, limit.DefaultPageSize, most, bound...); err == nil && p.size < 1 {
-		err = inDirection(kg.Errorf(kg.CodeInvalid, "first is at least 1").At("first"), p.backward)
+		err = knowledge.InDirection(kg.Errorf(kg.CodeInvalid, "first is at least 1").At("first"), p.backward)
 	}
 	return p, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"koine/graph/internal/knowledge"
 	"koine/graph/internal/views"
 	"koine/graph/limit"
 	"koine/kg"
@@ -42,17 +43,17 @@ func (v *Vocabulary) Schemes(ctx context.Context) []string {
 
 // Classes lists the classes in use, the most frequent first.
 func (v *Vocabulary) Classes(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*TermCountConnection, error) {
-	return v.pageOfTerms(ctx, "vocabulary.classes", pageArgs{first, after, last, before}, v.snapshot.Classes)
+	return v.pageOfTerms(ctx, "vocabulary.classes", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, v.snapshot.Classes)
 }
 
 // Predicates lists the predicates in use, the most frequent first.
 func (v *Vocabulary) Predicates(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*TermCountConnection, error) {
-	return v.pageOfTerms(ctx, "vocabulary.predicates", pageArgs{first, after, last, before}, v.snapshot.Predicates)
+	return v.pageOfTerms(ctx, "vocabulary.predicates", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, v.snapshot.Predicates)
 }
 
 // Graphs lists the graphs that hold statements, the greatest first.
 func (v *Vocabulary) Graphs(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*GraphCountConnection, error) {
-	return pageOfCounts(ctx, "vocabulary.graphs", pageArgs{first, after, last, before}, v.snapshot.Graphs, func(c *kg.TermCount) GraphCount {
+	return pageOfCounts(ctx, "vocabulary.graphs", knowledge.PageArgs{First: first, After: after, Last: last, Before: before}, v.snapshot.Graphs, func(c *kg.TermCount) GraphCount {
 		if c.Term == kg.DefaultGraph {
 			return GraphCount{Count: int64(c.Count)}
 		}
@@ -61,22 +62,24 @@ func (v *Vocabulary) Graphs(ctx context.Context, first *int, after *Cursor, last
 }
 
 // pageOfTerms returns a page of counts of classes or predicates.
-func (v *Vocabulary) pageOfTerms(ctx context.Context, list string, a pageArgs, count func() ([]kg.TermCount, error)) (*TermCountConnection, error) {
-	page, err := pageOfCounts(ctx, list, a, count, func(c *kg.TermCount) TermCount { return TermCount{Iri: c.Term, Count: int64(c.Count)} })
+func (v *Vocabulary) pageOfTerms(ctx context.Context, list string, a knowledge.PageArgs, count func() ([]kg.TermCount, error)) (*TermCountConnection, error) {
+	page, err := pageOfCounts(ctx, list, a, count, func(c *kg.TermCount) knowledge.TermCount {
+		return knowledge.TermCount{Iri: c.Term, Count: int64(c.Count)}
+	})
 	if err != nil {
 		return nil, err
 	}
-	of := &termList{make([]kg.TermCount, len(page.nodes)), v.snapshot, v.view}
+	of := &knowledge.TermList{Terms: make([]kg.TermCount, len(page.nodes)), Snapshot: v.snapshot, View: v.view}
 	for i := range page.nodes {
 		n := &page.nodes[i]
-		of.terms[i] = kg.TermCount{Term: n.Iri, Count: uint64(n.Count)}
-		n.list, n.index = of, i
+		of.Terms[i] = kg.TermCount{Term: n.Iri, Count: uint64(n.Count)}
+		n.List, n.Index = of, i
 	}
 	return page, nil
 }
 
 // pageOfCounts returns a page of counts, the greatest first.
-func pageOfCounts[N any](ctx context.Context, list string, a pageArgs, count func() ([]kg.TermCount, error), node func(*kg.TermCount) N) (*listPage[N], error) {
+func pageOfCounts[N any](ctx context.Context, list string, a knowledge.PageArgs, count func() ([]kg.TermCount, error), node func(*kg.TermCount) N) (*listPage[N], error) {
 	p, err := runOf(ctx).openRange(list, a, limit.DefaultListSize, math.MaxInt)
 	if err != nil {
 		return nil, err
@@ -93,7 +96,7 @@ func pageOfCounts[N any](ctx context.Context, list string, a pageArgs, count fun
 type Stats struct{ snapshot *kg.Snapshot }
 
 func readStats(ctx context.Context, view *views.ViewInput) (*Stats, error) {
-	s, err := openView(ctx, view)
+	s, err := knowledge.OpenView(ctx, view)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +133,7 @@ func countOf(list func() ([]kg.TermCount, error)) (int64, error) {
 
 // readRevision answers Query.revision.
 func readRevision(ctx context.Context) (*kg.Revision, error) {
-	s, err := openView(ctx, nil)
+	s, err := knowledge.OpenView(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 
+	"koine/graph/internal/knowledge"
 	"koine/graph/internal/views"
 	"koine/internal/provenance"
 	"koine/kg"
@@ -15,7 +16,7 @@ func explainStatement(ctx context.Context, ref StatementRef, first *int, view *v
 	if err != nil {
 		return nil, err
 	}
-	s, err := openView(ctx, view)
+	s, err := knowledge.OpenView(ctx, view)
 	if err != nil {
 		return nil, err
 	}

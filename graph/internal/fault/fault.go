@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -240,4 +241,20 @@ func presentBudget(out *gqlerror.Error, err *BudgetError) {
 func IsSpent(err error) bool {
 	var whole *BudgetError
 	return kg.CodeOf(err) == kg.CodeBudgetExceeded && !errors.As(err, &whole)
+}
+
+// WithFieldNames translates the field name of an error, also where its message
+// begins with it.
+func WithFieldNames(err error, names map[string]string) error {
+	e := kg.AsError(err)
+	name, ok := names[e.Field]
+	if !ok {
+		return err
+	}
+	out := *e
+	out.Field = name
+	if rest, named := strings.CutPrefix(e.Message, e.Field+" "); named {
+		out.Message = name + " " + rest
+	}
+	return &out
 }

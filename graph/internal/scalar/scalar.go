@@ -127,7 +127,7 @@ func emptyLists(v any) any {
 	return v
 }
 
-// Cursor marks a place in a connection: see cursor.go.
+// Cursor marks a place in a connection.
 type Cursor string
 
 // MarshalGQL writes the token.

@@ -22,10 +22,16 @@ const (
 	scalarPath   = "koine/graph/internal/scalar"
 )
 
-// generator writes the text of the tables.
+// valuesPath is the package of the types whose values write themselves.
+const valuesPath = "koine/graph/internal/knowledge"
+
+// generator writes the text of a generated file.
 type generator struct {
-	data    *codegen.Data
-	pkg     string            // import path of the generated package
+	data *codegen.Data
+	pkg  string // import path of the generated package
+	// values generates what the types whose values write themselves need, in a
+	// package of its own that this one imports; nil for that generator.
+	values  *generator
 	imports map[string]string // import path to name
 	// coercers are the coercions by what they coerce; written are their texts.
 	coercers map[string]string
@@ -36,17 +42,86 @@ type generator struct {
 	objects     map[string]*codegen.Object
 }
 
-func newGenerator(cfg *config.Config, data *codegen.Data) *generator {
-	g := &generator{data: data, pkg: cfg.Exec.ImportPath(), imports: map[string]string{}, coercers: map[string]string{}, encoders: map[string]string{}, objects: map[string]*codegen.Object{}}
+func newGenerator(data *codegen.Data, pkg string, values *generator) *generator {
+	g := &generator{data: data, pkg: pkg, values: values, imports: map[string]string{}, coercers: map[string]string{}, encoders: map[string]string{}, objects: map[string]*codegen.Object{}}
 	for _, o := range data.Objects {
 		g.objects[o.Name] = o
 	}
 	return g
 }
 
+// sortedObjects returns the object types, in the order of their names.
+func (g *generator) sortedObjects() []*codegen.Object {
+	return slices.SortedFunc(maps.Values(g.objects), func(a, b *codegen.Object) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// generateValues generates what the types whose values write themselves need: the
+// arguments of their fields and of the root fields that have them, and the type
+// conditions that they and the types of their fields satisfy.
+func (g *generator) generateValues() ([]byte, error) {
+	var body, args bytes.Buffer
+	body.WriteString("// The type conditions that each object type satisfies.\nvar (\n")
+	for _, o := range g.sortedObjects() {
+		if g.isPlanned(o) {
+			fmt.Fprintf(&body, "%s = %s\n", g.implementorsName(o.Name), g.implementors(o.Definition))
+		}
+		for _, f := range o.Fields {
+			if len(f.Args) > 0 && g.hasValueArgs(o, f) {
+				g.writeArgs(&args, o, f)
+			}
+		}
+	}
+	body.WriteString(")\n")
+	body.Write(args.Bytes())
+	body.Write(g.written.Bytes())
+	return g.file(path.Base(g.pkg), body.Bytes())
+}
+
+// isPlanned reports whether a type's fields are planned: its values write
+// themselves, or are part of one that does.
+func (g *generator) isPlanned(o *codegen.Object) bool {
+	if g.isValue(o.Type) {
+		return true
+	}
+	for _, of := range g.objects {
+		if !g.isValue(of.Type) {
+			continue
+		}
+		for _, f := range of.Fields {
+			if f.Type.Name() == o.Name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasValueArgs reports whether the arguments of a field are among those of the
+// types whose values write themselves.
+func (g *generator) hasValueArgs(o *codegen.Object, f *codegen.Field) bool {
+	return g.isValue(o.Type) || o.Root && (g.isValue(f.TypeReference.GO) || g.isValueList(f))
+}
+
+func (g *generator) implementorsName(object string) string {
+	switch {
+	case g.values == nil:
+		return templates.ToGo(object) + "Implementors"
+	case g.isPlanned(g.objects[object]):
+		return g.qualified(g.values.pkg, g.values.implementorsName(object))
+	}
+	return lower(object) + "Implementors"
+}
+
+func (g *generator) qualified(pkg, name string) string {
+	if pkg == g.pkg {
+		return name
+	}
+	return g.use(pkg) + "." + name
+}
+
 func (g *generator) generate() ([]byte, error) {
 	var body bytes.Buffer
-	objects := slices.SortedFunc(maps.Values(g.objects), func(a, b *codegen.Object) int { return strings.Compare(a.Name, b.Name) })
+	objects := g.sortedObjects()
 	var tables []*codegen.Object
 	for _, o := range objects {
 		if !g.isValue(o.Type) {
@@ -55,11 +130,13 @@ func (g *generator) generate() ([]byte, error) {
 	}
 	body.WriteString("// The object types. newSchema fills them.\nvar (\n")
 	for _, o := range tables {
-		fmt.Fprintf(&body, "%s = &%s.Object{Name: %q, Implementors: %sImplementors}\n", objectVar(o.Name), g.use(executorPath), o.Name, lower(o.Name))
+		fmt.Fprintf(&body, "%s = &%s.Object{Name: %q, Implementors: %s}\n", objectVar(o.Name), g.use(executorPath), o.Name, g.implementorsName(o.Name))
 	}
 	body.WriteString(")\n\n// The type conditions that each object type satisfies.\nvar (\n")
-	for _, o := range objects {
-		fmt.Fprintf(&body, "%sImplementors = %s\n", lower(o.Name), g.implementors(o.Definition))
+	for _, o := range tables {
+		if !g.isPlanned(o) {
+			fmt.Fprintf(&body, "%s = %s\n", g.implementorsName(o.Name), g.implementors(o.Definition))
+		}
 	}
 	body.WriteString(")\n")
 	fmt.Fprintf(&body, "\n// newSchema returns the schema of the tables.\nfunc newSchema(schema *%s.Schema) *%s.Schema {\n", g.use("github.com/vektah/gqlparser/v2/ast"), g.use(executorPath))
@@ -79,7 +156,7 @@ func (g *generator) generate() ([]byte, error) {
 	}
 	for _, o := range objects {
 		for _, f := range o.Fields {
-			if len(f.Args) > 0 {
+			if len(f.Args) > 0 && !g.hasValueArgs(o, f) {
 				g.writeArgs(&body, o, f)
 			}
 		}
@@ -87,8 +164,13 @@ func (g *generator) generate() ([]byte, error) {
 	body.Write(g.written.Bytes())
 	fmt.Fprintf(&body, "\n// The encoders of the fields' values.\nvar (\n%s)\n", g.encoderVars.String())
 
+	return g.file("graph", body.Bytes())
+}
+
+// file returns the text of a file with its imports.
+func (g *generator) file(pkg string, body []byte) ([]byte, error) {
 	var out bytes.Buffer
-	out.WriteString("// Code generated by tablegen from schema.graphqls, DO NOT EDIT.\n\npackage graph\n\nimport (\n")
+	fmt.Fprintf(&out, "// Code generated by tablegen from schema.graphqls, DO NOT EDIT.\n\npackage %s\n\nimport (\n", pkg)
 	for _, p := range slices.Sorted(maps.Keys(g.imports)) {
 		name := ""
 		if g.imports[p] != path.Base(p) {
@@ -97,7 +179,7 @@ func (g *generator) generate() ([]byte, error) {
 		fmt.Fprintf(&out, "%s%q\n", name, p)
 	}
 	out.WriteString(")\n\n")
-	out.Write(body.Bytes())
+	out.Write(body)
 	text, err := format.Source(out.Bytes())
 	if err != nil {
 		return out.Bytes(), fmt.Errorf("%w in\n%s", err, out.Bytes())
@@ -164,7 +246,7 @@ func derefType(t types.Type) types.Type {
 func (g *generator) writeField(b *bytes.Buffer, o *codegen.Object, f *codegen.Field) {
 	executor := g.use(executorPath)
 	if o.Root && o.Stream {
-		fmt.Fprintf(b, "%q: %s.Subscribe(coerce%sArgs, (*subscriptionRoot).%s),\n", f.Name, executor, argsName(o, f), f.GoFieldName)
+		fmt.Fprintf(b, "%q: %s.Subscribe(%s, (*subscriptionRoot).%s),\n", f.Name, executor, g.argsCoercer(o, f), f.GoFieldName)
 		return
 	}
 	of := g.goType(o)
@@ -175,7 +257,7 @@ func (g *generator) writeField(b *bytes.Buffer, o *codegen.Object, f *codegen.Fi
 	}
 	switch plans := g.plans(o, f); {
 	case plans && len(f.Args) > 0:
-		fmt.Fprintf(b, "%q: %s.PlanArgs(coerce%sArgs, (*%s).%s, %s),\n", f.Name, executor, argsName(o, f), of, name, write)
+		fmt.Fprintf(b, "%q: %s.PlanArgs(%s, (*%s).%s, %s),\n", f.Name, executor, g.argsCoercer(o, f), of, name, write)
 	case plans:
 		fmt.Fprintf(b, "%q: %s.Plan((*%s).%s, %s),\n", f.Name, executor, of, name, write)
 	case f.GoFieldType == codegen.GoFieldVariable && !o.Root:
@@ -205,8 +287,8 @@ func (g *generator) writeCall(b *bytes.Buffer, o *codegen.Object, f *codegen.Fie
 	if f.NoErr || f.Name == "__type" || f.GoFieldType != codegen.GoFieldMethod && !o.Root {
 		result += ", nil"
 	}
-	fmt.Fprintf(b, "%q: %s.ReadArgs(coerce%sArgs, func(o *%s, ctx %s.Context, a *%sArgs) (%s, error) {\nreturn %s\n}, %s),\n",
-		f.Name, g.use(executorPath), argsName(o, f), g.goType(o), g.use("context"), lowerFirst(argsName(o, f)), g.typeName(f.TypeReference.GO), result, write)
+	fmt.Fprintf(b, "%q: %s.ReadArgs(%s, func(o *%s, ctx %s.Context, a *%s) (%s, error) {\nreturn %s\n}, %s),\n",
+		f.Name, g.use(executorPath), g.argsCoercer(o, f), g.goType(o), g.use("context"), g.argsType(o, f), g.typeName(f.TypeReference.GO), result, write)
 }
 
 // goType returns the Go type of an object.
@@ -318,18 +400,44 @@ func argsName(o *codegen.Object, f *codegen.Field) string {
 	return strings.TrimLeft(o.Name, "_") + templates.ToGo(f.Name)
 }
 
+// argsType returns the name of the struct of a field's arguments.
+func (g *generator) argsType(o *codegen.Object, f *codegen.Field) string {
+	switch {
+	case g.values == nil:
+		return argsName(o, f) + "Args"
+	case g.hasValueArgs(o, f):
+		return g.qualified(g.values.pkg, g.values.argsType(o, f))
+	}
+	return lowerFirst(argsName(o, f)) + "Args"
+}
+
+// argsCoercer returns the name of the function that coerces a field's arguments.
+func (g *generator) argsCoercer(o *codegen.Object, f *codegen.Field) string {
+	switch {
+	case g.values == nil:
+		return "Coerce" + argsName(o, f) + "Args"
+	case g.hasValueArgs(o, f):
+		return g.qualified(g.values.pkg, g.values.argsCoercer(o, f))
+	}
+	return "coerce" + argsName(o, f) + "Args"
+}
+
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 func argField(name string) string { return templates.ToGo(name) }
 
 // writeArgs writes the struct of a field's arguments and their coercion.
 func (g *generator) writeArgs(b *bytes.Buffer, o *codegen.Object, f *codegen.Field) {
-	name := argsName(o, f)
-	fmt.Fprintf(b, "\n// %sArgs are the arguments of %s.%s.\ntype %sArgs struct {\n", lowerFirst(name), o.Name, f.Name, lowerFirst(name))
+	name, coerce := g.argsType(o, f), g.argsCoercer(o, f)
+	fmt.Fprintf(b, "\n// %[1]s are the arguments of %s.%s.\ntype %[1]s struct {\n", name, o.Name, f.Name)
 	for _, a := range f.Args {
 		fmt.Fprintf(b, "%s %s\n", argField(a.Name), g.typeName(a.TypeReference.GO))
 	}
-	fmt.Fprintf(b, "}\n\nfunc coerce%[1]sArgs(c *%[2]s.Coercer, raw map[string]any) (*%[3]sArgs, error) {\na, in := &%[3]sArgs{}, %[2]s.Arguments(c, raw)\n", name, g.use(executorPath), lowerFirst(name))
+	fmt.Fprintf(b, "}\n\n")
+	if g.values == nil {
+		fmt.Fprintf(b, "// %s coerces the arguments of %s.%s.\n", coerce, o.Name, f.Name)
+	}
+	fmt.Fprintf(b, "func %[1]s(c *%[2]s.Coercer, raw map[string]any) (*%[3]s, error) {\na, in := &%[3]s{}, %[2]s.Arguments(c, raw)\n", coerce, g.use(executorPath), name)
 	for _, a := range f.Args {
 		fmt.Fprintf(b, "%s.Member(in, %q, &a.%s, %s)\n", g.use(executorPath), a.Name, argField(a.Name), g.coercer(a.TypeReference.GO, a.TypeReference, a.Type))
 	}
@@ -339,7 +447,11 @@ func (g *generator) writeArgs(b *bytes.Buffer, o *codegen.Object, f *codegen.Fie
 // coercer returns the name of the function that coerces to a type.
 func (g *generator) coercer(t types.Type, ref *config.TypeReference, gql *ast.Type) string {
 	def := g.data.Schema.Types[gql.Name()]
-	name := "coerce"
+	prefix := "coerce"
+	if g.values == nil {
+		prefix = "Coerce"
+	}
+	name := prefix
 	if _, pointer := t.(*types.Pointer); pointer {
 		name += "Optional"
 	}
@@ -347,10 +459,15 @@ func (g *generator) coercer(t types.Type, ref *config.TypeReference, gql *ast.Ty
 	for e := gql; e.Elem != nil; e = e.Elem {
 		name += "List"
 	}
-	if gql.Elem != nil && !gql.NonNull || gql.Elem == nil && !gql.NonNull && name == "coerce"+def.Name {
-		name = strings.Replace(name, "coerce", "coerceNullable", 1)
+	if gql.Elem != nil && !gql.NonNull || gql.Elem == nil && !gql.NonNull && name == prefix+def.Name {
+		name = strings.Replace(name, prefix, prefix+"Nullable", 1)
 	}
-	key := name + " " + g.typeName(t)
+	key := strings.TrimPrefix(name, prefix) + " " + t.String()
+	if g.values != nil {
+		if known, ok := g.values.coercers[key]; ok {
+			return g.qualified(g.values.pkg, known)
+		}
+	}
 	if known, ok := g.coercers[key]; ok {
 		return known
 	}
@@ -360,10 +477,13 @@ func (g *generator) coercer(t types.Type, ref *config.TypeReference, gql *ast.Ty
 	}
 	g.coercers[key] = unique
 	text := g.coercion(t, ref, gql, def)
+	if g.values == nil {
+		fmt.Fprintf(&g.written, "\n// %s coerces a value to %s.\n", unique, gql.String())
+	}
 	if strings.Count(text, "\n") == 1 {
 		fmt.Fprintf(&g.written, "func %s(c *%s.Coercer, v any) (%s, error) { %s }\n", unique, g.use(executorPath), g.typeName(t), strings.TrimSpace(text))
 	} else {
-		fmt.Fprintf(&g.written, "\nfunc %s(c *%s.Coercer, v any) (out %s, err error) {\n%s}\n\n", unique, g.use(executorPath), g.typeName(t), text)
+		fmt.Fprintf(&g.written, "func %s(c *%s.Coercer, v any) (out %s, err error) {\n%s}\n\n", unique, g.use(executorPath), g.typeName(t), text)
 	}
 	return unique
 }

@@ -33,6 +33,9 @@ func main() {
 	}
 }
 
+// valuesFile has what the types whose values write themselves need.
+const valuesFile = "graph/internal/knowledge/args_gen.go"
+
 func run(file string) error {
 	cfg, err := config.LoadConfig(file)
 	if err != nil {
@@ -42,8 +45,15 @@ func run(file string) error {
 	if err != nil {
 		return err
 	}
-	text, err := newGenerator(cfg, data).generate()
+	values := newGenerator(data, valuesPath, nil)
+	text, err := values.generateValues()
 	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(valuesFile, text, 0o644); err != nil {
+		return err
+	}
+	if text, err = newGenerator(data, cfg.Exec.ImportPath(), values).generate(); err != nil {
 		return err
 	}
 	return os.WriteFile(cfg.Exec.Filename, text, 0o644)

@@ -1,0 +1,341 @@
+package knowledge
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/graph/executor"
+	"koine/graph/internal/scalar"
+	"koine/graph/internal/views"
+	"koine/internal/operation"
+	"koine/kg"
+)
+
+// eventPlan is the plan of a subscription's events: the content that depends
+// on the kind of subscription, and the other members of the event union.
+type eventPlan struct {
+	field    string
+	alias    string
+	key      []byte
+	content  EventContent
+	replaced replacedPlan
+	upToDate pointPlan
+	resync   pointPlan
+}
+
+// EventContent is the part of an event in which the kinds of subscriptions
+// differ.
+type EventContent interface {
+	// Write writes the selected fields of an event, nothing to skip it. An error
+	// with CodeResync ends the subscription.
+	Write(w *writer, t *EventWriter, e *operation.Event) error
+}
+
+// changePlan is the plan of a StatementChange.
+type changePlan struct {
+	fields    []changeField
+	statement []*statementPlan // for each `statement` and `previous`
+	replaced  replacedPlan     // for lists that also report replaced graphs
+	reads     bool             // some entity shows more than its name
+}
+
+type changeField struct {
+	key    []byte
+	name   string
+	plan   int // index in statement
+	commit []RecordField
+}
+
+// pointPlan is the plan of Progress and Resync, which have only scalars.
+type pointPlan []scalarField
+
+func (p *Planner) planEvent(f graphql.CollectedField, content EventContent) (plan *eventPlan, err error) {
+	plan = &eventPlan{field: f.Name, alias: f.Alias, key: executor.Key(f.Alias), content: content}
+	if !p.run.schema.Types[f.Definition.Type.Name()].IsAbstractType() {
+		return plan, nil // an event type without positions
+	}
+	if plan.replaced, err = p.planReplaced(f.Selections); err != nil {
+		return nil, err
+	}
+	if plan.upToDate, err = p.planScalars(f.Selections, ProgressImplementors, "position", "revision"); err != nil {
+		return nil, err
+	}
+	plan.resync, err = p.planScalars(f.Selections, ResyncImplementors, "reason", "oldest")
+	return plan, err
+}
+
+func (p *Planner) planChange(plan *changePlan, set ast.SelectionSet) error {
+	return p.EachField(set, StatementChangeImplementors, func(f graphql.CollectedField, key []byte) (err error) {
+		field := changeField{key: key, name: f.Name}
+		switch f.Name {
+		case "statement", "previous":
+			var s *statementPlan
+			s, err = p.planStatement(f.Selections)
+			field.plan = len(plan.statement)
+			plan.statement = append(plan.statement, s)
+			plan.reads = plan.reads || s.readsEntities()
+		case "commit":
+			field.commit, err = p.PlanCommit(f.Selections)
+		case "__typename", "op", "statementRemains", "changeId", "snapshot", "snapshotEnd", "position":
+		default:
+			return UnplannedField(f)
+		}
+		plan.fields = append(plan.fields, field)
+		return err
+	})
+}
+
+// PlanCommit plans a field of type Commit.
+func (p *Planner) PlanCommit(set ast.SelectionSet) ([]RecordField, error) {
+	return p.planRecord(set, CommitImplementors,
+		"id", "commitId", "revision", "time", "principal", "principalId", "actor", "actorId", "justification", "taskId", "sessionId", "messageId")
+}
+
+// readsEntities reports whether an entity of the statement shows more than its name.
+func (plan *statementPlan) readsEntities() bool {
+	for i := range plan.fields {
+		if e := plan.fields[i].entity; e != nil && e.reads {
+			return true
+		}
+	}
+	return false
+}
+
+// wrapData makes the event the data of a result.
+func (plan *eventPlan) wrapData(event []byte) []byte {
+	b := make([]byte, 0, len(plan.key)+len(event)+2)
+	b = append(append(b, '{'), plan.key...)
+	return append(append(b, event...), '}')
+}
+
+// changeNode is a loaded change.
+type changeNode struct {
+	plan  *changePlan
+	event *operation.Event
+	shown [][]statementNode // the statements of each of the plan's fields
+}
+
+// loadChanges loads the change of each event: the statements of each field in one
+// batch.
+func (l *loader) loadChanges(plan *changePlan, events []operation.Event) ([]changeNode, error) {
+	nodes := make([]changeNode, len(events))
+	for i := range nodes {
+		nodes[i] = changeNode{plan: plan, event: &events[i], shown: make([][]statementNode, len(plan.fields))}
+		if e := &events[i].Changes[0]; e.Replaced != nil {
+			if err := plan.replaced.readAgents(l.ctx, l.run, e); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i := range plan.fields {
+		f := &plan.fields[i]
+		if f.name == "commit" {
+			for k := range events {
+				if err := l.run.readCommitAgents(l.ctx, f.commit, commitOf(&events[k])); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if f.name != "statement" && f.name != "previous" {
+			continue
+		}
+		var all []kg.Statement
+		starts := make([]int, len(events)+1)
+		for k := range events {
+			if e := &events[k].Changes[0]; e.Replaced != nil {
+				// no statement
+			} else if f.name == "statement" {
+				all = append(all, e.Statement)
+			} else {
+				all = append(all, e.Previous...)
+			}
+			starts[k+1] = len(all)
+		}
+		statements, err := l.newStatementNodes(plan.statement[f.plan], all)
+		if err != nil {
+			return nil, err
+		}
+		for k := range nodes {
+			nodes[k].shown[i] = statements[starts[k]:starts[k+1]]
+			if plan.statement[f.plan].ids {
+				if err := l.identifyStatements(nodes[k].shown[i], &events[k], f.name == "previous"); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return nodes, nil
+}
+
+// identifyStatements gives the statements of a change their ids. A change shows only the
+// assertions that it added or removed, so its statements have the ids of the
+// revision before or after it, in a view of those assertions' sources.
+func (l *loader) identifyStatements(nodes []statementNode, e *operation.Event, previous bool) (err error) {
+	c := &e.Changes[0]
+	for i := range nodes {
+		n := &nodes[i]
+		if e.Snapshot {
+			n.ids, err = l.viewIDs(true)
+		} else {
+			view := l.view
+			view.At = c.Position.Revision
+			if (previous || c.Op == kg.Remove) && view.At > 1 {
+				view.At--
+			}
+			view.Believed = []kg.AgentID{}
+			for _, a := range n.statement.Assertions {
+				view.Believed = append(view.Believed, a.Source)
+			}
+			n.ids, err = l.idsIn(view)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *changeNode) write(w *writer, store *kg.Store) {
+	if c := &n.event.Changes[0]; c.Replaced != nil {
+		n.plan.replaced.write(w, store, c)
+		return
+	}
+	scalar.WriteFields(w, n.plan.fields, func(i int, f *changeField) {
+		w.EnterField(f.key)
+		switch f.name {
+		case "statement":
+			n.shown[i][0].write(w)
+		case "previous":
+			statementNodes(n.shown[i]).write(w)
+		case "commit":
+			writePlannedCommit(w, store, n.event.Changes[0].Commit, f.commit)
+		default:
+			w.B = f.appendTo(w.B, store, n.event)
+		}
+		w.LeaveField()
+	})
+}
+
+// newStatementNodes makes nodes of statements that did not come from a scan.
+func (l *loader) newStatementNodes(plan *statementPlan, statements []kg.Statement) ([]statementNode, error) {
+	nodes := make([]statementNode, len(statements))
+	for i, s := range statements {
+		nodes[i] = statementNode{plan: plan, statement: s}
+	}
+	return nodes, l.linkEntities(plan, nodes, nil)
+}
+
+func (f *changeField) appendTo(b []byte, store *kg.Store, e *operation.Event) []byte {
+	c := &e.Changes[0]
+	switch f.name {
+	case "op":
+		return scalar.AppendString(b, c.Op.String())
+	case "statementRemains":
+		return strconv.AppendBool(b, c.StatementRemains)
+	case "changeId":
+		if e.Snapshot {
+			return scalar.AppendString(b, store.SnapshotChangeID(c.Position.Revision, c.Statement.Quad))
+		}
+		return scalar.AppendString(b, store.ChangeID(c.Position))
+	case "snapshot":
+		return strconv.AppendBool(b, e.Snapshot)
+	case "snapshotEnd":
+		return strconv.AppendBool(b, e.SnapshotEnd)
+	case "position":
+		return AppendPosition(b, store, e.Position)
+	}
+	return append(b, `"StatementChange"`...)
+}
+
+// AppendPosition writes a position token, null for the zero Position.
+func AppendPosition(b []byte, store *kg.Store, p kg.Position) []byte {
+	if p == (kg.Position{}) {
+		return append(b, "null"...)
+	}
+	return scalar.AppendString(b, store.FormatPosition(p))
+}
+
+// agentOfCommit returns the agent of a field of a commit.
+func agentOfCommit(c *kg.Commit, name string) kg.AgentID {
+	if name == "principal" {
+		return c.Principal
+	}
+	return ActorOf(c)
+}
+
+// readCommitAgents reads the records of the agents that are shown of a commit,
+// which may be nil.
+func (r *Run) readCommitAgents(ctx context.Context, fields []RecordField, c *kg.Commit) error {
+	if c == nil {
+		return nil
+	}
+	return r.readAgents(ctx, fields, func(name string) kg.AgentID { return agentOfCommit(c, name) })
+}
+
+// writePlannedCommit writes a commit whose agents have been read, null for nil.
+func writePlannedCommit(w *writer, store *kg.Store, c *kg.Commit, fields []RecordField) {
+	if c == nil {
+		w.B = append(w.B, "null"...)
+		return
+	}
+	writeRecord(w, fields, "Commit", func(b []byte, name string) []byte {
+		switch name {
+		case "id":
+			return scalar.AppendString(b, views.CommitNodeID(c.Revision))
+		case "commitId":
+			return scalar.AppendString(b, store.CommitID(c.Revision))
+		case "revision":
+			return scalar.AppendUint(b, uint64(c.Revision))
+		case "time":
+			return scalar.AppendTime(b, c.Time)
+		case "principalId":
+			return scalar.AppendString(b, string(c.Principal))
+		case "actorId":
+			return scalar.AppendString(b, string(ActorOf(c)))
+		case "justification":
+			return appendOptional(b, c.Justification)
+		case "taskId":
+			return appendOptional(b, c.TaskID)
+		case "sessionId":
+			return appendOptional(b, c.SessionID)
+		}
+		return appendOptional(b, c.MessageID)
+	}, func(name string) kg.AgentID { return agentOfCommit(c, name) })
+}
+
+func appendOptional(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, "null"...)
+	}
+	return scalar.AppendString(b, s)
+}
+
+func (plan pointPlan) appendUpToDate(b []byte, store *kg.Store, p kg.Position) []byte {
+	return appendObject(b, plan, "Progress", func(b []byte, name string) []byte {
+		if name == "revision" {
+			return scalar.AppendUint(b, uint64(p.Revision))
+		}
+		return AppendPosition(b, store, p)
+	})
+}
+
+func (plan pointPlan) appendResync(b []byte, store *kg.Store, err *kg.Error) []byte {
+	return appendObject(b, plan, "Resync", func(b []byte, name string) []byte {
+		switch {
+		case name == "reason" && err.Code == kg.CodeAccessChanged:
+			return scalar.AppendString(b, string(err.Code))
+		case name == "reason":
+			return scalar.AppendString(b, err.Message)
+		case err.Oldest == nil:
+			return append(b, "null"...)
+		}
+		return AppendPosition(b, store, *err.Oldest)
+	})
+}
+
+// ActorOf returns the agent that the principal of a commit acted for.
+func ActorOf(c *kg.Commit) kg.AgentID { return cmp.Or(c.Actor, c.Principal) }

@@ -1,0 +1,272 @@
+package knowledge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strconv"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/graph/executor"
+	"koine/graph/internal/scalar"
+	"koine/graph/limit"
+	"koine/internal/changefeed"
+	"koine/internal/operation"
+	"koine/internal/query"
+	"koine/internal/query/livematch"
+	"koine/kg"
+)
+
+// matchEvent is the content and the subject of Subscription.matchChanged: it
+// follows the commits that change a statement on which the pattern depends.
+type matchEvent struct {
+	match   *livematch.Match
+	list    *matchList
+	view    kg.View
+	maxRows int // maximal number of rows in an event of the snapshot
+
+	fields []matchEventField
+	// snapshotRows are the rows of the snapshot's part being sent.
+	snapshotRows []livematch.Row
+}
+
+type matchEventField struct {
+	key    []byte
+	name   string
+	rows   *matchList // for added and removed: the list with one plan
+	change *changePlan
+	commit []RecordField
+}
+
+// MatchChanged establishes Subscription.matchChanged.
+func (*Subscription) MatchChanged(ctx context.Context, f *executor.Selected, args *SubscriptionMatchChangedArgs) (*Stream, error) {
+	return SubscribeTo(ctx, f, args.Resume, args.View, func(p *Planner, set ast.SelectionSet) (EventContent, changefeed.Subject, error) {
+		c, err := p.planMatchEvent(&args.Pattern, args.Select)
+		if err != nil {
+			return nil, nil, err
+		}
+		return c, c, c.planFields(p, set)
+	})
+}
+
+// planMatchEvent compiles the pattern. Texts are not looked up, because literals
+// written later must match too.
+func (p *Planner) planMatchEvent(input *query.PatternInput, selected []string) (*matchEvent, error) {
+	limits := p.run.Reader.Limits
+	c := &matchEvent{view: p.View, maxRows: limits.SnapshotRows}
+	c.list = &matchList{connection: &connection{}, input: input, compiler: p.compiler()}
+	c.list.compiler.Ctx = context.WithoutCancel(p.ctx)
+	compiled, err := c.list.compile(nil)
+	if err = p.run.TellPrefixed(p.ctx, err); err != nil {
+		return nil, err
+	}
+	c.list.pattern = compiled
+	c.list.names = query.Variables(compiled)
+	if err := c.list.checkVariables(selected, nil); err != nil {
+		return nil, err
+	}
+	group, err := c.list.compiler.Pattern(input, nil)
+	if err != nil {
+		return nil, err
+	}
+	if c.match, err = livematch.New(group, c.list.columns, limits.Live); err != nil {
+		return nil, kg.AsError(err).At("pattern")
+	}
+	return c, nil
+}
+
+func (c *matchEvent) planFields(p *Planner, set ast.SelectionSet) error {
+	return p.EachField(set, MatchChangeImplementors, func(f graphql.CollectedField, key []byte) (err error) {
+		field := matchEventField{key: key, name: f.Name}
+		switch f.Name {
+		case "added", "removed":
+			list := *c.list
+			var plan *rowPlan
+			plan, err = p.planRow(&list, f.Selections)
+			list.rows = []*rowPlan{plan}
+			field.rows = &list
+		case "changes":
+			field.change = &changePlan{}
+			err = p.planChange(field.change, f.Selections)
+		case "commit":
+			field.commit, err = p.PlanCommit(f.Selections)
+		case "__typename", "columns", "snapshot", "snapshotEnd", "position":
+		default:
+			return UnplannedField(f)
+		}
+		c.fields = append(c.fields, field)
+		return err
+	})
+}
+
+// View is the view of the rows.
+func (c *matchEvent) View() kg.View { return c.view }
+
+// Begin returns the filter.
+func (c *matchEvent) Begin(context.Context, *kg.Store, kg.Position) (kg.Filter, error) {
+	return kg.Filter{Patterns: c.match.Patterns(), View: c.view, Replacements: true}, nil
+}
+
+// Changes yields the commits. Some of them change no row.
+func (c *matchEvent) Changes(_ context.Context, _ *kg.Store, w *kg.Watcher) iter.Seq2[operation.Event, error] {
+	return changefeed.Commits(w)
+}
+
+// Current yields an event for each part of the rows.
+func (c *matchEvent) Current(ctx context.Context, s *kg.Snapshot) iter.Seq2[operation.Event, error] {
+	return func(yield func(operation.Event, error) bool) {
+		var example *kg.Statement
+		var failed error
+		err := changefeed.MarkLast(c.snapshotParts(ctx, s), func(part []livematch.Row, last bool) bool {
+			if c.snapshotRows == nil {
+				// Protocols with events about statements represent the rows by
+				// a statement that the pattern matches, or by any statement.
+				if example, failed = changefeed.FirstStatement(s, append(slices.Clone(c.match.Patterns()), kg.Pattern{})...); failed != nil {
+					return false
+				}
+			}
+			c.snapshotRows = part
+			return yield(operation.Event{Snapshot: true, SnapshotEnd: last, Statement: example}, nil)
+		})
+		if err = cmp.Or(err, failed); err != nil {
+			yield(operation.Event{}, err)
+		}
+	}
+}
+
+func (c *matchEvent) snapshotParts(ctx context.Context, s *kg.Snapshot) iter.Seq2[[]livematch.Row, error] {
+	return func(yield func([]livematch.Row, error) bool) {
+		var part []livematch.Row
+		for row, err := range c.match.Rows(ctx, s) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if part = append(part, row); len(part) == c.maxRows {
+				if !yield(part, nil) {
+					return
+				}
+				part = nil
+			}
+		}
+		if len(part) > 0 {
+			yield(part, nil)
+		}
+	}
+}
+
+// Write writes the rows that were added and removed, nothing for none. A client
+// that keeps the set of rows must not miss any, so a row that cannot be sent
+// ends the stream with CodeResync.
+func (c *matchEvent) Write(w *writer, t *EventWriter, e *operation.Event) error {
+	if e.Snapshot {
+		l := newLoader(t.Ctx, t.Run, t.stream.Snapshot(), t.stream.view)
+		return c.writeEvent(w, l, nil, livematch.Difference{Added: c.snapshotRows}, e)
+	}
+	err := c.writeChanged(w, t, e)
+	if err == nil && len(w.B) > t.Run.Reader.Limits.ResultBytes {
+		err = t.Run.Reader.Limits.ResultTooLarge()
+	}
+	var limit *limit.Error
+	switch {
+	case errors.As(err, &limit):
+		return resyncError(e, limit.Message)
+	case errors.Is(err, context.DeadlineExceeded):
+		return resyncError(e, "it takes too long")
+	}
+	return err
+}
+
+func resyncError(e *operation.Event, why string) error {
+	err := kg.Errorf(kg.CodeResync, "the row changes of revision %d cannot be reported: %s", e.Position.Revision, why)
+	err.Hint = "Start from a snapshot."
+	return err
+}
+
+func (c *matchEvent) writeChanged(w *writer, t *EventWriter, e *operation.Event) error {
+	after, err := t.loaderAt(e.Position.Revision)
+	if err != nil {
+		return err
+	}
+	var before *loader
+	var was *kg.Snapshot
+	if r := e.Position.Revision - 1; r > 0 {
+		if before, err = t.loaderAt(r); err != nil {
+			return err
+		}
+		before.view.At = r // as of then: entities may have changed since
+		was = before.snapshot
+	}
+	rows, err := c.match.Difference(t.Ctx, was, after.snapshot, commitOf(e))
+	if err != nil || rows.Empty() {
+		return err
+	}
+	return c.writeEvent(w, after, before, rows, e)
+}
+
+// writeEvent writes an event. before loads the removed rows as of the revision
+// before.
+func (c *matchEvent) writeEvent(w *writer, l, before *loader, rows livematch.Difference, e *operation.Event) (err error) {
+	scalar.WriteFields(w, c.fields, func(_ int, f *matchEventField) {
+		w.EnterField(f.key)
+		switch {
+		case err != nil:
+		case f.name == "added":
+			err = l.writeRows(w, f.rows, rows.Added)
+		case f.name == "removed":
+			err = before.writeRows(w, f.rows, rows.Removed)
+		case f.name == "changes":
+			err = l.writeChanges(w, f.change, e)
+		case f.name == "commit":
+			err = l.run.WriteCommitOf(w, e, f.commit)
+		default:
+			w.B = c.appendField(w.B, f, l.reader.Store, e)
+		}
+		w.LeaveField()
+	})
+	return err
+}
+
+func (c *matchEvent) appendField(b []byte, f *matchEventField, store *kg.Store, e *operation.Event) []byte {
+	switch f.name {
+	case "columns":
+		return appendStrings(b, c.list.columns)
+	case "snapshot":
+		return strconv.AppendBool(b, e.Snapshot)
+	case "snapshotEnd":
+		return strconv.AppendBool(b, e.SnapshotEnd)
+	case "position":
+		return AppendPosition(b, store, e.Position)
+	}
+	return append(b, `"MatchChange"`...)
+}
+
+// writeRows writes rows as a list. l may be nil if there are none.
+func (l *loader) writeRows(w *writer, list *matchList, rows []livematch.Row) error {
+	found := make([]solution, len(rows))
+	for k, row := range rows {
+		found[k] = make(solution, len(list.pattern.Names()))
+		for i, name := range list.columns {
+			found[k][list.pattern.Column(name)] = row[i]
+		}
+	}
+	g := &page{}
+	if len(rows) > 0 {
+		if err := l.loadSolutions(list, g, found); err != nil {
+			return err
+		}
+	}
+	var err error
+	scalar.WriteList(w, len(rows), func(k int) {
+		from := len(w.B)
+		g.node(w, 0, k)
+		if err == nil {
+			err = l.run.ChargeBytes(len(w.B) - from)
+		}
+	})
+	return err
+}

@@ -1,0 +1,103 @@
+package knowledge
+
+import (
+	"context"
+	"slices"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/graph/executor"
+	"koine/graph/internal/scalar"
+	"koine/kg"
+)
+
+// scalarField is a field of an object that has only scalars.
+type scalarField struct {
+	key  []byte
+	name string
+}
+
+// planScalars plans an object with scalar fields of these names.
+func (p *Planner) planScalars(set ast.SelectionSet, implementors []string, names ...string) (fields []scalarField, err error) {
+	err = p.EachField(set, implementors, func(f graphql.CollectedField, key []byte) error {
+		fields = append(fields, scalarField{key, f.Name})
+		if f.Name != "__typename" && !slices.Contains(names, f.Name) {
+			return UnplannedField(f)
+		}
+		return nil
+	})
+	return fields, err
+}
+
+// appendObject writes an object of scalars.
+func appendObject(b []byte, fields []scalarField, typename string, value func(b []byte, name string) []byte) []byte {
+	return scalar.AppendFields(b, fields, func(b []byte, _ int, f *scalarField) []byte {
+		if b = append(b, f.key...); f.name == "__typename" {
+			return scalar.AppendString(b, typename)
+		}
+		return value(b, f.name)
+	})
+}
+
+// appendObjects writes a list of objects.
+func appendObjects[T any](
+	b []byte, list []T, fields []scalarField, typename string, value func(b []byte, v T, name string) []byte,
+) []byte {
+	return scalar.AppendList(b, list, func(b []byte, v *T) []byte {
+		return appendObject(b, fields, typename, func(b []byte, name string) []byte { return value(b, *v, name) })
+	})
+}
+
+// RecordField is a field of an object of scalars and agents.
+type RecordField struct {
+	scalarField
+	agent *executor.Selected // of a field that is an agent
+	reads bool               // the agent's record is shown
+}
+
+// planRecord plans an object with scalar fields and agents of these names.
+func (p *Planner) planRecord(set ast.SelectionSet, implementors []string, names ...string) (fields []RecordField, err error) {
+	err = p.EachField(set, implementors, func(f graphql.CollectedField, key []byte) error {
+		field := RecordField{scalarField: scalarField{key, f.Name}}
+		switch {
+		case f.Name != "__typename" && !slices.Contains(names, f.Name):
+			return UnplannedField(f)
+		case f.Name != "__typename" && f.Definition.Type.Name() == "Agent":
+			field.agent = p.SelectedField(f)
+			field.reads = p.run.Reader.Objects.ReadsRecord(field.agent)
+		}
+		fields = append(fields, field)
+		return nil
+	})
+	return fields, err
+}
+
+// writeRecord writes an object of scalars and agents. agent returns the agent
+// of a field.
+func writeRecord(w *writer, fields []RecordField, typename string, value func(b []byte, name string) []byte, agent func(name string) kg.AgentID) {
+	scalar.WriteFields(w, fields, func(_ int, f *RecordField) {
+		switch {
+		case f.agent != nil:
+			w.EnterField(f.key)
+			RunOf(w.Ctx).Reader.Objects.WriteAgent(w, f.agent, agent(f.name))
+			w.LeaveField()
+		case f.name == "__typename":
+			w.B = scalar.AppendString(append(w.B, f.key...), typename)
+		default:
+			w.B = value(append(w.B, f.key...), f.name)
+		}
+	})
+}
+
+// readAgents reads the records of the agents that a planned object shows.
+func (r *Run) readAgents(ctx context.Context, fields []RecordField, agent func(name string) kg.AgentID) error {
+	for i := range fields {
+		if f := &fields[i]; f.reads {
+			if err := r.Reader.Objects.ReadAgent(ctx, agent(f.name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package knowledge
+
+import (
+	"strconv"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"koine/graph/executor"
+	"koine/graph/internal/scalar"
+	"koine/graph/internal/views"
+	"koine/graph/limit"
+	"koine/kg"
+)
+
+// The terms that the fields of a statement need.
+const (
+	showsSubject = 1 << iota
+	showsPredicate
+	showsObject
+	showsGraph
+)
+
+// statementPlan is the plan of a selection set on statements.
+type statementPlan struct {
+	fields     []statementField
+	terms      uint8 // shows… bits
+	assertions bool
+	ids        bool // some field shows the id
+}
+
+type statementKind uint8
+
+const (
+	statementTypename statementKind = iota
+	statementID
+	statementSubject
+	statementPredicate
+	statementPredicateEntity
+	statementObject
+	statementGraph
+	statementCertainty
+	statementAssertedBy
+	statementAssertions
+	statementRecordedAt
+	statementRevision
+	statementPending
+	statementEvidence
+	statementTasks
+	statementFailed
+)
+
+type statementField struct {
+	kind       statementKind
+	failed     *fieldError // set if the field cannot be planned
+	key        []byte
+	entity     *entityPlan   // for subject, predicateEntity, and an object that is an entity
+	literal    []scalarField // for an object that is a literal
+	assertions []RecordField
+	origins    *executor.Selected // evidence or tasks
+	page       PageArgs           // of the origins
+}
+
+func (p *Planner) planStatement(set ast.SelectionSet) (*statementPlan, error) {
+	plan := &statementPlan{}
+	err := p.EachField(set, StatementImplementors, func(f graphql.CollectedField, key []byte) error {
+		field := statementField{key: key}
+		if err := p.planStatementField(plan, f, &field); err != nil {
+			failed := p.failAlone(f, err)
+			if failed == nil {
+				return err
+			}
+			field = statementField{key: key, kind: statementFailed, failed: failed}
+		}
+		plan.fields = append(plan.fields, field)
+		return nil
+	})
+	return plan, err
+}
+
+func (p *Planner) planStatementField(plan *statementPlan, f graphql.CollectedField, field *statementField) (err error) {
+	switch f.Name {
+	case "__typename":
+	case "id":
+		field.kind, plan.ids = statementID, true
+		plan.terms |= showsSubject | showsPredicate | showsObject | showsGraph
+	case "subject":
+		field.kind = statementSubject
+		field.entity, err = p.planEntity(f.Selections)
+	case "predicate":
+		field.kind = statementPredicate
+		plan.terms |= showsPredicate
+	case "predicateEntity":
+		field.kind = statementPredicateEntity
+		field.entity, err = p.planEntity(f.Selections)
+	case "object":
+		field.kind = statementObject
+		plan.terms |= showsObject
+		if field.entity, err = p.planEntity(f.Selections); err == nil {
+			field.literal, err = p.planLiteral(f.Selections)
+		}
+	case "graph":
+		field.kind = statementGraph
+		plan.terms |= showsGraph
+	case "pending":
+		field.kind = statementPending
+		plan.terms |= showsGraph
+	default:
+		plan.assertions = true
+		return p.planAssertionField(f, field)
+	}
+	return err
+}
+
+func (p *Planner) planAssertionField(f graphql.CollectedField, field *statementField) (err error) {
+	switch f.Name {
+	case "certainty":
+		field.kind = statementCertainty
+	case "assertedBy":
+		field.kind = statementAssertedBy
+	case "assertions":
+		field.kind = statementAssertions
+		field.assertions, err = p.planAssertions(f.Selections)
+	case "recordedAt":
+		field.kind = statementRecordedAt
+	case "revision":
+		field.kind = statementRevision
+	case "evidence":
+		return p.planStatementOrigins(f, field, statementEvidence)
+	case "tasks":
+		return p.planStatementOrigins(f, field, statementTasks)
+	default:
+		return UnplannedField(f)
+	}
+	return err
+}
+
+// planStatementOrigins plans a list of messages or tasks of the commits of a
+// statement's assertions.
+func (p *Planner) planStatementOrigins(f graphql.CollectedField, field *statementField, kind statementKind) error {
+	args, err := coerceArgs(p, f, CoerceStatementEvidenceArgs) // field tasks has the same ones
+	if err != nil {
+		return err
+	}
+	field.kind, field.origins, field.page = kind, p.SelectedField(f), PageArgs{First: args.First, After: args.After}
+	_, err = p.run.Reader.Limits.CheckFirst(args.First, limit.DefaultPageSize)
+	return err
+}
+
+// statementNode is a loaded statement.
+type statementNode struct {
+	plan      *statementPlan
+	statement kg.Statement
+	ids       *views.IDs       // nil if no field shows an id
+	links     []*entityNode    // the entity of each of the plan's fields, nil for none
+	texts     map[int]fragment // the texts of the plan's fields that have one
+}
+
+func (n *statementNode) write(w *writer) {
+	s := &n.statement
+	scalar.WriteFields(w, n.plan.fields, func(i int, f *statementField) {
+		w.EnterField(f.key)
+		switch f.kind {
+		case statementTypename:
+			w.B = append(w.B, `"Statement"`...)
+		case statementID:
+			w.B = scalar.AppendString(w.B, n.ids.StatementID(s.Quad))
+		case statementSubject, statementPredicateEntity:
+			n.links[i].write(w)
+		case statementPredicate:
+			w.B = scalar.AppendName(w.B, s.Predicate)
+		case statementObject:
+			if n.links[i] != nil {
+				n.links[i].write(w)
+			} else {
+				w.B = appendLiteral(w.B, s.Object, f.literal)
+			}
+		case statementGraph:
+			w.B = scalar.AppendGraph(w.B, s.Graph)
+		case statementEvidence, statementTasks:
+			w.B = append(w.B, n.texts[i].json...)
+			w.AddErrors(n.texts[i].errs)
+		case statementFailed:
+			f.failed.write(w)
+		case statementPending:
+			w.B = strconv.AppendBool(w.B, kg.IsPendingGraph(s.Graph))
+		case statementAssertions:
+			writeAssertions(w, s.Assertions, f.assertions)
+		default:
+			w.B = f.appendAssertions(w.B, s)
+		}
+		w.LeaveField()
+	})
+}
+
+// Write writes the statement.
+func (n *statementNode) Write(w *executor.Writer) error {
+	n.write(w)
+	return nil
+}
+
+// statementNodes are the loaded statements of a list.
+type statementNodes []statementNode
+
+// Write writes the list.
+func (list statementNodes) Write(w *executor.Writer) error {
+	list.write(w)
+	return nil
+}
+
+func (list statementNodes) write(w *writer) {
+	scalar.WriteList(w, len(list), func(i int) { list[i].write(w) })
+}
+
+func (f *statementField) appendAssertions(b []byte, s *kg.Statement) []byte {
+	switch f.kind {
+	case statementCertainty:
+		certainty, known := s.Certainty()
+		return scalar.AppendCertainty(b, certainty, known)
+	case statementAssertedBy:
+		return scalar.AppendList(b, s.Assertions, func(b []byte, a *kg.Assertion) []byte { return scalar.AppendString(b, string(a.Source)) })
+	case statementRecordedAt:
+		return scalar.AppendTime(b, s.RecordedAt())
+	case statementRevision:
+		return scalar.AppendUint(b, uint64(s.Revision()))
+	}
+	return append(b, "null"...)
+}
+
+func (p *Planner) planLiteral(set ast.SelectionSet) ([]scalarField, error) {
+	return p.planScalars(set, LiteralImplementors, "value", "lexical", "datatype", "language")
+}
+
+func appendLiteral(b []byte, t kg.Term, fields []scalarField) []byte {
+	return appendObject(b, fields, "Literal", func(b []byte, name string) []byte {
+		switch name {
+		case "lexical":
+			return scalar.AppendString(b, t.Value())
+		case "datatype":
+			return scalar.AppendString(b, t.Datatype())
+		case "language":
+			if t.Lang() == "" {
+				return append(b, "null"...)
+			}
+			return scalar.AppendString(b, t.Lang())
+		}
+		return scalar.AppendValue(b, t)
+	})
+}
+
+func (p *Planner) planAssertions(set ast.SelectionSet) ([]RecordField, error) {
+	return p.planRecord(set, AssertionImplementors, "source", "sourceId", "certainty", "recordedAt", "validFrom", "validTo", "revision", "provenance")
+}
+
+func writeAssertions(w *writer, list []kg.Assertion, fields []RecordField) {
+	scalar.WriteList(w, len(list), func(i int) {
+		a := &list[i]
+		writeRecord(w, fields, "Assertion", func(b []byte, name string) []byte { return appendAssertion(b, a, name) }, func(string) kg.AgentID { return a.Source })
+	})
+}
+
+// readSources reads the records of the sources that a field shows of a statement.
+func (l *loader) readSources(f *statementField, s *kg.Statement) error {
+	for i := range s.Assertions {
+		if err := l.run.readAgents(l.ctx, f.assertions, func(string) kg.AgentID { return s.Assertions[i].Source }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func appendAssertion(b []byte, a *kg.Assertion, field string) []byte {
+	switch field {
+	case "sourceId":
+		return scalar.AppendString(b, string(a.Source))
+	case "certainty":
+		return scalar.AppendCertainty(b, a.Certainty, a.HasCertainty)
+	case "recordedAt":
+		return scalar.AppendTime(b, a.Time)
+	case "validFrom":
+		return scalar.AppendTimeOrNull(b, a.Validity.From)
+	case "validTo":
+		return scalar.AppendTimeOrNull(b, a.Validity.Until)
+	case "revision":
+		return strconv.AppendUint(b, uint64(a.Revision), 10)
+	}
+	if a.Provenance == nil {
+		return append(b, "null"...)
+	}
+	return append(b, a.Provenance...)
+}
