@@ -29,7 +29,7 @@ func (*mutationRoot) Ask(ctx context.Context, input AskInput) (*AskPayload, erro
 	}
 	p := &AskPayload{Publication: publicationPayload(&answer.Receipt), Responses: make([]Message, len(answer.Responses))}
 	for i, m := range answer.Responses {
-		p.Responses[i] = Message{record: m}
+		p.Responses[i] = *messageOf(m)
 	}
 	if len(p.Responses) > 0 {
 		p.Response = &p.Responses[0]

@@ -27,7 +27,7 @@
 //     (limits, shape, cost, budgets) and documents check it, package internal/hint
 //     helps, package internal/fault presents errors
 //   - fields: resolvers, node; channel, room, restrictions, message, messages,
-//     message_facts, publish, receipts, inbox, ask, signal; scope; task; agents,
+//     message_facts, publish, receipts, ask, signal; scope; task; agents,
 //     keys, proposals, graphs, shapes, vocabulary and the others by what they are
 //     about; evidence, where entities and statements contain objects of tables
 //   - subscriptions to domain events: channel_stream, and *_event for each kind

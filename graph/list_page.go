@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"koine/graph/internal/knowledge"
+	"koine/graph/limit"
 	"koine/kg"
 )
 
@@ -224,4 +225,23 @@ func pageOfSlice[D, N any](p listRange, list []D, key func(*D) string, node func
 	page := newListPage(p, found, more, "", key, node)
 	page.count = exactly(total)
 	return page
+}
+
+// openDomainRange is openRange for a list that a domain reads a page at a time: a
+// page has at least one element and at most most.
+func (r *run) openDomainRange(list string, a knowledge.PageArgs, most int, bound ...any) (p listRange, err error) {
+	if p, err = r.openRange(list, a, limit.DefaultPageSize, most, bound...); err == nil && p.size < 1 {
+		err = knowledge.InDirection(kg.Errorf(kg.CodeInvalid, "first is at least 1").At("first"), p.backward)
+	}
+	return p, err
+}
+
+// chargeAll charges the elements of a page with their sizes.
+func chargeAll[D any](r *run, page []D, size func(*D) int) error {
+	for i := range page {
+		if err := r.chargeBytes(size(&page[i])); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -14,8 +14,18 @@ import (
 
 // Message is a message as the caller sees it.
 type Message struct {
-	record  *message.Message
-	channel *Channel // nil if it was not loaded
+	record    *message.Message
+	channel   *Channel    // nil if it was not loaded
+	Sequence  int64       // number of the message in its channel
+	Time      time.Time   // when the message was published
+	Private   bool        // only the author and the recipients may read the content
+	FactCount int         // patches published with the message
+	Revision  kg.Revision // of the message's commit
+}
+
+// messageOf returns a message of the domain.
+func messageOf(m *message.Message) *Message {
+	return &Message{record: m, Sequence: m.Sequence, Time: m.Time, Private: m.Private, FactCount: m.FactCount, Revision: m.Revision}
 }
 
 // readMessage answers Query.message.
@@ -29,7 +39,7 @@ func readMessage(ctx context.Context, id string) (*Message, error) {
 	if err != nil {
 		return nil, atArgument(err)
 	}
-	return &Message{record: m}, r.chargeBytes(sizeOfMessage(m))
+	return messageOf(m), r.chargeBytes(sizeOfMessage(m))
 }
 
 // messageIfAny returns the message with the id, nil for "" and if the caller
@@ -54,12 +64,6 @@ func (m *Message) Channel(ctx context.Context) (*Channel, error) {
 	}
 	return unlessGone(readChannel(ctx, string(m.record.Channel)))
 }
-
-// Sequence is the number of the message in its channel.
-func (m *Message) Sequence() int64 { return m.record.Sequence }
-
-// Time is when the message was published.
-func (m *Message) Time() time.Time { return m.record.Time }
 
 // Author is the agent that published the message.
 func (m *Message) Author() *Agent { return agentOf(m.record.Author) }
@@ -97,10 +101,6 @@ func (m *Message) Retracts(ctx context.Context) (*Message, error) {
 func (m *Message) RetractedBy(ctx context.Context) (*Message, error) {
 	return messageIfAny(ctx, m.record.RetractedBy)
 }
-
-// Private reports whether only the author and the recipients may read the
-// content.
-func (m *Message) Private() bool { return m.record.Private }
 
 // AnsweredBy is the first response to a request.
 func (m *Message) AnsweredBy(ctx context.Context) (*Message, error) {
@@ -171,9 +171,6 @@ func (m *Message) ReplyTo(ctx context.Context) (*Message, error) {
 // ThreadID is the id of the message's thread.
 func (m *Message) ThreadID() *string { return nilIfEmpty(m.record.Thread) }
 
-// FactCount is the number of patches published with the message.
-func (m *Message) FactCount() int { return m.record.FactCount }
-
 // ProposalID is the id of the proposal that holds the message's facts.
 func (m *Message) ProposalID() *string { return nilIfEmpty(m.record.ProposalID) }
 
@@ -194,9 +191,6 @@ func (m *Message) Entity(ctx context.Context, f *executor.Selected) (executor.Va
 func (m *Message) Facts(ctx context.Context, f *executor.Selected, args *messageFactsArgs) (executor.Value, error) {
 	return readFacts(ctx, f, string(m.record.ID), knowledge.PageArgs{First: args.First, After: args.After}, func(ctx context.Context, r *run) ([]*kg.Commit, error) { return r.commitsOf(ctx, m.record) })
 }
-
-// Revision is the revision of the message's commit.
-func (m *Message) Revision() kg.Revision { return m.record.Revision }
 
 // Position is the position after that commit.
 func (m *Message) Position(ctx context.Context) Position {

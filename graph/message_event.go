@@ -73,7 +73,7 @@ func (c *messageEvent) Write(w *writer, t *knowledge.EventWriter, e *operation.E
 // writePublished writes a MessagePublished.
 func writePublished(w *writer, t *knowledge.EventWriter, f *executor.Selected, m *message.Message, at kg.Position) error {
 	position := t.FormatPosition(at)
-	return w.Object(f.On(messagePublishedObject), &MessagePublished{Message: &Message{record: m}, Sequence: m.Sequence, Position: &position})
+	return w.Object(f.On(messagePublishedObject), &MessagePublished{Message: messageOf(m), Sequence: m.Sequence, Position: &position})
 }
 
 // MessagePublished establishes Subscription.messagePublished.

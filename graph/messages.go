@@ -10,6 +10,7 @@ import (
 	"koine/channels/message"
 	"koine/channels/receipts"
 	"koine/graph/internal/knowledge"
+	"koine/graph/limit"
 	"koine/internal/query"
 	"koine/kg"
 )
@@ -97,7 +98,11 @@ func (r *run) readMessagePage(p listRange, channel *Channel, read func(n int, be
 	if more {
 		end = strconv.FormatInt(behind, 10)
 	}
-	return newListPage(p, found, more, end, sequenceKey, func(m **message.Message) Message { return Message{record: *m, channel: channel} }), nil
+	return newListPage(p, found, more, end, sequenceKey, func(m **message.Message) Message {
+		shown := messageOf(*m)
+		shown.channel = channel
+		return *shown
+	}), nil
 }
 
 func sequenceKey(m **message.Message) string { return strconv.FormatInt((*m).Sequence, 10) }
@@ -132,4 +137,90 @@ func (m *Message) Replies(ctx context.Context, first *int, after *Cursor) (*Mess
 		page.count = exactly(total)
 	}
 	return page, err
+}
+
+// MessageCounts counts messages by day and author. It is nil if the caller may
+// not read the channel.
+func (c *Channel) MessageCounts(ctx context.Context, from, to *time.Time, authorIds []string) ([]MessageCount, error) {
+	r := runOf(ctx)
+	service, by, err := r.channelService()
+	if err != nil {
+		return nil, err
+	}
+	q := channels.CountQuery{From: orZero(from), To: orZero(to)}
+	for _, a := range authorIds {
+		q.Authors = append(q.Authors, kg.AgentID(a))
+	}
+	list, err := unlessUnreadable(pointerTo(service.Counts(ctx, by, c.record.ID, q)))
+	if err != nil || list == nil {
+		return nil, atArgument(err)
+	}
+	out := make([]MessageCount, len(*list))
+	for i, n := range *list {
+		out[i] = MessageCount{Day: n.Day.Format(time.DateOnly), Author: agentOf(n.Author), AuthorID: string(n.Author), Count: n.Messages}
+		if err := r.chargeBytes(len(n.Author) + sizeOfCount); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+const sizeOfCount = 64 // in addition to the agent's name
+
+// Inbox answers Query.inbox. Its cursors are positions, so that a subscription
+// can go on behind a page.
+func (*queryRoot) Inbox(ctx context.Context, first *int, after *Cursor) (*MessageConnection, error) {
+	r := runOf(ctx)
+	service, by, err := r.channelService()
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.openDomainRange("inbox", knowledge.PageArgs{First: first}, channels.MaxPage)
+	if err != nil {
+		return nil, err
+	}
+	store := r.engine.deps.Store
+	var q channels.InboxQuery
+	if after != nil {
+		if q.After, err = store.ParsePosition(string(*after)); err != nil {
+			return nil, kg.AsError(err).At("after")
+		}
+		q.After = wholeCommit(q.After)
+	}
+	page := &MessageConnection{begun: after != nil, more: true, list: "inbox"}
+	for len(page.nodes) < p.size && page.more {
+		q.PageSize = min(p.size-len(page.nodes), messagesAtOnce)
+		var found []channels.Delivery
+		if found, q.After, page.more, err = service.Inbox(ctx, by, q); err != nil {
+			return nil, kg.AsError(err).At("after")
+		}
+		for _, d := range found {
+			if err := r.chargeBytes(sizeOfMessage(d.Message)); err != nil {
+				return nil, err
+			}
+			page.nodes = append(page.nodes, *messageOf(d.Message))
+		}
+		if len(found) < q.PageSize {
+			break // the scan reached its bound
+		}
+	}
+	page.seal = func(k int) Cursor {
+		return Cursor(store.FormatPosition(endOf(store, page.nodes[k].record.Revision)))
+	}
+	page.end = Cursor(store.FormatPosition(q.After))
+	page.count = func(ctx context.Context) (n int64, exact bool, err error) {
+		q := channels.InboxQuery{PageSize: channels.MaxPage}
+		for range limit.MaxCountedPages {
+			found, end, more, err := service.Inbox(ctx, by, q)
+			if err != nil {
+				return 0, false, err
+			}
+			if n += int64(len(found)); !more {
+				return n, true, nil
+			}
+			q.After = end
+		}
+		return n, false, nil
+	}
+	return page, nil
 }

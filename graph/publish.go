@@ -128,7 +128,7 @@ func publicationPayload(receipt *channels.Receipt) *PublishMessagePayload {
 		VerificationStatus: "Verified", VerificationDetails: nilIfEmpty(verdict.Details),
 	}
 	if receipt.Message != nil {
-		p.Message, p.ProposalID = &Message{record: receipt.Message}, nilIfEmpty(receipt.Message.ProposalID)
+		p.Message, p.ProposalID = messageOf(receipt.Message), nilIfEmpty(receipt.Message.ProposalID)
 	}
 	switch verdict.Outcome {
 	case kg.Accepted:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/99designs/gqlgen/graphql/introspection"
+
 	"koine/channels/channel"
 	"koine/channels/message"
 	"koine/channels/scope"
@@ -100,4 +102,19 @@ func (*queryRoot) Violations(ctx context.Context, first *int, shape *base.Term, 
 // Task answers Query.task.
 func (*queryRoot) Task(ctx context.Context, id string) (*Task, error) {
 	return readTask(ctx, idOf(id, tasks.TaskID("").Entity()))
+}
+
+// Schema answers Query.__schema.
+func (*queryRoot) Schema(ctx context.Context) *introspection.Schema {
+	return introspection.WrapSchema(runOf(ctx).schema.Schema())
+}
+
+// Type answers Query.__type, nil for an unknown name.
+func (*queryRoot) Type(ctx context.Context, name string) *introspection.Type {
+	schema := runOf(ctx).schema.Schema()
+	def := schema.Types[name]
+	if def == nil {
+		return nil
+	}
+	return introspection.WrapTypeFromDef(schema, def)
 }

@@ -20,11 +20,6 @@ const (
 	maxTypeMethods  = 40 // exported methods of a type, promoted ones included
 )
 
-// oversized lists the packages that may exceed the bounds, with the reason.
-var oversized = map[string]string{
-	"koine/graph": "one file for each type of the schema; a new executor replaces it",
-}
-
 // testStore embeds the store and adds calls for tests.
 const testStore = "koine/kg/kgtest.Store"
 
@@ -42,13 +37,8 @@ type declaredType struct {
 func TestSizeOfPackages(t *testing.T) {
 	sources := parseSources(t)
 	for name, p := range sources {
-		if p.files > maxPackageFiles && oversized[name] == "" {
+		if p.files > maxPackageFiles {
 			t.Errorf("%s has %d files, the limit is %d: divide it where its parts know least of each other", name, p.files, maxPackageFiles)
-		}
-	}
-	for name := range oversized {
-		if p := sources[name]; p == nil || p.files <= maxPackageFiles {
-			t.Errorf("%s is within the limit: remove its exemption", name)
 		}
 	}
 }
@@ -58,7 +48,7 @@ func TestMethodsOfTypes(t *testing.T) {
 	most, mostType := 0, ""
 	for name, p := range sources {
 		for typ := range p.types {
-			if !ast.IsExported(typ) || oversized[name] != "" || name+"."+typ == testStore {
+			if !ast.IsExported(typ) || name+"."+typ == testStore {
 				continue
 			}
 			methods := map[string]bool{}
