@@ -198,6 +198,74 @@ func TestUndescribedIsFound(t *testing.T) {
 	}
 }
 
+// boundedLists are the lists of objects that are no connections, with the constant that
+// bounds their length.
+var boundedLists = map[string]string{
+	"GraphPath.entities": "path.MaxRouteLength", "GraphPath.statements": "path.MaxRouteLength",
+	"Neighborhood.entities": "limit.MaxNeighborhood", "Neighborhood.statements": "limit.MaxNeighborhood",
+	"Message.recipients": "message.MaxRecipients", "AskPayload.responses": "channels.MaxAnswers",
+	"ScopeAccess.agents": "scope.MaxAgents", "Principal.actFor": "auth.MaxActFor", "ApiKey.actFor": "auth.MaxActFor",
+	"StatementChange.previous": "kg.MaxChanges: those of one commit",
+}
+
+// Every list of objects whose length has no constant bound is a connection of one shape,
+// and every connection has the arguments of its pages.
+func TestShapeOfLists(t *testing.T) {
+	s := loadSchema(t, newBench(t, graph.Options{}).engine.SDL())
+	listed := strings.Fields("Entity Statement Agent ApiKey Graph ChannelMember ChannelRestriction ChannelInvitation Channel Message MessageReceipt Task TaskMessage TaskCommit Proposal Scope ScopeEvent AuditEntry Quarantine Contradiction")
+	seen := map[string]bool{}
+	for _, def := range s.Types {
+		if def.Kind != ast.Object && def.Kind != ast.Interface {
+			continue
+		}
+		connection := strings.HasSuffix(def.Name, "Connection")
+		if connection {
+			shape := map[string]string{"edges": "", "nodes": "", "pageInfo": "PageInfo!", "totalCount": "Long"}
+			for name, want := range shape {
+				f := def.Fields.ForName(name)
+				if f == nil || want != "" && f.Type.String() != want || want == "" && (f.Type.Elem == nil || !f.Type.NonNull) {
+					t.Errorf("%s has no %s: %s", def.Name, name, want)
+				}
+			}
+			edge := s.Types[def.Fields.ForName("edges").Type.Name()]
+			if edge.Fields.ForName("cursor").Type.String() != "Cursor!" || edge.Fields.ForName("node").Type.String() != def.Fields.ForName("nodes").Type.Elem.String() {
+				t.Errorf("%s is not the edge of %s", edge.Name, def.Name)
+			}
+		}
+		for _, f := range def.Fields {
+			place := def.Name + "." + f.Name
+			switch kind := f.Type.Name(); {
+			case f.Type.Elem != nil && !connection && slices.Contains(listed, kind):
+				if seen[place] = true; boundedLists[place] == "" {
+					t.Errorf("%s is a list: make it a connection, or name the constant that bounds it", place)
+				}
+			case strings.HasSuffix(kind, "Connection") && place != "RestrictionPayload.restrictions": // a payload shows the first page
+				for name, want := range map[string]string{"first": "Int", "after": "Cursor", "last": "Int", "before": "Cursor"} {
+					arg := f.Arguments.ForName(name)
+					if arg == nil && (name == "last" || name == "before") && f.Arguments.ForName("last") == f.Arguments.ForName("before") {
+						continue
+					}
+					if arg == nil || arg.Type.String() != want {
+						t.Errorf("%s has no %s: %s", place, name, want)
+					}
+				}
+			}
+		}
+	}
+	for place := range boundedLists {
+		if !seen[place] {
+			t.Errorf("%s is no list", place)
+		}
+	}
+	for _, f := range s.Subscription.Fields {
+		for _, arg := range f.Arguments {
+			if arg.Type.Name() == "Cursor" {
+				t.Errorf("%s resumes at a position, not at a cursor", f.Name)
+			}
+		}
+	}
+}
+
 // A mutation takes one input and returns a payload, which may be null.
 func TestShapeOfMutations(t *testing.T) {
 	s := loadSchema(t, newBench(t, graph.Options{}).engine.SDL())

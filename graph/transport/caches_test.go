@@ -3,6 +3,7 @@ package transport_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"koine/channels"
+	"koine/channels/channel"
 	"koine/graph"
 	"koine/graph/transport"
 	"koine/internal/sse"
@@ -82,8 +85,40 @@ func TestNormalizingClients(t *testing.T) {
 	}
 }
 
+// Public clients that join the pages of a connection in their cache have the whole list:
+// Apollo Client 3 and 4 with relayStylePagination, and urql's Graphcache with
+// relayPagination, of channels and messages, forward and backward.
+func TestPagingClients(t *testing.T) {
+	b, service, id := newConversing(t)
+	server := b.serve(t, transport.Options{}, sse.Options{})
+	names, texts := []string{"lab"}, []string{}
+	for i := range 5 {
+		name, text := fmt.Sprint("channel ", i), fmt.Sprint("message ", i)
+		if _, err := service.Create(t.Context(), ann, channel.Draft{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := service.Publish(t.Context(), ann, channels.Publication{Channel: id, Parts: []json.RawMessage{json.RawMessage(fmt.Sprintf(`{"text":%q}`, text))}}); err != nil {
+			t.Fatal(err)
+		}
+		names, texts = append(names, name), append(texts, text)
+	}
+	for _, client := range []string{"apollo3", "apollo4", "graphcache"} {
+		t.Run(client, func(t *testing.T) {
+			for i, line := range node(t, "pages.mjs", server.URL, client, string(id)) {
+				var got []string
+				if err := json.Unmarshal([]byte(line), &got); err != nil {
+					t.Fatalf("%v: %s", err, line)
+				}
+				if want := [][]string{names, texts, texts}[i]; !slices.Equal(got, want) {
+					t.Errorf("the cache has %q, want %q", got, want)
+				}
+			}
+		})
+	}
+}
+
 // The Relay compiler accepts the schema, with fragments on entities, channels and messages
-// that can be refetched by id.
+// that can be refetched by id, and with lists of them that it reads page by page.
 func TestRelayCompiler(t *testing.T) {
 	dir := t.TempDir()
 	for _, d := range []string{"src", "out"} {
@@ -108,7 +143,7 @@ func TestRelayCompiler(t *testing.T) {
 		t.Fatal(err)
 	}
 	nodeIn(t, dir, compiler, "relay.json")
-	for _, query := range []string{"refetchableEntityQuery", "refetchableChannelQuery", "refetchableMessageQuery"} {
+	for _, query := range []string{"refetchableEntityQuery", "refetchableChannelQuery", "refetchableMessageQuery", "refetchableMessagesQuery"} {
 		made, err := os.ReadFile(filepath.Join(dir, "out", query+".graphql.js"))
 		if err != nil || !strings.Contains(string(made), "node(id: $id)") {
 			t.Errorf("%s: %v, %.500s", query, err, made)
