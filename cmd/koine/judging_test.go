@@ -130,7 +130,7 @@ func TestAHeldUpdateIsApproved(t *testing.T) {
 	contains(t, "what stands now", askGraphQL(t, url, "bob", `{ statements(view: {includePending: true}) { nodes { predicate pending assertedBy } } }`),
 		`[{"predicate":"https://example.org/salary","pending":false,"assertedBy":["agent://ann"]}]`)
 	contains(t, "from whom it is hidden", askGraphQL(t, url, "dave", `{ statements { nodes { predicate } totalCount } stats { statements } vocabulary { predicates { nodes { iri } } } }`),
-		`{"statements":{"nodes":[],"totalCount":0},"stats":{"statements":0},"vocabulary":{"predicates":[]}}`)
+		`{"statements":{"nodes":[],"totalCount":0},"stats":{"statements":0},"vocabulary":{"predicates":{"nodes":[]}}}`)
 	for _, status := range []string{"PENDING", "APPLIED"} { // through A2A as well
 		contains(t, "the author is told", decisions(), `"op":"`, `"data":{"proposalChanged":{"proposal":{"status":"`+status+`"}}}`)
 	}

@@ -158,19 +158,27 @@ func (w *keysWitness) check(c asker) error {
 func (w *keysWitness) listed(c asker) (map[string]listedKey, error) {
 	all := map[string]listedKey{}
 	for after := ""; ; {
-		var out struct{ ApiKeys []listedKey }
-		if err := c.ask(w.admin, `{ apiKeys(includeEnded: true, first: 1000`+after+`) { nodes { id agent: agentId roles state replacedBy } } }`, &out); err != nil {
+		var out struct {
+			ApiKeys struct {
+				Nodes    []listedKey
+				PageInfo struct {
+					HasNextPage bool
+					EndCursor   string
+				}
+			}
+		}
+		if err := c.ask(w.admin, `{ apiKeys(includeEnded: true, first: 1000`+after+`) { nodes { id agent: agentId roles state replacedBy } pageInfo { hasNextPage endCursor } } }`, &out); err != nil {
 			return nil, err
 		}
-		for _, key := range out.ApiKeys {
+		for _, key := range out.ApiKeys.Nodes {
 			if strings.HasPrefix(key.Agent, "agent://"+w.name+"-") {
 				all[key.ID] = key
 			}
-			after = fmt.Sprintf(`, after: %q`, key.ID)
 		}
-		if len(out.ApiKeys) < 1000 {
+		if !out.ApiKeys.PageInfo.HasNextPage {
 			return all, nil
 		}
+		after = fmt.Sprintf(`, after: %q`, out.ApiKeys.PageInfo.EndCursor)
 	}
 }
 

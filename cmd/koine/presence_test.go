@@ -194,7 +194,7 @@ func TestPresenceAfterAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if got := ask("dora", `{ agents { nodes { id } } }`); !strings.HasPrefix(got, `{"data":{"agents":[]}`) {
+	if got := ask("dora", `{ agents { nodes { id } } }`); !strings.HasPrefix(got, `{"data":{"agents":{"nodes":[]}}`) {
 		t.Errorf("a stream of just a name: %s", got)
 	}
 	since := presenceSince.FindStringSubmatch(ask("dora", `mutation { heartbeat(input: {status: BUSY}) { presence { status since } } }`))
