@@ -229,6 +229,21 @@ func (q *HistoryQuery) normalize() error {
 	return nil
 }
 
+// Filter returns the conditions of the query that do not change after a message was
+// published, for streams of messages.
+func (q HistoryQuery) Filter() (func(*message.Message) bool, error) {
+	if q.Status != "" {
+		return nil, kg.Errorf(kg.CodeInvalid, "status changes after a message was published and cannot be followed").At("status")
+	}
+	if err := q.normalize(); err != nil {
+		return nil, err
+	}
+	return func(m *message.Message) bool {
+		ok, _ := q.matches(m)
+		return ok
+	}, nil
+}
+
 // matches reports whether the message passes the filters of the query.
 func (q *HistoryQuery) matches(m *message.Message) (bool, error) {
 	return (len(q.Authors) == 0 || slices.Contains(q.Authors, m.Author)) &&

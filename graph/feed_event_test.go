@@ -169,6 +169,47 @@ func TestMessageSource(t *testing.T) {
 	}
 }
 
+// TestMatchingMessages proves that messagePublished leaves out the messages that do not match,
+// from every source, and that its positions pass over them.
+func TestMatchingMessages(t *testing.T) {
+	c := newConversing(t, limit.Limits{})
+	lab := c.lab("PRIVATE")
+	sources := []string{ofInbox, ofJoined, `channelId: "` + lab + `"`}
+	matching := func(source, filter string) string { return subscription(source+`, matching: {`+filter+`}`, "") }
+	for i := range 6 {
+		more := ""
+		if i%2 == 0 {
+			more = `, tags: ["kiln"], messageType: NOTIFY`
+		}
+		c.say("ann", lab, fmt.Sprint(i), more)
+	}
+	for _, source := range sources {
+		live := c.hear(t, "bob", matching(source, `tag: "kiln"`), operation.Resume{})
+		last := c.hears(c.hear(t, "bob", matching(source, `tag: "kiln"`), operation.Resume{Start: operation.Earliest}), "0", "2", "4")[2].Position
+		c.hears(c.hear(t, "bob", matching(source, `messageType: NOTIFY`), operation.Resume{Start: operation.Earliest}), "0", "2", "4")
+		c.hears(c.hear(t, "bob", matching(source, ``), operation.Resume{Start: operation.Earliest}), "0", "1", "2")
+		at, err := c.store.ParsePosition(last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resumed := c.hear(t, "bob", matching(source, `tag: "kiln", messageType: REQUEST`), operation.Resume{Start: operation.After, After: at})
+		c.say("ann", lab, "z", "")
+		passed := c.store.Head().Revision
+		c.say("ann", lab, "w", `, tags: ["kiln"], messageType: REQUEST, recipient: "bob"`)
+		c.hears(resumed, "w")
+		c.hears(live, "w")
+		if got := live.sub.Position().Revision; got != passed {
+			t.Errorf("%s: with the next one sent the position is at %d, want %d, after the one left out", source, got, passed)
+		}
+	}
+	for filter, want := range map[string]string{
+		`status: READ`:                  "INVALID where.matching.status",
+		`forMe: true, recipient: "ann"`: "INVALID where.matching.forMe",
+	} {
+		c.want(filter, c.deaf("bob", matching(ofJoined, filter), operation.Resume{}), want)
+	}
+}
+
 // TestInbox proves that the inbox has the messages to its agent, in pages, and that the
 // subscription delivers those after its last page.
 func TestInbox(t *testing.T) {

@@ -19,7 +19,9 @@ import (
 // channels.
 type messageSource struct {
 	ownSource
-	deliveries  iter.Seq2[channels.Delivery, error]
+	deliveries iter.Seq2[channels.Delivery, error]
+	// matches leaves out messages; nil for none.
+	matches     func(*message.Message) bool
 	closeStream func()
 	// sentPosition is the position after the last message that was sent.
 	sentPosition atomic.Pointer[kg.Position]
@@ -36,6 +38,10 @@ func (s *messageSource) Events() iter.Seq2[operation.Event, error] {
 				return
 			}
 			s.current = d.Message
+			if s.matches != nil && !s.matches(d.Message) {
+				s.sentPosition.Store(&d.Position)
+				continue
+			}
 			if !yield(eventOf(d.Message, d.Position), nil) {
 				return
 			}
@@ -82,7 +88,12 @@ func (*subscriptionRoot) MessagePublished(ctx context.Context, f *executor.Selec
 	if err != nil {
 		return nil, err
 	}
+	matches, err := runOf(ctx).messageMatcher(args.Where.Matching)
+	if err != nil {
+		return nil, err
+	}
 	return subscribeMessages(ctx, f, args.Resume, func(o *subscriptionSetup, s *messageSource) error {
+		s.matches = matches
 		if err := open(o, s); err != nil {
 			return inSource(err)
 		}
@@ -129,6 +140,22 @@ func (args *subscriptionMessagePublishedArgs) openSource() (open func(*subscript
 		return nil, e
 	}
 	return open, nil
+}
+
+// messageMatcher returns the condition of a filter, nil for none.
+func (r *run) messageMatcher(where *MessageFilter) (func(*message.Message) bool, error) {
+	if where == nil {
+		return nil, nil
+	}
+	var q channels.HistoryQuery
+	err := r.applyMessageFilter(&q, where)
+	if err == nil {
+		var matches func(*message.Message) bool
+		if matches, err = q.Filter(); err == nil {
+			return matches, nil
+		}
+	}
+	return nil, kg.AsError(err).At("matching").At("where")
 }
 
 // inSource places an error about the source in the argument `where`.

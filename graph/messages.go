@@ -42,7 +42,7 @@ func (c *Channel) Messages(
 		q.Authors = append(q.Authors, kg.AgentID(a))
 	}
 	if err := r.applyMessageFilter(&q, where); err != nil {
-		return nil, err
+		return nil, kg.AsError(err).At("where")
 	}
 	page, err := r.readMessagePage(p, c, func(n int, behind int64) ([]*message.Message, int64, bool, error) {
 		q.PageSize, q.Behind = n, behind
@@ -61,7 +61,7 @@ func (r *run) applyMessageFilter(q *channels.HistoryQuery, where *MessageFilter)
 	}
 	if q.Recipient = kg.AgentID(deref(where.Recipient)); deref(where.ForMe) {
 		if where.Recipient != nil {
-			return kg.Errorf(kg.CodeInvalid, "recipient and forMe are mutually exclusive").At("forMe").At("where")
+			return kg.Errorf(kg.CodeInvalid, "recipient and forMe are mutually exclusive").At("forMe")
 		}
 		q.Recipient = cmp.Or(r.request.Actor, r.request.Principal.ID)
 	}

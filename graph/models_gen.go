@@ -791,7 +791,7 @@ type MessageReceipt struct {
 	Status ReceiptStatus `json:"status"`
 }
 
-// The source of `messagePublished`: exactly one of these.
+// The source of `messagePublished`: exactly one of the first four.
 type MessageSourceInput struct {
 	// The channel with this id.
 	ChannelID *string `json:"channelId"`
@@ -801,6 +801,8 @@ type MessageSourceInput struct {
 	Inbox *bool `json:"inbox"`
 	// With true: the channels that you are a member of.
 	Joined *bool `json:"joined"`
+	// Only messages that match this, without `status`.
+	Matching *MessageFilter `json:"matching"`
 }
 
 // Changes of metadata.

@@ -4326,6 +4326,7 @@ func coerceMessageSourceInput(c *executor.Coercer, v any) (out MessageSourceInpu
 	executor.Member(in, "scopeId", &out.ScopeID, knowledge.CoerceOptionalID)
 	executor.Member(in, "inbox", &out.Inbox, knowledge.CoerceOptionalBoolean)
 	executor.Member(in, "joined", &out.Joined, knowledge.CoerceOptionalBoolean)
+	executor.Member(in, "matching", &out.Matching, coerceOptionalMessageFilter)
 	return out, in.Err()
 }
 
