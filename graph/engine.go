@@ -261,7 +261,7 @@ func (e *Engine) executeOperation(ctx context.Context) (response *graphql.Respon
 	return runOf(ctx).schema.Exec(ctx)(ctx)
 }
 
-// rootValue returns the object whose methods are the functions of the root fields.
+// rootValue returns the object that has the functions of the root fields as methods.
 func rootValue(kind ast.Operation) any {
 	if kind == ast.Mutation {
 		return &mutationRoot{}

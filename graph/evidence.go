@@ -98,7 +98,7 @@ func (tableObjects) ReadAgent(ctx context.Context, id kg.AgentID) error {
 	return err
 }
 
-// WriteAgent writes an agent whose record has been read.
+// WriteAgent writes an agent after ReadAgent.
 func (tableObjects) WriteAgent(w *executor.Writer, f *executor.Selected, id kg.AgentID) {
 	writePlannedAgent(w, f, id)
 }
@@ -138,13 +138,13 @@ func (tableObjects) WriteOrigins(w *executor.Writer, f *executor.Selected, args 
 	return w.Object(f.On(messageConnectionObject), page)
 }
 
-// origin is what a commit was made for. Its key is the revision.
+// origin is the message or the task behind a commit. Its key is the revision.
 type origin[T any] struct {
 	value *T
 	key   string
 }
 
-// pageOfOrigins returns a page of what find finds for the revisions, each once.
+// pageOfOrigins returns a page of the values that find finds for the revisions, each once.
 func pageOfOrigins[T any](r *run, list string, args knowledge.PageArgs, st *kg.Statement, revisions []kg.Revision, find func(kg.Revision) (*T, error), id func(*T) string) (*listPage[T], error) {
 	p, err := r.openRange(list, args, limit.DefaultPageSize, math.MaxInt, views.KeyOfStatement(st.Quad))
 	if err != nil {

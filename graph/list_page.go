@@ -98,7 +98,7 @@ func (p *listPage[N]) cursor(k int) Cursor {
 	return p.sealed[k]
 }
 
-// exactly is the count of a list whose length is known.
+// exactly is the count of a list of known length.
 func exactly(n int) func(context.Context) (int64, bool, error) {
 	return func(context.Context) (int64, bool, error) { return int64(n), true, nil }
 }
@@ -116,7 +116,7 @@ type listRange struct {
 }
 
 // openRange reads the arguments of a list. Its cursors are bound to the name of
-// the list and to bound: what else decides which elements it has. most bounds
+// the list and to bound: the other conditions on its elements. most bounds
 // the size of a page, which unasked is if none was asked for.
 func (r *run) openRange(list string, a knowledge.PageArgs, unasked, most int, bound ...any) (p listRange, err error) {
 	p = listRange{run: r, list: list}
@@ -145,7 +145,7 @@ func kgErrorAt(err error, field string) error {
 	return kg.AsError(err).At(field)
 }
 
-// bindList returns what the cursors of a list of a domain are bound to.
+// bindList returns the bound of the cursors of a list of a domain.
 func (r *run) bindList(list string, parts []any) (knowledge.CursorBound, error) {
 	epoch := r.engine.deps.Store.Epoch()
 	text, err := json.Marshal([]any{list, epoch.String(), r.request.Principal.ID, r.request.Actor, parts})
@@ -206,10 +206,13 @@ func pageOfSlice[D, N any](p listRange, list []D, key func(*D) string, node func
 	from, to := 0, total
 	if p.begun {
 		at, found := slices.BinarySearchFunc(list, p.key, func(d D, k string) int { return cmp.Compare(key(&d), k) })
-		if to = at; !p.backward {
-			if from, to = at, total; found {
-				from++
-			}
+		switch {
+		case p.backward:
+			to = at
+		case found:
+			from = at + 1
+		default:
+			from = at
 		}
 	}
 	more := to-from > p.size

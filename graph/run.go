@@ -18,8 +18,8 @@ import (
 // writer writes an answer.
 type writer = executor.Writer
 
-// run is the state of one operation during its execution: what it reads with, and
-// what the fields of domain packages need besides.
+// run is the state of one operation during its execution: that of its reads, and the
+// state that fields of domain packages need besides.
 type run struct {
 	*knowledge.Run
 	engine          *Engine
@@ -49,8 +49,8 @@ func (r *run) withRun(ctx context.Context, opCtx *graphql.OperationContext) cont
 
 func runOf(ctx context.Context) *run { return knowledge.RunOf(ctx).Owner.(*run) }
 
-// close closes the snapshots and records in the result what was read, and the
-// position after what was written.
+// close closes the snapshots and records the reads in the result, and the position
+// after a mutation.
 func (r *run) close(result *operation.Result) {
 	r.Run.Close(result)
 	if r.writtenPosition != nil {

@@ -74,7 +74,7 @@ func (r *run) convertStep(s provenance.Step) StatementHistoryEntry {
 	return out
 }
 
-// proposalOf returns the proposal whose patches a commit applied. It is nil if
+// proposalOf returns the proposal that a commit applied. It is nil if
 // there is none or the caller may not read it. Each proposal is read once.
 func (r *run) proposalOf(ctx context.Context, c *kg.Commit, known map[string]*Proposal) (*Proposal, error) {
 	if c == nil || c.Held || c.ProposalID == "" || r.engine.deps.Reviews == nil {

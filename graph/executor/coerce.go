@@ -10,7 +10,7 @@ import (
 
 // Coercer coerces arguments.
 type Coercer struct {
-	Ctx context.Context // for scalars whose meaning depends on the request
+	Ctx context.Context // for scalars that depend on the request
 }
 
 // ArgumentError is the error of an argument, or of a member of one.

@@ -8,7 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Schema is what an executor runs on: a GraphQL schema and the table of each
+// Schema is the input of an executor: a GraphQL schema and the table of each
 // object type. It does not change once it is in use. A server that changes its
 // types takes another Schema.
 type Schema struct {
@@ -45,7 +45,7 @@ type Field struct {
 	// It runs once for each selected field of an operation.
 	Args func(c *Coercer, raw map[string]any) (any, error)
 	// Write resolves the field of an object and writes its value. If it
-	// returns an error, what it wrote is dropped.
+	// returns an error, its text is dropped.
 	Write func(w *Writer, s *Selected, of any) error
 	// Subscribe establishes the field's stream of events.
 	Subscribe func(ctx context.Context, s *Selected) (any, error)
@@ -57,7 +57,7 @@ type Value interface {
 	Write(w *Writer) error
 }
 
-// Operation is what the selections of one operation share.
+// Operation is shared by the selections of one operation.
 type Operation struct {
 	Context *graphql.OperationContext
 	Coercer Coercer

@@ -41,7 +41,7 @@ type step struct {
 	field *Selected // nil for a field of a Value
 }
 
-// errFailed is the error of a field whose error is already kept.
+// errFailed is the error of a field after its own error was kept.
 var errFailed = errors.New("a field that must not be null has failed")
 
 // errNull is the error of a value that must not be null.

@@ -1,9 +1,8 @@
-// Package limit bounds what one operation may ask for and use: Limits are the
-// operator's, Allowance is the caller's budget. What can be seen in a document is
-// checked before anything is read: its shape (Limits.CheckShape) and its estimated
+// Package limit bounds one operation: Limits are the operator's, Allowance is the
+// caller's budget. A document is checked before anything is read: its shape (Limits.CheckShape) and its estimated
 // cost (Limits.CheckCost). A Pace makes heavy queries take turns.
 //
-// An exceeded limit is an *Error, which names the limit and says what to do.
+// An exceeded limit is an *Error, which names the limit and has a hint.
 package limit
 
 import (
@@ -148,7 +147,7 @@ func Exceeded(limit, format string, args ...any) *Error {
 	return &Error{Limit: limit, Message: fmt.Sprintf(format, args...)}
 }
 
-// WithHint sets what to do instead.
+// WithHint sets the hint.
 func (e *Error) WithHint(text string) *Error {
 	e.Hint = text
 	return e

@@ -45,7 +45,7 @@ var scanFields = map[string]bool{
 	"Channel.readMarker": true, "TaskCommit.message": true,
 }
 
-// shortLists are the lists whose pages have DefaultListSize elements.
+// shortLists are the lists with pages of DefaultListSize elements.
 var shortLists = map[string]bool{
 	"graphs": true, "members": true, "invitations": true, "restrictions": true, "globalRestrictions": true, "receipts": true, "quarantines": true,
 }

@@ -201,7 +201,7 @@ func (h *formHinter) memberIn(of *ast.Definition, name string, v *ast.Value) str
 	return ""
 }
 
-// operand returns the value for the operator that is meant: what is null does
+// operand returns the value for the operator that is meant: a null does
 // not exist.
 func operand(word string, v *ast.Value) *ast.Value {
 	if v != nil && v.Kind == ast.BooleanValue && (word == "isnull" || word == "null") {

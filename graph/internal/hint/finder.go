@@ -1,5 +1,5 @@
-// Package hint says how an operation that is wrong, or that names what does not
-// exist, would be right. Hints on the form of a document (AddForms, AddNames,
+// Package hint says how an operation that is wrong, or has names that do not occur,
+// would be right. Hints on the form of a document (AddForms, AddNames,
 // OfSyntax) are made of the schema and of the document alone. A Finder looks into the
 // data for the names in a valid operation, and suggests similar ones for those that
 // do not occur.
@@ -27,7 +27,7 @@ const (
 	maxCandidates = 10_000
 )
 
-// Store is what the finder of mentions reads.
+// Store is the part of a kg.Store that a Finder reads.
 type Store interface {
 	View(ctx context.Context, v kg.View) (*kg.Snapshot, error)
 	// KnowsScheme reports whether IRIs may begin with the URI scheme.

@@ -26,7 +26,7 @@ const (
 	maxLeaves     = 3  // fields in an example of a selection
 )
 
-// formHinter finds the right form for what is wrong in a document.
+// formHinter finds the right form for the mistakes in a document.
 type formHinter struct {
 	schema    *ast.Schema
 	fields    map[place]fieldAt
@@ -36,7 +36,7 @@ type formHinter struct {
 	doc       *ast.QueryDocument
 }
 
-// place is a place in the text, by which an error names what it is about.
+// place is a place in the text. It connects an error and a field or value.
 type place struct{ line, column int }
 
 func placeOf(p *ast.Position) place { return place{p.Line, p.Column} }

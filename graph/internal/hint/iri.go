@@ -10,7 +10,7 @@ import (
 	"koine/kg"
 )
 
-// splitUnregistered splits an IRI of the form prefix:name whose prefix is neither
+// splitUnregistered splits an IRI of the form prefix:name with a prefix that is neither
 // registered nor a known URI scheme.
 func (f *Finder) splitUnregistered(iri string) (prefix, local string, ok bool) {
 	prefix, local, ok = strings.Cut(iri, ":")

@@ -30,7 +30,7 @@ var writeWords = map[string][]string{
 	"ban": {"restrict"}, "mute": {"restrict"}, "block": {"restrict"}, "accept": {"answer"}, "decline": {"answer"}, "allow": {"change"}, "forbid": {"change"},
 }
 
-// thingWords are words for what the schema has under another name.
+// thingWords are words for things that the schema has under another name.
 var thingWords = map[string]string{
 	"node": "entity", "vertex": "entity", "subject": "entity", "resource": "entity", "thing": "entity", "individual": "entity", "record": "entity", "item": "entity", "concept": "entity",
 	"edge": "statement", "triple": "statement", "quad": "statement", "fact": "statement", "relation": "statement", "relationship": "statement", "link": "statement", "assertion": "statement",
@@ -99,7 +99,7 @@ func (h *formHinter) readsOf(f *ast.Field, of *ast.Definition, words []string) (
 			meant = append(meant, signatureOf(def))
 		}
 	}
-	for _, def := range of.Fields { // a field of what a root field returns
+	for _, def := range of.Fields { // a field of the type that a root field returns
 		if inner := h.schema.Types[def.Type.Name()]; inner != nil && needsArguments(def) && inner.Fields.ForName(f.Name) != nil {
 			meant = append(meant, signatureOf(def)+" { "+h.selectedField(inner.Fields.ForName(f.Name))+" }")
 		}

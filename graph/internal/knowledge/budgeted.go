@@ -12,8 +12,7 @@ import (
 	"koine/internal/operation"
 )
 
-// ExecuteBudgeted runs a query whose answer is bounded, wholly or in part, by a
-// budget. It first answers all root fields with empty lists and then fills the
+// ExecuteBudgeted runs a query with a budget for its answer, wholly or in part. It first answers all root fields with empty lists and then fills the
 // lists one after the other with the elements that fit. So the answer is
 // complete except for the lists that were cut. value is the root value.
 func (r *Run) ExecuteBudgeted(w *writer, root *executor.Selection, value any) *graphql.Response {
@@ -54,7 +53,7 @@ type budgetedAnswer struct {
 type rootField struct {
 	selected *executor.Selected
 	text     *writer // with its key
-	cutter   *cutter // nil for a field whose value its table writes
+	cutter   *cutter // nil for a field that its table writes
 }
 
 func (a *budgetedAnswer) joinFields() []byte {
@@ -142,7 +141,7 @@ func (r *Run) newCutter(budget *limit.BudgetInput) (*cutter, error) {
 	return c, nil
 }
 
-// openValue is a value whose lists are still empty.
+// openValue is a value with lists that are still empty.
 type openValue struct {
 	executor.Value
 	cutter *cutter

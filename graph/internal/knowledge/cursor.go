@@ -134,7 +134,7 @@ func ForeignCursor() error {
 	return kg.Errorf(kg.CodeCursorForeign, "the cursor belongs to another list").At("after")
 }
 
-// UnsealAnyCursor opens a cursor whose key has no fixed length.
+// UnsealAnyCursor opens a cursor with a key of any length.
 func (r *Reader) UnsealAnyCursor(c scalar.Cursor, bound CursorBound) (cursorContent, error) {
 	b, err := r.Store.Unseal(string(c), bound[:])
 	if err != nil {

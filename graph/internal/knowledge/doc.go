@@ -1,6 +1,6 @@
 // Package knowledge answers the fields of the schema about the graph: entities,
-// statements, patterns, paths and changes. Begin with Query, whose methods are
-// fields of GraphQL's type Query, and Subscription.
+// statements, patterns, paths and changes. The methods of Query are
+// fields of GraphQL's type Query: begin there, and with Subscription.
 //
 // # How a field is answered
 //
@@ -10,8 +10,8 @@
 //     batch, in the order of the index, and fill nodes;
 //   - write: the nodes are an executor.Value, which writes itself.
 //
-// A Reader is what all operations read with. A Run is the state of one: its
-// snapshots, which are of one revision, and what is left of its budget.
+// All operations share a Reader. A Run is the state of one: its snapshots, which are
+// of one revision, and the rest of its budget.
 //
 // # How a budget ends an answer
 //

@@ -276,7 +276,7 @@ func (r *Run) readCommitAgents(ctx context.Context, fields []RecordField, c *kg.
 	return r.readAgents(ctx, fields, func(name string) kg.AgentID { return agentOfCommit(c, name) })
 }
 
-// writePlannedCommit writes a commit whose agents have been read, null for nil.
+// writePlannedCommit writes a commit after readCommitAgents, null for nil.
 func writePlannedCommit(w *writer, store *kg.Store, c *kg.Commit, fields []RecordField) {
 	if c == nil {
 		w.B = append(w.B, "null"...)

@@ -14,7 +14,8 @@ import (
 // Channels, messages and tasks are written by their tables, entities and
 // statements as they were planned and loaded. Each can contain the other.
 
-// Objects writes what is written by tables inside of entities and statements.
+// Objects writes the objects of domain packages, which have tables, inside of
+// entities and statements.
 type Objects interface {
 	// WriteTyped writes the channel, message or task that an entity is. It is null
 	// for any other entity and for one that the caller may not see.
@@ -27,7 +28,7 @@ type Objects interface {
 	ReadsRecord(f *executor.Selected) bool
 	// ReadAgent reads the record of an agent.
 	ReadAgent(ctx context.Context, id kg.AgentID) error
-	// WriteAgent writes an agent whose record has been read.
+	// WriteAgent writes an agent after ReadAgent.
 	WriteAgent(w *executor.Writer, f *executor.Selected, id kg.AgentID)
 }
 
@@ -74,7 +75,7 @@ type fragment struct {
 	errs gqlerror.List
 }
 
-// render writes a field whose value its table writes. A budget does not cut it.
+// render writes a field that has a table. A budget does not cut it.
 func (l *loader) render(write func(w *writer) error) (fragment, error) {
 	r := l.run
 	if c := r.cutter; c != nil { // see readInside

@@ -22,7 +22,7 @@ type Planner struct {
 	ctx   context.Context
 	run   *Run
 	op    *graphql.OperationContext
-	field *executor.Selected // the field whose selection is planned
+	field *executor.Selected // the field that is planned
 	path  ast.Path           // below that field, without indexes
 	// View is the view of the planned fields before its revision is set.
 	// Cursors are bound to it.

@@ -13,10 +13,10 @@ import (
 	"koine/kg"
 )
 
-// Query has the functions of the fields of Query whose values are planned.
+// Query has the functions of the planned fields of Query.
 type Query struct{}
 
-// reading is a field whose value is planned, loaded and then written.
+// reading is a field during its planning and loading.
 type reading struct {
 	*Planner
 	field graphql.CollectedField
@@ -54,7 +54,7 @@ func (r reading) answer(v executor.Value) executor.Value {
 	return v
 }
 
-// boundedValue is a value whose text is bounded by Limits.ResultBytes.
+// boundedValue is a value with a text of at most Limits.ResultBytes.
 type boundedValue struct {
 	executor.Value
 	run *Run

@@ -21,7 +21,8 @@ import (
 // writer writes an answer.
 type writer = executor.Writer
 
-// Reader is what all operations read with. It is safe for concurrent use.
+// Reader has the store and the options that all operations read with. It is safe for
+// concurrent use.
 type Reader struct {
 	Store         *kg.Store
 	Prefixes      *kg.Prefixes
@@ -35,7 +36,7 @@ type Reader struct {
 	NewRun func(req *operation.Request) *Run
 }
 
-// NewReader returns a reader with what it caches.
+// NewReader returns a reader with empty caches.
 func NewReader(r Reader) *Reader {
 	r.missingLabels = newMissCache(r.Labels)
 	return &r
@@ -45,7 +46,7 @@ func NewReader(r Reader) *Reader {
 // used by one goroutine.
 type Run struct {
 	Reader  *Reader
-	Owner   any         // what the operation's other fields keep
+	Owner   any         // the state of the operation's other fields
 	schema  *ast.Schema // for the whole operation
 	request *operation.Request
 	ctx     context.Context // the operation's context; a run does not outlive it
@@ -144,7 +145,7 @@ func (r *Run) OpenSnapshot(ctx context.Context, view kg.View) (*kg.Snapshot, err
 	return s, nil
 }
 
-// Close closes the snapshots and records in the result what was read. The
+// Close closes the snapshots and records the reads in the result. The
 // result's position is that of the oldest revision read, so that following
 // from it misses nothing.
 func (r *Run) Close(result *operation.Result) {

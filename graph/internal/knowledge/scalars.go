@@ -40,15 +40,6 @@ func appendObject(b []byte, fields []scalarField, typename string, value func(b 
 	})
 }
 
-// appendObjects writes a list of objects.
-func appendObjects[T any](
-	b []byte, list []T, fields []scalarField, typename string, value func(b []byte, v T, name string) []byte,
-) []byte {
-	return scalar.AppendList(b, list, func(b []byte, v *T) []byte {
-		return appendObject(b, fields, typename, func(b []byte, name string) []byte { return value(b, *v, name) })
-	})
-}
-
 // RecordField is a field of an object of scalars and agents.
 type RecordField struct {
 	scalarField

@@ -22,21 +22,21 @@ const (
 	scalarPath   = "koine/graph/internal/scalar"
 )
 
-// valuesPath is the package of the types whose values write themselves.
+// valuesPath is the package of the planned types: their values write themselves.
 const valuesPath = "koine/graph/internal/knowledge"
 
 // generator writes the text of a generated file.
 type generator struct {
 	data *codegen.Data
 	pkg  string // import path of the generated package
-	// values generates what the types whose values write themselves need, in a
-	// package of its own that this one imports; nil for that generator.
+	// values generates the file of the planned types, in a package that this one
+	// imports; nil for that generator.
 	values  *generator
 	imports map[string]string // import path to name
-	// coercers are the coercions by what they coerce; written are their texts.
+	// coercers are the coercions by type; written are their texts.
 	coercers map[string]string
 	written  bytes.Buffer
-	// encoders are the encoders by what they encode; encoderVars declares them.
+	// encoders are the encoders by type; encoderVars declares them.
 	encoders    map[string]string
 	encoderVars bytes.Buffer
 	objects     map[string]*codegen.Object
@@ -55,9 +55,9 @@ func (g *generator) sortedObjects() []*codegen.Object {
 	return slices.SortedFunc(maps.Values(g.objects), func(a, b *codegen.Object) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// generateValues generates what the types whose values write themselves need: the
-// arguments of their fields and of the root fields that have them, and the type
-// conditions that they and the types of their fields satisfy.
+// generateValues generates the file of the planned types: the arguments of their
+// fields and of the root fields that have them, and the type conditions that they
+// and the types of their fields satisfy.
 func (g *generator) generateValues() ([]byte, error) {
 	var body, args bytes.Buffer
 	body.WriteString("// The type conditions that each object type satisfies.\nvar (\n")
@@ -97,7 +97,7 @@ func (g *generator) isPlanned(o *codegen.Object) bool {
 }
 
 // hasValueArgs reports whether the arguments of a field are among those of the
-// types whose values write themselves.
+// planned types.
 func (g *generator) hasValueArgs(o *codegen.Object, f *codegen.Field) bool {
 	return g.isValue(o.Type) || o.Root && (g.isValue(f.TypeReference.GO) || g.isValueList(f))
 }

@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// valuesFile has what the types whose values write themselves need.
+// valuesFile is the file of the planned types.
 const valuesFile = "graph/internal/knowledge/args_gen.go"
 
 func run(file string) error {

@@ -1,5 +1,5 @@
-// Package views says what a field shows: the view of the request, narrowed by the
-// argument `view` (Narrow). The ids of entities and statements contain the view in
+// Package views makes the view that a field shows: that of the request, narrowed by
+// the argument `view` (Narrow). The ids of entities and statements contain the view in
 // which they were shown (IDs, ParseNodeID).
 package views
 

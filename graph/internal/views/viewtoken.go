@@ -140,7 +140,7 @@ func parseViewToken(text string) (*ViewInput, error) {
 	return c.toInput(&v), nil
 }
 
-// toView returns a view whose canonical form is c.
+// toView returns a view with the canonical form c.
 func (c *IDView) toView() (v kg.View, err error) {
 	v = kg.View{At: c.At, AllGraphs: c.AllGraphs, IncludePending: c.IncludePending, Doubted: c.IncludeQuarantined, MinCertainty: c.MinCertainty}
 	if c.Graphs != nil {
