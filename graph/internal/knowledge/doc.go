@@ -1,6 +1,6 @@
 // Package knowledge answers the fields of the schema about the graph: entities,
-// statements, patterns, paths and changes. The methods of Query are
-// fields of GraphQL's type Query: begin there, and with Subscription.
+// statements, patterns, paths and changes. The methods of Query and Subscription
+// are fields of GraphQL's types of these names: begin there.
 //
 // # How a field is answered
 //
