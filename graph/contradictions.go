@@ -62,7 +62,7 @@ func (*queryRoot) Contradictions(ctx context.Context, view *views.ViewInput, fir
 		page.nodes[i] = contradictionOf(c)
 	}
 	if found.More {
-		page.end = seal(found.End)
+		page.end = func() Cursor { return seal(found.End) }
 	}
 	page.count = func(context.Context) (n int64, exact bool, err error) {
 		search := provenance.Search{Most: provenance.MaxContradictions}

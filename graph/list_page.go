@@ -20,9 +20,9 @@ type listPage[N any] struct {
 	seal     func(k int) Cursor // makes the cursor of the k-th node
 	sealed   []Cursor           // the cursors made so far
 	backward bool
-	begun    bool   // the page continues one before it, in its direction
-	more     bool   // the list goes on behind the page, in its direction
-	end      Cursor // of the page's end if that is not its last node; "" otherwise
+	begun    bool          // the page continues one before it, in its direction
+	more     bool          // the list goes on behind the page, in its direction
+	end      func() Cursor // of the page's end if that is not its last node; nil otherwise
 	// count counts the list. exact is false if it ended before the end of the
 	// list.
 	count func(ctx context.Context) (n int64, exact bool, err error)
@@ -49,22 +49,40 @@ func (p *listPage[N]) Edges() []listEdge[N] {
 
 // PageInfo tells how to go on.
 func (p *listPage[N]) PageInfo() *PageInfo {
-	info := &PageInfo{HasNextPage: p.more, HasPreviousPage: p.begun}
+	info := &PageInfo{HasNextPage: p.more, HasPreviousPage: p.begun, start: p.end, end: p.end}
 	if p.backward {
 		info.HasNextPage, info.HasPreviousPage = p.begun, p.more
 	}
 	if n := len(p.nodes); n > 0 {
-		start, end := p.cursor(0), p.cursor(n-1)
-		info.StartCursor, info.EndCursor = &start, &end
-	}
-	if p.end != "" {
-		if p.backward {
-			info.StartCursor = &p.end
-		} else {
-			info.EndCursor = &p.end
+		if p.end == nil || !p.backward {
+			info.start = func() Cursor { return p.cursor(0) }
+		}
+		if p.end == nil || p.backward {
+			info.end = func() Cursor { return p.cursor(n - 1) }
 		}
 	}
 	return info
+}
+
+// PageInfo tells how to go on from a page of a domain's list.
+type PageInfo struct {
+	HasNextPage, HasPreviousPage bool
+	Truncated                    bool          // only planned lists can be
+	start, end                   func() Cursor // nil for an empty page
+}
+
+// StartCursor is the cursor before which the list goes on, nil for an empty page.
+func (i *PageInfo) StartCursor() *Cursor { return cursorIfAny(i.start) }
+
+// EndCursor is the cursor after which the list goes on, nil for an empty page.
+func (i *PageInfo) EndCursor() *Cursor { return cursorIfAny(i.end) }
+
+func cursorIfAny(seal func() Cursor) *Cursor {
+	if seal == nil {
+		return nil
+	}
+	c := seal()
+	return &c
 }
 
 // TotalCount counts the elements of all pages. It is nil, with a hint, if
@@ -108,7 +126,8 @@ func exactly(n int) func(context.Context) (int64, bool, error) {
 type listRange struct {
 	run      *run
 	list     string
-	bound    knowledge.CursorBound
+	parts    []any // what else cursors are bound to
+	bound    *knowledge.CursorBound
 	size     int
 	key      string // "" for the beginning of the list, or its end if the page goes backward
 	begun    bool
@@ -119,7 +138,7 @@ type listRange struct {
 // the list and to bound: the other conditions on its elements. most bounds
 // the size of a page, which unasked is if none was asked for.
 func (r *run) openRange(list string, a knowledge.PageArgs, unasked, most int, bound ...any) (p listRange, err error) {
-	p = listRange{run: r, list: list}
+	p = listRange{run: r, list: list, parts: bound}
 	limits := r.engine.limits
 	limits.PageSize = min(limits.PageSize, most)
 	size, cursor, backward, err := knowledge.PageDirection(a)
@@ -130,10 +149,10 @@ func (r *run) openRange(list string, a knowledge.PageArgs, unasked, most int, bo
 	if p.size, err = limits.CheckFirst(size, unasked); err != nil {
 		return p, knowledge.InDirection(err, backward)
 	}
-	if p.bound, err = r.bindList(list, bound); err != nil || cursor == nil {
-		return p, err
+	if cursor == nil {
+		return p, nil
 	}
-	raw, err := r.engine.deps.Store.Unseal(string(*cursor), p.bound[:])
+	raw, err := r.engine.deps.Store.Unseal(string(*cursor), p.cursorBound())
 	p.key, p.begun = string(raw), true
 	return p, knowledge.InDirection(kgErrorAt(err, "after"), backward)
 }
@@ -145,11 +164,20 @@ func kgErrorAt(err error, field string) error {
 	return kg.AsError(err).At(field)
 }
 
-// bindList returns the bound of the cursors of a list of a domain.
-func (r *run) bindList(list string, parts []any) (knowledge.CursorBound, error) {
-	epoch := r.engine.deps.Store.Epoch()
-	text, err := json.Marshal([]any{list, epoch.String(), r.request.Principal.ID, r.request.Actor, parts})
-	return sha256.Sum256(append([]byte("koine list 1\n"), text...)), err
+// cursorBound returns what the cursors of the list are bound to. Most pages are
+// read without a cursor.
+func (p *listRange) cursorBound() []byte {
+	if p.bound == nil {
+		r := p.run
+		epoch := r.engine.deps.Store.Epoch()
+		text, err := json.Marshal([]any{p.list, epoch.String(), r.request.Principal.ID, r.request.Actor, p.parts})
+		if err != nil {
+			panic(err) // cannot fail for the arguments of a field
+		}
+		sum := knowledge.CursorBound(sha256.Sum256(append([]byte("koine list 1\n"), text...)))
+		p.bound = &sum
+	}
+	return p.bound[:]
 }
 
 // numbers returns the first and the last number of a page of elements that are
@@ -175,7 +203,7 @@ func (p *listRange) numbers(since, newest int64) (from, to int64) {
 
 // seal returns the cursor of the element with the key.
 func (p *listRange) seal(key string) Cursor {
-	return Cursor(p.run.engine.deps.Store.Seal([]byte(key), p.bound[:]))
+	return Cursor(p.run.engine.deps.Store.Seal([]byte(key), p.cursorBound()))
 }
 
 // newListPage returns a page of elements that a domain found in the direction
@@ -191,7 +219,7 @@ func newListPage[D, N any](p listRange, found []D, more bool, end string, key fu
 	}
 	page.seal = func(k int) Cursor { return p.seal(key(&found[k])) }
 	if end != "" {
-		page.end = p.seal(end)
+		page.end = func() Cursor { return p.seal(end) }
 	}
 	return page
 }

@@ -207,7 +207,7 @@ func (*queryRoot) Inbox(ctx context.Context, first *int, after *Cursor) (*Messag
 	page.seal = func(k int) Cursor {
 		return Cursor(store.FormatPosition(endOf(store, page.nodes[k].record.Revision)))
 	}
-	page.end = Cursor(store.FormatPosition(q.After))
+	page.end = func() Cursor { return Cursor(store.FormatPosition(q.After)) }
 	page.count = func(ctx context.Context) (n int64, exact bool, err error) {
 		q := channels.InboxQuery{PageSize: channels.MaxPage}
 		for range limit.MaxCountedPages {

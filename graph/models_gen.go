@@ -854,20 +854,6 @@ type ObjectRecord struct {
 	Language *string `json:"language"`
 }
 
-// Information about a page (Relay cursor connections).
-type PageInfo struct {
-	// Whether there are more elements after this page.
-	HasNextPage bool `json:"hasNextPage"`
-	// Whether this page was requested with `after`.
-	HasPreviousPage bool `json:"hasPreviousPage"`
-	// The cursor of the first element. Null if the page is empty.
-	StartCursor *scalar.Cursor `json:"startCursor"`
-	// The cursor of the last element, for `after` of the next page. Null if the page is empty.
-	EndCursor *scalar.Cursor `json:"endCursor"`
-	// Whether a budget cut the page. More elements of the same revision follow `endCursor`.
-	Truncated bool `json:"truncated"`
-}
-
 // A piece of content: exactly one of `text`, `raw`, `url` and `data`.
 type PartInput struct {
 	// The text.

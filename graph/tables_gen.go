@@ -1252,8 +1252,8 @@ func pageInfoFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"hasNextPage":     executor.Get(func(o *PageInfo) bool { return o.HasNextPage }, writeBoolean),
 		"hasPreviousPage": executor.Get(func(o *PageInfo) bool { return o.HasPreviousPage }, writeBoolean),
-		"startCursor":     executor.Get(func(o *PageInfo) *scalar.Cursor { return o.StartCursor }, writeOptionalCursor),
-		"endCursor":       executor.Get(func(o *PageInfo) *scalar.Cursor { return o.EndCursor }, writeOptionalCursor),
+		"startCursor":     executor.Get((*PageInfo).StartCursor, writeOptionalCursor),
+		"endCursor":       executor.Get((*PageInfo).EndCursor, writeOptionalCursor),
 		"truncated":       executor.Get(func(o *PageInfo) bool { return o.Truncated }, writeBoolean),
 	}
 }
