@@ -12,768 +12,521 @@ import (
 	"time"
 )
 
-// The input of `acknowledgeMessages`. Either `upToSequence` or `messageIds`.
+// Either `upToSequence` or at most 200 `messageIds`.
 type AcknowledgeMessagesInput struct {
-	// The channel.
-	ChannelID string `json:"channelId"`
-	// All messages for you up to this sequence number.
-	UpToSequence *int64 `json:"upToSequence"`
-	// These messages, at most 200. They must be for you and not expired.
-	MessageIds []string `json:"messageIds"`
+	ChannelID    string   `json:"channelId"`
+	UpToSequence *int64   `json:"upToSequence"`
+	MessageIds   []string `json:"messageIds"`
 	// DELIVERED or READ.
 	Status ReceiptStatus `json:"status"`
 }
 
-// The input of `addChannelMember`.
 type AddChannelMemberInput struct {
-	// The channel.
-	ChannelID string `json:"channelId"`
-	// The agent.
-	AgentID string `json:"agentId"`
-	// The role. MEMBER by default.
-	Role *ChannelRole `json:"role"`
+	ChannelID string       `json:"channelId"`
+	AgentID   string       `json:"agentId"`
+	Role      *ChannelRole `json:"role"`
 }
 
-// The result of a mutation of an agent.
 type AgentPayload struct {
-	// The agent after the change.
 	Agent *Agent `json:"agent"`
 }
 
-// The registration of an agent, by its own account. It grants no rights.
+// In its own words; grants no rights. `skills` are as in an A2A card. `parameters`, `auth`, `limits` and `other` members of the card are objects.
 type AgentRegistration struct {
-	// The description.
-	Description *string `json:"description"`
-	// The version.
-	Version *string `json:"version"`
-	// The function of the agent, which is not a role of its credentials.
-	Role *string `json:"role"`
-	// The address of the agent, if it has one.
-	Endpoint *string `json:"endpoint"`
-	// The capabilities, as tags.
-	Capabilities []string `json:"capabilities"`
-	// The skills in the form of an A2A card: objects with id, name and tags.
-	Skills []json.RawMessage `json:"skills"`
-	// The parameters that it accepts, an object.
-	Parameters json.RawMessage `json:"parameters"`
-	// How to authenticate to the agent, an object.
-	Auth json.RawMessage `json:"auth"`
-	// The limits of the agent, an object. koine does not enforce them.
-	Limits json.RawMessage `json:"limits"`
-	// Metadata of the agent, an object.
-	Metadata json.RawMessage `json:"metadata"`
-	// The members of its card that koine does not interpret, an object.
-	Other json.RawMessage `json:"other"`
-	// When the agent registered.
-	RegisteredAt time.Time `json:"registeredAt"`
-	// When the registration last changed. Null if never.
-	UpdatedAt *time.Time `json:"updatedAt"`
+	Description  *string           `json:"description"`
+	Version      *string           `json:"version"`
+	Role         *string           `json:"role"`
+	Endpoint     *string           `json:"endpoint"`
+	Capabilities []string          `json:"capabilities"`
+	Skills       []json.RawMessage `json:"skills"`
+	Parameters   json.RawMessage   `json:"parameters"`
+	Auth         json.RawMessage   `json:"auth"`
+	Limits       json.RawMessage   `json:"limits"`
+	Metadata     json.RawMessage   `json:"metadata"`
+	Other        json.RawMessage   `json:"other"`
+	RegisteredAt time.Time         `json:"registeredAt"`
+	UpdatedAt    *time.Time        `json:"updatedAt"`
 }
 
-// The input of `answerInvitation`.
 type AnswerInvitationInput struct {
-	// The id of the channel.
-	ChannelID string `json:"channelId"`
-	// The answer.
-	Answer InvitationAnswer `json:"answer"`
+	ChannelID string           `json:"channelId"`
+	Answer    InvitationAnswer `json:"answer"`
 }
 
-// An API key, without its secret.
+// Without its secret.
 type APIKey struct {
-	// The id, which is the part of the key between mode and secret.
-	ID string `json:"id"`
-	// The mode of the key.
-	Mode APIKeyMode `json:"mode"`
-	// The display name.
-	Name *string `json:"name"`
-	// The agent of the key.
-	Agent *Agent `json:"agent"`
-	// The id of `agent`.
-	AgentID string `json:"agentId"`
-	// The roles that the key grants.
-	Roles []string `json:"roles"`
-	// The agents that it may act for, without `*`.
-	ActFor []Agent `json:"actFor"`
-	// The ids of `actFor`; `*` means all agents.
-	ActForIds []string `json:"actForIds"`
-	// The state of the key.
-	State APIKeyState `json:"state"`
-	// When the key was created.
-	CreatedAt time.Time `json:"createdAt"`
-	// The agent that created the key.
-	CreatedBy *Agent `json:"createdBy"`
-	// The id of `createdBy`.
-	CreatedByID string `json:"createdById"`
-	// When the key expires. Null if it does not.
-	ExpiresAt *time.Time `json:"expiresAt"`
-	// When the key was revoked. Null if it was not.
-	RevokedAt *time.Time `json:"revokedAt"`
-	// The id of the key that replaced it in a rotation.
-	ReplacedBy *string `json:"replacedBy"`
+	ID      string     `json:"id"`
+	Mode    APIKeyMode `json:"mode"`
+	Name    *string    `json:"name"`
+	Agent   *Agent     `json:"agent"`
+	AgentID string     `json:"agentId"`
+	Roles   []string   `json:"roles"`
+	ActFor  []Agent    `json:"actFor"`
+	// "*": all agents.
+	ActForIds   []string    `json:"actForIds"`
+	State       APIKeyState `json:"state"`
+	CreatedAt   time.Time   `json:"createdAt"`
+	CreatedBy   *Agent      `json:"createdBy"`
+	CreatedByID string      `json:"createdById"`
+	ExpiresAt   *time.Time  `json:"expiresAt"`
+	RevokedAt   *time.Time  `json:"revokedAt"`
+	ReplacedBy  *string     `json:"replacedBy"`
 }
 
 func (APIKey) IsNode() {}
 
-// A created key with its secret.
 type APIKeyPayload struct {
-	// The key.
 	Key *APIKey `json:"key"`
-	// The complete key including the secret. It is returned only once and not stored.
-	Secret string `json:"secret"`
-	// The replaced key with its new expiry.
+	// The whole key, only once.
+	Secret   string  `json:"secret"`
 	Replaced *APIKey `json:"replaced"`
 }
 
-// The input of `applyPatches`. Null equals absent.
 type ApplyPatchesInput struct {
-	// 1 to 10,000 patches, applied in this order.
-	Patches []PatchInput `json:"patches"`
-	// The justification, which is kept with the commit.
-	Justification *string `json:"justification"`
-	// An idempotency key, which makes a retry safe: the same key with the same patches returns the first answer. The
-	// same key with other patches is refused.
-	IdempotencyKey *string `json:"idempotencyKey"`
-	// Refuse if a statement of an affected subject and graph changed after this revision.
+	// 1 to 10,000, in order.
+	Patches        []PatchInput `json:"patches"`
+	Justification  *string      `json:"justification"`
+	IdempotencyKey *string      `json:"idempotencyKey"`
+	// Of the affected subjects.
 	ExpectedRevision *base.Revision `json:"expectedRevision"`
-	// Judge and count only, without writing.
-	DryRun *bool `json:"dryRun"`
-	// The id of the task that the update belongs to.
-	TaskID *string `json:"taskId"`
-	// The id of the session that the update belongs to.
-	SessionID *string `json:"sessionId"`
-	// The source of assertions in patches that name none. By default you.
+	DryRun           *bool          `json:"dryRun"`
+	TaskID           *string        `json:"taskId"`
+	SessionID        *string        `json:"sessionId"`
+	// The source where a patch names none.
 	SourceAgentID *string `json:"sourceAgentId"`
 }
 
-// The result of `applyPatches`.
 type ApplyPatchesPayload struct {
-	// Whether the update was accepted. If not, `verificationStatus` gives the reason.
-	Success bool `json:"success"`
-	// The number of changes.
+	Success            bool  `json:"success"`
 	StatementsAffected int64 `json:"statementsAffected"`
-	// The distinct subjects whose statements changed, sorted.
-	AffectedIds []string `json:"affectedIds"`
-	// "Verified", "Pending Review", or "Rejected - " followed by the reason.
-	VerificationStatus string `json:"verificationStatus"`
-	// An explanation of the status.
-	VerificationDetails *string `json:"verificationDetails"`
-	// The revision of the commit, or the newest revision if nothing changed.
-	Revision base.Revision `json:"revision"`
-	// The position after that revision, from which to follow changes.
-	Position scalar.Position `json:"position"`
-	// The id of the commit. Null if nothing changed, the patches were refused or held, or this was a dry run.
-	CommitID *string `json:"commitId"`
-	// The id of the proposal if the update is held for review.
-	ProposalID *string `json:"proposalId"`
+	// Subjects, sorted.
+	AffectedIds         []string        `json:"affectedIds"`
+	VerificationStatus  string          `json:"verificationStatus"`
+	VerificationDetails *string         `json:"verificationDetails"`
+	Revision            base.Revision   `json:"revision"`
+	Position            scalar.Position `json:"position"`
+	CommitID            *string         `json:"commitId"`
+	ProposalID          *string         `json:"proposalId"`
 }
 
-// An artifact, or a chunk of one.
+// `id` is unique in the task.
 type ArtifactInput struct {
-	// The id within the task.
-	ID string `json:"id"`
-	// The display name.
-	Name *string `json:"name"`
-	// The description.
-	Description *string `json:"description"`
-	// The content of the artifact or the chunk.
-	Parts []PartInput `json:"parts"`
-	// Whether to append the parts to the existing ones instead of replacing them. The first chunk creates the artifact.
+	ID          string      `json:"id"`
+	Name        *string     `json:"name"`
+	Description *string     `json:"description"`
+	Parts       []PartInput `json:"parts"`
+	// Keep the parts before.
 	Append *bool `json:"append"`
-	// The expected number of chunks before an appended one. If it differs, the error is VERSION_CONFLICT.
-	Offset *int `json:"offset"`
-	// Whether the artifact is complete with this chunk.
-	Complete *bool `json:"complete"`
-	// Metadata of the artifact, a JSON object.
-	Metadata json.RawMessage `json:"metadata"`
-	// The URIs of the extensions that it follows.
-	Extensions []string `json:"extensions"`
+	// Chunks before it, else VERSION_CONFLICT.
+	Offset     *int            `json:"offset"`
+	Complete   *bool           `json:"complete"`
+	Metadata   json.RawMessage `json:"metadata"`
+	Extensions []string        `json:"extensions"`
 }
 
-// The input of `ask`.
 type AskInput struct {
-	// The request. Its `messageType` is REQUEST by default. It expires at the timeout unless it has an `expiresAt` or an `idempotencyKey`.
+	// By default a REQUEST.
 	Message *PublishMessageInput `json:"message"`
-	// The responses to wait for.
-	Wait AskWait `json:"wait"`
-	// How long to wait: 30 by default, at most 60.
+	Wait    AskWait              `json:"wait"`
+	// 30 by default, at most 60.
 	TimeoutSeconds *int `json:"timeoutSeconds"`
 }
 
-// The result of `ask`.
 type AskPayload struct {
-	// The publication of the request.
 	Publication *PublishMessagePayload `json:"publication"`
-	// The first response. Null if there is none.
-	Response *Message `json:"response"`
-	// The responses, in the order of sequence numbers.
-	Responses []Message `json:"responses"`
-	// Whether the wait ended without the responses waited for.
-	TimedOut bool `json:"timedOut"`
+	Response    *Message               `json:"response"`
+	Responses   []Message              `json:"responses"`
+	TimedOut    bool                   `json:"timedOut"`
 }
 
-// A statement with its assertions. Without assertions it does not exist.
+// Exists if it has assertions.
 type AssertedStatement struct {
-	// The statement.
-	Statement *StatementRecord `json:"statement"`
-	// The assertions.
-	Assertions []Assertion `json:"assertions"`
+	Statement  *StatementRecord `json:"statement"`
+	Assertions []Assertion      `json:"assertions"`
 }
 
-// The assertion of a statement by one source.
+// A statement by one source. Null validity is unbounded; `validTo` is exclusive.
 type Assertion struct {
-	// The agent that asserts the statement.
-	Source *Agent `json:"source"`
-	// The id of `source`.
+	Source   *Agent `json:"source"`
 	SourceID string `json:"sourceId"`
-	// The certainty, from 0 to 1. Null if it is asserted as a fact, which counts as 1.
-	Certainty *float64 `json:"certainty"`
-	// When it was recorded.
-	RecordedAt time.Time `json:"recordedAt"`
-	// The beginning of the validity. Null if it is unbounded.
-	ValidFrom *time.Time `json:"validFrom"`
-	// The end of the validity, which is exclusive. Null if it is unbounded.
-	ValidTo *time.Time `json:"validTo"`
-	// The revision that last changed the assertion.
-	Revision base.Revision `json:"revision"`
-	// The provenance given by the source.
+	// 0 to 1. Null: a fact, which counts as 1.
+	Certainty  *float64      `json:"certainty"`
+	RecordedAt time.Time     `json:"recordedAt"`
+	ValidFrom  *time.Time    `json:"validFrom"`
+	ValidTo    *time.Time    `json:"validTo"`
+	Revision   base.Revision `json:"revision"`
+	// As given by the source.
 	Provenance json.RawMessage `json:"provenance"`
 }
 
-// An assertion with its origin.
+// An assertion, the commit that last changed it (null: no longer in the log), its proposal and message.
 type AssertionOrigin struct {
-	// The assertion.
 	Assertion *Assertion `json:"assertion"`
-	// The commit that last changed the assertion. Null if the log no longer has it.
-	Commit *Commit `json:"commit"`
-	// The proposal whose patches the commit applied, with its reviews. Null if there is none or you may not read it.
-	Proposal *Proposal `json:"proposal"`
-	// The message that the commit came with. Null if there is none or you may not read it.
-	Message *Message `json:"message"`
+	Commit    *Commit    `json:"commit"`
+	Proposal  *Proposal  `json:"proposal"`
+	Message   *Message   `json:"message"`
 }
 
-// An action of a commit on a channel.
+// On a channel, which may be gone.
 type AuditChannelAction struct {
-	// The action.
-	Action AuditAction `json:"action"`
-	// The id of the channel, which may have been deleted.
-	ChannelID string `json:"channelId"`
-	// The id of the message that was published or changed its state.
-	MessageID *string `json:"messageId"`
-	// The agent that was added or removed.
-	Member *Agent `json:"member"`
-	// The id of `member`.
-	MemberID *string `json:"memberId"`
+	Action    AuditAction `json:"action"`
+	ChannelID string      `json:"channelId"`
+	MessageID *string     `json:"messageId"`
+	Member    *Agent      `json:"member"`
+	MemberID  *string     `json:"memberId"`
 }
 
-// A commit or a refusal.
+// A commit, or equal refusals in a minute: `count` until `lastTime`.
 type AuditEntry struct {
-	// The time. The first time for a repeated refusal.
-	Time time.Time `json:"time"`
-	// The kind of the entry.
-	Kind AuditKind `json:"kind"`
-	// Whether the request was accepted.
-	Accepted bool `json:"accepted"`
-	// The authenticated agent. Null if unknown.
-	Principal *Agent `json:"principal"`
-	// The id of `principal`.
-	PrincipalID *string `json:"principalId"`
-	// The agent that the principal acted for. Null if unknown.
-	Actor *Agent `json:"actor"`
-	// The id of `actor`.
-	ActorID *string `json:"actorId"`
-	// The revision of the commit. Null for a refusal.
-	Revision *base.Revision `json:"revision"`
-	// The number of statements or assertions that the commit added.
+	Time        time.Time      `json:"time"`
+	Kind        AuditKind      `json:"kind"`
+	Accepted    bool           `json:"accepted"`
+	Principal   *Agent         `json:"principal"`
+	PrincipalID *string        `json:"principalId"`
+	Actor       *Agent         `json:"actor"`
+	ActorID     *string        `json:"actorId"`
+	Revision    *base.Revision `json:"revision"`
+	// Statements or assertions.
 	Added *int `json:"added"`
-	// The number of statements or assertions that the commit removed.
-	Removed *int `json:"removed"`
-	// The justification given by the author.
+	// Statements or assertions.
+	Removed       *int    `json:"removed"`
 	Justification *string `json:"justification"`
-	// The id of the proposal that the commit holds or applies.
-	ProposalID *string `json:"proposalId"`
-	// The actions of the commit on channels and messages, at most 100. Null if there are none.
+	ProposalID    *string `json:"proposalId"`
+	// At most 100.
 	ChannelActions []AuditChannelAction `json:"channelActions"`
-	// The code of the refusal. Null for a commit.
-	Reason *string `json:"reason"`
-	// The request path. Null if there is none.
-	Path *string `json:"path"`
-	// The address of the client, if known.
-	Address *string `json:"address"`
-	// The id of the request in the server's log. The first one for a repeated refusal.
-	RequestID *string `json:"requestId"`
-	// The number of refusals within a minute.
-	Count *int `json:"count"`
-	// The time of the last of these refusals.
-	LastTime *time.Time `json:"lastTime"`
+	// The code of a refusal.
+	Reason    *string    `json:"reason"`
+	Path      *string    `json:"path"`
+	Address   *string    `json:"address"`
+	RequestID *string    `json:"requestId"`
+	Count     *int       `json:"count"`
+	LastTime  *time.Time `json:"lastTime"`
 }
 
-// The input of `cancelTask`.
 type CancelTaskInput struct {
-	// The id of the task.
 	TaskID string `json:"taskId"`
 }
 
-// The input of `changeSchemes`: schemes without a colon, at most 100.
+// At most 100 schemes, without a colon.
 type ChangeSchemesInput struct {
-	// The schemes to allow.
-	Allow []string `json:"allow"`
-	// The schemes to forbid. Stored data is unchanged.
+	Allow  []string `json:"allow"`
 	Forbid []string `json:"forbid"`
 }
 
-// An invitation of an agent to a channel.
 type ChannelInvitation struct {
-	// The agent.
-	Agent *Agent `json:"agent"`
-	// The id of `agent`.
-	AgentID string `json:"agentId"`
-	// The agent that sent the invitation.
-	InvitedBy *Agent `json:"invitedBy"`
-	// The id of `invitedBy`.
-	InvitedByID string `json:"invitedById"`
-	// When the invitation was sent.
-	InvitedAt time.Time `json:"invitedAt"`
+	Agent       *Agent    `json:"agent"`
+	AgentID     string    `json:"agentId"`
+	InvitedBy   *Agent    `json:"invitedBy"`
+	InvitedByID string    `json:"invitedById"`
+	InvitedAt   time.Time `json:"invitedAt"`
 }
 
-// The limits of a channel.
+// Null: none, or the server's.
 type ChannelLimits struct {
-	// The maximal number of messages of each author per minute. Null for no limit.
+	// Of each author.
 	MessagesPerMinute *int `json:"messagesPerMinute"`
-	// The maximal number of concurrent streams of the channel. Null for no limit.
+	// At a time.
 	Streams *int `json:"streams"`
-	// The maximal size of a message, in bytes of parts, metadata and references. Null if the server's limit applies.
+	// Of parts, metadata and references.
 	MessageBytes *int `json:"messageBytes"`
 }
 
-// The limits of a channel. Absent members and 0 mean no limit.
+// As ChannelLimits: `streams`, `messageBytes`, `messagesPerMinute` (at most 6000). 0: none.
 type ChannelLimitsInput struct {
-	// The maximal number of messages of each author per minute, at most 6000.
 	MessagesPerMinute *int `json:"messagesPerMinute"`
-	// The maximal number of concurrent streams of the channel.
-	Streams *int `json:"streams"`
-	// The maximal size of a message, in bytes of parts, metadata and references.
-	MessageBytes *int `json:"messageBytes"`
+	Streams           *int `json:"streams"`
+	MessageBytes      *int `json:"messageBytes"`
 }
 
-// A member of a channel.
 type ChannelMember struct {
-	// The agent.
-	Agent *Agent `json:"agent"`
-	// The id of `agent`.
-	AgentID string `json:"agentId"`
-	// The role of the member.
-	Role ChannelRole `json:"role"`
-	// When the agent joined. Null in a direct channel without messages.
-	JoinedAt *time.Time `json:"joinedAt"`
+	Agent    *Agent      `json:"agent"`
+	AgentID  string      `json:"agentId"`
+	Role     ChannelRole `json:"role"`
+	JoinedAt *time.Time  `json:"joinedAt"`
 }
 
-// A member of a new channel.
+// By default a MEMBER.
 type ChannelMemberInput struct {
-	// The agent.
-	AgentID string `json:"agentId"`
-	// The role. MEMBER by default.
-	Role *ChannelRole `json:"role"`
+	AgentID string       `json:"agentId"`
+	Role    *ChannelRole `json:"role"`
 }
 
-// The result of a mutation of a channel.
 type ChannelPayload struct {
-	// The id of the channel.
 	ChannelID string `json:"channelId"`
-	// The channel. Null if it is deleted or hidden from you.
+	// Null if it is deleted or hidden from you.
 	Channel *Channel `json:"channel"`
 }
 
-// A restriction of an agent in one channel or in all.
+// In a channel, or in all. A null `until` is no end.
 type ChannelRestriction struct {
-	// The agent.
-	Agent *Agent `json:"agent"`
-	// The id of `agent`.
-	AgentID string `json:"agentId"`
-	// The kind of the restriction.
-	Kind ChannelRestrictionKind `json:"kind"`
-	// When the restriction began.
-	From time.Time `json:"from"`
-	// When the restriction ends. Null if it has no end.
-	Until *time.Time `json:"until"`
+	Agent   *Agent                 `json:"agent"`
+	AgentID string                 `json:"agentId"`
+	Kind    ChannelRestrictionKind `json:"kind"`
+	From    time.Time              `json:"from"`
+	Until   *time.Time             `json:"until"`
 }
 
-// The rights in a channel.
+// Who may do what in a channel.
 type ChannelRights struct {
-	// Find the channel, its name and topic. The right to read includes it.
+	// Find the channel.
 	Discover ChannelAccessLevel `json:"discover"`
-	// Admit members. With EVERYBODY, agents join by themselves.
+	// Admit members. EVERYBODY: join freely.
 	Join ChannelAccessLevel `json:"join"`
-	// Read the messages, members, metadata and facts.
 	Read ChannelAccessLevel `json:"read"`
-	// Publish messages.
 	Post ChannelAccessLevel `json:"post"`
-	// Change the name, topic and metadata, mute and ban.
+	// Change its properties, mute and ban.
 	Manage ChannelAccessLevel `json:"manage"`
 }
 
-// The rights in a channel. Absent members have the defaults of the channel's kind and visibility.
+// Absent: the default of kind and visibility. See ChannelRights.
 type ChannelRightsInput struct {
-	// Find the channel.
 	Discover *ChannelAccessLevel `json:"discover"`
-	// Admit members.
-	Join *ChannelAccessLevel `json:"join"`
-	// Read the channel.
-	Read *ChannelAccessLevel `json:"read"`
-	// Publish messages.
-	Post *ChannelAccessLevel `json:"post"`
-	// Change the name, topic and metadata, mute and ban.
-	Manage *ChannelAccessLevel `json:"manage"`
+	Join     *ChannelAccessLevel `json:"join"`
+	Read     *ChannelAccessLevel `json:"read"`
+	Post     *ChannelAccessLevel `json:"post"`
+	Manage   *ChannelAccessLevel `json:"manage"`
 }
 
-// A signal to the current listeners of a channel.
+// Not stored.
 type ChannelSignal struct {
-	// The channel.
 	ChannelID string `json:"channelId"`
-	// The agent that sent the signal.
-	Sender *Agent `json:"sender"`
-	// The id of `sender`.
-	SenderID string `json:"senderId"`
-	// The kind: "typing", "reaction" or another word.
+	Sender    *Agent `json:"sender"`
+	SenderID  string `json:"senderId"`
+	// "typing", "reaction" or another word.
 	Kind string `json:"kind"`
-	// The data, a JSON object.
+	// An object.
 	Data json.RawMessage `json:"data"`
-	// When the signal was sent.
-	Time time.Time `json:"time"`
-	// The number of earlier signals dropped because the client was too slow.
+	Time time.Time       `json:"time"`
+	// Signals lost before it, because you were too slow.
 	Dropped int `json:"dropped"`
 }
 
-// The limits of a principal over all channels and all agents that it acts for. Null means no limit.
+// For all channels together; `channels` are those of each agent. `messagesPerMinute`, `streams`, `messageBytes` as in ChannelLimits.
 type ChannelTier struct {
-	// The name given by the operator. Several names are joined.
-	Name *string `json:"name"`
-	// The maximal number of messages per minute.
-	MessagesPerMinute *int `json:"messagesPerMinute"`
-	// The maximal number of concurrent streams of channels.
-	Streams *int `json:"streams"`
-	// The maximal number of channels that each of its agents may be in, not counting direct ones.
-	Channels *int `json:"channels"`
-	// The maximal size of a message, in bytes of parts, metadata and references.
-	MessageBytes *int `json:"messageBytes"`
+	Name              *string `json:"name"`
+	MessagesPerMinute *int    `json:"messagesPerMinute"`
+	Streams           *int    `json:"streams"`
+	Channels          *int    `json:"channels"`
+	MessageBytes      *int    `json:"messageBytes"`
 }
 
-// The input of `closeChannel`.
 type CloseChannelInput struct {
-	// The id of the channel.
-	ChannelID string `json:"channelId"`
-	// The reason, at most 1024 characters.
-	Reason *string `json:"reason"`
+	ChannelID string  `json:"channelId"`
+	Reason    *string `json:"reason"`
 }
 
 // An accepted update.
 type Commit struct {
-	// The id, for `node`: "urn:koine:commit:" and its number.
-	ID string `json:"id"`
-	// The id that answers to updates contain, in every protocol.
-	CommitID string `json:"commitId"`
-	// The revision number.
-	Revision base.Revision `json:"revision"`
-	// When the commit was made.
-	Time time.Time `json:"time"`
-	// The authenticated agent.
-	Principal *Agent `json:"principal"`
-	// The id of `principal`.
-	PrincipalID string `json:"principalId"`
-	// The agent that the principal acted for.
-	Actor *Agent `json:"actor"`
-	// The id of `actor`.
-	ActorID string `json:"actorId"`
-	// The justification given by the author.
-	Justification *string `json:"justification"`
-	// The id of the task that the commit belongs to.
-	TaskID *string `json:"taskId"`
-	// The id of the session that the commit belongs to.
-	SessionID *string `json:"sessionId"`
-	// The id of the message that the commit came with.
-	MessageID *string `json:"messageId"`
+	ID            string        `json:"id"`
+	CommitID      string        `json:"commitId"`
+	Revision      base.Revision `json:"revision"`
+	Time          time.Time     `json:"time"`
+	Principal     *Agent        `json:"principal"`
+	PrincipalID   string        `json:"principalId"`
+	Actor         *Agent        `json:"actor"`
+	ActorID       string        `json:"actorId"`
+	Justification *string       `json:"justification"`
+	TaskID        *string       `json:"taskId"`
+	SessionID     *string       `json:"sessionId"`
+	MessageID     *string       `json:"messageId"`
 }
 
 func (Commit) IsNode() {}
 
-// Statements that cannot all hold.
+// Has at most 20 of `statementCount` statements.
 type Contradiction struct {
-	// The kind of contradiction.
-	Kind ContradictionKind `json:"kind"`
-	// A description of the contradiction.
-	Reason string `json:"reason"`
-	// The subject of the contradiction: the entity, or the literal that several entities share.
-	Subject *ObjectRecord `json:"subject"`
-	// The property with too many values; rdf:type for classes. Null for owl:sameAs and owl:differentFrom.
-	Property *base.Term `json:"property"`
-	// The contradicting statements with their assertions, at most 20.
-	Statements []AssertedStatement `json:"statements"`
-	// The number of contradicting statements, counted up to 10,000.
-	StatementCount int `json:"statementCount"`
+	Kind   ContradictionKind `json:"kind"`
+	Reason string            `json:"reason"`
+	// The entity, or the literal of several.
+	Subject        *ObjectRecord       `json:"subject"`
+	Property       *base.Term          `json:"property"`
+	Statements     []AssertedStatement `json:"statements"`
+	StatementCount int                 `json:"statementCount"`
 }
 
-// The input of `createApiKey`.
 type CreateAPIKeyInput struct {
-	// The agent of the key. A bare id `x` means `agent://x`.
-	AgentID string `json:"agentId"`
-	// The display name.
-	Name *string `json:"name"`
-	// The roles that the key grants: `admin`, `reviewer`, `reader`, `metrics`, `backup`, or roles of your own. A key
-	// with only `reader`, `metrics` and `backup` cannot write: a `reader` reads the data of its agent, a `backup`
-	// key can only take backups.
-	Roles []string `json:"roles"`
-	// The agents that it may act for, or `*` for all agents.
+	// `x` means `agent://x`.
+	AgentID string  `json:"agentId"`
+	Name    *string `json:"name"`
+	// `admin`, `reviewer`, `reader`, `metrics`, `backup`, or your own. The last three alone do not write.
+	Roles  []string `json:"roles"`
 	ActFor []string `json:"actFor"`
-	// The mode. LIVE by default.
+	// By default LIVE.
 	Mode *APIKeyMode `json:"mode"`
-	// The lifetime in seconds. Unlimited by default.
+	// By default unlimited.
 	LifetimeSeconds *int64 `json:"lifetimeSeconds"`
 }
 
-// The input of `createChannel`.
 type CreateChannelInput struct {
-	// The kind of the channel, except DIRECT. CHANNEL by default.
+	// By default CHANNEL. Not DIRECT.
 	Kind *ChannelKind `json:"kind"`
-	// The display name, at most 128 characters.
+	// At most 128 characters. In a scope it is unique.
 	Name *string `json:"name"`
-	// The topic, at most 1024 characters.
+	// At most 1024 characters.
 	Topic *string `json:"topic"`
-	// The visibility. PRIVATE by default.
-	Visibility *ChannelVisibility `json:"visibility"`
-	// The members in addition to you, who become the owner.
-	Members []ChannelMemberInput `json:"members"`
-	// Metadata, a JSON object of at most 16 KiB.
-	Metadata json.RawMessage `json:"metadata"`
-	// The rights, as far as they differ from the defaults of the kind and visibility.
-	Rights *ChannelRightsInput `json:"rights"`
-	// The maximal number of members. By default the server's limit.
-	MaxMembers *int `json:"maxMembers"`
-	// The channel's own limits. None by default.
-	Limits *ChannelLimitsInput `json:"limits"`
-	// The idle timeout in seconds after the last message, at most ten years. None by default.
+	// By default PRIVATE. Not PUBLIC in a scope.
+	Visibility *ChannelVisibility   `json:"visibility"`
+	Members    []ChannelMemberInput `json:"members"`
+	Metadata   json.RawMessage      `json:"metadata"`
+	Rights     *ChannelRightsInput  `json:"rights"`
+	// By default the server's limit.
+	MaxMembers *int                `json:"maxMembers"`
+	Limits     *ChannelLimitsInput `json:"limits"`
+	// After the last message; at most ten years.
 	ExpireAfterSeconds *int64 `json:"expireAfterSeconds"`
-	// The number of newest messages that keep their content. All by default.
-	KeepMessages *int64 `json:"keepMessages"`
-	// The scope of the channel. Such a channel needs a name that is unique in the scope and cannot be public.
-	ScopeID *string `json:"scopeId"`
-	// How members are determined, for a channel in a scope. EXPLICIT by default.
+	// How many newest messages keep their content.
+	KeepMessages *int64  `json:"keepMessages"`
+	ScopeID      *string `json:"scopeId"`
+	// In a scope. By default EXPLICIT.
 	MemberPolicy *ChannelMemberPolicy `json:"memberPolicy"`
-	// Whether messages are copied to the events of the scope.
-	Audit bool `json:"audit"`
-	// An idempotency key of at most 128 characters, which makes a retry safe: the same request with the same key
-	// returns the channel of the first one. Another request with the key is the error IDEMPOTENCY_CONFLICT.
+	// Copy messages to the scope's events.
+	Audit          bool    `json:"audit"`
 	IdempotencyKey *string `json:"idempotencyKey"`
 }
 
-// The input of `createGraph`. Defaults come from the server's configuration for new graphs, which is private unless changed.
+// Lists as in GraphPolicy. Private unless the server's default differs.
 type CreateGraphInput struct {
-	// The name, which begins with your agent id and a slash, such as "agent://dora/notes". Administrators choose any
-	// name. By default a name is generated.
-	Iri *base.Term `json:"iri"`
-	// Whether everybody may read the graph.
+	// Begins with your agent id and "/", except for administrators. By default generated.
+	Iri        *base.Term       `json:"iri"`
 	Visibility *GraphVisibility `json:"visibility"`
-	// The agents with all rights: agent ids or "role:NAME". By default you.
-	Owners []string `json:"owners"`
-	// The agents that may read and write: agent ids, "role:NAME", or "*" for everybody.
-	Writers []string `json:"writers"`
-	// The agents that may read: agent ids, "role:NAME", or "*" for everybody.
-	Readers []string `json:"readers"`
-	// An idempotency key, which makes a retry safe: the same key with the same input returns the same graph.
-	IdempotencyKey *string `json:"idempotencyKey"`
-	// The justification, which is kept with the commit.
-	Justification *string `json:"justification"`
+	// By default you.
+	Owners         []string `json:"owners"`
+	Writers        []string `json:"writers"`
+	Readers        []string `json:"readers"`
+	IdempotencyKey *string  `json:"idempotencyKey"`
+	Justification  *string  `json:"justification"`
 }
 
-// The input of `createScope`.
 type CreateScopeInput struct {
-	// The intent of a task. Tasks cannot have tasks.
+	// The intent of a task.
 	ParentID *string `json:"parentId"`
-	// The display name, at most 128 characters.
-	Title *string `json:"title"`
-	// The agents with access, in addition to those that run the scope. None by default.
-	Access *ScopeAccessInput `json:"access"`
-	// An agent that runs the scope together with you.
-	CoordinatorID *string `json:"coordinatorId"`
-	// An idempotency key, as in `createChannel`.
-	IdempotencyKey *string `json:"idempotencyKey"`
+	// At most 128 characters.
+	Title          *string           `json:"title"`
+	Access         *ScopeAccessInput `json:"access"`
+	CoordinatorID  *string           `json:"coordinatorId"`
+	IdempotencyKey *string           `json:"idempotencyKey"`
 }
 
-// The input of `deleteChannel`.
 type DeleteChannelInput struct {
-	// The id of the channel.
 	ChannelID string `json:"channelId"`
 }
 
-// The input of `deleteGraph`.
 type DeleteGraphInput struct {
-	// The graph.
-	Iri base.Term `json:"iri"`
-	// The justification, which is kept with the commits.
-	Justification *string `json:"justification"`
+	Iri           base.Term `json:"iri"`
+	Justification *string   `json:"justification"`
 }
 
-// The result of `deleteGraph`.
 type DeleteGraphPayload struct {
-	// The number of statements that this call removed.
 	Removed int64 `json:"removed"`
-	// The number of statements left if the call was interrupted. They are hidden already; repeat the call to remove them.
-	Remaining int64 `json:"remaining"`
-	// The revision of the last commit of this call, or the newest revision if nothing was left to remove.
-	Revision base.Revision `json:"revision"`
-	// The position after that revision, from which to follow changes.
-	Position scalar.Position `json:"position"`
+	// Statements left if it was interrupted: repeat it.
+	Remaining int64           `json:"remaining"`
+	Revision  base.Revision   `json:"revision"`
+	Position  scalar.Position `json:"position"`
 }
 
-// The input of `deleteTask`.
 type DeleteTaskInput struct {
-	// The id of the task.
 	TaskID string `json:"taskId"`
 }
 
-// The result of `deleteTask`.
 type DeleteTaskPayload struct {
-	// The id of the deleted task.
 	TaskID string `json:"taskId"`
 }
 
-// The input of `deregisterAgent`.
 type DeregisterAgentInput struct {
-	// The id of the agent.
 	AgentID string `json:"agentId"`
 }
 
-// The input of `endScope`.
 type EndScopeInput struct {
-	// The id of the scope.
 	ScopeID string `json:"scopeId"`
-	// The final status: COMPLETED or ABANDONED.
+	// Not ACTIVE.
 	Status ScopeStatus `json:"status"`
-	// The reason, at most 1024 characters.
-	Reason *string `json:"reason"`
+	Reason *string     `json:"reason"`
 }
 
-// A graph with its number of statements.
+// `count` of statements. A null `graph` is the default graph.
 type GraphCount struct {
-	// The graph. Null for the default graph, which has no name.
 	Graph *base.Term `json:"graph"`
-	// The number of statements.
-	Count int64 `json:"count"`
+	Count int64      `json:"count"`
 }
 
-// The result of a mutation of a graph.
 type GraphPayload struct {
-	// The graph.
-	Graph *Graph `json:"graph"`
-	// The revision of the commit, or the newest revision if nothing changed.
-	Revision base.Revision `json:"revision"`
-	// The position after that revision, from which to follow changes.
+	Graph    *Graph          `json:"graph"`
+	Revision base.Revision   `json:"revision"`
 	Position scalar.Position `json:"position"`
-	// The id of the commit, null if nothing changed.
-	CommitID *string `json:"commitId"`
+	CommitID *string         `json:"commitId"`
 }
 
-// The access policy of a graph. Each list has agent ids, roles as "role:NAME", and "*" for everybody. Administrators have all rights.
+// Lists of agent ids, "role:NAME", or "*" for everybody. Administrators have all rights.
 type GraphPolicy struct {
-	// Whether everybody may read the graph.
 	Visibility GraphVisibility `json:"visibility"`
-	// The agents with all rights.
-	Owners []string `json:"owners"`
-	// The agents that may read and write.
-	Writers []string `json:"writers"`
-	// The agents that may read, in addition to owners and writers.
-	Readers []string `json:"readers"`
-	// The revision that last changed the policy. Null if none was set: then it is the server's default.
+	Owners     []string        `json:"owners"`
+	Writers    []string        `json:"writers"`
+	Readers    []string        `json:"readers"`
+	// Null: the server's default.
 	Revision *base.Revision `json:"revision"`
 }
 
-// The input of `heartbeat`.
 type HeartbeatInput struct {
-	// The status. The last one by default; OFFLINE withdraws it.
 	Status *PresenceStatus `json:"status"`
 }
 
-// The input of `inviteAgent` and `withdrawInvitation`.
 type InvitationInput struct {
-	// The channel.
 	ChannelID string `json:"channelId"`
-	// The agent.
-	AgentID string `json:"agentId"`
+	AgentID   string `json:"agentId"`
 }
 
-// The input of `joinChannel`.
 type JoinChannelInput struct {
-	// The id of the channel.
 	ChannelID string `json:"channelId"`
-	// Your role: MEMBER (the default) or OBSERVER.
+	// MEMBER (default) or OBSERVER.
 	Role *ChannelRole `json:"role"`
 }
 
-// The input of `leaveChannel`.
 type LeaveChannelInput struct {
-	// The id of the channel.
 	ChannelID string `json:"channelId"`
 }
 
-// The input of `liftQuarantine`.
 type LiftQuarantineInput struct {
-	// The agent whose quarantine ends.
-	AgentID string `json:"agentId"`
-	// The justification, which is kept with the commit.
+	AgentID       string  `json:"agentId"`
 	Justification *string `json:"justification"`
-	// Report the effect only, without writing.
-	DryRun *bool `json:"dryRun"`
+	DryRun        *bool   `json:"dryRun"`
 }
 
-// The input of `liftRestriction`.
 type LiftRestrictionInput struct {
-	// The agent.
-	AgentID string `json:"agentId"`
-	// The kind of the restriction.
-	Kind ChannelRestrictionKind `json:"kind"`
-	// The channel. Either this or `everywhere`.
-	ChannelID *string `json:"channelId"`
-	// All channels: ends the restriction in all channels, and none in single ones.
+	AgentID   string                 `json:"agentId"`
+	Kind      ChannelRestrictionKind `json:"kind"`
+	ChannelID *string                `json:"channelId"`
+	// Instead of `channelId`. It lifts none of single channels.
 	Everywhere bool `json:"everywhere"`
 }
 
-// The number of messages of an agent in a channel on one day.
+// `count` on a day (UTC) such as "2026-01-31".
 type MessageCount struct {
-	// The day in UTC, such as "2026-01-31".
-	Day string `json:"day"`
-	// The agent.
-	Author *Agent `json:"author"`
-	// The id of `author`.
+	Day      string `json:"day"`
+	Author   *Agent `json:"author"`
 	AuthorID string `json:"authorId"`
-	// The number of messages.
-	Count int64 `json:"count"`
+	Count    int64  `json:"count"`
 }
 
-// A filter of messages. Absent and null members match all.
+// Null equals absent.
 type MessageFilter struct {
-	// Messages for this agent: addressed to it, to a role that it had then, or to everybody, except its own.
+	// For this agent, its roles then, or everybody.
 	Recipient *string `json:"recipient"`
-	// With true: messages for you in the same sense. Excludes `recipient`.
-	ForMe *bool `json:"forMe"`
-	// Messages of this interaction type.
-	MessageType *MessageType `json:"messageType"`
-	// Messages of this content type.
+	// The same for you.
+	ForMe       *bool               `json:"forMe"`
+	MessageType *MessageType        `json:"messageType"`
 	ContentType *MessageContentType `json:"contentType"`
-	// Messages with this tag.
-	Tag *string `json:"tag"`
-	// Messages of this thread.
-	ThreadID *string `json:"threadId"`
+	Tag         *string             `json:"tag"`
+	ThreadID    *string             `json:"threadId"`
 	// Responses to this request.
 	CorrelationID *string `json:"correlationId"`
-	// Messages for you whose receipt has this status.
+	// Of your receipt.
 	Status *ReceiptStatus `json:"status"`
 }
 
-// A message was published.
+// `sequence` is that of the message.
 type MessagePublished struct {
-	// The message in its present state.
-	Message *Message `json:"message"`
-	// The sequence number of the message.
-	Sequence int64 `json:"sequence"`
-	// The position to resume from after this event. Never null; the type matches StatementChange.position.
+	Message  *Message         `json:"message"`
+	Sequence int64            `json:"sequence"`
 	Position *scalar.Position `json:"position"`
 }
 
@@ -781,1064 +534,736 @@ func (MessagePublished) IsMessageEvent() {}
 
 func (MessagePublished) IsChannelEvent() {}
 
-// The receipt of a message at a recipient.
 type MessageReceipt struct {
-	// The agent.
-	Agent *Agent `json:"agent"`
-	// The id of `agent`.
-	AgentID string `json:"agentId"`
-	// The status of the receipt.
-	Status ReceiptStatus `json:"status"`
+	Agent   *Agent        `json:"agent"`
+	AgentID string        `json:"agentId"`
+	Status  ReceiptStatus `json:"status"`
 }
 
-// The source of `messagePublished`: exactly one of the first four.
+// Exactly one of the first four.
 type MessageSourceInput struct {
-	// The channel with this id.
 	ChannelID *string `json:"channelId"`
-	// The channels of this scope and its tasks that you may read.
+	// With its tasks.
 	ScopeID *string `json:"scopeId"`
-	// With true: the messages of `inbox`.
+	// As `inbox`.
 	Inbox *bool `json:"inbox"`
-	// With true: the channels that you are a member of.
+	// Channels that you are in.
 	Joined *bool `json:"joined"`
-	// Only messages that match this, without `status`.
+	// Without `status`.
 	Matching *MessageFilter `json:"matching"`
 }
 
-// Changes of metadata.
+// `set` is an object.
 type MetadataPatchInput struct {
-	// The members to set, a JSON object.
-	Set json.RawMessage `json:"set"`
-	// The names of the members to remove.
-	Remove []string `json:"remove"`
+	Set    json.RawMessage `json:"set"`
+	Remove []string        `json:"remove"`
 }
 
-// Inputs: `dryRun` reports the effect without writing. `justification` is kept with the commit. `idempotencyKey` (at
-// most 128 bytes) makes a retry safe: the same input gets the first result.
+// Payloads: `revision` is that of the commit, or the newest if nothing changed; `position` is after it; `commitId` is
+// null if nothing was written. `verificationStatus` is "Verified", "Pending Review" (held as `proposalId`) or "Rejected -
+// …". `statementsAffected`, `added` and `removed` count.
+// Inputs: null equals absent. `dryRun` reports without writing. `justification`, `taskId` and `sessionId` are kept with
+// the commit. `idempotencyKey` (at most 128 bytes) makes a retry safe: the same input gets the first result, another
+// IDEMPOTENCY_CONFLICT. `expectedRevision` fails with REVISION_CONFLICT if something concerned changed after it,
+// `expectedVersion` with VERSION_CONFLICT if it is not the present one.
+// Keys, quarantines and shapes are for administrators; prefixes and schemes too, except in open mode.
 type Mutation struct {
 }
 
-// The prefixes and URI schemes after a change.
 type NamespacesPayload struct {
-	// All prefixes.
-	Prefixes []base.Prefix `json:"prefixes"`
-	// The URI schemes allowed in addition to the built-in ones.
-	Schemes []string `json:"schemes"`
-	// The revision of the commit, or the newest revision if nothing changed.
-	Revision base.Revision `json:"revision"`
-	// The position after that revision.
+	Prefixes []base.Prefix   `json:"prefixes"`
+	Schemes  []string        `json:"schemes"`
+	Revision base.Revision   `json:"revision"`
 	Position scalar.Position `json:"position"`
 }
 
-// The object of a patch: an entity by `id`, or a literal by `value`, not both.
+// An entity by `id`, or a literal by `value`: string, number or boolean.
 type ObjectInput struct {
-	// An absolute IRI, a registered prefix:name, or any other identifying text.
-	ID *string `json:"id"`
-	// A string, a number or a boolean.
+	ID    *string         `json:"id"`
 	Value json.RawMessage `json:"value"`
-	// For an entity its class, which is asserted too; for a literal its datatype, an IRI or an xsd: name.
-	Type *string `json:"type"`
-	// The language tag of a string.
+	// A class to assert, or a datatype: an IRI or xsd name.
+	Type     *string `json:"type"`
 	Language *string `json:"language"`
 }
 
-// The object of a record: an entity by `id`, or a literal by `value`.
+// An entity by `id`, or a literal by `value` and datatype `type` (null for strings).
 type ObjectRecord struct {
-	// The id of an entity.
-	ID *string `json:"id"`
-	// The value of a literal: a string, a number or a boolean.
-	Value json.RawMessage `json:"value"`
-	// The datatype of a literal, an IRI. Null for a plain string and for a string with a language.
-	Type *string `json:"type"`
-	// The language tag of a string.
-	Language *string `json:"language"`
+	ID       *string         `json:"id"`
+	Value    json.RawMessage `json:"value"`
+	Type     *string         `json:"type"`
+	Language *string         `json:"language"`
 }
 
-// A piece of content: exactly one of `text`, `raw`, `url` and `data`.
+// One of `text`, `raw` (base64), `url` and `data` (any JSON).
 type PartInput struct {
-	// The text.
-	Text *string `json:"text"`
-	// Bytes in base64.
-	Raw *string `json:"raw"`
-	// The location of the content.
-	URL *string `json:"url"`
-	// Any JSON value.
-	Data json.RawMessage `json:"data"`
-	// The media type.
-	MediaType *string `json:"mediaType"`
-	// The file name.
-	Filename *string `json:"filename"`
-	// Metadata of the author, a JSON object.
-	Metadata json.RawMessage `json:"metadata"`
+	Text      *string         `json:"text"`
+	Raw       *string         `json:"raw"`
+	URL       *string         `json:"url"`
+	Data      json.RawMessage `json:"data"`
+	MediaType *string         `json:"mediaType"`
+	Filename  *string         `json:"filename"`
+	Metadata  json.RawMessage `json:"metadata"`
 }
 
-// A patch (knowledge graph extension, KnowledgeGraphPatch).
 type PatchInput struct {
-	// The operation.
-	Op base.Op `json:"op"`
-	// The statement.
+	Op        base.Op         `json:"op"`
 	Statement *StatementInput `json:"statement"`
 }
 
-// The predicate of a patch.
+// An IRI or a prefixed name.
 type PredicateInput struct {
-	// An absolute IRI or a registered prefix:name.
 	ID string `json:"id"`
 }
 
-// The presence of an agent at this moment.
+// Without `since` it was never online.
 type Presence struct {
-	// The presence status.
 	Status PresenceStatus `json:"status"`
-	// When the agent got this status. Null if it was never online.
-	Since *time.Time `json:"since"`
+	Since  *time.Time     `json:"since"`
 }
 
-// The result of `heartbeat`.
 type PresencePayload struct {
-	// The presence of the agent.
 	Presence *Presence `json:"presence"`
 }
 
-// A removed statement with the removed assertions.
 type PreviousStatement struct {
-	// The statement.
-	Statement *StatementRecord `json:"statement"`
-	// The assertions.
-	Assertions []Assertion `json:"assertions"`
+	Statement  *StatementRecord `json:"statement"`
+	Assertions []Assertion      `json:"assertions"`
 }
 
-// The caller as authenticated by the server.
+// The caller; in open mode as claimed.
 type Principal struct {
-	// The authenticated agent; in open mode the agent that the caller claims to be.
-	ID string `json:"id"`
-	// The record of the agent. Null if there is none.
-	Agent *Agent `json:"agent"`
-	// The agent that the request acts for. By default `id`.
-	ActingFor *Agent `json:"actingFor"`
-	// The id of `actingFor`.
-	ActingForID string `json:"actingForId"`
-	// The roles of the credential.
-	Roles []string `json:"roles"`
-	// The agents that it may act for, without `*`.
-	ActFor []Agent `json:"actFor"`
-	// The ids of `actFor`; `*` means all agents.
+	ID          string   `json:"id"`
+	Agent       *Agent   `json:"agent"`
+	ActingFor   *Agent   `json:"actingFor"`
+	ActingForID string   `json:"actingForId"`
+	Roles       []string `json:"roles"`
+	ActFor      []Agent  `json:"actFor"`
+	// "*": all agents.
 	ActForIds []string `json:"actForIds"`
-	// The method of authentication: `open` (none), `key`, `jwt` or `local`.
+	// `open`, `key`, `jwt` or `local`.
 	Method string `json:"method"`
-	// The number of statements that `id` is a source of, in all graphs except system graphs.
+	// That `id` is a source of.
 	StatementCount int `json:"statementCount"`
-	// The maximal number of statements that it may be a source of. Null for no limit.
-	MaxStatements *int `json:"maxStatements"`
-	// Its limits in channels. Null if channels are disabled.
-	Tier *ChannelTier `json:"tier"`
+	// Null: no limit.
+	MaxStatements *int         `json:"maxStatements"`
+	Tier          *ChannelTier `json:"tier"`
 }
 
-// An update that is or was held for review.
+// An update held for review, with `approvalCount` of `requiredApprovals`.
 type Proposal struct {
-	// The id of the proposal.
-	ID string `json:"id"`
-	// The status of the proposal.
-	Status ProposalStatus `json:"status"`
-	// The authenticated agent that requested the update.
-	Author *Agent `json:"author"`
-	// The id of `author`.
-	AuthorID string `json:"authorId"`
-	// The agent that the author acted for.
-	Actor *Agent `json:"actor"`
-	// The id of `actor`.
-	ActorID string `json:"actorId"`
-	// The patches, in the form of `ApplyPatchesInput.patches`.
-	Patches []json.RawMessage `json:"patches"`
-	// The justification given by the author.
-	Justification *string `json:"justification"`
-	// The id of the task that the update belongs to.
-	TaskID *string `json:"taskId"`
-	// The id of the session that the update belongs to.
-	SessionID *string `json:"sessionId"`
-	// The reason for holding the update.
-	Reason *string `json:"reason"`
-	// The rules that hold the update.
-	Rules []string `json:"rules"`
-	// The number of required approvals by different agents.
-	RequiredApprovals int `json:"requiredApprovals"`
-	// The number of approvals.
-	ApprovalCount int `json:"approvalCount"`
-	// The roles that may review the proposal, in addition to administrators.
-	ReviewerRoles []string `json:"reviewerRoles"`
-	// When the update was requested.
-	CreatedAt time.Time `json:"createdAt"`
-	// When the proposal expires.
-	ExpiresAt time.Time `json:"expiresAt"`
-	// When the proposal got its final status. Null while it is pending.
-	EndedAt *time.Time `json:"endedAt"`
-	// The reason why a CONFLICTED proposal could not be applied.
-	ConflictReason *string `json:"conflictReason"`
-	// The revision that applied an APPLIED proposal.
-	AppliedRevision *base.Revision `json:"appliedRevision"`
-	// The reviews, in order.
-	Reviews []ProposalReview `json:"reviews"`
-	// The revision that last changed the proposal.
-	Revision base.Revision `json:"revision"`
+	ID       string         `json:"id"`
+	Status   ProposalStatus `json:"status"`
+	Author   *Agent         `json:"author"`
+	AuthorID string         `json:"authorId"`
+	Actor    *Agent         `json:"actor"`
+	ActorID  string         `json:"actorId"`
+	// As ApplyPatchesInput.patches.
+	Patches       []json.RawMessage `json:"patches"`
+	Justification *string           `json:"justification"`
+	TaskID        *string           `json:"taskId"`
+	SessionID     *string           `json:"sessionId"`
+	// Why it is held.
+	Reason            *string  `json:"reason"`
+	Rules             []string `json:"rules"`
+	RequiredApprovals int      `json:"requiredApprovals"`
+	ApprovalCount     int      `json:"approvalCount"`
+	// May review it, as administrators may.
+	ReviewerRoles   []string         `json:"reviewerRoles"`
+	CreatedAt       time.Time        `json:"createdAt"`
+	ExpiresAt       time.Time        `json:"expiresAt"`
+	EndedAt         *time.Time       `json:"endedAt"`
+	ConflictReason  *string          `json:"conflictReason"`
+	AppliedRevision *base.Revision   `json:"appliedRevision"`
+	Reviews         []ProposalReview `json:"reviews"`
+	Revision        base.Revision    `json:"revision"`
 }
 
 func (Proposal) IsNode() {}
 
-// The result of a mutation of a proposal.
 type ProposalPayload struct {
-	// The proposal after the change.
 	Proposal *Proposal `json:"proposal"`
 }
 
-// A review of a proposal.
+// A review by `reviewer`, acting for `actor`.
 type ProposalReview struct {
-	// The authenticated agent that reviewed the proposal.
-	Reviewer *Agent `json:"reviewer"`
-	// The id of `reviewer`.
-	ReviewerID string `json:"reviewerId"`
-	// The agent that the reviewer acted for.
-	Actor *Agent `json:"actor"`
-	// The id of `actor`.
-	ActorID string `json:"actorId"`
-	// The decision.
-	Decision ReviewDecision `json:"decision"`
-	// The reason given by the reviewer.
-	Comment *string `json:"comment"`
-	// When the review was made.
-	Time time.Time `json:"time"`
+	Reviewer   *Agent         `json:"reviewer"`
+	ReviewerID string         `json:"reviewerId"`
+	Actor      *Agent         `json:"actor"`
+	ActorID    string         `json:"actorId"`
+	Decision   ReviewDecision `json:"decision"`
+	Comment    *string        `json:"comment"`
+	Time       time.Time      `json:"time"`
 }
 
-// The input of `publishMessage`.
+// To `channelId`, the agent `to`, or `channelName` in `scopeId`, which is created if missing.
 type PublishMessageInput struct {
-	// The channel. Either this or `to`.
-	ChannelID *string `json:"channelId"`
-	// The other agent of a direct channel. Either this or `channelId`.
-	To *string `json:"to"`
-	// The scope of the channel named `channelName`, instead of `channelId` and `to`. A missing channel is created
-	// with the message, for all agents with access to the scope.
-	ScopeID *string `json:"scopeId"`
-	// The name of the channel. With `scopeId`.
+	ChannelID   *string `json:"channelId"`
+	To          *string `json:"to"`
+	ScopeID     *string `json:"scopeId"`
 	ChannelName *string `json:"channelName"`
-	// The content: 1 to 32 JSON objects, such as `{type: "text", text: "hello"}`, at most 256 KiB in total.
-	Parts []json.RawMessage `json:"parts"`
-	// The references to artifacts.
-	ArtifactRefs []string `json:"artifactRefs"`
-	// Metadata, a JSON object of at most 16 KiB.
-	Metadata json.RawMessage `json:"metadata"`
-	// An idempotency key, which makes a retry safe: the same key of the same author with the same content returns
-	// the first message. The same key with other content is refused.
-	IdempotencyKey *string `json:"idempotencyKey"`
-	// The interaction type.
-	MessageType *MessageType `json:"messageType"`
-	// The content type.
-	ContentType *MessageContentType `json:"contentType"`
-	// The format of the text, such as "markdown".
+	// 1 to 32, at most 256 KiB: `{type: "text", text: "hello"}`.
+	Parts          []json.RawMessage   `json:"parts"`
+	ArtifactRefs   []string            `json:"artifactRefs"`
+	Metadata       json.RawMessage     `json:"metadata"`
+	IdempotencyKey *string             `json:"idempotencyKey"`
+	MessageType    *MessageType        `json:"messageType"`
+	ContentType    *MessageContentType `json:"contentType"`
+	// Such as "markdown".
 	Format *string `json:"format"`
-	// The tags, at most 32.
+	// At most 32.
 	Tags []string `json:"tags"`
-	// The address: an agent, "role:" and a role, or "*" for everybody. Of a message to an agent or a role, other
-	// members see only that it exists. Roles are those on the agents' records (`Agent.roles`), not those of members.
-	// A request must be addressed to an agent or a role.
+	// An agent, "role:NAME" of agents' records, or "*". Others see only that it exists. A REQUEST needs one.
 	Recipient *string `json:"recipient"`
-	// The id of the request that the message answers.
-	CorrelationID *string `json:"correlationId"`
-	// When the message expires.
-	ExpiresAt *time.Time `json:"expiresAt"`
-	// The id of the message that this one replies to.
-	ReplyToID *string `json:"replyToId"`
-	// The id of the thread.
-	ThreadID *string `json:"threadId"`
-	// Facts to assert with the message, as for `applyPatches`. Facts without a graph go to the default graph from a
-	// public channel, and to the channel's facts graph otherwise.
-	Patches []PatchInput `json:"patches"`
-	// The justification, which is kept with the commit.
-	Justification *string `json:"justification"`
-	// The id of the task that the update belongs to.
-	TaskID *string `json:"taskId"`
-	// The id of the session that the update belongs to.
-	SessionID *string `json:"sessionId"`
+	// The request that it answers.
+	CorrelationID *string    `json:"correlationId"`
+	ExpiresAt     *time.Time `json:"expiresAt"`
+	ReplyToID     *string    `json:"replyToId"`
+	ThreadID      *string    `json:"threadId"`
+	// Facts. Without a graph they go to Channel.factsGraph.
+	Patches       []PatchInput `json:"patches"`
+	Justification *string      `json:"justification"`
+	TaskID        *string      `json:"taskId"`
+	SessionID     *string      `json:"sessionId"`
 }
 
-// The result of publishing a message.
 type PublishMessagePayload struct {
-	// Whether the message was published. If not, `verificationStatus` gives the reason.
 	Success bool `json:"success"`
-	// The message, or the first one with the same key. Null if its facts were refused.
+	// Null if its facts were refused.
 	Message *Message `json:"message"`
-	// Whether the message is the first one with the same key.
-	Replayed bool `json:"replayed"`
-	// The number of changes by its facts.
-	StatementsAffected int64 `json:"statementsAffected"`
-	// The verdict on its facts: "Verified", "Pending Review", or "Rejected - " followed by the reason.
-	VerificationStatus string `json:"verificationStatus"`
-	// An explanation of the status.
+	// By the same key.
+	Replayed            bool    `json:"replayed"`
+	StatementsAffected  int64   `json:"statementsAffected"`
+	VerificationStatus  string  `json:"verificationStatus"`
 	VerificationDetails *string `json:"verificationDetails"`
-	// The id of the proposal if the facts are held for review.
-	ProposalID *string `json:"proposalId"`
+	ProposalID          *string `json:"proposalId"`
 }
 
-// The quarantine of an agent.
+// Of assertions recorded from `since` on; null: of all.
 type Quarantine struct {
-	// The agent.
-	Agent *Agent `json:"agent"`
-	// The id of `agent`.
-	AgentID string `json:"agentId"`
-	// The beginning: assertions recorded at or after this time do not count. Null if none of its assertions count.
-	Since *time.Time `json:"since"`
-	// The commit that started the quarantine. Null if the log no longer has it.
-	Commit *Commit `json:"commit"`
+	Agent   *Agent     `json:"agent"`
+	AgentID string     `json:"agentId"`
+	Since   *time.Time `json:"since"`
+	Commit  *Commit    `json:"commit"`
 }
 
-// The input of `quarantineAgent`.
 type QuarantineAgentInput struct {
-	// The agent to put under quarantine.
 	AgentID string `json:"agentId"`
-	// The beginning: assertions recorded at or after this time do not count. By default all of its assertions.
-	Since *time.Time `json:"since"`
-	// The justification, which is kept with the commit.
-	Justification *string `json:"justification"`
-	// Report the effect only, without writing.
-	DryRun *bool `json:"dryRun"`
+	// Only assertions recorded from then on. By default all.
+	Since         *time.Time `json:"since"`
+	Justification *string    `json:"justification"`
+	DryRun        *bool      `json:"dryRun"`
 }
 
-// The effect of a quarantine, or of its end.
 type QuarantinePayload struct {
-	// The agent.
-	Agent *Agent `json:"agent"`
-	// The id of `agent`.
+	Agent   *Agent `json:"agent"`
 	AgentID string `json:"agentId"`
-	// The number of assertions that no longer count, or count again, in the default view of administrators.
-	AssertionsAffected int64 `json:"assertionsAffected"`
-	// The number of statements that disappear or reappear because no other agent asserts them.
-	StatementsAffected int64 `json:"statementsAffected"`
-	// Some of these statements.
-	Examples []StatementRecord `json:"examples"`
-	// Whether all statements were counted: the count reads at most five million.
-	Complete bool `json:"complete"`
-	// Whether this was a dry run.
-	DryRun bool `json:"dryRun"`
-	// The revision of the commit, or the newest revision if nothing changed.
-	Revision base.Revision `json:"revision"`
-	// The position after that revision.
+	// In an administrator's default view.
+	AssertionsAffected int64             `json:"assertionsAffected"`
+	StatementsAffected int64             `json:"statementsAffected"`
+	Examples           []StatementRecord `json:"examples"`
+	// False if the count ended at five million.
+	Complete bool            `json:"complete"`
+	DryRun   bool            `json:"dryRun"`
+	Revision base.Revision   `json:"revision"`
 	Position scalar.Position `json:"position"`
-	// The id of the commit. Null if nothing changed or this was a dry run.
-	CommitID *string `json:"commitId"`
+	CommitID *string         `json:"commitId"`
 }
 
-// An operation reads one revision. Lists: `first` is the page size, 25 by default and at most 1000, or 200 in channels,
-// scopes and messages and 100 in tasks, proposals and contradictions. `after` continues after a cursor; `last` and `before` go
-// backward, and a list without them goes forward only. `view` narrows
-// the view of the operation. `budget` bounds the answer; `pageInfo.truncated` tells whether it cut the page.
-// An argument `id` is the id of the object, or the IRI of the entity that stands for it, by which `entity` finds it.
+// An operation reads one revision. Null means that there is none or that you may not see it, unless a field says how it
+// fails.
+// Lists: `first` is 25 by default (100 in graphs, the vocabulary, quarantines, members, invitations, restrictions and
+// receipts) and at most 1000 (200 in channels, scopes and messages; 100 in tasks, proposals and contradictions). `after`
+// continues after a cursor; `last` and `before` go backward. `where` selects elements: all members and operators given
+// must hold. `orderBy` has the major key first; the order is stable. `totalCount` may take a scan; it is null if a bound
+// ended the count.
+// `view` narrows the view of the operation. `budget` bounds the answer. `sinceSequence` is exclusive. `metadata` is an
+// object of at most 16 KiB. `version` is 1 at first and grows with each change.
 type Query struct {
 }
 
-// The input of `registerAgent`.
 type RegisterAgentInput struct {
-	// The id of the agent. By default the agent that the request acts for.
+	// By default the agent acted for.
 	AgentID *string `json:"agentId"`
-	// The card, an object: `name`, `description`, `version`, `owner`, `role`, `endpoint`, `capabilities`, `skills`,
-	// `parameters`, `auth`, `limits`, `metadata`. Other members are kept.
+	// An object: name, description, version, owner, role, endpoint, capabilities, skills, parameters, auth, limits, metadata.
 	Card json.RawMessage `json:"card"`
 }
 
-// The input of `registerPrefix`.
 type RegisterPrefixInput struct {
-	// The short name: letters, digits, `-` and `_`, at most 64, and not a URI scheme.
+	// Letters, digits, `-`, `_`; at most 64; no URI scheme.
 	Name string `json:"name"`
-	// The IRI that the prefix stands for, which usually ends in `/` or `#`.
+	// Usually ends in `/` or `#`.
 	Namespace string `json:"namespace"`
-	// Change the meaning of a registered prefix. Stored data is unchanged.
+	// Change a registered one.
 	Force *bool `json:"force"`
 }
 
-// The input of `removeAgent`.
 type RemoveAgentInput struct {
-	// The id of the agent.
 	AgentID string `json:"agentId"`
 }
 
-// The result of `removeAgent`.
 type RemoveAgentPayload struct {
-	// The id of the agent.
-	Agent *Agent `json:"agent"`
-	// The id of `agent`.
+	Agent   *Agent `json:"agent"`
 	AgentID string `json:"agentId"`
-	// The number of channels that it was removed from.
+	// Those that it left.
 	ChannelCount int `json:"channelCount"`
 }
 
-// The input of `removeChannelMember`.
 type RemoveChannelMemberInput struct {
-	// The channel.
 	ChannelID string `json:"channelId"`
-	// The agent.
-	AgentID string `json:"agentId"`
+	AgentID   string `json:"agentId"`
 }
 
-// The input of `removePrefix`.
 type RemovePrefixInput struct {
-	// The prefix, without a colon.
+	// Without a colon.
 	Name string `json:"name"`
 }
 
-// The input of `removeShapes`.
 type RemoveShapesInput struct {
-	// The names of the shapes. An unknown name is an error.
-	Shapes []base.Term `json:"shapes"`
-	// Report the removals only, without writing.
-	DryRun *bool `json:"dryRun"`
-	// The justification, which is kept with the commit.
-	Justification *string `json:"justification"`
+	// An unknown name is an error.
+	Shapes        []base.Term `json:"shapes"`
+	DryRun        *bool       `json:"dryRun"`
+	Justification *string     `json:"justification"`
 }
 
-// The input of `replaceGraph`.
+// Without `iri`: the default graph.
 type ReplaceGraphInput struct {
-	// The graph. By default the default graph.
 	Iri *base.Term `json:"iri"`
-	// The new content, in Turtle with its own prefixes. A document without statements empties the graph.
-	Turtle string `json:"turtle"`
-	// Refuse if a statement to be changed, or one of its subject, changed after this revision.
+	// With its own prefixes. Empty: no statements.
+	Turtle           string         `json:"turtle"`
 	ExpectedRevision *base.Revision `json:"expectedRevision"`
-	// An idempotency key, which makes a retry safe.
-	IdempotencyKey *string `json:"idempotencyKey"`
-	// The justification, which is kept with the commit.
-	Justification *string `json:"justification"`
+	IdempotencyKey   *string        `json:"idempotencyKey"`
+	Justification    *string        `json:"justification"`
 }
 
-// The result of `replaceGraph`.
 type ReplaceGraphPayload struct {
-	// The number of statements that were added or got an assertion of the caller.
-	Added int64 `json:"added"`
-	// The number of statements that were removed.
-	Removed int64 `json:"removed"`
-	// The revision of the commit, or the newest revision if nothing changed.
-	Revision base.Revision `json:"revision"`
-	// The position after that revision, from which to follow changes.
-	Position scalar.Position `json:"position"`
-	// The id of the commit. Null if nothing changed or the update is held for review.
-	CommitID *string `json:"commitId"`
-	// The id of the proposal if the update is held for review.
-	ProposalID *string `json:"proposalId"`
+	Added      int64           `json:"added"`
+	Removed    int64           `json:"removed"`
+	Revision   base.Revision   `json:"revision"`
+	Position   scalar.Position `json:"position"`
+	CommitID   *string         `json:"commitId"`
+	ProposalID *string         `json:"proposalId"`
 }
 
-// The input of `reportTask`.
 type ReportTaskInput struct {
-	// The id of the task.
-	TaskID string `json:"taskId"`
-	// The new state. By default the status is unchanged.
-	State *TaskState `json:"state"`
-	// The message with the state.
+	TaskID  string      `json:"taskId"`
+	State   *TaskState  `json:"state"`
 	Message []PartInput `json:"message"`
-	// The artifacts to deliver before the state changes, at most 100.
+	// At most 100.
 	Artifacts []ArtifactInput `json:"artifacts"`
-	// The reason why the task failed, was rejected or canceled. Only with those states.
+	// With FAILED, REJECTED or CANCELED.
 	Failure *TaskFailureInput `json:"failure"`
-	// Members of the task's metadata to set; null removes a member.
+	// To set; null removes a member.
 	Metadata json.RawMessage `json:"metadata"`
-	// The ids of the letters that the report settles, as in the mailbox: they are removed from it, and no others. By
-	// default a report with a state settles the letters of the task that the agent has received. At most 100.
-	Letters []string `json:"letters"`
-	// An idempotency key: repeating the same report with the same key returns the first result; another report with
-	// the key is IDEMPOTENCY_CONFLICT. A report with an `expectedVersion`, or with the `offset` of an artifact, is
-	// repeatable without a key.
-	IdempotencyKey *string `json:"idempotencyKey"`
-	// The expected version of the task. If it differs, the error is VERSION_CONFLICT.
-	ExpectedVersion *int64 `json:"expectedVersion"`
+	// To remove from the mailbox, at most 100. By default those received.
+	Letters         []string `json:"letters"`
+	IdempotencyKey  *string  `json:"idempotencyKey"`
+	ExpectedVersion *int64   `json:"expectedVersion"`
 }
 
-// The input of `resolveContradiction`.
 type ResolveContradictionInput struct {
-	// The statements to keep, which must exist.
 	Keep []StatementRef `json:"keep"`
-	// The statements to remove with all their assertions, at most 1000.
-	Drop []StatementRef `json:"drop"`
-	// The justification, which is kept with the commit.
-	Justification *string `json:"justification"`
-	// Report the effect only, without writing.
-	DryRun *bool `json:"dryRun"`
+	// At most 1000.
+	Drop          []StatementRef `json:"drop"`
+	Justification *string        `json:"justification"`
+	DryRun        *bool          `json:"dryRun"`
 }
 
-// The result of `resolveContradiction`.
 type ResolveContradictionPayload struct {
-	// Whether the update was accepted. If not, `verificationStatus` gives the reason.
-	Success bool `json:"success"`
-	// The number of removed statements.
-	StatementsAffected int64 `json:"statementsAffected"`
-	// "Verified", "Pending Review", or "Rejected - " followed by the reason.
-	VerificationStatus string `json:"verificationStatus"`
-	// An explanation of the status.
-	VerificationDetails *string `json:"verificationDetails"`
-	// The revision of the commit, or the newest revision if there is no commit.
-	Revision base.Revision `json:"revision"`
-	// The position after that revision.
-	Position scalar.Position `json:"position"`
-	// The id of the commit, null if there is none.
-	CommitID *string `json:"commitId"`
-	// The id of the proposal if the update is held for review.
-	ProposalID *string `json:"proposalId"`
+	Success             bool            `json:"success"`
+	StatementsAffected  int64           `json:"statementsAffected"`
+	VerificationStatus  string          `json:"verificationStatus"`
+	VerificationDetails *string         `json:"verificationDetails"`
+	Revision            base.Revision   `json:"revision"`
+	Position            scalar.Position `json:"position"`
+	CommitID            *string         `json:"commitId"`
+	ProposalID          *string         `json:"proposalId"`
 }
 
-// A resource in a record.
 type ResourceRecord struct {
-	// The IRI, or another identifying text.
 	ID string `json:"id"`
 }
 
-// The input of `restrictAgent`.
 type RestrictAgentInput struct {
-	// The agent.
-	AgentID string `json:"agentId"`
-	// The kind of the restriction.
-	Kind ChannelRestrictionKind `json:"kind"`
-	// The channel. Either this or `everywhere`.
-	ChannelID *string `json:"channelId"`
-	// All channels, including direct ones. For administrators. Either this or `channelId`.
-	Everywhere bool `json:"everywhere"`
-	// When the restriction ends. By default it has no end.
-	Until *time.Time `json:"until"`
+	AgentID   string                 `json:"agentId"`
+	Kind      ChannelRestrictionKind `json:"kind"`
+	ChannelID *string                `json:"channelId"`
+	// Instead of `channelId`.
+	Everywhere bool       `json:"everywhere"`
+	Until      *time.Time `json:"until"`
 }
 
-// The result of a mutation of restrictions.
 type RestrictionPayload struct {
-	// The channel. Null for a restriction in all channels, and if you can no longer see it.
-	Channel *Channel `json:"channel"`
-	// The restrictions in effect.
+	Channel      *Channel                      `json:"channel"`
 	Restrictions *listPage[ChannelRestriction] `json:"restrictions"`
 }
 
-// The input of `retractMessage`.
 type RetractMessageInput struct {
-	// The id of the channel.
-	ChannelID string `json:"channelId"`
-	// The id of the message.
-	MessageID string `json:"messageId"`
-	// The reason, at most 1024 characters. The retracting message shows it.
-	Reason *string `json:"reason"`
-	// Whether to withdraw the facts of the message, as far as they are unchanged: from the channel's facts graph,
-	// and from other graphs that you may write. The removal is judged as by `applyPatches`. Facts that the author
-	// repeated in a later message are withdrawn as well, because the later message asserted nothing.
+	ChannelID string  `json:"channelId"`
+	MessageID string  `json:"messageId"`
+	Reason    *string `json:"reason"`
+	// Unchanged ones, in graphs that you may write.
 	WithdrawFacts *bool `json:"withdrawFacts"`
-	// Report the facts to withdraw only, without writing.
-	DryRun *bool `json:"dryRun"`
+	DryRun        *bool `json:"dryRun"`
 }
 
-// The result of `retractMessage`.
 type RetractMessagePayload struct {
-	// Whether the message was retracted, or would be. If not, `verificationStatus` gives the reason.
 	Success bool `json:"success"`
-	// The retracting message. Null for a dry run, and if withdrawing the facts was refused.
-	Message *Message `json:"message"`
-	// Whether the message was already retracted.
-	Replayed bool `json:"replayed"`
-	// Whether this was a dry run.
-	DryRun bool `json:"dryRun"`
-	// The assertions that were withdrawn, or would be, as patches in the form of `Proposal.patches`.
+	// The one that announces it.
+	Message  *Message `json:"message"`
+	Replayed bool     `json:"replayed"`
+	DryRun   bool     `json:"dryRun"`
+	// As Proposal.patches.
 	Withdrawn []json.RawMessage `json:"withdrawn"`
-	// The number of assertions that stay because you may not read them or write their graphs.
-	KeptCount int `json:"keptCount"`
-	// The number of assertions that were withdrawn, or would be.
-	StatementsAffected int64 `json:"statementsAffected"`
-	// "Verified", "Pending Review" (the message was retracted, and withdrawing its facts is held for review), or
-	// "Rejected - " followed by the reason.
-	VerificationStatus string `json:"verificationStatus"`
-	// An explanation of the status.
+	// Assertions that you may not remove.
+	KeptCount           int     `json:"keptCount"`
+	StatementsAffected  int64   `json:"statementsAffected"`
+	VerificationStatus  string  `json:"verificationStatus"`
 	VerificationDetails *string `json:"verificationDetails"`
-	// The id of the proposal that holds the withdrawal for review.
-	ProposalID *string `json:"proposalId"`
-	// The id of the proposal with the facts of the message, which was withdrawn with the message, or would be. Null if there is none.
+	ProposalID          *string `json:"proposalId"`
 	WithdrawnProposalID *string `json:"withdrawnProposalId"`
 }
 
-// The input of `revertCommit`.
 type RevertCommitInput struct {
-	// The revision of the commit.
-	Revision base.Revision `json:"revision"`
-	// The justification, which is kept with the new commit.
-	Justification *string `json:"justification"`
-	// Revert statements that have changed since as well, which undoes the later changes.
-	Force *bool `json:"force"`
-	// Report the effect only, without writing.
+	Revision      base.Revision `json:"revision"`
+	Justification *string       `json:"justification"`
+	// Also revert what changed since.
+	Force  *bool `json:"force"`
 	DryRun *bool `json:"dryRun"`
 }
 
-// The result of `revertCommit`.
 type RevertCommitPayload struct {
-	// Whether the commit was reverted, or could be with `dryRun`.
-	Success bool `json:"success"`
-	// The number of changes.
+	Success            bool  `json:"success"`
 	StatementsAffected int64 `json:"statementsAffected"`
-	// The statements that have changed since, at most 100. With `force` they were reverted too, otherwise nothing was written because of them.
+	// At most 100.
 	Conflicts []AssertedStatement `json:"conflicts"`
-	// The number of conflicts.
-	ConflictCount int `json:"conflictCount"`
-	// "Verified", "Pending Review", or "Rejected - " followed by the reason.
-	VerificationStatus string `json:"verificationStatus"`
-	// An explanation of the status.
-	VerificationDetails *string `json:"verificationDetails"`
-	// The revision of the commit, or the newest revision if there is no commit.
-	Revision base.Revision `json:"revision"`
-	// The position after that revision. Null if conflicts prevented the commit.
-	Position *scalar.Position `json:"position"`
-	// The id of the new commit, null if there is none.
-	CommitID *string `json:"commitId"`
-	// The id of the proposal if the update is held for review.
-	ProposalID *string `json:"proposalId"`
+	// Statements that changed since.
+	ConflictCount       int              `json:"conflictCount"`
+	VerificationStatus  string           `json:"verificationStatus"`
+	VerificationDetails *string          `json:"verificationDetails"`
+	Revision            base.Revision    `json:"revision"`
+	Position            *scalar.Position `json:"position"`
+	CommitID            *string          `json:"commitId"`
+	ProposalID          *string          `json:"proposalId"`
 }
 
-// The input of `reviewProposal`.
 type ReviewProposalInput struct {
-	// The id of the proposal.
-	ProposalID string `json:"proposalId"`
-	// The decision.
-	Decision ReviewDecision `json:"decision"`
-	// The reason, which is kept with the decision.
-	Comment *string `json:"comment"`
-	// Refuse if the proposal, or an entity that it concerns, changed after this revision.
+	ProposalID string         `json:"proposalId"`
+	Decision   ReviewDecision `json:"decision"`
+	Comment    *string        `json:"comment"`
+	// Of the proposal and the entities that it concerns.
 	ExpectedRevision *base.Revision `json:"expectedRevision"`
 }
 
-// The input of `revokeApiKey`.
 type RevokeAPIKeyInput struct {
-	// The id of the key.
 	KeyID string `json:"keyId"`
 }
 
-// The result of `revokeApiKey`.
 type RevokeAPIKeyPayload struct {
-	// The revoked key.
 	Key *APIKey `json:"key"`
 }
 
-// The input of `rotateApiKey`.
 type RotateAPIKeyInput struct {
-	// The id of the key.
 	KeyID string `json:"keyId"`
-	// How many seconds the old key stays valid: 0 by default, at most 30 days.
+	// Of the old key: by default 0, at most 30 days.
 	OverlapSeconds *int64 `json:"overlapSeconds"`
 }
 
-// The access to a scope.
+// `everybody`: that the server admits.
 type ScopeAccess struct {
-	// Everybody that the server admits.
-	Everybody bool `json:"everybody"`
-	// The agents with access.
-	Agents []Agent `json:"agents"`
-	// The ids of `agents`.
-	AgentIds []string `json:"agentIds"`
-	// The roles with access.
-	Roles []string `json:"roles"`
+	Everybody bool     `json:"everybody"`
+	Agents    []Agent  `json:"agents"`
+	AgentIds  []string `json:"agentIds"`
+	Roles     []string `json:"roles"`
 }
 
-// The access to a scope, in addition to the agents that run it.
+// At most 1000 agents and 64 roles.
 type ScopeAccessInput struct {
-	// Everybody that the server admits.
-	Everybody bool `json:"everybody"`
-	// The agents with access, at most 1000.
-	AgentIds []string `json:"agentIds"`
-	// The roles with access, at most 64.
-	Roles []string `json:"roles"`
+	Everybody bool     `json:"everybody"`
+	AgentIds  []string `json:"agentIds"`
+	Roles     []string `json:"roles"`
 }
 
-// The result of verifying the events of a scope, none of which is damaged.
+// The `verifiedCount` events are intact; `nextSequence` goes on.
 type ScopeEventCheck struct {
-	// The number of verified events.
-	VerifiedCount int64 `json:"verifiedCount"`
-	// The hash of the last verified event. Null if there was none.
-	LastHash *string `json:"lastHash"`
-	// The next event to verify. Null at the end of the log.
-	NextSequence *int64 `json:"nextSequence"`
+	VerifiedCount int64   `json:"verifiedCount"`
+	LastHash      *string `json:"lastHash"`
+	NextSequence  *int64  `json:"nextSequence"`
 }
 
-// The result of a mutation of a scope.
 type ScopePayload struct {
-	// The scope after the change.
 	Scope *Scope `json:"scope"`
 }
 
-// The input of `sendMessage`.
 type SendMessageInput struct {
-	// The agent. Optional with `taskId`.
+	// Optional with `taskId`.
 	To *string `json:"to"`
-	// The task to continue. By default a new task is created.
+	// By default a new task.
 	TaskID *string `json:"taskId"`
-	// The content: 1 to 64 parts, at most 256 KiB in total.
+	// 1 to 64, at most 256 KiB.
 	Parts []PartInput `json:"parts"`
-	// An id that makes a retry safe: the same id of the same author with the same content is the same message.
-	MessageID *string `json:"messageId"`
-	// Metadata of the message, a JSON object of at most 16 KiB.
-	Metadata json.RawMessage `json:"metadata"`
-	// The URIs of the extensions that it follows.
-	Extensions []string `json:"extensions"`
-	// The ids of related tasks.
-	ReferenceTaskIds []string `json:"referenceTaskIds"`
-	// The id that groups a new task with others.
-	ContextID *string `json:"contextId"`
-	// The parent of a new task.
+	// Makes a retry safe.
+	MessageID        *string         `json:"messageId"`
+	Metadata         json.RawMessage `json:"metadata"`
+	Extensions       []string        `json:"extensions"`
+	ReferenceTaskIds []string        `json:"referenceTaskIds"`
+	ContextID        *string         `json:"contextId"`
+	// Of a new task, as are contextId and userId.
 	ParentID *string `json:"parentId"`
-	// The user for whom a new task is done.
-	UserID *string `json:"userId"`
-	// Metadata of a new task, a JSON object of at most 16 KiB.
+	UserID   *string `json:"userId"`
+	// Of a new task, an object.
 	TaskMetadata json.RawMessage `json:"taskMetadata"`
 }
 
-// The result of `sendMessage`.
 type SendMessagePayload struct {
-	// The task. A new task is shown as created, with this message.
-	Task *Task `json:"task"`
-	// Whether the same message was sent before. Then the task is the one of that message.
-	Replayed bool `json:"replayed"`
-	// The position from which `taskChanged` follows the task without a gap.
+	Task     *Task           `json:"task"`
+	Replayed bool            `json:"replayed"`
 	Position scalar.Position `json:"position"`
 }
 
-// The input of `sendSignal`.
 type SendSignalInput struct {
-	// The channel.
 	ChannelID string `json:"channelId"`
-	// The kind: "typing", "reaction" (to the message with the id in `messageId` of `data`) or another word, at most 64 bytes.
+	// "typing", "reaction" (to `messageId` in `data`) or another word of at most 64 bytes.
 	Kind string `json:"kind"`
-	// The data, a JSON object of at most 1 KiB.
+	// An object, at most 1 KiB.
 	Data json.RawMessage `json:"data"`
 }
 
-// The result of `sendSignal`.
 type SendSignalPayload struct {
-	// Whether the signal was passed to the listeners.
 	Sent bool `json:"sent"`
 }
 
-// The input of `setGraphPolicy`. Absent members stay unchanged; a given list replaces the previous one.
+// Absent members stay; lists, as in GraphPolicy, are replaced.
 type SetGraphPolicyInput struct {
-	// The graph. By default the default graph.
-	Iri *base.Term `json:"iri"`
-	// Whether everybody may read the graph.
-	Visibility *GraphVisibility `json:"visibility"`
-	// The agents with all rights. At least one must remain unless the caller is an administrator.
-	Owners []string `json:"owners"`
-	// The agents that may read and write.
-	Writers []string `json:"writers"`
-	// The agents that may read.
-	Readers []string `json:"readers"`
-	// Refuse if the policy changed after this revision.
-	ExpectedRevision *base.Revision `json:"expectedRevision"`
-	// An idempotency key, which makes a retry safe.
-	IdempotencyKey *string `json:"idempotencyKey"`
-	// The justification, which is kept with the commit.
-	Justification *string `json:"justification"`
+	Iri              *base.Term       `json:"iri"`
+	Visibility       *GraphVisibility `json:"visibility"`
+	Owners           []string         `json:"owners"`
+	Writers          []string         `json:"writers"`
+	Readers          []string         `json:"readers"`
+	ExpectedRevision *base.Revision   `json:"expectedRevision"`
+	IdempotencyKey   *string          `json:"idempotencyKey"`
+	Justification    *string          `json:"justification"`
 }
 
-// The input of `setShapes`.
 type SetShapesInput struct {
-	// The shapes, in Turtle with its own prefixes. Each shape has an IRI; its parts may be blank nodes.
+	// Each shape has an IRI.
 	Turtle string `json:"turtle"`
-	// Skip unsupported parts and list them in `unsupported`. By default the document is refused.
-	SupportedOnly *bool `json:"supportedOnly"`
-	// Validate only, without writing.
-	DryRun *bool `json:"dryRun"`
-	// The justification, which is kept with the commit.
+	// Skip what is unsupported instead of refusing it.
+	SupportedOnly *bool   `json:"supportedOnly"`
+	DryRun        *bool   `json:"dryRun"`
 	Justification *string `json:"justification"`
 }
 
-// The result of `setShapes`.
 type SetShapesPayload struct {
-	// Whether the shapes were stored, or would be.
-	Success bool `json:"success"`
-	// The number of changes.
+	Success            bool  `json:"success"`
 	StatementsAffected int64 `json:"statementsAffected"`
-	// The distinct subjects whose statements changed, sorted.
-	AffectedIds []string `json:"affectedIds"`
-	// "Verified", "Pending Review", or "Rejected - " followed by the reason.
-	VerificationStatus string `json:"verificationStatus"`
-	// An explanation of the status.
-	VerificationDetails *string `json:"verificationDetails"`
-	// The revision of the commit, or the newest revision if nothing changed.
-	Revision base.Revision `json:"revision"`
-	// The position after that revision, from which to follow changes.
-	Position scalar.Position `json:"position"`
-	// The id of the commit. Null if nothing changed or this was a dry run.
-	CommitID *string `json:"commitId"`
-	// The id of the proposal if the update is held for review.
-	ProposalID *string `json:"proposalId"`
-	// The parts of these shapes that are not validated, and parts of others that are not validated because of them.
-	Unsupported []UnsupportedShapePart `json:"unsupported"`
+	// Subjects, sorted.
+	AffectedIds         []string               `json:"affectedIds"`
+	VerificationStatus  string                 `json:"verificationStatus"`
+	VerificationDetails *string                `json:"verificationDetails"`
+	Revision            base.Revision          `json:"revision"`
+	Position            scalar.Position        `json:"position"`
+	CommitID            *string                `json:"commitId"`
+	ProposalID          *string                `json:"proposalId"`
+	Unsupported         []UnsupportedShapePart `json:"unsupported"`
 }
 
-// A SHACL shape: the constraints on its target nodes.
+// SHACL constraints on target nodes.
 type Shape struct {
-	// The name of the shape.
 	Iri base.Term `json:"iri"`
-	// The severity: sh:Violation refuses an update; sh:Warning and sh:Info are only reported.
-	Severity base.Term `json:"severity"`
-	// A message that replaces those of the constraints.
-	Message *string `json:"message"`
-	// Whether the shape is deactivated.
-	Deactivated bool `json:"deactivated"`
-	// The target classes, which include their subclasses.
-	TargetClasses []base.Term `json:"targetClasses"`
-	// The target nodes.
-	TargetNodes []string `json:"targetNodes"`
-	// The properties whose subjects are targets.
-	TargetSubjectsOf []base.Term `json:"targetSubjectsOf"`
-	// The properties whose objects are targets.
-	TargetObjectsOf []base.Term `json:"targetObjectsOf"`
-	// The parts of the shape that are not validated.
-	Unsupported []UnsupportedShapePart `json:"unsupported"`
+	// Only sh:Violation refuses updates.
+	Severity         base.Term              `json:"severity"`
+	Message          *string                `json:"message"`
+	Deactivated      bool                   `json:"deactivated"`
+	TargetClasses    []base.Term            `json:"targetClasses"`
+	TargetNodes      []string               `json:"targetNodes"`
+	TargetSubjectsOf []base.Term            `json:"targetSubjectsOf"`
+	TargetObjectsOf  []base.Term            `json:"targetObjectsOf"`
+	Unsupported      []UnsupportedShapePart `json:"unsupported"`
 }
 
-// The reasons for a statement.
+// The reasons for a statement, newest first.
 type StatementExplanation struct {
-	// The statement.
-	Statement *StatementRecord `json:"statement"`
-	// The assertions that back the statement, each with the commit that last changed it.
-	Origins []AssertionOrigin `json:"origins"`
-	// The history of the statement, the newest first: each assertion that was added, changed or removed.
-	History []StatementHistoryEntry `json:"history"`
-	// Whether there is more history: older steps, or steps that the log no longer has.
+	Statement *StatementRecord        `json:"statement"`
+	Origins   []AssertionOrigin       `json:"origins"`
+	History   []StatementHistoryEntry `json:"history"`
+	// Also if the log no longer has it.
 	HasMoreHistory bool `json:"hasMoreHistory"`
 }
 
-// A change of a statement.
+// A change. A null `commit` is no longer in the log.
 type StatementHistoryEntry struct {
-	// The kind of the change. A changed assertion is a `replace`, with the earlier one in `previous`.
-	Op base.Op `json:"op"`
-	// The assertion that was added or removed.
-	Assertion *Assertion `json:"assertion"`
-	// The statements and assertions that it replaced.
-	Previous []PreviousStatement `json:"previous"`
-	// After `remove`: the statement that replaced this one, if any.
-	ReplacedBy *StatementRecord `json:"replacedBy"`
-	// After `remove`: whether other assertions still backed the statement.
-	StatementRemains bool `json:"statementRemains"`
-	// The commit. Null if the log no longer has it.
-	Commit *Commit `json:"commit"`
-	// The proposal whose patches the commit applied, with its reviews. Null if there is none or you may not read it.
-	Proposal *Proposal `json:"proposal"`
-	// The message that the commit came with. Null if there is none or you may not read it.
-	Message *Message `json:"message"`
+	Op         base.Op             `json:"op"`
+	Assertion  *Assertion          `json:"assertion"`
+	Previous   []PreviousStatement `json:"previous"`
+	ReplacedBy *StatementRecord    `json:"replacedBy"`
+	// Other assertions still backed it.
+	StatementRemains bool      `json:"statementRemains"`
+	Commit           *Commit   `json:"commit"`
+	Proposal         *Proposal `json:"proposal"`
+	Message          *Message  `json:"message"`
 }
 
-// A statement in a patch (knowledge graph extension, KGStatement).
+// Without `graph`: the default graph.
 type StatementInput struct {
-	// The subject.
-	Subject *SubjectInput `json:"subject"`
-	// The predicate.
+	Subject   *SubjectInput   `json:"subject"`
 	Predicate *PredicateInput `json:"predicate"`
-	// The object.
-	Object *ObjectInput `json:"object"`
-	// The graph. By default the default graph.
-	Graph *string `json:"graph"`
-	// The certainty, from 0 to 1. Without one the statement is asserted as a fact.
-	Certainty *float64 `json:"certainty"`
-	// The beginning of the validity. Unbounded by default.
+	Object    *ObjectInput    `json:"object"`
+	Graph     *string         `json:"graph"`
+	// 0 to 1. Absent: a fact.
+	Certainty *float64   `json:"certainty"`
 	ValidFrom *time.Time `json:"validFrom"`
-	// The exclusive end of the validity, later than `validFrom`. Unbounded by default.
+	// Exclusive.
 	ValidTo *time.Time `json:"validTo"`
-	// The provenance, an object. Its member `sourceAgentId` names the source.
+	// An object; `sourceAgentId` names the source.
 	Provenance json.RawMessage `json:"provenance"`
 }
 
-// A statement in the form of a patch.
+// As in a patch. A null `graph` is the default graph.
 type StatementRecord struct {
-	// The id of the statement in the present.
-	StatementID string `json:"statementId"`
-	// The subject.
-	Subject *ResourceRecord `json:"subject"`
-	// The predicate.
-	Predicate *ResourceRecord `json:"predicate"`
-	// The object.
-	Object *ObjectRecord `json:"object"`
-	// The graph. Null for the default graph.
-	Graph *string `json:"graph"`
+	StatementID string          `json:"statementId"`
+	Subject     *ResourceRecord `json:"subject"`
+	Predicate   *ResourceRecord `json:"predicate"`
+	Object      *ObjectRecord   `json:"object"`
+	Graph       *string         `json:"graph"`
 }
 
-// Identifies a statement by its `id`, or by subject, predicate and object, as in a patch.
+// By `id`, or by the other members. A null `graph` is the default graph.
 type StatementRef struct {
-	// The id from an answer, in any view. It excludes the other members.
-	ID *string `json:"id"`
-	// The subject.
-	Subject *SubjectInput `json:"subject"`
-	// The predicate.
+	ID        *string         `json:"id"`
+	Subject   *SubjectInput   `json:"subject"`
 	Predicate *PredicateInput `json:"predicate"`
-	// The object.
-	Object *ObjectInput `json:"object"`
-	// The graph. By default the default graph.
-	Graph *string `json:"graph"`
+	Object    *ObjectInput    `json:"object"`
+	Graph     *string         `json:"graph"`
 }
 
-// The subject of a patch.
+// An IRI, a prefixed name or other text. `type` asserts a class.
 type SubjectInput struct {
-	// An absolute IRI, a registered prefix:name, or any other identifying text.
-	ID string `json:"id"`
-	// The class: asserts rdf:type in the same commit.
+	ID   string  `json:"id"`
 	Type *string `json:"type"`
 }
 
-// Each change is one event. `resume` is "latest" (the default: from now on), "earliest" (the oldest change in the log),
-// "snapshot" (the present, then all changes), or a position to continue after.
+// Each change is one event; resume after its `position`, which is null within a snapshot. `resume`: "latest" (default,
+// from now on), "earliest" (in the log), "snapshot" (the present, then all changes), or a position. In a `snapshot`
+// `commit` is null; `snapshotEnd` ends it. Views with `at` or `maxAgeSeconds` are refused.
 type Subscription struct {
 }
 
-// The reason why a task failed, was rejected or canceled.
+// `details` are for programs.
 type TaskFailure struct {
-	// A code chosen by the handler. EXPIRED, INTERRUPTED and INTERNAL are reserved for koine.
-	Code string `json:"code"`
-	// A description of the failure.
-	Message string `json:"message"`
-	// Details for programs.
+	// EXPIRED, INTERRUPTED and INTERNAL are koine's.
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
 	Details json.RawMessage `json:"details"`
 }
 
-// The reason why a task failed, was rejected or canceled.
+// `details` are for programs.
 type TaskFailureInput struct {
-	// A code for programs in UPPER_SNAKE_CASE, except the reserved ones.
-	Code string `json:"code"`
-	// A description of the failure.
-	Message string `json:"message"`
-	// Details for programs.
+	// UPPER_SNAKE_CASE, none of koine's.
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
 	Details json.RawMessage `json:"details"`
 }
 
-// The result of `reportTask` and `cancelTask`.
 type TaskPayload struct {
-	// The task after the change.
 	Task *Task `json:"task"`
 }
 
-// The status of a task.
+// With the handler's message.
 type TaskStatus struct {
-	// The state.
-	State TaskState `json:"state"`
-	// The handler's message with the status.
+	State   TaskState    `json:"state"`
 	Message *TaskMessage `json:"message"`
-	// When the task got this status.
-	Time time.Time `json:"time"`
+	Time    time.Time    `json:"time"`
 }
 
-// The number of unread messages in a channel: those after your read marker that are for you, not read
-// individually, and whose content is available. 0 for a closed channel.
+// Messages for you after the marker. `count` is of the first 1000.
 type UnreadCount struct {
-	// The number of unread messages among the first 1000 after your read marker.
-	Count int `json:"count"`
-	// Whether there are messages after those.
+	Count   int  `json:"count"`
 	HasMore bool `json:"hasMore"`
 }
 
-// A part of a shape that is not validated, or not as SHACL defines it.
+// Not validated as SHACL says.
 type UnsupportedShapePart struct {
-	// The named resource that the part belongs to. Null after the thousandth, where `reason` has the number of the others.
 	Resource *base.Term `json:"resource"`
-	// The path from the resource to the node with the part.
-	Path string `json:"path"`
-	// The property or the class, such as sh:sparql. Null for the node as a whole.
-	Name *string `json:"name"`
-	// The reason and the effect.
-	Reason string `json:"reason"`
+	Path     string     `json:"path"`
+	// Such as sh:sparql. Null: the whole node.
+	Name   *string `json:"name"`
+	Reason string  `json:"reason"`
 }
 
-// The input of `updateAgent`. Absent members stay unchanged.
+// Absent members stay; "" removes.
 type UpdateAgentInput struct {
-	// The id of the agent.
-	AgentID string `json:"agentId"`
-	// The display name; "" removes it.
-	Name *string `json:"name"`
-	// The agent that is responsible for it; "" for none.
-	OwnerID *string `json:"ownerId"`
-	// Whether the agent may use the server.
-	Status *AgentStatus `json:"status"`
-	// Members of the card of a registered agent to set; null removes a member.
+	AgentID string       `json:"agentId"`
+	Name    *string      `json:"name"`
+	OwnerID *string      `json:"ownerId"`
+	Status  *AgentStatus `json:"status"`
+	// To set; null removes a member.
 	Card json.RawMessage `json:"card"`
 }
 
-// The input of `updateChannel`. Absent members stay unchanged.
+// Absent members stay; "" or 0 removes. `rights` and what follows are for owners.
 type UpdateChannelInput struct {
-	// The id of the channel.
-	ChannelID string `json:"channelId"`
-	// The expected version. If it differs, the error is VERSION_CONFLICT.
-	ExpectedVersion int64 `json:"expectedVersion"`
-	// The display name; "" removes it.
-	Name *string `json:"name"`
-	// The topic; "" removes it.
-	Topic *string `json:"topic"`
-	// The changes of the metadata.
-	MetadataPatch *MetadataPatchInput `json:"metadataPatch"`
-	// The rights, as far as they differ from the defaults of the kind and visibility. They replace the previous ones. For owners.
-	Rights *ChannelRightsInput `json:"rights"`
-	// The maximal number of members; 0 for the server's limit. For owners.
-	MaxMembers *int `json:"maxMembers"`
-	// The channel's own limits, which replace the previous ones. For owners.
-	Limits *ChannelLimitsInput `json:"limits"`
-	// The idle timeout in seconds after the last message; 0 for none. For owners.
+	ChannelID       string              `json:"channelId"`
+	ExpectedVersion int64               `json:"expectedVersion"`
+	Name            *string             `json:"name"`
+	Topic           *string             `json:"topic"`
+	MetadataPatch   *MetadataPatchInput `json:"metadataPatch"`
+	Rights          *ChannelRightsInput `json:"rights"`
+	// 0: the server's limit.
+	MaxMembers *int                `json:"maxMembers"`
+	Limits     *ChannelLimitsInput `json:"limits"`
+	// After the last message.
 	ExpireAfterSeconds *int64 `json:"expireAfterSeconds"`
-	// The number of newest messages that keep their content; 0 for all. The content of older messages is removed as new ones come. For owners.
+	// How many newest messages keep their content.
 	KeepMessages *int64 `json:"keepMessages"`
-	// Whether messages are copied to the events of the scope. For owners.
-	Audit *bool `json:"audit"`
+	Audit        *bool  `json:"audit"`
 }
 
-// The input of `updateScope`. Absent members stay unchanged.
+// Absent members stay; "" removes.
 type UpdateScopeInput struct {
-	// The id of the scope.
-	ScopeID string `json:"scopeId"`
-	// The expected version. If it differs, the error is VERSION_CONFLICT.
-	ExpectedVersion int64 `json:"expectedVersion"`
-	// The display name; "" removes it.
-	Title *string `json:"title"`
-	// The agents with access, which replace the previous ones.
-	Access *ScopeAccessInput `json:"access"`
-	// The agent that runs the scope together with its creator; "" for none.
-	CoordinatorID *string `json:"coordinatorId"`
+	ScopeID         string            `json:"scopeId"`
+	ExpectedVersion int64             `json:"expectedVersion"`
+	Title           *string           `json:"title"`
+	Access          *ScopeAccessInput `json:"access"`
+	CoordinatorID   *string           `json:"coordinatorId"`
 }
 
-// The violations of the shapes (sh:ValidationReport).
+// As sh:ValidationReport.
 type ValidationReport struct {
-	// Whether no validated node violates a shape.
 	Conforms bool `json:"conforms"`
-	// Whether all nodes were validated and all results are listed.
+	// All nodes were validated and all results listed.
 	Complete bool `json:"complete"`
-	// The number of validated nodes, counted once for each shape that they are a target of.
-	ValidatedCount int64 `json:"validatedCount"`
-	// The validated revision.
-	Revision base.Revision `json:"revision"`
-	// The number of parts of shapes that are not validated: see `unsupportedShapeParts`.
-	UnsupportedCount int `json:"unsupportedCount"`
-	// The results, shape by shape.
-	Results []ValidationResult `json:"results"`
+	// Nodes, for each shape.
+	ValidatedCount int64         `json:"validatedCount"`
+	Revision       base.Revision `json:"revision"`
+	// Of `unsupportedShapeParts`.
+	UnsupportedCount int                `json:"unsupportedCount"`
+	Results          []ValidationResult `json:"results"`
 }
 
-// A value that violates a shape (sh:ValidationResult).
+// As sh:ValidationResult.
 type ValidationResult struct {
-	// The shape whose target has the violation.
 	Shape base.Term `json:"shape"`
-	// The validated node: an IRI, "_:" and a label, or a text.
+	// An IRI, "_:label" or text.
 	FocusNode string `json:"focusNode"`
-	// The path from the node to the values, in SPARQL notation. Null for the node itself.
+	// Null: the node itself.
 	Path *string `json:"path"`
-	// The violating value, in N-Triples notation. Null if all values together violate the shape.
-	Value *string `json:"value"`
-	// The shape with the constraint, which may be nested in the target's shape.
-	SourceShape base.Term `json:"sourceShape"`
-	// The kind of constraint, such as sh:MinCountConstraintComponent.
+	// N-Triples. Null: all values together.
+	Value                     *string   `json:"value"`
+	SourceShape               base.Term `json:"sourceShape"`
 	SourceConstraintComponent base.Term `json:"sourceConstraintComponent"`
-	// The severity of the shape with the constraint.
-	Severity base.Term `json:"severity"`
-	// A description of the violation.
-	Message string `json:"message"`
+	Severity                  base.Term `json:"severity"`
+	Message                   string    `json:"message"`
 }
 
-// The input of `withdrawProposal`.
 type WithdrawProposalInput struct {
-	// The id of the proposal.
 	ProposalID string `json:"proposalId"`
 }
 
-// Whether an agent may use the server.
+// SUSPENDED: refused with any credential.
 type AgentStatus string
 
 const (
-	// The agent may use the server.
-	AgentStatusActive AgentStatus = "ACTIVE"
-	// The agent is refused with any credential, and its streams were closed.
+	AgentStatusActive    AgentStatus = "ACTIVE"
 	AgentStatusSuspended AgentStatus = "SUSPENDED"
 )
 
@@ -1876,13 +1301,11 @@ func (e AgentStatus) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The mode of a key, which is visible in the key to people and secret scanners.
+// Of `ak_live_…` or `ak_test_…`, which a server may refuse.
 type APIKeyMode string
 
 const (
-	// A production key: `ak_live_…`.
 	APIKeyModeLive APIKeyMode = "LIVE"
-	// A test key: `ak_test_…`. A server can be configured to refuse them.
 	APIKeyModeTest APIKeyMode = "TEST"
 )
 
@@ -1920,15 +1343,11 @@ func (e APIKeyMode) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The state of a key.
 type APIKeyState string
 
 const (
-	// The key is valid.
-	APIKeyStateActive APIKeyState = "ACTIVE"
-	// The key has expired.
+	APIKeyStateActive  APIKeyState = "ACTIVE"
 	APIKeyStateExpired APIKeyState = "EXPIRED"
-	// The key was revoked.
 	APIKeyStateRevoked APIKeyState = "REVOKED"
 )
 
@@ -1967,14 +1386,12 @@ func (e APIKeyState) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The responses that `ask` waits for.
+// ALL: one response of each recipient, at most 1000.
 type AskWait string
 
 const (
-	// The first response.
 	AskWaitFirst AskWait = "FIRST"
-	// One of every recipient, at most 1000.
-	AskWaitAll AskWait = "ALL"
+	AskWaitAll   AskWait = "ALL"
 )
 
 var AllAskWait = []AskWait{
@@ -2011,23 +1428,16 @@ func (e AskWait) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The actions on channels.
+// UPDATE_MESSAGE: acknowledged, retracted, answered or expired.
 type AuditAction string
 
 const (
-	// The channel was created.
-	AuditActionCreate AuditAction = "CREATE"
-	// The name, topic, metadata or rights were changed.
-	AuditActionUpdate AuditAction = "UPDATE"
-	// The channel was deleted.
-	AuditActionDelete AuditAction = "DELETE"
-	// A member was added, or its role was changed.
-	AuditActionAddMember AuditAction = "ADD_MEMBER"
-	// A member was removed.
-	AuditActionRemoveMember AuditAction = "REMOVE_MEMBER"
-	// A message was published.
-	AuditActionPublish AuditAction = "PUBLISH"
-	// A message was acknowledged, retracted or answered, or it expired.
+	AuditActionCreate        AuditAction = "CREATE"
+	AuditActionUpdate        AuditAction = "UPDATE"
+	AuditActionDelete        AuditAction = "DELETE"
+	AuditActionAddMember     AuditAction = "ADD_MEMBER"
+	AuditActionRemoveMember  AuditAction = "REMOVE_MEMBER"
+	AuditActionPublish       AuditAction = "PUBLISH"
 	AuditActionUpdateMessage AuditAction = "UPDATE_MESSAGE"
 )
 
@@ -2070,18 +1480,14 @@ func (e AuditAction) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The holders of a right in a channel. Each includes those before it.
+// Each includes those before. EVERYBODY has access to a public channel or its scope.
 type ChannelAccessLevel string
 
 const (
-	// The owners.
-	ChannelAccessLevelOwners ChannelAccessLevel = "OWNERS"
-	// The moderators.
+	ChannelAccessLevelOwners     ChannelAccessLevel = "OWNERS"
 	ChannelAccessLevelModerators ChannelAccessLevel = "MODERATORS"
-	// The members. For finding and reading, observers are included.
-	ChannelAccessLevelMembers ChannelAccessLevel = "MEMBERS"
-	// Everybody with access: all agents in a public channel, and all agents with access to the scope with `memberPolicy` SCOPE.
-	ChannelAccessLevelEverybody ChannelAccessLevel = "EVERYBODY"
+	ChannelAccessLevelMembers    ChannelAccessLevel = "MEMBERS"
+	ChannelAccessLevelEverybody  ChannelAccessLevel = "EVERYBODY"
 )
 
 var AllChannelAccessLevel = []ChannelAccessLevel{
@@ -2120,23 +1526,16 @@ func (e ChannelAccessLevel) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The kinds of channel changes.
+// No event follows DELETED.
 type ChannelChangeKind string
 
 const (
-	// The channel was created.
 	ChannelChangeKindCreated ChannelChangeKind = "CREATED"
-	// An agent joined.
-	ChannelChangeKindJoined ChannelChangeKind = "JOINED"
-	// A member left.
-	ChannelChangeKindLeft ChannelChangeKind = "LEFT"
-	// The role of a member changed.
-	ChannelChangeKindRole ChannelChangeKind = "ROLE"
-	// The name, topic, metadata, rights or limits changed.
+	ChannelChangeKindJoined  ChannelChangeKind = "JOINED"
+	ChannelChangeKindLeft    ChannelChangeKind = "LEFT"
+	ChannelChangeKindRole    ChannelChangeKind = "ROLE"
 	ChannelChangeKindUpdated ChannelChangeKind = "UPDATED"
-	// The channel was closed.
-	ChannelChangeKindClosed ChannelChangeKind = "CLOSED"
-	// The channel was deleted. No event follows.
+	ChannelChangeKindClosed  ChannelChangeKind = "CLOSED"
 	ChannelChangeKindDeleted ChannelChangeKind = "DELETED"
 )
 
@@ -2179,18 +1578,14 @@ func (e ChannelChangeKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The kinds of channels.
+// DIRECT: two agents. BROADCAST: owners publish. ROOM: joined freely if PUBLIC, else by invitation.
 type ChannelKind string
 
 const (
-	// A channel with members that are added and removed.
-	ChannelKindChannel ChannelKind = "CHANNEL"
-	// The channel of exactly two agents, which always exists.
-	ChannelKindDirect ChannelKind = "DIRECT"
-	// A channel in which owners publish and the others read.
+	ChannelKindChannel   ChannelKind = "CHANNEL"
+	ChannelKindDirect    ChannelKind = "DIRECT"
 	ChannelKindBroadcast ChannelKind = "BROADCAST"
-	// A channel that agents enter: by themselves if it is PUBLIC, by invitation otherwise.
-	ChannelKindRoom ChannelKind = "ROOM"
+	ChannelKindRoom      ChannelKind = "ROOM"
 )
 
 var AllChannelKind = []ChannelKind{
@@ -2229,14 +1624,12 @@ func (e ChannelKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// How the members of a channel in a scope are determined.
+// SCOPE: all with access to it. EXPLICIT: of these the members.
 type ChannelMemberPolicy string
 
 const (
-	// The listed members that also have access to the scope.
 	ChannelMemberPolicyExplicit ChannelMemberPolicy = "EXPLICIT"
-	// All agents with access to the scope.
-	ChannelMemberPolicyScope ChannelMemberPolicy = "SCOPE"
+	ChannelMemberPolicyScope    ChannelMemberPolicy = "SCOPE"
 )
 
 var AllChannelMemberPolicy = []ChannelMemberPolicy{
@@ -2273,13 +1666,11 @@ func (e ChannelMemberPolicy) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The kinds of restrictions.
+// BAN: the agent cannot find the channel and is a member again later. MUTE: it cannot publish.
 type ChannelRestrictionKind string
 
 const (
-	// A ban: the agent cannot find the channel.
-	ChannelRestrictionKindBan ChannelRestrictionKind = "BAN"
-	// A mute: the agent cannot publish.
+	ChannelRestrictionKindBan  ChannelRestrictionKind = "BAN"
 	ChannelRestrictionKindMute ChannelRestrictionKind = "MUTE"
 )
 
@@ -2317,18 +1708,14 @@ func (e ChannelRestrictionKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The roles of members.
+// MODERATOR: may `manage`. OBSERVER: only reads.
 type ChannelRole string
 
 const (
-	// All rights.
-	ChannelRoleOwner ChannelRole = "OWNER"
-	// The rights of members, and to change name, topic and metadata, mute and ban.
+	ChannelRoleOwner     ChannelRole = "OWNER"
 	ChannelRoleModerator ChannelRole = "MODERATOR"
-	// Read and publish.
-	ChannelRoleMember ChannelRole = "MEMBER"
-	// Read only.
-	ChannelRoleObserver ChannelRole = "OBSERVER"
+	ChannelRoleMember    ChannelRole = "MEMBER"
+	ChannelRoleObserver  ChannelRole = "OBSERVER"
 )
 
 var AllChannelRole = []ChannelRole{
@@ -2367,13 +1754,11 @@ func (e ChannelRole) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The status of a channel.
+// CLOSED: only readable, for good.
 type ChannelStatus string
 
 const (
-	// The channel takes messages.
-	ChannelStatusOpen ChannelStatus = "OPEN"
-	// The channel takes no more messages and stays readable. It cannot be reopened.
+	ChannelStatusOpen   ChannelStatus = "OPEN"
 	ChannelStatusClosed ChannelStatus = "CLOSED"
 )
 
@@ -2411,14 +1796,12 @@ func (e ChannelStatus) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The visibility of a channel.
+// PUBLIC: everybody reads, members publish.
 type ChannelVisibility string
 
 const (
-	// Only members may read the channel. It is hidden from others.
 	ChannelVisibilityPrivate ChannelVisibility = "PRIVATE"
-	// Everybody may read the channel. Only members publish.
-	ChannelVisibilityPublic ChannelVisibility = "PUBLIC"
+	ChannelVisibilityPublic  ChannelVisibility = "PUBLIC"
 )
 
 var AllChannelVisibility = []ChannelVisibility{
@@ -2455,19 +1838,19 @@ func (e ChannelVisibility) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The kinds of contradictions.
+// Of statements whose validity is not disjoint.
 type ContradictionKind string
 
 const (
 	// Several values of an owl:FunctionalProperty.
 	ContradictionKindFunctional ContradictionKind = "FUNCTIONAL"
-	// Several subjects with one value of an owl:InverseFunctionalProperty.
+	// Several subjects of an owl:InverseFunctionalProperty.
 	ContradictionKindInverseFunctional ContradictionKind = "INVERSE_FUNCTIONAL"
-	// More values than a shape allows.
+	// More values than sh:maxCount of a shape.
 	ContradictionKindMaxCount ContradictionKind = "MAX_COUNT"
 	// owl:sameAs and owl:differentFrom.
 	ContradictionKindSameAndDifferent ContradictionKind = "SAME_AND_DIFFERENT"
-	// Two classes that are owl:disjointWith each other.
+	// Classes that are owl:disjointWith each other.
 	ContradictionKindDisjoint ContradictionKind = "DISJOINT"
 )
 
@@ -2508,18 +1891,14 @@ func (e ContradictionKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The rights on a graph.
+// READ includes the past, MANAGE policy and deletion.
 type GraphRight string
 
 const (
-	// See that the graph exists.
 	GraphRightDiscover GraphRight = "DISCOVER"
-	// Read the statements and their past.
-	GraphRightRead GraphRight = "READ"
-	// Change the statements.
-	GraphRightWrite GraphRight = "WRITE"
-	// Change the policy, and delete the graph.
-	GraphRightManage GraphRight = "MANAGE"
+	GraphRightRead     GraphRight = "READ"
+	GraphRightWrite    GraphRight = "WRITE"
+	GraphRightManage   GraphRight = "MANAGE"
 )
 
 var AllGraphRight = []GraphRight{
@@ -2558,13 +1937,11 @@ func (e GraphRight) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The visibility of a graph.
+// PUBLIC: everybody reads it.
 type GraphVisibility string
 
 const (
-	// Everybody may read the graph.
-	GraphVisibilityPublic GraphVisibility = "PUBLIC"
-	// Only the agents in the policy may read the graph.
+	GraphVisibilityPublic  GraphVisibility = "PUBLIC"
 	GraphVisibilityPrivate GraphVisibility = "PRIVATE"
 )
 
@@ -2602,13 +1979,10 @@ func (e GraphVisibility) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The answers to an invitation.
 type InvitationAnswer string
 
 const (
-	// Become a member.
-	InvitationAnswerAccept InvitationAnswer = "ACCEPT"
-	// Drop the invitation.
+	InvitationAnswerAccept  InvitationAnswer = "ACCEPT"
 	InvitationAnswerDecline InvitationAnswer = "DECLINE"
 )
 
@@ -2646,18 +2020,14 @@ func (e InvitationAnswer) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The content types of messages.
+// ACTION: to perform. SYSTEM: by koine.
 type MessageContentType string
 
 const (
-	// Text.
-	MessageContentTypeText MessageContentType = "TEXT"
-	// Structured data.
+	MessageContentTypeText       MessageContentType = "TEXT"
 	MessageContentTypeStructured MessageContentType = "STRUCTURED"
-	// An action to perform.
-	MessageContentTypeAction MessageContentType = "ACTION"
-	// A notice of koine.
-	MessageContentTypeSystem MessageContentType = "SYSTEM"
+	MessageContentTypeAction     MessageContentType = "ACTION"
+	MessageContentTypeSystem     MessageContentType = "SYSTEM"
 )
 
 var AllMessageContentType = []MessageContentType{
@@ -2696,17 +2066,13 @@ func (e MessageContentType) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The interaction types of messages.
+// NOTIFY expects no response.
 type MessageType string
 
 const (
-	// A request, which expects a response.
-	MessageTypeRequest MessageType = "REQUEST"
-	// A response to a request.
-	MessageTypeResponse MessageType = "RESPONSE"
-	// A notification, which expects no response.
-	MessageTypeNotify MessageType = "NOTIFY"
-	// A message to everybody in the channel.
+	MessageTypeRequest   MessageType = "REQUEST"
+	MessageTypeResponse  MessageType = "RESPONSE"
+	MessageTypeNotify    MessageType = "NOTIFY"
 	MessageTypeBroadcast MessageType = "BROADCAST"
 )
 
@@ -2746,17 +2112,12 @@ func (e MessageType) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The kinds of content.
 type PartKind string
 
 const (
-	// A part with `text`.
 	PartKindText PartKind = "TEXT"
-	// A part with `raw` bytes.
-	PartKindRaw PartKind = "RAW"
-	// A part with a `url`.
-	PartKindURL PartKind = "URL"
-	// A part with `data`.
+	PartKindRaw  PartKind = "RAW"
+	PartKindURL  PartKind = "URL"
 	PartKindData PartKind = "DATA"
 )
 
@@ -2796,17 +2157,13 @@ func (e PartKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The presence of an agent. An agent with an open stream or a recent heartbeat is online.
+// IDLE: reported, or wrote nothing for five minutes.
 type PresenceStatus string
 
 const (
-	// The agent is online.
-	PresenceStatusOnline PresenceStatus = "ONLINE"
-	// The agent is online and idle: it reported so, or wrote nothing for five minutes.
-	PresenceStatusIdle PresenceStatus = "IDLE"
-	// The agent is online and reported to be busy.
-	PresenceStatusBusy PresenceStatus = "BUSY"
-	// The agent is offline.
+	PresenceStatusOnline  PresenceStatus = "ONLINE"
+	PresenceStatusIdle    PresenceStatus = "IDLE"
+	PresenceStatusBusy    PresenceStatus = "BUSY"
 	PresenceStatusOffline PresenceStatus = "OFFLINE"
 )
 
@@ -2846,21 +2203,15 @@ func (e PresenceStatus) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The status of a proposal.
+// EXPIRED: not decided in time. CONFLICTED: approved, but no longer accepted.
 type ProposalStatus string
 
 const (
-	// The proposal waits for review.
-	ProposalStatusPending ProposalStatus = "PENDING"
-	// The proposal was approved, and its patches were applied.
-	ProposalStatusApplied ProposalStatus = "APPLIED"
-	// A reviewer rejected the proposal.
-	ProposalStatusRejected ProposalStatus = "REJECTED"
-	// The author withdrew the proposal.
-	ProposalStatusWithdrawn ProposalStatus = "WITHDRAWN"
-	// The proposal was not decided in time.
-	ProposalStatusExpired ProposalStatus = "EXPIRED"
-	// The proposal was approved, and the graph no longer accepted its patches.
+	ProposalStatusPending    ProposalStatus = "PENDING"
+	ProposalStatusApplied    ProposalStatus = "APPLIED"
+	ProposalStatusRejected   ProposalStatus = "REJECTED"
+	ProposalStatusWithdrawn  ProposalStatus = "WITHDRAWN"
+	ProposalStatusExpired    ProposalStatus = "EXPIRED"
 	ProposalStatusConflicted ProposalStatus = "CONFLICTED"
 )
 
@@ -2902,18 +2253,14 @@ func (e ProposalStatus) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The status of a receipt.
+// EXPIRED: unread, or the channel closed.
 type ReceiptStatus string
 
 const (
-	// The message was not acknowledged.
-	ReceiptStatusPending ReceiptStatus = "PENDING"
-	// The message was delivered.
+	ReceiptStatusPending   ReceiptStatus = "PENDING"
 	ReceiptStatusDelivered ReceiptStatus = "DELIVERED"
-	// The message was read.
-	ReceiptStatusRead ReceiptStatus = "READ"
-	// The message expired unread, or its channel was closed.
-	ReceiptStatusExpired ReceiptStatus = "EXPIRED"
+	ReceiptStatusRead      ReceiptStatus = "READ"
+	ReceiptStatusExpired   ReceiptStatus = "EXPIRED"
 )
 
 var AllReceiptStatus = []ReceiptStatus{
@@ -2952,14 +2299,11 @@ func (e ReceiptStatus) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The decision of a reviewer.
 type ReviewDecision string
 
 const (
-	// Approve the proposal.
 	ReviewDecisionApprove ReviewDecision = "APPROVE"
-	// Reject the proposal.
-	ReviewDecisionReject ReviewDecision = "REJECT"
+	ReviewDecisionReject  ReviewDecision = "REJECT"
 )
 
 var AllReviewDecision = []ReviewDecision{
@@ -2996,14 +2340,12 @@ func (e ReviewDecision) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The kinds of scopes.
+// An INTENT is a goal, a TASK part of it.
 type ScopeKind string
 
 const (
-	// A goal.
 	ScopeKindIntent ScopeKind = "INTENT"
-	// A part of the work for an intent.
-	ScopeKindTask ScopeKind = "TASK"
+	ScopeKindTask   ScopeKind = "TASK"
 )
 
 var AllScopeKind = []ScopeKind{
@@ -3040,15 +2382,11 @@ func (e ScopeKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The status of a scope.
 type ScopeStatus string
 
 const (
-	// The work is in progress.
-	ScopeStatusActive ScopeStatus = "ACTIVE"
-	// The work is completed.
+	ScopeStatusActive    ScopeStatus = "ACTIVE"
 	ScopeStatusCompleted ScopeStatus = "COMPLETED"
-	// The work was abandoned.
 	ScopeStatusAbandoned ScopeStatus = "ABANDONED"
 )
 
@@ -3087,18 +2425,13 @@ func (e ScopeStatus) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The kinds of task changes.
 type TaskChangeKind string
 
 const (
-	// The state of the task at the start of the subscription.
-	TaskChangeKindTask TaskChangeKind = "TASK"
-	// The creator sent a message.
-	TaskChangeKindMessage TaskChangeKind = "MESSAGE"
-	// The handler delivered an artifact, or a chunk of one.
+	TaskChangeKindTask     TaskChangeKind = "TASK"
+	TaskChangeKindMessage  TaskChangeKind = "MESSAGE"
 	TaskChangeKindArtifact TaskChangeKind = "ARTIFACT"
-	// The status changed.
-	TaskChangeKindStatus TaskChangeKind = "STATUS"
+	TaskChangeKindStatus   TaskChangeKind = "STATUS"
 )
 
 var AllTaskChangeKind = []TaskChangeKind{
@@ -3137,13 +2470,11 @@ func (e TaskChangeKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The role of a message's author in a task.
+// USER: the creator. AGENT: the handler.
 type TaskRole string
 
 const (
-	// The creator of the task.
-	TaskRoleUser TaskRole = "USER"
-	// The handler of the task.
+	TaskRoleUser  TaskRole = "USER"
 	TaskRoleAgent TaskRole = "AGENT"
 )
 
@@ -3181,26 +2512,18 @@ func (e TaskRole) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The states of a task.
+// INPUT_REQUIRED: needs a message. AUTH_REQUIRED: a credential.
 type TaskState string
 
 const (
-	// The task was submitted and not started.
-	TaskStateSubmitted TaskState = "SUBMITTED"
-	// The handler works on the task.
-	TaskStateWorking TaskState = "WORKING"
-	// The handler waits for a message.
+	TaskStateSubmitted     TaskState = "SUBMITTED"
+	TaskStateWorking       TaskState = "WORKING"
 	TaskStateInputRequired TaskState = "INPUT_REQUIRED"
-	// The handler waits for a credential.
-	TaskStateAuthRequired TaskState = "AUTH_REQUIRED"
-	// The task is completed.
-	TaskStateCompleted TaskState = "COMPLETED"
-	// The task failed.
-	TaskStateFailed TaskState = "FAILED"
-	// The task was canceled.
-	TaskStateCanceled TaskState = "CANCELED"
-	// The handler rejected the task.
-	TaskStateRejected TaskState = "REJECTED"
+	TaskStateAuthRequired  TaskState = "AUTH_REQUIRED"
+	TaskStateCompleted     TaskState = "COMPLETED"
+	TaskStateFailed        TaskState = "FAILED"
+	TaskStateCanceled      TaskState = "CANCELED"
+	TaskStateRejected      TaskState = "REJECTED"
 )
 
 var AllTaskState = []TaskState{
@@ -3243,20 +2566,15 @@ func (e TaskState) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// The reasons for withholding the content of a message.
+// EVICTED: see `keepMessages`. ADDRESSED: to others.
 type WithheldReason string
 
 const (
-	// The author, an owner or a moderator retracted the message.
 	WithheldReasonRetracted WithheldReason = "RETRACTED"
-	// The message has expired.
-	WithheldReasonExpired WithheldReason = "EXPIRED"
-	// The message is addressed to others.
+	WithheldReasonExpired   WithheldReason = "EXPIRED"
 	WithheldReasonAddressed WithheldReason = "ADDRESSED"
-	// The channel keeps the content of newer messages only.
-	WithheldReasonEvicted WithheldReason = "EVICTED"
-	// The content was erased from the store. The author may be empty.
-	WithheldReasonErased WithheldReason = "ERASED"
+	WithheldReasonEvicted   WithheldReason = "EVICTED"
+	WithheldReasonErased    WithheldReason = "ERASED"
 )
 
 var AllWithheldReason = []WithheldReason{

@@ -26,6 +26,17 @@ func loadSchema(t *testing.T, sdl string) *ast.Schema {
 	return s
 }
 
+// maxSchemaBytes is half of the schema's size before its descriptions were
+// written for models, which read the whole of it and pay for each word.
+const maxSchemaBytes = 151_559 / 2
+
+// A model can read the whole schema.
+func TestSchemaIsSmall(t *testing.T) {
+	if n := len(newBench(t, graph.Options{}).engine.SDL()); n > maxSchemaBytes {
+		t.Errorf("the schema has %d bytes, more than %d: say it shorter, or once for all fields in the description of Query, Mutation or Subscription", n, maxSchemaBytes)
+	}
+}
+
 // What names and types do not explain is described: by a description of its
 // own, by its type's, which then names it in backquotes, or once for all types
 // in that of Query, Mutation or Subscription.
@@ -115,7 +126,7 @@ func isOperator(def *ast.Definition) bool {
 var (
 	quoted  = regexp.MustCompile("`([A-Za-z]+)`")
 	ofType  = regexp.MustCompile(`\b([A-Z][A-Za-z]+)\.([a-z][A-Za-z]*)\b`)
-	strange = []string{"x", "admin", "reviewer", "reader", "metrics", "backup", "open", "key", "jwt", "local", "mutations"} // are no names of the schema
+	strange = []string{"x", "admin", "reviewer", "reader", "metrics", "backup", "open", "key", "jwt", "local"} // are no names of the schema
 )
 
 // quotedNames returns the names in backquotes of a description.
