@@ -59,6 +59,84 @@ var (
 	TermCountImplementors           = []string{"TermCount"}
 )
 
+// planNamed plans a field of Entity.
+func (b entityFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "id":
+		return b.planID(f)
+	case "iri":
+		return b.planIri(f)
+	case "types":
+		return b.planTypes(f)
+	case "label":
+		return b.planLabel(f)
+	case "value":
+		return b.planValue(f)
+	case "values":
+		return b.planValues(f)
+	case "out":
+		return b.planOut(f)
+	case "in":
+		return b.planIn(f)
+	case "degree":
+		return b.planDegree(f)
+	case "predicates":
+		return b.planPredicates(f)
+	case "follow":
+		return b.planFollow(f)
+	case "neighborhood":
+		return b.planNeighborhood(f)
+	case "history":
+		return b.planHistory(f)
+	case "asChannel":
+		return b.planAsChannel(f)
+	case "asMessage":
+		return b.planAsMessage(f)
+	case "asTask":
+		return b.planAsTask(f)
+	}
+	return UnplannedField(f)
+}
+
+// planNamed plans a field of Statement.
+func (b statementFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "id":
+		return b.planID(f)
+	case "subject":
+		return b.planSubject(f)
+	case "predicate":
+		return b.planPredicate(f)
+	case "predicateEntity":
+		return b.planPredicateEntity(f)
+	case "object":
+		return b.planObject(f)
+	case "graph":
+		return b.planGraph(f)
+	case "certainty":
+		return b.planCertainty(f)
+	case "assertedBy":
+		return b.planAssertedBy(f)
+	case "assertions":
+		return b.planAssertions(f)
+	case "recordedAt":
+		return b.planRecordedAt(f)
+	case "revision":
+		return b.planRevision(f)
+	case "pending":
+		return b.planPending(f)
+	case "evidence":
+		return b.planEvidence(f)
+	case "tasks":
+		return b.planTasks(f)
+	}
+	return UnplannedField(f)
+}
+
 // EntityLabelArgs are the arguments of Entity.label.
 type EntityLabelArgs struct {
 	Lang []string

@@ -5,7 +5,9 @@
 // # How a field is answered
 //
 //   - plan: the selection set becomes a tree of entityPlan, statementPlan and
-//     connection, with all arguments checked and all filters compiled;
+//     connection, with all arguments checked and all filters compiled. A generated switch
+//     calls the method that plans a field, so that none is missing
+//     (entityFieldPlan, statementFieldPlan);
 //   - load: level by level, the scans for all entities of a level run in one
 //     batch, in the order of the index, and fill nodes;
 //   - write: the nodes are an executor.Value, which writes itself.

@@ -35,6 +35,7 @@ const (
 	entityTypename entityKind = iota
 	entityID
 	entityName // iri
+	// The kinds from here on need the store.
 	entityTypes
 	entityLabel
 	entityValue
@@ -70,85 +71,109 @@ func (p *Planner) planEntity(set ast.SelectionSet) (*entityPlan, error) {
 	n := len(set) + len(p.run.Reader.Labels)
 	plan := &entityPlan{fields: make([]entityField, 0, len(set)), wanted: make([]kg.Term, 0, n), uses: make([][]use, 0, n)}
 	err := p.EachField(set, EntityImplementors, func(f graphql.CollectedField, key []byte) error {
-		field := entityField{key: key}
-		if err := p.planEntityField(plan, f, &field); err != nil {
+		plan.fields = append(plan.fields, entityField{key: key})
+		field := &plan.fields[len(plan.fields)-1]
+		if err := (entityFieldPlan{p, plan, field}).planNamed(f); err != nil {
 			failed := p.failAlone(f, err)
 			if failed == nil {
 				return err
 			}
-			field = entityField{key: key, kind: entityFailed, failed: failed}
+			*field = entityField{key: key, kind: entityFailed, failed: failed}
 		}
-		plan.fields = append(plan.fields, field)
+		plan.reads = plan.reads || field.kind > entityName
 		return nil
 	})
 	return plan, err
 }
 
-func (p *Planner) planEntityField(plan *entityPlan, f graphql.CollectedField, field *entityField) error {
-	switch f.Name {
-	case "__typename":
-		return nil
-	case "id":
-		field.kind, plan.named, plan.ids = entityID, true, true
-		return nil
-	case "iri":
-		field.kind, plan.named = entityName, true
-		return nil
+// entityFieldPlan plans a field of an entity. It has a method for each, which the
+// generated planNamed calls.
+type entityFieldPlan struct {
+	planner *Planner
+	plan    *entityPlan
+	field   *entityField // the last one of the plan
+}
+
+func (b entityFieldPlan) planID(graphql.CollectedField) error {
+	b.field.kind, b.plan.named, b.plan.ids = entityID, true, true
+	return nil
+}
+
+func (b entityFieldPlan) planIri(graphql.CollectedField) error {
+	b.field.kind, b.plan.named = entityName, true
+	return nil
+}
+
+func (b entityFieldPlan) planTypes(graphql.CollectedField) error {
+	b.field.kind = entityTypes
+	b.plan.wantPredicate(query.RDFType, 0)
+	return nil
+}
+
+func (b entityFieldPlan) planLabel(f graphql.CollectedField) error {
+	args, err := coerceArgs(b.planner, f, CoerceEntityLabelArgs)
+	if err != nil {
+		return err
 	}
-	plan.reads = true
-	switch f.Name {
-	case "types":
-		field.kind = entityTypes
-		plan.wantPredicate(query.RDFType, 0)
-	case "label":
-		args, err := coerceArgs(p, f, CoerceEntityLabelArgs)
-		field.kind, field.langs = entityLabel, query.LowerAll(args.Lang)
-		for rank, predicate := range p.run.Reader.Labels {
-			plan.wantPredicate(predicate, rank)
-		}
-		return err
-	case "value", "values":
-		return p.planEntityValue(plan, f, field)
-	case "out", "in":
-		return p.planEntityStatements(f, field)
-	case "degree":
-		args, err := coerceArgs(p, f, CoerceEntityDegreeArgs)
-		field.kind, field.direction = entityDegree, args.Direction
-		return err
-	case "predicates":
-		var err error
-		field.kind = entityPredicates
-		field.counts, err = p.planCounts(f)
-		return err
-	case "history":
-		return p.planEntityHistory(f, field)
-	case "follow":
-		return p.planEntityFollow(f, field)
-	case "neighborhood":
-		return p.planEntityNeighborhood(f, field)
-	case "asChannel":
-		field.kind, field.typed = entityAsChannel, p.SelectedField(f)
-	case "asMessage":
-		field.kind, field.typed = entityAsMessage, p.SelectedField(f)
-	case "asTask":
-		field.kind, field.typed = entityAsTask, p.SelectedField(f)
-	default:
-		return UnplannedField(f)
+	b.field.kind, b.field.langs = entityLabel, query.LowerAll(args.Lang)
+	for rank, predicate := range b.planner.run.Reader.Labels {
+		b.plan.wantPredicate(predicate, rank)
 	}
 	return nil
 }
 
-func (p *Planner) planEntityStatements(f graphql.CollectedField, field *entityField) (err error) {
-	field.kind, field.direction = entityStatements, path.Out
-	if f.Name == "in" {
-		field.direction = path.In
-	}
-	args, err := coerceArgs(p, f, CoerceEntityOutArgs) // field in has the same ones
+func (b entityFieldPlan) planOut(f graphql.CollectedField) error {
+	args, err := coerceArgs(b.planner, f, CoerceEntityOutArgs)
 	if err != nil {
 		return err
 	}
-	field.page, err = p.planStatementConnection(f, statementListArgs{Where: args.Where, Page: PageArgs{args.First, args.After, args.Last, args.Before}})
+	return b.planStatements(f, path.Out, args)
+}
+
+func (b entityFieldPlan) planIn(f graphql.CollectedField) error {
+	args, err := coerceArgs(b.planner, f, CoerceEntityInArgs)
+	if err != nil {
+		return err
+	}
+	return b.planStatements(f, path.In, (*EntityOutArgs)(args))
+}
+
+func (b entityFieldPlan) planStatements(f graphql.CollectedField, direction path.Direction, args *EntityOutArgs) (err error) {
+	b.field.kind, b.field.direction = entityStatements, direction
+	b.field.page, err = b.planner.planStatementConnection(f, statementListArgs{Where: args.Where, Page: PageArgs{args.First, args.After, args.Last, args.Before}})
 	return err
+}
+
+func (b entityFieldPlan) planDegree(f graphql.CollectedField) error {
+	args, err := coerceArgs(b.planner, f, CoerceEntityDegreeArgs)
+	if err != nil {
+		return err
+	}
+	b.field.kind, b.field.direction = entityDegree, args.Direction
+	return nil
+}
+
+func (b entityFieldPlan) planPredicates(f graphql.CollectedField) (err error) {
+	b.field.kind = entityPredicates
+	b.field.counts, err = b.planner.planCounts(f)
+	return err
+}
+
+func (b entityFieldPlan) planAsChannel(f graphql.CollectedField) error {
+	return b.planTyped(f, entityAsChannel)
+}
+
+func (b entityFieldPlan) planAsMessage(f graphql.CollectedField) error {
+	return b.planTyped(f, entityAsMessage)
+}
+
+func (b entityFieldPlan) planAsTask(f graphql.CollectedField) error {
+	return b.planTyped(f, entityAsTask)
+}
+
+func (b entityFieldPlan) planTyped(f graphql.CollectedField, kind entityKind) error {
+	b.field.kind, b.field.typed = kind, b.planner.SelectedField(f)
+	return nil
 }
 
 // wantPredicate notes that the field being planned needs the predicate's statements.
@@ -159,7 +184,7 @@ func (plan *entityPlan) wantPredicate(predicate kg.Term, rank int) {
 		plan.wanted = append(plan.wanted, predicate)
 		plan.uses = append(plan.uses, nil)
 	}
-	plan.uses[i] = append(plan.uses[i], use{len(plan.fields), rank})
+	plan.uses[i] = append(plan.uses[i], use{len(plan.fields) - 1, rank})
 }
 
 // entityNode is a loaded entity.

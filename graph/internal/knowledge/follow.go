@@ -20,8 +20,9 @@ func (p *Planner) parsePath(text string) (*path.Path, error) {
 	return w, nil
 }
 
-// planEntityFollow plans Entity.follow.
-func (p *Planner) planEntityFollow(f graphql.CollectedField, field *entityField) error {
+// planFollow plans Entity.follow.
+func (b entityFieldPlan) planFollow(f graphql.CollectedField) error {
+	p, field := b.planner, b.field
 	args, err := coerceArgs(p, f, CoerceEntityFollowArgs)
 	if err != nil {
 		return err

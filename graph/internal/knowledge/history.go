@@ -10,14 +10,14 @@ import (
 	"koine/kg"
 )
 
-// planEntityHistory plans Entity.history.
-func (p *Planner) planEntityHistory(f graphql.CollectedField, field *entityField) error {
-	args, err := coerceArgs(p, f, CoerceEntityHistoryArgs)
+// planHistory plans Entity.history.
+func (b entityFieldPlan) planHistory(f graphql.CollectedField) error {
+	args, err := coerceArgs(b.planner, f, CoerceEntityHistoryArgs)
 	if err != nil {
 		return err
 	}
-	field.kind = entityHistory
-	field.history, err = p.planChangeList(f, changeListArgs{
+	b.field.kind = entityHistory
+	b.field.history, err = b.planner.planChangeList(f, changeListArgs{
 		Where: args.Where, Order: args.Order, After: args.After, First: args.First, Direction: args.Direction,
 	})
 	return err

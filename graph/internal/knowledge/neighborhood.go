@@ -22,8 +22,9 @@ type aroundPlan struct {
 	bytes  int // bound on the answer's text; 0 for none
 }
 
-// planEntityNeighborhood plans Entity.neighborhood.
-func (p *Planner) planEntityNeighborhood(f graphql.CollectedField, field *entityField) error {
+// planNeighborhood plans Entity.neighborhood.
+func (b entityFieldPlan) planNeighborhood(f graphql.CollectedField) error {
+	p := b.planner
 	args, err := coerceArgs(p, f, CoerceEntityNeighborhoodArgs)
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func (p *Planner) planEntityNeighborhood(f graphql.CollectedField, field *entity
 	if budget.MaxBytes > 0 || budget.MaxTokens > 0 {
 		a.bytes = p.run.Reader.Limits.DefaultAllowance().NarrowBy(budget).Bytes
 	}
-	field.kind, field.around = entityAround, a
+	b.field.kind, b.field.around = entityAround, a
 	a.fields, err = p.planParts(&a.listPlans, f.Selections, NeighborhoodImplementors, "depth", "truncated")
 	return err
 }

@@ -1,6 +1,7 @@
 package knowledge
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -64,86 +65,123 @@ type statementField struct {
 func (p *Planner) planStatement(set ast.SelectionSet) (*statementPlan, error) {
 	plan := &statementPlan{}
 	err := p.EachField(set, StatementImplementors, func(f graphql.CollectedField, key []byte) error {
-		field := statementField{key: key}
-		if err := p.planStatementField(plan, f, &field); err != nil {
+		plan.fields = append(plan.fields, statementField{key: key})
+		field := &plan.fields[len(plan.fields)-1]
+		if err := (statementFieldPlan{p, plan, field}).planNamed(f); err != nil {
 			failed := p.failAlone(f, err)
 			if failed == nil {
 				return err
 			}
-			field = statementField{key: key, kind: statementFailed, failed: failed}
+			*field = statementField{key: key, kind: statementFailed, failed: failed}
 		}
-		plan.fields = append(plan.fields, field)
 		return nil
 	})
 	return plan, err
 }
 
-func (p *Planner) planStatementField(plan *statementPlan, f graphql.CollectedField, field *statementField) (err error) {
-	switch f.Name {
-	case "__typename":
-	case "id":
-		field.kind, plan.ids = statementID, true
-		plan.terms |= showsSubject | showsPredicate | showsObject | showsGraph
-	case "subject":
-		field.kind = statementSubject
-		field.entity, err = p.planEntity(f.Selections)
-	case "predicate":
-		field.kind = statementPredicate
-		plan.terms |= showsPredicate
-	case "predicateEntity":
-		field.kind = statementPredicateEntity
-		field.entity, err = p.planEntity(f.Selections)
-	case "object":
-		field.kind = statementObject
-		plan.terms |= showsObject
-		if field.entity, err = p.planEntity(f.Selections); err == nil {
-			field.literal, err = p.planLiteral(f.Selections)
-		}
-	case "graph":
-		field.kind = statementGraph
-		plan.terms |= showsGraph
-	case "pending":
-		field.kind = statementPending
-		plan.terms |= showsGraph
-	default:
-		plan.assertions = true
-		return p.planAssertionField(f, field)
+// statementFieldPlan plans a field of a statement. It has a method for each, which
+// the generated planNamed calls.
+type statementFieldPlan struct {
+	planner *Planner
+	plan    *statementPlan
+	field   *statementField // the last one of the plan
+}
+
+func (b statementFieldPlan) planID(graphql.CollectedField) error {
+	b.plan.ids = true
+	return b.planTerms(statementID, showsSubject|showsPredicate|showsObject|showsGraph)
+}
+
+func (b statementFieldPlan) planSubject(f graphql.CollectedField) error {
+	return b.planEntity(f, statementSubject)
+}
+
+func (b statementFieldPlan) planPredicate(graphql.CollectedField) error {
+	return b.planTerms(statementPredicate, showsPredicate)
+}
+
+func (b statementFieldPlan) planPredicateEntity(f graphql.CollectedField) error {
+	return b.planEntity(f, statementPredicateEntity)
+}
+
+func (b statementFieldPlan) planObject(f graphql.CollectedField) (err error) {
+	b.plan.terms |= showsObject
+	if err = b.planEntity(f, statementObject); err == nil {
+		b.field.literal, err = b.planner.planLiteral(f.Selections)
 	}
 	return err
 }
 
-func (p *Planner) planAssertionField(f graphql.CollectedField, field *statementField) (err error) {
-	switch f.Name {
-	case "certainty":
-		field.kind = statementCertainty
-	case "assertedBy":
-		field.kind = statementAssertedBy
-	case "assertions":
-		field.kind = statementAssertions
-		field.assertions, err = p.planAssertions(f.Selections)
-	case "recordedAt":
-		field.kind = statementRecordedAt
-	case "revision":
-		field.kind = statementRevision
-	case "evidence":
-		return p.planStatementOrigins(f, field, statementEvidence)
-	case "tasks":
-		return p.planStatementOrigins(f, field, statementTasks)
-	default:
-		return UnplannedField(f)
-	}
-	return err
+func (b statementFieldPlan) planGraph(graphql.CollectedField) error {
+	return b.planTerms(statementGraph, showsGraph)
 }
 
-// planStatementOrigins plans a list of messages or tasks of the commits of a
-// statement's assertions.
-func (p *Planner) planStatementOrigins(f graphql.CollectedField, field *statementField, kind statementKind) error {
-	args, err := coerceArgs(p, f, CoerceStatementEvidenceArgs) // field tasks has the same ones
+func (b statementFieldPlan) planPending(graphql.CollectedField) error {
+	return b.planTerms(statementPending, showsGraph)
+}
+
+func (b statementFieldPlan) planCertainty(graphql.CollectedField) error {
+	return b.planAssertionsOf(statementCertainty)
+}
+
+func (b statementFieldPlan) planAssertedBy(graphql.CollectedField) error {
+	return b.planAssertionsOf(statementAssertedBy)
+}
+
+func (b statementFieldPlan) planAssertions(f graphql.CollectedField) (err error) {
+	b.field.assertions, err = b.planner.planAssertions(f.Selections)
+	return cmp.Or(err, b.planAssertionsOf(statementAssertions))
+}
+
+func (b statementFieldPlan) planRecordedAt(graphql.CollectedField) error {
+	return b.planAssertionsOf(statementRecordedAt)
+}
+
+func (b statementFieldPlan) planRevision(graphql.CollectedField) error {
+	return b.planAssertionsOf(statementRevision)
+}
+
+func (b statementFieldPlan) planEvidence(f graphql.CollectedField) error {
+	args, err := coerceArgs(b.planner, f, CoerceStatementEvidenceArgs)
 	if err != nil {
 		return err
 	}
-	field.kind, field.origins, field.page = kind, p.SelectedField(f), PageArgs{First: args.First, After: args.After}
-	_, err = p.run.Reader.Limits.CheckFirst(args.First, limit.DefaultPageSize)
+	return b.planOrigins(f, statementEvidence, PageArgs{First: args.First, After: args.After})
+}
+
+func (b statementFieldPlan) planTasks(f graphql.CollectedField) error {
+	args, err := coerceArgs(b.planner, f, CoerceStatementTasksArgs)
+	if err != nil {
+		return err
+	}
+	return b.planOrigins(f, statementTasks, PageArgs{First: args.First, After: args.After})
+}
+
+// planTerms plans a field that shows these terms of the statement.
+func (b statementFieldPlan) planTerms(kind statementKind, shows uint8) error {
+	b.field.kind = kind
+	b.plan.terms |= shows
+	return nil
+}
+
+func (b statementFieldPlan) planEntity(f graphql.CollectedField, kind statementKind) (err error) {
+	b.field.kind = kind
+	b.field.entity, err = b.planner.planEntity(f.Selections)
+	return err
+}
+
+// planAssertionsOf plans a field that shows the statement's assertions.
+func (b statementFieldPlan) planAssertionsOf(kind statementKind) error {
+	b.field.kind, b.plan.assertions = kind, true
+	return nil
+}
+
+// planOrigins plans a list of messages or tasks of the commits of the statement's
+// assertions.
+func (b statementFieldPlan) planOrigins(f graphql.CollectedField, kind statementKind, page PageArgs) error {
+	b.plan.assertions = true
+	b.field.kind, b.field.origins, b.field.page = kind, b.planner.SelectedField(f), page
+	_, err := b.planner.run.Reader.Limits.CheckFirst(page.First, limit.DefaultPageSize)
 	return err
 }
 

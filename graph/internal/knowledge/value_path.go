@@ -13,24 +13,33 @@ import (
 	"koine/kg"
 )
 
-// planEntityValue plans Entity.value and values: of a property, or at the ends of
-// a path. A path of one predicate is a property.
-func (p *Planner) planEntityValue(plan *entityPlan, f graphql.CollectedField, field *entityField) error {
-	field.kind, field.first = entityValue, 1
-	args, err := coerceArgs(p, f, CoerceEntityValuesArgs) // field value has no first
+func (b entityFieldPlan) planValue(f graphql.CollectedField) error {
+	args, err := coerceArgs(b.planner, f, CoerceEntityValueArgs)
 	if err != nil {
 		return err
 	}
-	if f.Name == "values" {
-		field.kind = entityValues
-		if field.first, err = p.run.Reader.Limits.CheckFirst(args.First, limit.DefaultMaxPageSize); err != nil {
-			return err
-		}
+	b.field.kind, b.field.first = entityValue, 1
+	return b.planValuesOf(args.Predicate, args.Path)
+}
+
+func (b entityFieldPlan) planValues(f graphql.CollectedField) error {
+	args, err := coerceArgs(b.planner, f, CoerceEntityValuesArgs)
+	if err != nil {
+		return err
 	}
-	predicate := args.Predicate
+	b.field.kind = entityValues
+	if b.field.first, err = b.planner.run.Reader.Limits.CheckFirst(args.First, limit.DefaultMaxPageSize); err != nil {
+		return err
+	}
+	return b.planValuesOf(args.Predicate, args.Path)
+}
+
+// planValuesOf plans the values of a property, or those at the ends of a path. A
+// path of one forward step is planned as a property.
+func (b entityFieldPlan) planValuesOf(predicate *kg.Term, along *string) (err error) {
 	var way *path.Path
-	if args.Path != nil {
-		way, err = p.parsePath(*args.Path)
+	if along != nil {
+		way, err = b.planner.parsePath(*along)
 	}
 	switch {
 	case err != nil:
@@ -38,14 +47,14 @@ func (p *Planner) planEntityValue(plan *entityPlan, f graphql.CollectedField, fi
 	case (predicate == nil) == (way == nil):
 		return kg.Errorf(kg.CodeInvalid, "exactly one of predicate and path is required").At("predicate")
 	case predicate != nil:
-		plan.wantPredicate(*predicate, 0)
+		b.plan.wantPredicate(*predicate, 0)
 		return nil
 	}
 	if one, inverted, ok := way.Single(); ok && !inverted {
-		plan.wantPredicate(one, 0)
+		b.plan.wantPredicate(one, 0)
 		return nil
 	}
-	field.way = way
+	b.field.way = way
 	return nil
 }
 

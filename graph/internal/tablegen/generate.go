@@ -72,9 +72,26 @@ func (g *generator) generateValues() ([]byte, error) {
 		}
 	}
 	body.WriteString(")\n")
+	for _, name := range plannedByField {
+		g.writePlanner(&body, g.objects[name])
+	}
 	body.Write(args.Bytes())
 	body.Write(g.written.Bytes())
 	return g.file(path.Base(g.pkg), body.Bytes())
+}
+
+// plannedByField are the types whose fields are planned by one method each.
+var plannedByField = []string{"Entity", "Statement"}
+
+// writePlanner writes the method that plans a field of an object by its name. It
+// calls the method of the field, so that a field without one does not compile.
+func (g *generator) writePlanner(b *bytes.Buffer, o *codegen.Object) {
+	collected := g.use("github.com/99designs/gqlgen/graphql") + ".CollectedField"
+	fmt.Fprintf(b, "\n// planNamed plans a field of %s.\nfunc (b %sFieldPlan) planNamed(f %s) error {\nswitch f.Name {\ncase \"__typename\":\nreturn nil\n", o.Name, lower(o.Name), collected)
+	for _, f := range o.Fields {
+		fmt.Fprintf(b, "case %q:\nreturn b.plan%s(f)\n", f.Name, templates.ToGo(f.Name))
+	}
+	b.WriteString("}\nreturn UnplannedField(f)\n}\n")
 }
 
 // isPlanned reports whether a type's fields are planned: its values write

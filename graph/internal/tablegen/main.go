@@ -8,7 +8,8 @@
 // It writes the models (gqlgen's modelgen) and graph/tables_gen.go, which has
 // for each object type an executor.Object, for each field with arguments a
 // struct of them with its coercion, and for each input type its coercion. The
-// arguments of planned types are in graph/internal/knowledge/args_gen.go.
+// arguments of planned types are in graph/internal/knowledge/args_gen.go, with a
+// switch that calls the method that plans a field (plannedByField).
 package main
 
 import (
