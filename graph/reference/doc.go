@@ -12,6 +12,14 @@
 // and its errors have to have the same paths. Whether a document is valid is compared too, of
 // documents that are, and of such with a few tokens changed.
 //
+// # Mutations
+//
+// A mutation is executed in one world. In its twin, in which the same has happened before, each
+// root field of the plain form is an operation of its own, in the order in which graphql-js
+// would execute them. graphql-js completes the document over the answers of these: a field has
+// to see what those before it did, and nothing of those after it. Ids, secrets and positions are
+// masked, and both worlds must have come to the same revision.
+//
 // # The answers of before
 //
 // testdata/recorded.gz holds 2,000 operations with their answers by the executor that koine had

@@ -67,25 +67,33 @@ type directive struct {
 	on   any
 }
 
+// subscriptions are those that can begin in the past.
+var subscriptions = []string{"statementChanged", "messagePublished", "taskChanged", "entityChanged", "matchChanged", "channelChanged", "proposalChanged"}
+
 // callers execute documents, in turn.
 var callers = []kg.Principal{root, ann, root, bob, ann, eve}
 
-// newDocument makes the document of a seed.
+// newDocument makes the query of a seed.
 func newDocument(schema *ast.Schema, seed uint64, budgets bool) document {
+	return newOperation(schema, ast.Query, seed, budgets)
+}
+
+// newOperation makes the operation of a seed.
+func newOperation(schema *ast.Schema, kind ast.Operation, seed uint64, budgets bool) document {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 19)), schema: schema, budgets: budgets, taken: map[string][]*field{}}
 	g.left = 8 + g.IntN(70)
 	if g.IntN(3) == 0 {
 		g.refused = 3
 	}
-	set := g.selectionSet(schema.Query, "", 2+g.IntN(6))
+	set := g.rootSet(kind)
 	doc := document{by: callers[g.IntN(len(callers))]}
 	var b strings.Builder
 	if g.IntN(8) == 0 {
 		doc.operation = "Main"
 	}
 	// Fragments are made with the fields, so what they use is known now.
-	if doc.operation != "" || len(g.variables) > 0 || g.IntN(2) == 0 {
-		b.WriteString("query")
+	if kind != ast.Query || doc.operation != "" || len(g.variables) > 0 || g.IntN(2) == 0 {
+		b.WriteString(string(kind))
 		if doc.operation != "" {
 			b.WriteString(" Main")
 		}
@@ -123,6 +131,27 @@ func newDocument(schema *ast.Schema, seed uint64, budgets bool) document {
 		doc.variables = encode(given)
 	}
 	return doc
+}
+
+// rootSet makes the selections of an operation. A subscription has one field, which nothing skips.
+func (g *generator) rootSet(kind ast.Operation) []selection {
+	depth := 2 + g.IntN(6)
+	switch kind {
+	case ast.Mutation:
+		return g.selectionSet(g.schema.Mutation, "", depth)
+	case ast.Subscription:
+		set := []selection{g.onlyField(g.schema.Subscription, depth)}
+		switch g.IntN(8) {
+		case 0:
+			return []selection{&fragment{on: g.schema.Subscription, condition: g.IntN(2) == 0, set: set}}
+		case 1:
+			f := &fragment{name: "F" + itoa(len(g.fragments)), on: g.schema.Subscription, set: set}
+			g.fragments = append(g.fragments, f)
+			return []selection{&spread{of: f}}
+		}
+		return set
+	}
+	return g.selectionSet(g.schema.Query, "", depth)
 }
 
 func (g *generator) selectionSet(of *ast.Definition, path string, depth int) (set []selection) {
@@ -288,6 +317,7 @@ func (g *generator) field(of *ast.Definition, path string, depth int) selection 
 	var leaves, branches ast.FieldList
 	for _, d := range of.Fields {
 		switch {
+		case of == g.schema.Mutation && slices.Contains(waiting, d.Name):
 		case d.Name == "__schema" || d.Name == "__type" && g.IntN(20) > 0 || d.Name == "revision" && path == "":
 		case g.schema.Types[d.Type.Name()].IsCompositeType():
 			branches = append(branches, d)
@@ -302,8 +332,22 @@ func (g *generator) field(of *ast.Definition, path string, depth int) selection 
 	if len(from) == 0 || g.IntN(25) == 0 {
 		return g.typename(of, path)
 	}
+	return g.fieldOf(of, from[g.IntN(len(from))], path, depth, g.directives())
+}
+
+// waiting are the mutations that random documents lack: their answer takes seconds.
+var waiting = []string{"ask"}
+
+// onlyField is the field of a subscription.
+func (g *generator) onlyField(of *ast.Definition, depth int) selection {
+	def := of.Fields.ForName(subscriptions[g.IntN(len(subscriptions))])
+	return g.fieldOf(of, def, "", depth, nil)
+}
+
+// fieldOf makes a field with arguments and selections.
+func (g *generator) fieldOf(of *ast.Definition, def *ast.FieldDefinition, path string, depth int, directives []directive) selection {
 	g.left--
-	f := &field{parent: of, def: from[g.IntN(len(from))], directives: g.directives()}
+	f := &field{parent: of, def: def, directives: directives}
 	args := make(ast.FieldList, 0, len(f.def.Arguments))
 	for _, a := range f.def.Arguments {
 		args = append(args, &ast.FieldDefinition{Name: a.Name, Type: a.Type, DefaultValue: a.DefaultValue})

@@ -7,10 +7,11 @@ export class Leaf {
   }
 }
 
-// Num is a number in a request that JavaScript would write otherwise, with all its digits.
+// Num is a number in a request that JavaScript would write otherwise, with all its digits. It is
+// a function: graphql-js would take an object for an input object.
 export class Num {
   constructor(text) {
-    this.text = text
+    return Object.setPrototypeOf(Object.assign(() => {}, { text }), Num.prototype)
   }
   toString() {
     return this.text

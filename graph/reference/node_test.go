@@ -68,7 +68,8 @@ func (n *node) call(request, into any) {
 type examined struct {
 	Verdict  string // "invalid", "unknown", "refused" or "valid"
 	Messages []string
-	Plain    string // the plain form
+	Plain    string   // the plain form
+	Pieces   []string // an operation for each root field of the plain form
 }
 
 func (n *node) examine(text, operation string, variables json.RawMessage) (e examined) {

@@ -17,7 +17,7 @@ export function plainForm(schema, document, operation, variables) {
   }
   let aliases = 0
   const levelOf = (type, collect) => {
-    const level = { types: Object.create(null), text: '' }
+    const level = { types: Object.create(null), text: '', pieces: [] }
     for (const possible of isAbstractType(type) ? schema.getPossibleTypes(type) : [type]) {
       const fields = new Map()
       let text = ''
@@ -33,13 +33,15 @@ export function plainForm(schema, document, operation, variables) {
         }
         const field = { alias: `f${++aliases}`, key, type: def.type }
         const given = def.args.filter((a) => args[a.name] !== undefined)
-        text += ` ${field.alias}: ${name}`
-        if (given.length > 0) text += `(${given.map((a) => `${a.name}: ${literal(args[a.name], a.type)}`).join(', ')})`
+        let piece = ` ${field.alias}: ${name}`
+        if (given.length > 0) piece += `(${given.map((a) => `${a.name}: ${literal(args[a.name], a.type)}`).join(', ')})`
         const named = getNamedType(def.type)
         if (!isLeafType(named)) {
           field.level = levelOf(named, (t) => collectSubfields(schema, fragments, variables, t, nodes))
-          text += ` {${field.level.text} }`
+          piece += ` {${field.level.text} }`
         }
+        text += piece
+        level.pieces.push(piece)
         fields.set(key, field)
       }
       level.types[possible.name] = fields
@@ -52,7 +54,8 @@ export function plainForm(schema, document, operation, variables) {
   }
   const root = { query: schema.getQueryType(), mutation: schema.getMutationType(), subscription: schema.getSubscriptionType() }[operation.operation]
   const level = levelOf(root, (t) => collectFields(schema, fragments, variables, t, operation.selectionSet))
-  return { text: `${operation.operation} {${level.text} }`, level }
+  const pieces = level.pieces.map((piece) => `${operation.operation} {${piece} }`)
+  return { text: `${operation.operation} {${level.text} }`, pieces, level }
 }
 
 // collected is what a selection set collects: nothing if a directive cannot be evaluated.

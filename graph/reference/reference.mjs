@@ -1,7 +1,7 @@
 // Answers requests, one a line of JSON:
 //
 //   {sdl}                                       builds the schema
-//   {document, operationName, variables}        -> {verdict, messages, plain}
+//   {document, operationName, variables}        -> {verdict, messages, plain, pieces}
 //   {answer: {data, errors: [{message, path}]}} -> {data, errors, missing}: the document's
 //                                                  answer, given the answer to its plain form
 //   {coverage: true}                            -> {unasked, empty}: the fields of objects that
@@ -43,7 +43,7 @@ function examine({ document: text, operationName: name, variables: given }) {
   if (refused) return { verdict: 'refused', messages: refused.map((e) => e.message) }
   const form = plainForm(schema, document, operation, coerced)
   current = { document, operationName, variables, form }
-  return { verdict: 'valid', plain: form.text }
+  return { verdict: 'valid', plain: form.text, pieces: form.pieces }
 }
 
 async function answer({ data, errors }) {

@@ -73,8 +73,17 @@ func TestAgainstGraphQLJS(t *testing.T) {
 		compareAnswers(t, w, js, newDocument(schema, first+uint64(i), false), first+uint64(i), counts)
 	}
 	t.Logf("%v", counts)
+	js.logCoverage(t, "")
+}
+
+// logCoverage logs the fields whose names begin so that no document asked for, and those that
+// had no value.
+func (n *node) logCoverage(t *testing.T, prefix string) {
+	t.Helper()
 	var c struct{ Unasked, Empty []string }
-	js.call(map[string]any{"coverage": true}, &c)
+	n.call(map[string]any{"coverage": true}, &c)
+	others := func(name string) bool { return !strings.HasPrefix(name, prefix) }
+	c.Unasked, c.Empty = slices.DeleteFunc(c.Unasked, others), slices.DeleteFunc(c.Empty, others)
 	t.Logf("no document asked for %d fields: %v", len(c.Unasked), c.Unasked)
 	t.Logf("%d fields were null always: %v", len(c.Empty), c.Empty)
 }
@@ -90,6 +99,14 @@ func compareAnswers(t *testing.T, w *world, js *node, doc document, seed uint64,
 		t.Helper()
 		t.Errorf("-reference.seed=%d, as %s\n%s\n%s\n"+format, append([]any{seed, doc.by.ID, text, variables}, args...)...)
 	}
+	plain := func() answer { return w.ask(w.request(w.wide, doc.by, e.Plain, nil)) }
+	judge(js, text, got, e, plain, unsealed, counts, report)
+}
+
+// judge compares koine's answer to the document examined last with that of graphql-js over the
+// answer to its plain form. Both are compared as same has them. It reports whether they agree.
+func judge(js *node, text string, got answer, e examined, plainAnswer func() answer, same func(string) string, counts map[string]int, report func(string, ...any)) bool {
+	js.t.Helper()
 	counts[e.Verdict]++
 	if slices.Contains(got.codes, "INTERNAL") {
 		if name := knownDifference(text, got, e, executed{}); name != "" {
@@ -97,29 +114,31 @@ func compareAnswers(t *testing.T, w *world, js *node, doc document, seed uint64,
 		} else {
 			report("an internal error: %s %v", got.data, got.errors)
 		}
-		return
+		return false
 	}
 	if e.Verdict == "invalid" {
 		if e.Messages[0] == "Maximum introspection depth exceeded" && got.kind != "valid" {
 			counts["limit"]++
-			return
+			return true
 		}
 		report("made an invalid document: %q", e.Messages)
-		return
+		return false
 	}
 	if e.Verdict == "refused" {
 		if name := knownDifference(text, got, e, executed{}); name != "" {
 			counts[name]++
 		} else if got.kind == "valid" || got.data != "" {
 			report("koine executes it: %s %v\ngraphql-js refuses it: %q", got.data, got.errors, e.Messages)
+		} else {
+			return true
 		}
-		return
+		return false
 	}
 	if slices.Contains(got.codes, "LIMIT_EXCEEDED") && got.kind != "valid" {
 		counts["limit"]++
-		return
+		return true
 	}
-	plain := w.ask(w.request(w.wide, doc.by, e.Plain, nil))
+	plain := plainAnswer()
 	if plain.kind != "valid" || plain.data == "" {
 		if name := knownDifference(text, plain, e, executed{}); name != "" {
 			counts[name]++
@@ -127,19 +146,19 @@ func compareAnswers(t *testing.T, w *world, js *node, doc document, seed uint64,
 			report("koine answers %s %s %v\n, the plain form is refused: %v\n%s", got.kind, got.data, got.errors, plain.errors, e.Plain)
 		}
 		counts["refused before execution"]++
-		return
+		return false
 	}
 	if got.kind != "valid" {
 		if name := knownDifference(text, got, e, executed{}); name != "" {
 			counts[name]++
-			return
+			return false
 		}
 		report("koine refuses it: %v %v\n%s", got.kind, got.errors, e.Plain)
-		return
+		return false
 	}
 	want := js.execute(plain)
 	if len(want.Missing) > 0 {
-		t.Fatalf("%s: the plain form lacks %v\n%s", text, want.Missing, e.Plain)
+		js.t.Fatalf("%s: the plain form lacks %v\n%s", text, want.Missing, e.Plain)
 	}
 	counts["bytes"] += len(want.Data)
 	if len(want.Errors) > 0 {
@@ -147,15 +166,17 @@ func compareAnswers(t *testing.T, w *world, js *node, doc document, seed uint64,
 	}
 	if name := knownDifference(text, got, e, want); name != "" {
 		counts[name]++
-		return
+		return false
 	}
-	if unsealed(got.data) != unsealed(want.Data) {
+	if same(got.data) != same(want.Data) {
 		report("koine:      %s\n%v\ngraphql-js: %s\n%v\nplain: %s\n%s %v", got.data, got.errors, want.Data, want.Errors, e.Plain, plain.data, plain.errors)
-		return
+		return false
 	}
 	if text := differentErrors(got, want); text != "" {
 		report("%s: %s\nkoine's errors: %v\ngraphql-js:     %v\n%s\n%v", text, got.data, got.errors, want.Errors, e.Plain, plain.errors)
+		return false
 	}
+	return true
 }
 
 // differentErrors says which errors differ. Where an error has made a value null, graphql-js

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -131,6 +132,32 @@ var pools = map[string][]string{
 	"Entity.in.after": {`null`}, ".shape": {`"ex:FilmShape"`}, ".contextId": {`"c"`}, ".principal": {`"agent://ann"`, `"agent://root"`}, "IRIFilter.eq": {`"ex:Person"`, `"ex:ada"`, `"ex:knows"`},
 }
 
+// Pools of the inputs of mutations. A literal keeps 64 bits of a fraction, a variable all its digits:
+// there is none here that differs in the plain form.
+func init() {
+	maps.Copy(pools, map[string][]string{
+		".agentId": {`"ann"`, `"bob"`, `"eve"`, `"agent://zoe"`}, ".ownerId": {`"ann"`, `"bob"`}, ".justification": {`"because"`, `"so it is"`}, ".idempotencyKey": {`"once"`, `"again"`},
+		"RevertCommitInput.revision": {`6`, `7`, `8`, `9`, `10`, `11`, `12`}, "RegisterPrefixInput.name": {`"ex2"`, `"other"`, `"koine"`}, ".namespace": {`"https://other.example/"`, `"https://two.example/"`},
+		"RemovePrefixInput.name": {`"other"`, `"ex2"`, `"koine"`}, ".allow": {`"tel"`, `"geo"`}, ".forbid": {`"tel"`}, ".roles": {`"reader"`, `"reviewer"`}, ".actFor": {`"bob"`},
+		".keyId": {`"@key@"`}, ".card": {`{"name": "Zoe", "description": "d", "capabilities": ["weather"]}`, `{"name": "Yan"}`}, "UpdateAgentInput.name": {`"Anna"`}, "CreateApiKeyInput.name": {`"new"`},
+		".lifetimeSeconds": {`3600`}, ".overlapSeconds": {`60`},
+		"PredicateInput.id": {`"ex:knows"`, `"ex:age"`, `"ex:likes"`, `"ex:pay"`}, "SubjectInput.id": {`"ex:ada"`, `"ex:ada"`, `"ex:bob"`, `"ex:new"`}, "ObjectInput.id": {`"ex:bob"`, `"ex:bob"`, `"ex:rome"`},
+		"ObjectInput.type": {`"xsd:string"`, `"xsd:integer"`}, ".provenance": {`{"page": 3}`},
+		"CreateGraphInput.iri": {`"agent://ann/more"`, `"agent://bob/own"`, `"agent://root/own"`}, "SetGraphPolicyInput.iri": {`"agent://ann/notes"`, `"agent://ann/more"`}, "ReplaceGraphInput.iri": {`"agent://ann/notes"`, `"agent://ann/more"`},
+		"DeleteGraphInput.iri": {`"agent://ann/more"`, `"agent://ann/notes"`}, ".owners": {`"agent://ann"`}, ".writers": {`"agent://ann"`, `"agent://bob"`}, ".readers": {`"agent://bob"`},
+		".turtle": {`"<https://example.org/ada> <https://example.org/knows> <https://example.org/bob> , 3 ."`, `"<https://example.org/x> <https://example.org/y> 1.0 ."`, `"no turtle"`}, "SetShapesInput.turtle": {string(quote(shapeOfFilm))},
+		".shapes": {`"ex:FilmShape"`}, ".proposalId": {`"@proposal@"`, `"@applied@"`}, ".comment": {`"fine"`}, ".expectedVersion": {`1`, `2`, `3`},
+		"DeleteChannelInput.channelId": {`"@closed@"`, `"@private@"`}, "CloseChannelInput.channelId": {`"@work@"`, `"@private@"`}, "JoinChannelInput.channelId": {`"@channel@"`, `"@work@"`, `"@private@"`},
+		"AnswerInvitationInput.channelId": {`"@private@"`}, "InvitationInput.channelId": {`"@private@"`, `"@channel@"`}, "InvitationInput.agentId": {`"eve"`, `"agent://zoe"`}, "CreateChannelInput.name": {`"new"`, `"newer"`}, "CreateChannelInput.maxMembers": {`5`, `20`}, ".maxMembers": {`10`, `20`}, ".keepMessages": {`1000`}, ".expireAfterSeconds": {`86400`}, ".messageBytes": {`65536`},
+		"MetadataPatchInput.set": {`{"a": 2}`, `{"b": {"c": [1.5]}}`}, "MetadataPatchInput.remove": {`"a"`}, ".metadata": {`{"m": 1}`, `{"n": [1.5, null]}`}, ".until": {`"2030-01-01T00:00:00Z"`}, ".expiresAt": {`"2030-01-01T00:00:00Z"`},
+		"ScopeAccessInput.agentIds": {`"bob"`}, ".coordinatorId": {`"ann"`}, ".parentId": {`"@scope@"`}, "SendMessageInput.parentId": {`"@task@"`}, "UpdateScopeInput.scopeId": {`"@scope@"`, `"@subscope@"`}, "EndScopeInput.scopeId": {`"@subscope@"`, `"@scope@"`},
+		"PublishMessageInput.parts": {`{"type": "text", "text": "hello"}`, `{"type": "data", "data": {"x": 1.5}}`}, ".recipient": {`"bob"`, `"ann"`}, ".replyToId": {`"@message@"`, `"@request@"`}, ".channelName": {`"named"`}, ".threadId": {`"t"`},
+		".messageId": {`"@message@"`, `"@reply@"`, `"@request@"`}, ".messageIds": {`"@request@"`, `"@message@"`}, "SendMessageInput.messageId": {`"m1"`, `"m2"`}, ".taskId": {`"@task@"`, `"@subtask@"`}, ".upToSequence": {`1`, `2`, `3`},
+		"SendSignalInput.kind": {`"typing"`}, "PublishMessageInput.to": {`"bob"`, `"ann"`}, "SendMessageInput.to": {`"bob"`, `"ann"`}, "PartInput.data": {`{"x": 1.5}`, `[1, null]`}, ".mediaType": {`"text/plain"`}, "ArtifactInput.id": {`"a/1"`, `"b"`},
+		"AcknowledgeMessagesInput.channelId": {`"@channel@"`}, "DeleteTaskInput.taskId": {`"@subtask@"`, `"@task@"`}, ".everywhere": {`true`}, ".format": {`"markdown"`},
+	})
+}
+
 // presets are values of input types that lead to something more often than random ones.
 var presets = map[string][]string{
 	"PatternInput": {`{"triples": [{"s": "?a", "p": "ex:knows", "o": "?b"}]}`, `{"triples": [{"s": "?a", "p": "ex:name", "o": "?b"}, {"s": "?a", "p": "rdf:type", "o": "ex:Person"}]}`, `{"triples": {"s": "?a", "p": "ex:knows+", "o": "?b"}}`},
@@ -147,6 +174,34 @@ var refusals = map[string][]string{
 // oneOf are the members of an input, or arguments of a field, of which exactly one is given.
 var oneOf = map[string][]string{
 	"Entity.value": {"predicate", "path"}, "Entity.values": {"predicate", "path"}, "EntityOrder": {"by", "property", "path"}, "EntityGroupKey": {"property", "path"}, "TriplePattern": {"o", "value"},
+}
+
+// together are members of inputs of mutations, beside those that must be given, that lead to
+// something when they are given together.
+var together = map[string][][]string{
+	"ObjectInput":    {{"id"}, {"value"}, {"value"}, {"value", "language"}, {"value", "type"}},
+	"StatementInput": {{}, {}, {"certainty"}, {"graph"}, {"provenance", "validFrom"}},
+	"PartInput":      {{"text"}, {"text", "mediaType"}, {"data"}, {"data", "metadata"}},
+	"PublishMessageInput": {{"channelId"}, {"channelId", "messageType", "replyToId"}, {"to"}, {"channelId", "patches", "justification"}, {"channelId", "idempotencyKey", "tags", "threadId"},
+		{"channelId", "recipient", "metadata"}, {"channelName", "scopeId"}},
+	"SendMessageInput":         {{"to"}, {"taskId"}, {"to", "contextId", "metadata"}, {"to", "parentId", "messageId"}},
+	"ReportTaskInput":          {{"state"}, {"message"}, {"artifacts"}, {"state", "message", "artifacts"}, {"state", "failure"}},
+	"ArtifactInput":            {{}, {"name", "metadata"}, {"append"}},
+	"AcknowledgeMessagesInput": {{"upToSequence"}, {"messageIds"}},
+	"RestrictAgentInput":       {{"channelId"}, {"channelId", "until"}, {"everywhere", "until"}},
+	"LiftRestrictionInput":     {{"channelId"}, {"everywhere"}},
+	"CreateScopeInput":         {{"title"}, {"parentId", "title"}, {"access"}, {}},
+	"ScopeAccessInput":         {{"everybody"}, {"agentIds"}},
+	"CreateChannelInput":       {{"name"}, {"name", "members", "visibility"}, {"scopeId", "topic"}, {"name", "rights"}, {"limits", "maxMembers", "keepMessages"}, {"metadata", "idempotencyKey"}},
+	"UpdateChannelInput":       {{"name"}, {"topic", "maxMembers"}, {"metadataPatch"}, {"rights", "limits"}},
+	"CreateGraphInput":         {{"iri"}, {"iri", "visibility"}, {"iri", "owners", "readers"}},
+	"SetGraphPolicyInput":      {{"iri", "visibility"}, {"iri", "writers"}},
+	"ReplaceGraphInput":        {{"iri"}, {"iri", "justification"}},
+	"UpdateAgentInput":         {{"name"}, {"card"}, {"status"}, {"ownerId"}},
+	"RegisterAgentInput":       {{"agentId"}},
+	"CreateApiKeyInput":        {{"name"}, {"roles", "mode"}, {"lifetimeSeconds"}},
+	"ApplyPatchesInput":        {{}, {"justification"}, {"justification", "dryRun"}, {"idempotencyKey"}},
+	"ChangeSchemesInput":       {{"allow"}, {"forbid"}},
 }
 
 // seldom are arguments and members that are given one time in ten of those in which others are:
@@ -225,6 +280,16 @@ func (g *generator) given(name string, fields ast.FieldList, depth int) (out ast
 				out = append(out, f)
 			}
 		}
+	}
+	if sets := together[name]; sets != nil && g.IntN(5) > 0 {
+		set := sets[g.IntN(len(sets))]
+		for _, f := range fields {
+			if f.Type.NonNull && f.DefaultValue == nil || slices.Contains(set, f.Name) || g.IntN(25) == 0 {
+				out = append(out, f)
+			}
+		}
+		g.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+		return out
 	}
 	for _, f := range fields {
 		required := f.Type.NonNull && f.DefaultValue == nil

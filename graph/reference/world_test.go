@@ -40,6 +40,7 @@ type world struct {
 	ids          map[string]string // by name
 	names        *strings.Replacer // of ids
 	texts        *strings.Replacer // of names
+	tick         func()            // a second later
 }
 
 // The callers.
@@ -72,7 +73,7 @@ func newWorld(t testing.TB) *world {
 		defer mu.Unlock()
 		return now
 	}
-	tick := func() {
+	w.tick = func() {
 		mu.Lock()
 		defer mu.Unlock()
 		now = now.Add(time.Second)
@@ -81,7 +82,7 @@ func newWorld(t testing.TB) *world {
 		policies    = policy.New(policy.Options{})
 		set         = &shapes.Set{}
 		quarantines = new(provenance.Quarantines)
-		tracker     = presence.New(presence.Options{})
+		tracker     = presence.New(presence.Options{Settle: time.Hour}) // it writes nothing at a time of its own
 		reviews     = proposals.New(proposals.Options{Clock: clock})
 		rooms       = channels.New(channels.Options{Clock: clock, WithdrawProposal: reviews.WithdrawIn})
 		ctx         = slowtest.Context(t)
@@ -134,14 +135,14 @@ func newWorld(t testing.TB) *world {
 	const none = 1 << 30
 	limits.Tokens, limits.Depth, limits.Fields, limits.Aliases, limits.Repeats, limits.RootFields, limits.Complexity = none, none, none, none, none, none, none
 	w.wide = graph.NewEngine(deps, graph.Options{Limits: limits})
-	w.populate(tick)
+	w.populate()
 	return w
 }
 
 // populate fills the store. Each operation has a second of its own.
-func (w *world) populate(tick func()) {
+func (w *world) populate() {
 	for _, step := range population {
-		tick()
+		w.tick()
 		result := w.engine.Execute(context.Background(), w.request(w.engine, step.by, w.named(step.does), nil).request())
 		if len(result.Errors) > 0 {
 			w.t.Fatalf("%s: %v", step.does, result.Errors)
@@ -150,7 +151,7 @@ func (w *world) populate(tick func()) {
 			w.remember(step.name, result.Data)
 		}
 	}
-	tick()
+	w.tick()
 	var data struct {
 		Statements struct{ Nodes []struct{ ID string } }
 	}
@@ -207,6 +208,8 @@ var (
 	tokens  = regexp.MustCompile(`[A-Za-z0-9_-]{38,}`)
 	uuids   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	secrets = regexp.MustCompile(`ak_(live|test)_[0-9A-Za-z_]+`)
+	keyIDs  = regexp.MustCompile(`"[0-9A-Za-z]{12}"([,\]}])`)
+	times   = regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z`)
 )
 
 // masked is an answer as it is in every world.
@@ -215,6 +218,18 @@ func (w *world) masked(text string) string {
 	text = uuids.ReplaceAllString(text, "UUID")
 	text = secrets.ReplaceAllString(text, "KEY")
 	return tokens.ReplaceAllString(text, "TOKEN")
+}
+
+// maskedNew is an answer to a mutation as it is in every world. Keys get an id at random, and
+// the presence of agents has the time of the computer.
+func (w *world) maskedNew(text string) string {
+	text = times.ReplaceAllStringFunc(w.masked(text), func(text string) string {
+		if t, err := time.Parse(time.RFC3339, text); err == nil && time.Since(t).Abs() < 24*time.Hour {
+			return "NOW"
+		}
+		return text
+	})
+	return keyIDs.ReplaceAllString(text, `"KEYID"$1`)
 }
 
 // answer is what the comparison looks at.
