@@ -49,15 +49,15 @@ func (p *listPage[N]) Edges() []listEdge[N] {
 
 // PageInfo tells how to go on.
 func (p *listPage[N]) PageInfo() *PageInfo {
-	info := &PageInfo{HasNextPage: p.more, HasPreviousPage: p.begun, start: p.end, end: p.end}
+	info := &PageInfo{HasNextPage: p.more, HasPreviousPage: p.begun, end: p.end}
 	if p.backward {
-		info.HasNextPage, info.HasPreviousPage = p.begun, p.more
+		info.HasNextPage, info.HasPreviousPage, info.start, info.end = p.begun, p.more, p.end, nil
 	}
 	if n := len(p.nodes); n > 0 {
-		if p.end == nil || !p.backward {
+		if info.start == nil {
 			info.start = func() Cursor { return p.cursor(0) }
 		}
-		if p.end == nil || p.backward {
+		if info.end == nil {
 			info.end = func() Cursor { return p.cursor(n - 1) }
 		}
 	}

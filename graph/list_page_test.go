@@ -231,3 +231,21 @@ func (w *listWalk) refuse(t *testing.T, args, want string) {
 		t.Errorf("%s: got %s, want %s", args, got, want)
 	}
 }
+
+// An empty page has the cursor at its end, where more may come, and none at its start.
+func TestEmptyPage(t *testing.T) {
+	c := newConversing(t, limit.Limits{})
+	got := c.told("ann", `{ inbox { nodes { id } pageInfo { startCursor endCursor hasNextPage } } }`)
+	var data struct {
+		Inbox struct {
+			Nodes    []json.RawMessage
+			PageInfo struct{ StartCursor, EndCursor *string }
+		}
+	}
+	if err := json.Unmarshal([]byte(got), &data); err != nil {
+		t.Fatal(err)
+	}
+	if in := data.Inbox; len(in.Nodes) > 0 || in.PageInfo.StartCursor != nil || in.PageInfo.EndCursor == nil {
+		t.Errorf("got %s", got)
+	}
+}
