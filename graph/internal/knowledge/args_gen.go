@@ -137,6 +137,292 @@ func (b statementFieldPlan) planNamed(f graphql.CollectedField) error {
 	return UnplannedField(f)
 }
 
+// planNamed plans a field of EntityConnection, StatementConnection, MatchConnection, ChangeConnection, DiffConnection, FactConnection.
+func (b connectionFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "edges":
+		return b.planEdges(f)
+	case "nodes":
+		return b.planNodes(f)
+	case "pageInfo":
+		return b.planPageInfo(f)
+	case "totalCount":
+		return b.planTotalCount(f)
+	case "groups":
+		return b.planGroups(f)
+	case "columns":
+		return b.planColumns(f)
+	case "explanation":
+		return b.planExplanation(f)
+	case "events":
+		return b.planEvents(f)
+	case "from":
+		return b.planFrom(f)
+	case "to":
+		return b.planTo(f)
+	}
+	return UnplannedField(f)
+}
+
+// planNamed plans a field of EntityEdge, StatementEdge, MatchEdge, ChangeEdge, DiffEdge, FactEdge.
+func (b edgeFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "node":
+		return b.planNode(f)
+	case "cursor":
+		return b.planCursor(f)
+	}
+	return UnplannedField(f)
+}
+
+// planNamed plans a field of MatchRow.
+func (b rowFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "values":
+		return b.planValues(f)
+	case "value":
+		return b.planValue(f)
+	case "entity":
+		return b.planEntity(f)
+	case "term":
+		return b.planTerm(f)
+	}
+	return UnplannedField(f)
+}
+
+// planNamed plans a field of Group.
+func (b groupFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "keys":
+		return nil
+	case "values":
+		return nil
+	case "key":
+		return b.planKey(f)
+	case "entity":
+		return b.planEntity(f)
+	case "term":
+		return b.planTerm(f)
+	case "value":
+		return b.planValue(f)
+	case "count":
+		return nil
+	}
+	return UnplannedField(f)
+}
+
+// appendNamed appends a field of Group that has neither arguments nor a selection.
+func (v groupLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "keys":
+		return v.appendKeys(b)
+	case "values":
+		return v.appendValues(b)
+	case "count":
+		return v.appendCount(b)
+	}
+	return append(b, "null"...)
+}
+
+// planNamed plans a field of TermCount.
+func (b countFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "iri":
+		return nil
+	case "entity":
+		return b.planEntity(f)
+	case "count":
+		return nil
+	}
+	return UnplannedField(f)
+}
+
+// appendNamed appends a field of TermCount that has neither arguments nor a selection.
+func (v countLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "iri":
+		return v.appendIri(b)
+	case "count":
+		return v.appendCount(b)
+	}
+	return append(b, "null"...)
+}
+
+// planNamed plans a field of MatchExplanation.
+func (b explanationFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "steps":
+		return b.planSteps(f)
+	case "statementsRead":
+		return nil
+	}
+	return UnplannedField(f)
+}
+
+// appendNamed appends a field of MatchExplanation that has neither arguments nor a selection.
+func (v explanationLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "statementsRead":
+		return v.appendStatementsRead(b)
+	}
+	return append(b, "null"...)
+}
+
+// appendNamed appends a field of PageInfo that has neither arguments nor a selection.
+func (v pageInfoLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "hasNextPage":
+		return v.appendHasNextPage(b)
+	case "hasPreviousPage":
+		return v.appendHasPreviousPage(b)
+	case "startCursor":
+		return v.appendStartCursor(b)
+	case "endCursor":
+		return v.appendEndCursor(b)
+	case "truncated":
+		return v.appendTruncated(b)
+	}
+	return append(b, "null"...)
+}
+
+// appendNamed appends a field of Literal that has neither arguments nor a selection.
+func (v literalLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "value":
+		return v.appendValue(b)
+	case "lexical":
+		return v.appendLexical(b)
+	case "datatype":
+		return v.appendDatatype(b)
+	case "language":
+		return v.appendLanguage(b)
+	}
+	return append(b, "null"...)
+}
+
+// appendNamed appends a field of MatchStep that has neither arguments nor a selection.
+func (v stepLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "depth":
+		return v.appendDepth(b)
+	case "operation":
+		return v.appendOperation(b)
+	case "pattern":
+		return v.appendPattern(b)
+	case "index":
+		return v.appendIndex(b)
+	case "estimate":
+		return v.appendEstimate(b)
+	case "rows":
+		return v.appendRows(b)
+	case "statementsRead":
+		return v.appendStatementsRead(b)
+	}
+	return append(b, "null"...)
+}
+
+// appendNamed appends a field of Assertion that has neither arguments nor a selection.
+func (v assertionLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "sourceId":
+		return v.appendSourceID(b)
+	case "certainty":
+		return v.appendCertainty(b)
+	case "recordedAt":
+		return v.appendRecordedAt(b)
+	case "validFrom":
+		return v.appendValidFrom(b)
+	case "validTo":
+		return v.appendValidTo(b)
+	case "revision":
+		return v.appendRevision(b)
+	case "provenance":
+		return v.appendProvenance(b)
+	}
+	return append(b, "null"...)
+}
+
+// agentNamed returns the agent of a field of Assertion.
+func (v assertionLeaves) agentNamed(name string) kg.AgentID {
+	switch name {
+	case "source":
+		return v.agentSource()
+	}
+	return ""
+}
+
+// appendNamed appends a field of Commit that has neither arguments nor a selection.
+func (v commitLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "id":
+		return v.appendID(b)
+	case "commitId":
+		return v.appendCommitID(b)
+	case "revision":
+		return v.appendRevision(b)
+	case "time":
+		return v.appendTime(b)
+	case "principalId":
+		return v.appendPrincipalID(b)
+	case "actorId":
+		return v.appendActorID(b)
+	case "justification":
+		return v.appendJustification(b)
+	case "taskId":
+		return v.appendTaskID(b)
+	case "sessionId":
+		return v.appendSessionID(b)
+	case "messageId":
+		return v.appendMessageID(b)
+	}
+	return append(b, "null"...)
+}
+
+// agentNamed returns the agent of a field of Commit.
+func (v commitLeaves) agentNamed(name string) kg.AgentID {
+	switch name {
+	case "principal":
+		return v.agentPrincipal()
+	case "actor":
+		return v.agentActor()
+	}
+	return ""
+}
+
+// appendNamed appends a field of Progress that has neither arguments nor a selection.
+func (v progressLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "position":
+		return v.appendPosition(b)
+	case "revision":
+		return v.appendRevision(b)
+	}
+	return append(b, "null"...)
+}
+
+// appendNamed appends a field of Resync that has neither arguments nor a selection.
+func (v resyncLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "reason":
+		return v.appendReason(b)
+	case "oldest":
+		return v.appendOldest(b)
+	}
+	return append(b, "null"...)
+}
+
 // EntityLabelArgs are the arguments of Entity.label.
 type EntityLabelArgs struct {
 	Lang []string

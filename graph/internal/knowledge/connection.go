@@ -41,8 +41,8 @@ type connection struct {
 	// events plans the selection of a field `events`, which also lists the
 	// elements that no other list has.
 	events func(set ast.SelectionSet) (int, error)
-	// extra plans a field that only this connection has and returns its index.
-	extra func(f graphql.CollectedField) (int, error)
+	// match is the list if the elements are rows of a pattern.
+	match *matchList
 	// otherGroups compiles the groups of elements of another kind.
 	otherGroups func(*Planner, *groupPlan, graphql.CollectedField) error
 }
@@ -68,11 +68,11 @@ type connectionField struct {
 	typename  string
 	selection int // index of the plan of `nodes`, or of the groups
 	edge      []edgeField
-	info      []edgeField // of pageInfo
-	events    bool        // the list has all elements
+	info      []scalarField // of pageInfo
+	events    bool          // the list has all elements
 }
 
-// edgeField is a field of an edge or of PageInfo.
+// edgeField is a field of an edge.
 type edgeField struct {
 	key       []byte
 	name      string
@@ -112,79 +112,101 @@ func (p *Planner) planElements(c *connection, set ast.SelectionSet) (int, error)
 
 // planConnection plans the fields of a connection.
 func (p *Planner) planConnection(c *connection, set ast.SelectionSet, types connectionTypes) error {
-	return p.EachField(set, types.implementors, func(f graphql.CollectedField, key []byte) (err error) {
-		field := connectionField{key: key, typename: types.name}
-		switch f.Name {
-		case "__typename":
-		case "edges":
-			field.kind, field.typename = connectionEdges, types.edgeName
-			field.edge, err = p.planEdge(c, f.Selections, types)
-		case "nodes":
-			field.kind = connectionNodes
-			field.selection, err = p.planElements(c, f.Selections)
-		case "events":
-			if c.events == nil {
-				return UnplannedField(f)
-			}
-			field.kind, field.events = connectionNodes, true
-			field.selection, err = c.events(f.Selections)
-		case "pageInfo":
-			field.kind = connectionPageInfo
-			field.info, err = p.planPageInfo(c, f.Selections)
-		case "totalCount":
-			field.kind, c.total = connectionTotal, true
-		case "groups":
-			field.kind = connectionGroups
-			if field.selection, err = p.planGroups(c, f); err != nil {
-				if field.failed = p.failAlone(f, err); field.failed != nil {
-					field.kind, err = connectionFailed, nil
-				}
-			}
-		case "from", "to":
-			field.kind, field.typename = connectionRevision, f.Name
-		default:
-			if c.extra == nil {
-				return UnplannedField(f)
-			}
-			field.kind = connectionExtra
-			field.selection, err = c.extra(f)
-		}
-		c.fields = append(c.fields, field)
-		return err
+	return p.EachField(set, types.implementors, func(f graphql.CollectedField, key []byte) error {
+		c.fields = append(c.fields, connectionField{key: key, typename: types.name})
+		return connectionFieldPlan{p, c, &c.fields[len(c.fields)-1], types}.planNamed(f)
 	})
+}
+
+// connectionFieldPlan plans a field of a connection. It has a method for each field
+// of any of them, which the generated planNamed calls.
+type connectionFieldPlan struct {
+	planner    *Planner
+	connection *connection
+	field      *connectionField // the last one of the connection
+	types      connectionTypes
+}
+
+func (b connectionFieldPlan) planEdges(f graphql.CollectedField) (err error) {
+	b.field.kind, b.field.typename = connectionEdges, b.types.edgeName
+	b.field.edge, err = b.planner.planEdge(b.connection, f.Selections, b.types)
+	return err
+}
+
+func (b connectionFieldPlan) planNodes(f graphql.CollectedField) (err error) {
+	b.field.kind = connectionNodes
+	b.field.selection, err = b.planner.planElements(b.connection, f.Selections)
+	return err
+}
+
+func (b connectionFieldPlan) planEvents(f graphql.CollectedField) (err error) {
+	if b.connection.events == nil {
+		return UnplannedField(f)
+	}
+	b.field.kind, b.field.events = connectionNodes, true
+	b.field.selection, err = b.connection.events(f.Selections)
+	return err
+}
+
+func (b connectionFieldPlan) planPageInfo(f graphql.CollectedField) (err error) {
+	b.field.kind = connectionPageInfo
+	b.field.info, err = b.planner.planScalars(f.Selections, PageInfoImplementors)
+	for _, info := range b.field.info {
+		b.connection.cursors = b.connection.cursors || info.name == "startCursor" || info.name == "endCursor"
+	}
+	return err
+}
+
+func (b connectionFieldPlan) planTotalCount(graphql.CollectedField) error {
+	b.field.kind, b.connection.total = connectionTotal, true
+	return nil
+}
+
+func (b connectionFieldPlan) planGroups(f graphql.CollectedField) (err error) {
+	b.field.kind = connectionGroups
+	if b.field.selection, err = b.planner.planGroups(b.connection, f); err == nil {
+		return nil
+	}
+	if b.field.failed = b.planner.failAlone(f, err); b.field.failed == nil {
+		return err
+	}
+	b.field.kind = connectionFailed
+	return nil
+}
+
+func (b connectionFieldPlan) planFrom(graphql.CollectedField) error {
+	b.field.kind, b.field.typename = connectionRevision, "from"
+	return nil
+}
+
+func (b connectionFieldPlan) planTo(graphql.CollectedField) error {
+	b.field.kind, b.field.typename = connectionRevision, "to"
+	return nil
 }
 
 func (p *Planner) planEdge(c *connection, set ast.SelectionSet, types connectionTypes) (fields []edgeField, err error) {
-	err = p.EachField(set, types.edges, func(f graphql.CollectedField, key []byte) (err error) {
-		field := edgeField{key: key, name: f.Name}
-		switch f.Name {
-		case "__typename":
-		case "cursor":
-			c.cursors = true
-		case "node":
-			field.selection, err = p.planElements(c, f.Selections)
-		default:
-			return UnplannedField(f)
-		}
-		fields = append(fields, field)
-		return err
+	err = p.EachField(set, types.edges, func(f graphql.CollectedField, key []byte) error {
+		fields = append(fields, edgeField{key: key, name: f.Name})
+		return edgeFieldPlan{p, c, &fields[len(fields)-1]}.planNamed(f)
 	})
 	return fields, err
 }
 
-func (p *Planner) planPageInfo(c *connection, set ast.SelectionSet) (fields []edgeField, err error) {
-	err = p.EachField(set, PageInfoImplementors, func(f graphql.CollectedField, key []byte) error {
-		fields = append(fields, edgeField{key: key, name: f.Name})
-		switch f.Name {
-		case "startCursor", "endCursor":
-			c.cursors = true
-		case "__typename", "hasNextPage", "hasPreviousPage", "truncated":
-		default:
-			return UnplannedField(f)
-		}
-		return nil
-	})
-	return fields, err
+// edgeFieldPlan plans a field of an edge.
+type edgeFieldPlan struct {
+	planner    *Planner
+	connection *connection
+	field      *edgeField
+}
+
+func (b edgeFieldPlan) planCursor(graphql.CollectedField) error {
+	b.connection.cursors = true
+	return nil
+}
+
+func (b edgeFieldPlan) planNode(f graphql.CollectedField) (err error) {
+	b.field.selection, err = b.planner.planElements(b.connection, f.Selections)
+	return err
 }
 
 // planPaging reads the arguments that all connections have.
@@ -430,25 +452,31 @@ func (g *page) goesOn(after bool) bool {
 	return g.more
 }
 
-func (g *page) appendInfo(b []byte, fields []edgeField) []byte {
-	var start, end string
+func (g *page) appendInfo(b []byte, fields []scalarField) []byte {
+	v := pageInfoLeaves{page: g}
 	if g.connection.cursors {
-		start, end = g.endCursors()
+		v.start, v.end = g.endCursors()
 	}
-	return scalar.AppendFields(b, fields, func(b []byte, _ int, f *edgeField) []byte {
-		b = append(b, f.key...)
-		switch f.name {
-		case "hasNextPage":
-			return strconv.AppendBool(b, g.goesOn(true))
-		case "truncated":
-			return strconv.AppendBool(b, g.truncated)
-		case "hasPreviousPage":
-			return strconv.AppendBool(b, g.goesOn(false))
-		case "startCursor":
-			return appendOptional(b, start)
-		case "endCursor":
-			return appendOptional(b, end)
-		}
-		return append(b, `"PageInfo"`...)
-	})
+	return appendObject(b, fields, "PageInfo", v.appendNamed)
 }
+
+// pageInfoLeaves appends the fields of PageInfo.
+type pageInfoLeaves struct {
+	page       *page
+	start, end string
+}
+
+func (v pageInfoLeaves) appendHasNextPage(b []byte) []byte {
+	return strconv.AppendBool(b, v.page.goesOn(true))
+}
+
+func (v pageInfoLeaves) appendHasPreviousPage(b []byte) []byte {
+	return strconv.AppendBool(b, v.page.goesOn(false))
+}
+
+func (v pageInfoLeaves) appendTruncated(b []byte) []byte {
+	return strconv.AppendBool(b, v.page.truncated)
+}
+
+func (v pageInfoLeaves) appendStartCursor(b []byte) []byte { return appendOptional(b, v.start) }
+func (v pageInfoLeaves) appendEndCursor(b []byte) []byte   { return appendOptional(b, v.end) }

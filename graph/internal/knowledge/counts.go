@@ -18,20 +18,29 @@ type countField struct {
 }
 
 func (p *Planner) planCounts(f graphql.CollectedField) (fields []countField, err error) {
-	err = p.EachField(f.Selections, TermCountImplementors, func(f graphql.CollectedField, key []byte) (err error) {
-		field := countField{scalarField: scalarField{key, f.Name}}
-		switch f.Name {
-		case "__typename", "iri", "count":
-		case "entity":
-			field.entity, err = p.planEntity(f.Selections)
-		default:
-			return UnplannedField(f)
-		}
-		fields = append(fields, field)
-		return err
+	err = p.EachField(f.Selections, TermCountImplementors, func(f graphql.CollectedField, key []byte) error {
+		fields = append(fields, countField{scalarField: scalarField{key, f.Name}})
+		return countFieldPlan{p, &fields[len(fields)-1]}.planNamed(f)
 	})
 	return fields, err
 }
+
+// countFieldPlan plans a field of a TermCount.
+type countFieldPlan struct {
+	planner *Planner
+	field   *countField
+}
+
+func (b countFieldPlan) planEntity(f graphql.CollectedField) (err error) {
+	b.field.entity, err = b.planner.planEntity(f.Selections)
+	return err
+}
+
+// countLeaves appends the scalars of a TermCount.
+type countLeaves struct{ of *kg.TermCount }
+
+func (v countLeaves) appendIri(b []byte) []byte   { return scalar.AppendName(b, v.of.Term) }
+func (v countLeaves) appendCount(b []byte) []byte { return scalar.AppendUint(b, v.of.Count) }
 
 // loadCounts loads the entities of counted terms, for each field that shows one.
 func (l *loader) loadCounts(fields []countField, list []kg.TermCount) (nodes [][]*entityNode, err error) {
@@ -54,16 +63,14 @@ func writeCounts(w *writer, list []kg.TermCount, fields []countField, nodes [][]
 	scalar.WriteList(w, len(list), func(k int) {
 		scalar.WriteFields(w, fields, func(i int, f *countField) {
 			switch f.name {
-			case "iri":
-				w.B = scalar.AppendName(append(w.B, f.key...), list[k].Term)
-			case "count":
-				w.B = scalar.AppendUint(append(w.B, f.key...), list[k].Count)
+			case "__typename":
+				w.B = append(append(w.B, f.key...), `"TermCount"`...)
 			case "entity":
 				w.EnterField(f.key)
 				nodes[i][k].write(w)
 				w.LeaveField()
 			default:
-				w.B = append(append(w.B, f.key...), `"TermCount"`...)
+				w.B = countLeaves{&list[k]}.appendNamed(append(w.B, f.key...), f.name)
 			}
 		})
 	})

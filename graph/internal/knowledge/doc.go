@@ -6,8 +6,8 @@
 //
 //   - plan: the selection set becomes a tree of entityPlan, statementPlan and
 //     connection, with all arguments checked and all filters compiled. A generated switch
-//     calls the method that plans a field, so that none is missing
-//     (entityFieldPlan, statementFieldPlan);
+//     calls the method that plans a field (entityFieldPlan and the other types of
+//     this name) or appends it (literalLeaves and others), so that none is missing;
 //   - load: level by level, the scans for all entities of a level run in one
 //     batch, in the order of the index, and fill nodes;
 //   - write: the nodes are an executor.Value, which writes itself.

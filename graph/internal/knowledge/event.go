@@ -61,10 +61,10 @@ func (p *Planner) planEvent(f graphql.CollectedField, content EventContent) (pla
 	if plan.replaced, err = p.planReplaced(f.Selections); err != nil {
 		return nil, err
 	}
-	if plan.upToDate, err = p.planScalars(f.Selections, ProgressImplementors, "position", "revision"); err != nil {
+	if plan.upToDate, err = p.planScalars(f.Selections, ProgressImplementors); err != nil {
 		return nil, err
 	}
-	plan.resync, err = p.planScalars(f.Selections, ResyncImplementors, "reason", "oldest")
+	plan.resync, err = p.planScalars(f.Selections, ResyncImplementors)
 	return plan, err
 }
 
@@ -91,8 +91,7 @@ func (p *Planner) planChange(plan *changePlan, set ast.SelectionSet) error {
 
 // PlanCommit plans a field of type Commit.
 func (p *Planner) PlanCommit(set ast.SelectionSet) ([]RecordField, error) {
-	return p.planRecord(set, CommitImplementors,
-		"id", "commitId", "revision", "time", "principal", "principalId", "actor", "actorId", "justification", "taskId", "sessionId", "messageId")
+	return p.planRecord(set, CommitImplementors)
 }
 
 // readsEntities reports whether an entity of the statement shows more than its name.
@@ -259,21 +258,13 @@ func AppendPosition(b []byte, store *kg.Store, p kg.Position) []byte {
 	return scalar.AppendString(b, store.FormatPosition(p))
 }
 
-// agentOfCommit returns the agent of a field of a commit.
-func agentOfCommit(c *kg.Commit, name string) kg.AgentID {
-	if name == "principal" {
-		return c.Principal
-	}
-	return ActorOf(c)
-}
-
 // readCommitAgents reads the records of the agents that are shown of a commit,
 // which may be nil.
 func (r *Run) readCommitAgents(ctx context.Context, fields []RecordField, c *kg.Commit) error {
 	if c == nil {
 		return nil
 	}
-	return r.readAgents(ctx, fields, func(name string) kg.AgentID { return agentOfCommit(c, name) })
+	return r.readAgents(ctx, fields, commitLeaves{commit: c}.agentNamed)
 }
 
 // writePlannedCommit writes a commit after readCommitAgents, null for nil.
@@ -282,30 +273,48 @@ func writePlannedCommit(w *writer, store *kg.Store, c *kg.Commit, fields []Recor
 		w.B = append(w.B, "null"...)
 		return
 	}
-	writeRecord(w, fields, "Commit", func(b []byte, name string) []byte {
-		switch name {
-		case "id":
-			return scalar.AppendString(b, views.CommitNodeID(c.Revision))
-		case "commitId":
-			return scalar.AppendString(b, store.CommitID(c.Revision))
-		case "revision":
-			return scalar.AppendUint(b, uint64(c.Revision))
-		case "time":
-			return scalar.AppendTime(b, c.Time)
-		case "principalId":
-			return scalar.AppendString(b, string(c.Principal))
-		case "actorId":
-			return scalar.AppendString(b, string(ActorOf(c)))
-		case "justification":
-			return appendOptional(b, c.Justification)
-		case "taskId":
-			return appendOptional(b, c.TaskID)
-		case "sessionId":
-			return appendOptional(b, c.SessionID)
-		}
-		return appendOptional(b, c.MessageID)
-	}, func(name string) kg.AgentID { return agentOfCommit(c, name) })
+	v := commitLeaves{store, c}
+	writeRecord(w, fields, "Commit", v.appendNamed, v.agentNamed)
 }
+
+// commitLeaves appends the fields of a Commit.
+type commitLeaves struct {
+	store  *kg.Store
+	commit *kg.Commit
+}
+
+func (v commitLeaves) agentPrincipal() kg.AgentID { return v.commit.Principal }
+func (v commitLeaves) agentActor() kg.AgentID     { return ActorOf(v.commit) }
+
+func (v commitLeaves) appendID(b []byte) []byte {
+	return scalar.AppendString(b, views.CommitNodeID(v.commit.Revision))
+}
+
+func (v commitLeaves) appendCommitID(b []byte) []byte {
+	return scalar.AppendString(b, v.store.CommitID(v.commit.Revision))
+}
+
+func (v commitLeaves) appendRevision(b []byte) []byte {
+	return scalar.AppendUint(b, uint64(v.commit.Revision))
+}
+
+func (v commitLeaves) appendTime(b []byte) []byte { return scalar.AppendTime(b, v.commit.Time) }
+
+func (v commitLeaves) appendPrincipalID(b []byte) []byte {
+	return scalar.AppendString(b, string(v.commit.Principal))
+}
+
+func (v commitLeaves) appendActorID(b []byte) []byte {
+	return scalar.AppendString(b, string(ActorOf(v.commit)))
+}
+
+func (v commitLeaves) appendJustification(b []byte) []byte {
+	return appendOptional(b, v.commit.Justification)
+}
+
+func (v commitLeaves) appendTaskID(b []byte) []byte    { return appendOptional(b, v.commit.TaskID) }
+func (v commitLeaves) appendSessionID(b []byte) []byte { return appendOptional(b, v.commit.SessionID) }
+func (v commitLeaves) appendMessageID(b []byte) []byte { return appendOptional(b, v.commit.MessageID) }
 
 func appendOptional(b []byte, s string) []byte {
 	if s == "" {
@@ -315,26 +324,43 @@ func appendOptional(b []byte, s string) []byte {
 }
 
 func (plan pointPlan) appendUpToDate(b []byte, store *kg.Store, p kg.Position) []byte {
-	return appendObject(b, plan, "Progress", func(b []byte, name string) []byte {
-		if name == "revision" {
-			return scalar.AppendUint(b, uint64(p.Revision))
-		}
-		return AppendPosition(b, store, p)
-	})
+	return appendObject(b, plan, "Progress", progressLeaves{store, p}.appendNamed)
+}
+
+// progressLeaves appends the fields of Progress.
+type progressLeaves struct {
+	store *kg.Store
+	at    kg.Position
+}
+
+func (v progressLeaves) appendPosition(b []byte) []byte { return AppendPosition(b, v.store, v.at) }
+
+func (v progressLeaves) appendRevision(b []byte) []byte {
+	return scalar.AppendUint(b, uint64(v.at.Revision))
 }
 
 func (plan pointPlan) appendResync(b []byte, store *kg.Store, err *kg.Error) []byte {
-	return appendObject(b, plan, "Resync", func(b []byte, name string) []byte {
-		switch {
-		case name == "reason" && err.Code == kg.CodeAccessChanged:
-			return scalar.AppendString(b, string(err.Code))
-		case name == "reason":
-			return scalar.AppendString(b, err.Message)
-		case err.Oldest == nil:
-			return append(b, "null"...)
-		}
-		return AppendPosition(b, store, *err.Oldest)
-	})
+	return appendObject(b, plan, "Resync", resyncLeaves{store, err}.appendNamed)
+}
+
+// resyncLeaves appends the fields of Resync.
+type resyncLeaves struct {
+	store *kg.Store
+	err   *kg.Error
+}
+
+func (v resyncLeaves) appendReason(b []byte) []byte {
+	if v.err.Code == kg.CodeAccessChanged {
+		return scalar.AppendString(b, string(v.err.Code))
+	}
+	return scalar.AppendString(b, v.err.Message)
+}
+
+func (v resyncLeaves) appendOldest(b []byte) []byte {
+	if v.err.Oldest == nil {
+		return append(b, "null"...)
+	}
+	return AppendPosition(b, v.store, *v.err.Oldest)
 }
 
 // ActorOf returns the agent that the principal of a commit acted for.

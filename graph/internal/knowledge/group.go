@@ -108,35 +108,60 @@ func (c *matchList) compileGroups(p *Planner, plan *groupPlan, f graphql.Collect
 }
 
 func (p *Planner) planGroupFields(plan *groupPlan, set ast.SelectionSet) error {
-	return p.EachField(set, GroupImplementors, func(f graphql.CollectedField, key []byte) (err error) {
-		field := groupField{key: key, name: f.Name}
-		switch f.Name {
-		case "__typename", "keys", "values", "count":
-			plan.fields = append(plan.fields, field)
-			return nil
-		case "key", "value":
-		case "entity":
-			if field.entity, err = p.planEntity(f.Selections); err != nil {
-				return err
-			}
-		case "term":
-			if field.entity, err = p.planEntity(f.Selections); err == nil {
-				field.literal, err = p.planLiteral(f.Selections)
-			}
-			if err != nil {
-				return err
-			}
-		default:
-			return UnplannedField(f)
-		}
-		args, err := coerceArgs(p, f, CoerceGroupKeyArgs) // the others have the same ones
-		if err != nil {
-			return err
-		}
-		field.index, err = plan.shape.Index(args.As)
-		plan.fields = append(plan.fields, field)
-		return err
+	return p.EachField(set, GroupImplementors, func(f graphql.CollectedField, key []byte) error {
+		plan.fields = append(plan.fields, groupField{key: key, name: f.Name})
+		return groupFieldPlan{p, plan, &plan.fields[len(plan.fields)-1]}.planNamed(f)
 	})
+}
+
+// groupFieldPlan plans a field of a group.
+type groupFieldPlan struct {
+	planner *Planner
+	plan    *groupPlan
+	field   *groupField
+}
+
+func (b groupFieldPlan) planKey(f graphql.CollectedField) error {
+	args, err := coerceArgs(b.planner, f, CoerceGroupKeyArgs)
+	if err != nil {
+		return err
+	}
+	return b.planIndex(args.As)
+}
+
+func (b groupFieldPlan) planValue(f graphql.CollectedField) error {
+	args, err := coerceArgs(b.planner, f, CoerceGroupValueArgs)
+	if err != nil {
+		return err
+	}
+	return b.planIndex(args.As)
+}
+
+func (b groupFieldPlan) planEntity(f graphql.CollectedField) (err error) {
+	if b.field.entity, err = b.planner.planEntity(f.Selections); err != nil {
+		return err
+	}
+	args, err := coerceArgs(b.planner, f, CoerceGroupEntityArgs)
+	if err != nil {
+		return err
+	}
+	return b.planIndex(args.As)
+}
+
+func (b groupFieldPlan) planTerm(f graphql.CollectedField) (err error) {
+	if b.field.entity, b.field.literal, err = b.planner.planTerm(f); err != nil {
+		return err
+	}
+	args, err := coerceArgs(b.planner, f, CoerceGroupTermArgs)
+	if err != nil {
+		return err
+	}
+	return b.planIndex(args.As)
+}
+
+func (b groupFieldPlan) planIndex(name string) (err error) {
+	b.field.index, err = b.plan.shape.Index(name)
+	return err
 }
 
 // groupList is a loaded field `groups`.
@@ -206,26 +231,38 @@ func (l *groupList) write(w *writer) {
 }
 
 func (l *groupList) writeGroup(w *writer, k int) {
-	g, names, keys := &l.groups[k], l.plan.shape.Names, l.plan.shape.Keys
+	v := groupLeaves{&l.groups[k], l.plan.shape}
 	scalar.WriteFields(w, l.plan.fields, func(i int, f *groupField) {
 		w.EnterField(f.key)
 		switch f.name {
-		case "keys":
-			w.B = appendNamed(w.B, names[:keys], g.Terms)
-		case "values":
-			w.B = appendNamed(w.B, names[keys:], g.Terms[keys:])
-		case "count":
-			w.B = scalar.AppendUint(w.B, g.Count)
+		case "__typename":
+			w.B = append(w.B, `"Group"`...)
 		case "key", "value":
-			w.B = appendNullable(w.B, g.Term(f.index))
+			w.B = appendNullable(w.B, v.group.Term(f.index))
 		case "entity", "term":
 			l.writeTerm(w, f, i, k)
 		default:
-			w.B = append(w.B, `"Group"`...)
+			w.B = v.appendNamed(w.B, f.name)
 		}
 		w.LeaveField()
 	})
 }
+
+// groupLeaves appends the scalars of a Group.
+type groupLeaves struct {
+	group *query.Group
+	shape *query.GroupShape
+}
+
+func (v groupLeaves) appendKeys(b []byte) []byte {
+	return appendNamed(b, v.shape.Names[:v.shape.Keys], v.group.Terms)
+}
+
+func (v groupLeaves) appendValues(b []byte) []byte {
+	return appendNamed(b, v.shape.Names[v.shape.Keys:], v.group.Terms[v.shape.Keys:])
+}
+
+func (v groupLeaves) appendCount(b []byte) []byte { return scalar.AppendUint(b, v.group.Count) }
 
 func (l *groupList) writeTerm(w *writer, f *groupField, i, k int) {
 	if n := l.entities[i][k]; n != nil {

@@ -69,11 +69,7 @@ func (p *Planner) planMatchList(f graphql.CollectedField, args *QueryMatchArgs) 
 		c.rows = append(c.rows, plan)
 		return len(c.rows) - 1, err
 	}
-	c.extra = func(f graphql.CollectedField) (int, error) {
-		x, err := p.planMatchExtra(c, f)
-		c.extras = append(c.extras, x)
-		return len(c.extras) - 1, err
-	}
+	c.connection.match = c
 	c.otherGroups = c.compileGroups
 	return c, p.planConnection(c.connection, f.Selections, matchConnections)
 }

@@ -34,48 +34,70 @@ type rowField struct {
 
 func (p *Planner) planRow(c *matchList, set ast.SelectionSet) (*rowPlan, error) {
 	plan := &rowPlan{}
-	err := p.EachField(set, MatchRowImplementors, func(f graphql.CollectedField, key []byte) (err error) {
-		field := rowField{key: key}
-		switch f.Name {
-		case "__typename":
-		case "values":
-			field.kind = rowValues
-		default:
-			err = p.planRowField(c, f, &field)
-		}
-		plan.fields = append(plan.fields, field)
-		return err
+	err := p.EachField(set, MatchRowImplementors, func(f graphql.CollectedField, key []byte) error {
+		plan.fields = append(plan.fields, rowField{key: key})
+		return rowFieldPlan{p, c, &plan.fields[len(plan.fields)-1]}.planNamed(f)
 	})
 	return plan, err
 }
 
-// planRowField plans a field of one variable.
-func (p *Planner) planRowField(c *matchList, f graphql.CollectedField, field *rowField) error {
-	switch f.Name {
-	case "value":
-		field.kind = rowValue
-	case "entity":
-		field.kind = rowEntity
-	case "term":
-		field.kind = rowTerm
-	default:
-		return UnplannedField(f)
-	}
-	args, err := coerceArgs(p, f, CoerceMatchRowValueArgs) // the others have the same ones
+// rowFieldPlan plans a field of a row.
+type rowFieldPlan struct {
+	planner *Planner
+	list    *matchList
+	field   *rowField
+}
+
+func (b rowFieldPlan) planValues(graphql.CollectedField) error {
+	b.field.kind = rowValues
+	return nil
+}
+
+func (b rowFieldPlan) planValue(f graphql.CollectedField) error {
+	args, err := coerceArgs(b.planner, f, CoerceMatchRowValueArgs)
 	if err != nil {
 		return err
 	}
-	field.name = args.Var
-	if !slices.Contains(c.columns, field.name) {
-		return query.UnknownVariable(field.name, c.columns).At("var")
+	return b.planVariable(rowValue, args.Var)
+}
+
+func (b rowFieldPlan) planEntity(f graphql.CollectedField) error {
+	args, err := coerceArgs(b.planner, f, CoerceMatchRowEntityArgs)
+	if err == nil {
+		err = b.planVariable(rowEntity, args.Var)
 	}
-	if field.kind == rowValue {
-		return nil
-	}
-	if field.entity, err = p.planEntity(f.Selections); err == nil && field.kind == rowTerm {
-		field.literal, err = p.planLiteral(f.Selections)
+	if err == nil {
+		b.field.entity, err = b.planner.planEntity(f.Selections)
 	}
 	return err
+}
+
+func (b rowFieldPlan) planTerm(f graphql.CollectedField) error {
+	args, err := coerceArgs(b.planner, f, CoerceMatchRowTermArgs)
+	if err == nil {
+		err = b.planVariable(rowTerm, args.Var)
+	}
+	if err == nil {
+		b.field.entity, b.field.literal, err = b.planner.planTerm(f)
+	}
+	return err
+}
+
+// planVariable plans a field of one variable.
+func (b rowFieldPlan) planVariable(kind rowKind, name string) error {
+	b.field.kind, b.field.name = kind, name
+	if !slices.Contains(b.list.columns, name) {
+		return query.UnknownVariable(name, b.list.columns).At("var")
+	}
+	return nil
+}
+
+// planTerm plans a field that is an entity or a literal.
+func (p *Planner) planTerm(f graphql.CollectedField) (entity *entityPlan, literal []scalarField, err error) {
+	if entity, err = p.planEntity(f.Selections); err == nil {
+		literal, err = p.planScalars(f.Selections, LiteralImplementors)
+	}
+	return entity, literal, err
 }
 
 // solutionBatch holds the loaded rows of a page.

@@ -2,7 +2,6 @@ package knowledge
 
 import (
 	"context"
-	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -18,13 +17,11 @@ type scalarField struct {
 	name string
 }
 
-// planScalars plans an object with scalar fields of these names.
-func (p *Planner) planScalars(set ast.SelectionSet, implementors []string, names ...string) (fields []scalarField, err error) {
+// planScalars plans an object with only scalar fields, whose generated appendNamed
+// knows all of them.
+func (p *Planner) planScalars(set ast.SelectionSet, implementors []string) (fields []scalarField, err error) {
 	err = p.EachField(set, implementors, func(f graphql.CollectedField, key []byte) error {
 		fields = append(fields, scalarField{key, f.Name})
-		if f.Name != "__typename" && !slices.Contains(names, f.Name) {
-			return UnplannedField(f)
-		}
 		return nil
 	})
 	return fields, err
@@ -47,14 +44,11 @@ type RecordField struct {
 	reads bool               // the agent's record is shown
 }
 
-// planRecord plans an object with scalar fields and agents of these names.
-func (p *Planner) planRecord(set ast.SelectionSet, implementors []string, names ...string) (fields []RecordField, err error) {
+// planRecord plans an object with only scalar fields and agents.
+func (p *Planner) planRecord(set ast.SelectionSet, implementors []string) (fields []RecordField, err error) {
 	err = p.EachField(set, implementors, func(f graphql.CollectedField, key []byte) error {
 		field := RecordField{scalarField: scalarField{key, f.Name}}
-		switch {
-		case f.Name != "__typename" && !slices.Contains(names, f.Name):
-			return UnplannedField(f)
-		case f.Name != "__typename" && f.Definition.Type.Name() == "Agent":
+		if f.Name != "__typename" && f.Definition.Type.Name() == "Agent" {
 			field.agent = p.SelectedField(f)
 			field.reads = p.run.Reader.Objects.ReadsRecord(field.agent)
 		}

@@ -105,10 +105,9 @@ func (b statementFieldPlan) planPredicateEntity(f graphql.CollectedField) error 
 }
 
 func (b statementFieldPlan) planObject(f graphql.CollectedField) (err error) {
+	b.field.kind = statementObject
 	b.plan.terms |= showsObject
-	if err = b.planEntity(f, statementObject); err == nil {
-		b.field.literal, err = b.planner.planLiteral(f.Selections)
-	}
+	b.field.entity, b.field.literal, err = b.planner.planTerm(f)
 	return err
 }
 
@@ -129,7 +128,7 @@ func (b statementFieldPlan) planAssertedBy(graphql.CollectedField) error {
 }
 
 func (b statementFieldPlan) planAssertions(f graphql.CollectedField) (err error) {
-	b.field.assertions, err = b.planner.planAssertions(f.Selections)
+	b.field.assertions, err = b.planner.planRecord(f.Selections, AssertionImplementors)
 	return cmp.Or(err, b.planAssertionsOf(statementAssertions))
 }
 
@@ -265,65 +264,72 @@ func (f *statementField) appendAssertions(b []byte, s *kg.Statement) []byte {
 	return append(b, "null"...)
 }
 
-func (p *Planner) planLiteral(set ast.SelectionSet) ([]scalarField, error) {
-	return p.planScalars(set, LiteralImplementors, "value", "lexical", "datatype", "language")
-}
-
 func appendLiteral(b []byte, t kg.Term, fields []scalarField) []byte {
-	return appendObject(b, fields, "Literal", func(b []byte, name string) []byte {
-		switch name {
-		case "lexical":
-			return scalar.AppendString(b, t.Value())
-		case "datatype":
-			return scalar.AppendString(b, t.Datatype())
-		case "language":
-			if t.Lang() == "" {
-				return append(b, "null"...)
-			}
-			return scalar.AppendString(b, t.Lang())
-		}
-		return scalar.AppendValue(b, t)
-	})
+	return appendObject(b, fields, "Literal", literalLeaves{t}.appendNamed)
 }
 
-func (p *Planner) planAssertions(set ast.SelectionSet) ([]RecordField, error) {
-	return p.planRecord(set, AssertionImplementors, "source", "sourceId", "certainty", "recordedAt", "validFrom", "validTo", "revision", "provenance")
+// literalLeaves appends the fields of a Literal.
+type literalLeaves struct{ term kg.Term }
+
+func (v literalLeaves) appendValue(b []byte) []byte { return scalar.AppendValue(b, v.term) }
+
+func (v literalLeaves) appendLexical(b []byte) []byte {
+	return scalar.AppendString(b, v.term.Value())
 }
+
+func (v literalLeaves) appendDatatype(b []byte) []byte {
+	return scalar.AppendString(b, v.term.Datatype())
+}
+
+func (v literalLeaves) appendLanguage(b []byte) []byte { return appendOptional(b, v.term.Lang()) }
 
 func writeAssertions(w *writer, list []kg.Assertion, fields []RecordField) {
 	scalar.WriteList(w, len(list), func(i int) {
-		a := &list[i]
-		writeRecord(w, fields, "Assertion", func(b []byte, name string) []byte { return appendAssertion(b, a, name) }, func(string) kg.AgentID { return a.Source })
+		v := assertionLeaves{&list[i]}
+		writeRecord(w, fields, "Assertion", v.appendNamed, v.agentNamed)
 	})
 }
 
 // readSources reads the records of the sources that a field shows of a statement.
 func (l *loader) readSources(f *statementField, s *kg.Statement) error {
 	for i := range s.Assertions {
-		if err := l.run.readAgents(l.ctx, f.assertions, func(string) kg.AgentID { return s.Assertions[i].Source }); err != nil {
+		if err := l.run.readAgents(l.ctx, f.assertions, assertionLeaves{&s.Assertions[i]}.agentNamed); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func appendAssertion(b []byte, a *kg.Assertion, field string) []byte {
-	switch field {
-	case "sourceId":
-		return scalar.AppendString(b, string(a.Source))
-	case "certainty":
-		return scalar.AppendCertainty(b, a.Certainty, a.HasCertainty)
-	case "recordedAt":
-		return scalar.AppendTime(b, a.Time)
-	case "validFrom":
-		return scalar.AppendTimeOrNull(b, a.Validity.From)
-	case "validTo":
-		return scalar.AppendTimeOrNull(b, a.Validity.Until)
-	case "revision":
-		return strconv.AppendUint(b, uint64(a.Revision), 10)
-	}
-	if a.Provenance == nil {
+// assertionLeaves appends the fields of an Assertion.
+type assertionLeaves struct{ of *kg.Assertion }
+
+func (v assertionLeaves) agentSource() kg.AgentID { return v.of.Source }
+
+func (v assertionLeaves) appendSourceID(b []byte) []byte {
+	return scalar.AppendString(b, string(v.of.Source))
+}
+
+func (v assertionLeaves) appendCertainty(b []byte) []byte {
+	return scalar.AppendCertainty(b, v.of.Certainty, v.of.HasCertainty)
+}
+
+func (v assertionLeaves) appendRecordedAt(b []byte) []byte { return scalar.AppendTime(b, v.of.Time) }
+
+func (v assertionLeaves) appendValidFrom(b []byte) []byte {
+	return scalar.AppendTimeOrNull(b, v.of.Validity.From)
+}
+
+func (v assertionLeaves) appendValidTo(b []byte) []byte {
+	return scalar.AppendTimeOrNull(b, v.of.Validity.Until)
+}
+
+func (v assertionLeaves) appendRevision(b []byte) []byte {
+	return strconv.AppendUint(b, uint64(v.of.Revision), 10)
+}
+
+func (v assertionLeaves) appendProvenance(b []byte) []byte {
+	if v.of.Provenance == nil {
 		return append(b, "null"...)
 	}
-	return append(b, a.Provenance...)
+	return append(b, v.of.Provenance...)
 }

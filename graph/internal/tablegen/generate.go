@@ -72,26 +72,86 @@ func (g *generator) generateValues() ([]byte, error) {
 		}
 	}
 	body.WriteString(")\n")
-	for _, name := range plannedByField {
-		g.writePlanner(&body, g.objects[name])
+	for _, t := range plannedByField {
+		if err := g.writeDispatch(&body, t); err != nil {
+			return nil, err
+		}
 	}
 	body.Write(args.Bytes())
 	body.Write(g.written.Bytes())
 	return g.file(path.Base(g.pkg), body.Bytes())
 }
 
-// plannedByField are the types whose fields are planned by one method each.
-var plannedByField = []string{"Entity", "Statement"}
+// plannedByField are the planned types whose fields have one method each. Types
+// with the same kind of plan share the methods: that one of them lacks a field that
+// another has is seen when the field is requested.
+var plannedByField = []plannedType{
+	{plan: "entity", types: []string{"Entity"}},
+	{plan: "statement", types: []string{"Statement"}},
+	{plan: "connection", types: []string{"EntityConnection", "StatementConnection", "MatchConnection", "ChangeConnection", "DiffConnection", "FactConnection"}},
+	{plan: "edge", types: []string{"EntityEdge", "StatementEdge", "MatchEdge", "ChangeEdge", "DiffEdge", "FactEdge"}},
+	{plan: "row", types: []string{"MatchRow"}},
+	{plan: "group", leaves: "group", types: []string{"Group"}},
+	{plan: "count", leaves: "count", types: []string{"TermCount"}},
+	{plan: "explanation", leaves: "explanation", types: []string{"MatchExplanation"}},
+	{leaves: "pageInfo", types: []string{"PageInfo"}},
+	{leaves: "literal", types: []string{"Literal"}},
+	{leaves: "step", types: []string{"MatchStep"}},
+	{leaves: "assertion", types: []string{"Assertion"}},
+	{leaves: "commit", types: []string{"Commit"}},
+	{leaves: "progress", types: []string{"Progress"}},
+	{leaves: "resync", types: []string{"Resync"}},
+}
 
-// writePlanner writes the method that plans a field of an object by its name. It
-// calls the method of the field, so that a field without one does not compile.
-func (g *generator) writePlanner(b *bytes.Buffer, o *codegen.Object) {
-	collected := g.use("github.com/99designs/gqlgen/graphql") + ".CollectedField"
-	fmt.Fprintf(b, "\n// planNamed plans a field of %s.\nfunc (b %sFieldPlan) planNamed(f %s) error {\nswitch f.Name {\ncase \"__typename\":\nreturn nil\n", o.Name, lower(o.Name), collected)
-	for _, f := range o.Fields {
-		fmt.Fprintf(b, "case %q:\nreturn b.plan%s(f)\n", f.Name, templates.ToGo(f.Name))
+// plannedType says how the fields of planned types are dispatched to methods of the
+// package of values. A field without its method does not compile.
+type plannedType struct {
+	// plan is the prefix of the type whose methods plan the fields. Without it all
+	// fields are leaves, or agents.
+	plan string
+	// leaves is the prefix of the type whose methods append the fields that have
+	// neither arguments nor a selection. These need no plan.
+	leaves string
+	types  []string
+}
+
+// writeDispatch writes the methods that call the method of a field by its name.
+func (g *generator) writeDispatch(b *bytes.Buffer, t plannedType) error {
+	var plans, leaves, agents strings.Builder
+	seen := map[string]bool{}
+	for _, name := range t.types {
+		for _, f := range g.objects[name].Fields {
+			if seen[f.Name] {
+				continue
+			}
+			seen[f.Name] = true
+			leaf := t.leaves != "" && len(f.Args) == 0 && g.objects[f.Type.Name()] == nil && !g.data.Schema.Types[f.Type.Name()].IsCompositeType()
+			switch method := templates.ToGo(f.Name); {
+			case leaf:
+				fmt.Fprintf(&leaves, "case %q:\nreturn v.append%s(b)\n", f.Name, method)
+				if t.plan != "" {
+					fmt.Fprintf(&plans, "case %q:\nreturn nil\n", f.Name)
+				}
+			case t.plan != "":
+				fmt.Fprintf(&plans, "case %q:\nreturn b.plan%s(f)\n", f.Name, method)
+			case f.Type.Name() == "Agent" && len(f.Args) == 0:
+				fmt.Fprintf(&agents, "case %q:\nreturn v.agent%s()\n", f.Name, method)
+			default:
+				return fmt.Errorf("%s.%s has arguments or a selection: give the type a plan in plannedByField", name, f.Name)
+			}
+		}
 	}
-	b.WriteString("}\nreturn UnplannedField(f)\n}\n")
+	of := strings.Join(t.types, ", ")
+	if t.plan != "" {
+		fmt.Fprintf(b, "\n// planNamed plans a field of %s.\nfunc (b %sFieldPlan) planNamed(f %s.CollectedField) error {\nswitch f.Name {\ncase \"__typename\":\nreturn nil\n%s}\nreturn UnplannedField(f)\n}\n", of, t.plan, g.use("github.com/99designs/gqlgen/graphql"), plans.String())
+	}
+	if t.leaves != "" {
+		fmt.Fprintf(b, "\n// appendNamed appends a field of %s that has neither arguments nor a selection.\nfunc (v %sLeaves) appendNamed(b []byte, name string) []byte {\nswitch name {\n%s}\nreturn append(b, \"null\"...)\n}\n", of, t.leaves, leaves.String())
+	}
+	if agents.Len() > 0 {
+		fmt.Fprintf(b, "\n// agentNamed returns the agent of a field of %s.\nfunc (v %sLeaves) agentNamed(name string) %s.AgentID {\nswitch name {\n%s}\nreturn \"\"\n}\n", of, t.leaves, g.use("koine/kg"), agents.String())
+	}
+	return nil
 }
 
 // isPlanned reports whether a type's fields are planned: its values write
