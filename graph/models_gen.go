@@ -53,7 +53,7 @@ type AnswerInvitationInput struct {
 	Answer    InvitationAnswer `json:"answer"`
 }
 
-// Without its secret.
+// An API key without its secret.
 type APIKey struct {
 	ID      string     `json:"id"`
 	Mode    APIKeyMode `json:"mode"`
@@ -115,9 +115,9 @@ type ArtifactInput struct {
 	Name        *string     `json:"name"`
 	Description *string     `json:"description"`
 	Parts       []PartInput `json:"parts"`
-	// Keep the parts before.
+	// Append the parts; else they replace.
 	Append *bool `json:"append"`
-	// Chunks before it, else VERSION_CONFLICT.
+	// How many chunks were before it, else VERSION_CONFLICT.
 	Offset     *int            `json:"offset"`
 	Complete   *bool           `json:"complete"`
 	Metadata   json.RawMessage `json:"metadata"`
@@ -278,7 +278,7 @@ type ChannelRights struct {
 	Manage ChannelAccessLevel `json:"manage"`
 }
 
-// Absent: the default of kind and visibility. See ChannelRights.
+// See ChannelRights. Absent: the default of kind and visibility.
 type ChannelRightsInput struct {
 	Discover *ChannelAccessLevel `json:"discover"`
 	Join     *ChannelAccessLevel `json:"join"`
@@ -301,7 +301,7 @@ type ChannelSignal struct {
 	Dropped int `json:"dropped"`
 }
 
-// For all channels together; `channels` are those of each agent. `messagesPerMinute`, `streams`, `messageBytes` as in ChannelLimits.
+// Limits for all channels together; `channels` are those of each agent. `messagesPerMinute`, `streams`, `messageBytes` as in ChannelLimits.
 type ChannelTier struct {
 	Name              *string `json:"name"`
 	MessagesPerMinute *int    `json:"messagesPerMinute"`
@@ -349,7 +349,8 @@ type CreateAPIKeyInput struct {
 	AgentID string  `json:"agentId"`
 	Name    *string `json:"name"`
 	// `admin`, `reviewer`, `reader`, `metrics`, `backup`, or your own. The last three alone do not write.
-	Roles  []string `json:"roles"`
+	Roles []string `json:"roles"`
+	// Ids of agents, or "*" for all.
 	ActFor []string `json:"actFor"`
 	// By default LIVE.
 	Mode *APIKeyMode `json:"mode"`
@@ -456,7 +457,7 @@ type GraphPayload struct {
 	CommitID *string         `json:"commitId"`
 }
 
-// Lists of agent ids, "role:NAME", or "*" for everybody. Administrators have all rights.
+// Lists have agent ids, "role:NAME", or "*" for everybody. Administrators have all rights.
 type GraphPolicy struct {
 	Visibility GraphVisibility `json:"visibility"`
 	Owners     []string        `json:"owners"`
@@ -561,7 +562,7 @@ type MetadataPatchInput struct {
 
 // Payloads: `revision` is that of the commit, or the newest if nothing changed; `position` is after it; `commitId` is
 // null if nothing was written. `verificationStatus` is "Verified", "Pending Review" (held as `proposalId`) or "Rejected -
-// …". `statementsAffected`, `added` and `removed` count.
+// …". `statementsAffected`, `added` and `removed` count changes.
 // Inputs: null equals absent. `dryRun` reports without writing. `justification`, `taskId` and `sessionId` are kept with
 // the commit. `idempotencyKey` (at most 128 bytes) makes a retry safe: the same input gets the first result, another
 // IDEMPOTENCY_CONFLICT. `expectedRevision` fails with REVISION_CONFLICT if something concerned changed after it,
@@ -642,7 +643,7 @@ type Principal struct {
 	ActForIds []string `json:"actForIds"`
 	// `open`, `key`, `jwt` or `local`.
 	Method string `json:"method"`
-	// That `id` is a source of.
+	// Statements that `id` is a source of.
 	StatementCount int `json:"statementCount"`
 	// Null: no limit.
 	MaxStatements *int         `json:"maxStatements"`
@@ -730,7 +731,7 @@ type PublishMessagePayload struct {
 	Success bool `json:"success"`
 	// Null if its facts were refused.
 	Message *Message `json:"message"`
-	// By the same key.
+	// It was published before with the same key.
 	Replayed            bool    `json:"replayed"`
 	StatementsAffected  int64   `json:"statementsAffected"`
 	VerificationStatus  string  `json:"verificationStatus"`
@@ -852,9 +853,9 @@ type ReportTaskInput struct {
 	Artifacts []ArtifactInput `json:"artifacts"`
 	// With FAILED, REJECTED or CANCELED.
 	Failure *TaskFailureInput `json:"failure"`
-	// To set; null removes a member.
+	// Members to set; null removes one.
 	Metadata json.RawMessage `json:"metadata"`
-	// To remove from the mailbox, at most 100. By default those received.
+	// Letters to remove from the mailbox, at most 100. By default those received.
 	Letters         []string `json:"letters"`
 	IdempotencyKey  *string  `json:"idempotencyKey"`
 	ExpectedVersion *int64   `json:"expectedVersion"`
@@ -901,14 +902,14 @@ type RetractMessageInput struct {
 	ChannelID string  `json:"channelId"`
 	MessageID string  `json:"messageId"`
 	Reason    *string `json:"reason"`
-	// Unchanged ones, in graphs that you may write.
+	// Also its facts, those unchanged in graphs that you may write.
 	WithdrawFacts *bool `json:"withdrawFacts"`
 	DryRun        *bool `json:"dryRun"`
 }
 
 type RetractMessagePayload struct {
 	Success bool `json:"success"`
-	// The one that announces it.
+	// The message that announces it.
 	Message  *Message `json:"message"`
 	Replayed bool     `json:"replayed"`
 	DryRun   bool     `json:"dryRun"`
@@ -1001,7 +1002,7 @@ type SendMessageInput struct {
 	TaskID *string `json:"taskId"`
 	// 1 to 64, at most 256 KiB.
 	Parts []PartInput `json:"parts"`
-	// Makes a retry safe.
+	// Makes a retry safe: the same id and content is sent once.
 	MessageID        *string         `json:"messageId"`
 	Metadata         json.RawMessage `json:"metadata"`
 	Extensions       []string        `json:"extensions"`
@@ -1196,7 +1197,7 @@ type UpdateAgentInput struct {
 	Name    *string      `json:"name"`
 	OwnerID *string      `json:"ownerId"`
 	Status  *AgentStatus `json:"status"`
-	// To set; null removes a member.
+	// Members to set; null removes one.
 	Card json.RawMessage `json:"card"`
 }
 
