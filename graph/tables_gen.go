@@ -421,7 +421,7 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 
 func agentFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id":             executor.Get((*Agent).ID, writeID),
+		"id":             executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*Agent).ID()) }),
 		"name":           executor.Read((*Agent).Name, writeOptionalString),
 		"owner":          executor.Read((*Agent).Owner, writeAgent),
 		"ownerId":        executor.Read((*Agent).OwnerID, writeOptionalID),
@@ -436,242 +436,498 @@ func agentFields() map[string]*executor.Field {
 
 func agentConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[Agent]).Edges, writeAgentEdgeList),
-		"nodes":      executor.Get((*listPage[Agent]).Nodes, writeAgentList),
-		"pageInfo":   executor.Get((*listPage[Agent]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgentEdgeList(w, s, o.(*listPage[Agent]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgentList(w, s, o.(*listPage[Agent]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[Agent]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[Agent]).TotalCount, writeOptionalLong),
 	}
 }
 
 func agentEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[Agent]).Node, writeAgent),
-		"cursor": executor.Get((*listEdge[Agent]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*listEdge[Agent]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[Agent]).Cursor())
+		}),
 	}
 }
 
 func agentPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent": executor.Get(func(o *AgentPayload) *Agent { return o.Agent }, writeAgent),
+		"agent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*AgentPayload).Agent)
+		}),
 	}
 }
 
 func agentRegistrationFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"description":  executor.Get(func(o *AgentRegistration) *string { return o.Description }, writeOptionalString),
-		"version":      executor.Get(func(o *AgentRegistration) *string { return o.Version }, writeOptionalString),
-		"role":         executor.Get(func(o *AgentRegistration) *string { return o.Role }, writeOptionalString),
-		"endpoint":     executor.Get(func(o *AgentRegistration) *string { return o.Endpoint }, writeOptionalString),
-		"capabilities": executor.Get(func(o *AgentRegistration) []string { return o.Capabilities }, writeStringList),
-		"skills":       executor.Get(func(o *AgentRegistration) []json.RawMessage { return o.Skills }, writeJSONList),
-		"parameters":   executor.Get(func(o *AgentRegistration) json.RawMessage { return o.Parameters }, writeJSON),
-		"auth":         executor.Get(func(o *AgentRegistration) json.RawMessage { return o.Auth }, writeJSON),
-		"limits":       executor.Get(func(o *AgentRegistration) json.RawMessage { return o.Limits }, writeJSON),
-		"metadata":     executor.Get(func(o *AgentRegistration) json.RawMessage { return o.Metadata }, writeJSON),
-		"other":        executor.Get(func(o *AgentRegistration) json.RawMessage { return o.Other }, writeJSON),
-		"registeredAt": executor.Get(func(o *AgentRegistration) time.Time { return o.RegisteredAt }, writeDateTime),
-		"updatedAt":    executor.Get(func(o *AgentRegistration) *time.Time { return o.UpdatedAt }, writeOptionalDateTime),
+		"description": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*AgentRegistration).Description)
+		}),
+		"version": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*AgentRegistration).Version)
+		}),
+		"role": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*AgentRegistration).Role)
+		}),
+		"endpoint": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*AgentRegistration).Endpoint)
+		}),
+		"capabilities": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*AgentRegistration).Capabilities)
+		}),
+		"skills": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSONList(w, s, o.(*AgentRegistration).Skills)
+		}),
+		"parameters": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*AgentRegistration).Parameters)
+		}),
+		"auth": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*AgentRegistration).Auth)
+		}),
+		"limits": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*AgentRegistration).Limits)
+		}),
+		"metadata": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*AgentRegistration).Metadata)
+		}),
+		"other": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*AgentRegistration).Other)
+		}),
+		"registeredAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*AgentRegistration).RegisteredAt)
+		}),
+		"updatedAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*AgentRegistration).UpdatedAt)
+		}),
 	}
 }
 
 func apiKeyFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id":          executor.Get(func(o *APIKey) string { return o.ID }, writeID),
-		"mode":        executor.Get(func(o *APIKey) APIKeyMode { return o.Mode }, writeApiKeyMode),
-		"name":        executor.Get(func(o *APIKey) *string { return o.Name }, writeOptionalString),
-		"agent":       executor.Get(func(o *APIKey) *Agent { return o.Agent }, writeAgent),
-		"agentId":     executor.Get(func(o *APIKey) string { return o.AgentID }, writeID),
-		"roles":       executor.Get(func(o *APIKey) []string { return o.Roles }, writeStringList),
-		"actFor":      executor.Get(func(o *APIKey) []Agent { return o.ActFor }, writeAgentList),
-		"actForIds":   executor.Get(func(o *APIKey) []string { return o.ActForIds }, writeIDList),
-		"state":       executor.Get(func(o *APIKey) APIKeyState { return o.State }, writeApiKeyState),
-		"createdAt":   executor.Get(func(o *APIKey) time.Time { return o.CreatedAt }, writeDateTime),
-		"createdBy":   executor.Get(func(o *APIKey) *Agent { return o.CreatedBy }, writeAgent),
-		"createdById": executor.Get(func(o *APIKey) string { return o.CreatedByID }, writeID),
-		"expiresAt":   executor.Get(func(o *APIKey) *time.Time { return o.ExpiresAt }, writeOptionalDateTime),
-		"revokedAt":   executor.Get(func(o *APIKey) *time.Time { return o.RevokedAt }, writeOptionalDateTime),
-		"replacedBy":  executor.Get(func(o *APIKey) *string { return o.ReplacedBy }, writeOptionalID),
+		"id": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*APIKey).ID) }),
+		"mode": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeApiKeyMode(w, s, o.(*APIKey).Mode)
+		}),
+		"name": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*APIKey).Name)
+		}),
+		"agent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*APIKey).Agent)
+		}),
+		"agentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*APIKey).AgentID) }),
+		"roles": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*APIKey).Roles)
+		}),
+		"actFor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgentList(w, s, o.(*APIKey).ActFor)
+		}),
+		"actForIds": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIDList(w, s, o.(*APIKey).ActForIds)
+		}),
+		"state": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeApiKeyState(w, s, o.(*APIKey).State)
+		}),
+		"createdAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*APIKey).CreatedAt)
+		}),
+		"createdBy": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*APIKey).CreatedBy)
+		}),
+		"createdById": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*APIKey).CreatedByID)
+		}),
+		"expiresAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*APIKey).ExpiresAt)
+		}),
+		"revokedAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*APIKey).RevokedAt)
+		}),
+		"replacedBy": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*APIKey).ReplacedBy)
+		}),
 	}
 }
 
 func apiKeyConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[APIKey]).Edges, writeApiKeyEdgeList),
-		"nodes":      executor.Get((*listPage[APIKey]).Nodes, writeApiKeyList),
-		"pageInfo":   executor.Get((*listPage[APIKey]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeApiKeyEdgeList(w, s, o.(*listPage[APIKey]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeApiKeyList(w, s, o.(*listPage[APIKey]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[APIKey]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[APIKey]).TotalCount, writeOptionalLong),
 	}
 }
 
 func apiKeyEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[APIKey]).Node, writeApiKey),
-		"cursor": executor.Get((*listEdge[APIKey]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeApiKey(w, s, o.(*listEdge[APIKey]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[APIKey]).Cursor())
+		}),
 	}
 }
 
 func apiKeyPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"key":      executor.Get(func(o *APIKeyPayload) *APIKey { return o.Key }, writeApiKey),
-		"secret":   executor.Get(func(o *APIKeyPayload) string { return o.Secret }, writeString),
-		"replaced": executor.Get(func(o *APIKeyPayload) *APIKey { return o.Replaced }, writeApiKey),
+		"key": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeApiKey(w, s, o.(*APIKeyPayload).Key)
+		}),
+		"secret": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*APIKeyPayload).Secret)
+		}),
+		"replaced": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeApiKey(w, s, o.(*APIKeyPayload).Replaced)
+		}),
 	}
 }
 
 func applyPatchesPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"success":             executor.Get(func(o *ApplyPatchesPayload) bool { return o.Success }, writeBoolean),
-		"statementsAffected":  executor.Get(func(o *ApplyPatchesPayload) int64 { return o.StatementsAffected }, writeLong),
-		"affectedIds":         executor.Get(func(o *ApplyPatchesPayload) []string { return o.AffectedIds }, writeStringList),
-		"verificationStatus":  executor.Get(func(o *ApplyPatchesPayload) string { return o.VerificationStatus }, writeString),
-		"verificationDetails": executor.Get(func(o *ApplyPatchesPayload) *string { return o.VerificationDetails }, writeOptionalString),
-		"revision":            executor.Get(func(o *ApplyPatchesPayload) base.Revision { return o.Revision }, writeRevision),
-		"position":            executor.Get(func(o *ApplyPatchesPayload) scalar.Position { return o.Position }, writePosition),
-		"commitId":            executor.Get(func(o *ApplyPatchesPayload) *string { return o.CommitID }, writeOptionalID),
-		"proposalId":          executor.Get(func(o *ApplyPatchesPayload) *string { return o.ProposalID }, writeOptionalID),
+		"success": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*ApplyPatchesPayload).Success)
+		}),
+		"statementsAffected": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*ApplyPatchesPayload).StatementsAffected)
+		}),
+		"affectedIds": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*ApplyPatchesPayload).AffectedIds)
+		}),
+		"verificationStatus": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*ApplyPatchesPayload).VerificationStatus)
+		}),
+		"verificationDetails": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*ApplyPatchesPayload).VerificationDetails)
+		}),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRevision(w, s, o.(*ApplyPatchesPayload).Revision)
+		}),
+		"position": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePosition(w, s, o.(*ApplyPatchesPayload).Position)
+		}),
+		"commitId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*ApplyPatchesPayload).CommitID)
+		}),
+		"proposalId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*ApplyPatchesPayload).ProposalID)
+		}),
 	}
 }
 
 func artifactFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id":          executor.Get((*Artifact).ID, writeID),
-		"artifactId":  executor.Get((*Artifact).ArtifactID, writeID),
-		"taskId":      executor.Get((*Artifact).TaskID, writeID),
-		"name":        executor.Get((*Artifact).Name, writeOptionalString),
-		"description": executor.Get((*Artifact).Description, writeOptionalString),
-		"parts":       executor.Get((*Artifact).Parts, writePartList),
-		"text":        executor.Get((*Artifact).Text, writeString),
-		"metadata":    executor.Get((*Artifact).Metadata, writeJSON),
-		"extensions":  executor.Get((*Artifact).Extensions, writeStringList),
-		"complete":    executor.Get((*Artifact).Complete, writeBoolean),
-		"entity":      executor.Plan((*Artifact).Entity, executor.WriteValue),
+		"id": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*Artifact).ID()) }),
+		"artifactId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Artifact).ArtifactID())
+		}),
+		"taskId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Artifact).TaskID())
+		}),
+		"name": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Artifact).Name())
+		}),
+		"description": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Artifact).Description())
+		}),
+		"parts": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePartList(w, s, o.(*Artifact).Parts())
+		}),
+		"text": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*Artifact).Text())
+		}),
+		"metadata": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*Artifact).Metadata())
+		}),
+		"extensions": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*Artifact).Extensions())
+		}),
+		"complete": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*Artifact).Complete())
+		}),
+		"entity": executor.Plan((*Artifact).Entity, executor.WriteValue),
 	}
 }
 
 func askPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"publication": executor.Get(func(o *AskPayload) *PublishMessagePayload { return o.Publication }, writePublishMessagePayload),
-		"response":    executor.Get(func(o *AskPayload) *Message { return o.Response }, writeMessage),
-		"responses":   executor.Get(func(o *AskPayload) []Message { return o.Responses }, writeMessageList),
-		"timedOut":    executor.Get(func(o *AskPayload) bool { return o.TimedOut }, writeBoolean),
+		"publication": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePublishMessagePayload(w, s, o.(*AskPayload).Publication)
+		}),
+		"response": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMessage(w, s, o.(*AskPayload).Response)
+		}),
+		"responses": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMessageList(w, s, o.(*AskPayload).Responses)
+		}),
+		"timedOut": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*AskPayload).TimedOut)
+		}),
 	}
 }
 
 func assertedStatementFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"statement":  executor.Get(func(o *AssertedStatement) *StatementRecord { return o.Statement }, writeStatementRecord),
-		"assertions": executor.Get(func(o *AssertedStatement) []Assertion { return o.Assertions }, writeAssertionList),
+		"statement": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStatementRecord(w, s, o.(*AssertedStatement).Statement)
+		}),
+		"assertions": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAssertionList(w, s, o.(*AssertedStatement).Assertions)
+		}),
 	}
 }
 
 func assertionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"source":     executor.Get(func(o *Assertion) *Agent { return o.Source }, writeAgent),
-		"sourceId":   executor.Get(func(o *Assertion) string { return o.SourceID }, writeID),
-		"certainty":  executor.Get(func(o *Assertion) *float64 { return o.Certainty }, writeOptionalFloat),
-		"recordedAt": executor.Get(func(o *Assertion) time.Time { return o.RecordedAt }, writeDateTime),
-		"validFrom":  executor.Get(func(o *Assertion) *time.Time { return o.ValidFrom }, writeOptionalDateTime),
-		"validTo":    executor.Get(func(o *Assertion) *time.Time { return o.ValidTo }, writeOptionalDateTime),
-		"revision":   executor.Get(func(o *Assertion) base.Revision { return o.Revision }, writeRevision),
-		"provenance": executor.Get(func(o *Assertion) json.RawMessage { return o.Provenance }, writeJSON),
+		"source": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*Assertion).Source)
+		}),
+		"sourceId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Assertion).SourceID)
+		}),
+		"certainty": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalFloat(w, s, o.(*Assertion).Certainty)
+		}),
+		"recordedAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*Assertion).RecordedAt)
+		}),
+		"validFrom": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*Assertion).ValidFrom)
+		}),
+		"validTo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*Assertion).ValidTo)
+		}),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRevision(w, s, o.(*Assertion).Revision)
+		}),
+		"provenance": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*Assertion).Provenance)
+		}),
 	}
 }
 
 func assertionOriginFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"assertion": executor.Get(func(o *AssertionOrigin) *Assertion { return o.Assertion }, writeAssertion),
-		"commit":    executor.Get(func(o *AssertionOrigin) *Commit { return o.Commit }, writeCommit),
-		"proposal":  executor.Get(func(o *AssertionOrigin) *Proposal { return o.Proposal }, writeProposal),
-		"message":   executor.Get(func(o *AssertionOrigin) *Message { return o.Message }, writeMessage),
+		"assertion": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAssertion(w, s, o.(*AssertionOrigin).Assertion)
+		}),
+		"commit": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCommit(w, s, o.(*AssertionOrigin).Commit)
+		}),
+		"proposal": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeProposal(w, s, o.(*AssertionOrigin).Proposal)
+		}),
+		"message": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMessage(w, s, o.(*AssertionOrigin).Message)
+		}),
 	}
 }
 
 func auditChannelActionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"action":    executor.Get(func(o *AuditChannelAction) AuditAction { return o.Action }, writeAuditAction),
-		"channelId": executor.Get(func(o *AuditChannelAction) string { return o.ChannelID }, writeID),
-		"messageId": executor.Get(func(o *AuditChannelAction) *string { return o.MessageID }, writeOptionalID),
-		"member":    executor.Get(func(o *AuditChannelAction) *Agent { return o.Member }, writeAgent),
-		"memberId":  executor.Get(func(o *AuditChannelAction) *string { return o.MemberID }, writeOptionalID),
+		"action": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAuditAction(w, s, o.(*AuditChannelAction).Action)
+		}),
+		"channelId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*AuditChannelAction).ChannelID)
+		}),
+		"messageId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*AuditChannelAction).MessageID)
+		}),
+		"member": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*AuditChannelAction).Member)
+		}),
+		"memberId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*AuditChannelAction).MemberID)
+		}),
 	}
 }
 
 func auditConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[AuditEntry]).Edges, writeAuditEdgeList),
-		"nodes":      executor.Get((*listPage[AuditEntry]).Nodes, writeAuditEntryList),
-		"pageInfo":   executor.Get((*listPage[AuditEntry]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAuditEdgeList(w, s, o.(*listPage[AuditEntry]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAuditEntryList(w, s, o.(*listPage[AuditEntry]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[AuditEntry]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[AuditEntry]).TotalCount, writeOptionalLong),
 	}
 }
 
 func auditEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[AuditEntry]).Node, writeAuditEntry),
-		"cursor": executor.Get((*listEdge[AuditEntry]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAuditEntry(w, s, o.(*listEdge[AuditEntry]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[AuditEntry]).Cursor())
+		}),
 	}
 }
 
 func auditEntryFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"time":           executor.Get(func(o *AuditEntry) time.Time { return o.Time }, writeDateTime),
-		"kind":           executor.Get(func(o *AuditEntry) AuditKind { return o.Kind }, writeAuditKind),
-		"accepted":       executor.Get(func(o *AuditEntry) bool { return o.Accepted }, writeBoolean),
-		"principal":      executor.Get(func(o *AuditEntry) *Agent { return o.Principal }, writeAgent),
-		"principalId":    executor.Get(func(o *AuditEntry) *string { return o.PrincipalID }, writeOptionalID),
-		"actor":          executor.Get(func(o *AuditEntry) *Agent { return o.Actor }, writeAgent),
-		"actorId":        executor.Get(func(o *AuditEntry) *string { return o.ActorID }, writeOptionalID),
-		"revision":       executor.Get(func(o *AuditEntry) *base.Revision { return o.Revision }, writeOptionalRevision),
-		"added":          executor.Get(func(o *AuditEntry) *int { return o.Added }, writeOptionalInt),
-		"removed":        executor.Get(func(o *AuditEntry) *int { return o.Removed }, writeOptionalInt),
-		"justification":  executor.Get(func(o *AuditEntry) *string { return o.Justification }, writeOptionalString),
-		"proposalId":     executor.Get(func(o *AuditEntry) *string { return o.ProposalID }, writeOptionalString),
-		"channelActions": executor.Get(func(o *AuditEntry) []AuditChannelAction { return o.ChannelActions }, writeAuditChannelActionList),
-		"reason":         executor.Get(func(o *AuditEntry) *string { return o.Reason }, writeOptionalString),
-		"path":           executor.Get(func(o *AuditEntry) *string { return o.Path }, writeOptionalString),
-		"address":        executor.Get(func(o *AuditEntry) *string { return o.Address }, writeOptionalString),
-		"requestId":      executor.Get(func(o *AuditEntry) *string { return o.RequestID }, writeOptionalString),
-		"count":          executor.Get(func(o *AuditEntry) *int { return o.Count }, writeOptionalInt),
-		"lastTime":       executor.Get(func(o *AuditEntry) *time.Time { return o.LastTime }, writeOptionalDateTime),
+		"time": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*AuditEntry).Time)
+		}),
+		"kind": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAuditKind(w, s, o.(*AuditEntry).Kind)
+		}),
+		"accepted": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*AuditEntry).Accepted)
+		}),
+		"principal": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*AuditEntry).Principal)
+		}),
+		"principalId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*AuditEntry).PrincipalID)
+		}),
+		"actor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*AuditEntry).Actor)
+		}),
+		"actorId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*AuditEntry).ActorID)
+		}),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalRevision(w, s, o.(*AuditEntry).Revision)
+		}),
+		"added": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalInt(w, s, o.(*AuditEntry).Added)
+		}),
+		"removed": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalInt(w, s, o.(*AuditEntry).Removed)
+		}),
+		"justification": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*AuditEntry).Justification)
+		}),
+		"proposalId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*AuditEntry).ProposalID)
+		}),
+		"channelActions": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAuditChannelActionList(w, s, o.(*AuditEntry).ChannelActions)
+		}),
+		"reason": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*AuditEntry).Reason)
+		}),
+		"path": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*AuditEntry).Path)
+		}),
+		"address": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*AuditEntry).Address)
+		}),
+		"requestId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*AuditEntry).RequestID)
+		}),
+		"count": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalInt(w, s, o.(*AuditEntry).Count)
+		}),
+		"lastTime": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*AuditEntry).LastTime)
+		}),
 	}
 }
 
 func channelFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id":          executor.Get((*Channel).ID, writeID),
-		"kind":        executor.Get((*Channel).Kind, writeChannelKind),
-		"name":        executor.Get((*Channel).Name, writeOptionalString),
-		"topic":       executor.Get((*Channel).Topic, writeOptionalString),
-		"visibility":  executor.Get((*Channel).Visibility, writeChannelVisibility),
-		"createdAt":   executor.Get((*Channel).CreatedAt, writeOptionalDateTime),
-		"createdBy":   executor.Get((*Channel).CreatedBy, writeAgent),
-		"createdById": executor.Get((*Channel).CreatedByID, writeOptionalID),
+		"id": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*Channel).ID()) }),
+		"kind": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelKind(w, s, o.(*Channel).Kind())
+		}),
+		"name": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Channel).Name())
+		}),
+		"topic": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Channel).Topic())
+		}),
+		"visibility": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelVisibility(w, s, o.(*Channel).Visibility())
+		}),
+		"createdAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*Channel).CreatedAt())
+		}),
+		"createdBy": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*Channel).CreatedBy())
+		}),
+		"createdById": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*Channel).CreatedByID())
+		}),
 		"members": executor.ReadArgs(coerceChannelMembersArgs, func(o *Channel, ctx context.Context, a *channelMembersArgs) (*listPage[ChannelMember], error) {
 			return o.Members(ctx, a.First, a.After, a.Last, a.Before)
 		}, writeChannelMemberConnection),
-		"metadata":           executor.Get((*Channel).Metadata, writeJSON),
-		"rights":             executor.Get((*Channel).Rights, writeChannelRights),
-		"maxMembers":         executor.Get((*Channel).MaxMembers, writeOptionalInt),
-		"limits":             executor.Get((*Channel).Limits, writeChannelLimits),
-		"status":             executor.Get((*Channel).Status, writeChannelStatus),
-		"closedAt":           executor.Get((*Channel).ClosedAt, writeOptionalDateTime),
-		"closedReason":       executor.Get((*Channel).ClosedReason, writeOptionalString),
-		"expireAfterSeconds": executor.Get((*Channel).ExpireAfterSeconds, writeOptionalLong),
-		"expiresAt":          executor.Get((*Channel).ExpiresAt, writeOptionalDateTime),
-		"keepMessages":       executor.Get((*Channel).KeepMessages, writeOptionalLong),
-		"scope":              executor.Read((*Channel).Scope, writeScope),
-		"scopeId":            executor.Get((*Channel).ScopeID, writeOptionalID),
-		"memberPolicy":       executor.Get((*Channel).MemberPolicy, writeOptionalChannelMemberPolicy),
-		"audit":              executor.Get((*Channel).Audit, writeBoolean),
+		"metadata": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*Channel).Metadata())
+		}),
+		"rights": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelRights(w, s, o.(*Channel).Rights())
+		}),
+		"maxMembers": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalInt(w, s, o.(*Channel).MaxMembers())
+		}),
+		"limits": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelLimits(w, s, o.(*Channel).Limits())
+		}),
+		"status": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelStatus(w, s, o.(*Channel).Status())
+		}),
+		"closedAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*Channel).ClosedAt())
+		}),
+		"closedReason": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Channel).ClosedReason())
+		}),
+		"expireAfterSeconds": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalLong(w, s, o.(*Channel).ExpireAfterSeconds())
+		}),
+		"expiresAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*Channel).ExpiresAt())
+		}),
+		"keepMessages": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalLong(w, s, o.(*Channel).KeepMessages())
+		}),
+		"scope": executor.Read((*Channel).Scope, writeScope),
+		"scopeId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*Channel).ScopeID())
+		}),
+		"memberPolicy": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalChannelMemberPolicy(w, s, o.(*Channel).MemberPolicy())
+		}),
+		"audit": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*Channel).Audit())
+		}),
 		"invitations": executor.ReadArgs(coerceChannelInvitationsArgs, func(o *Channel, ctx context.Context, a *channelInvitationsArgs) (*listPage[ChannelInvitation], error) {
 			return o.Invitations(ctx, a.First, a.After, a.Last, a.Before)
 		}, writeChannelInvitationConnection),
 		"restrictions": executor.ReadArgs(coerceChannelRestrictionsArgs, func(o *Channel, ctx context.Context, a *channelRestrictionsArgs) (*listPage[ChannelRestriction], error) {
 			return o.Restrictions(ctx, a.First, a.After, a.Last, a.Before)
 		}, writeChannelRestrictionConnection),
-		"version":       executor.Get((*Channel).Version, writeLong),
-		"messageCount":  executor.Get((*Channel).MessageCount, writeLong),
-		"lastMessageAt": executor.Get((*Channel).LastMessageAt, writeOptionalDateTime),
+		"version": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*Channel).Version())
+		}),
+		"messageCount": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*Channel).MessageCount())
+		}),
+		"lastMessageAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*Channel).LastMessageAt())
+		}),
 		"messages": executor.ReadArgs(coerceChannelMessagesArgs, func(o *Channel, ctx context.Context, a *channelMessagesArgs) (*listPage[Message], error) {
 			return o.Messages(ctx, a.SinceSequence, a.SinceTime, a.SinceMessageID, a.BeforeSequence, a.BeforeTime, a.BeforeMessageID, a.AuthorIds, a.Where, a.Order, a.First, a.After, a.Last, a.Before)
 		}, writeMessageConnection),
@@ -680,231 +936,423 @@ func channelFields() map[string]*executor.Field {
 		"messageCounts": executor.ReadArgs(coerceChannelMessageCountsArgs, func(o *Channel, ctx context.Context, a *channelMessageCountsArgs) ([]MessageCount, error) {
 			return o.MessageCounts(ctx, a.From, a.To, a.AuthorIds)
 		}, writeMessageCountList),
-		"entity":     executor.Plan((*Channel).Entity, executor.WriteValue),
-		"factsGraph": executor.Get((*Channel).FactsGraph, writeIRI),
+		"entity": executor.Plan((*Channel).Entity, executor.WriteValue),
+		"factsGraph": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIRI(w, s, o.(*Channel).FactsGraph())
+		}),
 	}
 }
 
 func channelChangeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"kind":      executor.Get((*ChannelChange).Kind, writeChannelChangeKind),
-		"channelId": executor.Get((*ChannelChange).ChannelID, writeID),
-		"channel":   executor.Read((*ChannelChange).Channel, writeChannel),
-		"agent":     executor.Get((*ChannelChange).Agent, writeAgent),
-		"agentId":   executor.Get((*ChannelChange).AgentID, writeOptionalID),
-		"role":      executor.Get((*ChannelChange).Role, writeOptionalChannelRole),
-		"actor":     executor.Get((*ChannelChange).Actor, writeAgent),
-		"actorId":   executor.Get((*ChannelChange).ActorID, writeID),
-		"version":   executor.Get((*ChannelChange).Version, writeOptionalLong),
-		"time":      executor.Get((*ChannelChange).Time, writeDateTime),
-		"revision":  executor.Get((*ChannelChange).Revision, writeRevision),
-		"position":  executor.Get((*ChannelChange).Position, writeOptionalPosition),
+		"kind": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelChangeKind(w, s, o.(*ChannelChange).Kind())
+		}),
+		"channelId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*ChannelChange).ChannelID())
+		}),
+		"channel": executor.Read((*ChannelChange).Channel, writeChannel),
+		"agent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*ChannelChange).Agent())
+		}),
+		"agentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*ChannelChange).AgentID())
+		}),
+		"role": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalChannelRole(w, s, o.(*ChannelChange).Role())
+		}),
+		"actor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*ChannelChange).Actor())
+		}),
+		"actorId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*ChannelChange).ActorID())
+		}),
+		"version": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalLong(w, s, o.(*ChannelChange).Version())
+		}),
+		"time": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*ChannelChange).Time())
+		}),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRevision(w, s, o.(*ChannelChange).Revision())
+		}),
+		"position": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalPosition(w, s, o.(*ChannelChange).Position())
+		}),
 	}
 }
 
 func channelConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[Channel]).Edges, writeChannelEdgeList),
-		"nodes":      executor.Get((*listPage[Channel]).Nodes, writeChannelList),
-		"pageInfo":   executor.Get((*listPage[Channel]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelEdgeList(w, s, o.(*listPage[Channel]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelList(w, s, o.(*listPage[Channel]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[Channel]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[Channel]).TotalCount, writeOptionalLong),
 	}
 }
 
 func channelEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[Channel]).Node, writeChannel),
-		"cursor": executor.Get((*listEdge[Channel]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannel(w, s, o.(*listEdge[Channel]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[Channel]).Cursor())
+		}),
 	}
 }
 
 func channelInvitationFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent":       executor.Get(func(o *ChannelInvitation) *Agent { return o.Agent }, writeAgent),
-		"agentId":     executor.Get(func(o *ChannelInvitation) string { return o.AgentID }, writeID),
-		"invitedBy":   executor.Get(func(o *ChannelInvitation) *Agent { return o.InvitedBy }, writeAgent),
-		"invitedById": executor.Get(func(o *ChannelInvitation) string { return o.InvitedByID }, writeID),
-		"invitedAt":   executor.Get(func(o *ChannelInvitation) time.Time { return o.InvitedAt }, writeDateTime),
+		"agent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*ChannelInvitation).Agent)
+		}),
+		"agentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*ChannelInvitation).AgentID)
+		}),
+		"invitedBy": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*ChannelInvitation).InvitedBy)
+		}),
+		"invitedById": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*ChannelInvitation).InvitedByID)
+		}),
+		"invitedAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*ChannelInvitation).InvitedAt)
+		}),
 	}
 }
 
 func channelInvitationConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[ChannelInvitation]).Edges, writeChannelInvitationEdgeList),
-		"nodes":      executor.Get((*listPage[ChannelInvitation]).Nodes, writeChannelInvitationList),
-		"pageInfo":   executor.Get((*listPage[ChannelInvitation]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelInvitationEdgeList(w, s, o.(*listPage[ChannelInvitation]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelInvitationList(w, s, o.(*listPage[ChannelInvitation]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[ChannelInvitation]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[ChannelInvitation]).TotalCount, writeOptionalLong),
 	}
 }
 
 func channelInvitationEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[ChannelInvitation]).Node, writeChannelInvitation),
-		"cursor": executor.Get((*listEdge[ChannelInvitation]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelInvitation(w, s, o.(*listEdge[ChannelInvitation]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[ChannelInvitation]).Cursor())
+		}),
 	}
 }
 
 func channelLimitsFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"messagesPerMinute": executor.Get(func(o *ChannelLimits) *int { return o.MessagesPerMinute }, writeOptionalInt),
-		"streams":           executor.Get(func(o *ChannelLimits) *int { return o.Streams }, writeOptionalInt),
-		"messageBytes":      executor.Get(func(o *ChannelLimits) *int { return o.MessageBytes }, writeOptionalInt),
+		"messagesPerMinute": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalInt(w, s, o.(*ChannelLimits).MessagesPerMinute)
+		}),
+		"streams": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalInt(w, s, o.(*ChannelLimits).Streams)
+		}),
+		"messageBytes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalInt(w, s, o.(*ChannelLimits).MessageBytes)
+		}),
 	}
 }
 
 func channelMemberFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent":    executor.Get(func(o *ChannelMember) *Agent { return o.Agent }, writeAgent),
-		"agentId":  executor.Get(func(o *ChannelMember) string { return o.AgentID }, writeID),
-		"role":     executor.Get(func(o *ChannelMember) ChannelRole { return o.Role }, writeChannelRole),
-		"joinedAt": executor.Get(func(o *ChannelMember) *time.Time { return o.JoinedAt }, writeOptionalDateTime),
+		"agent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*ChannelMember).Agent)
+		}),
+		"agentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*ChannelMember).AgentID)
+		}),
+		"role": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelRole(w, s, o.(*ChannelMember).Role)
+		}),
+		"joinedAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*ChannelMember).JoinedAt)
+		}),
 	}
 }
 
 func channelMemberConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[ChannelMember]).Edges, writeChannelMemberEdgeList),
-		"nodes":      executor.Get((*listPage[ChannelMember]).Nodes, writeChannelMemberList),
-		"pageInfo":   executor.Get((*listPage[ChannelMember]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelMemberEdgeList(w, s, o.(*listPage[ChannelMember]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelMemberList(w, s, o.(*listPage[ChannelMember]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[ChannelMember]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[ChannelMember]).TotalCount, writeOptionalLong),
 	}
 }
 
 func channelMemberEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[ChannelMember]).Node, writeChannelMember),
-		"cursor": executor.Get((*listEdge[ChannelMember]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelMember(w, s, o.(*listEdge[ChannelMember]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[ChannelMember]).Cursor())
+		}),
 	}
 }
 
 func channelPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"channelId": executor.Get(func(o *ChannelPayload) string { return o.ChannelID }, writeID),
-		"channel":   executor.Get(func(o *ChannelPayload) *Channel { return o.Channel }, writeChannel),
+		"channelId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*ChannelPayload).ChannelID)
+		}),
+		"channel": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannel(w, s, o.(*ChannelPayload).Channel)
+		}),
 	}
 }
 
 func channelRestrictionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent":   executor.Get(func(o *ChannelRestriction) *Agent { return o.Agent }, writeAgent),
-		"agentId": executor.Get(func(o *ChannelRestriction) string { return o.AgentID }, writeID),
-		"kind":    executor.Get(func(o *ChannelRestriction) ChannelRestrictionKind { return o.Kind }, writeChannelRestrictionKind),
-		"from":    executor.Get(func(o *ChannelRestriction) time.Time { return o.From }, writeDateTime),
-		"until":   executor.Get(func(o *ChannelRestriction) *time.Time { return o.Until }, writeOptionalDateTime),
+		"agent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*ChannelRestriction).Agent)
+		}),
+		"agentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*ChannelRestriction).AgentID)
+		}),
+		"kind": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelRestrictionKind(w, s, o.(*ChannelRestriction).Kind)
+		}),
+		"from": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*ChannelRestriction).From)
+		}),
+		"until": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*ChannelRestriction).Until)
+		}),
 	}
 }
 
 func channelRestrictionConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[ChannelRestriction]).Edges, writeChannelRestrictionEdgeList),
-		"nodes":      executor.Get((*listPage[ChannelRestriction]).Nodes, writeChannelRestrictionList),
-		"pageInfo":   executor.Get((*listPage[ChannelRestriction]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelRestrictionEdgeList(w, s, o.(*listPage[ChannelRestriction]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelRestrictionList(w, s, o.(*listPage[ChannelRestriction]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[ChannelRestriction]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[ChannelRestriction]).TotalCount, writeOptionalLong),
 	}
 }
 
 func channelRestrictionEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[ChannelRestriction]).Node, writeChannelRestriction),
-		"cursor": executor.Get((*listEdge[ChannelRestriction]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelRestriction(w, s, o.(*listEdge[ChannelRestriction]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[ChannelRestriction]).Cursor())
+		}),
 	}
 }
 
 func channelRightsFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"discover": executor.Get(func(o *ChannelRights) ChannelAccessLevel { return o.Discover }, writeChannelAccessLevel),
-		"join":     executor.Get(func(o *ChannelRights) ChannelAccessLevel { return o.Join }, writeChannelAccessLevel),
-		"read":     executor.Get(func(o *ChannelRights) ChannelAccessLevel { return o.Read }, writeChannelAccessLevel),
-		"post":     executor.Get(func(o *ChannelRights) ChannelAccessLevel { return o.Post }, writeChannelAccessLevel),
-		"manage":   executor.Get(func(o *ChannelRights) ChannelAccessLevel { return o.Manage }, writeChannelAccessLevel),
+		"discover": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelAccessLevel(w, s, o.(*ChannelRights).Discover)
+		}),
+		"join": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelAccessLevel(w, s, o.(*ChannelRights).Join)
+		}),
+		"read": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelAccessLevel(w, s, o.(*ChannelRights).Read)
+		}),
+		"post": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelAccessLevel(w, s, o.(*ChannelRights).Post)
+		}),
+		"manage": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelAccessLevel(w, s, o.(*ChannelRights).Manage)
+		}),
 	}
 }
 
 func channelSignalFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"channelId": executor.Get(func(o *ChannelSignal) string { return o.ChannelID }, writeID),
-		"sender":    executor.Get(func(o *ChannelSignal) *Agent { return o.Sender }, writeAgent),
-		"senderId":  executor.Get(func(o *ChannelSignal) string { return o.SenderID }, writeID),
-		"kind":      executor.Get(func(o *ChannelSignal) string { return o.Kind }, writeString),
-		"data":      executor.Get(func(o *ChannelSignal) json.RawMessage { return o.Data }, writeJSON),
-		"time":      executor.Get(func(o *ChannelSignal) time.Time { return o.Time }, writeDateTime),
-		"dropped":   executor.Get(func(o *ChannelSignal) int { return o.Dropped }, writeInt),
+		"channelId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*ChannelSignal).ChannelID)
+		}),
+		"sender": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*ChannelSignal).Sender)
+		}),
+		"senderId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*ChannelSignal).SenderID)
+		}),
+		"kind": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*ChannelSignal).Kind)
+		}),
+		"data": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*ChannelSignal).Data)
+		}),
+		"time": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*ChannelSignal).Time)
+		}),
+		"dropped": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeInt(w, s, o.(*ChannelSignal).Dropped)
+		}),
 	}
 }
 
 func channelTierFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"name":              executor.Get(func(o *ChannelTier) *string { return o.Name }, writeOptionalString),
-		"messagesPerMinute": executor.Get(func(o *ChannelTier) *int { return o.MessagesPerMinute }, writeOptionalInt),
-		"streams":           executor.Get(func(o *ChannelTier) *int { return o.Streams }, writeOptionalInt),
-		"channels":          executor.Get(func(o *ChannelTier) *int { return o.Channels }, writeOptionalInt),
-		"messageBytes":      executor.Get(func(o *ChannelTier) *int { return o.MessageBytes }, writeOptionalInt),
+		"name": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*ChannelTier).Name)
+		}),
+		"messagesPerMinute": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalInt(w, s, o.(*ChannelTier).MessagesPerMinute)
+		}),
+		"streams": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalInt(w, s, o.(*ChannelTier).Streams)
+		}),
+		"channels": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalInt(w, s, o.(*ChannelTier).Channels)
+		}),
+		"messageBytes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalInt(w, s, o.(*ChannelTier).MessageBytes)
+		}),
 	}
 }
 
 func commitFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id":            executor.Get(func(o *Commit) string { return o.ID }, writeID),
-		"commitId":      executor.Get(func(o *Commit) string { return o.CommitID }, writeID),
-		"revision":      executor.Get(func(o *Commit) base.Revision { return o.Revision }, writeRevision),
-		"time":          executor.Get(func(o *Commit) time.Time { return o.Time }, writeDateTime),
-		"principal":     executor.Get(func(o *Commit) *Agent { return o.Principal }, writeAgent),
-		"principalId":   executor.Get(func(o *Commit) string { return o.PrincipalID }, writeID),
-		"actor":         executor.Get(func(o *Commit) *Agent { return o.Actor }, writeAgent),
-		"actorId":       executor.Get(func(o *Commit) string { return o.ActorID }, writeID),
-		"justification": executor.Get(func(o *Commit) *string { return o.Justification }, writeOptionalString),
-		"taskId":        executor.Get(func(o *Commit) *string { return o.TaskID }, writeOptionalString),
-		"sessionId":     executor.Get(func(o *Commit) *string { return o.SessionID }, writeOptionalString),
-		"messageId":     executor.Get(func(o *Commit) *string { return o.MessageID }, writeOptionalString),
+		"id": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*Commit).ID) }),
+		"commitId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Commit).CommitID)
+		}),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRevision(w, s, o.(*Commit).Revision)
+		}),
+		"time": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*Commit).Time)
+		}),
+		"principal": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*Commit).Principal)
+		}),
+		"principalId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Commit).PrincipalID)
+		}),
+		"actor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*Commit).Actor)
+		}),
+		"actorId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*Commit).ActorID) }),
+		"justification": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Commit).Justification)
+		}),
+		"taskId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Commit).TaskID)
+		}),
+		"sessionId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Commit).SessionID)
+		}),
+		"messageId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Commit).MessageID)
+		}),
 	}
 }
 
 func contradictionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"kind":           executor.Get(func(o *Contradiction) ContradictionKind { return o.Kind }, writeContradictionKind),
-		"reason":         executor.Get(func(o *Contradiction) string { return o.Reason }, writeString),
-		"subject":        executor.Get(func(o *Contradiction) *ObjectRecord { return o.Subject }, writeObjectRecord),
-		"property":       executor.Get(func(o *Contradiction) *base.Term { return o.Property }, writeOptionalIRI),
-		"statements":     executor.Get(func(o *Contradiction) []AssertedStatement { return o.Statements }, writeAssertedStatementList),
-		"statementCount": executor.Get(func(o *Contradiction) int { return o.StatementCount }, writeInt),
+		"kind": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeContradictionKind(w, s, o.(*Contradiction).Kind)
+		}),
+		"reason": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*Contradiction).Reason)
+		}),
+		"subject": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeObjectRecord(w, s, o.(*Contradiction).Subject)
+		}),
+		"property": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalIRI(w, s, o.(*Contradiction).Property)
+		}),
+		"statements": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAssertedStatementList(w, s, o.(*Contradiction).Statements)
+		}),
+		"statementCount": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeInt(w, s, o.(*Contradiction).StatementCount)
+		}),
 	}
 }
 
 func contradictionConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*ContradictionConnection).Edges, writeContradictionEdgeList),
-		"nodes":      executor.Get((*ContradictionConnection).Nodes, writeContradictionList),
-		"pageInfo":   executor.Get((*ContradictionConnection).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeContradictionEdgeList(w, s, o.(*ContradictionConnection).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeContradictionList(w, s, o.(*ContradictionConnection).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*ContradictionConnection).PageInfo())
+		}),
 		"totalCount": executor.Read((*ContradictionConnection).TotalCount, writeOptionalLong),
-		"complete":   executor.Get((*ContradictionConnection).Complete, writeBoolean),
+		"complete": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*ContradictionConnection).Complete())
+		}),
 	}
 }
 
 func contradictionEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[Contradiction]).Node, writeContradiction),
-		"cursor": executor.Get((*listEdge[Contradiction]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeContradiction(w, s, o.(*listEdge[Contradiction]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[Contradiction]).Cursor())
+		}),
 	}
 }
 
 func deleteGraphPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"removed":   executor.Get(func(o *DeleteGraphPayload) int64 { return o.Removed }, writeLong),
-		"remaining": executor.Get(func(o *DeleteGraphPayload) int64 { return o.Remaining }, writeLong),
-		"revision":  executor.Get(func(o *DeleteGraphPayload) base.Revision { return o.Revision }, writeRevision),
-		"position":  executor.Get(func(o *DeleteGraphPayload) scalar.Position { return o.Position }, writePosition),
+		"removed": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*DeleteGraphPayload).Removed)
+		}),
+		"remaining": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*DeleteGraphPayload).Remaining)
+		}),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRevision(w, s, o.(*DeleteGraphPayload).Revision)
+		}),
+		"position": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePosition(w, s, o.(*DeleteGraphPayload).Position)
+		}),
 	}
 }
 
 func deleteTaskPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"taskId": executor.Get(func(o *DeleteTaskPayload) string { return o.TaskID }, writeID),
+		"taskId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*DeleteTaskPayload).TaskID)
+		}),
 	}
 }
 
 func graphFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"iri":            executor.Get((*Graph).Iri, writeOptionalIRI),
+		"iri": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalIRI(w, s, o.(*Graph).Iri())
+		}),
 		"statementCount": executor.Read((*Graph).StatementCount, writeLong),
 		"rights":         executor.Read((*Graph).Rights, writeGraphRightList),
 		"policy":         executor.Read((*Graph).Policy, writeGraphPolicy),
@@ -913,168 +1361,302 @@ func graphFields() map[string]*executor.Field {
 
 func graphConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[Graph]).Edges, writeGraphEdgeList),
-		"nodes":      executor.Get((*listPage[Graph]).Nodes, writeGraphList),
-		"pageInfo":   executor.Get((*listPage[Graph]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeGraphEdgeList(w, s, o.(*listPage[Graph]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeGraphList(w, s, o.(*listPage[Graph]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[Graph]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[Graph]).TotalCount, writeOptionalLong),
 	}
 }
 
 func graphCountFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"graph": executor.Get(func(o *GraphCount) *base.Term { return o.Graph }, writeOptionalIRI),
-		"count": executor.Get(func(o *GraphCount) int64 { return o.Count }, writeLong),
+		"graph": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalIRI(w, s, o.(*GraphCount).Graph)
+		}),
+		"count": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*GraphCount).Count)
+		}),
 	}
 }
 
 func graphCountConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[GraphCount]).Edges, writeGraphCountEdgeList),
-		"nodes":      executor.Get((*listPage[GraphCount]).Nodes, writeGraphCountList),
-		"pageInfo":   executor.Get((*listPage[GraphCount]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeGraphCountEdgeList(w, s, o.(*listPage[GraphCount]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeGraphCountList(w, s, o.(*listPage[GraphCount]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[GraphCount]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[GraphCount]).TotalCount, writeOptionalLong),
 	}
 }
 
 func graphCountEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[GraphCount]).Node, writeGraphCount),
-		"cursor": executor.Get((*listEdge[GraphCount]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeGraphCount(w, s, o.(*listEdge[GraphCount]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[GraphCount]).Cursor())
+		}),
 	}
 }
 
 func graphEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[Graph]).Node, writeGraph),
-		"cursor": executor.Get((*listEdge[Graph]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeGraph(w, s, o.(*listEdge[Graph]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[Graph]).Cursor())
+		}),
 	}
 }
 
 func graphPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"graph":    executor.Get(func(o *GraphPayload) *Graph { return o.Graph }, writeGraph),
-		"revision": executor.Get(func(o *GraphPayload) base.Revision { return o.Revision }, writeRevision),
-		"position": executor.Get(func(o *GraphPayload) scalar.Position { return o.Position }, writePosition),
-		"commitId": executor.Get(func(o *GraphPayload) *string { return o.CommitID }, writeOptionalID),
+		"graph": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeGraph(w, s, o.(*GraphPayload).Graph)
+		}),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRevision(w, s, o.(*GraphPayload).Revision)
+		}),
+		"position": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePosition(w, s, o.(*GraphPayload).Position)
+		}),
+		"commitId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*GraphPayload).CommitID)
+		}),
 	}
 }
 
 func graphPolicyFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"visibility": executor.Get(func(o *GraphPolicy) GraphVisibility { return o.Visibility }, writeGraphVisibility),
-		"owners":     executor.Get(func(o *GraphPolicy) []string { return o.Owners }, writeStringList),
-		"writers":    executor.Get(func(o *GraphPolicy) []string { return o.Writers }, writeStringList),
-		"readers":    executor.Get(func(o *GraphPolicy) []string { return o.Readers }, writeStringList),
-		"revision":   executor.Get(func(o *GraphPolicy) *base.Revision { return o.Revision }, writeOptionalRevision),
+		"visibility": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeGraphVisibility(w, s, o.(*GraphPolicy).Visibility)
+		}),
+		"owners": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*GraphPolicy).Owners)
+		}),
+		"writers": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*GraphPolicy).Writers)
+		}),
+		"readers": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*GraphPolicy).Readers)
+		}),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalRevision(w, s, o.(*GraphPolicy).Revision)
+		}),
 	}
 }
 
 func messageFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id":             executor.Get((*Message).ID, writeID),
-		"channel":        executor.Read((*Message).Channel, writeChannel),
-		"channelId":      executor.Get((*Message).ChannelID, writeID),
-		"sequence":       executor.Get(func(o *Message) int64 { return o.Sequence }, writeLong),
-		"time":           executor.Get(func(o *Message) time.Time { return o.Time }, writeDateTime),
-		"author":         executor.Get((*Message).Author, writeAgent),
-		"authorId":       executor.Get((*Message).AuthorID, writeID),
-		"parts":          executor.Get((*Message).Parts, writeJSONList),
-		"withheldReason": executor.Get((*Message).WithheldReason, writeOptionalWithheldReason),
-		"retracts":       executor.Read((*Message).Retracts, writeMessage),
-		"retractedBy":    executor.Read((*Message).RetractedBy, writeMessage),
-		"private":        executor.Get(func(o *Message) bool { return o.Private }, writeBoolean),
-		"answeredBy":     executor.Read((*Message).AnsweredBy, writeMessage),
-		"text":           executor.Get((*Message).Text, writeString),
-		"metadata":       executor.Get((*Message).Metadata, writeJSON),
-		"artifactRefs":   executor.Get((*Message).ArtifactRefs, writeStringList),
-		"artifacts":      executor.Read((*Message).Artifacts, writeArtifactList),
-		"taskId":         executor.Read((*Message).TaskID, writeOptionalString),
-		"task":           executor.Read((*Message).Task, writeTask),
-		"idempotencyKey": executor.Get((*Message).IdempotencyKey, writeOptionalString),
-		"messageType":    executor.Get((*Message).MessageType, writeOptionalMessageType),
-		"contentType":    executor.Get((*Message).ContentType, writeOptionalMessageContentType),
-		"format":         executor.Get((*Message).Format, writeOptionalString),
-		"tags":           executor.Get((*Message).Tags, writeStringList),
-		"recipient":      executor.Get((*Message).Recipient, writeOptionalString),
-		"recipients":     executor.Get((*Message).Recipients, writeAgentList),
-		"recipientIds":   executor.Get((*Message).RecipientIds, writeIDList),
-		"correlationId":  executor.Get((*Message).CorrelationID, writeOptionalID),
-		"correlation":    executor.Read((*Message).Correlation, writeMessage),
-		"expiresAt":      executor.Get((*Message).ExpiresAt, writeOptionalDateTime),
-		"receiptStatus":  executor.Read((*Message).ReceiptStatus, writeOptionalReceiptStatus),
+		"id":      executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*Message).ID()) }),
+		"channel": executor.Read((*Message).Channel, writeChannel),
+		"channelId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Message).ChannelID())
+		}),
+		"sequence": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*Message).Sequence)
+		}),
+		"time": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*Message).Time)
+		}),
+		"author": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*Message).Author())
+		}),
+		"authorId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Message).AuthorID())
+		}),
+		"parts": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSONList(w, s, o.(*Message).Parts())
+		}),
+		"withheldReason": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalWithheldReason(w, s, o.(*Message).WithheldReason())
+		}),
+		"retracts":    executor.Read((*Message).Retracts, writeMessage),
+		"retractedBy": executor.Read((*Message).RetractedBy, writeMessage),
+		"private": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*Message).Private)
+		}),
+		"answeredBy": executor.Read((*Message).AnsweredBy, writeMessage),
+		"text": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*Message).Text())
+		}),
+		"metadata": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*Message).Metadata())
+		}),
+		"artifactRefs": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*Message).ArtifactRefs())
+		}),
+		"artifacts": executor.Read((*Message).Artifacts, writeArtifactList),
+		"taskId":    executor.Read((*Message).TaskID, writeOptionalString),
+		"task":      executor.Read((*Message).Task, writeTask),
+		"idempotencyKey": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Message).IdempotencyKey())
+		}),
+		"messageType": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalMessageType(w, s, o.(*Message).MessageType())
+		}),
+		"contentType": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalMessageContentType(w, s, o.(*Message).ContentType())
+		}),
+		"format": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Message).Format())
+		}),
+		"tags": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*Message).Tags())
+		}),
+		"recipient": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Message).Recipient())
+		}),
+		"recipients": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgentList(w, s, o.(*Message).Recipients())
+		}),
+		"recipientIds": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIDList(w, s, o.(*Message).RecipientIds())
+		}),
+		"correlationId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*Message).CorrelationID())
+		}),
+		"correlation": executor.Read((*Message).Correlation, writeMessage),
+		"expiresAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*Message).ExpiresAt())
+		}),
+		"receiptStatus": executor.Read((*Message).ReceiptStatus, writeOptionalReceiptStatus),
 		"receipts": executor.ReadArgs(coerceMessageReceiptsArgs, func(o *Message, ctx context.Context, a *messageReceiptsArgs) (*listPage[MessageReceipt], error) {
 			return o.Receipts(ctx, a.First, a.After, a.Last, a.Before)
 		}, writeMessageReceiptConnection),
-		"replyToId": executor.Get((*Message).ReplyToID, writeOptionalID),
-		"replyTo":   executor.Read((*Message).ReplyTo, writeMessage),
-		"threadId":  executor.Get((*Message).ThreadID, writeOptionalString),
+		"replyToId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*Message).ReplyToID())
+		}),
+		"replyTo": executor.Read((*Message).ReplyTo, writeMessage),
+		"threadId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Message).ThreadID())
+		}),
 		"replies": executor.ReadArgs(coerceMessageRepliesArgs, func(o *Message, ctx context.Context, a *messageRepliesArgs) (*listPage[Message], error) {
 			return o.Replies(ctx, a.First, a.After)
 		}, writeMessageConnection),
-		"facts":      executor.PlanArgs(coerceMessageFactsArgs, (*Message).Facts, executor.WriteValue),
-		"factCount":  executor.Get(func(o *Message) int { return o.FactCount }, writeInt),
-		"proposalId": executor.Get((*Message).ProposalID, writeOptionalID),
-		"proposal":   executor.Read((*Message).Proposal, writeProposal),
-		"entity":     executor.Plan((*Message).Entity, executor.WriteValue),
-		"revision":   executor.Get(func(o *Message) base.Revision { return o.Revision }, writeRevision),
-		"position":   executor.GetContext((*Message).Position, writePosition),
+		"facts": executor.PlanArgs(coerceMessageFactsArgs, (*Message).Facts, executor.WriteValue),
+		"factCount": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeInt(w, s, o.(*Message).FactCount)
+		}),
+		"proposalId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*Message).ProposalID())
+		}),
+		"proposal": executor.Read((*Message).Proposal, writeProposal),
+		"entity":   executor.Plan((*Message).Entity, executor.WriteValue),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRevision(w, s, o.(*Message).Revision)
+		}),
+		"position": executor.GetContext((*Message).Position, writePosition),
 	}
 }
 
 func messageConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[Message]).Edges, writeMessageEdgeList),
-		"nodes":      executor.Get((*listPage[Message]).Nodes, writeMessageList),
-		"pageInfo":   executor.Get((*listPage[Message]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMessageEdgeList(w, s, o.(*listPage[Message]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMessageList(w, s, o.(*listPage[Message]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[Message]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[Message]).TotalCount, writeOptionalLong),
 	}
 }
 
 func messageCountFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"day":      executor.Get(func(o *MessageCount) string { return o.Day }, writeString),
-		"author":   executor.Get(func(o *MessageCount) *Agent { return o.Author }, writeAgent),
-		"authorId": executor.Get(func(o *MessageCount) string { return o.AuthorID }, writeID),
-		"count":    executor.Get(func(o *MessageCount) int64 { return o.Count }, writeLong),
+		"day": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*MessageCount).Day)
+		}),
+		"author": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*MessageCount).Author)
+		}),
+		"authorId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*MessageCount).AuthorID)
+		}),
+		"count": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*MessageCount).Count)
+		}),
 	}
 }
 
 func messageEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[Message]).Node, writeMessage),
-		"cursor": executor.Get((*listEdge[Message]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMessage(w, s, o.(*listEdge[Message]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[Message]).Cursor())
+		}),
 	}
 }
 
 func messagePublishedFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"message":  executor.Get(func(o *MessagePublished) *Message { return o.Message }, writeMessage),
-		"sequence": executor.Get(func(o *MessagePublished) int64 { return o.Sequence }, writeLong),
-		"position": executor.Get(func(o *MessagePublished) *scalar.Position { return o.Position }, writeOptionalPosition),
+		"message": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMessage(w, s, o.(*MessagePublished).Message)
+		}),
+		"sequence": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*MessagePublished).Sequence)
+		}),
+		"position": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalPosition(w, s, o.(*MessagePublished).Position)
+		}),
 	}
 }
 
 func messageReceiptFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent":   executor.Get(func(o *MessageReceipt) *Agent { return o.Agent }, writeAgent),
-		"agentId": executor.Get(func(o *MessageReceipt) string { return o.AgentID }, writeID),
-		"status":  executor.Get(func(o *MessageReceipt) ReceiptStatus { return o.Status }, writeReceiptStatus),
+		"agent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*MessageReceipt).Agent)
+		}),
+		"agentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*MessageReceipt).AgentID)
+		}),
+		"status": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeReceiptStatus(w, s, o.(*MessageReceipt).Status)
+		}),
 	}
 }
 
 func messageReceiptConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[MessageReceipt]).Edges, writeMessageReceiptEdgeList),
-		"nodes":      executor.Get((*listPage[MessageReceipt]).Nodes, writeMessageReceiptList),
-		"pageInfo":   executor.Get((*listPage[MessageReceipt]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMessageReceiptEdgeList(w, s, o.(*listPage[MessageReceipt]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMessageReceiptList(w, s, o.(*listPage[MessageReceipt]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[MessageReceipt]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[MessageReceipt]).TotalCount, writeOptionalLong),
 	}
 }
 
 func messageReceiptEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[MessageReceipt]).Node, writeMessageReceipt),
-		"cursor": executor.Get((*listEdge[MessageReceipt]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMessageReceipt(w, s, o.(*listEdge[MessageReceipt]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[MessageReceipt]).Cursor())
+		}),
 	}
 }
 
@@ -1232,198 +1814,394 @@ func mutationFields() map[string]*executor.Field {
 
 func namespacesPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"prefixes": executor.Get(func(o *NamespacesPayload) []base.Prefix { return o.Prefixes }, writePrefixList),
-		"schemes":  executor.Get(func(o *NamespacesPayload) []string { return o.Schemes }, writeStringList),
-		"revision": executor.Get(func(o *NamespacesPayload) base.Revision { return o.Revision }, writeRevision),
-		"position": executor.Get(func(o *NamespacesPayload) scalar.Position { return o.Position }, writePosition),
+		"prefixes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePrefixList(w, s, o.(*NamespacesPayload).Prefixes)
+		}),
+		"schemes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*NamespacesPayload).Schemes)
+		}),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRevision(w, s, o.(*NamespacesPayload).Revision)
+		}),
+		"position": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePosition(w, s, o.(*NamespacesPayload).Position)
+		}),
 	}
 }
 
 func objectRecordFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id":       executor.Get(func(o *ObjectRecord) *string { return o.ID }, writeOptionalString),
-		"value":    executor.Get(func(o *ObjectRecord) json.RawMessage { return o.Value }, writeJSON),
-		"type":     executor.Get(func(o *ObjectRecord) *string { return o.Type }, writeOptionalString),
-		"language": executor.Get(func(o *ObjectRecord) *string { return o.Language }, writeOptionalString),
+		"id": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*ObjectRecord).ID)
+		}),
+		"value": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*ObjectRecord).Value)
+		}),
+		"type": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*ObjectRecord).Type)
+		}),
+		"language": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*ObjectRecord).Language)
+		}),
 	}
 }
 
 func pageInfoFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"hasNextPage":     executor.Get(func(o *PageInfo) bool { return o.HasNextPage }, writeBoolean),
-		"hasPreviousPage": executor.Get(func(o *PageInfo) bool { return o.HasPreviousPage }, writeBoolean),
-		"startCursor":     executor.Get((*PageInfo).StartCursor, writeOptionalCursor),
-		"endCursor":       executor.Get((*PageInfo).EndCursor, writeOptionalCursor),
-		"truncated":       executor.Get(func(o *PageInfo) bool { return o.Truncated }, writeBoolean),
+		"hasNextPage": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*PageInfo).HasNextPage)
+		}),
+		"hasPreviousPage": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*PageInfo).HasPreviousPage)
+		}),
+		"startCursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalCursor(w, s, o.(*PageInfo).StartCursor())
+		}),
+		"endCursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalCursor(w, s, o.(*PageInfo).EndCursor())
+		}),
+		"truncated": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*PageInfo).Truncated)
+		}),
 	}
 }
 
 func partFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"kind":      executor.Get((*Part).Kind, writePartKind),
-		"text":      executor.Get((*Part).Text, writeOptionalString),
-		"raw":       executor.Get((*Part).Raw, writeOptionalString),
-		"url":       executor.Get((*Part).URL, writeOptionalString),
-		"data":      executor.Get((*Part).Data, writeJSON),
-		"mediaType": executor.Get((*Part).MediaType, writeOptionalString),
-		"filename":  executor.Get((*Part).Filename, writeOptionalString),
-		"metadata":  executor.Get((*Part).Metadata, writeJSON),
+		"kind": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePartKind(w, s, o.(*Part).Kind())
+		}),
+		"text": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Part).Text())
+		}),
+		"raw": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Part).Raw())
+		}),
+		"url": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Part).URL())
+		}),
+		"data": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeJSON(w, s, o.(*Part).Data()) }),
+		"mediaType": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Part).MediaType())
+		}),
+		"filename": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Part).Filename())
+		}),
+		"metadata": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*Part).Metadata())
+		}),
 	}
 }
 
 func prefixFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"name":      executor.Get(func(o *base.Prefix) string { return o.Name }, writeString),
-		"namespace": executor.Get(func(o *base.Prefix) string { return o.Namespace }, writeString),
+		"name": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*base.Prefix).Name)
+		}),
+		"namespace": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*base.Prefix).Namespace)
+		}),
 	}
 }
 
 func presenceFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"status": executor.Get(func(o *Presence) PresenceStatus { return o.Status }, writePresenceStatus),
-		"since":  executor.Get(func(o *Presence) *time.Time { return o.Since }, writeOptionalDateTime),
+		"status": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePresenceStatus(w, s, o.(*Presence).Status)
+		}),
+		"since": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*Presence).Since)
+		}),
 	}
 }
 
 func presencePayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"presence": executor.Get(func(o *PresencePayload) *Presence { return o.Presence }, writePresence),
+		"presence": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePresence(w, s, o.(*PresencePayload).Presence)
+		}),
 	}
 }
 
 func previousStatementFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"statement":  executor.Get(func(o *PreviousStatement) *StatementRecord { return o.Statement }, writeStatementRecord),
-		"assertions": executor.Get(func(o *PreviousStatement) []Assertion { return o.Assertions }, writeAssertionList),
+		"statement": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStatementRecord(w, s, o.(*PreviousStatement).Statement)
+		}),
+		"assertions": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAssertionList(w, s, o.(*PreviousStatement).Assertions)
+		}),
 	}
 }
 
 func principalFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id":             executor.Get(func(o *Principal) string { return o.ID }, writeString),
-		"agent":          executor.Get(func(o *Principal) *Agent { return o.Agent }, writeAgent),
-		"actingFor":      executor.Get(func(o *Principal) *Agent { return o.ActingFor }, writeAgent),
-		"actingForId":    executor.Get(func(o *Principal) string { return o.ActingForID }, writeID),
-		"roles":          executor.Get(func(o *Principal) []string { return o.Roles }, writeStringList),
-		"actFor":         executor.Get(func(o *Principal) []Agent { return o.ActFor }, writeAgentList),
-		"actForIds":      executor.Get(func(o *Principal) []string { return o.ActForIds }, writeIDList),
-		"method":         executor.Get(func(o *Principal) string { return o.Method }, writeString),
-		"statementCount": executor.Get(func(o *Principal) int { return o.StatementCount }, writeInt),
-		"maxStatements":  executor.Get(func(o *Principal) *int { return o.MaxStatements }, writeOptionalInt),
-		"tier":           executor.Get(func(o *Principal) *ChannelTier { return o.Tier }, writeChannelTier),
+		"id": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*Principal).ID)
+		}),
+		"agent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*Principal).Agent)
+		}),
+		"actingFor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*Principal).ActingFor)
+		}),
+		"actingForId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Principal).ActingForID)
+		}),
+		"roles": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*Principal).Roles)
+		}),
+		"actFor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgentList(w, s, o.(*Principal).ActFor)
+		}),
+		"actForIds": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIDList(w, s, o.(*Principal).ActForIds)
+		}),
+		"method": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*Principal).Method)
+		}),
+		"statementCount": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeInt(w, s, o.(*Principal).StatementCount)
+		}),
+		"maxStatements": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalInt(w, s, o.(*Principal).MaxStatements)
+		}),
+		"tier": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelTier(w, s, o.(*Principal).Tier)
+		}),
 	}
 }
 
 func proposalFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id":                executor.Get(func(o *Proposal) string { return o.ID }, writeID),
-		"status":            executor.Get(func(o *Proposal) ProposalStatus { return o.Status }, writeProposalStatus),
-		"author":            executor.Get(func(o *Proposal) *Agent { return o.Author }, writeAgent),
-		"authorId":          executor.Get(func(o *Proposal) string { return o.AuthorID }, writeID),
-		"actor":             executor.Get(func(o *Proposal) *Agent { return o.Actor }, writeAgent),
-		"actorId":           executor.Get(func(o *Proposal) string { return o.ActorID }, writeID),
-		"patches":           executor.Get(func(o *Proposal) []json.RawMessage { return o.Patches }, writeJSONList),
-		"justification":     executor.Get(func(o *Proposal) *string { return o.Justification }, writeOptionalString),
-		"taskId":            executor.Get(func(o *Proposal) *string { return o.TaskID }, writeOptionalString),
-		"sessionId":         executor.Get(func(o *Proposal) *string { return o.SessionID }, writeOptionalString),
-		"reason":            executor.Get(func(o *Proposal) *string { return o.Reason }, writeOptionalString),
-		"rules":             executor.Get(func(o *Proposal) []string { return o.Rules }, writeStringList),
-		"requiredApprovals": executor.Get(func(o *Proposal) int { return o.RequiredApprovals }, writeInt),
-		"approvalCount":     executor.Get(func(o *Proposal) int { return o.ApprovalCount }, writeInt),
-		"reviewerRoles":     executor.Get(func(o *Proposal) []string { return o.ReviewerRoles }, writeStringList),
-		"createdAt":         executor.Get(func(o *Proposal) time.Time { return o.CreatedAt }, writeDateTime),
-		"expiresAt":         executor.Get(func(o *Proposal) time.Time { return o.ExpiresAt }, writeDateTime),
-		"endedAt":           executor.Get(func(o *Proposal) *time.Time { return o.EndedAt }, writeOptionalDateTime),
-		"conflictReason":    executor.Get(func(o *Proposal) *string { return o.ConflictReason }, writeOptionalString),
-		"appliedRevision":   executor.Get(func(o *Proposal) *base.Revision { return o.AppliedRevision }, writeOptionalRevision),
-		"reviews":           executor.Get(func(o *Proposal) []ProposalReview { return o.Reviews }, writeProposalReviewList),
-		"revision":          executor.Get(func(o *Proposal) base.Revision { return o.Revision }, writeRevision),
+		"id": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*Proposal).ID) }),
+		"status": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeProposalStatus(w, s, o.(*Proposal).Status)
+		}),
+		"author": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*Proposal).Author)
+		}),
+		"authorId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Proposal).AuthorID)
+		}),
+		"actor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*Proposal).Actor)
+		}),
+		"actorId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Proposal).ActorID)
+		}),
+		"patches": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSONList(w, s, o.(*Proposal).Patches)
+		}),
+		"justification": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Proposal).Justification)
+		}),
+		"taskId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Proposal).TaskID)
+		}),
+		"sessionId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Proposal).SessionID)
+		}),
+		"reason": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Proposal).Reason)
+		}),
+		"rules": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*Proposal).Rules)
+		}),
+		"requiredApprovals": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeInt(w, s, o.(*Proposal).RequiredApprovals)
+		}),
+		"approvalCount": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeInt(w, s, o.(*Proposal).ApprovalCount)
+		}),
+		"reviewerRoles": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*Proposal).ReviewerRoles)
+		}),
+		"createdAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*Proposal).CreatedAt)
+		}),
+		"expiresAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*Proposal).ExpiresAt)
+		}),
+		"endedAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*Proposal).EndedAt)
+		}),
+		"conflictReason": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Proposal).ConflictReason)
+		}),
+		"appliedRevision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalRevision(w, s, o.(*Proposal).AppliedRevision)
+		}),
+		"reviews": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeProposalReviewList(w, s, o.(*Proposal).Reviews)
+		}),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRevision(w, s, o.(*Proposal).Revision)
+		}),
 	}
 }
 
 func proposalConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[Proposal]).Edges, writeProposalEdgeList),
-		"nodes":      executor.Get((*listPage[Proposal]).Nodes, writeProposalList),
-		"pageInfo":   executor.Get((*listPage[Proposal]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeProposalEdgeList(w, s, o.(*listPage[Proposal]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeProposalList(w, s, o.(*listPage[Proposal]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[Proposal]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[Proposal]).TotalCount, writeOptionalLong),
 	}
 }
 
 func proposalEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[Proposal]).Node, writeProposal),
-		"cursor": executor.Get((*listEdge[Proposal]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeProposal(w, s, o.(*listEdge[Proposal]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[Proposal]).Cursor())
+		}),
 	}
 }
 
 func proposalPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"proposal": executor.Get(func(o *ProposalPayload) *Proposal { return o.Proposal }, writeProposal),
+		"proposal": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeProposal(w, s, o.(*ProposalPayload).Proposal)
+		}),
 	}
 }
 
 func proposalReviewFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"reviewer":   executor.Get(func(o *ProposalReview) *Agent { return o.Reviewer }, writeAgent),
-		"reviewerId": executor.Get(func(o *ProposalReview) string { return o.ReviewerID }, writeID),
-		"actor":      executor.Get(func(o *ProposalReview) *Agent { return o.Actor }, writeAgent),
-		"actorId":    executor.Get(func(o *ProposalReview) string { return o.ActorID }, writeID),
-		"decision":   executor.Get(func(o *ProposalReview) ReviewDecision { return o.Decision }, writeReviewDecision),
-		"comment":    executor.Get(func(o *ProposalReview) *string { return o.Comment }, writeOptionalString),
-		"time":       executor.Get(func(o *ProposalReview) time.Time { return o.Time }, writeDateTime),
+		"reviewer": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*ProposalReview).Reviewer)
+		}),
+		"reviewerId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*ProposalReview).ReviewerID)
+		}),
+		"actor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*ProposalReview).Actor)
+		}),
+		"actorId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*ProposalReview).ActorID)
+		}),
+		"decision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeReviewDecision(w, s, o.(*ProposalReview).Decision)
+		}),
+		"comment": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*ProposalReview).Comment)
+		}),
+		"time": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*ProposalReview).Time)
+		}),
 	}
 }
 
 func publishMessagePayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"success":             executor.Get(func(o *PublishMessagePayload) bool { return o.Success }, writeBoolean),
-		"message":             executor.Get(func(o *PublishMessagePayload) *Message { return o.Message }, writeMessage),
-		"replayed":            executor.Get(func(o *PublishMessagePayload) bool { return o.Replayed }, writeBoolean),
-		"statementsAffected":  executor.Get(func(o *PublishMessagePayload) int64 { return o.StatementsAffected }, writeLong),
-		"verificationStatus":  executor.Get(func(o *PublishMessagePayload) string { return o.VerificationStatus }, writeString),
-		"verificationDetails": executor.Get(func(o *PublishMessagePayload) *string { return o.VerificationDetails }, writeOptionalString),
-		"proposalId":          executor.Get(func(o *PublishMessagePayload) *string { return o.ProposalID }, writeOptionalID),
+		"success": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*PublishMessagePayload).Success)
+		}),
+		"message": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMessage(w, s, o.(*PublishMessagePayload).Message)
+		}),
+		"replayed": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*PublishMessagePayload).Replayed)
+		}),
+		"statementsAffected": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*PublishMessagePayload).StatementsAffected)
+		}),
+		"verificationStatus": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*PublishMessagePayload).VerificationStatus)
+		}),
+		"verificationDetails": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*PublishMessagePayload).VerificationDetails)
+		}),
+		"proposalId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*PublishMessagePayload).ProposalID)
+		}),
 	}
 }
 
 func quarantineFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent":   executor.Get(func(o *Quarantine) *Agent { return o.Agent }, writeAgent),
-		"agentId": executor.Get(func(o *Quarantine) string { return o.AgentID }, writeID),
-		"since":   executor.Get(func(o *Quarantine) *time.Time { return o.Since }, writeOptionalDateTime),
-		"commit":  executor.Get(func(o *Quarantine) *Commit { return o.Commit }, writeCommit),
+		"agent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*Quarantine).Agent)
+		}),
+		"agentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Quarantine).AgentID)
+		}),
+		"since": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*Quarantine).Since)
+		}),
+		"commit": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCommit(w, s, o.(*Quarantine).Commit)
+		}),
 	}
 }
 
 func quarantineConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[Quarantine]).Edges, writeQuarantineEdgeList),
-		"nodes":      executor.Get((*listPage[Quarantine]).Nodes, writeQuarantineList),
-		"pageInfo":   executor.Get((*listPage[Quarantine]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeQuarantineEdgeList(w, s, o.(*listPage[Quarantine]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeQuarantineList(w, s, o.(*listPage[Quarantine]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[Quarantine]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[Quarantine]).TotalCount, writeOptionalLong),
 	}
 }
 
 func quarantineEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[Quarantine]).Node, writeQuarantine),
-		"cursor": executor.Get((*listEdge[Quarantine]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeQuarantine(w, s, o.(*listEdge[Quarantine]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[Quarantine]).Cursor())
+		}),
 	}
 }
 
 func quarantinePayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent":              executor.Get(func(o *QuarantinePayload) *Agent { return o.Agent }, writeAgent),
-		"agentId":            executor.Get(func(o *QuarantinePayload) string { return o.AgentID }, writeID),
-		"assertionsAffected": executor.Get(func(o *QuarantinePayload) int64 { return o.AssertionsAffected }, writeLong),
-		"statementsAffected": executor.Get(func(o *QuarantinePayload) int64 { return o.StatementsAffected }, writeLong),
-		"examples":           executor.Get(func(o *QuarantinePayload) []StatementRecord { return o.Examples }, writeStatementRecordList),
-		"complete":           executor.Get(func(o *QuarantinePayload) bool { return o.Complete }, writeBoolean),
-		"dryRun":             executor.Get(func(o *QuarantinePayload) bool { return o.DryRun }, writeBoolean),
-		"revision":           executor.Get(func(o *QuarantinePayload) base.Revision { return o.Revision }, writeRevision),
-		"position":           executor.Get(func(o *QuarantinePayload) scalar.Position { return o.Position }, writePosition),
-		"commitId":           executor.Get(func(o *QuarantinePayload) *string { return o.CommitID }, writeOptionalID),
+		"agent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*QuarantinePayload).Agent)
+		}),
+		"agentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*QuarantinePayload).AgentID)
+		}),
+		"assertionsAffected": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*QuarantinePayload).AssertionsAffected)
+		}),
+		"statementsAffected": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*QuarantinePayload).StatementsAffected)
+		}),
+		"examples": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStatementRecordList(w, s, o.(*QuarantinePayload).Examples)
+		}),
+		"complete": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*QuarantinePayload).Complete)
+		}),
+		"dryRun": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*QuarantinePayload).DryRun)
+		}),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRevision(w, s, o.(*QuarantinePayload).Revision)
+		}),
+		"position": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePosition(w, s, o.(*QuarantinePayload).Position)
+		}),
+		"commitId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*QuarantinePayload).CommitID)
+		}),
 	}
 }
 
@@ -1519,103 +2297,213 @@ func queryFields() map[string]*executor.Field {
 
 func removeAgentPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"agent":        executor.Get(func(o *RemoveAgentPayload) *Agent { return o.Agent }, writeAgent),
-		"agentId":      executor.Get(func(o *RemoveAgentPayload) string { return o.AgentID }, writeID),
-		"channelCount": executor.Get(func(o *RemoveAgentPayload) int { return o.ChannelCount }, writeInt),
+		"agent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*RemoveAgentPayload).Agent)
+		}),
+		"agentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*RemoveAgentPayload).AgentID)
+		}),
+		"channelCount": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeInt(w, s, o.(*RemoveAgentPayload).ChannelCount)
+		}),
 	}
 }
 
 func replaceGraphPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"added":      executor.Get(func(o *ReplaceGraphPayload) int64 { return o.Added }, writeLong),
-		"removed":    executor.Get(func(o *ReplaceGraphPayload) int64 { return o.Removed }, writeLong),
-		"revision":   executor.Get(func(o *ReplaceGraphPayload) base.Revision { return o.Revision }, writeRevision),
-		"position":   executor.Get(func(o *ReplaceGraphPayload) scalar.Position { return o.Position }, writePosition),
-		"commitId":   executor.Get(func(o *ReplaceGraphPayload) *string { return o.CommitID }, writeOptionalID),
-		"proposalId": executor.Get(func(o *ReplaceGraphPayload) *string { return o.ProposalID }, writeOptionalID),
+		"added": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*ReplaceGraphPayload).Added)
+		}),
+		"removed": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*ReplaceGraphPayload).Removed)
+		}),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRevision(w, s, o.(*ReplaceGraphPayload).Revision)
+		}),
+		"position": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePosition(w, s, o.(*ReplaceGraphPayload).Position)
+		}),
+		"commitId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*ReplaceGraphPayload).CommitID)
+		}),
+		"proposalId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*ReplaceGraphPayload).ProposalID)
+		}),
 	}
 }
 
 func resolveContradictionPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"success":             executor.Get(func(o *ResolveContradictionPayload) bool { return o.Success }, writeBoolean),
-		"statementsAffected":  executor.Get(func(o *ResolveContradictionPayload) int64 { return o.StatementsAffected }, writeLong),
-		"verificationStatus":  executor.Get(func(o *ResolveContradictionPayload) string { return o.VerificationStatus }, writeString),
-		"verificationDetails": executor.Get(func(o *ResolveContradictionPayload) *string { return o.VerificationDetails }, writeOptionalString),
-		"revision":            executor.Get(func(o *ResolveContradictionPayload) base.Revision { return o.Revision }, writeRevision),
-		"position":            executor.Get(func(o *ResolveContradictionPayload) scalar.Position { return o.Position }, writePosition),
-		"commitId":            executor.Get(func(o *ResolveContradictionPayload) *string { return o.CommitID }, writeOptionalID),
-		"proposalId":          executor.Get(func(o *ResolveContradictionPayload) *string { return o.ProposalID }, writeOptionalID),
+		"success": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*ResolveContradictionPayload).Success)
+		}),
+		"statementsAffected": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*ResolveContradictionPayload).StatementsAffected)
+		}),
+		"verificationStatus": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*ResolveContradictionPayload).VerificationStatus)
+		}),
+		"verificationDetails": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*ResolveContradictionPayload).VerificationDetails)
+		}),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRevision(w, s, o.(*ResolveContradictionPayload).Revision)
+		}),
+		"position": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePosition(w, s, o.(*ResolveContradictionPayload).Position)
+		}),
+		"commitId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*ResolveContradictionPayload).CommitID)
+		}),
+		"proposalId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*ResolveContradictionPayload).ProposalID)
+		}),
 	}
 }
 
 func resourceRecordFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id": executor.Get(func(o *ResourceRecord) string { return o.ID }, writeString),
+		"id": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*ResourceRecord).ID)
+		}),
 	}
 }
 
 func restrictionPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"channel":      executor.Get(func(o *RestrictionPayload) *Channel { return o.Channel }, writeChannel),
-		"restrictions": executor.Get(func(o *RestrictionPayload) *listPage[ChannelRestriction] { return o.Restrictions }, writeChannelRestrictionConnection),
+		"channel": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannel(w, s, o.(*RestrictionPayload).Channel)
+		}),
+		"restrictions": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelRestrictionConnection(w, s, o.(*RestrictionPayload).Restrictions)
+		}),
 	}
 }
 
 func retractMessagePayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"success":             executor.Get(func(o *RetractMessagePayload) bool { return o.Success }, writeBoolean),
-		"message":             executor.Get(func(o *RetractMessagePayload) *Message { return o.Message }, writeMessage),
-		"replayed":            executor.Get(func(o *RetractMessagePayload) bool { return o.Replayed }, writeBoolean),
-		"dryRun":              executor.Get(func(o *RetractMessagePayload) bool { return o.DryRun }, writeBoolean),
-		"withdrawn":           executor.Get(func(o *RetractMessagePayload) []json.RawMessage { return o.Withdrawn }, writeJSONList),
-		"keptCount":           executor.Get(func(o *RetractMessagePayload) int { return o.KeptCount }, writeInt),
-		"statementsAffected":  executor.Get(func(o *RetractMessagePayload) int64 { return o.StatementsAffected }, writeLong),
-		"verificationStatus":  executor.Get(func(o *RetractMessagePayload) string { return o.VerificationStatus }, writeString),
-		"verificationDetails": executor.Get(func(o *RetractMessagePayload) *string { return o.VerificationDetails }, writeOptionalString),
-		"proposalId":          executor.Get(func(o *RetractMessagePayload) *string { return o.ProposalID }, writeOptionalID),
-		"withdrawnProposalId": executor.Get(func(o *RetractMessagePayload) *string { return o.WithdrawnProposalID }, writeOptionalID),
+		"success": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*RetractMessagePayload).Success)
+		}),
+		"message": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMessage(w, s, o.(*RetractMessagePayload).Message)
+		}),
+		"replayed": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*RetractMessagePayload).Replayed)
+		}),
+		"dryRun": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*RetractMessagePayload).DryRun)
+		}),
+		"withdrawn": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSONList(w, s, o.(*RetractMessagePayload).Withdrawn)
+		}),
+		"keptCount": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeInt(w, s, o.(*RetractMessagePayload).KeptCount)
+		}),
+		"statementsAffected": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*RetractMessagePayload).StatementsAffected)
+		}),
+		"verificationStatus": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*RetractMessagePayload).VerificationStatus)
+		}),
+		"verificationDetails": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*RetractMessagePayload).VerificationDetails)
+		}),
+		"proposalId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*RetractMessagePayload).ProposalID)
+		}),
+		"withdrawnProposalId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*RetractMessagePayload).WithdrawnProposalID)
+		}),
 	}
 }
 
 func revertCommitPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"success":             executor.Get(func(o *RevertCommitPayload) bool { return o.Success }, writeBoolean),
-		"statementsAffected":  executor.Get(func(o *RevertCommitPayload) int64 { return o.StatementsAffected }, writeLong),
-		"conflicts":           executor.Get(func(o *RevertCommitPayload) []AssertedStatement { return o.Conflicts }, writeAssertedStatementList),
-		"conflictCount":       executor.Get(func(o *RevertCommitPayload) int { return o.ConflictCount }, writeInt),
-		"verificationStatus":  executor.Get(func(o *RevertCommitPayload) string { return o.VerificationStatus }, writeString),
-		"verificationDetails": executor.Get(func(o *RevertCommitPayload) *string { return o.VerificationDetails }, writeOptionalString),
-		"revision":            executor.Get(func(o *RevertCommitPayload) base.Revision { return o.Revision }, writeRevision),
-		"position":            executor.Get(func(o *RevertCommitPayload) *scalar.Position { return o.Position }, writeOptionalPosition),
-		"commitId":            executor.Get(func(o *RevertCommitPayload) *string { return o.CommitID }, writeOptionalID),
-		"proposalId":          executor.Get(func(o *RevertCommitPayload) *string { return o.ProposalID }, writeOptionalID),
+		"success": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*RevertCommitPayload).Success)
+		}),
+		"statementsAffected": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*RevertCommitPayload).StatementsAffected)
+		}),
+		"conflicts": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAssertedStatementList(w, s, o.(*RevertCommitPayload).Conflicts)
+		}),
+		"conflictCount": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeInt(w, s, o.(*RevertCommitPayload).ConflictCount)
+		}),
+		"verificationStatus": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*RevertCommitPayload).VerificationStatus)
+		}),
+		"verificationDetails": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*RevertCommitPayload).VerificationDetails)
+		}),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRevision(w, s, o.(*RevertCommitPayload).Revision)
+		}),
+		"position": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalPosition(w, s, o.(*RevertCommitPayload).Position)
+		}),
+		"commitId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*RevertCommitPayload).CommitID)
+		}),
+		"proposalId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*RevertCommitPayload).ProposalID)
+		}),
 	}
 }
 
 func revokeAPIKeyPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"key": executor.Get(func(o *RevokeAPIKeyPayload) *APIKey { return o.Key }, writeApiKey),
+		"key": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeApiKey(w, s, o.(*RevokeAPIKeyPayload).Key)
+		}),
 	}
 }
 
 func scopeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id":            executor.Get((*Scope).ID, writeID),
-		"kind":          executor.Get((*Scope).Kind, writeScopeKind),
-		"parent":        executor.Read((*Scope).Parent, writeScope),
-		"parentId":      executor.Get((*Scope).ParentID, writeOptionalID),
-		"title":         executor.Get((*Scope).Title, writeOptionalString),
-		"status":        executor.Get((*Scope).Status, writeScopeStatus),
-		"access":        executor.Get((*Scope).Access, writeScopeAccess),
-		"coordinator":   executor.Get((*Scope).Coordinator, writeAgent),
-		"coordinatorId": executor.Get((*Scope).CoordinatorID, writeOptionalID),
-		"createdAt":     executor.Get((*Scope).CreatedAt, writeDateTime),
-		"createdBy":     executor.Get((*Scope).CreatedBy, writeAgent),
-		"createdById":   executor.Get((*Scope).CreatedByID, writeID),
-		"endedAt":       executor.Get((*Scope).EndedAt, writeOptionalDateTime),
-		"endReason":     executor.Get((*Scope).EndReason, writeOptionalString),
-		"version":       executor.Get((*Scope).Version, writeLong),
+		"id": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*Scope).ID()) }),
+		"kind": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeScopeKind(w, s, o.(*Scope).Kind())
+		}),
+		"parent": executor.Read((*Scope).Parent, writeScope),
+		"parentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*Scope).ParentID())
+		}),
+		"title": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Scope).Title())
+		}),
+		"status": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeScopeStatus(w, s, o.(*Scope).Status())
+		}),
+		"access": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeScopeAccess(w, s, o.(*Scope).Access())
+		}),
+		"coordinator": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*Scope).Coordinator())
+		}),
+		"coordinatorId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*Scope).CoordinatorID())
+		}),
+		"createdAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*Scope).CreatedAt())
+		}),
+		"createdBy": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*Scope).CreatedBy())
+		}),
+		"createdById": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Scope).CreatedByID())
+		}),
+		"endedAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*Scope).EndedAt())
+		}),
+		"endReason": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Scope).EndReason())
+		}),
+		"version": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*Scope).Version())
+		}),
 		"tasks": executor.ReadArgs(coerceScopeTasksArgs, func(o *Scope, ctx context.Context, a *scopeTasksArgs) (*listPage[Scope], error) {
 			return o.Tasks(ctx, a.Status, a.First, a.After, a.Last, a.Before)
 		}, writeScopeConnection),
@@ -1634,151 +2522,283 @@ func scopeFields() map[string]*executor.Field {
 
 func scopeAccessFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"everybody": executor.Get(func(o *ScopeAccess) bool { return o.Everybody }, writeBoolean),
-		"agents":    executor.Get(func(o *ScopeAccess) []Agent { return o.Agents }, writeAgentList),
-		"agentIds":  executor.Get(func(o *ScopeAccess) []string { return o.AgentIds }, writeIDList),
-		"roles":     executor.Get(func(o *ScopeAccess) []string { return o.Roles }, writeStringList),
+		"everybody": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*ScopeAccess).Everybody)
+		}),
+		"agents": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgentList(w, s, o.(*ScopeAccess).Agents)
+		}),
+		"agentIds": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIDList(w, s, o.(*ScopeAccess).AgentIds)
+		}),
+		"roles": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*ScopeAccess).Roles)
+		}),
 	}
 }
 
 func scopeConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[Scope]).Edges, writeScopeEdgeList),
-		"nodes":      executor.Get((*listPage[Scope]).Nodes, writeScopeList),
-		"pageInfo":   executor.Get((*listPage[Scope]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeScopeEdgeList(w, s, o.(*listPage[Scope]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeScopeList(w, s, o.(*listPage[Scope]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[Scope]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[Scope]).TotalCount, writeOptionalLong),
 	}
 }
 
 func scopeEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[Scope]).Node, writeScope),
-		"cursor": executor.Get((*listEdge[Scope]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeScope(w, s, o.(*listEdge[Scope]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[Scope]).Cursor())
+		}),
 	}
 }
 
 func scopeEventFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"sequence":     executor.Get((*ScopeEvent).Sequence, writeLong),
-		"type":         executor.Get((*ScopeEvent).Type, writeString),
-		"actor":        executor.Get((*ScopeEvent).Actor, writeAgent),
-		"actorId":      executor.Get((*ScopeEvent).ActorID, writeID),
-		"time":         executor.Get((*ScopeEvent).Time, writeDateTime),
-		"data":         executor.Get((*ScopeEvent).Data, writeJSON),
-		"message":      executor.Read((*ScopeEvent).Message, writeMessage),
-		"previousHash": executor.Get((*ScopeEvent).PreviousHash, writeOptionalString),
-		"hash":         executor.Get((*ScopeEvent).Hash, writeString),
+		"sequence": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*ScopeEvent).Sequence())
+		}),
+		"type": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*ScopeEvent).Type())
+		}),
+		"actor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*ScopeEvent).Actor())
+		}),
+		"actorId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*ScopeEvent).ActorID())
+		}),
+		"time": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*ScopeEvent).Time())
+		}),
+		"data": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*ScopeEvent).Data())
+		}),
+		"message": executor.Read((*ScopeEvent).Message, writeMessage),
+		"previousHash": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*ScopeEvent).PreviousHash())
+		}),
+		"hash": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*ScopeEvent).Hash())
+		}),
 	}
 }
 
 func scopeEventCheckFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"verifiedCount": executor.Get(func(o *ScopeEventCheck) int64 { return o.VerifiedCount }, writeLong),
-		"lastHash":      executor.Get(func(o *ScopeEventCheck) *string { return o.LastHash }, writeOptionalString),
-		"nextSequence":  executor.Get(func(o *ScopeEventCheck) *int64 { return o.NextSequence }, writeOptionalLong),
+		"verifiedCount": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*ScopeEventCheck).VerifiedCount)
+		}),
+		"lastHash": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*ScopeEventCheck).LastHash)
+		}),
+		"nextSequence": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalLong(w, s, o.(*ScopeEventCheck).NextSequence)
+		}),
 	}
 }
 
 func scopeEventConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[ScopeEvent]).Edges, writeScopeEventEdgeList),
-		"nodes":      executor.Get((*listPage[ScopeEvent]).Nodes, writeScopeEventList),
-		"pageInfo":   executor.Get((*listPage[ScopeEvent]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeScopeEventEdgeList(w, s, o.(*listPage[ScopeEvent]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeScopeEventList(w, s, o.(*listPage[ScopeEvent]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[ScopeEvent]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[ScopeEvent]).TotalCount, writeOptionalLong),
 	}
 }
 
 func scopeEventEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[ScopeEvent]).Node, writeScopeEvent),
-		"cursor": executor.Get((*listEdge[ScopeEvent]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeScopeEvent(w, s, o.(*listEdge[ScopeEvent]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[ScopeEvent]).Cursor())
+		}),
 	}
 }
 
 func scopePayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"scope": executor.Get(func(o *ScopePayload) *Scope { return o.Scope }, writeScope),
+		"scope": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeScope(w, s, o.(*ScopePayload).Scope)
+		}),
 	}
 }
 
 func sendMessagePayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"task":     executor.Get(func(o *SendMessagePayload) *Task { return o.Task }, writeTask),
-		"replayed": executor.Get(func(o *SendMessagePayload) bool { return o.Replayed }, writeBoolean),
-		"position": executor.Get(func(o *SendMessagePayload) scalar.Position { return o.Position }, writePosition),
+		"task": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTask(w, s, o.(*SendMessagePayload).Task)
+		}),
+		"replayed": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*SendMessagePayload).Replayed)
+		}),
+		"position": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePosition(w, s, o.(*SendMessagePayload).Position)
+		}),
 	}
 }
 
 func sendSignalPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"sent": executor.Get(func(o *SendSignalPayload) bool { return o.Sent }, writeBoolean),
+		"sent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*SendSignalPayload).Sent)
+		}),
 	}
 }
 
 func setShapesPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"success":             executor.Get(func(o *SetShapesPayload) bool { return o.Success }, writeBoolean),
-		"statementsAffected":  executor.Get(func(o *SetShapesPayload) int64 { return o.StatementsAffected }, writeLong),
-		"affectedIds":         executor.Get(func(o *SetShapesPayload) []string { return o.AffectedIds }, writeStringList),
-		"verificationStatus":  executor.Get(func(o *SetShapesPayload) string { return o.VerificationStatus }, writeString),
-		"verificationDetails": executor.Get(func(o *SetShapesPayload) *string { return o.VerificationDetails }, writeOptionalString),
-		"revision":            executor.Get(func(o *SetShapesPayload) base.Revision { return o.Revision }, writeRevision),
-		"position":            executor.Get(func(o *SetShapesPayload) scalar.Position { return o.Position }, writePosition),
-		"commitId":            executor.Get(func(o *SetShapesPayload) *string { return o.CommitID }, writeOptionalID),
-		"proposalId":          executor.Get(func(o *SetShapesPayload) *string { return o.ProposalID }, writeOptionalID),
-		"unsupported":         executor.Get(func(o *SetShapesPayload) []UnsupportedShapePart { return o.Unsupported }, writeUnsupportedShapePartList),
+		"success": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*SetShapesPayload).Success)
+		}),
+		"statementsAffected": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*SetShapesPayload).StatementsAffected)
+		}),
+		"affectedIds": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*SetShapesPayload).AffectedIds)
+		}),
+		"verificationStatus": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*SetShapesPayload).VerificationStatus)
+		}),
+		"verificationDetails": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*SetShapesPayload).VerificationDetails)
+		}),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRevision(w, s, o.(*SetShapesPayload).Revision)
+		}),
+		"position": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePosition(w, s, o.(*SetShapesPayload).Position)
+		}),
+		"commitId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*SetShapesPayload).CommitID)
+		}),
+		"proposalId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*SetShapesPayload).ProposalID)
+		}),
+		"unsupported": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeUnsupportedShapePartList(w, s, o.(*SetShapesPayload).Unsupported)
+		}),
 	}
 }
 
 func shapeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"iri":              executor.Get(func(o *Shape) base.Term { return o.Iri }, writeIRI),
-		"severity":         executor.Get(func(o *Shape) base.Term { return o.Severity }, writeIRI),
-		"message":          executor.Get(func(o *Shape) *string { return o.Message }, writeOptionalString),
-		"deactivated":      executor.Get(func(o *Shape) bool { return o.Deactivated }, writeBoolean),
-		"targetClasses":    executor.Get(func(o *Shape) []base.Term { return o.TargetClasses }, writeIRIList),
-		"targetNodes":      executor.Get(func(o *Shape) []string { return o.TargetNodes }, writeStringList),
-		"targetSubjectsOf": executor.Get(func(o *Shape) []base.Term { return o.TargetSubjectsOf }, writeIRIList),
-		"targetObjectsOf":  executor.Get(func(o *Shape) []base.Term { return o.TargetObjectsOf }, writeIRIList),
-		"unsupported":      executor.Get(func(o *Shape) []UnsupportedShapePart { return o.Unsupported }, writeUnsupportedShapePartList),
+		"iri": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeIRI(w, s, o.(*Shape).Iri) }),
+		"severity": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIRI(w, s, o.(*Shape).Severity)
+		}),
+		"message": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Shape).Message)
+		}),
+		"deactivated": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*Shape).Deactivated)
+		}),
+		"targetClasses": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIRIList(w, s, o.(*Shape).TargetClasses)
+		}),
+		"targetNodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*Shape).TargetNodes)
+		}),
+		"targetSubjectsOf": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIRIList(w, s, o.(*Shape).TargetSubjectsOf)
+		}),
+		"targetObjectsOf": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIRIList(w, s, o.(*Shape).TargetObjectsOf)
+		}),
+		"unsupported": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeUnsupportedShapePartList(w, s, o.(*Shape).Unsupported)
+		}),
 	}
 }
 
 func statementExplanationFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"statement":      executor.Get(func(o *StatementExplanation) *StatementRecord { return o.Statement }, writeStatementRecord),
-		"origins":        executor.Get(func(o *StatementExplanation) []AssertionOrigin { return o.Origins }, writeAssertionOriginList),
-		"history":        executor.Get(func(o *StatementExplanation) []StatementHistoryEntry { return o.History }, writeStatementHistoryEntryList),
-		"hasMoreHistory": executor.Get(func(o *StatementExplanation) bool { return o.HasMoreHistory }, writeBoolean),
+		"statement": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStatementRecord(w, s, o.(*StatementExplanation).Statement)
+		}),
+		"origins": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAssertionOriginList(w, s, o.(*StatementExplanation).Origins)
+		}),
+		"history": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStatementHistoryEntryList(w, s, o.(*StatementExplanation).History)
+		}),
+		"hasMoreHistory": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*StatementExplanation).HasMoreHistory)
+		}),
 	}
 }
 
 func statementHistoryEntryFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"op":               executor.Get(func(o *StatementHistoryEntry) base.Op { return o.Op }, writeChangeOp),
-		"assertion":        executor.Get(func(o *StatementHistoryEntry) *Assertion { return o.Assertion }, writeAssertion),
-		"previous":         executor.Get(func(o *StatementHistoryEntry) []PreviousStatement { return o.Previous }, writePreviousStatementList),
-		"replacedBy":       executor.Get(func(o *StatementHistoryEntry) *StatementRecord { return o.ReplacedBy }, writeStatementRecord),
-		"statementRemains": executor.Get(func(o *StatementHistoryEntry) bool { return o.StatementRemains }, writeBoolean),
-		"commit":           executor.Get(func(o *StatementHistoryEntry) *Commit { return o.Commit }, writeCommit),
-		"proposal":         executor.Get(func(o *StatementHistoryEntry) *Proposal { return o.Proposal }, writeProposal),
-		"message":          executor.Get(func(o *StatementHistoryEntry) *Message { return o.Message }, writeMessage),
+		"op": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChangeOp(w, s, o.(*StatementHistoryEntry).Op)
+		}),
+		"assertion": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAssertion(w, s, o.(*StatementHistoryEntry).Assertion)
+		}),
+		"previous": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePreviousStatementList(w, s, o.(*StatementHistoryEntry).Previous)
+		}),
+		"replacedBy": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStatementRecord(w, s, o.(*StatementHistoryEntry).ReplacedBy)
+		}),
+		"statementRemains": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*StatementHistoryEntry).StatementRemains)
+		}),
+		"commit": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCommit(w, s, o.(*StatementHistoryEntry).Commit)
+		}),
+		"proposal": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeProposal(w, s, o.(*StatementHistoryEntry).Proposal)
+		}),
+		"message": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMessage(w, s, o.(*StatementHistoryEntry).Message)
+		}),
 	}
 }
 
 func statementRecordFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"statementId": executor.Get(func(o *StatementRecord) string { return o.StatementID }, writeID),
-		"subject":     executor.Get(func(o *StatementRecord) *ResourceRecord { return o.Subject }, writeResourceRecord),
-		"predicate":   executor.Get(func(o *StatementRecord) *ResourceRecord { return o.Predicate }, writeResourceRecord),
-		"object":      executor.Get(func(o *StatementRecord) *ObjectRecord { return o.Object }, writeObjectRecord),
-		"graph":       executor.Get(func(o *StatementRecord) *string { return o.Graph }, writeOptionalString),
+		"statementId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*StatementRecord).StatementID)
+		}),
+		"subject": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeResourceRecord(w, s, o.(*StatementRecord).Subject)
+		}),
+		"predicate": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeResourceRecord(w, s, o.(*StatementRecord).Predicate)
+		}),
+		"object": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeObjectRecord(w, s, o.(*StatementRecord).Object)
+		}),
+		"graph": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*StatementRecord).Graph)
+		}),
 	}
 }
 
 func statsFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"revision":   executor.Get((*Stats).Revision, writeRevision),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRevision(w, s, o.(*Stats).Revision())
+		}),
 		"position":   executor.GetContext((*Stats).Position, writePosition),
 		"statements": executor.GetErr((*Stats).Statements, writeLong),
 		"graphs":     executor.GetErr((*Stats).Graphs, writeLong),
@@ -1802,14 +2822,28 @@ func subscriptionFields() map[string]*executor.Field {
 
 func taskFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id":           executor.Get((*Task).ID, writeID),
-		"contextId":    executor.Get((*Task).ContextID, writeString),
-		"creator":      executor.Get((*Task).Creator, writeAgent),
-		"creatorId":    executor.Get((*Task).CreatorID, writeID),
-		"handler":      executor.Get((*Task).Handler, writeAgent),
-		"handlerId":    executor.Get((*Task).HandlerID, writeID),
-		"status":       executor.Get((*Task).Status, writeTaskStatus),
-		"messageCount": executor.Get((*Task).MessageCount, writeInt),
+		"id": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*Task).ID()) }),
+		"contextId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*Task).ContextID())
+		}),
+		"creator": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*Task).Creator())
+		}),
+		"creatorId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Task).CreatorID())
+		}),
+		"handler": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*Task).Handler())
+		}),
+		"handlerId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Task).HandlerID())
+		}),
+		"status": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskStatus(w, s, o.(*Task).Status())
+		}),
+		"messageCount": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeInt(w, s, o.(*Task).MessageCount())
+		}),
 		"messages": executor.ReadArgs(coerceTaskMessagesArgs, func(o *Task, ctx context.Context, a *taskMessagesArgs) (*listPage[TaskMessage], error) {
 			return o.Messages(ctx, a.First, a.After, a.Last, a.Before)
 		}, writeTaskMessageConnection),
@@ -1817,32 +2851,62 @@ func taskFields() map[string]*executor.Field {
 		"commits": executor.ReadArgs(coerceTaskCommitsArgs, func(o *Task, ctx context.Context, a *taskCommitsArgs) (*listPage[TaskCommit], error) {
 			return o.Commits(ctx, a.First, a.After)
 		}, writeTaskCommitConnection),
-		"metadata": executor.Get((*Task).Metadata, writeJSON),
-		"parentId": executor.Get((*Task).ParentID, writeOptionalID),
-		"parent":   executor.Read((*Task).Parent, writeTask),
+		"metadata": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*Task).Metadata())
+		}),
+		"parentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*Task).ParentID())
+		}),
+		"parent": executor.Read((*Task).Parent, writeTask),
 		"subtasks": executor.ReadArgs(coerceTaskSubtasksArgs, func(o *Task, ctx context.Context, a *taskSubtasksArgs) (*listPage[Task], error) {
 			return o.Subtasks(ctx, a.First, a.After)
 		}, writeTaskConnection),
-		"userId":    executor.Get((*Task).UserID, writeOptionalString),
-		"failure":   executor.Get((*Task).Failure, writeTaskFailure),
-		"createdAt": executor.Get((*Task).CreatedAt, writeDateTime),
-		"updatedAt": executor.Get((*Task).UpdatedAt, writeDateTime),
-		"version":   executor.Get((*Task).Version, writeLong),
-		"entity":    executor.Plan((*Task).Entity, executor.WriteValue),
+		"userId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Task).UserID())
+		}),
+		"failure": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskFailure(w, s, o.(*Task).Failure())
+		}),
+		"createdAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*Task).CreatedAt())
+		}),
+		"updatedAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*Task).UpdatedAt())
+		}),
+		"version": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*Task).Version())
+		}),
+		"entity": executor.Plan((*Task).Entity, executor.WriteValue),
 	}
 }
 
 func taskChangeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"kind":     executor.Get((*TaskChange).Kind, writeTaskChangeKind),
-		"taskId":   executor.Get((*TaskChange).TaskID, writeID),
-		"task":     executor.Read((*TaskChange).Task, writeTask),
-		"message":  executor.Get((*TaskChange).Message, writeTaskMessage),
-		"artifact": executor.Get((*TaskChange).Artifact, writeArtifact),
-		"append":   executor.Get((*TaskChange).Append, writeOptionalBoolean),
-		"status":   executor.Get((*TaskChange).Status, writeTaskStatus),
-		"failure":  executor.Get((*TaskChange).Failure, writeTaskFailure),
-		"position": executor.Get((*TaskChange).Position, writeOptionalPosition),
+		"kind": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskChangeKind(w, s, o.(*TaskChange).Kind())
+		}),
+		"taskId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*TaskChange).TaskID())
+		}),
+		"task": executor.Read((*TaskChange).Task, writeTask),
+		"message": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskMessage(w, s, o.(*TaskChange).Message())
+		}),
+		"artifact": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeArtifact(w, s, o.(*TaskChange).Artifact())
+		}),
+		"append": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalBoolean(w, s, o.(*TaskChange).Append())
+		}),
+		"status": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskStatus(w, s, o.(*TaskChange).Status())
+		}),
+		"failure": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskFailure(w, s, o.(*TaskChange).Failure())
+		}),
+		"position": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalPosition(w, s, o.(*TaskChange).Position())
+		}),
 	}
 }
 
@@ -1856,150 +2920,268 @@ func taskCommitFields() map[string]*executor.Field {
 
 func taskCommitConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[TaskCommit]).Edges, writeTaskCommitEdgeList),
-		"nodes":      executor.Get((*listPage[TaskCommit]).Nodes, writeTaskCommitList),
-		"pageInfo":   executor.Get((*listPage[TaskCommit]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskCommitEdgeList(w, s, o.(*listPage[TaskCommit]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskCommitList(w, s, o.(*listPage[TaskCommit]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[TaskCommit]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[TaskCommit]).TotalCount, writeOptionalLong),
 	}
 }
 
 func taskCommitEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[TaskCommit]).Node, writeTaskCommit),
-		"cursor": executor.Get((*listEdge[TaskCommit]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskCommit(w, s, o.(*listEdge[TaskCommit]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[TaskCommit]).Cursor())
+		}),
 	}
 }
 
 func taskConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[Task]).Edges, writeTaskEdgeList),
-		"nodes":      executor.Get((*listPage[Task]).Nodes, writeTaskList),
-		"pageInfo":   executor.Get((*listPage[Task]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskEdgeList(w, s, o.(*listPage[Task]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskList(w, s, o.(*listPage[Task]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[Task]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[Task]).TotalCount, writeOptionalLong),
 	}
 }
 
 func taskEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[Task]).Node, writeTask),
-		"cursor": executor.Get((*listEdge[Task]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTask(w, s, o.(*listEdge[Task]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[Task]).Cursor())
+		}),
 	}
 }
 
 func taskFailureFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"code":    executor.Get(func(o *TaskFailure) string { return o.Code }, writeString),
-		"message": executor.Get(func(o *TaskFailure) string { return o.Message }, writeString),
-		"details": executor.Get(func(o *TaskFailure) json.RawMessage { return o.Details }, writeJSON),
+		"code": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*TaskFailure).Code)
+		}),
+		"message": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*TaskFailure).Message)
+		}),
+		"details": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*TaskFailure).Details)
+		}),
 	}
 }
 
 func taskMessageFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"messageId":        executor.Get((*TaskMessage).MessageID, writeString),
-		"role":             executor.Get((*TaskMessage).Role, writeTaskRole),
-		"author":           executor.Get((*TaskMessage).Author, writeAgent),
-		"authorId":         executor.Get((*TaskMessage).AuthorID, writeID),
-		"parts":            executor.Get((*TaskMessage).Parts, writePartList),
-		"text":             executor.Get((*TaskMessage).Text, writeString),
-		"metadata":         executor.Get((*TaskMessage).Metadata, writeJSON),
-		"extensions":       executor.Get((*TaskMessage).Extensions, writeStringList),
-		"referenceTaskIds": executor.Get((*TaskMessage).ReferenceTaskIds, writeIDList),
-		"time":             executor.Get((*TaskMessage).Time, writeDateTime),
+		"messageId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*TaskMessage).MessageID())
+		}),
+		"role": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskRole(w, s, o.(*TaskMessage).Role())
+		}),
+		"author": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*TaskMessage).Author())
+		}),
+		"authorId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*TaskMessage).AuthorID())
+		}),
+		"parts": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePartList(w, s, o.(*TaskMessage).Parts())
+		}),
+		"text": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*TaskMessage).Text())
+		}),
+		"metadata": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*TaskMessage).Metadata())
+		}),
+		"extensions": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*TaskMessage).Extensions())
+		}),
+		"referenceTaskIds": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIDList(w, s, o.(*TaskMessage).ReferenceTaskIds())
+		}),
+		"time": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*TaskMessage).Time())
+		}),
 	}
 }
 
 func taskMessageConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[TaskMessage]).Edges, writeTaskMessageEdgeList),
-		"nodes":      executor.Get((*listPage[TaskMessage]).Nodes, writeTaskMessageList),
-		"pageInfo":   executor.Get((*listPage[TaskMessage]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskMessageEdgeList(w, s, o.(*listPage[TaskMessage]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskMessageList(w, s, o.(*listPage[TaskMessage]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[TaskMessage]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[TaskMessage]).TotalCount, writeOptionalLong),
 	}
 }
 
 func taskMessageEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[TaskMessage]).Node, writeTaskMessage),
-		"cursor": executor.Get((*listEdge[TaskMessage]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskMessage(w, s, o.(*listEdge[TaskMessage]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[TaskMessage]).Cursor())
+		}),
 	}
 }
 
 func taskPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"task": executor.Get(func(o *TaskPayload) *Task { return o.Task }, writeTask),
+		"task": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTask(w, s, o.(*TaskPayload).Task)
+		}),
 	}
 }
 
 func taskStatusFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"state":   executor.Get(func(o *TaskStatus) TaskState { return o.State }, writeTaskState),
-		"message": executor.Get(func(o *TaskStatus) *TaskMessage { return o.Message }, writeTaskMessage),
-		"time":    executor.Get(func(o *TaskStatus) time.Time { return o.Time }, writeDateTime),
+		"state": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskState(w, s, o.(*TaskStatus).State)
+		}),
+		"message": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTaskMessage(w, s, o.(*TaskStatus).Message)
+		}),
+		"time": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*TaskStatus).Time)
+		}),
 	}
 }
 
 func termCountFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"iri":    executor.Get(func(o *knowledge.TermCount) base.Term { return o.Iri }, writeIRI),
+		"iri": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIRI(w, s, o.(*knowledge.TermCount).Iri)
+		}),
 		"entity": executor.Plan((*knowledge.TermCount).Entity, executor.WriteValue),
-		"count":  executor.Get(func(o *knowledge.TermCount) int64 { return o.Count }, writeLong),
+		"count": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*knowledge.TermCount).Count)
+		}),
 	}
 }
 
 func termCountConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"edges":      executor.Get((*listPage[knowledge.TermCount]).Edges, writeTermCountEdgeList),
-		"nodes":      executor.Get((*listPage[knowledge.TermCount]).Nodes, writeTermCountList),
-		"pageInfo":   executor.Get((*listPage[knowledge.TermCount]).PageInfo, writePageInfo),
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTermCountEdgeList(w, s, o.(*listPage[knowledge.TermCount]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTermCountList(w, s, o.(*listPage[knowledge.TermCount]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[knowledge.TermCount]).PageInfo())
+		}),
 		"totalCount": executor.Read((*listPage[knowledge.TermCount]).TotalCount, writeOptionalLong),
 	}
 }
 
 func termCountEdgeFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":   executor.Get((*listEdge[knowledge.TermCount]).Node, writeTermCount),
-		"cursor": executor.Get((*listEdge[knowledge.TermCount]).Cursor, writeCursor),
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeTermCount(w, s, o.(*listEdge[knowledge.TermCount]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[knowledge.TermCount]).Cursor())
+		}),
 	}
 }
 
 func unreadCountFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"count":   executor.Get(func(o *UnreadCount) int { return o.Count }, writeInt),
-		"hasMore": executor.Get(func(o *UnreadCount) bool { return o.HasMore }, writeBoolean),
+		"count": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeInt(w, s, o.(*UnreadCount).Count)
+		}),
+		"hasMore": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*UnreadCount).HasMore)
+		}),
 	}
 }
 
 func unsupportedShapePartFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"resource": executor.Get(func(o *UnsupportedShapePart) *base.Term { return o.Resource }, writeOptionalIRI),
-		"path":     executor.Get(func(o *UnsupportedShapePart) string { return o.Path }, writeString),
-		"name":     executor.Get(func(o *UnsupportedShapePart) *string { return o.Name }, writeOptionalString),
-		"reason":   executor.Get(func(o *UnsupportedShapePart) string { return o.Reason }, writeString),
+		"resource": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalIRI(w, s, o.(*UnsupportedShapePart).Resource)
+		}),
+		"path": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*UnsupportedShapePart).Path)
+		}),
+		"name": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*UnsupportedShapePart).Name)
+		}),
+		"reason": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*UnsupportedShapePart).Reason)
+		}),
 	}
 }
 
 func validationReportFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"conforms":         executor.Get(func(o *ValidationReport) bool { return o.Conforms }, writeBoolean),
-		"complete":         executor.Get(func(o *ValidationReport) bool { return o.Complete }, writeBoolean),
-		"validatedCount":   executor.Get(func(o *ValidationReport) int64 { return o.ValidatedCount }, writeLong),
-		"revision":         executor.Get(func(o *ValidationReport) base.Revision { return o.Revision }, writeRevision),
-		"unsupportedCount": executor.Get(func(o *ValidationReport) int { return o.UnsupportedCount }, writeInt),
-		"results":          executor.Get(func(o *ValidationReport) []ValidationResult { return o.Results }, writeValidationResultList),
+		"conforms": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*ValidationReport).Conforms)
+		}),
+		"complete": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*ValidationReport).Complete)
+		}),
+		"validatedCount": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*ValidationReport).ValidatedCount)
+		}),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRevision(w, s, o.(*ValidationReport).Revision)
+		}),
+		"unsupportedCount": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeInt(w, s, o.(*ValidationReport).UnsupportedCount)
+		}),
+		"results": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeValidationResultList(w, s, o.(*ValidationReport).Results)
+		}),
 	}
 }
 
 func validationResultFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"shape":                     executor.Get(func(o *ValidationResult) base.Term { return o.Shape }, writeIRI),
-		"focusNode":                 executor.Get(func(o *ValidationResult) string { return o.FocusNode }, writeString),
-		"path":                      executor.Get(func(o *ValidationResult) *string { return o.Path }, writeOptionalString),
-		"value":                     executor.Get(func(o *ValidationResult) *string { return o.Value }, writeOptionalString),
-		"sourceShape":               executor.Get(func(o *ValidationResult) base.Term { return o.SourceShape }, writeIRI),
-		"sourceConstraintComponent": executor.Get(func(o *ValidationResult) base.Term { return o.SourceConstraintComponent }, writeIRI),
-		"severity":                  executor.Get(func(o *ValidationResult) base.Term { return o.Severity }, writeIRI),
-		"message":                   executor.Get(func(o *ValidationResult) string { return o.Message }, writeString),
+		"shape": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIRI(w, s, o.(*ValidationResult).Shape)
+		}),
+		"focusNode": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*ValidationResult).FocusNode)
+		}),
+		"path": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*ValidationResult).Path)
+		}),
+		"value": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*ValidationResult).Value)
+		}),
+		"sourceShape": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIRI(w, s, o.(*ValidationResult).SourceShape)
+		}),
+		"sourceConstraintComponent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIRI(w, s, o.(*ValidationResult).SourceConstraintComponent)
+		}),
+		"severity": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIRI(w, s, o.(*ValidationResult).Severity)
+		}),
+		"message": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*ValidationResult).Message)
+		}),
 	}
 }
 
@@ -2021,73 +3203,145 @@ func vocabularyFields() map[string]*executor.Field {
 
 func directiveMetaFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"name":         executor.Get(func(o *introspection.Directive) string { return o.Name }, writeString),
-		"description":  executor.Get((*introspection.Directive).Description, writeOptionalString),
-		"isRepeatable": executor.Get(func(o *introspection.Directive) bool { return o.IsRepeatable }, writeBoolean),
-		"locations":    executor.Get(func(o *introspection.Directive) []string { return o.Locations }, writeMetaDirectiveLocationList),
-		"args":         executor.Get(func(o *introspection.Directive) []introspection.InputValue { return o.Args }, writeMetaInputValueList),
+		"name": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*introspection.Directive).Name)
+		}),
+		"description": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*introspection.Directive).Description())
+		}),
+		"isRepeatable": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*introspection.Directive).IsRepeatable)
+		}),
+		"locations": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMetaDirectiveLocationList(w, s, o.(*introspection.Directive).Locations)
+		}),
+		"args": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMetaInputValueList(w, s, o.(*introspection.Directive).Args)
+		}),
 	}
 }
 
 func enumValueMetaFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"name":              executor.Get(func(o *introspection.EnumValue) string { return o.Name }, writeString),
-		"description":       executor.Get((*introspection.EnumValue).Description, writeOptionalString),
-		"isDeprecated":      executor.Get((*introspection.EnumValue).IsDeprecated, writeBoolean),
-		"deprecationReason": executor.Get((*introspection.EnumValue).DeprecationReason, writeOptionalString),
+		"name": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*introspection.EnumValue).Name)
+		}),
+		"description": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*introspection.EnumValue).Description())
+		}),
+		"isDeprecated": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*introspection.EnumValue).IsDeprecated())
+		}),
+		"deprecationReason": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*introspection.EnumValue).DeprecationReason())
+		}),
 	}
 }
 
 func fieldMetaFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"name":              executor.Get(func(o *introspection.Field) string { return o.Name }, writeString),
-		"description":       executor.Get((*introspection.Field).Description, writeOptionalString),
-		"args":              executor.Get(func(o *introspection.Field) []introspection.InputValue { return o.Args }, writeMetaInputValueList),
-		"type":              executor.Get(func(o *introspection.Field) *introspection.Type { return o.Type }, writeMetaType),
-		"isDeprecated":      executor.Get((*introspection.Field).IsDeprecated, writeBoolean),
-		"deprecationReason": executor.Get((*introspection.Field).DeprecationReason, writeOptionalString),
+		"name": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*introspection.Field).Name)
+		}),
+		"description": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*introspection.Field).Description())
+		}),
+		"args": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMetaInputValueList(w, s, o.(*introspection.Field).Args)
+		}),
+		"type": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMetaType(w, s, o.(*introspection.Field).Type)
+		}),
+		"isDeprecated": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*introspection.Field).IsDeprecated())
+		}),
+		"deprecationReason": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*introspection.Field).DeprecationReason())
+		}),
 	}
 }
 
 func inputValueMetaFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"name":              executor.Get(func(o *introspection.InputValue) string { return o.Name }, writeString),
-		"description":       executor.Get((*introspection.InputValue).Description, writeOptionalString),
-		"type":              executor.Get(func(o *introspection.InputValue) *introspection.Type { return o.Type }, writeMetaType),
-		"defaultValue":      executor.Get(func(o *introspection.InputValue) *string { return o.DefaultValue }, writeOptionalString),
-		"isDeprecated":      executor.Get((*introspection.InputValue).IsDeprecated, writeBoolean),
-		"deprecationReason": executor.Get((*introspection.InputValue).DeprecationReason, writeOptionalString),
+		"name": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*introspection.InputValue).Name)
+		}),
+		"description": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*introspection.InputValue).Description())
+		}),
+		"type": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMetaType(w, s, o.(*introspection.InputValue).Type)
+		}),
+		"defaultValue": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*introspection.InputValue).DefaultValue)
+		}),
+		"isDeprecated": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*introspection.InputValue).IsDeprecated())
+		}),
+		"deprecationReason": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*introspection.InputValue).DeprecationReason())
+		}),
 	}
 }
 
 func schemaMetaFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"description":      executor.Get((*introspection.Schema).Description, writeOptionalString),
-		"types":            executor.Get((*introspection.Schema).Types, writeMetaTypeList),
-		"queryType":        executor.Get((*introspection.Schema).QueryType, writeMetaType),
-		"mutationType":     executor.Get((*introspection.Schema).MutationType, writeMetaType),
-		"subscriptionType": executor.Get((*introspection.Schema).SubscriptionType, writeMetaType),
-		"directives":       executor.Get((*introspection.Schema).Directives, writeMetaDirectiveList),
+		"description": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*introspection.Schema).Description())
+		}),
+		"types": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMetaTypeList(w, s, o.(*introspection.Schema).Types())
+		}),
+		"queryType": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMetaType(w, s, o.(*introspection.Schema).QueryType())
+		}),
+		"mutationType": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMetaType(w, s, o.(*introspection.Schema).MutationType())
+		}),
+		"subscriptionType": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMetaType(w, s, o.(*introspection.Schema).SubscriptionType())
+		}),
+		"directives": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMetaDirectiveList(w, s, o.(*introspection.Schema).Directives())
+		}),
 	}
 }
 
 func typeArgMetaFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"kind":           executor.Get((*introspection.Type).Kind, writeMetaTypeKind),
-		"name":           executor.Get((*introspection.Type).Name, writeOptionalString),
-		"description":    executor.Get((*introspection.Type).Description, writeOptionalString),
-		"specifiedByURL": executor.Get((*introspection.Type).SpecifiedByURL, writeOptionalString),
+		"kind": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMetaTypeKind(w, s, o.(*introspection.Type).Kind())
+		}),
+		"name": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*introspection.Type).Name())
+		}),
+		"description": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*introspection.Type).Description())
+		}),
+		"specifiedByURL": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*introspection.Type).SpecifiedByURL())
+		}),
 		"fields": executor.ReadArgs(coerceTypeFieldsArgs, func(o *introspection.Type, ctx context.Context, a *typeFieldsArgs) ([]introspection.Field, error) {
 			return o.Fields(a.IncludeDeprecated), nil
 		}, writeMetaFieldList),
-		"interfaces":    executor.Get((*introspection.Type).Interfaces, writeMetaTypeList),
-		"possibleTypes": executor.Get((*introspection.Type).PossibleTypes, writeMetaTypeList),
+		"interfaces": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMetaTypeList(w, s, o.(*introspection.Type).Interfaces())
+		}),
+		"possibleTypes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMetaTypeList(w, s, o.(*introspection.Type).PossibleTypes())
+		}),
 		"enumValues": executor.ReadArgs(coerceTypeEnumValuesArgs, func(o *introspection.Type, ctx context.Context, a *typeEnumValuesArgs) ([]introspection.EnumValue, error) {
 			return o.EnumValues(a.IncludeDeprecated), nil
 		}, writeMetaEnumValueList),
-		"inputFields": executor.Get((*introspection.Type).InputFields, writeMetaInputValueList),
-		"ofType":      executor.Get((*introspection.Type).OfType, writeMetaType),
-		"isOneOf":     executor.Get((*introspection.Type).IsOneOf, writeBoolean),
+		"inputFields": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMetaInputValueList(w, s, o.(*introspection.Type).InputFields())
+		}),
+		"ofType": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeMetaType(w, s, o.(*introspection.Type).OfType())
+		}),
+		"isOneOf": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*introspection.Type).IsOneOf())
+		}),
 	}
 }
 

@@ -25,6 +25,8 @@ func (e *ArgumentError) Unwrap() error { return e.Err }
 
 // placeError places an error in an argument, in a member of an input object, or in an
 // element of a list.
+//
+//go:noinline
 func placeError(at ast.PathElement, err error) error {
 	inner, ok := err.(*ArgumentError)
 	if !ok {
@@ -78,11 +80,16 @@ func setMember[T any](in *Input, name string, to *T, coerce func(*Coercer, any) 
 	}
 	out, err := coerce(in.c, v)
 	if err != nil {
-		in.err = placeError(ast.PathName(name), err)
+		in.fail(name, err)
 		return
 	}
 	*to = out
 }
+
+// fail notes the error of a member, the first one.
+//
+//go:noinline
+func (in *Input) fail(name string, err error) { in.err = placeError(ast.PathName(name), err) }
 
 // CoerceList coerces a list. A single value is a list of one.
 func CoerceList[T any](c *Coercer, v any, element func(*Coercer, any) (T, error)) ([]T, error) {

@@ -8,12 +8,24 @@ import (
 // the field must not be null.
 type Encoder[V any] func(w *Writer, s *Selected, v V) error
 
+// The constructors of fields are not inlined: each entry of the tables would have a
+// copy of their closures.
+
+// WrittenBy returns a field that a function writes.
+//
+//go:noinline
+func WrittenBy(write func(w *Writer, s *Selected, of any) error) *Field { return &Field{Write: write} }
+
 // Get returns a field that cannot fail.
+//
+//go:noinline
 func Get[O, V any](get func(*O) V, write Encoder[V]) *Field {
 	return &Field{Write: func(w *Writer, s *Selected, of any) error { return write(w, s, get(of.(*O))) }}
 }
 
 // GetErr returns a field that reads memory.
+//
+//go:noinline
 func GetErr[O, V any](get func(*O) (V, error), write Encoder[V]) *Field {
 	return &Field{Write: func(w *Writer, s *Selected, of any) error {
 		v, err := get(of.(*O))
@@ -25,11 +37,15 @@ func GetErr[O, V any](get func(*O) (V, error), write Encoder[V]) *Field {
 }
 
 // GetContext is Get for a function with the operation's context.
+//
+//go:noinline
 func GetContext[O, V any](get func(*O, context.Context) V, write Encoder[V]) *Field {
 	return &Field{Write: func(w *Writer, s *Selected, of any) error { return write(w, s, get(of.(*O), w.Ctx)) }}
 }
 
 // Read returns a field that is read.
+//
+//go:noinline
 func Read[O, V any](read func(*O, context.Context) (V, error), write Encoder[V]) *Field {
 	return &Field{Write: func(w *Writer, s *Selected, of any) error {
 		v, err := read(of.(*O), w.Ctx)
@@ -41,6 +57,8 @@ func Read[O, V any](read func(*O, context.Context) (V, error), write Encoder[V])
 }
 
 // ReadArgs returns a field with arguments.
+//
+//go:noinline
 func ReadArgs[O, A, V any](coerce func(*Coercer, map[string]any) (*A, error), read func(*O, context.Context, *A) (V, error), write Encoder[V]) *Field {
 	return &Field{Args: untyped(coerce), Write: func(w *Writer, s *Selected, of any) error {
 		v, err := read(of.(*O), w.Ctx, s.Args.(*A))
@@ -53,6 +71,8 @@ func ReadArgs[O, A, V any](coerce func(*Coercer, map[string]any) (*A, error), re
 
 // Plan returns a field that plans its selection. write is WriteValue, or that
 // of an interface.
+//
+//go:noinline
 func Plan[O, V any](read func(*O, context.Context, *Selected) (V, error), write Encoder[V]) *Field {
 	return &Field{Write: func(w *Writer, s *Selected, of any) error {
 		v, err := read(of.(*O), w.Ctx, s)
@@ -64,6 +84,8 @@ func Plan[O, V any](read func(*O, context.Context, *Selected) (V, error), write 
 }
 
 // PlanArgs is Plan for a field with arguments.
+//
+//go:noinline
 func PlanArgs[O, A, V any](coerce func(*Coercer, map[string]any) (*A, error), read func(*O, context.Context, *Selected, *A) (V, error), write Encoder[V]) *Field {
 	return &Field{Args: untyped(coerce), Write: func(w *Writer, s *Selected, of any) error {
 		v, err := read(of.(*O), w.Ctx, s, s.Args.(*A))

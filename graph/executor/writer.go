@@ -222,14 +222,19 @@ func (w *Writer) recoverTo(err *error) {
 // List writes a list. element writes an element, which is null if it fails and
 // nullable is true.
 func List[T any](w *Writer, list []T, nullable bool, element func(v *T) error) error {
+	return w.list(len(list), nullable, func(i int) error { return element(&list[i]) })
+}
+
+// list is List for elements by their index: one body for the lists of all types.
+func (w *Writer) list(n int, nullable bool, element func(i int) error) error {
 	w.B = append(w.B, '[')
-	for i := range list {
+	for i := range n {
 		if i > 0 {
 			w.B = append(w.B, ',')
 		}
 		from := len(w.B)
 		w.EnterElement(i)
-		err := element(&list[i])
+		err := element(i)
 		if err != nil && nullable && !w.exceeded {
 			w.fail(err)
 			w.B, err = append(w.B[:from], "null"...), nil
