@@ -62,21 +62,45 @@ func (s proposalSubject) Current(ctx context.Context, snapshot *kg.Snapshot) ite
 }
 
 func planProposalChange(p *knowledge.Planner, set ast.SelectionSet) (fields []proposalEventField, err error) {
-	err = p.EachField(set, knowledge.ProposalChangeImplementors, func(f graphql.CollectedField, key []byte) (err error) {
-		field := proposalEventField{key: key, name: f.Name}
-		switch f.Name {
-		case "proposal":
-			field.proposal = p.SelectedField(f)
-		case "commit":
-			field.commit, err = p.PlanCommit(f.Selections)
-		case "__typename", "snapshot", "snapshotEnd", "position":
-		default:
-			return knowledge.UnplannedField(f)
-		}
-		fields = append(fields, field)
-		return err
+	err = p.EachField(set, knowledge.ProposalChangeImplementors, func(f graphql.CollectedField, key []byte) error {
+		fields = append(fields, proposalEventField{key: key, name: f.Name})
+		return proposalChangeFieldPlan{p, &fields[len(fields)-1]}.planNamed(f)
 	})
 	return fields, err
+}
+
+// proposalChangeFieldPlan plans a field of a ProposalChange.
+type proposalChangeFieldPlan struct {
+	planner *knowledge.Planner
+	field   *proposalEventField
+}
+
+func (b proposalChangeFieldPlan) planProposal(f graphql.CollectedField) error {
+	b.field.proposal = b.planner.SelectedField(f)
+	return nil
+}
+
+func (b proposalChangeFieldPlan) planCommit(f graphql.CollectedField) (err error) {
+	b.field.commit, err = b.planner.PlanCommit(f.Selections)
+	return err
+}
+
+// proposalChangeLeaves appends the scalars of a ProposalChange.
+type proposalChangeLeaves struct {
+	store *kg.Store
+	event *operation.Event
+}
+
+func (v proposalChangeLeaves) appendSnapshot(b []byte) []byte {
+	return strconv.AppendBool(b, v.event.Snapshot)
+}
+
+func (v proposalChangeLeaves) appendSnapshotEnd(b []byte) []byte {
+	return strconv.AppendBool(b, v.event.SnapshotEnd)
+}
+
+func (v proposalChangeLeaves) appendPosition(b []byte) []byte {
+	return knowledge.AppendPosition(b, v.store, v.event.Position)
 }
 
 func (c *proposalEvent) Write(w *writer, t *knowledge.EventWriter, e *operation.Event) error {
@@ -96,18 +120,14 @@ func (c *proposalEvent) Write(w *writer, t *knowledge.EventWriter, e *operation.
 	scalar.WriteFields(w, c.fields, func(_ int, f *proposalEventField) {
 		w.EnterField(f.key)
 		switch f.name {
+		case "__typename":
+			w.B = append(w.B, `"ProposalChange"`...)
 		case "proposal":
 			err = cmp.Or(err, w.Object(f.proposal.On(proposalObject), shownProposal(proposal)))
-		case "snapshot":
-			w.B = strconv.AppendBool(w.B, e.Snapshot)
-		case "snapshotEnd":
-			w.B = strconv.AppendBool(w.B, e.SnapshotEnd)
 		case "commit":
 			err = cmp.Or(err, t.Run.WriteCommitOf(w, e, f.commit))
-		case "position":
-			w.B = knowledge.AppendPosition(w.B, t.Run.Reader.Store, e.Position)
 		default:
-			w.B = append(w.B, `"ProposalChange"`...)
+			w.B = proposalChangeLeaves{t.Run.Reader.Store, e}.appendNamed(w.B, f.name)
 		}
 		w.LeaveField()
 	})

@@ -3345,6 +3345,38 @@ func typeArgMetaFields() map[string]*executor.Field {
 	}
 }
 
+// planNamed plans a field of ProposalChange.
+func (b proposalChangeFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "proposal":
+		return b.planProposal(f)
+	case "snapshot":
+		return nil
+	case "snapshotEnd":
+		return nil
+	case "commit":
+		return b.planCommit(f)
+	case "position":
+		return nil
+	}
+	return knowledge.UnplannedField(f)
+}
+
+// appendNamed appends a field of ProposalChange that has neither arguments nor a selection.
+func (v proposalChangeLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "snapshot":
+		return v.appendSnapshot(b)
+	case "snapshotEnd":
+		return v.appendSnapshotEnd(b)
+	case "position":
+		return v.appendPosition(b)
+	}
+	return append(b, "null"...)
+}
+
 func writeChannelEvent(w *executor.Writer, s *executor.Selected, v Node) error {
 	switch v := v.(type) {
 	case *MessagePublished:

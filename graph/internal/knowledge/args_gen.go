@@ -280,6 +280,244 @@ func (v explanationLeaves) appendNamed(b []byte, name string) []byte {
 	return append(b, "null"...)
 }
 
+// planNamed plans a field of GraphPath.
+func (b pathFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "length":
+		return nil
+	case "entities":
+		return b.planEntities(f)
+	case "statements":
+		return b.planStatements(f)
+	}
+	return UnplannedField(f)
+}
+
+// appendNamed appends a field of GraphPath that has neither arguments nor a selection.
+func (v pathLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "length":
+		return v.appendLength(b)
+	}
+	return append(b, "null"...)
+}
+
+// planNamed plans a field of Neighborhood.
+func (b neighborhoodFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "entities":
+		return b.planEntities(f)
+	case "statements":
+		return b.planStatements(f)
+	case "depth":
+		return nil
+	case "truncated":
+		return nil
+	}
+	return UnplannedField(f)
+}
+
+// appendNamed appends a field of Neighborhood that has neither arguments nor a selection.
+func (v neighborhoodLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "depth":
+		return v.appendDepth(b)
+	case "truncated":
+		return v.appendTruncated(b)
+	}
+	return append(b, "null"...)
+}
+
+// planNamed plans a field of StatementDifference.
+func (b differenceFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "op":
+		return nil
+	case "statement":
+		return b.planStatement(f)
+	case "previous":
+		return b.planPrevious(f)
+	}
+	return UnplannedField(f)
+}
+
+// appendNamed appends a field of StatementDifference that has neither arguments nor a selection.
+func (v differenceLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "op":
+		return v.appendOp(b)
+	}
+	return append(b, "null"...)
+}
+
+// planNamed plans a field of StatementChange.
+func (b changeFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "op":
+		return nil
+	case "statement":
+		return b.planStatement(f)
+	case "previous":
+		return b.planPrevious(f)
+	case "statementRemains":
+		return nil
+	case "changeId":
+		return nil
+	case "snapshot":
+		return nil
+	case "snapshotEnd":
+		return nil
+	case "commit":
+		return b.planCommit(f)
+	case "position":
+		return nil
+	}
+	return UnplannedField(f)
+}
+
+// appendNamed appends a field of StatementChange that has neither arguments nor a selection.
+func (v changeLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "op":
+		return v.appendOp(b)
+	case "statementRemains":
+		return v.appendStatementRemains(b)
+	case "changeId":
+		return v.appendChangeID(b)
+	case "snapshot":
+		return v.appendSnapshot(b)
+	case "snapshotEnd":
+		return v.appendSnapshotEnd(b)
+	case "position":
+		return v.appendPosition(b)
+	}
+	return append(b, "null"...)
+}
+
+// planNamed plans a field of EntityChange.
+func (b entityChangeFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "entity":
+		return b.planEntity(f)
+	case "changes":
+		return b.planChanges(f)
+	case "snapshot":
+		return nil
+	case "commit":
+		return b.planCommit(f)
+	case "position":
+		return nil
+	}
+	return UnplannedField(f)
+}
+
+// appendNamed appends a field of EntityChange that has neither arguments nor a selection.
+func (v entityChangeLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "snapshot":
+		return v.appendSnapshot(b)
+	case "position":
+		return v.appendPosition(b)
+	}
+	return append(b, "null"...)
+}
+
+// planNamed plans a field of MatchChange.
+func (b matchChangeFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "columns":
+		return nil
+	case "added":
+		return b.planAdded(f)
+	case "removed":
+		return b.planRemoved(f)
+	case "changes":
+		return b.planChanges(f)
+	case "snapshot":
+		return nil
+	case "snapshotEnd":
+		return nil
+	case "commit":
+		return b.planCommit(f)
+	case "position":
+		return nil
+	}
+	return UnplannedField(f)
+}
+
+// appendNamed appends a field of MatchChange that has neither arguments nor a selection.
+func (v matchChangeLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "columns":
+		return v.appendColumns(b)
+	case "snapshot":
+		return v.appendSnapshot(b)
+	case "snapshotEnd":
+		return v.appendSnapshotEnd(b)
+	case "position":
+		return v.appendPosition(b)
+	}
+	return append(b, "null"...)
+}
+
+// planNamed plans a field of GraphReplaced.
+func (b replacedFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "graph":
+		return nil
+	case "statementsBefore":
+		return nil
+	case "statementsAfter":
+		return nil
+	case "statementsAdded":
+		return nil
+	case "statementsRemoved":
+		return nil
+	case "changeId":
+		return nil
+	case "commit":
+		return b.planCommit(f)
+	case "position":
+		return nil
+	}
+	return UnplannedField(f)
+}
+
+// appendNamed appends a field of GraphReplaced that has neither arguments nor a selection.
+func (v replacedLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "graph":
+		return v.appendGraph(b)
+	case "statementsBefore":
+		return v.appendStatementsBefore(b)
+	case "statementsAfter":
+		return v.appendStatementsAfter(b)
+	case "statementsAdded":
+		return v.appendStatementsAdded(b)
+	case "statementsRemoved":
+		return v.appendStatementsRemoved(b)
+	case "changeId":
+		return v.appendChangeID(b)
+	case "position":
+		return v.appendPosition(b)
+	}
+	return append(b, "null"...)
+}
+
 // appendNamed appends a field of PageInfo that has neither arguments nor a selection.
 func (v pageInfoLeaves) appendNamed(b []byte, name string) []byte {
 	switch name {

@@ -20,18 +20,6 @@ type listPlans struct {
 	statements []*statementPlan
 }
 
-// planList plans a field `entities` or `statements` and returns its index.
-func (p *Planner) planList(l *listPlans, f graphql.CollectedField) (i int, err error) {
-	if f.Name == "entities" {
-		plan, err := p.planEntity(f.Selections)
-		l.entities, i = append(l.entities, plan), len(l.entities)
-		return i, err
-	}
-	plan, err := p.planStatement(f.Selections)
-	l.statements, i = append(l.statements, plan), len(l.statements)
-	return i, err
-}
-
 // loadedLists are the loaded elements of lists.
 type loadedLists struct {
 	entities   [][]*entityNode   // per plan
@@ -79,27 +67,47 @@ type partField struct {
 	list int // index of the list, for entities and statements
 }
 
-// planParts plans an object that holds lists and the named scalars.
-func (p *Planner) planParts(l *listPlans, set ast.SelectionSet, implementors []string, scalars ...string) (fields []partField, err error) {
-	err = p.EachField(set, implementors, func(f graphql.CollectedField, key []byte) (err error) {
-		field := partField{key: key, name: f.Name}
-		switch f.Name {
-		case "__typename":
-		case "entities", "statements":
-			field.list, err = p.planList(l, f)
-		default:
-			err = UnplannedField(f)
-			for _, name := range scalars {
-				if f.Name == name {
-					err = nil
-				}
-			}
-		}
-		fields = append(fields, field)
-		return err
+// planParts plans an object that holds lists and scalars. plan plans a field.
+func (p *Planner) planParts(l *listPlans, set ast.SelectionSet, implementors []string, plan func(partFieldPlan, graphql.CollectedField) error) (fields []partField, err error) {
+	err = p.EachField(set, implementors, func(f graphql.CollectedField, key []byte) error {
+		fields = append(fields, partField{key: key, name: f.Name})
+		return plan(partFieldPlan{p, l, &fields[len(fields)-1]}, f)
 	})
 	return fields, err
 }
+
+// partFieldPlan plans a list of an object that holds lists.
+type partFieldPlan struct {
+	planner *Planner
+	lists   *listPlans
+	field   *partField
+}
+
+func (b partFieldPlan) planEntities(f graphql.CollectedField) error {
+	plan, err := b.planner.planEntity(f.Selections)
+	b.field.list = len(b.lists.entities)
+	b.lists.entities = append(b.lists.entities, plan)
+	return err
+}
+
+func (b partFieldPlan) planStatements(f graphql.CollectedField) error {
+	plan, err := b.planner.planStatement(f.Selections)
+	b.field.list = len(b.lists.statements)
+	b.lists.statements = append(b.lists.statements, plan)
+	return err
+}
+
+// pathFieldPlan plans a field of a GraphPath.
+type pathFieldPlan struct{ partFieldPlan }
+
+func planPathField(b partFieldPlan, f graphql.CollectedField) error {
+	return pathFieldPlan{b}.planNamed(f)
+}
+
+// pathLeaves appends the scalars of a GraphPath.
+type pathLeaves struct{ length int }
+
+func (v pathLeaves) appendLength(b []byte) []byte { return scalar.AppendUint(b, uint64(v.length)) }
 
 // writeParts writes the object. value writes its scalars and lists.
 func writeParts(w *writer, fields []partField, typename string, value func(f *partField)) {
@@ -129,7 +137,7 @@ func (*Query) ShortestPaths(ctx context.Context, f *executor.Selected, args *Que
 	}
 	var of listPlans
 	out := &routeList{}
-	if out.fields, err = r.planParts(&of, r.field.Selections, GraphPathImplementors, "length"); err != nil {
+	if out.fields, err = r.planParts(&of, r.field.Selections, GraphPathImplementors, planPathField); err != nil {
 		return nil, err
 	}
 	l, err := r.openLoader()
@@ -163,7 +171,7 @@ func (l *routeList) Write(w *executor.Writer) error {
 			case "statements":
 				l.writeList(w, f, n, func(k int) int { return statement + k })
 			default:
-				w.B = scalar.AppendUint(w.B, uint64(n))
+				w.B = pathLeaves{n}.appendNamed(w.B, f.name)
 			}
 		})
 		entity, statement = entity+n+1, statement+n

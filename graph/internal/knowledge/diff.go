@@ -54,21 +54,27 @@ func (p *Planner) planDiffList(f graphql.CollectedField, args *QueryDiffArgs) (c
 }
 
 func (p *Planner) planDifference(plan *differencePlan, set ast.SelectionSet) error {
-	return p.EachField(set, StatementDifferenceImplementors, func(f graphql.CollectedField, key []byte) (err error) {
-		field := differenceField{key: key, name: f.Name}
-		switch f.Name {
-		case "statement", "previous":
-			var s *statementPlan
-			s, err = p.planStatement(f.Selections)
-			field.plan = len(plan.statement)
-			plan.statement = append(plan.statement, s)
-		case "__typename", "op":
-		default:
-			return UnplannedField(f)
-		}
-		plan.fields = append(plan.fields, field)
-		return err
+	return p.EachField(set, StatementDifferenceImplementors, func(f graphql.CollectedField, key []byte) error {
+		plan.fields = append(plan.fields, differenceField{key: key, name: f.Name})
+		return differenceFieldPlan{p, plan, &plan.fields[len(plan.fields)-1]}.planNamed(f)
 	})
+}
+
+// differenceFieldPlan plans a field of a StatementDifference.
+type differenceFieldPlan struct {
+	planner *Planner
+	plan    *differencePlan
+	field   *differenceField
+}
+
+func (b differenceFieldPlan) planStatement(f graphql.CollectedField) error { return b.planShown(f) }
+func (b differenceFieldPlan) planPrevious(f graphql.CollectedField) error  { return b.planShown(f) }
+
+func (b differenceFieldPlan) planShown(f graphql.CollectedField) error {
+	s, err := b.planner.planStatement(f.Selections)
+	b.field.plan = len(b.plan.statement)
+	b.plan.statement = append(b.plan.statement, s)
+	return err
 }
 
 // Diff answers Query.diff.
@@ -298,13 +304,20 @@ func (plan *differencePlan) write(w *writer, d *kg.Difference, nodes [][]stateme
 			w.B = append(w.B, "null"...)
 		case f.name == "previous":
 			nodes[i][before].write(w)
-		case f.name == "op":
-			w.B = scalar.AppendString(w.B, differenceOp(d).String())
-		default:
+		case f.name == "__typename":
 			w.B = append(w.B, `"StatementDifference"`...)
+		default:
+			w.B = differenceLeaves{d}.appendNamed(w.B, f.name)
 		}
 		w.LeaveField()
 	})
+}
+
+// differenceLeaves appends the scalars of a StatementDifference.
+type differenceLeaves struct{ of *kg.Difference }
+
+func (v differenceLeaves) appendOp(b []byte) []byte {
+	return scalar.AppendString(b, differenceOp(v.of).String())
 }
 
 func differenceOp(d *kg.Difference) kg.Op {

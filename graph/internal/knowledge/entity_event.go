@@ -2,7 +2,6 @@ package knowledge
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -44,26 +43,39 @@ func (*Subscription) EntityChanged(ctx context.Context, f *executor.Selected, ar
 }
 
 func (p *Planner) planEntityEvent(c *entityEvent, set ast.SelectionSet) error {
-	return p.EachField(set, EntityChangeImplementors, func(f graphql.CollectedField, key []byte) (err error) {
-		field := entityEventField{key: key, name: f.Name}
-		switch f.Name {
-		case "entity":
-			field.entity, err = p.planEntity(f.Selections)
-			c.reads = true // needed in any case, to know whether the entity exists
-		case "changes":
-			field.change = &changePlan{}
-			err = p.planChange(field.change, f.Selections)
-			c.reads = c.reads || field.change.reads
-		case "commit":
-			field.commit, err = p.PlanCommit(f.Selections)
-		case "__typename", "snapshot", "position":
-		default:
-			return UnplannedField(f)
-		}
-		c.fields = append(c.fields, field)
-		return err
+	return p.EachField(set, EntityChangeImplementors, func(f graphql.CollectedField, key []byte) error {
+		c.fields = append(c.fields, entityEventField{key: key, name: f.Name})
+		return entityChangeFieldPlan{p, c, &c.fields[len(c.fields)-1]}.planNamed(f)
 	})
 }
+
+// entityChangeFieldPlan plans a field of an EntityChange.
+type entityChangeFieldPlan struct {
+	planner *Planner
+	event   *entityEvent
+	field   *entityEventField
+}
+
+func (b entityChangeFieldPlan) planEntity(f graphql.CollectedField) (err error) {
+	b.field.entity, err = b.planner.planEntity(f.Selections)
+	b.event.reads = true // needed in any case, to know whether the entity exists
+	return err
+}
+
+func (b entityChangeFieldPlan) planChanges(f graphql.CollectedField) error {
+	b.field.change = &changePlan{}
+	err := b.planner.planChange(b.field.change, f.Selections)
+	b.event.reads = b.event.reads || b.field.change.reads
+	return err
+}
+
+func (b entityChangeFieldPlan) planCommit(f graphql.CollectedField) (err error) {
+	b.field.commit, err = b.planner.PlanCommit(f.Selections)
+	return err
+}
+
+// entityChangeLeaves appends the scalars of an EntityChange.
+type entityChangeLeaves struct{ eventLeaves }
 
 func (c *entityEvent) Write(w *writer, t *EventWriter, e *operation.Event) error {
 	l, err := t.loaderFor(e, c.reads)
@@ -82,18 +94,16 @@ func (c *entityEvent) Write(w *writer, t *EventWriter, e *operation.Event) error
 
 func (c *entityEvent) writeField(w *writer, f *entityEventField, l *loader, e *operation.Event) error {
 	switch f.name {
+	case "__typename":
+		w.B = append(w.B, `"EntityChange"`...)
 	case "entity":
 		return l.writeEntity(w, f.entity, c.iri)
 	case "changes":
 		return l.writeChanges(w, f.change, e)
 	case "commit":
 		return l.run.WriteCommitOf(w, e, f.commit)
-	case "snapshot":
-		w.B = strconv.AppendBool(w.B, e.Snapshot)
-	case "position":
-		w.B = AppendPosition(w.B, l.reader.Store, e.Position)
 	default:
-		w.B = append(w.B, `"EntityChange"`...)
+		w.B = entityChangeLeaves{eventLeaves{l.reader.Store, e}}.appendNamed(w.B, f.name)
 	}
 	return nil
 }

@@ -69,24 +69,33 @@ func (p *Planner) planEvent(f graphql.CollectedField, content EventContent) (pla
 }
 
 func (p *Planner) planChange(plan *changePlan, set ast.SelectionSet) error {
-	return p.EachField(set, StatementChangeImplementors, func(f graphql.CollectedField, key []byte) (err error) {
-		field := changeField{key: key, name: f.Name}
-		switch f.Name {
-		case "statement", "previous":
-			var s *statementPlan
-			s, err = p.planStatement(f.Selections)
-			field.plan = len(plan.statement)
-			plan.statement = append(plan.statement, s)
-			plan.reads = plan.reads || s.readsEntities()
-		case "commit":
-			field.commit, err = p.PlanCommit(f.Selections)
-		case "__typename", "op", "statementRemains", "changeId", "snapshot", "snapshotEnd", "position":
-		default:
-			return UnplannedField(f)
-		}
-		plan.fields = append(plan.fields, field)
-		return err
+	return p.EachField(set, StatementChangeImplementors, func(f graphql.CollectedField, key []byte) error {
+		plan.fields = append(plan.fields, changeField{key: key, name: f.Name})
+		return changeFieldPlan{p, plan, &plan.fields[len(plan.fields)-1]}.planNamed(f)
 	})
+}
+
+// changeFieldPlan plans a field of a StatementChange.
+type changeFieldPlan struct {
+	planner *Planner
+	plan    *changePlan
+	field   *changeField
+}
+
+func (b changeFieldPlan) planStatement(f graphql.CollectedField) error { return b.planShown(f) }
+func (b changeFieldPlan) planPrevious(f graphql.CollectedField) error  { return b.planShown(f) }
+
+func (b changeFieldPlan) planShown(f graphql.CollectedField) error {
+	s, err := b.planner.planStatement(f.Selections)
+	b.field.plan = len(b.plan.statement)
+	b.plan.statement = append(b.plan.statement, s)
+	b.plan.reads = b.plan.reads || s.readsEntities()
+	return err
+}
+
+func (b changeFieldPlan) planCommit(f graphql.CollectedField) (err error) {
+	b.field.commit, err = b.planner.PlanCommit(f.Selections)
+	return err
 }
 
 // PlanCommit plans a field of type Commit.
@@ -206,6 +215,8 @@ func (n *changeNode) write(w *writer, store *kg.Store) {
 	scalar.WriteFields(w, n.plan.fields, func(i int, f *changeField) {
 		w.EnterField(f.key)
 		switch f.name {
+		case "__typename":
+			w.B = append(w.B, `"StatementChange"`...)
 		case "statement":
 			n.shown[i][0].write(w)
 		case "previous":
@@ -213,7 +224,7 @@ func (n *changeNode) write(w *writer, store *kg.Store) {
 		case "commit":
 			writePlannedCommit(w, store, n.event.Changes[0].Commit, f.commit)
 		default:
-			w.B = f.appendTo(w.B, store, n.event)
+			w.B = changeLeaves{eventLeaves{store, n.event}}.appendNamed(w.B, f.name)
 		}
 		w.LeaveField()
 	})
@@ -228,26 +239,41 @@ func (l *loader) newStatementNodes(plan *statementPlan, statements []kg.Statemen
 	return nodes, l.linkEntities(plan, nodes, nil)
 }
 
-func (f *changeField) appendTo(b []byte, store *kg.Store, e *operation.Event) []byte {
-	c := &e.Changes[0]
-	switch f.name {
-	case "op":
-		return scalar.AppendString(b, c.Op.String())
-	case "statementRemains":
-		return strconv.AppendBool(b, c.StatementRemains)
-	case "changeId":
-		if e.Snapshot {
-			return scalar.AppendString(b, store.SnapshotChangeID(c.Position.Revision, c.Statement.Quad))
-		}
-		return scalar.AppendString(b, store.ChangeID(c.Position))
-	case "snapshot":
-		return strconv.AppendBool(b, e.Snapshot)
-	case "snapshotEnd":
-		return strconv.AppendBool(b, e.SnapshotEnd)
-	case "position":
-		return AppendPosition(b, store, e.Position)
+// eventLeaves appends the scalars that events of subscriptions have in common.
+type eventLeaves struct {
+	store *kg.Store
+	event *operation.Event
+}
+
+func (v eventLeaves) appendSnapshot(b []byte) []byte { return strconv.AppendBool(b, v.event.Snapshot) }
+
+func (v eventLeaves) appendSnapshotEnd(b []byte) []byte {
+	return strconv.AppendBool(b, v.event.SnapshotEnd)
+}
+
+func (v eventLeaves) appendPosition(b []byte) []byte {
+	return AppendPosition(b, v.store, v.event.Position)
+}
+
+// changeLeaves appends the scalars of a StatementChange.
+type changeLeaves struct{ eventLeaves }
+
+func (v changeLeaves) change() *kg.Event { return &v.event.Changes[0] }
+
+func (v changeLeaves) appendOp(b []byte) []byte {
+	return scalar.AppendString(b, v.change().Op.String())
+}
+
+func (v changeLeaves) appendStatementRemains(b []byte) []byte {
+	return strconv.AppendBool(b, v.change().StatementRemains)
+}
+
+func (v changeLeaves) appendChangeID(b []byte) []byte {
+	c := v.change()
+	if v.event.Snapshot {
+		return scalar.AppendString(b, v.store.SnapshotChangeID(c.Position.Revision, c.Statement.Quad))
 	}
-	return append(b, `"StatementChange"`...)
+	return scalar.AppendString(b, v.store.ChangeID(c.Position))
 }
 
 // AppendPosition writes a position token, null for the zero Position.

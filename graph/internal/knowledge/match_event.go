@@ -6,7 +6,6 @@ import (
 	"errors"
 	"iter"
 	"slices"
-	"strconv"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -80,27 +79,38 @@ func (p *Planner) planMatchEvent(input *query.PatternInput, selected []string) (
 }
 
 func (c *matchEvent) planFields(p *Planner, set ast.SelectionSet) error {
-	return p.EachField(set, MatchChangeImplementors, func(f graphql.CollectedField, key []byte) (err error) {
-		field := matchEventField{key: key, name: f.Name}
-		switch f.Name {
-		case "added", "removed":
-			list := *c.list
-			var plan *rowPlan
-			plan, err = p.planRow(&list, f.Selections)
-			list.rows = []*rowPlan{plan}
-			field.rows = &list
-		case "changes":
-			field.change = &changePlan{}
-			err = p.planChange(field.change, f.Selections)
-		case "commit":
-			field.commit, err = p.PlanCommit(f.Selections)
-		case "__typename", "columns", "snapshot", "snapshotEnd", "position":
-		default:
-			return UnplannedField(f)
-		}
-		c.fields = append(c.fields, field)
-		return err
+	return p.EachField(set, MatchChangeImplementors, func(f graphql.CollectedField, key []byte) error {
+		c.fields = append(c.fields, matchEventField{key: key, name: f.Name})
+		return matchChangeFieldPlan{p, c, &c.fields[len(c.fields)-1]}.planNamed(f)
 	})
+}
+
+// matchChangeFieldPlan plans a field of a MatchChange.
+type matchChangeFieldPlan struct {
+	planner *Planner
+	event   *matchEvent
+	field   *matchEventField
+}
+
+func (b matchChangeFieldPlan) planAdded(f graphql.CollectedField) error   { return b.planRows(f) }
+func (b matchChangeFieldPlan) planRemoved(f graphql.CollectedField) error { return b.planRows(f) }
+
+func (b matchChangeFieldPlan) planRows(f graphql.CollectedField) error {
+	list := *b.event.list
+	plan, err := b.planner.planRow(&list, f.Selections)
+	list.rows = []*rowPlan{plan}
+	b.field.rows = &list
+	return err
+}
+
+func (b matchChangeFieldPlan) planChanges(f graphql.CollectedField) error {
+	b.field.change = &changePlan{}
+	return b.planner.planChange(b.field.change, f.Selections)
+}
+
+func (b matchChangeFieldPlan) planCommit(f graphql.CollectedField) (err error) {
+	b.field.commit, err = b.planner.PlanCommit(f.Selections)
+	return err
 }
 
 // View is the view of the rows.
@@ -215,6 +225,8 @@ func (c *matchEvent) writeEvent(w *writer, l, before *loader, rows livematch.Dif
 		w.EnterField(f.key)
 		switch {
 		case err != nil:
+		case f.name == "__typename":
+			w.B = append(w.B, `"MatchChange"`...)
 		case f.name == "added":
 			err = l.writeRows(w, f.rows, rows.Added)
 		case f.name == "removed":
@@ -224,25 +236,21 @@ func (c *matchEvent) writeEvent(w *writer, l, before *loader, rows livematch.Dif
 		case f.name == "commit":
 			err = l.run.WriteCommitOf(w, e, f.commit)
 		default:
-			w.B = c.appendField(w.B, f, l.reader.Store, e)
+			w.B = matchChangeLeaves{eventLeaves{l.reader.Store, e}, c}.appendNamed(w.B, f.name)
 		}
 		w.LeaveField()
 	})
 	return err
 }
 
-func (c *matchEvent) appendField(b []byte, f *matchEventField, store *kg.Store, e *operation.Event) []byte {
-	switch f.name {
-	case "columns":
-		return appendStrings(b, c.list.columns)
-	case "snapshot":
-		return strconv.AppendBool(b, e.Snapshot)
-	case "snapshotEnd":
-		return strconv.AppendBool(b, e.SnapshotEnd)
-	case "position":
-		return AppendPosition(b, store, e.Position)
-	}
-	return append(b, `"MatchChange"`...)
+// matchChangeLeaves appends the scalars of a MatchChange.
+type matchChangeLeaves struct {
+	eventLeaves
+	content *matchEvent
+}
+
+func (v matchChangeLeaves) appendColumns(b []byte) []byte {
+	return appendStrings(b, v.content.list.columns)
 }
 
 // writeRows writes rows as a list. l may be nil if there are none.

@@ -43,8 +43,26 @@ func (b entityFieldPlan) planNeighborhood(f graphql.CollectedField) error {
 		a.bytes = p.run.Reader.Limits.DefaultAllowance().NarrowBy(budget).Bytes
 	}
 	b.field.kind, b.field.around = entityAround, a
-	a.fields, err = p.planParts(&a.listPlans, f.Selections, NeighborhoodImplementors, "depth", "truncated")
+	a.fields, err = p.planParts(&a.listPlans, f.Selections, NeighborhoodImplementors, planNeighborhoodField)
 	return err
+}
+
+// neighborhoodFieldPlan plans a field of a Neighborhood.
+type neighborhoodFieldPlan struct{ partFieldPlan }
+
+func planNeighborhoodField(b partFieldPlan, f graphql.CollectedField) error {
+	return neighborhoodFieldPlan{b}.planNamed(f)
+}
+
+// neighborhoodLeaves appends the scalars of a Neighborhood.
+type neighborhoodLeaves struct{ node *aroundNode }
+
+func (v neighborhoodLeaves) appendDepth(b []byte) []byte {
+	return scalar.AppendUint(b, uint64(v.node.depth))
+}
+
+func (v neighborhoodLeaves) appendTruncated(b []byte) []byte {
+	return strconv.AppendBool(b, v.node.cut)
 }
 
 // aroundNode is a loaded neighborhood.
@@ -145,10 +163,8 @@ func (n *aroundNode) write(w *writer) {
 			n.writeList(w, f, len(n.entities), func(i int) int { return n.entities[i] })
 		case "statements":
 			n.writeList(w, f, n.statements, func(i int) int { return i })
-		case "depth":
-			w.B = scalar.AppendUint(w.B, uint64(n.depth))
 		default:
-			w.B = strconv.AppendBool(w.B, n.cut)
+			w.B = neighborhoodLeaves{n}.appendNamed(w.B, f.name)
 		}
 	})
 }

@@ -20,29 +20,35 @@ type replacedField struct {
 }
 
 func (p *Planner) planReplaced(set ast.SelectionSet) (plan replacedPlan, err error) {
-	err = p.EachField(set, GraphReplacedImplementors, func(f graphql.CollectedField, key []byte) (err error) {
-		field := replacedField{key: key, name: f.Name}
-		switch f.Name {
-		case "commit":
-			field.commit, err = p.PlanCommit(f.Selections)
-		case "__typename", "graph", "statementsBefore", "statementsAfter", "statementsAdded", "statementsRemoved", "changeId", "position":
-		default:
-			return UnplannedField(f)
-		}
-		plan = append(plan, field)
-		return err
+	err = p.EachField(set, GraphReplacedImplementors, func(f graphql.CollectedField, key []byte) error {
+		plan = append(plan, replacedField{key: key, name: f.Name})
+		return replacedFieldPlan{p, &plan[len(plan)-1]}.planNamed(f)
 	})
 	return plan, err
+}
+
+// replacedFieldPlan plans a field of a GraphReplaced.
+type replacedFieldPlan struct {
+	planner *Planner
+	field   *replacedField
+}
+
+func (b replacedFieldPlan) planCommit(f graphql.CollectedField) (err error) {
+	b.field.commit, err = b.planner.PlanCommit(f.Selections)
+	return err
 }
 
 // write writes the event. The agents of its commit have been read.
 func (plan replacedPlan) write(w *writer, store *kg.Store, e *kg.Event) {
 	scalar.WriteFields(w, plan, func(_ int, f *replacedField) {
 		w.EnterField(f.key)
-		if f.name == "commit" {
+		switch f.name {
+		case "__typename":
+			w.B = append(w.B, `"GraphReplaced"`...)
+		case "commit":
 			writePlannedCommit(w, store, e.Commit, f.commit)
-		} else {
-			w.B = f.appendTo(w.B, store, e)
+		default:
+			w.B = replacedLeaves{store, e}.appendNamed(w.B, f.name)
 		}
 		w.LeaveField()
 	})
@@ -58,29 +64,43 @@ func (plan replacedPlan) readAgents(ctx context.Context, r *Run, e *kg.Event) er
 	return nil
 }
 
-func (f *replacedField) appendTo(b []byte, store *kg.Store, e *kg.Event) []byte {
-	r := e.Replaced
-	count := func(n uint64) []byte {
-		if r.Uncounted {
-			return append(b, "null"...)
-		}
-		return scalar.AppendUint(b, n)
+// replacedLeaves appends the scalars of a GraphReplaced.
+type replacedLeaves struct {
+	store *kg.Store
+	event *kg.Event
+}
+
+func (v replacedLeaves) appendGraph(b []byte) []byte {
+	return scalar.AppendGraph(b, v.event.Replaced.Graph)
+}
+
+func (v replacedLeaves) appendStatementsBefore(b []byte) []byte {
+	return v.appendNumber(b, v.event.Replaced.Before)
+}
+
+func (v replacedLeaves) appendStatementsAfter(b []byte) []byte {
+	return v.appendNumber(b, v.event.Replaced.Statements)
+}
+
+func (v replacedLeaves) appendStatementsAdded(b []byte) []byte {
+	return v.appendNumber(b, v.event.Replaced.Added)
+}
+
+func (v replacedLeaves) appendStatementsRemoved(b []byte) []byte {
+	return v.appendNumber(b, v.event.Replaced.Removed)
+}
+
+func (v replacedLeaves) appendNumber(b []byte, n uint64) []byte {
+	if v.event.Replaced.Uncounted {
+		return append(b, "null"...)
 	}
-	switch f.name {
-	case "graph":
-		return scalar.AppendGraph(b, r.Graph)
-	case "statementsBefore":
-		return count(r.Before)
-	case "statementsAfter":
-		return count(r.Statements)
-	case "statementsAdded":
-		return count(r.Added)
-	case "statementsRemoved":
-		return count(r.Removed)
-	case "changeId":
-		return scalar.AppendString(b, store.ChangeID(e.Position))
-	case "position":
-		return AppendPosition(b, store, e.Position)
-	}
-	return append(b, `"GraphReplaced"`...)
+	return scalar.AppendUint(b, n)
+}
+
+func (v replacedLeaves) appendChangeID(b []byte) []byte {
+	return scalar.AppendString(b, v.store.ChangeID(v.event.Position))
+}
+
+func (v replacedLeaves) appendPosition(b []byte) []byte {
+	return AppendPosition(b, v.store, v.event.Position)
 }

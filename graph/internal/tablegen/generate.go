@@ -72,10 +72,8 @@ func (g *generator) generateValues() ([]byte, error) {
 		}
 	}
 	body.WriteString(")\n")
-	for _, t := range plannedByField {
-		if err := g.writeDispatch(&body, t); err != nil {
-			return nil, err
-		}
+	if err := g.writeDispatches(&body); err != nil {
+		return nil, err
 	}
 	body.Write(args.Bytes())
 	body.Write(g.written.Bytes())
@@ -94,6 +92,14 @@ var plannedByField = []plannedType{
 	{plan: "group", leaves: "group", types: []string{"Group"}},
 	{plan: "count", leaves: "count", types: []string{"TermCount"}},
 	{plan: "explanation", leaves: "explanation", types: []string{"MatchExplanation"}},
+	{plan: "path", leaves: "path", types: []string{"GraphPath"}},
+	{plan: "neighborhood", leaves: "neighborhood", types: []string{"Neighborhood"}},
+	{plan: "difference", leaves: "difference", types: []string{"StatementDifference"}},
+	{plan: "change", leaves: "change", types: []string{"StatementChange"}},
+	{plan: "entityChange", leaves: "entityChange", types: []string{"EntityChange"}},
+	{plan: "matchChange", leaves: "matchChange", types: []string{"MatchChange"}},
+	{plan: "proposalChange", leaves: "proposalChange", types: []string{"ProposalChange"}, inTables: true},
+	{plan: "replaced", leaves: "replaced", types: []string{"GraphReplaced"}},
 	{leaves: "pageInfo", types: []string{"PageInfo"}},
 	{leaves: "literal", types: []string{"Literal"}},
 	{leaves: "step", types: []string{"MatchStep"}},
@@ -113,6 +119,27 @@ type plannedType struct {
 	// neither arguments nor a selection. These need no plan.
 	leaves string
 	types  []string
+	// inTables says that the methods are in the package of the tables.
+	inTables bool
+}
+
+// writeDispatches writes the dispatch of the planned types of the package. Each type
+// whose values write themselves has one.
+func (g *generator) writeDispatches(b *bytes.Buffer) error {
+	for _, o := range g.sortedObjects() {
+		if g.isValue(o.Type) && !slices.ContainsFunc(plannedByField, func(t plannedType) bool { return slices.Contains(t.types, o.Name) }) {
+			return fmt.Errorf("the fields of %s are not dispatched: add it to plannedByField", o.Name)
+		}
+	}
+	for _, t := range plannedByField {
+		if t.inTables != (g.values != nil) {
+			continue
+		}
+		if err := g.writeDispatch(b, t); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeDispatch writes the methods that call the method of a field by its name.
@@ -143,7 +170,7 @@ func (g *generator) writeDispatch(b *bytes.Buffer, t plannedType) error {
 	}
 	of := strings.Join(t.types, ", ")
 	if t.plan != "" {
-		fmt.Fprintf(b, "\n// planNamed plans a field of %s.\nfunc (b %sFieldPlan) planNamed(f %s.CollectedField) error {\nswitch f.Name {\ncase \"__typename\":\nreturn nil\n%s}\nreturn UnplannedField(f)\n}\n", of, t.plan, g.use("github.com/99designs/gqlgen/graphql"), plans.String())
+		fmt.Fprintf(b, "\n// planNamed plans a field of %s.\nfunc (b %sFieldPlan) planNamed(f %s.CollectedField) error {\nswitch f.Name {\ncase \"__typename\":\nreturn nil\n%s}\nreturn %s(f)\n}\n", of, t.plan, g.use("github.com/99designs/gqlgen/graphql"), plans.String(), g.qualified(valuesPath, "UnplannedField"))
 	}
 	if t.leaves != "" {
 		fmt.Fprintf(b, "\n// appendNamed appends a field of %s that has neither arguments nor a selection.\nfunc (v %sLeaves) appendNamed(b []byte, name string) []byte {\nswitch name {\n%s}\nreturn append(b, \"null\"...)\n}\n", of, t.leaves, leaves.String())
@@ -227,6 +254,9 @@ func (g *generator) generate() ([]byte, error) {
 			g.writeField(&body, o, f)
 		}
 		body.WriteString("}\n}\n")
+	}
+	if err := g.writeDispatches(&body); err != nil {
+		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.data.Interfaces)) {
 		g.writeAbstract(&body, g.data.Interfaces[name])
