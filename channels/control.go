@@ -114,7 +114,8 @@ func (s *Service) eventsStart(ctx context.Context, id channel.ID, from *kg.Posit
 
 // startWatch starts the watcher. It watches as the system principal, and each commit is
 // checked against the agent's access: membership changes often here, and must not end
-// the stream of agents that keep their access.
+// the stream of agents that keep their access. Nor must a quarantine: it does not concern
+// records and messages.
 func (ev *Events) startWatch(e *access.Entry) (err error) {
 	record := ev.id.RecordGraph()
 	patterns := []kg.Pattern{
@@ -129,7 +130,7 @@ func (ev *Events) startWatch(e *access.Entry) (err error) {
 	if from.Index != kg.EndOfCommit && from.Revision > 0 {
 		from = kg.Position{Epoch: from.Epoch, Revision: from.Revision - 1, Index: kg.EndOfCommit}
 	}
-	ev.watcher, err = ev.service.store.Watch(ev.ctx, kg.Filter{Patterns: patterns, View: kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}}, from)
+	ev.watcher, err = ev.service.store.Watch(ev.ctx, kg.Filter{Patterns: patterns, View: kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true, Doubted: true}}, from)
 	return err
 }
 

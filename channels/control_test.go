@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -180,4 +181,48 @@ func mustGet(t testing.TB, s *server, id channel.ID) *channel.Channel {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// changedDoubts is a Distrust of nobody that changed at a revision.
+type changedDoubts struct{ at atomic.Uint64 }
+
+func (*changedDoubts) Doubted() kg.Doubts { return nil }
+
+func (d *changedDoubts) DoubtsChanged(after kg.Revision) (bool, kg.Revision) {
+	return after < kg.Revision(d.at.Load()), after
+}
+
+// A quarantine does not concern messages and the records of channels: no stream of them ends
+// by it, and streams begin before it.
+func TestQuarantineEndsNoStream(t *testing.T) {
+	doubts := new(changedDoubts)
+	s := serve(t, channels.Options{}, kg.Options{Governor: kg.Governor{Distrust: doubts}})
+	c := s.make(t, channel.Public)
+	events, err := s.StreamEvents(within(t), as("ann"), c.ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Close()
+	feed, err := s.StreamAll(within(t), as("ann"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	nextEvent, stopEvents := iter.Pull2(events.All())
+	defer stopEvents()
+	nextMessage, stopMessages := iter.Pull2(feed.Messages())
+	defer stopMessages()
+	for _, text := range []string{"before", "after"} {
+		said := s.say(t, "ann", c.ID, "%s", text)
+		if e, err, _ := nextEvent(); err != nil || e.Message == nil || e.Message.ID != said.ID {
+			t.Fatalf("%s a quarantine the channel's event is %+v, %v", text, e, err)
+		}
+		if d, err, _ := nextMessage(); err != nil || d.ID != said.ID {
+			t.Fatalf("%s a quarantine a message of all channels is %v, %v", text, d, err)
+		}
+		doubts.at.Store(uint64(s.store.Head().Revision) + 1)
+	}
+	if said, _ := s.follow(t, "ann", c.ID, &kg.Position{}, 4); !slices.Equal(said[2:], []string{"message 1", "message 2"}) {
+		t.Errorf("from the beginning there is %q", said)
+	}
 }

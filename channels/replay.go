@@ -103,7 +103,8 @@ func (f *Feed) streamLive(tell func(Delivery) bool) error {
 
 // watchFilter returns the filter for the messages of the channels and for changes of
 // the set of channels. It watches as the system principal, and each message is checked
-// against the agent's access: access changes often here, and must not end the feed.
+// against the agent's access: access changes often here, and must not end the feed. Nor must
+// a quarantine: it does not concern messages.
 func (f *Feed) watchFilter() kg.Filter {
 	patterns := slices.Clone(f.channels.patterns)
 	if list := f.channels.list(); len(list) <= kg.MaxPatterns-len(patterns) {
@@ -113,7 +114,7 @@ func (f *Feed) watchFilter() kg.Filter {
 	} else {
 		patterns = append(patterns, kg.Pattern{Predicate: kg.Sequence})
 	}
-	return kg.Filter{Patterns: patterns, View: kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true}}
+	return kg.Filter{Patterns: patterns, View: kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true, Doubted: true}}
 }
 
 // messagesIn returns the messages that a commit published in the channels, sorted by
