@@ -20,6 +20,12 @@
 // to see what those before it did, and nothing of those after it. Ids, secrets and positions are
 // masked, and both worlds must have come to the same revision.
 //
+// # Subscriptions
+//
+// Of a subscription that begins in the past the first events are compared: each is the answer
+// to the document, and the event of the plain form's subscription at the same place is what
+// graphql-js completes it over.
+//
 // # The answers of before
 //
 // testdata/recorded.gz holds 2,000 operations with their answers by the executor that koine had

@@ -39,7 +39,7 @@ func (p *twins) renew() { p.one, p.other, p.left = newWorld(p.t), newWorld(p.t),
 // before it did, and nothing of those after it.
 func TestMutationsAgainstGraphQLJS(t *testing.T) {
 	slowtest.WithoutRace(t)
-	n, first := documents(t, 600)
+	n, first := documents(t, 400)
 	worlds := &twins{t: t}
 	worlds.renew()
 	schema := schemaOf(t, worlds.one)

@@ -154,6 +154,8 @@ func init() {
 		"PublishMessageInput.parts": {`{"type": "text", "text": "hello"}`, `{"type": "data", "data": {"x": 1.5}}`}, ".recipient": {`"bob"`, `"ann"`}, ".replyToId": {`"@message@"`, `"@request@"`}, ".channelName": {`"named"`}, ".threadId": {`"t"`},
 		".messageId": {`"@message@"`, `"@reply@"`, `"@request@"`}, ".messageIds": {`"@request@"`, `"@message@"`}, "SendMessageInput.messageId": {`"m1"`, `"m2"`}, ".taskId": {`"@task@"`, `"@subtask@"`}, ".upToSequence": {`1`, `2`, `3`},
 		"SendSignalInput.kind": {`"typing"`}, "PublishMessageInput.to": {`"bob"`, `"ann"`}, "SendMessageInput.to": {`"bob"`, `"ann"`}, "PartInput.data": {`{"x": 1.5}`, `[1, null]`}, ".mediaType": {`"text/plain"`}, "ArtifactInput.id": {`"a/1"`, `"b"`},
+		".resume": {`"earliest"`, `"snapshot"`}, "Subscription.entityChanged.iri": {`"ex:ada"`, `"ex:bob"`, `"ex:rome"`}, "Subscription.taskChanged.id": {`"@task@"`, `"@subtask@"`}, "Subscription.proposalChanged.id": {`"@proposal@"`, `"@applied@"`},
+		"Subscription.channelChanged.channelId": {`"@channel@"`, `"@channel@"`, `"@private@"`, `"@work@"`, `"@closed@"`}, ".sinceSequence": {`0`, `1`}, ".inbox": {`true`}, ".joined": {`true`}, "MessageFilter.tag": {`"x"`}, "MessageFilter.threadId": {`"t"`},
 		"AcknowledgeMessagesInput.channelId": {`"@channel@"`}, "DeleteTaskInput.taskId": {`"@subtask@"`, `"@task@"`}, ".everywhere": {`true`}, ".format": {`"markdown"`},
 	})
 }
@@ -176,7 +178,7 @@ var oneOf = map[string][]string{
 	"Entity.value": {"predicate", "path"}, "Entity.values": {"predicate", "path"}, "EntityOrder": {"by", "property", "path"}, "EntityGroupKey": {"property", "path"}, "TriplePattern": {"o", "value"},
 }
 
-// together are members of inputs of mutations, beside those that must be given, that lead to
+// together are members of inputs of mutations, or arguments of subscriptions, beside those that must be given, that lead to
 // something when they are given together.
 var together = map[string][][]string{
 	"ObjectInput":    {{"id"}, {"value"}, {"value"}, {"value", "language"}, {"value", "type"}},
@@ -202,6 +204,10 @@ var together = map[string][][]string{
 	"CreateApiKeyInput":        {{"name"}, {"roles", "mode"}, {"lifetimeSeconds"}},
 	"ApplyPatchesInput":        {{}, {"justification"}, {"justification", "dryRun"}, {"idempotencyKey"}},
 	"ChangeSchemesInput":       {{"allow"}, {"forbid"}},
+
+	"Subscription.statementChanged": {{"resume"}, {"resume", "where"}, {"resume", "ops"}}, "Subscription.entityChanged": {{"resume"}, {"resume", "depth"}}, "Subscription.matchChanged": {{"resume"}, {"resume", "select"}},
+	"Subscription.messagePublished": {{"resume"}, {"sinceSequence"}}, "Subscription.taskChanged": {{"resume"}}, "Subscription.channelChanged": {{"resume"}}, "Subscription.proposalChanged": {{"resume"}, {"resume", "id"}},
+	"MessageSourceInput": {{"channelId"}, {"channelId"}, {"inbox"}, {"joined"}, {"scopeId"}, {"channelId", "matching"}},
 }
 
 // seldom are arguments and members that are given one time in ten of those in which others are:

@@ -1,11 +1,13 @@
 package reference
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -264,7 +266,16 @@ func (a *asked) request() operation.Request {
 // ask executes an operation.
 func (w *world) ask(a *asked) answer {
 	result := a.engine.Execute(context.Background(), a.request())
-	out := answer{kind: "valid", data: string(result.Data)}
+	kind := "valid"
+	if result.Kind == "" {
+		kind = ""
+	}
+	return w.answerOf(result, kind)
+}
+
+// answerOf is an answer of a kind, "" for that of its first error.
+func (w *world) answerOf(result operation.Result, kind string) answer {
+	out := answer{kind: kind, data: string(result.Data)}
 	for _, e := range result.Errors {
 		f := failure{Message: e.Message}
 		raw, err := json.Marshal(e.Path)
@@ -277,8 +288,8 @@ func (w *world) ask(a *asked) answer {
 		code, _ := e.Extensions["code"].(string)
 		out.errors, out.codes = append(out.errors, f), append(out.codes, code)
 	}
-	if result.Kind == "" && len(out.codes) > 0 {
-		out.kind = out.codes[0]
+	if kind == "" {
+		out.kind = cmp.Or(slices.Concat(out.codes, []string{"valid"})...)
 	}
 	return out
 }
