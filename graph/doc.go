@@ -11,7 +11,8 @@
 // schema (tables_gen.go). Most fields are methods of the Go type of their object.
 // Fields with large answers (entity, entities, statements, match, and each event of
 // a subscription to statements) are planned, loaded and written as a whole by package
-// internal/knowledge. Each kind of object can contain the other: see
+// internal/knowledge, which has one function for each field too, called by generated
+// code. Each kind of object can contain the other: see
 // knowledge.Objects and knowledge.ReadOwnEntity.
 //
 // # How a field fails
