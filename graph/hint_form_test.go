@@ -22,6 +22,7 @@ func TestHintsShowTheRightForm(t *testing.T) {
 		{`{ search(text: "Ada") { label } }`, `entities(where: {label: {contains: "Ada"}})`, `{ entities(where: {label: {contains: "Ada"}}) { totalCount } }`},
 		{`{ entity(iri: "ex:ada") { out { object { iri } } } }`, `out { nodes { object { … } } }`, `{ entity(iri: "ex:ada") { out { nodes { object { ... on Entity { iri } } } } } }`},
 		{`{ entity(iri: "ex:ada") { out { nodes { object { iri } } } } }`, `object { ... on Entity { iri } }`, `{ entity(iri: "ex:ada") { out { nodes { object { ... on Entity { iri } } } } } }`},
+		{`{ entity(iri: "ex:ada") { out { nodes { object { value } } } } }`, `object { ... on Literal { value } }`, `{ entity(iri: "ex:ada") { out { nodes { object { ... on Literal { value } } } } } }`},
 		{`{ entity(iri: "ex:ada") { out } }`, `out { nodes { id predicate graph } }`, `{ entity(iri: "ex:ada") { out { nodes { id predicate graph } } } }`},
 		{`{ entity(iri: "ex:ada") { label { text } } }`, `label without { … }`, `{ entity(iri: "ex:ada") { label } }`},
 		{`{ entities(orderBy: {label: desc}) { totalCount } }`, `by: LABEL, direction: DESC`, `{ entities(orderBy: {by: LABEL, direction: DESC}) { totalCount } }`},

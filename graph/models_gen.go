@@ -125,7 +125,7 @@ type ArtifactInput struct {
 }
 
 type AskInput struct {
-	// By default a REQUEST.
+	// A REQUEST; `messageType` may be absent.
 	Message *PublishMessageInput `json:"message"`
 	Wait    AskWait              `json:"wait"`
 	// 30 by default, at most 60.
@@ -713,7 +713,7 @@ type PublishMessageInput struct {
 	Format *string `json:"format"`
 	// At most 32.
 	Tags []string `json:"tags"`
-	// An agent, "role:NAME" of agents' records, or "*". Others see only that it exists. A REQUEST needs one.
+	// An agent, "role:NAME" of Agent.roles, or "*". Others see only that it exists. A REQUEST needs an agent or a role.
 	Recipient *string `json:"recipient"`
 	// The request that it answers.
 	CorrelationID *string    `json:"correlationId"`
@@ -1387,7 +1387,7 @@ func (e APIKeyState) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// ALL: one response of each recipient, at most 1000.
+// ALL: one response of each agent that the recipient stands for, at most 1000.
 type AskWait string
 
 const (
@@ -2158,7 +2158,7 @@ func (e PartKind) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
-// IDLE: reported, or wrote nothing for five minutes.
+// IDLE: reported, or wrote nothing for five minutes. OFFLINE without heartbeats.
 type PresenceStatus string
 
 const (

@@ -350,17 +350,19 @@ func (h *formHinter) wayWithin(of *ast.Definition, name string, depth int) []ste
 	return nil
 }
 
-// fieldOf returns the field of a type, or of the first type that it may be.
+// fieldOf returns the field of a type, or of the first type that it may be: the first
+// one whose field takes no arguments, which is right as the hint writes it.
 func (h *formHinter) fieldOf(of *ast.Definition, name string) (found *ast.FieldDefinition, on *ast.Definition) {
 	if found = of.Fields.ForName(name); found != nil || !of.IsAbstractType() {
 		return found, nil
 	}
 	for _, possible := range h.schema.GetPossibleTypes(of) {
-		if found = possible.Fields.ForName(name); found != nil {
-			return found, possible
+		f := possible.Fields.ForName(name)
+		if f != nil && (found == nil || len(found.Arguments) > 0 && len(f.Arguments) == 0) {
+			found, on = f, possible
 		}
 	}
-	return nil, nil
+	return found, on
 }
 
 func nodesFirst(list ast.FieldList) ast.FieldList {
