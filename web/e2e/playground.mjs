@@ -81,12 +81,12 @@ async function channels(tabs) {
     channel = made.id;
     for (const [sequence, facts] of [[1, round === 'first' ? 1 : 0], [2, 0]]) {
       const { publishMessage: said } = await run(publish, true);
-      const got = { channel: said.message.channelId, sequence: said.message.sequence, facts: said.message.facts.length, affected: said.statementsAffected };
+      const got = { channel: said.message.channelId, sequence: said.message.sequence, facts: said.message.facts.nodes.length, affected: said.statementsAffected };
       const want = { channel, sequence, facts, affected: facts };
       if (JSON.stringify(got) !== JSON.stringify(want)) throw new Error(`${round} story: got ${JSON.stringify(got)}, want ${JSON.stringify(want)}`);
     }
     const { channels: listed } = await run(list, true);
-    const said = listed.nodes.find((n) => n.id === channel)?.messages.nodes.map((m) => m.facts.length);
+    const said = listed.nodes.find((n) => n.id === channel)?.messages.nodes.map((m) => m.facts.nodes.length);
     if (String(said) !== (round === 'first' ? '0,1' : '0,0')) throw new Error(`${round} story: the list tells of messages with ${said} facts`);
     await open(messages);
     await executeButton('Execute').click();
