@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"koine/channels/channel"
+	"koine/channels/internal/access"
 	"koine/channels/internal/check"
 	"koine/channels/internal/journal"
 	"koine/channels/message"
@@ -69,7 +70,7 @@ type HistoryQuery struct {
 // sequence, for a lower bound before it; CodeCursorForeign for a page token of another
 // channel, caller or query.
 func (s *Service) History(ctx context.Context, by Caller, id channel.ID, q HistoryQuery) (page []*message.Message, next string, err error) {
-	agent, _, err := s.table.RequireReadable(by, id)
+	agent, e, err := s.table.RequireReadable(by, id)
 	if err != nil {
 		return nil, "", err
 	}
@@ -87,7 +88,11 @@ func (s *Service) History(ctx context.Context, by Caller, id channel.ID, q Histo
 			return nil, "", err
 		}
 	}
-	page, end, more, err := s.HistoryPage(ctx, by, id, q)
+	h, err := s.openHistory(ctx, by, agent, e, id, &q)
+	if err != nil {
+		return nil, "", err
+	}
+	page, end, more, err := h.readPage(id, q.PageSize)
 	if err == nil && more {
 		next = token.seal(strconv.FormatInt(end, 10))
 	}
@@ -98,20 +103,18 @@ func (s *Service) History(ctx context.Context, by Caller, id channel.ID, q Histo
 // behind the message with the sequence HistoryQuery.Behind, and end is the sequence
 // behind which the next page begins if there are more.
 func (s *Service) HistoryPage(ctx context.Context, by Caller, id channel.ID, q HistoryQuery) (page []*message.Message, end int64, more bool, err error) {
-	h, err := s.openHistory(ctx, by, id, &q)
+	h, err := s.checkHistory(ctx, by, id, &q)
 	if err != nil {
 		return nil, 0, false, err
 	}
-	defer h.snapshot.Close()
-	page, more, err = h.window.readPage(h.snapshot, id, pageSize(q.PageSize), h.admits, h.eyes)
-	return page, h.window.at, more, err
+	return h.readPage(id, q.PageSize)
 }
 
 // CountHistory counts the messages that the query selects, on all pages. exact is false
 // if it ended after maxLookedAt messages that had to be read.
 func (s *Service) CountHistory(ctx context.Context, by Caller, id channel.ID, q HistoryQuery) (n int64, exact bool, err error) {
 	q.Behind = 0
-	h, err := s.openHistory(ctx, by, id, &q)
+	h, err := s.checkHistory(ctx, by, id, &q)
 	if err != nil {
 		return 0, false, err
 	}
@@ -156,7 +159,15 @@ type openedHistory struct {
 	eyes     message.Viewer
 }
 
-func (s *Service) openHistory(ctx context.Context, by Caller, id channel.ID, q *HistoryQuery) (h openedHistory, err error) {
+// readPage reads a page and closes the snapshot. end is the sequence at which it ended.
+func (h *openedHistory) readPage(id channel.ID, size int) (page []*message.Message, end int64, more bool, err error) {
+	defer h.snapshot.Close()
+	page, more, err = h.window.readPage(h.snapshot, id, pageSize(size), h.admits, h.eyes)
+	return page, h.window.at, more, err
+}
+
+// checkHistory checks the caller and the query, and opens the history.
+func (s *Service) checkHistory(ctx context.Context, by Caller, id channel.ID, q *HistoryQuery) (h openedHistory, err error) {
 	agent, e, err := s.table.RequireReadable(by, id)
 	if err != nil {
 		return h, err
@@ -164,6 +175,11 @@ func (s *Service) openHistory(ctx context.Context, by Caller, id channel.ID, q *
 	if err := q.normalize(); err != nil {
 		return h, err
 	}
+	return s.openHistory(ctx, by, agent, e, id, q)
+}
+
+// openHistory resolves a normalized query of an agent that may read the channel.
+func (s *Service) openHistory(ctx context.Context, by Caller, agent kg.AgentID, e *access.Entry, id channel.ID, q *HistoryQuery) (h openedHistory, err error) {
 	snapshot, err := s.store.View(ctx, kg.View{Principal: by.ReaderPrincipal(agent), AllGraphs: true})
 	if err != nil {
 		return h, err

@@ -224,16 +224,25 @@ func newListPage[D, N any](p listRange, found []D, more bool, end string, key fu
 	return page
 }
 
+// keyed is an element of a list with its key.
+type keyed[D any] struct {
+	key   string
+	value D
+}
+
 // pageOfSlice returns a page of a whole list, which it sorts by key. Its keys
 // are unique, so that a page goes on at the right place even if the element of
 // its cursor is gone.
 func pageOfSlice[D, N any](p listRange, list []D, key func(*D) string, node func(*D) N) *listPage[N] {
-	list = slices.Clone(list)
-	slices.SortFunc(list, func(a, b D) int { return cmp.Compare(key(&a), key(&b)) })
-	total := len(list)
+	sorted := make([]keyed[D], len(list))
+	for i := range list {
+		sorted[i] = keyed[D]{key(&list[i]), list[i]}
+	}
+	slices.SortFunc(sorted, func(a, b keyed[D]) int { return cmp.Compare(a.key, b.key) })
+	total := len(sorted)
 	from, to := 0, total
 	if p.begun {
-		at, found := slices.BinarySearchFunc(list, p.key, func(d D, k string) int { return cmp.Compare(key(&d), k) })
+		at, found := slices.BinarySearchFunc(sorted, p.key, func(e keyed[D], k string) int { return cmp.Compare(e.key, k) })
 		switch {
 		case p.backward:
 			to = at
@@ -249,11 +258,11 @@ func pageOfSlice[D, N any](p listRange, list []D, key func(*D) string, node func
 	} else {
 		to = min(to, from+p.size)
 	}
-	found := list[from:to]
+	found := sorted[from:to]
 	if p.backward {
 		slices.Reverse(found) // newListPage expects the direction of the page
 	}
-	page := newListPage(p, found, more, "", key, node)
+	page := newListPage(p, found, more, "", func(e *keyed[D]) string { return e.key }, func(e *keyed[D]) N { return node(&e.value) })
 	page.count = exactly(total)
 	return page
 }

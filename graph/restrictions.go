@@ -78,7 +78,11 @@ func (r *run) changeRestrictions(ctx context.Context, channelID *string, everywh
 			return nil, err
 		}
 	}
-	out.Restrictions, err = r.listRestrictions(map[bool]string{true: "globalRestrictions", false: "channel.restrictions"}[id == channel.AllChannels], id, knowledge.PageArgs{})
+	list := "channel.restrictions"
+	if everywhere {
+		list = "globalRestrictions"
+	}
+	out.Restrictions, err = r.listRestrictions(list, id, knowledge.PageArgs{})
 	if err = unlessHidden(err); err == nil && out.Restrictions == nil {
 		out.Restrictions = &ChannelRestrictionConnection{count: exactly(0)}
 	}
