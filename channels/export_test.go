@@ -29,3 +29,6 @@ func (s *Service) RepliesTo(ctx context.Context, by Caller, id message.ID) ([]in
 	defer snapshot.Close()
 	return repliesTo(snapshot, p.channel, id)
 }
+
+// MaxLookedAt is maxLookedAt.
+const MaxLookedAt = maxLookedAt
