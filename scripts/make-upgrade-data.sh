@@ -5,7 +5,7 @@
 #
 # writes cmd/koine/testdata/upgrade/NAME.tar.gz with data/ (stopped in order), killed/
 # (the same, killed after its last write), full.koine, incremental.koine, and
-# expect.json, which has the answers. It is run once for each release, with the
+# expect.json, which has the answers. It is run once for each release and step, with the
 # binary of that release. It needs curl and jq.
 set -euo pipefail
 binary=$(realpath "$1") name=$2
