@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -37,12 +38,12 @@ func (s *Service) Create(ctx context.Context, by Caller, d channel.Draft) (*chan
 	if err != nil {
 		return nil, err
 	}
-	return s.createChannel(ctx, by, c, d.IdempotencyKey, func() error { return nil })
+	return s.createChannel(ctx, by, c, d.IdempotencyKey, func(*kg.Tx) error { return nil })
 }
 
 // createChannel creates a channel unless its key has created one before. It calls may
 // within the update; an error from may rejects the channel.
-func (s *Service) createChannel(ctx context.Context, by Caller, c *channel.Channel, key string, may func() error) (*channel.Channel, error) {
+func (s *Service) createChannel(ctx context.Context, by Caller, c *channel.Channel, key string, may func(*kg.Tx) error) (*channel.Channel, error) {
 	request, err := channelCreationKey(c, key)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (s *Service) createChannel(ctx context.Context, by Caller, c *channel.Chann
 		if earlier, err = request.findEarlier(tx); err != nil || !earlier.IsZero() {
 			return err
 		}
-		if err := may(); err != nil {
+		if err := may(tx); err != nil {
 			return err
 		}
 		for _, m := range c.Members {
@@ -202,8 +203,8 @@ func (s *Service) CreateIn(ctx context.Context, by Caller, scope scope.ID, d cha
 	if err != nil {
 		return nil, err
 	}
-	return s.createChannel(ctx, by, c, d.IdempotencyKey, func() error {
-		if err := s.checkNewChannelIn(scope, by.ReaderPrincipal(agent)); err != nil {
+	return s.createChannel(ctx, by, c, d.IdempotencyKey, func(tx *kg.Tx) error {
+		if err := s.checkNewChannelIn(scope, by, tx.Time()); err != nil {
 			return err
 		}
 		if s.table.ChannelByName(scope, c.Name) != "" {
@@ -237,13 +238,13 @@ func (s *Service) newScopedChannel(agent kg.AgentID, scope scope.ID, d channel.D
 	return c, nil
 }
 
-// checkNewChannelIn returns an error if the reader cannot create a channel in the
-// scope.
-func (s *Service) checkNewChannelIn(id scope.ID, reader kg.Principal) error {
-	sc := s.table.Scope(id)
+// checkNewChannelIn returns an error if the caller cannot create a channel in the scope in
+// a commit at the time.
+func (s *Service) checkNewChannelIn(id scope.ID, by Caller, at time.Time) error {
+	_, sc, err := s.table.RequireLevel(by, id, scope.Write, at)
 	switch {
-	case !sc.AdmitsPrincipal(reader):
-		return scope.ErrNotFound()
+	case err != nil:
+		return err
 	case sc.Ended():
 		return scope.ErrEnded(sc.Status)
 	case s.table.CountIn(id) >= scope.MaxChannels:

@@ -101,6 +101,31 @@ func (s *Scopes) Events(ctx context.Context, by Caller, id scope.ID, from int64,
 	return scope.ReadEvents(snapshot, id, from, min(max(n, 1), scope.MaxEvents))
 }
 
+// MaxScannedEvents bounds the events that ListEvents examines for one page.
+const MaxScannedEvents = 5000
+
+// ListEvents returns a page of the events of a scope that a query selects. next is the
+// sequence with which the query continues (scope.EventQuery), 0 after the last page. Other
+// pages may be short or empty.
+//
+// Errors: CodeScopeNotFound.
+func (s *Scopes) ListEvents(ctx context.Context, by Caller, id scope.ID, q scope.EventQuery) (page []*scope.Event, next int64, err error) {
+	agent, _, err := s.table.RequireScope(by, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	snapshot, err := s.store.View(ctx, kg.View{Principal: by.ReaderPrincipal(agent), AllGraphs: true})
+	if err != nil {
+		return nil, 0, err
+	}
+	defer snapshot.Close()
+	size := scope.MaxEvents
+	if q.PageSize != 0 {
+		size = min(max(q.PageSize, 1), scope.MaxEvents)
+	}
+	return scope.FindEvents(snapshot, id, q, size, MaxScannedEvents)
+}
+
 // LastEvent returns the sequence of the scope's newest event, 0 if it has none.
 //
 // Errors: CodeScopeNotFound.

@@ -61,7 +61,7 @@ func (p *publishOp) createFirstChannel(tx *kg.Tx) (*access.Entry, error) {
 	if p.service.table.ChannelByName(c.Scope, c.Name) != "" {
 		return nil, errRaced
 	}
-	if err := p.service.checkNewChannelIn(c.Scope, p.reader); err != nil {
+	if err := p.service.checkNewChannelIn(c.Scope, p.by, tx.Time()); err != nil {
 		return nil, err
 	}
 	n, err := p.service.writeChannel(tx, &c)

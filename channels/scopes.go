@@ -3,6 +3,7 @@ package channels
 import (
 	"context"
 	"reflect"
+	"time"
 
 	"koine/channels/channel"
 	"koine/channels/internal/access"
@@ -21,36 +22,32 @@ type Scopes struct {
 }
 
 // Create creates a scope that the caller manages. Any caller can create an intent;
-// creating a task requires access to its intent. If the caller has used the idempotency
-// key before, it returns the existing scope with Replayed set.
+// creating a task requires the level Write in its intent. If the caller has used the
+// idempotency key before, it returns the existing scope with Replayed set.
 //
-// Errors: CodeScopeNotFound and CodeScopeEnded for the parent; CodeInvalid;
-// CodeLimitExceeded; CodeIdempotencyConflict for a key that was used for a different
-// request; CodeScopeNotFound if the caller has lost access to the scope of the key.
+// Errors: CodeScopeNotFound, CodePermissionDenied and CodeScopeEnded for the parent;
+// CodeInvalid; CodeLimitExceeded; CodeNameTaken for an external id; CodeIdempotencyConflict
+// for a key that was used for a different request; CodeScopeNotFound if the caller has lost
+// access to the scope of the key.
 func (s *Scopes) Create(ctx context.Context, by Caller, d scope.Draft) (*scope.Scope, error) {
+	return s.CreateWith(ctx, by, d, func(*kg.Tx, *scope.Scope) error { return nil })
+}
+
+// CreateWith is Create, and calls fn in the commit: it writes the scope's part graphs and
+// events. fn is not called for a scope that the idempotency key finds; what it writes is part
+// of the request as Draft.Content. It may be called several times, and must not call the
+// service.
+func (s *Scopes) CreateWith(ctx context.Context, by Caller, d scope.Draft, fn func(tx *kg.Tx, sc *scope.Scope) error) (*scope.Scope, error) {
 	agent, err := by.ActingAgent()
 	if err != nil {
 		return nil, err
 	}
-	if d.Access, err = d.Access.Normalized(); err != nil {
-		return nil, err
-	}
-	if err := check.Text("title", d.Title, scope.MaxTitleRunes); err != nil {
-		return nil, err
-	}
-	if d.Coordinator, err = scope.ParseCoordinator(d.Coordinator); err != nil {
-		return nil, err
-	}
-	id, err := newID()
-	if err != nil {
-		return nil, err
-	}
-	made := &scope.Scope{ID: scope.ID(id), Parent: d.Parent, Title: d.Title, Status: scope.Active, Access: d.Access, Coordinator: d.Coordinator, CreatedBy: agent, Version: 1}
-	request, err := newCreationKey("scopes/create", agent, d.IdempotencyKey, made.Parent, made.Title, made.Access, made.Coordinator)
+	draft, request, err := s.newScope(agent, d)
 	if err != nil {
 		return nil, err
 	}
 	var earlier kg.Term
+	var made *scope.Scope
 	err = systemgraph.Update(ctx, s.store, by.UpdateMeta("scopes/create"), func(tx *kg.Tx) (err error) {
 		if earlier, err = request.findEarlier(tx); err != nil || !earlier.IsZero() {
 			return err
@@ -58,13 +55,20 @@ func (s *Scopes) Create(ctx context.Context, by Caller, d scope.Draft) (*scope.S
 		if s.table.ScopeCount() >= s.most {
 			return check.TooMuch("", "server has %d scopes, which is the limit", s.most)
 		}
+		made = draft.Clone()
 		if made.Parent != "" {
-			if err := s.checkNewTask(made.Parent, by.ReaderPrincipal(agent)); err != nil {
+			if err := s.checkNewTask(made, by, tx.Time()); err != nil {
 				return err
 			}
 		}
 		made.CreatedAt = tx.Time()
-		if err := systemgraph.Write(tx, made.ID.RecordGraph(), made.ID.Entity(), made.ToRecord()); err != nil {
+		for i := range made.Grants {
+			made.Grants[i].GrantedAt = tx.Time()
+		}
+		if err := fn(tx, made); err != nil {
+			return err
+		}
+		if err := made.WriteTo(tx, new(scope.Scope)); err != nil {
 			return err
 		}
 		return request.writeTo(tx, made.ID.RecordGraph(), made.ID.Entity())
@@ -80,17 +84,60 @@ func (s *Scopes) Create(ctx context.Context, by Caller, d scope.Draft) (*scope.S
 	return made, err
 }
 
-func (s *Scopes) checkNewTask(parent scope.ID, reader kg.Principal) error {
-	up := s.table.Scope(parent)
+// newScope validates a draft and builds the scope, and the key of the request.
+func (s *Scopes) newScope(agent kg.AgentID, d scope.Draft) (made *scope.Scope, request creationKey, err error) {
+	if d.Access, err = d.Access.Normalized(); err != nil {
+		return nil, request, err
+	}
+	if err := check.Text("title", d.Title, scope.MaxTitleRunes); err != nil {
+		return nil, request, err
+	}
+	if err := scope.CheckExternalID(d.ExternalID, d.Parent); err != nil {
+		return nil, request, err
+	}
+	if d.Coordinator, err = scope.ParseCoordinator(d.Coordinator); err != nil {
+		return nil, request, err
+	}
+	grants, err := newGrants(agent, d.Grants)
+	if err != nil {
+		return nil, request, err
+	}
+	id, err := newID()
+	if err != nil {
+		return nil, request, err
+	}
+	made = &scope.Scope{
+		ID: scope.ID(id), Parent: d.Parent, Title: d.Title, Status: scope.Active, Access: d.Access, Coordinator: d.Coordinator,
+		ExternalID: d.ExternalID, CreatedBy: agent, Version: 1,
+	}
+	content := []any{made.Parent, made.Title, made.Access, made.Coordinator}
+	if d.ExternalID != "" || len(grants) > 0 || d.Content != "" { // else the key is that of earlier builds
+		asked := make([]string, len(grants))
+		for i, g := range grants {
+			asked[i] = g.Key()
+		}
+		content = append(content, d.ExternalID, asked, d.Content)
+	}
+	for _, g := range grants {
+		made.AddGrant(g)
+	}
+	request, err = newCreationKey("scopes/create", agent, d.IdempotencyKey, content...)
+	return made, request, err
+}
+
+func (s *Scopes) checkNewTask(task *scope.Scope, by Caller, at time.Time) error {
+	_, up, err := s.table.RequireLevel(by, task.Parent, scope.Write, at)
 	switch {
-	case !up.AdmitsPrincipal(reader):
-		return errOfParent(scope.ErrNotFound())
+	case err != nil:
+		return errOfParent(kg.AsError(err))
 	case up.Parent != "":
 		return kg.Errorf(kg.CodeInvalid, "parent is a task, which cannot have tasks").At("parent")
 	case up.Ended():
 		return errOfParent(scope.ErrEnded(up.Status))
-	case len(s.table.TasksOf(parent)) >= scope.MaxTasks:
+	case len(s.table.TasksOf(task.Parent)) >= scope.MaxTasks:
 		return check.TooMuch("parent", "scope has the maximum of %d tasks", scope.MaxTasks)
+	case task.ExternalID != "" && s.table.TaskByExternalID(task.Parent, task.ExternalID) != "":
+		return scope.ErrExternalIDTaken()
 	}
 	return nil
 }
@@ -173,8 +220,9 @@ func (s *Scopes) ListPage(_ context.Context, by Caller, l scope.ListQuery) (page
 	return page, end, err
 }
 
-// Update changes a scope. It requires the creator or coordinator of the scope or
-// of its intent.
+// Update changes a scope. It requires a manager of the scope: the creator and coordinator
+// of the scope or of its intent, and who has a grant with the level Admin. An assignment
+// with the role scope.Coordinates ends if another agent becomes the coordinator.
 //
 // Errors: CodeScopeNotFound; CodePermissionDenied; CodeVersionConflict; CodeInvalid;
 // CodeLimitExceeded.
@@ -196,7 +244,7 @@ func (s *Scopes) Update(ctx context.Context, by Caller, id scope.ID, r scope.Upd
 		}
 		r.Coordinator = &coordinator
 	}
-	return s.alterScope(ctx, by, id, "scopes/update", func(_ *kg.Tx, sc *scope.Scope) error {
+	return s.Change(ctx, by, id, scope.Admin, "scopes/update", func(_ *kg.Tx, sc *scope.Scope) error {
 		if sc.Version != r.ExpectedVersion {
 			e := kg.Errorf(kg.CodeVersionConflict, "scope has version %d, expected %d", sc.Version, r.ExpectedVersion).At("expectedVersion")
 			e.Hint = "read the scope again and retry with its version"
@@ -215,32 +263,69 @@ func (s *Scopes) Update(ctx context.Context, by Caller, id scope.ID, r scope.Upd
 	})
 }
 
-// alterScope applies change to a scope that the caller manages.
-func (s *Scopes) alterScope(ctx context.Context, by Caller, id scope.ID, method string, change func(*kg.Tx, *scope.Scope) error) (*scope.Scope, error) {
-	agent, _, err := s.table.RequireScope(by, id)
-	if err != nil {
+// Change changes a scope in one commit. It requires a level of access. fn receives the scope
+// as of the commit: it may change it, write its part graphs and append events. The version
+// increases if what Update and End change has changed. fn may be called several times, and
+// must not call the service, but EndIn.
+//
+// Errors: CodeScopeNotFound; CodePermissionDenied; CodeLimitExceeded for too many grants or
+// assignments; those of fn.
+func (s *Scopes) Change(ctx context.Context, by Caller, id scope.ID, need scope.Level, method string, fn func(tx *kg.Tx, sc *scope.Scope) error) (*scope.Scope, error) {
+	if _, _, err := s.table.RequireScope(by, id); err != nil {
 		return nil, err
 	}
 	var now *scope.Scope
-	err = systemgraph.Update(ctx, s.store, by.UpdateMeta(method), func(tx *kg.Tx) error {
-		sc := s.table.Scope(id)
-		switch {
-		case !sc.AdmitsPrincipal(by.ReaderPrincipal(agent)):
-			return scope.ErrNotFound() // access was lost
-		case !sc.ManagedBy(agent):
-			return check.Denied("only the creator and the coordinator of the scope can do this")
-		}
-		now = sc.Clone()
-		if err := change(tx, now); err != nil {
+	err := systemgraph.Update(ctx, s.store, by.UpdateMeta(method), func(tx *kg.Tx) error {
+		_, sc, err := s.table.RequireLevel(by, id, need, tx.Time())
+		if err != nil {
 			return err
 		}
-		if reflect.DeepEqual(now.ToRecord(), sc.ToRecord()) {
-			return nil
+		now = sc.Clone()
+		if err := fn(tx, now); err != nil {
+			return err
 		}
-		now.Version++
-		return systemgraph.Write(tx, id.RecordGraph(), id.Entity(), now.ToRecord())
+		return s.writeChanged(tx, &sc.Scope, now)
 	})
 	return now, err
+}
+
+// writeChanged writes what has changed of a scope.
+func (s *Scopes) writeChanged(tx *kg.Tx, before, now *scope.Scope) error {
+	if now.Coordinator != before.Coordinator {
+		now.RemoveCoordination()
+	}
+	if err := now.CheckBounds(); err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(now.ToRecord(), before.ToRecord()) {
+		now.Version++
+	}
+	return now.WriteTo(tx, before)
+}
+
+// LevelOf returns the caller's level of access to a scope.
+//
+// Errors: CodeScopeNotFound without access.
+func (s *Scopes) LevelOf(by Caller, id scope.ID) (scope.Level, error) {
+	agent, sc, err := s.table.RequireScope(by, id)
+	if err != nil {
+		return "", err
+	}
+	level := sc.LevelFor(by.ReaderPrincipal(agent))
+	if level == "" { // a grant has expired since
+		err = scope.ErrNotFound()
+	}
+	return level, err
+}
+
+// TaskByExternalID returns the task of an intent that has this external id.
+//
+// Errors: CodeScopeNotFound, also without access to the task or the intent.
+func (s *Scopes) TaskByExternalID(ctx context.Context, by Caller, intent scope.ID, external string) (*scope.Scope, error) {
+	if _, _, err := s.table.RequireScope(by, intent); err != nil {
+		return nil, err
+	}
+	return s.Get(ctx, by, s.table.TaskByExternalID(intent, external))
 }
 
 // End ends a scope and its tasks, and closes all of their channels in the same
@@ -255,30 +340,39 @@ func (s *Scopes) End(ctx context.Context, by Caller, id scope.ID, status scope.S
 	if err := checkReason(reason); err != nil {
 		return nil, err
 	}
-	return s.alterScope(ctx, by, id, "scopes/end", func(tx *kg.Tx, sc *scope.Scope) error {
-		if sc.Ended() {
-			return scope.ErrEnded(sc.Status)
+	return s.Change(ctx, by, id, scope.Admin, "scopes/end", func(tx *kg.Tx, sc *scope.Scope) error {
+		return s.EndIn(tx, sc, status, reason)
+	})
+}
+
+// EndIn is the part of End within the function of Change, which it receives its scope from.
+// status must be final.
+//
+// Errors: CodeScopeEnded.
+func (s *Scopes) EndIn(tx *kg.Tx, sc *scope.Scope, status scope.Status, reason string) error {
+	if sc.Ended() {
+		return scope.ErrEnded(sc.Status)
+	}
+	sc.Status, sc.EndedAt, sc.EndReason = status, tx.Time(), reason
+	if err := s.closeAllOf(tx, sc.ID); err != nil {
+		return err
+	}
+	for _, task := range s.table.TasksOf(sc.ID) {
+		before := &s.table.Scope(task).Scope
+		t := before.Clone()
+		if t.Ended() {
+			continue
 		}
-		sc.Status, sc.EndedAt, sc.EndReason = status, tx.Time(), reason
-		if err := s.closeAllOf(tx, id); err != nil {
+		t.Status, t.EndedAt, t.EndReason = status, tx.Time(), reason
+		t.Version++
+		if err := t.WriteTo(tx, before); err != nil {
 			return err
 		}
-		for _, task := range s.table.TasksOf(id) {
-			t := s.table.Scope(task).Clone()
-			if t.Ended() {
-				continue
-			}
-			t.Status, t.EndedAt, t.EndReason = status, tx.Time(), reason
-			t.Version++
-			if err := systemgraph.Write(tx, task.RecordGraph(), task.Entity(), t.ToRecord()); err != nil {
-				return err
-			}
-			if err := s.closeAllOf(tx, task); err != nil {
-				return err
-			}
+		if err := s.closeAllOf(tx, task); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // closeAllOf closes the open channels of a scope.

@@ -33,6 +33,7 @@ type Service struct {
 	signals       *signalHub
 	expiry        *retention.Expirer
 	idle          *retention.IdleCloser
+	grants        *retention.GrantExpirer
 	receipts      *receipts.Receipts
 	counter       *counting.Counter
 	pendingAsks   atomic.Int64 // calls of Ask and AskAll that wait
@@ -44,7 +45,8 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{options: o.withDefaults(), jobs: jobs.NewGroup(nil)}
 	s.idle = retention.NewIdleCloser(s.options.Clock, s.options.pause)
-	s.table = access.NewTable(s.options.Clock, s.options.Agents, s.idle.Schedule)
+	s.grants = retention.NewGrantExpirer(s.options.Clock, s.options.pause)
+	s.table = access.NewTable(s.options.Clock, s.options.Agents, s.idle.Schedule, s.grants.Schedule)
 	s.journal = journal.New(s.table, s.options.Clock)
 	s.receipts = receipts.NewReceipts(s.table, s.journal, s.options.Clock, s.options.MaxReceipts)
 	s.expiry = retention.NewExpirer(s.journal, s.options.Clock, s.options.pause, s.options.MaxQueuedExpiries)
@@ -84,6 +86,7 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 	}
 	s.receipts.Open(s.jobs, store)
 	s.idle.Start(s.jobs, s.table, s.journal)
+	s.grants.Start(s.jobs, s.table, store)
 	s.jobs.Start("count messages", s.counter.Run)
 	return nil
 }

@@ -152,7 +152,7 @@ func (s *Service) CloseChannel(ctx context.Context, by Caller, id channel.ID, re
 		return nil, err
 	}
 	must := func(e *access.Entry, agent kg.AgentID) error {
-		if e.CanRead(agent) && e.CreatedBy == agent {
+		if e.CanRead(agent) && e.CreatedBy == agent && (e.Scope == "" || e.MustManageMembers(agent) == nil) {
 			return nil
 		}
 		return e.MustOwn(agent)

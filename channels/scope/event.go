@@ -4,9 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
+	"sort"
 	"strconv"
 	"time"
 
+	"koine/channels/internal/check"
 	"koine/channels/internal/vocab"
 	"koine/internal/systemgraph"
 	"koine/kg"
@@ -15,10 +18,13 @@ import (
 // EventMessage is the event type of a published message.
 const EventMessage = "channel_message"
 
-// Limits of reading the events of a scope.
+// Limits of the events of a scope.
 const (
-	MaxEvents       = 200    // per page
-	MaxVerifyEvents = 10_000 // per call of VerifyEvents
+	MaxTypeRunes    = 128       // of Event.Type
+	MaxTraceRunes   = 256       // of Event.TraceID
+	MaxDataBytes    = 512 << 10 // of Event.Data: a copy of a message with all of its content fits
+	MaxEvents       = 200       // per page
+	MaxVerifyEvents = 10_000    // per call of VerifyEvents
 )
 
 // Event is an entry in the append-only event log of a scope. Each event carries
@@ -35,14 +41,23 @@ type Event struct {
 	// includes a salt, which is stored with the content, so that the content cannot be
 	// guessed from it.
 	Data json.RawMessage
+	// TraceID names the trace that the event belongs to, ParentEvent the event of the scope
+	// that it follows from, by its sequence; "" and 0 for none.
+	TraceID     string
+	ParentEvent int64
 	// Previous is the hash of the previous event, "" for the first. Hash covers the
 	// whole event.
 	Previous, Hash string
 }
 
-// ComputeHash returns the hash of the event.
+// ComputeHash returns the hash of the event. Trace and parent are part of it only if the
+// event has one of them: events without have the hash that they had before there were any.
 func (e *Event) ComputeHash() string {
-	raw, err := json.Marshal([]any{e.Scope, e.Sequence, e.Type, e.Actor, e.Time.UnixMilli(), string(e.Data), e.Previous})
+	content := []any{e.Scope, e.Sequence, e.Type, e.Actor, e.Time.UnixMilli(), string(e.Data), e.Previous}
+	if e.TraceID != "" || e.ParentEvent != 0 {
+		content = append(content, e.TraceID, e.ParentEvent)
+	}
+	raw, err := json.Marshal(content)
 	if err != nil {
 		panic(err) // cannot fail for strings and numbers
 	}
@@ -72,16 +87,27 @@ func (e *Event) applyStatement(property, object kg.Term) {
 		e.Previous = object.Value()
 	case vocab.EventHash:
 		e.Hash = object.Value()
+	case vocab.EventTrace:
+		e.TraceID = object.Value()
+	case vocab.EventParent:
+		e.ParentEvent = vocab.IntegerOf(object)
 	}
 }
 
-// AppendTo appends the event to the log of its scope. It returns the number of
-// statements.
+// AppendTo appends the event to the log of its scope and sets its sequence, time and
+// hashes. It returns the number of statements. An error is about the event: its type, a
+// trace or data beyond the limits, or a parent that the log does not have.
 func (e *Event) AppendTo(tx *kg.Tx) (int, error) {
+	if err := e.validate(); err != nil {
+		return 0, err
+	}
 	graph := e.Scope.EventsGraph()
 	last, err := tx.CountOwn(graph, kg.Sequence)
 	if err != nil {
 		return 0, err
+	}
+	if e.ParentEvent < 0 || e.ParentEvent > int64(last) {
+		return 0, kg.Errorf(kg.CodeInvalid, "scope has no event %d", e.ParentEvent).At("parentEvent")
 	}
 	if last > 0 {
 		before := Event{Scope: e.Scope, Sequence: int64(last)}
@@ -105,6 +131,12 @@ func (e *Event) AppendTo(tx *kg.Tx) (int, error) {
 	if e.Previous != "" {
 		list = append(list, vocab.NewStatement(vocab.EventPrevious, kg.String(e.Previous)))
 	}
+	if e.TraceID != "" {
+		list = append(list, vocab.NewStatement(vocab.EventTrace, kg.String(e.TraceID)))
+	}
+	if e.ParentEvent != 0 {
+		list = append(list, vocab.NewStatement(vocab.EventParent, kg.Integer(e.ParentEvent)))
+	}
 	for i, st := range list {
 		q := kg.Quad{Subject: e.entityTerm(), Predicate: st.Property, Object: st.Object, Graph: graph}
 		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: q}); err != nil {
@@ -112,6 +144,27 @@ func (e *Event) AppendTo(tx *kg.Tx) (int, error) {
 		}
 	}
 	return len(list), nil
+}
+
+// validate returns an error for an event that cannot be stored.
+func (e *Event) validate() error {
+	if e.Type == "" {
+		return kg.Errorf(kg.CodeInvalid, "event type is required").At("type")
+	}
+	if err := check.Text("type", e.Type, MaxTypeRunes); err != nil {
+		return err
+	}
+	if err := check.Text("traceId", e.TraceID, MaxTraceRunes); err != nil {
+		return err
+	}
+	data, err := check.JSONObject("data", e.Data, MaxDataBytes)
+	if err != nil {
+		return err
+	}
+	if e.Data = data; data == nil {
+		e.Data = json.RawMessage("{}")
+	}
+	return nil
 }
 
 func ReadEvents(snapshot *kg.Snapshot, scope ID, from int64, n int) (out []*Event, err error) {
@@ -136,6 +189,82 @@ func ReadEvents(snapshot *kg.Snapshot, scope ID, from int64, n int) (out []*Even
 		}
 	}
 	return out, nil
+}
+
+// property returns the object of a property of the event, or the zero term.
+func (e *Event) property(snapshot *kg.Snapshot, property kg.Term) (kg.Term, error) {
+	st, _, err := systemgraph.First(snapshot.Match, kg.Pattern{Subject: e.entityTerm(), Predicate: property, Graph: e.Scope.EventsGraph()})
+	return st.Object, err
+}
+
+// readEvent reads the event of a scope with this sequence. It returns nil if its type is none
+// of the given types, unless there are none.
+func readEvent(snapshot *kg.Snapshot, scope ID, sequence int64, types []string) (*Event, error) {
+	e := &Event{Scope: scope, Sequence: sequence}
+	if len(types) > 0 {
+		if is, err := e.property(snapshot, vocab.EventType); err != nil || !slices.Contains(types, is.Value()) {
+			return nil, err
+		}
+	}
+	for st, err := range snapshot.Match(kg.Pattern{Subject: e.entityTerm(), Graph: scope.EventsGraph()}) {
+		if err != nil {
+			return nil, err
+		}
+		e.applyStatement(st.Predicate, st.Object)
+	}
+	return e, nil
+}
+
+// firstSince returns the sequence of the first event from first to last that is not before a
+// time, last+1 if there is none. Commit times never decrease.
+func firstSince(snapshot *kg.Snapshot, scope ID, first, last int64, since time.Time) (int64, error) {
+	var failed error
+	n := sort.Search(int(last-first+1), func(i int) bool {
+		e := &Event{Scope: scope, Sequence: first + int64(i)}
+		is, err := e.property(snapshot, vocab.EventAt)
+		if err != nil {
+			failed = err
+		}
+		at, _ := is.DateTimeValue()
+		return !at.Before(since)
+	})
+	return first + int64(n), failed
+}
+
+// FindEvents returns up to n events that the query selects, and the sequence with which it
+// continues, 0 at the end. It examines at most most events.
+func FindEvents(snapshot *kg.Snapshot, scope ID, q EventQuery, n, most int) (page []*Event, next int64, err error) {
+	count, err := snapshot.Count(kg.Pattern{Predicate: kg.Sequence, Graph: scope.EventsGraph()})
+	if err != nil {
+		return nil, 0, err
+	}
+	first, last := max(q.After, 0)+1, int64(count)
+	if q.Before > 0 {
+		last = min(last, q.Before-1)
+	}
+	if !q.Since.IsZero() && first <= last { // commit times do not decrease
+		if first, err = firstSince(snapshot, scope, first, last, q.Since); err != nil {
+			return nil, 0, err
+		}
+	}
+	at, step := first, int64(1)
+	if q.Descending {
+		at, step = last, -1
+	}
+	for ; first <= at && at <= last; at += step {
+		if len(page) == n || most == 0 {
+			return page, at - step, nil
+		}
+		most--
+		e, err := readEvent(snapshot, scope, at, q.Types)
+		if err != nil {
+			return nil, 0, err
+		}
+		if e != nil {
+			page = append(page, e)
+		}
+	}
+	return page, 0, nil
 }
 
 // EventCheck is the result of VerifyEvents.

@@ -12,8 +12,8 @@ package scope
 
 import (
 	"slices"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	"koine/channels/internal/check"
 	"koine/channels/internal/vocab"
@@ -30,6 +30,7 @@ const (
 	eventPrefix       = "urn:koine:event:"
 	scopeRecordPrefix = kg.OwnGraphPrefix + "scope:"
 	eventsPrefix      = kg.JournalGraphPrefix + "events:"
+	partPrefix        = kg.JournalGraphPrefix + "scopepart:"
 )
 
 // Entity returns the scope as an entity of the graph.
@@ -41,16 +42,31 @@ func (s ID) RecordGraph() kg.Term { return kg.IRI(scopeRecordPrefix + string(s))
 // EventsGraph returns the graph of the scope's events.
 func (s ID) EventsGraph() kg.Term { return kg.IRI(eventsPrefix + string(s)) }
 
+// PartGraph returns a further graph of the scope, such as "intent" or "leases": a journal
+// that is read by whoever reads the scope, and written within Scopes.Change by the package
+// that owns the part. The name must have no slash.
+func (s ID) PartGraph(part string) kg.Term { return kg.IRI(partPrefix + string(s) + "/" + part) }
+
 // IDOf returns the id of a scope entity, or "" for another term.
 func IDOf(t kg.Term) ID { return vocab.IDOf[ID](t, scopePrefix) }
 
 // OfGraph returns the scope that a graph belongs to, or "", and whether the graph is
-// its record rather than its events.
+// its record rather than its events or another part.
 func OfGraph(graph kg.Term) (id ID, record bool) {
 	if id := vocab.IDOf[ID](graph, scopeRecordPrefix); id != "" {
 		return id, true
 	}
-	return vocab.IDOf[ID](graph, eventsPrefix), false
+	if id := vocab.IDOf[ID](graph, eventsPrefix); id != "" {
+		return id, false
+	}
+	id, _ = partOf(graph)
+	return id, false
+}
+
+// partOf returns the scope and the part of a graph that PartGraph names.
+func partOf(graph kg.Term) (ID, string) {
+	id, part, _ := strings.Cut(vocab.IDOf[string](graph, partPrefix), "/")
+	return ID(id), part
 }
 
 // Scope is a group of channels: an intent, or a task within one. Callers must not
@@ -64,12 +80,21 @@ type Scope struct {
 	Access Access
 	// Coordinator manages the scope, like its creator; "" for none.
 	Coordinator kg.AgentID
-	CreatedAt   time.Time
-	CreatedBy   kg.AgentID
+	// Grants and Assignments give access in addition to Access, sorted by id. The list may
+	// hold grants that have expired (Grant.IsExpired): a commit removes them later. Neither
+	// counts for Version.
+	Grants      []Grant
+	Assignments []Assignment
+	// ExternalID is the name that the creator of a task has for it, unique in its intent;
+	// "" for none.
+	ExternalID string
+	CreatedAt  time.Time
+	CreatedBy  kg.AgentID
 	// EndedAt and EndReason are set once the scope has ended.
 	EndedAt   time.Time
 	EndReason string
-	// Version starts at 1 and increases with each change.
+	// Version starts at 1 and increases with each change of title, status, access and
+	// coordinator.
 	Version int64
 	// Replayed means that the service found the scope under its idempotency key.
 	Replayed bool
@@ -95,6 +120,11 @@ const (
 	MaxRoles      = 64
 	MaxRoleRunes  = 128
 	MaxTitleRunes = 128
+
+	MaxGrants          = 1000
+	MaxAssignments     = 1000
+	MaxReasonRunes     = 1024 // of a grant
+	MaxExternalIDRunes = 128
 )
 
 // Access lists who can see a scope and take part in it, in addition to its creator
@@ -110,8 +140,13 @@ type Access struct {
 // Ended reports whether the scope has ended.
 func (s *Scope) Ended() bool { return s.Status != Active }
 
-// ApplyStatement adds one statement of the record to the scope.
-func (s *Scope) ApplyStatement(property, object kg.Term) {
+// ApplyStatement adds one statement of the record to the scope. Its subject is the scope
+// or one of its grants or assignments.
+func (s *Scope) ApplyStatement(subject, property, object kg.Term) {
+	if subject != s.ID.Entity() {
+		s.applyPart(subject, property, object)
+		return
+	}
 	text := object.Value()
 	switch property {
 	case vocab.ScopeTitle:
@@ -144,11 +179,17 @@ func (s *Scope) ApplyStatement(property, object kg.Term) {
 		s.EndReason = text
 	case vocab.ScopeVersion:
 		s.Version = vocab.IntegerOf(object)
+	case vocab.ScopeExternal:
+		s.ExternalID = text
 	}
 }
 
 // RemoveStatement removes one statement of the record from the scope.
-func (s *Scope) RemoveStatement(property, object kg.Term) {
+func (s *Scope) RemoveStatement(subject, property, object kg.Term) {
+	if subject != s.ID.Entity() {
+		s.removePart(subject)
+		return
+	}
 	text := object.Value()
 	switch property {
 	case vocab.ScopeTitle:
@@ -172,6 +213,7 @@ func (s *Scope) RemoveStatement(property, object kg.Term) {
 func (s *Scope) Clone() *Scope {
 	c := *s
 	c.Access.Agents, c.Access.Roles = slices.Clone(s.Access.Agents), slices.Clone(s.Access.Roles)
+	c.Grants, c.Assignments = slices.Clone(s.Grants), slices.Clone(s.Assignments)
 	return &c
 }
 
@@ -182,7 +224,14 @@ type Draft struct {
 	Title       string
 	Access      Access
 	Coordinator kg.AgentID
-	// IdempotencyKey works as in Draft.
+	// Grants give access from the beginning. Their ids are set by Create.
+	Grants []Grant
+	// ExternalID is the creator's own name of a task, unique in its intent.
+	ExternalID string
+	// Content is what CreateWith's function writes, in any form: a request with the same
+	// idempotency key and other content is a different one.
+	Content string
+	// IdempotencyKey works as in channel.Draft.
 	IdempotencyKey string
 }
 
@@ -210,12 +259,27 @@ type Update struct {
 	Coordinator     *kg.AgentID // "" for none
 }
 
-// ToRecord returns the stored form of a scope.
+// EventQuery selects events of a scope.
+type EventQuery struct {
+	// Types, if set, excludes events of other types. Since, if set, excludes earlier ones.
+	Types []string
+	Since time.Time
+	// After and Before exclude events up to and from a sequence; 0 for none. A page
+	// continues the one before with what ListEvents returned as next: After, or Before if
+	// Descending, which begins with the newest event.
+	After, Before int64
+	Descending    bool
+	// PageSize is clamped to 1…MaxEvents; MaxEvents if 0.
+	PageSize int
+}
+
+// ToRecord returns the stored form of a scope without its grants and assignments.
 func (s *Scope) ToRecord() systemgraph.Record {
 	r := systemgraph.Record{
 		systemgraph.Type: systemgraph.Class("Scope"), "scopeStatus": systemgraph.Values(string(s.Status)), "scopeTitle": systemgraph.Text(s.Title), "scopeParent": nil, "scopeCoordinator": nil,
 		"scopeEverybody": nil, "scopeRole": systemgraph.Values(s.Access.Roles...), "scopeAgent": nil, "scopeCreatedAt": {kg.DateTime(s.CreatedAt)},
 		"scopeCreatedBy": {kg.IRI(string(s.CreatedBy))}, "scopeVersion": {kg.Integer(s.Version)}, "scopeEndedAt": nil, "scopeEndReason": systemgraph.Text(s.EndReason),
+		"scopeExternalId": systemgraph.Text(s.ExternalID),
 	}
 	if s.Parent != "" {
 		r["scopeParent"] = []kg.Term{s.Parent.Entity()}
@@ -251,8 +315,8 @@ func (a Access) Normalized() (Access, error) {
 	}
 	a.Roles = sortedTexts(a.Roles)
 	for _, role := range a.Roles {
-		if role == "" || !utf8.ValidString(role) || utf8.RuneCountInString(role) > MaxRoleRunes {
-			return a, kg.Errorf(kg.CodeInvalid, "role must be non-empty valid UTF-8 of at most %d characters", MaxRoleRunes).At("access.roles")
+		if err := checkRole("access.roles", role); err != nil {
+			return a, err
 		}
 	}
 	return a, nil

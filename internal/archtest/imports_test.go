@@ -64,7 +64,7 @@ var law = []layer{
 		"who may do what follows from commits alone, whatever is done: it knows no messages and no service"},
 	{"koine/channels/internal/journal", []string{"koine/kg", "koine/channels/channel", "koine/channels/message", "koine/channels/internal/access", "koine/channels/internal/vocab", "koine/channels/internal/check"}, []string{},
 		"messages are read the same way for all that show, follow or count them"},
-	{"koine/channels/internal/retention", []string{"koine/kg", "koine/channels/channel", "koine/channels/message", "koine/channels/internal/access", "koine/internal/jobs", "koine/channels/internal/journal", "koine/channels/internal/vocab", "koine/internal/systemgraph"}, []string{"github.com/tidwall/btree"},
+	{"koine/channels/internal/retention", []string{"koine/kg", "koine/channels/channel", "koine/channels/message", "koine/channels/scope", "koine/channels/internal/access", "koine/internal/jobs", "koine/channels/internal/journal", "koine/channels/internal/vocab", "koine/internal/systemgraph"}, []string{"github.com/tidwall/btree"},
 		"what has had its time is removed whoever published it: it knows no service"},
 	{"koine/channels/internal/counting", []string{"koine/kg", "koine/channels/channel", "koine/channels/internal/access", "koine/internal/jobs", "koine/channels/internal/journal", "koine/channels/internal/vocab", "koine/internal/systemgraph"}, []string{},
 		"messages are counted from the store alone: it knows no service"},

@@ -1,7 +1,10 @@
 package access
 
 import (
+	"time"
+
 	"koine/channels/channel"
+	"koine/channels/internal/check"
 	"koine/channels/scope"
 	"koine/internal/caller"
 	"koine/kg"
@@ -91,4 +94,23 @@ func (t *Table) RequireScope(by Caller, id scope.ID) (kg.AgentID, *Scope, error)
 		return "", nil, scope.ErrNotFound()
 	}
 	return agent, sc, nil
+}
+
+// RequireLevel is like RequireScope for a scope as of a commit at the time, and requires a
+// level of access. The error is CodePermissionDenied if the caller has a lesser one.
+func (t *Table) RequireLevel(by Caller, id scope.ID, need scope.Level, at time.Time) (kg.AgentID, *Scope, error) {
+	agent, err := by.ActingAgent()
+	if err != nil {
+		return "", nil, err
+	}
+	sc := t.scopes.get(id).AtTime(at)
+	switch level := sc.LevelFor(by.ReaderPrincipal(agent)); {
+	case level == "":
+		return "", nil, scope.ErrNotFound()
+	case level.Includes(need):
+		return agent, sc, nil
+	case need == scope.Admin:
+		return "", nil, check.Denied("only the creator and the coordinator of the scope, and who has a grant for it, can do this")
+	}
+	return "", nil, check.Denied("caller has read access to the scope only")
 }

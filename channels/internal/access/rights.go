@@ -64,6 +64,8 @@ func (e *Entry) MustPost(agent kg.AgentID) error {
 		return channel.ErrNotFound()
 	case e.isRestricted(agent, true):
 		return check.Denied("caller is muted")
+	case !e.mayWrite(agent):
+		return e.mustWrite(agent)
 	case !e.CanPost(agent):
 		return check.Denied("only %s can publish in the channel", e.effective.Post.Describe())
 	}
@@ -74,6 +76,9 @@ func (e *Entry) MustPost(agent kg.AgentID) error {
 // may, and members that can only listen, as in a broadcast.
 func (e *Entry) MustSignal(agent kg.AgentID) error {
 	if err := e.MustRead(agent); err != nil {
+		return err
+	}
+	if err := e.mustWrite(agent); err != nil {
 		return err
 	}
 	if e.isRestricted(agent, true) {
@@ -93,6 +98,9 @@ func (e *Entry) MustManage(agent kg.AgentID) error {
 	if err := e.MustRead(agent); err != nil {
 		return err
 	}
+	if err := e.mustWrite(agent); err != nil {
+		return err
+	}
 	if !e.effective.Manage.Includes(e.roles[agent], false) {
 		return check.Denied("only %s of the channel can do this", e.effective.Manage.Describe())
 	}
@@ -107,6 +115,9 @@ func (e *Entry) MustOwn(agent kg.AgentID) error {
 	if err := e.MustRead(agent); err != nil {
 		return err
 	}
+	if err := e.mustWrite(agent); err != nil {
+		return err
+	}
 	if e.roles[agent] != channel.Owner {
 		return check.Denied("only owners of the channel can do this")
 	}
@@ -116,7 +127,7 @@ func (e *Entry) MustOwn(agent kg.AgentID) error {
 // MustManageMembers returns an error if the agent cannot add and remove members. Owners
 // can, and in a scope the creator of the channel, even without a role in it.
 func (e *Entry) MustManageMembers(agent kg.AgentID) error {
-	if e.isCreatedBy(agent) {
+	if e.isCreatedBy(agent) && e.mayWrite(agent) {
 		return nil
 	}
 	return e.MustOwn(agent)
@@ -126,6 +137,9 @@ func (e *Entry) MustManageMembers(agent kg.AgentID) error {
 // author can retract its messages even if it can no longer publish.
 func (e *Entry) MustRetract(agent kg.AgentID) error {
 	if err := e.MustRead(agent); err != nil {
+		return err
+	}
+	if err := e.mustWrite(agent); err != nil {
 		return err
 	}
 	if e.isRestricted(agent, true) {
@@ -144,6 +158,9 @@ func (e *Entry) MustTakePart(agent kg.AgentID) error {
 
 // MustInvite returns an error if the agent cannot invite.
 func (e *Entry) MustInvite(agent kg.AgentID) error {
+	if err := e.mustWrite(agent); err != nil {
+		return err
+	}
 	grantee := e.effective.Join
 	if grantee == channel.Everybody {
 		grantee = channel.Members
@@ -205,7 +222,7 @@ func (e *Entry) IsAddressable(agent kg.AgentID) bool {
 // CanPost reports whether the agent can publish.
 func (e *Entry) CanPost(agent kg.AgentID) bool {
 	return e != nil && !e.Deleted && e.effective.Post.Includes(e.roles[agent], false) &&
-		!e.isRestricted(agent, false) && !e.isRestricted(agent, true) && e.AdmitsAgent(agent)
+		!e.isRestricted(agent, false) && !e.isRestricted(agent, true) && e.mayWrite(agent)
 }
 
 // IsMembersOnly reports whether only members can take part in the channel.
@@ -241,15 +258,39 @@ func (e *Entry) AdmitsAgent(agent kg.AgentID) bool {
 	if e.scope == nil {
 		return true
 	}
-	if e.caller != nil && e.caller.ID == agent {
-		return e.scope.get().AdmitsPrincipal(*e.caller)
-	}
-	return e.scope.get().AdmitsPrincipal(kg.Principal{ID: agent})
+	return e.levelFor(agent) != ""
 }
 
-// ManagedBy reports whether the agent manages the channel as the creator or coordinator
-// of its scope or of the intent of its task. Managing through a task requires access to
-// the intent, like everything else.
+// levelFor returns the agent's level of access to the channel's scope, and scope.Admin for
+// a channel without a scope, whose rights are all in its record. The roles of an agent
+// other than the requesting principal are not considered.
+func (e *Entry) levelFor(agent kg.AgentID) scope.Level {
+	if e.scope == nil {
+		return scope.Admin
+	}
+	p := kg.Principal{ID: agent}
+	if e.caller != nil && e.caller.ID == agent {
+		p = *e.caller
+	}
+	return e.scope.get().levelAt(p, e.decisionTime)
+}
+
+// mayWrite reports whether the agent's level of access to the channel's scope allows more
+// than reading it.
+func (e *Entry) mayWrite(agent kg.AgentID) bool { return e.levelFor(agent).Includes(scope.Write) }
+
+// mustWrite returns an error if the agent's level of access to the scope allows reading
+// only.
+func (e *Entry) mustWrite(agent kg.AgentID) error {
+	if !e.mayWrite(agent) {
+		return check.Denied("caller has read access to the scope only")
+	}
+	return nil
+}
+
+// ManagedBy reports whether the agent manages the channel as a manager of its scope or of
+// the intent of its task. Managing through a task requires access to the intent, like
+// everything else.
 func (e *Entry) ManagedBy(agent kg.AgentID) bool {
-	return e != nil && !e.Deleted && e.scope.get().ManagedBy(agent) && e.AdmitsAgent(agent) && !e.table.ServerRestrictions().AppliesTo(agent, false, e.decisionTime())
+	return e != nil && !e.Deleted && e.scope != nil && e.levelFor(agent) == scope.Admin && !e.table.ServerRestrictions().AppliesTo(agent, false, e.decisionTime())
 }

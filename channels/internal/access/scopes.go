@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tidwall/btree"
 
@@ -18,7 +19,20 @@ import (
 // current one.
 type Scope struct {
 	scope.Scope
-	parent *scopeCell // nil for an intent
+	parent   *scopeCell // nil for an intent
+	now      func() time.Time
+	decideAt time.Time // time of the decision; the zero time means now
+}
+
+// AtTime returns the scope for decisions at the time of a commit. The time matters only
+// for grants that expire.
+func (s *Scope) AtTime(t time.Time) *Scope {
+	if s == nil {
+		return nil
+	}
+	then := *s
+	then.decideAt = t
+	return &then
 }
 
 // scopeCell points to the current entry of a scope. Channels refer to the cell.
@@ -32,6 +46,10 @@ type scopeTable struct {
 
 	ids   btree.Set[scope.ID]
 	parts map[scope.ID]*scopeParts
+	now   func() time.Time
+	// onGrant receives the time at which the first grant of a changed scope expires; the
+	// zero time means none does.
+	onGrant func(scope.ID, time.Time)
 }
 
 // scopeParts holds the channels and tasks of a scope.
@@ -39,6 +57,7 @@ type scopeParts struct {
 	channels btree.Set[channel.ID] // without deleted ones
 	names    map[string]channel.ID
 	tasks    btree.Set[scope.ID]
+	external map[string]scope.ID // of the tasks, by external id
 }
 
 // lookupCell returns the cell of a scope, or nil if the scope never existed.
@@ -70,7 +89,7 @@ func (t *scopeTable) get(id scope.ID) *Scope { return t.lookupCell(id).get() }
 func (t *scopeTable) partsOf(id scope.ID) *scopeParts {
 	p := t.parts[id]
 	if p == nil {
-		p = &scopeParts{names: map[string]channel.ID{}}
+		p = &scopeParts{names: map[string]channel.ID{}, external: map[string]scope.ID{}}
 		if t.parts == nil {
 			t.parts = map[scope.ID]*scopeParts{}
 		}
@@ -88,9 +107,16 @@ func (t *scopeTable) putScope(s *scope.Scope) (before, now *Scope) {
 		t.ids.Insert(s.ID)
 	}
 	before = cell.get()
-	now = &Scope{Scope: *s, parent: t.cellOrEmpty(s.Parent)}
+	now = &Scope{Scope: *s, parent: t.cellOrEmpty(s.Parent), now: t.now}
 	if s.Parent != "" {
-		t.partsOf(s.Parent).tasks.Insert(s.ID)
+		parts := t.partsOf(s.Parent)
+		parts.tasks.Insert(s.ID)
+		if s.ExternalID != "" {
+			parts.external[s.ExternalID] = s.ID
+		}
+	}
+	if before == nil && len(s.Grants) > 0 || before != nil && !slices.Equal(before.Grants, s.Grants) {
+		t.onGrant(s.ID, now.NextExpiry())
 	}
 	cell.now.Store(now)
 	t.cells.Store(s.ID, cell)
@@ -123,7 +149,7 @@ func (t *Table) applyScopeCommit(c *kg.Commit) {
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		id, record := scope.OfGraph(ch.Quad.Graph)
-		if !record || ch.Quad.Subject != id.Entity() {
+		if !record {
 			continue
 		}
 		now := changed[id]
@@ -136,14 +162,44 @@ func (t *Table) applyScopeCommit(c *kg.Commit) {
 			order = append(order, id)
 		}
 		if len(ch.After) == 0 {
-			now.RemoveStatement(ch.Quad.Predicate, ch.Quad.Object)
+			now.RemoveStatement(ch.Quad.Subject, ch.Quad.Predicate, ch.Quad.Object)
 		} else {
-			now.ApplyStatement(ch.Quad.Predicate, ch.Quad.Object)
+			now.ApplyStatement(ch.Quad.Subject, ch.Quad.Predicate, ch.Quad.Object)
 		}
 	}
 	for _, id := range order {
 		if before, now := t.scopes.putScope(changed[id]); before != nil {
-			t.noteAccessChange(c.Revision, before, now)
+			t.noteAccessChange(c.Revision, before.beforeExpiry(now), now)
+			t.scheduleGrantEnds(before, now)
+		} else {
+			t.scheduleGrantEnds(new(Scope), now)
+		}
+	}
+}
+
+// beforeExpiry returns the scope as it was when the grants that the commit removed as
+// expired were in force. Whoever they gave access loses it for its streams with that
+// commit, although it lost the right to read when the time had come.
+func (s *Scope) beforeExpiry(now *Scope) *Scope {
+	at := s.decisionTime()
+	for i := range s.Grants {
+		if g := &s.Grants[i]; g.IsExpired(at) && now.Grant(g.ID) == nil {
+			at = g.ExpiresAt.Add(-time.Millisecond)
+		}
+	}
+	return s.AtTime(at)
+}
+
+// scheduleGrantEnds invalidates cached decisions of the Guard when new grants expire.
+func (t *Table) scheduleGrantEnds(before, after *Scope) {
+	if t.version == nil {
+		return
+	}
+	now := t.now()
+	for i := range after.Grants {
+		g := &after.Grants[i]
+		if left := g.ExpiresAt.Sub(now); left > 0 && before.Grant(g.ID) == nil {
+			time.AfterFunc(left, func() { t.version.Add(1) })
 		}
 	}
 }
@@ -154,6 +210,16 @@ func (t *Table) ChannelByName(id scope.ID, name string) channel.ID {
 	defer t.mu.RUnlock()
 	if parts := t.scopes.parts[id]; parts != nil {
 		return parts.names[name]
+	}
+	return ""
+}
+
+// TaskByExternalID returns the task of an intent with this external id, or "".
+func (t *Table) TaskByExternalID(intent scope.ID, external string) scope.ID {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if parts := t.scopes.parts[intent]; parts != nil {
+		return parts.external[external]
 	}
 	return ""
 }
@@ -247,22 +313,28 @@ func (t *Table) loadScopes(snapshot *kg.Snapshot, match systemgraph.Matcher) err
 			continue
 		}
 		sc := &scope.Scope{ID: id}
-		for st, err := range match(kg.Pattern{Subject: id.Entity(), Graph: id.RecordGraph()}) {
+		for st, err := range match(kg.Pattern{Graph: id.RecordGraph()}) {
 			if err != nil {
 				return err
 			}
-			sc.ApplyStatement(st.Predicate, st.Object)
+			sc.ApplyStatement(st.Subject, st.Predicate, st.Object)
 		}
 		if sc.Parent != "" {
 			tasks = append(tasks, sc)
 			continue
 		}
-		t.scopes.putScope(sc)
+		t.loadScope(sc)
 	}
 	for _, task := range tasks { // their parents are loaded
-		t.scopes.putScope(task)
+		t.loadScope(task)
 	}
 	return nil
+}
+
+// loadScope stores the entry of a scope that was read from the store.
+func (t *Table) loadScope(sc *scope.Scope) {
+	_, now := t.scopes.putScope(sc)
+	t.scheduleGrantEnds(new(Scope), now)
 }
 
 // get returns the current entry, or nil for a nil cell.
@@ -274,36 +346,51 @@ func (c *scopeCell) get() *Scope {
 }
 
 // AdmitsPrincipal reports whether the principal has access to the scope.
-func (s *Scope) AdmitsPrincipal(p kg.Principal) bool {
+func (s *Scope) AdmitsPrincipal(p kg.Principal) bool { return s.LevelFor(p) != "" }
+
+// ManagedBy reports whether the principal manages the scope: its creator and coordinator,
+// those of its intent, and who has a grant for that in either.
+func (s *Scope) ManagedBy(p kg.Principal) bool { return s.LevelFor(p) == scope.Admin }
+
+// LevelFor returns the level of access of the principal, or "" for none.
+func (s *Scope) LevelFor(p kg.Principal) scope.Level {
 	if s == nil {
-		return false
+		return ""
 	}
+	return s.levelAt(p, s.decisionTime)
+}
+
+// levelAt returns the level of access at a time, which is asked for only if it matters.
+// Managing the intent includes managing its tasks. A task requires access to its intent,
+// and what it gives to everybody is at most what its intent gives.
+func (s *Scope) levelAt(p kg.Principal, at func() time.Time) scope.Level {
+	if s == nil {
+		return ""
+	}
+	upper := scope.Write
 	if s.parent != nil {
-		up := s.parent.get()
-		if up.isRunBy(p.ID) {
-			return true
-		}
-		if !up.AdmitsPrincipal(p) {
-			return false
+		upper = s.parent.get().levelAt(p, at)
+		if upper == scope.Admin || upper == "" {
+			return upper
 		}
 	}
-	if s.isRunBy(p.ID) || s.Access.Everybody {
-		return true
+	var now time.Time
+	if len(s.Grants) > 0 {
+		now = at()
 	}
-	if _, listed := slices.BinarySearch(s.Access.Agents, p.ID); listed {
-		return true
+	level, everybody := s.LevelOf(p, now)
+	if everybody {
+		level = level.Greater(upper)
 	}
-	return slices.ContainsFunc(s.Access.Roles, p.HasRole)
+	return level
 }
 
-// isRunBy reports whether the agent is the scope's creator or coordinator.
-func (s *Scope) isRunBy(agent kg.AgentID) bool {
-	return s != nil && agent != "" && (s.CreatedBy == agent || s.Coordinator == agent)
-}
-
-// ManagedBy reports whether the agent runs the scope or its parent.
-func (s *Scope) ManagedBy(agent kg.AgentID) bool {
-	return s != nil && (s.isRunBy(agent) || s.parent.get().isRunBy(agent))
+// decisionTime returns the time at which grants are evaluated.
+func (s *Scope) decisionTime() time.Time {
+	if s.decideAt.IsZero() {
+		return s.now()
+	}
+	return s.decideAt
 }
 
 // readBy reports whether the principal may read the scope's record. In open mode, in

@@ -37,9 +37,9 @@ type Entry struct {
 }
 
 // AtTime returns the entry for decisions at the time of a commit. The time matters only
-// if there are restrictions.
+// for restrictions and for the grants of its scope.
 func (e *Entry) AtTime(t time.Time) *Entry {
-	if e == nil || len(e.Restrictions) == 0 && len(e.table.ServerRestrictions()) == 0 {
+	if e == nil || e.scope == nil && len(e.Restrictions) == 0 && len(e.table.ServerRestrictions()) == 0 {
 		return e
 	}
 	then := *e
@@ -83,10 +83,11 @@ type Table struct {
 }
 
 // NewTable returns an empty table. clock returns the present time, agents calls its
-// argument for each agent known to the server, and onIdle receives the idle deadlines.
-func NewTable(clock func() time.Time, agents func(func(kg.AgentID) bool), onIdle func(channel.ID, time.Time)) *Table {
+// argument for each agent known to the server, onIdle receives the idle deadlines, and
+// onGrant the time at which the first grant of a scope expires.
+func NewTable(clock func() time.Time, agents func(func(kg.AgentID) bool), onIdle func(channel.ID, time.Time), onGrant func(scope.ID, time.Time)) *Table {
 	return &Table{
-		now: clock, agents: agents, onIdle: onIdle,
+		now: clock, agents: agents, onIdle: onIdle, scopes: scopeTable{now: clock, onGrant: onGrant},
 		byMember:    map[kg.AgentID]*btree.Set[channel.ID]{},
 		byPartition: map[kg.AgentID]*btree.Set[channel.ID]{},
 		invited:     map[kg.AgentID]*btree.Set[channel.ID]{},

@@ -123,6 +123,9 @@ var (
 var (
 	ClassScope = systemgraph.Property("Scope")
 	ClassEvent = systemgraph.Property("ScopeEvent")
+	// Grants and assignments are entities of their own, in the scope's record.
+	ClassGrant      = systemgraph.Property("ScopeGrant")
+	ClassAssignment = systemgraph.Property("ScopeAssignment")
 )
 
 // Properties of a scope, in its record.
@@ -139,6 +142,23 @@ var (
 	ScopeEnded       = systemgraph.Property("scopeEndedAt")
 	ScopeReason      = systemgraph.Property("scopeEndReason")
 	ScopeVersion     = systemgraph.Property("scopeVersion")
+	ScopeExternal    = systemgraph.Property("scopeExternalId")
+)
+
+// Properties of a grant and of an assignment, in the scope's record.
+var (
+	GrantAgent   = systemgraph.Property("grantAgent")
+	GrantRole    = systemgraph.Property("grantRole")
+	GrantLevel   = systemgraph.Property("grantLevel")
+	GrantReason  = systemgraph.Property("grantReason")
+	GrantBy      = systemgraph.Property("grantedBy")
+	GrantAt      = systemgraph.Property("grantedAt")
+	GrantExpires = systemgraph.Property("grantExpiresAt")
+
+	AssignedAgent = systemgraph.Property("assignedAgent")
+	AssignedRole  = systemgraph.Property("assignedRole")
+	AssignedBy    = systemgraph.Property("assignedBy")
+	AssignedAt    = systemgraph.Property("assignedAt")
 )
 
 // Properties of an event, in the scope's events. Its number is kg.Sequence.
@@ -149,6 +169,8 @@ var (
 	EventData     = systemgraph.Property("eventData") // JSON
 	EventPrevious = systemgraph.Property("eventPreviousHash")
 	EventHash     = systemgraph.Property("eventHash")
+	EventTrace    = systemgraph.Property("eventTraceId")
+	EventParent   = systemgraph.Property("eventParent")
 )
 
 // Storage of counts, in ReceiptsGraph: for the channel the sequence up to which
