@@ -242,7 +242,9 @@ func (m *Members) addMember(w *channel.Writer, c *channel.Channel, one channel.M
 		return err
 	}
 	if most := m.service.memberLimit(c); len(c.Members) >= most {
-		return check.TooMuch("principalId", "channel has %d members, which is the limit", len(c.Members))
+		e := check.TooMuch("principalId", "channel has %d members, which is the limit", len(c.Members))
+		e.Limit = "members"
+		return e
 	}
 	if err := w.Tx.CheckAgent(one.Agent); err != nil {
 		return kg.AsError(err).At("principalId")

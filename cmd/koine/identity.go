@@ -45,6 +45,7 @@ type identity struct {
 	flags  *identityFlags
 	log    *slog.Logger
 	gate   *auth.Gate // nil in open mode
+	chat   *auth.Gate // of AgentChat's keys in open mode; nil otherwise
 	keys   *auth.Table
 	agents *agents.Registry
 	tokens *jwt.Verifier
@@ -64,7 +65,10 @@ func (w *identity) checkAgent(ctx context.Context, id kg.AgentID) error {
 func (f *identityFlags) newIdentity(ctx context.Context, log *slog.Logger) (*identity, error) {
 	who := &identity{flags: f, log: log, agents: agents.NewRegistry(log)}
 	who.close = who.agents.Close
-	if f.Auth == "open" {
+	if f.Auth == "open" { // keys that AgentChat hands out are checked on its paths alone
+		who.keys = auth.NewTable()
+		who.chat = auth.NewGate(auth.Options{Keys: who.keys, Agents: who.agents, RefuseTestKeys: f.RefuseTestKeys})
+		who.agents.OnSuspend = who.chat.Recheck
 		return who, nil
 	}
 	if !slices.Contains([]string{"keys", "jwt", "keys,jwt", "jwt,keys"}, f.Auth) {
@@ -135,9 +139,7 @@ func (w *identity) requiresCredentials() bool { return w.gate != nil }
 // a suspended agent are refused.
 func (w *identity) applyCommit(c *kg.Commit) {
 	w.agents.Follow(c)
-	if w.requiresCredentials() {
-		w.keys.Follow(c)
-	}
+	w.keys.Follow(c)
 }
 
 // eachAgent calls fn for every registered agent until fn returns false.
@@ -148,7 +150,7 @@ func (w *identity) isAvailable(id kg.AgentID) bool { return w.agents.IsAvailable
 
 // load reads the agents and keys of the store.
 func (w *identity) load(ctx context.Context, store *kg.Store) error {
-	if err := w.agents.Load(ctx, store); err != nil || !w.requiresCredentials() {
+	if err := w.agents.Load(ctx, store); err != nil {
 		return err
 	}
 	return w.keys.Load(ctx, store)
@@ -160,6 +162,15 @@ func (w *identity) httpAdmit() httpd.Admit {
 		return nil
 	}
 	return w.gate.Admit
+}
+
+// chatAdmit returns the function by which AgentChat authenticates its keys in open mode,
+// nil otherwise.
+func (w *identity) chatAdmit() httpd.Admit {
+	if w.chat == nil {
+		return nil
+	}
+	return w.chat.Admit
 }
 
 // narrowFunc returns the function by which the A2A endpoint checks further credentials, nil

@@ -39,6 +39,12 @@ func (f *restFlags) restPrefix() (string, error) {
 	return prefix, nil
 }
 
+// firstElement returns the first element of a path.
+func firstElement(path string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return first
+}
+
 func notInPath(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/-._~", r)
 }

@@ -20,8 +20,10 @@ import (
 	"koine/graph"
 	"koine/graph/transport"
 	"koine/internal/audit"
+	"koine/internal/auth"
 	"koine/internal/demo"
 	"koine/internal/dialect/agentapi"
+	"koine/internal/dialect/agentchat"
 	"koine/internal/dialect/rdfdata"
 	"koine/internal/garbage"
 	"koine/internal/httpd"
@@ -49,6 +51,7 @@ type serveCommand struct {
 	tlsFlags     `group:"network"`
 	originFlags  `group:"network"`
 	restFlags    `group:"network"`
+	chatFlags    `group:"network"`
 
 	identityFlags `group:"authentication"`
 
@@ -126,11 +129,19 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	if err != nil {
 		return err
 	}
+	chat, err := c.chatPrefix(rest)
+	if err != nil {
+		return err
+	}
 	who, err := c.newIdentity(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer who.close()
+	registering, err := c.registration(!who.requiresCredentials())
+	if err != nil {
+		return err
+	}
 	origins, err := c.checkOrigins(!who.requiresCredentials())
 	if err != nil {
 		return err
@@ -251,6 +262,11 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 
 	handleREST(server, rest, agentapi.NewHandler(agentapi.Deps{Agents: directory, Tasks: work, Streams: streams, Positions: store},
 		agentapi.Options{Intake: intake, Logger: log, OriginAllowed: server.OriginAllowed, Connect: server.Connect, Refused: recordRefusals(trail)}))
+
+	rooms := agentchat.NewHandler(agentchat.Deps{Channels: trust.channels, Agents: directory, Presence: trust.presence, Accounts: chatAccounts{directory, auth.NewKeys(store)}, Store: store, Streams: streams},
+		agentchat.Options{Intake: intake, Logger: log, Registration: registering, PublicDirectory: c.AgentchatPublicDirectory, OriginAllowed: server.OriginAllowed,
+			Admit: who.chatAdmit(), Connect: server.Connect, QueryToken: httpd.QueryToken, Refused: recordRefusals(trail)})
+	handleChat(server, chat, c.AgentchatPublicDirectory, rooms)
 
 	data := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Graphs: graphs, Logger: log, Charge: limiter.ChargeUpdate, Refused: trail.RecordDenied}, rdfdata.Options{PublicURL: c.PublicURL, JSONLD: jsonld, Ending: ctx})
 	for _, pattern := range []string{rdfdata.Path, rdfdata.Path + "/"} {

@@ -8,6 +8,7 @@ import (
 	"koine/channels"
 	"koine/internal/celrules"
 	"koine/internal/delivery/push"
+	"koine/internal/dialect/agentchat"
 	"koine/internal/policy"
 	"koine/internal/presence"
 	"koine/internal/proposals"
@@ -46,6 +47,9 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 	options, err := c.applyTiers(channels.Options{Agents: who.eachAgent, WithdrawProposal: reviews.WithdrawIn})
 	if err != nil {
 		return nil, err
+	}
+	if _, said := options.Tiers[agentchat.Role]; !said {
+		options.Tiers[agentchat.Role] = chatTier
 	}
 	conversations := channels.New(options)
 	file, err := c.openRules(log, conversations)

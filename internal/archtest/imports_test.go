@@ -204,6 +204,8 @@ var law = []layer{
 		"adapters never import each other: what one needs of another it declares, and cmd hands it in"},
 	{"koine/a2a/hub", []string{"koine/a2a", "koine/internal/plainjson", "koine/a2a/internal/...", "koine/kg", "koine/internal/agents", "koine/internal/tasks", "koine/internal/delivery/mailhook", "koine/internal/delivery", "koine/internal/caller", "koine/internal/rest", "koine/internal/sse"}, []string{},
 		"other agents are asked as koine is: it is the same adapter, for those who have no address of their own"},
+	{"koine/internal/dialect/agentchat", []string{"koine/kg", "koine/channels", "koine/channels/channel", "koine/channels/message", "koine/internal/agents", "koine/internal/presence", "koine/internal/jobs", "koine/internal/plainjson", "koine/internal/caller", "koine/internal/rest", "koine/internal/sse", "koine/internal/throttle", "koine/internal/ws"}, nil,
+		"rooms are channels and its agents those of all protocols: it decodes, calls them, and encodes"},
 	{"koine/internal/dialect/...", []string{"koine/kg", "koine/internal/names", "koine/internal/plainjson", "koine/internal/tasks", "koine/internal/operation", "koine/internal/policy", "koine/internal/caller", "koine/internal/update", "koine/internal/changefeed", "koine/internal/rest", "koine/internal/sse", "koine/internal/rdf", "koine/internal/assertions", "koine/internal/throttle", "koine/internal/ws"}, nil,
 		"a dialect is one directory that knows no sibling"},
 	{"koine/internal/httpd", []string{"koine/kg", "koine/internal/tracing", "koine/internal/audit", "koine/internal/caller", "koine/internal/sse", "koine/internal/throttle"}, nil,

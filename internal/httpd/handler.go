@@ -14,7 +14,7 @@ func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serveHTTP) }
 
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	r = hideStreamToken(r)
+	r = s.hideQueryToken(hideStreamToken(r))
 	id := s.ids.idOf(r)
 	w.Header().Set("X-Request-ID", id)
 	setSecurityHeaders(w.Header())

@@ -50,7 +50,7 @@ func (s *Server) identifyByCredential(ctx context.Context, r *http.Request, by *
 	}
 	credential, refused := credentialOf(r.Header)
 	if refused == nil && credential == "" {
-		if s.routeOf(pattern).socket && isUpgrade(r) {
+		if route := s.routeOf(pattern); route.optional || route.socket && isUpgrade(r) {
 			by.Principal = unauthenticated
 			return ctx, func() {}, nil
 		}

@@ -98,7 +98,7 @@ func (s *Server) OriginAllowed(r *http.Request) bool {
 
 const (
 	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
-	corsRequest = "Authorization, Content-Type, Accept, X-API-Key, X-Agent-ID, X-Request-ID, Last-Event-ID, If-Match, If-None-Match, Content-Encoding, Content-Location, " +
+	corsRequest = "Authorization, Content-Type, Accept, X-API-Key, X-Agent-ID, X-Request-ID, Idempotency-Key, Last-Event-ID, If-Match, If-None-Match, Content-Encoding, Content-Location, " +
 		"X-GraphQL-Event-Stream-Token, GraphQL-Require-Preflight, A2A-Version, A2A-Extensions, X-A2A-Extensions, traceparent, tracestate"
 	corsAnswer = "X-Request-ID, Retry-After, WWW-Authenticate, ETag, Location, Allow, Accept-Post, Koine-Position, Koine-Revision, Koine-Unknown-Names, A2A-Extensions, X-A2A-Extensions"
 	corsMaxAge = "7200" // seconds; browsers take no more

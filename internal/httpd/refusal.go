@@ -25,6 +25,8 @@ const (
 	Coded
 	// Named is Coded with the codes of the REST protocol of agents and tasks.
 	Named
+	// Framed: {"type": "error", "code": "…", "message": …}, with the codes of AgentChat.
+	Framed
 )
 
 // refusal is an error answer of the server in place of a handler.
@@ -124,6 +126,12 @@ type (
 	namedFailure struct {
 		Error namedError `json:"error"`
 	}
+	framedError struct {
+		Type         string `json:"type"`
+		Code         string `json:"code"`
+		Message      string `json:"message"`
+		RetryAfterMs int    `json:"retry_after_ms,omitempty"`
+	}
 	graphQLError struct {
 		Message    string            `json:"message"`
 		Extensions graphQLExtensions `json:"extensions"`
@@ -153,6 +161,8 @@ func (f *refusal) bodyIn(form Form) any {
 		return namedFailure{namedError{f.reason, f.message, namedDetails{"", f.hint, f.retry * 1000}}}
 	case Named:
 		return namedFailure{namedError{f.codeName(), f.message, namedDetails{f.reason, f.hint, f.retry * 1000}}}
+	case Framed:
+		return framedError{"error", f.frameCode(), f.message, f.retry * 1000}
 	}
 	return struct {
 		Error refusalError `json:"error"`
@@ -174,6 +184,23 @@ func (f *refusal) codeName() string {
 		return "RATE_LIMITED"
 	}
 	return "INVALID_REQUEST"
+}
+
+// frameCode returns the refusal's code in AgentChat.
+func (f *refusal) frameCode() string {
+	switch f.status {
+	case http.StatusUnauthorized:
+		return "UNAUTHORIZED"
+	case http.StatusForbidden:
+		return "FORBIDDEN"
+	case http.StatusNotFound:
+		return "NOT_FOUND"
+	case http.StatusInternalServerError:
+		return "INTERNAL"
+	case http.StatusTooManyRequests:
+		return "RATE_LIMITED"
+	}
+	return "INVALID"
 }
 
 // writeRefusal answers in the format of the request's route.

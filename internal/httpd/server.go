@@ -31,6 +31,7 @@ type Server struct {
 	conns     *connections
 
 	tokens *streamTokens
+	hidden map[string]bool // the paths with a credential in the query
 
 	unavailable unavailable
 	stopping    atomic.Bool
@@ -38,7 +39,7 @@ type Server struct {
 
 // New returns a server with the routes /healthz, /readyz and /metrics.
 func New(options Options) *Server {
-	s := &Server{options: options.withDefaults(), mux: http.NewServeMux(), routes: map[string]*route{}, ids: newRequestIDs()}
+	s := &Server{options: options.withDefaults(), mux: http.NewServeMux(), routes: map[string]*route{}, hidden: map[string]bool{}, ids: newRequestIDs()}
 	s.requests, s.receiving = throttle.NewPool(int64(s.options.MaxRequests)), throttle.NewPool(int64(s.options.MaxReceiving))
 	s.scrapes, s.intake = throttle.NewPool(DefaultMaxScrapes), s.options.Intake
 	s.conns = newConnections(s.maxConnections(), s.trustsProxy)
@@ -63,6 +64,7 @@ type route struct {
 	restricted bool   // for administrators, and for the role
 	role       string // "" for none
 	streamed   bool   // accepts a stream token
+	optional   bool   // also for callers without a credential
 }
 
 // routeOf returns the route of a pattern; the zero route if there is none.
@@ -88,6 +90,12 @@ func (s *Server) addRoute(pattern string, form Form, handler http.Handler) *rout
 // HandlePublic adds a route that needs no credential. Its caller is unauthenticated.
 func (s *Server) HandlePublic(pattern string, form Form, handler http.Handler) {
 	s.addRoute(pattern, form, handler).public = true
+}
+
+// HandleOptional adds a route that also serves callers without a credential: they are
+// unauthenticated (MethodNone). A credential that is sent must be valid.
+func (s *Server) HandleOptional(pattern string, form Form, handler http.Handler) {
+	s.addRoute(pattern, form, handler).optional = true
 }
 
 // HandleAdmin adds a route for administrators, and for the role unless it is "".
