@@ -198,6 +198,45 @@ func (d *Directory) Update(ctx context.Context, by caller.Caller, id kg.AgentID,
 	})
 }
 
+// CreateTx creates the record and the registration of a new agent, within the update of a
+// package that gives it a credential, which decides who may do so.
+//
+// Errors: CodeInvalid; CodeLimitExceeded; CodePermissionDenied for an agent that has a
+// record.
+func (d *Directory) CreateTx(tx *kg.Tx, record Record) (now Record, err error) {
+	id, err := parseRegistrable(record.ID)
+	if err != nil {
+		return now, err
+	}
+	found, err := systemgraph.Read(tx.MatchOwn, Graph, subjectOf(id))
+	if err != nil {
+		return now, err
+	}
+	if recordOf(subjectOf(id), found) != nil {
+		return now, kg.Errorf(kg.CodePermissionDenied, "agent %s exists already", id).At("id")
+	}
+	if record.Registration == nil {
+		record.Registration = &Registration{}
+	}
+	by := caller.Caller{Principal: kg.Principal{ID: id}} // the agent itself: it sets no status
+	r, err := d.buildRecord(tx, by, id, nil, &record)
+	if err != nil {
+		return now, err
+	}
+	if len(record.Roles) > 0 {
+		r[propRole] = systemgraph.Values(sortedUnique(record.Roles)...)
+	}
+	if err := systemgraph.Write(tx, Graph, subjectOf(id), r); err != nil {
+		return now, err
+	}
+	if found, err = systemgraph.Read(tx.MatchOwn, Graph, subjectOf(id)); err != nil {
+		return now, err
+	}
+	now = *recordOf(subjectOf(id), found)
+	now.NewlyRegistered = true
+	return now, nil
+}
+
 // writeRecord replaces the record of an agent by the result of make.
 func (d *Directory) writeRecord(ctx context.Context, by caller.Caller, id kg.AgentID, method string, make func(known *Record) (Record, error)) (now Record, err error) {
 	id, err = parseRegistrable(id)

@@ -14,8 +14,8 @@ import (
 	"koine/kg"
 )
 
-// Keys manages API keys. Its methods may be called concurrently. Each fails with
-// CodePermissionDenied unless the caller is an administrator.
+// Keys manages API keys. Its methods may be called concurrently. Each but Enroll and
+// RotateOwn fails with CodePermissionDenied unless the caller is an administrator.
 type Keys struct{ store systemgraph.Store }
 
 // NewKeys returns a manager of the keys in the store.
@@ -41,6 +41,9 @@ type KeyRequest struct {
 	Mode   Mode // Live if empty
 	// Lifetime is the validity of the key; 0 means unlimited.
 	Lifetime time.Duration
+	// Secret is the whole text of the key, in the form and of the mode of generated ones,
+	// or "" to generate it.
+	Secret string
 }
 
 // CreatedKey is a key with its secret text, which is not available later.
@@ -54,33 +57,52 @@ func (k *Keys) Create(ctx context.Context, m kg.Meta, request KeyRequest) (creat
 	if err := request.normalize(); err != nil {
 		return created, err
 	}
-	text, name := newSecret(request.Mode)
 	m.Justification = cmp.Or(m.Justification, "API key created")
-	err = k.updateAsAdmin(ctx, m, func(tx *kg.Tx) error {
+	err = k.updateAsAdmin(ctx, m, func(tx *kg.Tx) (err error) {
 		for _, agent := range request.ActFor {
 			if agent != kg.Anybody && tx.CheckAgent(agent) != nil {
 				return kg.AsError(tx.CheckAgent(agent)).At("actFor")
 			}
 		}
-		if err := checkCapacity(tx); err != nil {
+		if err := checkCapacity(tx, MaxKeys); err != nil {
 			return err
 		}
-		created = CreatedKey{Key{
-			Name: name, Mode: request.Mode, Label: request.Label, Agent: request.Agent, Roles: request.Roles, ActFor: request.ActFor,
-			Created: tx.Time(), CreatedBy: tx.Meta().Principal.ID, hash: hashOf(text),
-		}, text}
-		if request.Lifetime > 0 {
-			created.Expires = tx.Time().Add(request.Lifetime)
-		}
-		if err := systemgraph.Write(tx, kg.SystemGraph, subjectOf(name), created.toRecord()); err != nil {
-			return err
-		}
-		return agents.Ensure(tx, agents.Record{ID: request.Agent, Roles: request.Roles})
+		created, err = request.create(tx)
+		return err
 	})
 	if err != nil {
 		return CreatedKey{}, err
 	}
 	return created, nil
+}
+
+// create writes the key of a normalized request, and the record of its agent if there is
+// none.
+func (n *KeyRequest) create(tx *kg.Tx) (created CreatedKey, err error) {
+	text, name := n.Secret, ""
+	if text == "" {
+		text, name = newSecret(n.Mode)
+	} else {
+		name, _ = nameOf(text) // checked before
+		stands, err := systemgraph.Read(tx.MatchOwn, kg.SystemGraph, subjectOf(name))
+		if err != nil {
+			return created, err
+		}
+		if len(stands) > 0 {
+			return created, kg.Errorf(kg.CodeInvalid, "a key with the id %s exists already: generate another secret", name).At("secret")
+		}
+	}
+	created = CreatedKey{Key{
+		Name: name, Mode: n.Mode, Label: n.Label, Agent: n.Agent, Roles: n.Roles, ActFor: n.ActFor,
+		Created: tx.Time(), CreatedBy: tx.Meta().Principal.ID, hash: hashOf(text),
+	}, text}
+	if n.Lifetime > 0 {
+		created.Expires = tx.Time().Add(n.Lifetime)
+	}
+	if err := systemgraph.Write(tx, kg.SystemGraph, subjectOf(name), created.toRecord()); err != nil {
+		return created, err
+	}
+	return created, agents.Ensure(tx, agents.Record{ID: n.Agent, Roles: n.Roles})
 }
 
 // Rotate creates a key with the properties of the named one, which stays valid for the
@@ -96,36 +118,42 @@ func (k *Keys) Rotate(ctx context.Context, m kg.Meta, name string, overlap time.
 		if err != nil {
 			return err
 		}
-		if state := found.StateAt(tx.Time()); state != Active {
-			return kg.Errorf(kg.CodeInvalid, "key is no longer active (%s)", strings.ToLower(string(state))).At("id")
-		}
-		if found.ReplacedBy != "" {
-			return kg.Errorf(kg.CodeInvalid, "key was rotated already: rotate %s instead", found.ReplacedBy).At("id")
-		}
-		if err := checkCapacity(tx); err != nil {
-			return err
-		}
-		text, newName := newSecret(found.Mode)
-		created = CreatedKey{*found, text}
-		created.Name, created.hash, created.Created, created.CreatedBy = newName, hashOf(text), tx.Time(), tx.Meta().Principal.ID
-		if !found.Expires.IsZero() {
-			created.Expires = tx.Time().Add(found.Expires.Sub(found.Created))
-		}
-		old = *found
-		if ends := tx.Time().Add(overlap); old.Expires.IsZero() || ends.Before(old.Expires) {
-			old.Expires = ends
-		}
-		old.ReplacedBy = newName
-		if err := systemgraph.Write(tx, kg.SystemGraph, subjectOf(newName), created.toRecord()); err != nil {
-			return err
-		}
-		return systemgraph.Write(tx, kg.SystemGraph, subjectOf(name), systemgraph.Record{
-			propExpires: {kg.DateTime(old.Expires)}, propReplacedBy: systemgraph.Values(newName)})
+		created, old, err = rotate(tx, found, overlap, MaxKeys)
+		return err
 	})
 	if err != nil {
 		return CreatedKey{}, Key{}, err
 	}
 	return created, old, nil
+}
+
+// rotate replaces an active key by a new one with the same rights.
+func rotate(tx *kg.Tx, found *Key, overlap time.Duration, most int) (created CreatedKey, old Key, err error) {
+	if state := found.StateAt(tx.Time()); state != Active {
+		return created, old, kg.Errorf(kg.CodeInvalid, "key is no longer active (%s)", strings.ToLower(string(state))).At("id")
+	}
+	if found.ReplacedBy != "" {
+		return created, old, kg.Errorf(kg.CodeInvalid, "key was rotated already: rotate %s instead", found.ReplacedBy).At("id")
+	}
+	if err := checkCapacity(tx, most); err != nil {
+		return created, old, err
+	}
+	text, newName := newSecret(found.Mode)
+	created = CreatedKey{*found, text}
+	created.Name, created.hash, created.Created, created.CreatedBy = newName, hashOf(text), tx.Time(), tx.Meta().Principal.ID
+	if !found.Expires.IsZero() {
+		created.Expires = tx.Time().Add(found.Expires.Sub(found.Created))
+	}
+	old = *found
+	if ends := tx.Time().Add(overlap); old.Expires.IsZero() || ends.Before(old.Expires) {
+		old.Expires = ends
+	}
+	old.ReplacedBy = newName
+	if err := systemgraph.Write(tx, kg.SystemGraph, subjectOf(newName), created.toRecord()); err != nil {
+		return created, old, err
+	}
+	return created, old, systemgraph.Write(tx, kg.SystemGraph, subjectOf(found.Name), systemgraph.Record{
+		propExpires: {kg.DateTime(old.Expires)}, propReplacedBy: systemgraph.Values(newName)})
 }
 
 // Revoke invalidates a key immediately and ends its sessions. A revoked key stays
@@ -236,17 +264,17 @@ func allKeys(match systemgraph.Matcher) (keys []Key, err error) {
 	return keys, nil
 }
 
-// checkCapacity returns an error if there are too many active keys. It examines each key
+// checkCapacity returns an error if there are most active keys or more. It examines each key
 // only in a store with very many keys.
-func checkCapacity(tx *kg.Tx) error {
+func checkCapacity(tx *kg.Tx, most int) error {
 	subjects, err := systemgraph.Instances(tx.MatchOwn, kg.SystemGraph, keyClass)
-	if err != nil || len(subjects) < MaxKeys {
+	if err != nil || len(subjects) < most {
 		return err
 	}
 	keys, err := allKeys(tx.MatchOwn)
 	keys = slices.DeleteFunc(keys, func(k Key) bool { return k.StateAt(tx.Time()) != Active })
-	if err == nil && len(keys) >= MaxKeys {
-		err = kg.Errorf(kg.CodeLimitExceeded, "store has %d active keys, which is the limit: revoke one first", MaxKeys)
+	if err == nil && len(keys) >= most {
+		err = kg.Errorf(kg.CodeLimitExceeded, "store has %d active keys, which is the limit: revoke one first", len(keys))
 	}
 	return err
 }
@@ -276,6 +304,11 @@ func (n *KeyRequest) normalize() error {
 	case n.Lifetime < 0:
 		return kg.Errorf(kg.CodeInvalid, "lifetime must not be negative").At("lifetime")
 	}
+	if n.Secret != "" {
+		if err := checkSecret(n.Secret, n.Mode); err != nil {
+			return err
+		}
+	}
 	for _, role := range n.Roles {
 		if !ValidRole(role) {
 			return kg.Errorf(kg.CodeInvalid, "role must consist of letters, digits and - _ . : /, and have at most %d bytes", MaxRoleBytes).At("roles")
@@ -286,6 +319,17 @@ func (n *KeyRequest) normalize() error {
 	var err error
 	n.ActFor, err = normalizeActFor(n.ActFor)
 	return err
+}
+
+// checkSecret returns an error, without the secret, if a given secret is not one that could
+// have been generated: its last part must have the length of 256 random bits.
+func checkSecret(text string, mode Mode) error {
+	_, ok := nameOf(text)
+	rest, right := strings.CutPrefix(text, keyPrefix+string(mode)+"_")
+	if name, secret, _ := strings.Cut(rest, "_"); !ok || !right || strings.ContainsFunc(name+secret, notInKey) {
+		return kg.Errorf(kg.CodeInvalid, "must be %s%s_, %d letters and digits, _, and %d random letters and digits", keyPrefix, mode, nameLength, secretLength).At("secret")
+	}
+	return nil
 }
 
 // ValidRole reports whether a text is a valid role name.

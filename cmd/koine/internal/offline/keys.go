@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -44,6 +46,7 @@ type createKey struct {
 	Role   []string      `help:"Role of the key: admin, reviewer, reader, metrics, backup, or one of your own; may be repeated. A key whose only roles are reader, metrics and backup cannot change anything: reader reads what its agent may read, backup only takes backups." placeholder:"ROLE"`
 	ActFor []string      `help:"Agent that the key may act for, or * for all; may be repeated." placeholder:"AGENT"`
 	Test   bool          `help:"Create an ak_test_ key."`
+	Secret string        `help:"File with the whole text of the key, such as one that another system generated: ak_live_ or, with --test, ak_test_, 12 letters and digits, _, and 43 random ones; - for standard input. Only with --data." name:"secret-file" placeholder:"FILE"`
 	Life   time.Duration `help:"Lifetime of the key, such as 720h (default: unlimited)." name:"expires" placeholder:"TIME"`
 }
 
@@ -57,10 +60,17 @@ func (c *createKey) Run(ctx context.Context, command *kong.Context, t cli.Termin
 	for _, agent := range c.ActFor {
 		request.ActFor = append(request.ActFor, kg.AgentID(agent))
 	}
+	if err := c.readSecret(command, t, &request); err != nil {
+		return err
+	}
 	return withKeys(ctx, &c.Target, command, log, c.OpenOrCreate, func(keys *auth.Keys, m kg.Meta) error {
 		made, err := keys.Create(ctx, m, request)
 		if err != nil {
 			return err
+		}
+		if request.Secret != "" { // the caller has it
+			t.Notef("Key %s of %s.", made.Name, made.Agent)
+			return nil
 		}
 		return printKey(t, newWireKey(&made.Key), made.Secret)
 	}, func(ctx context.Context, server *client.Client) error {
@@ -75,6 +85,42 @@ func (c *createKey) Run(ctx context.Context, command *kong.Context, t cli.Termin
 		}
 		return printKey(t, answer.Made.Key, answer.Made.Secret)
 	})
+}
+
+// maxSecretFile bounds the bytes that are read of the file of --secret-file: a key and
+// spaces around it.
+const maxSecretFile = 1 << 10
+
+// readSecret reads the text of the key from the file of --secret-file. The text never goes
+// over the network and never into an error.
+func (c *createKey) readSecret(command *kong.Context, t cli.Terminal, request *auth.KeyRequest) error {
+	if c.Secret == "" {
+		return nil
+	}
+	switch offline, err := c.IsOffline(command); {
+	case err != nil:
+		return err
+	case !offline:
+		return cli.Usagef("--secret-file works on a data directory only: pass --data DIR")
+	}
+	in := t.In
+	if c.Secret != "-" {
+		file, err := os.Open(c.Secret)
+		if err != nil {
+			return fmt.Errorf("--secret-file: %w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	raw, err := io.ReadAll(io.LimitReader(in, maxSecretFile))
+	if err != nil {
+		return fmt.Errorf("--secret-file: %w", err)
+	}
+	request.Secret = strings.TrimSpace(string(raw))
+	if request.Secret == "" {
+		return cli.Usagef("--secret-file: %s is empty", c.Secret)
+	}
+	return nil
 }
 
 // listKeys lists the keys.
