@@ -18,6 +18,7 @@ import (
 	"koine/internal/delivery"
 	"koine/internal/delivery/mailhook"
 	"koine/internal/delivery/push"
+	follows "koine/internal/following"
 	"koine/internal/presence"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -95,7 +96,7 @@ func (t *trust) newDirectory(store *kg.Store, gone func(kg.AgentID)) *agents.Dir
 		Self:     koineRecord(),
 		Presence: func(id kg.AgentID) string { return string(t.presence.Get(id).Status) },
 		DeregisterTx: func(tx *kg.Tx, id kg.AgentID) error {
-			return errors.Join(presence.Forget(tx, id), mailhook.Forget(tx, id), tasks.RecordDeparture(tx, id))
+			return errors.Join(presence.Forget(tx, id), mailhook.Forget(tx, id), follows.Forget(tx, id), tasks.RecordDeparture(tx, id))
 		},
 		BeforeDeregister: func(ctx context.Context, id kg.AgentID) error {
 			_, err := t.channels.Members().RemoveAgent(ctx, channels.Caller{Principal: kg.SystemPrincipal()}, id)

@@ -137,7 +137,7 @@ func (ps *Policies) rightOf(principal *kg.Principal, graph kg.Term, p *compiledP
 
 // systemGraphRight returns the right of everyone in a system graph.
 func systemGraphRight(graph kg.Term) kg.Right {
-	if graph == agentsGraph || graph == presenceGraph || graph == shapesGraph {
+	if graph == agentsGraph || graph == followsGraph || graph == presenceGraph || graph == shapesGraph {
 		return kg.Read
 	}
 	return 0
@@ -145,6 +145,8 @@ func systemGraphRight(graph kg.Term) kg.Right {
 
 var (
 	agentsGraph = kg.IRI(kg.OwnGraphPrefix + "agents")
+	// followsGraph is the graph of package following.
+	followsGraph = kg.IRI(kg.OwnGraphPrefix + "follows")
 	// presenceGraph is the graph of package presence.
 	presenceGraph = kg.IRI(kg.JournalGraphPrefix + "presence")
 	shapesGraph   = kg.IRI(kg.OwnGraphPrefix + "shapes")

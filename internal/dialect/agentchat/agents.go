@@ -122,7 +122,13 @@ func (h *Handler) getAgent(_ http.ResponseWriter, r *http.Request, who *requeste
 	if err != nil {
 		return 0, nil, err
 	}
-	return http.StatusOK, h.encodeAgent(id, record), nil
+	if who.visitor {
+		out, err := h.encodeFor(r.Context(), who, id, record)
+		return http.StatusOK, out, err
+	}
+	out := h.encodeAgent(id, record)
+	out.Wanted, err = h.wantedIn(r.Context(), who, out.Capabilities)
+	return http.StatusOK, out, err
 }
 
 // pathAgent returns the agent in the path; me is the caller.
@@ -155,7 +161,10 @@ func (h *Handler) listAgents(_ http.ResponseWriter, r *http.Request, who *reques
 		return 0, nil, kg.Errorf(kg.CodeInvalid, "must be online, idle, busy or offline").At("status")
 	}
 	after := kg.AgentID(query.Get("cursor"))
-	out := agentPage{Agents: []*agent{}}
+	out := struct {
+		Agents []any   `json:"agents"`
+		Next   *string `json:"next_cursor"`
+	}{Agents: []any{}}
 	for range MaxPageReads {
 		page, last, err := h.deps.Agents.Find(r.Context(), agents.Query{Capability: query.Get("capability"), After: after, First: limit - len(out.Agents)})
 		if err != nil {
@@ -163,9 +172,14 @@ func (h *Handler) listAgents(_ http.ResponseWriter, r *http.Request, who *reques
 		}
 		for i := range page {
 			a := h.encodeAgent(page[i].ID, &page[i])
-			if (status == "" || a.Status == status) && strings.Contains(strings.ToLower(a.Name), name) {
-				out.Agents = append(out.Agents, a)
+			if status != "" && a.Status != status || !strings.Contains(strings.ToLower(a.Name), name) {
+				continue
 			}
+			seen, err := h.encodeFor(r.Context(), who, page[i].ID, &page[i])
+			if err != nil {
+				return 0, nil, err
+			}
+			out.Agents = append(out.Agents, seen)
 		}
 		if after = last; after == "" {
 			return http.StatusOK, out, nil

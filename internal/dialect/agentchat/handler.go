@@ -35,16 +35,21 @@ type Accounts interface {
 // Store is the part of kg.Store that the handler reads.
 type Store interface {
 	View(context.Context, kg.View) (*kg.Snapshot, error)
+	FormatPosition(kg.Position) string
+	// Errors: CodePositionGone.
+	ParsePosition(string) (kg.Position, error)
 }
 
 // Deps are the dependencies of the handler. All are required.
 type Deps struct {
-	Channels *channels.Service
-	Agents   *agents.Directory
-	Presence *presence.Tracker
-	Accounts Accounts
-	Store    Store
-	Streams  *sse.Server
+	Channels   *channels.Service
+	Agents     *agents.Directory
+	Presence   *presence.Tracker
+	Accounts   Accounts
+	Following  Following
+	Reputation Reputation
+	Store      Store
+	Streams    *sse.Server
 }
 
 // Registration is who may register an agent.
@@ -184,6 +189,12 @@ func (h *Handler) calls() map[string]call {
 		"DELETE /agents/me":                  h.deleteAgent,
 		"POST /agents/me/keys/rotate":        h.rotateKey,
 		"GET /me":                            h.getMe,
+		"GET /me/feed":                       h.getFeed,
+		"PUT /agents/{id}/follow":            h.followAgent,
+		"DELETE /agents/{id}/follow":         h.unfollowAgent,
+		"GET /agents/{id}/followers":         h.listSide(func() sideOf { return h.deps.Following.Followers }),
+		"GET /agents/{id}/following":         h.listSide(func() sideOf { return h.deps.Following.Following }),
+		"GET /agents/{id}/reputation":        h.getReputation,
 		"GET /capabilities":                  h.listCapabilities,
 		"POST /rooms":                        h.createRoom,
 		"GET /rooms":                         h.listRooms,
@@ -223,7 +234,9 @@ func (h *Handler) authenticated(pattern string, do call) rest.Call {
 	return func(w http.ResponseWriter, r *http.Request) (int, any, error) {
 		who, release, err := h.identify(r)
 		if kg.CodeOf(err) == kg.CodeUnauthenticated && optional && !hasCredential(r.Header) {
-			return do(w, r, &requester{Caller: caller.From(r.Context()), visitor: true})
+			by := caller.From(r.Context())
+			by.Principal = kg.Principal{ID: kg.Anonymous, Method: caller.MethodNone} // also in open mode
+			return do(w, r, &requester{Caller: by, visitor: true})
 		}
 		if err != nil {
 			return 0, nil, err

@@ -20,8 +20,11 @@ import (
 	"koine/internal/auth"
 	"koine/internal/caller"
 	"koine/internal/dialect/agentchat"
+	"koine/internal/following"
 	"koine/internal/presence"
+	"koine/internal/reputation"
 	"koine/internal/sse"
+	"koine/internal/tasks"
 	"koine/kg"
 )
 
@@ -35,6 +38,7 @@ type server struct {
 	presence *presence.Tracker
 	keys     *auth.Keys
 	streams  *sse.Server
+	tasks    *tasks.Service
 }
 
 // accounts makes agents and keys in two commits.
@@ -90,17 +94,19 @@ func startWith(t testing.TB, o agentchat.Options, co channels.Options) *server {
 		rooms.Follow(c)
 		tracker.Follow(c)
 	}
-	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: rooms.Guard(kg.AllowAll{}), OnSystemChange: follow}})
+	store, err := kg.Open(t.TempDir(), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: tasks.NewGuard(rooms.Guard(kg.AllowAll{})), OnSystemChange: follow}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, load := range []func(context.Context, *kg.Store) error{registry.Load, table.Load, rooms.Load, tracker.Load} {
+	work := tasks.New(tasks.Options{Known: registry.IsAvailable})
+	for _, load := range []func(context.Context, *kg.Store) error{registry.Load, table.Load, rooms.Load, tracker.Load, work.Load} {
 		if err := load(t.Context(), store); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s := &server{t: t, store: store, channels: rooms, presence: tracker, keys: auth.NewKeys(store)}
+	s := &server{t: t, store: store, channels: rooms, presence: tracker, keys: auth.NewKeys(store), tasks: work}
 	directory := agents.NewDirectory(store, agents.DirectoryOptions{
+		DeregisterTx: following.Forget,
 		BeforeDeregister: func(ctx context.Context, id kg.AgentID) error {
 			_, err := rooms.Members().RemoveAgent(ctx, channels.Caller{Principal: kg.SystemPrincipal()}, id)
 			return err
@@ -119,7 +125,7 @@ func startWith(t testing.TB, o agentchat.Options, co channels.Options) *server {
 	if o.QueryToken == nil {
 		o.QueryToken = func(r *http.Request) string { return r.URL.Query().Get("token") }
 	}
-	h := agentchat.NewHandler(agentchat.Deps{Channels: rooms, Agents: directory, Presence: tracker, Accounts: accounts{directory, s.keys}, Store: store, Streams: s.streams}, o)
+	h := agentchat.NewHandler(agentchat.Deps{Channels: rooms, Agents: directory, Presence: tracker, Accounts: accounts{directory, s.keys}, Following: following.New(store, rooms), Reputation: reputation.New(store), Store: store, Streams: s.streams}, o)
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := kg.Principal{ID: kg.Anonymous, Roles: []string{kg.RoleAdmin}, ActFor: []kg.AgentID{kg.Anybody}, Method: kg.MethodOpen}
 		if name := r.Header.Get("X-Agent-ID"); name != "" {
@@ -136,6 +142,7 @@ func startWith(t testing.TB, o agentchat.Options, co channels.Options) *server {
 			t.Error(err)
 		}
 		s.Close()
+		work.Close()
 		rooms.Close()
 		tracker.Close()
 		registry.Close()
@@ -276,4 +283,21 @@ func (p *peer) awaitClose() websocket.StatusCode {
 			return websocket.CloseStatus(err)
 		}
 	}
+}
+
+// startWithTiers starts a server whose agents have no limits of a tier.
+func startWithTiers(t testing.TB) *server {
+	t.Helper()
+	return startWith(t, agentchat.Options{Registration: agentchat.RegisterOpen}, channels.Options{Tiers: map[string]channels.Tier{}})
+}
+
+// registerAs makes an agent from a body and returns its id and key.
+func (s *server) registerAs(body string) (id, key string) {
+	s.t.Helper()
+	var made struct {
+		ID  string `json:"agent_id"`
+		Key string `json:"api_key"`
+	}
+	s.must(&made, "root", "POST", "/agents/register", body)
+	return made.ID, made.Key
 }
