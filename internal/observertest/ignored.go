@@ -15,10 +15,11 @@ var Ignored = map[string]string{
 
 	"policy.Policies.version": "a counter of this process's cached decisions",
 
-	"presence.Tracker.tracked":  "who is present: this process, or the cluster's leader, sees it and writes it to the log",
-	"presence.Tracker.upcoming": "as tracked",
-	"presence.Tracker.journal":  "where tracked is written",
-	"presence.Tracker.writer":   "as journal",
+	"presence.Tracker.tracked":   "who is present: this process, or the cluster's leader, sees it and writes it to the log",
+	"presence.Tracker.upcoming":  "as tracked",
+	"presence.Tracker.journal":   "where tracked is written",
+	"presence.Tracker.listeners": "readers in this process",
+	"presence.Tracker.writer":    "as journal",
 
 	"jobs.Group": "what runs in the background",
 

@@ -17,6 +17,13 @@ const (
 	DefaultWriteInterval      = time.Second
 	DefaultAgentWriteInterval = 5 * time.Second
 	DefaultMaxTracked         = agents.MaxAgents
+	// MinValidity and MaxValidity bound the validity that a caller asks for.
+	MinValidity = time.Second
+	MaxValidity = 10 * time.Minute
+	// MaxListeners is the maximum number of open streams of changes. MaxPendingChanges is
+	// the maximum number of agents whose change waits for a slow one.
+	MaxListeners      = 1024
+	MaxPendingChanges = 4096
 	// MaxTransitions is the maximum number of changes per commit.
 	MaxTransitions = 1000
 	// MaxBackoff is the maximum delay before a failed commit is retried. The first

@@ -26,6 +26,8 @@ type Tracker struct {
 	tracked  map[kg.AgentID]*entry // agents that are or were present, or have a connection
 	upcoming *btree.BTreeG[*entry] // entries to check, by time
 	journal  Journal               // nil before Start
+	// listeners are told each change of a state.
+	listeners map[*changeQueue]bool
 }
 
 // entry is the state of one agent.
@@ -50,7 +52,7 @@ func (e *entry) sortsBefore(other *entry) bool {
 // New returns a tracker without agents.
 func New(o Options) *Tracker {
 	return &Tracker{
-		options: o.withDefaults(), known: map[kg.AgentID]bool{}, tracked: map[kg.AgentID]*entry{},
+		options: o.withDefaults(), listeners: map[*changeQueue]bool{}, known: map[kg.AgentID]bool{}, tracked: map[kg.AgentID]*entry{},
 		upcoming: btree.NewBTreeGOptions((*entry).sortsBefore, btree.Options{NoLocks: true}),
 		writer:   writer{make(chan struct{}, 1), jobs.NewGroup(o.Logger)},
 	}
@@ -107,6 +109,21 @@ func (t *Tracker) releaseConnection(e *entry) {
 // Errors: CodeInvalid for another status; CodeLimitExceeded for too many agents; those
 // of kg.Store.Update.
 func (t *Tracker) Heartbeat(ctx context.Context, agent kg.AgentID, says Status) (Presence, error) {
+	return t.HeartbeatFor(ctx, agent, says, t.options.Validity)
+}
+
+// HeartbeatFor is Heartbeat with the validity that the caller asks for, from MinValidity
+// to MaxValidity; 0 means Options.Validity. It does not end an earlier heartbeat that is
+// valid for longer. A restart of the server ends it after Options.Validity.
+//
+// Errors: also CodeInvalid for another validity.
+func (t *Tracker) HeartbeatFor(ctx context.Context, agent kg.AgentID, says Status, validity time.Duration) (Presence, error) {
+	if validity == 0 {
+		validity = t.options.Validity
+	}
+	if (validity < MinValidity || validity > MaxValidity) && validity != t.options.Validity {
+		return never, kg.Errorf(kg.CodeInvalid, "validity must be between %s and %s", MinValidity, MaxValidity).At("validity")
+	}
 	switch says {
 	case "", Online, Idle, Busy, Offline:
 	default:
@@ -126,7 +143,7 @@ func (t *Tracker) Heartbeat(ctx context.Context, agent kg.AgentID, says Status) 
 		return never, t.errFull()
 	}
 	e.noteArrival(now)
-	e.heartbeatUntil = now.Add(t.options.Validity)
+	e.heartbeatUntil = laterOf(e.heartbeatUntil, now.Add(validity))
 	switch says {
 	case Online:
 		e.stated, e.active = "", now
@@ -274,6 +291,7 @@ func (t *Tracker) changeEntry(e *entry, change func(now time.Time)) {
 // refreshEntry computes the current state and schedules the next check.
 func (t *Tracker) refreshEntry(e *entry, now time.Time) {
 	if found := e.activity.presenceAt(now, t.options.IdleAfter); found.Status != e.now.Status {
+		defer t.tellChange(e)
 		if e.now = found; found.Status == e.stored.Status && !e.writing { // the write in progress will be stored
 			e.now = e.stored // the state in between did not last
 		}
@@ -297,7 +315,10 @@ func (t *Tracker) scheduleCheck(e *entry, now time.Time) {
 	switch {
 	case e.writing: // scheduled when the write ends
 	case !e.pendingSince.IsZero() && t.mustStore(e):
-		at = laterOf(e.pendingSince.Add(t.options.Settle), e.written.Add(t.options.AgentWriteInterval))
+		at = t.storeAt(e)
+		if change := e.activity.nextChange(now, t.options.IdleAfter); !change.IsZero() && change.Before(at) {
+			at = change // listeners learn of it at once
+		}
 	default:
 		at = e.activity.nextChange(now, t.options.IdleAfter)
 	}
@@ -315,6 +336,11 @@ func (t *Tracker) scheduleCheck(e *entry, now time.Time) {
 	if e.connections == 0 && !e.writing && e.checkAt.IsZero() && e.stored.Since.IsZero() {
 		delete(t.tracked, e.agent)
 	}
+}
+
+// storeAt returns when the pending change of the entry may be stored.
+func (t *Tracker) storeAt(e *entry) time.Time {
+	return laterOf(e.pendingSince.Add(t.options.Settle), e.written.Add(t.options.AgentWriteInterval))
 }
 
 // mustStore reports whether the agent's state is stored.

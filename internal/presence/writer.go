@@ -136,7 +136,7 @@ func (t *Tracker) dueTransitions(now time.Time) (list []*entry, transitions []Tr
 		if now.Before(e.checkAt) {
 			return list, transitions, e.checkAt.Sub(now)
 		}
-		due := !e.pendingSince.IsZero() && t.mustStore(e)
+		due := !e.pendingSince.IsZero() && t.mustStore(e) && !now.Before(t.storeAt(e))
 		t.refreshEntry(e, now)
 		if due && !e.pendingSince.IsZero() {
 			e.writing = true
