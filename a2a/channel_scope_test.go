@@ -1,6 +1,7 @@
 package a2a_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -48,6 +49,29 @@ func TestChannelsOfScope(t *testing.T) {
 	}
 	if got := answers["bobchannels/list{"+in+"}"]; strings.Contains(got, `"few"`) {
 		t.Errorf("a member alone is to find it: %s", got)
+	}
+
+	// An owner changes who takes part.
+	var made struct {
+		Result struct{ Channel struct{ ID string } }
+	}
+	_, body, _ := strings.Cut(answers[`annchannels/create{"name":"few",`+in+`}`], "{")
+	if err := json.Unmarshal([]byte("{"+body), &made); err != nil {
+		t.Fatal(err)
+	}
+	of := fmt.Sprintf(`{"channelId":%q,`, made.Result.Channel.ID)
+	for _, row := range []struct{ agent, params, want string }{
+		{"bob", `"expectedVersion":1,"memberPolicy":"scope"}`, `"reason":"CHANNEL_NOT_FOUND"`},
+		{"ann", `"expectedVersion":1,"memberPolicy":"all"}`, `"field":"memberPolicy"`},
+		{"ann", `"expectedVersion":1,"memberPolicy":"scope"}`, `"version":2,"kind":"channel",` + in + `,"memberPolicy":"scope"`},
+		{"bob", `"expectedVersion":2,"memberPolicy":"explicit"}`, `"reason":"PERMISSION_DENIED"`},
+		{"ann", `"expectedVersion":2,"memberPolicy":"explicit"}`, `"memberPolicy":"explicit"`},
+		{"bob", `"expectedVersion":3,"name":"many"}`, `"reason":"CHANNEL_NOT_FOUND"`},
+	} {
+		got := s.call(t, row.agent, "channels/update", of+row.params)
+		if !strings.Contains(got, row.want) {
+			t.Errorf("%s %s: got %s, want %s", row.agent, row.params, got, row.want)
+		}
 	}
 
 	// A closed channel has the time, and the reason if one was given; others have

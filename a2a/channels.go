@@ -128,6 +128,9 @@ func (h *Handler) updateChannel(ctx context.Context, c *call) (any, error) {
 	if name, ok := params.readText("name"); ok {
 		r.Name = &name
 	}
+	if policy, ok := params.readText("memberPolicy"); ok {
+		r.MemberPolicy = (*channel.MemberPolicy)(&policy)
+	}
 	patch, _ := params.readMember("metadataPatch")
 	set, _ := patch.readMember("set")
 	if len(set.members) > 0 {

@@ -24,9 +24,10 @@ type wireChannel struct {
 	Version    int64              `json:"version"`
 	Kind       string             `json:"kind"`
 
-	ScopeID      scope.ID `json:"scopeId,omitempty"`
-	ClosedAt     int64    `json:"closedAt,omitempty"`
-	ClosedReason string   `json:"closedReason,omitempty"`
+	ScopeID      scope.ID             `json:"scopeId,omitempty"`
+	MemberPolicy channel.MemberPolicy `json:"memberPolicy,omitempty"`
+	ClosedAt     int64                `json:"closedAt,omitempty"`
+	ClosedReason string               `json:"closedReason,omitempty"`
 }
 
 // wireMember is ChannelMember (section 4.2).
@@ -46,7 +47,7 @@ func encodeChannel(c *channel.Channel) *wireChannel {
 	out := &wireChannel{
 		ID: c.ID, Name: c.Name, Visibility: c.Visibility, CreatedAt: millisOf(c.CreatedAt), CreatedBy: c.CreatedBy,
 		Members: make([]wireMember, 0, len(c.Members)), Metadata: c.Metadata, Version: c.Version, Kind: kindChannel,
-		ScopeID: c.Scope, ClosedAt: millisOf(c.ClosedAt), ClosedReason: c.CloseReason,
+		ScopeID: c.Scope, MemberPolicy: c.MemberPolicy, ClosedAt: millisOf(c.ClosedAt), ClosedReason: c.CloseReason,
 	}
 	for _, m := range c.Members {
 		out.Members = append(out.Members, wireMember{m.Agent, m.Role, millisOf(m.Joined)})

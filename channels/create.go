@@ -32,7 +32,7 @@ func (s *Service) Create(ctx context.Context, by Caller, d channel.Draft) (*chan
 		return nil, errNoEvents()
 	}
 	if d.MemberPolicy != "" {
-		return nil, kg.Errorf(kg.CodeInvalid, "memberPolicy requires a scope").At("memberPolicy")
+		return nil, channel.ErrPolicyWithoutScope()
 	}
 	c, err := s.newChannel(agent, d)
 	if err != nil {
@@ -190,7 +190,7 @@ func newID() (string, error) {
 }
 
 // CreateIn creates a channel in a scope that the caller has access to. The channel
-// needs a name that is unique in the scope. It is private: the scope and the member
+// needs a name that is unique in the intent, its tasks included. It is private: the scope and the member
 // policy decide access.
 //
 // Errors: those of Create; CodeScopeNotFound; CodeScopeEnded; CodeNameTaken.
@@ -207,7 +207,7 @@ func (s *Service) CreateIn(ctx context.Context, by Caller, scope scope.ID, d cha
 		if err := s.checkNewChannelIn(scope, by, tx.Time()); err != nil {
 			return err
 		}
-		if s.table.ChannelByName(scope, c.Name) != "" {
+		if len(s.table.ChannelsNamed(scope, c.Name)) > 0 {
 			return channel.ErrNameTaken()
 		}
 		return nil
@@ -216,13 +216,9 @@ func (s *Service) CreateIn(ctx context.Context, by Caller, scope scope.ID, d cha
 
 // newScopedChannel validates a draft and builds a channel in a scope.
 func (s *Service) newScopedChannel(agent kg.AgentID, scope scope.ID, d channel.Draft) (*channel.Channel, error) {
-	policy := d.MemberPolicy
-	switch policy {
-	case "":
-		policy = channel.Explicit
-	case channel.Explicit, channel.ByScope:
-	default:
-		return nil, kg.Errorf(kg.CodeInvalid, "memberPolicy must be explicit or scope, not %.60q", policy).At("memberPolicy")
+	policy, err := channel.ParseMemberPolicy(d.MemberPolicy)
+	if err != nil {
+		return nil, err
 	}
 	if d.MemberPolicy = policy; d.Visibility == channel.Public {
 		return nil, kg.Errorf(kg.CodeInvalid, "visibility must be private in a scope").At("visibility")
@@ -253,7 +249,7 @@ func (s *Service) checkNewChannelIn(id scope.ID, by Caller, at time.Time) error 
 	return nil
 }
 
-// checkNameFree returns an error if another channel of the scope has the name.
+// checkNameFree returns an error if another channel of the intent has a new name.
 func (s *Service) checkNameFree(c *channel.Channel, name string) error {
 	if c.Scope == "" {
 		return nil
@@ -261,7 +257,7 @@ func (s *Service) checkNameFree(c *channel.Channel, name string) error {
 	if name == "" {
 		return channel.ErrNoName()
 	}
-	if other := s.table.ChannelByName(c.Scope, name); other != "" && other != c.ID {
+	if name != c.Name && len(s.table.ChannelsNamed(c.Scope, name)) > 0 {
 		return channel.ErrNameTaken()
 	}
 	return nil

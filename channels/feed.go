@@ -143,8 +143,11 @@ type channelSet struct {
 	list func() []channel.ID // in any order
 	has  func(e *access.Entry) bool
 	// patterns match at least one change of every commit that adds a channel to the
-	// set.
+	// set, or ends it.
 	patterns []kg.Pattern
+	// ended returns an error if the agent lost access to the whole set; nil for sets that
+	// do not end.
+	ended func() error
 }
 
 // joinedChannels is the set of channels that the agent is a member of.
@@ -173,12 +176,20 @@ func (s *Service) inboxSet(by Caller, agent kg.AgentID) channelSet {
 // include those of its tasks.
 func (s *Service) channelsWithin(by Caller, agent kg.AgentID, id scope.ID) channelSet {
 	reader := by.ReaderPrincipal(agent)
+	patterns := []kg.Pattern{{Predicate: vocab.Scope}, {Graph: id.RecordGraph()}} // of any scope, because tasks may be added
+	if sc := s.table.Scope(id); sc != nil && sc.Parent != "" {
+		patterns = append(patterns, kg.Pattern{Graph: sc.Parent.RecordGraph()})
+	}
 	return channelSet{
 		list: func() []channel.ID { return s.table.ChannelsWithin(id) },
 		has: func(e *access.Entry) bool {
 			return e.AsPrincipal(reader).CanRead(agent) && e.IsWithin(id)
 		},
-		patterns: []kg.Pattern{{Predicate: vocab.Scope}}, // of any scope, because tasks may be added
+		patterns: patterns,
+		ended: func() error {
+			_, _, err := s.table.RequireScope(by, id)
+			return err
+		},
 	}
 }
 

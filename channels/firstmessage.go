@@ -11,12 +11,14 @@ import (
 	"koine/kg"
 )
 
-// PublishByName publishes in the channel of a scope with the given name. If no channel
-// has the name, the channel is created in the same commit as the message, with ByScope
-// as its member policy. Concurrent first messages create one channel and all go there.
-// A closed channel keeps its name.
+// PublishByName publishes in the channel with the given name of a scope or, for an intent,
+// of one of its tasks. If no channel has the name, the channel is created in the same commit
+// as the message, with ByScope as its member policy. Concurrent first messages create one
+// channel and all go there. A closed channel keeps its name.
 //
-// Errors: those of Publish and CreateIn.
+// Errors: those of Publish and CreateIn: CodeChannelNotFound if the caller does not see the
+// channel with the name, and CodeNameTaken if the scope is a task and the name that of a
+// channel elsewhere in its intent, whose readers may be others.
 func (s *Service) PublishByName(ctx context.Context, by Caller, scope scope.ID, name string, p Publication) (*Receipt, error) {
 	agent, _, err := s.table.RequireScope(by, scope)
 	if err != nil {
@@ -61,6 +63,9 @@ func (p *publishOp) createFirstChannel(tx *kg.Tx) (*access.Entry, error) {
 	if p.service.table.ChannelByName(c.Scope, c.Name) != "" {
 		return nil, errRaced
 	}
+	if len(p.service.table.ChannelsNamed(c.Scope, c.Name)) > 0 {
+		return nil, channel.ErrNameTaken()
+	}
 	if err := p.service.checkNewChannelIn(c.Scope, p.by, tx.Time()); err != nil {
 		return nil, err
 	}
@@ -89,7 +94,7 @@ func (p *publishOp) createDirect(tx *kg.Tx) (*access.Entry, error) {
 }
 
 // errRaced reports that another channel took the name meanwhile.
-var errRaced = kg.Errorf(kg.CodeNameTaken, "name is taken by another channel of the scope").At("name")
+var errRaced = kg.Errorf(kg.CodeNameTaken, "name is taken by another channel of the intent").At("name")
 
 // writeDirectChannel writes the record of the direct channel of two agents. It returns
 // the number of statements.

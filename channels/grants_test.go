@@ -146,6 +146,16 @@ func TestGrantsExpire(t *testing.T) {
 			ended <- err
 		}
 	}()
+	feed, err := s.StreamScope(within(t), as("rita"), intent.ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	go func() {
+		for _, err := range feed.Messages() {
+			ended <- err
+		}
+	}()
 	stays, err := s.Stream(within(t), as("wim"), shared.ID, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -179,8 +189,8 @@ func TestGrantsExpire(t *testing.T) {
 	wantCode(t, "at the expiry", err, kg.CodeChannelNotFound)
 	_, err = s.Publish(within(t), as("wim"), channels.Publication{Channel: shared.ID, Parts: text("hi")})
 	wantCode(t, "at the expiry", err, kg.CodePermissionDenied)
-	want := map[kg.Code]int{kg.CodeChannelNotFound: 2, kg.CodeAccessChanged: 1}
-	for range 3 {
+	want := map[kg.Code]int{kg.CodeChannelNotFound: 2, kg.CodeAccessChanged: 1, kg.CodeScopeNotFound: 1}
+	for range 4 {
 		select {
 		case err := <-ended:
 			if want[kg.CodeOf(err)]--; want[kg.CodeOf(err)] < 0 {

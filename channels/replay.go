@@ -42,6 +42,11 @@ func (f *Feed) replayStored(most int, tell func(Delivery) bool) (more bool, err 
 	if err != nil {
 		return false, err
 	}
+	if f.channels.ended != nil {
+		if err := f.channels.ended(); err != nil {
+			return false, err
+		}
+	}
 	from, count := f.position, positionCounter{}
 	for range most {
 		now, err := m.next()
@@ -76,6 +81,11 @@ func (f *Feed) streamLive(tell func(Delivery) bool) error {
 	for events, err := range watcher.Commits() {
 		if err != nil {
 			return err
+		}
+		if f.channels.ended != nil {
+			if err := f.channels.ended(); err != nil {
+				return err
+			}
 		}
 		c := events[0].Commit
 		list, err := f.messagesIn(c)

@@ -31,7 +31,7 @@ func (s *Service) Update(ctx context.Context, by Caller, id channel.ID, r channe
 		return nil, err
 	}
 	must := (*access.Entry).MustManage
-	if r.Rights != nil || r.MaxMembers != nil || r.Limits != nil || r.ExpireAfter != nil || r.KeepMessages != nil || r.Audit != nil {
+	if r.Rights != nil || r.MaxMembers != nil || r.Limits != nil || r.ExpireAfter != nil || r.KeepMessages != nil || r.Audit != nil || r.MemberPolicy != nil {
 		must = (*access.Entry).MustOwn
 	}
 	return s.alterChannel(ctx, by, id, "channels/update", must, func(w *channel.Writer, c *channel.Channel) error {
@@ -204,6 +204,11 @@ func (s *Service) Delete(ctx context.Context, by Caller, id channel.ID) error {
 
 // applySettings applies the part of an update that only owners can make.
 func (s *Service) applySettings(w *channel.Writer, c *channel.Channel, r *channel.Update) error {
+	if r.MemberPolicy != nil {
+		if err := applyMemberPolicy(w, c, *r.MemberPolicy, r.Rights == nil); err != nil {
+			return err
+		}
+	}
 	if r.Rights != nil {
 		if err := r.Rights.ValidateFor(channel.EffectiveVisibility(c.Visibility, c.MemberPolicy)); err != nil {
 			return err
@@ -252,6 +257,28 @@ func (s *Service) applySettings(w *channel.Writer, c *channel.Channel, r *channe
 		c.MaxMembers = *r.MaxMembers
 		w.SetNumber(vocab.MaxMembers, int64(c.MaxMembers))
 	}
+	return nil
+}
+
+// applyMemberPolicy changes who takes part in a channel of a scope. The rights that it keeps
+// must be possible with the new policy.
+func applyMemberPolicy(w *channel.Writer, c *channel.Channel, policy channel.MemberPolicy, keepsRights bool) error {
+	policy, err := channel.ParseMemberPolicy(policy)
+	if err != nil {
+		return err
+	}
+	if c.Scope == "" {
+		return channel.ErrPolicyWithoutScope()
+	}
+	if keepsRights {
+		if err := c.Rights.ValidateFor(channel.EffectiveVisibility(c.Visibility, policy)); err != nil {
+			e := kg.AsError(err).At("memberPolicy")
+			e.Hint = "change the rights in the same update"
+			return e
+		}
+	}
+	c.MemberPolicy = policy
+	w.SetText(vocab.Policy, string(policy))
 	return nil
 }
 

@@ -73,6 +73,10 @@ func (*mutationRoot) UpdateChannel(ctx context.Context, input UpdateChannelInput
 	}
 	change := channel.Update{ExpectedVersion: input.ExpectedVersion, Name: input.Name, Topic: input.Topic, Rights: rightsIn(input.Rights), MaxMembers: input.MaxMembers}
 	change.Limits, change.ExpireAfter, change.KeepMessages, change.Audit = limitsIn(input.Limits), idleTimeout(input.ExpireAfterSeconds), input.KeepMessages, input.Audit
+	if p := input.MemberPolicy; p != nil {
+		policy := channel.MemberPolicy(inDomain(*p))
+		change.MemberPolicy = &policy
+	}
 	if p := input.MetadataPatch; p != nil {
 		change.Remove = p.Remove
 		if err := json.Unmarshal(orNull(p.Set), &change.Set); err != nil {

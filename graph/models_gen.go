@@ -1215,8 +1215,9 @@ type UpdateChannelInput struct {
 	// After the last message.
 	ExpireAfterSeconds *int64 `json:"expireAfterSeconds"`
 	// How many newest messages keep their content.
-	KeepMessages *int64 `json:"keepMessages"`
-	Audit        *bool  `json:"audit"`
+	KeepMessages *int64               `json:"keepMessages"`
+	Audit        *bool                `json:"audit"`
+	MemberPolicy *ChannelMemberPolicy `json:"memberPolicy"`
 }
 
 // Absent members stay; "" removes.

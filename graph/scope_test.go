@@ -124,6 +124,12 @@ func TestChannelsOfScopes(t *testing.T) {
 	c.want("those that one may find", c.told("bob", `{ scope(id: "%s") { channels { nodes { name } } } channels(scopeId: "%s") { nodes { name } } }`, scope, scope), `{"scope":{"channels":{"nodes":[{"name":"tests"}]}},"channels":{"nodes":[{"name":"tests"}]}}`)
 	c.likeAbsent("bob", "CHANNEL_NOT_FOUND", `{ channel(id: "%s") { name } }`, few)
 
+	some := c.id("ann", `mutation { createChannel(input: {scopeId: "%s", name: "some"}) { channel { id } } }`, scope)
+	change := `mutation { updateChannel(input: {channelId: "` + some + `", expectedVersion: %d, memberPolicy: %s}) { channel { name memberPolicy version } } }`
+	c.want("open to the scope", c.told("ann", change, 1, "SCOPE"), `{"updateChannel":{"channel":{"name":"some","memberPolicy":"SCOPE","version":2}}}`)
+	c.want("and found", c.told("bob", `{ channel(id: "%s") { memberPolicy } }`, some), `{"channel":{"memberPolicy":"SCOPE"}}`)
+	c.want("closed to it", c.told("ann", change, 2, "EXPLICIT"), `{"updateChannel":{"channel":{"name":"some","memberPolicy":"EXPLICIT","version":3}}}`)
+	c.want("and hidden", c.refused("bob", `{ channel(id: "%s") { memberPolicy } }`, some), "CHANNEL_NOT_FOUND id")
 	say := `mutation { publishMessage(input: {scopeId: "` + scope + `", %s, parts: [{text: "one"}]}) { message { sequence channel { name memberPolicy audit } } } }`
 	c.want("by its name", c.told("bob", say, `channelName: "tests"`), `{"publishMessage":{"message":{"sequence":1,"channel":{"name":"tests","memberPolicy":"SCOPE","audit":true}}}}`)
 	c.want("by a new one", c.told("bob", say, `channelName: "ideas"`), `{"publishMessage":{"message":{"sequence":1,"channel":{"name":"ideas","memberPolicy":"SCOPE","audit":false}}}}`)

@@ -5256,6 +5256,7 @@ func coerceUpdateChannelInput(c *executor.Coercer, v any) (out UpdateChannelInpu
 	executor.Member(in, "expireAfterSeconds", &out.ExpireAfterSeconds, knowledge.CoerceOptionalLong)
 	executor.Member(in, "keepMessages", &out.KeepMessages, knowledge.CoerceOptionalLong)
 	executor.Member(in, "audit", &out.Audit, knowledge.CoerceOptionalBoolean)
+	executor.Member(in, "memberPolicy", &out.MemberPolicy, coerceOptionalChannelMemberPolicy)
 	return out, in.Err()
 }
 

@@ -239,6 +239,22 @@ func (c *Channel) RemoveStatement(property, object kg.Term) {
 	}
 }
 
+// ParseMemberPolicy validates a member policy; "" means Explicit.
+func ParseMemberPolicy(policy MemberPolicy) (MemberPolicy, error) {
+	switch policy {
+	case "":
+		return Explicit, nil
+	case Explicit, ByScope:
+		return policy, nil
+	}
+	return "", kg.Errorf(kg.CodeInvalid, "memberPolicy must be explicit or scope, not %.60q", policy).At("memberPolicy")
+}
+
+// ErrPolicyWithoutScope is the error for a member policy of a channel outside of a scope.
+func ErrPolicyWithoutScope() *kg.Error {
+	return kg.Errorf(kg.CodeInvalid, "memberPolicy requires a scope").At("memberPolicy")
+}
+
 // EffectiveVisibility returns the visibility of a channel for agents with access to its
 // scope.
 func EffectiveVisibility(v Visibility, policy MemberPolicy) Visibility {
@@ -329,7 +345,7 @@ func ErrClosed() *kg.Error {
 }
 
 func ErrNameTaken() *kg.Error {
-	return kg.Errorf(kg.CodeNameTaken, "name is taken by another channel of the scope").At("name")
+	return kg.Errorf(kg.CodeNameTaken, "name is taken by another channel of the intent").At("name")
 }
 
 func ErrNoName() *kg.Error {

@@ -71,4 +71,8 @@ type Update struct {
 	// new ones arrive. KeepMessages and Audit require an owner.
 	KeepMessages *int64
 	Audit        *bool
+	// MemberPolicy changes who takes part in a channel of a scope: who loses the channel by
+	// it, loses it with the commit. It requires an owner. A right that is granted to
+	// everybody requires ByScope.
+	MemberPolicy *MemberPolicy
 }

@@ -253,10 +253,11 @@ func (s *Scope) LevelOf(p kg.Principal, at time.Time) (level Level, inherits boo
 	return level, s.Access.Everybody
 }
 
-// NextExpiry returns the earliest time at which a grant expires, or the zero time.
-func (s *Scope) NextExpiry() (at time.Time) {
+// NextExpiry returns the earliest time after another one at which a grant expires, or the
+// zero time.
+func (s *Scope) NextExpiry(after time.Time) (at time.Time) {
 	for i := range s.Grants {
-		if e := s.Grants[i].ExpiresAt; !e.IsZero() && (at.IsZero() || e.Before(at)) {
+		if e := s.Grants[i].ExpiresAt; e.After(after) && (at.IsZero() || e.Before(at)) {
 			at = e
 		}
 	}

@@ -36,7 +36,10 @@ func (s *Scope) AtTime(t time.Time) *Scope {
 }
 
 // scopeCell points to the current entry of a scope. Channels refer to the cell.
-type scopeCell struct{ now atomic.Pointer[Scope] }
+type scopeCell struct {
+	now   atomic.Pointer[Scope]
+	timer *time.Timer // of watchExpiry; guarded by the lock of the table
+}
 
 // scopeTable holds the scopes of the store in memory, with their channels. It is part
 // of the table; the table's lock guards all fields that are not read without a lock.
@@ -55,7 +58,10 @@ type scopeTable struct {
 // scopeParts holds the channels and tasks of a scope.
 type scopeParts struct {
 	channels btree.Set[channel.ID] // without deleted ones
-	names    map[string]channel.ID
+	// names has, for an intent, its channels and those of its tasks by name, sorted by id:
+	// one of each name, but for those that had the name before names were unique in the
+	// intent.
+	names    map[string][]channel.ID
 	tasks    btree.Set[scope.ID]
 	external map[string]scope.ID // of the tasks, by external id
 }
@@ -89,7 +95,7 @@ func (t *scopeTable) get(id scope.ID) *Scope { return t.lookupCell(id).get() }
 func (t *scopeTable) partsOf(id scope.ID) *scopeParts {
 	p := t.parts[id]
 	if p == nil {
-		p = &scopeParts{names: map[string]channel.ID{}, external: map[string]scope.ID{}}
+		p = &scopeParts{names: map[string][]channel.ID{}, external: map[string]scope.ID{}}
 		if t.parts == nil {
 			t.parts = map[scope.ID]*scopeParts{}
 		}
@@ -116,7 +122,7 @@ func (t *scopeTable) putScope(s *scope.Scope) (before, now *Scope) {
 		}
 	}
 	if before == nil && len(s.Grants) > 0 || before != nil && !slices.Equal(before.Grants, s.Grants) {
-		t.onGrant(s.ID, now.NextExpiry())
+		t.onGrant(s.ID, now.NextExpiry(time.Time{}))
 	}
 	cell.now.Store(now)
 	t.cells.Store(s.ID, cell)
@@ -129,16 +135,28 @@ func (t *scopeTable) placeChannel(before, now *Entry) {
 	if now.Scope == "" {
 		return
 	}
-	parts := t.partsOf(now.Scope)
-	if before != nil && parts.names[before.Name] == now.ID {
-		delete(parts.names, before.Name)
+	parts, names := t.partsOf(now.Scope), t.partsOf(t.intentOf(now.Scope)).names
+	if before != nil {
+		names[before.Name] = slices.DeleteFunc(names[before.Name], func(id channel.ID) bool { return id == now.ID })
+		if len(names[before.Name]) == 0 {
+			delete(names, before.Name)
+		}
 	}
 	if now.Deleted {
 		parts.channels.Delete(now.ID)
 		return
 	}
 	parts.channels.Insert(now.ID)
-	parts.names[now.Name] = now.ID
+	at, _ := slices.BinarySearch(names[now.Name], now.ID)
+	names[now.Name] = slices.Insert(names[now.Name], at, now.ID)
+}
+
+// intentOf returns the intent of a task, and an intent itself.
+func (t *scopeTable) intentOf(id scope.ID) scope.ID {
+	if s := t.get(id); s != nil && s.Parent != "" {
+		return s.Parent
+	}
+	return id
 }
 
 // applyScopeCommit applies the changes of a commit to the scopes. The caller holds the
@@ -170,10 +188,8 @@ func (t *Table) applyScopeCommit(c *kg.Commit) {
 	for _, id := range order {
 		if before, now := t.scopes.putScope(changed[id]); before != nil {
 			t.noteAccessChange(c.Revision, before.beforeExpiry(now), now)
-			t.scheduleGrantEnds(before, now)
-		} else {
-			t.scheduleGrantEnds(new(Scope), now)
 		}
+		t.watchExpiry(id)
 	}
 }
 
@@ -190,28 +206,49 @@ func (s *Scope) beforeExpiry(now *Scope) *Scope {
 	return s.AtTime(at)
 }
 
-// scheduleGrantEnds invalidates cached decisions of the Guard when new grants expire.
-func (t *Table) scheduleGrantEnds(before, after *Scope) {
-	if t.version == nil {
-		return
+// watchExpiry invalidates cached decisions of the Guard each time when a grant of the scope
+// expires. The caller holds the lock of the table.
+func (t *Table) watchExpiry(id scope.ID) {
+	cell := t.scopes.lookupCell(id)
+	if cell.timer != nil {
+		cell.timer.Stop()
+		cell.timer = nil
 	}
 	now := t.now()
-	for i := range after.Grants {
-		g := &after.Grants[i]
-		if left := g.ExpiresAt.Sub(now); left > 0 && before.Grant(g.ID) == nil {
-			time.AfterFunc(left, func() { t.version.Add(1) })
-		}
+	at := cell.get().NextExpiry(now)
+	if t.version == nil || at.IsZero() {
+		return
 	}
+	cell.timer = time.AfterFunc(at.Sub(now), func() {
+		t.version.Add(1)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.watchExpiry(id)
+	})
 }
 
-// ChannelByName returns the channel with a name in the scope, or "".
+// ChannelByName returns the channel with a name in the scope or, for an intent, in one of
+// its tasks, or "".
 func (t *Table) ChannelByName(id scope.ID, name string) channel.ID {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	if parts := t.scopes.parts[id]; parts != nil {
-		return parts.names[name]
+	list := t.ChannelsNamed(id, name)
+	if at := slices.IndexFunc(list, func(c channel.ID) bool { return t.Get(c).Scope == id }); at >= 0 {
+		return list[at]
+	}
+	if len(list) > 0 && t.scopes.intentOf(id) == id {
+		return list[0]
 	}
 	return ""
+}
+
+// ChannelsNamed returns the channels with a name in the intent of the scope, its tasks
+// included: at most one, but for those from before names were unique in the intent.
+func (t *Table) ChannelsNamed(id scope.ID, name string) []channel.ID {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if parts := t.scopes.parts[t.scopes.intentOf(id)]; parts != nil {
+		return slices.Clone(parts.names[name])
+	}
+	return nil
 }
 
 // TaskByExternalID returns the task of an intent with this external id, or "".
@@ -255,9 +292,7 @@ func (t *Table) ChannelsWithin(id scope.ID) []channel.ID {
 
 // CountIn returns the number of channels of the scope's intent, including its tasks.
 func (t *Table) CountIn(id scope.ID) int {
-	if s := t.scopes.get(id); s != nil && s.Parent != "" {
-		id = s.Parent
-	}
+	id = t.scopes.intentOf(id)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	parts := t.scopes.parts[id]
@@ -333,8 +368,8 @@ func (t *Table) loadScopes(snapshot *kg.Snapshot, match systemgraph.Matcher) err
 
 // loadScope stores the entry of a scope that was read from the store.
 func (t *Table) loadScope(sc *scope.Scope) {
-	_, now := t.scopes.putScope(sc)
-	t.scheduleGrantEnds(new(Scope), now)
+	t.scopes.putScope(sc)
+	t.watchExpiry(sc.ID)
 }
 
 // get returns the current entry, or nil for a nil cell.
