@@ -2,22 +2,16 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/cmd/koine/internal/cli"
-	"koine/internal/agents"
-	"koine/internal/auth"
-	"koine/internal/caller"
 	"koine/internal/dialect/agentchat"
 	"koine/internal/httpd"
-	"koine/kg"
 )
 
 // chatFlags configure AgentChat.
@@ -61,36 +55,6 @@ func (f *chatFlags) registration(open bool) (agentchat.Registration, error) {
 // otherwise. The protocol bounds the content of a message itself; its wrapping is not
 // counted against that bound.
 var chatTier = channels.Tier{Name: channels.Free.Name, MessagesPerMinute: channels.Free.MessagesPerMinute, Streams: channels.Free.Streams, Channels: channels.Free.Channels, MessageBytes: channel.MaxMessageBytes}
-
-// chatAccounts registers agents with a key.
-type chatAccounts struct {
-	agents *agents.Directory
-	keys   *auth.Keys
-}
-
-// Register implements agentchat.Accounts.
-func (a chatAccounts) Register(ctx context.Context, by caller.Caller, record agents.Record, test bool) (string, error) {
-	by.Principal, by.Actor = kg.SystemPrincipal(), ""
-	made, err := a.agents.Register(ctx, by, record)
-	if err != nil {
-		return "", err
-	}
-	mode := auth.Live
-	if test {
-		mode = auth.Test
-	}
-	key, err := a.keys.Create(ctx, kg.Meta{Principal: by.Principal, Method: "agentchat/register"}, auth.KeyRequest{Agent: made.ID, Label: "agentchat", Roles: record.Roles, Mode: mode})
-	return key.Secret, err
-}
-
-// Rotate implements agentchat.Accounts.
-func (a chatAccounts) Rotate(ctx context.Context, by caller.Caller, overlap time.Duration) (string, error) {
-	if by.Principal.Key == "" || by.Actor != "" && by.Actor != by.Principal.ID {
-		return "", kg.Errorf(kg.CodePermissionDenied, "only an agent with a key can rotate it")
-	}
-	key, _, err := a.keys.Rotate(ctx, kg.Meta{Principal: kg.SystemPrincipal(), Method: "agentchat/rotate"}, by.Principal.Key, overlap)
-	return key.Secret, err
-}
 
 // handleChat registers the routes of AgentChat.
 func handleChat(server *httpd.Server, prefix string, public bool, h http.Handler) {

@@ -18,6 +18,7 @@ var own = map[string]string{
 	"internal/delivery/push":      "configurations of push notifications",
 	"internal/delivery/mailhook":  "web hooks of mailboxes",
 	"internal/auth":               "API keys",
+	"internal/following":          "who follows whom",
 	"internal/presence":           "who of the agents is there",
 	"internal/policy":             "graphs and their policies",
 	"internal/shapes":             "shapes",

@@ -13,6 +13,7 @@ import (
 
 	"koine/channels"
 	"koine/internal/agents"
+	"koine/internal/auth"
 	"koine/internal/plainjson"
 	"koine/internal/presence"
 	"koine/internal/rest"
@@ -56,7 +57,7 @@ func (h *Handler) registerAgent(w http.ResponseWriter, r *http.Request, who *req
 	if err != nil {
 		return 0, nil, err
 	}
-	record := agents.Record{ID: h.options.NewID(), Name: body.Name, Roles: []string{Role}, Registration: &agents.Registration{Capabilities: body.Capabilities, Metadata: metadata}}
+	record := agents.Record{Name: body.Name, Registration: &agents.Registration{Capabilities: body.Capabilities, Metadata: metadata}}
 	if body.Owner != "" {
 		if len(body.Owner) > MaxOwnerBytes {
 			return 0, nil, kg.Errorf(kg.CodeLimitExceeded, "has more than %d bytes", MaxOwnerBytes).At("owner")
@@ -71,8 +72,16 @@ func (h *Handler) registerAgent(w http.ResponseWriter, r *http.Request, who *req
 			return 0, nil, err
 		}
 	}
-	secret, err := h.deps.Accounts.Register(r.Context(), who.Caller, record, body.Test)
-	return http.StatusCreated, registered{agents.ShortID(record.ID), secret}, err
+	e := auth.Enrollment{Agent: h.options.NewID(), Record: record, Roles: []string{Role}, Label: Role}
+	if body.Test {
+		e.Mode = auth.Test
+	}
+	m := kg.Meta{Method: "agentchat/register"}
+	if !who.visitor {
+		m.Principal, m.Actor = who.Principal, who.Actor
+	}
+	done, err := h.deps.Keys.Enroll(r.Context(), m, h.deps.Agents, e)
+	return http.StatusCreated, registered{agents.ShortID(done.Record.ID), done.Key.Secret}, err
 }
 
 // newAgentID returns an id of 100 random bits.
@@ -271,17 +280,14 @@ func (h *Handler) rotateKey(w http.ResponseWriter, r *http.Request, who *request
 	if err := h.readBody(w, r, &body); err != nil {
 		return 0, nil, err
 	}
-	if body.Overlap < 0 || body.Overlap > int64(MaxOverlap/time.Second) {
-		return 0, nil, kg.Errorf(kg.CodeInvalid, "must be between 0 and %d", int64(MaxOverlap/time.Second)).At("overlap_seconds")
+	if body.Overlap < 0 || body.Overlap > int64(auth.MaxOwnOverlap/time.Second) {
+		return 0, nil, kg.Errorf(kg.CodeInvalid, "must be between 0 and %d", int64(auth.MaxOwnOverlap/time.Second)).At("overlap_seconds")
 	}
-	secret, err := h.deps.Accounts.Rotate(r.Context(), who.Caller, time.Duration(body.Overlap)*time.Second)
+	made, _, err := h.deps.Keys.RotateOwn(r.Context(), kg.Meta{Principal: who.Principal, Actor: who.Actor, Method: "agentchat/rotate"}, time.Duration(body.Overlap)*time.Second)
 	return http.StatusOK, struct {
 		APIKey string `json:"api_key"`
-	}{secret}, err
+	}{made.Secret}, err
 }
-
-// MaxOverlap is the longest time for which a rotated key stays valid.
-const MaxOverlap = 30 * 24 * time.Hour
 
 type tier struct {
 	Name        string `json:"name"`

@@ -11,6 +11,7 @@ import (
 
 	"koine/channels"
 	"koine/internal/agents"
+	"koine/internal/auth"
 	"koine/internal/caller"
 	"koine/internal/presence"
 	"koine/internal/rest"
@@ -19,18 +20,6 @@ import (
 	"koine/internal/ws"
 	"koine/kg"
 )
-
-// Accounts makes agents that have a key, and rotates keys.
-type Accounts interface {
-	// Register makes the record of an agent and a key with the role Role.
-	//
-	// Errors: CodeInvalid; CodeLimitExceeded.
-	Register(ctx context.Context, by caller.Caller, record agents.Record, test bool) (secret string, err error)
-	// Rotate replaces the key of the caller, which stays valid for the overlap.
-	//
-	// Errors: CodePermissionDenied for a caller without a key; CodeInvalid.
-	Rotate(ctx context.Context, by caller.Caller, overlap time.Duration) (secret string, err error)
-}
 
 // Store is the part of kg.Store that the handler reads.
 type Store interface {
@@ -45,7 +34,7 @@ type Deps struct {
 	Channels   *channels.Service
 	Agents     *agents.Directory
 	Presence   *presence.Tracker
-	Accounts   Accounts
+	Keys       *auth.Keys
 	Following  Following
 	Reputation Reputation
 	Store      Store

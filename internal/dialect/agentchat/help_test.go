@@ -41,34 +41,6 @@ type server struct {
 	tasks    *tasks.Service
 }
 
-// accounts makes agents and keys in two commits.
-type accounts struct {
-	agents *agents.Directory
-	keys   *auth.Keys
-}
-
-func (a accounts) Register(ctx context.Context, by caller.Caller, record agents.Record, test bool) (string, error) {
-	by.Principal = kg.SystemPrincipal()
-	made, err := a.agents.Register(ctx, by, record)
-	if err != nil {
-		return "", err
-	}
-	mode := auth.Live
-	if test {
-		mode = auth.Test
-	}
-	key, err := a.keys.Create(ctx, kg.Meta{Principal: by.Principal}, auth.KeyRequest{Agent: made.ID, Roles: record.Roles, Mode: mode})
-	return key.Secret, err
-}
-
-func (a accounts) Rotate(ctx context.Context, by caller.Caller, overlap time.Duration) (string, error) {
-	if by.Principal.Key == "" {
-		return "", kg.Errorf(kg.CodePermissionDenied, "only an agent with a key can rotate it")
-	}
-	key, _, err := a.keys.Rotate(ctx, kg.Meta{Principal: kg.SystemPrincipal()}, by.Principal.Key, overlap)
-	return key.Secret, err
-}
-
 // tierOfTests is the free tier whose bytes do not count the wrapping of content.
 var tierOfTests = channels.Tier{Name: "free", MessagesPerMinute: 60, Streams: 2, Channels: 10, MessageBytes: channel.MaxMessageBytes}
 
@@ -125,7 +97,7 @@ func startWith(t testing.TB, o agentchat.Options, co channels.Options) *server {
 	if o.QueryToken == nil {
 		o.QueryToken = func(r *http.Request) string { return r.URL.Query().Get("token") }
 	}
-	h := agentchat.NewHandler(agentchat.Deps{Channels: rooms, Agents: directory, Presence: tracker, Accounts: accounts{directory, s.keys}, Following: following.New(store, rooms), Reputation: reputation.New(store), Store: store, Streams: s.streams}, o)
+	h := agentchat.NewHandler(agentchat.Deps{Channels: rooms, Agents: directory, Presence: tracker, Keys: s.keys, Following: following.New(store, rooms), Reputation: reputation.New(store), Store: store, Streams: s.streams}, o)
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := kg.Principal{ID: kg.Anonymous, Roles: []string{kg.RoleAdmin}, ActFor: []kg.AgentID{kg.Anybody}, Method: kg.MethodOpen}
 		if name := r.Header.Get("X-Agent-ID"); name != "" {
