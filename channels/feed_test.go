@@ -241,7 +241,7 @@ func TestStreamScope(t *testing.T) {
 	sc, other := s.scope(t, scope.Draft{Access: access}), s.scope(t, scope.Draft{Access: access})
 	task, hidden := s.scope(t, scope.Draft{Parent: sc.ID, Access: access}), s.scope(t, scope.Draft{Parent: sc.ID})
 	open, closed := s.makeIn(t, sc.ID, "open", channel.ByScope), s.makeIn(t, sc.ID, "closed", channel.Explicit)
-	inTask, inHidden := s.makeIn(t, task.ID, "open", channel.ByScope), s.makeIn(t, hidden.ID, "open", channel.ByScope)
+	inTask, inHidden := s.makeIn(t, task.ID, "open in task", channel.ByScope), s.makeIn(t, hidden.ID, "open in hidden", channel.ByScope)
 	inOther := s.makeIn(t, other.ID, "open", channel.ByScope)
 	elsewhere := s.make(t, channel.Private, "bob")
 	f, err := s.StreamScope(within(t), as("bob"), sc.ID, nil)

@@ -155,7 +155,7 @@ func TestInviteIntoScope(t *testing.T) {
 		whom  kg.AgentID
 		want  kg.Code
 	}{{intent.ID, "bob", ""}, {intent.ID, "finn", ""}, {intent.ID, "eve", kg.CodeNotMember}, {intent.ID, "never-seen", kg.CodeNotMember}, {task.ID, "bob", ""}, {task.ID, "finn", kg.CodeNotMember}, {task.ID, "eve", kg.CodeNotMember}} {
-		c := s.makeIn(t, row.scope, fmt.Sprint("for ", row.whom), channel.Explicit)
+		c := s.makeIn(t, row.scope, fmt.Sprint("for ", row.whom, row.scope), channel.Explicit)
 		err := s.Members().Invite(within(t), as("ann"), c.ID, row.whom)
 		wantCode(t, string(row.whom), err, row.want)
 		if row.want != "" {

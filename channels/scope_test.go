@@ -277,9 +277,9 @@ func TestCoordinatorManages(t *testing.T) {
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, scope.Draft{Coordinator: "cleo", Access: scope.Access{Everybody: true}})
 	task := s.scope(t, scope.Draft{Parent: intent.ID, Access: scope.Access{Everybody: true}})
-	for _, scope := range []scope.ID{intent.ID, task.ID} {
-		c := s.makeIn(t, scope, "room", "")
-		if outline, err := s.Get(within(t), as("cleo"), c.ID); err != nil || outline.Name != "room" || outline.Members != nil {
+	for name, scope := range map[string]scope.ID{"room": intent.ID, "room of the task": task.ID} {
+		c := s.makeIn(t, scope, name, "")
+		if outline, err := s.Get(within(t), as("cleo"), c.ID); err != nil || outline.Name != name || outline.Members != nil {
 			t.Errorf("she finds %+v, %v", outline, err)
 		}
 		_, _, err := s.History(within(t), as("cleo"), c.ID, channels.HistoryQuery{})
