@@ -30,7 +30,7 @@ func (s *Service) PublishByName(ctx context.Context, by Caller, scope scope.ID, 
 	for range MaxNameTries {
 		var make *channel.Channel
 		if p.Channel = s.table.ChannelByName(scope, name); p.Channel == "" {
-			if make, err = s.newScopedChannel(agent, scope, channel.Draft{Name: name, MemberPolicy: channel.ByScope}); err != nil {
+			if make, err = s.newScopedChannel(agent, scope, channel.Draft{Name: name, MemberPolicy: channel.ByScope, KeepMessages: p.KeepMessages}); err != nil {
 				return nil, err
 			}
 			p.Channel = make.ID

@@ -26,6 +26,8 @@ type Publication struct {
 	message.Envelope
 	// IdempotencyKey, if set, makes a repeated publication return the first message.
 	IdempotencyKey string
+	// KeepMessages is that of a channel that PublishByName makes; 0 keeps all.
+	KeepMessages int64
 	// Patches are facts asserted with the message, which is their evidence. A patch
 	// without a graph goes to the default graph if the channel is public, and otherwise
 	// to the channel's own facts.

@@ -24,6 +24,7 @@ import (
 	"koine/internal/demo"
 	"koine/internal/dialect/agentapi"
 	"koine/internal/dialect/agentchat"
+	"koine/internal/dialect/openintent"
 	"koine/internal/dialect/rdfdata"
 	follows "koine/internal/following"
 	"koine/internal/garbage"
@@ -54,6 +55,7 @@ type serveCommand struct {
 	originFlags  `group:"network"`
 	restFlags    `group:"network"`
 	chatFlags    `group:"network"`
+	intentFlags  `group:"network"`
 
 	identityFlags `group:"authentication"`
 
@@ -132,6 +134,10 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 		return err
 	}
 	chat, err := c.chatPrefix(rest)
+	if err != nil {
+		return err
+	}
+	coordination, err := c.intentPrefix(rest, chat)
 	if err != nil {
 		return err
 	}
@@ -269,6 +275,9 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 		agentchat.Options{Intake: intake, Logger: log, Registration: registering, PublicDirectory: c.AgentchatPublicDirectory, OriginAllowed: server.OriginAllowed,
 			Admit: who.chatAdmit(), Connect: server.Connect, QueryToken: httpd.QueryToken, Refused: recordRefusals(trail)})
 	handleChat(server, chat, c.AgentchatPublicDirectory, rooms)
+
+	handleIntents(server, coordination, openintent.NewHandler(openintent.Deps{Channels: trust.channels, Streams: streams, Positions: store},
+		openintent.Options{Heartbeat: c.Heartbeat, RFCNames: c.OpenintentRFCNames, Logger: log, CheckAgent: who.checkAgent, Refused: recordRefusals(trail)}))
 
 	data := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Graphs: graphs, Logger: log, Charge: limiter.ChargeUpdate, Refused: trail.RecordDenied}, rdfdata.Options{PublicURL: c.PublicURL, JSONLD: jsonld, Ending: ctx})
 	for _, pattern := range []string{rdfdata.Path, rdfdata.Path + "/"} {

@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"context"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -68,6 +69,9 @@ func (s *Server) admitRequest(w *response, r *http.Request, id string) (seen *ht
 	leave = func() {}
 	_, pattern := s.mux.Handler(r)
 	by := caller.Caller{Address: s.addressOf(r), Path: routeLabel(pattern), RequestID: id}
+	if delay := s.routeOf(pattern).delay; delay > 0 {
+		w.onRefusal = func() { s.delayRefusal(r.Context(), throttle.OwnerAt(by.Address), delay) }
+	}
 	if refused := s.checkOrigin(r); refused != nil {
 		s.writeRefusal(w, r, by, refused)
 		return r, leave, false
@@ -96,6 +100,18 @@ func (s *Server) admitRequest(w *response, r *http.Request, id string) (seen *ht
 		return known, end, false
 	}
 	return known, func() { received.Release(); end() }, true
+}
+
+// delayRefusal waits before a refusal is written.
+func (s *Server) delayRefusal(ctx context.Context, owner throttle.Owner, delay time.Duration) {
+	if s.stopping.Load() || !s.delayed.Acquire(owner, 1) {
+		return
+	}
+	defer s.delayed.Release(owner, 1)
+	select {
+	case <-time.After(delay):
+	case <-ctx.Done():
+	}
 }
 
 // enterRequest receives the body of a request and takes a place among the requests in

@@ -41,6 +41,8 @@ const (
 	DefaultMaxReceivedBytes = 256 << 20
 	// DefaultMaxScrapes bounds concurrent reads of /metrics.
 	DefaultMaxScrapes = 4
+	// DefaultMaxDelayed bounds the refusals that wait (Server.DelayRefusals).
+	DefaultMaxDelayed = 1024
 	DefaultHome       = "playground"
 )
 

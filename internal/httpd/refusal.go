@@ -27,6 +27,8 @@ const (
 	Named
 	// Framed: {"type": "error", "code": "…", "message": …}, with the codes of AgentChat.
 	Framed
+	// Detailed: {"detail": …, "message": …, "code": "…"}, with koine's codes.
+	Detailed
 )
 
 // refusal is an error answer of the server in place of a handler.
@@ -132,6 +134,11 @@ type (
 		Message      string `json:"message"`
 		RetryAfterMs int    `json:"retry_after_ms,omitempty"`
 	}
+	detailedError struct {
+		Detail  string `json:"detail"`
+		Message string `json:"message"`
+		Code    string `json:"code"`
+	}
 	graphQLError struct {
 		Message    string            `json:"message"`
 		Extensions graphQLExtensions `json:"extensions"`
@@ -163,6 +170,12 @@ func (f *refusal) bodyIn(form Form) any {
 		return namedFailure{namedError{f.codeName(), f.message, namedDetails{f.reason, f.hint, f.retry * 1000}}}
 	case Framed:
 		return framedError{"error", f.frameCode(), f.message, f.retry * 1000}
+	case Detailed:
+		text := f.message
+		if f.status == http.StatusUnauthorized {
+			text = "Invalid or missing API key" // the words that clients of OpenIntent know
+		}
+		return detailedError{text, text, f.reason}
 	}
 	return struct {
 		Error refusalError `json:"error"`

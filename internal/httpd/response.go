@@ -13,15 +13,16 @@ import (
 // sets deadlines itself, as streams do, controls them alone.
 type response struct {
 	http.ResponseWriter
-	rc      *http.ResponseController
-	stall   time.Duration
-	lift    bool        // HTTP/2: see liftDeadline
-	own     atomic.Bool // the handler sets the deadlines, possibly from another goroutine
-	status  int         // 0 until the header is written
-	bytes   int64
-	stream  bool
-	onLeave func() // releases the place of a request in progress; nil if it has none
-	flusher http.Flusher
+	rc        *http.ResponseController
+	stall     time.Duration
+	lift      bool        // HTTP/2: see liftDeadline
+	own       atomic.Bool // the handler sets the deadlines, possibly from another goroutine
+	status    int         // 0 until the header is written
+	bytes     int64
+	stream    bool
+	onLeave   func() // releases the place of a request in progress; nil if it has none
+	onRefusal func() // called before the header of an answer other than 200; nil for nothing
+	flusher   http.Flusher
 }
 
 func newResponse(w http.ResponseWriter, r *http.Request, stall time.Duration) *response {
@@ -36,6 +37,10 @@ func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *response) WriteHeader(status int) {
 	if status >= 200 && w.status == 0 {
 		w.status = status
+		if status != http.StatusOK && w.onRefusal != nil {
+			w.releasePlace()
+			w.onRefusal()
+		}
 		if strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
 			w.stream = true
 			w.releasePlace()

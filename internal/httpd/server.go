@@ -27,6 +27,7 @@ type Server struct {
 	requests  *throttle.Pool // requests in progress
 	receiving *throttle.Pool // requests with an incomplete body
 	scrapes   *throttle.Pool // reads of /metrics
+	delayed   *throttle.Pool // refusals that wait
 	intake    throttle.Intake
 	conns     *connections
 
@@ -41,6 +42,7 @@ type Server struct {
 func New(options Options) *Server {
 	s := &Server{options: options.withDefaults(), mux: http.NewServeMux(), routes: map[string]*route{}, hidden: map[string]bool{}, ids: newRequestIDs()}
 	s.requests, s.receiving = throttle.NewPool(int64(s.options.MaxRequests)), throttle.NewPool(int64(s.options.MaxReceiving))
+	s.delayed = throttle.NewPool(DefaultMaxDelayed)
 	s.scrapes, s.intake = throttle.NewPool(DefaultMaxScrapes), s.options.Intake
 	s.conns = newConnections(s.maxConnections(), s.trustsProxy)
 	s.tokens, s.log = newStreamTokens(MaxStreamTokens), s.options.Logger
@@ -58,13 +60,14 @@ func New(options Options) *Server {
 // route is the treatment of the requests of a pattern.
 type route struct {
 	form       Form
-	public     bool   // needs no credential
-	socket     bool   // opens a WebSocket
-	upload     bool   // the handler receives the body
-	restricted bool   // for administrators, and for the role
-	role       string // "" for none
-	streamed   bool   // accepts a stream token
-	optional   bool   // also for callers without a credential
+	public     bool          // needs no credential
+	socket     bool          // opens a WebSocket
+	upload     bool          // the handler receives the body
+	restricted bool          // for administrators, and for the role
+	role       string        // "" for none
+	streamed   bool          // accepts a stream token
+	optional   bool          // also for callers without a credential
+	delay      time.Duration // before any answer but 200
 }
 
 // routeOf returns the route of a pattern; the zero route if there is none.
@@ -97,6 +100,11 @@ func (s *Server) HandlePublic(pattern string, form Form, handler http.Handler) {
 func (s *Server) HandleOptional(pattern string, form Form, handler http.Handler) {
 	s.addRoute(pattern, form, handler).optional = true
 }
+
+// DelayRefusals lets a route wait before any answer but 200, for clients that ask again at
+// once whatever the answer is. Up to DefaultMaxDelayed answers wait at a time, and of one
+// address its share; others do not wait. The route must exist.
+func (s *Server) DelayRefusals(pattern string, delay time.Duration) { s.routes[pattern].delay = delay }
 
 // HandleAdmin adds a route for administrators, and for the role unless it is "".
 func (s *Server) HandleAdmin(pattern, role string, form Form, handler http.Handler) {

@@ -1,0 +1,96 @@
+package openintent_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"koine/channels"
+	"koine/internal/caller"
+	"koine/internal/dialect/openintent"
+	"koine/internal/sse"
+	"koine/kg"
+)
+
+// server serves the protocol over its own store.
+type server struct {
+	*httptest.Server
+	t        testing.TB
+	channels *channels.Service
+	store    *kg.Store
+	streams  *sse.Server
+	ends     chan sse.End // what was reported
+}
+
+// start serves callers that X-Agent-ID names. The key "many" may act for any agent.
+func start(t testing.TB, o openintent.Options) *server {
+	t.Helper()
+	s := &server{t: t, ends: make(chan sse.End, 100)}
+	s.channels = channels.New(channels.Options{})
+	store, err := kg.Open(filepath.Join(t.TempDir(), "data"), kg.Options{ReserveBytes: 1, Governor: kg.Governor{Access: s.channels.Guard(kg.AllowAll{}), OnSystemChange: s.channels.Follow}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.channels.Load(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+	s.store = store
+	s.streams = sse.New(sse.Options{Ended: func(_ context.Context, e sse.End) { s.ends <- e }})
+	h := openintent.NewHandler(openintent.Deps{Channels: s.channels, Streams: s.streams, Positions: store}, o)
+	discovery := openintent.NewDiscoveryHandler()
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/.well-known/") {
+			discovery.ServeHTTP(w, r)
+			return
+		}
+		p := kg.Principal{ID: kg.CanonicalAgent(r.Header.Get("X-Agent-ID")), Method: "key"}
+		if r.Header.Get("X-API-Key") == "many" {
+			p.ActFor = []kg.AgentID{kg.Anybody}
+		}
+		h.ServeHTTP(w, r.WithContext(caller.With(r.Context(), caller.Caller{Principal: p, RequestID: "r1"})))
+	}))
+	s.Config.ConnContext = sse.ConnContext
+	s.Start()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := s.streams.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		s.Close()
+		s.channels.Close()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// ask sends a request of an agent and returns the status and the body of its answer.
+func (s *server) ask(agent, method, path, body string, headers ...string) (int, string) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("X-Agent-ID", agent)
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := s.Client().Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
