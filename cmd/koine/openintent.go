@@ -34,7 +34,7 @@ func (f *intentFlags) intentPrefix(others ...string) (string, error) {
 	}
 	first := firstElement(root)
 	if slices.Contains(reservedPaths, first) || slices.ContainsFunc(others, taken) || slices.Contains(others, "") && slices.Contains([]string{"messages", "tasks", "ws"}, first) {
-		return "", cli.Usagef("--openintent-prefix %s: %s is used by another endpoint", f.OpenintentPrefix, root)
+		return "", cli.Usagef("--openintent-prefix %s: %s is used by another protocol: choose a path such as /openintent", f.OpenintentPrefix, root)
 	}
 	return prefix, nil
 }
