@@ -95,6 +95,7 @@ const (
 	CodeScopeEnded          = base.CodeScopeEnded
 	CodeChannelClosed       = base.CodeChannelClosed
 	CodeNameTaken           = base.CodeNameTaken
+	CodeLeaseHeld           = base.CodeLeaseHeld
 	CodeNotMember           = base.CodeNotMember
 	CodeNoRecipient         = base.CodeNoRecipient
 	CodeMessageExpired      = base.CodeMessageExpired

@@ -137,7 +137,7 @@ func (ps *Policies) rightOf(principal *kg.Principal, graph kg.Term, p *compiledP
 
 // systemGraphRight returns the right of everyone in a system graph.
 func systemGraphRight(graph kg.Term) kg.Right {
-	if graph == agentsGraph || graph == followsGraph || graph == presenceGraph || graph == shapesGraph {
+	if graph == agentsGraph || graph == followsGraph || graph == presenceGraph || graph == shapesGraph || graph == portfoliosGraph {
 		return kg.Read
 	}
 	return 0
@@ -150,6 +150,8 @@ var (
 	// presenceGraph is the graph of package presence.
 	presenceGraph = kg.IRI(kg.JournalGraphPrefix + "presence")
 	shapesGraph   = kg.IRI(kg.OwnGraphPrefix + "shapes")
+	// portfoliosGraph is the graph of package intents.
+	portfoliosGraph = kg.IRI(kg.OwnGraphPrefix + "portfolios")
 )
 
 // ownerByName returns the agent that a graph belongs to by its name, or "":

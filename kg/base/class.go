@@ -75,6 +75,7 @@ var classes = map[Code]Class{
 	CodeScopeEnded:          ClassConflict,
 	CodeChannelClosed:       ClassConflict,
 	CodeNameTaken:           ClassConflict,
+	CodeLeaseHeld:           ClassConflict,
 	CodeNotMember:           ClassDenied,
 	CodeNoRecipient:         ClassNotFound,
 	CodeMessageExpired:      ClassConflict,

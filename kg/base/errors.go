@@ -56,6 +56,7 @@ const (
 	CodeScopeEnded          Code = "SCOPE_ENDED"          // an ended scope accepts nothing new
 	CodeChannelClosed       Code = "CHANNEL_CLOSED"       // the channel is readable and accepts no messages
 	CodeNameTaken           Code = "NAME_TAKEN"           // another one in the intent has the name, or the role of which there is one
+	CodeLeaseHeld           Code = "LEASE_HELD"           // another lease of the part of the intent holds
 	CodeNotMember           Code = "NOT_MEMBER"           // the recipient is not a member of the channel
 	CodeNoRecipient         Code = "NO_RECIPIENT"         // no member has the role addressed
 	CodeMessageExpired      Code = "MESSAGE_EXPIRED"      // the message can no longer be answered or acknowledged
