@@ -56,6 +56,14 @@ func (f *chatFlags) registration(open bool) (agentchat.Registration, error) {
 // counted against that bound.
 var chatTier = channels.Tier{Name: channels.Free.Name, MessagesPerMinute: channels.Free.MessagesPerMinute, Streams: channels.Free.Streams, Channels: channels.Free.Channels, MessageBytes: channel.MaxMessageBytes}
 
+// chatURL returns the public URL of AgentChat, "" if the server's is not known.
+func chatURL(public, prefix string) string {
+	if public == "" {
+		return ""
+	}
+	return strings.TrimRight(public, "/") + prefix
+}
+
 // handleChat registers the routes of AgentChat.
 func handleChat(server *httpd.Server, prefix string, public bool, h http.Handler) {
 	h = http.StripPrefix(prefix, h)

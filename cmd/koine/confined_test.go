@@ -51,6 +51,15 @@ var doorsThatChange = []door{
 	{"POST", "/rest/agents/bot/messages", `{"message":[{"type":"text","content":"x"}]}`},
 	{"PUT", "/rest/tasks/{task}", `{"metadata":{"a":"b"}}`},
 	{"WS", "", `{"requestId":1,"type":"message","agentId":"bot","message":[{"type":"text","content":"x"}]}`},
+	{"POST", "/agentchat/rooms", `{"name":"a room"}`},
+	{"POST", "/agentchat/rooms/{channel}/messages", `{"content":"x"}`},
+	{"PATCH", "/agentchat/rooms/{channel}", `{"topic":"x"}`},
+	{"POST", "/agentchat/rooms/{channel}/invite", `{"agent_id":"bot"}`},
+	{"PUT", "/agentchat/agents/bot/follow", ""},
+	{"DELETE", "/agentchat/agents/bot/follow", ""},
+	{"PATCH", "/agentchat/agents/me", `{"status":"busy"}`},
+	{"chat", "", `{"type":"message","request_id":1,"room_id":"{channel}","content":"x"}`},
+	{"chat", "", `{"type":"status","request_id":1,"status":"idle"}`},
 	{"hub", "CancelTask", `{"id":"{task}"}`},
 	{"PUT", "/agents/ann", `{"name":"Ann"}`},
 	{"PUT", "/agents/ann/webhook", `{"url":"https://example.org/hook"}`},
@@ -74,10 +83,13 @@ var doorsThatRead = []struct {
 	{door{"GET", "/rest/tasks/{task}", ""}, "{task}"},
 	{door{"GET", "/agents/bot", ""}, `"bot"`},
 	{door{"GET", "/agents/bot/a2a", ""}, `"Bot"`},
+	{door{"GET", "/agentchat/rooms/{channel}/messages", ""}, "hello"},
+	{door{"GET", "/agentchat/me", ""}, `"ann"`},
+	{door{"chat", "", `{"type":"subscribe","request_id":1,"room_id":"{channel}","after":0}`}, "subscribed"},
 	{door{"POST", "/stream-token", `{"url":"/changes"}`}, "streamToken="},
 }
 
-var deniedText = regexp.MustCompile(`PERMISSION_DENIED|AUTHORIZATION_ERROR`)
+var deniedText = regexp.MustCompile(`PERMISSION_DENIED|AUTHORIZATION_ERROR|"FORBIDDEN"`)
 
 // A credential with no role but reader, metrics or backup changes nothing over any
 // protocol, one of the role reader reads with the rights of its agent, and one of the role
@@ -204,12 +216,41 @@ func (k *knowing) through(credential string, d door) string {
 			return "PERMISSION_DENIED"
 		}
 		return k.frame(credential, d.body)
+	case "chat":
+		return k.chatAnswer(credential, d.body)
 	}
 	if strings.HasPrefix(path, "/data") {
 		headers = []string{"Content-Type", "application/n-triples"}
 	}
 	_, text := k.send(method, path, credential, body, headers...)
 	return text
+}
+
+// chatAnswer is the answer to a frame of AgentChat, whose socket has the credential in its
+// first frame.
+func (k *knowing) chatAnswer(credential, frame string) string {
+	k.t.Helper()
+	ctx, cancel := context.WithTimeout(k.t.Context(), cli.RequestTimeout)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, k.url+"/agentchat/ws", nil)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	answer := ""
+	for _, text := range []string{`{"type":"auth","token":"` + credential + `"}`, frame} {
+		if err := conn.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
+			k.t.Fatal(err)
+		}
+		_, raw, err := conn.Read(ctx)
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		if answer = string(raw); strings.Contains(answer, `"type":"error"`) {
+			break
+		}
+	}
+	return answer
 }
 
 // operation is the first answer to a GraphQL operation over a socket whose first message

@@ -48,8 +48,10 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 	if err != nil {
 		return nil, err
 	}
-	if _, said := options.Tiers[agentchat.Role]; !said {
-		options.Tiers[agentchat.Role] = chatTier
+	for role, usual := range map[string]channels.Tier{agentchat.Role: chatTier, agentchat.RoleGuest: agentchat.GuestTier} {
+		if _, said := options.Tiers[role]; !said {
+			options.Tiers[role] = usual
+		}
 	}
 	conversations := channels.New(options)
 	file, err := c.openRules(log, conversations)

@@ -35,16 +35,8 @@ type registered struct {
 
 // registerAgent makes an agent and its key.
 func (h *Handler) registerAgent(w http.ResponseWriter, r *http.Request, who *requester) (int, any, error) {
-	switch h.options.Registration {
-	case RegisterOff:
-		return 0, nil, kg.Errorf(kg.CodePermissionDenied, "the server does not register agents: ask its administrator for a key")
-	case RegisterKeys:
-		if who.visitor {
-			return 0, nil, errUnauthorized()
-		}
-		if !who.Principal.IsAdmin() && !who.Principal.HasRole(RoleRegistrar) {
-			return 0, nil, kg.Errorf(kg.CodePermissionDenied, "registration requires the role %s or %s", kg.RoleAdmin, RoleRegistrar)
-		}
+	if err := h.mayRegister(who); err != nil {
+		return 0, nil, err
 	}
 	var body registration
 	if err := h.readBody(w, r, &body); err != nil {
@@ -82,6 +74,21 @@ func (h *Handler) registerAgent(w http.ResponseWriter, r *http.Request, who *req
 	}
 	done, err := h.deps.Keys.Enroll(r.Context(), m, h.deps.Agents, e)
 	return http.StatusCreated, registered{agents.ShortID(done.Record.ID), done.Key.Secret}, err
+}
+
+// mayRegister returns an error if the caller may not make an agent with a key.
+func (h *Handler) mayRegister(who *requester) error {
+	switch {
+	case h.options.Registration == RegisterOff:
+		return kg.Errorf(kg.CodePermissionDenied, "the server does not register agents: ask its administrator for a key")
+	case h.options.Registration == RegisterOpen:
+		return nil
+	case who.visitor:
+		return errUnauthorized()
+	case !who.Principal.IsAdmin() && !who.Principal.HasRole(RoleRegistrar):
+		return kg.Errorf(kg.CodePermissionDenied, "registration requires the role %s or %s", kg.RoleAdmin, RoleRegistrar)
+	}
+	return nil
 }
 
 // newAgentID returns an id of 100 random bits.
@@ -254,7 +261,10 @@ func (h *Handler) setStatus(ctx context.Context, who *requester, status string) 
 	default:
 		return kg.Errorf(kg.CodeInvalid, "must be online, idle or busy").At("status")
 	}
-	_, err := h.deps.Presence.Heartbeat(ctx, who.agent, presence.Status(strings.ToUpper(status)))
+	if err := who.Principal.CheckWrite(); err != nil {
+		return err
+	}
+	_, err := h.deps.Presence.HeartbeatFor(ctx, who.agent, presence.Status(strings.ToUpper(status)), Validity)
 	return err
 }
 

@@ -21,6 +21,9 @@ const (
 	frameSubscribed = "subscribed"
 	frameEvent      = "event"
 	frameError      = "error"
+	// Of sockets that joined with an invitation.
+	frameAgentJoined = "agent_joined"
+	frameAgentLeft   = "agent_left"
 )
 
 // The events.
@@ -44,9 +47,12 @@ type received struct {
 	Token     string           `json:"token"`
 	Resume    map[string]int64 `json:"resume"` // the last sequence of each room
 	RoomID    string           `json:"room_id"`
-	Content   *string          `json:"content"`
-	Metadata  json.RawMessage  `json:"metadata"`
-	Tags      []string         `json:"tags"`
+	// Room and Key are those of an invitation: join with them is the first frame.
+	Room     string          `json:"room"`
+	Key      string          `json:"key"`
+	Content  *string         `json:"content"`
+	Metadata json.RawMessage `json:"metadata"`
+	Tags     []string        `json:"tags"`
 	// MessageType is the type of a message: type is that of the frame.
 	MessageType string `json:"message_type"`
 	MessageID   string `json:"message_id"`
@@ -62,8 +68,10 @@ type sentFrame struct {
 	Type       string       `json:"type"`
 	RequestID  rawID        `json:"request_id,omitempty"`
 	Agent      *agent       `json:"agent,omitempty"`
+	AgentID    string       `json:"agent_id,omitempty"`
 	Rooms      *[]*room     `json:"rooms,omitempty"`
 	Room       *room        `json:"room,omitempty"`
+	Members    *[]string    `json:"members,omitempty"`
 	RoomID     string       `json:"room_id,omitempty"`
 	After      *int64       `json:"after,omitempty"`
 	Message    *wireMessage `json:"message,omitempty"`

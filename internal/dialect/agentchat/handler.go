@@ -53,8 +53,9 @@ const (
 
 // Roles of the protocol.
 const (
-	Role          = "agentchat" // of the keys of registered agents
-	RoleRegistrar = "registrar" // may register agents
+	Role          = "agentchat"       // of the keys of registered agents
+	RoleRegistrar = "registrar"       // may register agents
+	RoleGuest     = "agentchat-guest" // of the keys of invitations; its tier has one room
 )
 
 // Limits of the protocol.
@@ -90,6 +91,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Registration is RegisterOff if "".
 	Registration Registration
+	// PublicURL is the URL of the protocol's root as clients see it, for invitations; "" takes
+	// that of the request and Prefix.
+	PublicURL, Prefix string
 	// PublicDirectory lets callers without a key read the directory.
 	PublicDirectory bool
 	// OriginAllowed, if set, reports whether a page may open a socket.
@@ -193,6 +197,10 @@ func (h *Handler) calls() map[string]call {
 		"POST /rooms/{id}/join":              h.joinRoom,
 		"POST /rooms/{id}/leave":             h.leaveRoom,
 		"POST /rooms/{id}/invite":            h.inviteAgent,
+		"POST /rooms/{id}/invites":           h.createInvite,
+		"GET /api/rooms/{id}/messages":       h.readAsGuest,
+		"POST /api/rooms/{id}/messages":      h.writeAsGuest,
+		"POST /api/rooms/{id}/heartbeat":     h.beatAsGuest,
 		"DELETE /rooms/{id}/members/{agent}": h.removeMember,
 		"GET /rooms/{id}/messages":           h.listMessages,
 		"POST /rooms/{id}/messages":          h.postMessage,
@@ -242,7 +250,7 @@ func (h *Handler) authenticated(pattern string, do call) rest.Call {
 
 // signOfLife records that the agent is present.
 func (h *Handler) signOfLife(ctx context.Context, agent kg.AgentID) error {
-	_, err := h.deps.Presence.Heartbeat(ctx, agent, "")
+	_, err := h.deps.Presence.HeartbeatFor(ctx, agent, "", Validity)
 	if code := kg.CodeOf(err); code == kg.CodeLimitExceeded || code == kg.CodeOverloaded || code == kg.CodeDiskFull || code == kg.CodeReadOnly {
 		return nil // reads go on, only its presence is not known
 	}

@@ -55,7 +55,7 @@ func startWith(t testing.TB, o agentchat.Options, co channels.Options) *server {
 	table := auth.NewTable()
 	gate := auth.NewGate(auth.Options{Keys: table, Agents: registry})
 	if co.Tiers == nil {
-		co.Tiers = map[string]channels.Tier{agentchat.Role: tierOfTests}
+		co.Tiers = map[string]channels.Tier{agentchat.Role: tierOfTests, agentchat.RoleGuest: agentchat.GuestTier}
 	}
 	co.Agents = registry.Each
 	rooms := channels.New(co)
@@ -93,7 +93,7 @@ func startWith(t testing.TB, o agentchat.Options, co channels.Options) *server {
 	}})
 	var made atomic.Int64 // ids in the order of registration, so that lists have one
 	o.NewID = func() kg.AgentID { return kg.AgentID(fmt.Sprintf("agent://ag_%020d", made.Add(1))) }
-	o.Admit = gate.Admit
+	o.Admit, o.PublicURL = gate.Admit, "https://koine.example/agentchat"
 	if o.QueryToken == nil {
 		o.QueryToken = func(r *http.Request) string { return r.URL.Query().Get("token") }
 	}

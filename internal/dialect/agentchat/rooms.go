@@ -26,6 +26,9 @@ type roomDraft struct {
 
 // createRoom creates a room with the caller as its admin.
 func (h *Handler) createRoom(w http.ResponseWriter, r *http.Request, who *requester) (int, any, error) {
+	if who.isGuest() {
+		return 0, nil, errGuest()
+	}
 	var body roomDraft
 	if err := h.readBody(w, r, &body); err != nil {
 		return 0, nil, err
@@ -369,7 +372,7 @@ func (h *Handler) joinRoom(_ http.ResponseWriter, r *http.Request, who *requeste
 }
 
 func (h *Handler) join(ctx context.Context, who *requester, id channel.ID) (*room, error) {
-	c, err := h.deps.Channels.Members().Join(ctx, who.onChannels(), id, "")
+	c, err := h.joinChannel(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
+	"koine/internal/agents"
 	"koine/internal/caller"
 	"koine/internal/plainjson"
 	"koine/internal/presence"
@@ -57,6 +58,7 @@ type socket struct {
 	conn    *ws.Conn
 	silence *time.Timer
 	queue   *frameQueue
+	guest   bool // it joined with an invitation: see invites.go; written before the feed runs
 
 	mu  sync.Mutex // guards who, nil before the authentication
 	who *requester
@@ -156,7 +158,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	case refused != nil:
 		s.endWith(by, refused)
 	case who != nil:
-		if err := s.begin(who, nil, nil); err != nil {
+		if err := s.begin(who, nil, nil, nil); err != nil {
 			s.endWith(by, err)
 		}
 	}
@@ -211,16 +213,18 @@ func (s *socket) currentCaller() caller.Caller {
 
 // begin opens the feed of an authenticated client, answers auth_ok, and starts to deliver.
 // What a room has after the sequences of resume comes first.
-func (s *socket) begin(who *requester, requestID rawID, resume map[string]int64) error {
+// hello is the answer, nil for auth_ok.
+func (s *socket) begin(who *requester, requestID rawID, resume map[string]int64, hello *sentFrame) error {
 	ctx := caller.With(s.conn.Context(), who.Caller)
 	feed, err := s.handler.openFeed(ctx, who)
 	if err != nil {
 		return err
 	}
-	hello, err := s.handler.hello(ctx, who)
-	if err != nil {
-		feed.close()
-		return err
+	if hello == nil {
+		if hello, err = s.handler.hello(ctx, who); err != nil {
+			feed.close()
+			return err
+		}
 	}
 	hello.RequestID = requestID
 	s.mu.Lock()
@@ -229,6 +233,9 @@ func (s *socket) begin(who *requester, requestID rawID, resume map[string]int64)
 	if err := s.send(hello); err != nil {
 		feed.close()
 		return err
+	}
+	if s.guest {
+		s.conn.Go(s.pingGuest)
 	}
 	s.conn.Go(func() error {
 		defer feed.close()
@@ -355,7 +362,7 @@ func closeReason(cause error) (websocket.StatusCode, string) {
 		return statusTooMany, kg.Excerpt(e.Message, ws.MaxReasonBytes-len("…"))
 	case code == kg.CodePermissionDenied || code == kg.CodeSourceForbidden:
 		return ws.StatusForbidden, kg.Excerpt(e.Message, ws.MaxReasonBytes-len("…"))
-	case code == kg.CodeTimeout:
+	case code == kg.CodeTimeout || code == kg.CodeChannelNotFound || code == kg.CodeLimitExceeded:
 		return websocket.StatusPolicyViolation, kg.Excerpt(e.Message, ws.MaxReasonBytes-len("…"))
 	case code == kg.CodeRateLimited || code == kg.CodeOverloaded || code == kg.CodeAccessChanged:
 		return websocket.StatusTryAgainLater, string(code)
@@ -396,7 +403,7 @@ func (s *socket) answerFrame(kind websocket.MessageType, raw []byte, taken *thro
 // executeFrame executes a frame and returns the answer.
 func (s *socket) executeFrame(f *received) (*sentFrame, error) {
 	who := s.requester()
-	if f.Type == frameAuth {
+	if f.Type == frameAuth || f.Type == frameJoin && f.Key != "" && who == nil {
 		return nil, s.authenticate(who, f)
 	}
 	if who == nil {
@@ -405,13 +412,10 @@ func (s *socket) executeFrame(f *received) (*sentFrame, error) {
 		return nil, err
 	}
 	h, ctx := s.handler, caller.With(s.conn.Context(), who.Caller)
-	if who.Principal.CheckWrite() == nil {
-		if err := h.signOfLife(ctx, who.agent); err != nil {
-			return nil, err
-		}
-	}
 	id := channel.ID(f.RoomID)
 	switch f.Type {
+	case framePong: // the answer of a guest
+		return nil, nil
 	case framePing:
 		return &sentFrame{Type: framePong, ServerTime: h.now()}, nil
 	case frameJoin:
@@ -443,11 +447,14 @@ func (s *socket) authenticate(who *requester, f *received) error {
 	if err != nil {
 		return err
 	}
-	by := opened
-	if f.Token == "" {
+	by, token := opened, f.Token
+	if f.Type == frameJoin {
+		s.guest, token = true, f.Key
+	}
+	if token == "" {
 		err = errNoAuthFrame()
 	} else {
-		by, err = s.handler.connect(s.conn.Context(), s.conn.End, opened, f.Token)
+		by, err = s.handler.connect(s.conn.Context(), s.conn.End, opened, token)
 	}
 	if err == nil {
 		who, err = requesterOf(by)
@@ -457,13 +464,46 @@ func (s *socket) authenticate(who *requester, f *received) error {
 			err = rest.StreamError(admitErr)
 		}
 	}
+	var joined *sentFrame
+	if err == nil && s.guest {
+		joined, err = s.joinAsGuest(who, f)
+	}
 	if err == nil {
-		err = s.begin(who, f.RequestID, f.Resume)
+		err = s.begin(who, f.RequestID, f.Resume, joined)
 	}
 	if err != nil {
 		s.endWith(opened, err)
 	}
 	return nil
+}
+
+// joinAsGuest joins the room of an invitation and returns the answer.
+func (s *socket) joinAsGuest(who *requester, f *received) (*sentFrame, error) {
+	id := f.RoomID
+	if id == "" {
+		id = f.Room
+	}
+	joined, err := s.handler.join(caller.With(s.conn.Context(), who.Caller), who, channel.ID(id))
+	if err != nil {
+		return nil, err
+	}
+	return &sentFrame{Type: frameJoined, AgentID: agents.ShortID(who.agent), Room: joined, Members: &joined.Members}, nil
+}
+
+// pingGuest sends ping frames, which guests answer with pong.
+func (s *socket) pingGuest() error {
+	ticker := time.NewTicker(s.handler.options.PingInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.conn.Context().Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := s.send(&sentFrame{Type: framePing}); err != nil {
+			return err
+		}
+	}
 }
 
 func (s *socket) checkResume(resume map[string]int64) error {
