@@ -377,9 +377,9 @@ func (h *Handler) changeSettings(ctx context.Context, who caller.Caller, c *chan
 		return nil, err
 	}
 	if policy != c.MemberPolicy {
-		return nil, errField("member_policy", "member_policy is fixed at creation", "value_error")
+		u.MemberPolicy = &policy
 	}
-	if u.Name == nil && u.Audit == nil && u.ExpireAfter == nil && u.KeepMessages == nil {
+	if u.MemberPolicy == nil && u.Name == nil && u.Audit == nil && u.ExpireAfter == nil && u.KeepMessages == nil {
 		return c, nil
 	}
 	by := channelCaller(who)

@@ -108,6 +108,17 @@ func (h *Handler) table() map[string]call {
 		"PATCH " + Root + "/channels/{channel}/messages/{message}":      h.markMessage,
 		"POST " + Root + "/channels/{channel}/messages/{message}/reply": h.reply,
 
+		"GET " + Root + "/intents/{id}/events":                 h.listEvents,
+		"POST " + Root + "/intents/{id}/events":                h.appendEvent,
+		"GET " + Root + "/intents/{id}/events/verify":          h.verifyEvents,
+		"GET " + Root + "/intents/{id}/agents":                 h.listAssignments,
+		"POST " + Root + "/intents/{id}/agents":                h.assign,
+		"DELETE " + Root + "/intents/{id}/agents/{agent}":      h.unassign,
+		"GET " + Root + "/intents/{id}/acl":                    h.getAccess,
+		"PUT " + Root + "/intents/{id}/acl":                    h.setAccess,
+		"POST " + Root + "/intents/{id}/acl/entries":           h.grant,
+		"DELETE " + Root + "/intents/{id}/acl/entries/{entry}": h.revoke,
+
 		"GET " + Root + "/server/config": h.serverConfig,
 	}
 }
