@@ -242,6 +242,7 @@ func TestBoundOfChannelsInAScope(t *testing.T) {
 
 // So many events of a scope are read at once, and so many verified.
 func TestBoundsOfEvents(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	s := serve(t, channels.Options{}, kg.Options{})
 	intent := s.scope(t, scope.Draft{})

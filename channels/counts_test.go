@@ -210,6 +210,7 @@ func TestBoundsOfCounts(t *testing.T) {
 
 // A commit changes so many counts, and an answer has so many.
 func TestBoundsOfTallies(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	clock := startClock()
 	s := serve(t, channels.Options{Clock: clock.now, CountBatch: 100}, kg.Options{Clock: clock.now})

@@ -298,6 +298,7 @@ func canonical(v any, ordered bool) string {
 
 // Nor is anything delivered about it while it changes.
 func TestUnseenIsNotFollowed(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	s := *seed
 	if s == 0 {

@@ -13,6 +13,7 @@ import (
 // TestMatchIsThatOfTheWholeText proves that a match that pays as it reads finds the same as
 // one of the whole text, for short texts and for long ones.
 func TestMatchIsThatOfTheWholeText(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	free := func(int) error { return nil }
 	for _, pattern := range []string{`a`, `^a`, `a$`, `^a*$`, `^$`, `\bword\b`, `(?i)WORD`, `(?m)^word$`, `(?s)x.*y`, `ä+`, `[^\x00-\x7F]`, `b{2,40}c`, `z`, `\Aa+\z`, `a\B`} {

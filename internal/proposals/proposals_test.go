@@ -494,6 +494,7 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 }
 
 func TestPatchesAreBounded(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	w := newWorld(t, proposals.Options{})
 	texts := func(n, size int) (list []kg.Patch) {

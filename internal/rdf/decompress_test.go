@@ -15,6 +15,7 @@ import (
 // TestCutOffGzipIsRefused cuts compressed documents off at places where the text ends
 // with a whole line, so that nothing but the gzip data says that more was to come.
 func TestCutOffGzipIsRefused(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	const lines, flushed = 50_000, 20_000
 	var data bytes.Buffer

@@ -150,6 +150,7 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 // A document in streaming order may have any size: little of it is buffered. In any other
 // order, the buffer is bounded.
 func TestJSONLDInStreamingOrderHasAnySize(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	const n, bound = 100_000, 256 << 10
 	node := func(i int) string { return fmt.Sprintf(`,{"@id":"urn:s%d","p":"text %d"}`, i, i) }
@@ -613,6 +614,7 @@ func TestJSONLDLongIRIsAreNotKept(t *testing.T) {
 // bounded by the bytes read of the document: otherwise a document of a few mebibytes takes
 // hours.
 func TestJSONLDJoinedIRIsAreBounded(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	const allowed, allowedPerByte = 256 << 20, 32
 	long := "http://x/" + strings.Repeat("v", 500<<10) + "/"
@@ -665,6 +667,7 @@ func TestJSONLDJoinedIRIsAreBounded(t *testing.T) {
 // A ring of 200,000 blank nodes and a clique of 500 are read in a time that follows their
 // statements: their labels are those of the document, and nothing compares them.
 func TestJSONLDRingAndClique(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	for _, shape := range []struct{ nodes, links int }{{200_000, 1}, {500, 499}} {
 		began, read := time.Now(), 0

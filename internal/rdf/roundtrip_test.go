@@ -68,6 +68,7 @@ func prefixes(t testing.TB) *kg.Prefixes {
 // A written graph reads back as the same graph, with any literals, in every format, with
 // and without prefixes, in any order of the quads.
 func TestWhatIsWrittenReadsBackTheSame(t *testing.T) {
+	slowtest.WithoutRace(t)
 	for seed := range uint64(slowtest.Size(60, 15)) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		quads := randomQuads(r, 1+r.IntN(60))

@@ -16,6 +16,7 @@ import (
 	_ "github.com/geoknoesis/rdf-go/rdf" // its module carries the suites, see package w3c
 
 	"koine/internal/rdf"
+	"koine/internal/slowtest"
 	"koine/internal/w3c"
 	"koine/kg"
 )
@@ -26,6 +27,7 @@ var mended = map[string]bool{"xml-canon-test001": true, "xml-canon-test002": tru
 
 // The readers pass the W3C test suites for RDF 1.1, all of them.
 func TestW3CSuites(t *testing.T) {
+	slowtest.WithoutRace(t)
 	const site = "https://w3c.github.io/rdf-tests/rdf/rdf11/"
 	for dir, suite := range map[string]struct {
 		format rdf.Format
@@ -222,6 +224,7 @@ type jsonldEntry struct {
 // ContinueOnError they do, except for those that are more than a statement that cannot be
 // stored.
 func TestW3CJSONLD(t *testing.T) {
+	slowtest.WithoutRace(t)
 	local := w3c.JSONLD(t)
 	var manifest struct {
 		BaseIRI  string        `json:"baseIri"`

@@ -1,6 +1,7 @@
 // Package slowtest helps tests that are slow with the race detector.
 //
-// WithoutRace skips a test that takes minutes with the race detector. The tests part of
+// WithoutRace skips a test that takes long with the race detector, and in which little runs at
+// once. The tests part of
 // .ci/run runs it without: it finds such tests by their first line, which calls
 // WithoutRace. Slack extends the time limits of tests; Context bounds calls that could
 // hang.
@@ -38,7 +39,7 @@ func Context(t testing.TB) context.Context {
 func WithoutRace(t testing.TB) {
 	t.Helper()
 	if raceDetector {
-		t.Skip("NOT TESTED: takes minutes with the race detector, run it without")
+		t.Skip("NOT TESTED: takes long with the race detector, run it without")
 	}
 }
 

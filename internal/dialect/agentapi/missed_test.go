@@ -48,6 +48,7 @@ func (s *server) hearFrame(conn *websocket.Conn) (f heardFrame) {
 // A socket that reconnects receives MaxMissed tasks that changed meanwhile, and for
 // further ones a frame that there are more.
 func TestMissedChangesAreBounded(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	s := start(t)
 	var ids [tasks.MaxMissed + 1]string

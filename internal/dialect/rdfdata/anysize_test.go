@@ -23,6 +23,7 @@ func numbered(from, n int) io.Reader {
 // A graph larger than one commit of changes is created, replaced, emptied, deleted and
 // created again like a small one, with entity tags and conditions.
 func TestGraphsOfAnySize(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	f := start(t, rdfdata.Options{})
 	const large, graph = kg.MaxPatches + 1, "?graph=urn:g"

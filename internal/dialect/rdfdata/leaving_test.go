@@ -152,6 +152,7 @@ func (n *notifying) Read(b []byte) (int, error) {
 // A ring and a clique of blank nodes in JSON-LD go in and out in every format, in a time
 // that follows their statements.
 func TestRingAndCliqueOfBlankNodes(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	f := start(t, rdfdata.Options{MaxBytes: 64 << 20})
 	ring, clique := blankGraph(5_000, 1), blankGraph(100, 99)

@@ -230,6 +230,7 @@ func (h *history) text(r int, row livematch.Row) string {
 // twice, removed without being there, or both added and removed; and that no row changes
 // if no matching statement changes.
 func TestRowsFollowTheGraph(t *testing.T) {
+	slowtest.WithoutRace(t)
 	slowtest.Long(t)
 	seed := *seedFlag
 	if seed == 0 {

@@ -220,6 +220,7 @@ func (r *generator) group(depth, most int) (g pattern.Group) {
 // of some graphs and of the past; and that an evaluation resumed from any cursor returns the
 // remaining rows.
 func TestAgainstNaive(t *testing.T) {
+	slowtest.WithoutRace(t)
 	seed := *seedFlag
 	if seed == 0 {
 		seed = rand.Uint64()
