@@ -153,7 +153,7 @@ var law = []layer{
 		"who follows whom, and what they publish, is the same for all protocols, so it knows none"},
 	{"koine/internal/reputation", []string{"koine/kg", "koine/channels/channel", "koine/channels/message", "koine/internal/agents", "koine/internal/caller", "koine/internal/systemgraph"}, []string{},
 		"a score follows from the graph alone: it is computed from what its reader may see"},
-	{"koine/internal/intents", []string{"koine/kg", "koine/channels", "koine/channels/scope", "koine/channels/channel", "koine/channels/message", "koine/internal/agents", "koine/internal/caller", "koine/internal/systemgraph"}, []string{"github.com/google/uuid"},
+	{"koine/internal/intents", []string{"koine/kg", "koine/channels", "koine/channels/scope", "koine/channels/channel", "koine/channels/message", "koine/internal/agents", "koine/internal/caller", "koine/internal/plainjson", "koine/internal/systemgraph"}, []string{"github.com/google/uuid"},
 		"what an intent has beyond its scope is the same for all protocols, so it knows none"},
 	{"koine/internal/conformance", []string{"koine/internal/caller", "koine/internal/tasks"}, []string{},
 		"it stands in for an agent, and knows no more than one"},

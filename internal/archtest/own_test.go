@@ -19,7 +19,7 @@ var own = map[string]string{
 	"internal/delivery/mailhook":  "web hooks of mailboxes",
 	"internal/auth":               "API keys",
 	"internal/following":          "who follows whom",
-	"internal/intents":            "leases, tasks, access requests and portfolios of intents",
+	"internal/intents":            "records, leases, tasks, access requests and portfolios of intents",
 	"internal/presence":           "who of the agents is there",
 	"internal/policy":             "graphs and their policies",
 	"internal/shapes":             "shapes",

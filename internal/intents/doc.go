@@ -1,8 +1,17 @@
-// Package intents keeps what intents have beyond their scope (channels/scope): their leases,
-// tasks, access requests and places in portfolios.
+// Package intents keeps what intents have beyond their scope (channels/scope): a description,
+// constraints, a state that agents change together, a status of six, and the events of all
+// that happens to them; their leases, tasks, access requests and places in portfolios.
 //
-// Begin with Service. Its parts are Leases, Tasks, Requests and Portfolios. An intent has the
-// id of its scope.
+// Begin with Service and Intent. The parts of the service are Leases, Tasks, Requests and
+// Portfolios. An intent has the id of its scope, and every scope that is no task is an
+// intent: one that was made as a scope alone has no description and an empty state.
+//
+// # Rights
+//
+// Who has the level Read of the scope sees the intent and its events. Write changes its state
+// and its status, so agents that work on an intent complete it. Admin (the creator, the
+// coordinator and those with such a grant) manages access and assignments. For all others the
+// intent does not exist.
 //
 // # Storage
 //

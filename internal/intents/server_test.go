@@ -46,7 +46,7 @@ func (s *server) open(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Service = intents.New(s.store, s.channels.Scopes(), s.now)
+	s.Service = intents.New(s.store, s.channels, intents.Options{Clock: s.now})
 }
 
 func (s *server) close() {

@@ -1,25 +1,37 @@
 package intents
 
 import (
+	"context"
+	"math"
+	"slices"
 	"time"
 
 	"koine/channels"
+	"koine/channels/scope"
+	"koine/internal/plainjson"
+	"koine/internal/systemgraph"
 	"koine/kg"
 )
 
-// Service manages intents. Its methods may be called concurrently.
-type Service struct {
-	store  *kg.Store
-	scopes *channels.Scopes
-	clock  func() time.Time
+// Options configures a Service. The zero value is ready.
+type Options struct {
+	Clock func() time.Time // time.Now if nil
 }
 
-// New returns a service of the intents in the store. clock is time.Now if nil.
-func New(store *kg.Store, scopes *channels.Scopes, clock func() time.Time) *Service {
-	if clock == nil {
-		clock = time.Now
+// Service manages intents. Its methods may be called concurrently.
+type Service struct {
+	store    *kg.Store
+	channels *channels.Service
+	scopes   *channels.Scopes
+	clock    func() time.Time
+}
+
+// New returns a service of the intents in the store, whose scopes c manages.
+func New(store *kg.Store, c *channels.Service, o Options) *Service {
+	if o.Clock == nil {
+		o.Clock = time.Now
 	}
-	return &Service{store: store, scopes: scopes, clock: clock}
+	return &Service{store: store, channels: c, scopes: c.Scopes(), clock: o.Clock}
 }
 
 // Leases returns the part of the service for leases.
@@ -33,3 +45,243 @@ func (s *Service) Requests() *Requests { return &Requests{s.store, s.scopes} }
 
 // Portfolios returns the part of the service for portfolios.
 func (s *Service) Portfolios() *Portfolios { return &Portfolios{s.store, s.scopes} }
+
+// NewIntent describes an intent to create.
+type NewIntent struct {
+	Title, Description string
+	// Parent and DependsOn name intents that the caller sees.
+	Parent                         scope.ID
+	DependsOn                      []scope.ID
+	Constraints, State, Governance []byte // JSON, as in Intent
+	Status                         Status // Draft if ""; not final
+	Confidence                     float64
+	// Access, Grants and Coordinator are those of the scope.
+	Access      scope.Access
+	Grants      []scope.Grant
+	Coordinator kg.AgentID
+	// IdempotencyKey works as in scope.Draft.
+	IdempotencyKey string
+}
+
+// Create creates an intent, which the caller manages. If the caller has used the idempotency
+// key before, it returns the existing intent with Replayed set.
+//
+// Errors: CodeScopeNotFound for a parent or a dependency that the caller does not see;
+// CodeInvalid; CodeLimitExceeded; those of channels.Scopes.Create.
+func (s *Service) Create(ctx context.Context, by channels.Caller, d NewIntent) (*Intent, error) {
+	draft, err := s.newIntent(by, d)
+	if err != nil {
+		return nil, err
+	}
+	content, err := plainjson.Encode([]any{draft.Description, draft.Parent, draft.DependsOn, draft.Constraints, draft.State, draft.Governance, draft.Status, draft.Confidence})
+	if err != nil {
+		return nil, err
+	}
+	sd := scope.Draft{Title: d.Title, Access: d.Access, Grants: d.Grants, Coordinator: d.Coordinator, Content: string(content), IdempotencyKey: d.IdempotencyKey}
+	var made *Intent
+	sc, err := s.scopes.CreateWith(ctx, by, sd, func(tx *kg.Tx, sc *scope.Scope) error {
+		it := *draft
+		it.ID, it.Title, it.CreatedBy, it.CreatedAt, it.UpdatedAt = sc.ID, sc.Title, sc.CreatedBy, tx.Time(), tx.Time()
+		if err := systemgraph.WriteOver(tx, recordGraph(sc.ID), sc.ID.Entity(), nil, it.toRecord()); err != nil {
+			return err
+		}
+		made = &it
+		return appendEvent(tx, sc.ID, EventCreated, sc.CreatedBy, map[string]any{"title": it.Title, "status": it.Status, "version": it.Version})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if sc.Replayed {
+		return s.read(ctx, by, sc)
+	}
+	return made, nil
+}
+
+// newIntent validates what is to be created.
+func (s *Service) newIntent(by channels.Caller, d NewIntent) (it *Intent, err error) {
+	it = &Intent{Description: d.Description, Parent: d.Parent, Status: d.Status, Confidence: d.Confidence, Version: 1}
+	if it.Status == "" {
+		it.Status = Draft
+	}
+	if err := it.Status.check(); err != nil {
+		return nil, err
+	}
+	if it.Status.IsFinal() {
+		return nil, kg.Errorf(kg.CodeInvalid, "an intent cannot begin %s", it.Status).At("status")
+	}
+	if err := checkText("description", d.Description, MaxDescriptionRunes); err != nil {
+		return nil, err
+	}
+	if math.IsNaN(d.Confidence) || d.Confidence < 0 || d.Confidence > MaxConfidence {
+		return nil, kg.Errorf(kg.CodeInvalid, "confidence must be from 0 to %d", MaxConfidence).At("confidence")
+	}
+	if it.Constraints, err = checkJSON("constraints", d.Constraints, MaxConstraintsBytes, "{["); err != nil {
+		return nil, err
+	}
+	if it.Governance, err = checkJSON("governance", d.Governance, MaxGovernanceBytes, "{"); err != nil {
+		return nil, err
+	}
+	if it.State, err = checkJSON("state", d.State, MaxStateBytes, "{"); err != nil {
+		return nil, err
+	}
+	if it.State == nil {
+		it.State = emptyObject
+	}
+	if it.Parent != "" {
+		if _, err := s.scopes.LevelOf(by, it.Parent); err != nil {
+			return nil, kg.AsError(err).At("parent")
+		}
+	}
+	it.DependsOn = slices.Compact(slices.Sorted(slices.Values(d.DependsOn)))
+	if n := len(it.DependsOn); n > MaxDependsOn {
+		return nil, errTooMany("dependsOn", "intents", n, MaxDependsOn)
+	}
+	for _, id := range it.DependsOn {
+		if _, err := s.scopes.LevelOf(by, id); err != nil {
+			return nil, kg.AsError(err).At("dependsOn")
+		}
+	}
+	return it, nil
+}
+
+// Get returns an intent.
+//
+// Errors: CodeScopeNotFound, also without access, and for a task.
+func (s *Service) Get(ctx context.Context, by channels.Caller, id scope.ID) (*Intent, error) {
+	sc, err := s.scopes.Get(ctx, by, id)
+	if err != nil {
+		return nil, err
+	}
+	if sc.Parent != "" {
+		return nil, scope.ErrNotFound()
+	}
+	return s.read(ctx, by, sc)
+}
+
+// read reads the intent of a scope that the caller saw.
+func (s *Service) read(ctx context.Context, by channels.Caller, sc *scope.Scope) (it *Intent, err error) {
+	err = viewPart(ctx, s.store, by, func(snapshot *kg.Snapshot) (err error) {
+		it, err = s.readIn(snapshot, by, sc)
+		return err
+	})
+	return it, err
+}
+
+// readIn reads the intent of a scope that the caller saw before the snapshot.
+func (s *Service) readIn(snapshot *kg.Snapshot, by channels.Caller, sc *scope.Scope) (*Intent, error) {
+	it, err := readIntent(snapshot.Match, sc)
+	if err == nil { // who has lost access since reads no record, which is not an intent without one
+		_, err = s.scopes.LevelOf(by, sc.ID)
+	}
+	return it, err
+}
+
+// ListQuery selects intents.
+type ListQuery struct {
+	// Status, if set, excludes intents with another one.
+	Status Status
+	// Behind is the intent behind which the page begins, "" for the first page. With Backward
+	// the newest intents come first.
+	Behind   scope.ID
+	Backward bool
+	// PageSize is clamped to 1…channels.MaxPage; channels.DefaultPage if 0.
+	PageSize int
+}
+
+// List returns the intents that the caller has access to in order of creation, one page at a
+// time. next is the intent behind which the next page begins, "" after the last page. Other
+// pages may be short or empty.
+func (s *Service) List(ctx context.Context, by channels.Caller, q ListQuery) (page []*Intent, next scope.ID, err error) {
+	if q.Status != "" {
+		if err := q.Status.check(); err != nil {
+			return nil, "", err
+		}
+	}
+	list, next, err := s.scopes.ListPage(ctx, by, scope.ListQuery{PageSize: q.PageSize, Behind: q.Behind, Backward: q.Backward})
+	if err != nil {
+		return nil, "", err
+	}
+	err = viewPart(ctx, s.store, by, func(snapshot *kg.Snapshot) error {
+		for _, sc := range list {
+			if sc.Parent != "" {
+				continue
+			}
+			it, err := s.readIn(snapshot, by, sc)
+			if kg.CodeOf(err) == kg.CodeScopeNotFound {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if q.Status == "" || it.Status == q.Status {
+				page = append(page, it)
+			}
+		}
+		return nil
+	})
+	return page, next, err
+}
+
+// SetStatus changes the status of an intent. version must be the current one. It requires the
+// level Write. Completed and Abandoned are final: they end the scope with its tasks and close
+// their channels, in the same commit.
+//
+// Errors: those of PatchState.
+func (s *Service) SetStatus(ctx context.Context, by channels.Caller, id scope.ID, version int64, status Status, reason string) (*Intent, error) {
+	if err := status.check(); err != nil {
+		return nil, err
+	}
+	if err := checkText("reason", reason, MaxReasonRunes); err != nil {
+		return nil, err
+	}
+	return s.change(ctx, by, id, version, "intents/setStatus", func(tx *kg.Tx, sc *scope.Scope, it *Intent) (string, map[string]any, error) {
+		it.Status = status
+		data := map[string]any{"status": status, "version": it.Version}
+		if reason != "" {
+			data["reason"] = reason
+		}
+		if status.IsFinal() {
+			if err := s.scopes.EndIn(tx, sc, scope.Status(status), reason); err != nil {
+				return "", nil, err
+			}
+		}
+		return EventStatusChanged, data, nil
+	})
+}
+
+// change changes the state or the status of an intent. fn receives the intent with its next
+// version, and returns the event.
+func (s *Service) change(ctx context.Context, by channels.Caller, id scope.ID, version int64, method string, fn func(*kg.Tx, *scope.Scope, *Intent) (kind string, data map[string]any, err error)) (*Intent, error) {
+	agent, err := by.ActingAgent()
+	if err != nil {
+		return nil, err
+	}
+	var now *Intent
+	_, err = s.scopes.Change(ctx, by, id, scope.Write, method, func(tx *kg.Tx, sc *scope.Scope) error {
+		if sc.Parent != "" {
+			return scope.ErrNotFound()
+		}
+		it, err := readIntent(tx.MatchOwn, sc)
+		if err != nil {
+			return err
+		}
+		if sc.Ended() {
+			return scope.ErrEnded(sc.Status)
+		}
+		if it.Version != version {
+			return errVersion("intent", it.Version, version)
+		}
+		it.Version++
+		it.UpdatedAt = tx.Time()
+		kind, data, err := fn(tx, sc, it)
+		if err != nil {
+			return err
+		}
+		if err := systemgraph.Write(tx, recordGraph(id), id.Entity(), it.toRecord()); err != nil {
+			return err
+		}
+		now = it
+		return appendEvent(tx, id, kind, agent, data)
+	})
+	return now, err
+}
