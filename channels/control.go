@@ -21,7 +21,7 @@ const (
 	MemberJoined      ControlKind = "joined"
 	MemberLeft        ControlKind = "left"
 	MemberRoleChanged ControlKind = "role"
-	ChannelUpdated    ControlKind = "updated" // name, topic, metadata, rights or bounds
+	ChannelUpdated    ControlKind = "updated" // settings: Control.Changes
 	ChannelClosed     ControlKind = "closed"  // the channel accepts no more messages
 	ChannelDeleted    ControlKind = "deleted" // the last event of the channel
 )
@@ -40,6 +40,8 @@ type Control struct {
 	Version  int64
 	Time     time.Time
 	Revision kg.Revision
+	// Changes are the settings that a ChannelUpdated changed, sorted by name.
+	Changes []channel.SettingChange
 }
 
 // Event is a message or a change of a channel.
@@ -229,6 +231,7 @@ func controlsInCommit(c *kg.Commit, id channel.ID) (list []Control) {
 	was, is := map[kg.AgentID]channel.Role{}, map[kg.AgentID]channel.Role{}
 	var agents []kg.AgentID
 	kinds := map[ControlKind]bool{}
+	settings := channel.SettingChanges{}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		if ch.Quad.Graph != id.RecordGraph() || ch.Quad.Subject != id.Entity() {
@@ -254,7 +257,7 @@ func controlsInCommit(c *kg.Commit, id channel.ID) (list []Control) {
 			kinds[ChannelDeleted] = true
 		case ch.Quad.Predicate == vocab.Version && stands:
 			record.Version = vocab.IntegerOf(ch.Quad.Object)
-		case channel.IsSetting(ch.Quad.Predicate):
+		case settings.Add(ch):
 			kinds[ChannelUpdated] = true
 		}
 	}
@@ -282,6 +285,7 @@ func controlsInCommit(c *kg.Commit, id channel.ID) (list []Control) {
 	}
 	if kinds[ChannelUpdated] && !kinds[ChannelCreated] {
 		add(ChannelUpdated, "", "")
+		list[len(list)-1].Changes = settings.List()
 	}
 	if kinds[ChannelClosed] {
 		add(ChannelClosed, "", "")

@@ -2,6 +2,8 @@ package channels
 
 import (
 	"cmp"
+	"context"
+	"iter"
 	"time"
 
 	"koine/channels/internal/retention"
@@ -51,6 +53,9 @@ type Options struct {
 	// nil, only the members of channels are known.
 	Agents func(fn func(kg.AgentID) bool)
 	Clock  func() time.Time // time.Now if nil
+	// Presence yields the changes of agents' presence until the context is done, for
+	// FollowAgent. If nil, feeds tell nothing of presence.
+	Presence func(context.Context) (iter.Seq[PresenceChange], error)
 	// WithdrawProposal withdraws the proposal that holds the facts of a message, within
 	// the commit that retracts the message, unless the proposal is already decided. It
 	// reports whether it withdrew the proposal. If nil, proposals are left alone.
@@ -69,7 +74,7 @@ type Options struct {
 	// rate is tracked at the same time, for messages and for signals. Others have to
 	// wait.
 	MaxRates int
-	// MaxListeners bounds the concurrent readers of signals.
+	// MaxListeners bounds the concurrent readers of signals, feeds of agents among them.
 	MaxListeners int
 
 	pause time.Duration // between two checks for due work; for tests

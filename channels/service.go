@@ -31,6 +31,7 @@ type Service struct {
 	rateWindows   *rateWindows
 	streams       *openCounts
 	signals       *signalHub
+	digests       commitDigests
 	expiry        *retention.Expirer
 	idle          *retention.IdleCloser
 	grants        *retention.GrantExpirer
@@ -53,7 +54,7 @@ func New(o Options) *Service {
 	s.counter = counting.NewCounter(s.table, s.journal, s.options.CountBatch)
 	s.rateWindows = &rateWindows{most: s.options.MaxRates, last: map[string][]int64{}}
 	s.streams = &openCounts{open: map[string]int{}}
-	s.signals = &signalHub{maxListeners: s.options.MaxListeners, maxLimiters: s.options.MaxRates, listeners: map[channel.ID]map[*listener]bool{}, limiters: map[string]*rate.Limiter{}}
+	s.signals = &signalHub{maxListeners: s.options.MaxListeners, maxLimiters: s.options.MaxRates, all: map[*listener]bool{}, listeners: map[channel.ID]map[*listener]bool{}, limiters: map[string]*rate.Limiter{}}
 	return s
 }
 
@@ -88,6 +89,9 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 	s.idle.Start(s.jobs, s.table, s.journal)
 	s.grants.Start(s.jobs, s.table, store)
 	s.jobs.Start("count messages", s.counter.Run)
+	if s.options.Presence != nil {
+		s.jobs.Start("tell presence", s.tellPresence)
+	}
 	return nil
 }
 

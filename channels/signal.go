@@ -133,8 +133,8 @@ func (s *Service) Signals(ctx context.Context, by Caller, id channel.ID) (iter.S
 	if err != nil {
 		return nil, err
 	}
-	l := &listener{channel: id, wake: make(chan struct{}, 1)}
-	if err := s.signals.add(l); err != nil {
+	l := newListener(nil)
+	if err := s.signals.add(l, id); err != nil {
 		release()
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (s *Service) Signals(ctx context.Context, by Caller, id channel.ID) (iter.S
 				yield(Signal{}, context.Cause(ctx))
 				return
 			}
-			list, closed := l.drain()
+			list, _, closed := l.drain()
 			if closed {
 				yield(Signal{}, kg.Errorf(kg.CodeClosed, "server is shutting down"))
 				return
@@ -168,21 +168,41 @@ func (s *Service) Signals(ctx context.Context, by Caller, id channel.ID) (iter.S
 			if len(list) == 0 {
 				select {
 				case <-ctx.Done():
-				case <-l.wake:
+				case <-l.woken:
 				}
 			}
 		}
 	}, nil
 }
 
-// listener is a reader of signals.
+// listener is a reader of signals, and of presence if it has latest.
 type listener struct {
-	channel channel.ID
-	wake    chan struct{}
+	wake func() // does not block
+
+	channels map[channel.ID]bool // guarded by signalHub.mu
 
 	mu      sync.Mutex // guards the following
 	waiting []Signal
 	closed  bool
+	// The latest presence of each agent that was not read yet, in the order in which the
+	// agents first changed. latest is nil if the listener is not told.
+	order  []kg.AgentID
+	latest map[kg.AgentID]PresenceChange
+
+	woken chan struct{} // of readers that wait for signals alone
+}
+
+// newListener returns a listener of signals that waits for woken or, with wake, one of
+// signals and presence.
+func newListener(wake func()) *listener {
+	l := &listener{channels: map[channel.ID]bool{}, wake: wake}
+	if wake == nil {
+		l.woken = make(chan struct{}, 1)
+		l.wake = func() { jobs.Wake(l.woken) }
+	} else {
+		l.latest = map[kg.AgentID]PresenceChange{}
+	}
+	return l
 }
 
 // enqueue queues a signal, if not nil, and wakes the reader.
@@ -196,55 +216,110 @@ func (l *listener) enqueue(one *Signal) {
 		l.waiting = append(l.waiting, *one)
 		l.mu.Unlock()
 	}
-	jobs.Wake(l.wake)
+	l.wake()
 }
 
-// drain returns the queued signals.
-func (l *listener) drain() (list []Signal, closed bool) {
+// enqueuePresence queues a change of presence. It replaces one of the same agent; beyond
+// MaxPresenceBacklog agents the one that waits the longest is dropped.
+func (l *listener) enqueuePresence(one PresenceChange) {
+	l.mu.Lock()
+	if _, waits := l.latest[one.Agent]; !waits {
+		if len(l.order) == MaxPresenceBacklog {
+			delete(l.latest, l.order[0])
+			l.order = append(l.order[:0], l.order[1:]...)
+		}
+		l.order = append(l.order, one.Agent)
+	}
+	l.latest[one.Agent] = one
+	l.mu.Unlock()
+	l.wake()
+}
+
+// drain returns what is queued.
+func (l *listener) drain() (list []Signal, present []PresenceChange, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list, l.waiting = l.waiting, nil
-	return list, l.closed
+	for _, agent := range l.order {
+		present = append(present, l.latest[agent])
+	}
+	l.order = nil
+	clear(l.latest)
+	return list, present, l.closed
 }
 
-// signalHub distributes signals to listeners.
+// signalHub distributes signals and presence to listeners.
 type signalHub struct {
 	maxListeners, maxLimiters int
 
 	mu        sync.RWMutex // guards the following
 	closed    bool
-	count     int
+	all       map[*listener]bool
 	listeners map[channel.ID]map[*listener]bool
 
 	limiterMu sync.Mutex
 	limiters  map[string]*rate.Limiter
 }
 
-func (s *signalHub) add(l *listener) error {
+func (s *signalHub) add(l *listener, ids ...channel.ID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
 		return kg.Errorf(kg.CodeClosed, "server is shutting down")
-	case s.count >= s.maxListeners:
-		return check.TooMuch("", "server has %d readers of signals, which is the limit", s.count)
+	case len(s.all) >= s.maxListeners:
+		return check.TooMuch("", "server has %d readers of signals, which is the limit", len(s.all))
 	}
-	if s.listeners[l.channel] == nil {
-		s.listeners[l.channel] = map[*listener]bool{}
+	s.all[l] = true
+	for _, id := range ids {
+		s.join(l, id)
 	}
-	s.listeners[l.channel][l] = true
-	s.count++
 	return nil
+}
+
+// join adds a channel to those of a listener. The caller holds the lock.
+func (s *signalHub) join(l *listener, id channel.ID) {
+	if s.listeners[id] == nil {
+		s.listeners[id] = map[*listener]bool{}
+	}
+	s.listeners[id][l], l.channels[id] = true, true
+}
+
+// leave removes a channel from those of a listener. The caller holds the lock.
+func (s *signalHub) leave(l *listener, id channel.ID) {
+	delete(l.channels, id)
+	if set := s.listeners[id]; set[l] {
+		if delete(set, l); len(set) == 0 {
+			delete(s.listeners, id)
+		}
+	}
+}
+
+// move replaces the channels of an added listener.
+func (s *signalHub) move(l *listener, now map[channel.ID]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.all[l] {
+		return
+	}
+	for id := range l.channels {
+		if !now[id] {
+			s.leave(l, id)
+		}
+	}
+	for id := range now {
+		if !l.channels[id] {
+			s.join(l, id)
+		}
+	}
 }
 
 func (s *signalHub) remove(l *listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if set := s.listeners[l.channel]; set[l] {
-		s.count--
-		if delete(set, l); len(set) == 0 {
-			delete(s.listeners, l.channel)
-		}
+	delete(s.all, l)
+	for id := range l.channels {
+		s.leave(l, id)
 	}
 }
 
@@ -256,32 +331,48 @@ func (s *signalHub) broadcast(one Signal) {
 	}
 }
 
+// broadcastPresence tells the listeners of the channels, each once.
+func (s *signalHub) broadcastPresence(one PresenceChange, ids []channel.ID) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	told := map[*listener]bool{}
+	for _, id := range ids {
+		for l := range s.listeners[id] {
+			if l.latest != nil && !told[l] {
+				told[l] = true
+				l.enqueuePresence(one)
+			}
+		}
+	}
+}
+
 // applyCommit wakes the listeners whose access may have changed, so that they check it
 // again.
 func (s *signalHub) applyCommit(c *kg.Commit) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.count == 0 {
+	if len(s.all) == 0 {
 		return
 	}
 	for i := range c.Changes {
 		q := &c.Changes[i].Quad
 		if id, part := channel.OfGraph(q.Graph); part == channel.RecordPart {
 			for l := range s.listeners[id] {
-				l.enqueue(nil)
+				l.recheck()
 			}
 		} else if part == 0 { // server-wide restrictions and scopes
-			s.wakeAll()
+			for l := range s.all {
+				l.recheck()
+			}
 			return
 		}
 	}
 }
 
-func (s *signalHub) wakeAll() {
-	for _, set := range s.listeners {
-		for l := range set {
-			l.enqueue(nil)
-		}
+// recheck wakes a reader that ends with its access. A reader of presence as well does not.
+func (l *listener) recheck() {
+	if l.latest == nil {
+		l.enqueue(nil)
 	}
 }
 
@@ -290,14 +381,12 @@ func (s *signalHub) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for _, set := range s.listeners {
-		for l := range set {
-			l.mu.Lock()
-			l.closed = true
-			l.mu.Unlock()
-		}
+	for l := range s.all {
+		l.mu.Lock()
+		l.closed = true
+		l.mu.Unlock()
+		l.enqueue(nil)
 	}
-	s.wakeAll()
 }
 
 // checkRate counts a signal, or returns an error if the key exceeds its rate.

@@ -137,12 +137,3 @@ func (g Grantee) Describe() string {
 	}
 	return string(g)
 }
-
-// IsSetting reports whether an update of the channel can change the property.
-func IsSetting(property kg.Term) bool {
-	switch property {
-	case vocab.Name, vocab.Topic, vocab.Metadata, vocab.MaxMembers, vocab.Policy:
-		return true
-	}
-	return new(Rights).forProperty(property) != nil || new(Limits).forProperty(property) != nil
-}

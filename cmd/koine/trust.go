@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"iter"
 	"log/slog"
 
 	"koine/channels"
@@ -44,7 +45,8 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 		return nil, err
 	}
 	reviews := proposals.New(proposals.Options{CurrentRights: who.currentRights()})
-	options, err := c.applyTiers(channels.Options{Agents: who.eachAgent, WithdrawProposal: reviews.WithdrawIn})
+	present := presence.New(presence.Options{Logger: log})
+	options, err := c.applyTiers(channels.Options{Agents: who.eachAgent, WithdrawProposal: reviews.WithdrawIn, Presence: changesOf(present)})
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +63,25 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 	return &trust{
 		identity: who, policies: policies, rules: file, shapes: &shapes.Set{Logger: log},
 		reviews: reviews, quarantines: new(provenance.Quarantines),
-		channels: conversations, presence: presence.New(presence.Options{Logger: log}),
+		channels: conversations, presence: present,
 	}, nil
+}
+
+// changesOf returns the function by which channels follow the presence of agents.
+func changesOf(present *presence.Tracker) func(context.Context) (iter.Seq[channels.PresenceChange], error) {
+	return func(ctx context.Context) (iter.Seq[channels.PresenceChange], error) {
+		changes, err := present.Changes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return func(yield func(channels.PresenceChange) bool) {
+			for tr := range changes {
+				if !yield(channels.PresenceChange{Agent: tr.Agent, Status: string(tr.Status), Since: tr.Since}) {
+					return
+				}
+			}
+		}, nil
+	}
 }
 
 // govern sets the deciding parts of a store's governor.

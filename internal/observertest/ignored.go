@@ -27,6 +27,7 @@ var Ignored = map[string]string{
 	"channels.Service.rateWindows": "calls of this process",
 	"channels.Service.streams":     "streams of this process",
 	"channels.Service.signals":     "listeners of this process",
+	"channels.Service.digests":     "a cache of commits",
 	"channels.Service.receipts":    "acknowledgements that are not committed yet",
 	"channels.Service.counter":     "counts that are to be committed soon",
 	"channels.Service.expiry":      "what may be due: each entry is compared with the store before it is committed",
