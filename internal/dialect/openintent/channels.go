@@ -10,6 +10,7 @@ import (
 	"koine/channels/channel"
 	"koine/channels/scope"
 	"koine/internal/caller"
+	"koine/internal/intents"
 	"koine/internal/rest"
 	"koine/kg"
 )
@@ -199,7 +200,10 @@ func (h *Handler) taskScope(ctx context.Context, who caller.Caller, intent scope
 	for range updateTries {
 		sc, err = scopes.TaskByExternalID(ctx, by, intent, task)
 		if kg.CodeOf(err) == kg.CodeScopeNotFound {
-			sc, err = scopes.Create(ctx, by, scope.Draft{Parent: intent, ExternalID: task, Access: scope.Access{Everybody: true}})
+			var made *intents.Task
+			if made, err = h.deps.Intents.Tasks().Create(ctx, by, intent, intents.TaskDraft{Name: task, ExternalID: task}); err == nil {
+				return made.ID, nil
+			}
 		}
 		if kg.CodeOf(err) == kg.CodeNameTaken {
 			continue // made meanwhile

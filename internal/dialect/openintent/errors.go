@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"koine/internal/caller"
+	"koine/internal/intents"
 	"koine/internal/rest"
 	"koine/kg"
 )
@@ -127,6 +128,10 @@ func (h *Handler) errorOf(who caller.Caller, err error) *wireError {
 func (h *Handler) domainError(who caller.Caller, err error) *wireError {
 	e := kg.AsError(err)
 	h.options.Refused(who, e.Code)
+	var conflict *intents.VersionError
+	if errors.As(err, &conflict) {
+		return &wireError{Message: "Version conflict", Code: string(e.Code), CurrentVersion: conflict.Current, status: http.StatusConflict}
+	}
 	a, ok := errorTable.Of(e.Code)
 	if !ok {
 		h.options.Logger.Error("call failed", "request", who.RequestID, "path", who.Path, "error", err)

@@ -9,6 +9,7 @@ import (
 
 	"koine/channels"
 	"koine/internal/caller"
+	"koine/internal/intents"
 	"koine/internal/rest"
 	"koine/internal/sse"
 	"koine/kg"
@@ -20,6 +21,7 @@ const Root = "/api/v1"
 // Deps are the dependencies of the handler. All are required.
 type Deps struct {
 	Channels *channels.Service
+	Intents  *intents.Service
 	Streams  *sse.Server
 	// Positions converts positions of the log (kg.Store).
 	Positions Positions
@@ -118,6 +120,20 @@ func (h *Handler) table() map[string]call {
 		"PUT " + Root + "/intents/{id}/acl":                    h.setAccess,
 		"POST " + Root + "/intents/{id}/acl/entries":           h.grant,
 		"DELETE " + Root + "/intents/{id}/acl/entries/{entry}": h.revoke,
+
+		"POST " + Root + "/intents/{id}/access-requests":                   h.requestAccess,
+		"GET " + Root + "/intents/{id}/access-requests":                    h.listRequests,
+		"POST " + Root + "/intents/{id}/access-requests/{request}/approve": h.decideRequest(true),
+		"POST " + Root + "/intents/{id}/access-requests/{request}/deny":    h.decideRequest(false),
+
+		"POST " + Root + "/intents/{id}/leases":           h.acquireLease,
+		"GET " + Root + "/intents/{id}/leases":            h.listLeases,
+		"PATCH " + Root + "/intents/{id}/leases/{lease}":  h.renewLease,
+		"DELETE " + Root + "/intents/{id}/leases/{lease}": h.releaseLease,
+		"POST " + Root + "/tasks":                         h.createTask,
+		"GET " + Root + "/tasks/{task}":                   h.getTask,
+		"PATCH " + Root + "/tasks/{task}":                 h.updateTask,
+		"GET " + Root + "/intents/{id}/tasks":             h.listTasks,
 
 		"GET " + Root + "/server/config": h.serverConfig,
 	}
