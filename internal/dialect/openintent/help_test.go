@@ -42,7 +42,7 @@ func start(t testing.TB, o openintent.Options) *server {
 	}
 	s.store = store
 	s.streams = sse.New(sse.Options{Ended: func(_ context.Context, e sse.End) { s.ends <- e }})
-	h := openintent.NewHandler(openintent.Deps{Channels: s.channels, Intents: intents.New(store, s.channels.Scopes(), nil), Streams: s.streams, Positions: store}, o)
+	h := openintent.NewHandler(openintent.Deps{Channels: s.channels, Intents: intents.New(store, s.channels, intents.Options{}), Streams: s.streams, Positions: store}, o)
 	discovery := openintent.NewDiscoveryHandler()
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/.well-known/") {
