@@ -8,8 +8,9 @@ import (
 	"koine/kg"
 )
 
-// newGrants validates grants and gives them ids. Their time is that of the commit.
-func newGrants(by kg.AgentID, list []scope.Grant) ([]scope.Grant, error) {
+// NewGrants validates grants and gives them ids, for AddGrant and ReplaceGrants. Their time is
+// that of the commit. Of those that say the same it keeps the first.
+func NewGrants(by kg.AgentID, list []scope.Grant) ([]scope.Grant, error) {
 	if n := len(list); n > scope.MaxGrants {
 		return nil, check.TooMuch("grants", "scope would have %d grants; the limit is %d", n, scope.MaxGrants)
 	}
@@ -44,7 +45,7 @@ func (s *Scopes) Grant(ctx context.Context, by Caller, id scope.ID, g scope.Gran
 	if err != nil {
 		return nil, err
 	}
-	list, err := newGrants(agent, []scope.Grant{g})
+	list, err := NewGrants(agent, []scope.Grant{g})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (s *Scopes) SetGrants(ctx context.Context, by Caller, id scope.ID, access *
 	if err != nil {
 		return nil, err
 	}
-	grants, err := newGrants(agent, list)
+	grants, err := NewGrants(agent, list)
 	if err != nil {
 		return nil, err
 	}
@@ -120,27 +121,33 @@ func (s *Scopes) SetGrants(ctx context.Context, by Caller, id scope.ID, access *
 		if access != nil {
 			sc.Access = *access
 		}
-		before := sc.Clone()
-		sc.Grants = nil
-		for _, g := range grants {
-			for i := range before.Grants {
-				if before.Grants[i].Key() == g.Key() {
-					g = before.Grants[i]
-				}
-			}
-			if sc.Grant(g.ID) != nil {
-				continue
-			}
-			if g.GrantedAt.IsZero() {
-				if err := AddGrant(tx, sc, &g); err != nil {
-					return err
-				}
-				continue
-			}
-			sc.AddGrant(g)
-		}
-		return nil
+		return ReplaceGrants(tx, sc, grants)
 	})
+}
+
+// ReplaceGrants makes the validated list the grants of a scope within the function of
+// Scopes.Change, as SetGrants does.
+func ReplaceGrants(tx *kg.Tx, sc *scope.Scope, grants []scope.Grant) error {
+	before := sc.Clone()
+	sc.Grants = nil
+	for _, g := range grants {
+		for i := range before.Grants {
+			if before.Grants[i].Key() == g.Key() {
+				g = before.Grants[i]
+			}
+		}
+		if sc.Grant(g.ID) != nil {
+			continue
+		}
+		if !g.GrantedAt.IsZero() {
+			sc.AddGrant(g)
+			continue
+		}
+		if err := AddGrant(tx, sc, &g); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Assign gives an agent a role in a scope, "worker" if it names none, and with it access. The

@@ -98,7 +98,7 @@ func (s *Scopes) newScope(agent kg.AgentID, d scope.Draft) (made *scope.Scope, r
 	if d.Coordinator, err = scope.ParseCoordinator(d.Coordinator); err != nil {
 		return nil, request, err
 	}
-	grants, err := newGrants(agent, d.Grants)
+	grants, err := NewGrants(agent, d.Grants)
 	if err != nil {
 		return nil, request, err
 	}
