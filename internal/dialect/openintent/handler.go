@@ -98,6 +98,21 @@ func NewHandler(deps Deps, o Options) *Handler {
 // table has the paths of the protocol but its streams.
 func (h *Handler) table() map[string]call {
 	return map[string]call{
+		"POST " + Root + "/intents":             h.createIntent,
+		"GET " + Root + "/intents":              h.listIntents,
+		"GET " + Root + "/intents/{id}":         h.getIntent,
+		"POST " + Root + "/intents/{id}/state":  h.patchState,
+		"POST " + Root + "/intents/{id}/status": h.setStatus,
+
+		"POST " + Root + "/portfolios":                            h.createPortfolio,
+		"GET " + Root + "/portfolios":                             h.listPortfolios,
+		"GET " + Root + "/portfolios/{portfolio}":                 h.getPortfolio,
+		"PATCH " + Root + "/portfolios/{portfolio}/status":        h.setPortfolioStatus,
+		"POST " + Root + "/portfolios/{portfolio}/intents":        h.addToPortfolio,
+		"GET " + Root + "/portfolios/{portfolio}/intents":         h.listPortfolioIntents,
+		"DELETE " + Root + "/portfolios/{portfolio}/intents/{id}": h.removeFromPortfolio,
+		"GET " + Root + "/intents/{id}/portfolios":                h.listPortfoliosOf,
+
 		"POST " + Root + "/intents/{id}/channels":                       h.createChannel,
 		"GET " + Root + "/intents/{id}/channels":                        h.listChannels,
 		"POST " + Root + "/intents/{id}/channels/{name}/messages":       h.sendByName,
