@@ -193,7 +193,7 @@ func TestErasedScope(t *testing.T) {
 	var ids []channel.ID
 	for _, scope := range []scope.ID{intent.ID, task.ID} {
 		for _, policy := range []channel.MemberPolicy{channel.ByScope, channel.Explicit} {
-			ids = append(ids, s.makeIn(t, scope, "of "+string(policy), policy, "bob").ID)
+			ids = append(ids, s.makeIn(t, scope, fmt.Sprint("of ", policy, " in ", scope), policy, "bob").ID)
 		}
 	}
 	for _, id := range ids {

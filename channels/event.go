@@ -9,32 +9,26 @@ import (
 
 	"koine/channels/channel"
 	"koine/channels/internal/access"
-	"koine/channels/internal/vocab"
 	"koine/channels/message"
 	"koine/channels/scope"
 	"koine/internal/plainjson"
 	"koine/kg"
 )
 
-// auditMessage copies a message to the event log of the channel's scope, in the same
-// commit. It returns the number of statements.
+// auditMessage appends an event about a message to the event log of the channel's scope, and
+// writes the audit copy of its content, in the same commit. The salt of the hash is made if it
+// is "". It returns the number of statements.
 func auditMessage(tx *kg.Tx, e *access.Entry, m *message.Message, made *string) (n int, err error) {
 	if !e.Audit || e.Scope == "" {
 		return 0, nil
 	}
-	open := e.MemberPolicy == channel.ByScope && e.GrantsReadToAll() && !m.Private
-	salt := ""
-	if !open {
-		if *made == "" {
-			*made = newSalt()
-		}
-		salt = *made
-		n++
-		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: m.ID.Entity(), Predicate: vocab.Salt, Object: kg.String(salt), Graph: m.ContentGraph()}}); err != nil {
-			return n, err
-		}
+	if *made == "" {
+		*made = newSalt()
 	}
-	content, err := contentHash(m, salt)
+	if n, err = m.WriteCopy(tx, *made); err != nil {
+		return n, err
+	}
+	content, err := contentHash(m, *made)
 	if err != nil {
 		return n, err
 	}
@@ -48,20 +42,18 @@ func auditMessage(tx *kg.Tx, e *access.Entry, m *message.Message, made *string) 
 		Correlation message.ID          `json:"correlationId,omitempty"`
 		Retracts    message.ID          `json:"retracts,omitempty"`
 		Content     string              `json:"contentHash"`
-		Parts       []json.RawMessage   `json:"parts,omitempty"`
-		Metadata    json.RawMessage     `json:"metadata,omitempty"`
 	}{
 		Channel: e.ID, Name: e.Name, Message: m.ID, Sequence: m.Sequence, Interaction: m.Interaction, To: m.To, Retracts: m.Retracts, Content: content,
 	}
-	if open {
-		data.Correlation, data.Parts, data.Metadata = m.Correlation, m.Parts, m.Metadata
+	if e.MemberPolicy == channel.ByScope && e.GrantsReadToAll() && !m.Private {
+		data.Correlation = m.Correlation // everybody with access to the scope may read the message
 	}
 	raw, err := plainjson.Encode(data)
 	if err != nil {
 		return n, err
 	}
 	event := scope.Event{Scope: e.Scope, Type: scope.EventMessage, Actor: m.Author, Data: raw}
-	appended, err := event.AppendTo(tx)
+	appended, err := event.AppendAudit(tx)
 	return n + appended, err
 }
 
@@ -72,14 +64,10 @@ func newSalt() string {
 	return hex.EncodeToString(bits[:])
 }
 
-// contentHash returns the SHA-256 of a compact JSON array of the parts, the metadata,
-// and the salt unless it is "".
+// contentHash returns the SHA-256 of a compact JSON array of the parts, the metadata, and the
+// salt.
 func contentHash(m *message.Message, salt string) (string, error) {
-	content := []any{m.Parts, json.RawMessage(m.Metadata)}
-	if salt != "" {
-		content = append(content, salt)
-	}
-	raw, err := plainjson.Encode(content)
+	raw, err := plainjson.Encode([]any{m.Parts, json.RawMessage(m.Metadata), salt})
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:]), err
 }
@@ -101,12 +89,50 @@ func (s *Scopes) Events(ctx context.Context, by Caller, id scope.ID, from int64,
 	return scope.ReadEvents(snapshot, id, from, min(max(n, 1), scope.MaxEvents))
 }
 
+// EventCopy returns the audit copy of the message that an event copies, nil for other events
+// and if the caller may not read it, or it was retracted or erased.
+//
+// Errors: CodeScopeNotFound.
+func (s *Scopes) EventCopy(ctx context.Context, by Caller, e *scope.Event) (*scope.Copy, error) {
+	agent, _, err := s.table.RequireScope(by, e.Scope)
+	if err != nil {
+		return nil, err
+	}
+	reader := by.ReaderPrincipal(agent)
+	snapshot, err := s.store.View(ctx, kg.View{Principal: reader, AllGraphs: true})
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	return s.readCopy(snapshot, reader, e)
+}
+
+// readCopy returns the audit copy of an event, nil if there is none that the reader may read.
+func (s *Scopes) readCopy(snapshot *kg.Snapshot, reader kg.Principal, e *scope.Event) (*scope.Copy, error) {
+	if e.Type != scope.EventMessage {
+		return nil, nil
+	}
+	var data struct {
+		Message  message.ID        `json:"messageId"`
+		Parts    []json.RawMessage `json:"parts"` // of events that an earlier build wrote, for all with access
+		Metadata json.RawMessage   `json:"metadata"`
+	}
+	if json.Unmarshal(e.Data, &data) != nil || data.Message == "" {
+		return nil, nil
+	}
+	if data.Parts != nil {
+		return message.NewCopy(data.Parts, data.Metadata, ""), nil
+	}
+	return message.ReadCopy(snapshot.Match, data.Message, func(graph kg.Term) bool { return s.table.MayReadCopy(reader, graph) })
+}
+
 // MaxScannedEvents bounds the events that ListEvents examines for one page.
 const MaxScannedEvents = 5000
 
 // ListEvents returns a page of the events of a scope that a query selects. next is the
 // sequence with which the query continues (scope.EventQuery), 0 after the last page. Other
-// pages may be short or empty.
+// pages may be short or empty; a page ends earlier if its content exceeds
+// message.MaxPageBytes. Events that copy a message have the copy if the caller may read it.
 //
 // Errors: CodeScopeNotFound.
 func (s *Scopes) ListEvents(ctx context.Context, by Caller, id scope.ID, q scope.EventQuery) (page []*scope.Event, next int64, err error) {
@@ -123,7 +149,19 @@ func (s *Scopes) ListEvents(ctx context.Context, by Caller, id scope.ID, q scope
 	if q.PageSize != 0 {
 		size = min(max(q.PageSize, 1), scope.MaxEvents)
 	}
-	return scope.FindEvents(snapshot, id, q, size, MaxScannedEvents)
+	if page, next, err = scope.FindEvents(snapshot, id, q, size, MaxScannedEvents); err != nil {
+		return nil, 0, err
+	}
+	bytes := 0
+	for i, e := range page {
+		if e.Copy, err = s.readCopy(snapshot, by.ReaderPrincipal(agent), e); err != nil {
+			return nil, 0, err
+		}
+		if bytes += e.Size(); bytes > message.MaxPageBytes && i > 0 {
+			return page[:i], page[i-1].Sequence, nil
+		}
+	}
+	return page, next, nil
 }
 
 // LastEvent returns the sequence of the scope's newest event, 0 if it has none.

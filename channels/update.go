@@ -173,7 +173,8 @@ func (s *Service) isClosed(id channel.ID) bool {
 }
 
 // Delete deletes a channel. It removes all members, and from then on no agent can read
-// the channel at any revision. It requires an owner.
+// the channel at any revision. Who could read it keeps the audit copies of its messages, as
+// long as it has access to the scope. It requires an owner.
 func (s *Service) Delete(ctx context.Context, by Caller, id channel.ID) error {
 	agent, e, err := s.table.RequireDiscoverable(by, id)
 	if err != nil {
@@ -193,6 +194,11 @@ func (s *Service) Delete(ctx context.Context, by Caller, id channel.ID) error {
 		_, err := channel.ChangeRecord(tx, id, func(w *channel.Writer, c *channel.Channel) error {
 			for _, m := range c.Members {
 				w.RemoveMember(m)
+			}
+			if c.Scope != "" {
+				for _, agent := range access.MembersWhoRead(e) {
+					w.ApplyPatch(kg.Patch{Op: kg.Add, Quad: w.QuadFor(vocab.FormerReader, kg.IRI(string(agent)))})
+				}
 			}
 			w.ClearProperty(vocab.Invited)
 			w.SetProperty(vocab.Deleted, kg.DateTime(tx.Time()))

@@ -84,6 +84,7 @@ var reached = map[string]string{
 	"Scopes.SetGrants":        ": the fields of intents come with package intents",
 	"Scopes.Assign":           ": the fields of intents come with package intents",
 	"Scopes.Unassign":         ": the fields of intents come with package intents",
+	"Scopes.EventCopy":        "ScopeEvent.copy",
 	"Scopes.ListEvents":       ": the fields of intents come with package intents",
 	"Signal":                  "Mutation.sendSignal",
 	"Signals":                 "Subscription.signalSent",

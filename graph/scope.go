@@ -290,6 +290,25 @@ func (e *ScopeEvent) Message(ctx context.Context) (*Message, error) {
 	return messageIfAny(ctx, data.MessageID)
 }
 
+// Copy is the audit copy of that message, nil if the caller may not read it.
+func (e *ScopeEvent) Copy(ctx context.Context) (json.RawMessage, error) {
+	service, by, err := runOf(ctx).channelService()
+	if err != nil {
+		return nil, err
+	}
+	c, err := service.Scopes().EventCopy(ctx, by, e.record)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	return c.JSON(), nil
+}
+
+// TraceID is nil without a trace.
+func (e *ScopeEvent) TraceID() *string { return nilIfEmpty(e.record.TraceID) }
+
+// ParentSequence is nil for an event that follows from no other.
+func (e *ScopeEvent) ParentSequence() *int64 { return unlessZero(e.record.ParentEvent) }
+
 // PreviousHash is nil for the first event.
 func (e *ScopeEvent) PreviousHash() *string { return nilIfEmpty(e.record.Previous) }
 

@@ -161,7 +161,7 @@ func TestScopeEvents(t *testing.T) {
 		Sequence          int64
 		Type, Actor, Hash string
 		PreviousHash      *string
-		Data              map[string]any
+		Data, Copy        map[string]any
 		Message           *struct{ Text string }
 	}
 	var events []event
@@ -177,7 +177,7 @@ func TestScopeEvents(t *testing.T) {
 				}
 			}
 		}
-		if err := json.Unmarshal([]byte(c.told("bob", `{ scope(id: "%s") { events(first: 2 %s) { nodes { sequence type actor: actorId hash previousHash data message { text } } pageInfo { hasNextPage endCursor } } } }`, scope, after)), &data); err != nil {
+		if err := json.Unmarshal([]byte(c.told("bob", `{ scope(id: "%s") { events(first: 2 %s) { nodes { sequence type actor: actorId hash previousHash data copy message { text } } pageInfo { hasNextPage endCursor } } } }`, scope, after)), &data); err != nil {
 			t.Fatal(err)
 		}
 		events = append(events, data.Scope.Events.Nodes...)
@@ -194,8 +194,8 @@ func TestScopeEvents(t *testing.T) {
 		if e.Sequence != int64(i+1) || e.Type != "channel_message" || e.Actor != "agent://ann" || (e.PreviousHash == nil) != (i == 0) || e.PreviousHash != nil && *e.PreviousHash != previous {
 			t.Errorf("event %d is %+v", i, e)
 		}
-		if shown := i < 4; (e.Message != nil) != shown || (e.Data["parts"] != nil) != shown {
-			t.Errorf("of event %d bob is shown %+v and %v", i, e.Data, e.Message)
+		if shown := i < 4; (e.Message != nil) != shown || (e.Copy["parts"] != nil) != shown || e.Data["parts"] != nil {
+			t.Errorf("of event %d bob is shown %+v, %+v and %v", i, e.Data, e.Copy, e.Message)
 		}
 		previous = e.Hash
 	}

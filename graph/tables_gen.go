@@ -2584,6 +2584,13 @@ func scopeEventFields() map[string]*executor.Field {
 			return writeJSON(w, s, o.(*ScopeEvent).Data())
 		}),
 		"message": executor.Read((*ScopeEvent).Message, writeMessage),
+		"copy":    executor.Read((*ScopeEvent).Copy, writeJSON),
+		"traceId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*ScopeEvent).TraceID())
+		}),
+		"parentSequence": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalLong(w, s, o.(*ScopeEvent).ParentSequence())
+		}),
 		"previousHash": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeOptionalString(w, s, o.(*ScopeEvent).PreviousHash())
 		}),

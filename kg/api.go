@@ -18,6 +18,7 @@ const (
 
 	OwnGraphPrefix      = base.OwnGraphPrefix
 	JournalGraphPrefix  = base.JournalGraphPrefix
+	CopyGraphPrefix     = base.CopyGraphPrefix
 	OwnVocabulary       = base.OwnVocabulary
 	MaxLocalTerms       = base.MaxLocalTerms
 	KeptName            = datadir.KeptName

@@ -146,5 +146,5 @@ func IsRecordGraph(graph kg.Term) bool {
 func IsJournalGraph(graph kg.Term) bool {
 	_, part := channel.OfGraph(graph)
 	scope, record := scope.OfGraph(graph)
-	return part == channel.JournalPart || part == channel.PartitionPart || part == channel.ReceiptPart || scope != "" && !record
+	return part == channel.JournalPart || part == channel.PartitionPart || part == channel.CopyPart || part == channel.ReceiptPart || scope != "" && !record
 }

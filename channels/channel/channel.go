@@ -60,8 +60,12 @@ type Channel struct {
 	JournalState
 	// Replayed means that Create found the channel under its idempotency key.
 	Replayed bool
-	// Deleted means that the channel was deleted: no agent finds it any more.
-	Deleted bool
+	// Deleted means that the channel was deleted: no agent finds it any more. FormerReaders
+	// are the members that could read it then, sorted. They keep the audit copies of its
+	// messages. Only channels in a scope have them.
+	Deleted       bool
+	DeletedAt     time.Time
+	FormerReaders []kg.AgentID
 }
 
 // JournalState is the part of a channel that follows from its messages, not from its record.
@@ -169,6 +173,12 @@ func (c *Channel) ApplyStatement(property, object kg.Term, a *kg.Assertion) {
 		c.ExpireAfter, c.ExpireAfterSetAt = time.Duration(vocab.IntegerOf(object))*time.Millisecond, a.Time
 	case vocab.Deleted:
 		c.Deleted = true
+		c.DeletedAt, _ = object.DateTimeValue()
+	case vocab.FormerReader:
+		at, had := slices.BinarySearch(c.FormerReaders, kg.AgentID(object.Value()))
+		if !had {
+			c.FormerReaders = slices.Insert(slices.Clone(c.FormerReaders), at, kg.AgentID(object.Value()))
+		}
 	case vocab.MaxMembers:
 		c.MaxMembers = int(vocab.IntegerOf(object))
 	case vocab.Invited:

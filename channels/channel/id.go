@@ -20,6 +20,7 @@ const (
 	ChannelPrefix = "urn:koine:channel:"
 	recordPrefix  = kg.OwnGraphPrefix + "channel:"
 	JournalPrefix = kg.JournalGraphPrefix + "messages:"
+	copyPrefix    = kg.CopyGraphPrefix + "messages:"
 	receiptPrefix = kg.JournalGraphPrefix + "receipts:"
 	factsPrefix   = "urn:koine:facts:"
 	directPrefix  = "chan:direct:"
@@ -41,6 +42,27 @@ func (c ID) PartitionGraph(readers []kg.AgentID) kg.Term {
 		sum.Write([]byte(string(agent) + "\n"))
 	}
 	return kg.IRI(JournalPrefix + string(c) + "/" + hex.EncodeToString(sum.Sum(nil))[:32])
+}
+
+// CopyGraph returns the graph of the audit copies of messages whose content is in a graph of
+// the channel: the one of its messages, or a partition.
+func (c ID) CopyGraph(content kg.Term) kg.Term {
+	return kg.IRI(copyPrefix + strings.TrimPrefix(content.Value(), JournalPrefix))
+}
+
+// CopiedPartition returns the partition whose messages an audit graph has copies of, or the
+// zero term if it has those of messages to all readers of the channel.
+func CopiedPartition(copies kg.Term) kg.Term {
+	rest := strings.TrimPrefix(copies.Value(), copyPrefix)
+	if !strings.Contains(rest, "/") {
+		return kg.Term{}
+	}
+	return kg.IRI(JournalPrefix + rest)
+}
+
+// HoldsMessages reports whether a graph holds content of messages.
+func HoldsMessages(graph kg.Term) bool {
+	return strings.HasPrefix(graph.Value(), JournalPrefix) || strings.HasPrefix(graph.Value(), copyPrefix)
 }
 
 // ReceiptsGraph returns the graph of receipts and message counts.
@@ -77,13 +99,15 @@ func OfGraph(graph kg.Term) (id ID, part Part) {
 	for _, p := range [...]struct {
 		prefix string
 		part   Part
-	}{{recordPrefix, RecordPart}, {JournalPrefix, JournalPart}, {receiptPrefix, ReceiptPart}, {factsPrefix, FactsPart}} {
+	}{{recordPrefix, RecordPart}, {JournalPrefix, JournalPart}, {receiptPrefix, ReceiptPart}, {factsPrefix, FactsPart}, {copyPrefix, CopyPart}} {
 		rest, ok := strings.CutPrefix(name, p.prefix)
 		if !ok {
 			continue
 		}
 		if id, _, partition := strings.Cut(rest, "/"); partition && p.part == JournalPart {
 			return ID(id), PartitionPart
+		} else if p.part == CopyPart {
+			return ID(id), CopyPart
 		}
 		return ID(rest), p.part
 	}
@@ -99,6 +123,7 @@ const (
 	ReceiptPart
 	FactsPart
 	PartitionPart // content addressed to some of the readers
+	CopyPart      // audit copies of messages, of a partition or of all others
 )
 
 // IDOf returns the id of a channel entity, or "" for another term.

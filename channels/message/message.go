@@ -191,11 +191,8 @@ var Skeleton = map[kg.Term]bool{
 // StoredStatements lists the stored statements of the message except the sequence and
 // the time, which are known only within the commit.
 func (m *Message) StoredStatements() (out []vocab.Statement, err error) {
-	// json.Marshal would reformat the parts.
-	parts := append([]byte{'['}, bytes.Join(rawTexts(m.Parts), []byte{','})...)
-	parts = append(parts, ']')
 	out = append(make([]vocab.Statement, 0, 8), // enough for most messages
-		vocab.NewStatement(vocab.Type, vocab.ClassMessage), vocab.NewStatement(vocab.Channel, m.Channel.Entity()), vocab.NewStatement(vocab.Author, kg.IRI(string(m.Author))), vocab.NewStatement(vocab.Parts, vocab.JSON(parts)))
+		vocab.NewStatement(vocab.Type, vocab.ClassMessage), vocab.NewStatement(vocab.Channel, m.Channel.Entity()), vocab.NewStatement(vocab.Author, kg.IRI(string(m.Author))), vocab.NewStatement(vocab.Parts, vocab.JSON(joinParts(m.Parts))))
 	if m.Metadata != nil {
 		out = append(out, vocab.NewStatement(vocab.Data, vocab.JSON(m.Metadata)))
 	}
@@ -211,6 +208,11 @@ func (m *Message) StoredStatements() (out []vocab.Statement, err error) {
 		out = append(out, vocab.NewStatement(vocab.Key, kg.String(m.IdempotencyKey)), vocab.NewStatement(vocab.Once, OnceKey(m.Channel, m.Author, m.IdempotencyKey)))
 	}
 	return out, nil
+}
+
+// joinParts returns the JSON array of the parts as they are: json.Marshal would reformat them.
+func joinParts(parts []json.RawMessage) []byte {
+	return append(append([]byte{'['}, bytes.Join(rawTexts(parts), []byte{','})...), ']')
 }
 
 // OnceKey returns the literal under which the message of an author's key in a channel

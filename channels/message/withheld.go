@@ -1,6 +1,7 @@
 package message
 
 import (
+	"slices"
 	"time"
 
 	"koine/channels/channel"
@@ -26,21 +27,28 @@ const (
 // event's hash are removed too, because short content could be guessed from the hash.
 var ContentProperties = []kg.Term{vocab.Parts, vocab.Data, vocab.Artifact, vocab.Tag, vocab.Format, vocab.Content, vocab.Salt}
 
-// RemovePayload removes the content of a message from all graphs of the channel.
+// RemovePayload removes the content of a message from all graphs of the channel, its audit
+// copy included.
 func RemovePayload(tx *kg.Tx, id channel.ID, m ID) error {
-	_, err := RemoveContent(tx, id, m)
+	_, err := removeContent(tx, id, m, channel.JournalPart, channel.PartitionPart, channel.CopyPart)
 	return err
 }
 
-// RemoveContent is like removePayload and returns the number of removed statements.
+// RemoveContent removes the content of a message, but not its audit copy. It returns the
+// number of removed statements.
 func RemoveContent(tx *kg.Tx, id channel.ID, m ID) (int, error) {
+	return removeContent(tx, id, m, channel.JournalPart, channel.PartitionPart)
+}
+
+// removeContent removes the content of a message from some parts of the channel.
+func removeContent(tx *kg.Tx, id channel.ID, m ID, parts ...channel.Part) (int, error) {
 	var gone []kg.Quad
 	for _, property := range ContentProperties {
 		for st, err := range tx.MatchOwn(kg.Pattern{Subject: m.Entity(), Predicate: property}) {
 			if err != nil {
 				return 0, err
 			}
-			if of, part := channel.OfGraph(st.Graph); of == id && (part == channel.JournalPart || part == channel.PartitionPart) {
+			if of, part := channel.OfGraph(st.Graph); of == id && slices.Contains(parts, part) {
 				gone = append(gone, st.Quad)
 			}
 		}

@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -36,11 +37,13 @@ type Event struct {
 	Actor    kg.AgentID
 	Time     time.Time
 	// Data is a JSON object. For a message it has the channel, message id, sequence,
-	// purpose, address, and content hash. It has the content and the correlation only
-	// if everyone with access to the scope may read the message. Otherwise the hash
-	// includes a salt, which is stored with the content, so that the content cannot be
-	// guessed from it.
+	// purpose, address, and content hash, and the correlation if everyone with access to the
+	// scope may read the message. The hash includes a salt, so that the content cannot be
+	// guessed from it: salt and content are in the copy.
 	Data json.RawMessage
+	// Copy is the content of the message that the event copies, nil if the reader may not
+	// read it, if the message was retracted or erased, and for other events.
+	Copy *Copy
 	// TraceID names the trace that the event belongs to, ParentEvent the event of the scope
 	// that it follows from, by its sequence; "" and 0 for none.
 	TraceID     string
@@ -48,6 +51,51 @@ type Event struct {
 	// Previous is the hash of the previous event, "" for the first. Hash covers the
 	// whole event.
 	Previous, Hash string
+}
+
+// Copy is the audit copy of a message. It outlives the message: eviction, expiry, deletion
+// of the channel and the end of the scope leave it. Its readers are those of the channel, for
+// an addressed message its author and recipients, who still have access to the scope.
+type Copy struct {
+	Parts    []json.RawMessage
+	Metadata json.RawMessage // a JSON object, or nil
+	// Salt is the last element of the JSON array whose hash is contentHash: parts, metadata
+	// or null, salt. Copies that earlier builds kept in Event.Data have none.
+	Salt string
+	// TraceID is the text trace_id of the metadata, or "".
+	TraceID string
+}
+
+// JSON returns an object with parts, metadata and salt, of which contentHash is the SHA-256 if
+// it is written as an array. The parts and the metadata are as published.
+func (c *Copy) JSON() json.RawMessage {
+	var b bytes.Buffer
+	b.WriteString(`{"parts":[`)
+	for i, part := range c.Parts {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(part)
+	}
+	b.WriteString(`],"metadata":`)
+	if c.Metadata == nil {
+		b.WriteString("null")
+	}
+	b.Write(c.Metadata)
+	b.WriteString(`,"salt":` + strconv.Quote(c.Salt) + `}`)
+	return b.Bytes()
+}
+
+// Size returns the size of data and copy in bytes.
+func (e *Event) Size() int {
+	n := len(e.Data)
+	if e.Copy != nil {
+		n += len(e.Copy.Metadata)
+		for _, part := range e.Copy.Parts {
+			n += len(part)
+		}
+	}
+	return n
 }
 
 // ComputeHash returns the hash of the event. Trace and parent are part of it only if the
@@ -95,9 +143,18 @@ func (e *Event) applyStatement(property, object kg.Term) {
 }
 
 // AppendTo appends the event to the log of its scope and sets its sequence, time and
-// hashes. It returns the number of statements. An error is about the event: its type, a
-// trace or data beyond the limits, or a parent that the log does not have.
+// hashes. It returns the number of statements. An error is about the event: its type, which
+// must not be EventMessage, a trace or data beyond the limits, or a parent that the log does
+// not have.
 func (e *Event) AppendTo(tx *kg.Tx) (int, error) {
+	if e.Type == EventMessage {
+		return 0, kg.Errorf(kg.CodeInvalid, "event type %s is reserved for messages of audited channels", e.Type).At("type")
+	}
+	return e.AppendAudit(tx)
+}
+
+// AppendAudit is AppendTo for the event of a message.
+func (e *Event) AppendAudit(tx *kg.Tx) (int, error) {
 	if err := e.validate(); err != nil {
 		return 0, err
 	}

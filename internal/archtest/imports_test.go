@@ -58,7 +58,7 @@ var law = []layer{
 		"a scope is the same whatever channels it has, so it knows none"},
 	{"koine/channels/channel", []string{"koine/kg", "koine/channels/scope", "koine/channels/internal/vocab", "koine/channels/internal/check", "koine/internal/systemgraph"}, []string{},
 		"the record of a channel follows from commits alone: it knows no messages and no service"},
-	{"koine/channels/message", []string{"koine/kg", "koine/channels/channel", "koine/channels/internal/vocab", "koine/channels/internal/check", "koine/internal/systemgraph"}, []string{},
+	{"koine/channels/message", []string{"koine/kg", "koine/channels/channel", "koine/channels/scope", "koine/channels/internal/vocab", "koine/channels/internal/check", "koine/internal/systemgraph"}, []string{},
 		"a message is decoded from statements, wherever they come from: it knows no service"},
 	{"koine/channels/internal/access", []string{"koine/kg", "koine/channels/scope", "koine/channels/channel", "koine/channels/internal/vocab", "koine/channels/internal/check", "koine/internal/caller", "koine/internal/systemgraph"}, []string{"github.com/tidwall/btree"},
 		"who may do what follows from commits alone, whatever is done: it knows no messages and no service"},

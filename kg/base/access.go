@@ -93,6 +93,20 @@ const (
 // group with others.
 const JournalGraphPrefix = OwnGraphPrefix + "journal:"
 
+// CopyGraphPrefix is the prefix of the IRIs of the journals that copy entries of others: that
+// of the journal JournalGraphPrefix+x has the name CopyGraphPrefix+x. What is erased in a
+// journal is erased in its copy.
+const CopyGraphPrefix = JournalGraphPrefix + "copy:"
+
+// CopiedGraph returns the journal that a graph has copies of, or the zero term.
+func CopiedGraph(graph Term) Term {
+	name, ok := strings.CutPrefix(graph.value, CopyGraphPrefix)
+	if !ok {
+		return Term{}
+	}
+	return IRI(JournalGraphPrefix + name)
+}
+
 // SystemGraph holds koine's settings.
 var SystemGraph = IRI(OwnGraphPrefix + "system")
 

@@ -2,7 +2,6 @@ package access
 
 import (
 	"slices"
-	"strings"
 
 	"koine/channels/channel"
 	"koine/channels/scope"
@@ -41,6 +40,9 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	if e == nil && part == channel.FactsPart {
 		e = g.table.PendingEntry(id)
 	}
+	if part == channel.CopyPart {
+		return p.Trusted() || (right == kg.Discover || right == kg.Read) && (g.table.MayReadCopy(p, graph) || e != nil && isOverseer(p))
+	}
 	switch right {
 	case kg.Discover, kg.Read:
 		return p.Trusted() || e.readBy(p) && (part != channel.PartitionPart || g.mayReadPartition(p, graph))
@@ -59,14 +61,55 @@ func (e *Entry) readBy(p kg.Principal) bool {
 // mayReadPartition reports whether the principal, which can read the channel, can read
 // the content in this partition.
 func (g *Guard) mayReadPartition(p kg.Principal, graph kg.Term) bool {
-	readers, known := g.table.partitions.Load(graph)
-	return known && slices.Contains(readers.([]kg.AgentID), p.ID) || isOverseer(p)
+	return g.table.isPartitionReader(p.ID, graph) || isOverseer(p)
+}
+
+// isPartitionReader reports whether the agent is a reader of the partition.
+func (t *Table) isPartitionReader(agent kg.AgentID, partition kg.Term) bool {
+	readers, known := t.partitions.Load(partition)
+	return known && slices.Contains(readers.([]kg.AgentID), agent)
+}
+
+// MayReadCopy reports whether the principal takes part in what an audit graph has copies of.
+// It can read the channel, or could when it was deleted and still has access to its scope;
+// and it is an author or recipient if the messages are addressed. That administrators read
+// the graph does not count.
+func (t *Table) MayReadCopy(p kg.Principal, copies kg.Term) bool {
+	id, part := channel.OfGraph(copies)
+	e := t.Get(id).AsPrincipal(p)
+	if part != channel.CopyPart || e == nil || !e.CanRead(p.ID) && !e.couldRead(p.ID) {
+		return false
+	}
+	partition := channel.CopiedPartition(copies)
+	return partition.IsZero() || t.isPartitionReader(p.ID, partition)
+}
+
+// couldRead reports whether the agent could read the channel when it was deleted, and still
+// has access to its scope.
+func (e *Entry) couldRead(agent kg.AgentID) bool {
+	if !e.Deleted || e.scope == nil || !e.AdmitsAgent(agent) || e.table.ServerRestrictions().AppliesTo(agent, false, e.decisionTime()) {
+		return false
+	}
+	if _, listed := slices.BinarySearch(e.FormerReaders, agent); listed {
+		return true
+	}
+	return e.GrantsReadToAll() && !channel.Restrictions(e.Restrictions).AppliesTo(agent, false, e.DeletedAt)
 }
 
 // isOverseer reports whether the principal may read conversations without taking part.
 // Administrators may, except in open mode, in which every principal is an
 // administrator.
 func isOverseer(p kg.Principal) bool { return p.IsAdmin() && p.Method != kg.MethodOpen }
+
+// MembersWhoRead lists the members who may read the channel if they have access to its scope.
+func MembersWhoRead(e *Entry) (list []kg.AgentID) {
+	for _, m := range e.Members {
+		if e.effective.Read.Includes(m.Role, true) && !e.isRestricted(m.Agent, false) {
+			list = append(list, m.Agent)
+		}
+	}
+	return list
+}
 
 // ReadChanged reports whether a commit after the revision has changed what the
 // principal may read (kg.AccessChanges).
@@ -93,12 +136,7 @@ func (g *Guard) Forgets(p kg.Principal) func(graph kg.Term) bool {
 	if isOverseer(p) {
 		return nil
 	}
-	return holdsMessages
-}
-
-// holdsMessages reports whether the graph holds message content.
-func holdsMessages(graph kg.Term) bool {
-	return strings.HasPrefix(graph.Value(), channel.JournalPrefix)
+	return channel.HoldsMessages
 }
 
 // accessChange is a change of a channel or scope, or of the server-wide restrictions of

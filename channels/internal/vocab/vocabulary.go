@@ -50,6 +50,10 @@ var (
 	Post     = systemgraph.Property("channelPost")
 	Manage   = systemgraph.Property("channelManage")
 
+	// FormerReader is an agent that could read the channel when it was deleted. It keeps the
+	// audit copies.
+	FormerReader = systemgraph.Property("channelFormerReader")
+
 	// The partitions, and the readers of each.
 	Lane       = systemgraph.Property("lane")
 	LaneReader = systemgraph.Property("laneReader")

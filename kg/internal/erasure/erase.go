@@ -11,8 +11,8 @@ import (
 // least one must be set.
 type EraseOptions struct {
 	// Pattern selects statements. Statements in koine's own graphs are erased only if the
-	// pattern names the graph. Entries of a journal keep Sequence and Evicted, which count
-	// the entries.
+	// pattern names the graph, or the journal that it has copies of. Entries of a journal keep
+	// Sequence and Evicted, which count the entries.
 	Pattern base.Pattern
 	// Text is the lexical form of a literal object, of any datatype and language; ""
 	// selects all.
@@ -50,11 +50,12 @@ func (o *EraseOptions) Valid() error {
 // matches reports whether the options select a statement.
 func (o *EraseOptions) matches(q *base.Quad) bool {
 	p := &o.Pattern
-	if base.IsOwnGraph(q.Graph) && (p.Graph != q.Graph || isJournalCounter(q)) || o.Text != "" && (q.Object.Kind() != base.KindLiteral || q.Object.Value() != o.Text) {
+	named := !p.Graph.IsZero() && (p.Graph == q.Graph || p.Graph == base.CopiedGraph(q.Graph))
+	if base.IsOwnGraph(q.Graph) && (!named || isJournalCounter(q)) || o.Text != "" && (q.Object.Kind() != base.KindLiteral || q.Object.Value() != o.Text) {
 		return false
 	}
 	return (p.Subject.IsZero() || p.Subject == q.Subject) && (p.Predicate.IsZero() || p.Predicate == q.Predicate) &&
-		(p.Object.IsZero() || p.Object == q.Object) && (p.Graph.IsZero() || p.Graph == q.Graph)
+		(p.Object.IsZero() || p.Object == q.Object) && (p.Graph.IsZero() || named)
 }
 
 // isJournalCounter reports whether a statement counts the entries of a journal: its
