@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -58,8 +59,18 @@ func startWith(t testing.TB, o agentchat.Options, co channels.Options) *server {
 		co.Tiers = map[string]channels.Tier{agentchat.Role: tierOfTests, agentchat.RoleGuest: agentchat.GuestTier}
 	}
 	co.Agents = registry.Each
-	rooms := channels.New(co)
 	tracker := presence.New(presence.Options{})
+	co.Presence = func(ctx context.Context) (iter.Seq[channels.PresenceChange], error) {
+		changes, err := tracker.Changes(ctx)
+		return func(yield func(channels.PresenceChange) bool) {
+			for c := range changes {
+				if !yield(channels.PresenceChange{Agent: c.Agent, Status: string(c.Status), Since: c.Since}) {
+					return
+				}
+			}
+		}, err
+	}
+	rooms := channels.New(co)
 	follow := func(c *kg.Commit) {
 		registry.Follow(c)
 		table.Follow(c)
@@ -227,7 +238,7 @@ func (p *peer) send(frame string) {
 }
 
 func (p *peer) read() (string, error) {
-	ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(p.t.Context(), 8*time.Second)
 	defer cancel()
 	_, raw, err := p.conn.Read(ctx)
 	return string(raw), err

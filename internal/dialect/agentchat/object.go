@@ -85,7 +85,9 @@ const (
 	statusOffline = "offline"
 )
 
-func statusOf(p presence.Presence) string { return strings.ToLower(string(p.Status)) }
+func statusOf(p presence.Presence) string { return statusName(string(p.Status)) }
+
+func statusName(status string) string { return strings.ToLower(status) }
 
 // room is a room of the protocol.
 type room struct {

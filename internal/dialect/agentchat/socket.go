@@ -216,7 +216,7 @@ func (s *socket) currentCaller() caller.Caller {
 // hello is the answer, nil for auth_ok.
 func (s *socket) begin(who *requester, requestID rawID, resume map[string]int64, hello *sentFrame) error {
 	ctx := caller.With(s.conn.Context(), who.Caller)
-	feed, err := s.handler.openFeed(ctx, who)
+	feed, err := s.handler.openFeed(ctx, who, s.guest)
 	if err != nil {
 		return err
 	}
