@@ -19,6 +19,7 @@ import (
 	"koine/internal/delivery/mailhook"
 	"koine/internal/delivery/push"
 	follows "koine/internal/following"
+	"koine/internal/intents"
 	"koine/internal/presence"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -100,7 +101,7 @@ func (t *trust) newDirectory(store *kg.Store, gone func(kg.AgentID)) *agents.Dir
 		},
 		BeforeDeregister: func(ctx context.Context, id kg.AgentID) error {
 			_, err := t.channels.Members().RemoveAgent(ctx, channels.Caller{Principal: kg.SystemPrincipal()}, id)
-			return err
+			return errors.Join(err, intents.New(store, t.channels, intents.Options{}).Leases().ReleaseAgent(ctx, id))
 		},
 		AfterDeregister: gone,
 	})

@@ -277,7 +277,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 			Admit: who.chatAdmit(), Connect: server.Connect, QueryToken: httpd.QueryToken, Refused: recordRefusals(trail)})
 	handleChat(server, chat, c.AgentchatPublicDirectory, rooms)
 
-	handleIntents(server, coordination, openintent.NewHandler(openintent.Deps{Channels: trust.channels, Intents: intents.New(store, trust.channels, intents.Options{}), Streams: streams, Positions: store},
+	handleIntents(server, coordination, openintent.NewHandler(openintent.Deps{Channels: trust.channels, Intents: intents.New(store, trust.channels, intents.Options{}), Agents: directory, Presence: trust.presence, Streams: streams, Positions: store},
 		openintent.Options{Heartbeat: c.Heartbeat, RFCNames: c.OpenintentRFCNames, Logger: log, CheckAgent: who.checkAgent, Refused: recordRefusals(trail)}))
 
 	data := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Graphs: graphs, Logger: log, Charge: limiter.ChargeUpdate, Refused: trail.RecordDenied}, rdfdata.Options{PublicURL: c.PublicURL, JSONLD: jsonld, Ending: ctx})

@@ -7,6 +7,7 @@ import (
 
 	"koine/channels/scope"
 	"koine/internal/caller"
+	"koine/internal/intents"
 	"koine/kg"
 )
 
@@ -23,26 +24,18 @@ func assignmentIn(intent scope.ID, a *scope.Assignment) *wireAssignment {
 	return &wireAssignment{a.ID, intent, bare(a.Agent), a.Role, formatTime(a.At)}
 }
 
-// intentNamed returns the intent of the path.
-func (h *Handler) intentNamed(r *http.Request, who caller.Caller) (*scope.Scope, error) {
-	sc, err := h.deps.Channels.Scopes().Get(r.Context(), channelCaller(who), scope.ID(r.PathValue("id")))
-	if err == nil && sc.Parent != "" {
-		return nil, scope.ErrNotFound()
-	}
-	return sc, err
-}
-
 // listAssignments handles GET /intents/{id}/agents, in the order of their assignment.
 func (h *Handler) listAssignments(_ http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
-	sc, err := h.intentNamed(r, who)
+	id := scope.ID(r.PathValue("id"))
+	list, err := h.deps.Intents.Assignments(r.Context(), channelCaller(who), id)
 	if err != nil {
 		return 0, nil, err
 	}
-	list := slices.Clone(sc.Assignments)
+	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b scope.Assignment) int { return a.At.Compare(b.At) })
 	out := make([]*wireAssignment, 0, len(list))
 	for i := range list {
-		out = append(out, assignmentIn(sc.ID, &list[i]))
+		out = append(out, assignmentIn(id, &list[i]))
 	}
 	return http.StatusOK, out, nil
 }
@@ -59,26 +52,20 @@ func (h *Handler) assign(w http.ResponseWriter, r *http.Request, who caller.Call
 	if body.Agent == nil {
 		return 0, nil, errRequired("agent_id")
 	}
-	sc, err := h.intentNamed(r, who)
-	if err != nil {
-		return 0, nil, err
-	}
-	a, err := h.deps.Channels.Scopes().Assign(r.Context(), channelCaller(who), sc.ID, kg.AgentID(*body.Agent), body.Role)
+	id := scope.ID(r.PathValue("id"))
+	a, err := h.deps.Intents.Assign(r.Context(), channelCaller(who), id, kg.AgentID(*body.Agent), body.Role)
 	if kg.CodeOf(err) == kg.CodeNameTaken {
 		return 0, nil, &wireError{Message: "The intent has another coordinator", Code: string(kg.CodeNameTaken), status: http.StatusConflict}
 	}
 	if err != nil {
 		return 0, nil, err
 	}
-	return http.StatusOK, assignmentIn(sc.ID, a), nil
+	return http.StatusOK, assignmentIn(id, a), nil
 }
 
 // unassign handles DELETE /intents/{id}/agents/{agent}.
 func (h *Handler) unassign(_ http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
-	sc, err := h.intentNamed(r, who)
-	if err == nil {
-		_, err = h.deps.Channels.Scopes().Unassign(r.Context(), channelCaller(who), sc.ID, kg.AgentID(r.PathValue("agent")))
-	}
+	_, err := h.deps.Intents.Unassign(r.Context(), channelCaller(who), scope.ID(r.PathValue("id")), kg.AgentID(r.PathValue("agent")))
 	return http.StatusNoContent, nil, err
 }
 
@@ -122,29 +109,28 @@ func entryIn(intent scope.ID, g *scope.Grant) wireEntry {
 	return out
 }
 
-// accessOf converts the access to an intent, without entries that have expired.
-func (h *Handler) accessOf(sc *scope.Scope) *wireAccess {
-	out := &wireAccess{sc.ID, accessClosed, []wireEntry{}}
-	if sc.Access.Everybody {
+// accessOf converts the access to an intent.
+func accessOf(intent scope.ID, a *intents.AccessList) *wireAccess {
+	out := &wireAccess{intent, accessClosed, []wireEntry{}}
+	if a.Everybody {
 		out.Policy = accessOpen
 	}
-	list, now := slices.Clone(sc.Grants), h.options.Clock()
+	list := slices.Clone(a.Grants)
 	slices.SortStableFunc(list, func(a, b scope.Grant) int { return a.GrantedAt.Compare(b.GrantedAt) })
 	for i := range list {
-		if !list[i].IsExpired(now) {
-			out.Entries = append(out.Entries, entryIn(sc.ID, &list[i]))
-		}
+		out.Entries = append(out.Entries, entryIn(intent, &list[i]))
 	}
 	return out
 }
 
 // getAccess handles GET /intents/{id}/acl.
 func (h *Handler) getAccess(_ http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
-	sc, err := h.intentNamed(r, who)
+	id := scope.ID(r.PathValue("id"))
+	a, err := h.deps.Intents.Access(r.Context(), channelCaller(who), id)
 	if err != nil {
 		return 0, nil, err
 	}
-	return http.StatusOK, h.accessOf(sc), nil
+	return http.StatusOK, accessOf(id, a), nil
 }
 
 // entryDraft is an entry in a body.
@@ -208,16 +194,17 @@ func (h *Handler) setAccess(w http.ResponseWriter, r *http.Request, who caller.C
 		}
 		grants = append(grants, g)
 	}
-	sc, err := h.intentNamed(r, who)
+	id := scope.ID(r.PathValue("id"))
+	a, err := h.deps.Intents.Access(r.Context(), channelCaller(who), id)
 	if err != nil {
 		return 0, nil, err
 	}
-	access := sc.Access
-	access.Everybody = body.Policy == accessOpen
-	if sc, err = h.deps.Channels.Scopes().SetGrants(r.Context(), channelCaller(who), sc.ID, &access, grants); err != nil {
+	list := intents.AccessList{Access: a.Access, Grants: grants}
+	list.Everybody = body.Policy == accessOpen
+	if a, err = h.deps.Intents.SetAccess(r.Context(), channelCaller(who), id, list); err != nil {
 		return 0, nil, err
 	}
-	return http.StatusOK, h.accessOf(sc), nil
+	return http.StatusOK, accessOf(id, a), nil
 }
 
 // grant handles POST /intents/{id}/acl/entries.
@@ -230,22 +217,16 @@ func (h *Handler) grant(w http.ResponseWriter, r *http.Request, who caller.Calle
 	if err != nil {
 		return 0, nil, err
 	}
-	sc, err := h.intentNamed(r, who)
+	id := scope.ID(r.PathValue("id"))
+	made, err := h.deps.Intents.Grant(r.Context(), channelCaller(who), id, g)
 	if err != nil {
 		return 0, nil, err
 	}
-	made, err := h.deps.Channels.Scopes().Grant(r.Context(), channelCaller(who), sc.ID, g)
-	if err != nil {
-		return 0, nil, err
-	}
-	return http.StatusOK, entryIn(sc.ID, made), nil
+	return http.StatusOK, entryIn(id, made), nil
 }
 
 // revoke handles DELETE /intents/{id}/acl/entries/{entry}.
 func (h *Handler) revoke(_ http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
-	sc, err := h.intentNamed(r, who)
-	if err == nil {
-		_, err = h.deps.Channels.Scopes().Revoke(r.Context(), channelCaller(who), sc.ID, r.PathValue("entry"))
-	}
+	_, err := h.deps.Intents.Revoke(r.Context(), channelCaller(who), scope.ID(r.PathValue("id")), r.PathValue("entry"))
 	return http.StatusNoContent, nil, err
 }

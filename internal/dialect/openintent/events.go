@@ -11,6 +11,7 @@ import (
 	"koine/channels/message"
 	"koine/channels/scope"
 	"koine/internal/caller"
+	"koine/internal/intents"
 	"koine/internal/plainjson"
 	"koine/kg"
 )
@@ -164,13 +165,9 @@ func (h *Handler) listEvents(_ http.ResponseWriter, r *http.Request, who caller.
 			return 0, nil, e
 		}
 	}
-	sc, err := h.intentNamed(r, who)
-	if err != nil {
-		return 0, nil, err
-	}
 	out, bytes := []*wireEvent{}, 0
 	for len(out) < limit && bytes <= MaxListBytes {
-		page, next, err := h.deps.Channels.Scopes().ListEvents(r.Context(), channelCaller(who), sc.ID, q)
+		page, next, err := h.deps.Intents.Events(r.Context(), channelCaller(who), scope.ID(r.PathValue("id")), q)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -217,33 +214,18 @@ func (h *Handler) appendEvent(w http.ResponseWriter, r *http.Request, who caller
 	if err != nil {
 		return 0, nil, err
 	}
-	sc, err := h.intentNamed(r, by)
-	if err != nil {
-		return 0, nil, err
-	}
-	agent, err := channelCaller(by).ActingAgent()
-	if err != nil {
-		return 0, nil, err
-	}
-	e := scope.Event{Scope: sc.ID, Type: *body.Type, Actor: agent, Data: body.Payload.orEmpty(), TraceID: body.TraceID}
+	id := scope.ID(r.PathValue("id"))
+	e := intents.NewEvent{Type: *body.Type, Data: body.Payload.orEmpty(), TraceID: body.TraceID}
 	if body.Parent != nil {
-		if e.ParentEvent, err = parentEvent(sc.ID, *body.Parent); err != nil {
+		if e.ParentEvent, err = parentEvent(id, *body.Parent); err != nil {
 			return 0, nil, err
 		}
 	}
-	var made scope.Event
-	_, err = h.deps.Channels.Scopes().Change(r.Context(), channelCaller(by), sc.ID, scope.Write, "openintent/event", func(tx *kg.Tx, sc *scope.Scope) error {
-		if sc.Ended() {
-			return scope.ErrEnded(sc.Status)
-		}
-		made = e
-		_, err := made.AppendTo(tx)
-		return err
-	})
+	made, err := h.deps.Intents.AppendEvent(r.Context(), channelCaller(by), id, e)
 	if err != nil {
 		return 0, nil, err
 	}
-	out, err := h.eventOf(r.Context(), by, &made)
+	out, err := h.eventOf(r.Context(), by, made)
 	return http.StatusOK, out, err
 }
 
@@ -277,13 +259,10 @@ type wireBreak struct {
 // verifyEvents handles GET /intents/{id}/events/verify. A damaged chain is an answer, not
 // an error.
 func (h *Handler) verifyEvents(_ http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
-	sc, err := h.intentNamed(r, who)
-	if err != nil {
-		return 0, nil, err
-	}
-	out := &wireVerification{IntentID: sc.ID, Valid: true, ChainValid: true, Breaks: []wireBreak{}, Events: []string{}}
+	id := scope.ID(r.PathValue("id"))
+	out := &wireVerification{IntentID: id, Valid: true, ChainValid: true, Breaks: []wireBreak{}, Events: []string{}}
 	for from := int64(1); from > 0; {
-		check, err := h.deps.Channels.Scopes().VerifyEvents(r.Context(), channelCaller(who), sc.ID, from)
+		check, err := h.deps.Intents.VerifyEvents(r.Context(), channelCaller(who), id, from)
 		if kg.CodeOf(err) == kg.CodeLogDamaged {
 			out.Valid, out.ChainValid = false, false
 			out.Breaks = append(out.Breaks, wireBreak{out.Count + 1})

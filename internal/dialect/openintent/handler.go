@@ -22,6 +22,8 @@ const Root = "/api/v1"
 type Deps struct {
 	Channels *channels.Service
 	Intents  *intents.Service
+	Agents   Agents
+	Presence Presence
 	Streams  *sse.Server
 	// Positions converts positions of the log (kg.Store).
 	Positions Positions
@@ -149,6 +151,12 @@ func (h *Handler) table() map[string]call {
 		"GET " + Root + "/tasks/{task}":                   h.getTask,
 		"PATCH " + Root + "/tasks/{task}":                 h.updateTask,
 		"GET " + Root + "/intents/{id}/tasks":             h.listTasks,
+
+		"POST " + Root + "/agents/register":          h.registerAgent,
+		"GET " + Root + "/agents":                    h.listAgents,
+		"GET " + Root + "/agents/{agent}/record":     h.getAgent,
+		"POST " + Root + "/agents/{agent}/heartbeat": h.heartbeat,
+		"PATCH " + Root + "/agents/{agent}/status":   h.setAgentStatus,
 
 		"GET " + Root + "/server/config": h.serverConfig,
 	}

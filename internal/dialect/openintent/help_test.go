@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/internal/agents"
 	"koine/internal/caller"
 	"koine/internal/dialect/openintent"
 	"koine/internal/intents"
+	"koine/internal/presence"
 	"koine/internal/sse"
 	"koine/kg"
 )
@@ -42,7 +44,16 @@ func start(t testing.TB, o openintent.Options) *server {
 	}
 	s.store = store
 	s.streams = sse.New(sse.Options{Ended: func(_ context.Context, e sse.End) { s.ends <- e }})
-	h := openintent.NewHandler(openintent.Deps{Channels: s.channels, Intents: intents.New(store, s.channels, intents.Options{}), Streams: s.streams, Positions: store}, o)
+	present := presence.New(presence.Options{})
+	t.Cleanup(present.Close)
+	if err := present.Load(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+	directory := agents.NewDirectory(store, agents.DirectoryOptions{BeforeDeregister: func(ctx context.Context, id kg.AgentID) error {
+		_, err := s.channels.Members().RemoveAgent(ctx, channels.Caller{Principal: kg.SystemPrincipal()}, id)
+		return err
+	}})
+	h := openintent.NewHandler(openintent.Deps{Channels: s.channels, Intents: intents.New(store, s.channels, intents.Options{}), Agents: directory, Presence: present, Streams: s.streams, Positions: store}, o)
 	discovery := openintent.NewDiscoveryHandler()
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/.well-known/") {
