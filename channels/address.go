@@ -82,14 +82,22 @@ func (a *recipientResolver) participation(agent kg.AgentID) (hears, answers bool
 }
 
 // resolveRole addresses the message to all participants with the role except the
-// author. A request is addressed only to participants that can publish a response.
+// author. A request is addressed only to participants that can publish a response. In a scope
+// a role that an agent registered with counts too: it gives no right, because participants
+// have access without it.
 func (a *recipientResolver) resolveRole(role string) error {
-	list, err := agents.InRole(a.tx, role)
+	all, err := agents.InRole(a.tx, role)
 	if err != nil {
 		return err
 	}
-	all := list
-	list = nil
+	if a.entry.Scope != "" {
+		registered, err := agents.RegisteredAs(a.tx, role)
+		if err != nil {
+			return err
+		}
+		all = slices.Compact(slices.Sorted(slices.Values(append(all, registered...))))
+	}
+	var list []kg.AgentID
 	for _, agent := range all {
 		hears, answers, err := a.participation(agent)
 		if err != nil {
@@ -106,7 +114,7 @@ func (a *recipientResolver) resolveRole(role string) error {
 			group = "agent that can publish in the channel"
 		}
 		err := kg.Errorf(kg.CodeNoRecipient, "no other %s has the role %q", group, role).At("recipient")
-		err.Hint = "use a role from the records of agents; a member's role in the channel does not count"
+		err.Hint = "use a role from the records of agents, in a scope also one of their registrations; a member's role in the channel does not count"
 		return err
 	case n > message.MaxRecipients:
 		return check.TooMuch("recipient", "role has %d agents; a message has at most %d recipients", n, message.MaxRecipients)

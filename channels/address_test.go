@@ -9,6 +9,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
+	"koine/channels/scope"
 	"koine/internal/agents"
 	"koine/internal/systemgraph"
 	"koine/kg"
@@ -208,4 +209,44 @@ func TestAddressedAgain(t *testing.T) {
 	if err != nil || !again.Replayed || again.Message.ID != first.Message.ID || !slices.Equal(again.Message.Recipients, first.Message.Recipients) {
 		t.Errorf("got %+v, %v", again, err)
 	}
+}
+
+// In a scope a role address also reaches the participants that registered with the role, which
+// gives them no access; elsewhere only those whose credentials brought it.
+func TestRolesByRegistration(t *testing.T) {
+	s := serve(t, channels.Options{}, kg.Options{})
+	intent := s.scope(t, scope.Draft{
+		Access: scope.Access{Agents: []kg.AgentID{"bob", "cleo", "dora"}, Roles: []string{"critic"}}, Grants: []scope.Grant{{Agent: "rita", Level: scope.Read}},
+	})
+	shared, few := s.makeIn(t, intent.ID, "shared", channel.ByScope), s.makeIn(t, intent.ID, "few", channel.Explicit, "bob", "eve")
+	outside := s.make(t, channel.Private, "bob", "cleo")
+	s.role(t, "critic", "bob")
+	register := func(name, role string) {
+		t.Helper()
+		s.role(t, "worker", name)
+		err := systemgraph.Update(within(t), s.store, kg.Meta{Principal: kg.SystemPrincipal()}, func(tx *kg.Tx) error {
+			return systemgraph.Write(tx, agents.Graph, kg.IRI(string(kg.CanonicalAgent(name))), systemgraph.Record{"agentDuty": systemgraph.Text(role)})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"cleo", "eve", "bob", "rita"} { // eve has no access by what she says
+		register(name, "critic")
+	}
+	register("dora", "other")
+	reaches := func(c channel.ID, interaction message.Interaction, want []kg.AgentID, code kg.Code) {
+		t.Helper()
+		m, err := s.send(t, "ann", c, message.Envelope{Interaction: interaction, To: "role:critic"})
+		wantCode(t, string(c), err, code)
+		if err == nil && !slices.Equal(m.Recipients, want) {
+			t.Errorf("it reaches %v, want %v", m.Recipients, want)
+		}
+	}
+	reaches(shared.ID, message.Notification, []kg.AgentID{"agent://bob", "agent://cleo", "agent://rita"}, "")
+	reaches(shared.ID, message.Request, []kg.AgentID{"agent://bob", "agent://cleo"}, "") // rita could not answer
+	reaches(few.ID, message.Request, []kg.AgentID{"agent://bob"}, "")
+	reaches(outside.ID, message.Request, []kg.AgentID{"agent://bob"}, "")
+	register("cleo", "") // no longer
+	reaches(shared.ID, message.Request, []kg.AgentID{"agent://bob"}, "")
 }

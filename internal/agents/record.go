@@ -103,8 +103,18 @@ func RolesOf(tx *kg.Tx, id kg.AgentID) ([]string, error) {
 
 // InRole returns the agents with a role that are not suspended, as of the update, in no
 // particular order.
-func InRole(tx *kg.Tx, role string) (out []kg.AgentID, err error) {
-	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: systemgraph.Property(propRole), Object: kg.String(role), Graph: Graph}) {
+func InRole(tx *kg.Tx, role string) ([]kg.AgentID, error) { return agentsWith(tx, propRole, role) }
+
+// RegisteredAs returns the agents that registered with a role and are not suspended, as of
+// the update, in no particular order. The role is what they say of themselves: it grants no
+// rights.
+func RegisteredAs(tx *kg.Tx, role string) ([]kg.AgentID, error) {
+	return agentsWith(tx, propDuty, role)
+}
+
+// agentsWith returns the agents with a text in a property that are not suspended.
+func agentsWith(tx *kg.Tx, property, text string) (out []kg.AgentID, err error) {
+	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: systemgraph.Property(property), Object: kg.String(text), Graph: Graph}) {
 		if err != nil {
 			return nil, err
 		}

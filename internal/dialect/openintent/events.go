@@ -118,6 +118,9 @@ func (h *Handler) fillAudited(ctx context.Context, who caller.Caller, out *wireE
 	}
 	p := wireAudited{Channel: data.Channel, Name: data.Name, Message: data.Message, Type: data.Type, To: orNull(bare(kg.AgentID(data.To))), ContentHash: data.ContentHash}
 	m := &message.Message{Parts: data.Parts, Metadata: data.Metadata}
+	if e.Copy != nil { // outlives the message
+		m.Parts, m.Metadata = e.Copy.Parts, e.Copy.Metadata
+	}
 	if len(m.Parts) == 0 {
 		read, err := h.deps.Channels.Message(ctx, channelCaller(who), data.Message)
 		switch {
