@@ -40,6 +40,7 @@ type server struct {
 	keys     *auth.Keys
 	streams  *sse.Server
 	tasks    *tasks.Service
+	handler  *agentchat.Handler
 }
 
 // tierOfTests is the free tier whose bytes do not count the wrapping of content.
@@ -109,6 +110,7 @@ func startWith(t testing.TB, o agentchat.Options, co channels.Options) *server {
 		o.QueryToken = func(r *http.Request) string { return r.URL.Query().Get("token") }
 	}
 	h := agentchat.NewHandler(agentchat.Deps{Channels: rooms, Agents: directory, Presence: tracker, Keys: s.keys, Following: following.New(store, rooms), Reputation: reputation.New(store), Store: store, Streams: s.streams}, o)
+	s.handler = h
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := kg.Principal{ID: kg.Anonymous, Roles: []string{kg.RoleAdmin}, ActFor: []kg.AgentID{kg.Anybody}, Method: kg.MethodOpen}
 		if name := r.Header.Get("X-Agent-ID"); name != "" {

@@ -104,7 +104,6 @@ type room struct {
 	Unread        *int64          `json:"unread,omitempty"`
 	LastMessageAt string          `json:"last_message_at,omitempty"`
 	Version       int64           `json:"version"`
-	Overseen      bool            `json:"overseen,omitempty"`
 	Detail        []memberDetail  `json:"members_detail,omitempty"`
 }
 

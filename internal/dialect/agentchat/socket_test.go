@@ -10,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/internal/dialect/agentchat"
 	"koine/internal/presence"
 	"koine/kg"
@@ -100,6 +101,35 @@ func TestResume(t *testing.T) {
 func TestSilence(t *testing.T) {
 	s := startWith(t, agentchat.Options{Registration: agentchat.RegisterOpen, Silence: 400 * time.Millisecond, PingInterval: 50 * time.Millisecond}, channels.Options{})
 	id, ann := s.register("ann")
+	// bob, who shares a room with ann, is told that ann is offline.
+	_, bob := s.register("bob")
+	room := s.room(bob, `{"name":"r"}`)
+	if _, err := s.channels.Members().Join(t.Context(), as(id), channel.ID(room), ""); err != nil {
+		t.Fatal(err)
+	}
+	mate := s.connect(bob, "")
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(100 * time.Millisecond): // paces the client
+				_ = mate.conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"ping"}`)) // it may have ended
+			}
+		}
+	}()
+	offline := make(chan string, 1)
+	go func() { // it reads all the time, because it has to answer the server's pings
+		for {
+			frame, err := mate.read()
+			if err != nil || strings.Contains(frame, `"status":"offline"`) {
+				offline <- frame
+				return
+			}
+		}
+	}()
 	p := s.connect(ann, "")
 	began := time.Now()
 	for time.Since(began) < 600*time.Millisecond {
@@ -112,6 +142,9 @@ func TestSilence(t *testing.T) {
 	}
 	if code := p.awaitClose(); code != 4408 {
 		t.Errorf("closed with %d", code)
+	}
+	if got, want := <-offline, `{"type":"event","event":"agent.status","data":{"agent_id":"`+id+`","status":"offline"}}`; got != want {
+		t.Errorf("its room-mate is told %q, want %q", got, want)
 	}
 	deadline := time.Now().Add(10 * time.Second)
 	for s.presence.Get(kg.CanonicalAgent(id)).Status != presence.Offline {
