@@ -471,25 +471,6 @@ type HeartbeatInput struct {
 	Status *PresenceStatus `json:"status"`
 }
 
-// A message that is not published yet. Its fields are those of Message.
-type HeldMessage struct {
-	ID            string              `json:"id"`
-	ChannelID     string              `json:"channelId"`
-	AuthorID      string              `json:"authorId"`
-	Parts         []json.RawMessage   `json:"parts"`
-	Metadata      json.RawMessage     `json:"metadata"`
-	ArtifactRefs  []string            `json:"artifactRefs"`
-	MessageType   *MessageType        `json:"messageType"`
-	ContentType   *MessageContentType `json:"contentType"`
-	Format        *string             `json:"format"`
-	Tags          []string            `json:"tags"`
-	Recipient     *string             `json:"recipient"`
-	CorrelationID *string             `json:"correlationId"`
-	ReplyToID     *string             `json:"replyToId"`
-	ThreadID      *string             `json:"threadId"`
-	ExpiresAt     *time.Time          `json:"expiresAt"`
-}
-
 type InvitationInput struct {
 	ChannelID string `json:"channelId"`
 	AgentID   string `json:"agentId"`
@@ -669,7 +650,7 @@ type Principal struct {
 	Tier          *ChannelTier `json:"tier"`
 }
 
-// An update or a message held for review, with `approvalCount` of `requiredApprovals`.
+// An update held for review, with `approvalCount` of `requiredApprovals`.
 type Proposal struct {
 	ID       string         `json:"id"`
 	Status   ProposalStatus `json:"status"`
@@ -695,9 +676,7 @@ type Proposal struct {
 	ConflictReason  *string          `json:"conflictReason"`
 	AppliedRevision *base.Revision   `json:"appliedRevision"`
 	Reviews         []ProposalReview `json:"reviews"`
-	// That it holds until it is decided, with `patches` as its facts.
-	HeldMessage *HeldMessage  `json:"heldMessage"`
-	Revision    base.Revision `json:"revision"`
+	Revision        base.Revision    `json:"revision"`
 }
 
 func (Proposal) IsNode() {}
@@ -750,7 +729,7 @@ type PublishMessageInput struct {
 
 type PublishMessagePayload struct {
 	Success bool `json:"success"`
-	// Null if it or its facts were refused, or if it is held as `proposalId`.
+	// Null if its facts were refused.
 	Message *Message `json:"message"`
 	// It was published before with the same key.
 	Replayed            bool    `json:"replayed"`

@@ -70,7 +70,6 @@ var (
 	graphEdgeObject                    = &executor.Object{Name: "GraphEdge", Implementors: graphEdgeImplementors}
 	graphPayloadObject                 = &executor.Object{Name: "GraphPayload", Implementors: graphPayloadImplementors}
 	graphPolicyObject                  = &executor.Object{Name: "GraphPolicy", Implementors: graphPolicyImplementors}
-	heldMessageObject                  = &executor.Object{Name: "HeldMessage", Implementors: heldMessageImplementors}
 	messageObject                      = &executor.Object{Name: "Message", Implementors: knowledge.MessageImplementors}
 	messageConnectionObject            = &executor.Object{Name: "MessageConnection", Implementors: knowledge.MessageConnectionImplementors}
 	messageCountObject                 = &executor.Object{Name: "MessageCount", Implementors: messageCountImplementors}
@@ -205,7 +204,6 @@ var (
 	graphEdgeImplementors                    = []string{"GraphEdge"}
 	graphPayloadImplementors                 = []string{"GraphPayload"}
 	graphPolicyImplementors                  = []string{"GraphPolicy"}
-	heldMessageImplementors                  = []string{"HeldMessage"}
 	messageCountImplementors                 = []string{"MessageCount"}
 	messageEdgeImplementors                  = []string{"MessageEdge"}
 	messagePublishedImplementors             = []string{"MessagePublished", "MessageEvent", "ChannelEvent"}
@@ -336,7 +334,6 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	graphEdgeObject.Fields = graphEdgeFields()
 	graphPayloadObject.Fields = graphPayloadFields()
 	graphPolicyObject.Fields = graphPolicyFields()
-	heldMessageObject.Fields = heldMessageFields()
 	messageObject.Fields = messageFields()
 	messageConnectionObject.Fields = messageConnectionFields()
 	messageCountObject.Fields = messageCountFields()
@@ -1462,54 +1459,6 @@ func graphPolicyFields() map[string]*executor.Field {
 	}
 }
 
-func heldMessageFields() map[string]*executor.Field {
-	return map[string]*executor.Field{
-		"id": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*HeldMessage).ID) }),
-		"channelId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeID(w, s, o.(*HeldMessage).ChannelID)
-		}),
-		"authorId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeID(w, s, o.(*HeldMessage).AuthorID)
-		}),
-		"parts": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeJSONList(w, s, o.(*HeldMessage).Parts)
-		}),
-		"metadata": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeJSON(w, s, o.(*HeldMessage).Metadata)
-		}),
-		"artifactRefs": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeStringList(w, s, o.(*HeldMessage).ArtifactRefs)
-		}),
-		"messageType": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeOptionalMessageType(w, s, o.(*HeldMessage).MessageType)
-		}),
-		"contentType": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeOptionalMessageContentType(w, s, o.(*HeldMessage).ContentType)
-		}),
-		"format": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeOptionalString(w, s, o.(*HeldMessage).Format)
-		}),
-		"tags": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeStringList(w, s, o.(*HeldMessage).Tags)
-		}),
-		"recipient": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeOptionalString(w, s, o.(*HeldMessage).Recipient)
-		}),
-		"correlationId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeOptionalID(w, s, o.(*HeldMessage).CorrelationID)
-		}),
-		"replyToId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeOptionalID(w, s, o.(*HeldMessage).ReplyToID)
-		}),
-		"threadId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeOptionalString(w, s, o.(*HeldMessage).ThreadID)
-		}),
-		"expiresAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeOptionalDateTime(w, s, o.(*HeldMessage).ExpiresAt)
-		}),
-	}
-}
-
 func messageFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"id":      executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*Message).ID()) }),
@@ -2085,9 +2034,6 @@ func proposalFields() map[string]*executor.Field {
 		}),
 		"reviews": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeProposalReviewList(w, s, o.(*Proposal).Reviews)
-		}),
-		"heldMessage": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeHeldMessage(w, s, o.(*Proposal).HeldMessage)
 		}),
 		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeRevision(w, s, o.(*Proposal).Revision)
@@ -5783,15 +5729,15 @@ var (
 	writeGraphCount                   = executor.ObjectOf[GraphCount](graphCountObject)
 	writeGraph                        = executor.ObjectOf[Graph](graphObject)
 	writeGraphVisibility              = executor.Leaf(scalar.AppendText[GraphVisibility])
-	writeMessageType                  = executor.Leaf(scalar.AppendText[MessageType])
-	writeOptionalMessageType          = executor.Optional(writeMessageType)
-	writeMessageContentType           = executor.Leaf(scalar.AppendText[MessageContentType])
-	writeOptionalMessageContentType   = executor.Optional(writeMessageContentType)
 	writeWithheldReason               = executor.Leaf(scalar.AppendText[WithheldReason])
 	writeOptionalWithheldReason       = executor.Optional(writeWithheldReason)
 	writeArtifact                     = executor.ObjectOf[Artifact](artifactObject)
 	writeArtifactList                 = executor.ListOf(writeArtifact)
 	writeTask                         = executor.ObjectOf[Task](taskObject)
+	writeMessageType                  = executor.Leaf(scalar.AppendText[MessageType])
+	writeOptionalMessageType          = executor.Optional(writeMessageType)
+	writeMessageContentType           = executor.Leaf(scalar.AppendText[MessageContentType])
+	writeOptionalMessageContentType   = executor.Optional(writeMessageContentType)
 	writeReceiptStatus                = executor.Leaf(scalar.AppendText[ReceiptStatus])
 	writeOptionalReceiptStatus        = executor.Optional(writeReceiptStatus)
 	writeMessageReceiptConnection     = executor.ObjectOf[listPage[MessageReceipt]](messageReceiptConnectionObject)
@@ -5830,7 +5776,6 @@ var (
 	writeChannelTier                  = executor.ObjectOf[ChannelTier](channelTierObject)
 	writeProposalStatus               = executor.Leaf(scalar.AppendText[ProposalStatus])
 	writeProposalReviewList           = executor.ObjectsOf[ProposalReview](proposalReviewObject)
-	writeHeldMessage                  = executor.ObjectOf[HeldMessage](heldMessageObject)
 	writeProposalEdgeList             = executor.ObjectsOf[listEdge[Proposal]](proposalEdgeObject)
 	writeProposalList                 = executor.ObjectsOf[Proposal](proposalObject)
 	writeReviewDecision               = executor.Leaf(scalar.AppendText[ReviewDecision])

@@ -104,7 +104,6 @@ const (
 	CodeTaskEnded           = base.CodeTaskEnded
 	CodeAgentNotFound       = base.CodeAgentNotFound
 	CodeContentType         = base.CodeContentType
-	CodeContentHeld         = base.CodeContentHeld
 	CodeUnknownPrefix       = base.CodeUnknownPrefix
 
 	// The classes of codes.

@@ -16,7 +16,6 @@ import (
 	"koine/internal/provenance"
 	"koine/internal/shapes"
 	"koine/internal/tasks"
-	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -45,16 +44,9 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 	if err != nil {
 		return nil, err
 	}
-	reviews := proposals.New(proposals.Options{CurrentRights: who.currentRights(), HeldMessages: c.HeldMessages, HeldPerAgent: c.HeldPerAgent})
+	reviews := proposals.New(proposals.Options{CurrentRights: who.currentRights()})
 	present := presence.New(presence.Options{Logger: log})
-	hook, err := c.newContentHook(log)
-	if err != nil {
-		return nil, err
-	}
-	scanner := new(lateScanner)
-	options, err := c.applyTiers(channels.Options{
-		Agents: who.eachAgent, Presence: changesOf(present), WithdrawProposal: reviews.WithdrawIn, Scanner: scanner, Reviews: reviews, OneAdmission: throttle.WithOneAdmission,
-	})
+	options, err := c.applyTiers(channels.Options{Agents: who.eachAgent, WithdrawProposal: reviews.WithdrawIn, Presence: changesOf(present)})
 	if err != nil {
 		return nil, err
 	}
@@ -64,12 +56,10 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 		}
 	}
 	conversations := channels.New(options)
-	reviews.SetMessages(conversations.Held())
 	file, err := c.openRules(log, conversations)
 	if err != nil {
 		return nil, err
 	}
-	scanner.Scanner = newScanner(file, hook)
 	return &trust{
 		identity: who, policies: policies, rules: file, shapes: &shapes.Set{Logger: log},
 		reviews: reviews, quarantines: new(provenance.Quarantines),

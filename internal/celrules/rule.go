@@ -27,8 +27,7 @@ type Effect string
 // The effects.
 const (
 	Reject    Effect = "reject"    // the update is refused with a result; a message is not published
-	Review    Effect = "review"    // the update or message is held until others have approved it
-	Tag       Effect = "tag"       // the message gets the rule's tags
+	Review    Effect = "review"    // the update is held until others have approved it
 	Violation Effect = "violation" // the update is refused with an error
 	Hide      Effect = "hide"      // the statement is invisible to the caller
 	Refuse    Effect = "refuse"    // the query or subscription is refused with an error
@@ -37,7 +36,7 @@ const (
 // effects are the permitted effects for each kind of request.
 var effects = map[On][]Effect{
 	OnUpdate:    {Reject, Review, Violation},
-	OnMessage:   {Reject, Violation, Review, Tag},
+	OnMessage:   {Reject, Violation},
 	OnQuery:     {Refuse},
 	OnSubscribe: {Refuse},
 	OnRead:      {Hide},
@@ -66,8 +65,6 @@ type Rule struct {
 	Message string
 	// Hold is the review that the rule requires; nil unless Effect is Review.
 	Hold *kg.Hold
-	// Tags are those that the message gets; only if Effect is Tag.
-	Tags []string
 
 	program cel.Program
 }

@@ -1,7 +1,6 @@
 package proposals
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,28 +17,18 @@ type entry struct {
 	roles         []string
 	expires       time.Time
 	open          bool
-	channel       string // of a held message
-	recipient     string
 	about         []patchPlace // empty if unknown
 }
 
-// readableBy reports whether the principal may read the proposal. That of a message needs
-// the right to read the message, too.
-func (t *table) readableBy(e *entry, p kg.Principal) bool {
-	if p.ID == e.author || p.ID == e.actor {
-		return true
-	}
-	if !p.IsAdmin() && !slices.ContainsFunc(e.roles, p.HasRole) {
-		return false
-	}
-	return e.channel == "" || t.messages != nil && t.messages.MayReview(p, cmp.Or(e.actor, e.author), e.channel, e.recipient)
+// readableBy reports whether the principal may read the proposal.
+func (e *entry) readableBy(p kg.Principal) bool {
+	return p.IsAdmin() || p.ID == e.author || p.ID == e.actor || slices.ContainsFunc(e.roles, p.HasRole)
 }
 
 // table follows the proposals of the store. Access checks take no lock.
 type table struct {
-	entries  sync.Map // id → *entry
-	lists    indexes
-	messages Messages // nil if none are held
+	entries sync.Map // id → *entry
+	lists   indexes
 }
 
 func (t *table) get(id string) (*entry, bool) {
@@ -53,7 +42,7 @@ func (t *table) get(id string) (*entry, bool) {
 // entryProperties are the properties in an entry, and entryStatements the patterns for
 // commits.
 var (
-	entryProperties = []kg.Term{propAuthor, propActor, propReviewerRole, propExpires, propAbout, propChannel, propRecipient, propStatus}
+	entryProperties = []kg.Term{propAuthor, propActor, propReviewerRole, propExpires, propAbout, propStatus}
 	entryStatements = patternsOf(entryProperties)
 )
 
@@ -89,10 +78,6 @@ func (t *table) setProperty(id string, property, object kg.Term) {
 		e.roles = append(slices.Clone(e.roles), object.Value())
 	case propAbout:
 		e.about = append(slices.Clone(e.about), placeOf(object))
-	case propChannel:
-		e.channel = object.Value()
-	case propRecipient:
-		e.recipient = object.Value()
 	case propExpires:
 		e.expires = timeOf(object)
 	case propStatus:
@@ -124,7 +109,7 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 		return true
 	}
 	e, ok := g.table.get(id)
-	return ok && g.table.readableBy(e, p)
+	return ok && e.readableBy(p)
 }
 
 func proposalOf(graph kg.Term) (id string, ok bool) {

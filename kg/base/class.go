@@ -83,6 +83,5 @@ var classes = map[Code]Class{
 	CodeTaskEnded:           ClassConflict,
 	CodeAgentNotFound:       ClassNotFound,
 	CodeContentType:         ClassInvalid,
-	CodeContentHeld:         ClassDenied,
 	CodeUnknownPrefix:       ClassInvalid,
 }

@@ -16,9 +16,15 @@ import (
 	"koine/kg"
 )
 
-// The events of streams.
+// The events of streams. An agent of the SDK knows those in capitals alone.
 const (
-	eventMessage = "channel_message"
+	eventMessage       = "channel_message"
+	eventAssigned      = "AGENT_ASSIGNED"
+	eventState         = "STATE_CHANGED"
+	eventStatus        = "STATUS_CHANGED"
+	eventLeaseAcquired = "LEASE_ACQUIRED"
+	eventLeaseReleased = "LEASE_RELEASED"
+	eventCompleted     = "INTENT_COMPLETED"
 )
 
 // event is an event of a stream with the position behind it.
@@ -38,7 +44,7 @@ type streamOf func(r *http.Request, who caller.Caller) (source, error)
 // protocol's own server serves the second.
 func (h *Handler) streams() map[string]streamOf {
 	out := map[string]streamOf{}
-	for what, of := range map[string]streamOf{"intents": h.intentStream, "channels": h.channelStream} {
+	for what, of := range map[string]streamOf{"intents": h.intentStream, "agents": h.agentStream, "portfolios": h.portfolioStream, "channels": h.channelStream} {
 		out["GET "+Root+"/"+what+"/{id}/subscribe"] = of
 		out["GET "+Root+"/subscribe/"+what+"/{id}"] = of
 	}
@@ -160,18 +166,6 @@ func (h *Handler) reportEnd(ctx context.Context, reason error) {
 		e.Reason = "EVENT_TOO_LARGE"
 	}
 	h.deps.Streams.ReportEnd(ctx, e)
-}
-
-// intentStream is the stream of an intent: the messages of all of its channels that the
-// caller may read.
-func (h *Handler) intentStream(r *http.Request, who caller.Caller) (source, error) {
-	id, err := h.intentScope(r.Context(), who, scope.ID(r.PathValue("id")))
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, from *kg.Position) (iter.Seq2[event, error], error) {
-		return h.messagesIn(ctx, who, id, id, "", from)
-	}, nil
 }
 
 // channelStream is the stream of one channel.

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"koine/internal/slowtest"
+)
+
+// sdkDirectory is the environment variable with the directory of the unmodified SDK of
+// OpenIntent, and sdkRequired the one that makes its absence an error, in CI.
+const (
+	sdkDirectory = "KOINE_OPENINTENT_SDK"
+	sdkRequired  = "KOINE_OPENINTENT_REQUIRED"
+)
+
+// openIntentSDK returns the directory of the SDK, or skips the test.
+func openIntentSDK(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a test with Python; -short leaves it out")
+	}
+	dir := os.Getenv(sdkDirectory)
+	if dir == "" {
+		dir = "../../../shared/third_party/openintent-sdk"
+	}
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		_, err = os.Stat(filepath.Join(dir, "openintent", "client.py"))
+	}
+	if err == nil {
+		err = exec.Command("/usr/bin/python3", "-c", "import httpx").Run()
+	}
+	if err != nil && os.Getenv(sdkRequired) != "" {
+		t.Fatalf("the SDK of OpenIntent, or Debian's python3-httpx, is missing: %v; set %s", err, sdkDirectory)
+	}
+	if err != nil {
+		t.Skipf("SKIPPED: the unmodified SDK of OpenIntent did not run against koine: %v; set %s and install python3-httpx", err, sdkDirectory)
+	}
+	return dir
+}
+
+// runSDK runs a program of the package's testdata with the SDK.
+func runSDK(t *testing.T, url, key string, args ...string) {
+	t.Helper()
+	sdk := openIntentSDK(t)
+	ctx, cancel := context.WithTimeout(t.Context(), slowtest.Slack(time.Minute))
+	defer cancel()
+	program := exec.CommandContext(ctx, "/usr/bin/python3", append([]string{"../../internal/dialect/openintent/testdata/sdk/methods.py", url, key}, args...)...)
+	program.Env = append(os.Environ(), "PYTHONPATH="+sdk, "PYTHONDONTWRITEBYTECODE=1")
+	if out, err := program.CombinedOutput(); err != nil || string(out) != "ok\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// The unmodified SDK calls its methods of tiers A to C with one key that acts for its
+// agents. Those that fail inside the client are left out: complete_intent and Worker swap
+// the arguments of set_status, on_message is never called, and classes decorated with
+// Agent have no channels.
+func TestOpenIntentSDK(t *testing.T) {
+	openIntentSDK(t)
+	k := startKnowing(t, "--auth", "keys")
+	key, _ := k.create(`{agentId: "dev", actFor: ["*"]}`)
+	runSDK(t, k.url, key)
+}
+
+// In open mode, below a prefix.
+func TestOpenIntentSDKInOpenMode(t *testing.T) {
+	openIntentSDK(t)
+	_, url := startServer(t, "--openintent-prefix", "/oi")
+	runSDK(t, url+"/oi", "dev-key-001")
+}

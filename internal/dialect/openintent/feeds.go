@@ -1,0 +1,176 @@
+package openintent
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+
+	"koine/channels/scope"
+	"koine/internal/caller"
+	"koine/internal/intents"
+	"koine/kg"
+)
+
+// The data of events.
+type (
+	assignedData struct {
+		IntentID   scope.ID `json:"intent_id"`
+		AgentID    string   `json:"agent_id"`
+		Role       string   `json:"role"`
+		AssignedBy string   `json:"assigned_by"`
+	}
+	stateData struct {
+		IntentID scope.ID        `json:"intent_id"`
+		Old      json.RawMessage `json:"old_state"`
+		New      json.RawMessage `json:"new_state"`
+		Version  int64           `json:"version"`
+		Actor    string          `json:"actor"`
+	}
+	statusData struct {
+		IntentID scope.ID       `json:"intent_id"`
+		Old      intents.Status `json:"old_status"`
+		New      intents.Status `json:"new_status"`
+		Version  int64          `json:"version"`
+		Actor    string         `json:"actor"`
+	}
+	leaseData struct {
+		IntentID scope.ID `json:"intent_id"`
+		Scope    string   `json:"scope"`
+		LeaseID  string   `json:"lease_id"`
+		AgentID  string   `json:"agent_id"`
+	}
+	completedData struct {
+		IntentID    scope.ID `json:"intent_id"`
+		PortfolioID string   `json:"portfolio_id"`
+	}
+)
+
+// known are the events that an agent of the SDK handles. Any other makes it fail, so its
+// stream has these alone unless it asks for all.
+var known = map[string]bool{eventAssigned: true, eventState: true, eventStatus: true, eventLeaseReleased: true, eventCompleted: true}
+
+// view converts the events of a feed for one kind of stream; "" as the name leaves one out.
+type view func(ctx context.Context, e *intents.FeedEvent) (name string, data any, err error)
+
+// intentStream is the stream of an intent: the messages of all of its channels that the
+// caller may read, and its events.
+func (h *Handler) intentStream(r *http.Request, who caller.Caller) (source, error) {
+	id := scope.ID(r.PathValue("id"))
+	if _, err := h.intentScope(r.Context(), who, id); err != nil {
+		return nil, err
+	}
+	return h.feed(who, intents.FeedQuery{Intent: id}, func(ctx context.Context, e *intents.FeedEvent) (string, any, error) {
+		return h.convertEvent(ctx, who, e)
+	}), nil
+}
+
+// agentStream is the stream of an agent: what happens in the intents that it is assigned to.
+// The agent need not be registered.
+func (h *Handler) agentStream(r *http.Request, who caller.Caller) (source, error) {
+	by, err := h.actAs(r.Context(), who, "agent_id", r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	self, all := bare(by.Acting()), r.URL.Query().Get("events") == "all"
+	return h.feed(by, intents.FeedQuery{Agent: by.Acting()}, func(ctx context.Context, e *intents.FeedEvent) (string, any, error) {
+		name, data, err := h.convertEvent(ctx, by, e)
+		if !all && !known[name] {
+			return "", nil, err
+		}
+		if to, ok := data.(assignedData); ok && to.AgentID != self && !all {
+			return "", nil, err // the SDK would begin its work again
+		}
+		return name, data, err
+	}), nil
+}
+
+// portfolioStream is the stream of a portfolio: what happens in its intents.
+func (h *Handler) portfolioStream(r *http.Request, who caller.Caller) (source, error) {
+	id := r.PathValue("id")
+	if _, err := h.deps.Intents.Portfolios().Get(r.Context(), channelCaller(who), id); err != nil {
+		return nil, portfolioNotFound(err)
+	}
+	return h.feed(who, intents.FeedQuery{Portfolio: id}, func(ctx context.Context, e *intents.FeedEvent) (string, any, error) {
+		name, data, err := h.convertEvent(ctx, who, e)
+		if status, ok := data.(statusData); ok && status.New == intents.Completed {
+			return eventCompleted, completedData{e.Intent, id}, err
+		}
+		if !known[name] {
+			name = ""
+		}
+		return name, data, err
+	}), nil
+}
+
+// feed returns the source of a stream of a feed.
+func (h *Handler) feed(who caller.Caller, q intents.FeedQuery, show view) source {
+	return func(ctx context.Context, from *kg.Position) (iter.Seq2[event, error], error) {
+		q.After = from
+		feed, err := h.deps.Intents.Follow(ctx, channelCaller(who), q)
+		if err != nil {
+			return nil, err
+		}
+		return func(yield func(event, error) bool) {
+			defer feed.Close()
+			for e, err := range feed.All() {
+				out := event{position: e.Position}
+				if err == nil {
+					out.name, out.data, err = show(ctx, &e)
+				}
+				if out.name == "" && err == nil {
+					continue
+				}
+				if !yield(out, err) || err != nil {
+					return
+				}
+			}
+		}, nil
+	}
+}
+
+// convertEvent converts an event of a feed. One without a form of its own in streams has
+// the name of its type.
+func (h *Handler) convertEvent(ctx context.Context, who caller.Caller, e *intents.FeedEvent) (string, any, error) {
+	if e.Message != nil {
+		if e.Message.Withheld != "" {
+			return "", nil, nil
+		}
+		m := convertMessage(e.Message)
+		m.IntentID = e.Intent
+		return eventMessage, m, nil
+	}
+	var data struct {
+		Agent string `json:"agent_id"`
+		Role  string `json:"role"`
+		Scope string `json:"scope"`
+		Lease string `json:"lease_id"`
+	}
+	actor := bare(e.Event.Actor)
+	if err := json.Unmarshal(orEmptyObject(e.Event.Data), &data); err != nil {
+		data.Agent = "" // an event of a client, whose members mean something else
+	}
+	switch e.Event.Type {
+	case intents.EventAssigned:
+		return eventAssigned, assignedData{e.Intent, data.Agent, data.Role, actor}, nil
+	case intents.EventLeaseAcquired, intents.EventLeaseReleased:
+		name := eventLeaseAcquired
+		if e.Event.Type == intents.EventLeaseReleased {
+			name = eventLeaseReleased
+		}
+		if data.Agent == "" {
+			data.Agent = actor
+		}
+		return name, leaseData{e.Intent, data.Scope, data.Lease, data.Agent}, nil
+	case intents.EventStatePatched:
+		if c := e.Change; c != nil {
+			return eventState, stateData{e.Intent, c.OldState, c.NewState, c.Version, actor}, nil
+		}
+	case intents.EventStatusChanged:
+		if c := e.Change; c != nil {
+			return eventStatus, statusData{e.Intent, c.OldStatus, c.NewStatus, c.Version, actor}, nil
+		}
+	}
+	wire, err := h.eventOf(ctx, who, e.Event)
+	return e.Event.Type, wire, err
+}
