@@ -12,6 +12,7 @@ import (
 	"koine/channels"
 	"koine/graph"
 	"koine/graph/limit"
+	"koine/internal/intents"
 	"koine/internal/operation"
 	"koine/internal/proposals"
 	"koine/internal/slowtest"
@@ -63,7 +64,7 @@ func newConversingWith(t testing.TB, limits limit.Limits, o channels.Options) *c
 	if err != nil {
 		t.Fatal(err)
 	}
-	deps := graph.Deps{Store: b.store, Prefixes: prefixes, Reviews: reviews, Channels: service, Tasks: work, Logger: slog.New(slog.NewTextHandler(b.log, nil))}
+	deps := graph.Deps{Store: b.store, Prefixes: prefixes, Reviews: reviews, Channels: service, Intents: intents.New(b.store, service, intents.Options{Clock: b.clock.tick}), Tasks: work, Logger: slog.New(slog.NewTextHandler(b.log, nil))}
 	b.engine = graph.NewEngine(deps, graph.Options{Limits: limits})
 	return &conversing{b, service, work}
 }

@@ -1,6 +1,20 @@
 package graph
 
-import "koine/graph/internal/knowledge"
+import (
+	"koine/graph/internal/knowledge"
+	"koine/graph/internal/scalar"
+)
+
+// Tokens of the schema.
+type (
+	// Cursor marks a place in a connection.
+	Cursor = scalar.Cursor
+	// Position is a place in the log.
+	Position = scalar.Position
+)
+
+// Stream is an established subscription.
+type Stream = knowledge.Stream
 
 // The connections of the domains' lists, and their edges.
 type (
@@ -22,6 +36,14 @@ type (
 	GraphCountEdge               = listEdge[GraphCount]
 	ChannelConnection            = listPage[Channel]
 	ChannelEdge                  = listEdge[Channel]
+	IntentConnection             = listPage[Intent]
+	IntentEdge                   = listEdge[Intent]
+	LeaseConnection              = listPage[Lease]
+	LeaseEdge                    = listEdge[Lease]
+	AccessRequestConnection      = listPage[AccessRequest]
+	AccessRequestEdge            = listEdge[AccessRequest]
+	PortfolioConnection          = listPage[Portfolio]
+	PortfolioEdge                = listEdge[Portfolio]
 	ScopeConnection              = listPage[Scope]
 	ScopeEdge                    = listEdge[Scope]
 	ScopeEventConnection         = listPage[ScopeEvent]

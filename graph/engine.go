@@ -23,6 +23,7 @@ import (
 	"koine/graph/limit"
 	"koine/internal/agents"
 	"koine/internal/audit"
+	"koine/internal/intents"
 	kgnames "koine/internal/names"
 	"koine/internal/operation"
 	"koine/internal/policy"
@@ -52,6 +53,8 @@ type Deps struct {
 	Trail *audit.Trail
 	// Channels is the channel service; nil disables channels.
 	Channels *channels.Service
+	// Intents is the service of intents; nil disables them.
+	Intents *intents.Service
 	// Agents is the directory in which agents register; nil disables
 	// registration.
 	Agents *agents.Directory

@@ -12,6 +12,44 @@ import (
 	"time"
 )
 
+// To an agent or a role.
+type AccessGrant struct {
+	GrantID   string      `json:"grantId"`
+	Agent     *Agent      `json:"agent"`
+	AgentID   *string     `json:"agentId"`
+	Role      *string     `json:"role"`
+	Level     AccessLevel `json:"level"`
+	Reason    *string     `json:"reason"`
+	GrantedBy *Agent      `json:"grantedBy"`
+	GrantedAt time.Time   `json:"grantedAt"`
+	ExpiresAt *time.Time  `json:"expiresAt"`
+}
+
+type AccessGrantPayload struct {
+	Grant *AccessGrant `json:"grant"`
+}
+
+// Asks those that manage an intent for access.
+type AccessRequest struct {
+	RequestID      string              `json:"requestId"`
+	Agent          *Agent              `json:"agent"`
+	AgentID        string              `json:"agentId"`
+	Level          AccessLevel         `json:"level"`
+	Reason         *string             `json:"reason"`
+	Capabilities   []string            `json:"capabilities"`
+	RequestedBy    *Agent              `json:"requestedBy"`
+	CreatedAt      time.Time           `json:"createdAt"`
+	Status         AccessRequestStatus `json:"status"`
+	DecidedBy      *Agent              `json:"decidedBy"`
+	DecidedAt      *time.Time          `json:"decidedAt"`
+	DecisionReason *string             `json:"decisionReason"`
+	GrantID        *string             `json:"grantId"`
+}
+
+type AccessRequestPayload struct {
+	Request *AccessRequest `json:"request"`
+}
+
 // Either `upToSequence` or at most 200 `messageIds`.
 type AcknowledgeMessagesInput struct {
 	ChannelID    string   `json:"channelId"`
@@ -21,10 +59,27 @@ type AcknowledgeMessagesInput struct {
 	Status ReceiptStatus `json:"status"`
 }
 
+type AcquireLeaseInput struct {
+	IntentID string `json:"intentId"`
+	// The part: any text, at most 256 characters.
+	Scope string `json:"scope"`
+	// 1 to 86400.
+	Seconds int `json:"seconds"`
+}
+
 type AddChannelMemberInput struct {
 	ChannelID string       `json:"channelId"`
 	AgentID   string       `json:"agentId"`
 	Role      *ChannelRole `json:"role"`
+}
+
+type AddToPortfolioInput struct {
+	PortfolioID string `json:"portfolioId"`
+	IntentID    string `json:"intentId"`
+	// primary, member or dependency.
+	Role string `json:"role"`
+	// Greatest first.
+	Priority int64 `json:"priority"`
 }
 
 type AgentPayload struct {
@@ -165,6 +220,12 @@ type AssertionOrigin struct {
 	Commit    *Commit    `json:"commit"`
 	Proposal  *Proposal  `json:"proposal"`
 	Message   *Message   `json:"message"`
+}
+
+type AssignAgentInput struct {
+	IntentID string `json:"intentId"`
+	AgentID  string `json:"agentId"`
+	Role     string `json:"role"`
 }
 
 // On a channel, which may be gone.
@@ -398,6 +459,51 @@ type CreateGraphInput struct {
 	Justification  *string  `json:"justification"`
 }
 
+type CreateIntentInput struct {
+	Title       string  `json:"title"`
+	Description *string `json:"description"`
+	// Not final.
+	Status IntentStatus `json:"status"`
+	// An object.
+	State json.RawMessage `json:"state"`
+	// An object or a list.
+	Constraints json.RawMessage `json:"constraints"`
+	// An object.
+	Governance json.RawMessage `json:"governance"`
+	// 0 to 100.
+	Confidence     float64           `json:"confidence"`
+	ParentID       *string           `json:"parentId"`
+	DependsOnIds   []string          `json:"dependsOnIds"`
+	Access         *ScopeAccessInput `json:"access"`
+	CoordinatorID  *string           `json:"coordinatorId"`
+	IdempotencyKey *string           `json:"idempotencyKey"`
+}
+
+type CreateIntentTaskInput struct {
+	IntentID string `json:"intentId"`
+	Name     string `json:"name"`
+	// Unique in the intent.
+	ExternalID  *string `json:"externalId"`
+	Description *string `json:"description"`
+	Priority    *string `json:"priority"`
+	// What it works on.
+	Input json.RawMessage `json:"input"`
+	// An object.
+	Metadata      json.RawMessage `json:"metadata"`
+	AssignedAgent *string         `json:"assignedAgent"`
+	Capabilities  []string        `json:"capabilities"`
+	DependsOn     []string        `json:"dependsOn"`
+}
+
+type CreatePortfolioInput struct {
+	Name        string  `json:"name"`
+	Description *string `json:"description"`
+	// An object.
+	Metadata json.RawMessage `json:"metadata"`
+	// An object, kept as given.
+	Governance json.RawMessage `json:"governance"`
+}
+
 type CreateScopeInput struct {
 	// The intent of a task.
 	ParentID *string `json:"parentId"`
@@ -406,6 +512,16 @@ type CreateScopeInput struct {
 	Access         *ScopeAccessInput `json:"access"`
 	CoordinatorID  *string           `json:"coordinatorId"`
 	IdempotencyKey *string           `json:"idempotencyKey"`
+}
+
+// `level`: the requested one if absent.
+type DecideAccessRequestInput struct {
+	IntentID  string       `json:"intentId"`
+	RequestID string       `json:"requestId"`
+	Approve   bool         `json:"approve"`
+	Level     *AccessLevel `json:"level"`
+	ExpiresAt *time.Time   `json:"expiresAt"`
+	Reason    *string      `json:"reason"`
 }
 
 type DeleteChannelInput struct {
@@ -444,6 +560,15 @@ type EndScopeInput struct {
 	Reason *string     `json:"reason"`
 }
 
+type GrantAccessInput struct {
+	IntentID  string      `json:"intentId"`
+	AgentID   *string     `json:"agentId"`
+	Role      *string     `json:"role"`
+	Level     AccessLevel `json:"level"`
+	ExpiresAt *time.Time  `json:"expiresAt"`
+	Reason    *string     `json:"reason"`
+}
+
 // `count` of statements. A null `graph` is the default graph.
 type GraphCount struct {
 	Graph *base.Term `json:"graph"`
@@ -471,6 +596,22 @@ type HeartbeatInput struct {
 	Status *PresenceStatus `json:"status"`
 }
 
+type IntentAssignment struct {
+	Agent   *Agent    `json:"agent"`
+	AgentID string    `json:"agentId"`
+	Role    string    `json:"role"`
+	By      *Agent    `json:"by"`
+	At      time.Time `json:"at"`
+}
+
+type IntentPayload struct {
+	Intent *Intent `json:"intent"`
+}
+
+type IntentTaskPayload struct {
+	Task *IntentTask `json:"task"`
+}
+
 type InvitationInput struct {
 	ChannelID string `json:"channelId"`
 	AgentID   string `json:"agentId"`
@@ -480,6 +621,22 @@ type JoinChannelInput struct {
 	ChannelID string `json:"channelId"`
 	// MEMBER (default) or OBSERVER.
 	Role *ChannelRole `json:"role"`
+}
+
+// The exclusive right to work on a part of an intent.
+type Lease struct {
+	LeaseID  string `json:"leaseId"`
+	IntentID string `json:"intentId"`
+	// The part.
+	Scope      string    `json:"scope"`
+	Agent      *Agent    `json:"agent"`
+	AgentID    string    `json:"agentId"`
+	AcquiredAt time.Time `json:"acquiredAt"`
+	ExpiresAt  time.Time `json:"expiresAt"`
+}
+
+type LeasePayload struct {
+	Lease *Lease `json:"lease"`
 }
 
 type LeaveChannelInput struct {
@@ -609,6 +766,17 @@ type PartInput struct {
 type PatchInput struct {
 	Op        base.Op         `json:"op"`
 	Statement *StatementInput `json:"statement"`
+}
+
+// At most 1000 patches.
+type PatchIntentStateInput struct {
+	IntentID        string            `json:"intentId"`
+	ExpectedVersion int64             `json:"expectedVersion"`
+	Patches         []StatePatchInput `json:"patches"`
+}
+
+type PortfolioPayload struct {
+	Portfolio *Portfolio `json:"portfolio"`
 }
 
 // An IRI or a prefixed name.
@@ -798,6 +966,11 @@ type RegisterPrefixInput struct {
 	Force *bool `json:"force"`
 }
 
+type ReleaseLeaseInput struct {
+	IntentID string `json:"intentId"`
+	LeaseID  string `json:"leaseId"`
+}
+
 type RemoveAgentInput struct {
 	AgentID string `json:"agentId"`
 }
@@ -814,6 +987,11 @@ type RemoveChannelMemberInput struct {
 	AgentID   string `json:"agentId"`
 }
 
+type RemoveFromPortfolioInput struct {
+	PortfolioID string `json:"portfolioId"`
+	IntentID    string `json:"intentId"`
+}
+
 type RemovePrefixInput struct {
 	// Without a colon.
 	Name string `json:"name"`
@@ -824,6 +1002,13 @@ type RemoveShapesInput struct {
 	Shapes        []base.Term `json:"shapes"`
 	DryRun        *bool       `json:"dryRun"`
 	Justification *string     `json:"justification"`
+}
+
+type RenewLeaseInput struct {
+	IntentID string `json:"intentId"`
+	LeaseID  string `json:"leaseId"`
+	// From now on.
+	Seconds int `json:"seconds"`
 }
 
 // Without `iri`: the default graph.
@@ -859,6 +1044,14 @@ type ReportTaskInput struct {
 	Letters         []string `json:"letters"`
 	IdempotencyKey  *string  `json:"idempotencyKey"`
 	ExpectedVersion *int64   `json:"expectedVersion"`
+}
+
+type RequestAccessInput struct {
+	IntentID     string      `json:"intentId"`
+	AgentID      *string     `json:"agentId"`
+	Level        AccessLevel `json:"level"`
+	Reason       *string     `json:"reason"`
+	Capabilities []string    `json:"capabilities"`
 }
 
 type ResolveContradictionInput struct {
@@ -955,6 +1148,11 @@ type ReviewProposalInput struct {
 	ExpectedRevision *base.Revision `json:"expectedRevision"`
 }
 
+type RevokeAccessInput struct {
+	IntentID string `json:"intentId"`
+	GrantID  string `json:"grantId"`
+}
+
 type RevokeAPIKeyInput struct {
 	KeyID string `json:"keyId"`
 }
@@ -1045,6 +1243,13 @@ type SetGraphPolicyInput struct {
 	Justification    *string          `json:"justification"`
 }
 
+type SetIntentStatusInput struct {
+	IntentID        string       `json:"intentId"`
+	ExpectedVersion int64        `json:"expectedVersion"`
+	Status          IntentStatus `json:"status"`
+	Reason          *string      `json:"reason"`
+}
+
 type SetShapesInput struct {
 	// Each shape has an IRI.
 	Turtle string `json:"turtle"`
@@ -1080,6 +1285,14 @@ type Shape struct {
 	TargetSubjectsOf []base.Term            `json:"targetSubjectsOf"`
 	TargetObjectsOf  []base.Term            `json:"targetObjectsOf"`
 	Unsupported      []UnsupportedShapePart `json:"unsupported"`
+}
+
+// `path`: names of members, separated by slashes.
+type StatePatchInput struct {
+	Op   StatePatchOp `json:"op"`
+	Path string       `json:"path"`
+	// Not for REMOVE.
+	Value json.RawMessage `json:"value"`
 }
 
 // The reasons for a statement, newest first.
@@ -1176,6 +1389,11 @@ type TaskStatus struct {
 	Time    time.Time    `json:"time"`
 }
 
+type UnassignAgentInput struct {
+	IntentID string `json:"intentId"`
+	AgentID  string `json:"agentId"`
+}
+
 // Messages for you after the marker. `count` is of the first 1000.
 type UnreadCount struct {
 	Count   int  `json:"count"`
@@ -1220,6 +1438,17 @@ type UpdateChannelInput struct {
 	MemberPolicy *ChannelMemberPolicy `json:"memberPolicy"`
 }
 
+type UpdateIntentTaskInput struct {
+	TaskID          string            `json:"taskId"`
+	ExpectedVersion int64             `json:"expectedVersion"`
+	Status          *IntentTaskStatus `json:"status"`
+	// Its result.
+	Output        json.RawMessage `json:"output"`
+	Error         *string         `json:"error"`
+	AssignedAgent *string         `json:"assignedAgent"`
+	BlockedReason *string         `json:"blockedReason"`
+}
+
 // Absent members stay; "" removes.
 type UpdateScopeInput struct {
 	ScopeID         string            `json:"scopeId"`
@@ -1259,6 +1488,93 @@ type ValidationResult struct {
 
 type WithdrawProposalInput struct {
 	ProposalID string `json:"proposalId"`
+}
+
+// READ sees, WRITE takes part, ADMIN manages.
+type AccessLevel string
+
+const (
+	AccessLevelRead  AccessLevel = "READ"
+	AccessLevelWrite AccessLevel = "WRITE"
+	AccessLevelAdmin AccessLevel = "ADMIN"
+)
+
+var AllAccessLevel = []AccessLevel{
+	AccessLevelRead,
+	AccessLevelWrite,
+	AccessLevelAdmin,
+}
+
+func (e AccessLevel) IsValid() bool {
+	switch e {
+	case AccessLevelRead, AccessLevelWrite, AccessLevelAdmin:
+		return true
+	}
+	return false
+}
+
+func (e AccessLevel) String() string {
+	return string(e)
+}
+
+func (e *AccessLevel) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = AccessLevel(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid AccessLevel", str)
+	}
+	return nil
+}
+
+func (e AccessLevel) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+type AccessRequestStatus string
+
+const (
+	AccessRequestStatusPending  AccessRequestStatus = "PENDING"
+	AccessRequestStatusApproved AccessRequestStatus = "APPROVED"
+	AccessRequestStatusDenied   AccessRequestStatus = "DENIED"
+)
+
+var AllAccessRequestStatus = []AccessRequestStatus{
+	AccessRequestStatusPending,
+	AccessRequestStatusApproved,
+	AccessRequestStatusDenied,
+}
+
+func (e AccessRequestStatus) IsValid() bool {
+	switch e {
+	case AccessRequestStatusPending, AccessRequestStatusApproved, AccessRequestStatusDenied:
+		return true
+	}
+	return false
+}
+
+func (e AccessRequestStatus) String() string {
+	return string(e)
+}
+
+func (e *AccessRequestStatus) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = AccessRequestStatus(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid AccessRequestStatus", str)
+	}
+	return nil
+}
+
+func (e AccessRequestStatus) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
 // SUSPENDED: refused with any credential.
@@ -1981,6 +2297,112 @@ func (e GraphVisibility) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
+// The last two are final.
+type IntentStatus string
+
+const (
+	IntentStatusDraft                  IntentStatus = "DRAFT"
+	IntentStatusActive                 IntentStatus = "ACTIVE"
+	IntentStatusBlocked                IntentStatus = "BLOCKED"
+	IntentStatusSuspendedAwaitingInput IntentStatus = "SUSPENDED_AWAITING_INPUT"
+	IntentStatusCompleted              IntentStatus = "COMPLETED"
+	IntentStatusAbandoned              IntentStatus = "ABANDONED"
+)
+
+var AllIntentStatus = []IntentStatus{
+	IntentStatusDraft,
+	IntentStatusActive,
+	IntentStatusBlocked,
+	IntentStatusSuspendedAwaitingInput,
+	IntentStatusCompleted,
+	IntentStatusAbandoned,
+}
+
+func (e IntentStatus) IsValid() bool {
+	switch e {
+	case IntentStatusDraft, IntentStatusActive, IntentStatusBlocked, IntentStatusSuspendedAwaitingInput, IntentStatusCompleted, IntentStatusAbandoned:
+		return true
+	}
+	return false
+}
+
+func (e IntentStatus) String() string {
+	return string(e)
+}
+
+func (e *IntentStatus) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = IntentStatus(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid IntentStatus", str)
+	}
+	return nil
+}
+
+func (e IntentStatus) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// The last four are final and close its channels.
+type IntentTaskStatus string
+
+const (
+	IntentTaskStatusPending   IntentTaskStatus = "PENDING"
+	IntentTaskStatusReady     IntentTaskStatus = "READY"
+	IntentTaskStatusClaimed   IntentTaskStatus = "CLAIMED"
+	IntentTaskStatusRunning   IntentTaskStatus = "RUNNING"
+	IntentTaskStatusBlocked   IntentTaskStatus = "BLOCKED"
+	IntentTaskStatusCompleted IntentTaskStatus = "COMPLETED"
+	IntentTaskStatusFailed    IntentTaskStatus = "FAILED"
+	IntentTaskStatusCancelled IntentTaskStatus = "CANCELLED"
+	IntentTaskStatusSkipped   IntentTaskStatus = "SKIPPED"
+)
+
+var AllIntentTaskStatus = []IntentTaskStatus{
+	IntentTaskStatusPending,
+	IntentTaskStatusReady,
+	IntentTaskStatusClaimed,
+	IntentTaskStatusRunning,
+	IntentTaskStatusBlocked,
+	IntentTaskStatusCompleted,
+	IntentTaskStatusFailed,
+	IntentTaskStatusCancelled,
+	IntentTaskStatusSkipped,
+}
+
+func (e IntentTaskStatus) IsValid() bool {
+	switch e {
+	case IntentTaskStatusPending, IntentTaskStatusReady, IntentTaskStatusClaimed, IntentTaskStatusRunning, IntentTaskStatusBlocked, IntentTaskStatusCompleted, IntentTaskStatusFailed, IntentTaskStatusCancelled, IntentTaskStatusSkipped:
+		return true
+	}
+	return false
+}
+
+func (e IntentTaskStatus) String() string {
+	return string(e)
+}
+
+func (e *IntentTaskStatus) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = IntentTaskStatus(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid IntentTaskStatus", str)
+	}
+	return nil
+}
+
+func (e IntentTaskStatus) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
 type InvitationAnswer string
 
 const (
@@ -2156,6 +2578,49 @@ func (e *PartKind) UnmarshalGQL(v any) error {
 }
 
 func (e PartKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+type PortfolioStatus string
+
+const (
+	PortfolioStatusActive    PortfolioStatus = "ACTIVE"
+	PortfolioStatusCompleted PortfolioStatus = "COMPLETED"
+	PortfolioStatusAbandoned PortfolioStatus = "ABANDONED"
+)
+
+var AllPortfolioStatus = []PortfolioStatus{
+	PortfolioStatusActive,
+	PortfolioStatusCompleted,
+	PortfolioStatusAbandoned,
+}
+
+func (e PortfolioStatus) IsValid() bool {
+	switch e {
+	case PortfolioStatusActive, PortfolioStatusCompleted, PortfolioStatusAbandoned:
+		return true
+	}
+	return false
+}
+
+func (e PortfolioStatus) String() string {
+	return string(e)
+}
+
+func (e *PortfolioStatus) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = PortfolioStatus(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid PortfolioStatus", str)
+	}
+	return nil
+}
+
+func (e PortfolioStatus) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 
@@ -2424,6 +2889,52 @@ func (e *ScopeStatus) UnmarshalGQL(v any) error {
 }
 
 func (e ScopeStatus) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// SET makes missing objects, APPEND a missing list; MERGE sets the members of an object.
+type StatePatchOp string
+
+const (
+	StatePatchOpSet    StatePatchOp = "SET"
+	StatePatchOpAppend StatePatchOp = "APPEND"
+	StatePatchOpRemove StatePatchOp = "REMOVE"
+	StatePatchOpMerge  StatePatchOp = "MERGE"
+)
+
+var AllStatePatchOp = []StatePatchOp{
+	StatePatchOpSet,
+	StatePatchOpAppend,
+	StatePatchOpRemove,
+	StatePatchOpMerge,
+}
+
+func (e StatePatchOp) IsValid() bool {
+	switch e {
+	case StatePatchOpSet, StatePatchOpAppend, StatePatchOpRemove, StatePatchOpMerge:
+		return true
+	}
+	return false
+}
+
+func (e StatePatchOp) String() string {
+	return string(e)
+}
+
+func (e *StatePatchOp) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = StatePatchOp(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid StatePatchOp", str)
+	}
+	return nil
+}
+
+func (e StatePatchOp) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 

@@ -19,6 +19,12 @@ import (
 
 // The object types. newSchema fills them.
 var (
+	accessGrantObject                  = &executor.Object{Name: "AccessGrant", Implementors: accessGrantImplementors}
+	accessGrantPayloadObject           = &executor.Object{Name: "AccessGrantPayload", Implementors: accessGrantPayloadImplementors}
+	accessRequestObject                = &executor.Object{Name: "AccessRequest", Implementors: accessRequestImplementors}
+	accessRequestConnectionObject      = &executor.Object{Name: "AccessRequestConnection", Implementors: accessRequestConnectionImplementors}
+	accessRequestEdgeObject            = &executor.Object{Name: "AccessRequestEdge", Implementors: accessRequestEdgeImplementors}
+	accessRequestPayloadObject         = &executor.Object{Name: "AccessRequestPayload", Implementors: accessRequestPayloadImplementors}
 	agentObject                        = &executor.Object{Name: "Agent", Implementors: agentImplementors}
 	agentConnectionObject              = &executor.Object{Name: "AgentConnection", Implementors: agentConnectionImplementors}
 	agentEdgeObject                    = &executor.Object{Name: "AgentEdge", Implementors: agentEdgeImplementors}
@@ -70,6 +76,17 @@ var (
 	graphEdgeObject                    = &executor.Object{Name: "GraphEdge", Implementors: graphEdgeImplementors}
 	graphPayloadObject                 = &executor.Object{Name: "GraphPayload", Implementors: graphPayloadImplementors}
 	graphPolicyObject                  = &executor.Object{Name: "GraphPolicy", Implementors: graphPolicyImplementors}
+	intentObject                       = &executor.Object{Name: "Intent", Implementors: intentImplementors}
+	intentAssignmentObject             = &executor.Object{Name: "IntentAssignment", Implementors: intentAssignmentImplementors}
+	intentConnectionObject             = &executor.Object{Name: "IntentConnection", Implementors: intentConnectionImplementors}
+	intentEdgeObject                   = &executor.Object{Name: "IntentEdge", Implementors: intentEdgeImplementors}
+	intentPayloadObject                = &executor.Object{Name: "IntentPayload", Implementors: intentPayloadImplementors}
+	intentTaskObject                   = &executor.Object{Name: "IntentTask", Implementors: intentTaskImplementors}
+	intentTaskPayloadObject            = &executor.Object{Name: "IntentTaskPayload", Implementors: intentTaskPayloadImplementors}
+	leaseObject                        = &executor.Object{Name: "Lease", Implementors: leaseImplementors}
+	leaseConnectionObject              = &executor.Object{Name: "LeaseConnection", Implementors: leaseConnectionImplementors}
+	leaseEdgeObject                    = &executor.Object{Name: "LeaseEdge", Implementors: leaseEdgeImplementors}
+	leasePayloadObject                 = &executor.Object{Name: "LeasePayload", Implementors: leasePayloadImplementors}
 	messageObject                      = &executor.Object{Name: "Message", Implementors: knowledge.MessageImplementors}
 	messageConnectionObject            = &executor.Object{Name: "MessageConnection", Implementors: knowledge.MessageConnectionImplementors}
 	messageCountObject                 = &executor.Object{Name: "MessageCount", Implementors: messageCountImplementors}
@@ -83,6 +100,11 @@ var (
 	objectRecordObject                 = &executor.Object{Name: "ObjectRecord", Implementors: objectRecordImplementors}
 	pageInfoObject                     = &executor.Object{Name: "PageInfo", Implementors: knowledge.PageInfoImplementors}
 	partObject                         = &executor.Object{Name: "Part", Implementors: partImplementors}
+	portfolioObject                    = &executor.Object{Name: "Portfolio", Implementors: portfolioImplementors}
+	portfolioConnectionObject          = &executor.Object{Name: "PortfolioConnection", Implementors: portfolioConnectionImplementors}
+	portfolioEdgeObject                = &executor.Object{Name: "PortfolioEdge", Implementors: portfolioEdgeImplementors}
+	portfolioMembershipObject          = &executor.Object{Name: "PortfolioMembership", Implementors: portfolioMembershipImplementors}
+	portfolioPayloadObject             = &executor.Object{Name: "PortfolioPayload", Implementors: portfolioPayloadImplementors}
 	prefixObject                       = &executor.Object{Name: "Prefix", Implementors: prefixImplementors}
 	presenceObject                     = &executor.Object{Name: "Presence", Implementors: presenceImplementors}
 	presencePayloadObject              = &executor.Object{Name: "PresencePayload", Implementors: presencePayloadImplementors}
@@ -156,6 +178,12 @@ var (
 
 // The type conditions that each object type satisfies.
 var (
+	accessGrantImplementors                  = []string{"AccessGrant"}
+	accessGrantPayloadImplementors           = []string{"AccessGrantPayload"}
+	accessRequestImplementors                = []string{"AccessRequest"}
+	accessRequestConnectionImplementors      = []string{"AccessRequestConnection"}
+	accessRequestEdgeImplementors            = []string{"AccessRequestEdge"}
+	accessRequestPayloadImplementors         = []string{"AccessRequestPayload"}
 	agentImplementors                        = []string{"Agent", "Node"}
 	agentConnectionImplementors              = []string{"AgentConnection"}
 	agentEdgeImplementors                    = []string{"AgentEdge"}
@@ -204,6 +232,17 @@ var (
 	graphEdgeImplementors                    = []string{"GraphEdge"}
 	graphPayloadImplementors                 = []string{"GraphPayload"}
 	graphPolicyImplementors                  = []string{"GraphPolicy"}
+	intentImplementors                       = []string{"Intent"}
+	intentAssignmentImplementors             = []string{"IntentAssignment"}
+	intentConnectionImplementors             = []string{"IntentConnection"}
+	intentEdgeImplementors                   = []string{"IntentEdge"}
+	intentPayloadImplementors                = []string{"IntentPayload"}
+	intentTaskImplementors                   = []string{"IntentTask"}
+	intentTaskPayloadImplementors            = []string{"IntentTaskPayload"}
+	leaseImplementors                        = []string{"Lease"}
+	leaseConnectionImplementors              = []string{"LeaseConnection"}
+	leaseEdgeImplementors                    = []string{"LeaseEdge"}
+	leasePayloadImplementors                 = []string{"LeasePayload"}
 	messageCountImplementors                 = []string{"MessageCount"}
 	messageEdgeImplementors                  = []string{"MessageEdge"}
 	messagePublishedImplementors             = []string{"MessagePublished", "MessageEvent", "ChannelEvent"}
@@ -214,6 +253,11 @@ var (
 	namespacesPayloadImplementors            = []string{"NamespacesPayload"}
 	objectRecordImplementors                 = []string{"ObjectRecord"}
 	partImplementors                         = []string{"Part"}
+	portfolioImplementors                    = []string{"Portfolio"}
+	portfolioConnectionImplementors          = []string{"PortfolioConnection"}
+	portfolioEdgeImplementors                = []string{"PortfolioEdge"}
+	portfolioMembershipImplementors          = []string{"PortfolioMembership"}
+	portfolioPayloadImplementors             = []string{"PortfolioPayload"}
 	prefixImplementors                       = []string{"Prefix"}
 	presenceImplementors                     = []string{"Presence"}
 	presencePayloadImplementors              = []string{"PresencePayload"}
@@ -283,6 +327,12 @@ var (
 
 // newSchema returns the schema of the tables.
 func newSchema(schema *ast.Schema) *executor.Schema {
+	accessGrantObject.Fields = accessGrantFields()
+	accessGrantPayloadObject.Fields = accessGrantPayloadFields()
+	accessRequestObject.Fields = accessRequestFields()
+	accessRequestConnectionObject.Fields = accessRequestConnectionFields()
+	accessRequestEdgeObject.Fields = accessRequestEdgeFields()
+	accessRequestPayloadObject.Fields = accessRequestPayloadFields()
 	agentObject.Fields = agentFields()
 	agentConnectionObject.Fields = agentConnectionFields()
 	agentEdgeObject.Fields = agentEdgeFields()
@@ -334,6 +384,17 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	graphEdgeObject.Fields = graphEdgeFields()
 	graphPayloadObject.Fields = graphPayloadFields()
 	graphPolicyObject.Fields = graphPolicyFields()
+	intentObject.Fields = intentFields()
+	intentAssignmentObject.Fields = intentAssignmentFields()
+	intentConnectionObject.Fields = intentConnectionFields()
+	intentEdgeObject.Fields = intentEdgeFields()
+	intentPayloadObject.Fields = intentPayloadFields()
+	intentTaskObject.Fields = intentTaskFields()
+	intentTaskPayloadObject.Fields = intentTaskPayloadFields()
+	leaseObject.Fields = leaseFields()
+	leaseConnectionObject.Fields = leaseConnectionFields()
+	leaseEdgeObject.Fields = leaseEdgeFields()
+	leasePayloadObject.Fields = leasePayloadFields()
 	messageObject.Fields = messageFields()
 	messageConnectionObject.Fields = messageConnectionFields()
 	messageCountObject.Fields = messageCountFields()
@@ -347,6 +408,11 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	objectRecordObject.Fields = objectRecordFields()
 	pageInfoObject.Fields = pageInfoFields()
 	partObject.Fields = partFields()
+	portfolioObject.Fields = portfolioFields()
+	portfolioConnectionObject.Fields = portfolioConnectionFields()
+	portfolioEdgeObject.Fields = portfolioEdgeFields()
+	portfolioMembershipObject.Fields = portfolioMembershipFields()
+	portfolioPayloadObject.Fields = portfolioPayloadFields()
 	prefixObject.Fields = prefixFields()
 	presenceObject.Fields = presenceFields()
 	presencePayloadObject.Fields = presencePayloadFields()
@@ -417,6 +483,124 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	schemaMetaObject.Fields = schemaMetaFields()
 	typeArgMetaObject.Fields = typeArgMetaFields()
 	return &executor.Schema{AST: schema, Query: queryObject, Mutation: mutationObject, Subscription: subscriptionObject}
+}
+
+func accessGrantFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"grantId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*AccessGrant).GrantID)
+		}),
+		"agent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*AccessGrant).Agent)
+		}),
+		"agentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*AccessGrant).AgentID)
+		}),
+		"role": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*AccessGrant).Role)
+		}),
+		"level": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAccessLevel(w, s, o.(*AccessGrant).Level)
+		}),
+		"reason": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*AccessGrant).Reason)
+		}),
+		"grantedBy": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*AccessGrant).GrantedBy)
+		}),
+		"grantedAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*AccessGrant).GrantedAt)
+		}),
+		"expiresAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*AccessGrant).ExpiresAt)
+		}),
+	}
+}
+
+func accessGrantPayloadFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"grant": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAccessGrant(w, s, o.(*AccessGrantPayload).Grant)
+		}),
+	}
+}
+
+func accessRequestFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"requestId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*AccessRequest).RequestID)
+		}),
+		"agent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*AccessRequest).Agent)
+		}),
+		"agentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*AccessRequest).AgentID)
+		}),
+		"level": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAccessLevel(w, s, o.(*AccessRequest).Level)
+		}),
+		"reason": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*AccessRequest).Reason)
+		}),
+		"capabilities": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*AccessRequest).Capabilities)
+		}),
+		"requestedBy": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*AccessRequest).RequestedBy)
+		}),
+		"createdAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*AccessRequest).CreatedAt)
+		}),
+		"status": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAccessRequestStatus(w, s, o.(*AccessRequest).Status)
+		}),
+		"decidedBy": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*AccessRequest).DecidedBy)
+		}),
+		"decidedAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*AccessRequest).DecidedAt)
+		}),
+		"decisionReason": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*AccessRequest).DecisionReason)
+		}),
+		"grantId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*AccessRequest).GrantID)
+		}),
+	}
+}
+
+func accessRequestConnectionFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAccessRequestEdgeList(w, s, o.(*listPage[AccessRequest]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAccessRequestList(w, s, o.(*listPage[AccessRequest]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[AccessRequest]).PageInfo())
+		}),
+		"totalCount": executor.Read((*listPage[AccessRequest]).TotalCount, writeOptionalLong),
+	}
+}
+
+func accessRequestEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAccessRequest(w, s, o.(*listEdge[AccessRequest]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[AccessRequest]).Cursor())
+		}),
+	}
+}
+
+func accessRequestPayloadFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"request": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAccessRequest(w, s, o.(*AccessRequestPayload).Request)
+		}),
+	}
 }
 
 func agentFields() map[string]*executor.Field {
@@ -1459,6 +1643,251 @@ func graphPolicyFields() map[string]*executor.Field {
 	}
 }
 
+func intentFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"intentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Intent).IntentID())
+		}),
+		"scope": executor.Read((*Intent).Scope, writeScope),
+		"title": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Intent).Title())
+		}),
+		"description": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Intent).Description())
+		}),
+		"status": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIntentStatus(w, s, o.(*Intent).Status())
+		}),
+		"state": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*Intent).State())
+		}),
+		"constraints": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*Intent).Constraints())
+		}),
+		"governance": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*Intent).Governance())
+		}),
+		"confidence": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeFloat(w, s, o.(*Intent).Confidence())
+		}),
+		"version": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*Intent).Version())
+		}),
+		"parent": executor.Read((*Intent).Parent, writeIntent),
+		"parentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*Intent).ParentID())
+		}),
+		"dependsOn": executor.Read((*Intent).DependsOn, writeIntentList),
+		"dependsOnIds": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIDList(w, s, o.(*Intent).DependsOnIds())
+		}),
+		"assignments": executor.Read((*Intent).Assignments, writeIntentAssignmentList),
+		"grants":      executor.Read((*Intent).Grants, writeAccessGrantList),
+		"accessRequests": executor.ReadArgs(coerceIntentAccessRequestsArgs, func(o *Intent, ctx context.Context, a *intentAccessRequestsArgs) (*listPage[AccessRequest], error) {
+			return o.AccessRequests(ctx, a.First, a.After, a.Last, a.Before)
+		}, writeAccessRequestConnection),
+		"leases": executor.ReadArgs(coerceIntentLeasesArgs, func(o *Intent, ctx context.Context, a *intentLeasesArgs) (*listPage[Lease], error) {
+			return o.Leases(ctx, a.First, a.After, a.Last, a.Before)
+		}, writeLeaseConnection),
+		"tasks": executor.ReadArgs(coerceIntentTasksArgs, func(o *Intent, ctx context.Context, a *intentTasksArgs) ([]IntentTask, error) {
+			return o.Tasks(ctx, a.Status)
+		}, writeIntentTaskList),
+		"portfolios": executor.Read((*Intent).Portfolios, writePortfolioMembershipList),
+		"createdBy": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*Intent).CreatedBy())
+		}),
+		"createdById": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Intent).CreatedByID())
+		}),
+		"createdAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*Intent).CreatedAt())
+		}),
+		"updatedAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*Intent).UpdatedAt())
+		}),
+	}
+}
+
+func intentAssignmentFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"agent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*IntentAssignment).Agent)
+		}),
+		"agentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*IntentAssignment).AgentID)
+		}),
+		"role": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*IntentAssignment).Role)
+		}),
+		"by": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*IntentAssignment).By)
+		}),
+		"at": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*IntentAssignment).At)
+		}),
+	}
+}
+
+func intentConnectionFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIntentEdgeList(w, s, o.(*listPage[Intent]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIntentList2(w, s, o.(*listPage[Intent]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[Intent]).PageInfo())
+		}),
+		"totalCount": executor.Read((*listPage[Intent]).TotalCount, writeOptionalLong),
+	}
+}
+
+func intentEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIntent(w, s, o.(*listEdge[Intent]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[Intent]).Cursor())
+		}),
+	}
+}
+
+func intentPayloadFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"intent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIntent(w, s, o.(*IntentPayload).Intent)
+		}),
+	}
+}
+
+func intentTaskFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"taskId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*IntentTask).TaskID())
+		}),
+		"intentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*IntentTask).IntentID())
+		}),
+		"externalId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*IntentTask).ExternalID())
+		}),
+		"name": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*IntentTask).Name())
+		}),
+		"description": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*IntentTask).Description())
+		}),
+		"status": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIntentTaskStatus(w, s, o.(*IntentTask).Status())
+		}),
+		"priority": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*IntentTask).Priority())
+		}),
+		"input": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*IntentTask).Input())
+		}),
+		"output": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*IntentTask).Output())
+		}),
+		"error": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*IntentTask).Error())
+		}),
+		"assignedAgent": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*IntentTask).AssignedAgent())
+		}),
+		"blockedReason": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*IntentTask).BlockedReason())
+		}),
+		"capabilities": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*IntentTask).Capabilities())
+		}),
+		"dependsOn": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*IntentTask).DependsOn())
+		}),
+		"metadata": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*IntentTask).Metadata())
+		}),
+		"createdBy": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*IntentTask).CreatedBy())
+		}),
+		"createdAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*IntentTask).CreatedAt())
+		}),
+		"startedAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*IntentTask).StartedAt())
+		}),
+		"completedAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*IntentTask).CompletedAt())
+		}),
+		"version": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*IntentTask).Version())
+		}),
+		"scope": executor.Read((*IntentTask).Scope, writeScope),
+	}
+}
+
+func intentTaskPayloadFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"task": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIntentTask(w, s, o.(*IntentTaskPayload).Task)
+		}),
+	}
+}
+
+func leaseFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"leaseId":  executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*Lease).LeaseID) }),
+		"intentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*Lease).IntentID) }),
+		"scope": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*Lease).Scope)
+		}),
+		"agent":   executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeAgent(w, s, o.(*Lease).Agent) }),
+		"agentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*Lease).AgentID) }),
+		"acquiredAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*Lease).AcquiredAt)
+		}),
+		"expiresAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*Lease).ExpiresAt)
+		}),
+	}
+}
+
+func leaseConnectionFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLeaseEdgeList(w, s, o.(*listPage[Lease]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLeaseList(w, s, o.(*listPage[Lease]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[Lease]).PageInfo())
+		}),
+		"totalCount": executor.Read((*listPage[Lease]).TotalCount, writeOptionalLong),
+	}
+}
+
+func leaseEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLease(w, s, o.(*listEdge[Lease]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[Lease]).Cursor())
+		}),
+	}
+}
+
+func leasePayloadFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"lease": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLease(w, s, o.(*LeasePayload).Lease)
+		}),
+	}
+}
+
 func messageFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"id":      executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*Message).ID()) }),
@@ -1782,6 +2211,57 @@ func mutationFields() map[string]*executor.Field {
 		"endScope": executor.ReadArgs(coerceMutationEndScopeArgs, func(o *mutationRoot, ctx context.Context, a *mutationEndScopeArgs) (*ScopePayload, error) {
 			return o.EndScope(ctx, a.Input)
 		}, writeScopePayload),
+		"createIntent": executor.ReadArgs(coerceMutationCreateIntentArgs, func(o *mutationRoot, ctx context.Context, a *mutationCreateIntentArgs) (*IntentPayload, error) {
+			return o.CreateIntent(ctx, a.Input)
+		}, writeIntentPayload),
+		"patchIntentState": executor.ReadArgs(coerceMutationPatchIntentStateArgs, func(o *mutationRoot, ctx context.Context, a *mutationPatchIntentStateArgs) (*IntentPayload, error) {
+			return o.PatchIntentState(ctx, a.Input)
+		}, writeIntentPayload),
+		"setIntentStatus": executor.ReadArgs(coerceMutationSetIntentStatusArgs, func(o *mutationRoot, ctx context.Context, a *mutationSetIntentStatusArgs) (*IntentPayload, error) {
+			return o.SetIntentStatus(ctx, a.Input)
+		}, writeIntentPayload),
+		"assignAgent": executor.ReadArgs(coerceMutationAssignAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationAssignAgentArgs) (*IntentPayload, error) {
+			return o.AssignAgent(ctx, a.Input)
+		}, writeIntentPayload),
+		"unassignAgent": executor.ReadArgs(coerceMutationUnassignAgentArgs, func(o *mutationRoot, ctx context.Context, a *mutationUnassignAgentArgs) (*IntentPayload, error) {
+			return o.UnassignAgent(ctx, a.Input)
+		}, writeIntentPayload),
+		"grantAccess": executor.ReadArgs(coerceMutationGrantAccessArgs, func(o *mutationRoot, ctx context.Context, a *mutationGrantAccessArgs) (*AccessGrantPayload, error) {
+			return o.GrantAccess(ctx, a.Input)
+		}, writeAccessGrantPayload),
+		"revokeAccess": executor.ReadArgs(coerceMutationRevokeAccessArgs, func(o *mutationRoot, ctx context.Context, a *mutationRevokeAccessArgs) (*AccessGrantPayload, error) {
+			return o.RevokeAccess(ctx, a.Input)
+		}, writeAccessGrantPayload),
+		"requestAccess": executor.ReadArgs(coerceMutationRequestAccessArgs, func(o *mutationRoot, ctx context.Context, a *mutationRequestAccessArgs) (*AccessRequestPayload, error) {
+			return o.RequestAccess(ctx, a.Input)
+		}, writeAccessRequestPayload),
+		"decideAccessRequest": executor.ReadArgs(coerceMutationDecideAccessRequestArgs, func(o *mutationRoot, ctx context.Context, a *mutationDecideAccessRequestArgs) (*AccessRequestPayload, error) {
+			return o.DecideAccessRequest(ctx, a.Input)
+		}, writeAccessRequestPayload),
+		"acquireLease": executor.ReadArgs(coerceMutationAcquireLeaseArgs, func(o *mutationRoot, ctx context.Context, a *mutationAcquireLeaseArgs) (*LeasePayload, error) {
+			return o.AcquireLease(ctx, a.Input)
+		}, writeLeasePayload),
+		"renewLease": executor.ReadArgs(coerceMutationRenewLeaseArgs, func(o *mutationRoot, ctx context.Context, a *mutationRenewLeaseArgs) (*LeasePayload, error) {
+			return o.RenewLease(ctx, a.Input)
+		}, writeLeasePayload),
+		"releaseLease": executor.ReadArgs(coerceMutationReleaseLeaseArgs, func(o *mutationRoot, ctx context.Context, a *mutationReleaseLeaseArgs) (*LeasePayload, error) {
+			return o.ReleaseLease(ctx, a.Input)
+		}, writeLeasePayload),
+		"createIntentTask": executor.ReadArgs(coerceMutationCreateIntentTaskArgs, func(o *mutationRoot, ctx context.Context, a *mutationCreateIntentTaskArgs) (*IntentTaskPayload, error) {
+			return o.CreateIntentTask(ctx, a.Input)
+		}, writeIntentTaskPayload),
+		"updateIntentTask": executor.ReadArgs(coerceMutationUpdateIntentTaskArgs, func(o *mutationRoot, ctx context.Context, a *mutationUpdateIntentTaskArgs) (*IntentTaskPayload, error) {
+			return o.UpdateIntentTask(ctx, a.Input)
+		}, writeIntentTaskPayload),
+		"createPortfolio": executor.ReadArgs(coerceMutationCreatePortfolioArgs, func(o *mutationRoot, ctx context.Context, a *mutationCreatePortfolioArgs) (*PortfolioPayload, error) {
+			return o.CreatePortfolio(ctx, a.Input)
+		}, writePortfolioPayload),
+		"addToPortfolio": executor.ReadArgs(coerceMutationAddToPortfolioArgs, func(o *mutationRoot, ctx context.Context, a *mutationAddToPortfolioArgs) (*PortfolioPayload, error) {
+			return o.AddToPortfolio(ctx, a.Input)
+		}, writePortfolioPayload),
+		"removeFromPortfolio": executor.ReadArgs(coerceMutationRemoveFromPortfolioArgs, func(o *mutationRoot, ctx context.Context, a *mutationRemoveFromPortfolioArgs) (*PortfolioPayload, error) {
+			return o.RemoveFromPortfolio(ctx, a.Input)
+		}, writePortfolioPayload),
 		"publishMessage": executor.ReadArgs(coerceMutationPublishMessageArgs, func(o *mutationRoot, ctx context.Context, a *mutationPublishMessageArgs) (*PublishMessagePayload, error) {
 			return o.PublishMessage(ctx, a.Input)
 		}, writePublishMessagePayload),
@@ -1889,6 +2369,101 @@ func partFields() map[string]*executor.Field {
 		}),
 		"metadata": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeJSON(w, s, o.(*Part).Metadata())
+		}),
+	}
+}
+
+func portfolioFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"portfolioId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Portfolio).PortfolioID())
+		}),
+		"name": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*Portfolio).Name())
+		}),
+		"description": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*Portfolio).Description())
+		}),
+		"status": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePortfolioStatus(w, s, o.(*Portfolio).Status())
+		}),
+		"metadata": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*Portfolio).Metadata())
+		}),
+		"governance": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*Portfolio).Governance())
+		}),
+		"intents": executor.Read((*Portfolio).Intents, writePortfolioMembershipList),
+		"createdBy": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*Portfolio).CreatedBy())
+		}),
+		"createdById": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*Portfolio).CreatedByID())
+		}),
+		"createdAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*Portfolio).CreatedAt())
+		}),
+		"updatedAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*Portfolio).UpdatedAt())
+		}),
+	}
+}
+
+func portfolioConnectionFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePortfolioEdgeList(w, s, o.(*listPage[Portfolio]).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePortfolioList(w, s, o.(*listPage[Portfolio]).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*listPage[Portfolio]).PageInfo())
+		}),
+		"totalCount": executor.Read((*listPage[Portfolio]).TotalCount, writeOptionalLong),
+	}
+}
+
+func portfolioEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePortfolio(w, s, o.(*listEdge[Portfolio]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[Portfolio]).Cursor())
+		}),
+	}
+}
+
+func portfolioMembershipFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"portfolioId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*PortfolioMembership).PortfolioID())
+		}),
+		"portfolio": executor.Read((*PortfolioMembership).Portfolio, writePortfolio),
+		"intentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*PortfolioMembership).IntentID())
+		}),
+		"intent": executor.Read((*PortfolioMembership).Intent, writeIntent),
+		"role": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*PortfolioMembership).Role())
+		}),
+		"priority": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*PortfolioMembership).Priority())
+		}),
+		"addedBy": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeAgent(w, s, o.(*PortfolioMembership).AddedBy())
+		}),
+		"addedAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*PortfolioMembership).AddedAt())
+		}),
+	}
+}
+
+func portfolioPayloadFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"portfolio": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePortfolio(w, s, o.(*PortfolioPayload).Portfolio)
 		}),
 	}
 }
@@ -2265,6 +2840,18 @@ func queryFields() map[string]*executor.Field {
 		"scopes": executor.ReadArgs(coerceQueryScopesArgs, func(o *queryRoot, ctx context.Context, a *queryScopesArgs) (*listPage[Scope], error) {
 			return o.Scopes(ctx, a.ParentID, a.Status, a.First, a.After, a.Last, a.Before)
 		}, writeScopeConnection),
+		"intent": executor.ReadArgs(coerceQueryIntentArgs, func(o *queryRoot, ctx context.Context, a *queryIntentArgs) (*Intent, error) {
+			return o.Intent(ctx, a.ID)
+		}, writeIntent),
+		"intents": executor.ReadArgs(coerceQueryIntentsArgs, func(o *queryRoot, ctx context.Context, a *queryIntentsArgs) (*listPage[Intent], error) {
+			return o.Intents(ctx, a.Status, a.First, a.After, a.Last, a.Before)
+		}, writeIntentConnection),
+		"portfolio": executor.ReadArgs(coerceQueryPortfolioArgs, func(o *queryRoot, ctx context.Context, a *queryPortfolioArgs) (*Portfolio, error) {
+			return o.Portfolio(ctx, a.ID)
+		}, writePortfolio),
+		"portfolios": executor.ReadArgs(coerceQueryPortfoliosArgs, func(o *queryRoot, ctx context.Context, a *queryPortfoliosArgs) (*listPage[Portfolio], error) {
+			return o.Portfolios(ctx, a.CreatorID, a.First, a.After)
+		}, writePortfolioConnection),
 		"globalRestrictions": executor.ReadArgs(coerceQueryGlobalRestrictionsArgs, func(o *queryRoot, ctx context.Context, a *queryGlobalRestrictionsArgs) (*listPage[ChannelRestriction], error) {
 			return o.GlobalRestrictions(ctx, a.First, a.After, a.Last, a.Before)
 		}, writeChannelRestrictionConnection),
@@ -3543,6 +4130,51 @@ func coerceChannelMessageCountsArgs(c *executor.Coercer, raw map[string]any) (*c
 	return a, in.Err()
 }
 
+// intentAccessRequestsArgs are the arguments of Intent.accessRequests.
+type intentAccessRequestsArgs struct {
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
+}
+
+func coerceIntentAccessRequestsArgs(c *executor.Coercer, raw map[string]any) (*intentAccessRequestsArgs, error) {
+	a, in := &intentAccessRequestsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
+	return a, in.Err()
+}
+
+// intentLeasesArgs are the arguments of Intent.leases.
+type intentLeasesArgs struct {
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
+}
+
+func coerceIntentLeasesArgs(c *executor.Coercer, raw map[string]any) (*intentLeasesArgs, error) {
+	a, in := &intentLeasesArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
+	return a, in.Err()
+}
+
+// intentTasksArgs are the arguments of Intent.tasks.
+type intentTasksArgs struct {
+	Status *IntentTaskStatus
+}
+
+func coerceIntentTasksArgs(c *executor.Coercer, raw map[string]any) (*intentTasksArgs, error) {
+	a, in := &intentTasksArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "status", &a.Status, coerceOptionalIntentTaskStatus)
+	return a, in.Err()
+}
+
 // messageReceiptsArgs are the arguments of Message.receipts.
 type messageReceiptsArgs struct {
 	First  *int
@@ -4026,6 +4658,193 @@ func coerceMutationEndScopeArgs(c *executor.Coercer, raw map[string]any) (*mutat
 	return a, in.Err()
 }
 
+// mutationCreateIntentArgs are the arguments of Mutation.createIntent.
+type mutationCreateIntentArgs struct {
+	Input CreateIntentInput
+}
+
+func coerceMutationCreateIntentArgs(c *executor.Coercer, raw map[string]any) (*mutationCreateIntentArgs, error) {
+	a, in := &mutationCreateIntentArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceCreateIntentInput)
+	return a, in.Err()
+}
+
+// mutationPatchIntentStateArgs are the arguments of Mutation.patchIntentState.
+type mutationPatchIntentStateArgs struct {
+	Input PatchIntentStateInput
+}
+
+func coerceMutationPatchIntentStateArgs(c *executor.Coercer, raw map[string]any) (*mutationPatchIntentStateArgs, error) {
+	a, in := &mutationPatchIntentStateArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coercePatchIntentStateInput)
+	return a, in.Err()
+}
+
+// mutationSetIntentStatusArgs are the arguments of Mutation.setIntentStatus.
+type mutationSetIntentStatusArgs struct {
+	Input SetIntentStatusInput
+}
+
+func coerceMutationSetIntentStatusArgs(c *executor.Coercer, raw map[string]any) (*mutationSetIntentStatusArgs, error) {
+	a, in := &mutationSetIntentStatusArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceSetIntentStatusInput)
+	return a, in.Err()
+}
+
+// mutationAssignAgentArgs are the arguments of Mutation.assignAgent.
+type mutationAssignAgentArgs struct {
+	Input AssignAgentInput
+}
+
+func coerceMutationAssignAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationAssignAgentArgs, error) {
+	a, in := &mutationAssignAgentArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceAssignAgentInput)
+	return a, in.Err()
+}
+
+// mutationUnassignAgentArgs are the arguments of Mutation.unassignAgent.
+type mutationUnassignAgentArgs struct {
+	Input UnassignAgentInput
+}
+
+func coerceMutationUnassignAgentArgs(c *executor.Coercer, raw map[string]any) (*mutationUnassignAgentArgs, error) {
+	a, in := &mutationUnassignAgentArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceUnassignAgentInput)
+	return a, in.Err()
+}
+
+// mutationGrantAccessArgs are the arguments of Mutation.grantAccess.
+type mutationGrantAccessArgs struct {
+	Input GrantAccessInput
+}
+
+func coerceMutationGrantAccessArgs(c *executor.Coercer, raw map[string]any) (*mutationGrantAccessArgs, error) {
+	a, in := &mutationGrantAccessArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceGrantAccessInput)
+	return a, in.Err()
+}
+
+// mutationRevokeAccessArgs are the arguments of Mutation.revokeAccess.
+type mutationRevokeAccessArgs struct {
+	Input RevokeAccessInput
+}
+
+func coerceMutationRevokeAccessArgs(c *executor.Coercer, raw map[string]any) (*mutationRevokeAccessArgs, error) {
+	a, in := &mutationRevokeAccessArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceRevokeAccessInput)
+	return a, in.Err()
+}
+
+// mutationRequestAccessArgs are the arguments of Mutation.requestAccess.
+type mutationRequestAccessArgs struct {
+	Input RequestAccessInput
+}
+
+func coerceMutationRequestAccessArgs(c *executor.Coercer, raw map[string]any) (*mutationRequestAccessArgs, error) {
+	a, in := &mutationRequestAccessArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceRequestAccessInput)
+	return a, in.Err()
+}
+
+// mutationDecideAccessRequestArgs are the arguments of Mutation.decideAccessRequest.
+type mutationDecideAccessRequestArgs struct {
+	Input DecideAccessRequestInput
+}
+
+func coerceMutationDecideAccessRequestArgs(c *executor.Coercer, raw map[string]any) (*mutationDecideAccessRequestArgs, error) {
+	a, in := &mutationDecideAccessRequestArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceDecideAccessRequestInput)
+	return a, in.Err()
+}
+
+// mutationAcquireLeaseArgs are the arguments of Mutation.acquireLease.
+type mutationAcquireLeaseArgs struct {
+	Input AcquireLeaseInput
+}
+
+func coerceMutationAcquireLeaseArgs(c *executor.Coercer, raw map[string]any) (*mutationAcquireLeaseArgs, error) {
+	a, in := &mutationAcquireLeaseArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceAcquireLeaseInput)
+	return a, in.Err()
+}
+
+// mutationRenewLeaseArgs are the arguments of Mutation.renewLease.
+type mutationRenewLeaseArgs struct {
+	Input RenewLeaseInput
+}
+
+func coerceMutationRenewLeaseArgs(c *executor.Coercer, raw map[string]any) (*mutationRenewLeaseArgs, error) {
+	a, in := &mutationRenewLeaseArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceRenewLeaseInput)
+	return a, in.Err()
+}
+
+// mutationReleaseLeaseArgs are the arguments of Mutation.releaseLease.
+type mutationReleaseLeaseArgs struct {
+	Input ReleaseLeaseInput
+}
+
+func coerceMutationReleaseLeaseArgs(c *executor.Coercer, raw map[string]any) (*mutationReleaseLeaseArgs, error) {
+	a, in := &mutationReleaseLeaseArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceReleaseLeaseInput)
+	return a, in.Err()
+}
+
+// mutationCreateIntentTaskArgs are the arguments of Mutation.createIntentTask.
+type mutationCreateIntentTaskArgs struct {
+	Input CreateIntentTaskInput
+}
+
+func coerceMutationCreateIntentTaskArgs(c *executor.Coercer, raw map[string]any) (*mutationCreateIntentTaskArgs, error) {
+	a, in := &mutationCreateIntentTaskArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceCreateIntentTaskInput)
+	return a, in.Err()
+}
+
+// mutationUpdateIntentTaskArgs are the arguments of Mutation.updateIntentTask.
+type mutationUpdateIntentTaskArgs struct {
+	Input UpdateIntentTaskInput
+}
+
+func coerceMutationUpdateIntentTaskArgs(c *executor.Coercer, raw map[string]any) (*mutationUpdateIntentTaskArgs, error) {
+	a, in := &mutationUpdateIntentTaskArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceUpdateIntentTaskInput)
+	return a, in.Err()
+}
+
+// mutationCreatePortfolioArgs are the arguments of Mutation.createPortfolio.
+type mutationCreatePortfolioArgs struct {
+	Input CreatePortfolioInput
+}
+
+func coerceMutationCreatePortfolioArgs(c *executor.Coercer, raw map[string]any) (*mutationCreatePortfolioArgs, error) {
+	a, in := &mutationCreatePortfolioArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceCreatePortfolioInput)
+	return a, in.Err()
+}
+
+// mutationAddToPortfolioArgs are the arguments of Mutation.addToPortfolio.
+type mutationAddToPortfolioArgs struct {
+	Input AddToPortfolioInput
+}
+
+func coerceMutationAddToPortfolioArgs(c *executor.Coercer, raw map[string]any) (*mutationAddToPortfolioArgs, error) {
+	a, in := &mutationAddToPortfolioArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceAddToPortfolioInput)
+	return a, in.Err()
+}
+
+// mutationRemoveFromPortfolioArgs are the arguments of Mutation.removeFromPortfolio.
+type mutationRemoveFromPortfolioArgs struct {
+	Input RemoveFromPortfolioInput
+}
+
+func coerceMutationRemoveFromPortfolioArgs(c *executor.Coercer, raw map[string]any) (*mutationRemoveFromPortfolioArgs, error) {
+	a, in := &mutationRemoveFromPortfolioArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceRemoveFromPortfolioInput)
+	return a, in.Err()
+}
+
 // mutationPublishMessageArgs are the arguments of Mutation.publishMessage.
 type mutationPublishMessageArgs struct {
 	Input PublishMessageInput
@@ -4395,6 +5214,62 @@ func coerceQueryScopesArgs(c *executor.Coercer, raw map[string]any) (*queryScope
 	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
 	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
 	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
+	return a, in.Err()
+}
+
+// queryIntentArgs are the arguments of Query.intent.
+type queryIntentArgs struct {
+	ID string
+}
+
+func coerceQueryIntentArgs(c *executor.Coercer, raw map[string]any) (*queryIntentArgs, error) {
+	a, in := &queryIntentArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "id", &a.ID, knowledge.CoerceID)
+	return a, in.Err()
+}
+
+// queryIntentsArgs are the arguments of Query.intents.
+type queryIntentsArgs struct {
+	Status *IntentStatus
+	First  *int
+	After  *scalar.Cursor
+	Last   *int
+	Before *scalar.Cursor
+}
+
+func coerceQueryIntentsArgs(c *executor.Coercer, raw map[string]any) (*queryIntentsArgs, error) {
+	a, in := &queryIntentsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "status", &a.Status, coerceOptionalIntentStatus)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "last", &a.Last, knowledge.CoerceOptionalInt)
+	executor.Member(in, "before", &a.Before, knowledge.CoerceOptionalCursor)
+	return a, in.Err()
+}
+
+// queryPortfolioArgs are the arguments of Query.portfolio.
+type queryPortfolioArgs struct {
+	ID string
+}
+
+func coerceQueryPortfolioArgs(c *executor.Coercer, raw map[string]any) (*queryPortfolioArgs, error) {
+	a, in := &queryPortfolioArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "id", &a.ID, knowledge.CoerceID)
+	return a, in.Err()
+}
+
+// queryPortfoliosArgs are the arguments of Query.portfolios.
+type queryPortfoliosArgs struct {
+	CreatorID *string
+	First     *int
+	After     *scalar.Cursor
+}
+
+func coerceQueryPortfoliosArgs(c *executor.Coercer, raw map[string]any) (*queryPortfoliosArgs, error) {
+	a, in := &queryPortfoliosArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "creatorId", &a.CreatorID, knowledge.CoerceOptionalID)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
 	return a, in.Err()
 }
 
@@ -4828,6 +5703,14 @@ func coerceMessageFilter(c *executor.Coercer, v any) (out MessageFilter, err err
 
 func coerceOptionalMessageFilter(c *executor.Coercer, v any) (*MessageFilter, error) {
 	return executor.CoerceOptional(c, v, coerceMessageFilter)
+}
+func coerceIntentTaskStatus(c *executor.Coercer, v any) (out IntentTaskStatus, err error) {
+	err = (&out).UnmarshalGQL(v)
+	return out, err
+}
+
+func coerceOptionalIntentTaskStatus(c *executor.Coercer, v any) (*IntentTaskStatus, error) {
+	return executor.CoerceOptional(c, v, coerceIntentTaskStatus)
 }
 func coerceQuarantineAgentInput(c *executor.Coercer, v any) (out QuarantineAgentInput, err error) {
 	in := executor.InputObject(c, v)
@@ -5401,6 +6284,198 @@ func coerceEndScopeInput(c *executor.Coercer, v any) (out EndScopeInput, err err
 	return out, in.Err()
 }
 
+func coerceIntentStatus(c *executor.Coercer, v any) (out IntentStatus, err error) {
+	err = (&out).UnmarshalGQL(v)
+	return out, err
+}
+
+func coerceCreateIntentInput(c *executor.Coercer, v any) (out CreateIntentInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "title", &out.Title, knowledge.CoerceString)
+	executor.Member(in, "description", &out.Description, knowledge.CoerceOptionalString)
+	executor.MemberOr(in, "status", "DRAFT", &out.Status, coerceIntentStatus)
+	executor.Member(in, "state", &out.State, knowledge.CoerceNullableJSON)
+	executor.Member(in, "constraints", &out.Constraints, knowledge.CoerceNullableJSON)
+	executor.Member(in, "governance", &out.Governance, knowledge.CoerceNullableJSON)
+	executor.MemberOr(in, "confidence", 0, &out.Confidence, knowledge.CoerceFloat)
+	executor.Member(in, "parentId", &out.ParentID, knowledge.CoerceOptionalID)
+	executor.Member(in, "dependsOnIds", &out.DependsOnIds, coerceNullableIDList)
+	executor.Member(in, "access", &out.Access, coerceOptionalScopeAccessInput)
+	executor.Member(in, "coordinatorId", &out.CoordinatorID, knowledge.CoerceOptionalID)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
+	return out, in.Err()
+}
+
+func coerceStatePatchOp(c *executor.Coercer, v any) (out StatePatchOp, err error) {
+	err = (&out).UnmarshalGQL(v)
+	return out, err
+}
+
+func coerceStatePatchInput(c *executor.Coercer, v any) (out StatePatchInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "op", &out.Op, coerceStatePatchOp)
+	executor.MemberOr(in, "path", "", &out.Path, knowledge.CoerceString)
+	executor.Member(in, "value", &out.Value, knowledge.CoerceNullableJSON)
+	return out, in.Err()
+}
+
+func coerceStatePatchInputList(c *executor.Coercer, v any) ([]StatePatchInput, error) {
+	return executor.CoerceList(c, v, coerceStatePatchInput)
+}
+func coercePatchIntentStateInput(c *executor.Coercer, v any) (out PatchIntentStateInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "intentId", &out.IntentID, knowledge.CoerceID)
+	executor.Member(in, "expectedVersion", &out.ExpectedVersion, knowledge.CoerceLong)
+	executor.Member(in, "patches", &out.Patches, coerceStatePatchInputList)
+	return out, in.Err()
+}
+
+func coerceSetIntentStatusInput(c *executor.Coercer, v any) (out SetIntentStatusInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "intentId", &out.IntentID, knowledge.CoerceID)
+	executor.Member(in, "expectedVersion", &out.ExpectedVersion, knowledge.CoerceLong)
+	executor.Member(in, "status", &out.Status, coerceIntentStatus)
+	executor.Member(in, "reason", &out.Reason, knowledge.CoerceOptionalString)
+	return out, in.Err()
+}
+
+func coerceAssignAgentInput(c *executor.Coercer, v any) (out AssignAgentInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "intentId", &out.IntentID, knowledge.CoerceID)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceID)
+	executor.MemberOr(in, "role", "worker", &out.Role, knowledge.CoerceString)
+	return out, in.Err()
+}
+
+func coerceUnassignAgentInput(c *executor.Coercer, v any) (out UnassignAgentInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "intentId", &out.IntentID, knowledge.CoerceID)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceID)
+	return out, in.Err()
+}
+
+func coerceAccessLevel(c *executor.Coercer, v any) (out AccessLevel, err error) {
+	err = (&out).UnmarshalGQL(v)
+	return out, err
+}
+
+func coerceGrantAccessInput(c *executor.Coercer, v any) (out GrantAccessInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "intentId", &out.IntentID, knowledge.CoerceID)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceOptionalID)
+	executor.Member(in, "role", &out.Role, knowledge.CoerceOptionalString)
+	executor.Member(in, "level", &out.Level, coerceAccessLevel)
+	executor.Member(in, "expiresAt", &out.ExpiresAt, knowledge.CoerceOptionalDateTime)
+	executor.Member(in, "reason", &out.Reason, knowledge.CoerceOptionalString)
+	return out, in.Err()
+}
+
+func coerceRevokeAccessInput(c *executor.Coercer, v any) (out RevokeAccessInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "intentId", &out.IntentID, knowledge.CoerceID)
+	executor.Member(in, "grantId", &out.GrantID, knowledge.CoerceID)
+	return out, in.Err()
+}
+
+func coerceRequestAccessInput(c *executor.Coercer, v any) (out RequestAccessInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "intentId", &out.IntentID, knowledge.CoerceID)
+	executor.Member(in, "agentId", &out.AgentID, knowledge.CoerceOptionalID)
+	executor.Member(in, "level", &out.Level, coerceAccessLevel)
+	executor.Member(in, "reason", &out.Reason, knowledge.CoerceOptionalString)
+	executor.Member(in, "capabilities", &out.Capabilities, knowledge.CoerceNullableStringList)
+	return out, in.Err()
+}
+
+func coerceOptionalAccessLevel(c *executor.Coercer, v any) (*AccessLevel, error) {
+	return executor.CoerceOptional(c, v, coerceAccessLevel)
+}
+func coerceDecideAccessRequestInput(c *executor.Coercer, v any) (out DecideAccessRequestInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "intentId", &out.IntentID, knowledge.CoerceID)
+	executor.Member(in, "requestId", &out.RequestID, knowledge.CoerceID)
+	executor.Member(in, "approve", &out.Approve, knowledge.CoerceBoolean)
+	executor.Member(in, "level", &out.Level, coerceOptionalAccessLevel)
+	executor.Member(in, "expiresAt", &out.ExpiresAt, knowledge.CoerceOptionalDateTime)
+	executor.Member(in, "reason", &out.Reason, knowledge.CoerceOptionalString)
+	return out, in.Err()
+}
+
+func coerceAcquireLeaseInput(c *executor.Coercer, v any) (out AcquireLeaseInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "intentId", &out.IntentID, knowledge.CoerceID)
+	executor.Member(in, "scope", &out.Scope, knowledge.CoerceString)
+	executor.MemberOr(in, "seconds", 300, &out.Seconds, knowledge.CoerceInt)
+	return out, in.Err()
+}
+
+func coerceRenewLeaseInput(c *executor.Coercer, v any) (out RenewLeaseInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "intentId", &out.IntentID, knowledge.CoerceID)
+	executor.Member(in, "leaseId", &out.LeaseID, knowledge.CoerceID)
+	executor.MemberOr(in, "seconds", 300, &out.Seconds, knowledge.CoerceInt)
+	return out, in.Err()
+}
+
+func coerceReleaseLeaseInput(c *executor.Coercer, v any) (out ReleaseLeaseInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "intentId", &out.IntentID, knowledge.CoerceID)
+	executor.Member(in, "leaseId", &out.LeaseID, knowledge.CoerceID)
+	return out, in.Err()
+}
+
+func coerceCreateIntentTaskInput(c *executor.Coercer, v any) (out CreateIntentTaskInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "intentId", &out.IntentID, knowledge.CoerceID)
+	executor.Member(in, "name", &out.Name, knowledge.CoerceString)
+	executor.Member(in, "externalId", &out.ExternalID, knowledge.CoerceOptionalString)
+	executor.Member(in, "description", &out.Description, knowledge.CoerceOptionalString)
+	executor.Member(in, "priority", &out.Priority, knowledge.CoerceOptionalString)
+	executor.Member(in, "input", &out.Input, knowledge.CoerceNullableJSON)
+	executor.Member(in, "metadata", &out.Metadata, knowledge.CoerceNullableJSON)
+	executor.Member(in, "assignedAgent", &out.AssignedAgent, knowledge.CoerceOptionalString)
+	executor.Member(in, "capabilities", &out.Capabilities, knowledge.CoerceNullableStringList)
+	executor.Member(in, "dependsOn", &out.DependsOn, knowledge.CoerceNullableStringList)
+	return out, in.Err()
+}
+
+func coerceUpdateIntentTaskInput(c *executor.Coercer, v any) (out UpdateIntentTaskInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "taskId", &out.TaskID, knowledge.CoerceID)
+	executor.Member(in, "expectedVersion", &out.ExpectedVersion, knowledge.CoerceLong)
+	executor.Member(in, "status", &out.Status, coerceOptionalIntentTaskStatus)
+	executor.Member(in, "output", &out.Output, knowledge.CoerceNullableJSON)
+	executor.Member(in, "error", &out.Error, knowledge.CoerceOptionalString)
+	executor.Member(in, "assignedAgent", &out.AssignedAgent, knowledge.CoerceOptionalString)
+	executor.Member(in, "blockedReason", &out.BlockedReason, knowledge.CoerceOptionalString)
+	return out, in.Err()
+}
+
+func coerceCreatePortfolioInput(c *executor.Coercer, v any) (out CreatePortfolioInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "name", &out.Name, knowledge.CoerceString)
+	executor.Member(in, "description", &out.Description, knowledge.CoerceOptionalString)
+	executor.Member(in, "metadata", &out.Metadata, knowledge.CoerceNullableJSON)
+	executor.Member(in, "governance", &out.Governance, knowledge.CoerceNullableJSON)
+	return out, in.Err()
+}
+
+func coerceAddToPortfolioInput(c *executor.Coercer, v any) (out AddToPortfolioInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "portfolioId", &out.PortfolioID, knowledge.CoerceID)
+	executor.Member(in, "intentId", &out.IntentID, knowledge.CoerceID)
+	executor.MemberOr(in, "role", "member", &out.Role, knowledge.CoerceString)
+	executor.MemberOr(in, "priority", 0, &out.Priority, knowledge.CoerceLong)
+	return out, in.Err()
+}
+
+func coerceRemoveFromPortfolioInput(c *executor.Coercer, v any) (out RemoveFromPortfolioInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "portfolioId", &out.PortfolioID, knowledge.CoerceID)
+	executor.Member(in, "intentId", &out.IntentID, knowledge.CoerceID)
+	return out, in.Err()
+}
+
 func coerceJSONList(c *executor.Coercer, v any) ([]json.RawMessage, error) {
 	return executor.CoerceList(c, v, knowledge.CoerceJSON)
 }
@@ -5607,6 +6682,9 @@ func coerceOptionalProposalStatus(c *executor.Coercer, v any) (*ProposalStatus, 
 func coerceOptionalScopeStatus(c *executor.Coercer, v any) (*ScopeStatus, error) {
 	return executor.CoerceOptional(c, v, coerceScopeStatus)
 }
+func coerceOptionalIntentStatus(c *executor.Coercer, v any) (*IntentStatus, error) {
+	return executor.CoerceOptional(c, v, coerceIntentStatus)
+}
 func coerceNullableTaskStateList(c *executor.Coercer, v any) (out []TaskState, err error) {
 	if v == nil {
 		return nil, nil
@@ -5631,25 +6709,31 @@ func coerceNullableBoolean(c *executor.Coercer, v any) (bool, error) {
 // The encoders of the fields' values.
 var (
 	writeID                           = executor.Leaf(scalar.AppendText[string])
-	writeString                       = executor.Leaf(scalar.AppendText[string])
-	writeOptionalString               = executor.Optional(writeString)
 	writeAgent                        = executor.ObjectOf[Agent](agentObject)
 	writeOptionalID                   = executor.Optional(writeID)
-	writeStringList                   = executor.ListOf(writeString)
-	writeAgentStatus                  = executor.Leaf(scalar.AppendText[AgentStatus])
-	writeOptionalAgentStatus          = executor.Optional(writeAgentStatus)
+	writeString                       = executor.Leaf(scalar.AppendText[string])
+	writeOptionalString               = executor.Optional(writeString)
+	writeAccessLevel                  = executor.Leaf(scalar.AppendText[AccessLevel])
 	writeDateTime                     = executor.Leaf(scalar.AppendDateTime)
 	writeOptionalDateTime             = executor.Optional(writeDateTime)
+	writeAccessGrant                  = executor.ObjectOf[AccessGrant](accessGrantObject)
+	writeStringList                   = executor.ListOf(writeString)
+	writeAccessRequestStatus          = executor.Leaf(scalar.AppendText[AccessRequestStatus])
+	writeAccessRequestEdgeList        = executor.ObjectsOf[listEdge[AccessRequest]](accessRequestEdgeObject)
+	writeAccessRequestList            = executor.ObjectsOf[AccessRequest](accessRequestObject)
+	writePageInfo                     = executor.ObjectOf[PageInfo](pageInfoObject)
+	writeLong                         = executor.Leaf(scalar.AppendLong)
+	writeOptionalLong                 = executor.Optional(writeLong)
+	writeAccessRequest                = executor.ObjectOf[AccessRequest](accessRequestObject)
+	writeCursor                       = executor.Leaf(scalar.AppendText[scalar.Cursor])
+	writeAgentStatus                  = executor.Leaf(scalar.AppendText[AgentStatus])
+	writeOptionalAgentStatus          = executor.Optional(writeAgentStatus)
 	writeInt                          = executor.Leaf(scalar.AppendInt[int])
 	writeOptionalInt                  = executor.Optional(writeInt)
 	writePresence                     = executor.ObjectOf[Presence](presenceObject)
 	writeAgentRegistration            = executor.ObjectOf[AgentRegistration](agentRegistrationObject)
 	writeAgentEdgeList                = executor.ObjectsOf[listEdge[Agent]](agentEdgeObject)
 	writeAgentList                    = executor.ObjectsOf[Agent](agentObject)
-	writePageInfo                     = executor.ObjectOf[PageInfo](pageInfoObject)
-	writeLong                         = executor.Leaf(scalar.AppendLong)
-	writeOptionalLong                 = executor.Optional(writeLong)
-	writeCursor                       = executor.Leaf(scalar.AppendText[scalar.Cursor])
 	writeJSON                         = executor.Leaf(scalar.AppendJSON)
 	writeJSONList                     = executor.ListOf(writeJSON)
 	writeApiKeyMode                   = executor.Leaf(scalar.AppendText[APIKeyMode])
@@ -5729,6 +6813,22 @@ var (
 	writeGraphCount                   = executor.ObjectOf[GraphCount](graphCountObject)
 	writeGraph                        = executor.ObjectOf[Graph](graphObject)
 	writeGraphVisibility              = executor.Leaf(scalar.AppendText[GraphVisibility])
+	writeIntentStatus                 = executor.Leaf(scalar.AppendText[IntentStatus])
+	writeIntent                       = executor.ObjectOf[Intent](intentObject)
+	writeIntentList                   = executor.ListOf(writeIntent)
+	writeIntentAssignmentList         = executor.ObjectsOf[IntentAssignment](intentAssignmentObject)
+	writeAccessGrantList              = executor.ObjectsOf[AccessGrant](accessGrantObject)
+	writeAccessRequestConnection      = executor.ObjectOf[listPage[AccessRequest]](accessRequestConnectionObject)
+	writeLeaseConnection              = executor.ObjectOf[listPage[Lease]](leaseConnectionObject)
+	writeIntentTaskList               = executor.ObjectsOf[IntentTask](intentTaskObject)
+	writePortfolioMembershipList      = executor.ObjectsOf[PortfolioMembership](portfolioMembershipObject)
+	writeIntentEdgeList               = executor.ObjectsOf[listEdge[Intent]](intentEdgeObject)
+	writeIntentList2                  = executor.ObjectsOf[Intent](intentObject)
+	writeIntentTaskStatus             = executor.Leaf(scalar.AppendText[IntentTaskStatus])
+	writeIntentTask                   = executor.ObjectOf[IntentTask](intentTaskObject)
+	writeLeaseEdgeList                = executor.ObjectsOf[listEdge[Lease]](leaseEdgeObject)
+	writeLeaseList                    = executor.ObjectsOf[Lease](leaseObject)
+	writeLease                        = executor.ObjectOf[Lease](leaseObject)
 	writeWithheldReason               = executor.Leaf(scalar.AppendText[WithheldReason])
 	writeOptionalWithheldReason       = executor.Optional(writeWithheldReason)
 	writeArtifact                     = executor.ObjectOf[Artifact](artifactObject)
@@ -5763,6 +6863,12 @@ var (
 	writeRestrictionPayload           = executor.ObjectOf[RestrictionPayload](restrictionPayloadObject)
 	writeRemoveAgentPayload           = executor.ObjectOf[RemoveAgentPayload](removeAgentPayloadObject)
 	writeScopePayload                 = executor.ObjectOf[ScopePayload](scopePayloadObject)
+	writeIntentPayload                = executor.ObjectOf[IntentPayload](intentPayloadObject)
+	writeAccessGrantPayload           = executor.ObjectOf[AccessGrantPayload](accessGrantPayloadObject)
+	writeAccessRequestPayload         = executor.ObjectOf[AccessRequestPayload](accessRequestPayloadObject)
+	writeLeasePayload                 = executor.ObjectOf[LeasePayload](leasePayloadObject)
+	writeIntentTaskPayload            = executor.ObjectOf[IntentTaskPayload](intentTaskPayloadObject)
+	writePortfolioPayload             = executor.ObjectOf[PortfolioPayload](portfolioPayloadObject)
 	writeRetractMessagePayload        = executor.ObjectOf[RetractMessagePayload](retractMessagePayloadObject)
 	writeAskPayload                   = executor.ObjectOf[AskPayload](askPayloadObject)
 	writeSendSignalPayload            = executor.ObjectOf[SendSignalPayload](sendSignalPayloadObject)
@@ -5772,6 +6878,10 @@ var (
 	writePrefixList                   = executor.ObjectsOf[base.Prefix](prefixObject)
 	writeOptionalCursor               = executor.Optional(writeCursor)
 	writePartKind                     = executor.Leaf(scalar.AppendText[PartKind])
+	writePortfolioStatus              = executor.Leaf(scalar.AppendText[PortfolioStatus])
+	writePortfolioEdgeList            = executor.ObjectsOf[listEdge[Portfolio]](portfolioEdgeObject)
+	writePortfolioList                = executor.ObjectsOf[Portfolio](portfolioObject)
+	writePortfolio                    = executor.ObjectOf[Portfolio](portfolioObject)
 	writePresenceStatus               = executor.Leaf(scalar.AppendText[PresenceStatus])
 	writeChannelTier                  = executor.ObjectOf[ChannelTier](channelTierObject)
 	writeProposalStatus               = executor.Leaf(scalar.AppendText[ProposalStatus])
@@ -5796,6 +6906,8 @@ var (
 	writeGraphConnection              = executor.ObjectOf[listPage[Graph]](graphConnectionObject)
 	writeChannelConnection            = executor.ObjectOf[listPage[Channel]](channelConnectionObject)
 	writeScopeConnection              = executor.ObjectOf[listPage[Scope]](scopeConnectionObject)
+	writeIntentConnection             = executor.ObjectOf[listPage[Intent]](intentConnectionObject)
+	writePortfolioConnection          = executor.ObjectOf[listPage[Portfolio]](portfolioConnectionObject)
 	writeShapeList                    = executor.ObjectsOf[Shape](shapeObject)
 	writeUnsupportedShapePartList     = executor.ObjectsOf[UnsupportedShapePart](unsupportedShapePartObject)
 	writeValidationReport             = executor.ObjectOf[ValidationReport](validationReportObject)

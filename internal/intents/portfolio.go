@@ -227,6 +227,20 @@ func (s *Portfolios) List(ctx context.Context, by channels.Caller, creator kg.Ag
 	return page, next, err
 }
 
+// Count counts the portfolios of List, on all pages.
+func (s *Portfolios) Count(ctx context.Context, by channels.Caller, creator kg.AgentID) (n int64, err error) {
+	pattern := kg.Pattern{Predicate: systemgraph.Property("portfolioCreatedBy"), Graph: PortfoliosGraph}
+	if creator != "" {
+		pattern.Object = kg.IRI(string(creator))
+	}
+	err = viewPart(ctx, s.store, by, func(snapshot *kg.Snapshot) error {
+		count, err := snapshot.Count(pattern)
+		n = int64(count)
+		return err
+	})
+	return n, err
+}
+
 // SetStatus sets the status of a portfolio. It requires its creator.
 //
 // Errors: CodeNotFound; CodePermissionDenied; CodeInvalid.
