@@ -97,6 +97,7 @@ var reached = map[string]string{
 	"Receipts":                ": its methods are listed",
 	"Receipts.Summaries":      ": protocols whose messages have one status call it",
 	"FollowAgent":             ": protocols with one stream for an agent call it",
+	"OpenScopes":              ": it is the list of scopes for packages that keep more of them",
 	"Receipts.Open":           ": it is part of how a store is opened",
 }
 
