@@ -61,7 +61,7 @@ func TestUnknownFormat(t *testing.T) {
 		spoil func(t *testing.T, dir string)
 		says  string
 	}{
-		{"newer directory", swap("koine.json", `"version":3`, `"version":4`), "format 4"},
+		{"newer directory", swap("koine.json", `"version":4`, `"version":5`), "format 5"},
 		{"not JSON", func(t *testing.T, dir string) { write(t, dir, "koine.json", "\x00\x01") }, "koine.json is damaged"},
 		{"of something else", swap("koine.json", `"koine"`, `"other"`), "not the directory of a koine store"},
 		{"no epoch", swap("koine.json", `"epoch":"`, `"epoch":"xyz`), "epoch"},

@@ -15,12 +15,13 @@ import (
 //	1  prefixes in prefixes.json
 //	2  prefixes and schemes in the log
 //	3  generations of graphs in the log and the index (entry version 3)
+//	4  audit copies of messages, which retraction and erasure take; grants with levels
 const (
-	FormatVersion = 3
+	FormatVersion = 4
 	OldestFormat  = 1
 	// FormatRequires is the oldest version that opens FormatVersion. It is written into
 	// the directory, so that the error of an older koine can name it.
-	FormatRequires = "v0.0.0-20261124"
+	FormatRequires = "v0.0.0-20261126"
 )
 
 // ContentFormat returns the format of the contents of the directory.
