@@ -174,7 +174,8 @@ func (f *AgentFeed) checkAdmission() error {
 // membership and for new channels. It watches as the system principal, and each event is
 // checked against the agent's access: see Feed.watchFilter.
 func (f *AgentFeed) watchFilter() kg.Filter {
-	patterns := append(channel.MemberPatterns(f.agent), kg.Pattern{Predicate: vocab.Type, Object: vocab.ClassChannel})
+	own := append(channel.MemberPatterns(f.agent), kg.Pattern{Predicate: vocab.Type, Object: vocab.ClassChannel})
+	patterns := append(make([]kg.Pattern, 0, len(own)+2*min(len(f.joined), kg.MaxPatterns)), own...) // there are many feeds
 	if 2*len(f.joined) <= kg.MaxPatterns-len(patterns) {
 		for id := range f.joined {
 			patterns = append(patterns, kg.Pattern{Predicate: kg.Sequence, Graph: id.MessagesGraph()}, kg.Pattern{Graph: id.RecordGraph()})

@@ -526,7 +526,9 @@ func (w *working) check(ctx context.Context, d *deeds, l *logged) error {
 		}
 		for id := range d.read[who] {
 			list, err := w.Receipts().List(ctx, as("ann"), w.talk, id)
-			if err != nil || !slices.Contains(list, receipts.Receipt{Agent: kg.CanonicalAgent(who), State: receipts.Read}) {
+			if err != nil || !slices.ContainsFunc(list, func(r receipts.Receipt) bool {
+				return r.Agent == kg.CanonicalAgent(who) && r.State == receipts.Read && !r.ReadAt.IsZero()
+			}) {
 				return fmt.Errorf("%s had read message %s, and now there is %v, %v", who, id, list, err)
 			}
 		}

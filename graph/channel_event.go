@@ -107,6 +107,15 @@ func (c *ChannelChange) Actor() *Agent { return agentOf(c.record.By) }
 // ActorID is the id of that agent.
 func (c *ChannelChange) ActorID() string { return string(c.record.By) }
 
+// Changes are the settings that changed, sorted by name.
+func (c *ChannelChange) Changes() []ChannelSettingChange {
+	out := make([]ChannelSettingChange, 0, len(c.record.Changes))
+	for _, one := range c.record.Changes {
+		out = append(out, ChannelSettingChange{Name: one.Name, Old: one.Old, New: one.New})
+	}
+	return out
+}
+
 // Version is the channel's version after the change, nil if it did not change.
 func (c *ChannelChange) Version() *int64 { return someNumber(c.record.Version) }
 

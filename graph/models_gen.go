@@ -348,6 +348,15 @@ type ChannelRightsInput struct {
 	Manage   *ChannelAccessLevel `json:"manage"`
 }
 
+type ChannelSettingChange struct {
+	// As in CreateChannelInput, and the names of rights and limits.
+	Name string `json:"name"`
+	// The value before, null if not set. Times in milliseconds.
+	Old json.RawMessage `json:"old"`
+	// The value now.
+	New json.RawMessage `json:"new"`
+}
+
 // Not stored.
 type ChannelSignal struct {
 	ChannelID string `json:"channelId"`
@@ -696,6 +705,8 @@ type MessageReceipt struct {
 	Agent   *Agent        `json:"agent"`
 	AgentID string        `json:"agentId"`
 	Status  ReceiptStatus `json:"status"`
+	// When it was acknowledged as READ.
+	ReadAt *time.Time `json:"readAt"`
 }
 
 // Exactly one of the first four.

@@ -70,12 +70,12 @@ func (m *Message) Receipts(ctx context.Context, first *int, after *Cursor, last 
 		return nil, err
 	}
 	page := pageOfSlice(p, *list, func(r *receipts.Receipt) string { return string(r.Agent) }, func(r *receipts.Receipt) MessageReceipt {
-		return MessageReceipt{Agent: agentOf(r.Agent), AgentID: string(r.Agent), Status: ReceiptStatus(inSchema(r.State))}
+		return MessageReceipt{Agent: agentOf(r.Agent), AgentID: string(r.Agent), Status: ReceiptStatus(inSchema(r.State)), ReadAt: timeOrNil(r.ReadAt)}
 	})
 	return page, chargeAll(r, page.nodes, func(n *MessageReceipt) int { return len(n.AgentID) + sizeOfReceipt })
 }
 
-const sizeOfReceipt = 48 // in addition to the agent's name
+const sizeOfReceipt = 80 // in addition to the agent's name
 
 func pointerTo[T any](v T, err error) (*T, error) { return &v, err }
 

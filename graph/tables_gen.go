@@ -60,6 +60,7 @@ var (
 	channelRestrictionConnectionObject = &executor.Object{Name: "ChannelRestrictionConnection", Implementors: channelRestrictionConnectionImplementors}
 	channelRestrictionEdgeObject       = &executor.Object{Name: "ChannelRestrictionEdge", Implementors: channelRestrictionEdgeImplementors}
 	channelRightsObject                = &executor.Object{Name: "ChannelRights", Implementors: channelRightsImplementors}
+	channelSettingChangeObject         = &executor.Object{Name: "ChannelSettingChange", Implementors: channelSettingChangeImplementors}
 	channelSignalObject                = &executor.Object{Name: "ChannelSignal", Implementors: channelSignalImplementors}
 	channelTierObject                  = &executor.Object{Name: "ChannelTier", Implementors: channelTierImplementors}
 	commitObject                       = &executor.Object{Name: "Commit", Implementors: knowledge.CommitImplementors}
@@ -217,6 +218,7 @@ var (
 	channelRestrictionConnectionImplementors = []string{"ChannelRestrictionConnection"}
 	channelRestrictionEdgeImplementors       = []string{"ChannelRestrictionEdge"}
 	channelRightsImplementors                = []string{"ChannelRights"}
+	channelSettingChangeImplementors         = []string{"ChannelSettingChange"}
 	channelSignalImplementors                = []string{"ChannelSignal"}
 	channelTierImplementors                  = []string{"ChannelTier"}
 	contradictionImplementors                = []string{"Contradiction"}
@@ -368,6 +370,7 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	channelRestrictionConnectionObject.Fields = channelRestrictionConnectionFields()
 	channelRestrictionEdgeObject.Fields = channelRestrictionEdgeFields()
 	channelRightsObject.Fields = channelRightsFields()
+	channelSettingChangeObject.Fields = channelSettingChangeFields()
 	channelSignalObject.Fields = channelSignalFields()
 	channelTierObject.Fields = channelTierFields()
 	commitObject.Fields = commitFields()
@@ -1151,6 +1154,9 @@ func channelChangeFields() map[string]*executor.Field {
 		"actorId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeID(w, s, o.(*ChannelChange).ActorID())
 		}),
+		"changes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeChannelSettingChangeList(w, s, o.(*ChannelChange).Changes())
+		}),
 		"version": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeOptionalLong(w, s, o.(*ChannelChange).Version())
 		}),
@@ -1368,6 +1374,20 @@ func channelRightsFields() map[string]*executor.Field {
 		}),
 		"manage": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeChannelAccessLevel(w, s, o.(*ChannelRights).Manage)
+		}),
+	}
+}
+
+func channelSettingChangeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"name": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*ChannelSettingChange).Name)
+		}),
+		"old": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*ChannelSettingChange).Old)
+		}),
+		"new": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*ChannelSettingChange).New)
 		}),
 	}
 }
@@ -2059,6 +2079,9 @@ func messageReceiptFields() map[string]*executor.Field {
 		}),
 		"status": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeReceiptStatus(w, s, o.(*MessageReceipt).Status)
+		}),
+		"readAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*MessageReceipt).ReadAt)
 		}),
 	}
 }
@@ -6782,6 +6805,7 @@ var (
 	writeChannel                      = executor.ObjectOf[Channel](channelObject)
 	writeChannelRole                  = executor.Leaf(scalar.AppendText[ChannelRole])
 	writeOptionalChannelRole          = executor.Optional(writeChannelRole)
+	writeChannelSettingChangeList     = executor.ObjectsOf[ChannelSettingChange](channelSettingChangeObject)
 	writeOptionalPosition             = executor.Optional(writePosition)
 	writeChannelEdgeList              = executor.ObjectsOf[listEdge[Channel]](channelEdgeObject)
 	writeChannelList                  = executor.ObjectsOf[Channel](channelObject)

@@ -1,6 +1,8 @@
 package receipts
 
 import (
+	"time"
+
 	"koine/channels/channel"
 	"koine/channels/internal/vocab"
 	"koine/channels/message"
@@ -15,24 +17,33 @@ type markers struct {
 	graph           kg.Term
 	agent           kg.AgentID
 	delivered, read int64
-	ChannelClosed   bool // the channel is closed, so unread messages have expired
+	// readTime and readRevision are those of the commit that moved the marker to read.
+	readTime      time.Time
+	readRevision  kg.Revision
+	ChannelClosed bool // the channel is closed, so unread messages have expired
 }
 
 // MarkersOf reads the markers of an agent; they are 0 if there are none.
 func MarkersOf(match systemgraph.Matcher, id channel.ID, agent kg.AgentID) (*markers, error) {
 	k := &markers{match: match, graph: id.ReceiptsGraph(), agent: agent}
-	for st, err := range match(kg.Pattern{Subject: kg.IRI(string(agent)), Graph: k.graph}) {
+	return k, k.load()
+}
+
+// load reads the markers.
+func (k *markers) load() error {
+	for st, err := range k.match(kg.Pattern{Subject: kg.IRI(string(k.agent)), Graph: k.graph}) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		switch st.Predicate {
 		case vocab.DeliveredUpTo:
 			k.delivered = vocab.IntegerOf(st.Object)
 		case vocab.ReadUpTo:
 			k.read = vocab.IntegerOf(st.Object)
+			k.readTime, k.readRevision = st.Assertions[0].Time, st.Assertions[0].Revision
 		}
 	}
-	return k, nil
+	return nil
 }
 
 // forState returns the marker of a state.

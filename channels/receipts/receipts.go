@@ -8,6 +8,7 @@ package receipts
 import (
 	"context"
 	"slices"
+	"time"
 
 	"koine/channels/channel"
 	"koine/channels/internal/access"
@@ -34,6 +35,10 @@ const (
 type Receipt struct {
 	Agent kg.AgentID
 	State State
+	// ReadAt is the commit time of the acknowledgement by which the agent read the message,
+	// also of one that acknowledged all messages up to a later one. It is the zero time
+	// unless State is Read, and where the history that tells it was removed.
+	ReadAt time.Time
 }
 
 // receiptProperties maps the states that can be acknowledged to their properties.
@@ -66,6 +71,8 @@ func (s *Receipts) List(ctx context.Context, by access.Caller, id channel.ID, of
 		}
 		slices.Sort(agents)
 	}
+	times := s.newReadTimes(ctx)
+	defer times.close()
 	out := make([]Receipt, 0, len(agents))
 	for _, agent := range agents {
 		k, err := MarkersOf(snapshot.Match, id, agent)
@@ -76,7 +83,13 @@ func (s *Receipts) List(ctx context.Context, by access.Caller, id channel.ID, of
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Receipt{agent, state})
+		one := Receipt{Agent: agent, State: state}
+		if state == Read {
+			if one.ReadAt, err = times.timeOf(k, m); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, one)
 	}
 	return out, nil
 }

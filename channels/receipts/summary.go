@@ -32,6 +32,8 @@ func (s *Receipts) Summaries(ctx context.Context, by access.Caller, id channel.I
 	if err != nil {
 		return nil, err
 	}
+	times := s.newReadTimes(ctx)
+	defer times.close()
 	known := map[kg.AgentID]*markers{}
 	stateAt := func(at kg.AgentID, m *message.Message) (sum Summary, err error) {
 		k := known[at]
@@ -43,7 +45,9 @@ func (s *Receipts) Summaries(ctx context.Context, by access.Caller, id channel.I
 		}
 		seen := *m
 		seen.DeadlinePassed = seen.DeadlinePassed || over || m.HasExpired(s.now())
-		sum.State, err = k.ReceiptState(&seen)
+		if sum.State, err = k.ReceiptState(&seen); err == nil && sum.State == Read {
+			sum.ReadAt, err = times.timeOf(k, m)
+		}
 		return sum, err
 	}
 	out := make([]Summary, len(list))
