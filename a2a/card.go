@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,9 +80,10 @@ type Card struct {
 	Description         string          `json:"description"`
 	Version             string          `json:"version"`
 	SupportedInterfaces []CardInterface `json:"supportedInterfaces,omitempty"` // 1.0
-	URL                 string          `json:"url,omitempty"`                 // 0.3, this and the next three
+	URL                 string          `json:"url,omitempty"`                 // 0.3, this and the next four
 	ProtocolVersion     string          `json:"protocolVersion,omitempty"`
 	PreferredTransport  string          `json:"preferredTransport,omitempty"`
+	Additional          []CardTransport `json:"additionalInterfaces,omitempty"`
 	Extended            bool            `json:"supportsAuthenticatedExtendedCard,omitempty"`
 	Capabilities        Capabilities    `json:"capabilities"`
 	// SecuritySchemes are the ways to authenticate. The card has no security
@@ -98,6 +100,28 @@ type CardInterface struct {
 	URL             string `json:"url"`
 	ProtocolBinding string `json:"protocolBinding"`
 	ProtocolVersion string `json:"protocolVersion"`
+}
+
+// CardTransport is an address with its binding, in the form of A2A 0.3.
+type CardTransport struct {
+	URL       string `json:"url"`
+	Transport string `json:"transport"`
+}
+
+// The bindings of base A2A.
+const (
+	bindingRPC  = "JSONRPC"
+	bindingHTTP = "HTTP+JSON"
+)
+
+// Interfaces returns the addresses of an endpoint with its bindings, in the forms of 1.0 and
+// of 0.3. JSON-RPC is the first.
+func Interfaces(endpoint string) ([]CardInterface, []CardTransport) {
+	var all []CardInterface
+	for _, b := range []CardTransport{{endpoint, bindingRPC}, {endpoint + HTTPPath, bindingHTTP}} {
+		all = append(all, CardInterface{b.URL, b.Transport, version1.name}, CardInterface{b.URL, b.Transport, version03.name})
+	}
+	return all, []CardTransport{{endpoint, bindingRPC}, {endpoint + HTTPPath, bindingHTTP}}
 }
 
 // Capabilities announces the extensions in both forms: the members that their
@@ -212,15 +236,13 @@ func securitySchemes(keys, tokens bool) map[string]SecurityScheme {
 // NewCard returns the card of a server with the address base.
 func NewCard(o CardOptions, base string) Card {
 	methods := []string{"knowledge/query", "knowledge/update", "knowledge/subscribe"}
+	all, additional := Interfaces(base + RPCPath)
 	card := Card{
-		Name:        cmp.Or(o.Name, "koine"),
-		Description: cmp.Or(o.Description, "A knowledge graph shared by a team of agents: query it with GraphQL, change it with patches, and subscribe to its changes."),
-		Version:     o.Version,
-		SupportedInterfaces: []CardInterface{
-			{base + RPCPath, "JSONRPC", "1.0"},
-			{base + RPCPath, "JSONRPC", "0.3"},
-		},
-		URL: base + RPCPath, ProtocolVersion: "0.3.0", PreferredTransport: "JSONRPC", Extended: true,
+		Name:                cmp.Or(o.Name, "koine"),
+		Description:         cmp.Or(o.Description, "A knowledge graph shared by a team of agents: query it with GraphQL, change it with patches, and subscribe to its changes."),
+		Version:             o.Version,
+		SupportedInterfaces: all,
+		URL:                 base + RPCPath, ProtocolVersion: "0.3.0", PreferredTransport: bindingRPC, Additional: additional, Extended: true,
 		Capabilities: Capabilities{
 			Streaming: true, PushNotifications: o.Push, Extended: true, KnowledgeGraph: true, KnowledgeGraphQueryLanguages: languages,
 			Extensions: []Extension{{
@@ -250,8 +272,8 @@ func (c Card) forVersion(only CardVersion) Card {
 	c.Capabilities.KnowledgeGraph, c.Capabilities.KnowledgeGraphQueryLanguages, c.Capabilities.Messaging = false, nil, nil
 	c.SecuritySchemes = SchemesOf(c.SecuritySchemes, only)
 	if only == Version1 {
-		c.SupportedInterfaces = c.SupportedInterfaces[:1]
-		c.URL, c.ProtocolVersion, c.PreferredTransport, c.Extended = "", "", "", false
+		c.SupportedInterfaces = slices.DeleteFunc(c.SupportedInterfaces, func(i CardInterface) bool { return i.ProtocolVersion != version1.name })
+		c.URL, c.ProtocolVersion, c.PreferredTransport, c.Additional, c.Extended = "", "", "", nil, false
 		return c
 	}
 	c.SupportedInterfaces, c.Capabilities.Extended = nil, false

@@ -7,6 +7,7 @@ import (
 
 	"koine/a2a/internal/base"
 	"koine/a2a/internal/v03"
+	"koine/a2a/internal/v03http"
 	"koine/a2a/internal/v1"
 	"koine/internal/caller"
 	"koine/internal/tasks"
@@ -22,52 +23,71 @@ type version struct {
 var (
 	version1  = version{"1.0", v1.Codec{}}
 	version03 = version{"0.3", v03.Codec{}}
+	// version03HTTP is 0.3 over HTTP+JSON, which has other JSON than over JSON-RPC: that of
+	// its protocol buffers.
+	version03HTTP = version{"0.3", v03http.Codec{}}
 )
 
-// coreMethods returns the methods of base A2A, in both versions (A2A 1.0, section 9;
-// A2A 0.3, section 7). They address the handler's agent.
+// coreOperation is an operation of base A2A. Exactly one of unary and stream is set.
+type coreOperation struct {
+	name, name03 string // the method of 1.0 and of 0.3, "" for none
+	family       family
+	unary        func(context.Context, version, *call) (any, error)
+	stream       func(context.Context, version, *call) (*opening, error)
+}
+
+// coreOperations returns the operations of base A2A (A2A 1.0, section 3.1). They address
+// the handler's agent. Each binding has a table over them.
+func (h *Handler) coreOperations() []coreOperation {
+	return []coreOperation{
+		{name: "SendMessage", name03: "message/send", family: coreCalls, unary: h.sendMessage},
+		{name: "SendStreamingMessage", name03: "message/stream", family: coreCalls, stream: h.streamMessage},
+		{name: "GetTask", name03: "tasks/get", family: coreCalls, unary: h.getTask},
+		{name: "ListTasks", family: coreCalls, unary: h.listTasks},
+		{name: "CancelTask", name03: "tasks/cancel", family: coreCancel, unary: h.cancelTask},
+		{name: "SubscribeToTask", name03: "tasks/resubscribe", family: coreCalls, stream: h.subscribeToTask},
+
+		{name: "CreateTaskPushNotificationConfig", name03: "tasks/pushNotificationConfig/set", family: coreCalls, unary: h.setPush},
+		{name: "GetTaskPushNotificationConfig", name03: "tasks/pushNotificationConfig/get", family: coreCalls, unary: h.getPush},
+		{name: "ListTaskPushNotificationConfigs", name03: "tasks/pushNotificationConfig/list", family: coreCalls, unary: h.listPush},
+		{name: "DeleteTaskPushNotificationConfig", name03: "tasks/pushNotificationConfig/delete", family: coreCalls, unary: h.deletePush},
+
+		{name: "GetExtendedAgentCard", name03: "agent/getAuthenticatedExtendedCard", family: coreCalls, unary: h.extendedCard},
+	}
+}
+
+// methodOf returns the operation as a method of a version.
+func (o *coreOperation) methodOf(v version) method {
+	m := method{family: o.family}
+	if o.unary != nil {
+		m.unary = func(ctx context.Context, c *call) (any, error) {
+			if err := v.checkVersion(c); err != nil {
+				return nil, err
+			}
+			return o.unary(ctx, v, c)
+		}
+		return m
+	}
+	m.stream = func(ctx context.Context, c *call) (*opening, error) {
+		if err := v.checkVersion(c); err != nil {
+			return nil, err
+		}
+		return o.stream(ctx, v, c)
+	}
+	return m
+}
+
+// coreMethods returns the methods of base A2A over JSON-RPC, in both versions (A2A 1.0,
+// section 9; A2A 0.3, section 7).
 func (h *Handler) coreMethods() map[string]method {
-	unary := func(v version, f family, do func(context.Context, version, *call) (any, error)) method {
-		return method{family: f, unary: func(ctx context.Context, c *call) (any, error) {
-			if err := v.checkVersion(c); err != nil {
-				return nil, err
-			}
-			return do(ctx, v, c)
-		}}
+	table := map[string]method{}
+	for _, o := range h.coreOperations() {
+		table[o.name] = o.methodOf(version1)
+		if o.name03 != "" {
+			table[o.name03] = o.methodOf(version03)
+		}
 	}
-	stream := func(v version, do func(context.Context, version, *call) (*opening, error)) method {
-		return method{family: coreCalls, stream: func(ctx context.Context, c *call) (*opening, error) {
-			if err := v.checkVersion(c); err != nil {
-				return nil, err
-			}
-			return do(ctx, v, c)
-		}}
-	}
-	return map[string]method{
-		"SendMessage":          unary(version1, coreCalls, h.sendMessage),
-		"SendStreamingMessage": stream(version1, h.streamMessage),
-		"GetTask":              unary(version1, coreCalls, h.getTask),
-		"ListTasks":            unary(version1, coreCalls, h.listTasks),
-		"CancelTask":           unary(version1, coreCancel, h.cancelTask),
-		"SubscribeToTask":      stream(version1, h.subscribeToTask),
-		"message/send":         unary(version03, coreCalls, h.sendMessage),
-		"message/stream":       stream(version03, h.streamMessage),
-		"tasks/get":            unary(version03, coreCalls, h.getTask),
-		"tasks/cancel":         unary(version03, coreCancel, h.cancelTask),
-		"tasks/resubscribe":    stream(version03, h.subscribeToTask),
-
-		"CreateTaskPushNotificationConfig":    unary(version1, coreCalls, h.setPush),
-		"GetTaskPushNotificationConfig":       unary(version1, coreCalls, h.getPush),
-		"ListTaskPushNotificationConfigs":     unary(version1, coreCalls, h.listPush),
-		"DeleteTaskPushNotificationConfig":    unary(version1, coreCalls, h.deletePush),
-		"tasks/pushNotificationConfig/set":    unary(version03, coreCalls, h.setPush),
-		"tasks/pushNotificationConfig/get":    unary(version03, coreCalls, h.getPush),
-		"tasks/pushNotificationConfig/list":   unary(version03, coreCalls, h.listPush),
-		"tasks/pushNotificationConfig/delete": unary(version03, coreCalls, h.deletePush),
-
-		"GetExtendedAgentCard":               unary(version1, coreCalls, h.extendedCard),
-		"agent/getAuthenticatedExtendedCard": unary(version03, coreCalls, h.extendedCard),
-	}
+	return table
 }
 
 // checkVersion returns an error if the request names another version. Without A2A-Version, the
@@ -82,10 +102,15 @@ func (v version) checkVersion(c *call) error {
 	if len(words) == 3 {
 		words = words[:2]
 	}
-	switch strings.Join(words, ".") {
-	case v.name, strings.TrimSuffix(v.name, ".0"):
+	switch asked := strings.Join(words, "."); {
+	case asked == v.name || asked == strings.TrimSuffix(v.name, ".0"):
 		return nil
-	case version1.name, version03.name, "1":
+	case asked != version1.name && asked != version03.name && asked != "1":
+	case c.byPath:
+		return newError(codeVersion, "the path is that of A2A "+v.name+", not "+clipText(requested), details{
+			Supported: []string{v.name}, Hint: "Use the path of the version, or omit A2A-Version.",
+		})
+	default:
 		return otherVersion(c.method, v)
 	}
 	return newError(codeVersion, "A2A "+clipText(requested)+" is not supported", details{

@@ -100,6 +100,11 @@ func (d details) MarshalJSON() ([]byte, error) {
 	if !d.listed {
 		return appendJSON(nil, object(d))
 	}
+	return appendJSON(nil, []errorInfo{d.errorInfo()})
+}
+
+// errorInfo returns the details as a google.rpc.ErrorInfo.
+func (d details) errorInfo() errorInfo {
 	metadata := map[string]string{}
 	for name, text := range map[string]string{
 		"field": d.Field, "detail": d.Detail, "hint": d.Hint, "cause": d.Cause, "oldestPosition": d.OldestPosition, "position": d.Position,
@@ -112,8 +117,10 @@ func (d details) MarshalJSON() ([]byte, error) {
 	if d.RetryAfterMs > 0 {
 		metadata["retryAfterMs"] = strconv.FormatInt(d.RetryAfterMs, 10)
 	}
-	return appendJSON(nil, []errorInfo{{"type.googleapis.com/google.rpc.ErrorInfo", d.Reason, d.Domain, metadata}})
+	return errorInfo{errorInfoType, d.Reason, d.Domain, metadata}
 }
+
+const errorInfoType = "type.googleapis.com/google.rpc.ErrorInfo"
 
 // errorInfo is a google.rpc.ErrorInfo.
 type errorInfo struct {

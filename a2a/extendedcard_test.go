@@ -66,7 +66,7 @@ func TestExtendedCard(t *testing.T) {
 func TestCardsOfOneVersion(t *testing.T) {
 	of := map[string][]string{
 		"1.0": {"supportedInterfaces", "extendedAgentCard", "httpAuthSecurityScheme", "apiKeySecurityScheme"},
-		"0.3": {"url", "protocolVersion", "preferredTransport", "supportsAuthenticatedExtendedCard", "type"},
+		"0.3": {"url", "protocolVersion", "preferredTransport", "additionalInterfaces", "supportsAuthenticatedExtendedCard", "type"},
 		"":    {"knowledgeGraphQueryLanguages", "messaging"},
 	}
 	for _, only := range []a2a.CardVersion{a2a.AnyVersion, a2a.Version1, a2a.Version03} {
@@ -96,7 +96,7 @@ func TestCardsOfOneVersion(t *testing.T) {
 				}
 			}
 		}
-		if list, _ := card["supportedInterfaces"].([]any); only == a2a.Version1 && len(list) != 1 {
+		if list, _ := card["supportedInterfaces"].([]any); only == a2a.Version1 && len(list) != 2 { // one of each binding
 			t.Errorf("interfaces: %v", list)
 		}
 		if len(card["capabilities"].(map[string]any)["extensions"].([]any)) != 2 {

@@ -35,10 +35,24 @@ func (s *testServer) officialClient(t *testing.T, options ...a2aclient.FactoryOp
 	return client
 }
 
-// The official Go client finds the server by its card and calls every method.
+// bindings are the bindings of base A2A, each with the option for a client that has no other.
+var bindings = map[sdk.TransportProtocol]a2aclient.FactoryOption{
+	sdk.TransportProtocolJSONRPC:  a2aclient.WithJSONRPCTransport(nil),
+	sdk.TransportProtocolHTTPJSON: a2aclient.WithRESTTransport(nil),
+}
+
+// The official Go client finds the server by its card and calls every method, over each
+// binding.
 func TestOfficialGoClient(t *testing.T) {
-	s := newTestServer(t)
-	ctx, client := t.Context(), s.officialClient(t)
+	for binding, option := range bindings {
+		t.Run(string(binding), func(t *testing.T) {
+			useOfficialGoClient(t, newTestServer(t).officialClient(t, a2aclient.WithDefaultsDisabled(), option))
+		})
+	}
+}
+
+func useOfficialGoClient(t *testing.T, client *a2aclient.Client) {
+	ctx := t.Context()
 	message := func(text string) *sdk.SendMessageRequest {
 		return &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart(text))}
 	}
@@ -108,6 +122,38 @@ func TestOfficialGoClient(t *testing.T) {
 	}
 	if err := refusedStream(t, client.SendStreamingMessage(ctx, &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser)})); !errors.Is(err, sdk.ErrInvalidParams) {
 		t.Errorf("a message of nothing: %v", err)
+	}
+	pushWithOfficialGoClient(t, client)
+	if card, err := client.GetExtendedAgentCard(ctx, &sdk.GetExtendedAgentCardRequest{}); !errors.Is(err, sdk.ErrExtendedCardNotConfigured) {
+		t.Errorf("the extended card of a server without one: %+v, %v", card, err)
+	}
+}
+
+// pushWithOfficialGoClient sets, reads, lists and deletes a push configuration of a task that
+// waits.
+func pushWithOfficialGoClient(t *testing.T, client *a2aclient.Client) {
+	ctx := t.Context()
+	asked, err := client.SendMessage(ctx, &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart("ask"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := asked.TaskInfo().TaskID
+	made, err := client.CreateTaskPushConfig(ctx, &sdk.PushConfig{TaskID: id, ID: "mine", URL: "https://192.0.2.1/hook"})
+	if err != nil || made.ID != "mine" {
+		t.Fatalf("set: %+v, %v", made, err)
+	}
+	get := &sdk.GetTaskPushConfigRequest{TaskID: id, ID: "mine"}
+	if got, err := client.GetTaskPushConfig(ctx, get); err != nil || got.URL != made.URL {
+		t.Errorf("got: %+v, %v", got, err)
+	}
+	if all, err := client.ListTaskPushConfigs(ctx, &sdk.ListTaskPushConfigRequest{TaskID: id}); err != nil || len(all) != 1 {
+		t.Errorf("listed: %+v, %v", all, err)
+	}
+	if err := client.DeleteTaskPushConfig(ctx, &sdk.DeleteTaskPushConfigRequest{TaskID: id, ID: "mine"}); err != nil {
+		t.Errorf("deleted: %v", err)
+	}
+	if got, err := client.GetTaskPushConfig(ctx, get); !errors.Is(err, sdk.ErrTaskNotFound) {
+		t.Errorf("deleted, and got: %+v, %v", got, err)
 	}
 }
 

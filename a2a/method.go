@@ -17,6 +17,7 @@ type call struct {
 	header http.Header
 	query  url.Values // query parameters; nil if none
 	http   *http.Request
+	byPath bool // the path names the version (HTTP+JSON)
 }
 
 // method is a row of the method table. Exactly one of unary and stream is set.

@@ -107,8 +107,12 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	mux := http.NewServeMux()
 	handler := a2a.NewHandler(deps, options)
 	mux.Handle("/", handler)
+	mux.Handle("/a2a/http/", handler.HTTP("/a2a/http"))
 	mux.Handle("/known", handler.For("agent://known"))
-	mux.Handle("/bare", a2a.NewHandler(a2a.Deps{Store: s.store, Querier: s.querier, Tasks: s.tasks, Streams: s.streams, Prefixes: prefixes}, a2a.Options{}))
+	mux.Handle("/known/http/", handler.For("agent://known").HTTP("/known/http"))
+	bare := a2a.NewHandler(a2a.Deps{Store: s.store, Querier: s.querier, Tasks: s.tasks, Streams: s.streams, Prefixes: prefixes}, a2a.Options{})
+	mux.Handle("/bare", bare)
+	mux.Handle("/bare/http/", bare.HTTP("/bare/http"))
 	mux.Handle("/self", handler.For("agent://self"))
 	s.tasks.Handle("agent://self", handler.Self())
 	if err := s.tasks.Load(t.Context(), s.store); err != nil {

@@ -110,6 +110,7 @@ var masks = []struct {
 	{regexp.MustCompile(`"cursor":"[A-Za-z0-9_-]{20,}"`), `"cursor":"<cursor>"`},
 	{regexp.MustCompile(`"nextPageToken":"[A-Za-z0-9_-]{20,}"`), `"nextPageToken":"<token>"`},
 	{regexp.MustCompile(`"(commitId|changeId|id|channelId|correlationId|replyToId|proposalId|taskId|contextId)":"[0-9a-f-]{36}"`), `"$1":"<uuid>"`},
+	{regexp.MustCompile(`"name":"tasks/[0-9a-f-]{36}/`), `"name":"tasks/<uuid>/`},
 	{regexp.MustCompile(`"messageId":"[0-9a-f]{8}-[0-9a-f-]{27}(-failure)?"`), `"messageId":"<uuid>$1"`},
 	{regexp.MustCompile(`(?m)^id: [A-Za-z0-9_-]{20,}$`), `id: <position>`},
 	{regexp.MustCompile(`"durationMs":[0-9.]+`), `"durationMs":<ms>`},

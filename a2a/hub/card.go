@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"koine/a2a"
 	"koine/internal/agents"
@@ -18,9 +19,10 @@ type agentCard struct {
 	Description         string                        `json:"description"`
 	Version             string                        `json:"version"`
 	SupportedInterfaces []a2a.CardInterface           `json:"supportedInterfaces,omitempty"` // 1.0
-	URL                 string                        `json:"url,omitempty"`                 // 0.3, this and the next two
+	URL                 string                        `json:"url,omitempty"`                 // 0.3, this and the next three
 	ProtocolVersion     string                        `json:"protocolVersion,omitempty"`
 	PreferredTransport  string                        `json:"preferredTransport,omitempty"`
+	Additional          []a2a.CardTransport           `json:"additionalInterfaces,omitempty"`
 	Capabilities        capabilities                  `json:"capabilities"`
 	SecuritySchemes     map[string]a2a.SecurityScheme `json:"securitySchemes,omitempty"`
 	DefaultInputModes   []string                      `json:"defaultInputModes"`
@@ -79,13 +81,16 @@ func (h *Handler) cardOf(record *agents.Record, base string) *agentCard {
 		DefaultInputModes: []string{"text/plain", "application/json"}, DefaultOutputModes: []string{"text/plain", "application/json"},
 		Skills: []json.RawMessage{},
 	}
-	for _, i := range own.SupportedInterfaces { // koine's own bindings, at the address of the agent
-		i.URL = address
+	here := strings.NewReplacer(base+a2a.RPCPath, address) // koine's own bindings, at the address of the agent
+	for _, i := range own.SupportedInterfaces {
+		i.URL = here.Replace(i.URL)
 		card.SupportedInterfaces = append(card.SupportedInterfaces, i)
 	}
-	if own.URL != "" {
-		card.URL = address
+	for _, i := range own.Additional {
+		i.URL = here.Replace(i.URL)
+		card.Additional = append(card.Additional, i)
 	}
+	card.URL = here.Replace(own.URL)
 	if card.Name == "" {
 		card.Name = agents.ShortID(record.ID)
 	}

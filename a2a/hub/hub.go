@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"koine/a2a"
 	"koine/internal/agents"
@@ -85,6 +86,7 @@ func NewHandler(deps Deps, o Options) *Handler {
 	}
 	h.routes.Handle("/agents/{id}/a2a", h.serveEndpoint)
 	h.routes.Handle("/agents/{id}/a2a/{$}", h.serveEndpoint)
+	h.routes.Handle("/agents/{id}/a2a"+a2a.HTTPPath+"/", h.serveHTTP)
 	return h
 }
 
@@ -101,6 +103,17 @@ func (h *Handler) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 		endpoint = endpoint.For(agent)
 	}
 	endpoint.ServeHTTP(w, r)
+}
+
+// serveHTTP serves base A2A over HTTP+JSON for an agent, and for koine itself.
+func (h *Handler) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	endpoint := h.deps.Endpoint
+	if agent := agentOf(r); agent != kg.System {
+		endpoint = endpoint.For(agent)
+	}
+	// The base is cut off the path as it was escaped.
+	segments := strings.SplitN(r.URL.EscapedPath(), "/", 6)
+	endpoint.HTTP(strings.Join(segments[:5], "/")).ServeHTTP(w, r)
 }
 
 // Deregistered ends the mailboxes of an agent that deregistered.

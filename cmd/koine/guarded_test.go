@@ -21,6 +21,7 @@ var guardedDoors = []struct{ method, path string }{
 	{"GET", "/rest/agents"}, {"GET", "/rest/agents/ann"}, {"POST", "/rest/agents/ann/messages"}, {"GET", "/rest/messages/1.1"},
 	{"GET", "/rest/tasks"}, {"GET", "/rest/tasks/1"}, {"PUT", "/rest/tasks/1"}, {"DELETE", "/rest/tasks/1"},
 	{"GET", "/rest/ws"},
+	{"POST", "/a2a/http/message:send"}, {"GET", "/a2a/http/v1/card"}, {"GET", "/agents/ann/a2a/http/tasks"}, {"POST", "/agents/ann/a2a/http/v1/message:stream"},
 	{"POST", "/admin/check"}, {"GET", "/metrics"}, {"POST", "/admin/backup"},
 }
 

@@ -234,6 +234,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	rpc := a2a.Options{Card: &about, Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, AdmitHistory: limiter.AdmitHistory, Refused: trail.RecordDenied, Span: traces.Begin(), Narrow: who.narrowFunc()}
 	endpoint := a2a.NewHandler(deps, rpc)
 	server.HandleRPC(endpoint)
+	server.Handle(a2a.RPCPath+a2a.HTTPPath+"/", httpd.A2AHTTP, endpoint.HTTP(a2a.RPCPath+a2a.HTTPPath))
 	work.Handle(kg.System, c.selfWorker(endpoint))
 	if err := work.Load(ctx, store); err != nil {
 		return err
@@ -256,7 +257,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	}
 	behind = hub.NewHandler(hub.Deps{Endpoint: endpoint, Card: card, Agents: directory, Tasks: work, Hooks: carrier, Streams: streams},
 		hub.Options{Logger: log, PublicURL: strings.TrimRight(c.PublicURL, "/"), Only: c.cardVersion(), Keys: who.acceptsKeys(), Tokens: who.acceptsTokens(), Push: true, Refused: trail.RecordDenied})
-	for pattern, form := range map[string]httpd.Form{"/agents": httpd.Coded, "/agents/": httpd.Coded, "/agents/{id}/a2a": httpd.JSONRPC, "/agents/{id}/a2a/{$}": httpd.JSONRPC} {
+	for pattern, form := range map[string]httpd.Form{"/agents": httpd.Coded, "/agents/": httpd.Coded, "/agents/{id}/a2a": httpd.JSONRPC, "/agents/{id}/a2a/{$}": httpd.JSONRPC, "/agents/{id}/a2a" + a2a.HTTPPath + "/": httpd.A2AHTTP} {
 		server.Handle(pattern, form, behind)
 	}
 	server.HandlePublic("GET /schemas/", httpd.Plain, a2a.NewSchemaHandler())

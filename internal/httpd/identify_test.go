@@ -67,6 +67,7 @@ func knowing(d *gate) *httpd.Server {
 	s.Handle("GET /changes", httpd.Plain, who)
 	s.Handle("/agents", httpd.Coded, who)
 	s.Handle("/rest", httpd.Named, who)
+	s.Handle("/a2a/http/", httpd.A2AHTTP, who)
 	s.HandlePublic("GET /schema", httpd.Plain, who)
 	s.HandleAdmin("POST /check", "", httpd.Plain, who)
 	return s
@@ -113,6 +114,11 @@ func TestCredentials(t *testing.T) {
 		{"JSON-RPC at /a2a/", "POST", "/a2a/", []string{"X-API-Key: wrong"}, 401, `{"jsonrpc":"2.0","id":null,"error":{"code":-31102,"message":"the credential is not valid"`, token},
 		{"the hub", "GET", "/agents", nil, 401, `{"error":{"code":"UNAUTHENTICATED","message":"authentication required","details":{"hint":`, bare},
 		{"the REST protocol", "GET", "/rest", nil, 401, `{"error":{"code":"AUTHENTICATION_ERROR","message":"authentication required","details":{"reason":"UNAUTHENTICATED","hint":`, bare},
+		{"A2A over HTTP+JSON", "GET", "/a2a/http/tasks", nil, 401, `{"code":-31102,"message":"authentication required","error":{"code":401,"status":"UNAUTHENTICATED","message":"authentication required","details":[` +
+			`{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"UNAUTHENTICATED","domain":"koine","metadata":{"hint":"Send an API key or a token as Authorization: Bearer …, or a key as X-API-Key."}},` +
+			`{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"UNAUTHENTICATED","domain":"a2a-protocol.org"}]}}` + "\n", bare},
+		{"as a suspended agent", "POST", "/a2a/http/message:send", []string{"X-API-Key: suspended"}, 403, `{"code":-31102,"message":"the agent is suspended","error":{"code":403,"status":"PERMISSION_DENIED","message":"the agent is suspended","details":[` +
+			`{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"PERMISSION_DENIED","domain":"koine"},{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"UNAUTHORIZED","domain":"a2a-protocol.org"}]}}`, ""},
 		{"GraphQL", "POST", "/graphql", nil, 401, `{"errors":[{"message":"authentication required","extensions":{"code":"UNAUTHENTICATED"`, bare},
 		{"the page of a browser", "GET", "/", nil, 200, "koine: one knowledge graph", ""},
 		{"health", "GET", "/healthz", nil, 200, `{"status":"ok"}`, ""},

@@ -24,6 +24,7 @@ func TestRequestsOfAPrincipal(t *testing.T) {
 	for _, row := range []struct{ path, body string }{
 		{"/", `{"jsonrpc":"2.0","id":null,"error":{"code":-31105,"message":"too many requests of this principal","data":{"reason":"RATE_LIMITED","domain":"koine","hint":"Wait for retryAfterMs.","retryAfterMs":1000}}}`},
 		{"/graphql", `{"errors":[{"message":"too many requests of this principal","extensions":{"code":"RATE_LIMITED","hint":"Wait for retryAfterMs.","retryAfterMs":1000}}]}`},
+		{"/a2a/http/tasks", `{"code":-31105,"message":"too many requests of this principal","error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"too many requests of this principal","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"RATE_LIMITED","domain":"koine","metadata":{"hint":"Wait for retryAfterMs.","retryAfterMs":"1000"}}]}}`},
 		{"/data", `{"error":{"message":"too many requests of this principal","data":{"reason":"RATE_LIMITED","domain":"koine","hint":"Wait for retryAfterMs.","retryAfterMs":1000}}}`},
 	} {
 		s := newServer(httpd.Options{Throttle: throttle.New(throttle.Options{
@@ -32,6 +33,7 @@ func TestRequestsOfAPrincipal(t *testing.T) {
 		s.HandleRPC(whoami)
 		s.Handle("/graphql", httpd.GraphQL, whoami)
 		s.Handle("/data", httpd.Plain, whoami)
+		s.Handle("/a2a/http/", httpd.A2AHTTP, whoami)
 		r := run(t, s)
 		for range share {
 			if resp, body := do(t, r, "POST", row.path, "", "X-Agent-ID: a"); resp.StatusCode != 200 {

@@ -21,6 +21,9 @@ const (
 	JSONRPC
 	// GraphQL: {"errors": [{"message": …, "extensions": {…}}]}.
 	GraphQL
+	// A2AHTTP: a google.rpc.Status in error, beside the code and message of JSON-RPC, which
+	// clients of A2A 0.3 read.
+	A2AHTTP
 	// Coded: {"error": {"code": "…", "message": …, "details": {…}}}, with koine's codes.
 	Coded
 	// Named is Coded with the codes of the REST protocol of agents and tasks.
@@ -139,6 +142,23 @@ type (
 		Message string `json:"message"`
 		Code    string `json:"code"`
 	}
+	a2aFailure struct {
+		Code    int      `json:"code"`
+		Message string   `json:"message"`
+		Error   a2aError `json:"error"`
+	}
+	a2aError struct {
+		Code    int         `json:"code"`
+		Status  string      `json:"status"`
+		Message string      `json:"message"`
+		Details []a2aDetail `json:"details"`
+	}
+	a2aDetail struct {
+		Type     string            `json:"@type"`
+		Reason   string            `json:"reason"`
+		Domain   string            `json:"domain"`
+		Metadata map[string]string `json:"metadata,omitempty"`
+	}
 	graphQLError struct {
 		Message    string            `json:"message"`
 		Extensions graphQLExtensions `json:"extensions"`
@@ -164,6 +184,13 @@ func (f *refusal) bodyIn(form Form) any {
 		return struct {
 			Errors []graphQLError `json:"errors"`
 		}{[]graphQLError{{f.message, graphQLExtensions{f.reason, f.hint, f.retry * 1000}}}}
+	case A2AHTTP:
+		const info = "type.googleapis.com/google.rpc.ErrorInfo"
+		details := []a2aDetail{{info, f.reason, "koine", f.a2aMetadata()}}
+		if reason := f.a2aReason(); reason != "" {
+			details = append(details, a2aDetail{info, reason, "a2a-protocol.org", nil})
+		}
+		return a2aFailure{f.rpc, f.message, a2aError{f.status, f.rpcName(), f.message, details}}
 	case Coded:
 		return namedFailure{namedError{f.reason, f.message, namedDetails{"", f.hint, f.retry * 1000}}}
 	case Named:
@@ -180,6 +207,49 @@ func (f *refusal) bodyIn(form Form) any {
 	return struct {
 		Error refusalError `json:"error"`
 	}{refusalError{0, f.message, data}}
+}
+
+// rpcName returns the refusal's name in google.rpc.Code.
+func (f *refusal) rpcName() string {
+	switch f.status {
+	case http.StatusUnauthorized:
+		return "UNAUTHENTICATED"
+	case http.StatusForbidden:
+		return "PERMISSION_DENIED"
+	case http.StatusNotFound:
+		return "NOT_FOUND"
+	case http.StatusTooManyRequests:
+		return "RESOURCE_EXHAUSTED"
+	case http.StatusServiceUnavailable:
+		return "UNAVAILABLE"
+	case http.StatusInternalServerError:
+		return "INTERNAL"
+	}
+	return "INVALID_ARGUMENT"
+}
+
+// a2aReason returns the reason by which the Go client of A2A knows a refusal of the caller, ""
+// for another refusal.
+func (f *refusal) a2aReason() string {
+	switch f.status {
+	case http.StatusUnauthorized:
+		return "UNAUTHENTICATED"
+	case http.StatusForbidden:
+		return "UNAUTHORIZED"
+	}
+	return ""
+}
+
+// a2aMetadata returns the details of the refusal, which are texts there.
+func (f *refusal) a2aMetadata() map[string]string {
+	out := map[string]string{}
+	if f.hint != "" {
+		out["hint"] = f.hint
+	}
+	if f.retry > 0 {
+		out["retryAfterMs"] = strconv.Itoa(f.retry * 1000)
+	}
+	return out
 }
 
 // codeName returns the refusal's code in the REST protocol of agents and tasks.

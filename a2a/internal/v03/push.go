@@ -1,6 +1,7 @@
 package v03
 
 import (
+	"cmp"
 	"strings"
 
 	"koine/a2a/internal/base"
@@ -31,23 +32,25 @@ type pushAuth struct {
 	Credentials string   `json:"credentials,omitempty"`
 }
 
-// toConfig decodes a configuration; nil for nil. Of several schemes it takes the first
-// Bearer or Basic, else the first.
+// toConfig decodes a configuration; nil for nil.
 func (c *pushConfig) toConfig() *push.Config {
 	if c == nil {
 		return nil
 	}
 	out := &push.Config{ID: c.ID, URL: c.URL, Token: c.Token, Form: Form}
-	if c.Auth == nil {
-		return out
+	if c.Auth != nil {
+		out.Scheme, out.Credentials = SchemeOf(c.Auth.Schemes), c.Auth.Credentials
 	}
-	out.Credentials = c.Auth.Credentials
-	for _, scheme := range c.Auth.Schemes {
-		if known := strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "Basic"); known || out.Scheme == "" {
-			if out.Scheme = scheme; known {
-				break
-			}
+	return out
+}
+
+// SchemeOf returns the first Bearer or Basic of several schemes, else the first.
+func SchemeOf(schemes []string) (out string) {
+	for _, scheme := range schemes {
+		if strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "Basic") {
+			return scheme
 		}
+		out = cmp.Or(out, scheme)
 	}
 	return out
 }
