@@ -96,6 +96,9 @@ type details struct {
 	// Verification is the verdict on facts that were refused with their message.
 	Verification string `json:"verificationStatus,omitempty"`
 
+	// ProposalID is the proposal that holds a message, for CONTENT_HELD.
+	ProposalID string `json:"proposalId,omitempty"`
+
 	listed bool // encode in the form of base A2A
 }
 

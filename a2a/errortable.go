@@ -148,7 +148,7 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 		message, detail = "Invalid parameters", e.Message
 	}
 	out := newError(rpc, message, details{Reason: string(e.Code), Field: e.Field, Detail: detail, Hint: e.Hint,
-		RetryAfterMs: e.RetryAfter.Milliseconds(), OldestSequence: e.OldestSequence})
+		RetryAfterMs: e.RetryAfter.Milliseconds(), OldestSequence: e.OldestSequence, ProposalID: e.ProposalID})
 	out.status, out.retryAfter, out.cause = row.unary, e.RetryAfter, err
 	if stream {
 		out.status = row.stream

@@ -21,7 +21,7 @@ type JudgedMessage struct {
 }
 
 // JudgedMessages lists the messages that a judged update publishes, in the order of its
-// changes. For an update that applies a proposal, it is the message that the facts were
+// changes, without notices. For an update that applies a proposal, it is the message that the facts were
 // published with.
 //
 // Errors: CodeInvalid if that message no longer exists.
@@ -41,6 +41,9 @@ func (s *Service) JudgedMessages(ctx context.Context, j kg.Judgement) (out []Jud
 			if err := m.ApplyCommit(&c, m.ContentGraph()); err != nil {
 				return nil, err
 			}
+		}
+		if m.ContentType == message.Notice { // koine's own, perhaps in a channel that it makes with it
+			continue
 		}
 		if out, err = s.appendJudged(out, m); err != nil {
 			return nil, err

@@ -23,6 +23,7 @@ const (
 	DefaultMaxRestrictions   = 1000
 	DefaultMaxInvitations    = 1000
 	DefaultMaxRates          = 1 << 16
+	DefaultMaxVerdicts       = 1000
 	DefaultMaxListeners      = 1 << 14
 )
 
@@ -60,6 +61,17 @@ type Options struct {
 	// the commit that retracts the message, unless the proposal is already decided. It
 	// reports whether it withdrew the proposal. If nil, proposals are left alone.
 	WithdrawProposal func(tx *kg.Tx, proposal, why string) (taken bool, err error)
+
+	// Scanner judges messages before they are published; nil publishes all. Reviews keeps
+	// those that it holds, and must be set with it.
+	Scanner Scanner
+	Reviews HeldReviews
+	// OneAdmission returns a context whose updates count as one against the caller's
+	// rate. If nil, each counts.
+	OneAdmission func(context.Context) context.Context
+	// MaxVerdicts bounds the refusals of messages with an idempotency key that are kept
+	// for each channel. The oldest go first; such a key is then judged anew.
+	MaxVerdicts int
 
 	// MaxRestrictions bounds the bans and mutes of a channel, and of the server.
 	// MaxInvitations bounds the pending invitations of a channel.
@@ -100,6 +112,10 @@ func (o Options) withDefaults() Options {
 	if o.WithdrawProposal == nil {
 		o.WithdrawProposal = func(*kg.Tx, string, string) (bool, error) { return false, nil }
 	}
+	if o.OneAdmission == nil {
+		o.OneAdmission = func(ctx context.Context) context.Context { return ctx }
+	}
+	o.MaxVerdicts = cmp.Or(o.MaxVerdicts, DefaultMaxVerdicts)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"unicode/utf8"
 
 	"koine/channels/channel"
@@ -42,9 +43,9 @@ type Publication struct {
 // Receipt is the result of a publication.
 type Receipt struct {
 	// Message is the published message, or the earlier one with the same key. It is nil
-	// if the facts were rejected, which also rejects the message.
+	// if the message or its facts were rejected, which rejects both.
 	Message *message.Message
-	// Replayed means that Message is the earlier one.
+	// Replayed means that Message is the earlier one, or Verdict the earlier verdict.
 	Replayed bool
 	// Verdict is the verdict on the facts. If it is kg.Held, the message was published,
 	// and Message.ProposalID names the proposal that holds the facts.
@@ -59,7 +60,8 @@ type Receipt struct {
 // CodeIdempotencyConflict for a key that was used for a different message;
 // CodeLimitExceeded; CodeRateLimited; CodeNotMember and CodeNoRecipient for an address
 // that no agent in the channel has; CodeMessageExpired for a response to an expired
-// request; those of kg.Tx.Apply for the patches.
+// request; CodeContentHeld, with Error.ProposalID, for a message that waits for a
+// review; those of kg.Tx.Apply for the patches.
 func (s *Service) Publish(ctx context.Context, by Caller, p Publication) (*Receipt, error) {
 	return s.publishTo(ctx, by, p, nil)
 }
@@ -77,10 +79,23 @@ func (s *Service) publishTo(ctx context.Context, by Caller, p Publication, make 
 	}
 	meta := by.UpdateMeta("channels/publish")
 	meta.MessageID, meta.Justification, meta.TaskID, meta.SessionID = string(pub.message.ID), p.Justification, p.TaskID, p.SessionID
+	if s.needsScan(pub) {
+		ctx = s.options.OneAdmission(ctx)
+		answer, err := s.scanPublication(ctx, meta, pub)
+		if errors.Is(err, errVerdictGiven) {
+			return pub.earlier.receipt()
+		}
+		if answer != nil || err != nil {
+			return answer, err
+		}
+	}
 	if len(p.Patches) > 0 {
 		meta.WhenHeld = pub.publishWithoutFacts
 	}
 	receipt, err := s.store.Update(ctx, meta, pub.publishWithFacts)
+	if errors.Is(err, errVerdictGiven) {
+		return pub.earlier.receipt()
+	}
 	if err != nil {
 		return nil, err
 	}

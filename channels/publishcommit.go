@@ -60,7 +60,7 @@ func (p *publishOp) publishWithoutFacts(tx *kg.Tx, proposal string) error {
 // earlier one.
 func (p *publishOp) publishMessage(tx *kg.Tx, proposal string) (replayed bool, err error) {
 	m := *p.message
-	p.published, p.replayed, p.ownChanges = &m, false, 0
+	p.published, p.replayed, p.earlier, p.ownChanges = &m, false, nil, 0
 	e, err := p.authorizeAuthor(tx)
 	if err != nil {
 		return false, err

@@ -32,6 +32,7 @@ type publishOp struct {
 	hash       string // content hash, if there is a key
 	salt       string // for the event of the scope, the same in each attempt; "" until needed
 	dryRun     bool   // dry run
+	reviewed   bool   // a held message that was approved
 
 	// extra, if set, writes further system statements in the commit of the message. If
 	// the work was done before, it returns the message that it was done with.
@@ -39,7 +40,8 @@ type publishOp struct {
 
 	published  *message.Message
 	replayed   bool
-	ownChanges int // changes other than the facts
+	earlier    *earlierVerdict // verdict that the key got before; with errVerdictGiven
+	ownChanges int             // changes other than the facts
 }
 
 // newPublishOp validates a publication, counts it against the rate limits, and prepares
@@ -129,8 +131,10 @@ func (p *publishOp) prepareStatements() (err error) {
 		return err
 	}
 	if p.message.IdempotencyKey != "" {
-		if p.hash, err = p.hashContent(); err != nil {
-			return err
+		if p.hash == "" { // else the hash of the request, without the tags of a rule
+			if p.hash, err = p.hashContent(); err != nil {
+				return err
+			}
 		}
 		statements = append(statements, vocab.NewStatement(vocab.Content, kg.String(p.hash)))
 	}
@@ -197,20 +201,31 @@ func (p *publishOp) hashContent() (string, error) {
 }
 
 // findEarlier returns the message that the key created before, or nil. It fails with
-// CodeIdempotencyConflict if that message has different content.
+// CodeIdempotencyConflict if that message has different content, and with
+// errVerdictGiven if the message was held or refused.
 func (p *publishOp) findEarlier(tx *kg.Tx) (m *message.Message, err error) {
 	if p.message.IdempotencyKey == "" {
 		return nil, nil
 	}
 	object := message.OnceKey(p.message.Channel, p.author, p.message.IdempotencyKey)
+	var judged kg.Term
 	for st, err := range tx.MatchOwn(kg.Pattern{Predicate: vocab.Once, Object: object}) {
 		if err != nil {
 			return nil, err
+		}
+		if _, part := channel.OfGraph(st.Graph); part == channel.VerdictPart {
+			if !p.reviewed {
+				judged = st.Subject
+			}
+			continue
 		}
 		if m, err = message.Read(tx.MatchOwn, p.message.Channel, message.IDIn(st.Subject)); err != nil {
 			return nil, err
 		}
 		break
+	}
+	if m == nil && !judged.IsZero() {
+		return nil, p.readEarlierVerdict(tx, judged)
 	}
 	if m == nil {
 		return nil, nil

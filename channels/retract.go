@@ -126,6 +126,12 @@ func (s *Service) retractOnce(ctx context.Context, by Caller, r Retraction) (*Re
 	if r.WithdrawFacts {
 		meta.WhenHeld = t.publishWithoutFacts
 	}
+	if r.Reason != "" && !r.DryRun {
+		ctx = s.options.OneAdmission(ctx)
+		if refused, err := s.scanRetraction(ctx, meta, pub); refused != nil || err != nil {
+			return &RetractionReceipt{Receipt: *receiptOrZero(refused)}, err
+		}
+	}
 	receipt, err := s.store.Update(ctx, meta, t.applyRetraction)
 	if kg.CodeOf(err) == kg.CodeChannelClosed && len(facts) > 0 && target.Author == agent {
 		e := *kg.AsError(err)

@@ -92,6 +92,9 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 	if s.options.Presence != nil {
 		s.jobs.Start("tell presence", s.tellPresence)
 	}
+	if s.options.Reviews != nil {
+		s.jobs.Start("end expired holds of messages", s.expireHeld)
+	}
 	return nil
 }
 
@@ -113,6 +116,9 @@ func (s *Service) Receipts() *receipts.Receipts { return s.receipts }
 func (s *Service) Scopes() *Scopes {
 	return &Scopes{store: s.store, table: s.table, most: s.options.MaxScopes}
 }
+
+// Held returns the part of the service for messages that wait for a review.
+func (s *Service) Held() *Held { return &Held{service: s} }
 
 // Members returns the part of the service for membership.
 func (s *Service) Members() *Members { return &Members{service: s} }

@@ -35,6 +35,7 @@ const (
 	Reserved            Reason = "RESERVED"
 	ConstraintViolation Reason = "CONSTRAINT_VIOLATION"
 	AlignmentViolation  Reason = "ALIGNMENT_VIOLATION"
+	ContentHeld         Reason = "CONTENT_HELD" // the message waits for a review: Error.ProposalID
 	RevisionConflict    Reason = "REVISION_CONFLICT"
 	IdempotencyConflict Reason = "IDEMPOTENCY_CONFLICT"
 	VersionConflict     Reason = "VERSION_CONFLICT"
@@ -74,6 +75,8 @@ type Error struct {
 	Position       string
 	OldestPosition string
 	OldestSequence int64
+	// ProposalID is the proposal that holds the message, for ContentHeld.
+	ProposalID string
 	// Errors are the GraphQL errors of the response.
 	Errors []GraphQLError
 	// Data is the data of the error as the server sent it.

@@ -40,13 +40,14 @@ func (w *wireError) toError() *Error {
 		Position       string
 		OldestPosition string
 		OldestSequence int64
+		ProposalID     string
 		Errors         []GraphQLError
 	}
 	// Data of another shape, such as the list of base A2A, has none of these members.
 	if json.Unmarshal(e.Data, &data) == nil {
 		e.Reason, e.Field, e.Detail, e.Hint = data.Reason, data.Field, data.Detail, data.Hint
 		e.RetryAfter = time.Duration(data.RetryAfterMs) * time.Millisecond
-		e.Position, e.OldestPosition, e.OldestSequence, e.Errors = data.Position, data.OldestPosition, data.OldestSequence, data.Errors
+		e.Position, e.OldestPosition, e.OldestSequence, e.ProposalID, e.Errors = data.Position, data.OldestPosition, data.OldestSequence, data.ProposalID, data.Errors
 	}
 	if json.Unmarshal(w.Code, &e.Code) != nil {
 		// A code that is neither a number nor a string is ignored.

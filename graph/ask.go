@@ -23,6 +23,9 @@ func (*mutationRoot) Ask(ctx context.Context, input AskInput) (*AskPayload, erro
 		with = (*channels.Service).AskAll
 	}
 	answer, err := runOf(ctx).askAndWait(ctx, &input, with)
+	if held := heldPayload(err); held != nil {
+		return &AskPayload{Publication: held, Responses: []Message{}}, nil
+	}
 	published := answer != nil && answer.Message != nil
 	if err != nil && !(published && kg.CodeOf(err) == kg.CodeTimeout) {
 		return nil, err

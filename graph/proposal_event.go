@@ -9,6 +9,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"koine/channels"
 	"koine/graph/executor"
 	"koine/graph/internal/knowledge"
 	"koine/graph/internal/scalar"
@@ -20,9 +21,10 @@ import (
 
 // proposalEvent is the content of Subscription.proposalChanged.
 type proposalEvent struct {
-	fields  []proposalEventField
-	reviews Reviews
-	by      proposals.Caller
+	channels *channels.Service // nil if disabled
+	fields   []proposalEventField
+	reviews  Reviews
+	by       proposals.Caller
 }
 
 // proposalEventField is a field of a ProposalChange.
@@ -40,7 +42,7 @@ func (*subscriptionRoot) ProposalChanged(ctx context.Context, f *executor.Select
 		if err != nil {
 			return nil, nil, err
 		}
-		content := &proposalEvent{reviews: service, by: by}
+		content := &proposalEvent{reviews: service, channels: runOf(ctx).engine.deps.Channels, by: by}
 		content.fields, err = planProposalChange(p, field)
 		filter := kg.Filter{Patterns: proposals.Patterns(deref(args.ID)), View: kg.View{Principal: p.View.Principal, AllGraphs: true}}
 		subject := proposalSubject{changefeed.Statements{Filter: filter}, filter}
@@ -123,7 +125,10 @@ func (c *proposalEvent) Write(w *writer, t *knowledge.EventWriter, e *operation.
 		case "__typename":
 			w.B = append(w.B, `"ProposalChange"`...)
 		case "proposal":
-			err = cmp.Or(err, w.Object(f.proposal.On(proposalObject), shownProposal(proposal)))
+			shown, failed := shownProposal(t.Ctx, c.channels, proposal)
+			if err = cmp.Or(err, failed); err == nil {
+				err = w.Object(f.proposal.On(proposalObject), shown)
+			}
 		case "commit":
 			err = cmp.Or(err, t.Run.WriteCommitOf(w, e, f.commit))
 		default:

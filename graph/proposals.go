@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"koine/channels"
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/graph/internal/knowledge"
 	"koine/internal/proposals"
 	"koine/kg"
@@ -51,7 +54,15 @@ func (*queryRoot) Proposals(ctx context.Context, status *ProposalStatus, author 
 	if err != nil {
 		return nil, err
 	}
-	page := newListPage(p, found.Proposals, found.More, "", func(p **proposals.Proposal) string { return (*p).ID }, func(p **proposals.Proposal) Proposal { return *shownProposal(*p) })
+	shown := make([]Proposal, len(found.Proposals))
+	for i, p := range found.Proposals {
+		one, err := shownProposal(ctx, r.engine.deps.Channels, p)
+		if err != nil {
+			return nil, err
+		}
+		shown[i] = *one
+	}
+	page := newListPage(p, shown, found.More, "", func(p *Proposal) string { return p.ID }, func(p *Proposal) Proposal { return *p })
 	page.count = func(ctx context.Context) (int64, bool, error) {
 		n, exact, err := service.Count(ctx, by, q)
 		return int64(n), exact, err
@@ -64,7 +75,11 @@ func readProposal(ctx context.Context, id string) (*Proposal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answerProposal(service.Get(ctx, by, id))
+	p, err := service.Get(ctx, by, id)
+	if err != nil {
+		return nil, err
+	}
+	return shownProposal(ctx, runOf(ctx).engine.deps.Channels, p)
 }
 
 // ReviewProposal answers Mutation.reviewProposal.
@@ -75,7 +90,7 @@ func (*mutationRoot) ReviewProposal(ctx context.Context, input ReviewProposalInp
 		return nil, err
 	}
 	p, err := service.Decide(ctx, by, input.ProposalID, proposals.Decision(strings.ToLower(string(input.Decision))), deref(input.Comment), input.ExpectedRevision)
-	return r.proposalPayload(p, err)
+	return r.proposalPayload(ctx, p, err)
 }
 
 // WithdrawProposal answers Mutation.withdrawProposal.
@@ -86,29 +101,25 @@ func (*mutationRoot) WithdrawProposal(ctx context.Context, input WithdrawProposa
 		return nil, err
 	}
 	p, err := service.Withdraw(ctx, by, input.ProposalID)
-	return r.proposalPayload(p, err)
+	return r.proposalPayload(ctx, p, err)
 }
 
 // proposalPayload answers a mutation of a proposal and notes the position after its
 // commit.
-func (r *run) proposalPayload(p *proposals.Proposal, err error) (*ProposalPayload, error) {
+func (r *run) proposalPayload(ctx context.Context, p *proposals.Proposal, err error) (*ProposalPayload, error) {
 	if err != nil {
 		return nil, inInput(withFieldNames(err, map[string]string{"id": "proposalId"}))
 	}
 	position := r.engine.deps.Store.Head()
 	position.Revision = p.Revision
 	r.notePosition(position)
-	return &ProposalPayload{Proposal: shownProposal(p)}, nil
+	shown, err := shownProposal(ctx, r.engine.deps.Channels, p)
+	return &ProposalPayload{Proposal: shown}, err
 }
 
-func answerProposal(p *proposals.Proposal, err error) (*Proposal, error) {
-	if err != nil {
-		return nil, err
-	}
-	return shownProposal(p), nil
-}
-
-func shownProposal(p *proposals.Proposal) *Proposal {
+// shownProposal converts a proposal that the caller may read, with the message that it
+// holds. from may be nil.
+func shownProposal(ctx context.Context, from *channels.Service, p *proposals.Proposal) (*Proposal, error) {
 	out := &Proposal{
 		ID: p.ID, Status: ProposalStatus(strings.ToUpper(string(p.Status))), Author: agentOf(p.Author), AuthorID: string(p.Author), Actor: agentOf(p.Actor), ActorID: string(p.Actor),
 		Patches: make([]json.RawMessage, len(p.Patches)), Justification: nilIfZero(p.Justification), TaskID: nilIfZero(p.TaskID), SessionID: nilIfZero(p.SessionID),
@@ -126,7 +137,19 @@ func shownProposal(p *proposals.Proposal) *Proposal {
 			Comment: nilIfZero(r.Comment), Time: r.Time,
 		}
 	}
-	return out
+	if p.Channel == "" || p.Status != proposals.Pending || from == nil {
+		return out, nil
+	}
+	m, err := from.Held().Message(ctx, channel.ID(p.Channel), message.ID(p.MessageID))
+	if m != nil {
+		out.HeldMessage = &HeldMessage{
+			ID: string(m.ID), ChannelID: string(m.Channel), AuthorID: string(m.Author), Parts: m.Parts, Metadata: m.Metadata, ArtifactRefs: append([]string{}, m.ArtifactRefs...),
+			MessageType: enumOrNil[MessageType](m.Interaction), ContentType: enumOrNil[MessageContentType](m.ContentType), Format: nilIfZero(m.Format),
+			Tags: append([]string{}, m.Tags...), Recipient: nilIfZero(m.To), CorrelationID: nilIfZero(string(m.Correlation)), ReplyToID: nilIfZero(string(m.ReplyTo)),
+			ThreadID: nilIfZero(m.Thread), ExpiresAt: nilIfZero(m.ExpiresAt),
+		}
+	}
+	return out, err
 }
 
 // nilIfZero returns a pointer to a value, nil for the zero value.

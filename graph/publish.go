@@ -29,6 +29,10 @@ func (*mutationRoot) PublishMessage(ctx context.Context, input PublishMessageInp
 		return nil, err
 	}
 	receipt, err := publishTo(ctx, service, by, &input, p)
+	if held := heldPayload(err); held != nil {
+		r.notePosition(r.engine.deps.Store.Head())
+		return held, nil
+	}
 	if err != nil {
 		return nil, placePublishError(err, facts.Mutation)
 	}
@@ -119,6 +123,16 @@ func placePublishError(err error, of []int) error {
 	out := *e
 	out.Field = fmt.Sprintf("[%d]%s", of[n], e.Field[len(at[0]):])
 	return placeUpdateError(&out)
+}
+
+// heldPayload is the payload of a message that is held for review, nil for another
+// error.
+func heldPayload(err error) *PublishMessagePayload {
+	if kg.CodeOf(err) != kg.CodeContentHeld {
+		return nil
+	}
+	e := kg.AsError(err)
+	return &PublishMessagePayload{VerificationStatus: kg.ReasonHeld, VerificationDetails: &e.Message, ProposalID: &e.ProposalID}
 }
 
 func publicationPayload(receipt *channels.Receipt) *PublishMessagePayload {

@@ -104,6 +104,7 @@ const (
 	CodeTaskEnded           = base.CodeTaskEnded
 	CodeAgentNotFound       = base.CodeAgentNotFound
 	CodeContentType         = base.CodeContentType
+	CodeContentHeld         = base.CodeContentHeld
 	CodeUnknownPrefix       = base.CodeUnknownPrefix
 
 	// The classes of codes.

@@ -22,6 +22,7 @@ const (
 	JournalPrefix = kg.JournalGraphPrefix + "messages:"
 	copyPrefix    = kg.CopyGraphPrefix + "messages:"
 	receiptPrefix = kg.JournalGraphPrefix + "receipts:"
+	verdictPrefix = kg.OwnGraphPrefix + "verdicts:"
 	factsPrefix   = "urn:koine:facts:"
 	directPrefix  = "chan:direct:"
 )
@@ -68,6 +69,10 @@ func HoldsMessages(graph kg.Term) bool {
 // ReceiptsGraph returns the graph of receipts and message counts.
 func (c ID) ReceiptsGraph() kg.Term { return kg.IRI(receiptPrefix + string(c)) }
 
+// VerdictsGraph returns the graph of the messages that were held or refused before they
+// were published. Nobody reads it through the store.
+func (c ID) VerdictsGraph() kg.Term { return kg.IRI(verdictPrefix + string(c)) }
+
 // FactsGraph returns the graph of the facts that messages assert, unless the channel is
 // public.
 func (c ID) FactsGraph() kg.Term { return kg.IRI(factsPrefix + string(c)) }
@@ -99,7 +104,7 @@ func OfGraph(graph kg.Term) (id ID, part Part) {
 	for _, p := range [...]struct {
 		prefix string
 		part   Part
-	}{{recordPrefix, RecordPart}, {JournalPrefix, JournalPart}, {receiptPrefix, ReceiptPart}, {factsPrefix, FactsPart}, {copyPrefix, CopyPart}} {
+	}{{recordPrefix, RecordPart}, {JournalPrefix, JournalPart}, {receiptPrefix, ReceiptPart}, {factsPrefix, FactsPart}, {copyPrefix, CopyPart}, {verdictPrefix, VerdictPart}} {
 		rest, ok := strings.CutPrefix(name, p.prefix)
 		if !ok {
 			continue
@@ -124,6 +129,7 @@ const (
 	FactsPart
 	PartitionPart // content addressed to some of the readers
 	CopyPart      // audit copies of messages, of a partition or of all others
+	VerdictPart   // messages that were held or refused
 )
 
 // IDOf returns the id of a channel entity, or "" for another term.

@@ -62,6 +62,7 @@ type serveCommand struct {
 
 	policyFlags    `group:"policies"`
 	rulesFlags     `group:"policies"`
+	contentFlags   `group:"policies"`
 	trustedFlags   `group:"policies"`
 	QueryMutations bool `group:"policies" help:"Allow mutations in knowledge/query." default:"true" negatable:""`
 

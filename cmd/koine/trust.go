@@ -16,6 +16,7 @@ import (
 	"koine/internal/provenance"
 	"koine/internal/shapes"
 	"koine/internal/tasks"
+	"koine/internal/throttle"
 	"koine/kg"
 )
 
@@ -44,9 +45,16 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 	if err != nil {
 		return nil, err
 	}
-	reviews := proposals.New(proposals.Options{CurrentRights: who.currentRights()})
+	reviews := proposals.New(proposals.Options{CurrentRights: who.currentRights(), HeldMessages: c.HeldMessages, HeldPerAgent: c.HeldPerAgent})
 	present := presence.New(presence.Options{Logger: log})
-	options, err := c.applyTiers(channels.Options{Agents: who.eachAgent, WithdrawProposal: reviews.WithdrawIn, Presence: changesOf(present)})
+	hook, err := c.newContentHook(log)
+	if err != nil {
+		return nil, err
+	}
+	scanner := new(lateScanner)
+	options, err := c.applyTiers(channels.Options{
+		Agents: who.eachAgent, Presence: changesOf(present), WithdrawProposal: reviews.WithdrawIn, Scanner: scanner, Reviews: reviews, OneAdmission: throttle.WithOneAdmission,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -56,10 +64,12 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 		}
 	}
 	conversations := channels.New(options)
+	reviews.SetMessages(conversations.Held())
 	file, err := c.openRules(log, conversations)
 	if err != nil {
 		return nil, err
 	}
+	scanner.Scanner = newScanner(file, hook)
 	return &trust{
 		identity: who, policies: policies, rules: file, shapes: &shapes.Set{Logger: log},
 		reviews: reviews, quarantines: new(provenance.Quarantines),

@@ -172,6 +172,8 @@ var law = []layer{
 
 	{"koine/internal/celrules", []string{"koine/kg", "koine/internal/query/valuespace", "koine/channels", "koine/channels/channel", "koine/channels/message", "koine/channels/scope", "koine/internal/pacedregexp"}, []string{"github.com/google/cel-go", "gopkg.in/yaml.v3"},
 		"what the operator's rules say, of facts and of messages, is the same for all protocols; only it knows their language"},
+	{"koine/internal/scan", []string{"koine/kg", "koine/channels", "koine/channels/channel", "koine/channels/message", "koine/internal/delivery"}, []string{},
+		"whether a message may be published is asked the same way for all protocols, so it knows none; the language of rules is celrules'"},
 	{"koine/internal/proposals", []string{"koine/kg", "koine/internal/systemgraph"}, []string{"github.com/google/uuid", "github.com/tidwall/btree"},
 		"held updates are kept and decided about in the domain: it knows no protocol, and no rules either"},
 

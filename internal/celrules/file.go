@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"koine/channels"
 	"koine/kg"
 )
 
@@ -121,6 +122,14 @@ func (f *File) Follow(ctx context.Context, every time.Duration, now <-chan os.Si
 // Verify judges by the rules in force (kg.Verifier).
 func (f *File) Verify(ctx context.Context, j kg.Judgement) (kg.Verdict, error) {
 	return f.Set().Verify(ctx, j)
+}
+
+// JudgesMessages is Set.JudgesMessages of the rules in force.
+func (f *File) JudgesMessages() (all, byScan bool) { return f.Set().JudgesMessages() }
+
+// Scan is Set.Scan of the rules in force.
+func (f *File) Scan(ctx context.Context, m *channels.ScannedMessage) (channels.Ruling, error) {
+	return f.Set().Scan(ctx, m)
 }
 
 // CheckQuery is Set.CheckQuery of the rules in force.

@@ -27,7 +27,8 @@ type Effect string
 // The effects.
 const (
 	Reject    Effect = "reject"    // the update is refused with a result; a message is not published
-	Review    Effect = "review"    // the update is held until others have approved it
+	Review    Effect = "review"    // the update or message is held until others have approved it
+	Tag       Effect = "tag"       // the message gets the rule's tags
 	Violation Effect = "violation" // the update is refused with an error
 	Hide      Effect = "hide"      // the statement is invisible to the caller
 	Refuse    Effect = "refuse"    // the query or subscription is refused with an error
@@ -36,7 +37,7 @@ const (
 // effects are the permitted effects for each kind of request.
 var effects = map[On][]Effect{
 	OnUpdate:    {Reject, Review, Violation},
-	OnMessage:   {Reject, Violation},
+	OnMessage:   {Reject, Violation, Review, Tag},
 	OnQuery:     {Refuse},
 	OnSubscribe: {Refuse},
 	OnRead:      {Hide},
@@ -65,6 +66,8 @@ type Rule struct {
 	Message string
 	// Hold is the review that the rule requires; nil unless Effect is Review.
 	Hold *kg.Hold
+	// Tags are those that the message gets; only if Effect is Tag.
+	Tags []string
 
 	program cel.Program
 }

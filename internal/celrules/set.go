@@ -47,6 +47,7 @@ func (o Options) withDefaults() Options {
 type Set struct {
 	options Options
 	rules   map[On][]*Rule
+	scans   []*Rule // on messages, that hold or tag: only Scan evaluates them
 }
 
 // Parse parses a file of rules. Errors name the line.
@@ -82,6 +83,9 @@ func (s *Set) Rules() []*Rule {
 	var list []*Rule
 	for _, on := range []On{OnUpdate, OnMessage, OnQuery, OnSubscribe, OnRead} {
 		list = append(list, s.rules[on]...)
+		if on == OnMessage {
+			list = append(list, s.scans...)
+		}
 	}
 	return list
 }
@@ -93,11 +97,12 @@ type fileNode struct {
 
 // ruleNode is a rule as written in the file.
 type ruleNode struct {
-	Name    string `yaml:"name"`
-	On      On     `yaml:"on"`
-	When    string `yaml:"when"`
-	Effect  Effect `yaml:"effect"`
-	Message string `yaml:"message"`
+	Name    string   `yaml:"name"`
+	On      On       `yaml:"on"`
+	When    string   `yaml:"when"`
+	Effect  Effect   `yaml:"effect"`
+	Message string   `yaml:"message"`
+	Tags    []string `yaml:"tags"`
 	Review  *struct {
 		Approvals *int     `yaml:"approvals"`
 		Role      string   `yaml:"role"`
@@ -113,7 +118,7 @@ type parser struct {
 }
 
 // ruleMembers are the members of a rule; yaml.Node.Decode has no KnownFields.
-var ruleMembers = []string{"name", "on", "when", "effect", "message", "review"}
+var ruleMembers = []string{"name", "on", "when", "effect", "message", "tags", "review"}
 
 func (p *parser) parseRule(node *yaml.Node) error {
 	if node.Kind != yaml.MappingNode {
@@ -131,6 +136,9 @@ func (p *parser) parseRule(node *yaml.Node) error {
 	r := &Rule{Name: n.Name, On: n.On, When: n.When, Effect: n.Effect, Message: n.Message}
 	if err := p.validate(r, node.Line); err != nil {
 		return err
+	}
+	if err := r.setTags(n.Tags); err != nil {
+		return fmt.Errorf("rule %s: tags: %w", r.Name, err)
 	}
 	if n.Review != nil && r.Effect != Review {
 		return fmt.Errorf("rule %s: review requires effect review", r.Name)
@@ -152,6 +160,10 @@ func (p *parser) parseRule(node *yaml.Node) error {
 	if err := r.compile(env, p.set.options.RuleCost); err != nil {
 		return fmt.Errorf("rule %s: when: %s", r.Name, oneLine(err))
 	}
+	if r.On == OnMessage && (r.Effect == Review || r.Effect == Tag) {
+		p.set.scans = append(p.set.scans, r)
+		return nil
+	}
 	p.set.rules[r.On] = append(p.set.rules[r.On], r)
 	return nil
 }
@@ -167,8 +179,6 @@ func (p *parser) validate(r *Rule, line int) error {
 		return fmt.Errorf("rule %s: line %d has a rule of the same name", r.Name, p.names[r.Name])
 	case effects[r.On] == nil:
 		return fmt.Errorf("rule %s: on must be update, message, query, subscribe or read, not %q", r.Name, r.On)
-	case r.On == OnMessage && r.Effect == Review:
-		return fmt.Errorf("rule %s: a message cannot wait for review, because its sequence number would be missing: hold its facts with a rule on update that uses message", r.Name)
 	case !slices.Contains(effects[r.On], r.Effect):
 		return fmt.Errorf("rule %s: on %s the effect must be one of %v, not %q", r.Name, r.On, effects[r.On], r.Effect)
 	case r.When == "":

@@ -80,9 +80,43 @@ func (s *Sender) Acquire(ctx context.Context) (release func(), err error) {
 // hold a slot from Acquire. The error, a StatusError or another, does not reveal the
 // URL.
 func (s *Sender) Post(ctx context.Context, t *Target, more http.Header, body []byte) error {
+	resp, err := s.send(ctx, t, more, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, maxResponseBytes) // allows reuse of the connection
+	return checkStatus(resp)
+}
+
+// Call is like Post, and returns the body of the response, at most maxBytes of it. A
+// longer one is ErrTooLong.
+func (s *Sender) Call(ctx context.Context, t *Target, more http.Header, body []byte, maxBytes int) ([]byte, error) {
+	resp, err := s.send(ctx, t, more, body)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	out, err := io.ReadAll(io.LimitReader(resp.Body, int64(maxBytes)+1))
+	switch {
+	case checkStatus(resp) != nil:
+		return nil, checkStatus(resp)
+	case err != nil:
+		return nil, sanitizeError(err)
+	case len(out) > maxBytes:
+		return nil, ErrTooLong
+	}
+	return out, nil
+}
+
+// ErrTooLong reports a response that is longer than its limit.
+var ErrTooLong = errors.New("response of the web hook is too long")
+
+// send calls a hook.
+func (s *Sender) send(ctx context.Context, t *Target, more http.Header, body []byte) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(body))
 	if err != nil {
-		return sanitizeError(err)
+		return nil, sanitizeError(err)
 	}
 	maps.Copy(r.Header, more)
 	r.Header.Set("Content-Type", "application/json")
@@ -90,10 +124,13 @@ func (s *Sender) Post(ctx context.Context, t *Target, more http.Header, body []b
 	t.setHeaders(r.Header)
 	resp, err := s.client.Do(r)
 	if err != nil {
-		return sanitizeError(err)
+		return nil, sanitizeError(err)
 	}
-	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, maxResponseBytes) // allows reuse of the connection
+	return resp, nil
+}
+
+// checkStatus returns a StatusError for a status other than 2xx.
+func checkStatus(resp *http.Response) error {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return StatusError{resp.StatusCode}
 	}
@@ -107,7 +144,7 @@ func sanitizeError(err error) error {
 	switch {
 	case errors.Is(err, ErrPrivateAddress):
 		return ErrPrivateAddress
-	case errors.As(err, &at) && at.Timeout():
+	case errors.As(err, &at) && at.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		return errors.New("web hook did not respond in time")
 	}
 	return errUnreachable

@@ -1,6 +1,7 @@
 package proposals
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,7 +97,7 @@ func (d *decision) commitDecision(ctx context.Context) error {
 			return errChanged // a concurrent approval
 		}
 		if d.decision == Reject {
-			return endProposal(tx, p.ID, Rejected, d.by.Principal.ID)
+			return d.service.endProposal(tx, p.ID, Rejected, d.by.Principal.ID, cmp.Or(d.comment, "A reviewer rejected it."))
 		}
 		return nil
 	})
@@ -212,7 +213,7 @@ func (d *decision) applyProposal(ctx context.Context) error {
 	if err != nil {
 		return d.endConflicted(ctx, fmt.Sprintf("the author %s no longer has the rights for it: %v", p.Author, err))
 	}
-	if judge := d.service.patchCheck; judge != nil {
+	if judge := d.service.patchCheck; judge != nil && len(p.Patches) > 0 {
 		if err := judge(ctx, author, p.Patches); err != nil {
 			return err
 		}
@@ -221,6 +222,14 @@ func (d *decision) applyProposal(ctx context.Context) error {
 		Principal: author, Actor: p.Actor, Justification: p.Justification, TaskID: p.TaskID, SessionID: p.SessionID, MessageID: p.MessageID,
 		ProposalID: p.ID, Reviewed: p.Rules,
 	}
+	publish, done, err := d.service.prepareMessage(ctx, author, p)
+	if err != nil {
+		if !aboutPatches[kg.CodeOf(err)] {
+			return err
+		}
+		return d.endConflicted(ctx, kg.AsError(err).Error())
+	}
+	defer done()
 	d.own = nil
 	receipt, err := d.service.store.Update(ctx, meta, func(tx *kg.Tx) error {
 		now, err := d.recordReview(tx)
@@ -230,7 +239,12 @@ func (d *decision) applyProposal(ctx context.Context) error {
 		if d.own = err; err != nil {
 			return err
 		}
-		if err := d.applyPatches(tx); err != nil {
+		if publish != nil {
+			err = publish(tx)
+		} else {
+			err = d.applyPatches(tx)
+		}
+		if err != nil {
 			return err
 		}
 		d.own = d.endApplied(tx)
@@ -258,7 +272,7 @@ func (d *decision) endApplied(tx *kg.Tx) error {
 	if w.err != nil {
 		return w.err
 	}
-	if err := endProposal(tx, id, Applied, d.by.Principal.ID); err != nil {
+	if err := d.service.endProposal(tx, id, Applied, d.by.Principal.ID, ""); err != nil {
 		return err
 	}
 	return d.service.expireOne(tx)
@@ -283,6 +297,8 @@ func (d *decision) applyPatches(tx *kg.Tx) error {
 var aboutPatches = map[kg.Code]bool{
 	kg.CodeInvalid: true, kg.CodeLimitExceeded: true, kg.CodeNotFound: true, kg.CodeGraphNotFound: true, kg.CodePermissionDenied: true,
 	kg.CodeSourceForbidden: true, kg.CodeReserved: true, kg.CodeConstraintViolation: true, kg.CodeAlignmentViolation: true, kg.CodeRevisionConflict: true,
+	kg.CodeChannelNotFound: true, kg.CodeChannelClosed: true, kg.CodeScopeNotFound: true, kg.CodeScopeEnded: true, kg.CodeNotMember: true, kg.CodeNoRecipient: true,
+	kg.CodeMessageExpired: true,
 }
 
 // conflictOf returns the reason for which a verdict refuses the patches.
@@ -300,7 +316,7 @@ func conflictOf(v kg.Verdict) string {
 // endConflicted ends the proposal because its patches could not be applied.
 func (d *decision) endConflicted(ctx context.Context, why string) error {
 	return d.commitReview(ctx, func(tx *kg.Tx, p *Proposal) error {
-		if err := endProposal(tx, p.ID, Conflicted, d.by.Principal.ID); err != nil {
+		if err := d.service.endProposal(tx, p.ID, Conflicted, d.by.Principal.ID, why); err != nil {
 			return err
 		}
 		w := &writer{tx: tx, graph: graphOf(p.ID), source: kg.System}
@@ -324,7 +340,7 @@ func (s *Service) Withdraw(ctx context.Context, by Caller, id string) (*Proposal
 		if _, err := readPending(tx, id); err != nil {
 			return err
 		}
-		if err := endProposal(tx, id, Withdrawn, by.Principal.ID); err != nil {
+		if err := s.endProposal(tx, id, Withdrawn, by.Principal.ID, "An administrator withdrew it."); err != nil {
 			return err
 		}
 		return s.expireOne(tx)
@@ -342,7 +358,7 @@ func (s *Service) WithdrawIn(tx *kg.Tx, id, why string) (withdrawn bool, err err
 	if err != nil || p == nil || p.statusAt(tx.Time()).Status != Pending {
 		return false, err
 	}
-	if err := endProposal(tx, id, Withdrawn, kg.System); err != nil {
+	if err := s.endProposal(tx, id, Withdrawn, kg.System, why); err != nil {
 		return false, err
 	}
 	w := &writer{tx: tx, graph: graphOf(id), source: kg.System}

@@ -28,6 +28,11 @@ func (s *Service) Hold(tx *kg.Tx, h *kg.HeldUpdate) (string, error) {
 	if err := s.expireOne(tx); err != nil {
 		return "", err
 	}
+	return s.writeProposal(tx, h, pieces)
+}
+
+// writeProposal writes a new proposal, unless its author has too many.
+func (s *Service) writeProposal(tx *kg.Tx, h *kg.HeldUpdate, pieces []string, more ...property) (string, error) {
 	author := h.Meta.Principal
 	if open := s.table.lists.countOpen(author.ID, tx.Time()); open >= s.options.OpenPerAgent {
 		e := kg.Errorf(kg.CodeLimitExceeded, "the author has %d proposals waiting for review, the limit", open)
@@ -47,8 +52,17 @@ func (s *Service) Hold(tx *kg.Tx, h *kg.HeldUpdate) (string, error) {
 	for _, piece := range pieces {
 		w.addProperty(propPatches, kg.String(piece))
 	}
+	for _, p := range more {
+		w.addText(p.name, p.text)
+	}
 	w.writePending(pendingOf(id.String()), h.Patches)
 	return id.String(), w.err
+}
+
+// property is a further text property of a proposal.
+type property struct {
+	name kg.Term
+	text string
 }
 
 // writer writes statements about a proposal.
@@ -134,8 +148,12 @@ func (w *writer) writePending(graph kg.Term, patches []kg.Patch) {
 	}
 }
 
-// endProposal sets the final status of a proposal and clears its pending graph.
-func endProposal(tx *kg.Tx, id string, status Status, by kg.AgentID) error {
+// endProposal sets the final status of a proposal and clears its pending graph. why is for
+// the author of a held message.
+func (s *Service) endProposal(tx *kg.Tx, id string, status Status, by kg.AgentID, why string) error {
+	if err := s.endMessage(tx, id, status, by, why); err != nil {
+		return err
+	}
 	w := &writer{tx: tx, graph: graphOf(id), source: by}
 	w.applyPatch(kg.Patch{Op: kg.Replace, Source: by, Quad: kg.Quad{Subject: w.graph, Predicate: propStatus, Object: kg.String(string(status)), Graph: w.graph}})
 	w.addProperty(propEnded, kg.DateTime(tx.Time()))
@@ -148,7 +166,7 @@ func endProposal(tx *kg.Tx, id string, status Status, by kg.AgentID) error {
 // The commit's own proposal is not expired.
 func (s *Service) expireOne(tx *kg.Tx) error {
 	if id := s.table.lists.firstExpired(tx.Time()); id != "" {
-		return endProposal(tx, id, Expired, kg.System)
+		return s.endProposal(tx, id, Expired, kg.System, "It was not reviewed in time.")
 	}
 	return nil
 }

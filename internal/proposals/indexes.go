@@ -22,12 +22,14 @@ type indexes struct {
 	open     map[string]*openProposal
 	byAuthor map[kg.AgentID]map[string]*openProposal
 	expiries *btree.BTreeG[*openProposal] // of open, the next to expire first
+	held     int                          // open ones that hold a message
 }
 
 type openProposal struct {
 	id      string
 	author  kg.AgentID
 	expires time.Time
+	message bool // holds a message
 }
 
 func (w *openProposal) expiresBefore(other *openProposal) bool {
@@ -45,6 +47,9 @@ func (l *indexes) updateEntry(id string, e *entry) {
 	}
 	if w := l.open[id]; w != nil {
 		l.expiries.Delete(w)
+		if w.message {
+			l.held--
+		}
 		delete(l.open, id)
 		if delete(l.byAuthor[w.author], id); len(l.byAuthor[w.author]) == 0 {
 			delete(l.byAuthor, w.author)
@@ -53,7 +58,7 @@ func (l *indexes) updateEntry(id string, e *entry) {
 	if !e.open {
 		return
 	}
-	w := &openProposal{id: id, author: e.author, expires: e.expires}
+	w := &openProposal{id: id, author: e.author, expires: e.expires, message: e.channel != ""}
 	if l.open == nil {
 		l.open, l.byAuthor = map[string]*openProposal{}, map[kg.AgentID]map[string]*openProposal{}
 		l.expiries = btree.NewBTreeGOptions((*openProposal).expiresBefore, btree.Options{NoLocks: true})
@@ -63,6 +68,22 @@ func (l *indexes) updateEntry(id string, e *entry) {
 	}
 	l.open[id], l.byAuthor[w.author][id] = w, w
 	l.expiries.Set(w)
+	if w.message {
+		l.held++
+	}
+}
+
+// countHeld counts the messages that wait for a review: all of them, including those that
+// have expired and not ended yet, and those of a principal.
+func (l *indexes) countHeld(author kg.AgentID, now time.Time) (all, own int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.byAuthor[author] {
+		if w.message && now.Before(w.expires) {
+			own++
+		}
+	}
+	return l.held, own
 }
 
 // listAll lists the proposals after one.

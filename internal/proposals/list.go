@@ -62,7 +62,7 @@ func (s *Service) GetAt(ctx context.Context, by Caller, id string, r kg.Revision
 // getWhole is GetAt with all patches; at is 0 for the newest revision.
 func (s *Service) getWhole(ctx context.Context, by Caller, id string, at kg.Revision) (*Proposal, error) {
 	e, ok := s.table.get(id)
-	if !ok || !by.Principal.Trusted() && !e.readableBy(by.Principal) {
+	if !ok || !by.Principal.Trusted() && !s.table.readableBy(e, by.Principal) {
 		return nil, errNotFound(id)
 	}
 	snapshot, err := s.systemView(ctx, at)
@@ -166,7 +166,7 @@ func (s *Service) List(ctx context.Context, by Caller, q Query) (*Page, error) {
 	}
 	for _, id := range q.inOrder(ids) {
 		e, _ := s.table.get(id)
-		if !by.Principal.Trusted() && !e.readableBy(by.Principal) || q.Author != "" && q.Author != e.author && q.Author != e.actor {
+		if !by.Principal.Trusted() && !s.table.readableBy(e, by.Principal) || q.Author != "" && q.Author != e.author && q.Author != e.actor {
 			continue
 		}
 		if waits := e.open && now.Before(e.expires); q.Status == Pending && !waits || q.Status != "" && q.Status != Pending && waits {

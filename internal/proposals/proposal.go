@@ -33,7 +33,7 @@ const (
 	Reject  Decision = "reject"
 )
 
-// Proposal is an update that is or was under review.
+// Proposal is an update, or a message, that is or was under review.
 type Proposal struct {
 	ID     string
 	Status Status
@@ -46,6 +46,10 @@ type Proposal struct {
 	TaskID        string
 	SessionID     string
 	MessageID     string
+	// Channel is set if the proposal holds the message MessageID itself, with the patches
+	// as its facts: the channel in which it will be published. Recipient is the address
+	// of the message, "" for everyone in the channel.
+	Channel, Recipient string
 	// Reason is the reason for the review, Rules the rules that held the update.
 	Reason string
 	Rules  []string

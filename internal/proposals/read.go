@@ -106,6 +106,10 @@ func (p *Proposal) setProperty(property, object kg.Term) (err error) {
 		p.SessionID = text
 	case propMessage:
 		p.MessageID = text
+	case propChannel:
+		p.Channel = text
+	case propRecipient:
+		p.Recipient = text
 	case propConflict:
 		p.Conflict = text
 	case propAppliedIn:

@@ -12,6 +12,8 @@ import (
 // Defaults of Options.
 const (
 	DefaultOpenPerAgent = 100
+	DefaultHeldMessages = 10_000
+	DefaultHeldPerAgent = 20
 	DefaultExpires      = 7 * 24 * time.Hour
 )
 
@@ -22,6 +24,9 @@ const MaxCommentBytes = 16 << 10
 type Options struct {
 	// OpenPerAgent limits the pending proposals of one principal.
 	OpenPerAgent int
+	// HeldMessages limits the messages that wait for a review, HeldPerAgent those of one
+	// principal.
+	HeldMessages, HeldPerAgent int
 	// Expires is how long a proposal waits if its rule does not set it.
 	Expires time.Duration
 	Clock   func() time.Time // time.Now when nil
@@ -51,6 +56,7 @@ type Service struct {
 // New returns a service.
 func New(o Options) *Service {
 	o.OpenPerAgent, o.Expires = cmp.Or(o.OpenPerAgent, DefaultOpenPerAgent), cmp.Or(o.Expires, DefaultExpires)
+	o.HeldMessages, o.HeldPerAgent = cmp.Or(o.HeldMessages, DefaultHeldMessages), cmp.Or(o.HeldPerAgent, DefaultHeldPerAgent)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

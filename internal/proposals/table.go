@@ -1,6 +1,7 @@
 package proposals
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -17,18 +18,28 @@ type entry struct {
 	roles         []string
 	expires       time.Time
 	open          bool
+	channel       string // of a held message
+	recipient     string
 	about         []patchPlace // empty if unknown
 }
 
-// readableBy reports whether the principal may read the proposal.
-func (e *entry) readableBy(p kg.Principal) bool {
-	return p.IsAdmin() || p.ID == e.author || p.ID == e.actor || slices.ContainsFunc(e.roles, p.HasRole)
+// readableBy reports whether the principal may read the proposal. That of a message needs
+// the right to read the message, too.
+func (t *table) readableBy(e *entry, p kg.Principal) bool {
+	if p.ID == e.author || p.ID == e.actor {
+		return true
+	}
+	if !p.IsAdmin() && !slices.ContainsFunc(e.roles, p.HasRole) {
+		return false
+	}
+	return e.channel == "" || t.messages != nil && t.messages.MayReview(p, cmp.Or(e.actor, e.author), e.channel, e.recipient)
 }
 
 // table follows the proposals of the store. Access checks take no lock.
 type table struct {
-	entries sync.Map // id → *entry
-	lists   indexes
+	entries  sync.Map // id → *entry
+	lists    indexes
+	messages Messages // nil if none are held
 }
 
 func (t *table) get(id string) (*entry, bool) {
@@ -42,7 +53,7 @@ func (t *table) get(id string) (*entry, bool) {
 // entryProperties are the properties in an entry, and entryStatements the patterns for
 // commits.
 var (
-	entryProperties = []kg.Term{propAuthor, propActor, propReviewerRole, propExpires, propAbout, propStatus}
+	entryProperties = []kg.Term{propAuthor, propActor, propReviewerRole, propExpires, propAbout, propChannel, propRecipient, propStatus}
 	entryStatements = patternsOf(entryProperties)
 )
 
@@ -78,6 +89,10 @@ func (t *table) setProperty(id string, property, object kg.Term) {
 		e.roles = append(slices.Clone(e.roles), object.Value())
 	case propAbout:
 		e.about = append(slices.Clone(e.about), placeOf(object))
+	case propChannel:
+		e.channel = object.Value()
+	case propRecipient:
+		e.recipient = object.Value()
 	case propExpires:
 		e.expires = timeOf(object)
 	case propStatus:
@@ -109,7 +124,7 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 		return true
 	}
 	e, ok := g.table.get(id)
-	return ok && e.readableBy(p)
+	return ok && g.table.readableBy(e, p)
 }
 
 func proposalOf(graph kg.Term) (id string, ok bool) {

@@ -27,6 +27,8 @@ var (
 	propTask          = systemgraph.Property("taskId")
 	propSession       = systemgraph.Property("sessionId")
 	propMessage       = systemgraph.Property("messageId")
+	propChannel       = systemgraph.Property("heldChannel")      // of a held message: its channel
+	propRecipient     = systemgraph.Property("heldRecipient")    // of a held message: its address
 	propExpected      = systemgraph.Property("expectedRevision") // set by the author
 	propReview        = systemgraph.Property("review")           // to a review
 	propEnded         = systemgraph.Property("endedAt")

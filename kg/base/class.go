@@ -83,5 +83,6 @@ var classes = map[Code]Class{
 	CodeTaskEnded:           ClassConflict,
 	CodeAgentNotFound:       ClassNotFound,
 	CodeContentType:         ClassInvalid,
+	CodeContentHeld:         ClassDenied,
 	CodeUnknownPrefix:       ClassInvalid,
 }

@@ -64,6 +64,7 @@ const (
 	CodeTaskEnded           Code = "TASK_ENDED"           // a task that has ended does not change
 	CodeAgentNotFound       Code = "AGENT_NOT_FOUND"      // no agent of this name accepts tasks
 	CodeContentType         Code = "CONTENT_TYPE"         // a content type that the agent does not support
+	CodeContentHeld         Code = "CONTENT_HELD"         // the message waits for review: Error.ProposalID
 	CodeUnknownPrefix       Code = "UNKNOWN_PREFIX"       // neither a registered prefix nor a known URI scheme
 )
 
@@ -80,6 +81,8 @@ type Error struct {
 	// Limit is the name of the configurable bound that was exceeded, for
 	// CodeLimitExceeded.
 	Limit string
+	// ProposalID is the proposal that holds the message, for CodeContentHeld.
+	ProposalID string
 	// RetryAfter is set if a later retry can succeed.
 	RetryAfter time.Duration
 	// Oldest is the oldest readable position, for codes that end a reader because the log

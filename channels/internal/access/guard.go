@@ -45,6 +45,9 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 	}
 	switch right {
 	case kg.Discover, kg.Read:
+		if part == channel.VerdictPart {
+			return p.Trusted()
+		}
 		return p.Trusted() || e.readBy(p) && (part != channel.PartitionPart || g.mayReadPartition(p, graph))
 	case kg.Write, kg.Create:
 		return part == channel.FactsPart && (p.Trusted() || e.AsPrincipal(p).CanPost(p.ID) && (right == kg.Write || e.Status() == channel.Open))
@@ -56,6 +59,21 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 // every principal is an administrator, administrators have no extra access.
 func (e *Entry) readBy(p kg.Principal) bool {
 	return e.AsPrincipal(p).CanRead(p.ID) || e != nil && !e.Deleted && isOverseer(p)
+}
+
+// MayReview reports whether a principal other than the author may see a message that is
+// held before it is published in a channel. recipient is its address, "" for everyone.
+func (t *Table) MayReview(p kg.Principal, author kg.AgentID, id channel.ID, recipient string) bool {
+	e := t.Get(id)
+	switch {
+	case e == nil: // the first message of a direct channel
+		return isOverseer(p) || channel.DirectID(author, p.ID) == id
+	case e.Deleted: // somebody must be able to end the review
+		return p.IsAdmin()
+	case recipient != "" && recipient != string(p.ID):
+		return isOverseer(p)
+	}
+	return e.readBy(p)
 }
 
 // mayReadPartition reports whether the principal, which can read the channel, can read

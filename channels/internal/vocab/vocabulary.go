@@ -103,6 +103,14 @@ var (
 	Payload     = systemgraph.Property("payload")     // the partition with its content
 )
 
+// Properties of a message that was held or refused before it was published, in
+// VerdictsGraph, beside Once, Content and Proposal.
+var (
+	Verdict = systemgraph.Property("verdict")       // "held" or "rejected"
+	Reason  = systemgraph.Property("verdictReason") // JSON: reason and details
+	Held    = systemgraph.Property("heldMessage")   // JSON: the publication, until the review ends
+)
+
 var Type = kg.IRI(kg.RDFType)
 
 // JSON returns a JSON value as a literal (RDF 1.2, section 3.3: rdf:JSON).
