@@ -605,6 +605,25 @@ type HeartbeatInput struct {
 	Status *PresenceStatus `json:"status"`
 }
 
+// A message that is not published yet. Its fields are those of Message.
+type HeldMessage struct {
+	ID            string              `json:"id"`
+	ChannelID     string              `json:"channelId"`
+	AuthorID      string              `json:"authorId"`
+	Parts         []json.RawMessage   `json:"parts"`
+	Metadata      json.RawMessage     `json:"metadata"`
+	ArtifactRefs  []string            `json:"artifactRefs"`
+	MessageType   *MessageType        `json:"messageType"`
+	ContentType   *MessageContentType `json:"contentType"`
+	Format        *string             `json:"format"`
+	Tags          []string            `json:"tags"`
+	Recipient     *string             `json:"recipient"`
+	CorrelationID *string             `json:"correlationId"`
+	ReplyToID     *string             `json:"replyToId"`
+	ThreadID      *string             `json:"threadId"`
+	ExpiresAt     *time.Time          `json:"expiresAt"`
+}
+
 type IntentAssignment struct {
 	Agent   *Agent    `json:"agent"`
 	AgentID string    `json:"agentId"`
@@ -829,7 +848,7 @@ type Principal struct {
 	Tier          *ChannelTier `json:"tier"`
 }
 
-// An update held for review, with `approvalCount` of `requiredApprovals`.
+// An update or a message held for review, with `approvalCount` of `requiredApprovals`.
 type Proposal struct {
 	ID       string         `json:"id"`
 	Status   ProposalStatus `json:"status"`
@@ -855,7 +874,9 @@ type Proposal struct {
 	ConflictReason  *string          `json:"conflictReason"`
 	AppliedRevision *base.Revision   `json:"appliedRevision"`
 	Reviews         []ProposalReview `json:"reviews"`
-	Revision        base.Revision    `json:"revision"`
+	// That it holds until it is decided, with `patches` as its facts.
+	HeldMessage *HeldMessage  `json:"heldMessage"`
+	Revision    base.Revision `json:"revision"`
 }
 
 func (Proposal) IsNode() {}
@@ -908,7 +929,7 @@ type PublishMessageInput struct {
 
 type PublishMessagePayload struct {
 	Success bool `json:"success"`
-	// Null if its facts were refused.
+	// Null if it or its facts were refused, or if it is held as `proposalId`.
 	Message *Message `json:"message"`
 	// It was published before with the same key.
 	Replayed            bool    `json:"replayed"`

@@ -77,6 +77,7 @@ var (
 	graphEdgeObject                    = &executor.Object{Name: "GraphEdge", Implementors: graphEdgeImplementors}
 	graphPayloadObject                 = &executor.Object{Name: "GraphPayload", Implementors: graphPayloadImplementors}
 	graphPolicyObject                  = &executor.Object{Name: "GraphPolicy", Implementors: graphPolicyImplementors}
+	heldMessageObject                  = &executor.Object{Name: "HeldMessage", Implementors: heldMessageImplementors}
 	intentObject                       = &executor.Object{Name: "Intent", Implementors: intentImplementors}
 	intentAssignmentObject             = &executor.Object{Name: "IntentAssignment", Implementors: intentAssignmentImplementors}
 	intentConnectionObject             = &executor.Object{Name: "IntentConnection", Implementors: intentConnectionImplementors}
@@ -234,6 +235,7 @@ var (
 	graphEdgeImplementors                    = []string{"GraphEdge"}
 	graphPayloadImplementors                 = []string{"GraphPayload"}
 	graphPolicyImplementors                  = []string{"GraphPolicy"}
+	heldMessageImplementors                  = []string{"HeldMessage"}
 	intentImplementors                       = []string{"Intent"}
 	intentAssignmentImplementors             = []string{"IntentAssignment"}
 	intentConnectionImplementors             = []string{"IntentConnection"}
@@ -387,6 +389,7 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	graphEdgeObject.Fields = graphEdgeFields()
 	graphPayloadObject.Fields = graphPayloadFields()
 	graphPolicyObject.Fields = graphPolicyFields()
+	heldMessageObject.Fields = heldMessageFields()
 	intentObject.Fields = intentFields()
 	intentAssignmentObject.Fields = intentAssignmentFields()
 	intentConnectionObject.Fields = intentConnectionFields()
@@ -1663,6 +1666,54 @@ func graphPolicyFields() map[string]*executor.Field {
 	}
 }
 
+func heldMessageFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"id": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*HeldMessage).ID) }),
+		"channelId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*HeldMessage).ChannelID)
+		}),
+		"authorId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*HeldMessage).AuthorID)
+		}),
+		"parts": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSONList(w, s, o.(*HeldMessage).Parts)
+		}),
+		"metadata": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*HeldMessage).Metadata)
+		}),
+		"artifactRefs": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*HeldMessage).ArtifactRefs)
+		}),
+		"messageType": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalMessageType(w, s, o.(*HeldMessage).MessageType)
+		}),
+		"contentType": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalMessageContentType(w, s, o.(*HeldMessage).ContentType)
+		}),
+		"format": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*HeldMessage).Format)
+		}),
+		"tags": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*HeldMessage).Tags)
+		}),
+		"recipient": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*HeldMessage).Recipient)
+		}),
+		"correlationId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*HeldMessage).CorrelationID)
+		}),
+		"replyToId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*HeldMessage).ReplyToID)
+		}),
+		"threadId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalString(w, s, o.(*HeldMessage).ThreadID)
+		}),
+		"expiresAt": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalDateTime(w, s, o.(*HeldMessage).ExpiresAt)
+		}),
+	}
+}
+
 func intentFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"intentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
@@ -2632,6 +2683,9 @@ func proposalFields() map[string]*executor.Field {
 		}),
 		"reviews": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeProposalReviewList(w, s, o.(*Proposal).Reviews)
+		}),
+		"heldMessage": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeHeldMessage(w, s, o.(*Proposal).HeldMessage)
 		}),
 		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeRevision(w, s, o.(*Proposal).Revision)
@@ -6837,6 +6891,10 @@ var (
 	writeGraphCount                   = executor.ObjectOf[GraphCount](graphCountObject)
 	writeGraph                        = executor.ObjectOf[Graph](graphObject)
 	writeGraphVisibility              = executor.Leaf(scalar.AppendText[GraphVisibility])
+	writeMessageType                  = executor.Leaf(scalar.AppendText[MessageType])
+	writeOptionalMessageType          = executor.Optional(writeMessageType)
+	writeMessageContentType           = executor.Leaf(scalar.AppendText[MessageContentType])
+	writeOptionalMessageContentType   = executor.Optional(writeMessageContentType)
 	writeIntentStatus                 = executor.Leaf(scalar.AppendText[IntentStatus])
 	writeIntent                       = executor.ObjectOf[Intent](intentObject)
 	writeIntentList                   = executor.ListOf(writeIntent)
@@ -6858,10 +6916,6 @@ var (
 	writeArtifact                     = executor.ObjectOf[Artifact](artifactObject)
 	writeArtifactList                 = executor.ListOf(writeArtifact)
 	writeTask                         = executor.ObjectOf[Task](taskObject)
-	writeMessageType                  = executor.Leaf(scalar.AppendText[MessageType])
-	writeOptionalMessageType          = executor.Optional(writeMessageType)
-	writeMessageContentType           = executor.Leaf(scalar.AppendText[MessageContentType])
-	writeOptionalMessageContentType   = executor.Optional(writeMessageContentType)
 	writeReceiptStatus                = executor.Leaf(scalar.AppendText[ReceiptStatus])
 	writeOptionalReceiptStatus        = executor.Optional(writeReceiptStatus)
 	writeMessageReceiptConnection     = executor.ObjectOf[listPage[MessageReceipt]](messageReceiptConnectionObject)
@@ -6910,6 +6964,7 @@ var (
 	writeChannelTier                  = executor.ObjectOf[ChannelTier](channelTierObject)
 	writeProposalStatus               = executor.Leaf(scalar.AppendText[ProposalStatus])
 	writeProposalReviewList           = executor.ObjectsOf[ProposalReview](proposalReviewObject)
+	writeHeldMessage                  = executor.ObjectOf[HeldMessage](heldMessageObject)
 	writeProposalEdgeList             = executor.ObjectsOf[listEdge[Proposal]](proposalEdgeObject)
 	writeProposalList                 = executor.ObjectsOf[Proposal](proposalObject)
 	writeReviewDecision               = executor.Leaf(scalar.AppendText[ReviewDecision])
