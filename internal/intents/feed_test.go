@@ -268,3 +268,43 @@ func TestFollowPortfolio(t *testing.T) {
 	_, err = s.Follow(t.Context(), as("rita"), intents.FeedQuery{Portfolio: "none"})
 	wantCode(t, "a portfolio that is not there", err, kg.CodeNotFound)
 }
+
+// A feed resumes inside a commit that has several events.
+func TestFollowResumesInsideCommit(t *testing.T) {
+	s := serve(t)
+	it := s.create(t, intents.NewIntent{Grants: access})
+	start := s.store.Head()
+	if _, err := s.SetAccess(t.Context(), as("ann"), it.ID, intents.AccessList{Access: scope.Access{Everybody: true}, Grants: access[1:]}); err != nil {
+		t.Fatal(err)
+	}
+	s.patch(t, "ann", it.ID, set("n", "1"))
+	types := func(after kg.Position) (types []string, positions []kg.Position) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		f, err := s.Follow(ctx, as("rita"), intents.FeedQuery{Intent: it.ID, After: &after})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for e, err := range f.All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			types, positions = append(types, e.Event.Type), append(positions, e.Position)
+			if e.Event.Type == intents.EventStatePatched {
+				break
+			}
+		}
+		return types, positions
+	}
+	want := []string{intents.EventGranted, intents.EventRevoked, intents.EventStatePatched}
+	got, positions := types(start)
+	if !slices.Equal(got, want) || positions[0].Revision != positions[1].Revision {
+		t.Fatalf("told %q at %v, want %q", got, positions, want)
+	}
+	for i := range 2 {
+		if got, _ := types(positions[i]); !slices.Equal(got, want[i+1:]) {
+			t.Errorf("resumed after event %d: told %q, want %q", i, got, want[i+1:])
+		}
+	}
+}

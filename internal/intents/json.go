@@ -3,6 +3,7 @@ package intents
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"strings"
 
 	"koine/internal/plainjson"
@@ -13,10 +14,13 @@ import (
 func decodeJSON(raw []byte) (value any, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	if err = d.Decode(&value); err == nil && d.More() {
-		err = kg.Errorf(kg.CodeInvalid, "there is more than one value")
+	if err = d.Decode(&value); err != nil {
+		return nil, err
 	}
-	return value, err
+	if _, err := d.Token(); err != io.EOF {
+		return nil, kg.Errorf(kg.CodeInvalid, "there is something behind the value")
+	}
+	return value, nil
 }
 
 // checkJSON validates a JSON value whose first character is one of kinds ("{" for an object,

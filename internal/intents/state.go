@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"koine/channels"
@@ -52,13 +53,15 @@ func (s *Service) PatchState(ctx context.Context, by channels.Caller, id scope.I
 	if n := len(patches); n > MaxPatches {
 		return nil, errTooMany("patches", "patches", n, MaxPatches)
 	}
+	patches = slices.Clone(patches)
 	steps, size := make([]step, len(patches)), 0
-	for i, p := range patches {
+	for i := range patches {
+		p := &patches[i]
 		st, err := p.parse(fmt.Sprintf("patches[%d]", i))
 		if err != nil {
 			return nil, err
 		}
-		steps[i] = st
+		steps[i], p.Value = st, st.value
 		size += len(p.Path) + len(p.Value)
 	}
 	if size > MaxStateBytes {
@@ -82,9 +85,9 @@ type step struct {
 	field string
 }
 
-// parse validates a patch.
+// parse validates a patch. The value of the step is in canonical form.
 func (p *Patch) parse(field string) (step, error) {
-	st := step{op: p.Op, value: p.Value, field: field}
+	st := step{op: p.Op, field: field}
 	switch p.Op {
 	case Set, Append, Remove, Merge:
 	default:
@@ -111,7 +114,8 @@ func (p *Patch) parse(field string) (step, error) {
 	if _, isObject := value.(map[string]any); err != nil || p.Op == Merge && !isObject {
 		return st, kg.Errorf(kg.CodeInvalid, "value must be a JSON value, and for merge an object").At(field + ".value")
 	}
-	return st, nil
+	st.value, err = encodeBounded(field+".value", value, MaxStateBytes)
+	return st, err
 }
 
 // applySteps returns the state with the patches applied. The decoded values are not shared
