@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"koine/channels/internal/vocab"
-	"koine/internal/plainjson"
 	"koine/kg"
 )
 
@@ -65,9 +64,18 @@ func settingValue(property, object kg.Term) json.RawMessage {
 	case vocab.Metadata:
 		return json.RawMessage(object.Value())
 	case vocab.MaxMembers, vocab.ExpireAfter, vocab.Keep, vocab.PerMinute, vocab.Streams, vocab.MessageBytes:
-		return plainjson.MustEncode(vocab.IntegerOf(object))
+		return encode(vocab.IntegerOf(object))
 	case vocab.Audit:
-		return plainjson.MustEncode(object.Value() == "true")
+		return encode(object.Value() == "true")
 	}
-	return plainjson.MustEncode(object.Value())
+	return encode(object.Value())
+}
+
+// encode returns a text, a number or a boolean as JSON.
+func encode(value any) json.RawMessage {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // none of these can fail
+	}
+	return raw
 }
