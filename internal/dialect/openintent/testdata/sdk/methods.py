@@ -66,7 +66,7 @@ def access(ann, bob, intent):
     entry = ann.grant_access(intent.id, "carl", permission=Permission.READ, reason="look")
     equal("granted", [e.id for e in ann.get_acl(intent.id).entries], [entry.id])
     ann.revoke_access(intent.id, entry.id)
-    request = bob.request_access(intent.id, "bob", requested_permission=Permission.WRITE, reason="work")
+    request = bob.request_access(intent.id, "bob", permission=Permission.WRITE, reason="work")
     equal("requests", [r.id for r in ann.list_access_requests(intent.id)], [request.id])
     equal("approved", ann.approve_access_request(intent.id, request.id, decided_by="ann").decided_by, "ann")
     refused("decided", NotFoundError, lambda: ann.deny_access_request(intent.id, request.id, decided_by="ann"))
