@@ -185,28 +185,3 @@ func TestSocketsEnd(t *testing.T) {
 		t.Errorf("at shutdown: closed with %d", code)
 	}
 }
-
-// A client that does not read is closed with 1013 once MaxQueuedFrames wait for it.
-func TestSlowClient(t *testing.T) {
-	s := startWith(t, agentchat.Options{Registration: agentchat.RegisterOpen}, channels.Options{Tiers: map[string]channels.Tier{}})
-	_, ann := s.register("ann")
-	conn, _, err := websocket.Dial(t.Context(), s.URL+"/ws", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.CloseNow()
-	conn.SetReadLimit(1 << 20)
-	p := &peer{t, conn}
-	p.send(`{"type":"auth","token":"` + ann + `"}`)
-	p.await("auth_ok")
-	// Each answer is large; nothing is read until the server has given up.
-	frame := `{"type":"` + strings.Repeat("x", 10) + `","request_id":"` + strings.Repeat("x", 60_000) + `"}`
-	for range agentchat.MaxQueuedFrames * 4 {
-		if err := conn.Write(t.Context(), websocket.MessageText, []byte(frame)); err != nil {
-			break
-		}
-	}
-	if code := p.awaitClose(); code != websocket.StatusTryAgainLater {
-		t.Errorf("closed with %d", code)
-	}
-}
