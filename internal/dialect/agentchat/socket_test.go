@@ -99,7 +99,7 @@ func TestResume(t *testing.T) {
 // A client that is silent for too long is closed with 4408 and is offline at once; server
 // pings do not count. A frame in time keeps the socket.
 func TestSilence(t *testing.T) {
-	s := startWith(t, agentchat.Options{Registration: agentchat.RegisterOpen, Silence: 400 * time.Millisecond, PingInterval: 50 * time.Millisecond}, channels.Options{})
+	s := startWith(t, agentchat.Options{Registration: agentchat.RegisterOpen, Silence: 700 * time.Millisecond, PingInterval: 250 * time.Millisecond}, channels.Options{})
 	id, ann := s.register("ann")
 	// bob, who shares a room with ann, is told that ann is offline.
 	_, bob := s.register("bob")
@@ -132,7 +132,7 @@ func TestSilence(t *testing.T) {
 	}()
 	p := s.connect(ann, "")
 	began := time.Now()
-	for time.Since(began) < 600*time.Millisecond {
+	for time.Since(began) < 900*time.Millisecond {
 		p.send(`{"type":"ping"}`)
 		p.await(`"type":"pong"`)
 		time.Sleep(50 * time.Millisecond) // paces the client
