@@ -17,10 +17,10 @@ type ScopeReader struct {
 	stored kg.Revision // messages up to this revision are read from the store
 }
 
-// OpenScopes returns a reader for the caller.
+// NewScopeReader returns a reader for the caller.
 //
 // Errors: CodeLimitExceeded for too many open streams; those of kg.Store.Watch.
-func (s *Service) OpenScopes(ctx context.Context, by Caller) (*ScopeReader, error) {
+func NewScopeReader(ctx context.Context, s *Service, by Caller) (*ScopeReader, error) {
 	f, err := s.openFeed(ctx, by, channelSet{}, nil, nil)
 	if err != nil {
 		return nil, err

@@ -97,7 +97,6 @@ var reached = map[string]string{
 	"Scopes":                  ": its methods are listed",
 	"Members":                 ": its methods are listed",
 	"Receipts":                ": its methods are listed",
-	"OpenScopes":              ": it is the list of scopes for packages that keep more of them",
 	"Receipts.Open":           ": it is part of how a store is opened",
 }
 

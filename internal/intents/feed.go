@@ -78,7 +78,7 @@ func (s *Service) Follow(ctx context.Context, by channels.Caller, q FeedQuery) (
 		return nil, err
 	}
 	var err error
-	if f.reader, err = s.channels.OpenScopes(ctx, by); err != nil {
+	if f.reader, err = channels.NewScopeReader(ctx, s.channels, by); err != nil {
 		return nil, err
 	}
 	if f.watcher, err = s.store.Watch(ctx, f.filter(), f.position); err != nil {
