@@ -156,6 +156,7 @@ func TestAuditCopies(t *testing.T) {
 	}
 	want("with the scope again", readers)
 	s.erase(t, kg.EraseOptions{Pattern: kg.Pattern{Subject: two.ID.Entity(), Graph: c.ID.MessagesGraph()}})
+	s.store.MustCheck(within(t))
 	want("erased", map[string]string{"bob": "one # three-t3", "cleo": none})
 }
 

@@ -223,6 +223,7 @@ func TestGrantsExpire(t *testing.T) {
 		sc, err := s.Scopes().Get(within(t), as("ann"), intent.ID)
 		return err == nil && len(sc.Grants) == 1
 	})
+	s.store.MustCheck(within(t))
 }
 
 // One agent is the coordinator; assignments give access while they last.
