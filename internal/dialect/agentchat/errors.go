@@ -25,6 +25,7 @@ const (
 	codeLimit          = "LIMIT_EXCEEDED"
 	codeContentType    = "CONTENT_TYPE"
 	codeRateLimited    = "RATE_LIMITED"
+	codeHeld           = "CONTENT_HELD" // a rule holds the message until it is approved
 	codeNotImplemented = "NOT_IMPLEMENTED"
 	codeUnavailable    = "UNAVAILABLE"
 	codeInternal       = "INTERNAL"
@@ -51,6 +52,7 @@ var errorTable = kg.Answers[answer]{
 		kg.CodeUnauthenticated: {codeUnauthorized, http.StatusUnauthorized},
 		kg.CodeContentType:     {codeContentType, http.StatusUnsupportedMediaType},
 		kg.CodeLastOwner:       {codeLastAdmin, http.StatusConflict},
+		kg.CodeContentHeld:     {codeHeld, http.StatusForbidden},
 		kg.CodeCursorGone:      {codeInvalid, http.StatusBadRequest},
 		kg.CodePositionGone:    {codeInvalid, http.StatusBadRequest},
 		kg.CodeResync:          {codeUnavailable, http.StatusServiceUnavailable},
