@@ -235,6 +235,9 @@ func (s *Service) readHeld(ctx context.Context, of channel.ID, id message.ID) (*
 // Held is the part of a Service for messages that wait for a review (proposals.Messages).
 type Held struct{ service *Service }
 
+// NewHeld returns the part of a service for messages that wait for a review.
+func NewHeld(s *Service) *Held { return &Held{service: s} }
+
 // MayReview reports whether a principal may see a held message, apart from its author:
 // whoever reads the channel and is addressed, and administrators.
 func (h *Held) MayReview(p kg.Principal, author kg.AgentID, of, recipient string) bool {

@@ -117,8 +117,5 @@ func (s *Service) Scopes() *Scopes {
 	return &Scopes{store: s.store, table: s.table, most: s.options.MaxScopes}
 }
 
-// Held returns the part of the service for messages that wait for a review.
-func (s *Service) Held() *Held { return &Held{service: s} }
-
 // Members returns the part of the service for membership.
 func (s *Service) Members() *Members { return &Members{service: s} }

@@ -607,9 +607,10 @@ type HeartbeatInput struct {
 
 // A message that is not published yet. Its fields are those of Message.
 type HeldMessage struct {
-	ID            string              `json:"id"`
-	ChannelID     string              `json:"channelId"`
-	AuthorID      string              `json:"authorId"`
+	ID        string `json:"id"`
+	ChannelID string `json:"channelId"`
+	AuthorID  string `json:"authorId"`
+	// Those of Message.
 	Parts         []json.RawMessage   `json:"parts"`
 	Metadata      json.RawMessage     `json:"metadata"`
 	ArtifactRefs  []string            `json:"artifactRefs"`

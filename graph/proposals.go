@@ -140,7 +140,7 @@ func shownProposal(ctx context.Context, from *channels.Service, p *proposals.Pro
 	if p.Channel == "" || p.Status != proposals.Pending || from == nil {
 		return out, nil
 	}
-	m, err := from.Held().Message(ctx, channel.ID(p.Channel), message.ID(p.MessageID))
+	m, err := channels.NewHeld(from).Message(ctx, channel.ID(p.Channel), message.ID(p.MessageID))
 	if m != nil {
 		out.HeldMessage = &HeldMessage{
 			ID: string(m.ID), ChannelID: string(m.Channel), AuthorID: string(m.Author), Parts: m.Parts, Metadata: m.Metadata, ArtifactRefs: append([]string{}, m.ArtifactRefs...),

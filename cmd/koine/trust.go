@@ -64,7 +64,7 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 		}
 	}
 	conversations := channels.New(options)
-	reviews.SetMessages(conversations.Held())
+	reviews.SetMessages(channels.NewHeld(conversations))
 	file, err := c.openRules(log, conversations)
 	if err != nil {
 		return nil, err

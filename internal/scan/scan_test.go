@@ -252,7 +252,7 @@ func TestAuthorsAreTold(t *testing.T) {
 					t.Errorf("a repetition: proposal %s", got)
 				}
 			}
-			if m, err := s.Held().Message(within(t), of, message.ID(p.MessageID)); m != nil || err != nil {
+			if m, err := channels.NewHeld(s.Service).Message(within(t), of, message.ID(p.MessageID)); m != nil || err != nil {
 				t.Errorf("its content is still there: %+v, %v", m, err)
 			}
 		})

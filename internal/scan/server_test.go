@@ -65,7 +65,7 @@ func (s *server) open(t *testing.T) {
 	s.reviews = proposals.New(o)
 	late := new(lateScanner)
 	s.Service = channels.New(channels.Options{Scanner: late, Reviews: s.reviews, Clock: clock, WithdrawProposal: s.reviews.WithdrawIn, MaxVerdicts: s.options.most})
-	s.reviews.SetMessages(s.Service.Held())
+	s.reviews.SetMessages(channels.NewHeld(s.Service))
 	governor := kg.Governor{Holder: s.reviews, Access: s.Guard(s.reviews.Guard(kg.AllowAll{})), OnSystemChange: func(c *kg.Commit) { s.reviews.Follow(c); s.Follow(c) }}
 	late.Scanner = scan.New(nil, s.options.hook)
 	if s.options.rules != "" {
