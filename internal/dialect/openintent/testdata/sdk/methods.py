@@ -68,8 +68,8 @@ def access(ann, bob, intent):
     ann.revoke_access(intent.id, entry.id)
     request = bob.request_access(intent.id, "bob", permission=Permission.WRITE, reason="work")
     equal("requests", [r.id for r in ann.list_access_requests(intent.id)], [request.id])
-    equal("approved", ann.approve_access_request(intent.id, request.id, decided_by="ann").decided_by, "ann")
-    refused("decided", NotFoundError, lambda: ann.deny_access_request(intent.id, request.id, decided_by="ann"))
+    equal("approved", ann.approve_access_request(intent.id, request.id).decided_by, "ann")
+    refused("decided", NotFoundError, lambda: ann.deny_access_request(intent.id, request.id))
     equal("open", ann.set_acl(intent.id, AccessPolicy.OPEN, []).entries, [])
 
 
