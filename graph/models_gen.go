@@ -607,7 +607,7 @@ type HeartbeatInput struct {
 
 // A message that is not published yet. Its fields are those of Message.
 type HeldMessage struct {
-	ID        string `json:"id"`
+	MessageID string `json:"messageId"`
 	ChannelID string `json:"channelId"`
 	AuthorID  string `json:"authorId"`
 	// Those of Message.

@@ -143,7 +143,7 @@ func shownProposal(ctx context.Context, from *channels.Service, p *proposals.Pro
 	m, err := channels.NewHeld(from).Message(ctx, channel.ID(p.Channel), message.ID(p.MessageID))
 	if m != nil {
 		out.HeldMessage = &HeldMessage{
-			ID: string(m.ID), ChannelID: string(m.Channel), AuthorID: string(m.Author), Parts: m.Parts, Metadata: m.Metadata, ArtifactRefs: append([]string{}, m.ArtifactRefs...),
+			MessageID: string(m.ID), ChannelID: string(m.Channel), AuthorID: string(m.Author), Parts: m.Parts, Metadata: m.Metadata, ArtifactRefs: append([]string{}, m.ArtifactRefs...),
 			MessageType: enumOrNil[MessageType](m.Interaction), ContentType: enumOrNil[MessageContentType](m.ContentType), Format: nilIfZero(m.Format),
 			Tags: append([]string{}, m.Tags...), Recipient: nilIfZero(m.To), CorrelationID: nilIfZero(string(m.Correlation)), ReplyToID: nilIfZero(string(m.ReplyTo)),
 			ThreadID: nilIfZero(m.Thread), ExpiresAt: nilIfZero(m.ExpiresAt),

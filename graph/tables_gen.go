@@ -1668,7 +1668,9 @@ func graphPolicyFields() map[string]*executor.Field {
 
 func heldMessageFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"id": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeID(w, s, o.(*HeldMessage).ID) }),
+		"messageId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*HeldMessage).MessageID)
+		}),
 		"channelId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeID(w, s, o.(*HeldMessage).ChannelID)
 		}),

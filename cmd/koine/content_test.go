@@ -85,7 +85,7 @@ func TestContentIsScanned(t *testing.T) {
 		t.Errorf("the command line ends with %d\n%s%s", got, out.String(), errs.String())
 	}
 	contains(t, "the command line", errs.String(), "held for review in the proposal", "CONTENT_HELD")
-	approve := fmt.Sprintf(`mutation { reviewProposal(input: {proposalId: %q, decision: APPROVE}) { proposal { status heldMessage { id } } } }`, proposal)
+	approve := fmt.Sprintf(`mutation { reviewProposal(input: {proposalId: %q, decision: APPROVE}) { proposal { status heldMessage { messageId } } } }`, proposal)
 	contains(t, "its author", askGraphQL(t, url, "bob", approve), "PERMISSION_DENIED")
 	contains(t, "another", askGraphQL(t, url, "rob", approve), `"status":"APPLIED","heldMessage":null`)
 	contains(t, "a repetition", rpc("odd canary", "h"), `"sequence":3`, `"replayed":true`)
