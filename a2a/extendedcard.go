@@ -18,5 +18,10 @@ func (h *Handler) extendedCard(_ context.Context, v version, c *call) (any, erro
 	}
 	o := *h.options.Card
 	o.Only = CardVersion(v.name)
-	return NewCard(o, o.baseURL(c.http)), nil
+	card := NewCard(o, o.baseURL(c.http))
+	if v == version03HTTP { // its security schemes have the form that 1.0 kept
+		o.Only = Version1
+		card.SecuritySchemes = NewCard(o, o.baseURL(c.http)).SecuritySchemes
+	}
+	return card, nil
 }

@@ -103,6 +103,6 @@ func TestCardsAreFoundByEachAddress(t *testing.T) {
 // The official JavaScript clients take a card of their version alone.
 func TestOfficialScriptClientsTakeCardsOfOneVersion(t *testing.T) {
 	for _, version := range []string{"1.0", "0.3"} {
-		runClient(t, version, "sdk.mjs", "--conformance-agent", "--allow-private-webhooks", "--card", version)
+		runClient(t, version, "JSONRPC", "sdk.mjs", "--conformance-agent", "--allow-private-webhooks", "--card", version)
 	}
 }

@@ -10,9 +10,14 @@ import (
 	"koine/internal/slowtest"
 )
 
-// The official JavaScript clients of A2A 1.0 and 0.3 use all methods, and are notified.
+// The official JavaScript clients of A2A 1.0 and 0.3 use all methods over each binding, and
+// are notified.
 func TestOfficialScriptClients(t *testing.T) {
-	runClients(t, "sdk.mjs", "--conformance-agent", "--allow-private-webhooks")
+	for _, binding := range []string{"JSONRPC", "HTTP+JSON"} {
+		t.Run(binding, func(t *testing.T) {
+			runClient(t, "", binding, "sdk.mjs", "--conformance-agent", "--allow-private-webhooks")
+		})
+	}
 }
 
 // And koine itself is an agent whose card they read, and that they send messages to.
@@ -21,11 +26,11 @@ func TestOfficialScriptClientsAskKoine(t *testing.T) { runClients(t, "self.mjs")
 // runClients lets a script of the clients loose on a server.
 func runClients(t *testing.T, script string, args ...string) {
 	t.Helper()
-	runClient(t, "", script, args...)
+	runClient(t, "", "", script, args...)
 }
 
-// runClient is runClients for the client of one version, "" for both.
-func runClient(t *testing.T, version, script string, args ...string) {
+// runClient is runClients for the client of one version, "" for both, over one binding.
+func runClient(t *testing.T, version, binding, script string, args ...string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("a test with node; -short leaves it out")
@@ -37,7 +42,7 @@ func runClient(t *testing.T, version, script string, args ...string) {
 	_, url := startServer(t, args...)
 	ctx, cancel := context.WithTimeout(t.Context(), slowtest.Slack(2*time.Minute))
 	defer cancel()
-	command := exec.CommandContext(ctx, "node", script, url, version)
+	command := exec.CommandContext(ctx, "node", script, url, version, binding)
 	command.Dir = clients
 	out, err := command.CombinedOutput()
 	want := "1.0 ok\n0.3 ok\n"
