@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the tests need beyond Go: Chromium, curl, zsh and fish, rapper (which
-# writes RDF/XML), Python, and the node packages of the playground, of the GraphQL and A2A
+# writes RDF/XML), Python with httpx, and the node packages of the playground, of the GraphQL and A2A
 # clients, of the program in examples/typescript, and of the GraphQL and SPARQL engines that
 # koine is compared with.
 # Says nothing and changes nothing when all of it is there. Needs node >= 20.19 and
@@ -40,6 +40,11 @@ debian zsh zsh
 debian fish fish
 debian rapper raptor2-utils
 debian python3 python3
+/usr/bin/python3 -c 'import httpx' 2>/dev/null || {
+  echo "installing python3-httpx"
+  quietly as_root apt-get update
+  quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3-httpx
+}
 
 for tool in node npm; do
   if ! command -v "$tool" >/dev/null; then

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,4 +74,23 @@ func TestOpenIntentSDKInOpenMode(t *testing.T) {
 	openIntentSDK(t)
 	_, url := startServer(t, "--openintent-prefix", "/oi")
 	runSDK(t, url+"/oi", "dev-key-001")
+}
+
+// The programs of RFC-0021 run unchanged: the adapter calls their handlers for messages,
+// sends what these return, and gives them channels.
+func TestProgramsOfRFC0021(t *testing.T) {
+	sdk := openIntentSDK(t)
+	k := startKnowing(t, "--auth", "keys")
+	key, _ := k.create(`{agentId: "dev", actFor: ["*"]}`)
+	ctx, cancel := context.WithTimeout(t.Context(), slowtest.Slack(time.Minute))
+	defer cancel()
+	adapter, err := filepath.Abs("../../client/python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := exec.CommandContext(ctx, "/usr/bin/python3", "-m", "koine_openintent", filepath.Join(adapter, "testdata", "rfc0021.py"), k.url, key)
+	program.Env = append(os.Environ(), "PYTHONPATH="+adapter+":"+sdk, "PYTHONDONTWRITEBYTECODE=1")
+	if out, err := program.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "ok\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }

@@ -83,9 +83,9 @@ async def _subscribe(agent: Any) -> None:
 
 
 class _Delivery:
-    """Passes the events of an agent's stream to its handlers.
+    """Passes the events and the messages of an agent to its handlers.
 
-    A thread reads the stream. Events of intents and messages of channels have a queue
+    A thread reads each of the two streams. Events of intents and messages of channels have a queue
     each and are handled in order, so a handler that waits for a response does not hold
     up the answers that this agent owes to others.
     """
@@ -98,12 +98,16 @@ class _Delivery:
         self._room = threading.BoundedSemaphore(MAX_WAITING)
         self._names: dict[str, str] = {}  # of channels, by id
         config = agent._config
-        self._stream = SSEStream(
-            f"{config.base_url}/api/v1/agents/{agent.agent_id}/subscribe?events=all",
-            {"X-API-Key": config.api_key, "X-Agent-ID": agent.agent_id},
-            reconnect_delay=config.reconnect_delay,
-            max_reconnects=config.max_reconnects,
-        )
+        url = f"{config.base_url}/api/v1/agents/{agent.agent_id}/subscribe"
+        self._streams = [
+            SSEStream(
+                of,
+                {"X-API-Key": config.api_key, "X-Agent-ID": agent.agent_id},
+                reconnect_delay=config.reconnect_delay,
+                max_reconnects=config.max_reconnects,
+            )
+            for of in (url, url + "?events=messages")
+        ]
         self._tasks: list[asyncio.Task] = []
 
     def start(self) -> None:
@@ -111,19 +115,23 @@ class _Delivery:
             asyncio.create_task(self._handle_all(self._events, self._agent._handle_event)),
             asyncio.create_task(self._handle_all(self._messages, self._handle_message)),
         ]
-        threading.Thread(target=self._read, name="koine_openintent", daemon=True).start()
+        for stream in self._streams:
+            threading.Thread(
+                target=self._read, args=(stream,), name="koine_openintent", daemon=True
+            ).start()
 
     def stop(self) -> None:
-        self._stream._running = False
+        for stream in self._streams:
+            stream._running = False
         self._loop.call_soon_threadsafe(self._cancel)
 
     def _cancel(self) -> None:
         for task in self._tasks:
             task.cancel()
 
-    def _read(self) -> None:
-        """Reads the stream until the agent stops. It runs in a thread of its own."""
-        for event in self._stream:
+    def _read(self, stream: SSEStream) -> None:
+        """Reads a stream until the agent stops. It runs in a thread of its own."""
+        for event in stream:
             if not self._agent._running:
                 return
             self._room.acquire()

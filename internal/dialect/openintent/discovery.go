@@ -46,7 +46,7 @@ func NewDiscoveryHandler() http.Handler {
 	routes.HandleFunc("GET "+CompatibilityPath, func(w http.ResponseWriter, _ *http.Request) {
 		rest.Write(w, http.StatusOK, compatibility{"OpenIntent Coordination Protocol", ProtocolVersion, map[string]string{
 			"RFC-0001": "partial", "RFC-0003": "partial", "RFC-0004": "partial", "RFC-0006": "partial", "RFC-0011": "partial", "RFC-0012": "partial",
-			"RFC-0016": "partial", "RFC-0019": "partial", "RFC-0020": "partial", "RFC-0021": "full",
+			"RFC-0016": "partial", "RFC-0019": "partial", "RFC-0020": "partial", "RFC-0021": "partial",
 		}})
 	})
 	return routes

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 
+	"koine/channels/channel"
 	"koine/channels/scope"
 	"koine/internal/caller"
 	"koine/internal/intents"
@@ -73,6 +74,9 @@ func (h *Handler) agentStream(r *http.Request, who caller.Caller) (source, error
 		return nil, err
 	}
 	self, all := bare(by.Acting()), r.URL.Query().Get("events") == "all"
+	if r.URL.Query().Get("events") == "messages" {
+		return h.inboxStream(by), nil
+	}
 	return h.feed(by, intents.FeedQuery{Agent: by.Acting()}, func(ctx context.Context, e *intents.FeedEvent) (string, any, error) {
 		name, data, err := h.convertEvent(ctx, by, e)
 		if !all && !known[name] {
@@ -83,6 +87,53 @@ func (h *Handler) agentStream(r *http.Request, who caller.Caller) (source, error
 		}
 		return name, data, err
 	}), nil
+}
+
+// inboxStream is the stream of an agent's messages: those that are addressed to it in
+// channels that it can read, and those to everybody in channels that it is a member of. It is
+// a stream of its own, since positions in it are not those of the other one.
+func (h *Handler) inboxStream(by caller.Caller) source {
+	return func(ctx context.Context, from *kg.Position) (iter.Seq2[event, error], error) {
+		feed, err := h.deps.Channels.StreamInbox(ctx, channelCaller(by), from)
+		if err != nil {
+			return nil, err
+		}
+		return func(yield func(event, error) bool) {
+			defer feed.Close()
+			for d, err := range feed.Messages() {
+				e := event{name: eventMessage, position: d.Position}
+				if err == nil {
+					if d.Withheld != "" {
+						continue
+					}
+					m := convertMessage(d.Message)
+					if m.IntentID, err = h.intentOf(ctx, by, d.Channel); kg.CodeOf(err) == kg.CodeChannelNotFound {
+						continue // it lost access since
+					}
+					e.data = m
+				}
+				if !yield(e, err) || err != nil {
+					return
+				}
+			}
+		}, nil
+	}
+}
+
+// intentOf returns the intent of a channel, "" for a channel without one.
+func (h *Handler) intentOf(ctx context.Context, by caller.Caller, id channel.ID) (scope.ID, error) {
+	c, err := h.deps.Channels.Get(ctx, channelCaller(by), id)
+	if err != nil || c.Scope == "" {
+		return "", err
+	}
+	sc, err := h.deps.Channels.Scopes().Get(ctx, channelCaller(by), c.Scope)
+	if err != nil {
+		return "", channel.ErrNotFound()
+	}
+	if sc.Parent != "" {
+		return sc.Parent, nil
+	}
+	return sc.ID, nil
 }
 
 // portfolioStream is the stream of a portfolio: what happens in its intents.
