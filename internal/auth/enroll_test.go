@@ -47,7 +47,7 @@ func TestEnroll(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.release()
-	if a.principal.ID != done.Record.ID || !slices.Equal(a.principal.Roles, []string{"agentchat"}) || a.principal.ActFor != nil && len(a.principal.ActFor) > 0 {
+	if a.principal.ID != done.Record.ID || !slices.Equal(a.principal.Roles, []string{"agentchat"}) || len(a.principal.ActFor) > 0 {
 		t.Errorf("the key is %+v", a.principal)
 	}
 	r, err := agents.NewDirectory(b.store, agents.DirectoryOptions{}).Get(t.Context(), done.Record.ID)

@@ -2,7 +2,6 @@ package openintent_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -81,28 +80,4 @@ func start(t testing.TB, o openintent.Options) *server {
 		}
 	})
 	return s
-}
-
-// ask sends a request of an agent and returns the status and the body of its answer.
-func (s *server) ask(agent, method, path, body string, headers ...string) (int, string) {
-	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	r.Header.Set("X-Agent-ID", agent)
-	r.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := s.Client().Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return response.StatusCode, string(text)
 }
