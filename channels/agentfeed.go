@@ -15,7 +15,7 @@ import (
 	"koine/kg"
 )
 
-// MaxPresenceBacklog is the number of agents whose latest presence waits for a reader of
+// MaxPresenceBacklog is the number of agents with a latest presence that waits for a reader of
 // an AgentFeed.
 const MaxPresenceBacklog = 256
 
@@ -38,7 +38,7 @@ type AgentEvent struct {
 	Position kg.Position
 }
 
-// AgentFeed tells an agent what happens in its channels. Call Close when done.
+// AgentFeed tells an agent the events of its channels. Call Close when done.
 type AgentFeed struct {
 	service *Service
 	by      Caller
@@ -61,7 +61,7 @@ type AgentFeed struct {
 // their other members. It starts after the position from: nil means now, and the zero
 // Position the beginning of the log.
 //
-// What is in the log is told without a gap or a duplicate from any Position that the feed
+// Events of the log are told without a gap or a duplicate from any Position that the feed
 // gave. Of a channel that the agent can no longer read, only its own joining and leaving
 // and the deletion are told. A slow reader misses signals, the oldest of each burst first
 // (Signal.Dropped); of each agent it gets the latest presence.
@@ -327,10 +327,10 @@ func isBehind(p, last kg.Position) bool {
 	return p.Revision != last.Revision || p.Index > last.Index
 }
 
-// commitDigests keeps what the last commits did to channels, so that the feeds that wake up
+// commitDigests keeps the effects of the last commits on channels, so that the feeds that wake up
 // together scan a commit once.
 type commitDigests struct {
-	mu    sync.Mutex // guards slots, but not what they hold
+	mu    sync.Mutex // guards slots, but not their contents
 	slots [16]*commitDigest
 }
 
@@ -340,14 +340,14 @@ type commitDigest struct {
 	list     []channelDigest
 }
 
-// channelDigest is what a commit did to a channel.
+// channelDigest is the effect of a commit on a channel.
 type channelDigest struct {
 	channel   channel.ID
 	controls  []Control
 	publishes bool
 }
 
-// read returns the channels whose record the commit changed or in which it published,
+// read returns the channels with a record that the commit changed or in which it published,
 // sorted by id.
 func (d *commitDigests) read(c *kg.Commit) []channelDigest {
 	d.mu.Lock()

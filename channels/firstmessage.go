@@ -18,7 +18,7 @@ import (
 //
 // Errors: those of Publish and CreateIn: CodeChannelNotFound if the caller does not see the
 // channel with the name, and CodeNameTaken if the scope is a task and the name that of a
-// channel elsewhere in its intent, whose readers may be others.
+// channel elsewhere in its intent, which may have other readers.
 func (s *Service) PublishByName(ctx context.Context, by Caller, scope scope.ID, name string, p Publication) (*Receipt, error) {
 	agent, _, err := s.table.RequireScope(by, scope)
 	if err != nil {

@@ -239,7 +239,7 @@ type Held struct{ service *Service }
 func NewHeld(s *Service) *Held { return &Held{service: s} }
 
 // MayReview reports whether a principal may see a held message, apart from its author:
-// whoever reads the channel and is addressed, and administrators.
+// addressed readers of the channel, and administrators.
 func (h *Held) MayReview(p kg.Principal, author kg.AgentID, of, recipient string) bool {
 	return h.service.table.MayReview(p, author, channel.ID(of), recipient)
 }

@@ -66,7 +66,7 @@ type Options struct {
 	// those that it holds, and must be set with it.
 	Scanner Scanner
 	Reviews HeldReviews
-	// OneAdmission returns a context whose updates count as one against the caller's
+	// OneAdmission returns a context in which updates count as one against the caller's
 	// rate. If nil, each counts.
 	OneAdmission func(context.Context) context.Context
 	// MaxVerdicts bounds the refusals of messages with an idempotency key that are kept

@@ -21,7 +21,7 @@ type publishOp struct {
 	service    *Service
 	author     kg.AgentID
 	by         Caller
-	reader     kg.Principal // with whose rights the author reads
+	reader     kg.Principal // has the rights with which the author reads
 	message    *message.Message
 	patches    []kg.Patch
 	implied    []bool           // parallel to patches

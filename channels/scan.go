@@ -64,7 +64,7 @@ func (s *Service) needsScan(p *publishOp) bool {
 
 // scanPublication judges a message. It returns nil if the message is to be published.
 func (s *Service) scanPublication(ctx context.Context, meta kg.Meta, p *publishOp) (*Receipt, error) {
-	// A trial finds what does not depend on the scanner: rights, an earlier answer to the
+	// A trial finds the errors that do not depend on the scanner: rights, an earlier answer to the
 	// key, the recipients, and the rules that refuse messages.
 	trial, err := s.tryPublication(ctx, meta, func(tx *kg.Tx) error { _, err := p.publishMessage(tx, ""); return err })
 	if err != nil {

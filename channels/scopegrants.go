@@ -35,7 +35,7 @@ func NewGrants(by kg.AgentID, list []scope.Grant) ([]scope.Grant, error) {
 }
 
 // Grant gives an agent, or everybody with a role, access to a scope, until it expires. It
-// requires a manager of the scope. A grant that says what one in force says is that one; any
+// requires a manager of the scope. A grant that equals one in force is that one; any
 // other adds to what the agent has, for the greatest level counts.
 //
 // Errors: CodeInvalid, also for an expiry in the past; CodeLimitExceeded above
@@ -97,7 +97,7 @@ func (s *Scopes) Revoke(ctx context.Context, by Caller, id scope.ID, grant strin
 }
 
 // SetGrants makes the list the grants of a scope, and, unless nil, changes its access. Grants
-// that say what one in force says are that one and keep their id. It requires a manager of
+// that equal one in force are that one and keep their id. It requires a manager of
 // the scope.
 //
 // Errors: those of Grant.

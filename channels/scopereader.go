@@ -53,7 +53,7 @@ func (r *ScopeReader) Messages(id scope.ID, c *kg.Commit) ([]*message.Message, e
 		return nil, err
 	}
 	for i, m := range list {
-		if c.Revision > r.stored { // else the log may have what was removed since
+		if c.Revision > r.stored { // else the log may have content that was removed since
 			break
 		}
 		if list[i], err = f.service.journal.Reread(f.ctx, m, f.agent); err != nil {

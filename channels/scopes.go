@@ -221,7 +221,7 @@ func (s *Scopes) ListPage(_ context.Context, by Caller, l scope.ListQuery) (page
 }
 
 // Update changes a scope. It requires a manager of the scope: the creator and coordinator
-// of the scope or of its intent, and who has a grant with the level Admin. An assignment
+// of the scope or of its intent, and an agent with a grant of the level Admin. An assignment
 // with the role scope.Coordinates ends if another agent becomes the coordinator.
 //
 // Errors: CodeScopeNotFound; CodePermissionDenied; CodeVersionConflict; CodeInvalid;
@@ -265,7 +265,7 @@ func (s *Scopes) Update(ctx context.Context, by Caller, id scope.ID, r scope.Upd
 
 // Change changes a scope in one commit. It requires a level of access. fn receives the scope
 // as of the commit: it may change it, write its part graphs and append events. The version
-// increases if what Update and End change has changed. fn may be called several times, and
+// increases with each change that Update and End can make. fn may be called several times, and
 // must not call the service, but EndIn.
 //
 // Errors: CodeScopeNotFound; CodePermissionDenied; CodeLimitExceeded for too many grants or
@@ -289,7 +289,7 @@ func (s *Scopes) Change(ctx context.Context, by Caller, id scope.ID, need scope.
 	return now, err
 }
 
-// writeChanged writes what has changed of a scope.
+// writeChanged writes the changes of a scope.
 func (s *Scopes) writeChanged(tx *kg.Tx, before, now *scope.Scope) error {
 	if now.Coordinator != before.Coordinator {
 		now.RemoveCoordination()

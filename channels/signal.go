@@ -50,7 +50,7 @@ const (
 
 // Signal sends a signal to the readers of a channel. It requires a member other than an
 // observer, or the right to publish, and no mute. A Reaction must name a message of the
-// channel whose content the sender can read.
+// channel with content that the sender can read.
 //
 // Errors: CodeChannelNotFound; CodePermissionDenied; CodeInvalid; CodeLimitExceeded for
 // too much data; CodeRateLimited.
@@ -235,7 +235,7 @@ func (l *listener) enqueuePresence(one PresenceChange) {
 	l.wake()
 }
 
-// drain returns what is queued.
+// drain returns the queue.
 func (l *listener) drain() (list []Signal, present []PresenceChange, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -346,7 +346,7 @@ func (s *signalHub) broadcastPresence(one PresenceChange, ids []channel.ID) {
 	}
 }
 
-// applyCommit wakes the listeners whose access may have changed, so that they check it
+// applyCommit wakes the listeners with access that may have changed, so that they check it
 // again.
 func (s *signalHub) applyCommit(c *kg.Commit) {
 	s.mu.RLock()

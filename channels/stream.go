@@ -213,7 +213,7 @@ func (st *Stream) streamLive(tell func(*message.Message) bool) (more bool, err e
 	return false, nil
 }
 
-// evictedError returns the error for a stream whose next message was evicted.
+// evictedError returns the error for a stream if its next message was evicted.
 func (st *Stream) evictedError() error {
 	snapshot, err := st.openView()
 	if err != nil {

@@ -173,7 +173,7 @@ func (s *Service) isClosed(id channel.ID) bool {
 }
 
 // Delete deletes a channel. It removes all members, and from then on no agent can read
-// the channel at any revision. Who could read it keeps the audit copies of its messages, as
+// the channel at any revision. Its readers keep the audit copies of its messages, as
 // long as it has access to the scope. It requires an owner.
 func (s *Service) Delete(ctx context.Context, by Caller, id channel.ID) error {
 	agent, e, err := s.table.RequireDiscoverable(by, id)
@@ -266,7 +266,7 @@ func (s *Service) applySettings(w *channel.Writer, c *channel.Channel, r *channe
 	return nil
 }
 
-// applyMemberPolicy changes who takes part in a channel of a scope. The rights that it keeps
+// applyMemberPolicy changes the participation in a channel of a scope. The rights that it keeps
 // must be possible with the new policy.
 func applyMemberPolicy(w *channel.Writer, c *channel.Channel, policy channel.MemberPolicy, keepsRights bool) error {
 	policy, err := channel.ParseMemberPolicy(policy)

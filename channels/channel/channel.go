@@ -98,7 +98,7 @@ const (
 	Public  Visibility = "public"
 )
 
-// MemberPolicy determines who takes part in a channel of a scope. Channels outside of a
+// MemberPolicy determines the participation in a channel of a scope. Channels outside of a
 // scope have none.
 type MemberPolicy string
 

@@ -17,7 +17,7 @@ type Draft struct {
 	Rights     Rights
 	MaxMembers int // 0 for the server's limit
 	Limits     Limits
-	// Members are the members besides the caller, who becomes an owner. Joined is
+	// Members are the members besides the caller, which becomes an owner. Joined is
 	// ignored.
 	Members      []Member
 	Metadata     []byte        // a JSON object, or nil
@@ -71,7 +71,7 @@ type Update struct {
 	// new ones arrive. KeepMessages and Audit require an owner.
 	KeepMessages *int64
 	Audit        *bool
-	// MemberPolicy changes who takes part in a channel of a scope: who loses the channel by
+	// MemberPolicy changes the participation in a channel of a scope: an agent that loses the channel by
 	// it, loses it with the commit. It requires an owner. A right that is granted to
 	// everybody requires ByScope.
 	MemberPolicy *MemberPolicy

@@ -45,13 +45,13 @@ func (c ID) PartitionGraph(readers []kg.AgentID) kg.Term {
 	return kg.IRI(JournalPrefix + string(c) + "/" + hex.EncodeToString(sum.Sum(nil))[:32])
 }
 
-// CopyGraph returns the graph of the audit copies of messages whose content is in a graph of
+// CopyGraph returns the graph of the audit copies of messages with content in a graph of
 // the channel: the one of its messages, or a partition.
 func (c ID) CopyGraph(content kg.Term) kg.Term {
 	return kg.IRI(copyPrefix + strings.TrimPrefix(content.Value(), JournalPrefix))
 }
 
-// CopiedPartition returns the partition whose messages an audit graph has copies of, or the
+// CopiedPartition returns the partition of the messages that an audit graph has copies of, or the
 // zero term if it has those of messages to all readers of the channel.
 func CopiedPartition(copies kg.Term) kg.Term {
 	rest := strings.TrimPrefix(copies.Value(), copyPrefix)

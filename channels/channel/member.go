@@ -20,7 +20,7 @@ type Member struct {
 // Role is the role of a member (channels extension, section 4.2).
 type Role string
 
-// Roles. The rights of the channel determine what each role may do. Owners have all
+// Roles. The rights of the channel determine the rights of each role. Owners have all
 // rights; observers never publish.
 const (
 	Owner     Role = "owner"

@@ -59,7 +59,7 @@ type Event struct {
 type Copy struct {
 	Parts    []json.RawMessage
 	Metadata json.RawMessage // a JSON object, or nil
-	// Salt is the last element of the JSON array whose hash is contentHash: parts, metadata
+	// Salt is the last element of the JSON array that contentHash is the hash of: parts, metadata
 	// or null, salt. Copies that earlier builds kept in Event.Data have none.
 	Salt string
 	// TraceID is the text trace_id of the metadata, or "".

@@ -30,7 +30,7 @@ const (
 // rank orders levels: 0 for no access.
 func (l Level) rank() int { return 1 + slices.Index([]Level{Read, Write, Admin}, l) }
 
-// Includes reports whether an agent with this level may do what needs the other one.
+// Includes reports whether an agent with this level has the rights of the other one.
 func (l Level) Includes(need Level) bool { return l.rank() >= max(1, need.rank()) }
 
 // Greater returns the greater of two levels.
@@ -232,7 +232,7 @@ func (s *Scope) RemoveAssignment(id string) {
 }
 
 // LevelOf returns the level that the scope itself gives to a principal at a time, without
-// what its intent gives. inherits reports that the scope is open to everybody, who then has
+// what its intent gives. inherits reports that the scope is open to everybody, and everybody then has
 // the level Write.
 func (s *Scope) LevelOf(p kg.Principal, at time.Time) (level Level, inherits bool) {
 	if p.ID != "" && (s.CreatedBy == p.ID || s.Coordinator == p.ID) {
@@ -343,7 +343,7 @@ func ErrExternalIDTaken() *kg.Error {
 	return kg.Errorf(kg.CodeNameTaken, "externalId is taken by another task of the intent").At("externalId")
 }
 
-// WriteTo writes what has changed of the scope since before, which is empty for a new scope.
+// WriteTo writes the changes of the scope since before, which is empty for a new scope.
 func (s *Scope) WriteTo(tx *kg.Tx, before *Scope) error {
 	graph := s.ID.RecordGraph()
 	if err := systemgraph.Write(tx, graph, s.ID.Entity(), s.ToRecord()); err != nil {

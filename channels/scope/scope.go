@@ -43,7 +43,7 @@ func (s ID) RecordGraph() kg.Term { return kg.IRI(scopeRecordPrefix + string(s))
 func (s ID) EventsGraph() kg.Term { return kg.IRI(eventsPrefix + string(s)) }
 
 // PartGraph returns a further graph of the scope, such as "intent" or "leases": a journal
-// that is read by whoever reads the scope, and written within Scopes.Change by the package
+// that is read by the readers of the scope, and written within Scopes.Change by the package
 // that owns the part. The name must have no slash.
 func (s ID) PartGraph(part string) kg.Term { return kg.IRI(partPrefix + string(s) + "/" + part) }
 
@@ -127,7 +127,7 @@ const (
 	MaxExternalIDRunes = 128
 )
 
-// Access lists who can see a scope and take part in it, in addition to its creator
+// Access lists the agents and roles that see a scope and take part in it, in addition to its creator
 // and coordinator. Access to a task also requires access to its parent.
 type Access struct {
 	// Everybody grants access to every authenticated principal.
@@ -228,7 +228,7 @@ type Draft struct {
 	Grants []Grant
 	// ExternalID is the creator's own name of a task, unique in its intent.
 	ExternalID string
-	// Content is what CreateWith's function writes, in any form: a request with the same
+	// Content has the writes of CreateWith's function, in any form: a request with the same
 	// idempotency key and other content is a different one.
 	Content string
 	// IdempotencyKey works as in channel.Draft.
@@ -265,7 +265,7 @@ type EventQuery struct {
 	Types []string
 	Since time.Time
 	// After and Before exclude events up to and from a sequence; 0 for none. A page
-	// continues the one before with what ListEvents returned as next: After, or Before if
+	// continues the one before with the next that ListEvents returned: After, or Before if
 	// Descending, which begins with the newest event.
 	After, Before int64
 	Descending    bool

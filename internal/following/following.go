@@ -1,6 +1,6 @@
 // Package following keeps which agents follow which: one statement of the follower's for
 // each, in the graph Graph, which every authenticated caller can read. The feed of an
-// agent has what the followed ones publish, as far as the agent may read it.
+// agent has the publications of the followed ones, as far as the agent may read it.
 //
 // Nothing is kept in memory: every answer is read from the graph and the log.
 package following
@@ -105,7 +105,7 @@ func (s *Service) change(ctx context.Context, by caller.Caller, whom kg.AgentID,
 	return systemgraph.Update(ctx, s.store, m, func(tx *kg.Tx) error { return do(tx, agent) })
 }
 
-// Forget removes whom the agent follows and who follows it, in the update that
+// Forget removes the follows of the agent and those by others, in the update that
 // deregisters it.
 func Forget(tx *kg.Tx, agent kg.AgentID) error {
 	return errors.Join(
@@ -187,7 +187,7 @@ type FeedQuery struct {
 	PageSize int // clamped to 1…MaxPage; DefaultPage if 0
 }
 
-// Feed returns what the agents that the caller follows published and asserted, in the
+// Feed returns the messages and facts of the agents that the caller follows, in the
 // order of the log, as far as the caller may read it now, and the position behind it. A
 // page may be short, or even empty, while more is set.
 //

@@ -13,7 +13,7 @@ import (
 // MaxListedEntries bounds the entries that an event of SetAccess lists; it counts all.
 const MaxListedEntries = 200
 
-// AccessList is who has access to an intent besides its creator, its coordinator and the
+// AccessList has the access to an intent besides that of its creator, its coordinator and the
 // agents that are assigned to it.
 type AccessList struct {
 	scope.Access
@@ -117,7 +117,7 @@ func (s *Service) Assignments(ctx context.Context, by channels.Caller, id scope.
 	return sc.Assignments, nil
 }
 
-// Access returns who has access to an intent.
+// Access returns the access list of an intent.
 //
 // Errors: CodeScopeNotFound.
 func (s *Service) Access(ctx context.Context, by channels.Caller, id scope.ID) (*AccessList, error) {
@@ -129,9 +129,9 @@ func (s *Service) Access(ctx context.Context, by channels.Caller, id scope.ID) (
 	return &AccessList{Access: sc.Access, Grants: slices.DeleteFunc(sc.Grants, func(g scope.Grant) bool { return g.IsExpired(now) })}, nil
 }
 
-// SetAccess replaces the list of who has access to an intent. Grants that say what one in
+// SetAccess replaces the access list of an intent. Grants that equal one in
 // force says are that one and keep their id. It requires the level Admin, and appends an
-// event for what was granted and one for what was revoked.
+// event for the granted entries and one for the revoked ones.
 //
 // Errors: CodeInvalid; CodeLimitExceeded; those of channels.Scopes.Change.
 func (s *Service) SetAccess(ctx context.Context, by channels.Caller, id scope.ID, list AccessList) (*AccessList, error) {
@@ -214,7 +214,7 @@ func (s *Service) Revoke(ctx context.Context, by channels.Caller, id scope.ID, g
 	return &gone, nil
 }
 
-// accessEntry is what an event says of a right that was granted or revoked.
+// accessEntry is the form of a granted or revoked right in an event.
 type accessEntry struct {
 	id, principal, kind string // kind is agent, role or everybody
 	level               scope.Level

@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-// Change is what a commit changed in the state or the status of an intent.
+// Change is the change of the state or the status of an intent by a commit.
 type Change struct {
 	// OldState and NewState have the members of the state that differ, as they were and as
 	// they are; {} for a change of status.
@@ -28,7 +28,7 @@ var (
 	isStatus      = systemgraph.Property("intentStatus")
 )
 
-// changeIn returns what the commit of an event changed; nil for an event of another type.
+// changeIn returns the change by the commit of an event; nil for an event of another type.
 func changeIn(c *kg.Commit, id scope.ID, e *scope.Event) *Change {
 	if e.Type != EventStatePatched && e.Type != EventStatusChanged {
 		return nil

@@ -1,4 +1,4 @@
-// Package intents keeps what intents have beyond their scope (channels/scope): a description,
+// Package intents keeps the parts of intents beyond their scope (channels/scope): a description,
 // constraints, a state that agents change together, a status of six, and the events of all
 // that happens to them; their leases, tasks, access requests and places in portfolios.
 //
@@ -8,7 +8,7 @@
 //
 // # Rights
 //
-// Who has the level Read of the scope sees the intent and its events. Write changes its state
+// An agent with the level Read of the scope sees the intent and its events. Write changes its state
 // and its status, so agents that work on an intent complete it. Admin (the creator, the
 // coordinator and those with such a grant) manages access and assignments. For all others the
 // intent does not exist.

@@ -26,7 +26,7 @@ const (
 const MaxEventBytes = 256 << 10
 
 // written lists the types of the events that only the change that they tell of appends.
-// EventAssigned is none of them: who delegates work says so in such an event before it assigns
+// EventAssigned is none of them: an agent that delegates work appends such an event before it assigns
 // the agent.
 var written = []string{
 	EventCreated, EventStatePatched, EventStatusChanged, EventUnassigned, EventGranted, EventRevoked,

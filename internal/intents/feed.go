@@ -14,7 +14,7 @@ import (
 	"koine/kg"
 )
 
-// FeedQuery says what a feed follows: one of Intent, Agent and Portfolio.
+// FeedQuery selects the intents of a feed: one of Intent, Agent and Portfolio.
 type FeedQuery struct {
 	// Intent follows an intent: its events, and the messages in its channels and those of its
 	// tasks that the caller may read, audited or not.
@@ -32,7 +32,7 @@ type FeedQuery struct {
 type FeedEvent struct {
 	Intent scope.ID
 	Event  *scope.Event // nil for a message
-	// Change is what a change of state or status changed; nil for other events.
+	// Change is set for a change of state or status; nil for other events.
 	Change  *Change
 	Message *message.Message // nil for an event
 	// Position is the position after the event: the feed resumes there without a gap or a
@@ -40,7 +40,7 @@ type FeedEvent struct {
 	Position kg.Position
 }
 
-// Feed streams what happens to intents, in the order of the log. Call Close when done.
+// Feed streams the events of intents, in the order of the log. Call Close when done.
 type Feed struct {
 	service  *Service
 	ctx      context.Context
@@ -189,7 +189,7 @@ func (f *Feed) All() iter.Seq2[FeedEvent, error] {
 	}
 }
 
-// tellCommit tells what a commit did to the intents that were followed before it or are
+// tellCommit tells the effects of a commit on the intents that were followed before it or are
 // after it.
 func (f *Feed) tellCommit(events []kg.Event, tell func(FeedEvent) bool) (more bool, err error) {
 	c, now := events[0].Commit, f.membersAfter(events[0].Commit)
@@ -244,7 +244,7 @@ func (f *Feed) membersAfter(c *kg.Commit) map[scope.ID]bool {
 	return now
 }
 
-// eventsIn returns what a commit did to the intents that are followed before or after it, in
+// eventsIn returns the effects of a commit on the intents that are followed before or after it, in
 // the order of its changes. The positions are those of the changes, whatever the caller may
 // read.
 func (f *Feed) eventsIn(c *kg.Commit, after map[scope.ID]bool) (out []FeedEvent, err error) {
@@ -302,7 +302,7 @@ func (f *Feed) positionOf(c *kg.Commit, i int) kg.Position {
 	return kg.Position{Epoch: f.position.Epoch, Revision: c.Revision, Index: uint32(i)}
 }
 
-// readEvent reads the event whose sequence a change adds; nil without access.
+// readEvent reads the event that a change numbers; nil without access.
 func (f *Feed) readEvent(ch *kg.Change, id scope.ID) (*scope.Event, error) {
 	page, err := f.service.scopes.Events(f.ctx, f.by, id, integerOf(ch.Quad.Object), 1)
 	if kg.CodeOf(err) == kg.CodeScopeNotFound || err == nil && len(page) == 0 {
@@ -314,7 +314,7 @@ func (f *Feed) readEvent(ch *kg.Change, id scope.ID) (*scope.Event, error) {
 	return page[0], nil
 }
 
-// completeEnd sets the status and the version of an intent whose scope was ended without it:
+// completeEnd sets the status and the version of an intent with a scope that was ended without it:
 // its record stays as it was.
 func (f *Feed) completeEnd(id scope.ID, change *Change) error {
 	return viewPart(f.ctx, f.service.store, f.by, func(snapshot *kg.Snapshot) error {

@@ -40,7 +40,7 @@ const (
 // IsFinal reports whether an intent with the status has ended.
 func (s Status) IsFinal() bool { return s == Completed || s == Abandoned }
 
-// check returns an error for what is no status.
+// check returns an error for any other text.
 func (s Status) check() error {
 	if !slices.Contains([]Status{Draft, Active, Blocked, Suspended, Completed, Abandoned}, s) {
 		return kg.Errorf(kg.CodeInvalid, "status must be draft, active, blocked, suspended_awaiting_input, completed or abandoned, not %.60q", s).At("status")
@@ -54,7 +54,7 @@ type Intent struct {
 	Title, Description string
 	CreatedBy          kg.AgentID
 	// Parent is the intent that this one is a part of, "" for none, and DependsOn are those
-	// whose end it waits for. Both are kept as they were given: they give no access.
+	// that it waits for. Both are kept as they were given: they give no access.
 	Parent    scope.ID
 	DependsOn []scope.ID
 	// Constraints is a JSON object or list, State and Governance are JSON objects; an absent
@@ -110,7 +110,7 @@ func readIntent(match systemgraph.Matcher, sc *scope.Scope) (*Intent, error) {
 	return it, nil
 }
 
-// applyRecord sets what the record says.
+// applyRecord sets the members from the record.
 func (it *Intent) applyRecord(r systemgraph.Record) {
 	it.Description, it.Status = r.Text("intentDescription"), Status(r.Text("intentStatus"))
 	it.Version, it.UpdatedAt = r.Integer("intentVersion"), r.Time("intentUpdatedAt")

@@ -23,7 +23,7 @@ func decodeJSON(raw []byte) (value any, err error) {
 	return value, nil
 }
 
-// checkJSON validates a JSON value whose first character is one of kinds ("{" for an object,
+// checkJSON validates a JSON value that begins with one of kinds ("{" for an object,
 // "[" for a list), and returns it in canonical form, or nil for none.
 func checkJSON(field string, raw json.RawMessage, most int, kinds string) (json.RawMessage, error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {

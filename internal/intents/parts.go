@@ -25,7 +25,7 @@ func readPart(match systemgraph.Matcher, graph kg.Term, class string, fn func(su
 	return nil
 }
 
-// viewPart calls fn with a snapshot of what the caller may read.
+// viewPart calls fn with a snapshot under the rights of the caller.
 func viewPart(ctx context.Context, store *kg.Store, by channels.Caller, fn func(*kg.Snapshot) error) error {
 	agent, err := by.ActingAgent()
 	if err != nil {

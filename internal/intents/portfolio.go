@@ -38,7 +38,7 @@ const (
 )
 
 // Portfolio is a named collection of intents. Every authenticated caller may read it; which
-// intents are in it is part of each intent, and read by who reads the intent.
+// intents are in it is part of each intent, and read by the readers of the intent.
 type Portfolio struct {
 	ID                   string // a UUID
 	Name, Description    string
@@ -366,7 +366,7 @@ func (s *Portfolios) Of(ctx context.Context, by channels.Caller, intent scope.ID
 	return list, err
 }
 
-// readMemberships reads the memberships whose statement inPortfolio matches. The snapshot
+// readMemberships reads the memberships with a matching statement inPortfolio. The snapshot
 // shows those of intents that its reader may read.
 func readMemberships(snapshot *kg.Snapshot, p kg.Pattern) (list []Membership, err error) {
 	for st, err := range snapshot.Match(p) {

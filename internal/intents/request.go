@@ -43,7 +43,7 @@ const (
 type AccessRequest struct {
 	ID           string // a UUID
 	Intent       scope.ID
-	Agent        kg.AgentID // who would get access
+	Agent        kg.AgentID // would get access
 	Level        scope.Level
 	Reason       string
 	Capabilities []string

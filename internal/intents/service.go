@@ -26,7 +26,7 @@ type Service struct {
 	clock    func() time.Time
 }
 
-// New returns a service of the intents in the store, whose scopes c manages.
+// New returns a service of the intents in the store. c manages their scopes.
 func New(store *kg.Store, c *channels.Service, o Options) *Service {
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -97,7 +97,7 @@ func (s *Service) Create(ctx context.Context, by channels.Caller, d NewIntent) (
 	return made, nil
 }
 
-// newIntent validates what is to be created.
+// newIntent validates the draft.
 func (s *Service) newIntent(by channels.Caller, d NewIntent) (it *Intent, err error) {
 	it = &Intent{Description: d.Description, Parent: d.Parent, Status: d.Status, Confidence: d.Confidence, Version: 1}
 	if it.Status == "" {
@@ -170,7 +170,7 @@ func (s *Service) read(ctx context.Context, by channels.Caller, sc *scope.Scope)
 // readIn reads the intent of a scope that the caller saw before the snapshot.
 func (s *Service) readIn(snapshot *kg.Snapshot, by channels.Caller, sc *scope.Scope) (*Intent, error) {
 	it, err := readIntent(snapshot.Match, sc)
-	if err == nil { // who has lost access since reads no record, which is not an intent without one
+	if err == nil { // without access the record is missing, which does not make an intent without a record
 		_, err = s.scopes.LevelOf(by, sc.ID)
 	}
 	return it, err

@@ -19,14 +19,14 @@ const (
 	MaxPathBytes = 1024
 )
 
-// Op is what a patch does.
+// Op is the operation of a patch.
 type Op string
 
 // Operations of patches.
 const (
 	Set    Op = "set"    // sets the value at the path, and makes missing objects on the way
 	Append Op = "append" // appends the value to the list at the path, and makes a missing one
-	Remove Op = "remove" // removes what is at the path, if anything is
+	Remove Op = "remove" // removes the value at the path, if there is one
 	// Merge sets the members of the value, an object, in the one at the path; the empty path
 	// is the whole state.
 	Merge Op = "merge"

@@ -211,7 +211,7 @@ func (s *Tasks) Create(ctx context.Context, by channels.Caller, intent scope.ID,
 		return nil, err
 	}
 	t := &Task{Intent: intent, Name: d.Name, Status: d.Status, TaskFields: d.TaskFields, Version: 1}
-	// A task adds no rule of its own: who has access to the intent has access to it.
+	// A task adds no rule of its own: access to the intent is access to it.
 	draft := scope.Draft{Parent: intent, Title: d.Name, ExternalID: d.ExternalID, Access: scope.Access{Everybody: true}}
 	sc, err := s.scopes.CreateWith(ctx, by, draft, func(tx *kg.Tx, sc *scope.Scope) error {
 		if t.Status == TaskRunning {
@@ -282,7 +282,7 @@ func (s *Tasks) List(ctx context.Context, by channels.Caller, intent scope.ID, s
 	return list, err
 }
 
-// Update changes a task whose version is the given one. A final status ends the scope of the
+// Update changes a task that has the given version. A final status ends the scope of the
 // task and closes its channels in the same commit. It requires the level scope.Write.
 //
 // Errors: CodeVersionConflict with a VersionError; CodeScopeEnded for a task that has ended;

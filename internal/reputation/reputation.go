@@ -1,8 +1,8 @@
-// Package reputation computes the score of an agent from what the graph says about its
+// Package reputation computes the score of an agent from the statements about its
 // work, as far as the reader may see it: two readers may see different scores, and the
-// score of a reader is that of a store that holds only what the reader may read.
+// score of a reader is that of a store that holds only data that the reader may read.
 //
-// What an agent, its owner, or another agent of its owner says about the agent does not
+// Statements about an agent by itself, its owner, or another agent of its owner do not
 // count. The score is
 //
 //	100 * (good + 1) / (good + bad + 2), rounded
@@ -135,7 +135,7 @@ type counter struct {
 	counts   Counts
 }
 
-// isInsider reports whether what the other agent says about the agent does not count.
+// isInsider reports whether statements of the other agent about the agent do not count.
 func (c *counter) isInsider(other kg.AgentID) (bool, error) {
 	if other == c.agent || other == kg.System {
 		return true, nil
@@ -283,7 +283,7 @@ func (c *counter) countFact(q kg.Quad) error {
 }
 
 // sourcesOf reports whether the agent, and whether others, assert a statement of the
-// pattern whose object is not the one to ignore.
+// pattern with an object that is not the one to ignore.
 func (c *counter) sourcesOf(p kg.Pattern, ignored kg.Term) (mine, theirs bool, err error) {
 	err = c.each(p, func(st *kg.Statement) error {
 		if st.Object == ignored {

@@ -7,7 +7,7 @@
 //
 // # Promises
 //
-//   - The rules come first. What they refuse or hold is not sent to the hook.
+//   - The rules come first. Messages that they refuse or hold are not sent to the hook.
 //   - A message is sent to nobody but the hook, and nothing of it is in an error or in
 //     the log. The body of each call is signed.
 //   - A call is bounded in time, in bytes of both directions, and in number. What happens

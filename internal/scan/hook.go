@@ -33,7 +33,7 @@ const (
 	MaxReasonRunes   = 500
 )
 
-// OnFailure is what happens to a message that the hook does not judge.
+// OnFailure is the verdict on a message that the hook does not judge.
 type OnFailure string
 
 // The choices.

@@ -24,7 +24,7 @@ type Caller struct {
 // act for it.
 func (c Caller) ActingAgent() (kg.AgentID, error) { return c.asCaller().Agent() }
 
-// ReaderPrincipal returns the principal with whose rights the agent reads its channels.
+// ReaderPrincipal returns the principal that has the rights of the agent as a reader.
 // A principal that acts for another agent has no more rights there than that agent.
 func (c Caller) ReaderPrincipal(agent kg.AgentID) kg.Principal { return c.asCaller().Reader(agent) }
 

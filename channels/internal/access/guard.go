@@ -88,7 +88,7 @@ func (t *Table) isPartitionReader(agent kg.AgentID, partition kg.Term) bool {
 	return known && slices.Contains(readers.([]kg.AgentID), agent)
 }
 
-// MayReadCopy reports whether the principal takes part in what an audit graph has copies of.
+// MayReadCopy reports whether the principal takes part in the channel that an audit graph has copies of.
 // It can read the channel, or could when it was deleted and still has access to its scope;
 // and it is an author or recipient if the messages are addressed. That administrators read
 // the graph does not count.
@@ -119,7 +119,7 @@ func (e *Entry) couldRead(agent kg.AgentID) bool {
 // administrator.
 func isOverseer(p kg.Principal) bool { return p.IsAdmin() && p.Method != kg.MethodOpen }
 
-// MembersWhoRead lists the members who may read the channel if they have access to its scope.
+// MembersWhoRead lists the members that may read the channel if they have access to its scope.
 func MembersWhoRead(e *Entry) (list []kg.AgentID) {
 	for _, m := range e.Members {
 		if e.effective.Read.Includes(m.Role, true) && !e.isRestricted(m.Agent, false) {

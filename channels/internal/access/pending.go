@@ -47,7 +47,7 @@ func (t *Table) PendingEntry(id channel.ID) *Entry {
 	return coming
 }
 
-// NewPendingEntry returns the entry of a channel whose commit has not been applied to
+// NewPendingEntry returns the entry of a channel with a commit that has not been applied to
 // the table yet.
 func (t *Table) NewPendingEntry(c channel.Channel) *Entry {
 	e := t.newEntry(c)

@@ -25,7 +25,7 @@ func (e *Entry) Scopes() (ids []scope.ID) {
 	return ids
 }
 
-// GrantsReadToAll reports whether everyone may read the channel who has access to its
+// GrantsReadToAll reports whether everyone may read the channel that has access to its
 // scope, if it has one.
 func (e *Entry) GrantsReadToAll() bool { return e.effective.Read == channel.Everybody }
 
@@ -262,7 +262,7 @@ func (e *Entry) AdmitsAgent(agent kg.AgentID) bool {
 }
 
 // levelFor returns the agent's level of access to the channel's scope, and scope.Admin for
-// a channel without a scope, whose rights are all in its record. The roles of an agent
+// a channel without a scope, which has all rights in its record. The roles of an agent
 // other than the requesting principal are not considered.
 func (e *Entry) levelFor(agent kg.AgentID) scope.Level {
 	if e.scope == nil {

@@ -194,7 +194,7 @@ func (t *Table) applyScopeCommit(c *kg.Commit) {
 }
 
 // beforeExpiry returns the scope as it was when the grants that the commit removed as
-// expired were in force. Whoever they gave access loses it for its streams with that
+// expired were in force. The agents that they gave access lose it for its streams with that
 // commit, although it lost the right to read when the time had come.
 func (s *Scope) beforeExpiry(now *Scope) *Scope {
 	at := s.decisionTime()
@@ -384,7 +384,7 @@ func (c *scopeCell) get() *Scope {
 func (s *Scope) AdmitsPrincipal(p kg.Principal) bool { return s.LevelFor(p) != "" }
 
 // ManagedBy reports whether the principal manages the scope: its creator and coordinator,
-// those of its intent, and who has a grant for that in either.
+// those of its intent, and agents with a grant for that in either.
 func (s *Scope) ManagedBy(p kg.Principal) bool { return s.LevelFor(p) == scope.Admin }
 
 // LevelFor returns the level of access of the principal, or "" for none.
@@ -397,7 +397,7 @@ func (s *Scope) LevelFor(p kg.Principal) scope.Level {
 
 // levelAt returns the level of access at a time, which is asked for only if it matters.
 // Managing the intent includes managing its tasks. A task requires access to its intent,
-// and what it gives to everybody is at most what its intent gives.
+// and gives everybody at most as much as its intent.
 func (s *Scope) levelAt(p kg.Principal, at func() time.Time) scope.Level {
 	if s == nil {
 		return ""

@@ -145,7 +145,7 @@ func (t *Table) Load(snapshot *kg.Snapshot) error {
 }
 
 // noteChanges returns a matcher for whole records. It moves last to the newest revision of a
-// record whose statements come from more than one commit.
+// record with statements from more than one commit.
 func noteChanges(match systemgraph.Matcher, last *kg.Revision) systemgraph.Matcher {
 	return func(p kg.Pattern) iter.Seq2[kg.Statement, error] {
 		return func(yield func(kg.Statement, error) bool) {

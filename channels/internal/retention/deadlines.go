@@ -56,7 +56,7 @@ func (l *deadlines[ID]) Schedule(id ID, at time.Time) {
 	jobs.Wake(l.wake)
 }
 
-// due returns up to n ids whose deadline has passed, and the next deadline, 0 for none.
+// due returns up to n ids with a deadline that has passed, and the next deadline, 0 for none.
 func (l *deadlines[ID]) due(now int64, n int) (list []ID, next int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *deadlines[ID]) due(now int64, n int) (list []ID, next int64) {
 	return list, next
 }
 
-// run calls do with up to most ids whose deadline has passed, until ctx is done or the store
+// run calls do with up to most ids with a deadline that has passed, until ctx is done or the store
 // is closed. do reschedules them.
 func (l *deadlines[ID]) run(ctx context.Context, most int, do func(context.Context, []ID) error) error {
 	var before []ID

@@ -12,11 +12,11 @@ import (
 	"koine/kg"
 )
 
-// maxGrantEnds bounds the scopes whose expired grants one commit removes.
+// maxGrantEnds bounds the scopes from which one commit removes expired grants.
 const maxGrantEnds = 100
 
 // GrantExpirer removes grants that have expired. They give no access from the time of their
-// expiry; the commit that removes them ends the streams of who lost access.
+// expiry; the commit that removes them ends the streams of agents that lost access.
 type GrantExpirer struct {
 	*deadlines[scope.ID]
 	table *access.Table

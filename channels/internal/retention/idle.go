@@ -37,7 +37,7 @@ func (l *IdleCloser) Start(g *jobs.Group, table *access.Table, j *journal.Journa
 	g.Start("close idle channels", func(ctx context.Context) error { return l.run(ctx, maxIdleCloses, l.closeIdle) })
 }
 
-// closeIdle closes the channels of the list whose idle timeout has ended, in one
+// closeIdle closes the channels of the list that have been idle for their timeout, in one
 // commit, and reschedules the others.
 func (l *IdleCloser) closeIdle(ctx context.Context, list []channel.ID) error {
 	later := map[channel.ID]time.Time{} // the zero time removes the deadline

@@ -58,7 +58,7 @@ func (h *Handler) registerAgent(w http.ResponseWriter, r *http.Request, who *req
 			return 0, nil, err
 		}
 	}
-	// What an administrator registers is not charged to its address.
+	// Registrations by an administrator are not charged to its address.
 	if who.visitor {
 		if err := h.registrations.reserve(h.options.Clock(), who.Address); err != nil {
 			return 0, nil, err

@@ -9,7 +9,7 @@ import (
 	"koine/kg"
 )
 
-// feed delivers what happens in the rooms of an agent, as frames.
+// feed delivers the events of the rooms of an agent, as frames.
 type feed struct {
 	handler *Handler
 	ctx     context.Context

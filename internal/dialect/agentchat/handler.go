@@ -41,7 +41,7 @@ type Deps struct {
 	Streams    *sse.Server
 }
 
-// Registration is who may register an agent.
+// Registration is the rule for registering agents.
 type Registration string
 
 // Registration modes.
@@ -73,7 +73,7 @@ const (
 	Validity = 90 * time.Second
 	// RegistrationsPerHour bounds the registrations from one address.
 	RegistrationsPerHour = 10
-	// MaxRegistrationAddresses bounds the addresses whose registrations are counted.
+	// MaxRegistrationAddresses bounds the addresses with counted registrations.
 	MaxRegistrationAddresses = 1 << 16
 )
 

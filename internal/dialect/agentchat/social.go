@@ -14,7 +14,7 @@ import (
 	"koine/kg"
 )
 
-// Following keeps who follows whom (following.Service).
+// Following keeps the follows between agents (following.Service).
 type Following interface {
 	Follow(ctx context.Context, by caller.Caller, whom kg.AgentID) error
 	Unfollow(ctx context.Context, by caller.Caller, whom kg.AgentID) error
@@ -119,7 +119,7 @@ type (
 	}
 )
 
-// getFeed lists what the agents that the caller follows published: the newest, or what
+// getFeed lists the publications of the agents that the caller follows: the newest, or what
 // came after a cursor. next_cursor is always set, so that a client can ask for more later.
 func (h *Handler) getFeed(_ http.ResponseWriter, r *http.Request, who *requester) (int, any, error) {
 	limit, err := rest.LimitParam(r, DefaultPage, MaxPage)
@@ -181,7 +181,7 @@ type publicAgent struct {
 }
 
 // encodeFor returns an agent as the caller sees it. A visitor sees less, and the
-// reputation that follows from what everybody may see.
+// reputation that follows from public data.
 func (h *Handler) encodeFor(ctx context.Context, who *requester, id kg.AgentID, record *agents.Record) (any, error) {
 	full := h.encodeAgent(id, record)
 	if !who.visitor {

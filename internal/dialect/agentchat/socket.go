@@ -49,7 +49,7 @@ const (
 	reasonUndecided                      = "an internal error"
 )
 
-// errSilent ends a socket whose client sent no frame for Options.Silence.
+// errSilent ends a socket if its client sent no frame for Options.Silence.
 var errSilent = errors.New("no frame arrived for too long")
 
 // socket is a WebSocket of the protocol.
@@ -180,7 +180,7 @@ func (h *Handler) connect(ctx context.Context, end func(error), by caller.Caller
 	return h.options.Connect(ctx, end, by, plainjson.MustEncode(map[string]string{"Authorization": "Bearer " + credential}))
 }
 
-// endSilent ends a socket whose client is silent. Its agent is offline at once, unless it
+// endSilent ends the socket of a silent client. Its agent is offline at once, unless it
 // has another one.
 func (s *socket) endSilent() {
 	if who := s.requester(); who != nil {
@@ -212,7 +212,7 @@ func (s *socket) currentCaller() caller.Caller {
 }
 
 // begin opens the feed of an authenticated client, answers auth_ok, and starts to deliver.
-// What a room has after the sequences of resume comes first.
+// Messages after the sequences of resume come first.
 // hello is the answer, nil for auth_ok.
 func (s *socket) begin(who *requester, requestID rawID, resume map[string]int64, hello *sentFrame) error {
 	ctx := caller.With(s.conn.Context(), who.Caller)
@@ -565,7 +565,7 @@ func (s *socket) setStatus(ctx context.Context, who *requester, f *received) (*s
 	return &sentFrame{Type: frameStatus, Status: f.Status}, nil
 }
 
-// subscribe writes again what a room has after a sequence.
+// subscribe writes again the messages of a room after a sequence.
 func (s *socket) subscribe(ctx context.Context, who *requester, f *received) (*sentFrame, error) {
 	if f.After == nil || *f.After < 0 {
 		return nil, kg.Errorf(kg.CodeInvalid, "must be a sequence").At("after")

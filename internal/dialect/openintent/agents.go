@@ -23,7 +23,7 @@ type Agents interface {
 	Deregister(ctx context.Context, by caller.Caller, id kg.AgentID) error
 }
 
-// Presence keeps who is present (presence.Tracker).
+// Presence tracks the presence of agents (presence.Tracker).
 type Presence interface {
 	HeartbeatFor(ctx context.Context, agent kg.AgentID, says presence.Status, validity time.Duration) (presence.Presence, error)
 	Get(agent kg.AgentID) presence.Presence
@@ -100,7 +100,7 @@ func (h *Handler) agentOf(r *agents.Record) *wireAgent {
 	return out
 }
 
-// agentNotFound names an agent in the error for what does not exist.
+// agentNotFound names an agent in the error of an absent one.
 func agentNotFound(err error) error {
 	if kg.CodeOf(err) == kg.CodeAgentNotFound {
 		return errNotFound("Agent")

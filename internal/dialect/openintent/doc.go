@@ -4,11 +4,11 @@
 //
 // It decodes a request, makes one call of the domain and encodes the answer. Channels and
 // messages are those of package channels, shared with all other protocols. Begin with
-// NewHandler, whose table names every path. docs/openintent.md documents the choices that
+// NewHandler: its table names every path. docs/openintent.md documents the choices that
 // the protocol leaves open.
 //
 // Promises:
-//   - What a caller may not see is answered with the bytes of what does not exist.
+//   - Objects that a caller may not see are answered with the bytes of absent ones.
 //   - A member of a body that names an agent is that of a caller that may act for it.
 //   - No body with status 409 contains the word "lease" unless a lease is held: the SDK
 //     takes any such body for a conflict of leases.

@@ -100,7 +100,7 @@ func errField(field, message, kind string) *wireError {
 // errRequired is the error for an absent member of a body.
 func errRequired(field string) *wireError { return errField(field, "Field required", "missing") }
 
-// errNotFound is the error for what does not exist, or is not visible.
+// errNotFound is the error of an object that does not exist, or is not visible.
 func errNotFound(what string) *wireError {
 	return &wireError{Message: what + " not found", Code: string(kg.CodeNotFound), status: http.StatusNotFound}
 }

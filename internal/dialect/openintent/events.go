@@ -109,7 +109,7 @@ func orEmptyObject(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// fillAudited converts the data of the event of a message. The payload is there for who
+// fillAudited converts the data of the event of a message. The payload is there for readers that
 // may read it, and otherwise its hash.
 func (h *Handler) fillAudited(ctx context.Context, who caller.Caller, out *wireEvent, e *scope.Event) error {
 	var data auditedMessage

@@ -66,7 +66,7 @@ func (h *Handler) intentStream(r *http.Request, who caller.Caller) (source, erro
 	}), nil
 }
 
-// agentStream is the stream of an agent: what happens in the intents that it is assigned to.
+// agentStream is the stream of an agent: the events of the intents that it is assigned to.
 // The agent need not be registered.
 func (h *Handler) agentStream(r *http.Request, who caller.Caller) (source, error) {
 	by, err := h.actAs(r.Context(), who, "agent_id", r.PathValue("id"))
@@ -136,7 +136,7 @@ func (h *Handler) intentOf(ctx context.Context, by caller.Caller, id channel.ID)
 	return sc.ID, nil
 }
 
-// portfolioStream is the stream of a portfolio: what happens in its intents.
+// portfolioStream is the stream of a portfolio: the events of its intents.
 func (h *Handler) portfolioStream(r *http.Request, who caller.Caller) (source, error) {
 	id := r.PathValue("id")
 	if _, err := h.deps.Intents.Portfolios().Get(r.Context(), channelCaller(who), id); err != nil {
@@ -199,7 +199,7 @@ func (h *Handler) convertEvent(ctx context.Context, who caller.Caller, e *intent
 	}
 	actor := bare(e.Event.Actor)
 	if err := json.Unmarshal(orEmptyObject(e.Event.Data), &data); err != nil {
-		data.Agent = "" // an event of a client, whose members mean something else
+		data.Agent = "" // an event of a client: its members mean something else
 	}
 	switch e.Event.Type {
 	case intents.EventAssigned:

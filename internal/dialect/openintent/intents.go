@@ -62,7 +62,7 @@ type intentDraft struct {
 	Confidence  float64         `json:"confidence"`
 }
 
-// createIntent handles POST /intents. New intents are open to everybody who is let in.
+// createIntent handles POST /intents. New intents are open to everybody that the server admits.
 func (h *Handler) createIntent(w http.ResponseWriter, r *http.Request, who caller.Caller) (int, any, error) {
 	var body intentDraft
 	if err := h.readBody(w, r, &body); err != nil {

@@ -27,7 +27,7 @@ type wirePortfolio struct {
 	*portfolioContent
 }
 
-// portfolioContent is what of a portfolio the caller may see.
+// portfolioContent is the part of a portfolio that the caller may see.
 type portfolioContent struct {
 	Intents   []*wireIntent `json:"intents"`
 	Aggregate wireAggregate `json:"aggregate_status"`
@@ -48,7 +48,7 @@ func portfolioOf(p *intents.Portfolio) *wirePortfolio {
 	}
 }
 
-// portfolioNotFound names a portfolio in the error for what does not exist.
+// portfolioNotFound names a portfolio in the error of an absent one.
 func portfolioNotFound(err error) error {
 	if kg.CodeOf(err) == kg.CodeNotFound {
 		return errNotFound("Portfolio")

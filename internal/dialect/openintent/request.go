@@ -105,7 +105,7 @@ func orNull(text string) *string {
 	return &text
 }
 
-// timeLayout is understood by Python 3.10, whose fromisoformat refuses Z and any number of
+// timeLayout is understood by Python 3.10: its fromisoformat refuses Z and any number of
 // fraction digits but 3 and 6.
 const timeLayout = "2006-01-02T15:04:05.000-07:00"
 

@@ -51,7 +51,7 @@ func (h *Handler) streams() map[string]streamOf {
 	return out
 }
 
-// StreamPaths are the patterns of the streams, whose refusals are to be delayed: the SDK
+// StreamPaths are the patterns of the streams. Their refusals are to be delayed: the SDK
 // asks again at once, for ever, whatever the answer says.
 func StreamPaths() (out []string) {
 	for _, what := range []string{"intents", "agents", "portfolios", "channels"} {

@@ -115,7 +115,7 @@ func withoutNull(f intents.TaskFields) intents.TaskFields {
 	return f
 }
 
-// taskNotFound names a task in the error for what does not exist.
+// taskNotFound names a task in the error of an absent one.
 func taskNotFound(err error) error {
 	if kg.CodeOf(err) == kg.CodeScopeNotFound {
 		return errNotFound("Task")
