@@ -36,6 +36,7 @@ type commandLine struct {
 	Diff   offline.DiffCommand   `cmd:"" group:"data" help:"Compare two stores, or two revisions of a store."`
 
 	Channel online.ChannelCommand `cmd:"" group:"channels" help:"Manage channels, and publish and read messages."`
+	Intent  online.IntentCommand  `cmd:"" group:"channels" help:"Manage intents: goals that agents work on."`
 	Agent   online.AgentCommand   `cmd:"" group:"channels" help:"List, register and deregister agents."`
 
 	Graph  online.GraphCommand  `cmd:"" group:"access" help:"Manage named graphs and their access policies."`

@@ -44,11 +44,11 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":     exits,
 			"jsonlines": jsonLines,
-			"keyfrom":   keyFrom,
-			"serve":     serve,
-			"signal":    signalServer,
-			"sorted":    sorted,
-			"private":   private,
+			"keyfrom":   keyFrom, "valuefrom": valueFrom,
+			"serve":   serve,
+			"signal":  signalServer,
+			"sorted":  sorted,
+			"private": private,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("KOINE_RESERVE_MIB", "0")

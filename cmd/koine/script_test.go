@@ -71,6 +71,14 @@ func keyFrom(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0]+"_ID", key[1])
 }
 
+// valueFrom NAME FILE sets $NAME to the content of a file, without the space around it.
+func valueFrom(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: valuefrom NAME FILE")
+	}
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile(args[1])))
+}
+
 // jsonLines stdout|stderr PATTERN fails unless each line is a JSON object and one of them
 // matches.
 func jsonLines(ts *testscript.TestScript, neg bool, args []string) {

@@ -97,6 +97,7 @@ class _Delivery:
         self._messages: asyncio.Queue[Message] = asyncio.Queue()
         self._room = threading.BoundedSemaphore(MAX_WAITING)
         self._names: dict[str, str] = {}  # of channels, by id
+        self._workflows: dict[str, list[tuple[Any, Callable]]] = {}  # by intent
         config = agent._config
         url = f"{config.base_url}/api/v1/agents/{agent.agent_id}/subscribe"
         self._streams = [
@@ -163,12 +164,15 @@ class _Delivery:
         agent = self._agent
         if message.sender == agent.agent_id:
             return
-        handlers = agent._handlers["message"]
-        named = [h for h in handlers if getattr(h, "_openintent_channel", None)]
+        handlers = [
+            (getattr(h, "_openintent_channel", None), h)
+            for h in agent._handlers["message"]
+        ]
+        handlers += await self._workflow_handlers(message.get("intent_id"))
+        named = any(wanted for wanted, _ in handlers)
         name = await self._name_of(message.channel_id) if named else ""
         answered = message.message_type != "request"
-        for handler in handlers:
-            wanted = getattr(handler, "_openintent_channel", None)
+        for wanted, handler in handlers:
             if wanted not in (None, name):
                 continue
             result = await agent._call_handler(handler, message)
@@ -176,6 +180,30 @@ class _Delivery:
                 continue
             answered = True
             await self._reply(message, result)
+
+    async def _workflow_handlers(
+        self, intent_id: Any
+    ) -> list[tuple[Any, Callable]]:
+        """Returns the channel and the method of each entry of on_message that the workflow
+        file of the intent has for the agent (koine intent apply)."""
+        if not intent_id:
+            return []
+        if intent_id not in self._workflows:
+            agent = self._agent
+            intent = await agent.async_client.get_intent(intent_id)
+            agents = (intent.constraints.get("workflow") or {}).get("agents") or {}
+            found = []
+            for entry in (agents.get(agent.agent_id) or {}).get("on_message") or []:
+                handler = getattr(agent, entry["handler"], None)
+                if handler is None:
+                    logger.warning(
+                        "agent %s has no method %s, which the workflow of intent %s names",
+                        agent.agent_id, entry["handler"], intent_id,
+                    )
+                    continue
+                found.append((entry.get("channel"), handler))
+            self._workflows[intent_id] = found
+        return self._workflows[intent_id]
 
     async def _reply(self, message: Message, result: Any) -> None:
         payload = result if isinstance(result, Mapping) else {"result": result}

@@ -51,13 +51,23 @@ class ResearchAgent:
 # ---
 
 
+@Agent("log-agent-01")
+class LogAgent:
+    """Its handler is named by the workflow of the intent, not by a decorator."""
+
+    seen: list = []
+
+    async def log_progress(self, message):
+        self.seen.append(message.payload)
+
+
 async def main(url: str, key: str) -> None:
     from koine_openintent import MessageTimeoutError
     from openintent import AsyncOpenIntentClient
 
     lead = AsyncOpenIntentClient(base_url=url, api_key=key, agent_id="lead")
     intent = await lead.create_intent(title="Research Q1 Financials", description="")
-    agents = [DataAgent(url, key), ResearchAgent(url, key)]
+    agents = [DataAgent(url, key), ResearchAgent(url, key), LogAgent(url, key)]
     for agent in agents:
         agent._running = True
         await agent._subscribe()
@@ -94,6 +104,15 @@ async def main(url: str, key: str) -> None:
         sys.exit("a request that nobody answers has a response")
     except MessageTimeoutError as err:
         assert err.request.to == "logger-agent"
+
+    workflow = {"agents": {"log-agent-01": {"on_message": [{"channel": "progress", "handler": "log_progress"}]}}}
+    other = await lead.create_intent(title="Log", description="", constraints={"workflow": workflow})
+    progress = await lead.create_channel(other.id, "progress", members=["log-agent-01"])
+    await lead.send_message(progress["id"], "lead", payload={"done": 1})
+    while LogAgent.seen != [{"done": 1}]:
+        if asyncio.get_running_loop().time() > deadline:
+            sys.exit(f"the handler of the workflow saw {LogAgent.seen}")
+        await asyncio.sleep(0.05)
     for agent in agents:
         agent.stop()
     print("ok")
