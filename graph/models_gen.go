@@ -633,6 +633,12 @@ type IntentAssignment struct {
 	At      time.Time `json:"at"`
 }
 
+// `state`: the members that differ.
+type IntentDifference struct {
+	State  json.RawMessage `json:"state"`
+	Status *IntentStatus   `json:"status"`
+}
+
 type IntentPayload struct {
 	Intent *Intent `json:"intent"`
 }
@@ -720,6 +726,8 @@ type MessagePublished struct {
 func (MessagePublished) IsMessageEvent() {}
 
 func (MessagePublished) IsChannelEvent() {}
+
+func (MessagePublished) IsIntentEvent() {}
 
 type MessageReceipt struct {
 	Agent   *Agent        `json:"agent"`

@@ -208,5 +208,11 @@ func (*mutationRoot) RemoveAgent(ctx context.Context, input RemoveAgentInput) (*
 		return nil, inInput(withFieldNames(err, inInputs))
 	}
 	id := kg.CanonicalAgent(input.AgentID)
+	if all := r.engine.deps.Intents; all != nil { // an agent that is gone holds no lease
+		if err := all.Leases().ReleaseAgent(ctx, id); err != nil {
+			return nil, err
+		}
+		r.notePosition(r.engine.deps.Store.Head())
+	}
 	return &RemoveAgentPayload{Agent: agentOf(id), AgentID: string(id), ChannelCount: n}, nil
 }

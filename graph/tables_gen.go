@@ -80,7 +80,9 @@ var (
 	heldMessageObject                  = &executor.Object{Name: "HeldMessage", Implementors: heldMessageImplementors}
 	intentObject                       = &executor.Object{Name: "Intent", Implementors: intentImplementors}
 	intentAssignmentObject             = &executor.Object{Name: "IntentAssignment", Implementors: intentAssignmentImplementors}
+	intentChangeObject                 = &executor.Object{Name: "IntentChange", Implementors: intentChangeImplementors}
 	intentConnectionObject             = &executor.Object{Name: "IntentConnection", Implementors: intentConnectionImplementors}
+	intentDifferenceObject             = &executor.Object{Name: "IntentDifference", Implementors: intentDifferenceImplementors}
 	intentEdgeObject                   = &executor.Object{Name: "IntentEdge", Implementors: intentEdgeImplementors}
 	intentPayloadObject                = &executor.Object{Name: "IntentPayload", Implementors: intentPayloadImplementors}
 	intentTaskObject                   = &executor.Object{Name: "IntentTask", Implementors: intentTaskImplementors}
@@ -238,7 +240,9 @@ var (
 	heldMessageImplementors                  = []string{"HeldMessage"}
 	intentImplementors                       = []string{"Intent"}
 	intentAssignmentImplementors             = []string{"IntentAssignment"}
+	intentChangeImplementors                 = []string{"IntentChange", "IntentEvent"}
 	intentConnectionImplementors             = []string{"IntentConnection"}
+	intentDifferenceImplementors             = []string{"IntentDifference"}
 	intentEdgeImplementors                   = []string{"IntentEdge"}
 	intentPayloadImplementors                = []string{"IntentPayload"}
 	intentTaskImplementors                   = []string{"IntentTask"}
@@ -249,7 +253,7 @@ var (
 	leasePayloadImplementors                 = []string{"LeasePayload"}
 	messageCountImplementors                 = []string{"MessageCount"}
 	messageEdgeImplementors                  = []string{"MessageEdge"}
-	messagePublishedImplementors             = []string{"MessagePublished", "MessageEvent", "ChannelEvent"}
+	messagePublishedImplementors             = []string{"MessagePublished", "MessageEvent", "ChannelEvent", "IntentEvent"}
 	messageReceiptImplementors               = []string{"MessageReceipt"}
 	messageReceiptConnectionImplementors     = []string{"MessageReceiptConnection"}
 	messageReceiptEdgeImplementors           = []string{"MessageReceiptEdge"}
@@ -392,7 +396,9 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	heldMessageObject.Fields = heldMessageFields()
 	intentObject.Fields = intentFields()
 	intentAssignmentObject.Fields = intentAssignmentFields()
+	intentChangeObject.Fields = intentChangeFields()
 	intentConnectionObject.Fields = intentConnectionFields()
+	intentDifferenceObject.Fields = intentDifferenceFields()
 	intentEdgeObject.Fields = intentEdgeFields()
 	intentPayloadObject.Fields = intentPayloadFields()
 	intentTaskObject.Fields = intentTaskFields()
@@ -1801,6 +1807,27 @@ func intentAssignmentFields() map[string]*executor.Field {
 	}
 }
 
+func intentChangeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"intentId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeID(w, s, o.(*IntentChange).IntentID())
+		}),
+		"intent": executor.Read((*IntentChange).Intent, writeIntent),
+		"event": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeScopeEvent(w, s, o.(*IntentChange).Event())
+		}),
+		"before": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIntentDifference(w, s, o.(*IntentChange).Before())
+		}),
+		"after": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIntentDifference(w, s, o.(*IntentChange).After())
+		}),
+		"position": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalPosition(w, s, o.(*IntentChange).Position())
+		}),
+	}
+}
+
 func intentConnectionFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
@@ -1813,6 +1840,17 @@ func intentConnectionFields() map[string]*executor.Field {
 			return writePageInfo(w, s, o.(*listPage[Intent]).PageInfo())
 		}),
 		"totalCount": executor.Read((*listPage[Intent]).TotalCount, writeOptionalLong),
+	}
+}
+
+func intentDifferenceFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"state": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeJSON(w, s, o.(*IntentDifference).State)
+		}),
+		"status": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalIntentStatus(w, s, o.(*IntentDifference).Status)
+		}),
 	}
 }
 
@@ -3489,6 +3527,7 @@ func subscriptionFields() map[string]*executor.Field {
 		"messagePublished": executor.Subscribe(coerceSubscriptionMessagePublishedArgs, (*subscriptionRoot).MessagePublished),
 		"channelChanged":   executor.Subscribe(coerceSubscriptionChannelChangedArgs, (*subscriptionRoot).ChannelChanged),
 		"signalSent":       executor.Subscribe(coerceSubscriptionSignalSentArgs, (*subscriptionRoot).SignalSent),
+		"intentChanged":    executor.Subscribe(coerceSubscriptionIntentChangedArgs, (*subscriptionRoot).IntentChanged),
 		"taskChanged":      executor.Subscribe(coerceSubscriptionTaskChangedArgs, (*subscriptionRoot).TaskChanged),
 	}
 }
@@ -4056,6 +4095,18 @@ func writeChannelEvent(w *executor.Writer, s *executor.Selected, v Node) error {
 		return w.Object(s.On(messagePublishedObject), v)
 	case *ChannelChange:
 		return w.Object(s.On(channelChangeObject), v)
+	case executor.Value:
+		return executor.WriteValue(w, s, v)
+	}
+	return w.Nil(s)
+}
+
+func writeIntentEvent(w *executor.Writer, s *executor.Selected, v Node) error {
+	switch v := v.(type) {
+	case *MessagePublished:
+		return w.Object(s.On(messagePublishedObject), v)
+	case *IntentChange:
+		return w.Object(s.On(intentChangeObject), v)
 	case executor.Value:
 		return executor.WriteValue(w, s, v)
 	}
@@ -5573,6 +5624,21 @@ func coerceSubscriptionSignalSentArgs(c *executor.Coercer, raw map[string]any) (
 	return a, in.Err()
 }
 
+// subscriptionIntentChangedArgs are the arguments of Subscription.intentChanged.
+type subscriptionIntentChangedArgs struct {
+	IntentID    *string
+	PortfolioID *string
+	Resume      *scalar.Position
+}
+
+func coerceSubscriptionIntentChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionIntentChangedArgs, error) {
+	a, in := &subscriptionIntentChangedArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "intentId", &a.IntentID, knowledge.CoerceOptionalID)
+	executor.Member(in, "portfolioId", &a.PortfolioID, knowledge.CoerceOptionalID)
+	executor.Member(in, "resume", &a.Resume, knowledge.CoerceOptionalPosition)
+	return a, in.Err()
+}
+
 // subscriptionTaskChangedArgs are the arguments of Subscription.taskChanged.
 type subscriptionTaskChangedArgs struct {
 	ID     string
@@ -6906,8 +6972,11 @@ var (
 	writeLeaseConnection              = executor.ObjectOf[listPage[Lease]](leaseConnectionObject)
 	writeIntentTaskList               = executor.ObjectsOf[IntentTask](intentTaskObject)
 	writePortfolioMembershipList      = executor.ObjectsOf[PortfolioMembership](portfolioMembershipObject)
+	writeScopeEvent                   = executor.ObjectOf[ScopeEvent](scopeEventObject)
+	writeIntentDifference             = executor.ObjectOf[IntentDifference](intentDifferenceObject)
 	writeIntentEdgeList               = executor.ObjectsOf[listEdge[Intent]](intentEdgeObject)
 	writeIntentList2                  = executor.ObjectsOf[Intent](intentObject)
+	writeOptionalIntentStatus         = executor.Optional(writeIntentStatus)
 	writeIntentTaskStatus             = executor.Leaf(scalar.AppendText[IntentTaskStatus])
 	writeIntentTask                   = executor.ObjectOf[IntentTask](intentTaskObject)
 	writeLeaseEdgeList                = executor.ObjectsOf[listEdge[Lease]](leaseEdgeObject)
@@ -7004,7 +7073,6 @@ var (
 	writeScopeList                    = executor.ObjectsOf[Scope](scopeObject)
 	writeScopeEventEdgeList           = executor.ObjectsOf[listEdge[ScopeEvent]](scopeEventEdgeObject)
 	writeScopeEventList               = executor.ObjectsOf[ScopeEvent](scopeEventObject)
-	writeScopeEvent                   = executor.ObjectOf[ScopeEvent](scopeEventObject)
 	writeIRIList                      = executor.ListOf(writeIRI)
 	writeAssertionOriginList          = executor.ObjectsOf[AssertionOrigin](assertionOriginObject)
 	writeStatementHistoryEntryList    = executor.ObjectsOf[StatementHistoryEntry](statementHistoryEntryObject)

@@ -45,10 +45,10 @@ var (
 	MessageConnectionImplementors   = []string{"MessageConnection"}
 	NeighborhoodImplementors        = []string{"Neighborhood"}
 	PageInfoImplementors            = []string{"PageInfo"}
-	ProgressImplementors            = []string{"Progress", "ProposalEvent", "MessageEvent", "ChannelEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
+	ProgressImplementors            = []string{"Progress", "ProposalEvent", "MessageEvent", "ChannelEvent", "IntentEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
 	ProposalImplementors            = []string{"Proposal", "Node"}
 	ProposalChangeImplementors      = []string{"ProposalChange", "ProposalEvent"}
-	ResyncImplementors              = []string{"Resync", "ProposalEvent", "MessageEvent", "ChannelEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
+	ResyncImplementors              = []string{"Resync", "ProposalEvent", "MessageEvent", "ChannelEvent", "IntentEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
 	StatementImplementors           = []string{"Statement", "Node"}
 	StatementChangeImplementors     = []string{"StatementChange", "ChangeEvent", "StatementEvent"}
 	StatementConnectionImplementors = []string{"StatementConnection"}
