@@ -516,7 +516,7 @@ type CreatePortfolioInput struct {
 type CreateScopeInput struct {
 	// The intent of a task.
 	ParentID *string `json:"parentId"`
-	// At most 128 characters.
+	// At most 255 characters.
 	Title          *string           `json:"title"`
 	Access         *ScopeAccessInput `json:"access"`
 	CoordinatorID  *string           `json:"coordinatorId"`

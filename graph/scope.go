@@ -200,7 +200,11 @@ func (*mutationRoot) EndScope(ctx context.Context, input EndScopeInput) (*ScopeP
 	if err != nil {
 		return nil, err
 	}
-	return r.changedScope(service.Scopes().End(ctx, by, scope.ID(input.ScopeID), scope.Status(inDomain(input.Status)), deref(input.Reason)))
+	end := service.Scopes().End
+	if r.engine.deps.Intents != nil { // the log of the intent has the end
+		end = r.engine.deps.Intents.End
+	}
+	return r.changedScope(end(ctx, by, scope.ID(input.ScopeID), scope.Status(inDomain(input.Status)), deref(input.Reason)))
 }
 
 // ScopeEvent is an event of a scope.

@@ -35,7 +35,7 @@ func TestScopes(t *testing.T) {
 	c.want("nobody coordinates", c.told("ann", update, `expectedVersion: 2, coordinatorId: "", title: ""`), `{"updateScope":{"scope":{"title":null,"coordinator":null,"access":{"everybody":false,"agents":["agent://bob"],"roles":[]},"version":3}}}`)
 	create := `mutation { createScope(input: {%s}) { scope { id } } }`
 	for input, want := range map[string]string{
-		`title: "` + strings.Repeat("x", 129) + `"`:                      "LIMIT_EXCEEDED input.title",
+		`title: "` + strings.Repeat("x", 256) + `"`:                      "LIMIT_EXCEEDED input.title",
 		`access: {roles: [""]}`:                                          "INVALID input.access.roles",
 		`access: {agentIds: ["` + strings.Repeat(`x", "`, 1000) + `x"]}`: "LIMIT_EXCEEDED input.access.agentIds",
 		`access: {roles: ["` + strings.Repeat(`x", "`, 64) + `x"]}`:      "LIMIT_EXCEEDED input.access.roles",

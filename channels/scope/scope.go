@@ -119,7 +119,7 @@ const (
 	MaxAgents     = 1000
 	MaxRoles      = 64
 	MaxRoleRunes  = 128
-	MaxTitleRunes = 128
+	MaxTitleRunes = 255 // as other servers of OpenIntent allow
 
 	MaxGrants          = 1000
 	MaxAssignments     = 1000

@@ -283,3 +283,28 @@ func TestListIntents(t *testing.T) {
 		t.Errorf("an outsider lists %v, %v", page, err)
 	}
 }
+
+// The end of a scope is an event of the intent, by who may manage it alone.
+func TestEnd(t *testing.T) {
+	s := serve(t)
+	ctx, id := t.Context(), s.intent(t)
+	_, err := s.End(ctx, as("bob"), id, scope.Completed, "")
+	wantCode(t, "the end by an agent that takes part", err, kg.CodePermissionDenied)
+	_, err = s.End(ctx, as("gus"), id, scope.Completed, "")
+	wantCode(t, "the end by an outsider", err, kg.CodeScopeNotFound)
+	_, err = s.End(ctx, as("ann"), id, scope.Active, "")
+	wantCode(t, "no end", err, kg.CodeInvalid)
+	_, err = s.End(ctx, as("ann"), id, scope.Completed, strings.Repeat("ü", intents.MaxReasonRunes+1))
+	wantCode(t, "a reason past the bound", err, kg.CodeLimitExceeded)
+	if sc, err := s.End(ctx, as("ann"), id, scope.Abandoned, strings.Repeat("ü", intents.MaxReasonRunes)); err != nil || sc.Status != scope.Abandoned {
+		t.Fatalf("the scope is %+v: %v", sc, err)
+	}
+	if it, err := s.Get(ctx, as("rita"), id); err != nil || it.Status != intents.Abandoned || it.Version != 2 {
+		t.Errorf("the intent is %+v: %v", it, err)
+	}
+	if got := s.eventTypes(t, id); !slices.Equal(got, []string{"status_changed"}) {
+		t.Errorf("the events are %v", got)
+	}
+	_, err = s.End(ctx, as("ann"), id, scope.Completed, "")
+	wantCode(t, "a second end", err, kg.CodeScopeEnded)
+}

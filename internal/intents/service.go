@@ -285,3 +285,39 @@ func (s *Service) change(ctx context.Context, by channels.Caller, id scope.ID, v
 	})
 	return now, err
 }
+
+// End ends a scope as channels.Scopes.End does, and, if it is an intent, records its status
+// with an event. It requires the level scope.Admin.
+//
+// Errors: those of channels.Scopes.End.
+func (s *Service) End(ctx context.Context, by channels.Caller, id scope.ID, status scope.Status, reason string) (*scope.Scope, error) {
+	agent, err := by.ActingAgent()
+	if err != nil {
+		return nil, err
+	}
+	if status != scope.Completed && status != scope.Abandoned {
+		return nil, kg.Errorf(kg.CodeInvalid, "status must be completed or abandoned, not %.60q", status).At("status")
+	}
+	if err := checkText("reason", reason, MaxReasonRunes); err != nil {
+		return nil, err
+	}
+	return s.scopes.Change(ctx, by, id, scope.Admin, "scopes/end", func(tx *kg.Tx, sc *scope.Scope) error {
+		it, err := readIntent(tx.MatchOwn, sc)
+		if err != nil {
+			return err
+		}
+		if err := s.scopes.EndIn(tx, sc, status, reason); err != nil || sc.Parent != "" {
+			return err
+		}
+		it.Status, it.UpdatedAt = Status(status), tx.Time()
+		it.Version++
+		if err := systemgraph.Write(tx, recordGraph(id), id.Entity(), it.toRecord()); err != nil {
+			return err
+		}
+		data := map[string]any{"status": it.Status, "version": it.Version}
+		if reason != "" {
+			data["reason"] = reason
+		}
+		return appendEvent(tx, id, EventStatusChanged, agent, data)
+	})
+}
