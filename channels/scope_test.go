@@ -144,7 +144,7 @@ func TestScopeBounds(t *testing.T) {
 		d    scope.Draft
 		want kg.Code
 	}{
-		{"a title too long", scope.Draft{Title: long + "x"}, kg.CodeLimitExceeded},
+		{"a title too long", scope.Draft{Title: strings.Repeat("x", scope.MaxTitleRunes+1)}, kg.CodeLimitExceeded},
 		{"too many agents", scope.Draft{Access: scope.Access{Agents: many(scope.MaxAgents + 1)}}, kg.CodeLimitExceeded},
 		{"too many roles", scope.Draft{Access: scope.Access{Roles: roles(scope.MaxRoles + 1)}}, kg.CodeLimitExceeded},
 		{"a role too long", scope.Draft{Access: scope.Access{Roles: []string{strings.Repeat("r", scope.MaxRoleRunes+1)}}}, kg.CodeInvalid},
