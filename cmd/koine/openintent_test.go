@@ -45,17 +45,23 @@ func openIntentSDK(t *testing.T) string {
 	return dir
 }
 
-// runSDK runs a program of the package's testdata with the SDK.
+// runSDK runs testdata/sdk/methods.py with the SDK.
 func runSDK(t *testing.T, url, key string, args ...string) {
 	t.Helper()
 	sdk := openIntentSDK(t)
 	ctx, cancel := context.WithTimeout(t.Context(), slowtest.Slack(time.Minute))
 	defer cancel()
-	program := exec.CommandContext(ctx, "/usr/bin/python3", append([]string{"../../internal/dialect/openintent/testdata/sdk/methods.py", url, key}, args...)...)
-	program.Env = append(os.Environ(), "PYTHONPATH="+sdk, "PYTHONDONTWRITEBYTECODE=1")
+	program := sdkProgram(ctx, sdk, "methods.py", append([]string{url, key}, args...)...)
 	if out, err := program.CombinedOutput(); err != nil || string(out) != "ok\n" {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// sdkProgram is a program of the dialect's testdata with the SDK.
+func sdkProgram(ctx context.Context, sdk, name string, args ...string) *exec.Cmd {
+	program := exec.CommandContext(ctx, "/usr/bin/python3", append([]string{"../../internal/dialect/openintent/testdata/sdk/" + name}, args...)...)
+	program.Env = append(os.Environ(), "PYTHONPATH="+sdk, "PYTHONDONTWRITEBYTECODE=1")
+	return program
 }
 
 // The unmodified SDK calls its methods of tiers A to C with one key that acts for its
@@ -67,6 +73,15 @@ func TestOpenIntentSDK(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
 	key, _ := k.create(`{agentId: "dev", actFor: ["*"]}`)
 	runSDK(t, k.url, key)
+}
+
+// Agents of the unmodified SDK handle assignments: what one returns is in the state of the
+// intent, and another one answers ask().
+func TestOpenIntentSDKAgents(t *testing.T) {
+	openIntentSDK(t)
+	k := startKnowing(t, "--auth", "keys")
+	key, _ := k.create(`{agentId: "dev", actFor: ["*"]}`)
+	runSDK(t, k.url, key, "agents")
 }
 
 // In open mode, below a prefix.
