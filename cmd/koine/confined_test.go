@@ -18,8 +18,7 @@ import (
 type door struct{ over, path, body string }
 
 // doorsThatChange are the ways in which a caller could change something: {task} is a task
-// of ann's, {channel} a channel of
-// hers.
+// of ann's, {channel} a channel and {intent} an intent of hers.
 var doorsThatChange = []door{
 	{"A2A", "knowledge/update", `{"mutations":[{"op":"add","statement":{"subject":{"id":"urn:s"},"predicate":{"id":"urn:p"},"object":{"value":"x"}}}]}`},
 	{"A2A", "knowledge/query", `{"query":"mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: \"urn:s\"}, predicate: {id: \"urn:p\"}, object: {value: \"z\"}}}]}) { success } }"}`},
@@ -60,6 +59,19 @@ var doorsThatChange = []door{
 	{"PATCH", "/agentchat/agents/me", `{"status":"busy"}`},
 	{"chat", "", `{"type":"message","request_id":1,"room_id":"{channel}","content":"x"}`},
 	{"chat", "", `{"type":"status","request_id":1,"status":"idle"}`},
+	{"POST", "/api/v1/intents", `{"title":"x"}`},
+	{"POST", "/api/v1/intents/{intent}/state", `{"state":{"a":1}}`},
+	{"POST", "/api/v1/intents/{intent}/events", `{"event_type":"comment"}`},
+	{"POST", "/api/v1/intents/{intent}/agents", `{"agent_id":"bot"}`},
+	{"PUT", "/api/v1/intents/{intent}/acl", `{"default_policy":"open","entries":[]}`},
+	{"POST", "/api/v1/intents/{intent}/access-requests", `{"principal_id":"ann","requested_permission":"read"}`},
+	{"POST", "/api/v1/intents/{intent}/leases", `{"scope":"x"}`},
+	{"POST", "/api/v1/intents/{intent}/channels", `{"name":"talk"}`},
+	{"POST", "/api/v1/intents/{intent}/channels/plans/messages", `{"sender":"ann","payload":{}}`},
+	{"POST", "/api/v1/tasks", `{"intent_id":"{intent}","name":"x"}`},
+	{"POST", "/api/v1/portfolios", `{"name":"x"}`},
+	{"POST", "/api/v1/agents/register", `{"agent_id":"ann","capabilities":[]}`},
+	{"POST", "/api/v1/agents/ann/heartbeat", `{"status":"active"}`},
 	{"hub", "CancelTask", `{"id":"{task}"}`},
 	{"PUT", "/agents/ann", `{"name":"Ann"}`},
 	{"PUT", "/agents/ann/webhook", `{"url":"https://example.org/hook"}`},
@@ -85,6 +97,9 @@ var doorsThatRead = []struct {
 	{door{"GET", "/agents/bot/a2a", ""}, `"Bot"`},
 	{door{"GET", "/agentchat/rooms/{channel}/messages", ""}, "hello"},
 	{door{"GET", "/agentchat/me", ""}, `"ann"`},
+	{door{"GET", "/api/v1/intents/{intent}", ""}, "Q1"},
+	{door{"GET", "/api/v1/intents/{intent}/events", ""}, "intent_created"},
+	{door{"GET", "/api/v1/agents", ""}, `"bot"`},
 	{door{"chat", "", `{"type":"subscribe","request_id":1,"room_id":"{channel}","after":0}`}, "subscribed"},
 	{door{"POST", "/stream-token", `{"url":"/changes"}`}, "streamToken="},
 }
@@ -120,7 +135,14 @@ func TestConfinedRoles(t *testing.T) {
 	}
 	channel, task := answer.Data.Made.Channel.ID, answer.Data.Sent.Task.ID
 	tells(t, k.graphql(plain, `mutation { publishMessage(input: {channelId: "`+channel+`", parts: [{text: "hello"}]}) { __typename } }`), `"__typename"`)
-	fill := strings.NewReplacer("{task}", task, "{channel}", channel).Replace
+	var intent struct{ ID string }
+	if status, text := k.send(http.MethodPost, "/api/v1/intents", plain, `{"title":"Q1"}`); json.Unmarshal([]byte(text), &intent) != nil || intent.ID == "" {
+		t.Fatal(status, text)
+	}
+	if status, text := k.send(http.MethodPost, "/api/v1/agents/register", plain, `{"agent_id":"ann","capabilities":[]}`); status != http.StatusOK {
+		t.Fatal(status, text)
+	}
+	fill := strings.NewReplacer("{task}", task, "{channel}", channel, "{intent}", intent.ID).Replace
 	ask := func(credential string, d door) string {
 		return k.through(credential, door{d.over, fill(d.path), fill(d.body)})
 	}
@@ -219,8 +241,11 @@ func (k *knowing) through(credential string, d door) string {
 	case "chat":
 		return k.chatAnswer(credential, d.body)
 	}
-	if strings.HasPrefix(path, "/data") {
+	switch {
+	case strings.HasPrefix(path, "/data"):
 		headers = []string{"Content-Type", "application/n-triples"}
+	case strings.HasPrefix(path, "/api/v1"):
+		headers = []string{"If-Match", "1"}
 	}
 	_, text := k.send(method, path, credential, body, headers...)
 	return text

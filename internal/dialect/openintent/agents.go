@@ -207,6 +207,9 @@ func (h *Handler) heartbeat(w http.ResponseWriter, r *http.Request, who caller.C
 	if err != nil {
 		return 0, nil, err
 	}
+	if err := by.Principal.CheckWrite(); err != nil {
+		return 0, nil, err
+	}
 	if _, err := h.deps.Agents.Get(r.Context(), by.Acting()); err != nil {
 		return 0, nil, agentNotFound(err)
 	}
