@@ -85,7 +85,7 @@ func (*queryRoot) Intents(ctx context.Context, status *IntentStatus, first *int,
 }
 
 // countIntents counts the intents with a status, or all for "". exact is false above
-// channels.MaxCounted.
+// maxCountedIntents.
 func countIntents(ctx context.Context, service *intents.Service, by channels.Caller, status intents.Status) (n int64, exact bool, err error) {
 	for q := (intents.ListQuery{Status: status, PageSize: channels.MaxPage}); n <= maxCountedIntents; {
 		found, end, err := service.List(ctx, by, q)
@@ -175,12 +175,16 @@ func (it *Intent) UpdatedAt() time.Time { return it.record.UpdatedAt }
 
 // Assignments are those of the scope.
 func (it *Intent) Assignments(ctx context.Context) ([]IntentAssignment, error) {
-	sc, err := readScope(ctx, string(it.record.ID))
+	service, by, err := runOf(ctx).intentService()
 	if err != nil {
 		return nil, err
 	}
-	out := make([]IntentAssignment, len(sc.record.Assignments))
-	for i, a := range sc.record.Assignments {
+	list, err := service.Assignments(ctx, by, it.record.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]IntentAssignment, len(list))
+	for i, a := range list {
 		out[i] = IntentAssignment{Agent: agentOf(a.Agent), AgentID: string(a.Agent), Role: a.Role, By: agentOf(a.By), At: a.At}
 	}
 	return out, nil
@@ -188,15 +192,17 @@ func (it *Intent) Assignments(ctx context.Context) ([]IntentAssignment, error) {
 
 // Grants are those of the scope that are in force.
 func (it *Intent) Grants(ctx context.Context) ([]AccessGrant, error) {
-	sc, err := readScope(ctx, string(it.record.ID))
+	service, by, err := runOf(ctx).intentService()
 	if err != nil {
 		return nil, err
 	}
-	out, now := []AccessGrant{}, time.Now()
-	for i := range sc.record.Grants {
-		if g := &sc.record.Grants[i]; !g.IsExpired(now) {
-			out = append(out, *accessGrant(g))
-		}
+	access, err := service.Access(ctx, by, it.record.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]AccessGrant, len(access.Grants))
+	for i := range access.Grants {
+		out[i] = *accessGrant(&access.Grants[i])
 	}
 	return out, nil
 }

@@ -129,8 +129,8 @@ func (s *Service) Access(ctx context.Context, by channels.Caller, id scope.ID) (
 	return &AccessList{Access: sc.Access, Grants: slices.DeleteFunc(sc.Grants, func(g scope.Grant) bool { return g.IsExpired(now) })}, nil
 }
 
-// SetAccess replaces the access list of an intent. Grants that equal one in
-// force says are that one and keep their id. It requires the level Admin, and appends an
+// SetAccess replaces the access list of an intent. Grants that equal one in force are that
+// one and keep their id. It requires the level Admin, and appends an
 // event for the granted entries and one for the revoked ones.
 //
 // Errors: CodeInvalid; CodeLimitExceeded; those of channels.Scopes.Change.

@@ -195,7 +195,7 @@ func (t *Table) applyScopeCommit(c *kg.Commit) {
 
 // beforeExpiry returns the scope as it was when the grants that the commit removed as
 // expired were in force. The agents that they gave access lose it for its streams with that
-// commit, although it lost the right to read when the time had come.
+// commit, although they lost the right to read when the time had come.
 func (s *Scope) beforeExpiry(now *Scope) *Scope {
 	at := s.decisionTime()
 	for i := range s.Grants {
