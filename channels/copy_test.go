@@ -98,7 +98,7 @@ func TestAuditCopies(t *testing.T) {
 	}
 	// An administrator reads copies as statements, not as a participant.
 	root := admin("root")
-	if _, err := s.Scopes().Grant(within(t), as("ann"), intent.ID, scope.Grant{Agent: "root", Level: scope.Read}); err != nil {
+	if _, err := s.managed().Grant(within(t), as("ann"), intent.ID, scope.Grant{Agent: "root", Level: scope.Read}); err != nil {
 		t.Fatal(err)
 	}
 	page, _, err := s.Scopes().ListEvents(within(t), root, intent.ID, scope.EventQuery{})

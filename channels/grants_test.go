@@ -15,7 +15,7 @@ import (
 
 func (s *server) grant(t testing.TB, id scope.ID, g scope.Grant) *scope.Grant {
 	t.Helper()
-	made, err := s.Scopes().Grant(within(t), as("ann"), id, g)
+	made, err := s.managed().Grant(within(t), as("ann"), id, g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestLevelsOfAccess(t *testing.T) {
 		}
 		_, err = s.Scopes().Update(within(t), row.by, intent.ID, scope.Update{ExpectedVersion: sc.Version, Title: &title})
 		wantCode(t, who+" manages", err, row.manage)
-		_, err = s.Scopes().Assign(within(t), row.by, intent.ID, "ed", "")
+		_, err = s.managed().Assign(within(t), row.by, intent.ID, "ed", "")
 		wantCode(t, who+" assigns", err, row.manage)
 		c, err := s.Get(within(t), as("ann"), shared.ID)
 		if err != nil {
@@ -100,7 +100,7 @@ func TestLevelsOfAccess(t *testing.T) {
 		}
 		grants = append(grants, g)
 	}
-	if list, err = s.Scopes().SetGrants(within(t), as("ann"), intent.ID, nil, grants); err != nil || len(list.Grants) != 3 {
+	if list, err = s.managed().SetGrants(within(t), as("ann"), intent.ID, nil, grants); err != nil || len(list.Grants) != 3 {
 		t.Fatalf("set: %+v, %v", list, err)
 	}
 	_, err = s.Publish(within(t), as("wim"), channels.Publication{Channel: shared.ID, Parts: text("!"), Envelope: message.Envelope{Interaction: message.Response, Correlation: ask.Message.ID}})
@@ -121,7 +121,7 @@ func TestGrantsExpire(t *testing.T) {
 	s.grant(t, intent.ID, scope.Grant{Agent: "rita", Level: scope.Read, ExpiresAt: due})
 	s.grant(t, intent.ID, scope.Grant{Agent: "wim", Level: scope.Write, ExpiresAt: due})
 	s.grant(t, intent.ID, scope.Grant{Agent: "wim", Level: scope.Read})
-	_, err := s.Scopes().Grant(within(t), as("ann"), intent.ID, scope.Grant{Agent: "late", Level: scope.Read, ExpiresAt: clock.now()})
+	_, err := s.managed().Grant(within(t), as("ann"), intent.ID, scope.Grant{Agent: "late", Level: scope.Read, ExpiresAt: clock.now()})
 	wantCode(t, "a grant that has expired", err, kg.CodeInvalid)
 	s.restart(t)
 
@@ -233,7 +233,7 @@ func TestAssignments(t *testing.T) {
 	task := s.scope(t, scope.Draft{Parent: intent.ID, ExternalID: "task-123", Access: scope.Access{Everybody: true}})
 	assign := func(by string, agent kg.AgentID, role string, want kg.Code) *scope.Assignment {
 		t.Helper()
-		a, err := s.Scopes().Assign(within(t), as(by), intent.ID, agent, role)
+		a, err := s.managed().Assign(within(t), as(by), intent.ID, agent, role)
 		wantCode(t, fmt.Sprintf("%s assigns %s as %s", by, agent, role), err, want)
 		return a
 	}
@@ -284,14 +284,14 @@ func TestAssignments(t *testing.T) {
 		t.Errorf("with another coordinator: %+v, %v", sc, err)
 	}
 	level("cleo", intent.ID, "")
-	_, err = s.Scopes().Unassign(within(t), as("dora"), intent.ID, "wim")
+	_, err = s.managed().Unassign(within(t), as("dora"), intent.ID, "wim")
 	wantCode(t, "another's assignment", err, kg.CodePermissionDenied)
 	for _, by := range []string{"wim", "ann"} {
-		_, err = s.Scopes().Unassign(within(t), as(by), intent.ID, map[string]kg.AgentID{"wim": "wim", "ann": "dora"}[by])
+		_, err = s.managed().Unassign(within(t), as(by), intent.ID, map[string]kg.AgentID{"wim": "wim", "ann": "dora"}[by])
 		wantCode(t, by+" unassigns", err, "")
 	}
 	level("wim", intent.ID, "")
-	_, err = s.Scopes().Unassign(within(t), as("ann"), intent.ID, "wim")
+	_, err = s.managed().Unassign(within(t), as("ann"), intent.ID, "wim")
 	wantCode(t, "nobody's assignment", err, kg.CodeNotFound)
 }
 

@@ -1,8 +1,6 @@
 package channels
 
 import (
-	"context"
-
 	"koine/channels/internal/check"
 	"koine/channels/scope"
 	"koine/kg"
@@ -34,31 +32,6 @@ func NewGrants(by kg.AgentID, list []scope.Grant) ([]scope.Grant, error) {
 	return out, nil
 }
 
-// Grant gives an agent, or everybody with a role, access to a scope, until it expires. It
-// requires a manager of the scope. A grant that equals one in force is that one; any
-// other adds to what the agent has, for the greatest level counts.
-//
-// Errors: CodeInvalid, also for an expiry in the past; CodeLimitExceeded above
-// scope.MaxGrants; those of Change.
-func (s *Scopes) Grant(ctx context.Context, by Caller, id scope.ID, g scope.Grant) (*scope.Grant, error) {
-	agent, err := by.ActingAgent()
-	if err != nil {
-		return nil, err
-	}
-	list, err := NewGrants(agent, []scope.Grant{g})
-	if err != nil {
-		return nil, err
-	}
-	made := list[0]
-	_, err = s.Change(ctx, by, id, scope.Admin, "scopes/grant", func(tx *kg.Tx, sc *scope.Scope) error {
-		return AddGrant(tx, sc, &made)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &made, nil
-}
-
 // AddGrant adds a validated grant with an id within the function of Scopes.Change, or sets g
 // to the grant in force that says the same.
 func AddGrant(tx *kg.Tx, sc *scope.Scope, g *scope.Grant) error {
@@ -76,57 +49,8 @@ func AddGrant(tx *kg.Tx, sc *scope.Scope, g *scope.Grant) error {
 	return nil
 }
 
-// Revoke removes a grant. It requires a manager of the scope.
-//
-// Errors: CodeNotFound if there is no such grant, or it has expired; those of Change.
-func (s *Scopes) Revoke(ctx context.Context, by Caller, id scope.ID, grant string) (*scope.Grant, error) {
-	var gone scope.Grant
-	_, err := s.Change(ctx, by, id, scope.Admin, "scopes/revoke", func(tx *kg.Tx, sc *scope.Scope) error {
-		g := sc.Grant(grant)
-		if g == nil || g.IsExpired(tx.Time()) {
-			return kg.Errorf(kg.CodeNotFound, "grant not found").At("grantId")
-		}
-		gone = *g
-		sc.RemoveGrant(grant)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &gone, nil
-}
-
-// SetGrants makes the list the grants of a scope, and, unless nil, changes its access. Grants
-// that equal one in force are that one and keep their id. It requires a manager of
-// the scope.
-//
-// Errors: those of Grant.
-func (s *Scopes) SetGrants(ctx context.Context, by Caller, id scope.ID, access *scope.Access, list []scope.Grant) (*scope.Scope, error) {
-	agent, err := by.ActingAgent()
-	if err != nil {
-		return nil, err
-	}
-	grants, err := NewGrants(agent, list)
-	if err != nil {
-		return nil, err
-	}
-	if access != nil {
-		a, err := access.Normalized()
-		if err != nil {
-			return nil, err
-		}
-		access = &a
-	}
-	return s.Change(ctx, by, id, scope.Admin, "scopes/setGrants", func(tx *kg.Tx, sc *scope.Scope) error {
-		if access != nil {
-			sc.Access = *access
-		}
-		return ReplaceGrants(tx, sc, grants)
-	})
-}
-
 // ReplaceGrants makes the validated list the grants of a scope within the function of
-// Scopes.Change, as SetGrants does.
+// Scopes.Change.
 func ReplaceGrants(tx *kg.Tx, sc *scope.Scope, grants []scope.Grant) error {
 	before := sc.Clone()
 	sc.Grants = nil
@@ -148,32 +72,6 @@ func ReplaceGrants(tx *kg.Tx, sc *scope.Scope, grants []scope.Grant) error {
 		}
 	}
 	return nil
-}
-
-// Assign gives an agent a role in a scope, "worker" if it names none, and with it access. The
-// role scope.Coordinates makes it the coordinator, of which there is one. An agent that has
-// the role already keeps its assignment; with another role it gets a new one. It requires a
-// manager of the scope.
-//
-// Errors: CodeNameTaken if another agent is the coordinator; CodeScopeEnded; CodeInvalid;
-// CodeLimitExceeded above scope.MaxAssignments; those of Change.
-func (s *Scopes) Assign(ctx context.Context, by Caller, id scope.ID, agent kg.AgentID, role string) (*scope.Assignment, error) {
-	self, err := by.ActingAgent()
-	if err != nil {
-		return nil, err
-	}
-	made, err := NewAssignment(self, agent, role)
-	if err != nil {
-		return nil, err
-	}
-	_, err = s.Change(ctx, by, id, scope.Admin, "scopes/assign", func(tx *kg.Tx, sc *scope.Scope) error {
-		_, err := AddAssignment(tx, sc, &made)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &made, nil
 }
 
 // NewAssignment validates an assignment and gives it an id, for AddAssignment.
@@ -210,31 +108,6 @@ func AddAssignment(tx *kg.Tx, sc *scope.Scope, a *scope.Assignment) (added bool,
 		sc.Coordinator = a.Agent
 	}
 	return true, nil
-}
-
-// Unassign ends the assignment of an agent. It requires a manager of the scope or the agent
-// itself.
-//
-// Errors: CodeNotFound if the agent is not assigned; those of Change.
-func (s *Scopes) Unassign(ctx context.Context, by Caller, id scope.ID, agent kg.AgentID) (*scope.Assignment, error) {
-	self, err := by.ActingAgent()
-	if err != nil {
-		return nil, err
-	}
-	agent, need := kg.CanonicalAgent(string(agent)), scope.Admin
-	if agent == self {
-		need = scope.Read
-	}
-	var gone scope.Assignment
-	_, err = s.Change(ctx, by, id, need, "scopes/unassign", func(_ *kg.Tx, sc *scope.Scope) error {
-		had, err := RemoveAssignment(sc, agent)
-		gone = had
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &gone, nil
 }
 
 // RemoveAssignment removes the assignment of an agent within the function of Scopes.Change.

@@ -22,8 +22,8 @@ type AccessList struct {
 }
 
 // Assign gives an agent a role in an intent, "worker" if it names none, and with it access.
-// It works as channels.Scopes.Assign, and appends the event EventAssigned unless the agent
-// has the role already. If the caller announced that it delegates work to the agent (an event
+// The role scope.Coordinates makes it the coordinator, of which there is one. It requires the
+// level Admin, and appends the event EventAssigned unless the agent has the role already. If the caller announced that it delegates work to the agent (an event
 // of the same type by AppendEvent, whose data have delegated_by), the event says so too.
 func (s *Service) Assign(ctx context.Context, by channels.Caller, id scope.ID, agent kg.AgentID, role string) (*scope.Assignment, error) {
 	self, err := by.ActingAgent()
@@ -80,8 +80,10 @@ func (s *Service) announcesHandoff(ctx context.Context, by channels.Caller, id s
 // announcement of a handoff.
 const handoffEvents = 10
 
-// Unassign ends the assignment of an agent. It works as channels.Scopes.Unassign, and appends
-// the event EventUnassigned.
+// Unassign ends the assignment of an agent, and appends the event EventUnassigned. It requires
+// the level Admin or the agent itself.
+//
+// Errors: CodeNotFound if the agent is not assigned; those of channels.Scopes.Change.
 func (s *Service) Unassign(ctx context.Context, by channels.Caller, id scope.ID, agent kg.AgentID) (*scope.Assignment, error) {
 	self, err := by.ActingAgent()
 	if err != nil {
@@ -165,9 +167,9 @@ func (s *Service) SetAccess(ctx context.Context, by channels.Caller, id scope.ID
 	return &AccessList{Access: sc.Access, Grants: sc.Grants}, nil
 }
 
-// Grant gives an agent, or everybody with a role, access to an intent. It works as
-// channels.Scopes.Grant, and appends the event EventGranted unless there is a grant that says
-// the same.
+// Grant gives an agent, or everybody with a role, access to an intent, until it expires. It
+// requires the level Admin, and appends the event EventGranted unless a grant in force equals
+// it.
 func (s *Service) Grant(ctx context.Context, by channels.Caller, id scope.ID, g scope.Grant) (*scope.Grant, error) {
 	self, err := by.ActingAgent()
 	if err != nil {
@@ -191,8 +193,9 @@ func (s *Service) Grant(ctx context.Context, by channels.Caller, id scope.ID, g 
 	return &made, nil
 }
 
-// Revoke removes a grant. It works as channels.Scopes.Revoke, and appends the event
-// EventRevoked.
+// Revoke removes a grant, and appends the event EventRevoked. It requires the level Admin.
+//
+// Errors: CodeNotFound if there is no such grant, or it has expired.
 func (s *Service) Revoke(ctx context.Context, by channels.Caller, id scope.ID, grant string) (*scope.Grant, error) {
 	self, err := by.ActingAgent()
 	if err != nil {
