@@ -50,6 +50,10 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		{"GET", "/agents", ""},
 		{"GET", "/agents/koine/a2a", ""},
 		{"POST", "/stream-token", `{"url":"/changes"}`},
+		{"GET", "/api/v1/intents", ""}, {"POST", "/api/v1/intents", `{"title":"Q1"}`}, {"GET", "/api/v1/agents/admin/subscribe", ""}, {"GET", "/.well-known/openintent.json", ""},
+		{"GET", "/agentchat/rooms", ""}, {"POST", "/agentchat/agents/register", `{"name":"Page"}`},
+		{"GET", "/a2a/http/tasks", ""}, {"GET", "/a2a/http/v1/card", ""}, {"GET", "/agents/koine/a2a/http/tasks", ""},
+		{"OPTIONS", "/api/v1/intents", ""}, {"OPTIONS", "/agentchat/rooms", ""}, {"OPTIONS", "/a2a/http/message:send", ""},
 		{"OPTIONS", "/stream-token", ""}, {"OPTIONS", "/agents/bot/mailbox/1", ""}, {"OPTIONS", "/rest/tasks/1", ""},
 		{"OPTIONS", "/", ""}, {"OPTIONS", "/graphql", ""}, {"OPTIONS", "/changes", ""}, {"OPTIONS", "/data", ""}, {"OPTIONS", "/data?graph=urn:g", ""}, {"OPTIONS", "/data/g", ""},
 	} {
@@ -62,14 +66,16 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		}
 	}
 	for origin, works := range map[string]bool{"https://app.example": true, "https://evil.example": false, url: true} {
-		conn, response, err := websocket.Dial(t.Context(), url+"/graphql", &websocket.DialOptions{
-			Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: http.Header{"Origin": {origin}},
-		})
-		if err == nil {
-			conn.CloseNow()
-		}
-		if (err == nil) != works || !works && response.StatusCode != http.StatusForbidden {
-			t.Errorf("a socket from %s: %v", origin, err)
+		for _, path := range []string{"/graphql", "/rest/ws", "/agentchat/ws"} {
+			conn, response, err := websocket.Dial(t.Context(), url+path, &websocket.DialOptions{
+				Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: http.Header{"Origin": {origin}, "Authorization": {"Bearer " + key}},
+			})
+			if err == nil {
+				conn.CloseNow()
+			}
+			if (err == nil) != works || !works && response.StatusCode != http.StatusForbidden {
+				t.Errorf("a socket at %s from %s: %v", path, origin, err)
+			}
 		}
 	}
 }
