@@ -244,6 +244,9 @@ func (h *Handler) listTasks(ctx context.Context, v version, c *call) (any, error
 		q.States = []tasks.State{p.State}
 	}
 	page, err := h.tasks.List(ctx, c.caller, q)
+	if kg.CodeOf(err) == kg.CodeCursorForeign {
+		return nil, kg.AsError(err).At("pageToken")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -126,7 +126,7 @@ func (h *Handler) serveHTTPCall(w http.ResponseWriter, r *http.Request, base str
 		h.writeHTTPError(w, r, c.version, e)
 		return nil
 	}
-	writeJSON(w, http.StatusOK, body)
+	writeHTTPBody(w, r, c.version, http.StatusOK, body)
 	return nil
 }
 
@@ -253,7 +253,9 @@ func queryMembers(query url.Values, kinds map[string]string) map[string]json.Raw
 		}
 		text := query.Get(name)
 		value := quoteMember(text)
-		if _, err := strconv.Atoi(text); kind == "number" && err == nil || kind == "flag" && (text == "true" || text == "false") {
+		if n, err := strconv.Atoi(text); kind == "number" && err == nil {
+			value = strconv.AppendInt(nil, int64(n), 10) // 007 and +7 are no JSON
+		} else if kind == "flag" && (text == "true" || text == "false") {
 			value = json.RawMessage(text)
 		}
 		if name == "lastUpdatedAfter" {
@@ -341,5 +343,21 @@ func (h *Handler) writeHTTPError(w http.ResponseWriter, r *http.Request, v versi
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="koine", error="invalid_token"`)
 	}
-	writeJSON(w, status, body)
+	writeHTTPBody(w, r, v, status, body)
+}
+
+// httpMediaType is the media type of 1.0 (A2A 1.0, section 11.1).
+const httpMediaType = "application/a2a+json"
+
+// writeHTTPBody writes an answer. A client that does not accept the media type of 1.0 gets
+// application/json: the Go client reads no error of another type.
+func writeHTTPBody(w http.ResponseWriter, r *http.Request, v version, status int, body []byte) {
+	mediaType := "application/json"
+	if v.name == version1.name {
+		w.Header().Add("Vary", "Accept")
+		if strings.Contains(strings.Join(r.Header.Values("Accept"), ","), httpMediaType) {
+			mediaType = httpMediaType
+		}
+	}
+	writeBody(w, mediaType, status, body)
 }

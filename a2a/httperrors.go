@@ -64,6 +64,19 @@ type httpStatus struct {
 	Details []any  `json:"details"`
 }
 
+const badRequestType = "type.googleapis.com/google.rpc.BadRequest"
+
+// badRequest is a google.rpc.BadRequest.
+type badRequest struct {
+	Type       string           `json:"@type"`
+	Violations []fieldViolation `json:"fieldViolations"`
+}
+
+type fieldViolation struct {
+	Field       string `json:"field"`
+	Description string `json:"description"`
+}
+
 // appendHTTPError encodes an error for a version.
 func appendHTTPError(v version, e *Error) ([]byte, error) {
 	e = e.asListed()
@@ -77,6 +90,9 @@ func appendHTTPError(v version, e *Error) ([]byte, error) {
 	}
 	if d, ok := e.Data.(details); ok {
 		out.Error.Details = append(out.Error.Details, d.errorInfo())
+		if e.Code == codeInvalidParams && d.Field != "" {
+			out.Error.Details = append(out.Error.Details, badRequest{badRequestType, []fieldViolation{{d.Field, d.Detail}}})
+		}
 	}
 	if row.reason != "" { // the Go client knows the error by a reason of A2A's domain
 		out.Error.Details = append(out.Error.Details, errorInfo{Type: errorInfoType, Reason: row.reason, Domain: coreDomain})

@@ -70,7 +70,11 @@ func setRetryAfter(header http.Header, after time.Duration) {
 }
 
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
-	w.Header().Set("Content-Type", "application/json")
+	writeBody(w, "application/json", status, body)
+}
+
+func writeBody(w http.ResponseWriter, mediaType string, status int, body []byte) {
+	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client may be gone

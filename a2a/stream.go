@@ -178,19 +178,19 @@ func streamRefusal(of family, err error) error {
 // endOf returns the last event of a stream that ends for this reason, after the
 // position.
 func (h *Handler) endOf(ctx context.Context, of family, reason error, position string) *Error {
-	ended := func(name, message, hint string) *Error {
-		return of.convert(newError(of.own, message, details{Reason: name, Hint: hint, Position: position}))
+	ended := func(status int, name, message, hint string) *Error { // HTTP+JSON has the status in the event
+		return of.convert(newError(of.own, message, details{Reason: name, Hint: hint, Position: position}).withStatus(status))
 	}
 	again := "Resume from the position; without one, start again."
 	switch {
 	case errors.Is(reason, sse.ErrSlowConsumer):
-		return ended(reasonSlowConsumer, "the client read too slowly", again)
+		return ended(http.StatusServiceUnavailable, reasonSlowConsumer, "the client read too slowly", again)
 	case errors.Is(reason, sse.ErrShutdown):
-		return ended(reasonServerShutdown, "the server is shutting down", again)
+		return ended(http.StatusServiceUnavailable, reasonServerShutdown, "the server is shutting down", again)
 	case errors.Is(reason, sse.ErrEventTooLarge):
-		return ended(reasonEventTooLarge, "the next event exceeds the size limit", "Select less, then resume from the position.")
+		return ended(http.StatusInternalServerError, reasonEventTooLarge, "the next event exceeds the size limit", "Select less, then resume from the position.")
 	case errors.Is(reason, context.DeadlineExceeded):
-		return ended(string(kg.CodeTimeout), "the stream's time limit was reached", again)
+		return ended(http.StatusServiceUnavailable, string(kg.CodeTimeout), "the stream's time limit was reached", again)
 	}
 	e := h.errorOf(ctx, of, true, reason)
 	return e.withDetails(func(d *details) {

@@ -103,6 +103,8 @@ async function version1() {
   await assert.rejects(collect(client.resubscribeTask({ tenant: '', id: open.id })), refused('UnsupportedOperation', '-32004'))
   await assert.rejects(collect(client.resubscribeTask({ tenant: '', id: 'none' })), refused('TaskNotFound', '-32001'))
   await assert.rejects(collect(client.sendMessageStream(request('x', { taskId: 'none' }))), refused('TaskNotFound', '-32001'))
+  const image = { parts: [{ content: { $case: 'raw', value: Buffer.from('x') }, metadata: {}, filename: '', mediaType: 'image/png' }] }
+  await assert.rejects(client.sendMessage(request('x', image)), /ContentTypeNotSupported/)
   const more = await client.sendMessage(request('tck-input-required'))
   const done = await client.sendMessage(request('tck-complete-task', { taskId: more.id }))
   assert.equal(done.id, more.id)
@@ -159,6 +161,8 @@ async function version03() {
   await assert.rejects(client.getTask({ id: 'none' }), /TaskNotFound/)
   await assert.rejects(collect(client.resubscribeTask({ id: open.id })), refused('UnsupportedOperation', '-32004'))
   await assert.rejects(collect(client.sendMessageStream(request('x', { taskId: 'none' }))), refused('TaskNotFound', '-32001'))
+  const image = { parts: [{ kind: 'file', file: { bytes: 'eA==', mimeType: 'image/png' } }] }
+  await assert.rejects(client.sendMessage(request('x', image)), /ContentTypeNotSupported/)
 
   const hook = await webhook()
   const watched = await client.sendMessage(request('tck-input-required'))

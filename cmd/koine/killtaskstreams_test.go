@@ -20,7 +20,7 @@ import (
 
 // TestTasksAcrossServers proves that a follower of a task receives each chunk and each
 // status once and in order while the server is killed with SIGKILL, or stops gracefully,
-// and is restarted, in both versions of A2A; and that an agent that opens its mailbox again
+// and is restarted, in both versions of A2A and over both bindings; and that an agent that opens its mailbox again
 // finds every task that it was given.
 func TestTasksAcrossServers(t *testing.T) {
 	slowtest.Long(t)
@@ -45,7 +45,8 @@ func TestTasksAcrossServers(t *testing.T) {
 			}
 		})
 	}
-	followers := []*taskFollower{{method: "SubscribeToTask"}, {method: "tasks/resubscribe"}, {method: "SubscribeToTask", restless: true}}
+	followers := []*taskFollower{{method: "SubscribeToTask"}, {method: "tasks/resubscribe"}, {method: "SubscribeToTask", restless: true},
+		{method: "/http/tasks/" + w.task + ":subscribe", restless: true}, {method: "/http/v1/tasks/" + w.task + ":subscribe"}}
 	for _, f := range followers {
 		f.begun = make(chan struct{})
 		begin(func() error { return w.follow(ctx, f) })
@@ -237,7 +238,7 @@ func (w *working) read(ctx context.Context, body io.Reader, done *int64) (over b
 
 // taskFollower follows the task, and resumes with the id of the last event.
 type taskFollower struct {
-	method   string
+	method   string        // of JSON-RPC, or a path over HTTP+JSON
 	restless bool          // it leaves and comes back, also between two events of one commit
 	begun    chan struct{} // closed with the task
 	last     string
@@ -246,9 +247,12 @@ type taskFollower struct {
 }
 
 func (w *working) follow(ctx context.Context, f *taskFollower) error {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"id":%q}}`, f.method, w.task)
+	path, body := "/agents/bot/a2a", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"id":%q}}`, f.method, w.task)
+	if f.method[0] == '/' {
+		path, body = path+f.method, ""
+	}
 	for ; ctx.Err() == nil && !f.ended; time.Sleep(again) {
-		response, err := w.ask(ctx, "ann", http.MethodPost, "/agents/bot/a2a", body, f.last)
+		response, err := w.ask(ctx, "ann", http.MethodPost, path, body, f.last)
 		if err != nil {
 			continue
 		}

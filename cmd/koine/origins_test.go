@@ -49,6 +49,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		{"GET", "/graphql/schema.graphqls", ""},
 		{"GET", "/agents", ""},
 		{"GET", "/agents/koine/a2a", ""},
+		{"GET", "/a2a/http/tasks", ""}, {"GET", "/agents/koine/a2a/http/v1/card", ""}, {"OPTIONS", "/a2a/http/message:send", ""}, {"OPTIONS", "/agents/koine/a2a/http/v1/message:stream", ""},
 		{"POST", "/stream-token", `{"url":"/changes"}`},
 		{"GET", "/api/v1/intents", ""}, {"POST", "/api/v1/intents", `{"title":"Q1"}`}, {"GET", "/api/v1/agents/admin/subscribe", ""}, {"GET", "/.well-known/openintent.json", ""},
 		{"GET", "/agentchat/rooms", ""}, {"POST", "/agentchat/agents/register", `{"name":"Page"}`},
