@@ -221,10 +221,15 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	var behind *hub.Handler
 	directory := trust.newDirectory(store, func(id kg.AgentID) { behind.Deregistered(id) })
 	work, hooks := c.newTasks(log, who), c.newPushService(log)
+	plans := intents.New(store, trust.channels, intents.Options{})
+	if err := plans.Start(ctx); err != nil {
+		return err
+	}
+	defer plans.Close()
 	graphs := policy.NewGraphs(store, trust.policies)
 	engine := graph.NewEngine(graph.Deps{
 		Store: store, Prefixes: registry, Names: judge, Logger: log, Span: traces.Begin(), Trail: trail,
-		Graphs: graphs, Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Intents: intents.New(store, trust.channels, intents.Options{}), Agents: directory, Presence: trust.presence, Tasks: work,
+		Graphs: graphs, Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Intents: plans, Agents: directory, Presence: trust.presence, Tasks: work,
 	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{MaxConnections: c.maxConnections(), Intake: intake, Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
@@ -279,7 +284,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 			Admit: who.chatAdmit(), Connect: server.Connect, QueryToken: httpd.QueryToken, Refused: recordRefusals(trail)})
 	handleChat(server, chat, c.AgentchatPublicDirectory, rooms)
 
-	handleIntents(server, coordination, openintent.NewHandler(openintent.Deps{Channels: trust.channels, Intents: intents.New(store, trust.channels, intents.Options{}), Agents: directory, Presence: trust.presence, Streams: streams, Positions: store},
+	handleIntents(server, coordination, openintent.NewHandler(openintent.Deps{Channels: trust.channels, Intents: plans, Agents: directory, Presence: trust.presence, Streams: streams, Positions: store},
 		openintent.Options{Heartbeat: c.Heartbeat, RFCNames: c.OpenintentRFCNames, Logger: log, CheckAgent: who.checkAgent, Refused: recordRefusals(trail)}))
 
 	data := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Graphs: graphs, Logger: log, Charge: limiter.ChargeUpdate, Refused: trail.RecordDenied}, rdfdata.Options{PublicURL: c.PublicURL, JSONLD: jsonld, Ending: ctx})

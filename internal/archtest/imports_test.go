@@ -75,7 +75,7 @@ var law = []layer{
 	{"koine/channels", []string{"koine/channels/...", "koine/kg", "koine/internal/caller", "koine/internal/plainjson", "koine/internal/systemgraph", "koine/internal/agents", "koine/internal/jobs"}, []string{"github.com/google/uuid", "github.com/tidwall/btree", "golang.org/x/time"},
 		"conversations are the same in all protocols, so it knows none; whom a caller acts for is the same for all it asks, and who has a role stands in the records of agents"},
 
-	{"koine/internal/jobs", []string{}, []string{},
+	{"koine/internal/jobs", []string{}, []string{"github.com/tidwall/btree"},
 		"what runs in the background is started and stopped the same way, whatever it does"},
 	{"koine/internal/extsort", []string{}, []string{},
 		"records are put in order the same way whatever they are"},
@@ -153,7 +153,7 @@ var law = []layer{
 		"who follows whom, and what they publish, is the same for all protocols, so it knows none"},
 	{"koine/internal/reputation", []string{"koine/kg", "koine/channels/channel", "koine/channels/message", "koine/internal/agents", "koine/internal/caller", "koine/internal/systemgraph"}, []string{},
 		"a score follows from the graph alone: it is computed from what its reader may see"},
-	{"koine/internal/intents", []string{"koine/kg", "koine/channels", "koine/channels/scope", "koine/channels/channel", "koine/channels/message", "koine/internal/agents", "koine/internal/caller", "koine/internal/plainjson", "koine/internal/systemgraph"}, []string{"github.com/google/uuid"},
+	{"koine/internal/intents", []string{"koine/kg", "koine/channels", "koine/channels/scope", "koine/channels/channel", "koine/channels/message", "koine/internal/agents", "koine/internal/caller", "koine/internal/jobs", "koine/internal/plainjson", "koine/internal/systemgraph"}, []string{"github.com/google/uuid"},
 		"what an intent has beyond its scope is the same for all protocols, so it knows none"},
 	{"koine/internal/conformance", []string{"koine/internal/caller", "koine/internal/tasks"}, []string{},
 		"it stands in for an agent, and knows no more than one"},

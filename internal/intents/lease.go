@@ -23,10 +23,13 @@ const (
 	MaxLeaseDuration     = 24 * time.Hour
 )
 
-// Types of the events that Leases appends.
+// Types of the events that Leases appends. A lease that expires is released with the reason
+// expired, because OpenIntent knows no other type for it.
 const (
 	EventLeaseAcquired = "lease_acquired"
 	EventLeaseReleased = "lease_released"
+
+	reasonExpired = "expired"
 )
 
 // Lease is the exclusive right of an agent to work on a part of an intent, for a time.
@@ -37,8 +40,8 @@ type Lease struct {
 	Scope      string
 	Agent      kg.AgentID
 	AcquiredAt time.Time
-	// ExpiresAt is the time from which the lease no longer holds. Nothing is written then:
-	// the next acquisition in the intent removes it and records the release.
+	// ExpiresAt is the time from which the lease no longer holds. The release is recorded soon
+	// after, or by an acquisition in the intent before that.
 	ExpiresAt time.Time
 }
 
@@ -171,12 +174,22 @@ func leaseDuration(d time.Duration) (time.Duration, error) {
 	return d, nil
 }
 
-// release removes a lease and appends the event.
+// release removes a lease and appends the event: that of its expiry, by koine, if it has
+// expired.
 func release(tx *kg.Tx, l *Lease, by kg.AgentID) error {
-	if err := systemgraph.Remove(tx, kg.Pattern{Subject: l.Entity(), Graph: l.Intent.PartGraph(leasesPart)}); err != nil {
+	if err := l.remove(tx); err != nil {
 		return err
 	}
-	return appendEvent(tx, l.Intent, EventLeaseReleased, by, map[string]any{"scope": l.Scope, "lease_id": l.ID, "agent": string(l.Agent)})
+	data := map[string]any{"scope": l.Scope, "lease_id": l.ID, "agent_id": bareName(l.Agent)}
+	if l.IsExpired(tx.Time()) {
+		by, data["reason"] = kg.System, reasonExpired
+	}
+	return appendEvent(tx, l.Intent, EventLeaseReleased, by, data)
+}
+
+// remove removes a lease.
+func (l *Lease) remove(tx *kg.Tx) error {
+	return systemgraph.Remove(tx, kg.Pattern{Subject: l.Entity(), Graph: l.Intent.PartGraph(leasesPart)})
 }
 
 // Renew makes a lease of the acting agent hold until the duration from now ends.

@@ -20,9 +20,19 @@ type server struct {
 	store    *kg.Store
 	dir      string
 	offset   atomic.Int64 // of the clock
+	speed    int64        // of the clock since begun, if not 0
 }
 
-func (s *server) now() time.Time { return time.Now().Add(time.Duration(s.offset.Load())) }
+// begun is when clocks with another speed showed the time.
+var begun = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+
+func (s *server) now() time.Time {
+	now := time.Now()
+	if s.speed != 0 {
+		now = begun.Add(time.Since(begun) * time.Duration(s.speed))
+	}
+	return now.Add(time.Duration(s.offset.Load()))
+}
 
 // advance sets the clock forward.
 func (s *server) advance(d time.Duration) { s.offset.Add(int64(d)) }
@@ -37,19 +47,26 @@ func serve(t testing.TB) *server {
 
 func (s *server) open(t testing.TB) {
 	t.Helper()
-	s.channels = channels.New(channels.Options{Clock: s.now})
-	var err error
-	s.store, err = kg.Open(s.dir, kg.Options{ReserveBytes: 1, Clock: s.now, Governor: kg.Governor{Access: s.channels.Guard(kg.AllowAll{}), OnSystemChange: s.channels.Follow}})
-	if err == nil {
-		err = s.channels.Load(context.Background(), s.store)
-	}
-	if err != nil {
+	if err := s.begin(); err != nil {
 		t.Fatal(err)
 	}
-	s.Service = intents.New(s.store, s.channels, intents.Options{Clock: s.now})
+}
+
+func (s *server) begin() (err error) {
+	s.channels = channels.New(channels.Options{Clock: s.now})
+	s.store, err = kg.Open(s.dir, kg.Options{ReserveBytes: 1, Clock: s.now, Governor: kg.Governor{Access: s.channels.Guard(kg.AllowAll{}), OnSystemChange: s.channels.Follow}})
+	if err != nil {
+		return err
+	}
+	if err := s.channels.Load(context.Background(), s.store); err != nil {
+		return err
+	}
+	s.Service = intents.New(s.store, s.channels, intents.Impatient(intents.Options{Clock: s.now}))
+	return s.Start(context.Background())
 }
 
 func (s *server) close() {
+	s.Close()
 	s.channels.Close()
 	_ = s.store.Close()
 }

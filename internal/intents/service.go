@@ -1,6 +1,7 @@
 package intents
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"koine/channels"
 	"koine/channels/scope"
+	"koine/internal/jobs"
 	"koine/internal/plainjson"
 	"koine/internal/systemgraph"
 	"koine/kg"
@@ -16,6 +18,8 @@ import (
 // Options configures a Service. The zero value is ready.
 type Options struct {
 	Clock func() time.Time // time.Now if nil
+
+	pause time.Duration // between two checks for expired leases; for tests
 }
 
 // Service manages intents. Its methods may be called concurrently.
@@ -24,14 +28,30 @@ type Service struct {
 	channels *channels.Service
 	scopes   *channels.Scopes
 	clock    func() time.Time
+	jobs     *jobs.Group
+	expiry   *leaseExpirer
 }
 
-// New returns a service of the intents in the store. c manages their scopes.
+// New returns a service of the intents in the store. c manages their scopes. What expires is
+// recorded between Start and Close.
 func New(store *kg.Store, c *channels.Service, o Options) *Service {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Service{store: store, channels: c, scopes: c.Scopes(), clock: o.Clock}
+	return &Service{
+		store: store, channels: c, scopes: c.Scopes(), clock: o.Clock,
+		jobs: jobs.NewGroup(nil), expiry: newLeaseExpirer(store, o.Clock, cmp.Or(o.pause, expiryPause)),
+	}
+}
+
+// Start starts the background work of the service, which runs until Close. One service of a
+// store is started, once.
+func (s *Service) Start(ctx context.Context) error { return s.expiry.start(ctx, s.jobs) }
+
+// Close stops the background work and waits for it. Call it before closing the store.
+func (s *Service) Close() {
+	s.expiry.stop()
+	s.jobs.Stop()
 }
 
 // Leases returns the part of the service for leases.

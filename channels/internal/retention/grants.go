@@ -18,20 +18,20 @@ const maxGrantEnds = 100
 // GrantExpirer removes grants that have expired. They give no access from the time of their
 // expiry; the commit that removes them ends the streams of agents that lost access.
 type GrantExpirer struct {
-	*deadlines[scope.ID]
+	*jobs.Deadlines[scope.ID]
 	table *access.Table
 	store *kg.Store
 }
 
 // NewGrantExpirer returns an expirer, which does nothing before Start.
 func NewGrantExpirer(clock func() time.Time, pause time.Duration) *GrantExpirer {
-	return &GrantExpirer{deadlines: newDeadlines[scope.ID](clock, pause)}
+	return &GrantExpirer{Deadlines: jobs.NewDeadlines[scope.ID](clock, pause)}
 }
 
 // Start starts removing expired grants of the table's scopes, as a job of the group.
 func (x *GrantExpirer) Start(g *jobs.Group, table *access.Table, store *kg.Store) {
 	x.table, x.store = table, store
-	g.Start("expire grants", func(ctx context.Context) error { return x.run(ctx, maxGrantEnds, x.removeExpired) })
+	g.Start("expire grants", func(ctx context.Context) error { return x.Run(ctx, maxGrantEnds, x.removeExpired) })
 }
 
 // removeExpired removes the expired grants of the scopes in one commit. Their change

@@ -22,19 +22,20 @@ const maxIdleCloses = 200
 // queue: when a deadline passes, the time of the last message is looked up, and the
 // channel is closed or rescheduled.
 type IdleCloser struct {
-	*deadlines[channel.ID]
+	*jobs.Deadlines[channel.ID]
+	clock   func() time.Time
 	table   *access.Table
 	journal *journal.Journal
 }
 
 func NewIdleCloser(clock func() time.Time, pause time.Duration) *IdleCloser {
-	return &IdleCloser{deadlines: newDeadlines[channel.ID](clock, pause)}
+	return &IdleCloser{Deadlines: jobs.NewDeadlines[channel.ID](clock, pause), clock: clock}
 }
 
 // Start starts closing the idle channels of the table, as a job of the group.
 func (l *IdleCloser) Start(g *jobs.Group, table *access.Table, j *journal.Journal) {
 	l.table, l.journal = table, j
-	g.Start("close idle channels", func(ctx context.Context) error { return l.run(ctx, maxIdleCloses, l.closeIdle) })
+	g.Start("close idle channels", func(ctx context.Context) error { return l.Run(ctx, maxIdleCloses, l.closeIdle) })
 }
 
 // closeIdle closes the channels of the list that have been idle for their timeout, in one

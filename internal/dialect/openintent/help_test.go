@@ -52,7 +52,11 @@ func start(t testing.TB, o openintent.Options) *server {
 		_, err := s.channels.Members().RemoveAgent(ctx, channels.Caller{Principal: kg.SystemPrincipal()}, id)
 		return err
 	}})
-	h := openintent.NewHandler(openintent.Deps{Channels: s.channels, Intents: intents.New(store, s.channels, intents.Options{}), Agents: directory, Presence: present, Streams: s.streams, Positions: store}, o)
+	plans := intents.New(store, s.channels, intents.Options{})
+	if err := plans.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h := openintent.NewHandler(openintent.Deps{Channels: s.channels, Intents: plans, Agents: directory, Presence: present, Streams: s.streams, Positions: store}, o)
 	discovery := openintent.NewDiscoveryHandler()
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/.well-known/") {
@@ -74,6 +78,7 @@ func start(t testing.TB, o openintent.Options) *server {
 			t.Error(err)
 		}
 		s.Close()
+		plans.Close()
 		s.channels.Close()
 		if err := store.Close(); err != nil {
 			t.Error(err)
