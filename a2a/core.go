@@ -152,6 +152,7 @@ func (h *Handler) readSending(v version, c *call) (*base.Send, tasks.SendRequest
 	if err != nil {
 		return nil, tasks.SendRequest{}, err
 	}
+	p.Message.Hops = hopsOf(c.header)
 	out := tasks.SendRequest{To: h.agent, Message: p.Message, Task: p.Task, Context: p.Context}
 	return p, out, h.setPushAlong(&out, p.Push)
 }

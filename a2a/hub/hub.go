@@ -11,6 +11,7 @@ import (
 	"koine/a2a"
 	"koine/internal/agents"
 	"koine/internal/caller"
+	"koine/internal/delivery/forward"
 	"koine/internal/delivery/mailhook"
 	"koine/internal/rest"
 	"koine/internal/sse"
@@ -25,6 +26,7 @@ type Deps struct {
 	Agents   *agents.Directory
 	Tasks    *tasks.Service
 	Hooks    *mailhook.Service
+	Forward  *forward.Service
 	Streams  *sse.Server
 }
 
@@ -80,6 +82,9 @@ func NewHandler(deps Deps, o Options) *Handler {
 		"GET /agents/{id}/webhook":                h.getWebhook,
 		"PUT /agents/{id}/webhook":                h.setWebhook,
 		"DELETE /agents/{id}/webhook":             h.deleteWebhook,
+		"GET /agents/{id}/upstream":               h.getUpstream,
+		"PUT /agents/{id}/upstream":               h.setUpstream,
+		"DELETE /agents/{id}/upstream":            h.deleteUpstream,
 	} {
 		h.routes.Call(pattern, do)
 		h.routes.Call(pattern+"/{$}", do)

@@ -16,6 +16,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/conformance"
 	"koine/internal/delivery"
+	"koine/internal/delivery/forward"
 	"koine/internal/delivery/mailhook"
 	"koine/internal/delivery/push"
 	follows "koine/internal/following"
@@ -67,6 +68,12 @@ func (c *serveCommand) newMailHooks(log *slog.Logger, who *identity) *mailhook.S
 	return mailhook.New(mailhook.Options{Options: delivery.Options{AllowPrivate: c.AllowPrivateWebhooks}, Body: hub.Letter, MayDeliver: who.isAvailable, Logger: log})
 }
 
+// newForwarding creates the service that forwards messages to agents behind the hub that
+// are servers themselves.
+func (c *serveCommand) newForwarding(log *slog.Logger, who *identity) *forward.Service {
+	return forward.New(forward.Options{AllowPrivate: c.AllowPrivateWebhooks, Wire: hub.Wire{}, MayForward: who.isAvailable, Logger: log})
+}
+
 // cardOptions returns the server's data for the agent card.
 func (c *serveCommand) cardOptions(who *identity) a2a.CardOptions {
 	return a2a.CardOptions{
@@ -97,7 +104,7 @@ func (t *trust) newDirectory(store *kg.Store, gone func(kg.AgentID)) *agents.Dir
 		Self:     koineRecord(),
 		Presence: func(id kg.AgentID) string { return string(t.presence.Get(id).Status) },
 		DeregisterTx: func(tx *kg.Tx, id kg.AgentID) error {
-			return errors.Join(presence.Forget(tx, id), mailhook.Forget(tx, id), follows.Forget(tx, id), tasks.RecordDeparture(tx, id))
+			return errors.Join(presence.Forget(tx, id), mailhook.Forget(tx, id), forward.Forget(tx, id), follows.Forget(tx, id), tasks.RecordDeparture(tx, id))
 		},
 		BeforeDeregister: func(ctx context.Context, id kg.AgentID) error {
 			_, err := t.channels.Members().RemoveAgent(ctx, channels.Caller{Principal: kg.SystemPrincipal()}, id)

@@ -255,13 +255,18 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 		return err
 	}
 	defer carrier.Close()
+	forwarding := c.newForwarding(log, who)
+	if err := forwarding.Load(ctx, store, work); err != nil {
+		return err
+	}
+	defer forwarding.Close()
 	server.Handle("/changes", httpd.Plain, a2a.NewChangesHandler(deps, rpc))
 	card := a2a.NewCardHandler(about)
 	for _, below := range []string{"", "/a2a"} { // at the root and below the endpoint
 		server.HandlePublic("GET "+below+"/.well-known/agent-card.json", httpd.Plain, card)
 		server.HandlePublic("GET "+below+"/.well-known/agent.json", httpd.Plain, card)
 	}
-	behind = hub.NewHandler(hub.Deps{Endpoint: endpoint, Card: card, Agents: directory, Tasks: work, Hooks: carrier, Streams: streams},
+	behind = hub.NewHandler(hub.Deps{Endpoint: endpoint, Card: card, Agents: directory, Tasks: work, Hooks: carrier, Forward: forwarding, Streams: streams},
 		hub.Options{Logger: log, PublicURL: strings.TrimRight(c.PublicURL, "/"), Only: c.cardVersion(), Keys: who.acceptsKeys(), Tokens: who.acceptsTokens(), Push: true, Refused: trail.RecordDenied})
 	for pattern, form := range map[string]httpd.Form{"/agents": httpd.Coded, "/agents/": httpd.Coded, "/agents/{id}/a2a": httpd.JSONRPC, "/agents/{id}/a2a/{$}": httpd.JSONRPC, "/agents/{id}/a2a" + a2a.HTTPPath + "/": httpd.A2AHTTP} {
 		server.Handle(pattern, form, behind)

@@ -34,8 +34,8 @@ func isPublic(ip netip.Addr) bool {
 // newClient returns a client for hooks. It checks whether an address is public when it
 // dials, after name resolution, so that the name cannot change to another address. It
 // follows no redirects, which could send a secret for one host to another. It uses no
-// proxy, because the proxy would dial instead.
-func newClient(timeout time.Duration, allowPrivate bool) *http.Client {
+// proxy, because the proxy would dial instead. With streams, timeout bounds connecting only.
+func newClient(timeout time.Duration, allowPrivate, streams bool) *http.Client {
 	dialer := &net.Dialer{Timeout: timeout}
 	if !allowPrivate {
 		dialer.Control = func(_, address string, _ syscall.RawConn) error {
@@ -46,8 +46,12 @@ func newClient(timeout time.Duration, allowPrivate bool) *http.Client {
 			return nil
 		}
 	}
+	whole := timeout
+	if streams {
+		whole = 0
+	}
 	return &http.Client{
-		Timeout:       timeout,
+		Timeout:       whole,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: timeout,

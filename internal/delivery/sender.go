@@ -31,6 +31,8 @@ type Options struct {
 	// MaxConcurrent is the maximum number of concurrent calls; Timeout applies to each.
 	MaxConcurrent int
 	Timeout       time.Duration
+	// Streams limits Timeout to connecting: the context of a call bounds its response.
+	Streams bool
 }
 
 // Sender calls hooks with bounded concurrency. It is safe for concurrent use.
@@ -42,7 +44,7 @@ type Sender struct {
 // New returns a sender.
 func New(o Options) *Sender {
 	return &Sender{
-		client: newClient(cmp.Or(o.Timeout, DefaultTimeout), o.AllowPrivate),
+		client: newClient(cmp.Or(o.Timeout, DefaultTimeout), o.AllowPrivate, o.Streams),
 		slots:  make(chan struct{}, cmp.Or(o.MaxConcurrent, DefaultMaxConcurrent)),
 	}
 }
@@ -102,7 +104,7 @@ func (s *Sender) Call(ctx context.Context, t *Target, more http.Header, body []b
 	case checkStatus(resp) != nil:
 		return nil, checkStatus(resp)
 	case err != nil:
-		return nil, sanitizeError(err)
+		return nil, Sanitize(err)
 	case len(out) > maxBytes:
 		return nil, ErrTooLong
 	}
@@ -112,19 +114,41 @@ func (s *Sender) Call(ctx context.Context, t *Target, more http.Header, body []b
 // ErrTooLong reports a response that is longer than its limit.
 var ErrTooLong = errors.New("response of the web hook is too long")
 
-// send calls a hook.
-func (s *Sender) send(ctx context.Context, t *Target, more http.Header, body []byte) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(body))
+// Request returns a request to a target, or to a path below it.
+func Request(ctx context.Context, t *Target, method, path string, more http.Header, body []byte) (*http.Request, error) {
+	at, err := url.Parse(t.URL)
 	if err != nil {
-		return nil, sanitizeError(err)
+		return nil, errUnreachable
+	}
+	if path != "" {
+		at = at.JoinPath(path)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, at.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, Sanitize(err)
 	}
 	maps.Copy(r.Header, more)
-	r.Header.Set("Content-Type", "application/json")
+	if method != http.MethodGet {
+		r.Header.Set("Content-Type", "application/json")
+	}
 	r.Header.Set("User-Agent", "koine")
 	t.setHeaders(r.Header)
+	return r, nil
+}
+
+// Client returns the client that sends requests under the rules of the sender. Its errors
+// contain the URL.
+func (s *Sender) Client() *http.Client { return s.client }
+
+// send calls a hook.
+func (s *Sender) send(ctx context.Context, t *Target, more http.Header, body []byte) (*http.Response, error) {
+	r, err := Request(ctx, t, http.MethodPost, "", more, body)
+	if err != nil {
+		return nil, err
+	}
 	resp, err := s.client.Do(r)
 	if err != nil {
-		return nil, sanitizeError(err)
+		return nil, Sanitize(err)
 	}
 	return resp, nil
 }
@@ -137,9 +161,9 @@ func checkStatus(resp *http.Response) error {
 	return nil
 }
 
-// sanitizeError removes the URL from an error. It also replaces the text of foreign
+// Sanitize removes the URL from an error of Client. It also replaces the text of foreign
 // errors, which may contain names and addresses.
-func sanitizeError(err error) error {
+func Sanitize(err error) error {
 	var at *url.Error
 	switch {
 	case errors.Is(err, ErrPrivateAddress):

@@ -81,6 +81,8 @@ type ClientOptions struct {
 	// FailFirst reports the first failure at once as long as there has been no stream,
 	// so that a wrong address is not retried.
 	FailFirst bool
+	// Once reads one connection, for requests that must not be repeated.
+	Once bool
 	// IdleTimeout ends a connection on which nothing arrives. -1: never.
 	IdleTimeout time.Duration
 	// Retrying is called before each wait.
@@ -147,7 +149,7 @@ func Subscribe(ctx context.Context, options ClientOptions) iter.Seq2[Event, erro
 			}
 			if ctx.Err() != nil {
 				err = ctx.Err()
-			} else if !isFinal(err) && failed != options.MaxAttempts && (streamed || !options.FailFirst) {
+			} else if !options.Once && !isFinal(err) && failed != options.MaxAttempts && (streamed || !options.FailFirst) {
 				err = options.waitBackoff(ctx, err, max(0, failed-1))
 			}
 			if err != nil {

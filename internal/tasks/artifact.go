@@ -77,7 +77,7 @@ func (c *Chunk) validate() error {
 }
 
 // chunkCost is the size of a chunk as counted for Options.MaxArtifactBytes.
-func chunkCost(parts []Part) int { return sizeOf(parts) + ChunkOverhead }
+func chunkCost(parts []Part) int { return SizeOf(parts) + ChunkOverhead }
 
 // addChunk adds a chunk to the task. The artifact may have at most limit bytes afterwards.
 func (e *edit) addChunk(c *Chunk, limit int) error {

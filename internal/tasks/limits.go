@@ -21,7 +21,7 @@ type Limits struct {
 // it. counted keeps a retried update from counting the message twice.
 func (s *Service) checkLimits(e *edit, m *Message, fresh bool, counted *bool) error {
 	l := s.options.Limits(e.task.Handler)
-	if size := sizeOf(m.Parts); l.MessageBytes > 0 && size > l.MessageBytes {
+	if size := SizeOf(m.Parts); l.MessageBytes > 0 && size > l.MessageBytes {
 		return errTooMuch("message", "the message has %d bytes of content, more than the agent's limit of %d", size, l.MessageBytes)
 	}
 	if fresh && l.Tasks > 0 {

@@ -127,7 +127,7 @@ func checkParts(field string, parts []Part) error {
 			return err
 		}
 	}
-	if size := sizeOf(parts); size > MaxMessageBytes {
+	if size := SizeOf(parts); size > MaxMessageBytes {
 		return errTooMuch(field, "the content has %d bytes, more than the limit of %d for one message or chunk", size, MaxMessageBytes)
 	}
 	return nil
@@ -150,8 +150,8 @@ func isBase64(text string) bool {
 	return err == nil
 }
 
-// sizeOf returns the bytes of content of the parts.
-func sizeOf(parts []Part) (size int) {
+// SizeOf returns the bytes of content of the parts.
+func SizeOf(parts []Part) (size int) {
 	for i := range parts {
 		p := &parts[i]
 		for _, text := range []*string{p.Text, p.Raw, p.URL} {
@@ -182,6 +182,9 @@ func (m *Message) toRecord() (systemgraph.Record, error) {
 		}
 		r[propExtensions] = systemgraph.JSON(raw)
 	}
+	if m.Hops > 0 {
+		r[propHops] = []kg.Term{kg.Integer(int64(m.Hops))}
+	}
 	for _, id := range m.References {
 		r[propReferences] = append(r[propReferences], kg.String(string(id)))
 	}
@@ -195,7 +198,7 @@ func messageOf(r systemgraph.Record) (*Message, error) {
 	}
 	m := &Message{
 		ID: r.Text(propKey), Role: Role(r.Text(propRole)), Author: kg.AgentID(r.Text(propAuthor)),
-		Metadata: r.JSON(propMetadata), Time: r.Time(propSaid),
+		Metadata: r.JSON(propMetadata), Time: r.Time(propSaid), Hops: int(r.Integer(propHops)),
 	}
 	for _, id := range r.Texts(propReferences) {
 		m.References = append(m.References, TaskID(id))

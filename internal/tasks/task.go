@@ -67,7 +67,9 @@ type Message struct {
 	Metadata   json.RawMessage
 	Extensions []string
 	References []TaskID // other tasks that it refers to
-	Time       time.Time
+	// Hops counts the servers that forwarded the message; 0 if it came from its author.
+	Hops int `json:",omitempty"`
+	Time time.Time
 }
 
 // Artifact is a result that the handler produced.
@@ -151,6 +153,12 @@ const (
 	FailureLeft        = "AGENT_LEFT"  // the handler deregistered
 	FailureInterrupted = "INTERRUPTED" // the server stopped while the task was running
 	FailureInternal    = "INTERNAL"    // the handler panicked or failed internally
+
+	// Failures of an agent that koine forwards to.
+	FailureUnreachable = "AGENT_UNREACHABLE" // it did not answer for too long
+	FailureRefused     = "AGENT_REFUSED"     // it answered with an error
+	FailureAnswer      = "AGENT_ANSWER"      // its answer is malformed or too large
+	FailureLoop        = "FORWARD_LOOP"      // too many servers forwarded the message
 )
 
 // checkCode checks a failure that a caller reports. A nil failure is valid.
@@ -162,7 +170,7 @@ func (f *Failure) checkCode(by caller.Caller) error {
 		return errTooMuch("error", "at most %d bytes", MaxFailureBytes)
 	}
 	switch f.Code {
-	case FailureExpired, FailureLeft, FailureInterrupted, FailureInternal:
+	case FailureExpired, FailureLeft, FailureInterrupted, FailureInternal, FailureUnreachable, FailureRefused, FailureAnswer, FailureLoop:
 		if !by.Principal.Trusted() {
 			return kg.Errorf(kg.CodeInvalid, "the code %s is reserved for koine", f.Code).At("error.code")
 		}

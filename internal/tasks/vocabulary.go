@@ -49,6 +49,7 @@ const (
 	propExtensions = "taskExtensions"
 	propReferences = "taskReference"
 	propSaid       = "taskSaidAt"
+	propHops       = "taskHops" // number of servers that forwarded the message, if any
 	// propOnce is the hash of author, message id and content of the message that
 	// created or continued the task.
 	propOnce = "taskOnce"

@@ -1,0 +1,154 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"koine/internal/delivery"
+	"koine/internal/sse"
+	"koine/internal/tasks"
+)
+
+// request returns the request of a call.
+func (t *turn) request(ctx context.Context, op Op) (*http.Request, error) {
+	c := &Call{Op: op, Task: t.link.task, Context: t.link.context, Hops: t.letter.Message.Hops + 1}
+	if op == Send || op == SendStream {
+		m := t.letter.Message
+		m.ID = t.letterID() // unique, which the sender's need not be
+		m.References = nil  // tasks of this server
+		c.Message = &m
+		if c.Context == "" {
+			c.Context = contextAt(t.letter.Task)
+		}
+	}
+	r, err := t.service.options.Wire.Request(t.setting.Binding, c)
+	if err != nil {
+		return nil, err
+	}
+	return delivery.Request(ctx, &t.setting.Target, r.Method, r.Path, r.Header, r.Body)
+}
+
+// callOnce makes a call that has one answer.
+func (t *turn) callOnce(op Op) (*Answer, error) {
+	r, err := t.request(t.ctx, op)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", "application/json")
+	resp, err := t.service.sender.Client().Do(r)
+	if err != nil {
+		return nil, delivery.Sanitize(err)
+	}
+	defer resp.Body.Close()
+	limit := t.service.options.MaxAnswerBytes
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
+	switch {
+	case err != nil:
+		return nil, delivery.Sanitize(err)
+	case len(body) > limit:
+		return nil, errTooLarge
+	}
+	return t.read(op, resp.StatusCode, body)
+}
+
+// read decodes an answer or an event.
+func (t *turn) read(op Op, status int, data []byte) (*Answer, error) {
+	a, err := t.service.options.Wire.Read(t.setting.Binding, op, status, data)
+	var refused *Refusal
+	if err == nil || errors.As(err, &refused) || errors.Is(err, ErrTaskUnknown) || errors.Is(err, ErrUnsupported) || errors.Is(err, ErrNoAnswer) {
+		return a, err
+	}
+	return nil, ErrMalformed
+}
+
+// streamOptions returns the options for the stream of a call.
+func (t *turn) streamOptions(op Op) sse.ClientOptions {
+	o := &t.service.options
+	return sse.ClientOptions{
+		Request: func(ctx context.Context, _ string) (*http.Request, error) {
+			r, err := t.request(ctx, op)
+			if err == nil {
+				r.Header.Set("Accept", "text/event-stream")
+				r.Header.Set("Accept-Encoding", "identity") // a compressor would hold events back
+			}
+			return r, err
+		},
+		HTTP: t.service.sender.Client(), Once: true, MaxEventBytes: o.MaxEventBytes, IdleTimeout: o.IdleTimeout,
+	}
+}
+
+// apply reports an answer on the task.
+func (t *turn) apply(a *Answer, interrupt context.CancelFunc) error {
+	if !t.answered {
+		t.answered, t.item.polls = true, 0
+		t.noteAnswered(t.item)
+	}
+	if err := t.follow(a, interrupt); err != nil {
+		return err
+	}
+	direct := a.Task == ""
+	state := a.State
+	switch {
+	case direct:
+		state = tasks.Completed
+	case state == tasks.Submitted:
+		state = tasks.Working // the upstream has it
+	}
+	settles := state.Ended() || state.AwaitsCreator()
+	chunks, err := t.chunksOf(a, state.Ended())
+	if err != nil {
+		return err
+	}
+	for len(chunks) > tasks.MaxReportChunks {
+		if err := t.report(tasks.Report{Artifacts: chunks[:tasks.MaxReportChunks], Letters: []string{}}); err != nil {
+			return err
+		}
+		chunks = chunks[tasks.MaxReportChunks:]
+	}
+	if len(chunks) == 0 && state == "" {
+		return nil
+	}
+	r := tasks.Report{Artifacts: chunks, State: state, Letters: []string{}}
+	if settles {
+		r.Letters = []string{t.letterID()}
+	}
+	if m := a.Message; m != nil && len(m.Parts) > 0 {
+		r.Message = m
+	}
+	if err := t.report(r); err != nil {
+		return err
+	}
+	if settles {
+		t.settled = true
+		if state.Ended() {
+			t.forget(nil)
+		}
+	}
+	return nil
+}
+
+// follow stores what the upstream calls the task, before anything of it is reported.
+func (t *turn) follow(a *Answer, interrupt context.CancelFunc) error {
+	now := t.link
+	now.away = time.Time{}
+	if a.Task != "" {
+		now.task, now.sent = a.Task, max(now.sent, t.item.Number)
+	}
+	if a.Context != "" {
+		now.context = a.Context
+	}
+	if now == t.link {
+		return nil
+	}
+	t.link = now
+	if err := t.saveLink(t.upstream.ctx); err != nil {
+		return err
+	}
+	if now.task != "" && t.nameTask(t.item, interrupt) {
+		interrupt()
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package forward_test
+
+import (
+	"strings"
+	"testing"
+
+	"koine/internal/delivery/forward"
+	"koine/internal/tasks"
+)
+
+// doors are the bindings in which upstreams are called, with and without streams.
+var doors = []struct {
+	name, path string
+	binding    forward.Binding
+	unary      bool
+	send       string
+}{
+	{"JSON-RPC, streaming", "/rpc", forward.JSONRPC, false, "SendStreamingMessage"},
+	{"JSON-RPC", "/rpc", forward.JSONRPC, true, "SendMessage"},
+	{"HTTP+JSON, streaming", "/http", forward.HTTPJSON, false, "SendStreamingMessage"},
+	{"HTTP+JSON", "/http", forward.HTTPJSON, true, "SendMessage"},
+}
+
+// An agent may be a server of A2A: what it answers becomes the task's.
+func TestForwarding(t *testing.T) {
+	for _, door := range doors {
+		t.Run(door.name, func(t *testing.T) {
+			f, s := newOffice(t, local()), newServer(t)
+			f.set(s.URL+door.path, door.binding, door.unary)
+			done := f.becomes(f.send(bob, "count"), tasks.Completed)
+			if statusText(done) != "did count" || done.Status.Message.Author != bob.Principal.ID {
+				t.Errorf("status %q by %s", statusText(done), done.Status.Message.Author)
+			}
+			if len(done.Artifacts) != 1 || textOf(done.Artifacts[0].Parts) != "one|two" || done.Artifacts[0].Name != "numbers" {
+				t.Errorf("artifacts %+v", done.Artifacts)
+			}
+			f.empty()
+			if head := s.lastHead(); head.Get("Authorization") != "Bearer secret-key" || head.Get("A2A-Version") != "1.0" || head.Get("Koine-Hops") != "1" {
+				t.Errorf("called with %v", head)
+			}
+			if s.called(door.send) != 1 {
+				t.Errorf("%d calls of %s", s.called(door.send), door.send)
+			}
+			if ids := s.agent.messages(); len(ids) != 1 || ids[0] != tasks.LetterID(done.ID, 1) {
+				t.Errorf("messages %v", ids)
+			}
+			if direct := f.becomes(f.send(bob, "direct"), tasks.Completed); statusText(direct) != "at once" {
+				t.Errorf("a direct answer became %q", statusText(direct))
+			}
+			if failed := f.becomes(f.send(bob, "fail"), tasks.Failed); statusText(failed) != "it went wrong" || failed.Failure != nil {
+				t.Errorf("a failure became %q, %v", statusText(failed), failed.Failure)
+			}
+			// A message more continues the task of the upstream.
+			id := f.send(bob, "ask")
+			if asked := f.becomes(id, tasks.InputRequired); statusText(asked) != "which?" {
+				t.Errorf("asked %q", statusText(asked))
+			}
+			f.send(bob, "that", id)
+			if told := f.becomes(id, tasks.Completed); !strings.HasPrefix(statusText(told), "you said that in ") {
+				t.Errorf("told %q", statusText(told))
+			}
+			f.empty()
+			f.eventually("nothing is left of ended tasks", func() bool { return !strings.Contains(f.text(), "upstreamTask") })
+			if text := f.text() + f.log.String(); strings.Contains(text, "secret-key") || strings.Contains(text, s.URL) {
+				t.Errorf("a secret is stored or logged: %s", text)
+			}
+		})
+	}
+}
