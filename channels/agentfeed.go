@@ -409,7 +409,7 @@ func (f *AgentFeed) messageIn(c *kg.Commit, id channel.ID) (*message.Message, er
 	j := f.service.journal
 	m, err := j.MessageIn(c, id, j.ViewerOf(f.agent))
 	if err == nil && (c.Revision <= f.stored || j.MayDiffer(m)) {
-		m, err = j.Reread(f.ctx, m, f.agent)
+		m, err = j.Reread(f.ctx, m, j.ViewerOf(f.agent))
 	}
 	return m, err
 }

@@ -73,7 +73,7 @@ type Events struct {
 // Errors: those of Stream; CodePositionGone for a position of another log, or for one
 // before the start of the retained log.
 func (s *Service) StreamEvents(ctx context.Context, by Caller, id channel.ID, from *kg.Position) (*Events, error) {
-	agent, e, err := s.table.RequireReadable(by, id)
+	agent, e, err := s.table.OpenReadable(ctx, by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func (ev *Events) checkRead() error {
 // it. The agent then receives the deletion event, but no earlier event any more.
 func (ev *Events) endedByDeletion() bool {
 	e := ev.service.table.Get(ev.id)
-	return e != nil && e.Deleted && e.BeforeDeletion.AsPrincipal(ev.by.ReaderPrincipal(ev.agent)).CanRead(ev.agent)
+	return e != nil && e.Deleted && access.IsReadable(e.BeforeDeletion.AsPrincipal(ev.by.ReaderPrincipal(ev.agent)), ev.agent)
 }
 
 // commitEvents lists the events of a commit: the channel's changes, then its message.
@@ -212,13 +212,13 @@ func (ev *Events) commitEvents(c *kg.Commit) (list []Event, err error) {
 	for _, control := range controlsInCommit(c, ev.id) {
 		list = append(list, Event{Control: &control})
 	}
-	m, err := ev.service.journal.MessageIn(c, ev.id, ev.service.journal.ViewerOf(ev.agent))
+	m, err := ev.service.journal.MessageIn(c, ev.id, ev.service.journal.ViewerIn(ev.by, ev.agent, ev.id))
 	if err == nil && m != nil {
 		if ev.checkRead() != nil {
 			return append(list, Event{Message: m}), nil // yieldCommit drops it
 		}
 		// The log still has content that was retracted since.
-		if m, err = ev.service.journal.Reread(ev.ctx, m, ev.agent); err == nil {
+		if m, err = ev.service.journal.Reread(ev.ctx, m, ev.service.journal.ViewerIn(ev.by, ev.agent, ev.id)); err == nil {
 			list = append(list, Event{Message: m})
 		}
 	}

@@ -23,7 +23,7 @@ func (s *Service) Message(ctx context.Context, by Caller, id message.ID) (*messa
 		return nil, err
 	}
 	defer snapshot.Close()
-	list, err := journal.Read(snapshot, place.channel, place.sequence, 1, s.journal.ViewerOf(place.agent))
+	list, err := journal.Read(snapshot, place.channel, place.sequence, 1, s.journal.ViewerIn(by, place.agent, place.channel))
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +62,10 @@ func (s *Service) locateMessage(ctx context.Context, by Caller, id message.ID) (
 			p.channel, p.sequence = of, vocab.IntegerOf(st.Object)
 		}
 	}
-	if p.channel == "" || !s.table.Get(p.channel).AsPrincipal(by.ReaderPrincipal(p.agent)).CanRead(p.agent) {
+	if _, _, err := s.table.OpenReadable(ctx, by, p.channel); kg.CodeOf(err) == kg.CodeChannelNotFound || kg.CodeOf(err) == kg.CodePermissionDenied {
 		return nil, p, message.ErrNotFound()
+	} else if err != nil {
+		return nil, p, err
 	}
 	snapshot, err := s.store.View(ctx, kg.View{Principal: by.ReaderPrincipal(p.agent), AllGraphs: true})
 	return snapshot, p, err
@@ -108,7 +110,7 @@ func (s *Service) RepliesAfter(ctx context.Context, by Caller, id message.ID, si
 	total = len(numbers)
 	first, _ := slices.BinarySearchFunc(numbers, after, func(n, after int64) int { return cmp.Or(cmp.Compare(n, after), -1) })
 	numbers = numbers[first:]
-	n, bytes, eyes := min(pageSize(size), len(numbers)), 0, s.journal.ViewerOf(p.agent)
+	n, bytes, eyes := min(pageSize(size), len(numbers)), 0, s.journal.ViewerIn(by, p.agent, p.channel)
 	for i, number := range numbers[:n] {
 		one, err := journal.Read(snapshot, p.channel, number, 1, eyes)
 		if err != nil {
@@ -127,7 +129,7 @@ func (s *Service) RepliesAfter(ctx context.Context, by Caller, id message.ID, si
 //
 // Errors: CodeChannelNotFound.
 func (s *Service) SequenceAt(ctx context.Context, by Caller, id channel.ID, r kg.Revision) (int64, error) {
-	agent, _, err := s.table.RequireReadable(by, id)
+	agent, _, err := s.table.OpenReadable(ctx, by, id)
 	if err != nil {
 		return 0, err
 	}

@@ -17,7 +17,12 @@ func (s *Service) Get(ctx context.Context, by Caller, id channel.ID) (*channel.C
 	if err != nil {
 		return nil, err
 	}
-	if !e.CanRead(agent) {
+	if access.CanOversee(e, agent) {
+		if _, e, err = s.table.OpenReadable(ctx, by, id); err != nil {
+			return nil, err
+		}
+	}
+	if !access.IsReadable(e, agent) {
 		return e.Outline(), nil
 	}
 	snapshot, err := s.journal.SystemView(ctx)
@@ -54,7 +59,8 @@ func (s *Service) readChannelState(snapshot *kg.Snapshot, id channel.ID) (*chann
 
 // List returns the channels that the caller is a member of or invited to and those that
 // everyone can find, or the channels of one scope, in order of creation, one page at a
-// time. It never returns direct channels. next is "" after the last page.
+// time. It returns no direct channels, except
+// to overseers, who find all channels of others: as outlines until they have read them. next is "" after the last page.
 //
 // Errors: CodeCursorForeign for a page token of another query or caller.
 func (s *Service) List(ctx context.Context, by Caller, l channel.ListQuery) (page []*channel.Channel, next string, err error) {
@@ -107,8 +113,11 @@ func (s *Service) findChannels(by Caller, l channel.ListQuery, n int) (found []*
 		}
 	}
 	found, more = s.table.ListChannels(by.ReaderPrincipal(agent), l.Scope, l.Behind, l.Backward, n, func(e *access.Entry) bool {
-		return e.Kind != channel.Direct && (!by.IgnoreInvitations || e.SeenBy(by).CanDiscover(agent)) && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.IsInvited(agent)) &&
-			(l.Member == "" || e.CanRead(agent) && e.RoleOf(l.Member) != "")
+		if e.Kind == channel.Direct && e.CanRead(agent) {
+			return false
+		}
+		return (!by.IgnoreInvitations || e.SeenBy(by).CanDiscover(agent) || access.CanOversee(e, agent)) && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.IsInvited(agent)) &&
+			(l.Member == "" || access.IsReadable(e, agent) && e.RoleOf(l.Member) != "")
 	})
 	return found, more, nil
 }
@@ -131,7 +140,7 @@ func (s *Service) ListPage(ctx context.Context, by Caller, l channel.ListQuery) 
 	}
 	defer snapshot.Close()
 	for _, e := range found {
-		if !e.CanRead(agent) {
+		if !access.IsReadable(e, agent) {
 			page = append(page, e.Outline())
 			continue
 		}

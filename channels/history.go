@@ -70,7 +70,7 @@ type HistoryQuery struct {
 // sequence, for a lower bound before it; CodeCursorForeign for a page token of another
 // channel, caller or query.
 func (s *Service) History(ctx context.Context, by Caller, id channel.ID, q HistoryQuery) (page []*message.Message, next string, err error) {
-	agent, e, err := s.table.RequireReadable(by, id)
+	agent, e, err := s.table.OpenReadable(ctx, by, id)
 	if err != nil {
 		return nil, "", err
 	}
@@ -168,7 +168,7 @@ func (h *openedHistory) readPage(id channel.ID, size int) (page []*message.Messa
 
 // checkHistory checks the caller and the query, and opens the history.
 func (s *Service) checkHistory(ctx context.Context, by Caller, id channel.ID, q *HistoryQuery) (h openedHistory, err error) {
-	agent, e, err := s.table.RequireReadable(by, id)
+	agent, e, err := s.table.OpenReadable(ctx, by, id)
 	if err != nil {
 		return h, err
 	}
@@ -184,7 +184,7 @@ func (s *Service) openHistory(ctx context.Context, by Caller, agent kg.AgentID, 
 	if err != nil {
 		return h, err
 	}
-	h = openedHistory{snapshot: snapshot, eyes: s.journal.ViewerOf(agent), admits: q.matches}
+	h = openedHistory{snapshot: snapshot, eyes: s.journal.ViewerIn(by, agent, id), admits: q.matches}
 	defer func() {
 		if err != nil {
 			snapshot.Close()

@@ -169,7 +169,7 @@ func (m *Members) Invitations(by Caller, id channel.ID) ([]channel.Invitation, e
 	if err != nil {
 		return nil, err
 	}
-	all := e.CanRead(agent) || e.ManagedBy(agent)
+	all := access.IsReadable(e, agent) || e.ManagedBy(agent)
 	return slices.DeleteFunc(slices.Clone(e.Invited), func(i channel.Invitation) bool { return !all && i.Agent != agent }), nil
 }
 

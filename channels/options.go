@@ -22,6 +22,7 @@ const (
 	DefaultCountBatch        = 1000
 	DefaultMaxRestrictions   = 1000
 	DefaultMaxInvitations    = 1000
+	DefaultMaxOverseers      = 1000
 	DefaultMaxRates          = 1 << 16
 	DefaultMaxVerdicts       = 1000
 	DefaultMaxListeners      = 1 << 14
@@ -77,6 +78,11 @@ type Options struct {
 	// MaxInvitations bounds the pending invitations of a channel.
 	MaxRestrictions int
 	MaxInvitations  int
+	// OverseerRole is the role of the principals that may read channels without taking part,
+	// "" for none. Each is in the channel's record before its first read. MaxOverseers bounds
+	// those on the record of one channel.
+	OverseerRole string
+	MaxOverseers int
 	// Tiers are the limits of principals by role. Tier applies to principals without
 	// such a role; the zero Tier has no limits. Of several tiers, the most permissive
 	// limits apply.
@@ -105,6 +111,7 @@ func (o Options) withDefaults() Options {
 	o.MaxRestrictions = cmp.Or(o.MaxRestrictions, DefaultMaxRestrictions)
 	o.MaxListeners = cmp.Or(o.MaxListeners, DefaultMaxListeners)
 	o.MaxRates = cmp.Or(o.MaxRates, DefaultMaxRates)
+	o.MaxOverseers = cmp.Or(o.MaxOverseers, DefaultMaxOverseers)
 	o.MaxInvitations = cmp.Or(o.MaxInvitations, DefaultMaxInvitations)
 	if o.Agents == nil {
 		o.Agents = func(func(kg.AgentID) bool) {}

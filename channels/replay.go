@@ -138,7 +138,7 @@ func (f *Feed) messagesIn(c *kg.Commit) (out []*message.Message, err error) {
 		}
 		m, err := f.service.journal.MessageIn(c, id, f.service.journal.ViewerOf(f.agent))
 		if err == nil && f.service.journal.MayDiffer(m) {
-			m, err = f.service.journal.Reread(f.ctx, m, f.agent)
+			m, err = f.service.journal.Reread(f.ctx, m, f.service.journal.ViewerOf(f.agent))
 		}
 		if err != nil {
 			return nil, err

@@ -56,7 +56,7 @@ func (m *Members) Restrictions(by Caller, id channel.ID) ([]channel.Restriction,
 		if err != nil {
 			return nil, err
 		}
-		if err := e.MustRead(agent); err != nil && !e.ManagedBy(agent) {
+		if err := e.MustRead(agent); err != nil && !e.ManagedBy(agent) && !access.IsReadable(e, agent) {
 			return nil, err
 		}
 		list = e.Restrictions

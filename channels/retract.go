@@ -78,8 +78,11 @@ var errMeanwhile = errors.New("message changed concurrently")
 // retractOnce attempts a retraction. It fails with errMeanwhile if the message changes
 // concurrently.
 func (s *Service) retractOnce(ctx context.Context, by Caller, r Retraction) (*RetractionReceipt, error) {
-	agent, _, err := s.table.RequireReadable(by, r.Channel)
+	agent, e, err := s.table.RequireReadable(by, r.Channel)
 	if err != nil {
+		return nil, err
+	}
+	if err := e.MustRead(agent); err != nil {
 		return nil, err
 	}
 	if !utf8.ValidString(r.Reason) {

@@ -56,7 +56,7 @@ func (r *ScopeReader) Messages(id scope.ID, c *kg.Commit) ([]*message.Message, e
 		if c.Revision > r.stored { // else the log may have content that was removed since
 			break
 		}
-		if list[i], err = f.service.journal.Reread(f.ctx, m, f.agent); err != nil {
+		if list[i], err = f.service.journal.Reread(f.ctx, m, f.service.journal.ViewerOf(f.agent)); err != nil {
 			return nil, err
 		}
 	}

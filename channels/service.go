@@ -48,6 +48,7 @@ func New(o Options) *Service {
 	s.idle = retention.NewIdleCloser(s.options.Clock, s.options.pause)
 	s.grants = retention.NewGrantExpirer(s.options.Clock, s.options.pause)
 	s.table = access.NewTable(s.options.Clock, s.options.Agents, s.idle.Schedule, s.grants.Schedule)
+	s.table.SetOversight(access.Oversight{Role: s.options.OverseerRole, Record: s.recordOverseer})
 	s.journal = journal.New(s.table, s.options.Clock)
 	s.receipts = receipts.NewReceipts(s.table, s.journal, s.options.Clock, s.options.MaxReceipts)
 	s.expiry = retention.NewExpirer(s.journal, s.options.Clock, s.options.pause, s.options.MaxQueuedExpiries)

@@ -126,7 +126,7 @@ func (s *Service) mayReact(ctx context.Context, e *access.Entry, agent kg.AgentI
 // Errors: CodeChannelNotFound; CodePermissionDenied; CodeLimitExceeded for too many
 // open streams.
 func (s *Service) Signals(ctx context.Context, by Caller, id channel.ID) (iter.Seq2[Signal, error], error) {
-	if _, _, err := s.table.RequireReadable(by, id); err != nil {
+	if _, _, err := s.table.OpenReadable(ctx, by, id); err != nil {
 		return nil, err
 	}
 	release, err := s.openStream(by, id)

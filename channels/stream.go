@@ -35,7 +35,7 @@ type Stream struct {
 // too many open streams; those of kg.Store.Watch. The stream ends with CodePositionGone
 // if it lags so far behind that its next message was evicted.
 func (s *Service) Stream(ctx context.Context, by Caller, id channel.ID, since *int64) (*Stream, error) {
-	agent, _, err := s.table.RequireReadable(by, id)
+	agent, _, err := s.table.OpenReadable(ctx, by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (st *Stream) readPage() (list []*message.Message, cut bool, err error) {
 	} else if st.last+1 < oldest {
 		return nil, false, message.ErrEvicted(oldest, "sinceSequence")
 	}
-	return journal.ReadRun(snapshot, st.id, st.last+1, streamPage, false, st.service.journal.ViewerOf(st.agent))
+	return journal.ReadRun(snapshot, st.id, st.last+1, streamPage, false, st.viewer())
 }
 
 // streamLive yields new messages.
@@ -182,7 +182,7 @@ func (st *Stream) streamLive(tell func(*message.Message) bool) (more bool, err e
 		if err != nil {
 			return true, err
 		}
-		m, err := st.service.journal.MessageIn(e.Commit, st.id, st.service.journal.ViewerOf(st.agent))
+		m, err := st.service.journal.MessageIn(e.Commit, st.id, st.viewer())
 		if err != nil {
 			return false, err
 		}
@@ -199,7 +199,7 @@ func (st *Stream) streamLive(tell func(*message.Message) bool) (more bool, err e
 			return false, err
 		}
 		if st.service.journal.MayDiffer(m) { // retracted, evicted or answered
-			if m, err = st.service.journal.Reread(st.ctx, m, st.agent); err != nil {
+			if m, err = st.service.journal.Reread(st.ctx, m, st.viewer()); err != nil {
 				return false, err
 			}
 			if m.Withheld == message.Evicted {
@@ -230,6 +230,11 @@ func (st *Stream) evictedError() error {
 // openView returns a snapshot with the agent's view.
 func (st *Stream) openView() (*kg.Snapshot, error) {
 	return st.service.store.View(st.ctx, kg.View{Principal: st.by.ReaderPrincipal(st.agent), AllGraphs: true})
+}
+
+// viewer returns the agent as a viewer of the channel.
+func (st *Stream) viewer() message.Viewer {
+	return st.service.journal.ViewerIn(st.by, st.agent, st.id)
 }
 
 // checkRead returns an error if the agent can no longer read the channel.

@@ -114,8 +114,8 @@ func (s *Service) alterChannel(ctx context.Context, by Caller, id channel.ID, me
 	var c *channel.Channel
 	err = systemgraph.Update(ctx, s.store, by.UpdateMeta(method), func(tx *kg.Tx) (err error) {
 		e := s.table.Get(id).AtTime(tx.Time()).AsPrincipal(by.ReaderPrincipal(agent))
-		if !e.CanDiscover(agent) {
-			return channel.ErrNotFound() // access was lost
+		if err := access.MustDiscover(e, agent); err != nil {
+			return err // access was lost
 		}
 		if err := must(e, agent); err != nil {
 			return err
@@ -185,8 +185,8 @@ func (s *Service) Delete(ctx context.Context, by Caller, id channel.ID) error {
 	}
 	return systemgraph.Update(ctx, s.store, by.UpdateMeta("channels/delete"), func(tx *kg.Tx) error {
 		e := s.table.Get(id).AtTime(tx.Time()).AsPrincipal(by.ReaderPrincipal(agent))
-		if !e.CanDiscover(agent) {
-			return channel.ErrNotFound()
+		if err := access.MustDiscover(e, agent); err != nil {
+			return err
 		}
 		if err := e.MustOwn(agent); err != nil {
 			return err

@@ -30,6 +30,7 @@ type Channel struct {
 	Members      []Member
 	Invited      []Invitation
 	Restrictions []Restriction // may include ended ones
+	Overseers    Overseers     // in the order of their first reads
 	Metadata     []byte        // a JSON object, or nil
 	// Rights are the channel's explicit rights. Policy adds the defaults.
 	Rights Rights
@@ -183,6 +184,9 @@ func (c *Channel) ApplyStatement(property, object kg.Term, a *kg.Assertion) {
 		c.MaxMembers = int(vocab.IntegerOf(object))
 	case vocab.Invited:
 		c.Invited = append(c.invitationsWithout(kg.AgentID(object.Value())), Invitation{kg.AgentID(object.Value()), a.Source, a.Validity.From})
+	case vocab.Overseer:
+		c.RemoveStatement(property, object)
+		c.Overseers = append(c.Overseers, Overseer{kg.AgentID(object.Value()), a.Validity.From})
 	default:
 		if (*Restrictions)(&c.Restrictions).ApplyStatement(property, object, a) {
 			return
@@ -231,6 +235,8 @@ func (c *Channel) RemoveStatement(property, object kg.Term) {
 		}
 	case vocab.Invited:
 		c.Invited = c.invitationsWithout(kg.AgentID(object.Value()))
+	case vocab.Overseer:
+		c.Overseers = slices.DeleteFunc(slices.Clone(c.Overseers), func(o Overseer) bool { return o.Agent == kg.AgentID(object.Value()) })
 	default:
 		if (*Restrictions)(&c.Restrictions).RemoveStatement(property, object) {
 			return

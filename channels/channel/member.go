@@ -118,6 +118,20 @@ func (c *Channel) invitationsWithout(agent kg.AgentID) []Invitation {
 	return slices.DeleteFunc(slices.Clone(c.Invited), func(i Invitation) bool { return i.Agent == agent })
 }
 
+// Overseer is an agent that reads a channel without taking part, since its first read.
+type Overseer struct {
+	Agent kg.AgentID
+	Since time.Time
+}
+
+// Overseers are the overseers of a channel.
+type Overseers []Overseer
+
+// Include reports whether the agent is one of them.
+func (l Overseers) Include(agent kg.AgentID) bool {
+	return slices.ContainsFunc(l, func(o Overseer) bool { return o.Agent == agent })
+}
+
 func ParseMember(agent kg.AgentID) (kg.AgentID, error) {
 	if agent == "" {
 		return "", kg.Errorf(kg.CodeInvalid, "principalId is missing").At("principalId")

@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -24,6 +25,7 @@ func ReadRecord(match systemgraph.Matcher, id ID) (*Channel, error) {
 		return nil, nil
 	}
 	SortMembers(c.Members)
+	slices.SortFunc(c.Overseers, func(a, b Overseer) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Agent, b.Agent)) })
 	return c, nil
 }
 
@@ -159,6 +161,11 @@ func (w *Writer) SetNumber(property kg.Term, n int64) {
 // AddMember adds a member as of m.Joined.
 func (w *Writer) AddMember(m Member) {
 	w.ApplyPatch(kg.Patch{Op: kg.Add, Quad: w.QuadFor(propertyOf(m.Role), kg.IRI(string(m.Agent))), Validity: kg.TimeSpan{From: m.Joined}})
+}
+
+// AddOverseer records an agent that reads the channel without taking part.
+func (w *Writer) AddOverseer(o Overseer) {
+	w.ApplyPatch(kg.Patch{Op: kg.Add, Quad: w.QuadFor(vocab.Overseer, kg.IRI(string(o.Agent))), Validity: kg.TimeSpan{From: o.Since}})
 }
 
 // RemoveMember removes a member.

@@ -72,7 +72,7 @@ func (m *Message) RedactFor(to Viewer) {
 	case m.Withheld == Retracted:
 	case m.Withheld == Evicted:
 		m.withholdContent(Evicted)
-	case !m.IsReadableBy(to.Agent):
+	case !to.MayRead(m):
 		m.withholdContent(Addressed)
 	case m.DeadlinePassed:
 		m.withholdContent(Expired)
@@ -123,4 +123,10 @@ func (m *Message) ExpireAt(tx *kg.Tx, at time.Time) error {
 type Viewer struct {
 	Agent kg.AgentID // "" for koine itself, which ignores the content
 	Now   time.Time
+	// Oversees means that the agent reads the channel as an overseer, and with it the content
+	// that is addressed to others.
+	Oversees bool
 }
+
+// MayRead reports whether the viewer, who can read the channel, can read the content.
+func (to Viewer) MayRead(m *Message) bool { return to.Oversees || m.IsReadableBy(to.Agent) }

@@ -39,6 +39,9 @@ func (s *Receipts) Acknowledge(ctx context.Context, by access.Caller, a Acknowle
 	if err != nil {
 		return err
 	}
+	if err := e.MustRead(agent); err != nil { // an overseer has no receipts
+		return err
+	}
 	if err := by.Principal.CheckWrite(); err != nil {
 		return err
 	}

@@ -19,6 +19,10 @@ import (
 // EventMessage is the event type of a published message.
 const EventMessage = "channel_message"
 
+// EventOverseen is the event type of the first read of an audited channel by an overseer, its
+// actor.
+const EventOverseen = "channel_overseen"
+
 // Limits of the events of a scope.
 const (
 	MaxTypeRunes    = 128       // of Event.Type
@@ -144,16 +148,16 @@ func (e *Event) applyStatement(property, object kg.Term) {
 
 // AppendTo appends the event to the log of its scope and sets its sequence, time and
 // hashes. It returns the number of statements. An error is about the event: its type, which
-// must not be EventMessage, a trace or data beyond the limits, or a parent that the log does
+// must not be EventMessage or EventOverseen, a trace or data beyond the limits, or a parent that the log does
 // not have.
 func (e *Event) AppendTo(tx *kg.Tx) (int, error) {
-	if e.Type == EventMessage {
-		return 0, kg.Errorf(kg.CodeInvalid, "event type %s is reserved for messages of audited channels", e.Type).At("type")
+	if e.Type == EventMessage || e.Type == EventOverseen {
+		return 0, kg.Errorf(kg.CodeInvalid, "event type %s is reserved for messages and overseers of audited channels", e.Type).At("type")
 	}
 	return e.AppendAudit(tx)
 }
 
-// AppendAudit is AppendTo for the event of a message.
+// AppendAudit is AppendTo for the event of a message or of an overseer.
 func (e *Event) AppendAudit(tx *kg.Tx) (int, error) {
 	if err := e.validate(); err != nil {
 		return 0, err

@@ -30,7 +30,7 @@ const MaxEventBytes = 256 << 10
 // the agent.
 var written = []string{
 	EventCreated, EventStatePatched, EventStatusChanged, EventUnassigned, EventGranted, EventRevoked,
-	EventLeaseAcquired, EventLeaseReleased, EventAccessRequested, EventAccessApproved, EventAccessDenied, scope.EventMessage,
+	EventLeaseAcquired, EventLeaseReleased, EventAccessRequested, EventAccessApproved, EventAccessDenied, scope.EventMessage, scope.EventOverseen,
 }
 
 // NewEvent describes an event to append.

@@ -48,12 +48,12 @@ func (c Caller) UpdateMeta(method string) kg.Meta {
 	return kg.Meta{Principal: c.Principal, Actor: c.Actor, Method: method}
 }
 
-// RequireReadable returns the agent and the entry of a channel that it can read. The
-// error is CodePermissionDenied if the agent can only find the channel, and
-// CodeChannelNotFound otherwise.
+// RequireReadable returns the agent and the entry of a channel that it can read, taking
+// part or as an overseer on record (OpenReadable). The error is CodePermissionDenied if the
+// agent can only find the channel, and CodeChannelNotFound otherwise.
 func (t *Table) RequireReadable(by Caller, id channel.ID) (kg.AgentID, *Entry, error) {
 	agent, e, err := t.RequireDiscoverable(by, id)
-	if err == nil {
+	if err == nil && !IsReadable(e, agent) {
 		err = e.MustRead(agent)
 	}
 	if err != nil {
@@ -62,7 +62,8 @@ func (t *Table) RequireReadable(by Caller, id channel.ID) (kg.AgentID, *Entry, e
 	return agent, e, nil
 }
 
-// RequireDiscoverable is like RequireReadable for a channel that the agent can find.
+// RequireDiscoverable is like RequireReadable for a channel that the agent can find, taking
+// part or as an overseer.
 func (t *Table) RequireDiscoverable(by Caller, id channel.ID) (kg.AgentID, *Entry, error) {
 	agent, err := by.ActingAgent()
 	if err != nil {
@@ -76,7 +77,7 @@ func (t *Table) RequireDiscoverable(by Caller, id channel.ID) (kg.AgentID, *Entr
 		e = t.pendingDirect(id, agent)
 	}
 	e = e.AsPrincipal(by.ReaderPrincipal(agent)).SeenBy(by)
-	if !e.CanDiscover(agent) {
+	if !e.CanDiscover(agent) && !CanOversee(e, agent) {
 		return "", nil, channel.ErrNotFound()
 	}
 	return agent, e, nil

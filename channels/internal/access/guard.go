@@ -41,7 +41,7 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 		e = g.table.PendingEntry(id)
 	}
 	if part == channel.CopyPart {
-		return p.Trusted() || (right == kg.Discover || right == kg.Read) && (g.table.MayReadCopy(p, graph) || e != nil && isOverseer(p))
+		return p.Trusted() || (right == kg.Discover || right == kg.Read) && (g.table.MayReadCopy(p, graph) || e != nil && readsAll(p))
 	}
 	switch right {
 	case kg.Discover, kg.Read:
@@ -58,7 +58,7 @@ func (g *Guard) Allowed(p kg.Principal, graph kg.Term, right kg.Right) bool {
 // readBy reports whether the principal may read the channel. In open mode, in which
 // every principal is an administrator, administrators have no extra access.
 func (e *Entry) readBy(p kg.Principal) bool {
-	return e.AsPrincipal(p).CanRead(p.ID) || e != nil && !e.Deleted && isOverseer(p)
+	return IsReadable(e.AsPrincipal(p), p.ID) || e != nil && !e.Deleted && readsAll(p)
 }
 
 // MayReview reports whether a principal other than the author may see a message that is
@@ -67,19 +67,20 @@ func (t *Table) MayReview(p kg.Principal, author kg.AgentID, id channel.ID, reci
 	e := t.Get(id)
 	switch {
 	case e == nil: // the first message of a direct channel
-		return isOverseer(p) || channel.DirectID(author, p.ID) == id
+		return readsAll(p) || channel.DirectID(author, p.ID) == id
 	case e.Deleted: // somebody must be able to end the review
 		return p.IsAdmin()
 	case recipient != "" && recipient != string(p.ID):
-		return isOverseer(p)
+		return readsAll(p)
 	}
-	return e.readBy(p)
+	return e.AsPrincipal(p).CanRead(p.ID) || readsAll(p)
 }
 
 // mayReadPartition reports whether the principal, which can read the channel, can read
 // the content in this partition.
 func (g *Guard) mayReadPartition(p kg.Principal, graph kg.Term) bool {
-	return g.table.isPartitionReader(p.ID, graph) || isOverseer(p)
+	id, _ := channel.OfGraph(graph)
+	return g.table.isPartitionReader(p.ID, graph) || readsAll(p) || g.table.Oversees(p, id)
 }
 
 // isPartitionReader reports whether the agent is a reader of the partition.
@@ -114,10 +115,10 @@ func (e *Entry) couldRead(agent kg.AgentID) bool {
 	return e.GrantsReadToAll() && !channel.Restrictions(e.Restrictions).AppliesTo(agent, false, e.DeletedAt)
 }
 
-// isOverseer reports whether the principal may read conversations without taking part.
+// readsAll reports whether the principal may read the statements of all conversations.
 // Administrators may, except in open mode, in which every principal is an
 // administrator.
-func isOverseer(p kg.Principal) bool { return p.IsAdmin() && p.Method != kg.MethodOpen }
+func readsAll(p kg.Principal) bool { return p.IsAdmin() && p.Method != kg.MethodOpen }
 
 // MembersWhoRead lists the members that may read the channel if they have access to its scope.
 func MembersWhoRead(e *Entry) (list []kg.AgentID) {
@@ -151,7 +152,7 @@ func (g *Guard) ReadChanged(p kg.Principal, after kg.Revision) (changed bool, up
 // content that was retracted, has expired, or was evicted. In open mode it is hidden
 // from everyone.
 func (g *Guard) Forgets(p kg.Principal) func(graph kg.Term) bool {
-	if isOverseer(p) {
+	if readsAll(p) {
 		return nil
 	}
 	return channel.HoldsMessages

@@ -126,7 +126,7 @@ func walkSet[ID ~string](set *btree.Set[ID], from ID, backward bool, step func(I
 
 // ListChannels returns up to n channels behind behind, sorted by id, for which only
 // reports true: the channels that the reader is a member of or invited to and those
-// that everyone can find, or the channels of the scope in. With backward the greatest
+// that everyone can find (all for an overseer), or the channels of the scope in. With backward the greatest
 // ids come first; behind "" is the beginning of either order. more reports that there
 // are others.
 func (t *Table) ListChannels(reader kg.Principal, in scope.ID, behind channel.ID, backward bool, n int, only func(*Entry) bool) (out []*Entry, more bool) {
@@ -139,14 +139,16 @@ func (t *Table) ListChannels(reader kg.Principal, in scope.ID, behind channel.ID
 		}
 		found := 0
 		walkSet(set, behind, backward, func(id channel.ID) bool {
-			if e := t.Get(id).AsPrincipal(reader); id != behind && e.CanDiscover(reader.ID) && only(e) {
+			if e := t.Get(id).AsPrincipal(reader); id != behind && (e.CanDiscover(reader.ID) || CanOversee(e, reader.ID)) && only(e) {
 				ids[id] = true
 				found++
 			}
 			return found <= n
 		})
 	}
-	if in == "" {
+	if in == "" && t.isOverseer(reader) {
+		take(&t.all)
+	} else if in == "" {
 		take(t.byMember[reader.ID])
 		take(t.invited[reader.ID])
 		take(&t.discoverable)

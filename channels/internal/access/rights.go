@@ -50,7 +50,7 @@ func (e *Entry) CanRead(agent kg.AgentID) bool {
 func (e *Entry) MustRead(agent kg.AgentID) error {
 	switch {
 	case !e.CanDiscover(agent):
-		return channel.ErrNotFound()
+		return e.errHidden(agent)
 	case !e.CanRead(agent):
 		return check.Denied("only %s can read the channel", e.effective.Read.Describe())
 	}
@@ -61,7 +61,7 @@ func (e *Entry) MustRead(agent kg.AgentID) error {
 func (e *Entry) MustPost(agent kg.AgentID) error {
 	switch {
 	case !e.CanDiscover(agent):
-		return channel.ErrNotFound()
+		return e.errHidden(agent)
 	case e.isRestricted(agent, true):
 		return check.Denied("caller is muted")
 	case !e.mayWrite(agent):
@@ -244,7 +244,7 @@ func (e *Entry) Outline() *channel.Channel {
 
 // AsPrincipal returns the entry as seen by a principal, which brings its roles.
 func (e *Entry) AsPrincipal(p kg.Principal) *Entry {
-	if e == nil || e.scope == nil {
+	if e == nil || e.scope == nil && !e.table.isOverseer(p) {
 		return e
 	}
 	asked := *e

@@ -64,6 +64,7 @@ type Table struct {
 	count   atomic.Int64
 
 	scopes     scopeTable
+	oversight  Oversight
 	now        func() time.Time
 	serverWide atomic.Pointer[channel.Restrictions]
 	partitions sync.Map // partition graph (kg.Term) → sorted readers ([]kg.AgentID), immutable
@@ -79,6 +80,7 @@ type Table struct {
 	byPartition     map[kg.AgentID]*btree.Set[channel.ID] // readers of partitions
 	invited         map[kg.AgentID]*btree.Set[channel.ID]
 	discoverable    btree.Set[channel.ID] // channels that everyone can find
+	all             btree.Set[channel.ID] // channels that are not deleted, for overseers; empty if there are none
 	appliedRevision kg.Revision
 }
 
@@ -316,6 +318,11 @@ func (t *Table) putChannel(c *channel.Channel) *Entry {
 		t.discoverable.Insert(c.ID)
 	} else {
 		t.discoverable.Delete(c.ID)
+	}
+	if now.Deleted {
+		t.all.Delete(c.ID)
+	} else if t.oversight.Role != "" {
+		t.all.Insert(c.ID)
 	}
 	return now
 }

@@ -56,10 +56,10 @@ func (d *decodedCache) slotFor(r kg.Revision, id channel.ID) *cachedMessage {
 // if nothing has to be hidden.
 func visibleMessage(open, whole *message.Message, by message.Viewer) *message.Message {
 	m := open
-	if m.Private && m.IsReadableBy(by.Agent) {
+	if m.Private && by.MayRead(m) {
 		m = whole
 	}
-	if m.Answered == "" && m.Withheld == "" && m.IsReadableBy(by.Agent) && !m.HasExpired(by.Now) {
+	if m.Answered == "" && m.Withheld == "" && by.MayRead(m) && !m.HasExpired(by.Now) {
 		return m
 	}
 	changed := *m

@@ -46,6 +46,13 @@ func (j *Journal) ViewerOf(agent kg.AgentID) message.Viewer {
 	return message.Viewer{Agent: agent, Now: j.clock()}
 }
 
+// ViewerIn is ViewerOf for the agent of a caller that reads a channel, maybe as an overseer.
+func (j *Journal) ViewerIn(by access.Caller, agent kg.AgentID, id channel.ID) message.Viewer {
+	v := j.ViewerOf(agent)
+	v.Oversees = j.table.Oversees(by.ReaderPrincipal(agent), id)
+	return v
+}
+
 // Count returns the number of published messages without reading any.
 func Count(snapshot *kg.Snapshot, id channel.ID) (int64, error) {
 	return countOf(snapshot, id, kg.Sequence)
@@ -69,7 +76,7 @@ func countOf(snapshot *kg.Snapshot, id channel.ID, property kg.Term) (int64, err
 // ReadableView returns the agent of a caller that can read the channel, the channel's
 // entry, and a snapshot of all graphs, which the caller must close.
 func (j *Journal) ReadableView(ctx context.Context, by access.Caller, id channel.ID) (kg.AgentID, *access.Entry, *kg.Snapshot, error) {
-	agent, e, err := j.table.RequireReadable(by, id)
+	agent, e, err := j.table.OpenReadable(ctx, by, id)
 	if err != nil {
 		return "", nil, nil, err
 	}

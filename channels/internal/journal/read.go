@@ -86,7 +86,7 @@ func (r *messageReader) readMessage(row *kg.Row, by message.Viewer) (*message.Me
 	if err := r.readStatements(m, row.Subject, row.Graph); err != nil {
 		return nil, err
 	}
-	if m.Private && m.IsReadableBy(by.Agent) {
+	if m.Private && by.MayRead(m) {
 		partition, known, err := r.snapshot.ID(m.ContentGraph())
 		if err != nil {
 			return nil, err

@@ -98,14 +98,14 @@ func (j *Journal) MayDiffer(m *message.Message) bool {
 	return ok && m.Interaction == message.Request && !m.ExpiresAt.IsZero() && last.(kg.Revision) > m.Revision
 }
 
-// Reread returns a message as the agent sees it now.
-func (j *Journal) Reread(ctx context.Context, m *message.Message, agent kg.AgentID) (*message.Message, error) {
+// Reread returns a message as the viewer sees it now.
+func (j *Journal) Reread(ctx context.Context, m *message.Message, by message.Viewer) (*message.Message, error) {
 	snapshot, err := j.SystemView(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	list, err := Read(snapshot, m.Channel, m.Sequence, 1, j.ViewerOf(agent))
+	list, err := Read(snapshot, m.Channel, m.Sequence, 1, by)
 	if err != nil {
 		return nil, err
 	}

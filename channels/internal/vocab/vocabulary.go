@@ -54,6 +54,10 @@ var (
 	// audit copies.
 	FormerReader = systemgraph.Property("channelFormerReader")
 
+	// Overseer is an agent that reads the channel as an overseer. The assertion is valid from
+	// its first read.
+	Overseer = systemgraph.Property("channelOverseer")
+
 	// The partitions, and the readers of each.
 	Lane       = systemgraph.Property("lane")
 	LaneReader = systemgraph.Property("laneReader")
