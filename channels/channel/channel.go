@@ -199,9 +199,13 @@ func (c *Channel) ApplyStatement(property, object kg.Term, a *kg.Assertion) {
 		}
 		if role := RoleOf(property); role != "" {
 			c.RemoveStatement(property, object)
-			c.Members = append(c.Members, Member{Agent: kg.AgentID(object.Value()), Role: role, Joined: a.Validity.From})
+			c.Members = append(c.Members, memberOf(role, object, a))
 		}
 	}
+}
+
+func memberOf(role Role, object kg.Term, a *kg.Assertion) Member {
+	return Member{Agent: kg.AgentID(object.Value()), Role: role, Joined: a.Validity.From}
 }
 
 // RemoveStatement removes one statement of the record from the channel.

@@ -19,6 +19,10 @@ func ReadRecord(match systemgraph.Matcher, id ID) (*Channel, error) {
 		if err != nil {
 			return nil, err
 		}
+		if role := RoleOf(st.Predicate); role != "" { // each is stated once
+			c.Members = append(c.Members, memberOf(role, st.Object, &st.Assertions[0]))
+			continue
+		}
 		c.ApplyStatement(st.Predicate, st.Object, &st.Assertions[0])
 	}
 	if c.Version == 0 {
