@@ -1,6 +1,7 @@
 package scan_test
 
 import (
+	"compress/gzip"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,6 +20,7 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
+	"koine/internal/celrules"
 	"koine/internal/proposals"
 	"koine/internal/scan"
 	"koine/kg"
@@ -378,7 +380,22 @@ func TestBoundOfVerdicts(t *testing.T) {
 // repetition is judged anew.
 func TestHooksThatFail(t *testing.T) {
 	answers := map[string]http.HandlerFunc{
-		"away": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+		"away": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadGateway)
+			_, _ = io.WriteString(w, `{"verdict":"accept"}`)
+		},
+		"slow to end": func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			_, _ = io.WriteString(w, `{"verdict":"accept"}`)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+		"huge when decoded": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			_, _ = io.WriteString(z, `{"verdict":"accept"}`+strings.Repeat(" ", 1<<20))
+			_ = z.Close()
+		},
 		"slow": func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body) // only then is the end of the request noticed
 			<-r.Context().Done()
@@ -393,6 +410,9 @@ func TestHooksThatFail(t *testing.T) {
 			_ = json.NewEncoder(w).Encode(map[string]any{"verdict": "accept", "tags": make([]string, 17)})
 		},
 		"redirects": func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/elsewhere" {
+				t.Error("a redirect is followed")
+			}
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 		},
 		"a long reason": func(w http.ResponseWriter, _ *http.Request) {
@@ -404,7 +424,7 @@ func TestHooksThatFail(t *testing.T) {
 			t.Run(name+" "+string(choice), func(t *testing.T) {
 				t.Parallel()
 				o := scan.HookOptions{OnFailure: choice}
-				if name == "slow" {
+				if strings.HasPrefix(name, "slow") {
 					o.Timeout = 50 * time.Millisecond
 				}
 				s := serve(t, options{hook: newHook(t, o, answer)})
@@ -531,5 +551,44 @@ func TestRetractionsAreJudged(t *testing.T) {
 	}
 	if done, err := s.Retract(within(t), as("bob"), channels.Retraction{Channel: of, Message: r.Message.ID}); err != nil || done.Message == nil {
 		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+// Messages are scanned only if a rule or a hook asks for it, which is found out without an
+// allocation.
+func TestScansThatAreNeeded(t *testing.T) {
+	const refuses = `rules: [{name: secret, on: message, when: 'message.text.contains("secret")', effect: reject, message: No secrets}]`
+	for _, row := range []struct {
+		what        string
+		rules       string
+		hook        bool
+		plain, with bool // without and with a key
+	}{
+		{"nothing", "", false, false, false},
+		{"a rule on updates", `rules: [{name: x, on: update, when: 'false', effect: reject, message: No}]`, false, false, false},
+		{"a rule that refuses", refuses, false, false, true},
+		{"rules that tag and hold", rules, false, true, true},
+		{"a hook", "", true, true, true},
+		{"both", refuses, true, true, true},
+	} {
+		var set scan.Rules
+		if row.rules != "" {
+			parsed, err := celrules.Parse([]byte(row.rules), celrules.Options{})
+			if err != nil {
+				t.Fatal(row.what, err)
+			}
+			set = parsed
+		}
+		var hook *scan.Hook
+		if row.hook {
+			hook = newHook(t, scan.HookOptions{}, func(http.ResponseWriter, *http.Request) {})
+		}
+		s := scan.New(set, hook)
+		if s.Needed(false) != row.plain || s.Needed(true) != row.with {
+			t.Errorf("%s: %v, with a key %v", row.what, s.Needed(false), s.Needed(true))
+		}
+		if n := testing.AllocsPerRun(100, func() { s.Needed(true) }); n != 0 {
+			t.Errorf("%s: %v allocations", row.what, n)
+		}
 	}
 }

@@ -36,20 +36,21 @@ type options struct {
 	reviews proposals.Options
 	// banned have no rights any more.
 	banned *atomic.Pointer[kg.AgentID]
-	most   int // Options.MaxVerdicts
+	most   int  // Options.MaxVerdicts
+	bare   bool // without a scanner and rules
 }
 
 // lateRules are rules that are set after the channels.
 type lateScanner struct{ channels.Scanner }
 
-func serve(t *testing.T, o options) *server {
+func serve(t testing.TB, o options) *server {
 	t.Helper()
 	s := &server{dir: filepath.Join(t.TempDir(), "data"), now: new(atomic.Int64), options: o}
 	s.open(t)
 	return s
 }
 
-func (s *server) open(t *testing.T) {
+func (s *server) open(t testing.TB) {
 	t.Helper()
 	clock := func() time.Time { return time.Now().Add(time.Duration(s.now.Load())) }
 	o := s.options.reviews
@@ -65,6 +66,9 @@ func (s *server) open(t *testing.T) {
 	s.reviews = proposals.New(o)
 	late := new(lateScanner)
 	s.Service = channels.New(channels.Options{Scanner: late, Reviews: s.reviews, Clock: clock, WithdrawProposal: s.reviews.WithdrawIn, MaxVerdicts: s.options.most})
+	if s.options.bare {
+		s.Service = channels.New(channels.Options{Reviews: s.reviews, Clock: clock, WithdrawProposal: s.reviews.WithdrawIn})
+	}
 	s.reviews.SetMessages(channels.NewHeld(s.Service))
 	governor := kg.Governor{Holder: s.reviews, Access: s.Guard(s.reviews.Guard(kg.AllowAll{})), OnSystemChange: func(c *kg.Commit) { s.reviews.Follow(c); s.Follow(c) }}
 	late.Scanner = scan.New(nil, s.options.hook)
@@ -107,14 +111,14 @@ func reviewer(name string, roles ...string) proposals.Caller {
 	return proposals.Caller{Principal: as(name, roles...).Principal}
 }
 
-func within(t *testing.T) context.Context {
+func within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-func (s *server) make(t *testing.T, members ...string) channel.ID {
+func (s *server) make(t testing.TB, members ...string) channel.ID {
 	t.Helper()
 	d := channel.Draft{Name: "lab"}
 	for _, m := range members {
@@ -131,7 +135,7 @@ func text(s string) []json.RawMessage {
 	return []json.RawMessage{fmt.Appendf(nil, `{"type": "text", "text": %q}`, s)}
 }
 
-func (s *server) publish(t *testing.T, by, text_ string, of channel.ID, key string) (*channels.Receipt, error) {
+func (s *server) publish(t testing.TB, by, text_ string, of channel.ID, key string) (*channels.Receipt, error) {
 	t.Helper()
 	return s.Publish(within(t), as(by), channels.Publication{Channel: of, Parts: text(text_), IdempotencyKey: key})
 }
@@ -172,7 +176,7 @@ func wantCode(t *testing.T, what string, err error, want kg.Code) {
 }
 
 // newHook starts a web hook.
-func newHook(t *testing.T, o scan.HookOptions, answer http.HandlerFunc) *scan.Hook {
+func newHook(t testing.TB, o scan.HookOptions, answer http.HandlerFunc) *scan.Hook {
 	t.Helper()
 	at := httptest.NewServer(answer)
 	t.Cleanup(at.Close)
