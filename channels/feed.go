@@ -3,6 +3,7 @@ package channels
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 
 	"koine/channels/channel"
@@ -148,6 +149,9 @@ type channelSet struct {
 	// ended returns an error if the agent lost access to the whole set; nil for sets that
 	// do not end.
 	ended func() error
+	// open means that any channel may enter the set by a change elsewhere, such as one of
+	// access to a scope: the feed looks at every message.
+	open bool
 }
 
 // joinedChannels is the set of channels that the agent is a member of.
@@ -203,6 +207,33 @@ func (s *Service) StreamInbox(ctx context.Context, by Caller, from *kg.Position)
 		return nil, err
 	}
 	return s.openFeed(ctx, by, s.inboxSet(by, agent), from, s.inboxFilter(agent))
+}
+
+// StreamAudience is like StreamInbox with the messages to everyone in all channels that the
+// caller takes part in: those that it is a member of, and those of a scope with the policy
+// channel.ByScope. It is a function because most protocols leave out what is for everyone
+// in a scope.
+func StreamAudience(ctx context.Context, s *Service, by Caller, from *kg.Position) (*Feed, error) {
+	agent, err := by.ActingAgent()
+	if err != nil {
+		return nil, err
+	}
+	reader := by.ReaderPrincipal(agent)
+	takesPart := func(e *access.Entry) bool { return e.AsPrincipal(reader).IsAddressable(agent) }
+	of := channelSet{
+		open: true,
+		list: func() []channel.ID {
+			list := append(s.table.InboxChannels(agent), s.table.ChannelsByScope()...)
+			slices.Sort(list)
+			return slices.Compact(list)
+		},
+		has: func(e *access.Entry) bool {
+			return takesPart(e) || e.AsPrincipal(reader).CanRead(agent) && s.table.HasPartition(agent, e.ID)
+		},
+	}
+	return s.openFeed(ctx, by, of, from, func(m *message.Message) bool {
+		return m.IsFor(agent) && (len(m.Recipients) > 0 || takesPart(s.table.Get(m.Channel)))
+	})
 }
 
 // InboxQuery selects a page of an inbox.

@@ -117,7 +117,9 @@ func (f *Feed) streamLive(tell func(Delivery) bool) error {
 // a quarantine: it does not concern messages.
 func (f *Feed) watchFilter() kg.Filter {
 	patterns := slices.Clone(f.channels.patterns)
-	if list := f.channels.list(); len(list) <= kg.MaxPatterns-len(patterns) {
+	if f.channels.open {
+		patterns = append(patterns, kg.Pattern{Predicate: kg.Sequence})
+	} else if list := f.channels.list(); len(list) <= kg.MaxPatterns-len(patterns) {
 		for _, id := range list {
 			patterns = append(patterns, kg.Pattern{Predicate: kg.Sequence, Graph: id.MessagesGraph()})
 		}

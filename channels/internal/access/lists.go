@@ -52,6 +52,14 @@ func (t *Table) InboxChannels(agent kg.AgentID) []channel.ID {
 	return slices.Compact(list)
 }
 
+// HasPartition reports whether the agent reads a partition of the channel.
+func (t *Table) HasPartition(agent kg.AgentID, id channel.ID) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	set := t.byPartition[agent]
+	return set != nil && set.Contains(id)
+}
+
 // ChannelsOfAgent lists the channels that an agent is a member of or invited to, except
 // direct channels.
 func (t *Table) ChannelsOfAgent(agent kg.AgentID) (ids []channel.ID) {

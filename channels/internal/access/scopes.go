@@ -290,6 +290,22 @@ func (t *Table) ChannelsWithin(id scope.ID) []channel.ID {
 	return list
 }
 
+// ChannelsByScope lists the channels in which everyone with access to their scope takes part,
+// without deleted ones.
+func (t *Table) ChannelsByScope() (list []channel.ID) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, parts := range t.scopes.parts {
+		parts.channels.Scan(func(id channel.ID) bool {
+			if t.Get(id).MemberPolicy == channel.ByScope {
+				list = append(list, id)
+			}
+			return true
+		})
+	}
+	return list
+}
+
 // CountIn returns the number of channels of the scope's intent, including its tasks.
 func (t *Table) CountIn(id scope.ID) int {
 	id = t.scopes.intentOf(id)

@@ -67,6 +67,9 @@ async def main(url: str, key: str) -> None:
 
     lead = AsyncOpenIntentClient(base_url=url, api_key=key, agent_id="lead")
     intent = await lead.create_intent(title="Research Q1 Financials", description="")
+    heard: list = []
+    logger.setLevel(logging.INFO)
+    logger.addFilter(lambda record: heard.append(record.getMessage()) or False)
     agents = [DataAgent(url, key), ResearchAgent(url, key), LogAgent(url, key)]
     for agent in agents:
         agent._running = True
@@ -97,6 +100,13 @@ async def main(url: str, key: str) -> None:
     assert broadcast["payload"] == {"status": "starting analysis", "schema": "v2.3"}, broadcast
     assert notice["to"] == "logger-agent" and notice["payload"]["started"] is True, notice
 
+    # DataAgent hears the broadcast, because every agent with access to the intent takes part.
+    broadcast_heard = f"Got message from research-agent-01: {broadcast['payload']}"
+    while broadcast_heard not in heard:
+        if asyncio.get_running_loop().time() > deadline:
+            sys.exit(f"handle_any was called for {heard}")
+        await asyncio.sleep(0.05)
+
     channel = await agents[1].channels.open("data-clarification", intent_id=intent.id)
     assert [r.payload["answer"] for r in await channel.ask_all("data-agent-01", {}, timeout=2)] == ["v2.3"]
     try:
@@ -107,7 +117,7 @@ async def main(url: str, key: str) -> None:
 
     workflow = {"agents": {"log-agent-01": {"on_message": [{"channel": "progress", "handler": "log_progress"}]}}}
     other = await lead.create_intent(title="Log", description="", constraints={"workflow": workflow})
-    progress = await lead.create_channel(other.id, "progress", members=["log-agent-01"])
+    progress = await lead.create_channel(other.id, "progress")
     await lead.send_message(progress["id"], "lead", payload={"done": 1})
     while LogAgent.seen != [{"done": 1}]:
         if asyncio.get_running_loop().time() > deadline:

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 
+	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/scope"
 	"koine/internal/caller"
@@ -90,11 +91,11 @@ func (h *Handler) agentStream(r *http.Request, who caller.Caller) (source, error
 }
 
 // inboxStream is the stream of an agent's messages: those that are addressed to it in
-// channels that it can read, and those to everybody in channels that it is a member of. It is
+// channels that it can read, and those to everybody in channels that it takes part in. It is
 // a stream of its own, since positions in it are not those of the other one.
 func (h *Handler) inboxStream(by caller.Caller) source {
 	return func(ctx context.Context, from *kg.Position) (iter.Seq2[event, error], error) {
-		feed, err := h.deps.Channels.StreamInbox(ctx, channelCaller(by), from)
+		feed, err := channels.StreamAudience(ctx, h.deps.Channels, channelCaller(by), from)
 		if err != nil {
 			return nil, err
 		}
