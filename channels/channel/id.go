@@ -66,6 +66,12 @@ func HoldsMessages(graph kg.Term) bool {
 	return strings.HasPrefix(graph.Value(), JournalPrefix) || strings.HasPrefix(graph.Value(), copyPrefix)
 }
 
+// HoldsContent reports whether a graph holds content of messages, also of those that were held
+// or refused.
+func HoldsContent(graph kg.Term) bool {
+	return HoldsMessages(graph) || strings.HasPrefix(graph.Value(), verdictPrefix)
+}
+
 // ReceiptsGraph returns the graph of receipts and message counts.
 func (c ID) ReceiptsGraph() kg.Term { return kg.IRI(receiptPrefix + string(c)) }
 

@@ -11,9 +11,12 @@ import (
 // least one must be set.
 type EraseOptions struct {
 	// Pattern selects statements. Statements in koine's own graphs are erased only if the
-	// pattern names the graph, or the journal that it has copies of. Entries of a journal keep
-	// Sequence and Evicted, which count the entries.
+	// pattern names the graph, or the journal that it has copies of, or Also reports it.
+	// Entries of a journal keep Sequence and Evicted, which count the entries.
 	Pattern base.Pattern
+	// Also, if not nil, reports the graphs of koine's own in which the rest of the pattern selects
+	// statements as in a graph that it names. It may be called concurrently.
+	Also func(graph base.Term) bool
 	// Text is the lexical form of a literal object, of any datatype and language; ""
 	// selects all.
 	Text string
@@ -50,7 +53,7 @@ func (o *EraseOptions) Valid() error {
 // matches reports whether the options select a statement.
 func (o *EraseOptions) matches(q *base.Quad) bool {
 	p := &o.Pattern
-	named := !p.Graph.IsZero() && (p.Graph == q.Graph || p.Graph == base.CopiedGraph(q.Graph))
+	named := !p.Graph.IsZero() && (p.Graph == q.Graph || p.Graph == base.CopiedGraph(q.Graph)) || o.Also != nil && base.IsOwnGraph(q.Graph) && o.Also(q.Graph)
 	if base.IsOwnGraph(q.Graph) && (!named || isJournalCounter(q)) || o.Text != "" && (q.Object.Kind() != base.KindLiteral || q.Object.Value() != o.Text) {
 		return false
 	}

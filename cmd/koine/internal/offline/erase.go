@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"path/filepath"
 
+	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/cmd/koine/internal/cli"
 	"koine/kg"
 )
@@ -19,8 +21,9 @@ type EraseCommand struct {
 	Predicate string `help:"Erase statements with this predicate." placeholder:"IRI"`
 	Object    string `help:"Erase statements with this resource as their object." placeholder:"IRI"`
 	Text      string `help:"Erase statements with this text as their value, of any datatype and language." placeholder:"TEXT"`
-	Graph     string `help:"Erase statements in this graph; \"default\" is the default graph." placeholder:"IRI"`
+	Graph     string `help:"Erase statements in this graph; \"default\" is the default graph." placeholder:"IRI" xor:"messages"`
 	Source    string `help:"Erase only assertions of this agent. Statements that other agents assert remain." placeholder:"AGENT"`
+	Messages  bool   `help:"Erase messages in all channels as well, with their audit copies and those that were held." xor:"messages"`
 	DryRun    bool   `help:"Print how much would be erased without changing anything."`
 	Keep      bool   `help:"Keep the previous files, which contain the erased data, in the folder before-erasing of the directory."`
 }
@@ -31,13 +34,14 @@ func (EraseCommand) Help() string {
 
 Commits with erased statements also lose their justification, and their idempotency keys are refused from then on. Their authors, times and task references remain. The store is a new one for its clients: positions and cursors are refused.
 
-Koine's own graphs (such as proposals) are erased only if --graph names them. Backups are not changed: take a new one and delete the old ones. The command needs as much free disk space as the store uses.
+Koine's own graphs (such as proposals) are erased only if --graph names them. A message (urn:koine:message:ID) is erased by its --subject alone, and what an agent said by --source with --messages: with it go its audit copy and its content in a review. Backups are not changed: take a new one and delete the old ones. The command needs as much free disk space as the store uses.
 
 Examples:
   koine erase --data ./koine-data --subject https://example.org/person/7 --dry-run
   koine erase --data ./koine-data --subject https://example.org/person/7
   koine erase --data ./koine-data --predicate foaf:phone --prefix foaf=http://xmlns.com/foaf/0.1/
-  koine erase --data ./koine-data --source dora --graph https://example.org/review`
+  koine erase --data ./koine-data --source dora --graph https://example.org/review
+  koine erase --data ./koine-data --source dora --messages`
 }
 
 // Run erases the statements and prints the result.
@@ -97,8 +101,24 @@ func (c *EraseCommand) eraseOptions(log *slog.Logger) (o kg.EraseOptions, err er
 	if c.Graph != "" {
 		o.Pattern.Graph, err = cli.ParseGraphName(registry, c.Graph)
 	}
+	o.Also = c.messageGraphs(&o.Pattern)
 	if err == nil && o.Pattern == (kg.Pattern{}) && c.Text == "" && c.Source == "" {
 		err = cli.Usagef("erase requires at least one of --subject, --predicate, --object, --text, --graph and --source")
 	}
 	return o, err
+}
+
+// messageGraphs returns the graphs with content of messages that the flags select: those of the
+// channel whose messages --graph names, or of all channels.
+func (c *EraseCommand) messageGraphs(p *kg.Pattern) func(graph kg.Term) bool {
+	if id, part := channel.OfGraph(p.Graph); part == channel.JournalPart {
+		return func(graph kg.Term) bool {
+			of, _ := channel.OfGraph(graph)
+			return of == id && channel.HoldsContent(graph)
+		}
+	}
+	if p.Graph.IsZero() && (c.Messages || message.IDOf(p.Subject) != "") {
+		return channel.HoldsContent
+	}
+	return nil
 }
