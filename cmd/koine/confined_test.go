@@ -83,6 +83,7 @@ var doorsThatChange = []door{
 	{"POST", "/agents/bot/a2a/http/v1/tasks/{task}:cancel", ""},
 	{"PUT", "/agents/ann", `{"name":"Ann"}`},
 	{"PUT", "/agents/ann/webhook", `{"url":"https://example.org/hook"}`},
+	{"PUT", "/agents/ann/upstream", `{"url":"https://example.org/a2a"}`},
 	{"DELETE", "/agents/ann/mailbox/{task}", ""},
 	{"DELETE", "/agents/ann", ""},
 	{"DELETE", "/rest/tasks/{task}", ""},

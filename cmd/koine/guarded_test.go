@@ -18,6 +18,7 @@ var guardedDoors = []struct{ method, path string }{
 	{"GET", "/agents/ann/a2a/.well-known/agent-card.json"}, {"GET", "/agents/ann/a2a/.well-known/agent.json"},
 	{"GET", "/agents/ann/mailbox"}, {"POST", "/agents/ann/mailbox/1"}, {"DELETE", "/agents/ann/mailbox/1.1"},
 	{"GET", "/agents/ann/webhook"}, {"PUT", "/agents/ann/webhook"}, {"DELETE", "/agents/ann/webhook"},
+	{"GET", "/agents/ann/upstream"}, {"PUT", "/agents/ann/upstream"}, {"DELETE", "/agents/ann/upstream"},
 	{"GET", "/rest/agents"}, {"GET", "/rest/agents/ann"}, {"POST", "/rest/agents/ann/messages"}, {"GET", "/rest/messages/1.1"},
 	{"GET", "/rest/tasks"}, {"GET", "/rest/tasks/1"}, {"PUT", "/rest/tasks/1"}, {"DELETE", "/rest/tasks/1"},
 	{"GET", "/rest/ws"},

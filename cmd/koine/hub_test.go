@@ -251,6 +251,14 @@ func TestHubRefuses(t *testing.T) {
 		{"GET", "/agents/bot/webhook", bot, "", 404, "NOT_FOUND"},
 		{"DELETE", "/agents/bot/webhook", bot, "", 404, "NOT_FOUND"},
 		{"PUT", "/agents/bot/webhook", bot, `{"url":"http://10.0.0.1/"}`, 400, "INVALID"},
+		{"GET", "/agents/bot/upstream", bot, "", 404, "NOT_FOUND"},
+		{"DELETE", "/agents/bot/upstream", k.admin, "", 404, "NOT_FOUND"},
+		{"PUT", "/agents/bot/upstream", bot, `{"url":"http://10.0.0.1/"}`, 400, "INVALID"},
+		{"PUT", "/agents/bot/upstream", bot, `{"url":"https://example.org/","binding":"GRPC"}`, 400, "INVALID"},
+		{"PUT", "/agents/bot/upstream", bot, `{"url":"https://example.org/","authentication":{"credentials":"x"}}`, 400, "INVALID"},
+		{"PUT", "/agents/bot/upstream", bot, `{`, 400, "INVALID"},
+		{"PUT", "/agents/koine/upstream", k.admin, `{"url":"https://example.org/"}`, 404, "AGENT_NOT_FOUND"},
+		{"PUT", "/agents/eve/upstream", eve, `{"url":"https://example.org/"}`, 404, "AGENT_NOT_FOUND"},
 		{"PUT", "/agents/bot", eve, `{}`, 403, "PERMISSION_DENIED"},
 		{"PUT", "/agents/new", eve, `{}`, 403, "PERMISSION_DENIED"},
 		{"PUT", "/agents/bot", bot, `{"id":"other"}`, 400, "INVALID"},
@@ -267,6 +275,16 @@ func TestHubRefuses(t *testing.T) {
 		status, text := k.send(row.method, row.path, row.who, row.body)
 		if status != row.status || !strings.HasPrefix(text, `{"error":{"code":"`+row.code+`"`) {
 			t.Errorf("%s %s: got %d %s, want %d %s", row.method, row.path, status, text, row.status, row.code)
+		}
+	}
+	// Others get for an upstream the bytes of an agent that is not there, whatever they send.
+	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
+		for _, body := range []string{`{"url":"https://example.org/"}`, `{`} {
+			status, text := k.send(method, "/agents/bot/upstream", eve, body)
+			other, absent := k.send(method, "/agents/nobody/upstream", eve, body)
+			if status != http.StatusNotFound || status != other || text != absent || !strings.Contains(text, `"AGENT_NOT_FOUND"`) {
+				t.Errorf("%s of an upstream: %d %s, of none: %d %s", method, status, text, other, absent)
+			}
 		}
 	}
 	// Errors of a web hook name its member.

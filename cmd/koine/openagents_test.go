@@ -19,12 +19,14 @@ var whoLooksAtAgents = []struct{ method, path, body, told string }{
 	{"GET", "/data?format=nq&graph=urn:koine:graph:agents", "", `for all`},
 	// Not for other callers.
 	{"GET", "/agents/bot/webhook", "", `SOURCE_FORBIDDEN`},
+	{"GET", "/agents/bot/upstream", "", `AGENT_NOT_FOUND`},
+	{"GET", "/data?format=nq&graph=urn:koine:graph:journal:upstreams", "", `GRAPH_NOT_FOUND`},
 	{"GraphQL", "", `{ apiKeys { nodes { id } } }`, `PERMISSION_DENIED`},
 	{"GET", "/data?format=nq&graph=urn:koine:graph:journal:mailhooks", "", `GRAPH_NOT_FOUND`},
 	{"GET", "/data?format=nq&graph=urn:koine:graph:system", "", `GRAPH_NOT_FOUND`},
 	{"GraphQL", "", `{ graph(iri: "urn:koine:graph:system") { iri } }`, `"graph":null`},
 	{"GraphQL", "", `{ graph(iri: "urn:koine:graph:journal:mailhooks") { iri } }`, `"graph":null`},
-	{"GraphQL", "", `{ statements(view: {graphs: ["urn:koine:graph:system", "urn:koine:graph:journal:mailhooks"]}) { totalCount } }`, `"totalCount":0`},
+	{"GraphQL", "", `{ statements(view: {graphs: ["urn:koine:graph:system", "urn:koine:graph:journal:mailhooks", "urn:koine:graph:journal:upstreams"]}) { totalCount } }`, `"totalCount":0`},
 }
 
 // All admitted callers read registered agents, and no others. Their addresses and their
@@ -38,6 +40,9 @@ func TestAgentsAreForEverybodyLetIn(t *testing.T) {
 	}
 	const hook = `{"url":"https://hook.invalid/secret-path","token":"secret-token","authentication":{"scheme":"Bearer","credentials":"secret-credentials"}}`
 	if status, text := k.send(http.MethodPut, "/agents/bot/webhook", bot, hook); status != http.StatusOK {
+		t.Fatal(status, text)
+	}
+	if status, text := k.send(http.MethodPut, "/agents/bot/upstream", k.admin, hook[:strings.Index(hook, `"token"`)]+hook[strings.Index(hook, `"authentication"`):]); status != http.StatusOK {
 		t.Fatal(status, text)
 	}
 	for _, row := range whoLooksAtAgents {
@@ -60,8 +65,8 @@ func TestAgentsAreForEverybodyLetIn(t *testing.T) {
 		t.Errorf("who is not let in is told %s", text)
 	}
 	// It exists, sealed.
-	kept := k.overhear(k.admin, "GET", "/data?format=nq&graph=urn:koine:graph:journal:mailhooks", "")
-	if !strings.Contains(kept, "urn:koine:vocab:mailHook") || strings.Contains(kept, "secret-") || strings.Contains(kept, "hook.invalid") {
+	kept := k.overhear(k.admin, "GET", "/data?format=nq&graph=urn:koine:graph:journal:mailhooks", "") + k.overhear(k.admin, "GET", "/data?format=nq&graph=urn:koine:graph:journal:upstreams", "")
+	if !strings.Contains(kept, "urn:koine:vocab:mailHook") || !strings.Contains(kept, "urn:koine:vocab:upstream") || strings.Contains(kept, "secret-") || strings.Contains(kept, "hook.invalid") {
 		t.Errorf("an administrator reads %s", kept)
 	}
 }

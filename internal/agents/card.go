@@ -66,8 +66,6 @@ func timestamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-const webHook = "webhook"
-
 // ParseCard parses the card that an agent sends. Of the members set by koine it keeps
 // only the id, for comparison. Status is "" if the card has none.
 //
@@ -105,12 +103,13 @@ func recordFrom(members map[string]json.RawMessage) (Record, error) {
 			return Record{}, errMistyped(f.name, err)
 		}
 	}
-	// Unknown members are stored and visible to everyone, and this one contains
-	// secrets.
-	if raw, found := members[webHook]; found && string(raw) != "null" {
-		return Record{}, kg.Errorf(kg.CodeInvalid, "is not part of a card, which is public: set it separately").At(webHook)
+	// Unknown members are stored and visible to everyone, and these contain secrets.
+	for _, name := range []string{"webhook", "upstream"} {
+		if raw, found := members[name]; found && string(raw) != "null" {
+			return Record{}, kg.Errorf(kg.CodeInvalid, "is not part of a card, which is public: set it separately").At(name)
+		}
+		delete(members, name)
 	}
-	delete(members, webHook)
 	r.ID, r.Owner = kg.CanonicalAgent(id), kg.CanonicalAgent(owner)
 	if len(members) > 0 {
 		g.Extra = members
