@@ -28,6 +28,13 @@ type wireChannel struct {
 	MemberPolicy channel.MemberPolicy `json:"memberPolicy,omitempty"`
 	ClosedAt     int64                `json:"closedAt,omitempty"`
 	ClosedReason string               `json:"closedReason,omitempty"`
+	Overseers    []wireOverseer       `json:"overseers,omitempty"`
+}
+
+// wireOverseer is an agent that reads a channel without taking part.
+type wireOverseer struct {
+	PrincipalID kg.AgentID `json:"principalId"`
+	Since       int64      `json:"since"`
 }
 
 // wireMember is ChannelMember (section 4.2).
@@ -51,6 +58,9 @@ func encodeChannel(c *channel.Channel) *wireChannel {
 	}
 	for _, m := range c.Members {
 		out.Members = append(out.Members, wireMember{m.Agent, m.Role, millisOf(m.Joined)})
+	}
+	for _, o := range c.Overseers {
+		out.Overseers = append(out.Overseers, wireOverseer{o.Agent, millisOf(o.Since)})
 	}
 	return out
 }

@@ -71,7 +71,7 @@ func (s *Service) List(ctx context.Context, by Caller, l channel.ListQuery) (pag
 	if l.Member != "" {
 		l.Member = kg.CanonicalAgent(string(l.Member))
 	}
-	token := pageToken{store: s.store, bound: boundTo("channels/list", agent, l.Visibility, l.Member, l.Invited, l.Scope)}
+	token := pageToken{store: s.store, bound: boundTo("channels/list", agent, l.Kind, l.Visibility, l.Member, l.Invited, l.Scope)}
 	after, err := token.open(l.PageToken)
 	if err != nil {
 		return nil, "", err
@@ -112,8 +112,14 @@ func (s *Service) findChannels(by Caller, l channel.ListQuery, n int) (found []*
 			return nil, false, err
 		}
 	}
+	if l.Kind == channel.Direct && !s.table.IsOverseer(by.ReaderPrincipal(agent)) {
+		return nil, false, nil
+	}
 	found, more = s.table.ListChannels(by.ReaderPrincipal(agent), l.Scope, l.Behind, l.Backward, n, func(e *access.Entry) bool {
 		if e.Kind == channel.Direct && e.CanRead(agent) {
+			return false
+		}
+		if l.Kind != "" && e.Kind != l.Kind {
 			return false
 		}
 		return (!by.IgnoreInvitations || e.SeenBy(by).CanDiscover(agent) || access.CanOversee(e, agent)) && (l.Visibility == "" || e.Visibility == l.Visibility) && (!l.Invited || e.IsInvited(agent)) &&

@@ -106,7 +106,7 @@ func auditEntry(e *audit.Entry) AuditEntry {
 // auditActions maps the kinds of channel actions to the schema's enum.
 var auditActions = map[actions.Kind]AuditAction{
 	actions.Created: AuditActionCreate, actions.Updated: AuditActionUpdate, actions.Deleted: AuditActionDelete,
-	actions.MemberAdded: AuditActionAddMember, actions.MemberRemoved: AuditActionRemoveMember,
+	actions.MemberAdded: AuditActionAddMember, actions.MemberRemoved: AuditActionRemoveMember, actions.Overseen: AuditActionOversee,
 	actions.Published: AuditActionPublish, actions.MessageStateChanged: AuditActionUpdateMessage,
 }
 

@@ -349,7 +349,7 @@ type ChannelRightsInput struct {
 }
 
 type ChannelSettingChange struct {
-	// As in CreateChannelInput, and the names of rights and limits.
+	// As in CreateChannelInput, names of rights and limits, or overseer.
 	Name string `json:"name"`
 	// The value before, null if not set. Times in milliseconds.
 	Old json.RawMessage `json:"old"`
@@ -1796,6 +1796,7 @@ const (
 	AuditActionDelete        AuditAction = "DELETE"
 	AuditActionAddMember     AuditAction = "ADD_MEMBER"
 	AuditActionRemoveMember  AuditAction = "REMOVE_MEMBER"
+	AuditActionOversee       AuditAction = "OVERSEE"
 	AuditActionPublish       AuditAction = "PUBLISH"
 	AuditActionUpdateMessage AuditAction = "UPDATE_MESSAGE"
 )
@@ -1806,13 +1807,14 @@ var AllAuditAction = []AuditAction{
 	AuditActionDelete,
 	AuditActionAddMember,
 	AuditActionRemoveMember,
+	AuditActionOversee,
 	AuditActionPublish,
 	AuditActionUpdateMessage,
 }
 
 func (e AuditAction) IsValid() bool {
 	switch e {
-	case AuditActionCreate, AuditActionUpdate, AuditActionDelete, AuditActionAddMember, AuditActionRemoveMember, AuditActionPublish, AuditActionUpdateMessage:
+	case AuditActionCreate, AuditActionUpdate, AuditActionDelete, AuditActionAddMember, AuditActionRemoveMember, AuditActionOversee, AuditActionPublish, AuditActionUpdateMessage:
 		return true
 	}
 	return false

@@ -56,6 +56,15 @@ func (c *Channel) MemberPolicy() *ChannelMemberPolicy {
 // scope.
 func (c *Channel) Audit() bool { return c.record.Audit }
 
+// OverseerIds are the agents that read the channel without taking part.
+func (c *Channel) OverseerIds() []string {
+	out := make([]string, 0, len(c.record.Overseers))
+	for _, o := range c.record.Overseers {
+		out = append(out, string(o.Agent))
+	}
+	return out
+}
+
 // Invitations are the open invitations that the caller may see.
 func (c *Channel) Invitations(ctx context.Context, first *int, after *Cursor, last *int, before *Cursor) (*ChannelInvitationConnection, error) {
 	r := runOf(ctx)

@@ -1109,6 +1109,9 @@ func channelFields() map[string]*executor.Field {
 		"audit": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeBoolean(w, s, o.(*Channel).Audit())
 		}),
+		"overseerIds": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIDList(w, s, o.(*Channel).OverseerIds())
+		}),
 		"invitations": executor.ReadArgs(coerceChannelInvitationsArgs, func(o *Channel, ctx context.Context, a *channelInvitationsArgs) (*listPage[ChannelInvitation], error) {
 			return o.Invitations(ctx, a.First, a.After, a.Last, a.Before)
 		}, writeChannelInvitationConnection),

@@ -20,6 +20,7 @@ const (
 	Deleted             Kind = "deleted"
 	MemberAdded         Kind = "memberAdded" // added, or given another role
 	MemberRemoved       Kind = "memberRemoved"
+	Overseen            Kind = "overseen" // by an agent that takes no part and reads from now on
 	Published           Kind = "published"
 	MessageStateChanged Kind = "noted" // a receipt, retraction, expiry or other later statement about a message
 )
@@ -33,7 +34,7 @@ type Action struct {
 	Channel channel.ID
 	// Message is the message of Published and MessageStateChanged; "" for other kinds.
 	Message message.ID
-	// Member is the member of MemberAdded and MemberRemoved; "" for other kinds.
+	// Member is the agent of MemberAdded, MemberRemoved and Overseen; "" for other kinds.
 	Member kg.AgentID
 }
 
@@ -81,6 +82,8 @@ func (a *actionCollector) addRecordChange(id channel.ID, ch *kg.Change) {
 		a.add(Action{Kind: MemberAdded, Channel: id, Member: kg.AgentID(q.Object.Value())})
 	case channel.RoleOf(q.Predicate) != "":
 		a.add(Action{Kind: MemberRemoved, Channel: id, Member: kg.AgentID(q.Object.Value())})
+	case q.Predicate == vocab.Overseer && added:
+		a.add(Action{Kind: Overseen, Channel: id, Member: kg.AgentID(q.Object.Value())})
 	case q.Predicate != vocab.Version:
 		a.add(Action{Kind: Updated, Channel: id})
 	}

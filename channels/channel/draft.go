@@ -42,7 +42,8 @@ type ListQuery struct {
 	// from PageToken.
 	Behind   ID
 	Backward bool
-	// Visibility and Member, if set, exclude other channels.
+	// Kind, Visibility and Member, if set, exclude other channels.
+	Kind       Kind
 	Visibility Visibility
 	Member     kg.AgentID
 	// Invited restricts the list to channels that the caller is invited to.

@@ -13,18 +13,22 @@ import (
 type SettingChange struct {
 	// Name is the name of the setting: name, topic, metadata, maxMembers, expireAfter (in
 	// milliseconds), keepMessages, audit, memberPolicy, one of the rights (discover, join,
-	// read, post, manage) or of the limits (messagesPerMinute, streams, messageBytes). The name
-	// overseer stands for an agent that reads the channel as an overseer from now on.
+	// read, post, manage) or of the limits (messagesPerMinute, streams, messageBytes), or
+	// SettingOverseer.
 	Name string
 	// Old and New are the values before and after as JSON; nil if the setting was, or is
 	// now, not set.
 	Old, New json.RawMessage
 }
 
+// SettingOverseer is the name of the change by which an agent that reads the channel as an
+// overseer, the new value, is on record.
+const SettingOverseer = "overseer"
+
 // settings maps the properties that an update can change to names.
 var settings = map[kg.Term]string{
 	vocab.Name: "name", vocab.Topic: "topic", vocab.Metadata: "metadata", vocab.MaxMembers: "maxMembers",
-	vocab.ExpireAfter: "expireAfter", vocab.Keep: "keepMessages", vocab.Audit: "audit", vocab.Policy: "memberPolicy", vocab.Overseer: "overseer",
+	vocab.ExpireAfter: "expireAfter", vocab.Keep: "keepMessages", vocab.Audit: "audit", vocab.Policy: "memberPolicy", vocab.Overseer: SettingOverseer,
 	vocab.Discover: "discover", vocab.Join: "join", vocab.Read: "read", vocab.Post: "post", vocab.Manage: "manage",
 	vocab.PerMinute: "messagesPerMinute", vocab.Streams: "streams", vocab.MessageBytes: "messageBytes",
 }

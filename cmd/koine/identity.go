@@ -18,6 +18,7 @@ import (
 	"koine/internal/auth"
 	"koine/internal/auth/jwt"
 	"koine/internal/caller"
+	"koine/internal/dialect/agentchat"
 	"koine/internal/httpd"
 	"koine/kg"
 )
@@ -34,6 +35,7 @@ type identityFlags struct {
 	JWTRolesClaim  string            `help:"Claim with the roles. Dots separate the names of nested objects." default:"roles" name:"jwt-roles-claim" placeholder:"CLAIM"`
 	JWTActForClaim string            `help:"Claim with the agents that the caller may act for." default:"actFor" name:"jwt-act-for-claim" placeholder:"CLAIM"`
 	JWTAlgorithm   []string          `help:"Accepted signature algorithms (default: those with key pairs). HS256, HS384 and HS512 require a key set in a file." name:"jwt-algorithm" placeholder:"ALG"`
+	Oversee        string            `help:"Role of agents that may read channels without taking part, private and direct ones too. Each is on the record of a channel, which its members see, before it reads anything there. Nobody by default." placeholder:"ROLE"`
 	RoleActFor     map[string]string `help:"Agents that principals with a role may act for, separated by spaces, or *; may be repeated." placeholder:"ROLE=AGENTS"`
 	RefuseTestKeys bool              `help:"Refuse ak_test_ keys."`
 	AdminKeyFile   string            `help:"Write the first administrator key to this new file, readable by its owner only, instead of standard error." placeholder:"FILE" type:"path"`
@@ -110,6 +112,24 @@ func (f *identityFlags) openVerifier(ctx context.Context, log *slog.Logger) (*jw
 		AgentClaim: f.JWTAgentClaim, RolesClaim: f.JWTRolesClaim, ActForClaim: f.JWTActForClaim,
 		Algorithms: f.JWTAlgorithm, Logger: log,
 	})
+}
+
+// overseers returns the role of --oversee. Roles with a meaning of their own are refused:
+// those of administrators and of confined credentials, and those that anybody who registers
+// over AgentChat has.
+func (f *identityFlags) overseers(open bool) (string, error) {
+	switch role := f.Oversee; {
+	case role == "":
+		return "", nil
+	case open:
+		return "", cli.Usagef("--oversee %s: requires credentials, such as --auth keys: in open mode every caller has every role", role)
+	case !auth.ValidRole(role):
+		return "", cli.Usagef("--oversee: %q is not a role", role)
+	case slices.Contains([]string{kg.RoleAdmin, kg.RoleReviewer, kg.RoleReader, kg.RoleMetrics, kg.RoleBackup, agentchat.Role, agentchat.RoleGuest}, role):
+		return "", cli.Usagef("--oversee %s: the role has a meaning of its own: name another one, such as auditor", role)
+	default:
+		return role, nil
+	}
 }
 
 func (f *identityFlags) roleActFor() (map[string][]kg.AgentID, error) {

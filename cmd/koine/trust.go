@@ -51,9 +51,14 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 	if err != nil {
 		return nil, err
 	}
+	overseers, err := c.overseers(!who.requiresCredentials())
+	if err != nil {
+		return nil, err
+	}
 	scanner := new(lateScanner)
 	options, err := c.applyTiers(channels.Options{
 		Agents: who.eachAgent, Presence: changesOf(present), WithdrawProposal: reviews.WithdrawIn, Scanner: scanner, Reviews: reviews, OneAdmission: throttle.WithOneAdmission,
+		OverseerRole: overseers,
 	})
 	if err != nil {
 		return nil, err

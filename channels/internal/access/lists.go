@@ -154,7 +154,7 @@ func (t *Table) ListChannels(reader kg.Principal, in scope.ID, behind channel.ID
 			return found <= n
 		})
 	}
-	if in == "" && t.isOverseer(reader) {
+	if in == "" && t.IsOverseer(reader) {
 		take(&t.all)
 	} else if in == "" {
 		take(t.byMember[reader.ID])

@@ -21,10 +21,10 @@ type Oversight struct {
 // SetOversight sets the rule for overseers. It must be called before the table is used.
 func (t *Table) SetOversight(o Oversight) { t.oversight = o }
 
-// isOverseer reports whether the principal may read channels that it takes no part in. A
+// IsOverseer reports whether the principal may read channels that it takes no part in. A
 // caller in open mode has every role, so none oversees. Nor does a principal that acts for
 // another agent, because it has the roles of neither (Caller.ReaderPrincipal).
-func (t *Table) isOverseer(p kg.Principal) bool {
+func (t *Table) IsOverseer(p kg.Principal) bool {
 	return t.oversight.Role != "" && p.Method != kg.MethodOpen && p.HasRole(t.oversight.Role)
 }
 
@@ -32,13 +32,13 @@ func (t *Table) isOverseer(p kg.Principal) bool {
 // may have itself recorded in the channel and then read it. Bans in the channel do not
 // apply to overseers, nor does the access to its scope.
 func CanOversee(e *Entry, agent kg.AgentID) bool {
-	return e != nil && !e.Deleted && e.caller != nil && e.caller.ID == agent && e.table.isOverseer(*e.caller) &&
+	return e != nil && !e.Deleted && e.caller != nil && e.caller.ID == agent && e.table.IsOverseer(*e.caller) &&
 		!e.table.ServerRestrictions().AppliesTo(agent, false, e.decisionTime())
 }
 
 // Oversees reports whether the principal can read the channel as an overseer.
 func (t *Table) Oversees(p kg.Principal, id channel.ID) bool {
-	return t.isOverseer(p) && t.Get(id).AsPrincipal(p).oversees(p.ID)
+	return t.IsOverseer(p) && t.Get(id).AsPrincipal(p).oversees(p.ID)
 }
 
 // oversees reports whether the agent can read the channel as an overseer.

@@ -244,7 +244,7 @@ func (e *Entry) Outline() *channel.Channel {
 
 // AsPrincipal returns the entry as seen by a principal, which brings its roles.
 func (e *Entry) AsPrincipal(p kg.Principal) *Entry {
-	if e == nil || e.scope == nil && !e.table.isOverseer(p) {
+	if e == nil || e.scope == nil && !e.table.IsOverseer(p) {
 		return e
 	}
 	asked := *e

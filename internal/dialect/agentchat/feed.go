@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"koine/channels"
+	"koine/channels/channel"
 	"koine/internal/agents"
 	"koine/kg"
 )
@@ -104,6 +105,10 @@ func (f *feed) controlFrame(c *channels.Control) (*sentFrame, error) {
 			name := one.Name
 			if renamed := settingNames[name]; renamed != "" {
 				name = renamed
+			}
+			if one.Name == channel.SettingOverseer {
+				changes["overseen_by"] = agents.ShortID(c.By)
+				continue
 			}
 			changes[name] = one.New
 			if one.New == nil {

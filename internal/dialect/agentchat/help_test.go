@@ -286,3 +286,13 @@ func (s *server) registerAs(body string) (id, key string) {
 	s.must(&made, "root", "POST", "/agents/register", body)
 	return made.ID, made.Key
 }
+
+// keyWith returns a key of an agent with a role.
+func (s *server) keyWith(name, role string) string {
+	s.t.Helper()
+	created, err := s.keys.Create(s.t.Context(), kg.Meta{Principal: kg.SystemPrincipal()}, auth.KeyRequest{Agent: kg.CanonicalAgent(name), Roles: []string{role}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return created.Secret
+}

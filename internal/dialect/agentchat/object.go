@@ -104,6 +104,7 @@ type room struct {
 	Unread        *int64          `json:"unread,omitempty"`
 	LastMessageAt string          `json:"last_message_at,omitempty"`
 	Version       int64           `json:"version"`
+	OverseenBy    []string        `json:"overseen_by,omitempty"`
 	Detail        []memberDetail  `json:"members_detail,omitempty"`
 }
 
@@ -163,6 +164,9 @@ func encodeRoom(c *channel.Channel, of kg.AgentID) *room {
 	}
 	for _, m := range c.Members {
 		out.Members = append(out.Members, agents.ShortID(m.Agent))
+	}
+	for _, o := range c.Overseers {
+		out.OverseenBy = append(out.OverseenBy, agents.ShortID(o.Agent))
 	}
 	if role := c.MemberRole(of); role != "" {
 		mine := wireRole(role)

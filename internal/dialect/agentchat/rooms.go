@@ -149,7 +149,8 @@ type roomQuery struct {
 	joined                 *bool
 }
 
-// listRooms lists the rooms that the caller can find, and then its direct ones.
+// listRooms lists the rooms that the caller can find, those of others for an overseer, and
+// then its direct ones.
 func (h *Handler) listRooms(_ http.ResponseWriter, r *http.Request, who *requester) (int, any, error) {
 	limit, err := rest.LimitParam(r, DefaultPage, MaxPage)
 	if err != nil {
@@ -196,8 +197,11 @@ func (h *Handler) findRooms(ctx context.Context, who *requester, q roomQuery, li
 		return nil, "", err
 	}
 	behind, inDirect := strings.CutPrefix(cursor, directCursor)
-	if !inDirect && q.kind != typeDirect {
+	if !inDirect {
 		l := channel.ListQuery{PageToken: cursor}
+		if q.kind == typeDirect { // those of others, for an overseer
+			l.Kind = channel.Direct
+		}
 		if q.joined != nil && *q.joined {
 			l.Member = who.agent
 		}

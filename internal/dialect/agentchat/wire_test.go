@@ -27,7 +27,7 @@ var rewrite = flag.Bool("update", false, "write the answers that come into testd
 // Each file of testdata/wire is a conversation with a fresh server: steps, each followed
 // by its whole answer, byte for byte. Values that differ between runs are masked. The
 // file's comment says what it pins, and its first word may be the options of the server:
-// "public", "keys" or "off".
+// "public", "keys", "off" or "oversee", in which ${ova} is a key with the role of overseers.
 //
 // A step is a request line, headers, an empty line and a body; or "SOCKET name", lines
 // that begin with "open PATH" (and headers), "> frame" or "read N" (N frames, sorted,
@@ -62,7 +62,7 @@ func converse(t *testing.T, file string) {
 	if len(archive.Comment) == 0 {
 		t.Fatal("the file does not say what it pins")
 	}
-	o := agentchat.Options{Registration: agentchat.RegisterOpen}
+	o, co := agentchat.Options{Registration: agentchat.RegisterOpen}, channels.Options{}
 	switch first, _, _ := strings.Cut(string(archive.Comment), ":"); first {
 	case "public":
 		o.PublicDirectory = true
@@ -70,8 +70,13 @@ func converse(t *testing.T, file string) {
 		o.Registration = agentchat.RegisterKeys
 	case "off":
 		o.Registration = agentchat.RegisterOff
+	case "oversee":
+		co.OverseerRole = "auditor"
 	}
-	c := &conversation{startWith(t, o, channels.Options{}), map[string]string{}, map[string]*peer{}}
+	c := &conversation{startWith(t, o, co), map[string]string{}, map[string]*peer{}}
+	if co.OverseerRole != "" {
+		c.known["ova"] = c.keyWith("ova", co.OverseerRole)
+	}
 	out := &txtar.Archive{Comment: archive.Comment}
 	answers := map[string][]byte{}
 	for _, f := range archive.Files {

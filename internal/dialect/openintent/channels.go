@@ -22,7 +22,7 @@ const DefaultKeepMessages = 1000
 // updateTries is how often a change of a channel is made again while others change it.
 const updateTries = 3
 
-// wireChannel is a channel (RFC 1.1). All members are always present.
+// wireChannel is a channel (RFC 1.1). All members of the RFC are always present.
 type wireChannel struct {
 	ID            channel.ID  `json:"id"`
 	IntentID      scope.ID    `json:"intent_id"`
@@ -37,6 +37,8 @@ type wireChannel struct {
 	ClosedAt      *string     `json:"closed_at"`
 	MessageCount  int64       `json:"message_count"`
 	LastMessageAt *string     `json:"last_message_at"`
+	// Overseers are the agents that read the channel without taking part; the RFC has none.
+	Overseers []string `json:"overseers,omitempty"`
 }
 
 type wireOptions struct {
@@ -247,6 +249,9 @@ func channelIn(sc *scope.Scope, c *channel.Channel) *wireChannel {
 	}
 	for i := range c.Members {
 		out.Members = append(out.Members, bare(c.Members[i].Agent))
+	}
+	for i := range c.Overseers {
+		out.Overseers = append(out.Overseers, bare(c.Overseers[i].Agent))
 	}
 	if c.ExpireAfter > 0 {
 		n := int64(math.Ceil(c.ExpireAfter.Seconds()))
