@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +83,25 @@ func TestOpenIntentSDKAgents(t *testing.T) {
 	k := startKnowing(t, "--auth", "keys")
 	key, _ := k.create(`{agentId: "dev", actFor: ["*"]}`)
 	runSDK(t, k.url, key, "agents")
+}
+
+// The program of docs/openintent.md prints what the page shows.
+func TestOpenIntentDocument(t *testing.T) {
+	sdk := openIntentSDK(t)
+	page := document(t, "docs/openintent.md")
+	found := regexp.MustCompile("(?s)```python\n(.*?)```.*?\n\\$ PYTHONPATH=path/to/the/sdk python3 program.py \\S+\n(.*?)```").FindStringSubmatch(page)
+	if found == nil {
+		t.Fatal("docs/openintent.md has no program with its output")
+	}
+	_, url := startServer(t, "--demo")
+	ctx, cancel := context.WithTimeout(t.Context(), slowtest.Slack(time.Minute))
+	defer cancel()
+	program := exec.CommandContext(ctx, "/usr/bin/python3", "-c", found[1], url)
+	program.Env = append(os.Environ(), "PYTHONPATH="+sdk, "PYTHONDONTWRITEBYTECODE=1")
+	out, err := program.CombinedOutput()
+	if err != nil || string(out) != found[2] {
+		t.Errorf("%v\n%s\nthe page shows\n%s", err, out, found[2])
+	}
 }
 
 // In open mode, below a prefix.

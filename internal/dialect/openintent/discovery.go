@@ -7,6 +7,8 @@ import (
 	"koine/internal/rest"
 )
 
+const protocolName = "OpenIntent Coordination Protocol"
+
 // ProtocolVersion is the version of the protocol that is announced.
 const ProtocolVersion = "0.1"
 
@@ -16,7 +18,21 @@ const (
 	CompatibilityPath = "/.well-known/openintent-compat.json"
 )
 
-const rfcs = "https://github.com/openintent-ai/openintent/blob/main/docs/rfcs/"
+const documents = "https://github.com/openintent-ai/openintent/blob/main/docs/rfcs/"
+
+// rfcs are the documents of the protocol of which something is served, and how much of it is.
+var rfcs = []struct{ number, document, compliance string }{
+	{"0001", "intent-objects", "partial"},
+	{"0003", "agent-leasing", "partial"},
+	{"0006", "subscriptions", "partial"}, // streams
+	{"0007", "intent-portfolios", "partial"},
+	{"0011", "access-control", "partial"},
+	{"0012", "task-decomposition-planning", "partial"}, // tasks, without plans
+	{"0016", "agent-lifecycle-health", "partial"},
+	{"0019", "verifiable-event-logs", "partial"}, // the chain of an intent
+	{"0020", "distributed-tracing", "partial"},   // trace_id of events
+	{"0021", "agent-to-agent-messaging", "full"},
+}
 
 type discovery struct {
 	Protocol     string   `json:"protocol"`
@@ -35,19 +51,21 @@ type compatibility struct {
 // NewDiscoveryHandler returns the handler of the discovery documents, which need no
 // credential.
 func NewDiscoveryHandler() http.Handler {
+	about := discovery{
+		Protocol: protocolName, Version: ProtocolVersion,
+		Capabilities: []string{"intents", "events", "agents", "state-patches", "optimistic-concurrency", "subscriptions", "leasing", "access-control", "messaging"},
+	}
+	parts := compatibility{protocolName, ProtocolVersion, map[string]string{}}
+	for _, rfc := range rfcs {
+		about.RFCs = append(about.RFCs, documents+rfc.number+"-"+rfc.document+".md")
+		parts.Compliance["RFC-"+rfc.number] = rfc.compliance
+	}
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET "+DiscoveryPath, func(w http.ResponseWriter, _ *http.Request) {
-		rest.Write(w, http.StatusOK, discovery{
-			Protocol: "OpenIntent Coordination Protocol", Version: ProtocolVersion,
-			RFCs:         []string{rfcs + "0001-intent-objects.md", rfcs + "0021-agent-to-agent-messaging.md"},
-			Capabilities: []string{"intents", "events", "agents", "state-patches", "optimistic-concurrency", "subscriptions", "leasing", "access-control", "messaging"},
-		})
+		rest.Write(w, http.StatusOK, about)
 	})
 	routes.HandleFunc("GET "+CompatibilityPath, func(w http.ResponseWriter, _ *http.Request) {
-		rest.Write(w, http.StatusOK, compatibility{"OpenIntent Coordination Protocol", ProtocolVersion, map[string]string{
-			"RFC-0001": "partial", "RFC-0003": "partial", "RFC-0004": "partial", "RFC-0006": "partial", "RFC-0011": "partial", "RFC-0012": "partial",
-			"RFC-0016": "partial", "RFC-0019": "partial", "RFC-0020": "partial", "RFC-0021": "partial",
-		}})
+		rest.Write(w, http.StatusOK, parts)
 	})
 	return routes
 }
