@@ -14,6 +14,15 @@ func Impatient(o Options) Options {
 	return o
 }
 
+// Bounds are the bounds of a Service that a test reaches.
+type Bounds struct{ Leases, Requests, ListedRequests, Portfolios, PortfolioIntents, IntentPortfolios int }
+
+// Bounded are options with other bounds.
+func Bounded(o Options, b Bounds) Options {
+	o.bounds = new(bounds(b))
+	return o
+}
+
 // DueIntents is how many intents have leases to look at when their time comes.
 func (s *Service) DueIntents() int { return s.expiry.Len() }
 

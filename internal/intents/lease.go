@@ -97,6 +97,7 @@ type Leases struct {
 	store  *kg.Store
 	scopes *channels.Scopes
 	now    func() time.Time
+	bounds *bounds
 }
 
 // Acquire leases a part of an intent to the acting agent until the duration ends;
@@ -148,8 +149,8 @@ func (s *Leases) Acquire(ctx context.Context, by channels.Caller, intent scope.I
 			}
 			n++
 		}
-		if n >= MaxLeases {
-			return kg.Errorf(kg.CodeLimitExceeded, "intent has the maximum of %d leases", MaxLeases)
+		if n >= s.bounds.Leases {
+			return kg.Errorf(kg.CodeLimitExceeded, "intent has the maximum of %d leases", s.bounds.Leases)
 		}
 		l.AcquiredAt, l.ExpiresAt = tx.Time(), tx.Time().Add(duration)
 		if err := systemgraph.WriteOver(tx, intent.PartGraph(leasesPart), l.Entity(), nil, l.toRecord()); err != nil {

@@ -114,6 +114,7 @@ func membershipOf(intent scope.ID, r systemgraph.Record) Membership {
 type Portfolios struct {
 	store  *kg.Store
 	scopes *channels.Scopes
+	bounds *bounds
 }
 
 // Create creates a portfolio of the acting agent. ID, Status, CreatedBy and the times are set
@@ -152,8 +153,8 @@ func (s *Portfolios) Create(ctx context.Context, by channels.Caller, d Portfolio
 		if err != nil {
 			return err
 		}
-		if n >= MaxPortfolios {
-			return kg.Errorf(kg.CodeLimitExceeded, "server has the maximum of %d portfolios", MaxPortfolios)
+		if n >= uint64(s.bounds.Portfolios) {
+			return kg.Errorf(kg.CodeLimitExceeded, "server has the maximum of %d portfolios", s.bounds.Portfolios)
 		}
 		d.CreatedAt, d.UpdatedAt = tx.Time(), tx.Time()
 		return systemgraph.WriteOver(tx, PortfoliosGraph, d.Entity(), nil, d.toRecord())
@@ -297,8 +298,8 @@ func (s *Portfolios) AddIntent(ctx context.Context, by channels.Caller, portfoli
 			m.AddedAt, m.AddedBy = old.AddedAt, old.AddedBy
 		} else if n, err := tx.CountOwn(graph, systemgraph.Property("inPortfolio")); err != nil {
 			return err
-		} else if n >= MaxIntentPortfolios {
-			return kg.Errorf(kg.CodeLimitExceeded, "intent is in the maximum of %d portfolios", MaxIntentPortfolios)
+		} else if n >= uint64(s.bounds.IntentPortfolios) {
+			return kg.Errorf(kg.CodeLimitExceeded, "intent is in the maximum of %d portfolios", s.bounds.IntentPortfolios)
 		}
 		return systemgraph.WriteOver(tx, graph, m.Entity(), was, m.toRecord())
 	})
@@ -337,7 +338,7 @@ func (s *Portfolios) Intents(ctx context.Context, by channels.Caller, portfolio 
 		if err != nil {
 			return err
 		}
-		list, err = readMemberships(snapshot, kg.Pattern{Predicate: systemgraph.Property("inPortfolio"), Object: p.Entity()})
+		list, err = s.readMemberships(snapshot, kg.Pattern{Predicate: systemgraph.Property("inPortfolio"), Object: p.Entity()})
 		return err
 	})
 	slices.SortFunc(list, func(a, b Membership) int {
@@ -360,15 +361,15 @@ func (s *Portfolios) Of(ctx context.Context, by channels.Caller, intent scope.ID
 		return nil, err
 	}
 	err = viewPart(ctx, s.store, by, func(snapshot *kg.Snapshot) error {
-		list, err = readMemberships(snapshot, kg.Pattern{Predicate: systemgraph.Property("inPortfolio"), Graph: intent.PartGraph(portfoliosPart)})
+		list, err = s.readMemberships(snapshot, kg.Pattern{Predicate: systemgraph.Property("inPortfolio"), Graph: intent.PartGraph(portfoliosPart)})
 		return err
 	})
 	return list, err
 }
 
-// readMemberships reads the memberships with a matching statement inPortfolio. The snapshot
+// readMemberships reads up to MaxPortfolioIntents memberships with a matching statement inPortfolio. The snapshot
 // shows those of intents that its reader may read.
-func readMemberships(snapshot *kg.Snapshot, p kg.Pattern) (list []Membership, err error) {
+func (s *Portfolios) readMemberships(snapshot *kg.Snapshot, p kg.Pattern) (list []Membership, err error) {
 	for st, err := range snapshot.Match(p) {
 		if err != nil {
 			return nil, err
@@ -381,7 +382,7 @@ func readMemberships(snapshot *kg.Snapshot, p kg.Pattern) (list []Membership, er
 		if err != nil {
 			return nil, err
 		}
-		if list = append(list, membershipOf(intent, r)); len(list) == MaxPortfolioIntents {
+		if list = append(list, membershipOf(intent, r)); len(list) == s.bounds.PortfolioIntents {
 			break
 		}
 	}

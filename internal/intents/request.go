@@ -101,6 +101,7 @@ func requestOf(intent scope.ID, subject kg.Term, r systemgraph.Record) *AccessRe
 type Requests struct {
 	store  *kg.Store
 	scopes *channels.Scopes
+	bounds *bounds
 }
 
 // Create asks for a level of access for an agent. It requires the level scope.Read: an agent
@@ -144,7 +145,7 @@ func (s *Requests) Create(ctx context.Context, by channels.Caller, q AccessReque
 		if sc.Ended() {
 			return scope.ErrEnded(sc.Status)
 		}
-		waiting, err := readRequests(tx.MatchOwn, q.Intent, Pending)
+		waiting, err := readRequests(tx.MatchOwn, q.Intent, Pending, s.bounds.Requests)
 		if err != nil {
 			return err
 		}
@@ -155,8 +156,8 @@ func (s *Requests) Create(ctx context.Context, by channels.Caller, q AccessReque
 				return nil
 			}
 		}
-		if len(waiting) >= MaxRequests {
-			return kg.Errorf(kg.CodeLimitExceeded, "intent has the maximum of %d pending access requests", MaxRequests)
+		if len(waiting) >= s.bounds.Requests {
+			return kg.Errorf(kg.CodeLimitExceeded, "intent has the maximum of %d pending access requests", s.bounds.Requests)
 		}
 		made.CreatedAt = tx.Time()
 		if err := systemgraph.WriteOver(tx, q.Intent.PartGraph(requestsPart), made.Entity(), nil, made.toRecord()); err != nil {
@@ -170,9 +171,9 @@ func (s *Requests) Create(ctx context.Context, by channels.Caller, q AccessReque
 	return result, nil
 }
 
-// readRequests returns the access requests of an intent with a status, or all for "", by
+// readRequests returns the newest access requests of an intent with a status, or of all for "", by
 // time of creation.
-func readRequests(match systemgraph.Matcher, intent scope.ID, status RequestStatus) (list []*AccessRequest, err error) {
+func readRequests(match systemgraph.Matcher, intent scope.ID, status RequestStatus, most int) (list []*AccessRequest, err error) {
 	graph := intent.PartGraph(requestsPart)
 	p := kg.Pattern{Predicate: systemgraph.Property("requestStatus"), Graph: graph}
 	if status != "" {
@@ -183,8 +184,8 @@ func readRequests(match systemgraph.Matcher, intent scope.ID, status RequestStat
 		return nil, err
 	}
 	slices.SortFunc(subjects, func(a, b kg.Term) int { return strings.Compare(a.Value(), b.Value()) }) // UUIDs of version 7
-	if n := len(subjects); n > MaxListedRequests {
-		subjects = subjects[n-MaxListedRequests:]
+	if n := len(subjects); n > most {
+		subjects = subjects[n-most:]
 	}
 	for _, subject := range subjects {
 		r, err := systemgraph.Read(match, graph, subject)
@@ -205,7 +206,7 @@ func (s *Requests) List(ctx context.Context, by channels.Caller, intent scope.ID
 		return nil, err
 	}
 	err = viewPart(ctx, s.store, by, func(snapshot *kg.Snapshot) error {
-		list, err = readRequests(snapshot.Match, intent, "")
+		list, err = readRequests(snapshot.Match, intent, "", s.bounds.ListedRequests)
 		return err
 	})
 	return list, err

@@ -20,7 +20,8 @@ type server struct {
 	store    *kg.Store
 	dir      string
 	offset   atomic.Int64 // of the clock
-	speed    int64        // of the clock since begun, if not 0
+	tier     channels.Tier
+	speed    int64 // of the clock since begun, if not 0
 }
 
 // begun is when clocks with another speed showed the time.
@@ -53,7 +54,7 @@ func (s *server) open(t testing.TB) {
 }
 
 func (s *server) begin() (err error) {
-	s.channels = channels.New(channels.Options{Clock: s.now})
+	s.channels = channels.New(channels.Options{Clock: s.now, Tier: s.tier})
 	s.store, err = kg.Open(s.dir, kg.Options{ReserveBytes: 1, Clock: s.now, Governor: kg.Governor{Access: s.channels.Guard(kg.AllowAll{}), OnSystemChange: s.channels.Follow}})
 	if err != nil {
 		return err

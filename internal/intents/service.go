@@ -19,8 +19,18 @@ import (
 type Options struct {
 	Clock func() time.Time // time.Now if nil
 
-	pause time.Duration // between two checks for expired leases; for tests
+	// For tests: the time between two checks for expired leases, and bounds of a size that a
+	// test reaches.
+	pause  time.Duration
+	bounds *bounds
 }
+
+// bounds are the numbers of records of each kind that a Service keeps and lists.
+type bounds struct {
+	Leases, Requests, ListedRequests, Portfolios, PortfolioIntents, IntentPortfolios int
+}
+
+var defaultBounds = &bounds{MaxLeases, MaxRequests, MaxListedRequests, MaxPortfolios, MaxPortfolioIntents, MaxIntentPortfolios}
 
 // Service manages intents. Its methods may be called concurrently.
 type Service struct {
@@ -28,6 +38,7 @@ type Service struct {
 	channels *channels.Service
 	scopes   *channels.Scopes
 	clock    func() time.Time
+	bounds   *bounds
 	jobs     *jobs.Group
 	expiry   *leaseExpirer
 }
@@ -39,7 +50,7 @@ func New(store *kg.Store, c *channels.Service, o Options) *Service {
 		o.Clock = time.Now
 	}
 	return &Service{
-		store: store, channels: c, scopes: c.Scopes(), clock: o.Clock,
+		store: store, channels: c, scopes: c.Scopes(), clock: o.Clock, bounds: cmp.Or(o.bounds, defaultBounds),
 		jobs: jobs.NewGroup(nil), expiry: newLeaseExpirer(store, o.Clock, cmp.Or(o.pause, expiryPause)),
 	}
 }
@@ -55,16 +66,16 @@ func (s *Service) Close() {
 }
 
 // Leases returns the part of the service for leases.
-func (s *Service) Leases() *Leases { return &Leases{s.store, s.scopes, s.clock} }
+func (s *Service) Leases() *Leases { return &Leases{s.store, s.scopes, s.clock, s.bounds} }
 
 // Tasks returns the part of the service for tasks.
 func (s *Service) Tasks() *Tasks { return &Tasks{s.store, s.scopes} }
 
 // Requests returns the part of the service for access requests.
-func (s *Service) Requests() *Requests { return &Requests{s.store, s.scopes} }
+func (s *Service) Requests() *Requests { return &Requests{s.store, s.scopes, s.bounds} }
 
 // Portfolios returns the part of the service for portfolios.
-func (s *Service) Portfolios() *Portfolios { return &Portfolios{s.store, s.scopes} }
+func (s *Service) Portfolios() *Portfolios { return &Portfolios{s.store, s.scopes, s.bounds} }
 
 // NewIntent describes an intent to create.
 type NewIntent struct {
