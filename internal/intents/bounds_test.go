@@ -19,12 +19,21 @@ func TestBoundsOfRecords(t *testing.T) {
 	const most, listed = 3, 4
 	s.Close()
 	s.Service = intents.New(s.store, s.channels, intents.Bounded(intents.Impatient(intents.Options{Clock: s.now}), intents.Bounds{
-		Leases: most, Requests: most, ListedRequests: listed, Portfolios: most + 1, PortfolioIntents: most, IntentPortfolios: most,
+		Leases: most, Requests: most, ListedRequests: listed, Portfolios: most + 1, PortfolioIntents: most, IntentPortfolios: most, Counted: most,
 	}))
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, id, ann := slowtest.Context(t), s.intent(t), as("ann")
+	for n := 1; n <= most+1; n++ {
+		if got, exact, err := s.Count(ctx, ann, ""); got != int64(min(n, most)) || exact != (n <= most) || err != nil {
+			t.Errorf("MaxCounted: of %d intents %d are counted, exactly %t: %v", n, got, exact, err)
+		}
+		if got, exact, err := s.Count(ctx, ann, intents.Blocked); got != 0 || exact != (n <= most) || err != nil { // as many are looked at
+			t.Errorf("MaxCounted: of %d intents %d are counted as blocked, exactly %t: %v", n, got, exact, err)
+		}
+		s.intent(t)
+	}
 	var leases []*intents.Lease
 	var requests []*intents.AccessRequest
 	var portfolios []*intents.Portfolio

@@ -27,10 +27,10 @@ type Options struct {
 
 // bounds are the numbers of records of each kind that a Service keeps and lists.
 type bounds struct {
-	Leases, Requests, ListedRequests, Portfolios, PortfolioIntents, IntentPortfolios int
+	Leases, Requests, ListedRequests, Portfolios, PortfolioIntents, IntentPortfolios, Counted int
 }
 
-var defaultBounds = &bounds{MaxLeases, MaxRequests, MaxListedRequests, MaxPortfolios, MaxPortfolioIntents, MaxIntentPortfolios}
+var defaultBounds = &bounds{MaxLeases, MaxRequests, MaxListedRequests, MaxPortfolios, MaxPortfolioIntents, MaxIntentPortfolios, MaxCounted}
 
 // Service manages intents. Its methods may be called concurrently.
 type Service struct {
@@ -251,6 +251,24 @@ func (s *Service) List(ctx context.Context, by channels.Caller, q ListQuery) (pa
 		return nil
 	})
 	return page, next, err
+}
+
+// MaxCounted bounds the intents that Count looks at: the status of each is in its record.
+const MaxCounted = 10_000
+
+// Count counts the intents of List, on all pages. exact is false if there may be more, behind
+// MaxCounted.
+func (s *Service) Count(ctx context.Context, by channels.Caller, status Status) (n int64, exact bool, err error) {
+	q := ListQuery{Status: status, PageSize: channels.MaxPage}
+	for looked := 0; looked < s.bounds.Counted; looked += q.PageSize {
+		q.PageSize = min(q.PageSize, s.bounds.Counted-looked)
+		page, next, err := s.List(ctx, by, q)
+		if n += int64(len(page)); err != nil || next == "" {
+			return n, true, err
+		}
+		q.Behind = next
+	}
+	return n, false, nil
 }
 
 // SetStatus changes the status of an intent. version must be the current one. It requires the
