@@ -45,8 +45,10 @@ func (u *upstream) takeTurn(it *item) outcome {
 	switch {
 	case err != nil:
 		return t.put(err)
-	case t.settled || !ready:
-		return outcome{settled: t.settled, again: s.options.Retry.Max}
+	case t.letter == nil:
+		return t.leave()
+	case !ready:
+		return outcome{again: s.options.Retry.Max}
 	case t.link.task != "" && u.nameTask(it, interrupt):
 		return outcome{}
 	}
@@ -57,7 +59,6 @@ func (u *upstream) takeTurn(it *item) outcome {
 func (t *turn) prepare() (ready bool, err error) {
 	s := t.service
 	if t.letter, err = s.tasks.ReadLetter(t.ctx, t.item.Notice); err != nil || t.letter == nil {
-		t.settled = err == nil
 		return false, err
 	}
 	snapshot, err := s.store.View(t.ctx, systemView)
@@ -94,8 +95,7 @@ func (t *turn) put(err error) outcome {
 		t.item.polls++
 		return outcome{again: o.Poll.After(t.item.polls-1, 0)}
 	case errors.As(err, &own) && (own.Code == kg.CodeTaskEnded || own.Code == kg.CodeTaskNotFound):
-		t.settled = true
-		return t.forget(nil)
+		return t.leave()
 	case t.letter != nil && t.letter.Canceled() && (errors.As(err, &refused) || errors.Is(err, ErrTaskUnknown) || errors.Is(err, ErrUnsupported)):
 		return t.acknowledge() // it cannot be canceled any more
 	case errors.As(err, &refused):
@@ -169,6 +169,22 @@ func (t *turn) acknowledge() outcome {
 		err = nil
 	}
 	return t.forget(err)
+}
+
+// leave ends the work on a letter that others have settled. The link stays as long as the task
+// or its cancellation needs it.
+func (t *turn) leave() outcome {
+	ctx := t.upstream.ctx
+	canceled, err := t.service.tasks.ReadLetter(ctx, tasks.Notice{Task: t.item.Task})
+	if err != nil {
+		return t.forget(err)
+	}
+	now, err := t.service.tasks.Get(ctx, systemCaller, t.item.Task, tasks.ReadOptions{})
+	if canceled == nil && (err != nil || now.Status.State.Ended()) {
+		return t.forget(err)
+	}
+	t.settled = err == nil
+	return outcome{settled: t.settled, again: t.service.options.Retry.Min}
 }
 
 // forget removes the link of a task that has ended, unless err tells that it has not.
