@@ -13,8 +13,9 @@ import (
 // upstreamConfig is the configuration of an upstream.
 type upstreamConfig struct {
 	URL            string          `json:"url"`
-	Binding        forward.Binding `json:"binding"`   // JSON-RPC if absent
-	Streaming      *bool           `json:"streaming"` // true if absent
+	Binding        forward.Binding `json:"binding"`         // JSON-RPC if absent
+	Version        forward.Version `json:"protocolVersion"` // 1.0 if absent
+	Streaming      *bool           `json:"streaming"`       // true if absent
 	Authentication struct {
 		Scheme      string `json:"scheme"`
 		Credentials string `json:"credentials"`
@@ -25,6 +26,7 @@ type upstreamConfig struct {
 type upstreamState struct {
 	Origin         string          `json:"origin"`
 	Binding        forward.Binding `json:"binding"`
+	Version        forward.Version `json:"protocolVersion"`
 	Streaming      bool            `json:"streaming"`
 	Authentication *upstreamAuth   `json:"authentication,omitempty"`
 	Set            string          `json:"set"`
@@ -39,7 +41,7 @@ type upstreamAuth struct {
 }
 
 func upstreamOf(s *forward.State) *upstreamState {
-	out := &upstreamState{Origin: s.Origin, Binding: s.Binding, Streaming: s.Streaming, Set: formatTime(s.Set), Waiting: s.Waiting, Active: s.Active}
+	out := &upstreamState{Origin: s.Origin, Binding: s.Binding, Version: s.Version, Streaming: s.Streaming, Set: formatTime(s.Set), Waiting: s.Waiting, Active: s.Active}
 	if s.Scheme != "" {
 		out.Authentication = &upstreamAuth{s.Scheme, s.Credentials}
 	}
@@ -74,7 +76,7 @@ func (h *Handler) setUpstream(w http.ResponseWriter, r *http.Request) (int, any,
 	}
 	state, err := h.deps.Forward.Set(r.Context(), who, agent, forward.Setting{
 		Target:  delivery.Target{URL: wish.URL, Scheme: wish.Authentication.Scheme, Credentials: wish.Authentication.Credentials},
-		Binding: cmp.Or(wish.Binding, forward.JSONRPC), Unary: wish.Streaming != nil && !*wish.Streaming,
+		Dialect: forward.Dialect{Binding: cmp.Or(wish.Binding, forward.JSONRPC), Version: cmp.Or(wish.Version, forward.V1)}, Unary: wish.Streaming != nil && !*wish.Streaming,
 	})
 	if err != nil {
 		return 0, nil, err

@@ -8,12 +8,13 @@ import (
 	"strconv"
 
 	"koine/a2a"
+	"koine/a2a/internal/v03"
 	"koine/a2a/internal/v1"
 	"koine/internal/delivery/forward"
 	"koine/internal/plainjson"
 )
 
-// Wire calls upstreams by A2A 1.0 (forward.Options.Wire).
+// Wire calls upstreams by A2A 1.0 and 0.3 (forward.Options.Wire).
 type Wire struct{}
 
 var _ forward.Wire = Wire{}
@@ -21,16 +22,17 @@ var _ forward.Wire = Wire{}
 // wireCall is an operation in both bindings.
 type wireCall struct {
 	method     string // JSON-RPC
+	method03   string
 	verb, path string // HTTP+JSON; the id of the task is between path and suffix
 	suffix     string
 }
 
 var wireCalls = map[forward.Op]wireCall{
-	forward.Send:       {"SendMessage", http.MethodPost, "message:send", ""},
-	forward.SendStream: {"SendStreamingMessage", http.MethodPost, "message:stream", ""},
-	forward.Get:        {"GetTask", http.MethodGet, "tasks/", ""},
-	forward.Subscribe:  {"SubscribeToTask", http.MethodPost, "tasks/", ":subscribe"},
-	forward.Cancel:     {"CancelTask", http.MethodPost, "tasks/", ":cancel"},
+	forward.Send:       {"SendMessage", "message/send", http.MethodPost, "message:send", ""},
+	forward.SendStream: {"SendStreamingMessage", "message/stream", http.MethodPost, "message:stream", ""},
+	forward.Get:        {"GetTask", "tasks/get", http.MethodGet, "tasks/", ""},
+	forward.Subscribe:  {"SubscribeToTask", "tasks/resubscribe", http.MethodPost, "tasks/", ":subscribe"},
+	forward.Cancel:     {"CancelTask", "tasks/cancel", http.MethodPost, "tasks/", ":cancel"},
 }
 
 // rpcRequest is a JSON-RPC request.
@@ -42,11 +44,15 @@ type rpcRequest struct {
 }
 
 // Request writes a call.
-func (Wire) Request(b forward.Binding, c *forward.Call) (*forward.Request, error) {
+func (Wire) Request(d forward.Dialect, c *forward.Call) (*forward.Request, error) {
 	o, params := wireCalls[c.Op], v1.Params(c)
-	out := &forward.Request{Method: http.MethodPost, Header: http.Header{"A2a-Version": {"1.0"}, a2a.HopHeader: {strconv.Itoa(c.Hops)}}}
-	if b == forward.JSONRPC {
-		body, err := plainjson.Encode(rpcRequest{"2.0", 1, o.method, params})
+	method := o.method
+	if d.Version == forward.V03 {
+		method, params = o.method03, v03.Params(c)
+	}
+	out := &forward.Request{Method: http.MethodPost, Header: http.Header{"A2a-Version": {string(d.Version)}, a2a.HopHeader: {strconv.Itoa(c.Hops)}}}
+	if d.Binding == forward.JSONRPC {
+		body, err := plainjson.Encode(rpcRequest{"2.0", 1, method, params})
 		out.Body = body
 		return out, err
 	}
@@ -72,7 +78,7 @@ var wireReasons = map[int]string{
 }
 
 // Read reads an answer or an event.
-func (Wire) Read(b forward.Binding, op forward.Op, status int, data []byte) (*forward.Answer, error) {
+func (Wire) Read(d forward.Dialect, op forward.Op, status int, data []byte) (*forward.Answer, error) {
 	if isRetryable(status) {
 		return nil, forward.ErrNoAnswer
 	}
@@ -87,10 +93,13 @@ func (Wire) Read(b forward.Binding, op forward.Op, status int, data []byte) (*fo
 	switch {
 	case status != 0 && (status < 200 || status > 299):
 		return nil, forward.ErrNoAnswer // of a proxy, or a redirect
-	case b == forward.HTTPJSON:
+	case d.Binding == forward.HTTPJSON:
 		return v1.ReadResult(op, data)
 	case !decoded || len(body.Result) == 0:
 		return nil, forward.ErrMalformed
+	}
+	if d.Version == forward.V03 {
+		return v03.ReadResult(body.Result)
 	}
 	return v1.ReadResult(op, body.Result)
 }

@@ -58,7 +58,7 @@ func TestUpstreamAcrossAKill(t *testing.T) {
 		t.Errorf("in its card: %d %s", status, text)
 	}
 	status, text := ask(t, http.MethodPut, url+"/agents/bot/upstream", "bot", set)
-	if status != http.StatusOK || !strings.Contains(text, `{"origin":"`+bot.URL+`","binding":"JSONRPC","streaming":true,"authentication":{"scheme":"Bearer","credentials":true},"set":"`) {
+	if status != http.StatusOK || !strings.Contains(text, `{"origin":"`+bot.URL+`","binding":"JSONRPC","protocolVersion":"1.0","streaming":true,"authentication":{"scheme":"Bearer","credentials":true},"set":"`) {
 		t.Fatalf("set: %d %s", status, text)
 	}
 	task := taskIn(t, http.StatusOK, sendTo(t, url, "bot", "ann", "count", atOnce))

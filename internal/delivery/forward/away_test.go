@@ -38,9 +38,9 @@ func TestAway(t *testing.T) {
 		"401":           answering(401, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-31401,"message":"who are you?"}}`),
 		"too busy":      answering(429, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-31105,"message":"later"}}`),
 	}
-	for _, door := range doors {
+	for _, door := range some() {
 		f, s := newOffice(t, local()), newServer(t)
-		f.set(s.URL+door.path+"?secret-address", door.binding, door.unary)
+		f.set(s.URL+door.path+"?secret-address", door.dialect, door.unary)
 		for name, front := range fronts {
 			t.Run(name+" "+door.name, func(t *testing.T) {
 				calls := s.called(door.send)
@@ -80,7 +80,7 @@ func TestAway(t *testing.T) {
 func TestAwayForTooLong(t *testing.T) {
 	f, s := newOffice(t, forward.Options{AllowPrivate: true, MaxAway: 50 * time.Millisecond}), newServer(t)
 	s.setFront(cut)
-	f.set(s.URL+"/rpc", forward.JSONRPC, false)
+	f.set(s.URL+"/rpc", rpc1, false)
 	id := f.send(bob, "count")
 	failed := f.becomes(id, tasks.Failed)
 	if failed.Failure == nil || failed.Failure.Code != tasks.FailureUnreachable || failed.Failure.Message != "the agent could not be reached for 50ms" {
@@ -101,7 +101,7 @@ func TestAwayForTooLong(t *testing.T) {
 func TestAwayAcrossRestarts(t *testing.T) {
 	f, s := newOffice(t, local()), newServer(t)
 	s.setFront(cut)
-	f.set(s.URL+"/rpc", forward.JSONRPC, false)
+	f.set(s.URL+"/rpc", rpc1, false)
 	id := f.send(bob, "count")
 	f.eventually("it is away", func() bool { return statusText(f.get(id)) != "" })
 	f.close()
@@ -118,7 +118,7 @@ var variable = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|20\d\d-[0-9T:.Z-]+`
 func TestPrivateIsLikeAbsent(t *testing.T) {
 	tell := func(allowed bool) string {
 		f, s := newOffice(t, local()), newServer(t)
-		f.set(s.URL+"/rpc", forward.JSONRPC, false)
+		f.set(s.URL+"/rpc", rpc1, false)
 		if allowed {
 			s.Close() // nobody is there
 		}
@@ -141,7 +141,7 @@ func TestPrivateIsLikeAbsent(t *testing.T) {
 	}
 	f := newOffice(t, forward.Options{})
 	for _, url := range []string{"http://127.0.0.1:1/rpc", "http://localhost/rpc", "http://10.0.0.1/rpc"} {
-		if _, err := f.forward.Set(t.Context(), bob, bob.Principal.ID, forward.Setting{Target: delivery.Target{URL: url}, Binding: forward.JSONRPC}); err == nil || strings.Contains(err.Error(), url) {
+		if _, err := f.forward.Set(t.Context(), bob, bob.Principal.ID, forward.Setting{Target: delivery.Target{URL: url}, Dialect: rpc1}); err == nil || strings.Contains(err.Error(), url) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
@@ -150,10 +150,10 @@ func TestPrivateIsLikeAbsent(t *testing.T) {
 // A message that was accepted is not sent again, and one of which this is unknown has the
 // same id.
 func TestSentOnce(t *testing.T) {
-	for _, door := range doors {
+	for _, door := range some() {
 		t.Run(door.name, func(t *testing.T) {
 			f, s := newOffice(t, local()), newServer(t)
-			f.set(s.URL+door.path, door.binding, door.unary)
+			f.set(s.URL+door.path, door.dialect, door.unary)
 			id := f.send(bob, "wait")
 			f.eventually("the first part is there", func() bool { return len(f.get(id).Artifacts) == 1 })
 			f.close()
@@ -188,13 +188,13 @@ func TestStreamBreaks(t *testing.T) {
 	for name, o := range map[string]forward.Options{
 		"cut": local(), "silent": {AllowPrivate: true, IdleTimeout: 30 * time.Millisecond}, "long": {AllowPrivate: true, CallTimeout: 50 * time.Millisecond},
 	} {
-		for _, door := range doors {
+		for _, door := range some() {
 			if door.unary {
 				continue
 			}
 			t.Run(name+" "+door.name, func(t *testing.T) {
 				f, s := newOffice(t, o), newServer(t)
-				f.set(s.URL+door.path, door.binding, false)
+				f.set(s.URL+door.path, door.dialect, false)
 				id := f.send(bob, "wait")
 				f.eventually("the first part is there", func() bool { return len(f.get(id).Artifacts) == 1 })
 				if name == "cut" {
@@ -222,7 +222,7 @@ func TestNoStreaming(t *testing.T) {
 		}
 		return false
 	})
-	f.set(s.URL+"/rpc", forward.JSONRPC, false)
+	f.set(s.URL+"/rpc", rpc1, false)
 	for range 2 {
 		f.becomes(f.send(bob, "count"), tasks.Completed)
 	}

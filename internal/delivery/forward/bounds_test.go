@@ -50,7 +50,7 @@ func TestBoundsOfAnswers(t *testing.T) {
 				kind = "application/json"
 			}
 			s.setFront(answering(200, kind, body))
-			f.set(s.URL+"/rpc", forward.JSONRPC, row.unary)
+			f.set(s.URL+"/rpc", rpc1, row.unary)
 			id, want := f.send(bob, "x"), tasks.Completed
 			if past {
 				want = tasks.Failed
@@ -90,7 +90,7 @@ func TestBadAnswers(t *testing.T) {
 				answer = "data: " + body + "\n\n"
 			}
 			s.setFront(answering(200, kind, answer))
-			f.set(s.URL+"/rpc", forward.JSONRPC, kind == "application/json")
+			f.set(s.URL+"/rpc", rpc1, kind == "application/json")
 			failed := f.becomes(f.send(bob, "x"), tasks.Failed)
 			if want[1] == "" {
 				want[1] = "the answer of the agent is not one of A2A"
@@ -123,8 +123,8 @@ func TestSlots(t *testing.T) {
 		mu.Unlock()
 		return false
 	})
-	f.set(slow.URL+"/rpc", forward.JSONRPC, true)
-	if _, err := f.forward.Set(t.Context(), carol, carol.Principal.ID, forward.Setting{Target: delivery.Target{URL: quick.URL + "/rpc"}, Binding: forward.JSONRPC}); err != nil {
+	f.set(slow.URL+"/rpc", rpc1, true)
+	if _, err := f.forward.Set(t.Context(), carol, carol.Principal.ID, forward.Setting{Target: delivery.Target{URL: quick.URL + "/rpc"}, Dialect: rpc1}); err != nil {
 		t.Fatal(err)
 	}
 	var waiting []tasks.TaskID
@@ -164,7 +164,7 @@ func TestSlotsOfAll(t *testing.T) {
 		mu.Unlock()
 		return false
 	})
-	f.set(s.URL+"/rpc", forward.JSONRPC, true)
+	f.set(s.URL+"/rpc", rpc1, true)
 	var waiting []tasks.TaskID
 	for range 6 {
 		waiting = append(waiting, f.send(bob, "count"))
@@ -186,7 +186,7 @@ func TestLargeArtifacts(t *testing.T) {
 	for _, parts := range []string{strings.Repeat(`{"text":"x"},`, tasks.MaxParts+2) + `{"text":"x"}`, part + "," + part + "," + part + "," + part} {
 		f, s := newOffice(t, local()), newServer(t)
 		s.setFront(answering(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"t","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[`+parts+`]}]}}}`))
-		f.set(s.URL+"/rpc", forward.JSONRPC, true)
+		f.set(s.URL+"/rpc", rpc1, true)
 		done := f.becomes(f.send(bob, "x"), tasks.Completed)
 		if got, want := len(done.Artifacts[0].Parts), strings.Count(parts, "text"); got != want || !done.Artifacts[0].Complete {
 			t.Errorf("%d of %d parts, complete %t", got, want, done.Artifacts[0].Complete)
@@ -198,7 +198,7 @@ func TestLargeArtifacts(t *testing.T) {
 // learn nothing, not even that the agent is there.
 func TestOutsiders(t *testing.T) {
 	f, s := newOffice(t, forward.Options{AllowPrivate: true, MaxUpstreams: 1}), newServer(t)
-	setting := forward.Setting{Target: delivery.Target{URL: s.URL + "/rpc", Scheme: "Bearer", Credentials: "secret-key"}, Binding: forward.JSONRPC}
+	setting := forward.Setting{Target: delivery.Target{URL: s.URL + "/rpc", Scheme: "Bearer", Credentials: "secret-key"}, Dialect: rpc1}
 	absent := kg.AgentID("agent://nobody")
 	if _, err := f.forward.Set(t.Context(), admin, bob.Principal.ID, setting); err != nil {
 		t.Fatal(err)
@@ -243,9 +243,11 @@ func TestOutsiders(t *testing.T) {
 		t.Errorf("in place of an earlier one: %v", err)
 	}
 	bad := setting
-	bad.Binding = "GRPC"
-	_, err = f.forward.Set(t.Context(), bob, bob.Principal.ID, bad)
-	code(t, err, kg.CodeInvalid)
+	for _, d := range []forward.Dialect{{Binding: "GRPC", Version: forward.V1}, {Binding: forward.JSONRPC, Version: "2.0"}, {Binding: forward.HTTPJSON, Version: forward.V03}, {}} {
+		bad.Dialect = d
+		_, err = f.forward.Set(t.Context(), bob, bob.Principal.ID, bad)
+		code(t, err, kg.CodeInvalid)
+	}
 	if err := f.forward.Delete(t.Context(), bob, bob.Principal.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +263,7 @@ func TestOutsiders(t *testing.T) {
 // suspended or deregistered.
 func TestRemoved(t *testing.T) {
 	f, s := newOffice(t, local()), newServer(t)
-	f.set(s.URL+"/rpc", forward.JSONRPC, false)
+	f.set(s.URL+"/rpc", rpc1, false)
 	id := f.send(bob, "wait")
 	f.becomes(id, tasks.Working)
 	if err := f.forward.Delete(t.Context(), bob, bob.Principal.ID); err != nil {
@@ -273,7 +275,7 @@ func TestRemoved(t *testing.T) {
 		t.Errorf("%d letters, %d calls, %v", len(list), len(s.heads)-calls, err)
 	}
 	f.shut.Store(true)
-	f.set(s.URL+"/http", forward.HTTPJSON, false) // the same server by the other binding
+	f.set(s.URL+"/http", http1, false) // the same server by the other binding
 	f.eventually("the letters are seen", func() bool {
 		state, err := f.forward.State(t.Context(), bob, bob.Principal.ID)
 		return err == nil && state.Waiting == 2 && state.Active == 0
@@ -304,10 +306,10 @@ func TestRemoved(t *testing.T) {
 
 // A cancellation reaches the upstream, in whatever state the letter is.
 func TestCancel(t *testing.T) {
-	for _, door := range doors {
+	for _, door := range some() {
 		t.Run(door.name, func(t *testing.T) {
 			f, s := newOffice(t, local()), newServer(t)
-			f.set(s.URL+door.path, door.binding, door.unary)
+			f.set(s.URL+door.path, door.dialect, door.unary)
 			id := f.send(bob, "wait")
 			f.becomes(id, tasks.Working)
 			if _, err := f.tasks.Cancel(t.Context(), alice, id); err != nil {

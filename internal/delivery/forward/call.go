@@ -24,7 +24,7 @@ func (t *turn) request(ctx context.Context, op Op) (*http.Request, error) {
 			c.Context = contextAt(t.letter.Task)
 		}
 	}
-	r, err := t.service.options.Wire.Request(t.setting.Binding, c)
+	r, err := t.service.options.Wire.Request(t.setting.Dialect, c)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (t *turn) callOnce(op Op) (*Answer, error) {
 
 // read decodes an answer or an event.
 func (t *turn) read(op Op, status int, data []byte) (*Answer, error) {
-	a, err := t.service.options.Wire.Read(t.setting.Binding, op, status, data)
+	a, err := t.service.options.Wire.Read(t.setting.Dialect, op, status, data)
 	var refused *Refusal
 	if err == nil || errors.As(err, &refused) || errors.Is(err, ErrTaskUnknown) || errors.Is(err, ErrUnsupported) || errors.Is(err, ErrNoAnswer) {
 		return a, err

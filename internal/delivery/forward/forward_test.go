@@ -8,17 +8,40 @@ import (
 	"koine/internal/tasks"
 )
 
-// doors are the bindings in which upstreams are called, with and without streams.
-var doors = []struct {
+// door is a dialect in which upstreams are called, with or without streams.
+type door struct {
 	name, path string
-	binding    forward.Binding
+	dialect    forward.Dialect
 	unary      bool
 	send       string
-}{
-	{"JSON-RPC, streaming", "/rpc", forward.JSONRPC, false, "SendStreamingMessage"},
-	{"JSON-RPC", "/rpc", forward.JSONRPC, true, "SendMessage"},
-	{"HTTP+JSON, streaming", "/http", forward.HTTPJSON, false, "SendStreamingMessage"},
-	{"HTTP+JSON", "/http", forward.HTTPJSON, true, "SendMessage"},
+}
+
+var (
+	rpc1  = forward.Dialect{Binding: forward.JSONRPC, Version: forward.V1}
+	http1 = forward.Dialect{Binding: forward.HTTPJSON, Version: forward.V1}
+	rpc03 = forward.Dialect{Binding: forward.JSONRPC, Version: forward.V03}
+
+	streamed = door{"JSON-RPC, streaming", "/rpc", rpc1, false, "SendStreamingMessage"}
+	polled   = door{"HTTP+JSON", "/http", http1, true, "SendMessage"}
+	doors    = []door{
+		streamed,
+		{"JSON-RPC", "/rpc", rpc1, true, "SendMessage"},
+		{"HTTP+JSON, streaming", "/http", http1, false, "SendStreamingMessage"},
+		polled,
+	}
+	// doors03 are those of 0.3, which koine's own servers have.
+	doors03 = []door{
+		{"JSON-RPC 0.3, streaming", "/rpc", rpc03, false, "message/stream"},
+		{"JSON-RPC 0.3", "/rpc", rpc03, true, "message/send"},
+	}
+)
+
+// some returns the doors, or one with streams and one without with -short.
+func some() []door {
+	if testing.Short() {
+		return []door{streamed, polled}
+	}
+	return doors
 }
 
 // An agent may be a server of A2A: what it answers becomes the task's.
@@ -26,7 +49,7 @@ func TestForwarding(t *testing.T) {
 	for _, door := range doors {
 		t.Run(door.name, func(t *testing.T) {
 			f, s := newOffice(t, local()), newServer(t)
-			f.set(s.URL+door.path, door.binding, door.unary)
+			f.set(s.URL+door.path, door.dialect, door.unary)
 			done := f.becomes(f.send(bob, "count"), tasks.Completed)
 			if statusText(done) != "did count" || done.Status.Message.Author != bob.Principal.ID {
 				t.Errorf("status %q by %s", statusText(done), done.Status.Message.Author)

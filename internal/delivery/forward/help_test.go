@@ -132,10 +132,10 @@ func (f *office) send(to caller.Caller, text string, more ...tasks.TaskID) tasks
 }
 
 // set sets an upstream of bob.
-func (f *office) set(url string, b forward.Binding, unary bool) {
+func (f *office) set(url string, d forward.Dialect, unary bool) {
 	f.t.Helper()
 	_, err := f.forward.Set(f.t.Context(), bob, bob.Principal.ID, forward.Setting{
-		Target: delivery.Target{URL: url, Scheme: "Bearer", Credentials: "secret-key"}, Binding: b, Unary: unary,
+		Target: delivery.Target{URL: url, Scheme: "Bearer", Credentials: "secret-key"}, Dialect: d, Unary: unary,
 	})
 	if err != nil {
 		f.t.Fatal(err)

@@ -38,11 +38,11 @@ func (f *office) serve() string {
 // Two servers that forward to each other end after MaxHops, at the first and at the last of
 // their tasks.
 func TestLoop(t *testing.T) {
-	for _, door := range doors {
+	for _, door := range append(some(), doors03...) {
 		t.Run(door.name, func(t *testing.T) {
 			one, two := newOffice(t, local()), newOffice(t, local())
-			one.set(two.serve()+door.path, door.binding, door.unary)
-			two.set(one.serve()+door.path, door.binding, door.unary)
+			one.set(two.serve()+door.path, door.dialect, door.unary)
+			two.set(one.serve()+door.path, door.dialect, door.unary)
 			id := one.send(bob, "count")
 			failed := one.becomes(id, tasks.Failed)
 			if !strings.Contains(statusText(failed), "which is the limit: their agents forward to each other") {
@@ -72,11 +72,11 @@ func TestLoop(t *testing.T) {
 // koine forwards to koine: a question is asked through both, and answered; a cancellation
 // passes through both.
 func TestKoineBehindKoine(t *testing.T) {
-	for _, door := range doors {
+	for _, door := range append(some(), doors03...) {
 		t.Run(door.name, func(t *testing.T) {
 			front, behind, s := newOffice(t, local()), newOffice(t, local()), newServer(t)
-			front.set(behind.serve()+door.path, door.binding, door.unary)
-			behind.set(s.URL+door.path, door.binding, door.unary)
+			front.set(behind.serve()+door.path, door.dialect, door.unary)
+			behind.set(s.URL+door.path, forward.Dialect{Binding: door.dialect.Binding, Version: forward.V1}, door.unary)
 			id := front.send(bob, "ask")
 			front.becomes(id, tasks.InputRequired)
 			front.send(bob, "that", id)
@@ -105,7 +105,7 @@ func TestKoineBehindKoine(t *testing.T) {
 // The number of hops is read from the header; what is no number is too many.
 func TestHopsOfMessage(t *testing.T) {
 	f, s := newOffice(t, local()), newServer(t)
-	f.set(s.URL+"/rpc", forward.JSONRPC, true)
+	f.set(s.URL+"/rpc", rpc1, true)
 	url := f.serve()
 	for hops, ends := range map[string]tasks.State{"": tasks.Completed, "0": tasks.Completed, "7": tasks.Completed, "8": tasks.Failed, "9": tasks.Failed, "-1": tasks.Failed, "x": tasks.Failed, "99999999999999999999": tasks.Failed} {
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/rpc", strings.NewReader(

@@ -32,7 +32,7 @@ const (
 // Setting is an upstream and how it is called. All of it is secret.
 type Setting struct {
 	delivery.Target
-	Binding Binding `json:"binding"`
+	Dialect
 	// Unary means that the upstream does not stream.
 	Unary bool `json:"unary,omitempty"`
 }

@@ -90,8 +90,8 @@ func (s *Service) Set(ctx context.Context, by caller.Caller, agent kg.AgentID, s
 	if err := CheckManages(by, agent); err != nil {
 		return nil, err
 	}
-	if !setting.Binding.Known() {
-		return nil, kg.Errorf(kg.CodeInvalid, "must be %s or %s", JSONRPC, HTTPJSON).At("binding")
+	if err := setting.Dialect.check(); err != nil {
+		return nil, err
 	}
 	if err := setting.Check(s.options.AllowPrivate); err != nil {
 		return nil, err
@@ -142,8 +142,8 @@ func (s *Service) checkMayHave(tx *kg.Tx, agent kg.AgentID) error {
 
 // State is the part of an upstream that may be seen. It does not suffice to call it.
 type State struct {
-	Origin      string // scheme and host of the URL
-	Binding     Binding
+	Origin string // scheme and host of the URL
+	Dialect
 	Streaming   bool
 	Scheme      string // authentication scheme; "" for none
 	Credentials bool   // whether there are credentials
@@ -174,7 +174,7 @@ func (s *Service) State(ctx context.Context, by caller.Caller, agent kg.AgentID)
 		return nil, errNoUpstream()
 	}
 	t := now.setting
-	out := &State{Origin: t.Origin(), Binding: t.Binding, Streaming: !t.Unary, Scheme: t.Scheme, Credentials: t.Credentials != "", Set: now.set}
+	out := &State{Origin: t.Origin(), Dialect: t.Dialect, Streaming: !t.Unary, Scheme: t.Scheme, Credentials: t.Credentials != "", Set: now.set}
 	if u := s.upstreamOf(agent); u != nil && u.sealed == now.sealed {
 		u.addState(out)
 	}

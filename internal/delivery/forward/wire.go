@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"koine/internal/tasks"
+	"koine/kg"
 )
 
 // Op is an operation of A2A that an upstream is called with.
@@ -50,12 +51,12 @@ type Answer struct {
 
 // Wire writes calls in the bindings of A2A and reads the answers.
 type Wire interface {
-	Request(Binding, *Call) (*Request, error)
+	Request(Dialect, *Call) (*Request, error)
 	// Read reads the body of an answer or the data of an event.
 	//
 	// Errors: ErrTaskUnknown, ErrUnsupported and *Refusal for an error of the upstream;
 	// ErrNoAnswer. Any other error means that the answer is malformed.
-	Read(b Binding, op Op, status int, data []byte) (*Answer, error)
+	Read(d Dialect, op Op, status int, data []byte) (*Answer, error)
 }
 
 // Errors of an upstream.
@@ -84,5 +85,28 @@ const (
 	HTTPJSON Binding = "HTTP+JSON"
 )
 
-// Known reports whether the binding is one of those above.
-func (b Binding) Known() bool { return b == JSONRPC || b == HTTPJSON }
+// Version is a version of A2A.
+type Version string
+
+// The versions.
+const (
+	V1  Version = "1.0"
+	V03 Version = "0.3"
+)
+
+// Dialect is the form of A2A that an upstream speaks.
+type Dialect struct {
+	Binding Binding `json:"binding"`
+	Version Version `json:"version"`
+}
+
+// check returns an error for a dialect that is not spoken.
+func (d Dialect) check() error {
+	switch {
+	case d.Binding != JSONRPC && d.Binding != HTTPJSON:
+		return kg.Errorf(kg.CodeInvalid, "must be %s or %s", JSONRPC, HTTPJSON).At("binding")
+	case d.Version != V1 && (d.Version != V03 || d.Binding != JSONRPC):
+		return kg.Errorf(kg.CodeInvalid, "must be %s, or %s with the binding %s", V1, V03, JSONRPC).At("protocolVersion")
+	}
+	return nil
+}
