@@ -18,6 +18,7 @@ package reputation
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"koine/channels/channel"
@@ -33,9 +34,12 @@ const (
 	MinEvents  = 10
 	BanWeight  = 5
 	MuteWeight = 2
-	// MaxLooked bounds the tasks, requests and messages that are examined, each; the
-	// oldest count first.
+	// MaxLooked bounds the tasks, requests and messages that count, each: the newest ones. It
+	// bounds the restrictions too, and the statements that are compared with a fact.
 	MaxLooked = 2000
+	// MaxScanned bounds the tasks, requests and messages among which the newest are found,
+	// each. The newest are not known beyond.
+	MaxScanned = 50_000
 )
 
 // Counts are the events of an agent.
@@ -72,6 +76,8 @@ func (c *Counts) Score() (score int, ok bool) {
 type Reputation struct {
 	Score *int // nil below MinEvents
 	Counts
+	// Partial reports that not all events count, because of MaxLooked or MaxScanned.
+	Partial bool
 	// Since is the time at which the record of the agent was created.
 	Since time.Time
 }
@@ -83,10 +89,13 @@ type Store interface {
 }
 
 // Service computes reputations. Its methods may be called concurrently.
-type Service struct{ store Store }
+type Service struct {
+	store       Store
+	looked, all int // MaxLooked and MaxScanned; smaller in tests
+}
 
 // New returns a service.
-func New(store Store) *Service { return &Service{store} }
+func New(store Store) *Service { return &Service{store, MaxLooked, MaxScanned} }
 
 // Of returns the reputation of an agent as the caller may see it. A caller without a name
 // is the anonymous agent.
@@ -118,7 +127,7 @@ func (s *Service) Of(ctx context.Context, by caller.Caller, agent kg.AgentID) (*
 			return nil, err
 		}
 	}
-	out.Counts = c.counts
+	out.Counts, out.Partial = c.counts, c.partial
 	if score, ok := out.Counts.Score(); ok {
 		out.Score = &score
 	}
@@ -133,6 +142,7 @@ type counter struct {
 	agent    kg.AgentID
 	owners   map[kg.AgentID]kg.AgentID
 	counts   Counts
+	partial  bool
 }
 
 // isInsider reports whether statements of the other agent about the agent do not count.
@@ -155,6 +165,41 @@ func (c *counter) isInsider(other kg.AgentID) (bool, error) {
 	return other == mine || owner == c.agent || owner != "" && owner == mine, nil
 }
 
+// newest calls fn for the MaxLooked newest of the first MaxScanned statements of a pattern,
+// by the age of their subjects, newest first.
+func (c *counter) newest(p kg.Pattern, fn func(st *kg.Statement) error) error {
+	ids, known, err := c.snapshot.PatternIDs(p)
+	if err != nil || !known {
+		return err
+	}
+	var rows []kg.Row
+	for row, err := range c.snapshot.MatchIDs(ids, nil) {
+		if err != nil {
+			return err
+		}
+		if len(rows) == c.service.all {
+			c.partial = true
+			break
+		}
+		rows = append(rows, row)
+	}
+	// The id of an entity is greater than those of the entities before it.
+	slices.SortFunc(rows, func(a, b kg.Row) int { return b.Subject.Compare(a.Subject) })
+	if len(rows) > c.service.looked {
+		c.partial, rows = true, rows[:c.service.looked]
+	}
+	for _, row := range rows {
+		st, err := c.snapshot.Statement(row)
+		if err == nil {
+			err = fn(&st)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // each calls fn for the statements of a pattern, at most MaxLooked.
 func (c *counter) each(p kg.Pattern, fn func(st *kg.Statement) error) error {
 	n := 0
@@ -162,7 +207,8 @@ func (c *counter) each(p kg.Pattern, fn func(st *kg.Statement) error) error {
 		if err != nil {
 			return err
 		}
-		if n++; n > MaxLooked {
+		if n++; n > c.service.looked {
+			c.partial = true
 			return nil
 		}
 		if err := fn(&st); err != nil {
@@ -176,7 +222,7 @@ func (c *counter) me() kg.Term { return kg.IRI(string(c.agent)) }
 
 // countTasks counts the tasks that others gave to the agent.
 func (c *counter) countTasks() error {
-	return c.each(kg.Pattern{Predicate: systemgraph.Property("taskHandler"), Object: c.me()}, func(st *kg.Statement) error {
+	return c.newest(kg.Pattern{Predicate: systemgraph.Property("taskHandler"), Object: c.me()}, func(st *kg.Statement) error {
 		if !kg.IsOwnGraph(st.Graph) {
 			return nil // anybody may write that
 		}
@@ -208,7 +254,7 @@ func (c *counter) messageOf(st *kg.Statement) (*message.Message, error) {
 
 // countRequests counts the requests that others sent to the agent alone.
 func (c *counter) countRequests() error {
-	return c.each(kg.Pattern{Predicate: systemgraph.Property("recipient"), Object: c.me()}, func(st *kg.Statement) error {
+	return c.newest(kg.Pattern{Predicate: systemgraph.Property("recipient"), Object: c.me()}, func(st *kg.Statement) error {
 		m, err := c.messageOf(st)
 		if m == nil || err != nil || m.Interaction != message.Request || len(m.Recipients) != 1 {
 			return err
@@ -229,7 +275,7 @@ func (c *counter) countRequests() error {
 // countMessages counts the retracted messages of the agent, and the facts of its messages
 // that others confirm or contradict.
 func (c *counter) countMessages() error {
-	return c.each(kg.Pattern{Predicate: systemgraph.Property("author"), Object: c.me()}, func(st *kg.Statement) error {
+	return c.newest(kg.Pattern{Predicate: systemgraph.Property("author"), Object: c.me()}, func(st *kg.Statement) error {
 		m, err := c.messageOf(st)
 		if m == nil || err != nil {
 			return err

@@ -153,6 +153,8 @@ type wireReputation struct {
 	Score  *int              `json:"score"`
 	Counts reputation.Counts `json:"counts"`
 	Since  string            `json:"since"`
+	// Partial reports that there are more events than count.
+	Partial bool `json:"partial,omitempty"`
 }
 
 // getReputation returns the reputation of an agent as the caller sees it.
@@ -168,7 +170,7 @@ func (h *Handler) getReputation(_ http.ResponseWriter, r *http.Request, who *req
 	if err != nil {
 		return 0, nil, err
 	}
-	return http.StatusOK, wireReputation{found.Score, found.Counts, formatTime(found.Since)}, nil
+	return http.StatusOK, wireReputation{found.Score, found.Counts, formatTime(found.Since), found.Partial}, nil
 }
 
 // publicAgent is an agent in the public directory.
