@@ -6,7 +6,6 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"koine/channels"
@@ -98,51 +97,23 @@ type wireEnvelope struct {
 // position: every message is sent, so the last message has it.
 func (h *Handler) newMessageFeed(st *channels.Stream) *feed {
 	return &feed{
-		results: h.encoded.encodeResults(st.Messages()), start: strconv.FormatInt(st.Since(), 10),
+		results: encodeResults(h.encoder, st.Messages()), start: strconv.FormatInt(st.Since(), 10),
 		position: func() string { return "" }, close: st.Close,
 	}
 }
 
-// eventCacheSize is the size of the encoded-event cache: followers of a channel receive
-// the same messages at about the same time.
-const eventCacheSize = 16
-
-// eventCache caches events as JSON, so that each is encoded once for all streams of a
-// channel.
-type eventCache struct {
-	mu     sync.Mutex // guards places
-	places [eventCacheSize]encodedEvent
+// encodeEvent returns the event of a message.
+func encodeEvent(m *message.Message) (json.RawMessage, error) {
+	return appendJSON(nil, wireEnvelope{kindMessageEvent, encodeMessage(m)})
 }
 
-type encodedEvent struct {
-	message *message.Message
-	json    json.RawMessage // immutable
-}
-
-func (e *eventCache) encodeEvent(m *message.Message) (json.RawMessage, error) {
-	at := &e.places[m.Sequence%eventCacheSize]
-	e.mu.Lock()
-	known := *at
-	e.mu.Unlock()
-	if known.message == m {
-		return known.json, nil
-	}
-	raw, err := appendJSON(nil, wireEnvelope{kindMessageEvent, encodeMessage(m)})
-	if err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	*at = encodedEvent{m, raw}
-	e.mu.Unlock()
-	return raw, nil
-}
-
-func (e *eventCache) encodeResults(messages iter.Seq2[*message.Message, error]) iter.Seq2[result, error] {
+// encodeResults returns the results of messages.
+func encodeResults(encoder *message.Encoder, messages iter.Seq2[*message.Message, error]) iter.Seq2[result, error] {
 	return func(yield func(result, error) bool) {
 		for m, err := range messages {
 			var event json.RawMessage
 			if err == nil {
-				event, err = e.encodeEvent(m)
+				event, err = encoder.Encode(m)
 			}
 			if err != nil {
 				yield(result{}, err)

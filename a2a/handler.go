@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/message"
 	"koine/internal/caller"
 	"koine/internal/delivery/push"
 	"koine/internal/names"
@@ -31,7 +32,7 @@ type Handler struct {
 	options  Options
 	log      *slog.Logger
 	table    map[string]method
-	encoded  eventCache
+	encoder  *message.Encoder // of events
 }
 
 // NewHandler returns the handler of the JSON-RPC endpoint.
@@ -39,7 +40,7 @@ func NewHandler(deps Deps, options Options) *Handler {
 	options = options.withDefaults()
 	h := &Handler{
 		store: deps.Store, querier: deps.Querier, channels: deps.Channels, tasks: deps.Tasks, push: deps.Push, agent: kg.System, streams: deps.Streams, prefixes: deps.Prefixes, names: deps.Names,
-		options: options, log: options.Logger,
+		options: options, log: options.Logger, encoder: message.NewEncoder(encodeEvent),
 	}
 	if h.names == nil {
 		h.names = names.NewJudge(h.store, names.Strict)

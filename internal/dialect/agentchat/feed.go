@@ -6,7 +6,9 @@ import (
 
 	"koine/channels"
 	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/internal/agents"
+	"koine/internal/plainjson"
 	"koine/kg"
 )
 
@@ -30,15 +32,16 @@ func (h *Handler) openFeed(ctx context.Context, who *requester, guest bool) (*fe
 
 func (f *feed) close() { f.source.Close() }
 
-// run passes the frames on until one is refused or the feed ends.
-func (f *feed) run(deliver func(*sentFrame) error) error {
+// run passes the frames on until one is refused or the feed ends. m is the message of a
+// frame, nil for another one.
+func (f *feed) run(deliver func(frame json.RawMessage, m *message.Message) error) error {
 	for e, err := range f.source.All() {
-		var frame *sentFrame
+		var raw json.RawMessage
 		if err == nil {
-			frame, err = f.frameOf(&e)
+			raw, err = f.encodeEvent(&e)
 		}
-		if err == nil && frame != nil {
-			err = deliver(frame)
+		if err == nil && raw != nil {
+			err = deliver(raw, e.Message)
 		}
 		if err != nil {
 			return err
@@ -47,11 +50,27 @@ func (f *feed) run(deliver func(*sentFrame) error) error {
 	return nil
 }
 
-// frameOf returns the frame of an event; nil for an event that the client is not told of.
+// encodeEvent returns the frame of an event as JSON; nil for an event that the client is not
+// told of.
+func (f *feed) encodeEvent(e *channels.AgentEvent) (json.RawMessage, error) {
+	if e.Message != nil {
+		return f.handler.messageFrames.Encode(e.Message)
+	}
+	frame, err := f.frameOf(e)
+	if err != nil || frame == nil {
+		return nil, err
+	}
+	return plainjson.Encode(frame)
+}
+
+// encodeMessageFrame returns the frame of a message as JSON.
+func encodeMessageFrame(m *message.Message) (json.RawMessage, error) {
+	return plainjson.Encode(&sentFrame{Type: frameMessage, Message: encodeMessage(m)})
+}
+
+// frameOf returns the frame of an event other than a message.
 func (f *feed) frameOf(e *channels.AgentEvent) (*sentFrame, error) {
 	switch {
-	case e.Message != nil:
-		return &sentFrame{Type: frameMessage, Message: encodeMessage(e.Message)}, nil
 	case e.Control != nil && f.guest:
 		return guestFrame(e.Control), nil
 	case e.Control != nil:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"koine/channels"
+	"koine/channels/message"
 	"koine/internal/agents"
 	"koine/internal/auth"
 	"koine/internal/caller"
@@ -121,6 +122,7 @@ type Handler struct {
 	routes        *rest.Routes
 	sockets       *ws.Server
 	registrations *addressWindows
+	messageFrames *message.Encoder
 }
 
 // NewHandler returns a handler.
@@ -146,7 +148,7 @@ func NewHandler(deps Deps, o Options) *Handler {
 	}
 	o.Intake.Grace = cmp.Or(o.Intake.Grace, throttle.DefaultGrace)
 	o.Intake.BytesPerSecond = cmp.Or(o.Intake.BytesPerSecond, throttle.DefaultBytesPerSecond)
-	h := &Handler{deps: deps, options: o, registrations: newAddressWindows()}
+	h := &Handler{deps: deps, options: o, registrations: newAddressWindows(), messageFrames: message.NewEncoder(encodeMessageFrame)}
 	h.routes = rest.NewRoutes(func(w http.ResponseWriter, r *http.Request, err error) {
 		writeError(w, h.errorOf(caller.From(r.Context()), err))
 	})

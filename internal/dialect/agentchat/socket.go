@@ -244,7 +244,7 @@ func (s *socket) begin(who *requester, requestID rawID, resume map[string]int64,
 				return err
 			}
 		}
-		return feed.run(func(f *sentFrame) error { return s.deliver(f) })
+		return feed.run(s.deliver)
 	})
 	return nil
 }
@@ -289,7 +289,7 @@ func (s *socket) replay(ctx context.Context, who *requester, id channel.ID, afte
 			return s.queue.pushWaiting(ctx, plainjson.MustEncode(s.handler.errorOf(who.Caller, err)))
 		}
 		for _, m := range page {
-			raw, err := plainjson.Encode(&sentFrame{Type: frameMessage, Message: encodeMessage(m)})
+			raw, err := encodeMessageFrame(m)
 			if err != nil {
 				return err
 			}
@@ -306,20 +306,19 @@ func (s *socket) replay(ctx context.Context, who *requester, id channel.ID, afte
 	}
 }
 
-// deliver writes a frame of the feed, unless a resumption has written it already.
-func (s *socket) deliver(f *sentFrame) error {
+// deliver queues a frame of the feed, unless a resumption has written its message already.
+func (s *socket) deliver(frame json.RawMessage, m *message.Message) error {
 	s.deliverMu.Lock()
 	defer s.deliverMu.Unlock()
-	if m := f.Message; m != nil {
-		id := channel.ID(m.RoomID)
-		if last, resumed := s.last[id]; resumed {
+	if m != nil {
+		if last, resumed := s.last[m.Channel]; resumed {
 			if m.Sequence <= last {
 				return nil
 			}
-			delete(s.last, id)
+			delete(s.last, m.Channel)
 		}
 	}
-	return s.send(f)
+	return s.queue.push(frame)
 }
 
 // send queues a frame.
