@@ -45,7 +45,7 @@ const (
 )
 
 // program builds the program as it is released.
-func program(t *testing.T) string {
+func program(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv("KOINE_BINARY"); path != "" {
 		return path
@@ -58,7 +58,7 @@ func program(t *testing.T) string {
 }
 
 // startProgram runs a serveCommandLine.
-func startProgram(t *testing.T, command ...string) (s *server, url string) {
+func startProgram(t testing.TB, command ...string) (s *server, url string) {
 	t.Helper()
 	process := exec.Command(command[0], append(command[1:], filepath.Join(t.TempDir(), "data"))...)
 	out, err := process.StderrPipe()
@@ -83,7 +83,7 @@ func serveCommandLine(program, before string, args ...string) []string {
 
 // filesFor returns how many of n connections may be opened, and logs it if that is not all
 // of them.
-func filesFor(t *testing.T, n int) int {
+func filesFor(t testing.TB, n int) int {
 	t.Helper()
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -248,7 +248,7 @@ func busy(t *testing.T, s *server, spent time.Duration) {
 }
 
 // processorTime is that of the server until now.
-func processorTime(t *testing.T, s *server) time.Duration {
+func processorTime(t testing.TB, s *server) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"koine/kg"
 )
 
-// Conn is a connection. Its goroutines are one that reads, one that pings, and those of the
-// protocol (Go).
+// Conn is a connection. Its goroutines are the caller of Serve, one that reads, and those of
+// the protocol (Go). While it is idle, it has no others.
 type Conn struct {
 	server      *Server
 	conn        *websocket.Conn
@@ -25,6 +25,7 @@ type Conn struct {
 	writing     context.Context // ends a grace period after ctx
 	stopWriting context.CancelFunc
 	all         sync.WaitGroup
+	pinger      *time.Timer // calls ping
 
 	// Used by the reading goroutine only, once it runs.
 	owner    throttle.Owner
@@ -72,7 +73,8 @@ func (c *Conn) Serve(handle func(kind websocket.MessageType, text []byte, receiv
 		defer c.first.Stop()
 	}
 	c.Go(func() error { return c.readMessages(handle) })
-	c.Go(c.ping)
+	c.pinger.Reset(o.PingInterval)
+	defer c.pinger.Stop()
 	<-c.ctx.Done()
 	c.tellReason()
 	c.all.Wait()
@@ -121,23 +123,16 @@ func (c *Conn) readMessages(handle func(websocket.MessageType, []byte, *throttle
 	}
 }
 
-// ping pings the client and ends the connection if it does not answer.
-func (c *Conn) ping() error {
-	ticker := time.NewTicker(c.server.options.PingInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-c.ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		// As for a read, the connection's context is not used.
-		ctx, cancel := context.WithTimeout(context.Background(), c.server.options.PongTimeout)
-		err := c.conn.Ping(ctx)
-		cancel()
-		if err != nil {
-			return sse.ErrClientGone // unless there is a reason already
-		}
+// ping pings the client, ends the connection if it does not answer, and otherwise calls
+// itself again after an interval. No goroutine waits for that.
+func (c *Conn) ping() {
+	// As for a read, the connection's context is not used.
+	ctx, cancel := context.WithTimeout(context.Background(), c.server.options.PongTimeout)
+	defer cancel()
+	if err := c.conn.Ping(ctx); err != nil {
+		c.cancel(sse.ErrClientGone) // unless there is a reason already
+	} else if c.ctx.Err() == nil {
+		c.pinger.Reset(c.server.options.PingInterval)
 	}
 }
 

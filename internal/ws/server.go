@@ -1,7 +1,11 @@
 package ws
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"io"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -101,7 +105,7 @@ func (s *Server) Accept(w http.ResponseWriter, r *http.Request, admitted bool) (
 	if o.Subprotocol != "" {
 		accept.Subprotocols = []string{o.Subprotocol}
 	}
-	if c.conn, err = websocket.Accept(w, r, &accept); err != nil {
+	if c.conn, err = websocket.Accept(&smallBuffers{w}, r, &accept); err != nil {
 		c.free()
 		return nil, nil // it has answered
 	}
@@ -117,5 +121,37 @@ func (s *Server) Accept(w http.ResponseWriter, r *http.Request, admitted bool) (
 	}
 	c.ctx, c.cancel = context.WithCancelCause(c.place.Context())
 	c.writing, c.stopWriting = context.WithCancel(context.WithoutCancel(c.ctx))
+	c.pinger = time.AfterFunc(o.PingInterval, c.ping)
+	c.pinger.Stop() // until Serve
 	return c, nil
+}
+
+// The sizes of a connection's buffers. Longer messages bypass them.
+const (
+	readBuffer  = 512
+	writeBuffer = 2 << 10
+)
+
+// smallBuffers replaces the buffers of a connection that is upgraded. Those of HTTP have 4 KiB
+// each, and most connections are idle.
+type smallBuffers struct{ http.ResponseWriter }
+
+func (s *smallBuffers) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffers, err := http.NewResponseController(s.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	early := make([]byte, buffers.Reader.Buffered()) // sent before the answer
+	if _, err := io.ReadFull(buffers, early); err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	// The HTTP server keeps its reader, so the buffer is replaced inside it.
+	*buffers.Reader = *bufio.NewReaderSize(io.MultiReader(bytes.NewReader(early), conn), max(readBuffer, len(early)))
+	buffers.Writer = bufio.NewWriterSize(conn, writeBuffer)
+	if _, err := buffers.Peek(len(early)); err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	return conn, buffers, nil
 }

@@ -1,10 +1,14 @@
 package ws_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,4 +96,37 @@ func TestConn(t *testing.T) {
 		t.Fatal(err)
 	}
 	ends(conn, errPanic)
+}
+
+// Messages that a client sends before the answer to its request arrive, in order, also when they are
+// longer than the buffers.
+func TestEarlyMessages(t *testing.T) {
+	address := strings.TrimPrefix(serve(t, time.Minute), "http://")
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	request := "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+	sent := []string{"hello"}
+	for i := range 20 {
+		sent = append(sent, strings.Repeat(string(rune('a'+i)), 99))
+	}
+	for _, text := range sent {
+		request += string([]byte{0x81, 0x80 | byte(len(text)), 0, 0, 0, 0}) + text
+	}
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewReader(conn)
+	if _, err := http.ReadResponse(in, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range sent {
+		frame := make([]byte, 2+len(text))
+		if _, err := io.ReadFull(in, frame); err != nil || string(frame[2:]) != text {
+			t.Fatalf("%q is answered %q: %v", text, frame, err)
+		}
+	}
 }

@@ -8,16 +8,19 @@ import (
 	"koine/internal/sse"
 )
 
-// frameQueue holds the frames of a socket that wait to be written.
+// frameQueue holds the frames of a socket that wait to be written. A writer runs only while
+// there are some: most sockets are idle.
 type frameQueue struct {
-	filled, freed chan struct{}
+	startWriter func() // calls pop until it returns false
+	freed       chan struct{}
 
-	mu     sync.Mutex
-	frames [][]byte
+	mu      sync.Mutex // guards the following
+	frames  [][]byte
+	writing bool // the writer runs
 }
 
-func newFrameQueue() *frameQueue {
-	return &frameQueue{filled: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
+func newFrameQueue(startWriter func()) *frameQueue {
+	return &frameQueue{startWriter: startWriter, freed: make(chan struct{}, 1)}
 }
 
 // push adds a frame. A client with MaxQueuedFrames waiting reads too slowly.
@@ -37,7 +40,10 @@ func (q *frameQueue) tryPush(frame []byte) bool {
 		return false
 	}
 	q.frames = append(q.frames, frame)
-	jobs.Wake(q.filled)
+	if !q.writing {
+		q.writing = true
+		q.startWriter()
+	}
 	return true
 }
 
@@ -53,25 +59,17 @@ func (q *frameQueue) pushWaiting(ctx context.Context, frame []byte) error {
 	return nil
 }
 
-// pop removes the first frame and waits for one. It returns the context's error.
-func (q *frameQueue) pop(ctx context.Context) ([]byte, error) {
-	for {
-		q.mu.Lock()
-		if len(q.frames) > 0 {
-			frame := q.frames[0]
-			q.frames[0] = nil
-			if q.frames = q.frames[1:]; len(q.frames) == 0 {
-				q.frames = nil // free it: most sockets are idle
-			}
-			q.mu.Unlock()
-			jobs.Wake(q.freed)
-			return frame, nil
-		}
-		q.mu.Unlock()
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-q.filled:
-		}
+// pop removes the first frame. If there is none the writer must end.
+func (q *frameQueue) pop() (frame []byte, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.frames) == 0 {
+		q.frames, q.writing = nil, false
+		return nil, false
 	}
+	frame = q.frames[0]
+	q.frames[0] = nil
+	q.frames = q.frames[1:]
+	jobs.Wake(q.freed)
+	return frame, true
 }

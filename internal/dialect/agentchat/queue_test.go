@@ -12,9 +12,11 @@ import (
 )
 
 // A client has MaxQueuedFrames waiting, and not one more; frames are written in order, and
-// one that waits for a place gets it when another is written.
+// one that waits for a place gets it when another is written. The writer is started once, and
+// again after it has ended.
 func TestQueue(t *testing.T) {
-	q := newFrameQueue()
+	started := 0
+	q := newFrameQueue(func() { started++ })
 	for i := range MaxQueuedFrames {
 		if err := q.push([]byte{byte(i)}); err != nil {
 			t.Fatal(i, err)
@@ -26,27 +28,30 @@ func TestQueue(t *testing.T) {
 	waited := make(chan error, 1)
 	go func() { waited <- q.pushWaiting(t.Context(), []byte("last")) }()
 	for i := range MaxQueuedFrames {
-		frame, err := q.pop(t.Context())
-		if err != nil || len(frame) != 1 || frame[0] != byte(i) {
-			t.Fatalf("frame %d: %q, %v", i, frame, err)
+		frame, ok := q.pop()
+		if !ok || len(frame) != 1 || frame[0] != byte(i) {
+			t.Fatalf("frame %d: %q, %v", i, frame, ok)
 		}
 	}
 	if err := <-waited; err != nil {
 		t.Error(err)
 	}
-	if frame, err := q.pop(t.Context()); err != nil || string(frame) != "last" {
-		t.Errorf("the last: %q, %v", frame, err)
+	if frame, ok := q.pop(); !ok || string(frame) != "last" {
+		t.Errorf("the last: %q, %v", frame, ok)
 	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errSilent)
-	if _, err := q.pop(ctx); err == nil {
-		t.Error("an empty queue of an ended socket gave a frame")
+	if _, ok := q.pop(); ok || started != 1 {
+		t.Errorf("an empty queue gave a frame, or its writer was started %d times", started)
 	}
 	for range MaxQueuedFrames {
 		if err := q.push(nil); err != nil {
 			t.Fatal(err)
 		}
 	}
+	if started != 2 {
+		t.Errorf("the writer was started %d times, want 2", started)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errSilent)
 	if err := q.pushWaiting(ctx, nil); !errors.Is(err, errSilent) {
 		t.Errorf("a full queue of an ended socket: %v", err)
 	}

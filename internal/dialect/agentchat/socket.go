@@ -113,19 +113,28 @@ func (l *lateEnd) attach(conn *ws.Conn) {
 	}
 }
 
-// serveSocket serves a WebSocket. Its credential comes with the request, in the header or
-// the query, or in the first frame.
+// serveSocket serves a WebSocket. Its frame stays on the stack as long as the socket is
+// open, so everything that needs much stack is in acceptSocket.
 func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
+	if s := h.acceptSocket(w, r); s != nil {
+		defer s.silence.Stop()
+		s.conn.Serve(s.answerFrame)
+	}
+}
+
+// acceptSocket opens a socket, or answers the request itself. The credential comes with the
+// request, in the header or the query, or in the first frame.
+func (h *Handler) acceptSocket(w http.ResponseWriter, r *http.Request) *socket {
 	by := caller.From(r.Context())
 	refuse := func(err error) { writeError(w, h.errorOf(by, err)) }
 	if allowed := h.options.OriginAllowed; allowed != nil && !allowed(r) {
 		refuse(kg.Errorf(kg.CodePermissionDenied, "the origin is not allowed to open a socket"))
-		return
+		return nil
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Upgrade", "websocket")
 		writeError(w, &wireError{Type: frameError, Code: codeInvalid, Message: "the path requires a WebSocket: send Upgrade: websocket", status: http.StatusUpgradeRequired})
-		return
+		return nil
 	}
 	credential := h.options.QueryToken(r)
 	if credential == "" && h.options.Admit != nil {
@@ -144,16 +153,15 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	conn, err := h.sockets.Accept(w, r.WithContext(caller.With(r.Context(), by)), who != nil)
 	if err != nil {
 		refuse(rest.StreamError(err))
-		return
+		return nil
 	}
 	if conn == nil {
-		return
+		return nil
 	}
 	ends.attach(conn)
-	s := &socket{handler: h, conn: conn, queue: newFrameQueue(), last: map[channel.ID]int64{}}
+	s := &socket{handler: h, conn: conn}
+	s.queue = newFrameQueue(func() { conn.Go(s.writeQueued) })
 	s.silence = time.AfterFunc(h.options.Silence, s.endSilent)
-	defer s.silence.Stop()
-	conn.Go(s.writeQueued)
 	switch {
 	case refused != nil:
 		s.endWith(by, refused)
@@ -162,7 +170,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 			s.endWith(by, err)
 		}
 	}
-	conn.Serve(s.answerFrame)
+	return s
 }
 
 // connect authenticates a credential. The caller ends with the context.
@@ -214,25 +222,23 @@ func (s *socket) currentCaller() caller.Caller {
 // begin opens the feed of an authenticated client, answers auth_ok, and starts to deliver.
 // Messages after the sequences of resume come first.
 // hello is the answer, nil for auth_ok.
-func (s *socket) begin(who *requester, requestID rawID, resume map[string]int64, hello *sentFrame) error {
+func (s *socket) begin(who *requester, requestID rawID, resume map[string]int64, hello *sentFrame) (err error) {
 	ctx := caller.With(s.conn.Context(), who.Caller)
-	feed, err := s.handler.openFeed(ctx, who, s.guest)
+	var feed *feed
+	// It reads rooms, which takes a large stack: that of the caller is kept as long as the
+	// socket is open.
+	opened := make(chan struct{})
+	s.conn.Go(func() error {
+		defer close(opened)
+		feed, err = s.open(ctx, who, requestID, hello)
+		return nil
+	})
+	<-opened
 	if err != nil {
 		return err
 	}
-	if hello == nil {
-		if hello, err = s.handler.hello(ctx, who); err != nil {
-			feed.close()
-			return err
-		}
-	}
-	hello.RequestID = requestID
-	s.mu.Lock()
-	s.who = who
-	s.mu.Unlock()
-	if err := s.send(hello); err != nil {
-		feed.close()
-		return err
+	if feed == nil { // it panicked
+		return context.Cause(s.conn.Context())
 	}
 	if s.guest {
 		s.conn.Go(s.pingGuest)
@@ -247,6 +253,29 @@ func (s *socket) begin(who *requester, requestID rawID, resume map[string]int64,
 		return feed.run(s.deliver)
 	})
 	return nil
+}
+
+// open opens the feed of an authenticated client, and answers.
+func (s *socket) open(ctx context.Context, who *requester, requestID rawID, hello *sentFrame) (*feed, error) {
+	feed, err := s.handler.openFeed(ctx, who, s.guest)
+	if err != nil {
+		return nil, err
+	}
+	if hello == nil {
+		if hello, err = s.handler.hello(ctx, who); err != nil {
+			feed.close()
+			return nil, err
+		}
+	}
+	hello.RequestID = requestID
+	s.mu.Lock()
+	s.who = who
+	s.mu.Unlock()
+	if err := s.send(hello); err != nil {
+		feed.close()
+		return nil, err
+	}
+	return feed, nil
 }
 
 // hello returns the answer to an authentication.
@@ -298,6 +327,9 @@ func (s *socket) replay(ctx context.Context, who *requester, id channel.ID, afte
 			}
 			after = m.Sequence
 		}
+		if s.last == nil {
+			s.last = map[channel.ID]int64{}
+		}
 		s.last[id] = after
 		if !more {
 			return nil
@@ -332,13 +364,12 @@ func (s *socket) send(frame any) error {
 
 // writeQueued writes the queued frames.
 func (s *socket) writeQueued() error {
-	ctx := s.conn.Context()
 	for {
-		raw, err := s.queue.pop(ctx)
-		if err != nil {
+		frame, ok := s.queue.pop()
+		if !ok {
 			return nil
 		}
-		if err := s.conn.Write(raw); err != nil {
+		if err := s.conn.Write(frame); err != nil {
 			return err
 		}
 	}
