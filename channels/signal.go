@@ -175,9 +175,10 @@ func (s *Service) Signals(ctx context.Context, by Caller, id channel.ID) (iter.S
 	}, nil
 }
 
-// listener is a reader of signals, and of presence if it has latest.
+// listener is a reader of signals, and perhaps of presence.
 type listener struct {
-	wake func() // does not block
+	wake      func() // does not block
+	presences bool   // it reads presence
 
 	channels map[channel.ID]bool // guarded by signalHub.mu
 
@@ -185,7 +186,7 @@ type listener struct {
 	waiting []Signal
 	closed  bool
 	// The latest presence of each agent that was not read yet, in the order in which the
-	// agents first changed. latest is nil if the listener is not told.
+	// agents first changed. Most listeners are idle, and hold neither.
 	order  []kg.AgentID
 	latest map[kg.AgentID]PresenceChange
 
@@ -195,12 +196,10 @@ type listener struct {
 // newListener returns a listener of signals that waits for woken or, with wake, one of
 // signals and presence.
 func newListener(wake func()) *listener {
-	l := &listener{channels: map[channel.ID]bool{}, wake: wake}
+	l := &listener{channels: map[channel.ID]bool{}, wake: wake, presences: wake != nil}
 	if wake == nil {
 		l.woken = make(chan struct{}, 1)
 		l.wake = func() { jobs.Wake(l.woken) }
-	} else {
-		l.latest = map[kg.AgentID]PresenceChange{}
 	}
 	return l
 }
@@ -230,6 +229,9 @@ func (l *listener) enqueuePresence(one PresenceChange) {
 		}
 		l.order = append(l.order, one.Agent)
 	}
+	if l.latest == nil {
+		l.latest = map[kg.AgentID]PresenceChange{}
+	}
 	l.latest[one.Agent] = one
 	l.mu.Unlock()
 	l.wake()
@@ -243,8 +245,7 @@ func (l *listener) drain() (list []Signal, present []PresenceChange, closed bool
 	for _, agent := range l.order {
 		present = append(present, l.latest[agent])
 	}
-	l.order = nil
-	clear(l.latest)
+	l.order, l.latest = nil, nil
 	return list, present, l.closed
 }
 
@@ -338,7 +339,7 @@ func (s *signalHub) broadcastPresence(one PresenceChange, ids []channel.ID) {
 	told := map[*listener]bool{}
 	for _, id := range ids {
 		for l := range s.listeners[id] {
-			if l.latest != nil && !told[l] {
+			if l.presences && !told[l] {
 				told[l] = true
 				l.enqueuePresence(one)
 			}
@@ -371,7 +372,7 @@ func (s *signalHub) applyCommit(c *kg.Commit) {
 
 // recheck wakes a reader that ends with its access. A reader of presence as well does not.
 func (l *listener) recheck() {
-	if l.latest == nil {
+	if !l.presences {
 		l.enqueue(nil)
 	}
 }

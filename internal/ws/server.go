@@ -129,7 +129,7 @@ func (s *Server) Accept(w http.ResponseWriter, r *http.Request, admitted bool) (
 // The sizes of a connection's buffers. Longer messages bypass them.
 const (
 	readBuffer  = 512
-	writeBuffer = 2 << 10
+	writeBuffer = 1 << 10
 )
 
 // smallBuffers replaces the buffers of a connection that is upgraded. Those of HTTP have 4 KiB

@@ -16,6 +16,7 @@ import (
 
 	"koine/channels"
 	"koine/internal/dialect/agentchat"
+	"koine/internal/slowtest"
 )
 
 // dialSlow opens a socket whose kernel buffers hold little.
@@ -69,6 +70,8 @@ func (p *peer) messagesUntil(from, last int64) (int64, error) {
 // A client that does not read is closed with 1013 when more than MaxQueuedFrames wait, and gets
 // the rest without a gap when it resumes. Others in its room notice nothing.
 func TestSlowSocket(t *testing.T) {
+	slowtest.WithoutRace(t)
+	slowtest.Long(t)
 	s := startWith(t, agentchat.Options{Registration: agentchat.RegisterOpen, WriteTimeout: time.Minute}, channels.Options{Tiers: map[string]channels.Tier{}})
 	_, ann := s.register("ann")
 	_, bob := s.register("bob")
