@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/txtar"
-
 	"koine/a2a"
 	"koine/internal/sse"
+	"koine/internal/wiretest"
 	"koine/kg"
 )
 
@@ -105,32 +104,17 @@ func (s *testServer) waiting(t *testing.T) string {
 // Each error of A2A and JSON-RPC occurs in a conversation of each version, under A2A's
 // name.
 func TestEveryBaseErrorIsOnTheWire(t *testing.T) {
-	files, err := filepath.Glob("testdata/wire/core_*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
 	seen := map[string]bool{}
-	for _, file := range files {
-		archive, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
+	for _, x := range wiretest.Exchanges(t) {
+		method, e := methodOf.FindStringSubmatch(x.Step), errorOnWire.FindStringSubmatch(x.Answer)
+		if method == nil || e == nil || !strings.HasPrefix(filepath.Base(x.File), "core_") {
+			continue
 		}
-		asked := map[string]string{}
-		for _, f := range archive.Files {
-			name, answer := strings.CutSuffix(f.Name, " =>")
-			if !answer {
-				if method := methodOf.FindSubmatch(f.Data); method != nil {
-					asked[name] = "1.0"
-					if strings.Contains(string(method[1]), "/") {
-						asked[name] = "0.3"
-					}
-				}
-				continue
-			}
-			if e := errorOnWire.FindSubmatch(f.Data); e != nil && asked[name] != "" {
-				seen[fmt.Sprintf("%s %s %s", asked[name], e[1], e[2])] = true
-			}
+		version := "1.0"
+		if strings.Contains(method[1], "/") {
+			version = "0.3"
 		}
+		seen[fmt.Sprintf("%s %s %s", version, e[1], e[2])] = true
 	}
 	for _, version := range []string{"1.0", "0.3"} {
 		for _, want := range []string{

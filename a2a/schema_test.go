@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"koine/internal/wiretest"
 	"koine/kg"
 )
 
@@ -75,36 +74,26 @@ var schemaNames = map[string]struct{ request, response string }{
 // schema. Masked values are restored first.
 func TestConversationsFollowTheSchema(t *testing.T) {
 	define := definitions(t)
-	files, err := filepath.Glob("testdata/wire/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
 	whole := strings.NewReplacer("<position>", "p", "<uuid>", "0a0a0a0a-0a0a-5a0a-8a0a-0a0a0a0a0a0a", "<token>", "t", "<ms>", "1.5", "<n>", "1")
 	requests, answers := 0, 0
-	for _, file := range files {
-		archive, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
+	for _, x := range wiretest.Exchanges(t) {
+		request, answer := x.Step, x.Answer
+		if at := strings.Index(request, "\n\n"); at >= 0 {
+			request = request[at+2:]
 		}
-		for i := 0; i+1 < len(archive.Files); i += 2 {
-			request, answer := string(archive.Files[i].Data), string(archive.Files[i+1].Data)
-			if at := strings.Index(request, "\n\n"); at >= 0 {
-				request = request[at+2:]
+		_, answer, _ = strings.Cut(answer, "\n")
+		for method, names := range schemaNames {
+			if !strings.HasPrefix(request, "{") || !strings.Contains(request, `"method":"`+method+`"`) || answer == "" {
+				continue
 			}
-			_, answer, _ = strings.Cut(answer, "\n")
-			for method, names := range schemaNames {
-				if !strings.HasPrefix(request, "{") || !strings.Contains(request, `"method":"`+method+`"`) || answer == "" {
-					continue
-				}
-				answers++
-				if err := validate(define(names.response), whole.Replace(answer)); err != nil {
-					t.Errorf("%s, the answer to %s: %v", file, archive.Files[i].Name, err)
-				}
-				if strings.Contains(answer, `"result":`) {
-					requests++
-					if err := validate(define(names.request), request); err != nil {
-						t.Errorf("%s, %s: %v", file, archive.Files[i].Name, err)
-					}
+			answers++
+			if err := validate(define(names.response), whole.Replace(answer)); err != nil {
+				t.Errorf("%s, the answer to %s: %v", x.File, x.Name, err)
+			}
+			if strings.Contains(answer, `"result":`) {
+				requests++
+				if err := validate(define(names.request), request); err != nil {
+					t.Errorf("%s, %s: %v", x.File, x.Name, err)
 				}
 			}
 		}

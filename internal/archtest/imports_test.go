@@ -230,6 +230,8 @@ var law = []layer{
 		"an example has what everybody has"},
 	{"koine/internal/observertest", []string{"koine/kg", "koine/channels", "koine/internal/agents", "koine/internal/auth", "koine/internal/provenance", "koine/internal/policy", "koine/internal/presence", "koine/internal/proposals", "koine/internal/shapes"}, []string{},
 		"tests compare all observers that a server has, so it knows them all"},
+	{"koine/internal/wiretest", []string{"koine/internal/slowtest"}, []string{"github.com/rogpeppe/go-internal"},
+		"conversations are run the same way whatever the protocol says"},
 	{"koine/internal/servertest", []string{"koine/internal/observertest"}, []string{},
 		"tests of clients meet the program as everybody does: as a process with an address"},
 	{"koine/cmd/koine/internal/buildinfo", []string{}, []string{},

@@ -6,15 +6,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
-
 	"koine/internal/dialect/agentchat"
+	"koine/internal/wiretest"
 )
 
 // Every row of testdata/rows.txt is shown by a conversation of testdata/wire, and every
@@ -30,32 +28,24 @@ func TestEveryRowIsShown(t *testing.T) {
 		}
 	}
 	shown := map[string]bool{}
-	var exchanges []exchange
-	files, err := filepath.Glob("testdata/wire/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		exchanges = append(exchanges, exchangesOf(t, file)...)
-	}
 	var paths []shownPath
-	for _, x := range exchanges {
-		if x.socket {
-			for _, found := range regexp.MustCompile(`(?m)^> {"type":"([\w.]+)"`).FindAllStringSubmatch(x.request, -1) {
+	for _, x := range wiretest.Exchanges(t) {
+		if strings.HasPrefix(x.Step, "SOCKET ") {
+			for _, found := range regexp.MustCompile(`(?m)^> {"type":"([\w.]+)"`).FindAllStringSubmatch(x.Step, -1) {
 				shown["sent "+found[1]] = true
 			}
-			for _, found := range regexp.MustCompile(`(?m)^< {"type":"([\w.]+)"(?:.*?"event":"([\w.]+)")?`).FindAllStringSubmatch(x.answer, -1) {
+			for _, found := range regexp.MustCompile(`(?m)^< {"type":"([\w.]+)"(?:.*?"event":"([\w.]+)")?`).FindAllStringSubmatch(x.Answer, -1) {
 				shown["received "+found[1]] = true
 				shown["events "+found[2]] = true
 			}
-			for _, found := range regexp.MustCompile(`(?m)^closed (\d+)`).FindAllStringSubmatch(x.answer, -1) {
+			for _, found := range regexp.MustCompile(`(?m)^closed (\d+)`).FindAllStringSubmatch(x.Answer, -1) {
 				shown["closed "+found[1]] = true
 			}
 			continue
 		}
-		method, target, _ := strings.Cut(strings.SplitN(x.request, "\n", 2)[0], " ")
-		status := x.answer[:3]
-		if code := regexp.MustCompile(`"type":"error","code":"(\w+)"`).FindStringSubmatch(x.answer); code != nil {
+		method, target, _ := strings.Cut(strings.SplitN(x.Step, "\n", 2)[0], " ")
+		status := x.Answer[:3]
+		if code := regexp.MustCompile(`"type":"error","code":"(\w+)"`).FindStringSubmatch(x.Answer); code != nil {
 			shown["statuses "+status+" "+code[1]] = true
 		}
 		u, err := url.Parse(regexp.MustCompile(`\$\{\w+\}`).ReplaceAllString(target, "x"))
@@ -94,27 +84,6 @@ func (p shownPath) shows(row string) bool {
 		}
 	}
 	return true
-}
-
-type exchange struct {
-	socket          bool
-	request, answer string
-}
-
-func exchangesOf(t *testing.T, file string) (out []exchange) {
-	t.Helper()
-	archive, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i+1 < len(archive.Files); i += 2 {
-		request := string(archive.Files[i].Data)
-		if archive.Files[i+1].Name != archive.Files[i].Name+" =>" {
-			t.Fatalf("%s: %s has no answer", file, archive.Files[i].Name)
-		}
-		out = append(out, exchange{strings.HasPrefix(request, "SOCKET "), request, string(archive.Files[i+1].Data)})
-	}
-	return out
 }
 
 // readRows reads the sections of testdata/rows.txt.

@@ -1,215 +1,77 @@
 package agentchat_test
 
 import (
-	"bytes"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/coder/websocket"
-	"github.com/rogpeppe/go-internal/txtar"
 
 	"koine/channels"
 	"koine/internal/dialect/agentchat"
+	"koine/internal/wiretest"
 )
 
-var rewrite = flag.Bool("update", false, "write the answers that come into testdata/wire")
-
-// Each file of testdata/wire is a conversation with a fresh server: steps, each followed
-// by its whole answer, byte for byte. Values that differ between runs are masked. The
-// file's comment says what it pins, and its first word may be the options of the server:
-// "public", "keys", "off" or "oversee", in which ${ova} is a key with the role of overseers.
+// TestWire runs the conversations of testdata/wire (package wiretest). The first word of a
+// comment may be the options of the server: "public", "keys", "off" or "oversee", in which
+// ${ova} is a key with the role of overseers.
 //
-// A step is a request line, headers, an empty line and a body; or "SOCKET name", lines
-// that begin with "open PATH" (and headers), "> frame" or "read N" (N frames, sorted,
-// because answers and events are not ordered among each other) or "close" (until it is
-// closed). "[ann=api_key]" in the name of a step remembers a member of the answer: ${ann}
-// stands for it afterwards, and masks it in answers.
+// A step may be "SOCKET name", and lines that begin with "open PATH" (and headers), "> frame"
+// or "read N" (N frames, sorted, because answers and events are not ordered among each
+// other) or "close" (until it is closed).
 func TestWire(t *testing.T) {
-	files, err := filepath.Glob("testdata/wire/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no conversations: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			t.Parallel()
-			converse(t, file)
-		})
-	}
+	wiretest.Run(t, masks, func(c *wiretest.Conversation) func(string) string {
+		o, co := agentchat.Options{Registration: agentchat.RegisterOpen}, channels.Options{}
+		switch first, _, _ := strings.Cut(c.Comment, ":"); first {
+		case "public":
+			o.PublicDirectory = true
+		case "keys":
+			o.Registration = agentchat.RegisterKeys
+		case "off":
+			o.Registration = agentchat.RegisterOff
+		case "oversee":
+			co.OverseerRole = "auditor"
+		}
+		s := &conversation{startWith(c.T, o, co), map[string]*peer{}}
+		if co.OverseerRole != "" {
+			c.Known["ova"] = s.keyWith("ova", co.OverseerRole)
+		}
+		return s.step
+	})
 }
 
 // conversation is the state of a file.
 type conversation struct {
 	*server
-	known   map[string]string
 	sockets map[string]*peer
 }
 
-func converse(t *testing.T, file string) {
-	archive, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(archive.Comment) == 0 {
-		t.Fatal("the file does not say what it pins")
-	}
-	o, co := agentchat.Options{Registration: agentchat.RegisterOpen}, channels.Options{}
-	switch first, _, _ := strings.Cut(string(archive.Comment), ":"); first {
-	case "public":
-		o.PublicDirectory = true
-	case "keys":
-		o.Registration = agentchat.RegisterKeys
-	case "off":
-		o.Registration = agentchat.RegisterOff
-	case "oversee":
-		co.OverseerRole = "auditor"
-	}
-	c := &conversation{startWith(t, o, co), map[string]string{}, map[string]*peer{}}
-	if co.OverseerRole != "" {
-		c.known["ova"] = c.keyWith("ova", co.OverseerRole)
-	}
-	out := &txtar.Archive{Comment: archive.Comment}
-	answers := map[string][]byte{}
-	for _, f := range archive.Files {
-		if name, ok := strings.CutSuffix(f.Name, " =>"); ok {
-			answers[name] = f.Data
-		}
-	}
-	for _, f := range archive.Files {
-		if strings.HasSuffix(f.Name, " =>") {
-			continue
-		}
-		got := c.step(f.Data)
-		for _, found := range remembering.FindAllStringSubmatch(f.Name, -1) {
-			value := regexp.MustCompile(`"` + found[2] + `":"([^"]+)"`).FindStringSubmatch(got)
-			if value == nil {
-				t.Fatalf("%s: no %s in %s", f.Name, found[2], got)
-			}
-			c.known[found[1]] = value[1]
-		}
-		got = c.mask(got)
-		want, ok := answers[f.Name]
-		if !*rewrite && (!ok || got != string(want)) {
-			t.Errorf("%s:\ngot\n%s\nwant\n%s", f.Name, got, want)
-		}
-		out.Files = append(out.Files, f, txtar.File{Name: f.Name + " =>", Data: []byte(got)})
-	}
-	if *rewrite {
-		if err := os.WriteFile(file, txtar.Format(out), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
+// masks replace values that differ between runs, with the ids of agents.
+var masks = append(valueMasks, wiretest.NewMasks(`ag_[a-z0-9]{20}`, `<agent>`)...)
 
-var (
-	remembering = regexp.MustCompile(`[\[ ](\w+)=(\w+)`)
-	requestLine = regexp.MustCompile(`^[A-Z]+ /\S*$`)
+var valueMasks = wiretest.NewMasks(
+	`ak_(live|test)_[0-9A-Za-z_]{40,}`, `<ak_$1>`,
+	`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`, `<uuid>`,
+	`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`, `<time>`,
+	`"day":"\d{4}-\d\d-\d\d"`, `"day":"<day>"`,
+	`"next_cursor":"[A-Za-z0-9_-]{20,}"`, `"next_cursor":"<cursor>"`,
+	`"retry_after_ms":\d+`, `"retry_after_ms":<ms>`,
+	` retry=\d+`, ` retry=<s>`,
 )
 
-// masks replace values that differ between runs.
-var masks = []struct {
-	pattern *regexp.Regexp
-	with    string
-}{
-	{regexp.MustCompile(`ak_(live|test)_[0-9A-Za-z_]{40,}`), `<ak_$1>`},
-	{regexp.MustCompile(`ag_[a-z0-9]{20}`), `<agent>`},
-	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), `<uuid>`},
-	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`), `<time>`},
-	{regexp.MustCompile(`"day":"\d{4}-\d\d-\d\d"`), `"day":"<day>"`},
-	{regexp.MustCompile(`"next_cursor":"[A-Za-z0-9_-]{20,}"`), `"next_cursor":"<cursor>"`},
-	{regexp.MustCompile(`"retry_after_ms":\d+`), `"retry_after_ms":<ms>`},
-	{regexp.MustCompile(` retry=\d+`), ` retry=<s>`},
-}
-
-func (c *conversation) mask(text string) string {
-	names := make([]string, 0, len(c.known))
-	for name := range c.known {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		text = strings.ReplaceAll(text, c.known[name], "${"+name+"}")
-	}
-	for _, m := range masks {
-		text = m.pattern.ReplaceAllString(text, m.with)
-	}
-	return text
-}
-
-// expand replaces the names of remembered values; ${long N} is a text of N letters.
-func (c *conversation) expand(text []byte) string {
-	for name, value := range c.known {
-		text = bytes.ReplaceAll(text, []byte("${"+name+"}"), []byte(value))
-	}
-	return long.ReplaceAllStringFunc(string(text), func(found string) string {
-		n, _ := strconv.Atoi(long.FindStringSubmatch(found)[1])
-		return strings.Repeat("x", n)
-	})
-}
-
-var long = regexp.MustCompile(`\$\{long (\d+)\}`)
-
 // step executes a step and returns its answer.
-func (c *conversation) step(data []byte) string {
+func (c *conversation) step(step string) string {
 	c.t.Helper()
-	text := strings.TrimSuffix(c.expand(data), "\n")
-	first, rest, _ := strings.Cut(text, "\n")
+	first, rest, _ := strings.Cut(strings.TrimSuffix(step, "\n"), "\n")
 	if name, ok := strings.CutPrefix(first, "SOCKET "); ok {
 		return c.onSocket(name, rest)
 	}
-	method, path, ok := strings.Cut(first, " ")
-	if !ok || !requestLine.MatchString(first) {
-		c.t.Fatalf("not a request: %s", first)
-	}
-	r, err := http.NewRequestWithContext(c.t.Context(), method, c.URL+path, nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	for rest != "" {
-		var line string
-		if line, rest, _ = strings.Cut(rest, "\n"); line == "" {
-			break
-		}
-		name, value, _ := strings.Cut(line, ":")
-		r.Header.Set(name, strings.TrimSpace(value))
-	}
-	if rest != "" {
-		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(rest)), int64(len(rest))
-		if r.Header.Get("Content-Type") == "" {
-			r.Header.Set("Content-Type", "application/json")
-		}
-	}
-	resp, err := c.Client().Do(r)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	var b strings.Builder
-	fmt.Fprint(&b, resp.StatusCode)
-	for _, name := range []string{"Content-Type", "Allow", "WWW-Authenticate", "Upgrade"} {
-		if v := resp.Header.Get(name); v != "" {
-			fmt.Fprint(&b, " ", v)
-		}
-	}
-	if v := resp.Header.Get("Retry-After"); v != "" {
-		fmt.Fprint(&b, " retry=", v)
-	}
-	b.WriteString("\n")
-	b.Write(body)
-	return b.String()
+	r := wiretest.NewRequest(c.t, c.URL, step, http.Header{"Content-Type": {"application/json"}})
+	return wiretest.Answer(c.t, wiretest.Do(c.t, c.Client(), r), "Content-Type", "Allow", "WWW-Authenticate", "Upgrade", "retry=Retry-After")
 }
 
 // onSocket executes the lines of a step on a socket and returns the frames that it read.

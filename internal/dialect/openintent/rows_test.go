@@ -5,15 +5,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
-
 	"koine/internal/dialect/openintent"
+	"koine/internal/wiretest"
 )
 
 // Every row of testdata/rows.txt is shown by the steps of testdata/wire that have its tag,
@@ -40,30 +38,17 @@ func TestEveryRowIsShown(t *testing.T) {
 		mux.HandleFunc("GET "+path, nothing)
 	}
 	steps := map[string][]shownStep{}
-	files, err := filepath.Glob("testdata/wire/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		archive, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
+	for _, x := range wiretest.Exchanges(t) {
+		tags := tagged.FindAllStringSubmatch(x.Name, -1)
+		if len(tags) == 0 {
+			continue
 		}
-		for i, f := range archive.Files {
-			tags := tagged.FindAllStringSubmatch(f.Name, -1)
-			if strings.HasSuffix(f.Name, " =>") || len(tags) == 0 {
-				continue
+		step := newShownStep(t, mux, x.Step, x.Answer)
+		for _, tag := range tags {
+			if rows[tag[1]] == nil {
+				t.Errorf("%s: %s: no row has the tag %s", x.File, x.Name, tag[1])
 			}
-			if i+1 == len(archive.Files) || archive.Files[i+1].Name != f.Name+" =>" {
-				t.Fatalf("%s: %s has no answer", file, f.Name)
-			}
-			step := newShownStep(t, mux, string(f.Data), string(archive.Files[i+1].Data))
-			for _, tag := range tags {
-				if rows[tag[1]] == nil {
-					t.Errorf("%s: %s: no row has the tag %s", file, f.Name, tag[1])
-				}
-				steps[tag[1]] = append(steps[tag[1]], step)
-			}
+			steps[tag[1]] = append(steps[tag[1]], step)
 		}
 	}
 	for tag, parts := range rows {
