@@ -17,8 +17,10 @@ import (
 	"koine/internal/conformance"
 	"koine/internal/delivery"
 	"koine/internal/delivery/forward"
+	"koine/internal/delivery/inboxhook"
 	"koine/internal/delivery/mailhook"
 	"koine/internal/delivery/push"
+	"koine/internal/dialect/openintent"
 	follows "koine/internal/following"
 	"koine/internal/intents"
 	"koine/internal/presence"
@@ -74,6 +76,12 @@ func (c *serveCommand) newForwarding(log *slog.Logger, who *identity) *forward.S
 	return forward.New(forward.Options{AllowPrivate: c.AllowPrivateWebhooks, Wire: hub.Wire{}, MayForward: who.isAvailable, Logger: log})
 }
 
+// newInboxHooks creates the service that delivers messages of channels to the endpoints of
+// agents that registered over OpenIntent.
+func (c *serveCommand) newInboxHooks(log *slog.Logger, who *identity, h *openintent.Handler) *inboxhook.Service {
+	return inboxhook.New(inboxhook.Options{Options: delivery.Options{AllowPrivate: c.AllowPrivateWebhooks}, Endpoint: openintent.EndpointOf, Body: h.Notification, MayDeliver: who.isAvailable, Logger: log})
+}
+
 // cardOptions returns the server's data for the agent card.
 func (c *serveCommand) cardOptions(who *identity) a2a.CardOptions {
 	return a2a.CardOptions{
@@ -104,7 +112,7 @@ func (t *trust) newDirectory(store *kg.Store, gone func(kg.AgentID)) *agents.Dir
 		Self:     koineRecord(),
 		Presence: func(id kg.AgentID) string { return string(t.presence.Get(id).Status) },
 		DeregisterTx: func(tx *kg.Tx, id kg.AgentID) error {
-			return errors.Join(presence.Forget(tx, id), mailhook.Forget(tx, id), forward.Forget(tx, id), follows.Forget(tx, id), tasks.RecordDeparture(tx, id))
+			return errors.Join(presence.Forget(tx, id), mailhook.Forget(tx, id), inboxhook.Forget(tx, id), forward.Forget(tx, id), follows.Forget(tx, id), tasks.RecordDeparture(tx, id))
 		},
 		BeforeDeregister: func(ctx context.Context, id kg.AgentID) error {
 			_, err := t.channels.Members().RemoveAgent(ctx, channels.Caller{Principal: kg.SystemPrincipal()}, id)

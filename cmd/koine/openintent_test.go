@@ -2,11 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -128,4 +134,78 @@ func TestProgramsOfRFC0021(t *testing.T) {
 	if out, err := program.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "ok\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// The endpoint that an agent registers gets the messages for it, as the events of its stream
+// have them, also those of while the endpoint or the server was away: the server is killed
+// with SIGKILL and started again.
+func TestOpenIntentEndpoint(t *testing.T) {
+	type post struct{ body, agent, key string }
+	posts, away := make(chan post, 100), make(chan struct{})
+	var open atomic.Bool
+	open.Store(true)
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !open.Load() {
+			select {
+			case away <- struct{}{}:
+			default:
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		posts <- post{string(body), r.Header.Get("X-Agent-ID"), r.Header.Get("Idempotency-Key")}
+	}))
+	defer endpoint.Close()
+	dir := t.TempDir()
+	s, url := startServerOn(t, dir, "--allow-private-webhooks")
+	call := func(method, path, who, body string) (answer map[string]any) {
+		t.Helper()
+		status, text := ask(t, method, url+"/api/v1"+path, who, body)
+		if err := json.Unmarshal([]byte(text), &answer); err != nil || status >= 300 {
+			t.Fatal(status, text, err)
+		}
+		return answer
+	}
+	call(http.MethodPost, "/agents/register", "bob", `{"agent_id":"bob","endpoint":"`+endpoint.URL+`/in"}`)
+	intent := call(http.MethodPost, "/intents", "ann", `{"title":"Q1"}`)["id"].(string)
+	send := func(body string) map[string]any {
+		return call(http.MethodPost, "/intents/"+intent+"/channels/progress/messages", "ann", body)
+	}
+	expect := func(sent map[string]any) {
+		t.Helper()
+		select {
+		case got := <-posts:
+			sent["intent_id"] = intent
+			var told map[string]any
+			if err := json.Unmarshal([]byte(got.body), &told); err != nil || !reflect.DeepEqual(told, sent) || got.agent != "bob" || got.key != sent["id"] {
+				t.Errorf("the endpoint got %v, %v; want %v", got, err, sent)
+			}
+		case <-time.After(slowtest.Slack(30 * time.Second)):
+			t.Fatal("the endpoint got nothing")
+		}
+	}
+	first := send(`{"sender":"ann","payload":{"n":1}}`)
+	expect(first)
+	send(`{"sender":"ann","to":"cy","payload":{"n":0}}`)
+	open.Store(false)
+	second := send(`{"sender":"ann","to":"bob","message_type":"request","payload":{"n":2}}`)
+	<-away
+	if err := s.process.Process.Signal(os.Kill); err != nil {
+		t.Fatal(err)
+	}
+	<-s.ended
+	open.Store(true)
+	_, url = startServerOn(t, dir, "--allow-private-webhooks")
+	third := send(`{"sender":"ann","message_type":"broadcast","payload":{"n":3}}`)
+	// Of what was delivered shortly before the kill, a repetition has the same key.
+	select {
+	case got := <-posts:
+		if got.key != first["id"] {
+			posts <- got
+		}
+	case <-time.After(slowtest.Slack(30 * time.Second)):
+	}
+	expect(second)
+	expect(third)
 }

@@ -289,8 +289,14 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 			Admit: who.chatAdmit(), Connect: server.Connect, QueryToken: httpd.QueryToken, Refused: recordRefusals(trail)})
 	handleChat(server, chat, c.AgentchatPublicDirectory, rooms)
 
-	handleIntents(server, coordination, openintent.NewHandler(openintent.Deps{Channels: trust.channels, Intents: plans, Agents: directory, Presence: trust.presence, Streams: streams, Positions: store},
-		openintent.Options{Heartbeat: c.Heartbeat, RFCNames: c.OpenintentRFCNames, Logger: log, CheckAgent: who.checkAgent, Refused: recordRefusals(trail)}))
+	coordinating := openintent.NewHandler(openintent.Deps{Channels: trust.channels, Intents: plans, Agents: directory, Presence: trust.presence, Streams: streams, Positions: store},
+		openintent.Options{Heartbeat: c.Heartbeat, RFCNames: c.OpenintentRFCNames, Logger: log, CheckAgent: who.checkAgent, Refused: recordRefusals(trail)})
+	handleIntents(server, coordination, coordinating)
+	endpoints := c.newInboxHooks(log, who, coordinating)
+	if err := endpoints.Load(ctx, store, trust.channels, directory); err != nil {
+		return err
+	}
+	defer endpoints.Close()
 
 	data := rdfdata.NewHandler(rdfdata.Deps{Store: store, Prefixes: registry, Graphs: graphs, Logger: log, Charge: limiter.ChargeUpdate, Refused: trail.RecordDenied}, rdfdata.Options{PublicURL: c.PublicURL, JSONLD: jsonld, Ending: ctx})
 	for _, pattern := range []string{rdfdata.Path, rdfdata.Path + "/"} {

@@ -65,6 +65,12 @@ const (
 // Registered is the property whose removal indicates that an agent has deregistered.
 var Registered = systemgraph.Property(propRegistered)
 
+// EndpointPatterns are the patterns of the statements that an agent's endpoint, the first, and
+// its unknown members are in.
+func EndpointPatterns() []kg.Pattern {
+	return []kg.Pattern{{Predicate: systemgraph.Property(propEndpoint), Graph: Graph}, {Predicate: systemgraph.Property(propRest), Graph: Graph}}
+}
+
 // skill holds the members of a skill that koine reads.
 type skill struct {
 	ID   string   `json:"id"`

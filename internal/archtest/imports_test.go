@@ -97,6 +97,8 @@ var law = []layer{
 		"who is told of tasks, and how it is called, is the same for all protocols: the bodies are handed in"},
 	{"koine/internal/delivery/mailhook", []string{"koine/kg", "koine/internal/systemgraph", "koine/internal/caller", "koine/internal/agents", "koine/internal/tasks", "koine/internal/delivery"}, []string{},
 		"how letters come to agents that are called is the same whatever form they are written in, which is handed in"},
+	{"koine/internal/delivery/inboxhook", []string{"koine/kg", "koine/channels", "koine/channels/message", "koine/internal/systemgraph", "koine/internal/agents", "koine/internal/delivery"}, []string{},
+		"how the messages of channels come to endpoints is the same whatever form they are written in, which is handed in"},
 	{"koine/internal/delivery/forward", []string{"koine/kg", "koine/internal/systemgraph", "koine/internal/caller", "koine/internal/agents", "koine/internal/tasks", "koine/internal/delivery", "koine/internal/backoff", "koine/internal/plainjson", "koine/internal/sse"}, []string{"github.com/google/uuid"},
 		"how letters come to agents that are servers, and what becomes of their answers, is the same in all versions and bindings, which are handed in"},
 	{"koine/internal/operation", []string{"koine/kg"}, nil,

@@ -17,6 +17,7 @@ var own = map[string]string{
 	"internal/tasks":              "tasks, their messages and artifacts",
 	"internal/delivery/push":      "configurations of push notifications",
 	"internal/delivery/forward":   "upstreams of agents",
+	"internal/delivery/inboxhook": "progress of messages to endpoints",
 	"internal/delivery/mailhook":  "web hooks of mailboxes",
 	"internal/auth":               "API keys",
 	"internal/following":          "who follows whom",

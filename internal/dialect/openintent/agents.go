@@ -55,7 +55,18 @@ const (
 	extraCapacity  = "capacity"
 	extraHeartbeat = "heartbeatConfig"
 	extraDrain     = "drainTimeoutSeconds"
+	// extraEndpoint marks an endpoint that was registered for messages of this protocol:
+	// those of other protocols expect something else.
+	extraEndpoint = "openintentEndpoint"
 )
+
+// EndpointOf returns the endpoint of an agent for messages of this protocol, or "".
+func EndpointOf(r *agents.Record) string {
+	if r.Registration == nil || r.Registration.Extra[extraEndpoint] == nil {
+		return ""
+	}
+	return r.Registration.Endpoint
+}
 
 // wireAgent is a registered agent. All members are always present.
 type wireAgent struct {
@@ -150,6 +161,7 @@ func (h *Handler) registerAgent(w http.ResponseWriter, r *http.Request, who call
 	}
 	if body.Endpoint != nil {
 		g.Endpoint = *body.Endpoint
+		g.Extra[extraEndpoint] = json.RawMessage("true")
 	}
 	now, err := h.deps.Agents.Register(r.Context(), by, record)
 	if err != nil {

@@ -8,9 +8,11 @@ import (
 
 	"koine/channels"
 	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/channels/scope"
 	"koine/internal/caller"
 	"koine/internal/intents"
+	"koine/internal/plainjson"
 	"koine/kg"
 )
 
@@ -119,6 +121,21 @@ func (h *Handler) inboxStream(by caller.Caller) source {
 			}
 		}, nil
 	}
+}
+
+// Notification returns a message as the endpoint of an agent gets it: the data of a
+// channel_message event. It is nil if the agent lost access to the channel.
+func (h *Handler) Notification(ctx context.Context, agent kg.AgentID, m *message.Message) ([]byte, error) {
+	intent, err := h.intentOf(ctx, caller.Caller{Principal: kg.SystemPrincipal(), Actor: agent}, m.Channel)
+	if kg.CodeOf(err) == kg.CodeChannelNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := convertMessage(m)
+	out.IntentID = intent
+	return plainjson.Encode(out)
 }
 
 // intentOf returns the intent of a channel, "" for a channel without one.
