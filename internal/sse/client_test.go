@@ -200,6 +200,20 @@ func TestFailFirst(t *testing.T) {
 	}
 }
 
+// With Once there is one request, whatever comes of it.
+func TestOnce(t *testing.T) {
+	for name, body := range map[string]string{"no event": "", "an event": "data: x\n\n", "half an event": "data: x\n\ndata: y"} {
+		requests := 0
+		_, err := collect(t.Context(), sse.ClientOptions{Request: getRequest, Once: true, HTTP: client(func(n int, _ *http.Request) (*http.Response, error) {
+			requests = n
+			return answer(http.StatusOK, "", strings.NewReader(body)), nil
+		})})
+		if requests != 1 || !errors.Is(err, sse.ErrEnded) {
+			t.Errorf("%s: %d requests, %v", name, requests, err)
+		}
+	}
+}
+
 func TestRequestError(t *testing.T) {
 	_, err := collect(t.Context(), sse.ClientOptions{
 		Request: func(context.Context, string) (*http.Request, error) { return nil, errRPC },

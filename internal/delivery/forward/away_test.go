@@ -230,3 +230,25 @@ func TestNoStreaming(t *testing.T) {
 		t.Errorf("%d attempts at a stream", n)
 	}
 }
+
+// What is left of a task that ended without its upstream is removed.
+func TestSweep(t *testing.T) {
+	o := local()
+	o.SweepEvery = time.Millisecond
+	f, s := newOffice(t, o), newServer(t)
+	f.set(s.URL+"/rpc", rpc1, false)
+	open, ended, deleted := f.send(bob, "wait"), f.send(bob, "wait"), f.send(bob, "wait")
+	for _, id := range []tasks.TaskID{open, ended, deleted} {
+		f.becomes(id, tasks.Working)
+	}
+	if err := f.forward.Delete(t.Context(), bob, bob.Principal.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.tasks.Report(t.Context(), bob, ended, tasks.Report{State: tasks.Completed}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.tasks.Delete(t.Context(), alice, deleted); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("one is left", func() bool { return strings.Count(f.text(), "vocab:upstreamTask") == 1 })
+}

@@ -26,6 +26,9 @@ const (
 	DefaultCallTimeout      = time.Hour
 	// DefaultMaxAway is how long an upstream may fail before its task does.
 	DefaultMaxAway = time.Hour
+	// DefaultSweepEvery is how often links of ended tasks are removed, MaxSwept at a time.
+	DefaultSweepEvery = time.Hour
+	MaxSwept          = 1000
 )
 
 var (
@@ -50,7 +53,7 @@ type Options struct {
 	// ConnectTimeout bounds connecting, IdleTimeout the silence of a stream, and
 	// CallTimeout a whole call. A task continues after them, by another call.
 	ConnectTimeout, IdleTimeout, CallTimeout time.Duration
-	MaxAway                                  time.Duration
+	MaxAway, SweepEvery                      time.Duration
 	// Retry are the waits after failures, Poll those between two GetTask.
 	Retry, Poll backoff.Waits
 	// Logger logs failing and recovered upstreams. It discards if nil.
@@ -74,6 +77,7 @@ func (o Options) withDefaults() Options {
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, DefaultIdleTimeout)
 	o.CallTimeout = cmp.Or(o.CallTimeout, DefaultCallTimeout)
 	o.MaxAway = cmp.Or(o.MaxAway, DefaultMaxAway)
+	o.SweepEvery = cmp.Or(o.SweepEvery, DefaultSweepEvery)
 	o.Retry = cmp.Or(o.Retry, defaultRetry)
 	o.Poll = cmp.Or(o.Poll, defaultPoll)
 	return o

@@ -13,9 +13,6 @@ import (
 	"koine/kg"
 )
 
-// flushEvery is an interval of delivery.Job: progress is in the mailboxes, so nothing is saved.
-const flushEvery = time.Hour
-
 // Service manages upstreams and forwards letters to them. Load connects it to a store. Its
 // methods may be called concurrently.
 type Service struct {
@@ -44,7 +41,7 @@ func New(o Options) *Service {
 	o = o.withDefaults()
 	s := &Service{options: o, upstreams: map[kg.AgentID]*upstream{}}
 	s.sender = delivery.New(delivery.Options{AllowPrivate: o.AllowPrivate, MaxConcurrent: o.MaxCalls, Timeout: o.ConnectTimeout, Streams: true})
-	s.job = delivery.Job{Name: "forwarded letters", Logger: o.Logger, Watch: s.watchLog, Handle: s.handleEvent, Save: func(context.Context) {}, SaveEvery: flushEvery}
+	s.job = delivery.Job{Name: "forwarded letters", Logger: o.Logger, Watch: s.watchLog, Handle: s.handleEvent, Save: s.sweep, SaveEvery: o.SweepEvery}
 	s.job.Init()
 	return s
 }

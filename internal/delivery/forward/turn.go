@@ -190,9 +190,7 @@ func (t *turn) leave() outcome {
 // forget removes the link of a task that has ended, unless err tells that it has not.
 func (t *turn) forget(err error) outcome {
 	if err == nil || kg.CodeOf(err) == kg.CodeTaskEnded || kg.CodeOf(err) == kg.CodeTaskNotFound {
-		err = t.service.update(t.upstream.ctx, systemCaller, "upstream/forget", func(tx *kg.Tx) error {
-			return systemgraph.Write(tx, Graph, t.item.Task.Entity(), systemgraph.Record{propTask: nil, propContext: nil, propSent: nil, propAway: nil})
-		})
+		err = t.service.update(t.upstream.ctx, systemCaller, "upstream/forget", func(tx *kg.Tx) error { return forgetLink(tx, t.item.Task) })
 		t.settled = true
 	}
 	if err != nil && t.upstream.ctx.Err() == nil {
