@@ -112,6 +112,8 @@ func TestSlots(t *testing.T) {
 	f, slow, quick := newOffice(t, forward.Options{AllowPrivate: true, MaxCallsPerAgent: each, MaxCalls: all}), newServer(t), newServer(t)
 	var mu sync.Mutex
 	under, most, hold := 0, 0, make(chan struct{})
+	release := sync.OnceFunc(func() { close(hold) })
+	t.Cleanup(release)
 	slow.setFront(func(w http.ResponseWriter, r *http.Request) bool {
 		mu.Lock()
 		under++
@@ -139,7 +141,7 @@ func TestSlots(t *testing.T) {
 	if err != nil || state.Waiting != 6 || state.Active != each {
 		t.Errorf("state %+v, %v", state, err)
 	}
-	close(hold)
+	release()
 	for _, id := range waiting {
 		f.becomes(id, tasks.Completed)
 	}
@@ -153,6 +155,8 @@ func TestSlotsOfAll(t *testing.T) {
 	f, s := newOffice(t, forward.Options{AllowPrivate: true, MaxCallsPerAgent: 5, MaxCalls: 3}), newServer(t)
 	var mu sync.Mutex
 	under, most, hold := 0, 0, make(chan struct{})
+	release := sync.OnceFunc(func() { close(hold) })
+	t.Cleanup(release)
 	s.setFront(func(http.ResponseWriter, *http.Request) bool {
 		mu.Lock()
 		under++
@@ -171,7 +175,7 @@ func TestSlotsOfAll(t *testing.T) {
 	}
 	f.eventually("the bound is reached", func() bool { return s.called("SendMessage") == 3 })
 	time.Sleep(10 * time.Millisecond) // a fourth call would come
-	close(hold)
+	release()
 	for _, id := range waiting {
 		f.becomes(id, tasks.Completed)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"koine/internal/caller"
 	"koine/internal/delivery/forward"
 	"koine/internal/tasks"
 )
@@ -88,5 +89,37 @@ func TestForwarding(t *testing.T) {
 				t.Errorf("a secret is stored or logged: %s", text)
 			}
 		})
+	}
+}
+
+// The tasks of a context share one at the upstream, and those of another creator do not,
+// whatever its name.
+func TestContexts(t *testing.T) {
+	f, s := newOffice(t, local()), newServer(t)
+	f.set(s.URL+"/rpc", rpc1, false)
+	at := func(by caller.Caller, context string) string {
+		sent, err := f.tasks.Send(t.Context(), by, tasks.SendRequest{To: bob.Principal.ID, Context: context, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("ask")}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := sent.Task.ID
+		f.eventually("it asks", func() bool {
+			now, err := f.tasks.Get(t.Context(), by, id, tasks.ReadAll)
+			return err == nil && now.Status.State == tasks.InputRequired
+		})
+		if _, err := f.tasks.Send(t.Context(), by, tasks.SendRequest{Task: id, Message: tasks.Message{Parts: []tasks.Part{tasks.TextPart("that")}}}); err != nil {
+			t.Fatal(err)
+		}
+		var told string
+		f.eventually("it is told", func() bool {
+			now, err := f.tasks.Get(t.Context(), by, id, tasks.ReadAll)
+			told = strings.TrimPrefix(statusText(now), "you said that in ")
+			return err == nil && now.Status.State == tasks.Completed
+		})
+		return told
+	}
+	one, same, other, others := at(alice, "c"), at(alice, "c"), at(alice, "d"), at(carol, "c")
+	if one != same || one == other || one == others || len(one) != 36 {
+		t.Errorf("contexts %q, %q, of another context %q, of another creator %q", one, same, other, others)
 	}
 }
