@@ -11,6 +11,7 @@ import (
 
 	"koine/internal/delivery"
 	"koine/internal/delivery/forward"
+	"koine/internal/slowtest"
 	"koine/internal/tasks"
 )
 
@@ -185,14 +186,17 @@ func TestSentOnce(t *testing.T) {
 
 // A connection that breaks or goes silent is followed by another, without gap or duplicate.
 func TestStreamBreaks(t *testing.T) {
+	// Long enough for a first answer.
+	wait := slowtest.Slack(time.Second)
 	for name, o := range map[string]forward.Options{
-		"cut": local(), "silent": {AllowPrivate: true, IdleTimeout: 30 * time.Millisecond}, "long": {AllowPrivate: true, CallTimeout: 50 * time.Millisecond},
+		"cut": local(), "silent": {AllowPrivate: true, IdleTimeout: wait}, "long": {AllowPrivate: true, CallTimeout: wait},
 	} {
 		for _, door := range some() {
 			if door.unary {
 				continue
 			}
 			t.Run(name+" "+door.name, func(t *testing.T) {
+				t.Parallel()
 				f, s := newOffice(t, o), newServer(t)
 				f.set(s.URL+door.path, door.dialect, false)
 				id := f.send(bob, "wait")

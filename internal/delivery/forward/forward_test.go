@@ -123,3 +123,22 @@ func TestContexts(t *testing.T) {
 		t.Errorf("contexts %q, %q, of another context %q, of another creator %q", one, same, other, others)
 	}
 }
+
+// A message that comes while the upstream works on the one before waits for it, and is not
+// forwarded if the task has ended then.
+func TestMessageInBetween(t *testing.T) {
+	for _, door := range some() {
+		f, s := newOffice(t, local()), newServer(t)
+		f.set(s.URL+door.path, door.dialect, door.unary)
+		id := f.send(bob, "wait")
+		f.becomes(id, tasks.Working)
+		f.send(bob, "more", id)
+		close(s.agent.release)
+		f.becomes(id, tasks.Completed)
+		f.empty()
+		if ids := s.agent.messages(); len(ids) != 1 {
+			t.Errorf("%s: messages %v", door.name, ids)
+		}
+		f.eventually("nothing is left", func() bool { return !strings.Contains(f.text(), "upstreamTask") })
+	}
+}

@@ -49,6 +49,8 @@ func (u *upstream) takeTurn(it *item) outcome {
 		return t.leave()
 	case !ready:
 		return outcome{again: s.options.Retry.Max}
+	case !t.letter.Canceled() && t.letter.Task.Status.State.Ended():
+		return t.acknowledge() // it came while the upstream finished the task
 	case t.link.task != "" && u.nameTask(it, interrupt):
 		return outcome{}
 	}
