@@ -6,7 +6,6 @@ import (
 
 	"koine/internal/delivery"
 	"koine/internal/systemgraph"
-	"koine/internal/tasks"
 	"koine/kg"
 )
 
@@ -95,5 +94,3 @@ func (l *link) toRecord() systemgraph.Record {
 	}
 	return r
 }
-
-func taskSubject(id tasks.TaskID) kg.Term { return id.Entity() }
