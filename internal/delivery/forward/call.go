@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"koine/internal/delivery"
+	"koine/internal/plainjson"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 )
@@ -83,7 +84,7 @@ func (t *turn) streamOptions(op Op) sse.ClientOptions {
 // apply reports an answer on the task.
 func (t *turn) apply(a *Answer, interrupt context.CancelFunc) error {
 	if !t.answered {
-		t.answered, t.item.polls = true, 0
+		t.answered = true
 		t.noteAnswered(t.item)
 	}
 	if err := t.follow(a, interrupt); err != nil {
@@ -108,9 +109,10 @@ func (t *turn) apply(a *Answer, interrupt context.CancelFunc) error {
 		}
 		chunks = chunks[tasks.MaxReportChunks:]
 	}
-	if len(chunks) == 0 && state == "" {
+	if len(chunks) == 0 && (state == "" || !settles && t.repeats(a)) {
 		return nil
 	}
+	t.item.polls = 0
 	r := tasks.Report{Artifacts: chunks, State: state, Letters: []string{}}
 	if settles {
 		r.Letters = []string{t.letterID()}
@@ -128,6 +130,18 @@ func (t *turn) apply(a *Answer, interrupt context.CancelFunc) error {
 		}
 	}
 	return nil
+}
+
+// repeats reports whether an answer is a snapshot with the status of the one before.
+func (t *turn) repeats(a *Answer) bool {
+	if !a.Whole {
+		t.item.said = ""
+		return false
+	}
+	said := string(plainjson.MustEncode([]any{a.State, a.Message}))
+	before := t.item.said
+	t.item.said = said
+	return said == before
 }
 
 // follow stores what the upstream calls the task, before anything of it is reported.

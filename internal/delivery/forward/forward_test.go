@@ -1,9 +1,12 @@
 package forward_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"koine/internal/backoff"
 	"koine/internal/caller"
 	"koine/internal/delivery/forward"
 	"koine/internal/tasks"
@@ -140,5 +143,30 @@ func TestMessageInBetween(t *testing.T) {
 			t.Errorf("%s: messages %v", door.name, ids)
 		}
 		f.eventually("nothing is left", func() bool { return !strings.Contains(f.text(), "upstreamTask") })
+	}
+}
+
+// A task in which nothing happens is asked for ever less often, and what was reported is not
+// reported again.
+func TestPolls(t *testing.T) {
+	o := local()
+	o.Poll = backoff.Waits{Min: time.Millisecond, Max: time.Hour}
+	f, s := newOffice(t, o), newServer(t)
+	s.setFront(func(w http.ResponseWriter, r *http.Request) bool {
+		task := `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING","message":{"role":"ROLE_AGENT","parts":[{"text":"so far"}]}}}`
+		if s.called("GetTask") == 0 {
+			task = `{"task":` + task + `}`
+		}
+		return answering(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":`+task+`}`)(w, r)
+	})
+	f.set(s.URL+"/rpc", rpc1, true)
+	id := f.send(bob, "count")
+	f.eventually("it is asked for", func() bool { return s.called("GetTask") >= 5 })
+	time.Sleep(100 * time.Millisecond)
+	if n := s.called("GetTask"); n > 14 { // the fifteenth comes after 8 seconds
+		t.Errorf("%d calls", n)
+	}
+	if now := f.get(id); statusText(now) != "so far" || len(now.History) != 1 {
+		t.Errorf("status %q behind %d messages", statusText(now), len(now.History))
 	}
 }

@@ -139,7 +139,7 @@ func (t *turn) putAway(err error) outcome {
 	now := time.Now()
 	switch {
 	case t.link.away.IsZero():
-		t.link.away = now
+		t.link.away, t.item.said = now, "" // the next answer is news
 		if err := t.saveLink(t.upstream.ctx); err != nil {
 			return again
 		}

@@ -38,6 +38,7 @@ type item struct {
 	due     time.Time // when to call next
 	tries   int       // consecutive failures
 	polls   int       // consecutive answers without news
+	said    string    // the last snapshot of the status that was reported; "" if unknown
 	running bool
 	// canceled means that a cancellation arrived; interrupt ends the turn, and is nil until
 	// the upstream has named its task.
