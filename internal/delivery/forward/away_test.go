@@ -256,3 +256,24 @@ func TestSweep(t *testing.T) {
 	}
 	f.eventually("one is left", func() bool { return strings.Count(f.text(), "vocab:upstreamTask") == 1 })
 }
+
+// An agent that accepts connections and says nothing is away after the bound of silence or
+// of the call.
+func TestHangs(t *testing.T) {
+	for _, door := range some() {
+		for name, o := range map[string]forward.Options{
+			"silence": {AllowPrivate: true, IdleTimeout: 20 * time.Millisecond}, "call": {AllowPrivate: true, CallTimeout: 20 * time.Millisecond},
+		} {
+			if door.unary && name == "silence" {
+				continue // of streams
+			}
+			f, s := newOffice(t, o), newServer(t)
+			hold := make(chan struct{})
+			t.Cleanup(func() { close(hold) })
+			s.setFront(func(http.ResponseWriter, *http.Request) bool { <-hold; return true })
+			f.set(s.URL+door.path, door.dialect, door.unary)
+			id := f.send(bob, "count")
+			f.eventually(name+" ends a call", func() bool { return statusText(f.get(id)) != "" && s.called(door.send) > 1 })
+		}
+	}
+}
