@@ -277,3 +277,18 @@ func TestHangs(t *testing.T) {
 		}
 	}
 }
+
+// The bound of connecting does not end streams.
+func TestConnectTimeoutIsNotOfTheStream(t *testing.T) {
+	wait := slowtest.Slack(200 * time.Millisecond)
+	f, s := newOffice(t, forward.Options{AllowPrivate: true, ConnectTimeout: wait}), newServer(t)
+	f.set(s.URL+"/rpc", rpc1, false)
+	id := f.send(bob, "wait")
+	f.becomes(id, tasks.Working)
+	time.Sleep(2 * wait)
+	close(s.agent.release)
+	f.becomes(id, tasks.Completed)
+	if n := s.called("SubscribeToTask") + s.called("GetTask"); n != 0 {
+		t.Errorf("%d calls after the stream", n)
+	}
+}
