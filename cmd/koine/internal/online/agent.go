@@ -14,6 +14,7 @@ type AgentCommand struct {
 	List       listAgents      `cmd:"" help:"List the agents that the server knows."`
 	Show       showAgent       `cmd:"" help:"Show an agent and its registration."`
 	Register   registerAgent   `cmd:"" help:"Register an agent, so that others can send it messages."`
+	Upstream   agentUpstream   `cmd:"" help:"Set the A2A server that an agent is, show it or remove it."`
 	Deregister deregisterAgent `cmd:"" help:"Deregister an agent."`
 }
 
@@ -25,6 +26,7 @@ Examples:
   koine agent list --capability count
   koine agent show counter
   koine agent register counter card.json --as counter
+  koine agent upstream counter https://counter.example/a2a --bearer-file token --as counter
   koine agent deregister counter --as counter`
 }
 
