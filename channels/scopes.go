@@ -21,6 +21,18 @@ type Scopes struct {
 	most  int // scopes of the server
 }
 
+// OfChannel returns the scope of a channel that the caller can find, "" for none. It reads
+// nothing from the store.
+//
+// Errors: CodeChannelNotFound.
+func (s *Scopes) OfChannel(by Caller, id channel.ID) (scope.ID, error) {
+	_, e, err := s.table.RequireDiscoverable(by, id)
+	if err != nil {
+		return "", err
+	}
+	return e.Scope, nil
+}
+
 // Create creates a scope that the caller manages. Any caller can create an intent;
 // creating a task requires the level Write in its intent. If the caller has used the
 // idempotency key before, it returns the existing scope with Replayed set.

@@ -34,7 +34,8 @@ const (
 // one to a channel with as many members that follow it by channels/stream, and reports the time until the
 // last of them has it. An op is a message to each.
 //
-// The aims are 64 KiB, and a ratio of 2.
+// The aims are 64 KiB, and a ratio of 2, above which it fails. The memory has the garbage that
+// the server may leave: GOGC=50 has less.
 //
 //	go test ./cmd/koine -run '^$' -bench ChatSockets -benchtime 200x
 func BenchmarkChatSockets(b *testing.B) {
@@ -99,7 +100,11 @@ func BenchmarkChatSockets(b *testing.B) {
 		b.ReportMetric(one.times[len(one.times)/2].Seconds()*1000, one.name+"-p50-ms")
 		b.ReportMetric(one.times[len(one.times)*99/100].Seconds()*1000, one.name+"-p99-ms")
 	}
-	b.ReportMetric(float64(total(socketTimes))/float64(total(streamTimes)), "ratio")
+	ratio := float64(total(socketTimes)) / float64(total(streamTimes))
+	b.ReportMetric(ratio, "ratio")
+	if ratio > 2 {
+		b.Errorf("a message takes %.2f times as long to reach sockets as streams, want at most 2", ratio)
+	}
 }
 
 func total(times []time.Duration) (sum time.Duration) {
@@ -246,9 +251,14 @@ func (c *chatCrowd) room(members []string) string {
 	return made.ID
 }
 
+// socketRequest is the request for a socket of an agent.
+func socketRequest(as string) string {
+	return "GET /agentchat/ws HTTP/1.1\r\nHost: localhost\r\nX-Agent-ID: " + as + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+}
+
 // openSocket opens a socket, and reads it in a goroutine until the benchmark ends.
 func (c *chatCrowd) openSocket(as string) net.Conn {
-	conn := c.dial("GET /agentchat/ws HTTP/1.1\r\nHost: localhost\r\nX-Agent-ID: " + as + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+	conn := c.dial(socketRequest(as))
 	if conn == nil {
 		return nil
 	}

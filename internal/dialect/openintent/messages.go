@@ -113,11 +113,14 @@ func (h *Handler) sendMessage(w http.ResponseWriter, r *http.Request, who caller
 	if err != nil {
 		return 0, nil, err
 	}
-	c, err := h.channelNamed(r, by)
+	p.Channel = channel.ID(r.PathValue("channel"))
+	in, err := h.deps.Channels.Scopes().OfChannel(channelCaller(by), p.Channel)
+	if err == nil && in == "" {
+		err = channel.ErrNotFound() // see channelNamed
+	}
 	if err != nil {
 		return 0, nil, err
 	}
-	p.Channel = c.ID
 	return h.sent(r.Context(), by)(h.deps.Channels.Publish(r.Context(), channelCaller(by), p))
 }
 
@@ -158,6 +161,9 @@ func (h *Handler) sent(ctx context.Context, by caller.Caller) func(*channels.Rec
 		}
 		if receipt.Message == nil {
 			return 0, nil, kg.Errorf(kg.CodeConstraintViolation, "message was refused: %s", receipt.Verdict.Reason)
+		}
+		if !receipt.Replayed { // nobody has read it
+			return http.StatusCreated, convertMessage(receipt.Message), nil
 		}
 		out, err := h.messageOf(ctx, by, receipt.Message)
 		return http.StatusCreated, out, err
