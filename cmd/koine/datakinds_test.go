@@ -214,7 +214,16 @@ func TestEveryKindOfData(t *testing.T) {
 	k.check()
 	k.serve(k.dir)
 	k.same("without the history", want)
+	// What goes on does so.
+	contains(t, "approval", askGraphQL(t, k.url, "rob", fmt.Sprintf(`mutation { reviewProposal(input: {proposalId: %q, decision: APPROVE}) { proposal { status } } }`, k.proposal)), `"APPLIED"`)
+	contains(t, "the message", k.call("ann", "GET", "/api/v1/channels/"+k.channel+"/messages", ""), "odd waiting canary")
+	contains(t, "its copy", k.call("ann", "GET", "/api/v1/intents/"+k.intent+"/events?limit=1", ""), "odd waiting canary")
+	contains(t, "the chain", k.call("ann", "GET", "/api/v1/intents/"+k.intent+"/events/verify", ""), `"valid":true`)
+	if status, text := ask(t, http.MethodPost, k.url+"/api/v1/intents/"+k.intent+"/leases", "chen", `{"scope":"counting"}`); status != http.StatusConflict {
+		t.Errorf("a second lease: %d %s", status, text)
+	}
 	k.stop()
+	k.check()
 }
 
 // forgetHistory removes all history of a store but its present.
