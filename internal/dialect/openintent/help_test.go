@@ -27,6 +27,7 @@ type server struct {
 	store    *kg.Store
 	streams  *sse.Server
 	ends     chan sse.End // what was reported
+	soon     time.Time    // the last ${soon} of a conversation
 }
 
 // start serves callers that X-Agent-ID names. The key "many" may act for any agent.

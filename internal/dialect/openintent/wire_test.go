@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"koine/channels"
 	"koine/channels/scope"
@@ -18,7 +19,8 @@ import (
 // begins with "rfc:", the server writes the names of the RFC.
 //
 // "(4.2)" in the name of a step is the row of testdata/rows.txt that it shows. A step with
-// the header "Read: N" reads N events of a stream.
+// the header "Read: N" reads N events of a stream. ${soon} is a time shortly after the step, and
+// a step with the header "After: soon" waits for it.
 func TestWire(t *testing.T) {
 	wiretest.Run(t, masks, func(c *wiretest.Conversation) func(string) string {
 		s := start(c.T, openintent.Options{RFCNames: strings.HasPrefix(c.Comment, "rfc:")})
@@ -42,6 +44,9 @@ var masks = wiretest.NewMasks(
 	`(?m)^id: [A-Za-z0-9_-]{20,}$`, `id: <position>`,
 )
 
+// soonAfter is long enough for a message that expires then to be sent before.
+const soonAfter = 2 * time.Second
+
 // step executes a step and returns its answer.
 func (s *server) step(step string) string {
 	t := s.t
@@ -53,7 +58,15 @@ func (s *server) step(step string) string {
 		}
 		return `{"id":"` + string(sc.ID) + "\"}\n"
 	}
+	if strings.Contains(step, "${soon}") {
+		s.soon = time.Now().Add(soonAfter)
+		step = strings.ReplaceAll(step, "${soon}", s.soon.UTC().Format(time.RFC3339Nano))
+	}
 	r := wiretest.NewRequest(t, s.URL, step, http.Header{"Content-Type": {"application/json"}, "X-Agent-Id": {"ann"}})
+	if r.Header.Get("After") == "soon" {
+		time.Sleep(time.Until(s.soon))
+	}
+	r.Header.Del("After")
 	events := 0
 	_, _ = fmt.Sscan(r.Header.Get("Read"), &events)
 	r.Header.Del("Read")
