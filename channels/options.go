@@ -48,6 +48,9 @@ type Options struct {
 	MaxReceipts int
 	// MaxPendingAsks is the number of calls of Ask and AskAll that may wait.
 	MaxPendingAsks int
+	// KeepEnded is how long messages keep their content behind the end of their intent,
+	// unless their channel is audited; 0 means for ever.
+	KeepEnded time.Duration
 	// CountBatch is the number of messages of a channel that are counted at a time.
 	// Counts reads up to about this many uncounted messages itself.
 	CountBatch int
@@ -95,10 +98,11 @@ type Options struct {
 	// MaxListeners bounds the concurrent readers of signals, feeds of agents among them.
 	MaxListeners int
 
-	pause time.Duration // between two checks for due work; for tests
+	pause, endedPause time.Duration // between two checks for due work, and for ended intents; for tests
 }
 
 func (o Options) withDefaults() Options {
+	o.endedPause = cmp.Or(o.endedPause, o.pause, retention.EndedPause)
 	o.pause = cmp.Or(o.pause, retention.ExpiryPause)
 	o.MaxMembers = cmp.Or(o.MaxMembers, DefaultMaxMembers)
 	o.MaxChannels = cmp.Or(o.MaxChannels, DefaultMaxChannels)

@@ -89,6 +89,9 @@ func (s *Service) Load(ctx context.Context, store *kg.Store) error {
 	s.receipts.Open(s.jobs, store)
 	s.idle.Start(s.jobs, s.table, s.journal)
 	s.grants.Start(s.jobs, s.table, store)
+	if o := &s.options; o.KeepEnded > 0 {
+		retention.StartEndedEvictor(s.jobs, o.KeepEnded, o.endedPause, o.Clock, s.table, s.journal)
+	}
 	s.jobs.Start("count messages", s.counter.Run)
 	if s.options.Presence != nil {
 		s.jobs.Start("tell presence", s.tellPresence)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net/http"
 	"path"
 	"slices"
@@ -14,8 +15,17 @@ import (
 
 // intentFlags configure OpenIntent.
 type intentFlags struct {
-	OpenintentPrefix   string `help:"Path before the paths of OpenIntent, /api/v1 and its documents in /.well-known. It is part of the base_url of a client." default:"/" placeholder:"PATH" name:"openintent-prefix"`
-	OpenintentRFCNames bool   `help:"Write the event of an audited message as channel_message in lists of events too, as RFC-0021 does. The Python SDK cannot read such a list." name:"openintent-rfc-names"`
+	OpenintentPrefix   string        `help:"Path before the paths of OpenIntent, /api/v1 and its documents in /.well-known. It is part of the base_url of a client." default:"/" placeholder:"PATH" name:"openintent-prefix"`
+	OpenintentRFCNames bool          `help:"Write the event of an audited message as channel_message in lists of events too, as RFC-0021 does. The Python SDK cannot read such a list." name:"openintent-rfc-names"`
+	OpenintentKeep     time.Duration `help:"How long messages keep their content after their intent ended, except in audited channels; 0 keeps it for ever." default:"0s" placeholder:"DURATION" name:"openintent-keep"`
+}
+
+// Validate checks the bounds of the flags.
+func (f *intentFlags) Validate() error {
+	if f.OpenintentKeep < 0 {
+		return errors.New("--openintent-keep must not be negative: give a duration such as 720h, or 0 to keep messages for ever")
+	}
+	return nil
 }
 
 // refusalDelay is the wait before a refused stream of OpenIntent is answered.

@@ -58,7 +58,7 @@ func (c *serveCommand) newTrust(log *slog.Logger, who *identity) (*trust, error)
 	scanner := new(lateScanner)
 	options, err := c.applyTiers(channels.Options{
 		Agents: who.eachAgent, Presence: changesOf(present), WithdrawProposal: reviews.WithdrawIn, Scanner: scanner, Reviews: reviews, OneAdmission: throttle.WithOneAdmission,
-		OverseerRole: overseers,
+		OverseerRole: overseers, KeepEnded: c.OpenintentKeep,
 	})
 	if err != nil {
 		return nil, err

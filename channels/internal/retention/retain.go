@@ -1,6 +1,7 @@
 package retention
 
 import (
+	"koine/channels/channel"
 	"koine/channels/internal/access"
 	"koine/channels/internal/journal"
 	"koine/channels/internal/vocab"
@@ -19,21 +20,27 @@ func EvictOldest(tx *kg.Tx, e *access.Entry, newest int64) (changes int, err err
 	if e.KeepMessages == 0 {
 		return 0, nil
 	}
-	graph := e.ID.MessagesGraph()
-	gone, err := tx.CountOwn(graph, vocab.Evicted)
+	gone, err := tx.CountOwn(e.ID.MessagesGraph(), vocab.Evicted)
 	if err != nil {
 		return 0, err
 	}
-	for i := int64(gone) + 1; i <= newest-e.KeepMessages && i <= int64(gone)+maxEvictions; i++ {
-		id, err := journal.MessageAt(tx, e.ID, i)
+	return evict(tx, e.ID, int64(gone)+1, min(newest-e.KeepMessages, int64(gone)+maxEvictions), 0)
+}
+
+// evict removes the content of the messages from the sequence first to last, which must be
+// the oldest that have content. It stops behind most changes; 0 means no limit.
+func evict(tx *kg.Tx, id channel.ID, first, last int64, most int) (changes int, err error) {
+	graph := id.MessagesGraph()
+	for i := first; i <= last && (most == 0 || changes < most); i++ {
+		m, err := journal.MessageAt(tx, id, i)
 		if err != nil {
 			return changes, err
 		}
-		n, err := message.RemoveContent(tx, e.ID, id)
+		n, err := message.RemoveContent(tx, id, m)
 		if changes += n + 1; err != nil {
 			return changes, err
 		}
-		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: id.Entity(), Predicate: vocab.Evicted, Object: kg.Boolean(true), Graph: graph}}); err != nil {
+		if err := tx.ApplyOwn(kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: m.Entity(), Predicate: vocab.Evicted, Object: kg.Boolean(true), Graph: graph}}); err != nil {
 			return changes, err
 		}
 	}
