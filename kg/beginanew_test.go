@@ -17,6 +17,7 @@ func always() bool { return true }
 // and after the index was rebuilt.
 func TestGraphThatBeganAnewIsInItsPlace(t *testing.T) {
 	slowtest.Long(t)
+	t.Parallel()
 	const whole = MaxPatches + 1
 	run := func(again bool) (out []string) {
 		dir := t.TempDir()

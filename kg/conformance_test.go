@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"koine/internal/slowtest"
 	"koine/kg"
 	"koine/kg/kgtest"
 )
@@ -13,12 +12,12 @@ func TestStoreConformance(t *testing.T) { kgtest.Run(t, disk) }
 
 // disk makes stores in which graphs of more than a few statements are replaced as a whole,
 // in several commits. At the end of a test, the index and the registered names are compared
-// with those that are rebuilt from the log, and the calls of an observer with the log. With
-// -short, memory and files are smaller, and an index of few rows is not compared: the
-// opening of many small stores costs more than their content.
+// with those that are rebuilt from the log, and the calls of an observer with the log. Memory
+// and files are small, and with -short an index of few rows is not compared: the opening of
+// many small stores costs more than their content.
 func disk(t testing.TB, o kg.Options) *kgtest.Store {
 	const fewRows = 100
-	if testing.Short() && o.MemTableBytes == 0 {
+	if o.MemTableBytes == 0 {
 		o.MemTableBytes = kg.MinMemTableBytes
 	}
 	t.TempDir() // removed after the comparison
@@ -34,7 +33,7 @@ func disk(t testing.TB, o kg.Options) *kgtest.Store {
 		again := openStore(t, dir, o)
 		equalLines(t, "the rebuilt index", was, settledRows(t, again))
 	})
-	s = kgtest.Disk(t, o.WithFaults(kg.Faults{WholeFrom: 4, WholeCommit: 3, LogSegmentBytes: slowtest.Size(0, 8<<20)}))
+	s = kgtest.Disk(t, o.WithFaults(kg.Faults{WholeFrom: 4, WholeCommit: 3, LogSegmentBytes: 8 << 20}))
 	dir = s.DataDir()
 	t.Cleanup(func() {
 		if !t.Failed() && s.Store != nil {

@@ -352,6 +352,7 @@ func (r *genRun) compareVersions(v *Snapshot, p Pattern) {
 // reopened and its index rebuilt in between: it answers as plain maps do.
 func TestGenerationsRandomly(t *testing.T) {
 	slowtest.Long(t)
+	t.Parallel()
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			dir := t.TempDir()

@@ -214,6 +214,7 @@ func TestReplacementBeyondAQuota(t *testing.T) {
 // once, and that the same key gets the first answer regardless of later changes.
 func TestReplacementAskedForAgain(t *testing.T) {
 	slowtest.Long(t)
+	t.Parallel()
 	dir := t.TempDir()
 	s := openStore(t, dir, Options{})
 	const n = MaxPatches + 10
@@ -294,6 +295,7 @@ func TestReplacementThatDependsOnTooMuch(t *testing.T) {
 // and that a caller that may not read it gets the answer for a graph that does not exist.
 func TestOtherGraphsTakeChangesMeanwhile(t *testing.T) {
 	slowtest.Long(t)
+	t.Parallel()
 	s := openStore(t, t.TempDir(), Options{Governor: Governor{Access: wall{}}})
 	m := Meta{Principal: Principal{ID: "agent://loader", Method: "key"}}
 	other := IRI("urn:g:other")

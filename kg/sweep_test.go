@@ -16,6 +16,7 @@ import (
 // Badger and some in memory.
 func TestSweep(t *testing.T) {
 	slowtest.Long(t)
+	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	dice := rand.New(rand.NewPCG(seed, 1))
