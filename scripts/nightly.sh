@@ -7,6 +7,9 @@ cd "$(dirname "$0")/.."
 KOINE_KG_KILLS=200 KOINE_KILLS=60 KOINE_HUB_KILLS=20 KOINE_SOAK=10m KOINE_RACES=2000 KOINE_FULL_VOLUMES=20 \
 	KOINE_SPARQL_QUERIES=2000 KOINE_GRAPHQL_DOCUMENTS=200000 scripts/test.sh -count=1 -timeout 3h
 
+# AgentChat and OpenIntent beside their twins: what they measure is in docs/benchmarks.md.
+go test ./cmd/koine -run '^$' -bench 'ChatSockets|Dialects' -benchtime 100x -timeout 30m
+
 # Random JSON-LD documents, read by koine and by jsonld.js, and 20,000 damaged ones.
 jsonldjs=$(mktemp -d)
 trap 'rm -rf "$jsonldjs"' EXIT
