@@ -87,6 +87,9 @@ func (t *turn) apply(a *Answer, interrupt context.CancelFunc) error {
 		t.answered = true
 		t.noteAnswered(t.item)
 	}
+	if !t.service.options.MayForward(t.agent) {
+		return errSuspended
+	}
 	if err := t.follow(a, interrupt); err != nil {
 		return err
 	}

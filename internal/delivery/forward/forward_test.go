@@ -170,3 +170,27 @@ func TestPolls(t *testing.T) {
 		t.Errorf("status %q behind %d messages", statusText(now), len(now.History))
 	}
 }
+
+// While an agent is suspended, its upstream reports nothing either; what it has done comes
+// afterwards.
+func TestSuspended(t *testing.T) {
+	for _, door := range some() {
+		f, s := newOffice(t, local()), newServer(t)
+		f.set(s.URL+door.path, door.dialect, door.unary)
+		id := f.send(bob, "wait")
+		f.eventually("the first part is there", func() bool { return len(f.get(id).Artifacts) == 1 })
+		f.shut.Store(true)
+		close(s.agent.release)
+		f.eventually("the turn is over", func() bool {
+			state, err := f.forward.State(t.Context(), bob, bob.Principal.ID)
+			return err == nil && state.Active == 0 && state.Waiting == 1
+		})
+		if now := f.get(id); now.Status.State != tasks.Working || textOf(now.Artifacts[0].Parts) != "a" {
+			t.Errorf("%s: %s with %q", door.name, now.Status.State, textOf(now.Artifacts[0].Parts))
+		}
+		f.shut.Store(false)
+		if done := f.becomes(id, tasks.Completed); textOf(done.Artifacts[0].Parts) != "a|b" || len(s.agent.messages()) != 1 {
+			t.Errorf("%s: done with %q", door.name, textOf(done.Artifacts[0].Parts))
+		}
+	}
+}

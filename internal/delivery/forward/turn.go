@@ -110,6 +110,8 @@ func (t *turn) put(err error) outcome {
 		return t.fail(tasks.FailureAnswer, "the answer of the agent exceeds a limit of this server")
 	case errors.Is(err, ErrMalformed), errors.As(err, &own) && own.Code == kg.CodeInvalid:
 		return t.fail(tasks.FailureAnswer, "the answer of the agent is not one of A2A")
+	case errors.Is(err, errSuspended):
+		return outcome{again: o.Retry.Max}
 	case errors.Is(err, errLoop):
 		return t.fail(tasks.FailureLoop, fmt.Sprintf("%d servers forwarded the message, which is the limit: their agents forward to each other", MaxHops))
 	case own != nil: // the store
@@ -128,6 +130,8 @@ func (t *turn) letterID() string { return tasks.LetterID(t.item.Task, t.item.Num
 var (
 	errTooLarge = errors.New("answer of the agent is too large")
 	errLoop     = errors.New("message was forwarded too often")
+	// errSuspended means that nothing may be reported for the agent now.
+	errSuspended = errors.New("agent is suspended")
 )
 
 // putAway retries a letter whose upstream did not answer, up to Options.MaxAway.
