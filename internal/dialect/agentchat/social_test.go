@@ -12,6 +12,7 @@ import (
 	"koine/channels/channel"
 	"koine/channels/message"
 	"koine/internal/caller"
+	"koine/internal/dialect/agentchat"
 	"koine/internal/tasks"
 	"koine/kg"
 )
@@ -150,9 +151,13 @@ func TestComputedFromWhatTheReaderSees(t *testing.T) {
 	paths := []string{
 		"/agents", "/agents?capability=translation", "/capabilities", "/agents/%s", "/agents/%s/reputation", "/agents/%s/followers", "/agents/%s/following", "/rooms", "/rooms?capability=translation",
 		"/rooms?q=e", "/me/feed", "/me", "/rooms/%s/analytics", "/rooms/%s",
+		// Of a room that the reader may not find, which only one of the stores has.
+		"/rooms/hidden/analytics", "/rooms/hidden", "/rooms/hidden/messages",
+		// For a visitor without a key, if the directory is public.
+		"visitor /agents", "visitor /agents/%s", "visitor /capabilities",
 	}
 	answers := func(hidden bool) (out []string) {
-		s := startWithTiers(t)
+		s := startWith(t, agentchat.Options{Registration: agentchat.RegisterOpen, PublicDirectory: true}, channels.Options{Tiers: map[string]channels.Tier{}})
 		ann, annKey := s.registerAs(`{"name":"ann","capabilities":["translation"]}`)
 		bob, bobKey := s.registerAs(`{"name":"bob","owner":"elsewhere"}`)
 		_, eve := s.registerAs(`{"name":"eve"}`)
@@ -162,8 +167,9 @@ func TestComputedFromWhatTheReaderSees(t *testing.T) {
 		for range 3 {
 			s.must(nil, annKey, "POST", "/rooms/"+open+"/messages", `{"content":"to everybody"}`)
 		}
+		secret := "01a21998-2957-76f1-af17-0a41405b94a7"
 		if hidden {
-			secret := s.room(annKey, `{"name":"secret","type":"private","members":["`+bob+`"],"metadata":{"wanted":["translation"]}}`)
+			secret = s.room(annKey, `{"name":"secret","type":"private","members":["`+bob+`"],"metadata":{"wanted":["translation"]}}`)
 			direct := s.room(annKey, `{"type":"direct","members":["`+bob+`"]}`)
 			for range 12 {
 				s.must(nil, annKey, "POST", "/rooms/"+secret+"/messages", `{"content":"x"}`)
@@ -176,21 +182,30 @@ func TestComputedFromWhatTheReaderSees(t *testing.T) {
 		room := regexp.MustCompile(`^/rooms/`)
 		for _, path := range paths {
 			of := ann
+			key, what := eve, path
+			if after, ok := strings.CutPrefix(path, "visitor "); ok {
+				key, path = "", after
+			}
 			if room.MatchString(path) {
 				of = open
 			}
+			path = strings.Replace(path, "hidden", secret, 1)
 			if strings.Contains(path, "%s") {
 				path = fmt.Sprintf(path, of)
 			}
-			status, answer := s.ask(eve, "GET", path, "")
-			out = append(out, fmt.Sprint(path, " ", status, " ", answer))
+			status, answer := s.ask(key, "GET", path, "")
+			out = append(out, fmt.Sprint(what, " ", status, " ", answer))
 		}
 		return out
 	}
 	whole, seen := answers(true), answers(false)
 	for i := range whole {
 		a, b := valueMasks.Apply(whole[i]), valueMasks.Apply(seen[i])
-		if a != b || !strings.Contains(a, " 200 ") {
+		want := " 200 "
+		if strings.Contains(paths[i], "hidden") {
+			want = " 404 "
+		}
+		if a != b || !strings.Contains(a, want) {
 			t.Errorf("%s:\nwith the hidden %s\nwithout         %s", paths[i], a, b)
 		}
 	}
