@@ -87,12 +87,13 @@ func checkKey(key string) error {
 	return nil
 }
 
-func checkReason(reason string) error {
+// checkReason returns an error unless a text may be the reason of a change.
+func checkReason(field, reason string) error {
 	if !utf8.ValidString(reason) {
-		return kg.Errorf(kg.CodeInvalid, "reason must be valid UTF-8").At("reason")
+		return kg.Errorf(kg.CodeInvalid, "%s must be valid UTF-8", field).At(field)
 	}
 	if n := utf8.RuneCountInString(reason); n > MaxReasonRunes {
-		return check.TooMuch("reason", "reason has %d characters; the limit is %d", n, MaxReasonRunes)
+		return check.TooMuch(field, "%s has %d characters; the limit is %d", field, n, MaxReasonRunes)
 	}
 	return nil
 }

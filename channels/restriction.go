@@ -71,6 +71,9 @@ func (m *Members) updateRestriction(ctx context.Context, by Caller, id channel.I
 	if err != nil {
 		return err
 	}
+	if err := checkReason("justification", by.Justification); err != nil {
+		return err
+	}
 	b.Agent, b.Until = agent, b.Until.UTC().Truncate(time.Millisecond)
 	if id == channel.AllChannels {
 		return m.updateServerRestriction(ctx, by, b, stands)

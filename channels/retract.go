@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	"koine/channels/channel"
 	"koine/channels/internal/check"
@@ -85,11 +84,8 @@ func (s *Service) retractOnce(ctx context.Context, by Caller, r Retraction) (*Re
 	if err := e.MustRead(agent); err != nil {
 		return nil, err
 	}
-	if !utf8.ValidString(r.Reason) {
-		return nil, kg.Errorf(kg.CodeInvalid, "reason must be valid UTF-8").At("reason")
-	}
-	if n := utf8.RuneCountInString(r.Reason); n > MaxReasonRunes {
-		return nil, check.TooMuch("reason", "reason has %d characters; the limit is %d", n, MaxReasonRunes)
+	if err := checkReason("reason", r.Reason); err != nil {
+		return nil, err
 	}
 	target, err := s.findMessage(ctx, r.Channel, r.Message)
 	if err != nil {

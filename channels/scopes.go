@@ -349,7 +349,7 @@ func (s *Scopes) End(ctx context.Context, by Caller, id scope.ID, status scope.S
 	if status != scope.Completed && status != scope.Abandoned {
 		return nil, kg.Errorf(kg.CodeInvalid, "status must be completed or abandoned, not %.60q", status).At("status")
 	}
-	if err := checkReason(reason); err != nil {
+	if err := checkReason("reason", reason); err != nil {
 		return nil, err
 	}
 	return s.Change(ctx, by, id, scope.Admin, "scopes/end", func(tx *kg.Tx, sc *scope.Scope) error {

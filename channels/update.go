@@ -148,7 +148,7 @@ func (s *Service) alterChannel(ctx context.Context, by Caller, id channel.ID, me
 // Errors: CodeChannelClosed if the channel is already closed; CodeChannelNotFound;
 // CodePermissionDenied; CodeLimitExceeded.
 func (s *Service) CloseChannel(ctx context.Context, by Caller, id channel.ID, reason string) (*channel.Channel, error) {
-	if err := checkReason(reason); err != nil {
+	if err := checkReason("reason", reason); err != nil {
 		return nil, err
 	}
 	must := func(e *access.Entry, agent kg.AgentID) error {

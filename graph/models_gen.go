@@ -349,7 +349,7 @@ type ChannelRightsInput struct {
 }
 
 type ChannelSettingChange struct {
-	// As in CreateChannelInput, names of rights and limits, or overseer.
+	// As in CreateChannelInput, rights, limits, or overseer.
 	Name string `json:"name"`
 	// The value before, null if not set. Times in milliseconds.
 	Old json.RawMessage `json:"old"`
@@ -1123,8 +1123,9 @@ type RestrictAgentInput struct {
 	Kind      ChannelRestrictionKind `json:"kind"`
 	ChannelID *string                `json:"channelId"`
 	// Instead of `channelId`.
-	Everywhere bool       `json:"everywhere"`
-	Until      *time.Time `json:"until"`
+	Everywhere    bool       `json:"everywhere"`
+	Until         *time.Time `json:"until"`
+	Justification *string    `json:"justification"`
 }
 
 type RestrictionPayload struct {

@@ -92,6 +92,7 @@ func (r *run) changeRestrictions(ctx context.Context, channelID *string, everywh
 // RestrictAgent answers Mutation.restrictAgent.
 func (*mutationRoot) RestrictAgent(ctx context.Context, input RestrictAgentInput) (*RestrictionPayload, error) {
 	return runOf(ctx).changeRestrictions(ctx, input.ChannelID, input.Everywhere, func(m *channels.Members, by channels.Caller, id channel.ID) error {
+		by.Justification = deref(input.Justification)
 		if input.Kind == ChannelRestrictionKindMute {
 			return m.Mute(ctx, by, id, kg.AgentID(input.AgentID), orZero(input.Until))
 		}

@@ -173,6 +173,10 @@ func TestBansAndMutes(t *testing.T) {
 		c.want(what+" everywhere", c.refused("ann", `mutation { %s, everywhere: true, agentId: "x"}) { restrictions { nodes { agent: agentId } } } }`, what), "PERMISSION_DENIED")
 		c.likeAbsent("eve", "CHANNEL_NOT_FOUND", `mutation { `+what+`, channelId: "%s", agentId: "x"}) { restrictions { nodes { agent: agentId } } } }`, c.lab("PRIVATE"))
 	}
+	c.want("a reason", c.told("mod", change, ban, "why", `, justification: "noise"`)[:17], `{"restrictAgent":`)
+	c.want("in the audit trail", string(c.askAs("root", []string{kg.RoleAdmin}, `{ audit(first: 1, kinds: [CHANNEL]) { nodes { justification } } }`).Data), `{"audit":{"nodes":[{"justification":"noise"}]}}`)
+	c.want("too long a reason", c.refused("mod", change, ban, "why", `, justification: "`+strings.Repeat("x", channels.MaxReasonRunes+1)+`"`), "LIMIT_EXCEEDED input.justification")
+	c.told("mod", change, unban, "why", "")
 	c.want("unbanned", c.told("mod", change, unban, "bob", ""), `{"liftRestriction":`+listed(muted)+`}`)
 	c.want("unmuted", c.told("mod", change, unmute, "cy", ""), `{"liftRestriction":`+listed("")+`}`)
 	c.want("there again", c.told("bob", `{ channel(id: "%s") { name } }`, id), `{"channel":{"name":"r"}}`)

@@ -6370,6 +6370,7 @@ func coerceRestrictAgentInput(c *executor.Coercer, v any) (out RestrictAgentInpu
 	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceOptionalID)
 	executor.MemberOr(in, "everywhere", false, &out.Everywhere, knowledge.CoerceBoolean)
 	executor.Member(in, "until", &out.Until, knowledge.CoerceOptionalDateTime)
+	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 

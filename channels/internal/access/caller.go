@@ -18,6 +18,8 @@ type Caller struct {
 	// IgnoreInvitations hides invitations, for protocols that have none: a channel that
 	// the agent could find only through its invitation is not found.
 	IgnoreInvitations bool
+	// Justification says why the caller requests an update, for its commit.
+	Justification string
 }
 
 // ActingAgent returns the agent of the request, or an error if the principal may not
@@ -45,7 +47,7 @@ func (e *Entry) SeenBy(by Caller) *Entry {
 
 // UpdateMeta returns the metadata of an update that the caller requests.
 func (c Caller) UpdateMeta(method string) kg.Meta {
-	return kg.Meta{Principal: c.Principal, Actor: c.Actor, Method: method}
+	return kg.Meta{Principal: c.Principal, Actor: c.Actor, Method: method, Justification: c.Justification}
 }
 
 // RequireReadable returns the agent and the entry of a channel that it can read, taking

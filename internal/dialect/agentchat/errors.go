@@ -72,7 +72,7 @@ var fieldNames = map[string]string{
 	"channelId": "room_id", "principalId": "agent_id", "members": "members", "maxMembers": "max_members", "expectedVersion": "version",
 	"parts": "content", "replyToId": "metadata.in_reply_to", "replyTo": "metadata.in_reply_to", "thread": "metadata.thread_id", "threadId": "metadata.thread_id",
 	"tags": "metadata.tags", "format": "metadata.format", "contentType": "type", "metadataPatch": "metadata", "data.messageId": "message_id",
-	"idempotencyKey": "Idempotency-Key", "sinceSequence": "after", "sinceMessageId": "after", "beforeSequence": "before", "beforeMessageId": "before",
+	"justification": "reason", "idempotencyKey": "Idempotency-Key", "sinceSequence": "after", "sinceMessageId": "after", "beforeSequence": "before", "beforeMessageId": "before",
 	"overlap": "overlap_seconds", "from": "from", "to": "to", "pageToken": "cursor",
 }
 

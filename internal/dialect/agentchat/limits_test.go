@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"koine/channels"
 	"koine/internal/dialect/agentchat"
+	"koine/kg"
 )
 
 // The free tier has 60 messages a minute, 2 connections and 10 rooms, and not one more.
@@ -87,6 +89,8 @@ func TestBounds(t *testing.T) {
 		{"65 KiB", "POST", "/rooms/" + room + "/messages", `{` + content(65<<10) + `}`, 413},
 		{"a message's metadata", "POST", "/rooms/" + room + "/messages", `{"content":"x","metadata":{"k":"` + strings.Repeat("x", agentchat.MaxMetadataBytes-len(`{"k":""}`)) + `"}}`, 201},
 		{"more", "POST", "/rooms/" + room + "/messages", `{"content":"x","metadata":{"k":"` + strings.Repeat("x", agentchat.MaxMetadataBytes-len(`{"k":""}`)+1) + `"}}`, 413},
+		{"a reason", "POST", "/rooms/" + room + "/mute", `{"agent_id":"x","reason":"` + strings.Repeat("ż", channels.MaxReasonRunes) + `"}`, 204},
+		{"a longer one", "POST", "/rooms/" + room + "/mute", `{"agent_id":"x","reason":"` + strings.Repeat("ż", channels.MaxReasonRunes+1) + `"}`, 413},
 		{"a page", "GET", "/rooms/" + room + "/messages?limit=200", "", 200},
 		{"more", "GET", "/rooms/" + room + "/messages?limit=201", "", 400},
 		{"a page of agents", "GET", "/agents?limit=100", "", 200},
@@ -120,6 +124,25 @@ func TestBounds(t *testing.T) {
 	p.send(`{"type":"ping","padding":"` + strings.Repeat("x", agentchat.MaxFrameBytes) + `"}`)
 	if code := p.awaitClose(); code != 1009 {
 		t.Errorf("a frame that is too large is closed with %d", code)
+	}
+}
+
+// The reason of a ban or mute, in a room and everywhere, is the justification of its commit.
+func TestReasonsAreKept(t *testing.T) {
+	s := start(t)
+	_, ann := s.register("ann")
+	room := s.room(ann, `{"name":"r"}`)
+	for _, row := range []struct{ key, path, body string }{
+		{ann, "/rooms/" + room + "/ban", `{"agent_id":"bob","reason":"noise"}`},
+		{ann, "/rooms/" + room + "/unban", `{"agent_id":"bob","reason":"sorry"}`},
+		{ann, "/rooms/" + room + "/mute", `{"agent_id":"bob","reason":"shouting"}`},
+		{s.keyWith("root", kg.RoleAdmin), "/admin/agents/bob/ban", `{"reason":"spam"}`},
+	} {
+		s.must(nil, row.key, "POST", row.path, row.body)
+		c, err := s.store.Commit(t.Context(), kg.SystemPrincipal(), s.store.Head().Revision)
+		if err != nil || !strings.Contains(row.body, `"reason":"`+c.Justification+`"`) || c.Justification == "" {
+			t.Errorf("%s: the commit says %q, %v", row.path, c.Justification, err)
+		}
 	}
 }
 

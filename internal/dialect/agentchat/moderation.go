@@ -32,6 +32,7 @@ func unmute(ctx context.Context, m *channels.Members, by channels.Caller, in cha
 type restrictionBody struct {
 	AgentID string     `json:"agent_id"` // in a room; otherwise it is in the path
 	Until   *time.Time `json:"until"`
+	Reason  string     `json:"reason"`
 }
 
 // restrictInRoom returns the call of an admin of a room.
@@ -65,5 +66,7 @@ func (h *Handler) restrict(ctx context.Context, who *requester, change restricti
 	if body.Until != nil {
 		until = body.Until.UTC()
 	}
-	return http.StatusNoContent, nil, change(ctx, h.deps.Channels.Members(), who.onChannels(), in, id, until)
+	by := who.onChannels()
+	by.Justification = body.Reason
+	return http.StatusNoContent, nil, change(ctx, h.deps.Channels.Members(), by, in, id, until)
 }
