@@ -31,7 +31,7 @@ type server struct {
 }
 
 // start serves callers that X-Agent-ID names. The key "many" may act for any agent.
-func start(t testing.TB, o openintent.Options) *server {
+func start(t testing.TB, o openintent.Options, streams ...func(*sse.Options)) *server {
 	t.Helper()
 	s := &server{t: t, ends: make(chan sse.End, 100)}
 	s.channels = channels.New(channels.Options{})
@@ -43,7 +43,11 @@ func start(t testing.TB, o openintent.Options) *server {
 		t.Fatal(err)
 	}
 	s.store = store
-	s.streams = sse.New(sse.Options{Ended: func(_ context.Context, e sse.End) { s.ends <- e }})
+	about := sse.Options{Ended: func(_ context.Context, e sse.End) { s.ends <- e }}
+	for _, set := range streams {
+		set(&about)
+	}
+	s.streams = sse.New(about)
 	present := presence.New(presence.Options{})
 	t.Cleanup(present.Close)
 	if err := present.Load(t.Context(), store); err != nil {
