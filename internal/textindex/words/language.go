@@ -1,0 +1,82 @@
+package words
+
+import (
+	"strings"
+
+	"github.com/abadojack/whatlanggo"
+	"github.com/blevesearch/snowballstem"
+	"github.com/blevesearch/snowballstem/english"
+	"github.com/blevesearch/snowballstem/french"
+	"github.com/blevesearch/snowballstem/german"
+	"github.com/blevesearch/snowballstem/spanish"
+)
+
+// Language is a language with a stemmer, or Other.
+type Language uint8
+
+const (
+	Other Language = iota
+	English
+	German
+	French
+	Spanish
+	languages
+)
+
+// LanguageOf returns the language of a tag (BCP 47), by its first subtag.
+func LanguageOf(tag string) Language {
+	primary, _, _ := strings.Cut(tag, "-")
+	switch strings.ToLower(primary) {
+	case "en":
+		return English
+	case "de":
+		return German
+	case "fr":
+		return French
+	case "es":
+		return Spanish
+	}
+	return Other
+}
+
+// minDetected is the shortest text, in bytes, whose language Detect tells: the detector
+// counts trigrams, and errs on names and headings.
+const minDetected = 40
+
+var detectable = whatlanggo.Options{}
+
+// Detect returns the language of a text without a tag, by whatlanggo. Other also stands for
+// a text that is short, or that the detector is not sure of.
+func Detect(text string) Language {
+	if len(text) < minDetected {
+		return Other
+	}
+	info := whatlanggo.DetectWithOptions(text, detectable)
+	if !info.IsReliable() {
+		return Other
+	}
+	switch info.Lang {
+	case whatlanggo.Eng:
+		return English
+	case whatlanggo.Deu:
+		return German
+	case whatlanggo.Fra:
+		return French
+	case whatlanggo.Spa:
+		return Spanish
+	}
+	return Other
+}
+
+var stemmers = [languages]func(*snowballstem.Env) bool{English: english.Stem, German: german.Stem, French: french.Stem, Spanish: spanish.Stem}
+
+// Stem returns the stem of a word in lower case, folded.
+func (l Language) Stem(word string) string {
+	stem := stemmers[l]
+	if stem == nil {
+		return fold(word)
+	}
+	env := snowballstem.NewEnv(word)
+	stem(env)
+	return fold(env.Current())
+}
