@@ -1,0 +1,21 @@
+// Package textindex finds statements by the words of their texts.
+//
+// An Index holds texts: the literal of a statement, or what a message says, with the ids of
+// the statement. Search ranks the subjects of the texts by BM25: the score of a subject is
+// the sum, over the words of the query, of the best that one of its texts has for the word.
+//
+// # Access
+//
+// Search is called with the graphs that the caller may read, and its statistics (how many
+// texts there are, how many have a word, how long they are) are counted per graph. So hits,
+// their scores and their order are those of an index that holds only these graphs: a text
+// elsewhere changes nothing. What hides a single text of a readable graph, such as a
+// quarantine, is asked for each candidate before it counts (Request.Shown).
+//
+// # Structure
+//
+// New texts are in a segment in memory; full segments are immutable. A segment has its texts
+// in the order of their subjects, and for each word the texts with it and the places there
+// (postings). Search walks the postings of all segments together, subject by subject, and
+// skips those that cannot be among the first hits any more (MaxScore).
+package textindex

@@ -1,0 +1,91 @@
+package textindex
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"koine/internal/textindex/words"
+	"koine/kg"
+)
+
+// The bounds of a query.
+const (
+	MaxQueryBytes = 1 << 10
+	MaxQueryWords = 32
+)
+
+// Query is what a text is searched for.
+type Query struct {
+	words   []queryWord
+	phrases [][]string // folded words that follow each other
+	without [][]queryWord
+}
+
+// queryWord is a word of a query, or the beginning of one.
+type queryWord struct {
+	folded, lower string
+	prefix        bool
+}
+
+// ParseQuery reads a query: words; "words in this order"; begin*, for words that begin so;
+// and -word, for what is not wanted. A text without any word that is wanted is an error.
+func ParseQuery(text string) (*Query, error) {
+	switch {
+	case len(text) > MaxQueryBytes:
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "query has %d bytes; at most %d are allowed", len(text), MaxQueryBytes)
+	case !utf8.ValidString(text):
+		return nil, kg.Errorf(kg.CodeInvalid, "query is not valid UTF-8")
+	}
+	q := &Query{}
+	n := 0
+	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
+		unwanted := false
+		if strings.HasPrefix(rest, "-") {
+			unwanted, rest = true, rest[1:]
+		}
+		var part string
+		quoted := strings.HasPrefix(rest, `"`)
+		if quoted {
+			part, rest, _ = strings.Cut(rest[1:], `"`)
+		} else if i := strings.IndexAny(rest, " \t\n\""); i >= 0 {
+			part, rest = rest[:i], rest[i:]
+		} else {
+			part, rest = rest, ""
+		}
+		list := wordsOf(part, !quoted && strings.HasSuffix(part, "*"))
+		if n += len(list); n > MaxQueryWords {
+			return nil, kg.Errorf(kg.CodeLimitExceeded, "query has more than %d words", MaxQueryWords)
+		}
+		switch {
+		case len(list) == 0:
+		case unwanted:
+			q.without = append(q.without, list)
+		default:
+			q.words = append(q.words, list...)
+			if quoted && len(list) > 1 || !quoted && len(list) > 1 && list[0].lower == "" {
+				q.phrases = append(q.phrases, foldedWords(list))
+			}
+		}
+	}
+	if len(q.words) == 0 {
+		return nil, kg.Errorf(kg.CodeInvalid, "query %q has no word to search for", kg.Excerpt(text, 40))
+	}
+	return q, nil
+}
+
+func wordsOf(text string, prefix bool) (list []queryWord) {
+	for w := range words.Split(text) {
+		list = append(list, queryWord{folded: w.Folded, lower: w.Lower})
+	}
+	if prefix && len(list) > 0 {
+		list[len(list)-1].prefix = true
+	}
+	return list
+}
+
+func foldedWords(list []queryWord) (out []string) {
+	for _, w := range list {
+		out = append(out, w.folded)
+	}
+	return out
+}

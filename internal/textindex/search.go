@@ -1,0 +1,555 @@
+package textindex
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"koine/internal/textindex/words"
+	"koine/kg"
+)
+
+// The parameters of BM25, and the weights of a word's forms beside the word itself.
+const (
+	k1 = 1.2
+	b  = 0.75
+
+	stemWeight   = 0.9
+	prefixWeight = 0.8
+	typoWeight   = 0.6 // for each letter that differs
+)
+
+// MaxForms bounds the terms that a prefix or a misspelt word stands for.
+const MaxForms = 64
+
+// Request is a search under the rights of a caller.
+type Request struct {
+	Query *Query
+	// Readable reports whether the caller may read a graph. Texts of others count nowhere.
+	Readable func(graph kg.ID) bool
+	// Shown reports whether a text of a readable graph is shown in the caller's view; nil
+	// shows all. It is called for texts that may be among the hits.
+	Shown func(subject kg.ID, text Ref) (bool, error)
+	First int
+	// After is the last hit of the page before.
+	After *Place
+}
+
+// Place is the place of a hit in the order of a search.
+type Place struct {
+	Score   float64
+	Subject Subject
+}
+
+// before reports whether p comes before o: the higher score first.
+func (p Place) before(o Place) bool {
+	if p.Score != o.Score {
+		return p.Score > o.Score
+	}
+	return p.Subject.compare(o.Subject) < 0
+}
+
+// Hit is a subject that has words of the query.
+type Hit struct {
+	Place
+	Texts []Match // the best first
+}
+
+// Match is a text with words of the query.
+type Match struct {
+	Ref   Ref
+	Score float64
+}
+
+// search finds the first hits of a request in segments.
+func search(ctx context.Context, list []*segment, r *Request) ([]Hit, error) {
+	s := &searcher{ctx: ctx, request: r}
+	s.open(list)
+	for _, w := range r.Query.words {
+		s.words = append(s.words, s.openWord(w))
+	}
+	for _, list := range r.Query.without {
+		var all []*wordCursor
+		for _, w := range list {
+			all = append(all, s.openWord(w))
+		}
+		s.without = append(s.without, all)
+	}
+	// The words that can add most come last, so that a prefix of the list is what cannot
+	// make a hit alone.
+	slices.SortStableFunc(s.words, func(a, b *wordCursor) int { return cmp.Compare(a.most, b.most) })
+	return s.run()
+}
+
+// searcher is a search under way.
+type searcher struct {
+	ctx     context.Context
+	request *Request
+	parts   []*part
+	texts   uint64  // in all readable graphs
+	average float64 // words of a text
+	words   []*wordCursor
+	without [][]*wordCursor
+	hits    hitHeap
+}
+
+// part is a segment with the graphs of it that the caller may read.
+type part struct {
+	*segment
+	readable []bool
+}
+
+func (s *searcher) open(list []*segment) {
+	known := map[kg.ID]bool{}
+	var total uint64
+	for _, from := range list {
+		p := &part{segment: from, readable: make([]bool, len(from.graphs))}
+		for i, g := range from.graphs {
+			readable, ok := known[g.graph]
+			if !ok {
+				readable = s.request.Readable(g.graph)
+				known[g.graph] = readable
+			}
+			if readable {
+				p.readable[i] = true
+				s.texts += g.texts
+				total += g.words
+			}
+		}
+		s.parts = append(s.parts, p)
+	}
+	s.average = max(float64(total)/max(float64(s.texts), 1), 1)
+}
+
+// textsWith returns how many readable texts have a term.
+func (s *searcher) textsWith(term string) (n uint64) {
+	for _, p := range s.parts {
+		if number, ok := p.findTerm(term); ok {
+			p.textsWith(number, func(graph uint32, texts uint64) {
+				if p.readable[graph] {
+					n += texts
+				}
+			})
+		}
+	}
+	return n
+}
+
+// form is a term that stands for a word of the query.
+type form struct {
+	term   string
+	weight float64
+	texts  uint64
+}
+
+// forms returns the terms of readable texts that a word stands for.
+func (s *searcher) forms(w queryWord) (out []form) {
+	add := func(term string, weight float64) uint64 {
+		n := s.textsWith(term)
+		if n > 0 {
+			out = append(out, form{term, weight, n})
+		}
+		return n
+	}
+	add(exact(w.folded), 1)
+	if w.lower != "" {
+		for l := words.English; l <= words.Spanish; l++ {
+			add(stemmed(l, l.Stem(w.lower)), stemWeight)
+		}
+	}
+	if w.prefix {
+		s.eachTerm(exact(w.folded), func(term string) bool {
+			if term != exact(w.folded) {
+				add(term, prefixWeight)
+			}
+			return len(out) < MaxForms
+		})
+	}
+	if most := maxTypos(w.folded); len(out) == 0 && most > 0 && w.lower != "" {
+		s.eachTerm(exact(""), func(term string) bool {
+			if n := distance(w.folded, term[1:], most); n <= most {
+				add(term, math.Pow(typoWeight, float64(n)))
+			}
+			return len(out) < MaxForms
+		})
+	}
+	return out
+}
+
+// maxTypos is how many letters of a word may be wrong.
+func maxTypos(word string) int {
+	switch n := len(word); {
+	case n >= 8:
+		return 2
+	case n >= 4:
+		return 1
+	}
+	return 0
+}
+
+// eachTerm calls f with the terms that begin with a prefix, in order and each once, until it
+// returns false.
+func (s *searcher) eachTerm(prefix string, f func(term string) bool) {
+	lists := make([][]string, 0, len(s.parts))
+	for _, p := range s.parts {
+		from, to := p.termsWithPrefix(prefix)
+		lists = append(lists, p.terms[from:to])
+	}
+	for {
+		next, found := "", false
+		for _, list := range lists {
+			if len(list) > 0 && (!found || list[0] < next) {
+				next, found = list[0], true
+			}
+		}
+		if !found || !f(next) {
+			return
+		}
+		for i, list := range lists {
+			if len(list) > 0 && list[0] == next {
+				lists[i] = list[1:]
+			}
+		}
+	}
+}
+
+// wordCursor walks the subjects with a word, in all segments.
+type wordCursor struct {
+	idf     float64
+	most    float64 // no text has more for the word
+	cursors []formCursor
+}
+
+type formCursor struct {
+	*cursor
+	part   *part
+	weight float64
+}
+
+func (s *searcher) openWord(w queryWord) *wordCursor {
+	c := &wordCursor{}
+	var exactly, stems, others uint64
+	for _, f := range s.forms(w) {
+		switch {
+		case f.term == exact(w.folded):
+			exactly = f.texts
+		case f.term[0] != exactTerm:
+			stems += f.texts
+		default:
+			others += f.texts
+		}
+		c.most = max(c.most, f.weight)
+		for _, p := range s.parts {
+			if n, ok := p.findTerm(f.term); ok {
+				c.cursors = append(c.cursors, formCursor{newCursor(p.segment, n), p, f.weight})
+			}
+		}
+	}
+	n := float64(min(max(exactly, stems)+others, s.texts))
+	c.idf = math.Log(1 + (float64(s.texts)-n+0.5)/(n+0.5))
+	c.most *= c.idf * (k1 + 1)
+	return c
+}
+
+// subject returns the first subject at a cursor of the word.
+func (c *wordCursor) subject() (first Subject, ok bool) {
+	for i := range c.cursors {
+		if f := &c.cursors[i]; !f.done {
+			if at := f.atSubject(); !ok || at.compare(first) < 0 {
+				first, ok = at, true
+			}
+		}
+	}
+	return first, ok
+}
+
+// seek moves every cursor to the first subject that is not before t.
+func (c *wordCursor) seek(t Subject) {
+	for i := range c.cursors {
+		if f := &c.cursors[i]; !f.done && f.atSubject().compare(t) < 0 {
+			f.seekSubject(t)
+		}
+	}
+}
+
+func (c *cursor) seekSubject(t Subject) {
+	n := c.s.findSubject(t, c.s.subject[c.doc]+1)
+	if int(n) == len(c.s.subjects) {
+		c.done = true
+		return
+	}
+	c.seek(c.s.first[n])
+}
+
+// run walks the subjects and returns the best.
+func (s *searcher) run() ([]Hit, error) {
+	for step := 0; ; step++ {
+		if step%1024 == 0 && s.ctx.Err() != nil {
+			return nil, s.ctx.Err()
+		}
+		needed := s.needed()
+		var next Subject
+		found := false
+		for _, w := range s.words[needed:] {
+			if at, ok := w.subject(); ok && (!found || at.compare(next) < 0) {
+				next, found = at, true
+			}
+		}
+		if !found {
+			break
+		}
+		hit, err := s.evaluate(next)
+		if err != nil {
+			return nil, err
+		}
+		if hit != nil {
+			heap.Push(&s.hits, *hit)
+			if len(s.hits) > s.request.First {
+				heap.Pop(&s.hits)
+			}
+		}
+		for _, w := range s.words[needed:] {
+			w.passSubject(next)
+		}
+	}
+	out := []Hit(s.hits)
+	slices.SortFunc(out, func(a, b Hit) int {
+		if a.before(b.Place) {
+			return -1
+		}
+		return 1
+	})
+	return out, nil
+}
+
+// passSubject moves every cursor behind a subject.
+func (c *wordCursor) passSubject(t Subject) {
+	for i := range c.cursors {
+		if f := &c.cursors[i]; !f.done && f.atSubject() == t {
+			f.seek(f.s.first[f.s.subject[f.doc]+1])
+		}
+	}
+}
+
+// needed returns how many of the first words cannot make a hit together.
+func (s *searcher) needed() int {
+	if len(s.hits) < s.request.First {
+		return 0
+	}
+	sum := 0.0
+	for i, w := range s.words {
+		if sum += w.most; sum >= s.hits[0].Score {
+			return i
+		}
+	}
+	return len(s.words)
+}
+
+// textAt is a text of a subject under evaluation.
+type textAt struct {
+	part *part
+	doc  uint32
+}
+
+// evaluate returns the hit of a subject, or nil if it is none of the first.
+func (s *searcher) evaluate(subject Subject) (*Hit, error) {
+	possible := 0.0
+	for _, w := range s.words {
+		w.seek(subject)
+		best := 0.0
+		s.eachScore(w, subject, func(_ textAt, score float64) { best = max(best, score) })
+		possible += best
+	}
+	if !s.isWanted(Place{possible, subject}) {
+		return nil, nil
+	}
+	scores := map[textAt][]float64{} // for each word
+	for i, w := range s.words {
+		s.eachScore(w, subject, func(at textAt, score float64) {
+			if scores[at] == nil {
+				scores[at] = make([]float64, len(s.words))
+			}
+			scores[at][i] = max(scores[at][i], score)
+		})
+	}
+	if unwanted, err := s.hasUnwanted(subject); err != nil || unwanted {
+		return nil, err
+	}
+	hit := &Hit{Place: Place{Subject: subject}}
+	best := make([]float64, len(s.words))
+	for key, list := range scores {
+		ref := key.part.refs[key.doc]
+		if shown, err := s.isShown(subject, ref); err != nil {
+			return nil, err
+		} else if !shown {
+			delete(scores, key)
+			continue
+		}
+		sum := 0.0
+		for i, score := range list {
+			sum += score
+			best[i] = max(best[i], score)
+		}
+		hit.Texts = append(hit.Texts, Match{ref, sum})
+	}
+	for _, score := range best {
+		hit.Score += score
+	}
+	if len(hit.Texts) == 0 || !s.hasPhrases(scores) || !s.isWanted(hit.Place) || s.request.After != nil && !s.request.After.before(hit.Place) {
+		return nil, nil
+	}
+	slices.SortFunc(hit.Texts, func(a, b Match) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), compareRefs(a.Ref, b.Ref))
+	})
+	return hit, nil
+}
+
+func compareRefs(a, b Ref) int {
+	return cmp.Or(strings.Compare(string(a.Predicate[:]), string(b.Predicate[:])), strings.Compare(string(a.Object[:]), string(b.Object[:])), strings.Compare(string(a.Graph[:]), string(b.Graph[:])))
+}
+
+// isWanted reports whether a place is before the last of the first hits.
+func (s *searcher) isWanted(p Place) bool {
+	return p.Score > 0 && (len(s.hits) < s.request.First || p.before(s.hits[0].Place))
+}
+
+// eachScore calls f with what the texts of a subject, which the word's cursors are at, have
+// for the word. A text with several forms of it comes several times.
+func (s *searcher) eachScore(w *wordCursor, subject Subject, f func(at textAt, score float64)) {
+	for j := range w.cursors {
+		form := &w.cursors[j]
+		if form.done || form.atSubject() != subject {
+			continue
+		}
+		at := *form.cursor
+		for end := at.s.first[at.s.subject[at.doc]+1]; !at.done && at.doc < end; at.next() {
+			if at.s.isRemoved(at.doc) || !form.part.readable[at.s.graph[at.doc]] {
+				continue
+			}
+			tf := float64(at.times)
+			f(textAt{form.part, at.doc}, form.weight*w.idf*tf*(k1+1)/(tf+k1*(1-b+b*float64(at.s.length[at.doc])/s.average)))
+		}
+	}
+}
+
+func (s *searcher) isShown(subject Subject, text Ref) (bool, error) {
+	if s.request.Shown == nil {
+		return true, nil
+	}
+	return s.request.Shown(subject.ID, text)
+}
+
+// hasUnwanted reports whether a text of a subject that the caller sees has a word, or all
+// words of a phrase in order, that is not wanted.
+func (s *searcher) hasUnwanted(subject Subject) (bool, error) {
+	for i, list := range s.without {
+		list[0].seek(subject)
+		for j := range list[0].cursors {
+			f := &list[0].cursors[j]
+			if f.done || f.atSubject() != subject {
+				continue
+			}
+			at := *f.cursor
+			for end := f.s.first[f.s.subject[f.doc]+1]; !at.done && at.doc < end; at.next() {
+				if at.s.isRemoved(at.doc) || !f.part.readable[at.s.graph[at.doc]] {
+					continue
+				}
+				if phrase := foldedWords(s.request.Query.without[i]); len(phrase) > 1 && !(textAt{f.part, at.doc}).hasPhrase(phrase) {
+					continue
+				}
+				if shown, err := s.isShown(subject, at.s.refs[at.doc]); err != nil || shown {
+					return shown, err
+				}
+			}
+		}
+	}
+	return false, nil
+}
+
+// hasPhrases reports whether each phrase is in one of the texts.
+func (s *searcher) hasPhrases(texts map[textAt][]float64) bool {
+	for _, phrase := range s.request.Query.phrases {
+		found := false
+		for at := range texts {
+			found = found || at.hasPhrase(phrase)
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+func (at textAt) hasPhrase(phrase []string) bool {
+	var starts []int
+	for i, word := range phrase {
+		n, ok := at.part.findTerm(exact(word))
+		if !ok {
+			return false
+		}
+		c := newCursor(at.part.segment, n)
+		if c.seek(at.doc); c.done || c.doc != at.doc {
+			return false
+		}
+		places := c.positions(nil)
+		if i == 0 {
+			starts = places
+			continue
+		}
+		starts = slices.DeleteFunc(starts, func(p int) bool { _, ok := slices.BinarySearch(places, p+i); return !ok })
+	}
+	return len(starts) > 0
+}
+
+// hitHeap has the worst of the hits first.
+type hitHeap []Hit
+
+func (h hitHeap) Len() int           { return len(h) }
+func (h hitHeap) Less(i, j int) bool { return h[j].before(h[i].Place) }
+func (h hitHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *hitHeap) Push(x any)        { *h = append(*h, x.(Hit)) }
+func (h *hitHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
+
+// distance returns how many letters differ between two words: by another, a missing, an
+// additional one, or two that changed places. Past most it returns more than most.
+func distance(a, b string, most int) int {
+	if len(a)-len(b) > most*4 || len(b)-len(a) > most*4 {
+		return most + 1
+	}
+	r, t := []rune(a), []rune(b)
+	if len(r)-len(t) > most || len(t)-len(r) > most {
+		return most + 1
+	}
+	two, one, row := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)
+	for j := range one {
+		one[j] = j
+	}
+	for i := 1; i <= len(r); i++ {
+		row[0] = i
+		least := i
+		for j := 1; j <= len(t); j++ {
+			cost := 1
+			if r[i-1] == t[j-1] {
+				cost = 0
+			}
+			row[j] = min(one[j]+1, row[j-1]+1, one[j-1]+cost)
+			if i > 1 && j > 1 && r[i-1] == t[j-2] && r[i-2] == t[j-1] {
+				row[j] = min(row[j], two[j-2]+1)
+			}
+			least = min(least, row[j])
+		}
+		if least > most {
+			return most + 1
+		}
+		two, one, row = one, row, two
+	}
+	return one[len(t)]
+}

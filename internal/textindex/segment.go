@@ -1,0 +1,389 @@
+package textindex
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"sort"
+
+	"koine/internal/textindex/words"
+	"koine/kg"
+)
+
+// Subject is what a text is about. Order is a number that depends on the subject's name
+// alone, and decides between equal scores; the id decides between equal numbers.
+type Subject struct {
+	Order uint64
+	ID    kg.ID
+}
+
+func (s Subject) compare(t Subject) int {
+	if c := cmp.Compare(s.Order, t.Order); c != 0 {
+		return c
+	}
+	return bytes.Compare(s.ID[:], t.ID[:])
+}
+
+// Ref names the statement that a text belongs to.
+type Ref struct{ Graph, Predicate, Object kg.ID }
+
+// Text is a text of the index.
+type Text struct {
+	Subject  Subject
+	Ref      Ref
+	Language words.Language
+	Value    string
+}
+
+// MaxTextWords bounds the words of a text that are indexed.
+const MaxTextWords = 1 << 16
+
+// The kinds of terms: a word in its folded form, and its stem in a language.
+const (
+	exactTerm byte = 0x01
+	stemTerm  byte = 0x10 // with the language added
+)
+
+func exact(word string) string { return string([]byte{exactTerm}) + word }
+
+func stemmed(l words.Language, stem string) string { return string([]byte{stemTerm + byte(l)}) + stem }
+
+// place is where a term is in a text.
+type place struct {
+	term     string
+	position int
+}
+
+// placesOf returns the terms of a text with their positions, and the number of words.
+func placesOf(t *Text) (out []place, n int) {
+	for w := range words.Split(t.Value) {
+		if n == MaxTextWords {
+			break
+		}
+		n++
+		out = append(out, place{exact(w.Folded), w.Position})
+		if t.Language != words.Other && w.Lower != "" {
+			out = append(out, place{stemmed(t.Language, t.Language.Stem(w.Lower)), w.Position})
+		}
+	}
+	return out, n
+}
+
+// segment is a set of texts that does not grow. Its columns are parallel: one element for
+// each text, in the order of subjects.
+type segment struct {
+	subjects []Subject
+	first    []uint32 // the first text of each subject, and the number of texts at the end
+	subject  []uint32 // of each text
+	refs     []Ref
+	graph    []uint32 // of each text: its place in graphs
+	length   []uint32 // words
+	graphs   []graphTotals
+
+	terms    []string // sorted
+	offsets  []uint32 // of the postings of each term, and their end
+	postings []byte
+
+	removed []uint64 // a bit for each text
+	// withdrawn has how many removed texts of a graph still count in the postings of a term.
+	withdrawn map[graphTerm]uint32
+}
+
+// graphTotals counts the texts of a graph in a segment that were not removed.
+type graphTotals struct {
+	graph        kg.ID
+	texts, words uint64
+}
+
+type graphTerm struct{ term, graph uint32 }
+
+// blockSize is how many texts one entry of a skip list stands for.
+const blockSize = 128
+
+// buildSegment makes a segment of texts. No two have the same subject and Ref.
+func buildSegment(texts []Text) *segment {
+	slices.SortFunc(texts, func(a, b Text) int {
+		return cmp.Or(a.Subject.compare(b.Subject), bytes.Compare(a.Ref.Predicate[:], b.Ref.Predicate[:]),
+			bytes.Compare(a.Ref.Object[:], b.Ref.Object[:]), bytes.Compare(a.Ref.Graph[:], b.Ref.Graph[:]))
+	})
+	s := newSegment(len(texts))
+	graphs := graphNumbers{}
+	lists := map[string]*postingList{}
+	for i := range texts {
+		t, doc := &texts[i], uint32(i)
+		places, n := placesOf(t)
+		g := graphs.number(s, t.Ref.Graph)
+		s.addText(t.Subject, t.Ref, g, uint32(n))
+		slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.term, b.term) })
+		for len(places) > 0 {
+			var positions []int
+			for len(positions) < len(places) && places[len(positions)].term == places[0].term {
+				positions = append(positions, places[len(positions)].position)
+			}
+			l := lists[places[0].term]
+			if l == nil {
+				l = &postingList{inGraph: map[uint32]uint32{}}
+				lists[places[0].term] = l
+			}
+			l.add(doc, g, positions)
+			places = places[len(positions):]
+		}
+	}
+	s.first = append(s.first, uint32(len(texts)))
+	s.terms = make([]string, 0, len(lists))
+	for term := range lists {
+		s.terms = append(s.terms, term)
+	}
+	slices.Sort(s.terms)
+	for _, term := range s.terms {
+		s.offsets = append(s.offsets, uint32(len(s.postings)))
+		s.postings = lists[term].appendTo(s.postings)
+	}
+	s.offsets = append(s.offsets, uint32(len(s.postings)))
+	return s
+}
+
+func newSegment(texts int) *segment {
+	return &segment{removed: make([]uint64, (texts+63)/64), withdrawn: map[graphTerm]uint32{}}
+}
+
+// addText appends a text, whose words are added to posting lists.
+func (s *segment) addText(subject Subject, ref Ref, graph, words uint32) {
+	if len(s.subjects) == 0 || s.subjects[len(s.subjects)-1] != subject {
+		s.subjects, s.first = append(s.subjects, subject), append(s.first, uint32(len(s.refs)))
+	}
+	s.subject = append(s.subject, uint32(len(s.subjects)-1))
+	s.refs, s.graph, s.length = append(s.refs, ref), append(s.graph, graph), append(s.length, words)
+	s.graphs[graph].texts++
+	s.graphs[graph].words += uint64(words)
+}
+
+// graphNumbers has the numbers of the graphs of a segment that is being made.
+type graphNumbers map[kg.ID]uint32
+
+func (n graphNumbers) number(s *segment, graph kg.ID) uint32 {
+	g, ok := n[graph]
+	if !ok {
+		g = uint32(len(s.graphs))
+		n[graph] = g
+		s.graphs = append(s.graphs, graphTotals{graph: graph})
+	}
+	return g
+}
+
+// postingList gathers the postings of a term.
+type postingList struct {
+	inGraph map[uint32]uint32 // texts by graph
+	texts   uint32
+	last    uint32
+	skips   []skip
+	data    []byte
+}
+
+// skip is an entry of a skip list: the last text of a block, and where the block ends.
+type skip struct{ last, end uint32 }
+
+func (l *postingList) add(doc, graph uint32, positions []int) {
+	l.inGraph[graph]++
+	delta := doc - l.last
+	if l.texts%blockSize == 0 {
+		delta = doc // a block begins anew
+		if l.texts > 0 {
+			l.skips = append(l.skips, skip{l.last, uint32(len(l.data))})
+		}
+	}
+	l.texts, l.last = l.texts+1, doc
+	if len(positions) == 1 {
+		l.data = binary.AppendUvarint(l.data, uint64(delta)<<1)
+	} else {
+		l.data = binary.AppendUvarint(l.data, uint64(delta)<<1|1)
+		l.data = binary.AppendUvarint(l.data, uint64(len(positions)))
+	}
+	before := 0
+	for _, p := range positions {
+		l.data = binary.AppendUvarint(l.data, uint64(p-before))
+		before = p
+	}
+}
+
+// appendTo appends the counts by graph, the skip list and the postings.
+func (l *postingList) appendTo(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(l.texts))
+	b = binary.AppendUvarint(b, uint64(len(l.inGraph)))
+	for _, g := range sortedKeys(l.inGraph) {
+		b = binary.AppendUvarint(b, uint64(g))
+		b = binary.AppendUvarint(b, uint64(l.inGraph[g]))
+	}
+	for _, s := range l.skips {
+		b = binary.BigEndian.AppendUint32(b, s.last)
+		b = binary.BigEndian.AppendUint32(b, s.end)
+	}
+	return append(b, l.data...)
+}
+
+func sortedKeys(m map[uint32]uint32) []uint32 {
+	keys := make([]uint32, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// findTerm returns the number of a term.
+func (s *segment) findTerm(term string) (uint32, bool) {
+	i, ok := slices.BinarySearch(s.terms, term)
+	return uint32(i), ok
+}
+
+// termsWithPrefix returns the numbers of the first and behind the last term that begin so.
+func (s *segment) termsWithPrefix(prefix string) (from, to uint32) {
+	i, _ := slices.BinarySearch(s.terms, prefix)
+	n := sort.Search(len(s.terms)-i, func(k int) bool { return s.terms[i+k][:min(len(prefix), len(s.terms[i+k]))] > prefix })
+	return uint32(i), uint32(i + n)
+}
+
+// findSubject returns the number of the first subject that is not before t.
+func (s *segment) findSubject(t Subject, from uint32) uint32 {
+	rest := s.subjects[from:]
+	return from + uint32(sort.Search(len(rest), func(i int) bool { return rest[i].compare(t) >= 0 }))
+}
+
+func (s *segment) isRemoved(doc uint32) bool { return s.removed[doc/64]&(1<<(doc%64)) != 0 }
+
+// remove takes a text out, and reports whether it was there. The text's words are needed for
+// the statistics.
+func (s *segment) remove(t *Text) bool {
+	n := s.findSubject(t.Subject, 0)
+	if int(n) == len(s.subjects) || s.subjects[n] != t.Subject {
+		return false
+	}
+	for doc := s.first[n]; doc < s.first[n+1]; doc++ {
+		if s.refs[doc] != t.Ref || s.isRemoved(doc) {
+			continue
+		}
+		s.removed[doc/64] |= 1 << (doc % 64)
+		g := s.graph[doc]
+		s.graphs[g].texts--
+		s.graphs[g].words -= uint64(s.length[doc])
+		places, _ := placesOf(t)
+		seen := map[string]bool{}
+		for _, p := range places {
+			if term, ok := s.findTerm(p.term); ok && !seen[p.term] {
+				seen[p.term] = true
+				s.withdrawn[graphTerm{term, g}]++
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// textsWith calls count with the number of texts of each graph that have a term.
+func (s *segment) textsWith(term uint32, count func(graph uint32, texts uint64)) {
+	b := s.postings[s.offsets[term]:]
+	_, b = uvarint(b)
+	n, b := uvarint(b)
+	for range n {
+		var g, texts uint64
+		g, b = uvarint(b)
+		texts, b = uvarint(b)
+		count(uint32(g), texts-uint64(s.withdrawn[graphTerm{term, uint32(g)}]))
+	}
+}
+
+func uvarint(b []byte) (uint64, []byte) {
+	if b[0] < 0x80 {
+		return uint64(b[0]), b[1:]
+	}
+	v, n := binary.Uvarint(b)
+	return v, b[n:]
+}
+
+// cursor walks the postings of a term.
+type cursor struct {
+	s     *segment
+	term  uint32
+	doc   uint32 // the current text
+	times uint32 // how often the term is in it
+	done  bool
+
+	left  uint32 // texts behind the current one
+	skips []byte // entries behind the current block
+	block []byte // the rest of the data, from base on
+	base  uint32
+	whole []byte
+	at    []byte // positions of the current text
+	index uint32 // of the current text in its block
+}
+
+func newCursor(s *segment, term uint32) *cursor {
+	b := s.postings[s.offsets[term]:s.offsets[term+1]]
+	texts, b := uvarint(b)
+	graphs, b := uvarint(b)
+	for range 2 * graphs {
+		_, b = uvarint(b)
+	}
+	skips := 8 * ((texts - 1) / blockSize)
+	c := &cursor{s: s, term: term, left: uint32(texts), skips: b[:skips], whole: b[skips:]}
+	c.block = c.whole
+	c.next()
+	return c
+}
+
+// next moves to the next text.
+func (c *cursor) next() {
+	if c.left == 0 {
+		c.done = true
+		return
+	}
+	c.left--
+	if c.index == blockSize {
+		c.index, c.doc, c.skips = 0, 0, c.skips[8:]
+	}
+	c.index++
+	head, b := uvarint(c.block)
+	c.doc += uint32(head >> 1)
+	c.times = 1
+	if head&1 != 0 {
+		var n uint64
+		n, b = uvarint(b)
+		c.times = uint32(n)
+	}
+	c.at = b
+	for n := c.times; n > 0; b = b[1:] {
+		if b[0] < 0x80 {
+			n--
+		}
+	}
+	c.block = b
+}
+
+// seek moves to the first text that is not before doc.
+func (c *cursor) seek(doc uint32) {
+	for !c.done && len(c.skips) >= 8 && binary.BigEndian.Uint32(c.skips) < doc {
+		c.left -= blockSize - c.index
+		c.block = c.whole[binary.BigEndian.Uint32(c.skips[4:]):]
+		c.index, c.doc, c.skips = 0, 0, c.skips[8:]
+		c.next()
+	}
+	for !c.done && c.doc < doc {
+		c.next()
+	}
+}
+
+// positions appends where the term is in the current text.
+func (c *cursor) positions(out []int) []int {
+	b, position := c.at, 0
+	for range c.times {
+		var delta uint64
+		delta, b = uvarint(b)
+		position += int(delta)
+		out = append(out, position)
+	}
+	return out
+}
+
+// atSubject returns the subject of the current text.
+func (c *cursor) atSubject() Subject { return c.s.subjects[c.s.subject[c.doc]] }
