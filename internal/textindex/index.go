@@ -88,7 +88,7 @@ func (x *Index) pendingSegment() *segment {
 func (x *Index) mergeTail() {
 	for n := len(x.segments); n >= growth; n = len(x.segments) {
 		tail := x.segments[n-growth:]
-		if len(tail[0].refs) > growth*len(tail[growth-1].refs) {
+		if tail[0].texts() > growth*tail[growth-1].texts() {
 			return
 		}
 		x.segments = append(x.segments[:n-growth:n-growth], mergeSegments(tail))

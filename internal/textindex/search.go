@@ -1,12 +1,12 @@
 package textindex
 
 import (
+	"bytes"
 	"cmp"
 	"container/heap"
 	"context"
 	"math"
 	"slices"
-	"strings"
 
 	"koine/internal/textindex/words"
 	"koine/kg"
@@ -127,7 +127,7 @@ func (s *searcher) open(list []*segment) {
 // textsWith returns how many readable texts have a term.
 func (s *searcher) textsWith(term string) (n uint64) {
 	for _, p := range s.parts {
-		if number, ok := p.findTerm(term); ok {
+		if number, ok := p.terms.find(term); ok {
 			p.textsWith(number, func(graph uint32, texts uint64) {
 				if p.readable[graph] {
 					n += texts
@@ -195,8 +195,7 @@ func maxTypos(word string) int {
 func (s *searcher) eachTerm(prefix string, f func(term string) bool) {
 	lists := make([][]string, 0, len(s.parts))
 	for _, p := range s.parts {
-		from, to := p.termsWithPrefix(prefix)
-		lists = append(lists, p.terms[from:to])
+		lists = append(lists, slices.Collect(p.terms.startingWith(prefix)))
 	}
 	for {
 		next, found := "", false
@@ -227,6 +226,17 @@ type formCursor struct {
 	*cursor
 	part   *part
 	weight float64
+	at     Subject // of the current text
+	number uint32  // of the subject
+}
+
+// locate notes the subject of the current text.
+func (f *formCursor) locate() {
+	if !f.done {
+		if n := f.s.subjectOf(f.doc); n != f.number || f.at.ID == (kg.ID{}) {
+			f.number, f.at = n, f.s.subjectAt(n)
+		}
+	}
 }
 
 func (s *searcher) openWord(w queryWord) *wordCursor {
@@ -243,8 +253,9 @@ func (s *searcher) openWord(w queryWord) *wordCursor {
 		}
 		c.most = max(c.most, f.weight)
 		for _, p := range s.parts {
-			if n, ok := p.findTerm(f.term); ok {
-				c.cursors = append(c.cursors, formCursor{newCursor(p.segment, n), p, f.weight})
+			if n, ok := p.terms.find(f.term); ok {
+				c.cursors = append(c.cursors, formCursor{cursor: newCursor(p.segment, n), part: p, weight: f.weight})
+				c.cursors[len(c.cursors)-1].locate()
 			}
 		}
 	}
@@ -258,8 +269,8 @@ func (s *searcher) openWord(w queryWord) *wordCursor {
 func (c *wordCursor) subject() (first Subject, ok bool) {
 	for i := range c.cursors {
 		if f := &c.cursors[i]; !f.done {
-			if at := f.atSubject(); !ok || at.compare(first) < 0 {
-				first, ok = at, true
+			if !ok || f.at.compare(first) < 0 {
+				first, ok = f.at, true
 			}
 		}
 	}
@@ -269,19 +280,30 @@ func (c *wordCursor) subject() (first Subject, ok bool) {
 // seek moves every cursor to the first subject that is not before t.
 func (c *wordCursor) seek(t Subject) {
 	for i := range c.cursors {
-		if f := &c.cursors[i]; !f.done && f.atSubject().compare(t) < 0 {
+		if f := &c.cursors[i]; !f.done && f.at.compare(t) < 0 {
 			f.seekSubject(t)
 		}
 	}
 }
 
-func (c *cursor) seekSubject(t Subject) {
-	n := c.s.findSubject(t, c.s.subject[c.doc]+1)
-	if int(n) == len(c.s.subjects) {
-		c.done = true
+// seekSubject moves to the first subject that is not before t. Subjects that are near are
+// found by steps.
+func (f *formCursor) seekSubject(t Subject) {
+	for range 4 {
+		_, end := f.s.textsOf(f.number)
+		f.seek(end)
+		if f.locate(); f.done || f.at.compare(t) >= 0 {
+			return
+		}
+	}
+	n := f.s.findSubject(t, f.number+1)
+	if n == f.s.subjects() {
+		f.done = true
 		return
 	}
-	c.seek(c.s.first[n])
+	first, _ := f.s.textsOf(n)
+	f.seek(first)
+	f.locate()
 }
 
 // run walks the subjects and returns the best.
@@ -328,8 +350,10 @@ func (s *searcher) run() ([]Hit, error) {
 // passSubject moves every cursor behind a subject.
 func (c *wordCursor) passSubject(t Subject) {
 	for i := range c.cursors {
-		if f := &c.cursors[i]; !f.done && f.atSubject() == t {
-			f.seek(f.s.first[f.s.subject[f.doc]+1])
+		if f := &c.cursors[i]; !f.done && f.at == t {
+			_, end := f.s.textsOf(f.number)
+			f.seek(end)
+			f.locate()
 		}
 	}
 }
@@ -381,7 +405,7 @@ func (s *searcher) evaluate(subject Subject) (*Hit, error) {
 	hit := &Hit{Place: Place{Subject: subject}}
 	best := make([]float64, len(s.words))
 	for key, list := range scores {
-		ref := key.part.refs[key.doc]
+		ref := key.part.refAt(key.doc)
 		if shown, err := s.isShown(subject, ref); err != nil {
 			return nil, err
 		} else if !shown {
@@ -408,7 +432,7 @@ func (s *searcher) evaluate(subject Subject) (*Hit, error) {
 }
 
 func compareRefs(a, b Ref) int {
-	return cmp.Or(strings.Compare(string(a.Predicate[:]), string(b.Predicate[:])), strings.Compare(string(a.Object[:]), string(b.Object[:])), strings.Compare(string(a.Graph[:]), string(b.Graph[:])))
+	return cmp.Or(bytes.Compare(a.Predicate[:], b.Predicate[:]), bytes.Compare(a.Object[:], b.Object[:]), bytes.Compare(a.Graph[:], b.Graph[:]))
 }
 
 // isWanted reports whether a place is before the last of the first hits.
@@ -421,16 +445,16 @@ func (s *searcher) isWanted(p Place) bool {
 func (s *searcher) eachScore(w *wordCursor, subject Subject, f func(at textAt, score float64)) {
 	for j := range w.cursors {
 		form := &w.cursors[j]
-		if form.done || form.atSubject() != subject {
+		if form.done || form.at != subject {
 			continue
 		}
 		at := *form.cursor
-		for end := at.s.first[at.s.subject[at.doc]+1]; !at.done && at.doc < end; at.next() {
-			if at.s.isRemoved(at.doc) || !form.part.readable[at.s.graph[at.doc]] {
+		for _, end := at.s.textsOf(form.number); !at.done && at.doc < end; at.next() {
+			if at.s.isRemoved(at.doc) || !form.part.readable[at.s.graphOf(at.doc)] {
 				continue
 			}
 			tf := float64(at.times)
-			f(textAt{form.part, at.doc}, form.weight*w.idf*tf*(k1+1)/(tf+k1*(1-b+b*float64(at.s.length[at.doc])/s.average)))
+			f(textAt{form.part, at.doc}, form.weight*w.idf*tf*(k1+1)/(tf+k1*(1-b+b*float64(at.s.length.at(at.doc))/s.average)))
 		}
 	}
 }
@@ -449,18 +473,18 @@ func (s *searcher) hasUnwanted(subject Subject) (bool, error) {
 		list[0].seek(subject)
 		for j := range list[0].cursors {
 			f := &list[0].cursors[j]
-			if f.done || f.atSubject() != subject {
+			if f.done || f.at != subject {
 				continue
 			}
 			at := *f.cursor
-			for end := f.s.first[f.s.subject[f.doc]+1]; !at.done && at.doc < end; at.next() {
-				if at.s.isRemoved(at.doc) || !f.part.readable[at.s.graph[at.doc]] {
+			for _, end := at.s.textsOf(f.number); !at.done && at.doc < end; at.next() {
+				if at.s.isRemoved(at.doc) || !f.part.readable[at.s.graphOf(at.doc)] {
 					continue
 				}
 				if phrase := foldedWords(s.request.Query.without[i]); len(phrase) > 1 && !(textAt{f.part, at.doc}).hasPhrase(phrase) {
 					continue
 				}
-				if shown, err := s.isShown(subject, at.s.refs[at.doc]); err != nil || shown {
+				if shown, err := s.isShown(subject, at.s.refAt(at.doc)); err != nil || shown {
 					return shown, err
 				}
 			}
@@ -486,7 +510,7 @@ func (s *searcher) hasPhrases(texts map[textAt][]float64) bool {
 func (at textAt) hasPhrase(phrase []string) bool {
 	var starts []int
 	for i, word := range phrase {
-		n, ok := at.part.findTerm(exact(word))
+		n, ok := at.part.terms.find(exact(word))
 		if !ok {
 			return false
 		}

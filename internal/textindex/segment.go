@@ -70,24 +70,47 @@ func placesOf(t *Text) (out []place, n int) {
 	return out, n
 }
 
-// segment is a set of texts that does not grow. Its columns are parallel: one element for
-// each text, in the order of subjects.
+// segment is a set of texts that does not grow, as it is in its file. Its columns have one
+// element for each text, in the order of subjects.
 type segment struct {
-	subjects []Subject
-	first    []uint32 // the first text of each subject, and the number of texts at the end
-	subject  []uint32 // of each text
-	refs     []Ref
-	graph    []uint32 // of each text: its place in graphs
-	length   []uint32 // words
-	graphs   []graphTotals
+	orders     column // Subject.Order of each subject
+	named      ids    // Subject.ID of each subject
+	first      column // the first text of each subject, and the number of texts at the end
+	subject    column // of each text: its subject's number
+	graph      column // of each text: its place in graphs
+	predicate  column // of each text: its place in predicates
+	object     ids
+	length     column // words
+	predicates ids
+	graphs     []graphTotals
 
-	terms    []string // sorted
-	offsets  []uint32 // of the postings of each term, and their end
+	terms    dictionary
 	postings []byte
+	image    []byte
 
 	removed []uint64 // a bit for each text
 	// withdrawn has how many removed texts of a graph still count in the postings of a term.
 	withdrawn map[graphTerm]uint32
+}
+
+func (s *segment) texts() uint32 { return uint32(s.length.len()) }
+
+func (s *segment) subjects() uint32 { return uint32(s.orders.len()) }
+
+func (s *segment) subjectAt(n uint32) Subject { return Subject{s.orders.at(n), s.named.at(n)} }
+
+// subjectOf returns the number of a text's subject.
+func (s *segment) subjectOf(doc uint32) uint32 { return uint32(s.subject.at(doc)) }
+
+// textsOf returns the first text of a subject, and the first behind its texts.
+func (s *segment) textsOf(subject uint32) (first, end uint32) {
+	return uint32(s.first.at(subject)), uint32(s.first.at(subject + 1))
+}
+
+func (s *segment) graphOf(doc uint32) uint32 { return uint32(s.graph.at(doc)) }
+
+func (s *segment) refAt(doc uint32) Ref {
+	return Ref{Graph: s.graphs[s.graphOf(doc)].graph, Predicate: s.predicates.at(uint32(s.predicate.at(doc))), Object: s.object.at(doc)}
 }
 
 // graphTotals counts the texts of a graph in a segment that were not removed.
@@ -107,14 +130,12 @@ func buildSegment(texts []Text) *segment {
 		return cmp.Or(a.Subject.compare(b.Subject), bytes.Compare(a.Ref.Predicate[:], b.Ref.Predicate[:]),
 			bytes.Compare(a.Ref.Object[:], b.Ref.Object[:]), bytes.Compare(a.Ref.Graph[:], b.Ref.Graph[:]))
 	})
-	s := newSegment(len(texts))
-	graphs := graphNumbers{}
+	w := newSegmentWriter(len(texts))
 	lists := map[string]*postingList{}
 	for i := range texts {
 		t, doc := &texts[i], uint32(i)
 		places, n := placesOf(t)
-		g := graphs.number(s, t.Ref.Graph)
-		s.addText(t.Subject, t.Ref, g, uint32(n))
+		g := w.addText(t.Subject, t.Ref, uint32(n))
 		slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.term, b.term) })
 		for len(places) > 0 {
 			var positions []int
@@ -130,46 +151,15 @@ func buildSegment(texts []Text) *segment {
 			places = places[len(positions):]
 		}
 	}
-	s.first = append(s.first, uint32(len(texts)))
-	s.terms = make([]string, 0, len(lists))
+	terms := make([]string, 0, len(lists))
 	for term := range lists {
-		s.terms = append(s.terms, term)
+		terms = append(terms, term)
 	}
-	slices.Sort(s.terms)
-	for _, term := range s.terms {
-		s.offsets = append(s.offsets, uint32(len(s.postings)))
-		s.postings = lists[term].appendTo(s.postings)
+	slices.Sort(terms)
+	for _, term := range terms {
+		w.addTerm(term, lists[term])
 	}
-	s.offsets = append(s.offsets, uint32(len(s.postings)))
-	return s
-}
-
-func newSegment(texts int) *segment {
-	return &segment{removed: make([]uint64, (texts+63)/64), withdrawn: map[graphTerm]uint32{}}
-}
-
-// addText appends a text, whose words are added to posting lists.
-func (s *segment) addText(subject Subject, ref Ref, graph, words uint32) {
-	if len(s.subjects) == 0 || s.subjects[len(s.subjects)-1] != subject {
-		s.subjects, s.first = append(s.subjects, subject), append(s.first, uint32(len(s.refs)))
-	}
-	s.subject = append(s.subject, uint32(len(s.subjects)-1))
-	s.refs, s.graph, s.length = append(s.refs, ref), append(s.graph, graph), append(s.length, words)
-	s.graphs[graph].texts++
-	s.graphs[graph].words += uint64(words)
-}
-
-// graphNumbers has the numbers of the graphs of a segment that is being made.
-type graphNumbers map[kg.ID]uint32
-
-func (n graphNumbers) number(s *segment, graph kg.ID) uint32 {
-	g, ok := n[graph]
-	if !ok {
-		g = uint32(len(s.graphs))
-		n[graph] = g
-		s.graphs = append(s.graphs, graphTotals{graph: graph})
-	}
-	return g
+	return w.segment()
 }
 
 // postingList gathers the postings of a term.
@@ -231,23 +221,15 @@ func sortedKeys(m map[uint32]uint32) []uint32 {
 	return keys
 }
 
-// findTerm returns the number of a term.
-func (s *segment) findTerm(term string) (uint32, bool) {
-	i, ok := slices.BinarySearch(s.terms, term)
-	return uint32(i), ok
-}
-
-// termsWithPrefix returns the numbers of the first and behind the last term that begin so.
-func (s *segment) termsWithPrefix(prefix string) (from, to uint32) {
-	i, _ := slices.BinarySearch(s.terms, prefix)
-	n := sort.Search(len(s.terms)-i, func(k int) bool { return s.terms[i+k][:min(len(prefix), len(s.terms[i+k]))] > prefix })
-	return uint32(i), uint32(i + n)
-}
-
 // findSubject returns the number of the first subject that is not before t.
 func (s *segment) findSubject(t Subject, from uint32) uint32 {
-	rest := s.subjects[from:]
-	return from + uint32(sort.Search(len(rest), func(i int) bool { return rest[i].compare(t) >= 0 }))
+	return from + uint32(sort.Search(int(s.subjects()-from), func(i int) bool {
+		n := from + uint32(i)
+		if order := s.orders.at(n); order != t.Order {
+			return order > t.Order
+		}
+		return s.subjectAt(n).compare(t) >= 0
+	}))
 }
 
 func (s *segment) isRemoved(doc uint32) bool { return s.removed[doc/64]&(1<<(doc%64)) != 0 }
@@ -256,21 +238,21 @@ func (s *segment) isRemoved(doc uint32) bool { return s.removed[doc/64]&(1<<(doc
 // the statistics.
 func (s *segment) remove(t *Text) bool {
 	n := s.findSubject(t.Subject, 0)
-	if int(n) == len(s.subjects) || s.subjects[n] != t.Subject {
+	if n == s.subjects() || s.subjectAt(n) != t.Subject {
 		return false
 	}
-	for doc := s.first[n]; doc < s.first[n+1]; doc++ {
-		if s.refs[doc] != t.Ref || s.isRemoved(doc) {
+	for doc, end := s.textsOf(n); doc < end; doc++ {
+		if s.refAt(doc) != t.Ref || s.isRemoved(doc) {
 			continue
 		}
 		s.removed[doc/64] |= 1 << (doc % 64)
-		g := s.graph[doc]
+		g := s.graphOf(doc)
 		s.graphs[g].texts--
-		s.graphs[g].words -= uint64(s.length[doc])
+		s.graphs[g].words -= s.length.at(doc)
 		places, _ := placesOf(t)
 		seen := map[string]bool{}
 		for _, p := range places {
-			if term, ok := s.findTerm(p.term); ok && !seen[p.term] {
+			if term, ok := s.terms.find(p.term); ok && !seen[p.term] {
 				seen[p.term] = true
 				s.withdrawn[graphTerm{term, g}]++
 			}
@@ -282,7 +264,7 @@ func (s *segment) remove(t *Text) bool {
 
 // textsWith calls count with the number of texts of each graph that have a term.
 func (s *segment) textsWith(term uint32, count func(graph uint32, texts uint64)) {
-	b := s.postings[s.offsets[term]:]
+	b := s.postingsOf(term)
 	_, b = uvarint(b)
 	n, b := uvarint(b)
 	for range n {
@@ -319,7 +301,7 @@ type cursor struct {
 }
 
 func newCursor(s *segment, term uint32) *cursor {
-	b := s.postings[s.offsets[term]:s.offsets[term+1]]
+	b := s.postingsOf(term)
 	texts, b := uvarint(b)
 	graphs, b := uvarint(b)
 	for range 2 * graphs {
@@ -384,6 +366,3 @@ func (c *cursor) positions(out []int) []int {
 	}
 	return out
 }
-
-// atSubject returns the subject of the current text.
-func (c *cursor) atSubject() Subject { return c.s.subjects[c.s.subject[c.doc]] }

@@ -1,0 +1,121 @@
+package textindex
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"koine/kg"
+)
+
+// segmentWriter gathers the columns of a segment.
+type segmentWriter struct {
+	subjects                                 []Subject
+	first, subject, graph, predicate, length []uint32
+	objects, predicates                      []kg.ID
+	graphs                                   []graphTotals
+	graphNumber, predicateNumber             map[kg.ID]uint32
+	terms                                    dictionaryWriter
+	postings                                 []byte
+}
+
+func newSegmentWriter(texts int) *segmentWriter {
+	return &segmentWriter{
+		subject: make([]uint32, 0, texts), graph: make([]uint32, 0, texts), predicate: make([]uint32, 0, texts),
+		length: make([]uint32, 0, texts), objects: make([]kg.ID, 0, texts),
+		graphNumber: map[kg.ID]uint32{}, predicateNumber: map[kg.ID]uint32{},
+	}
+}
+
+// addText adds a text behind the last one, and returns the number of its graph.
+func (w *segmentWriter) addText(subject Subject, ref Ref, words uint32) (graph uint32) {
+	if n := len(w.subjects); n == 0 || w.subjects[n-1] != subject {
+		w.subjects, w.first = append(w.subjects, subject), append(w.first, uint32(len(w.length)))
+	}
+	graph, ok := w.graphNumber[ref.Graph]
+	if !ok {
+		graph = uint32(len(w.graphs))
+		w.graphNumber[ref.Graph] = graph
+		w.graphs = append(w.graphs, graphTotals{graph: ref.Graph})
+	}
+	predicate, ok := w.predicateNumber[ref.Predicate]
+	if !ok {
+		predicate = uint32(len(w.predicates))
+		w.predicateNumber[ref.Predicate] = predicate
+		w.predicates = append(w.predicates, ref.Predicate)
+	}
+	w.subject = append(w.subject, uint32(len(w.subjects)-1))
+	w.graph, w.predicate = append(w.graph, graph), append(w.predicate, predicate)
+	w.objects, w.length = append(w.objects, ref.Object), append(w.length, words)
+	w.graphs[graph].texts++
+	w.graphs[graph].words += uint64(words)
+	return graph
+}
+
+// addTerm adds a term behind the last one.
+func (w *segmentWriter) addTerm(term string, l *postingList) {
+	w.terms.add(term, uint64(len(w.postings)))
+	w.postings = l.appendTo(w.postings)
+}
+
+// segment returns the segment of what was added.
+func (w *segmentWriter) segment() *segment {
+	orders, named := make([]uint64, len(w.subjects)), make([]kg.ID, len(w.subjects))
+	for i, s := range w.subjects {
+		orders[i], named[i] = s.Order, s.ID
+	}
+	var out imageWriter
+	out.number(segmentVersion)
+	out.column(newColumn(orders))
+	out.ids(newIDs(named))
+	out.column(newColumn(append(w.first, uint32(len(w.length)))))
+	out.column(newColumn(w.subject))
+	out.column(newColumn(w.graph))
+	out.column(newColumn(w.predicate))
+	out.ids(newIDs(w.objects))
+	out.column(newColumn(w.length))
+	out.ids(newIDs(w.predicates))
+	out.number(uint64(len(w.graphs)))
+	for _, g := range w.graphs {
+		out.bytes(g.graph[:])
+		out.number(g.texts)
+		out.number(g.words)
+	}
+	w.terms.writeTo(&out, uint64(len(w.postings)))
+	out.bytes(w.postings)
+	s, err := openSegment(out.sealed())
+	if err != nil {
+		panic(err) // it was written a moment ago
+	}
+	return s
+}
+
+// segmentVersion changes with the form of a segment's image.
+const segmentVersion = 1
+
+// openSegment returns the segment of an image, and shares its memory.
+func openSegment(image []byte) (*segment, error) {
+	damaged := kg.Errorf(kg.CodeInternal, "segment of the text index is damaged")
+	n := len(image) - crc32.Size
+	if n < 0 || crc32.Checksum(image[:n], castagnoli) != binary.BigEndian.Uint32(image[n:]) {
+		return nil, damaged
+	}
+	r := imageReader{b: image[:n]}
+	if r.number() != segmentVersion {
+		return nil, kg.Errorf(kg.CodeInternal, "segment of the text index has another version")
+	}
+	s := &segment{image: image, withdrawn: map[graphTerm]uint32{}}
+	s.orders, s.named, s.first, s.subject = r.column(), r.ids(), r.column(), r.column()
+	s.graph, s.predicate, s.object, s.length, s.predicates = r.column(), r.column(), r.ids(), r.column(), r.ids()
+	s.graphs = make([]graphTotals, min(r.number(), uint64(len(image))))
+	for i := range s.graphs {
+		g := &s.graphs[i]
+		copy(g.graph[:], r.bytes())
+		g.texts, g.words = r.number(), r.number()
+	}
+	s.terms = readDictionary(&r)
+	if s.postings = r.bytes(); r.bad {
+		return nil, damaged
+	}
+	s.removed = make([]uint64, (s.texts()+63)/64)
+	return s, nil
+}
