@@ -18,6 +18,10 @@ type Index struct {
 	segments []*segment // the older first
 	pending  map[key]Text
 	recent   *segment // of pending, made by the first search that needs it
+
+	dir    string // "" for an index in memory
+	saving sync.Mutex
+	number int // of the last file
 }
 
 // key names a text.
@@ -26,7 +30,7 @@ type key struct {
 	ref     Ref
 }
 
-// New returns an empty index.
+// New returns an empty index in memory.
 func New() *Index { return &Index{pending: map[key]Text{}} }
 
 // Add adds a text. One with the same subject and Ref must not be in the index.

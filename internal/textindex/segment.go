@@ -91,6 +91,8 @@ type segment struct {
 	removed []uint64 // a bit for each text
 	// withdrawn has how many removed texts of a graph still count in the postings of a term.
 	withdrawn map[graphTerm]uint32
+	changed   bool        // since removed was written
+	file      segmentFile // no name before the first Save
 }
 
 func (s *segment) texts() uint32 { return uint32(s.length.len()) }
@@ -246,6 +248,7 @@ func (s *segment) remove(t *Text) bool {
 			continue
 		}
 		s.removed[doc/64] |= 1 << (doc % 64)
+		s.changed = true
 		g := s.graphOf(doc)
 		s.graphs[g].texts--
 		s.graphs[g].words -= s.length.at(doc)

@@ -2,6 +2,7 @@ package textindex
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 
 	"koine/kg"
@@ -89,19 +90,23 @@ func (w *segmentWriter) segment() *segment {
 	return s
 }
 
+var (
+	errDamaged = errors.New("file is damaged")
+	errVersion = errors.New("file has another version")
+)
+
 // segmentVersion changes with the form of a segment's image.
 const segmentVersion = 1
 
 // openSegment returns the segment of an image, and shares its memory.
 func openSegment(image []byte) (*segment, error) {
-	damaged := kg.Errorf(kg.CodeInternal, "segment of the text index is damaged")
 	n := len(image) - crc32.Size
 	if n < 0 || crc32.Checksum(image[:n], castagnoli) != binary.BigEndian.Uint32(image[n:]) {
-		return nil, damaged
+		return nil, errDamaged
 	}
 	r := imageReader{b: image[:n]}
 	if r.number() != segmentVersion {
-		return nil, kg.Errorf(kg.CodeInternal, "segment of the text index has another version")
+		return nil, errVersion
 	}
 	s := &segment{image: image, withdrawn: map[graphTerm]uint32{}}
 	s.orders, s.named, s.first, s.subject = r.column(), r.ids(), r.column(), r.column()
@@ -114,7 +119,7 @@ func openSegment(image []byte) (*segment, error) {
 	}
 	s.terms = readDictionary(&r)
 	if s.postings = r.bytes(); r.bad {
-		return nil, damaged
+		return nil, errDamaged
 	}
 	s.removed = make([]uint64, (s.texts()+63)/64)
 	return s, nil

@@ -1,0 +1,233 @@
+package textindex
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// manifestName is the file that names the others.
+const manifestName = "manifest.json"
+
+// manifestVersion changes with the meaning of the files.
+const manifestVersion = 1
+
+// manifest names the files of an index, and the place in the log that they stand for.
+type manifest struct {
+	Version  int           `json:"version"`
+	Place    string        `json:"place"`
+	Segments []segmentFile `json:"segments"`
+}
+
+// segmentFile is a segment, with what was removed of it since it was made.
+type segmentFile struct {
+	Name    string `json:"name"`
+	Removed string `json:"removed,omitempty"`
+}
+
+// Open opens the index in a directory, which it creates, and returns the place that the
+// last Save named. A directory that is empty, or that has files that are damaged or of
+// another version, gives an empty index and no place; the second error says why.
+func Open(dir string) (x *Index, place string, unusable, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, "", nil, err
+	}
+	x = New()
+	x.dir = dir
+	place, unusable = x.load()
+	if unusable != nil {
+		x.segments, place = nil, ""
+	}
+	if errors.Is(unusable, fs.ErrNotExist) && x.isEmptyDir() {
+		unusable = nil
+	}
+	return x, place, unusable, nil
+}
+
+func (x *Index) isEmptyDir() bool {
+	entries, err := os.ReadDir(x.dir)
+	return err == nil && len(entries) == 0
+}
+
+func (x *Index) load() (place string, err error) {
+	text, err := os.ReadFile(filepath.Join(x.dir, manifestName))
+	if err != nil {
+		return "", err
+	}
+	var m manifest
+	if err := json.Unmarshal(text, &m); err != nil {
+		return "", fmt.Errorf("%s: %w", manifestName, err)
+	}
+	if m.Version != manifestVersion {
+		return "", fmt.Errorf("%s: version %d, and not %d", manifestName, m.Version, manifestVersion)
+	}
+	for _, f := range m.Segments {
+		image, err := os.ReadFile(filepath.Join(x.dir, filepath.Base(f.Name)))
+		if err != nil {
+			return "", err
+		}
+		s, err := openSegment(image)
+		if err == nil && f.Removed != "" {
+			err = s.loadRemoved(filepath.Join(x.dir, filepath.Base(f.Removed)))
+		}
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", f.Name, err)
+		}
+		s.file = f
+		x.segments = append(x.segments, s)
+	}
+	return m.Place, nil
+}
+
+// Save writes what is not in the directory yet, and the place in the log that the index
+// stands for. After a crash Open finds what the last Save that returned has written.
+func (x *Index) Save(place string) error {
+	x.saving.Lock()
+	defer x.saving.Unlock()
+	x.mu.Lock()
+	if len(x.pending) > 0 {
+		x.segments = append(x.segments, x.pendingSegment())
+		x.pending, x.recent = map[key]Text{}, nil
+		x.mergeTail()
+	}
+	list := slices.Clone(x.segments)
+	removed := make([][]byte, len(list))
+	for i, s := range list {
+		if s.changed {
+			removed[i], s.changed = s.removedImage(), false
+		}
+	}
+	x.mu.Unlock()
+
+	m := manifest{Version: manifestVersion, Place: place}
+	used := map[string]bool{manifestName: true}
+	for i, s := range list {
+		if s.file.Name == "" {
+			s.file.Name = x.newName("segment")
+			if err := writeFile(filepath.Join(x.dir, s.file.Name), s.image); err != nil {
+				s.file.Name = ""
+				return err
+			}
+		}
+		if removed[i] != nil {
+			s.file.Removed = x.newName("removed")
+			if err := writeFile(filepath.Join(x.dir, s.file.Removed), removed[i]); err != nil {
+				x.mu.Lock()
+				s.changed = true
+				x.mu.Unlock()
+				return err
+			}
+		}
+		used[s.file.Name], used[s.file.Removed] = true, true
+		m.Segments = append(m.Segments, s.file)
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(x.dir, manifestName), text); err != nil {
+		return err
+	}
+	return x.removeUnused(used)
+}
+
+// newName returns the name of a file that is not there.
+func (x *Index) newName(kind string) string {
+	for {
+		x.number++
+		name := fmt.Sprintf("%s-%08d", kind, x.number)
+		if _, err := os.Lstat(filepath.Join(x.dir, name)); err != nil {
+			return name
+		}
+	}
+}
+
+func (x *Index) removeUnused(used map[string]bool) error {
+	entries, err := os.ReadDir(x.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !used[e.Name()] {
+			err = errors.Join(err, os.Remove(filepath.Join(x.dir, e.Name())))
+		}
+	}
+	return err
+}
+
+// writeFile writes a file that is there as a whole or, after a crash, not at all.
+func writeFile(path string, content []byte) error {
+	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// removedImage returns what was removed of a segment, as loadRemoved reads it.
+func (s *segment) removedImage() []byte {
+	var w imageWriter
+	w.number(uint64(len(s.removed)))
+	for _, bits := range s.removed {
+		w.b = binary.BigEndian.AppendUint64(w.b, bits)
+	}
+	w.number(uint64(len(s.withdrawn)))
+	for k, n := range s.withdrawn {
+		w.number(uint64(k.term))
+		w.number(uint64(k.graph))
+		w.number(uint64(n))
+	}
+	return w.sealed()
+}
+
+func (s *segment) loadRemoved(path string) error {
+	image, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	n := len(image) - crc32.Size
+	if n < 0 || crc32.Checksum(image[:n], castagnoli) != binary.BigEndian.Uint32(image[n:]) {
+		return errDamaged
+	}
+	r := imageReader{b: image[:n]}
+	if r.number() != uint64(len(s.removed)) || len(r.b) < 8*len(s.removed) {
+		return errDamaged
+	}
+	for i := range s.removed {
+		s.removed[i], r.b = binary.BigEndian.Uint64(r.b), r.b[8:]
+	}
+	for range r.number() {
+		k := graphTerm{uint32(r.number()), uint32(r.number())}
+		if s.withdrawn[k] = uint32(r.number()); r.bad {
+			return errDamaged
+		}
+	}
+	for doc := range s.texts() {
+		if s.isRemoved(doc) {
+			g := &s.graphs[s.graphOf(doc)]
+			g.texts--
+			g.words -= s.length.at(doc)
+		}
+	}
+	return nil
+}

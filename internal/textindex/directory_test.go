@@ -1,0 +1,115 @@
+package textindex
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"koine/kg"
+)
+
+func answers(t *testing.T, x *Index) (out [][]Hit) {
+	t.Helper()
+	for _, text := range queries {
+		q, err := ParseQuery(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hits, err := x.Search(context.Background(), &Request{Query: q, First: 20, Readable: func(g kg.ID) bool { return g[8]%4 != 1 }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, hits)
+	}
+	return out
+}
+
+func open(t *testing.T, dir, place string) *Index {
+	t.Helper()
+	x, at, unusable, err := Open(dir)
+	if err != nil || unusable != nil || at != place {
+		t.Fatalf("opened at %q, want %q: %v, %v", at, place, unusable, err)
+	}
+	return x
+}
+
+// An index that is opened again has what the last Save wrote, and its place.
+func TestSavedIndexIsOpened(t *testing.T) {
+	dir := t.TempDir()
+	random := rand.New(rand.NewPCG(5, 5))
+	w := &world{open(t, dir, ""), map[key]Text{}}
+	for _, place := range []string{"a", "b", "c", "d"} {
+		w.change(random, 100)
+		want := answers(t, w.index)
+		if err := w.index.Save(place); err != nil {
+			t.Fatal(err)
+		}
+		w.index.Add(Text{Value: "cell water crystal"}) // not saved
+		w.index = open(t, dir, place)
+		if got := answers(t, w.index); !reflect.DeepEqual(got, want) {
+			t.Fatalf("after %s the answers are\n%v\nand not\n%v", place, got, want)
+		}
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) > 1+2*len(w.index.segments) {
+		t.Errorf("%d files for %d segments, %v", len(files), len(w.index.segments), err)
+	}
+}
+
+// A file that is damaged or missing makes the index empty, and never a wrong answer.
+func TestDamagedIndexIsEmpty(t *testing.T) {
+	dir := t.TempDir()
+	w := &world{open(t, dir, ""), map[key]Text{}}
+	random := rand.New(rand.NewPCG(6, 6))
+	for range 3 {
+		w.change(random, 100)
+		if err := w.index.Save("x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]bool{}
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name())
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds[f.Name()[:7]] = true
+		flipped := append([]byte(nil), content...)
+		flipped[len(flipped)/2] ^= 0x20
+		for _, bad := range [][]byte{flipped, content[:len(content)/2], {}, nil} {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if bad != nil {
+				if err := os.WriteFile(path, bad, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			x, place, unusable, err := Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Name() != manifestName && (unusable == nil || place != "" || len(answers(t, x)[0]) > 0) {
+				t.Errorf("%s with %d bytes: opened at %q, %v", f.Name(), len(bad), place, unusable)
+			}
+			if f.Name() == manifestName && unusable == nil && len(bad) < len(content) {
+				t.Errorf("%s with %d bytes: opened at %q", f.Name(), len(bad), place)
+			}
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if !kinds["segment"] || !kinds["removed"] || !kinds["manifes"] {
+		t.Errorf("the files are %v", kinds)
+	}
+	open(t, dir, "x")
+}
