@@ -194,7 +194,7 @@ func (s *segment) removedImage() []byte {
 	w.number(uint64(len(s.withdrawn)))
 	for k, n := range s.withdrawn {
 		w.number(uint64(k.term))
-		w.number(uint64(k.graph))
+		w.number(uint64(k.group))
 		w.number(uint64(n))
 	}
 	return w.sealed()
@@ -217,14 +217,14 @@ func (s *segment) loadRemoved(path string) error {
 		s.removed[i], r.b = binary.BigEndian.Uint64(r.b), r.b[8:]
 	}
 	for range r.number() {
-		k := graphTerm{uint32(r.number()), uint32(r.number())}
+		k := groupTerm{uint32(r.number()), uint32(r.number())}
 		if s.withdrawn[k] = uint32(r.number()); r.bad {
 			return errDamaged
 		}
 	}
 	for doc := range s.texts() {
 		if s.isRemoved(doc) {
-			g := &s.graphs[s.graphOf(doc)]
+			g := &s.groups[s.groupOf(doc)]
 			g.texts--
 			g.words -= s.length.at(doc)
 		}

@@ -18,7 +18,7 @@ func answers(t *testing.T, x *Index) (out [][]Hit) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hits, err := x.Search(context.Background(), &Request{Query: q, First: 20, Readable: func(g kg.ID) bool { return g[8]%4 != 1 }})
+		hits, err := x.Search(context.Background(), &Request{Query: q, First: 20, Readable: func(g, _ kg.ID) bool { return g[8]%4 != 1 }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,10 +6,10 @@
 //
 // # Access
 //
-// Search is called with the graphs that the caller may read, and its statistics (how many
-// texts there are, how many have a word, how long they are) are counted per graph. So hits,
-// their scores and their order are those of an index that holds only these graphs: a text
-// elsewhere changes nothing. What hides a single text of a readable graph, such as a
+// Search is called with what the caller may read, by graph and predicate, and its statistics
+// (how many texts there are, how many have a word, how long they are) are counted by these.
+// So hits, their scores and their order are those of an index that holds only what the
+// caller may read: a text elsewhere changes nothing. What hides single texts, such as a
 // quarantine, is asked for each candidate before it counts (Request.Shown).
 //
 // # Structure

@@ -65,9 +65,9 @@ func (w *segmentWriter) mergePostings(list []*segment, number [][]uint32, term s
 		}
 	}
 	slices.SortFunc(all, func(a, b posting) int { return cmp.Compare(a.doc, b.doc) })
-	l := &postingList{inGraph: map[uint32]uint32{}}
+	l := &postingList{inGroup: map[uint32]uint32{}}
 	for _, p := range all {
-		l.add(p.doc, w.graph[p.doc], p.positions)
+		l.add(p.doc, w.group[p.doc], p.positions)
 	}
 	return l
 }

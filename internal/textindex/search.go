@@ -28,9 +28,10 @@ const MaxForms = 64
 // Request is a search under the rights of a caller.
 type Request struct {
 	Query *Query
-	// Readable reports whether the caller may read a graph. Texts of others count nowhere.
-	Readable func(graph kg.ID) bool
-	// Shown reports whether a text of a readable graph is shown in the caller's view; nil
+	// Readable reports whether the caller may read the statements with a predicate in a graph.
+	// Texts of others count nowhere.
+	Readable func(graph, predicate kg.ID) bool
+	// Shown reports whether a text of a readable statement is shown in the caller's view; nil
 	// shows all. It is called for texts that may be among the hits.
 	Shown func(subject kg.ID, text Ref) (bool, error)
 	First int
@@ -89,29 +90,29 @@ type searcher struct {
 	ctx     context.Context
 	request *Request
 	parts   []*part
-	texts   uint64  // in all readable graphs
+	texts   uint64  // that the caller may read
 	average float64 // words of a text
 	words   []*wordCursor
 	without [][]*wordCursor
 	hits    hitHeap
 }
 
-// part is a segment with the graphs of it that the caller may read.
+// part is a segment with the groups of it that the caller may read.
 type part struct {
 	*segment
 	readable []bool
 }
 
 func (s *searcher) open(list []*segment) {
-	known := map[kg.ID]bool{}
+	known := map[[2]kg.ID]bool{}
 	var total uint64
 	for _, from := range list {
-		p := &part{segment: from, readable: make([]bool, len(from.graphs))}
-		for i, g := range from.graphs {
-			readable, ok := known[g.graph]
+		p := &part{segment: from, readable: make([]bool, len(from.groups))}
+		for i, g := range from.groups {
+			readable, ok := known[[2]kg.ID{g.graph, g.predicate}]
 			if !ok {
-				readable = s.request.Readable(g.graph)
-				known[g.graph] = readable
+				readable = s.request.Readable(g.graph, g.predicate)
+				known[[2]kg.ID{g.graph, g.predicate}] = readable
 			}
 			if readable {
 				p.readable[i] = true
@@ -128,8 +129,8 @@ func (s *searcher) open(list []*segment) {
 func (s *searcher) textsWith(term string) (n uint64) {
 	for _, p := range s.parts {
 		if number, ok := p.terms.find(term); ok {
-			p.textsWith(number, func(graph uint32, texts uint64) {
-				if p.readable[graph] {
+			p.textsWith(number, func(group uint32, texts uint64) {
+				if p.readable[group] {
 					n += texts
 				}
 			})
@@ -450,7 +451,7 @@ func (s *searcher) eachScore(w *wordCursor, subject Subject, f func(at textAt, s
 		}
 		at := *form.cursor
 		for _, end := at.s.textsOf(form.number); !at.done && at.doc < end; at.next() {
-			if at.s.isRemoved(at.doc) || !form.part.readable[at.s.graphOf(at.doc)] {
+			if at.s.isRemoved(at.doc) || !form.part.readable[at.s.groupOf(at.doc)] {
 				continue
 			}
 			tf := float64(at.times)
@@ -478,7 +479,7 @@ func (s *searcher) hasUnwanted(subject Subject) (bool, error) {
 			}
 			at := *f.cursor
 			for _, end := at.s.textsOf(f.number); !at.done && at.doc < end; at.next() {
-				if at.s.isRemoved(at.doc) || !f.part.readable[at.s.graphOf(at.doc)] {
+				if at.s.isRemoved(at.doc) || !f.part.readable[at.s.groupOf(at.doc)] {
 					continue
 				}
 				if phrase := foldedWords(s.request.Query.without[i]); len(phrase) > 1 && !(textAt{f.part, at.doc}).hasPhrase(phrase) {

@@ -91,7 +91,7 @@ func plain(texts map[key]Text, r *Request) (hits []Hit) {
 	read := map[key]seen{}
 	with := map[string]float64{}
 	for k, t := range texts {
-		if !r.Readable(t.Ref.Graph) {
+		if !r.Readable(t.Ref.Graph, t.Ref.Predicate) {
 			continue
 		}
 		s := seen{exact: map[string][]int{}, terms: map[string]int{}}
@@ -230,13 +230,15 @@ func TestSearchIsExact(t *testing.T) {
 		for range 6 {
 			w.change(random, 60)
 			readable := random.IntN(16)
-			hidden := random.IntN(4)
+			hidden, hides := random.IntN(4), random.IntN(2) == 0
 			for _, text := range queries {
 				q, err := ParseQuery(text)
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := &Request{Query: q, First: 1 + random.IntN(8), Readable: func(g kg.ID) bool { return readable&(1<<(int(g[8])-1000&3)) != 0 }}
+				r := &Request{Query: q, First: 1 + random.IntN(8), Readable: func(g, p kg.ID) bool {
+					return readable&(1<<(int(g[8])-1000&3)) != 0 && !(hides && g[8]%4 == 2 && p[8]%2 == 0)
+				}}
 				if hidden > 0 {
 					r.Shown = func(_ kg.ID, x Ref) (bool, error) { return int(x.Object[8])%4 != hidden, nil }
 				}
@@ -276,13 +278,13 @@ func TestSearchIsExact(t *testing.T) {
 // An index with texts that the caller may not read gives the answers of one without them,
 // to the last bit.
 func TestOthersChangeNothing(t *testing.T) {
-	readable := func(g kg.ID) bool { return g[8]%2 == 0 }
+	readable := func(g, p kg.ID) bool { return g[8]%2 == 0 && (g[8]%4 == 0 || p[8]%2 == 0) }
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		all, own := &world{New(), map[key]Text{}}, New()
 		all.change(random, 300)
 		for _, x := range all.texts {
-			if readable(x.Ref.Graph) {
+			if readable(x.Ref.Graph, x.Ref.Predicate) {
 				own.Add(x)
 			}
 		}
@@ -359,7 +361,7 @@ func BenchmarkSearch(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				if hits, err := x.Search(b.Context(), &Request{Query: q, First: 10, Readable: func(kg.ID) bool { return true }}); err != nil || len(hits) != 10 {
+				if hits, err := x.Search(b.Context(), &Request{Query: q, First: 10, Readable: func(_, _ kg.ID) bool { return true }}); err != nil || len(hits) != 10 {
 					b.Fatal(len(hits), err)
 				}
 			}

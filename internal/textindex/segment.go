@@ -73,24 +73,22 @@ func placesOf(t *Text) (out []place, n int) {
 // segment is a set of texts that does not grow, as it is in its file. Its columns have one
 // element for each text, in the order of subjects.
 type segment struct {
-	orders     column // Subject.Order of each subject
-	named      ids    // Subject.ID of each subject
-	first      column // the first text of each subject, and the number of texts at the end
-	subject    column // of each text: its subject's number
-	graph      column // of each text: its place in graphs
-	predicate  column // of each text: its place in predicates
-	object     ids
-	length     column // words
-	predicates ids
-	graphs     []graphTotals
+	orders  column // Subject.Order of each subject
+	named   ids    // Subject.ID of each subject
+	first   column // the first text of each subject, and the number of texts at the end
+	subject column // of each text: its subject's number
+	group   column // of each text: its place in groups
+	object  ids
+	length  column // words
+	groups  []group
 
 	terms    dictionary
 	postings []byte
 	image    []byte
 
 	removed []uint64 // a bit for each text
-	// withdrawn has how many removed texts of a graph still count in the postings of a term.
-	withdrawn map[graphTerm]uint32
+	// withdrawn has how many removed texts of a group still count in the postings of a term.
+	withdrawn map[groupTerm]uint32
 	changed   bool        // since removed was written
 	file      segmentFile // no name before the first Save
 }
@@ -109,19 +107,21 @@ func (s *segment) textsOf(subject uint32) (first, end uint32) {
 	return uint32(s.first.at(subject)), uint32(s.first.at(subject + 1))
 }
 
-func (s *segment) graphOf(doc uint32) uint32 { return uint32(s.graph.at(doc)) }
+func (s *segment) groupOf(doc uint32) uint32 { return uint32(s.group.at(doc)) }
 
 func (s *segment) refAt(doc uint32) Ref {
-	return Ref{Graph: s.graphs[s.graphOf(doc)].graph, Predicate: s.predicates.at(uint32(s.predicate.at(doc))), Object: s.object.at(doc)}
+	g := &s.groups[s.groupOf(doc)]
+	return Ref{Graph: g.graph, Predicate: g.predicate, Object: s.object.at(doc)}
 }
 
-// graphTotals counts the texts of a graph in a segment that were not removed.
-type graphTotals struct {
-	graph        kg.ID
-	texts, words uint64
+// group counts the texts of a predicate in a graph that were not removed. Whether a caller
+// may read a statement follows from these two, so that statistics are counted by group.
+type group struct {
+	graph, predicate kg.ID
+	texts, words     uint64
 }
 
-type graphTerm struct{ term, graph uint32 }
+type groupTerm struct{ term, group uint32 }
 
 // blockSize is how many texts one entry of a skip list stands for.
 const blockSize = 128
@@ -146,7 +146,7 @@ func buildSegment(texts []Text) *segment {
 			}
 			l := lists[places[0].term]
 			if l == nil {
-				l = &postingList{inGraph: map[uint32]uint32{}}
+				l = &postingList{inGroup: map[uint32]uint32{}}
 				lists[places[0].term] = l
 			}
 			l.add(doc, g, positions)
@@ -166,7 +166,7 @@ func buildSegment(texts []Text) *segment {
 
 // postingList gathers the postings of a term.
 type postingList struct {
-	inGraph map[uint32]uint32 // texts by graph
+	inGroup map[uint32]uint32 // texts by group
 	texts   uint32
 	last    uint32
 	skips   []skip
@@ -176,8 +176,8 @@ type postingList struct {
 // skip is an entry of a skip list: the last text of a block, and where the block ends.
 type skip struct{ last, end uint32 }
 
-func (l *postingList) add(doc, graph uint32, positions []int) {
-	l.inGraph[graph]++
+func (l *postingList) add(doc, group uint32, positions []int) {
+	l.inGroup[group]++
 	delta := doc - l.last
 	if l.texts%blockSize == 0 {
 		delta = doc // a block begins anew
@@ -199,13 +199,13 @@ func (l *postingList) add(doc, graph uint32, positions []int) {
 	}
 }
 
-// appendTo appends the counts by graph, the skip list and the postings.
+// appendTo appends the counts by group, the skip list and the postings.
 func (l *postingList) appendTo(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(l.texts))
-	b = binary.AppendUvarint(b, uint64(len(l.inGraph)))
-	for _, g := range sortedKeys(l.inGraph) {
+	b = binary.AppendUvarint(b, uint64(len(l.inGroup)))
+	for _, g := range sortedKeys(l.inGroup) {
 		b = binary.AppendUvarint(b, uint64(g))
-		b = binary.AppendUvarint(b, uint64(l.inGraph[g]))
+		b = binary.AppendUvarint(b, uint64(l.inGroup[g]))
 	}
 	for _, s := range l.skips {
 		b = binary.BigEndian.AppendUint32(b, s.last)
@@ -249,15 +249,15 @@ func (s *segment) remove(t *Text) bool {
 		}
 		s.removed[doc/64] |= 1 << (doc % 64)
 		s.changed = true
-		g := s.graphOf(doc)
-		s.graphs[g].texts--
-		s.graphs[g].words -= s.length.at(doc)
+		g := s.groupOf(doc)
+		s.groups[g].texts--
+		s.groups[g].words -= s.length.at(doc)
 		places, _ := placesOf(t)
 		seen := map[string]bool{}
 		for _, p := range places {
 			if term, ok := s.terms.find(p.term); ok && !seen[p.term] {
 				seen[p.term] = true
-				s.withdrawn[graphTerm{term, g}]++
+				s.withdrawn[groupTerm{term, g}]++
 			}
 		}
 		return true
@@ -265,8 +265,8 @@ func (s *segment) remove(t *Text) bool {
 	return false
 }
 
-// textsWith calls count with the number of texts of each graph that have a term.
-func (s *segment) textsWith(term uint32, count func(graph uint32, texts uint64)) {
+// textsWith calls count with the number of texts of each group that have a term.
+func (s *segment) textsWith(term uint32, count func(group uint32, texts uint64)) {
 	b := s.postingsOf(term)
 	_, b = uvarint(b)
 	n, b := uvarint(b)
@@ -274,7 +274,7 @@ func (s *segment) textsWith(term uint32, count func(graph uint32, texts uint64))
 		var g, texts uint64
 		g, b = uvarint(b)
 		texts, b = uvarint(b)
-		count(uint32(g), texts-uint64(s.withdrawn[graphTerm{term, uint32(g)}]))
+		count(uint32(g), texts-uint64(s.withdrawn[groupTerm{term, uint32(g)}]))
 	}
 }
 
@@ -306,8 +306,8 @@ type cursor struct {
 func newCursor(s *segment, term uint32) *cursor {
 	b := s.postingsOf(term)
 	texts, b := uvarint(b)
-	graphs, b := uvarint(b)
-	for range 2 * graphs {
+	groups, b := uvarint(b)
+	for range 2 * groups {
 		_, b = uvarint(b)
 	}
 	skips := 8 * ((texts - 1) / blockSize)

@@ -10,46 +10,41 @@ import (
 
 // segmentWriter gathers the columns of a segment.
 type segmentWriter struct {
-	subjects                                 []Subject
-	first, subject, graph, predicate, length []uint32
-	objects, predicates                      []kg.ID
-	graphs                                   []graphTotals
-	graphNumber, predicateNumber             map[kg.ID]uint32
-	terms                                    dictionaryWriter
-	postings                                 []byte
+	subjects                      []Subject
+	first, subject, group, length []uint32
+	objects                       []kg.ID
+	groups                        []group
+	numbers                       map[group]uint32 // of groups, by graph and predicate
+	terms                         dictionaryWriter
+	postings                      []byte
 }
 
 func newSegmentWriter(texts int) *segmentWriter {
 	return &segmentWriter{
-		subject: make([]uint32, 0, texts), graph: make([]uint32, 0, texts), predicate: make([]uint32, 0, texts),
+		subject: make([]uint32, 0, texts), group: make([]uint32, 0, texts),
 		length: make([]uint32, 0, texts), objects: make([]kg.ID, 0, texts),
-		graphNumber: map[kg.ID]uint32{}, predicateNumber: map[kg.ID]uint32{},
+		numbers: map[group]uint32{},
 	}
 }
 
-// addText adds a text behind the last one, and returns the number of its graph.
-func (w *segmentWriter) addText(subject Subject, ref Ref, words uint32) (graph uint32) {
+// addText adds a text behind the last one, and returns the number of its group.
+func (w *segmentWriter) addText(subject Subject, ref Ref, words uint32) (number uint32) {
 	if n := len(w.subjects); n == 0 || w.subjects[n-1] != subject {
 		w.subjects, w.first = append(w.subjects, subject), append(w.first, uint32(len(w.length)))
 	}
-	graph, ok := w.graphNumber[ref.Graph]
+	g := group{graph: ref.Graph, predicate: ref.Predicate}
+	number, ok := w.numbers[g]
 	if !ok {
-		graph = uint32(len(w.graphs))
-		w.graphNumber[ref.Graph] = graph
-		w.graphs = append(w.graphs, graphTotals{graph: ref.Graph})
-	}
-	predicate, ok := w.predicateNumber[ref.Predicate]
-	if !ok {
-		predicate = uint32(len(w.predicates))
-		w.predicateNumber[ref.Predicate] = predicate
-		w.predicates = append(w.predicates, ref.Predicate)
+		number = uint32(len(w.groups))
+		w.numbers[g] = number
+		w.groups = append(w.groups, g)
 	}
 	w.subject = append(w.subject, uint32(len(w.subjects)-1))
-	w.graph, w.predicate = append(w.graph, graph), append(w.predicate, predicate)
+	w.group = append(w.group, number)
 	w.objects, w.length = append(w.objects, ref.Object), append(w.length, words)
-	w.graphs[graph].texts++
-	w.graphs[graph].words += uint64(words)
-	return graph
+	w.groups[number].texts++
+	w.groups[number].words += uint64(words)
+	return number
 }
 
 // addTerm adds a term behind the last one.
@@ -70,14 +65,13 @@ func (w *segmentWriter) segment() *segment {
 	out.ids(newIDs(named))
 	out.column(newColumn(append(w.first, uint32(len(w.length)))))
 	out.column(newColumn(w.subject))
-	out.column(newColumn(w.graph))
-	out.column(newColumn(w.predicate))
+	out.column(newColumn(w.group))
 	out.ids(newIDs(w.objects))
 	out.column(newColumn(w.length))
-	out.ids(newIDs(w.predicates))
-	out.number(uint64(len(w.graphs)))
-	for _, g := range w.graphs {
+	out.number(uint64(len(w.groups)))
+	for _, g := range w.groups {
 		out.bytes(g.graph[:])
+		out.bytes(g.predicate[:])
 		out.number(g.texts)
 		out.number(g.words)
 	}
@@ -108,13 +102,14 @@ func openSegment(image []byte) (*segment, error) {
 	if r.number() != segmentVersion {
 		return nil, errVersion
 	}
-	s := &segment{image: image, withdrawn: map[graphTerm]uint32{}}
+	s := &segment{image: image, withdrawn: map[groupTerm]uint32{}}
 	s.orders, s.named, s.first, s.subject = r.column(), r.ids(), r.column(), r.column()
-	s.graph, s.predicate, s.object, s.length, s.predicates = r.column(), r.column(), r.ids(), r.column(), r.ids()
-	s.graphs = make([]graphTotals, min(r.number(), uint64(len(image))))
-	for i := range s.graphs {
-		g := &s.graphs[i]
+	s.group, s.object, s.length = r.column(), r.ids(), r.column()
+	s.groups = make([]group, min(r.number(), uint64(len(image))))
+	for i := range s.groups {
+		g := &s.groups[i]
 		copy(g.graph[:], r.bytes())
+		copy(g.predicate[:], r.bytes())
 		g.texts, g.words = r.number(), r.number()
 	}
 	s.terms = readDictionary(&r)
