@@ -379,6 +379,12 @@ func (s *Snapshot) mayRead(graph ID, t Term) (may, kept bool) {
 	return may, s.cachedReader.cacheDecision(graph, known)
 }
 
+// Admits reports whether the view admits the statements with a predicate in a graph, as far as
+// it decides by these two: by the rights of the principal and the graphs of the view.
+func (s *Snapshot) Admits(predicate, graph ID) (bool, error) {
+	return s.admitsPredicate(predicate, graph)
+}
+
 // admitsPredicate reports whether the view admits statements with the predicate in the graph.
 func (s *Snapshot) admitsPredicate(predicate, graph ID) (bool, error) {
 	shown, err := s.admitsGraph(graph)

@@ -3,6 +3,8 @@ package textindex
 import (
 	"context"
 	"sync"
+
+	"koine/kg"
 )
 
 // maxPending is how many new texts are gathered before they become a segment, and growth is
@@ -33,10 +35,15 @@ type key struct {
 // New returns an empty index in memory.
 func New() *Index { return &Index{pending: map[key]Text{}} }
 
-// Add adds a text. One with the same subject and Ref must not be in the index.
+// Add adds a text, unless one with the same subject and Ref is in the index.
 func (x *Index) Add(t Text) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	for _, s := range x.segments {
+		if _, ok := s.find(&t); ok {
+			return
+		}
+	}
 	x.pending[key{t.Subject, t.Ref}] = t
 	x.recent = nil
 	if len(x.pending) < maxPending {
@@ -62,6 +69,28 @@ func (x *Index) Remove(t Text) bool {
 		}
 	}
 	return false
+}
+
+// Clear takes all texts out.
+func (x *Index) Clear() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.segments, x.pending, x.recent = nil, map[key]Text{}, nil
+}
+
+// RemoveGraph takes all texts of a graph out.
+func (x *Index) RemoveGraph(graph kg.ID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for k := range x.pending {
+		if k.ref.Graph == graph {
+			delete(x.pending, k)
+			x.recent = nil
+		}
+	}
+	for _, s := range x.segments {
+		s.removeGraph(graph)
+	}
 }
 
 // Search returns the first hits of a request.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -61,10 +62,15 @@ func (w *world) change(random *rand.Rand, n int) {
 			delete(w.texts, k)
 			continue
 		}
+		if random.IntN(200) == 0 {
+			graph := id(2, 1000+random.IntN(4))
+			w.index.RemoveGraph(graph)
+			maps.DeleteFunc(w.texts, func(k key, _ Text) bool { return k.ref.Graph == graph })
+		}
 		t := randomText(random, 30, 4)
 		k := key{t.Subject, t.Ref}
-		if _, ok := w.texts[k]; ok {
-			continue
+		if before, ok := w.texts[k]; ok {
+			t = before // an index ignores what it has
 		}
 		w.texts[k] = t
 		w.index.Add(t)

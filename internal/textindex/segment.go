@@ -236,33 +236,54 @@ func (s *segment) findSubject(t Subject, from uint32) uint32 {
 
 func (s *segment) isRemoved(doc uint32) bool { return s.removed[doc/64]&(1<<(doc%64)) != 0 }
 
+// find returns the number of a text that was not removed.
+func (s *segment) find(t *Text) (doc uint32, ok bool) {
+	n := s.findSubject(t.Subject, 0)
+	if n == s.subjects() || s.subjectAt(n) != t.Subject {
+		return 0, false
+	}
+	for doc, end := s.textsOf(n); doc < end; doc++ {
+		if s.refAt(doc) == t.Ref && !s.isRemoved(doc) {
+			return doc, true
+		}
+	}
+	return 0, false
+}
+
 // remove takes a text out, and reports whether it was there. The text's words are needed for
 // the statistics.
 func (s *segment) remove(t *Text) bool {
-	n := s.findSubject(t.Subject, 0)
-	if n == s.subjects() || s.subjectAt(n) != t.Subject {
+	doc, ok := s.find(t)
+	if !ok {
 		return false
 	}
-	for doc, end := s.textsOf(n); doc < end; doc++ {
-		if s.refAt(doc) != t.Ref || s.isRemoved(doc) {
-			continue
+	s.markRemoved(doc)
+	places, _ := placesOf(t)
+	seen := map[string]bool{}
+	for _, p := range places {
+		if term, ok := s.terms.find(p.term); ok && !seen[p.term] {
+			seen[p.term] = true
+			s.withdrawn[groupTerm{term, s.groupOf(doc)}]++
 		}
-		s.removed[doc/64] |= 1 << (doc % 64)
-		s.changed = true
-		g := s.groupOf(doc)
-		s.groups[g].texts--
-		s.groups[g].words -= s.length.at(doc)
-		places, _ := placesOf(t)
-		seen := map[string]bool{}
-		for _, p := range places {
-			if term, ok := s.terms.find(p.term); ok && !seen[p.term] {
-				seen[p.term] = true
-				s.withdrawn[groupTerm{term, g}]++
-			}
-		}
-		return true
 	}
-	return false
+	return true
+}
+
+func (s *segment) markRemoved(doc uint32) {
+	s.removed[doc/64] |= 1 << (doc % 64)
+	s.changed = true
+	g := &s.groups[s.groupOf(doc)]
+	g.texts--
+	g.words -= s.length.at(doc)
+}
+
+// removeGraph takes the texts of a graph out. Groups without texts count for no term.
+func (s *segment) removeGraph(graph kg.ID) {
+	for doc := range s.texts() {
+		if s.groups[s.groupOf(doc)].graph == graph && !s.isRemoved(doc) {
+			s.markRemoved(doc)
+		}
+	}
 }
 
 // textsWith calls count with the number of texts of each group that have a term.
@@ -274,6 +295,9 @@ func (s *segment) textsWith(term uint32, count func(group uint32, texts uint64))
 		var g, texts uint64
 		g, b = uvarint(b)
 		texts, b = uvarint(b)
+		if s.groups[g].texts == 0 {
+			continue
+		}
 		count(uint32(g), texts-uint64(s.withdrawn[groupTerm{term, uint32(g)}]))
 	}
 }

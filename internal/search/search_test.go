@@ -1,0 +1,186 @@
+package search_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"koine/internal/search"
+	"koine/kg"
+)
+
+// private lets agents read the graphs with their name, and everybody all other graphs.
+type private struct{}
+
+func (private) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
+	owner, ok := strings.CutPrefix(graph.Value(), "urn:private:")
+	return !ok || string(p.ID) == "agent://"+owner || p.ID == kg.SystemPrincipal().ID
+}
+
+type fixture struct {
+	t     *testing.T
+	dir   string
+	store *kg.Store
+	*search.Service
+}
+
+func open(t *testing.T, dir string) *fixture {
+	t.Helper()
+	store, err := kg.Open(filepath.Join(dir, "data"), kg.Options{Governor: kg.Governor{Access: private{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{t: t, dir: dir, store: store}
+	f.begin()
+	return f
+}
+
+func (f *fixture) begin() {
+	f.t.Helper()
+	service, err := search.Open(f.store, search.Options{Dir: filepath.Join(f.dir, "search")})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	service.Start()
+	f.Service = service
+}
+
+func (f *fixture) close() {
+	f.t.Helper()
+	if err := f.Close(); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := f.store.Close(); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) apply(patches ...kg.Patch) {
+	f.t.Helper()
+	if _, err := f.store.Update(f.t.Context(), kg.Meta{Principal: kg.Principal{ID: "agent://ann"}}, func(tx *kg.Tx) error {
+		for _, p := range patches {
+			if err := tx.Apply(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func text(graph, subject, predicate, value string) kg.Patch {
+	q := kg.Quad{Subject: kg.IRI("urn:" + subject), Predicate: kg.IRI("urn:" + predicate), Object: kg.String(value), Graph: kg.DefaultGraph}
+	if graph != "" {
+		q.Graph = kg.IRI("urn:" + graph)
+	}
+	return kg.Patch{Op: kg.Add, Quad: q}
+}
+
+// find returns the hits of an agent with their scores, at the head.
+func (f *fixture) find(agent kg.AgentID, query string) (names []string, scores []float64) {
+	f.t.Helper()
+	if err := f.WaitFor(f.t.Context(), f.store.Head().Revision); err != nil {
+		f.t.Fatal(err)
+	}
+	s, err := f.store.View(f.t.Context(), kg.View{Principal: kg.Principal{ID: agent}})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer s.Close()
+	page, err := f.Search(f.t.Context(), s, search.Request{Query: query, First: 100})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if page.Building || page.Revision < s.Revision() {
+		f.t.Fatalf("the index knows revision %d of %d", page.Revision, s.Revision())
+	}
+	for _, h := range page.Hits {
+		t, err := s.Term(h.Subject.ID)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		names, scores = append(names, t.Value()[len("urn:"):]), append(scores, h.Score)
+	}
+	return names, scores
+}
+
+func (f *fixture) want(agent kg.AgentID, query, want string) {
+	f.t.Helper()
+	if names, scores := f.find(agent, query); strings.Join(names, " ") != want {
+		f.t.Errorf("%s finds %q %v by %q, want %q", agent, names, scores, query, want)
+	}
+}
+
+func TestSearch(t *testing.T) {
+	f := open(t, t.TempDir())
+	defer func() { f.close() }()
+	f.apply(text("", "a", "label", "HTTP client"), text("", "b", "label", "HTTP server"), text("", "b", "comment", "It answers each client in turn, and logs what the client asked for"),
+		text("private:ann", "c", "label", "A client of Ann's"))
+	f.want("agent://ann", "http client", "a b c")
+	f.want("agent://bob", "http client", "a b")
+	f.want("agent://bob", "clint", "a b")
+	f.want("agent://bob", `client -server`, "a")
+	remove := text("", "a", "label", "HTTP client")
+	remove.Op = kg.Remove
+	f.apply(remove)
+	f.want("agent://bob", "http client", "b")
+	// A restart continues where the index was saved.
+	dir := f.dir
+	f.close()
+	f = open(t, dir)
+	f.apply(text("", "d", "label", "client client"))
+	f.want("agent://bob", "client", "d b")
+	// A graph that is replaced is indexed anew.
+	graph := kg.IRI("urn:g")
+	for _, content := range []string{"one client", "two clients"} {
+		quads := func(yield func(kg.Quad, error) bool) {
+			yield(kg.Quad{Subject: kg.IRI("urn:" + content[:3]), Predicate: kg.IRI("urn:label"), Object: kg.LangString(content, "en"), Graph: graph}, nil)
+		}
+		if _, err := f.store.ReplaceGraph(t.Context(), kg.Meta{Principal: kg.Principal{ID: "agent://ann"}}, graph, quads, kg.ReplaceOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.want("agent://bob", "client", "d two b")
+	// Without its directory the index is built anew.
+	f.close()
+	if err := os.RemoveAll(filepath.Join(dir, "search")); err != nil {
+		t.Fatal(err)
+	}
+	f = open(t, dir)
+	f.want("agent://bob", "client", "d two b")
+}
+
+// What an agent may not read changes no score of its answers, while texts come and go.
+func TestOthersChangeNothing(t *testing.T) {
+	both, own := open(t, t.TempDir()), open(t, t.TempDir())
+	defer both.close()
+	defer own.close()
+	random := rand.New(rand.NewPCG(1, 1))
+	vocabulary := strings.Fields("client server http answer log request crystal water")
+	for round := range 8 {
+		for range 20 {
+			var list []string
+			for range 1 + random.IntN(6) {
+				list = append(list, vocabulary[random.IntN(len(vocabulary))])
+			}
+			p := text([]string{"", "private:ann", "g"}[random.IntN(3)], fmt.Sprint(random.IntN(12)), fmt.Sprint("p", random.IntN(2)), strings.Join(list, " "))
+			both.apply(p)
+			if p.Quad.Graph != kg.IRI("urn:private:ann") {
+				own.apply(p)
+			}
+		}
+		both.apply(text("private:ann", "x", "label", strings.Repeat("client water requests ", 500)))
+		for _, query := range []string{"client", "http answer", "wat*", "requst", `"client server"`} {
+			gotNames, gotScores := both.find("agent://bob", query)
+			wantNames, wantScores := own.find("agent://bob", query)
+			if !reflect.DeepEqual(gotNames, wantNames) || !reflect.DeepEqual(gotScores, wantScores) {
+				t.Fatalf("round %d: %s finds %v %v, and without Ann's texts %v %v", round, query, gotNames, gotScores, wantNames, wantScores)
+			}
+		}
+	}
+}

@@ -1,0 +1,297 @@
+package search
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"koine/internal/jobs"
+	"koine/internal/textindex"
+	"koine/kg"
+)
+
+// Options configure a Service.
+type Options struct {
+	// Dir is the directory of the index.
+	Dir    string
+	Logger *slog.Logger
+	// SaveEvery is how often the index is written while it changes. After a crash it is
+	// brought up from the last time.
+	SaveEvery time.Duration
+}
+
+// DefaultSaveEvery is Options.SaveEvery if it is zero.
+const DefaultSaveEvery = 30 * time.Second
+
+// retryPause is the wait before following the log is tried again.
+const retryPause = time.Second
+
+// Service searches the texts of a store. Its methods are safe for concurrent use.
+type Service struct {
+	store   *kg.Store
+	options Options
+	index   *textindex.Index
+	jobs    *jobs.Group
+
+	mu       sync.Mutex
+	position kg.Position   // the index knows everything before
+	moved    chan struct{} // closed when the position moves
+	building bool
+	saved    kg.Position
+	place    string // where the index was saved, before the first watch
+}
+
+// systemView reads everything, so that what a caller sees is decided when it searches.
+var systemView = kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true, Doubted: true}
+
+// Open opens the index. It answers searches at once, and follows the log from Start on.
+func Open(store *kg.Store, o Options) (*Service, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.SaveEvery <= 0 {
+		o.SaveEvery = DefaultSaveEvery
+	}
+	index, place, unusable, err := textindex.Open(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if unusable != nil {
+		o.Logger.Warn("text index is not usable; it is built anew", "error", unusable)
+	}
+	return &Service{store: store, options: o, index: index, jobs: jobs.NewGroup(o.Logger), moved: make(chan struct{}), place: place}, nil
+}
+
+// Start follows the log until Close.
+func (s *Service) Start() {
+	s.jobs.Start("follow the log for search", s.run)
+	s.jobs.Start("save the text index", s.saveAlways)
+}
+
+// Close stops following the log, and saves the index.
+func (s *Service) Close() error {
+	s.jobs.Stop()
+	return s.save()
+}
+
+// Revision returns the newest revision that the index knows, and whether it is being built.
+func (s *Service) Revision() (r kg.Revision, building bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.position.Revision, s.building
+}
+
+// WaitFor waits until the index knows a revision.
+func (s *Service) WaitFor(ctx context.Context, r kg.Revision) error {
+	for {
+		s.mu.Lock()
+		known, moved := s.position.Revision, s.moved
+		s.mu.Unlock()
+		if known >= r {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// moveTo notes how far the index is.
+func (s *Service) moveTo(p kg.Position, building bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.position, s.building = p, building
+	close(s.moved)
+	s.moved = make(chan struct{})
+}
+
+func (s *Service) saveAlways(ctx context.Context) error {
+	for jobs.Wait(ctx, s.options.SaveEvery, nil) {
+		if err := s.save(); err != nil {
+			s.options.Logger.Warn("text index is not saved", "error", err)
+		}
+	}
+	return nil
+}
+
+// save writes the index if it has changed. The place is read first: what is indexed
+// meanwhile is indexed again after a restart, which changes nothing.
+func (s *Service) save() error {
+	s.mu.Lock()
+	at, skip := s.position, s.building || s.position == s.saved
+	s.mu.Unlock()
+	if skip {
+		return nil
+	}
+	if err := s.index.Save(s.store.FormatPosition(at)); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.saved = at
+	s.mu.Unlock()
+	return nil
+}
+
+// run follows the log, and begins anew after an error.
+func (s *Service) run(ctx context.Context) error {
+	from, err := s.store.ParsePosition(s.place)
+	known := err == nil && s.place != ""
+	if known {
+		s.moveTo(from, false)
+	}
+	for ctx.Err() == nil {
+		if !known {
+			if from, err = s.build(ctx); err != nil {
+				if kg.CodeOf(err) == kg.CodeClosed || ctx.Err() != nil {
+					return nil
+				}
+				s.options.Logger.Warn("text index is not built; it is tried again", "error", err)
+				jobs.Wait(ctx, retryPause, nil)
+				continue
+			}
+			known = true
+		}
+		err := s.follow(ctx, from)
+		s.mu.Lock()
+		from = s.position
+		s.mu.Unlock()
+		switch kg.CodeOf(err) {
+		case kg.CodeClosed:
+			return nil
+		case kg.CodePositionGone: // the log does not have what comes next
+			known = false
+		case kg.CodeResync: // a graph was replaced, and is in the index already
+		default:
+			if ctx.Err() == nil {
+				s.options.Logger.Warn("following the log for search is interrupted", "error", err)
+				jobs.Wait(ctx, retryPause, nil)
+			}
+		}
+	}
+	return nil
+}
+
+// build makes the index anew from the store, and returns the position that it stands for.
+func (s *Service) build(ctx context.Context) (kg.Position, error) {
+	s.mu.Lock()
+	s.building = true
+	s.mu.Unlock()
+	snapshot, err := s.store.View(ctx, systemView)
+	if err != nil {
+		return kg.Position{}, err
+	}
+	defer snapshot.Close()
+	s.index.Clear()
+	if err := s.addMatches(ctx, snapshot, kg.IDPattern{}); err != nil {
+		return kg.Position{}, err
+	}
+	s.moveTo(snapshot.Position(), false)
+	return snapshot.Position(), nil
+}
+
+// addMatches adds the texts of the statements that match.
+func (s *Service) addMatches(ctx context.Context, snapshot *kg.Snapshot, p kg.IDPattern) error {
+	n := 0
+	for row, err := range snapshot.MatchIDs(p, nil) {
+		if err != nil {
+			return err
+		}
+		if n++; n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		object, err := snapshot.Term(row.Object)
+		if err != nil {
+			return err
+		}
+		if !object.IsLiteral() {
+			continue
+		}
+		q, err := snapshot.Quad(row)
+		if err != nil {
+			return err
+		}
+		if t, ok := indexed(&q, row.IDQuad); ok {
+			s.index.Add(t)
+		}
+	}
+	return nil
+}
+
+// follow keeps the index behind the log from a position on.
+func (s *Service) follow(ctx context.Context, from kg.Position) error {
+	w, err := s.store.Watch(ctx, kg.Filter{View: systemView, Replacements: true}, from)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	for events, err := range w.Commits() {
+		if err != nil {
+			return err
+		}
+		if err := s.apply(ctx, events); err != nil {
+			return err
+		}
+		if n := len(events); n > 0 {
+			s.moveTo(events[n-1].Position, false)
+		}
+	}
+	return ctx.Err()
+}
+
+// apply changes the index as a commit changed the store.
+func (s *Service) apply(ctx context.Context, events []kg.Event) error {
+	snapshot, err := s.store.View(ctx, systemView)
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	for i := range events {
+		e := &events[i]
+		if e.Replaced != nil {
+			return s.replaceGraph(ctx, snapshot, e.Replaced.Graph)
+		}
+		for j := range e.Previous {
+			if err := s.change(snapshot, &e.Previous[j].Quad, false); err != nil {
+				return err
+			}
+		}
+		if e.Op == kg.Remove && e.StatementRemains {
+			continue
+		}
+		if err := s.change(snapshot, &e.Statement.Quad, e.Op != kg.Remove); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change adds or removes the text of a statement.
+func (s *Service) change(snapshot *kg.Snapshot, q *kg.Quad, add bool) error {
+	if _, _, ok := textOf(q); !ok {
+		return nil
+	}
+	ids, known, err := snapshot.PatternIDs(kg.Pattern{Subject: q.Subject, Predicate: q.Predicate, Object: q.Object, Graph: q.Graph})
+	if err != nil || !known { // a term that was erased since is in no index
+		return err
+	}
+	t, _ := indexed(q, kg.IDQuad(ids))
+	if add {
+		s.index.Add(t)
+	} else {
+		s.index.Remove(t)
+	}
+	return nil
+}
+
+// replaceGraph indexes the content of a graph anew.
+func (s *Service) replaceGraph(ctx context.Context, snapshot *kg.Snapshot, graph kg.Term) error {
+	id, known, err := snapshot.ID(graph)
+	if err != nil || !known {
+		return err
+	}
+	s.index.RemoveGraph(id)
+	return s.addMatches(ctx, snapshot, kg.IDPattern{Graph: id})
+}
