@@ -29,6 +29,7 @@ import (
 	"koine/internal/policy"
 	"koine/internal/presence"
 	"koine/internal/provenance"
+	"koine/internal/search"
 	"koine/internal/shapes"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -62,6 +63,8 @@ type Deps struct {
 	Tasks *tasks.Service
 	// Presence tracks the presence of agents; nil disables it.
 	Presence *presence.Tracker
+	// Search finds by words; nil disables it.
+	Search *search.Service
 	// Quarantines are the quarantines that Store applies; nil for a store
 	// without.
 	Quarantines *provenance.Quarantines

@@ -347,4 +347,5 @@ type (
 	TaskCommitConnection         = listPage[TaskCommit]
 	TaskCommitEdge               = listEdge[TaskCommit]
 	ContradictionEdge            = listEdge[Contradiction]
+	SearchEdge                   = listEdge[SearchHit]
 )

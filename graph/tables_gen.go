@@ -142,6 +142,10 @@ var (
 	scopeEventConnectionObject         = &executor.Object{Name: "ScopeEventConnection", Implementors: scopeEventConnectionImplementors}
 	scopeEventEdgeObject               = &executor.Object{Name: "ScopeEventEdge", Implementors: scopeEventEdgeImplementors}
 	scopePayloadObject                 = &executor.Object{Name: "ScopePayload", Implementors: scopePayloadImplementors}
+	searchConnectionObject             = &executor.Object{Name: "SearchConnection", Implementors: searchConnectionImplementors}
+	searchEdgeObject                   = &executor.Object{Name: "SearchEdge", Implementors: searchEdgeImplementors}
+	searchHitObject                    = &executor.Object{Name: "SearchHit", Implementors: searchHitImplementors}
+	searchMatchObject                  = &executor.Object{Name: "SearchMatch", Implementors: searchMatchImplementors}
 	sendMessagePayloadObject           = &executor.Object{Name: "SendMessagePayload", Implementors: sendMessagePayloadImplementors}
 	sendSignalPayloadObject            = &executor.Object{Name: "SendSignalPayload", Implementors: sendSignalPayloadImplementors}
 	setShapesPayloadObject             = &executor.Object{Name: "SetShapesPayload", Implementors: setShapesPayloadImplementors}
@@ -298,6 +302,10 @@ var (
 	scopeEventConnectionImplementors         = []string{"ScopeEventConnection"}
 	scopeEventEdgeImplementors               = []string{"ScopeEventEdge"}
 	scopePayloadImplementors                 = []string{"ScopePayload"}
+	searchConnectionImplementors             = []string{"SearchConnection"}
+	searchEdgeImplementors                   = []string{"SearchEdge"}
+	searchHitImplementors                    = []string{"SearchHit"}
+	searchMatchImplementors                  = []string{"SearchMatch"}
 	sendMessagePayloadImplementors           = []string{"SendMessagePayload"}
 	sendSignalPayloadImplementors            = []string{"SendSignalPayload"}
 	setShapesPayloadImplementors             = []string{"SetShapesPayload"}
@@ -458,6 +466,10 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	scopeEventConnectionObject.Fields = scopeEventConnectionFields()
 	scopeEventEdgeObject.Fields = scopeEventEdgeFields()
 	scopePayloadObject.Fields = scopePayloadFields()
+	searchConnectionObject.Fields = searchConnectionFields()
+	searchEdgeObject.Fields = searchEdgeFields()
+	searchHitObject.Fields = searchHitFields()
+	searchMatchObject.Fields = searchMatchFields()
 	sendMessagePayloadObject.Fields = sendMessagePayloadFields()
 	sendSignalPayloadObject.Fields = sendSignalPayloadFields()
 	setShapesPayloadObject.Fields = setShapesPayloadFields()
@@ -2902,11 +2914,14 @@ func quarantinePayloadFields() map[string]*executor.Field {
 
 func queryFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
-		"node":          executor.PlanArgs(coerceQueryNodeArgs, (*queryRoot).Node, writeNode),
-		"entity":        executor.PlanArgs(knowledge.CoerceQueryEntityArgs, (*queryRoot).Entity, executor.WriteValue),
-		"entities":      executor.PlanArgs(knowledge.CoerceQueryEntitiesArgs, (*queryRoot).Entities, executor.WriteValue),
-		"statements":    executor.PlanArgs(knowledge.CoerceQueryStatementsArgs, (*queryRoot).Statements, executor.WriteValue),
-		"match":         executor.PlanArgs(knowledge.CoerceQueryMatchArgs, (*queryRoot).Match, executor.WriteValue),
+		"node":       executor.PlanArgs(coerceQueryNodeArgs, (*queryRoot).Node, writeNode),
+		"entity":     executor.PlanArgs(knowledge.CoerceQueryEntityArgs, (*queryRoot).Entity, executor.WriteValue),
+		"entities":   executor.PlanArgs(knowledge.CoerceQueryEntitiesArgs, (*queryRoot).Entities, executor.WriteValue),
+		"statements": executor.PlanArgs(knowledge.CoerceQueryStatementsArgs, (*queryRoot).Statements, executor.WriteValue),
+		"match":      executor.PlanArgs(knowledge.CoerceQueryMatchArgs, (*queryRoot).Match, executor.WriteValue),
+		"search": executor.ReadArgs(coerceQuerySearchArgs, func(o *queryRoot, ctx context.Context, a *querySearchArgs) (*SearchConnection, error) {
+			return o.Search(ctx, a.Query, a.First, a.After, a.View)
+		}, writeSearchConnection),
 		"shortestPaths": executor.PlanArgs(knowledge.CoerceQueryShortestPathsArgs, (*queryRoot).ShortestPaths, executor.WriteValue),
 		"audit": executor.ReadArgs(coerceQueryAuditArgs, func(o *queryRoot, ctx context.Context, a *queryAuditArgs) (*listPage[AuditEntry], error) {
 			return o.Audit(ctx, a.PrincipalID, a.ActorID, a.Since, a.Until, a.Kinds, a.ChannelID, a.First, a.After)
@@ -3351,6 +3366,61 @@ func scopePayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"scope": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeScope(w, s, o.(*ScopePayload).Scope)
+		}),
+	}
+}
+
+func searchConnectionFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"edges": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeSearchEdgeList(w, s, o.(*SearchConnection).Edges())
+		}),
+		"nodes": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeSearchHitList(w, s, o.(*SearchConnection).Nodes())
+		}),
+		"pageInfo": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writePageInfo(w, s, o.(*SearchConnection).PageInfo())
+		}),
+		"totalCount": executor.Read((*SearchConnection).TotalCount, writeOptionalLong),
+		"indexedRevision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*SearchConnection).IndexedRevision())
+		}),
+	}
+}
+
+func searchEdgeFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"node": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeSearchHit(w, s, o.(*listEdge[SearchHit]).Node())
+		}),
+		"cursor": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeCursor(w, s, o.(*listEdge[SearchHit]).Cursor())
+		}),
+	}
+}
+
+func searchHitFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"score": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeFloat(w, s, o.(*SearchHit).Score())
+		}),
+		"entity": executor.Plan((*SearchHit).Entity, executor.WriteValue),
+		"matches": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeSearchMatchList(w, s, o.(*SearchHit).Matches())
+		}),
+	}
+}
+
+func searchMatchFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"predicate": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIRI(w, s, o.(*SearchMatch).Predicate())
+		}),
+		"graph": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalIRI(w, s, o.(*SearchMatch).Graph())
+		}),
+		"text": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*SearchMatch).Text())
 		}),
 	}
 }
@@ -5085,6 +5155,23 @@ type queryNodeArgs struct {
 func coerceQueryNodeArgs(c *executor.Coercer, raw map[string]any) (*queryNodeArgs, error) {
 	a, in := &queryNodeArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "id", &a.ID, knowledge.CoerceID)
+	return a, in.Err()
+}
+
+// querySearchArgs are the arguments of Query.search.
+type querySearchArgs struct {
+	Query string
+	First *int
+	After *scalar.Cursor
+	View  *views.ViewInput
+}
+
+func coerceQuerySearchArgs(c *executor.Coercer, raw map[string]any) (*querySearchArgs, error) {
+	a, in := &querySearchArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "query", &a.Query, knowledge.CoerceString)
+	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
+	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
+	executor.Member(in, "view", &a.View, knowledge.CoerceOptionalViewInput)
 	return a, in.Err()
 }
 
@@ -7047,6 +7134,7 @@ var (
 	writeQuarantineList               = executor.ObjectsOf[Quarantine](quarantineObject)
 	writeQuarantine                   = executor.ObjectOf[Quarantine](quarantineObject)
 	writeStatementRecordList          = executor.ObjectsOf[StatementRecord](statementRecordObject)
+	writeSearchConnection             = executor.ObjectOf[SearchConnection](searchConnectionObject)
 	writeAuditConnection              = executor.ObjectOf[listPage[AuditEntry]](auditConnectionObject)
 	writeStatementExplanation         = executor.ObjectOf[StatementExplanation](statementExplanationObject)
 	writeProposalConnection           = executor.ObjectOf[listPage[Proposal]](proposalConnectionObject)
@@ -7077,6 +7165,10 @@ var (
 	writeScopeList                    = executor.ObjectsOf[Scope](scopeObject)
 	writeScopeEventEdgeList           = executor.ObjectsOf[listEdge[ScopeEvent]](scopeEventEdgeObject)
 	writeScopeEventList               = executor.ObjectsOf[ScopeEvent](scopeEventObject)
+	writeSearchEdgeList               = executor.ObjectsOf[listEdge[SearchHit]](searchEdgeObject)
+	writeSearchHitList                = executor.ObjectsOf[SearchHit](searchHitObject)
+	writeSearchHit                    = executor.ObjectOf[SearchHit](searchHitObject)
+	writeSearchMatchList              = executor.ObjectsOf[SearchMatch](searchMatchObject)
 	writeIRIList                      = executor.ListOf(writeIRI)
 	writeAssertionOriginList          = executor.ObjectsOf[AssertionOrigin](assertionOriginObject)
 	writeStatementHistoryEntryList    = executor.ObjectsOf[StatementHistoryEntry](statementHistoryEntryObject)

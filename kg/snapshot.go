@@ -379,11 +379,10 @@ func (s *Snapshot) mayRead(graph ID, t Term) (may, kept bool) {
 	return may, s.cachedReader.cacheDecision(graph, known)
 }
 
-// Admits reports whether the view admits the statements with a predicate in a graph, as far as
-// it decides by these two: by the rights of the principal and the graphs of the view.
-func (s *Snapshot) Admits(predicate, graph ID) (bool, error) {
-	return s.admitsPredicate(predicate, graph)
-}
+// Admitted returns the predicate that reports whether the view of a snapshot admits the
+// statements with a predicate in a graph, as far as these two decide: by the rights of the
+// principal and the graphs of the view.
+func Admitted(s *Snapshot) func(predicate, graph ID) (bool, error) { return s.admitsPredicate }
 
 // admitsPredicate reports whether the view admits statements with the predicate in the graph.
 func (s *Snapshot) admitsPredicate(predicate, graph ID) (bool, error) {

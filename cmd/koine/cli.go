@@ -29,6 +29,7 @@ type commandLine struct {
 	Bench  bench.Command        `cmd:"" group:"server" help:"Benchmark a server."`
 
 	Query  online.QueryCommand   `cmd:"" group:"data" help:"Run a GraphQL query."`
+	Search online.SearchCommand  `cmd:"" group:"data" help:"Find entities and messages by words."`
 	Update online.UpdateCommand  `cmd:"" group:"data" help:"Add, remove or replace statements."`
 	Watch  online.WatchCommand   `cmd:"" group:"data" help:"Print changes as they happen."`
 	Load   offline.LoadCommand   `cmd:"" group:"data" help:"Load RDF files."`

@@ -70,6 +70,7 @@ type serveCommand struct {
 	Demo            bool        `group:"storage" help:"Load a small example graph if the store is empty."`
 	History         historyTime `group:"storage" help:"How long to keep history: all, or a duration such as 30d or 36h. Older history is deleted and cannot be read anymore." default:"all" placeholder:"all|TIME"`
 	cli.ReserveFlag `group:"storage"`
+	searchFlags     `group:"storage"`
 
 	cli.PrefixFlags `group:"names"`
 	nameFlags       `group:"names"`
@@ -227,9 +228,14 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	}
 	defer plans.Close()
 	graphs := policy.NewGraphs(store, trust.policies)
+	texts, stopSearch, err := c.openSearch(ctx, log, store, c.Data)
+	if err != nil {
+		return err
+	}
+	defer stopSearch()
 	engine := graph.NewEngine(graph.Deps{
 		Store: store, Prefixes: registry, Names: judge, Logger: log, Span: traces.Begin(), Trail: trail,
-		Graphs: graphs, Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Intents: plans, Agents: directory, Presence: trust.presence, Tasks: work,
+		Graphs: graphs, Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Intents: plans, Agents: directory, Presence: trust.presence, Tasks: work, Search: texts,
 	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
 	server := httpd.New(httpd.Options{MaxConnections: c.maxConnections(), Intake: intake, Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,

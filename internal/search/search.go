@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"koine/internal/textindex"
 	"koine/kg"
@@ -11,6 +12,9 @@ import (
 // MaxFirst bounds the hits of one page.
 const MaxFirst = 1000
 
+// Place is the place of a hit in the order of a search.
+type Place = textindex.Place
+
 // Request is a search.
 type Request struct {
 	// Query has words, "phrases", beginnings* and -unwanted words: see textindex.ParseQuery.
@@ -18,7 +22,7 @@ type Request struct {
 	// First is how many hits are wanted, 1 to MaxFirst.
 	First int
 	// After is the place of the last hit of the page before, nil for the first page.
-	After *textindex.Place
+	After *Place
 }
 
 // Page is a part of the hits of a search.
@@ -32,18 +36,29 @@ type Page struct {
 
 // Hit is an entity or a message with words of the query.
 type Hit struct {
-	textindex.Place
-	Matches []Match // the best first
+	Place
+	Subject kg.Term
+	Matches []Match // the best first, at most MaxMatches
 }
+
+// MaxMatches bounds the matches of a hit.
+const MaxMatches = 10
 
 // Match is a statement whose text has words of the query, with its part of the score.
 type Match struct {
-	Row   kg.IDQuad
+	Graph, Predicate kg.Term
+	// Text is the part of the text with the first words of the query, at most
+	// MaxExcerptBytes.
+	Text  string
 	Score float64
 }
 
+// MaxCatchUp bounds the time that Search waits for an index that is behind the snapshot.
+const MaxCatchUp = time.Second
+
 // Search returns hits that the snapshot shows. Messages are among them if its view has
-// AllGraphs.
+// AllGraphs. It waits a short time for the index, so that a caller finds what it has written
+// itself; Page.Revision tells if that was not enough.
 func (s *Service) Search(ctx context.Context, snapshot *kg.Snapshot, r Request) (Page, error) {
 	if r.First < 1 || r.First > MaxFirst {
 		return Page{}, kg.Errorf(kg.CodeInvalid, "first is %d; it must be from 1 to %d", r.First, MaxFirst)
@@ -52,17 +67,26 @@ func (s *Service) Search(ctx context.Context, snapshot *kg.Snapshot, r Request) 
 	if err != nil {
 		return Page{}, err
 	}
+	if _, building := s.Revision(); !building {
+		wait, cancel := context.WithTimeout(ctx, MaxCatchUp)
+		err := s.WaitFor(wait, snapshot.Revision())
+		cancel()
+		if err != nil && ctx.Err() != nil {
+			return Page{}, ctx.Err()
+		}
+	}
 	var page Page
 	page.Revision, page.Building = s.Revision()
+	admitted := kg.Admitted(snapshot)
 	var failed error
 	found, err := s.index.Search(ctx, &textindex.Request{
 		Query: query, First: r.First, After: r.After,
 		Readable: func(graph, predicate kg.ID) bool {
-			admitted, err := snapshot.Admits(predicate, graph)
+			may, err := admitted(predicate, graph)
 			if err != nil {
 				failed = err
 			}
-			return admitted
+			return may
 		},
 		Shown: func(subject kg.ID, text textindex.Ref) (bool, error) {
 			for _, err := range snapshot.MatchIDs(kg.IDPattern(rowOf(subject, text)), nil) {
@@ -75,13 +99,30 @@ func (s *Service) Search(ctx context.Context, snapshot *kg.Snapshot, r Request) 
 		return Page{}, cmp.Or(err, failed)
 	}
 	for _, f := range found {
-		hit := Hit{Place: f.Place}
-		for _, m := range f.Texts {
-			hit.Matches = append(hit.Matches, Match{Row: rowOf(f.Subject.ID, m.Ref), Score: m.Score})
+		hit, err := readHit(snapshot, query, &f)
+		if err != nil {
+			return Page{}, err
 		}
 		page.Hits = append(page.Hits, hit)
 	}
 	return page, nil
+}
+
+// readHit reads the terms of a hit.
+func readHit(snapshot *kg.Snapshot, query *textindex.Query, f *textindex.Hit) (hit Hit, err error) {
+	hit.Place = f.Place
+	if hit.Subject, err = snapshot.Term(f.Place.Subject.ID); err != nil {
+		return hit, err
+	}
+	for _, m := range f.Texts[:min(len(f.Texts), MaxMatches)] {
+		q, err := snapshot.Quad(kg.Row{IDQuad: rowOf(f.Place.Subject.ID, m.Ref)})
+		if err != nil {
+			return hit, err
+		}
+		text, language, _ := textOf(&q)
+		hit.Matches = append(hit.Matches, Match{Graph: q.Graph, Predicate: q.Predicate, Text: excerpt(text, language, query), Score: m.Score})
+	}
+	return hit, nil
 }
 
 func rowOf(subject kg.ID, text textindex.Ref) kg.IDQuad {

@@ -100,11 +100,7 @@ func (f *fixture) find(agent kg.AgentID, query string) (names []string, scores [
 		f.t.Fatalf("the index knows revision %d of %d", page.Revision, s.Revision())
 	}
 	for _, h := range page.Hits {
-		t, err := s.Term(h.Subject.ID)
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		names, scores = append(names, t.Value()[len("urn:"):]), append(scores, h.Score)
+		names, scores = append(names, h.Subject.Value()[len("urn:"):]), append(scores, h.Score)
 	}
 	return names, scores
 }

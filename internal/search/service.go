@@ -3,6 +3,8 @@ package search
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -26,6 +28,13 @@ const DefaultSaveEvery = 30 * time.Second
 
 // retryPause is the wait before following the log is tried again.
 const retryPause = time.Second
+
+// Directory returns the directory of the index in a data directory.
+func Directory(data string) string { return filepath.Join(data, "search") }
+
+// RemoveIndex removes the index from a data directory that no server uses. The texts that
+// were erased from the store are in its files.
+func RemoveIndex(data string) error { return os.RemoveAll(Directory(data)) }
 
 // Service searches the texts of a store. Its methods are safe for concurrent use.
 type Service struct {

@@ -3,6 +3,8 @@ package search
 import (
 	"encoding/json"
 	"hash/fnv"
+	"maps"
+	"slices"
 	"strings"
 
 	"koine/internal/textindex"
@@ -23,12 +25,12 @@ func textOf(q *kg.Quad) (text string, language words.Language, ok bool) {
 			return "", 0, false
 		}
 		text = partsText(q.Object.Value())
-		language = words.Detect(text)
+		language = detect(text)
 	case q.Object.Lang() != "":
 		text, language = q.Object.Value(), words.LanguageOf(q.Object.Lang())
 	case q.Object.ExplicitDatatype() == "":
 		text = q.Object.Value()
-		language = words.Detect(text)
+		language = detect(text)
 	default:
 		return "", 0, false
 	}
@@ -36,18 +38,60 @@ func textOf(q *kg.Quad) (text string, language words.Language, ok bool) {
 	return text, language, strings.TrimSpace(text) != ""
 }
 
+// untaggedLanguage is the language of texts without a tag that are too short to detect one.
+// Their words are found in their own form whatever the language is.
+const untaggedLanguage = words.English
+
+// detect returns the language of a text without a tag.
+func detect(text string) words.Language {
+	if l, ok := words.Detect(text); ok {
+		return l
+	}
+	return untaggedLanguage
+}
+
 // partsText returns the texts of a message's parts and the strings in their data, each on
 // a line.
 func partsText(parts string) string {
+	var list []struct {
+		Text string
+		Data json.RawMessage
+	}
+	if json.Unmarshal([]byte(parts), &list) != nil {
+		return ""
+	}
 	var b strings.Builder
-	for d := json.NewDecoder(strings.NewReader(parts)); ; {
-		token, err := d.Token()
-		if err != nil {
-			return b.String()
+	for _, p := range list {
+		appendLine(&b, p.Text)
+		if p.Data != nil {
+			var data any
+			if json.Unmarshal(p.Data, &data) == nil {
+				appendStrings(&b, data)
+			}
 		}
-		if s, ok := token.(string); ok {
-			b.WriteString(s)
-			b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func appendLine(b *strings.Builder, text string) {
+	if text != "" {
+		b.WriteString(text)
+		b.WriteByte('\n')
+	}
+}
+
+// appendStrings appends the strings in a JSON value, in the order of their names.
+func appendStrings(b *strings.Builder, v any) {
+	switch v := v.(type) {
+	case string:
+		appendLine(b, v)
+	case []any:
+		for _, e := range v {
+			appendStrings(b, e)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			appendStrings(b, v[name])
 		}
 	}
 }

@@ -89,3 +89,17 @@ func foldedWords(list []queryWord) (out []string) {
 	}
 	return out
 }
+
+// FirstIn returns where in a text the first word of the query is, in one of its forms;
+// len(text) if there is none.
+func (q *Query) FirstIn(text string, language words.Language) int {
+	for w := range words.Split(text) {
+		for _, of := range q.words {
+			if w.Folded == of.folded || of.prefix && strings.HasPrefix(w.Folded, of.folded) ||
+				w.Lower != "" && of.lower != "" && language.Stem(w.Lower) == language.Stem(of.lower) {
+				return w.Start
+			}
+		}
+	}
+	return len(text)
+}

@@ -170,12 +170,18 @@ func (s *searcher) forms(w queryWord) (out []form) {
 		})
 	}
 	if most := maxTypos(w.folded); len(out) == 0 && most > 0 && w.lower != "" {
-		s.eachTerm(exact(""), func(term string) bool {
-			if n := distance(w.folded, term[1:], most); n <= most {
-				add(term, math.Pow(typoWeight, float64(n)))
-			}
-			return len(out) < MaxForms
-		})
+		misspelt := func(prefix, word string, weight float64) {
+			s.eachTerm(prefix, func(term string) bool {
+				if n := distance(word, term[len(prefix):], most); n <= most {
+					add(term, weight*math.Pow(typoWeight, float64(n)))
+				}
+				return len(out) < MaxForms
+			})
+		}
+		misspelt(exact(""), w.folded, 1)
+		for l := words.English; l <= words.Spanish; l++ {
+			misspelt(stemmed(l, ""), l.Stem(w.lower), stemWeight)
+		}
 	}
 	return out
 }

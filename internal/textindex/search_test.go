@@ -135,8 +135,12 @@ func plain(texts map[key]Text, r *Request) (hits []Hit) {
 		}
 		if most := maxTypos(w.folded); len(out) == 0 && most > 0 {
 			for term := range with {
-				if n := distance(w.folded, term[1:], most); term[0] == exactTerm && n <= most {
-					note(term, math.Pow(typoWeight, float64(n)))
+				word, weight := w.folded, 1.0
+				if term[0] != exactTerm {
+					word, weight = words.Language(term[0]-stemTerm).Stem(w.lower), stemWeight
+				}
+				if n := distance(word, term[1:], most); n <= most {
+					note(term, weight*math.Pow(typoWeight, float64(n)))
 				}
 			}
 		}

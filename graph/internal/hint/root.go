@@ -20,7 +20,7 @@ var rootNoise = map[string]bool{
 }
 
 // searchWords are root fields of other servers that find a text.
-var searchWords = map[string]bool{"search": true, "find": true, "lookup": true, "fulltext": true, "fulltextsearch": true}
+var searchWords = map[string]bool{"find": true, "lookup": true, "fulltext": true, "fulltextsearch": true}
 
 // writeWords are words of mutations, with those that koine's have.
 var writeWords = map[string][]string{

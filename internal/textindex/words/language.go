@@ -43,29 +43,27 @@ func LanguageOf(tag string) Language {
 // counts trigrams, and errs on names and headings.
 const minDetected = 40
 
-var detectable = whatlanggo.Options{}
-
-// Detect returns the language of a text without a tag, by whatlanggo. Other also stands for
+// Detect returns the language of a text without a tag, by whatlanggo. It returns false for
 // a text that is short, or that the detector is not sure of.
-func Detect(text string) Language {
+func Detect(text string) (Language, bool) {
 	if len(text) < minDetected {
-		return Other
+		return Other, false
 	}
-	info := whatlanggo.DetectWithOptions(text, detectable)
+	info := whatlanggo.Detect(text)
 	if !info.IsReliable() {
-		return Other
+		return Other, false
 	}
 	switch info.Lang {
 	case whatlanggo.Eng:
-		return English
+		return English, true
 	case whatlanggo.Deu:
-		return German
+		return German, true
 	case whatlanggo.Fra:
-		return French
+		return French, true
 	case whatlanggo.Spa:
-		return Spanish
+		return Spanish, true
 	}
-	return Other
+	return Other, true
 }
 
 var stemmers = [languages]func(*snowballstem.Env) bool{English: english.Stem, German: german.Stem, French: french.Stem, Spanish: spanish.Stem}

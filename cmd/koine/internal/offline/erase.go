@@ -10,6 +10,7 @@ import (
 	"koine/channels/channel"
 	"koine/channels/message"
 	"koine/cmd/koine/internal/cli"
+	"koine/internal/search"
 	"koine/kg"
 )
 
@@ -53,6 +54,10 @@ func (c *EraseCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	r, err := kg.Erase(ctx, c.Data, o)
 	if err != nil {
 		return cli.HintInUse(err)
+	}
+	// Also where nothing was erased: an earlier run may have ended before this.
+	if err := search.RemoveIndex(c.Data); err != nil {
+		return err
 	}
 	if r.Changes+r.Rows == 0 {
 		t.Notef("No statement matches; nothing changed.")
