@@ -19,7 +19,7 @@ func TestHintsShowTheRightForm(t *testing.T) {
 		{`{ entities(filter: {label: "Ada"}) { totalCount } }`, `entities(where: {…})`, `{ entities(where: {label: "Ada"}) { totalCount } }`},
 		{`{ entities(limit: 2) { totalCount } }`, `entities(first: 2)`, `{ entities(first: 2) { totalCount } }`},
 		{`{ entities(offset: 2) { totalCount } }`, `pageInfo { endCursor }`, `{ entities(first: 2) { pageInfo { endCursor } } }`},
-		{`{ search(text: "Ada") { label } }`, `search(query: String!`, `{ search(query: "Ada") { nodes { score } } }`},
+		{`{ search(text: "Ada") { label } }`, `search(query: String!`, ``},
 		{`{ find(text: "Ada") { label } }`, `entities(where: {label: {contains: "Ada"}})`, `{ entities(where: {label: {contains: "Ada"}}) { totalCount } }`},
 		{`{ entity(iri: "ex:ada") { out { object { iri } } } }`, `out { nodes { object { … } } }`, `{ entity(iri: "ex:ada") { out { nodes { object { ... on Entity { iri } } } } } }`},
 		{`{ entity(iri: "ex:ada") { out { nodes { object { iri } } } } }`, `object { ... on Entity { iri } }`, `{ entity(iri: "ex:ada") { out { nodes { object { ... on Entity { iri } } } } } }`},

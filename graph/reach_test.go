@@ -80,6 +80,7 @@ var reached = map[string]string{
 	"Scopes.Change":           ": it is how packages that keep more of a scope change it",
 	"Scopes.EndIn":            ": it is the part of Scopes.End within a change",
 	"Scopes.LevelOf":          ": the errors of other methods say it",
+	"Scopes.OfChannel":        ": it is how protocols that name the scope of a channel check it without reading the channel",
 	"Scopes.TaskByExternalID": ": protocols with ids of their own call it; Intent.tasks shows them",
 	"Scopes.ListEvents":       ": Scope.events pages them in order",
 	"Scopes.EventCopy":        "ScopeEvent.copy",
