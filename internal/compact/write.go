@@ -1,0 +1,233 @@
+package compact
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"koine/kg"
+)
+
+// MaxLabelBytes bounds a label behind an object, which is for the eyes only. A longer one is
+// cut and ends with "…".
+const MaxLabelBytes = 80
+
+// Options are the conditions of Write.
+type Options struct {
+	Prefixes *kg.Prefixes
+	// MaxTokens bounds the text, as Tokens counts; 0 stands for no bound. At least one line
+	// is written.
+	MaxTokens int
+	// More returns the last line, which says that facts are left out and how to go on. It is
+	// called with the number of facts left out.
+	More func(left int) string
+}
+
+// Written is what Write wrote.
+type Written struct {
+	Text string
+	// Facts is how many of the facts are in the text: the first ones.
+	Facts int
+}
+
+// Write writes facts in their order, so that facts with the same graph, subject and
+// predicate share a line if they follow each other. Past MaxTokens it ends between two
+// facts.
+func Write(facts []Fact, o Options) Written {
+	w := &writer{prefixes: o.Prefixes.Fixed(), used: map[string]bool{}}
+	rest := func(left int) string {
+		if left == 0 || o.More == nil {
+			return ""
+		}
+		return "# " + o.More(left) + "\n"
+	}
+	written := 0
+	for i := range facts {
+		before := w.mark()
+		w.writeFact(&facts[i])
+		left := len(facts) - i - 1
+		if o.MaxTokens > 0 && i > 0 && w.tokens()+Tokens(rest(left)) > o.MaxTokens {
+			w.reset(before)
+			break
+		}
+		written++
+	}
+	w.endLine()
+	return Written{Text: w.header() + string(w.body) + rest(len(facts)-written), Facts: written}
+}
+
+// writer holds the text so far, and the graph, subject and predicate of its last line.
+type writer struct {
+	prefixes *kg.Prefixes
+	body     []byte
+	names    []string // the prefixes in use, in the order of their use
+	used     map[string]bool
+	counted  int // tokens of body[:line] and of the header
+	line     int // where the last, unfinished line begins
+	last     struct{ graph, subject, predicate kg.Term }
+	label    string // of the subject, where the last line is the one that begins it
+	begun    bool
+}
+
+// mark is a state of the writer to go back to.
+type mark struct {
+	w     writer
+	names int
+}
+
+func (w *writer) mark() mark { return mark{w: *w, names: len(w.names)} }
+
+func (w *writer) reset(m mark) {
+	for _, name := range w.names[m.names:] {
+		delete(w.used, name)
+	}
+	body, names, used := w.body[:len(m.w.body)], w.names[:m.names], w.used
+	*w = m.w
+	w.body, w.names, w.used = body, names, used
+}
+
+// tokens is the cost of the text so far, with the end of its last line.
+func (w *writer) tokens() int { return w.counted + Tokens(string(w.body[w.line:])+"\n") }
+
+func (w *writer) endLine() {
+	if len(w.body) > w.line {
+		w.body = append(w.body, '\n')
+	}
+	w.counted += Tokens(string(w.body[w.line:]))
+	w.line = len(w.body)
+}
+
+// writeFact writes a fact behind the last one.
+func (w *writer) writeFact(f *Fact) {
+	sameSubject := w.begun && f.Graph == w.last.graph && f.Subject.Term == w.last.subject
+	if w.begun && f.Graph != w.last.graph || !w.begun && f.Graph != kg.DefaultGraph {
+		w.endLine()
+		w.body = append(w.body, "@graph "...)
+		if f.Graph != kg.DefaultGraph {
+			w.appendName(f.Graph)
+		} else {
+			w.body = append(w.body, "default"...)
+		}
+	}
+	if !sameSubject {
+		w.endLine()
+		w.appendName(f.Subject.Term)
+		w.last.predicate = kg.Term{}
+		if f.isPlainLabel() {
+			w.body = appendLabel(append(w.body, ' '), f.Object.Term.Value())
+			if lang := f.Object.Term.Lang(); lang != "" {
+				w.body = append(append(w.body, '@'), lang...)
+			}
+			w.note(f, kg.Term{})
+			return
+		}
+	}
+	if !sameSubject || f.Predicate.Term != w.last.predicate {
+		w.endLine()
+		w.body = append(w.body, "  "...)
+		if f.Predicate.Term == kg.IRI(kg.RDFType) {
+			w.body = append(w.body, 'a')
+		} else {
+			w.appendName(f.Predicate.Term)
+		}
+	} else {
+		w.body = append(w.body, ',')
+	}
+	w.body = append(w.body, ' ')
+	w.appendName(f.Object.Term)
+	if f.Object.Label != "" {
+		w.body = appendLabel(append(w.body, ' '), kg.Excerpt(f.Object.Label, MaxLabelBytes))
+	}
+	w.body = f.appendBrackets(w.body)
+	w.note(f, f.Predicate.Term)
+}
+
+// note remembers the place of a fact that was written.
+func (w *writer) note(f *Fact, predicate kg.Term) {
+	w.begun = true
+	w.last.graph, w.last.subject, w.last.predicate = f.Graph, f.Subject.Term, predicate
+}
+
+// isPlainLabel reports whether the fact can stand in parentheses behind its subject.
+func (f *Fact) isPlainLabel() bool {
+	t := f.Object.Term
+	return f.Predicate.Term == kg.IRI(kg.RDFSLabel) && t.IsLiteral() && (t.ExplicitDatatype() == "" || t.Lang() != "") &&
+		t.Value() != "" && t.Value() == strings.TrimSpace(t.Value()) && len(f.appendBrackets(nil)) == 0
+}
+
+// appendBrackets appends what is known of the fact's assertions.
+func (f *Fact) appendBrackets(b []byte) []byte {
+	var parts []string
+	if f.HasCertainty {
+		parts = append(parts, strconv.FormatFloat(f.Certainty, 'g', -1, 64))
+	}
+	for _, source := range f.Sources {
+		parts = append(parts, "by "+agentName(source))
+	}
+	for _, at := range []struct {
+		word string
+		time time.Time
+	}{{"at", f.Time}, {"from", f.Validity.From}, {"until", f.Validity.Until}} {
+		if !at.time.IsZero() {
+			parts = append(parts, at.word+" "+formatTime(at.time))
+		}
+	}
+	if len(parts) == 0 {
+		return b
+	}
+	return append(b, " ["+strings.Join(parts, ", ")+"]"...)
+}
+
+// agentScheme is the part of an agent's id that a text leaves out.
+const agentScheme = "agent://"
+
+func agentName(id kg.AgentID) string {
+	if name, ok := strings.CutPrefix(string(id), agentScheme); ok && isBare(name) && !strings.Contains(name, ":") {
+		return name
+	}
+	return "<" + string(id) + ">"
+}
+
+// formatTime is the day alone if the time is its beginning.
+func formatTime(t time.Time) string {
+	t = t.UTC()
+	if t.Equal(t.Truncate(24 * time.Hour)) {
+		return t.Format(time.DateOnly)
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+// appendName appends a term, and counts its prefix where it is used first.
+func (w *writer) appendName(t kg.Term) {
+	begin := len(w.body)
+	w.body = w.appendTerm(w.body, t)
+	name, _, short := strings.Cut(string(w.body[begin:]), ":")
+	if t.IsLiteral() {
+		_, kind, typed := strings.Cut(string(w.body[begin:]), `"^^`)
+		name, _, short = strings.Cut(kind, ":")
+		short = short && typed
+	}
+	if !short || strings.HasPrefix(name, "<") || name == "_" || w.used[name] {
+		return
+	}
+	if namespace, ok := w.prefixes.Namespace(name); ok {
+		w.used[name] = true
+		w.names = append(w.names, name)
+		w.counted += Tokens(prefixLine(name, namespace))
+	}
+}
+
+func prefixLine(name, namespace string) string {
+	return "@prefix " + name + ": <" + namespace + ">\n"
+}
+
+// header returns the lines of the prefixes in use, in their order.
+func (w *writer) header() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(slices.Values(w.names)) {
+		namespace, _ := w.prefixes.Namespace(name)
+		b.WriteString(prefixLine(name, namespace))
+	}
+	return b.String()
+}
