@@ -6,7 +6,7 @@ import (
 	"koine/internal/compact"
 )
 
-// The counts are those of the vocabulary o200k_base, by gpt-tokenizer 3.
+// The counts are those of the vocabulary o200k_base, by gpt-tokenizer 4.
 var counted = []struct {
 	text   string
 	tokens int
