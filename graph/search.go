@@ -7,6 +7,7 @@ import (
 	"koine/graph/executor"
 	"koine/graph/internal/knowledge"
 	"koine/graph/internal/views"
+	"koine/internal/recall"
 	"koine/internal/search"
 	"koine/kg"
 )
@@ -65,7 +66,7 @@ func (*queryRoot) Search(ctx context.Context, query string, first *int, after *C
 	r := runOf(ctx)
 	service := r.engine.deps.Search
 	if service == nil {
-		return nil, kg.Errorf(kg.CodeInvalid, "search is off on this server")
+		return nil, errNoSearch()
 	}
 	v, err := r.fieldView(view)
 	if err != nil {
@@ -113,3 +114,43 @@ func placeKey(h *search.Hit) string {
 	}
 	return string(key)
 }
+
+// Recall is what is known about a topic.
+type Recall struct {
+	answer   recall.Answer
+	Revision int64 // of the statements
+}
+
+// Text has the facts in lines.
+func (a *Recall) Text() string { return a.answer.Text }
+
+// Facts is how many facts are in the text.
+func (a *Recall) Facts() int { return a.answer.Facts }
+
+// Left is how many more were found.
+func (a *Recall) Left() int { return a.answer.Left }
+
+// Recall answers Query.recall.
+func (*queryRoot) Recall(ctx context.Context, topic string, maxTokens *int, view *views.ViewInput) (*Recall, error) {
+	r := runOf(ctx)
+	e := r.engine
+	if e.deps.Search == nil {
+		return nil, errNoSearch()
+	}
+	v, err := r.fieldView(view)
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.openSnapshot(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	by := recall.Recaller{Search: e.deps.Search, Prefixes: e.deps.Prefixes, LabelPredicates: e.options.LabelPredicates}
+	answer, err := by.Recall(ctx, s, recall.Request{Topic: topic, MaxTokens: deref(maxTokens)})
+	if err != nil {
+		return nil, err
+	}
+	return &Recall{answer: answer, Revision: int64(s.Revision())}, r.chargeBytes(len(answer.Text))
+}
+
+func errNoSearch() error { return kg.Errorf(kg.CodeInvalid, "search is off on this server") }

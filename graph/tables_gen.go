@@ -125,6 +125,7 @@ var (
 	quarantineEdgeObject               = &executor.Object{Name: "QuarantineEdge", Implementors: quarantineEdgeImplementors}
 	quarantinePayloadObject            = &executor.Object{Name: "QuarantinePayload", Implementors: quarantinePayloadImplementors}
 	queryObject                        = &executor.Object{Name: "Query", Implementors: queryImplementors}
+	recallObject                       = &executor.Object{Name: "Recall", Implementors: recallImplementors}
 	removeAgentPayloadObject           = &executor.Object{Name: "RemoveAgentPayload", Implementors: removeAgentPayloadImplementors}
 	replaceGraphPayloadObject          = &executor.Object{Name: "ReplaceGraphPayload", Implementors: replaceGraphPayloadImplementors}
 	resolveContradictionPayloadObject  = &executor.Object{Name: "ResolveContradictionPayload", Implementors: resolveContradictionPayloadImplementors}
@@ -285,6 +286,7 @@ var (
 	quarantineEdgeImplementors               = []string{"QuarantineEdge"}
 	quarantinePayloadImplementors            = []string{"QuarantinePayload"}
 	queryImplementors                        = []string{"Query"}
+	recallImplementors                       = []string{"Recall"}
 	removeAgentPayloadImplementors           = []string{"RemoveAgentPayload"}
 	replaceGraphPayloadImplementors          = []string{"ReplaceGraphPayload"}
 	resolveContradictionPayloadImplementors  = []string{"ResolveContradictionPayload"}
@@ -449,6 +451,7 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	quarantineEdgeObject.Fields = quarantineEdgeFields()
 	quarantinePayloadObject.Fields = quarantinePayloadFields()
 	queryObject.Fields = queryFields()
+	recallObject.Fields = recallFields()
 	removeAgentPayloadObject.Fields = removeAgentPayloadFields()
 	replaceGraphPayloadObject.Fields = replaceGraphPayloadFields()
 	resolveContradictionPayloadObject.Fields = resolveContradictionPayloadFields()
@@ -2922,6 +2925,9 @@ func queryFields() map[string]*executor.Field {
 		"search": executor.ReadArgs(coerceQuerySearchArgs, func(o *queryRoot, ctx context.Context, a *querySearchArgs) (*SearchConnection, error) {
 			return o.Search(ctx, a.Query, a.First, a.After, a.View)
 		}, writeSearchConnection),
+		"recall": executor.ReadArgs(coerceQueryRecallArgs, func(o *queryRoot, ctx context.Context, a *queryRecallArgs) (*Recall, error) {
+			return o.Recall(ctx, a.Topic, a.MaxTokens, a.View)
+		}, writeRecall),
 		"shortestPaths": executor.PlanArgs(knowledge.CoerceQueryShortestPathsArgs, (*queryRoot).ShortestPaths, executor.WriteValue),
 		"audit": executor.ReadArgs(coerceQueryAuditArgs, func(o *queryRoot, ctx context.Context, a *queryAuditArgs) (*listPage[AuditEntry], error) {
 			return o.Audit(ctx, a.PrincipalID, a.ActorID, a.Since, a.Until, a.Kinds, a.ChannelID, a.First, a.After)
@@ -3014,6 +3020,21 @@ func queryFields() map[string]*executor.Field {
 			return o.Type(ctx, a.Name), nil
 		}, writeMetaType),
 		"__schema": executor.GetContext((*queryRoot).Schema, writeMetaSchema),
+	}
+}
+
+func recallFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"text": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*Recall).Text())
+		}),
+		"facts": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeInt(w, s, o.(*Recall).Facts())
+		}),
+		"left": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeInt(w, s, o.(*Recall).Left()) }),
+		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeLong(w, s, o.(*Recall).Revision)
+		}),
 	}
 }
 
@@ -5175,6 +5196,21 @@ func coerceQuerySearchArgs(c *executor.Coercer, raw map[string]any) (*querySearc
 	return a, in.Err()
 }
 
+// queryRecallArgs are the arguments of Query.recall.
+type queryRecallArgs struct {
+	Topic     string
+	MaxTokens *int
+	View      *views.ViewInput
+}
+
+func coerceQueryRecallArgs(c *executor.Coercer, raw map[string]any) (*queryRecallArgs, error) {
+	a, in := &queryRecallArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "topic", &a.Topic, knowledge.CoerceString)
+	executor.Member(in, "maxTokens", &a.MaxTokens, knowledge.CoerceOptionalInt)
+	executor.Member(in, "view", &a.View, knowledge.CoerceOptionalViewInput)
+	return a, in.Err()
+}
+
 // queryAuditArgs are the arguments of Query.audit.
 type queryAuditArgs struct {
 	PrincipalID *string
@@ -7135,6 +7171,7 @@ var (
 	writeQuarantine                   = executor.ObjectOf[Quarantine](quarantineObject)
 	writeStatementRecordList          = executor.ObjectsOf[StatementRecord](statementRecordObject)
 	writeSearchConnection             = executor.ObjectOf[SearchConnection](searchConnectionObject)
+	writeRecall                       = executor.ObjectOf[Recall](recallObject)
 	writeAuditConnection              = executor.ObjectOf[listPage[AuditEntry]](auditConnectionObject)
 	writeStatementExplanation         = executor.ObjectOf[StatementExplanation](statementExplanationObject)
 	writeProposalConnection           = executor.ObjectOf[listPage[Proposal]](proposalConnectionObject)

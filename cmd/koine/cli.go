@@ -30,6 +30,7 @@ type commandLine struct {
 
 	Query  online.QueryCommand   `cmd:"" group:"data" help:"Run a GraphQL query."`
 	Search online.SearchCommand  `cmd:"" group:"data" help:"Find entities and messages by words."`
+	Recall online.RecallCommand  `cmd:"" group:"data" help:"Print what is known about a topic, for a language model."`
 	Update online.UpdateCommand  `cmd:"" group:"data" help:"Add, remove or replace statements."`
 	Watch  online.WatchCommand   `cmd:"" group:"data" help:"Print changes as they happen."`
 	Load   offline.LoadCommand   `cmd:"" group:"data" help:"Load RDF files."`

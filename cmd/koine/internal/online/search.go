@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"strconv"
 	"strings"
 
@@ -60,4 +61,38 @@ func (c *SearchCommand) Run(ctx context.Context, t cli.Terminal) error {
 		return err
 	}
 	return searchObjects.print(ctx, t, server, c.OutputFlags, answer.Search.Nodes...)
+}
+
+// RecallCommand prints what is known about a topic.
+type RecallCommand struct {
+	Topic     []string `arg:"" help:"Words, or the name of an entity."`
+	MaxTokens int      `help:"Bound of the text in tokens of a language model, 50 to 50000." default:"1000" placeholder:"N"`
+	cli.ServerFlags
+}
+
+// Help is shown by --help.
+func (RecallCommand) Help() string {
+	return `The text has the form in which facts are written: prefixes, subjects at the beginning of lines, and below them predicates with their objects. The server runs with --search on.
+
+Examples:
+  koine recall water capacity
+  koine recall finding:1 --max-tokens 200`
+}
+
+// Run prints the text.
+func (c *RecallCommand) Run(ctx context.Context, t cli.Terminal) error {
+	server, err := c.OpenClient(ctx)
+	if err != nil {
+		return err
+	}
+	const query = `query($topic: String!, $most: Int) { recall(topic: $topic, maxTokens: $most) { text } }`
+	var answer struct{ Recall struct{ Text string } }
+	if err := server.GraphQL(ctx, query, map[string]any{"topic": strings.Join(c.Topic, " "), "most": c.MaxTokens}, &answer); err != nil {
+		return err
+	}
+	if answer.Recall.Text == "" {
+		t.Notef("Nothing is known about it.")
+	}
+	_, err = io.WriteString(t.Out, answer.Recall.Text)
+	return err
 }
