@@ -30,7 +30,7 @@ type SearchHit struct {
 // Score compares the hits of one answer.
 func (h *SearchHit) Score() float64 { return h.hit.Score }
 
-// Entity is what the texts are about. Those of all hits are loaded together.
+// Entity is the subject of the texts. Those of all hits are loaded together.
 func (h *SearchHit) Entity(ctx context.Context, f *executor.Selected) (executor.Value, error) {
 	return h.term.Entity(ctx, f)
 }
@@ -115,7 +115,7 @@ func placeKey(h *search.Hit) string {
 	return string(key)
 }
 
-// Recall is what is known about a topic.
+// Recall has the facts about a topic.
 type Recall struct {
 	answer   recall.Answer
 	Revision int64 // of the statements

@@ -192,7 +192,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// What a model may write besides what Write writes.
+// Forms that a model may write, and Write does not.
 func TestRead(t *testing.T) {
 	read, err := compact.Read(`
 # a comment
@@ -227,7 +227,7 @@ https://koine.example/demo/x lab:p true
 	}
 }
 
-// Each error has its line, and says what is expected.
+// Each error has its line, and names the expected form.
 func TestReadErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"  lab:p 1":                 "line 1: there is no subject above the indented line; begin one at the start of a line",

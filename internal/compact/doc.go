@@ -23,7 +23,7 @@ import (
 	"koine/kg"
 )
 
-// Fact is a statement with what its line shows of its assertions.
+// Fact is a statement with the parts of its assertions that a line shows.
 type Fact struct {
 	Graph                      kg.Term
 	Subject, Predicate, Object Ref

@@ -11,7 +11,7 @@ import (
 	"koine/kg"
 )
 
-// SyntaxError is an error of Read. Its message says what is expected.
+// SyntaxError is an error of Read. Its message names the expected form.
 type SyntaxError struct {
 	Line    int // from 1
 	Message string
@@ -105,7 +105,7 @@ func (r *reader) readGraph() error {
 	return err
 }
 
-// readSubject reads what begins a line that is not indented, and reports whether more
+// readSubject reads the beginning of a line that is not indented, and reports whether more
 // follows.
 func (r *reader) readSubject() (more bool, err error) {
 	if r.subject, err = r.readRef(); err != nil {
@@ -223,7 +223,7 @@ func (r *reader) readTerm() (kg.Term, error) {
 		if err != nil {
 			return kg.Term{}, err
 		}
-		return r.checked(kg.ParseIRI(iri))
+		return r.checkTerm(kg.ParseIRI(iri))
 	}
 	text := r.readBare()
 	if text == "" {
@@ -232,10 +232,10 @@ func (r *reader) readTerm() (kg.Term, error) {
 	if t, ok := bareLiteral(text); ok {
 		return t, nil
 	}
-	return r.resource(text)
+	return r.resourceOf(text)
 }
 
-func (r *reader) checked(t kg.Term, err error) (kg.Term, error) {
+func (r *reader) checkTerm(t kg.Term, err error) (kg.Term, error) {
 	if err != nil {
 		return kg.Term{}, r.errorf("%s", kg.AsError(err).Message)
 	}
@@ -266,15 +266,15 @@ func (r *reader) readBare() string {
 	return text
 }
 
-// resource returns what a name without brackets stands for.
-func (r *reader) resource(text string) (kg.Term, error) {
+// resourceOf returns the term of a name without brackets.
+func (r *reader) resourceOf(text string) (kg.Term, error) {
 	if name, local, ok := strings.Cut(text, ":"); ok && r.own[name] != "" && !strings.HasPrefix(local, "//") {
-		return r.checked(kg.ParseIRI(r.own[name] + local))
+		return r.checkTerm(kg.ParseIRI(r.own[name] + local))
 	}
 	if !strings.Contains(text, ":") {
 		return kg.Term{}, r.errorf("%q is neither prefix:name nor an IRI; a label stands in parentheses, a text in quotes", kg.Excerpt(text, 40))
 	}
-	return r.checked(r.prefixes.Resource(text))
+	return r.checkTerm(r.prefixes.Resource(text))
 }
 
 // readLiteral reads a string in quotes with its language or datatype.
@@ -304,19 +304,19 @@ func (r *reader) readLiteral() (kg.Term, error) {
 			}
 			datatype = iri
 		} else {
-			t, err := r.resource(r.readBare())
+			t, err := r.resourceOf(r.readBare())
 			if err != nil {
 				return kg.Term{}, err
 			}
 			datatype = t.Value()
 		}
 		t := kg.Typed(value, datatype)
-		return r.checked(t, t.ValidNew())
+		return r.checkTerm(t, t.ValidNew())
 	}
 	if rest, ok := strings.CutPrefix(r.rest, "@"); ok {
 		r.rest = rest
 		t := kg.LangString(value, r.readBare())
-		return r.checked(t, t.ValidNew())
+		return r.checkTerm(t, t.ValidNew())
 	}
 	return kg.String(value), nil
 }

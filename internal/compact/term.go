@@ -45,7 +45,7 @@ func appendLiteral(b []byte, p *kg.Prefixes, t kg.Term) []byte {
 			return append(b, t.Value()...)
 		}
 	}
-	b = append(b, quote(t.Value())...)
+	b = append(b, quoteText(t.Value())...)
 	switch {
 	case t.Lang() != "":
 		return append(append(b, '@'), t.Lang()...)
@@ -77,8 +77,8 @@ func bareLiteral(text string) (kg.Term, bool) {
 	return kg.Term{}, false
 }
 
-// quote returns a string in quotes, with the escapes of JSON.
-func quote(text string) string { return string(plainjson.MustEncode(text)) }
+// quoteText returns a string in quotes, with the escapes of JSON.
+func quoteText(text string) string { return string(plainjson.MustEncode(text)) }
 
 // labelEscapes are the characters of a label that are written with a backslash.
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `)`, `\)`, "\n", `\n`, "\r", `\r`)

@@ -24,7 +24,7 @@ type Options struct {
 	More func(left int) string
 }
 
-// Written is what Write wrote.
+// Written is the result of Write.
 type Written struct {
 	Text string
 	// Facts is how many of the facts are in the text: the first ones.
@@ -44,17 +44,17 @@ func Write(facts []Fact, o Options) Written {
 	}
 	written := 0
 	for i := range facts {
-		before := w.mark()
+		before := w.saveMark()
 		w.writeFact(&facts[i])
 		left := len(facts) - i - 1
-		if o.MaxTokens > 0 && i > 0 && w.tokens()+Tokens(rest(left)) > o.MaxTokens {
-			w.reset(before)
+		if o.MaxTokens > 0 && i > 0 && w.countTokens()+Tokens(rest(left)) > o.MaxTokens {
+			w.resetTo(before)
 			break
 		}
 		written++
 	}
 	w.endLine()
-	return Written{Text: w.header() + string(w.body) + rest(len(facts)-written), Facts: written}
+	return Written{Text: w.prefixLines() + string(w.body) + rest(len(facts)-written), Facts: written}
 }
 
 // writer holds the text so far, and the graph, subject and predicate of its last line.
@@ -76,9 +76,9 @@ type mark struct {
 	names int
 }
 
-func (w *writer) mark() mark { return mark{w: *w, names: len(w.names)} }
+func (w *writer) saveMark() mark { return mark{w: *w, names: len(w.names)} }
 
-func (w *writer) reset(m mark) {
+func (w *writer) resetTo(m mark) {
 	for _, name := range w.names[m.names:] {
 		delete(w.used, name)
 	}
@@ -87,8 +87,8 @@ func (w *writer) reset(m mark) {
 	w.body, w.names, w.used = body, names, used
 }
 
-// tokens is the cost of the text so far, with the end of its last line.
-func (w *writer) tokens() int { return w.counted + Tokens(string(w.body[w.line:])+"\n") }
+// countTokens is the cost of the text so far, with the end of its last line.
+func (w *writer) countTokens() int { return w.counted + Tokens(string(w.body[w.line:])+"\n") }
 
 func (w *writer) endLine() {
 	if len(w.body) > w.line {
@@ -119,7 +119,7 @@ func (w *writer) writeFact(f *Fact) {
 			if lang := f.Object.Term.Lang(); lang != "" {
 				w.body = append(append(w.body, '@'), lang...)
 			}
-			w.note(f, kg.Term{})
+			w.notePlace(f, kg.Term{})
 			return
 		}
 	}
@@ -140,11 +140,11 @@ func (w *writer) writeFact(f *Fact) {
 		w.body = appendLabel(append(w.body, ' '), kg.Excerpt(f.Object.Label, MaxLabelBytes))
 	}
 	w.body = f.appendBrackets(w.body)
-	w.note(f, f.Predicate.Term)
+	w.notePlace(f, f.Predicate.Term)
 }
 
-// note remembers the place of a fact that was written.
-func (w *writer) note(f *Fact, predicate kg.Term) {
+// notePlace remembers the place of a fact that was written.
+func (w *writer) notePlace(f *Fact, predicate kg.Term) {
 	w.begun = true
 	w.last.graph, w.last.subject, w.last.predicate = f.Graph, f.Subject.Term, predicate
 }
@@ -156,7 +156,7 @@ func (f *Fact) isPlainLabel() bool {
 		t.Value() != "" && t.Value() == strings.TrimSpace(t.Value()) && len(f.appendBrackets(nil)) == 0
 }
 
-// appendBrackets appends what is known of the fact's assertions.
+// appendBrackets appends the certainty, sources and times of a fact.
 func (f *Fact) appendBrackets(b []byte) []byte {
 	var parts []string
 	if f.HasCertainty {
@@ -222,8 +222,8 @@ func prefixLine(name, namespace string) string {
 	return "@prefix " + name + ": <" + namespace + ">\n"
 }
 
-// header returns the lines of the prefixes in use, in their order.
-func (w *writer) header() string {
+// prefixLines returns the lines of the prefixes in use, in their order.
+func (w *writer) prefixLines() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(slices.Values(w.names)) {
 		namespace, _ := w.prefixes.Namespace(name)

@@ -1,6 +1,6 @@
-// Package recall answers a topic with what is known about it, as lines of text for a language
-// model: it searches by words, gathers the statements of what it finds, and writes them
-// within a budget of tokens.
+// Package recall answers a topic with facts, as lines of text for a language model: it
+// searches by words, gathers the statements of the entities found, and writes them within a
+// budget of tokens.
 package recall
 
 import (
@@ -15,7 +15,7 @@ import (
 	"koine/kg"
 )
 
-// The bounds of a request and of what one reads.
+// The bounds of a request and of its reads.
 const (
 	MinTokens     = 50
 	DefaultTokens = 1_000
@@ -34,14 +34,14 @@ type Recaller struct {
 	LabelPredicates []string
 }
 
-// Request asks for what is known about a topic.
+// Request asks for the facts about a topic.
 type Request struct {
 	Topic string // words, or the name of an entity
 	// MaxTokens bounds the text, as compact.Tokens counts. 0 stands for DefaultTokens.
 	MaxTokens int
 }
 
-// Answer is what is known.
+// Answer has the facts about a topic.
 type Answer struct {
 	// Text has the facts as package compact writes them. Its last line says if there are more.
 	Text string

@@ -108,7 +108,7 @@ ex:film (The Third Man)@en
 	if a.Text != want || a.Facts != 4 || a.Left != 0 {
 		t.Errorf("%d facts and %d left:\n%s", a.Facts, a.Left, a.Text)
 	}
-	// By name, with what points to it.
+	// By name, with the statements that point to it.
 	a = f.recall("agent://bob", recall.Request{Topic: "ex:reed"})
 	const wantReed = `@prefix ex: <https://example.org/>
 ex:reed (Carol Reed)
@@ -121,7 +121,7 @@ ex:film
 	}
 }
 
-// A budget holds, and what an agent may not read changes no byte.
+// A budget holds, and texts that an agent may not read change no byte.
 func TestRecallIsBounded(t *testing.T) {
 	f, own := open(t), open(t)
 	for i := range 60 {

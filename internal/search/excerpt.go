@@ -15,9 +15,9 @@ const (
 	lead            = 60
 )
 
-// excerpt returns the part of a text around the first word of a query, on one line. What is
-// left out is "…".
-func excerpt(text string, language words.Language, q *textindex.Query) string {
+// excerptOf returns the part of a text around the first word of a query, on one line. "…"
+// stands for the rest.
+func excerptOf(text string, language words.Language, q *textindex.Query) string {
 	from := 0
 	if at := q.FirstIn(text, language); at < len(text) && at > lead && len(text) > MaxExcerptBytes {
 		from = at - lead

@@ -28,7 +28,7 @@ type Request struct {
 // Page is a part of the hits of a search.
 type Page struct {
 	Hits []Hit
-	// Revision is the newest that the index knows. What came later may be missing.
+	// Revision is the newest that the index knows. Later texts may be missing.
 	Revision kg.Revision
 	// Building means that the index is being built, and that hits may be missing.
 	Building bool
@@ -44,7 +44,7 @@ type Hit struct {
 // MaxMatches bounds the matches of a hit.
 const MaxMatches = 10
 
-// Match is a statement whose text has words of the query, with its part of the score.
+// Match is a statement with words of the query in its text, with its part of the score.
 type Match struct {
 	Graph, Predicate kg.Term
 	// Text is the part of the text with the first words of the query, at most
@@ -57,8 +57,8 @@ type Match struct {
 const MaxCatchUp = time.Second
 
 // Search returns hits that the snapshot shows. Messages are among them if its view has
-// AllGraphs. It waits a short time for the index, so that a caller finds what it has written
-// itself; Page.Revision tells if that was not enough.
+// AllGraphs. It waits a short time for the index, so that a caller finds its own
+// writes; Page.Revision tells if that was not enough.
 func (s *Service) Search(ctx context.Context, snapshot *kg.Snapshot, r Request) (Page, error) {
 	if r.First < 1 || r.First > MaxFirst {
 		return Page{}, kg.Errorf(kg.CodeInvalid, "first is %d; it must be from 1 to %d", r.First, MaxFirst)
@@ -120,7 +120,7 @@ func readHit(snapshot *kg.Snapshot, query *textindex.Query, f *textindex.Hit) (h
 			return hit, err
 		}
 		text, language, _ := textOf(&q)
-		hit.Matches = append(hit.Matches, Match{Graph: q.Graph, Predicate: q.Predicate, Text: excerpt(text, language, query), Score: m.Score})
+		hit.Matches = append(hit.Matches, Match{Graph: q.Graph, Predicate: q.Predicate, Text: excerptOf(text, language, query), Score: m.Score})
 	}
 	return hit, nil
 }

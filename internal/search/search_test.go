@@ -151,7 +151,7 @@ func TestSearch(t *testing.T) {
 	f.want("agent://bob", "client", "d two b")
 }
 
-// What an agent may not read changes no score of its answers, while texts come and go.
+// Texts that an agent may not read change no score of its answers, while texts come and go.
 func TestOthersChangeNothing(t *testing.T) {
 	both, own := open(t, t.TempDir()), open(t, t.TempDir())
 	defer both.close()

@@ -51,7 +51,7 @@ type Service struct {
 	place    string // where the index was saved, before the first watch
 }
 
-// systemView reads everything, so that what a caller sees is decided when it searches.
+// systemView reads everything: the rights of a caller are checked when it searches.
 var systemView = kg.View{Principal: kg.SystemPrincipal(), AllGraphs: true, Doubted: true}
 
 // Open opens the index. It answers searches at once, and follows the log from Start on.
@@ -74,14 +74,14 @@ func Open(store *kg.Store, o Options) (*Service, error) {
 
 // Start follows the log until Close.
 func (s *Service) Start() {
-	s.jobs.Start("follow the log for search", s.run)
+	s.jobs.Start("follow the log for search", s.followLog)
 	s.jobs.Start("save the text index", s.saveAlways)
 }
 
 // Close stops following the log, and saves the index.
 func (s *Service) Close() error {
 	s.jobs.Stop()
-	return s.save()
+	return s.saveIndex()
 }
 
 // Revision returns the newest revision that the index knows, and whether it is being built.
@@ -119,16 +119,16 @@ func (s *Service) moveTo(p kg.Position, building bool) {
 
 func (s *Service) saveAlways(ctx context.Context) error {
 	for jobs.Wait(ctx, s.options.SaveEvery, nil) {
-		if err := s.save(); err != nil {
+		if err := s.saveIndex(); err != nil {
 			s.options.Logger.Warn("text index is not saved", "error", err)
 		}
 	}
 	return nil
 }
 
-// save writes the index if it has changed. The place is read first: what is indexed
-// meanwhile is indexed again after a restart, which changes nothing.
-func (s *Service) save() error {
+// saveIndex writes the index if it has changed. The place is read first: texts that are indexed
+// meanwhile are indexed again after a restart, which changes nothing.
+func (s *Service) saveIndex() error {
 	s.mu.Lock()
 	at, skip := s.position, s.building || s.position == s.saved
 	s.mu.Unlock()
@@ -144,8 +144,8 @@ func (s *Service) save() error {
 	return nil
 }
 
-// run follows the log, and begins anew after an error.
-func (s *Service) run(ctx context.Context) error {
+// followLog follows the log, and begins anew after an error.
+func (s *Service) followLog(ctx context.Context) error {
 	from, err := s.store.ParsePosition(s.place)
 	known := err == nil && s.place != ""
 	if known {
@@ -153,7 +153,7 @@ func (s *Service) run(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		if !known {
-			if from, err = s.build(ctx); err != nil {
+			if from, err = s.buildIndex(ctx); err != nil {
 				if kg.CodeOf(err) == kg.CodeClosed || ctx.Err() != nil {
 					return nil
 				}
@@ -163,14 +163,14 @@ func (s *Service) run(ctx context.Context) error {
 			}
 			known = true
 		}
-		err := s.follow(ctx, from)
+		err := s.followFrom(ctx, from)
 		s.mu.Lock()
 		from = s.position
 		s.mu.Unlock()
 		switch kg.CodeOf(err) {
 		case kg.CodeClosed:
 			return nil
-		case kg.CodePositionGone: // the log does not have what comes next
+		case kg.CodePositionGone: // the log does not have the next commit
 			known = false
 		case kg.CodeResync: // a graph was replaced, and is in the index already
 		default:
@@ -183,8 +183,8 @@ func (s *Service) run(ctx context.Context) error {
 	return nil
 }
 
-// build makes the index anew from the store, and returns the position that it stands for.
-func (s *Service) build(ctx context.Context) (kg.Position, error) {
+// buildIndex makes the index anew from the store, and returns the position that it stands for.
+func (s *Service) buildIndex(ctx context.Context) (kg.Position, error) {
 	s.mu.Lock()
 	s.building = true
 	s.mu.Unlock()
@@ -222,15 +222,15 @@ func (s *Service) addMatches(ctx context.Context, snapshot *kg.Snapshot, p kg.ID
 		if err != nil {
 			return err
 		}
-		if t, ok := indexed(&q, row.IDQuad); ok {
+		if t, ok := indexedText(&q, row.IDQuad); ok {
 			s.index.Add(t)
 		}
 	}
 	return nil
 }
 
-// follow keeps the index behind the log from a position on.
-func (s *Service) follow(ctx context.Context, from kg.Position) error {
+// followFrom keeps the index behind the log from a position on.
+func (s *Service) followFrom(ctx context.Context, from kg.Position) error {
 	w, err := s.store.Watch(ctx, kg.Filter{View: systemView, Replacements: true}, from)
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func (s *Service) follow(ctx context.Context, from kg.Position) error {
 		if err != nil {
 			return err
 		}
-		if err := s.apply(ctx, events); err != nil {
+		if err := s.applyCommit(ctx, events); err != nil {
 			return err
 		}
 		if n := len(events); n > 0 {
@@ -250,8 +250,8 @@ func (s *Service) follow(ctx context.Context, from kg.Position) error {
 	return ctx.Err()
 }
 
-// apply changes the index as a commit changed the store.
-func (s *Service) apply(ctx context.Context, events []kg.Event) error {
+// applyCommit changes the index as a commit changed the store.
+func (s *Service) applyCommit(ctx context.Context, events []kg.Event) error {
 	snapshot, err := s.store.View(ctx, systemView)
 	if err != nil {
 		return err
@@ -263,22 +263,22 @@ func (s *Service) apply(ctx context.Context, events []kg.Event) error {
 			return s.replaceGraph(ctx, snapshot, e.Replaced.Graph)
 		}
 		for j := range e.Previous {
-			if err := s.change(snapshot, &e.Previous[j].Quad, false); err != nil {
+			if err := s.changeText(snapshot, &e.Previous[j].Quad, false); err != nil {
 				return err
 			}
 		}
 		if e.Op == kg.Remove && e.StatementRemains {
 			continue
 		}
-		if err := s.change(snapshot, &e.Statement.Quad, e.Op != kg.Remove); err != nil {
+		if err := s.changeText(snapshot, &e.Statement.Quad, e.Op != kg.Remove); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// change adds or removes the text of a statement.
-func (s *Service) change(snapshot *kg.Snapshot, q *kg.Quad, add bool) error {
+// changeText adds or removes the text of a statement.
+func (s *Service) changeText(snapshot *kg.Snapshot, q *kg.Quad, add bool) error {
 	if _, _, ok := textOf(q); !ok {
 		return nil
 	}
@@ -286,7 +286,7 @@ func (s *Service) change(snapshot *kg.Snapshot, q *kg.Quad, add bool) error {
 	if err != nil || !known { // a term that was erased since is in no index
 		return err
 	}
-	t, _ := indexed(q, kg.IDQuad(ids))
+	t, _ := indexedText(q, kg.IDQuad(ids))
 	if add {
 		s.index.Add(t)
 	} else {

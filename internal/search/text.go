@@ -25,12 +25,12 @@ func textOf(q *kg.Quad) (text string, language words.Language, ok bool) {
 			return "", 0, false
 		}
 		text = partsText(q.Object.Value())
-		language = detect(text)
+		language = detectLanguage(text)
 	case q.Object.Lang() != "":
 		text, language = q.Object.Value(), words.LanguageOf(q.Object.Lang())
 	case q.Object.ExplicitDatatype() == "":
 		text = q.Object.Value()
-		language = detect(text)
+		language = detectLanguage(text)
 	default:
 		return "", 0, false
 	}
@@ -42,8 +42,8 @@ func textOf(q *kg.Quad) (text string, language words.Language, ok bool) {
 // Their words are found in their own form whatever the language is.
 const untaggedLanguage = words.English
 
-// detect returns the language of a text without a tag.
-func detect(text string) words.Language {
+// detectLanguage returns the language of a text without a tag.
+func detectLanguage(text string) words.Language {
 	if l, ok := words.Detect(text); ok {
 		return l
 	}
@@ -103,8 +103,8 @@ func subjectOf(t kg.Term, id kg.ID) textindex.Subject {
 	return textindex.Subject{Order: uint64(h.Sum32()), ID: id}
 }
 
-// indexed returns a statement as a text of the index.
-func indexed(q *kg.Quad, ids kg.IDQuad) (textindex.Text, bool) {
+// indexedText returns a statement as a text of the index.
+func indexedText(q *kg.Quad, ids kg.IDQuad) (textindex.Text, bool) {
 	text, language, ok := textOf(q)
 	return textindex.Text{
 		Subject:  subjectOf(q.Subject, ids.Subject),

@@ -14,14 +14,14 @@ type column struct {
 	data  []byte
 }
 
-func (c column) len() int {
+func (c column) countValues() int {
 	if c.width == 0 {
 		return 0
 	}
 	return len(c.data) / c.width
 }
 
-func (c column) at(i uint32) uint64 {
+func (c column) valueAt(i uint32) uint64 {
 	b := c.data[int(i)*c.width:]
 	switch c.width {
 	case 1:
@@ -58,17 +58,17 @@ func newColumn[N uint32 | uint64](list []N) column {
 	return c
 }
 
-// ids is an array of term ids: their tags and, in a column, what follows the tag.
+// ids is an array of term ids: their tags and, in a column, the rest.
 type ids struct {
 	tags   []byte // one for all, or one for each
 	values column
 }
 
-func (x ids) at(i uint32) (id kg.ID) {
+func (x ids) idAt(i uint32) (id kg.ID) {
 	if id[0] = x.tags[0]; len(x.tags) > 1 {
 		id[0] = x.tags[i]
 	}
-	binary.BigEndian.PutUint64(id[1:], x.values.at(i))
+	binary.BigEndian.PutUint64(id[1:], x.values.valueAt(i))
 	return id
 }
 
@@ -91,36 +91,36 @@ func newIDs(list []kg.ID) ids {
 // checksum.
 type imageWriter struct{ b []byte }
 
-func (w *imageWriter) bytes(part []byte) {
+func (w *imageWriter) putBytes(part []byte) {
 	w.b = binary.AppendUvarint(w.b, uint64(len(part)))
 	w.b = append(w.b, part...)
 }
 
-func (w *imageWriter) number(n uint64) { w.b = binary.AppendUvarint(w.b, n) }
+func (w *imageWriter) putNumber(n uint64) { w.b = binary.AppendUvarint(w.b, n) }
 
-func (w *imageWriter) column(c column) {
-	w.number(uint64(c.width))
-	w.bytes(c.data)
+func (w *imageWriter) putColumn(c column) {
+	w.putNumber(uint64(c.width))
+	w.putBytes(c.data)
 }
 
-func (w *imageWriter) ids(x ids) {
-	w.bytes(x.tags)
-	w.column(x.values)
+func (w *imageWriter) putIDs(x ids) {
+	w.putBytes(x.tags)
+	w.putColumn(x.values)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func (w *imageWriter) sealed() []byte {
+func (w *imageWriter) sealImage() []byte {
 	return binary.BigEndian.AppendUint32(w.b, crc32.Checksum(w.b, castagnoli))
 }
 
-// imageReader reads what an imageWriter wrote. Its parts share the memory of the image.
+// imageReader reads the image of an imageWriter. Its parts share the memory of the image.
 type imageReader struct {
 	b   []byte
 	bad bool
 }
 
-func (r *imageReader) number() uint64 {
+func (r *imageReader) readNumber() uint64 {
 	n, size := binary.Uvarint(r.b)
 	if size <= 0 {
 		r.bad, r.b = true, nil
@@ -130,8 +130,8 @@ func (r *imageReader) number() uint64 {
 	return n
 }
 
-func (r *imageReader) bytes() []byte {
-	n := r.number()
+func (r *imageReader) readBytes() []byte {
+	n := r.readNumber()
 	if n > uint64(len(r.b)) {
 		r.bad, r.b = true, nil
 		return nil
@@ -141,12 +141,12 @@ func (r *imageReader) bytes() []byte {
 	return part
 }
 
-func (r *imageReader) column() column {
-	c := column{width: int(r.number()), data: r.bytes()}
+func (r *imageReader) readColumn() column {
+	c := column{width: int(r.readNumber()), data: r.readBytes()}
 	if c.width < 0 || c.width > 8 || c.width > 0 && len(c.data)%c.width != 0 {
 		r.bad = true
 	}
 	return c
 }
 
-func (r *imageReader) ids() ids { return ids{tags: r.bytes(), values: r.column()} }
+func (r *imageReader) readIDs() ids { return ids{tags: r.readBytes(), values: r.readColumn()} }

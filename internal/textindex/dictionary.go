@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// dictionaryBlock is how many terms are written with what they share with the one before.
+// dictionaryBlock is how many terms share their beginnings with the one before.
 const dictionaryBlock = 16
 
 // dictionary has the terms of a segment in order, with where their postings begin.
@@ -25,8 +25,8 @@ type dictionaryWriter struct {
 	offsets []uint64
 }
 
-// add adds a term behind the last one.
-func (w *dictionaryWriter) add(term string, offset uint64) {
+// addTerm adds a term behind the last one.
+func (w *dictionaryWriter) addTerm(term string, offset uint64) {
 	shared := 0
 	if len(w.offsets)%dictionaryBlock == 0 {
 		w.blocks = append(w.blocks, uint64(len(w.data)))
@@ -43,23 +43,23 @@ func (w *dictionaryWriter) add(term string, offset uint64) {
 }
 
 func (w *dictionaryWriter) writeTo(out *imageWriter, end uint64) {
-	out.number(uint64(len(w.offsets)))
-	out.column(newColumn(w.blocks))
-	out.bytes(w.data)
-	out.column(newColumn(append(w.offsets, end)))
+	out.putNumber(uint64(len(w.offsets)))
+	out.putColumn(newColumn(w.blocks))
+	out.putBytes(w.data)
+	out.putColumn(newColumn(append(w.offsets, end)))
 }
 
 func readDictionary(r *imageReader) dictionary {
-	return dictionary{n: uint32(r.number()), blocks: r.column(), data: r.bytes(), offsets: r.column()}
+	return dictionary{n: uint32(r.readNumber()), blocks: r.readColumn(), data: r.readBytes(), offsets: r.readColumn()}
 }
 
-// from yields the terms from the first of a block on, with their numbers.
-func (d *dictionary) from(block uint32) iter.Seq2[uint32, string] {
+// fromBlock yields the terms from the first of a block on, with their numbers.
+func (d *dictionary) fromBlock(block uint32) iter.Seq2[uint32, string] {
 	return func(yield func(uint32, string) bool) {
 		if d.n == 0 {
 			return
 		}
-		b := d.data[d.blocks.at(block):]
+		b := d.data[d.blocks.valueAt(block):]
 		var term []byte
 		for i := block * dictionaryBlock; i < d.n; i++ {
 			var shared, n uint64
@@ -76,8 +76,8 @@ func (d *dictionary) from(block uint32) iter.Seq2[uint32, string] {
 
 // blockOf returns the block in which a term is if the dictionary has it.
 func (d *dictionary) blockOf(term string) uint32 {
-	n := sort.Search(d.blocks.len(), func(i int) bool {
-		b := d.data[d.blocks.at(uint32(i)):]
+	n := sort.Search(d.blocks.countValues(), func(i int) bool {
+		b := d.data[d.blocks.valueAt(uint32(i)):]
 		_, b = uvarint(b)
 		size, b := uvarint(b)
 		return string(b[:size]) > term
@@ -85,9 +85,9 @@ func (d *dictionary) blockOf(term string) uint32 {
 	return uint32(max(n-1, 0))
 }
 
-// find returns the number of a term.
-func (d *dictionary) find(term string) (uint32, bool) {
-	for i, t := range d.from(d.blockOf(term)) {
+// findTerm returns the number of a term.
+func (d *dictionary) findTerm(term string) (uint32, bool) {
+	for i, t := range d.fromBlock(d.blockOf(term)) {
 		if t >= term {
 			return i, t == term
 		}
@@ -98,7 +98,7 @@ func (d *dictionary) find(term string) (uint32, bool) {
 // startingWith yields the terms that begin with a prefix, in order.
 func (d *dictionary) startingWith(prefix string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for _, t := range d.from(d.blockOf(prefix)) {
+		for _, t := range d.fromBlock(d.blockOf(prefix)) {
 			switch {
 			case len(t) >= len(prefix) && t[:len(prefix)] == prefix:
 				if !yield(t) {
@@ -113,5 +113,5 @@ func (d *dictionary) startingWith(prefix string) iter.Seq[string] {
 
 // postingsOf returns the postings of a term.
 func (s *segment) postingsOf(term uint32) []byte {
-	return s.postings[s.terms.offsets.at(term):s.terms.offsets.at(term+1)]
+	return s.postings[s.terms.offsets.valueAt(term):s.terms.offsets.valueAt(term+1)]
 }

@@ -25,7 +25,7 @@ type manifest struct {
 	Segments []segmentFile `json:"segments"`
 }
 
-// segmentFile is a segment, with what was removed of it since it was made.
+// segmentFile is a segment, with the file of the texts that were removed since.
 type segmentFile struct {
 	Name    string `json:"name"`
 	Removed string `json:"removed,omitempty"`
@@ -40,7 +40,7 @@ func Open(dir string) (x *Index, place string, unusable, err error) {
 	}
 	x = New()
 	x.dir = dir
-	place, unusable = x.load()
+	place, unusable = x.loadSegments()
 	if unusable != nil {
 		x.segments, place = nil, ""
 	}
@@ -55,7 +55,7 @@ func (x *Index) isEmptyDir() bool {
 	return err == nil && len(entries) == 0
 }
 
-func (x *Index) load() (place string, err error) {
+func (x *Index) loadSegments() (place string, err error) {
 	text, err := os.ReadFile(filepath.Join(x.dir, manifestName))
 	if err != nil {
 		return "", err
@@ -85,8 +85,8 @@ func (x *Index) load() (place string, err error) {
 	return m.Place, nil
 }
 
-// Save writes what is not in the directory yet, and the place in the log that the index
-// stands for. After a crash Open finds what the last Save that returned has written.
+// Save writes the changes since the last Save, and the place in the log that the index
+// stands for. After a crash Open finds the state of the last Save that returned.
 func (x *Index) Save(place string) error {
 	x.saving.Lock()
 	defer x.saving.Unlock()
@@ -184,20 +184,20 @@ func writeFile(path string, content []byte) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// removedImage returns what was removed of a segment, as loadRemoved reads it.
+// removedImage returns the removed texts of a segment in the form that loadRemoved reads.
 func (s *segment) removedImage() []byte {
 	var w imageWriter
-	w.number(uint64(len(s.removed)))
+	w.putNumber(uint64(len(s.removed)))
 	for _, bits := range s.removed {
 		w.b = binary.BigEndian.AppendUint64(w.b, bits)
 	}
-	w.number(uint64(len(s.withdrawn)))
+	w.putNumber(uint64(len(s.withdrawn)))
 	for k, n := range s.withdrawn {
-		w.number(uint64(k.term))
-		w.number(uint64(k.group))
-		w.number(uint64(n))
+		w.putNumber(uint64(k.term))
+		w.putNumber(uint64(k.group))
+		w.putNumber(uint64(n))
 	}
-	return w.sealed()
+	return w.sealImage()
 }
 
 func (s *segment) loadRemoved(path string) error {
@@ -210,23 +210,23 @@ func (s *segment) loadRemoved(path string) error {
 		return errDamaged
 	}
 	r := imageReader{b: image[:n]}
-	if r.number() != uint64(len(s.removed)) || len(r.b) < 8*len(s.removed) {
+	if r.readNumber() != uint64(len(s.removed)) || len(r.b) < 8*len(s.removed) {
 		return errDamaged
 	}
 	for i := range s.removed {
 		s.removed[i], r.b = binary.BigEndian.Uint64(r.b), r.b[8:]
 	}
-	for range r.number() {
-		k := groupTerm{uint32(r.number()), uint32(r.number())}
-		if s.withdrawn[k] = uint32(r.number()); r.bad {
+	for range r.readNumber() {
+		k := groupTerm{uint32(r.readNumber()), uint32(r.readNumber())}
+		if s.withdrawn[k] = uint32(r.readNumber()); r.bad {
 			return errDamaged
 		}
 	}
-	for doc := range s.texts() {
+	for doc := range s.textCount() {
 		if s.isRemoved(doc) {
 			g := &s.groups[s.groupOf(doc)]
 			g.texts--
-			g.words -= s.length.at(doc)
+			g.words -= s.length.valueAt(doc)
 		}
 	}
 	return nil

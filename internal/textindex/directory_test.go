@@ -36,7 +36,7 @@ func open(t *testing.T, dir, place string) *Index {
 	return x
 }
 
-// An index that is opened again has what the last Save wrote, and its place.
+// An index that is opened again has the state of the last Save, and its place.
 func TestSavedIndexIsOpened(t *testing.T) {
 	dir := t.TempDir()
 	random := rand.New(rand.NewPCG(5, 5))

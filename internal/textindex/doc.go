@@ -1,16 +1,16 @@
 // Package textindex finds statements by the words of their texts.
 //
-// An Index holds texts: the literal of a statement, or what a message says, with the ids of
+// An Index holds texts: the literal of a statement, or the text of a message, with the ids of
 // the statement. Search ranks the subjects of the texts by BM25: the score of a subject is
 // the sum, over the words of the query, of the best that one of its texts has for the word.
 //
 // # Access
 //
-// Search is called with what the caller may read, by graph and predicate, and its statistics
+// Search is called with the rights of the caller, by graph and predicate, and its statistics
 // (how many texts there are, how many have a word, how long they are) are counted by these.
-// So hits, their scores and their order are those of an index that holds only what the
-// caller may read: a text elsewhere changes nothing. What hides single texts, such as a
-// quarantine, is asked for each candidate before it counts (Request.Shown).
+// So hits, their scores and their order are those of an index that holds only the texts
+// that the caller may read: a text elsewhere changes nothing. Conditions on single texts, such
+// as a quarantine, are checked for each candidate before it counts (Request.Shown).
 //
 // # Structure
 //

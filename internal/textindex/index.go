@@ -40,7 +40,7 @@ func (x *Index) Add(t Text) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, s := range x.segments {
-		if _, ok := s.find(&t); ok {
+		if _, ok := s.findText(&t); ok {
 			return
 		}
 	}
@@ -64,7 +64,7 @@ func (x *Index) Remove(t Text) bool {
 		return true
 	}
 	for _, s := range x.segments {
-		if s.remove(&t) {
+		if s.removeText(&t) {
 			return true
 		}
 	}
@@ -106,7 +106,7 @@ func (x *Index) Search(ctx context.Context, r *Request) ([]Hit, error) {
 	if x.recent != nil {
 		list = append(list[:len(list):len(list)], x.recent)
 	}
-	return search(ctx, list, r)
+	return searchSegments(ctx, list, r)
 }
 
 func (x *Index) pendingSegment() *segment {
@@ -121,7 +121,7 @@ func (x *Index) pendingSegment() *segment {
 func (x *Index) mergeTail() {
 	for n := len(x.segments); n >= growth; n = len(x.segments) {
 		tail := x.segments[n-growth:]
-		if tail[0].texts() > growth*tail[growth-1].texts() {
+		if tail[0].textCount() > growth*tail[growth-1].textCount() {
 			return
 		}
 		x.segments = append(x.segments[:n-growth:n-growth], mergeSegments(tail))

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// mergeSegments makes one segment of several, without what was removed.
+// mergeSegments makes one segment of several, without their removed texts.
 func mergeSegments(list []*segment) *segment {
 	type from struct {
 		segment int
@@ -15,23 +15,23 @@ func mergeSegments(list []*segment) *segment {
 	}
 	var order []from
 	for i, s := range list {
-		for doc := range s.texts() {
+		for doc := range s.textCount() {
 			if !s.isRemoved(doc) {
 				order = append(order, from{i, doc, s.subjectAt(s.subjectOf(doc)), s.refAt(doc)})
 			}
 		}
 	}
 	slices.SortFunc(order, func(a, b from) int {
-		return cmp.Or(a.subject.compare(b.subject), compareRefs(a.ref, b.ref))
+		return cmp.Or(a.subject.compareTo(b.subject), compareRefs(a.ref, b.ref))
 	})
 	w := newSegmentWriter(len(order))
 	number := make([][]uint32, len(list)) // the new number of each text, plus one
 	for i, s := range list {
-		number[i] = make([]uint32, s.texts())
+		number[i] = make([]uint32, s.textCount())
 	}
 	for i, f := range order {
 		number[f.segment][f.doc] = uint32(i) + 1
-		w.addText(f.subject, f.ref, uint32(list[f.segment].length.at(f.doc)))
+		w.addText(f.subject, f.ref, uint32(list[f.segment].length.valueAt(f.doc)))
 	}
 	var all []string
 	for _, s := range list {
@@ -43,7 +43,7 @@ func mergeSegments(list []*segment) *segment {
 			w.addTerm(term, l)
 		}
 	}
-	return w.segment()
+	return w.finishSegment()
 }
 
 // mergePostings gathers the postings of a term with the new numbers of the texts.
@@ -54,20 +54,20 @@ func (w *segmentWriter) mergePostings(list []*segment, number [][]uint32, term s
 	}
 	var all []posting
 	for i, from := range list {
-		n, ok := from.terms.find(term)
+		n, ok := from.terms.findTerm(term)
 		if !ok {
 			continue
 		}
-		for c := newCursor(from, n); !c.done; c.next() {
+		for c := newCursor(from, n); !c.done; c.nextText() {
 			if doc := number[i][c.doc]; doc > 0 {
-				all = append(all, posting{doc - 1, c.positions(nil)})
+				all = append(all, posting{doc - 1, c.readPositions(nil)})
 			}
 		}
 	}
 	slices.SortFunc(all, func(a, b posting) int { return cmp.Compare(a.doc, b.doc) })
 	l := &postingList{inGroup: map[uint32]uint32{}}
 	for _, p := range all {
-		l.add(p.doc, w.group[p.doc], p.positions)
+		l.addPosting(p.doc, w.group[p.doc], p.positions)
 	}
 	return l
 }

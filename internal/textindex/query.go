@@ -14,7 +14,7 @@ const (
 	MaxQueryWords = 32
 )
 
-// Query is what a text is searched for.
+// Query is a parsed query.
 type Query struct {
 	words   []queryWord
 	phrases [][]string // folded words that follow each other
@@ -28,7 +28,7 @@ type queryWord struct {
 }
 
 // ParseQuery reads a query: words; "words in this order"; begin*, for words that begin so;
-// and -word, for what is not wanted. A text without any word that is wanted is an error.
+// and -word, for words that are not wanted. A text without any word that is wanted is an error.
 func ParseQuery(text string) (*Query, error) {
 	switch {
 	case len(text) > MaxQueryBytes:

@@ -45,12 +45,12 @@ type Place struct {
 	Subject Subject
 }
 
-// before reports whether p comes before o: the higher score first.
-func (p Place) before(o Place) bool {
+// comesBefore reports whether p comes before o: the higher score first.
+func (p Place) comesBefore(o Place) bool {
 	if p.Score != o.Score {
 		return p.Score > o.Score
 	}
-	return p.Subject.compare(o.Subject) < 0
+	return p.Subject.compareTo(o.Subject) < 0
 }
 
 // Hit is a subject that has words of the query.
@@ -65,10 +65,10 @@ type Match struct {
 	Score float64
 }
 
-// search finds the first hits of a request in segments.
-func search(ctx context.Context, list []*segment, r *Request) ([]Hit, error) {
+// searchSegments finds the first hits of a request in segments.
+func searchSegments(ctx context.Context, list []*segment, r *Request) ([]Hit, error) {
 	s := &searcher{ctx: ctx, request: r}
-	s.open(list)
+	s.openParts(list)
 	for _, w := range r.Query.words {
 		s.words = append(s.words, s.openWord(w))
 	}
@@ -79,10 +79,10 @@ func search(ctx context.Context, list []*segment, r *Request) ([]Hit, error) {
 		}
 		s.without = append(s.without, all)
 	}
-	// The words that can add most come last, so that a prefix of the list is what cannot
-	// make a hit alone.
+	// The words that can add most come last, so that a prefix of the list
+	// cannot make a hit alone.
 	slices.SortStableFunc(s.words, func(a, b *wordCursor) int { return cmp.Compare(a.most, b.most) })
-	return s.run()
+	return s.findHits()
 }
 
 // searcher is a search under way.
@@ -103,7 +103,7 @@ type part struct {
 	readable []bool
 }
 
-func (s *searcher) open(list []*segment) {
+func (s *searcher) openParts(list []*segment) {
 	known := map[[2]kg.ID]bool{}
 	var total uint64
 	for _, from := range list {
@@ -128,7 +128,7 @@ func (s *searcher) open(list []*segment) {
 // textsWith returns how many readable texts have a term.
 func (s *searcher) textsWith(term string) (n uint64) {
 	for _, p := range s.parts {
-		if number, ok := p.terms.find(term); ok {
+		if number, ok := p.terms.findTerm(term); ok {
 			p.textsWith(number, func(group uint32, texts uint64) {
 				if p.readable[group] {
 					n += texts
@@ -146,8 +146,8 @@ type form struct {
 	texts  uint64
 }
 
-// forms returns the terms of readable texts that a word stands for.
-func (s *searcher) forms(w queryWord) (out []form) {
+// formsOf returns the terms of readable texts that a word stands for.
+func (s *searcher) formsOf(w queryWord) (out []form) {
 	add := func(term string, weight float64) uint64 {
 		n := s.textsWith(term)
 		if n > 0 {
@@ -155,15 +155,15 @@ func (s *searcher) forms(w queryWord) (out []form) {
 		}
 		return n
 	}
-	add(exact(w.folded), 1)
+	add(exactKey(w.folded), 1)
 	if w.lower != "" {
 		for l := words.English; l <= words.Spanish; l++ {
-			add(stemmed(l, l.Stem(w.lower)), stemWeight)
+			add(stemKey(l, l.Stem(w.lower)), stemWeight)
 		}
 	}
 	if w.prefix {
-		s.eachTerm(exact(w.folded), func(term string) bool {
-			if term != exact(w.folded) {
+		s.eachTerm(exactKey(w.folded), func(term string) bool {
+			if term != exactKey(w.folded) {
 				add(term, prefixWeight)
 			}
 			return len(out) < MaxForms
@@ -172,15 +172,15 @@ func (s *searcher) forms(w queryWord) (out []form) {
 	if most := maxTypos(w.folded); len(out) == 0 && most > 0 && w.lower != "" {
 		misspelt := func(prefix, word string, weight float64) {
 			s.eachTerm(prefix, func(term string) bool {
-				if n := distance(word, term[len(prefix):], most); n <= most {
+				if n := editDistance(word, term[len(prefix):], most); n <= most {
 					add(term, weight*math.Pow(typoWeight, float64(n)))
 				}
 				return len(out) < MaxForms
 			})
 		}
-		misspelt(exact(""), w.folded, 1)
+		misspelt(exactKey(""), w.folded, 1)
 		for l := words.English; l <= words.Spanish; l++ {
-			misspelt(stemmed(l, ""), l.Stem(w.lower), stemWeight)
+			misspelt(stemKey(l, ""), l.Stem(w.lower), stemWeight)
 		}
 	}
 	return out
@@ -237,8 +237,8 @@ type formCursor struct {
 	number uint32  // of the subject
 }
 
-// locate notes the subject of the current text.
-func (f *formCursor) locate() {
+// locateSubject notes the subject of the current text.
+func (f *formCursor) locateSubject() {
 	if !f.done {
 		if n := f.s.subjectOf(f.doc); n != f.number || f.at.ID == (kg.ID{}) {
 			f.number, f.at = n, f.s.subjectAt(n)
@@ -249,9 +249,9 @@ func (f *formCursor) locate() {
 func (s *searcher) openWord(w queryWord) *wordCursor {
 	c := &wordCursor{}
 	var exactly, stems, others uint64
-	for _, f := range s.forms(w) {
+	for _, f := range s.formsOf(w) {
 		switch {
-		case f.term == exact(w.folded):
+		case f.term == exactKey(w.folded):
 			exactly = f.texts
 		case f.term[0] != exactTerm:
 			stems += f.texts
@@ -260,9 +260,9 @@ func (s *searcher) openWord(w queryWord) *wordCursor {
 		}
 		c.most = max(c.most, f.weight)
 		for _, p := range s.parts {
-			if n, ok := p.terms.find(f.term); ok {
+			if n, ok := p.terms.findTerm(f.term); ok {
 				c.cursors = append(c.cursors, formCursor{cursor: newCursor(p.segment, n), part: p, weight: f.weight})
-				c.cursors[len(c.cursors)-1].locate()
+				c.cursors[len(c.cursors)-1].locateSubject()
 			}
 		}
 	}
@@ -272,11 +272,11 @@ func (s *searcher) openWord(w queryWord) *wordCursor {
 	return c
 }
 
-// subject returns the first subject at a cursor of the word.
-func (c *wordCursor) subject() (first Subject, ok bool) {
+// firstSubject returns the first subject at a cursor of the word.
+func (c *wordCursor) firstSubject() (first Subject, ok bool) {
 	for i := range c.cursors {
 		if f := &c.cursors[i]; !f.done {
-			if !ok || f.at.compare(first) < 0 {
+			if !ok || f.at.compareTo(first) < 0 {
 				first, ok = f.at, true
 			}
 		}
@@ -284,10 +284,10 @@ func (c *wordCursor) subject() (first Subject, ok bool) {
 	return first, ok
 }
 
-// seek moves every cursor to the first subject that is not before t.
-func (c *wordCursor) seek(t Subject) {
+// seekSubject moves every cursor to the first subject that is not before t.
+func (c *wordCursor) seekSubject(t Subject) {
 	for i := range c.cursors {
-		if f := &c.cursors[i]; !f.done && f.at.compare(t) < 0 {
+		if f := &c.cursors[i]; !f.done && f.at.compareTo(t) < 0 {
 			f.seekSubject(t)
 		}
 	}
@@ -298,39 +298,39 @@ func (c *wordCursor) seek(t Subject) {
 func (f *formCursor) seekSubject(t Subject) {
 	for range 4 {
 		_, end := f.s.textsOf(f.number)
-		f.seek(end)
-		if f.locate(); f.done || f.at.compare(t) >= 0 {
+		f.seekText(end)
+		if f.locateSubject(); f.done || f.at.compareTo(t) >= 0 {
 			return
 		}
 	}
 	n := f.s.findSubject(t, f.number+1)
-	if n == f.s.subjects() {
+	if n == f.s.subjectCount() {
 		f.done = true
 		return
 	}
 	first, _ := f.s.textsOf(n)
-	f.seek(first)
-	f.locate()
+	f.seekText(first)
+	f.locateSubject()
 }
 
-// run walks the subjects and returns the best.
-func (s *searcher) run() ([]Hit, error) {
+// findHits walks the subjects and returns the best.
+func (s *searcher) findHits() ([]Hit, error) {
 	for step := 0; ; step++ {
 		if step%1024 == 0 && s.ctx.Err() != nil {
 			return nil, s.ctx.Err()
 		}
-		needed := s.needed()
+		optional := s.countOptional()
 		var next Subject
 		found := false
-		for _, w := range s.words[needed:] {
-			if at, ok := w.subject(); ok && (!found || at.compare(next) < 0) {
+		for _, w := range s.words[optional:] {
+			if at, ok := w.firstSubject(); ok && (!found || at.compareTo(next) < 0) {
 				next, found = at, true
 			}
 		}
 		if !found {
 			break
 		}
-		hit, err := s.evaluate(next)
+		hit, err := s.evaluateSubject(next)
 		if err != nil {
 			return nil, err
 		}
@@ -340,13 +340,13 @@ func (s *searcher) run() ([]Hit, error) {
 				heap.Pop(&s.hits)
 			}
 		}
-		for _, w := range s.words[needed:] {
+		for _, w := range s.words[optional:] {
 			w.passSubject(next)
 		}
 	}
 	out := []Hit(s.hits)
 	slices.SortFunc(out, func(a, b Hit) int {
-		if a.before(b.Place) {
+		if a.comesBefore(b.Place) {
 			return -1
 		}
 		return 1
@@ -359,14 +359,14 @@ func (c *wordCursor) passSubject(t Subject) {
 	for i := range c.cursors {
 		if f := &c.cursors[i]; !f.done && f.at == t {
 			_, end := f.s.textsOf(f.number)
-			f.seek(end)
-			f.locate()
+			f.seekText(end)
+			f.locateSubject()
 		}
 	}
 }
 
-// needed returns how many of the first words cannot make a hit together.
-func (s *searcher) needed() int {
+// countOptional returns how many of the first words cannot make a hit together.
+func (s *searcher) countOptional() int {
 	if len(s.hits) < s.request.First {
 		return 0
 	}
@@ -385,11 +385,11 @@ type textAt struct {
 	doc  uint32
 }
 
-// evaluate returns the hit of a subject, or nil if it is none of the first.
-func (s *searcher) evaluate(subject Subject) (*Hit, error) {
+// evaluateSubject returns the hit of a subject, or nil if it is none of the first.
+func (s *searcher) evaluateSubject(subject Subject) (*Hit, error) {
 	possible := 0.0
 	for _, w := range s.words {
-		w.seek(subject)
+		w.seekSubject(subject)
 		best := 0.0
 		s.eachScore(w, subject, func(_ textAt, score float64) { best = max(best, score) })
 		possible += best
@@ -429,7 +429,7 @@ func (s *searcher) evaluate(subject Subject) (*Hit, error) {
 	for _, score := range best {
 		hit.Score += score
 	}
-	if len(hit.Texts) == 0 || !s.hasPhrases(scores) || !s.isWanted(hit.Place) || s.request.After != nil && !s.request.After.before(hit.Place) {
+	if len(hit.Texts) == 0 || !s.hasPhrases(scores) || !s.isWanted(hit.Place) || s.request.After != nil && !s.request.After.comesBefore(hit.Place) {
 		return nil, nil
 	}
 	slices.SortFunc(hit.Texts, func(a, b Match) int {
@@ -444,11 +444,11 @@ func compareRefs(a, b Ref) int {
 
 // isWanted reports whether a place is before the last of the first hits.
 func (s *searcher) isWanted(p Place) bool {
-	return p.Score > 0 && (len(s.hits) < s.request.First || p.before(s.hits[0].Place))
+	return p.Score > 0 && (len(s.hits) < s.request.First || p.comesBefore(s.hits[0].Place))
 }
 
-// eachScore calls f with what the texts of a subject, which the word's cursors are at, have
-// for the word. A text with several forms of it comes several times.
+// eachScore calls f with the scores for the word of the texts of a subject, at which the
+// word's cursors are. A text with several forms of it comes several times.
 func (s *searcher) eachScore(w *wordCursor, subject Subject, f func(at textAt, score float64)) {
 	for j := range w.cursors {
 		form := &w.cursors[j]
@@ -456,12 +456,12 @@ func (s *searcher) eachScore(w *wordCursor, subject Subject, f func(at textAt, s
 			continue
 		}
 		at := *form.cursor
-		for _, end := at.s.textsOf(form.number); !at.done && at.doc < end; at.next() {
+		for _, end := at.s.textsOf(form.number); !at.done && at.doc < end; at.nextText() {
 			if at.s.isRemoved(at.doc) || !form.part.readable[at.s.groupOf(at.doc)] {
 				continue
 			}
 			tf := float64(at.times)
-			f(textAt{form.part, at.doc}, form.weight*w.idf*tf*(k1+1)/(tf+k1*(1-b+b*float64(at.s.length.at(at.doc))/s.average)))
+			f(textAt{form.part, at.doc}, form.weight*w.idf*tf*(k1+1)/(tf+k1*(1-b+b*float64(at.s.length.valueAt(at.doc))/s.average)))
 		}
 	}
 }
@@ -477,14 +477,14 @@ func (s *searcher) isShown(subject Subject, text Ref) (bool, error) {
 // words of a phrase in order, that is not wanted.
 func (s *searcher) hasUnwanted(subject Subject) (bool, error) {
 	for i, list := range s.without {
-		list[0].seek(subject)
+		list[0].seekSubject(subject)
 		for j := range list[0].cursors {
 			f := &list[0].cursors[j]
 			if f.done || f.at != subject {
 				continue
 			}
 			at := *f.cursor
-			for _, end := at.s.textsOf(f.number); !at.done && at.doc < end; at.next() {
+			for _, end := at.s.textsOf(f.number); !at.done && at.doc < end; at.nextText() {
 				if at.s.isRemoved(at.doc) || !f.part.readable[at.s.groupOf(at.doc)] {
 					continue
 				}
@@ -517,15 +517,15 @@ func (s *searcher) hasPhrases(texts map[textAt][]float64) bool {
 func (at textAt) hasPhrase(phrase []string) bool {
 	var starts []int
 	for i, word := range phrase {
-		n, ok := at.part.terms.find(exact(word))
+		n, ok := at.part.terms.findTerm(exactKey(word))
 		if !ok {
 			return false
 		}
 		c := newCursor(at.part.segment, n)
-		if c.seek(at.doc); c.done || c.doc != at.doc {
+		if c.seekText(at.doc); c.done || c.doc != at.doc {
 			return false
 		}
-		places := c.positions(nil)
+		places := c.readPositions(nil)
 		if i == 0 {
 			starts = places
 			continue
@@ -539,7 +539,7 @@ func (at textAt) hasPhrase(phrase []string) bool {
 type hitHeap []Hit
 
 func (h hitHeap) Len() int           { return len(h) }
-func (h hitHeap) Less(i, j int) bool { return h[j].before(h[i].Place) }
+func (h hitHeap) Less(i, j int) bool { return h[j].comesBefore(h[i].Place) }
 func (h hitHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 func (h *hitHeap) Push(x any)        { *h = append(*h, x.(Hit)) }
 func (h *hitHeap) Pop() any {
@@ -549,9 +549,9 @@ func (h *hitHeap) Pop() any {
 	return x
 }
 
-// distance returns how many letters differ between two words: by another, a missing, an
+// editDistance returns how many letters differ between two words: by another, a missing, an
 // additional one, or two that changed places. Past most it returns more than most.
-func distance(a, b string, most int) int {
+func editDistance(a, b string, most int) int {
 	if len(a)-len(b) > most*4 || len(b)-len(a) > most*4 {
 		return most + 1
 	}

@@ -38,7 +38,7 @@ func randomText(random *rand.Rand, subjects, graphs int) Text {
 	}
 }
 
-// world is an index with what it holds.
+// world is an index and a copy of its texts.
 type world struct {
 	index *Index
 	texts map[key]Text
@@ -53,7 +53,7 @@ func (w *world) change(random *rand.Rand, n int) {
 				keys = append(keys, k)
 			}
 			slices.SortFunc(keys, func(a, b key) int {
-				return cmp.Or(a.subject.compare(b.subject), compareRefs(a.ref, b.ref))
+				return cmp.Or(a.subject.compareTo(b.subject), compareRefs(a.ref, b.ref))
 			})
 			k := keys[random.IntN(len(keys))]
 			if !w.index.Remove(w.texts[k]) {
@@ -70,7 +70,7 @@ func (w *world) change(random *rand.Rand, n int) {
 		t := randomText(random, 30, 4)
 		k := key{t.Subject, t.Ref}
 		if before, ok := w.texts[k]; ok {
-			t = before // an index ignores what it has
+			t = before // an index ignores a text that it has
 		}
 		w.texts[k] = t
 		w.index.Add(t)
@@ -104,9 +104,9 @@ func plain(texts map[key]Text, r *Request) (hits []Hit) {
 		for w := range words.Split(t.Value) {
 			s.n++
 			s.exact[w.Folded] = append(s.exact[w.Folded], w.Position)
-			s.terms[exact(w.Folded)]++
+			s.terms[exactKey(w.Folded)]++
 			if t.Language != words.Other {
-				s.terms[stemmed(t.Language, t.Language.Stem(w.Lower))]++
+				s.terms[stemKey(t.Language, t.Language.Stem(w.Lower))]++
 			}
 		}
 		for term := range s.terms {
@@ -124,12 +124,12 @@ func plain(texts map[key]Text, r *Request) (hits []Hit) {
 				out[term] = max(out[term], weight)
 			}
 		}
-		note(exact(w.folded), 1)
+		note(exactKey(w.folded), 1)
 		for l := words.English; l <= words.Spanish; l++ {
-			note(stemmed(l, l.Stem(w.lower)), stemWeight)
+			note(stemKey(l, l.Stem(w.lower)), stemWeight)
 		}
 		for term := range with {
-			if w.prefix && term[0] == exactTerm && term != exact(w.folded) && strings.HasPrefix(term, exact(w.folded)) {
+			if w.prefix && term[0] == exactTerm && term != exactKey(w.folded) && strings.HasPrefix(term, exactKey(w.folded)) {
 				note(term, prefixWeight)
 			}
 		}
@@ -139,7 +139,7 @@ func plain(texts map[key]Text, r *Request) (hits []Hit) {
 				if term[0] != exactTerm {
 					word, weight = words.Language(term[0]-stemTerm).Stem(w.lower), stemWeight
 				}
-				if n := distance(word, term[1:], most); n <= most {
+				if n := editDistance(word, term[1:], most); n <= most {
 					note(term, weight*math.Pow(typoWeight, float64(n)))
 				}
 			}
@@ -168,7 +168,7 @@ func plain(texts map[key]Text, r *Request) (hits []Hit) {
 			var exactly, stems, others, score float64
 			for term, weight := range formsOf(w) {
 				switch {
-				case term == exact(w.folded):
+				case term == exactKey(w.folded):
 					exactly = with[term]
 				case term[0] != exactTerm:
 					stems += with[term]
@@ -224,14 +224,14 @@ func plain(texts map[key]Text, r *Request) (hits []Hit) {
 		for i := range r.Query.phrases {
 			all = all && phrases[subject][i]
 		}
-		if all && !bad[subject] && (r.After == nil || r.After.before(hit.Place)) {
+		if all && !bad[subject] && (r.After == nil || r.After.comesBefore(hit.Place)) {
 			hits = append(hits, *hit)
 		}
 	}
 	return hits
 }
 
-// Search finds what a walk over all texts finds, with the same scores, page by page, from any
+// Search finds the subjects that a walk over all texts finds, with the same scores, page by page, from any
 // arrangement of segments.
 func TestSearchIsExact(t *testing.T) {
 	for seed := range uint64(60) {
@@ -267,7 +267,7 @@ func TestSearchIsExact(t *testing.T) {
 						if !ok || math.Abs(p.Score-h.Score) > 1e-9 || len(p.Texts) != len(h.Texts) {
 							t.Fatalf("seed %d: %s finds\n%+v\nand a walk\n%+v", seed, text, h, p)
 						}
-						if i > 0 && !hits[i-1].before(h.Place) {
+						if i > 0 && !hits[i-1].comesBefore(h.Place) {
 							t.Fatalf("seed %d: %s: %+v comes before %+v", seed, text, hits[i-1], h)
 						}
 					}
@@ -341,7 +341,7 @@ func TestParseQueryErrors(t *testing.T) {
 func TestDistance(t *testing.T) {
 	for pair, want := range map[string]int{"cell cell": 0, "cell cel": 1, "cell clel": 1, "cell bell": 1, "cell celle": 1, "cell call": 1, "capacity kapacity": 1, "capacity capasitty": 2, "cell dry": 3, "größe grösse": 2} {
 		a, b, _ := strings.Cut(pair, " ")
-		if got := min(distance(a, b, 2), 3); got != want {
+		if got := min(editDistance(a, b, 2), 3); got != want {
 			t.Errorf("%s: %d, want %d", pair, got, want)
 		}
 	}

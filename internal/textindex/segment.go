@@ -11,14 +11,14 @@ import (
 	"koine/kg"
 )
 
-// Subject is what a text is about. Order is a number that depends on the subject's name
+// Subject is the subject of a text. Order is a number that depends on the subject's name
 // alone, and decides between equal scores; the id decides between equal numbers.
 type Subject struct {
 	Order uint64
 	ID    kg.ID
 }
 
-func (s Subject) compare(t Subject) int {
+func (s Subject) compareTo(t Subject) int {
 	if c := cmp.Compare(s.Order, t.Order); c != 0 {
 		return c
 	}
@@ -45,9 +45,9 @@ const (
 	stemTerm  byte = 0x10 // with the language added
 )
 
-func exact(word string) string { return string([]byte{exactTerm}) + word }
+func exactKey(word string) string { return string([]byte{exactTerm}) + word }
 
-func stemmed(l words.Language, stem string) string { return string([]byte{stemTerm + byte(l)}) + stem }
+func stemKey(l words.Language, stem string) string { return string([]byte{stemTerm + byte(l)}) + stem }
 
 // place is where a term is in a text.
 type place struct {
@@ -62,9 +62,9 @@ func placesOf(t *Text) (out []place, n int) {
 			break
 		}
 		n++
-		out = append(out, place{exact(w.Folded), w.Position})
+		out = append(out, place{exactKey(w.Folded), w.Position})
 		if t.Language != words.Other && w.Lower != "" {
-			out = append(out, place{stemmed(t.Language, t.Language.Stem(w.Lower)), w.Position})
+			out = append(out, place{stemKey(t.Language, t.Language.Stem(w.Lower)), w.Position})
 		}
 	}
 	return out, n
@@ -93,25 +93,25 @@ type segment struct {
 	file      segmentFile // no name before the first Save
 }
 
-func (s *segment) texts() uint32 { return uint32(s.length.len()) }
+func (s *segment) textCount() uint32 { return uint32(s.length.countValues()) }
 
-func (s *segment) subjects() uint32 { return uint32(s.orders.len()) }
+func (s *segment) subjectCount() uint32 { return uint32(s.orders.countValues()) }
 
-func (s *segment) subjectAt(n uint32) Subject { return Subject{s.orders.at(n), s.named.at(n)} }
+func (s *segment) subjectAt(n uint32) Subject { return Subject{s.orders.valueAt(n), s.named.idAt(n)} }
 
 // subjectOf returns the number of a text's subject.
-func (s *segment) subjectOf(doc uint32) uint32 { return uint32(s.subject.at(doc)) }
+func (s *segment) subjectOf(doc uint32) uint32 { return uint32(s.subject.valueAt(doc)) }
 
 // textsOf returns the first text of a subject, and the first behind its texts.
 func (s *segment) textsOf(subject uint32) (first, end uint32) {
-	return uint32(s.first.at(subject)), uint32(s.first.at(subject + 1))
+	return uint32(s.first.valueAt(subject)), uint32(s.first.valueAt(subject + 1))
 }
 
-func (s *segment) groupOf(doc uint32) uint32 { return uint32(s.group.at(doc)) }
+func (s *segment) groupOf(doc uint32) uint32 { return uint32(s.group.valueAt(doc)) }
 
 func (s *segment) refAt(doc uint32) Ref {
 	g := &s.groups[s.groupOf(doc)]
-	return Ref{Graph: g.graph, Predicate: g.predicate, Object: s.object.at(doc)}
+	return Ref{Graph: g.graph, Predicate: g.predicate, Object: s.object.idAt(doc)}
 }
 
 // group counts the texts of a predicate in a graph that were not removed. Whether a caller
@@ -129,7 +129,7 @@ const blockSize = 128
 // buildSegment makes a segment of texts. No two have the same subject and Ref.
 func buildSegment(texts []Text) *segment {
 	slices.SortFunc(texts, func(a, b Text) int {
-		return cmp.Or(a.Subject.compare(b.Subject), bytes.Compare(a.Ref.Predicate[:], b.Ref.Predicate[:]),
+		return cmp.Or(a.Subject.compareTo(b.Subject), bytes.Compare(a.Ref.Predicate[:], b.Ref.Predicate[:]),
 			bytes.Compare(a.Ref.Object[:], b.Ref.Object[:]), bytes.Compare(a.Ref.Graph[:], b.Ref.Graph[:]))
 	})
 	w := newSegmentWriter(len(texts))
@@ -149,7 +149,7 @@ func buildSegment(texts []Text) *segment {
 				l = &postingList{inGroup: map[uint32]uint32{}}
 				lists[places[0].term] = l
 			}
-			l.add(doc, g, positions)
+			l.addPosting(doc, g, positions)
 			places = places[len(positions):]
 		}
 	}
@@ -161,7 +161,7 @@ func buildSegment(texts []Text) *segment {
 	for _, term := range terms {
 		w.addTerm(term, lists[term])
 	}
-	return w.segment()
+	return w.finishSegment()
 }
 
 // postingList gathers the postings of a term.
@@ -176,7 +176,7 @@ type postingList struct {
 // skip is an entry of a skip list: the last text of a block, and where the block ends.
 type skip struct{ last, end uint32 }
 
-func (l *postingList) add(doc, group uint32, positions []int) {
+func (l *postingList) addPosting(doc, group uint32, positions []int) {
 	l.inGroup[group]++
 	delta := doc - l.last
 	if l.texts%blockSize == 0 {
@@ -225,21 +225,21 @@ func sortedKeys(m map[uint32]uint32) []uint32 {
 
 // findSubject returns the number of the first subject that is not before t.
 func (s *segment) findSubject(t Subject, from uint32) uint32 {
-	return from + uint32(sort.Search(int(s.subjects()-from), func(i int) bool {
+	return from + uint32(sort.Search(int(s.subjectCount()-from), func(i int) bool {
 		n := from + uint32(i)
-		if order := s.orders.at(n); order != t.Order {
+		if order := s.orders.valueAt(n); order != t.Order {
 			return order > t.Order
 		}
-		return s.subjectAt(n).compare(t) >= 0
+		return s.subjectAt(n).compareTo(t) >= 0
 	}))
 }
 
 func (s *segment) isRemoved(doc uint32) bool { return s.removed[doc/64]&(1<<(doc%64)) != 0 }
 
-// find returns the number of a text that was not removed.
-func (s *segment) find(t *Text) (doc uint32, ok bool) {
+// findText returns the number of a text that was not removed.
+func (s *segment) findText(t *Text) (doc uint32, ok bool) {
 	n := s.findSubject(t.Subject, 0)
-	if n == s.subjects() || s.subjectAt(n) != t.Subject {
+	if n == s.subjectCount() || s.subjectAt(n) != t.Subject {
 		return 0, false
 	}
 	for doc, end := s.textsOf(n); doc < end; doc++ {
@@ -250,10 +250,10 @@ func (s *segment) find(t *Text) (doc uint32, ok bool) {
 	return 0, false
 }
 
-// remove takes a text out, and reports whether it was there. The text's words are needed for
+// removeText takes a text out, and reports whether it was there. The text's words are optional for
 // the statistics.
-func (s *segment) remove(t *Text) bool {
-	doc, ok := s.find(t)
+func (s *segment) removeText(t *Text) bool {
+	doc, ok := s.findText(t)
 	if !ok {
 		return false
 	}
@@ -261,7 +261,7 @@ func (s *segment) remove(t *Text) bool {
 	places, _ := placesOf(t)
 	seen := map[string]bool{}
 	for _, p := range places {
-		if term, ok := s.terms.find(p.term); ok && !seen[p.term] {
+		if term, ok := s.terms.findTerm(p.term); ok && !seen[p.term] {
 			seen[p.term] = true
 			s.withdrawn[groupTerm{term, s.groupOf(doc)}]++
 		}
@@ -274,12 +274,12 @@ func (s *segment) markRemoved(doc uint32) {
 	s.changed = true
 	g := &s.groups[s.groupOf(doc)]
 	g.texts--
-	g.words -= s.length.at(doc)
+	g.words -= s.length.valueAt(doc)
 }
 
 // removeGraph takes the texts of a graph out. Groups without texts count for no term.
 func (s *segment) removeGraph(graph kg.ID) {
-	for doc := range s.texts() {
+	for doc := range s.textCount() {
 		if s.groups[s.groupOf(doc)].graph == graph && !s.isRemoved(doc) {
 			s.markRemoved(doc)
 		}
@@ -337,12 +337,12 @@ func newCursor(s *segment, term uint32) *cursor {
 	skips := 8 * ((texts - 1) / blockSize)
 	c := &cursor{s: s, term: term, left: uint32(texts), skips: b[:skips], whole: b[skips:]}
 	c.block = c.whole
-	c.next()
+	c.nextText()
 	return c
 }
 
-// next moves to the next text.
-func (c *cursor) next() {
+// nextText moves to the next text.
+func (c *cursor) nextText() {
 	if c.left == 0 {
 		c.done = true
 		return
@@ -369,21 +369,21 @@ func (c *cursor) next() {
 	c.block = b
 }
 
-// seek moves to the first text that is not before doc.
-func (c *cursor) seek(doc uint32) {
+// seekText moves to the first text that is not before doc.
+func (c *cursor) seekText(doc uint32) {
 	for !c.done && len(c.skips) >= 8 && binary.BigEndian.Uint32(c.skips) < doc {
 		c.left -= blockSize - c.index
 		c.block = c.whole[binary.BigEndian.Uint32(c.skips[4:]):]
 		c.index, c.doc, c.skips = 0, 0, c.skips[8:]
-		c.next()
+		c.nextText()
 	}
 	for !c.done && c.doc < doc {
-		c.next()
+		c.nextText()
 	}
 }
 
-// positions appends where the term is in the current text.
-func (c *cursor) positions(out []int) []int {
+// readPositions appends where the term is in the current text.
+func (c *cursor) readPositions(out []int) []int {
 	b, position := c.at, 0
 	for range c.times {
 		var delta uint64

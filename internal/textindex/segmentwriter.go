@@ -49,35 +49,35 @@ func (w *segmentWriter) addText(subject Subject, ref Ref, words uint32) (number 
 
 // addTerm adds a term behind the last one.
 func (w *segmentWriter) addTerm(term string, l *postingList) {
-	w.terms.add(term, uint64(len(w.postings)))
+	w.terms.addTerm(term, uint64(len(w.postings)))
 	w.postings = l.appendTo(w.postings)
 }
 
-// segment returns the segment of what was added.
-func (w *segmentWriter) segment() *segment {
+// finishSegment returns the segment of the added texts and terms.
+func (w *segmentWriter) finishSegment() *segment {
 	orders, named := make([]uint64, len(w.subjects)), make([]kg.ID, len(w.subjects))
 	for i, s := range w.subjects {
 		orders[i], named[i] = s.Order, s.ID
 	}
 	var out imageWriter
-	out.number(segmentVersion)
-	out.column(newColumn(orders))
-	out.ids(newIDs(named))
-	out.column(newColumn(append(w.first, uint32(len(w.length)))))
-	out.column(newColumn(w.subject))
-	out.column(newColumn(w.group))
-	out.ids(newIDs(w.objects))
-	out.column(newColumn(w.length))
-	out.number(uint64(len(w.groups)))
+	out.putNumber(segmentVersion)
+	out.putColumn(newColumn(orders))
+	out.putIDs(newIDs(named))
+	out.putColumn(newColumn(append(w.first, uint32(len(w.length)))))
+	out.putColumn(newColumn(w.subject))
+	out.putColumn(newColumn(w.group))
+	out.putIDs(newIDs(w.objects))
+	out.putColumn(newColumn(w.length))
+	out.putNumber(uint64(len(w.groups)))
 	for _, g := range w.groups {
-		out.bytes(g.graph[:])
-		out.bytes(g.predicate[:])
-		out.number(g.texts)
-		out.number(g.words)
+		out.putBytes(g.graph[:])
+		out.putBytes(g.predicate[:])
+		out.putNumber(g.texts)
+		out.putNumber(g.words)
 	}
 	w.terms.writeTo(&out, uint64(len(w.postings)))
-	out.bytes(w.postings)
-	s, err := openSegment(out.sealed())
+	out.putBytes(w.postings)
+	s, err := openSegment(out.sealImage())
 	if err != nil {
 		panic(err) // it was written a moment ago
 	}
@@ -99,23 +99,23 @@ func openSegment(image []byte) (*segment, error) {
 		return nil, errDamaged
 	}
 	r := imageReader{b: image[:n]}
-	if r.number() != segmentVersion {
+	if r.readNumber() != segmentVersion {
 		return nil, errVersion
 	}
 	s := &segment{image: image, withdrawn: map[groupTerm]uint32{}}
-	s.orders, s.named, s.first, s.subject = r.column(), r.ids(), r.column(), r.column()
-	s.group, s.object, s.length = r.column(), r.ids(), r.column()
-	s.groups = make([]group, min(r.number(), uint64(len(image))))
+	s.orders, s.named, s.first, s.subject = r.readColumn(), r.readIDs(), r.readColumn(), r.readColumn()
+	s.group, s.object, s.length = r.readColumn(), r.readIDs(), r.readColumn()
+	s.groups = make([]group, min(r.readNumber(), uint64(len(image))))
 	for i := range s.groups {
 		g := &s.groups[i]
-		copy(g.graph[:], r.bytes())
-		copy(g.predicate[:], r.bytes())
-		g.texts, g.words = r.number(), r.number()
+		copy(g.graph[:], r.readBytes())
+		copy(g.predicate[:], r.readBytes())
+		g.texts, g.words = r.readNumber(), r.readNumber()
 	}
 	s.terms = readDictionary(&r)
-	if s.postings = r.bytes(); r.bad {
+	if s.postings = r.readBytes(); r.bad {
 		return nil, errDamaged
 	}
-	s.removed = make([]uint64, (s.texts()+63)/64)
+	s.removed = make([]uint64, (s.textCount()+63)/64)
 	return s, nil
 }

@@ -147,7 +147,7 @@ func (t *turn) repeats(a *Answer) bool {
 	return said == before
 }
 
-// follow stores what the upstream calls the task, before anything of it is reported.
+// follow stores the upstream's ids of the task, before anything of it is reported.
 func (t *turn) follow(a *Answer, interrupt context.CancelFunc) error {
 	now := t.link
 	now.away = time.Time{}

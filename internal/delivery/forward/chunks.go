@@ -17,8 +17,8 @@ func contextAt(t *tasks.Task) string {
 	return uuid.NewHash(sha256.New(), uuid.NameSpaceURL, sum[:], 8).String()
 }
 
-// chunksOf returns the chunks to report for an answer. Those of a snapshot are what the task
-// does not have yet.
+// chunksOf returns the chunks to report for an answer. Those of a snapshot are the parts that
+// the task does not have yet.
 func (t *turn) chunksOf(a *Answer, ended bool) (out []tasks.Chunk, err error) {
 	var have []tasks.Artifact
 	if a.Whole && len(a.Chunks) > 0 {

@@ -62,8 +62,8 @@ func (s *Service) Close() {
 	s.sender.Close()
 }
 
-// CheckManages returns an error for a caller who may not set the upstream of an agent: the
-// agent, those who may act for it and administrators may. The error is that of an agent that
+// CheckManages returns an error for a caller that may not set the upstream of an agent: the
+// agent, callers that may act for it and administrators may. The error is that of an agent that
 // does not exist.
 func CheckManages(by caller.Caller, agent kg.AgentID) error {
 	admin := by.Principal.IsAdmin() && by.Principal.Method != kg.MethodOpen && by.Acting() == by.Principal.ID

@@ -134,7 +134,7 @@ var (
 	errSuspended = errors.New("agent is suspended")
 )
 
-// putAway retries a letter whose upstream did not answer, up to Options.MaxAway.
+// putAway retries a letter that its upstream did not answer, up to Options.MaxAway.
 func (t *turn) putAway(err error) outcome {
 	o := &t.service.options
 	t.noteFailed(err)
@@ -285,7 +285,7 @@ func (u *upstream) noteUnary() {
 	u.unary = true
 }
 
-// call makes a call and applies what the upstream answers.
+// call makes a call and applies its answers.
 func (t *turn) call(op Op, interrupt context.CancelFunc) error {
 	if op.streams() {
 		return t.stream(op, interrupt)
@@ -320,7 +320,7 @@ func (t *turn) stream(op Op, interrupt context.CancelFunc) error {
 			return err
 		}
 		if op == Subscribe && events == 1 && !a.Whole {
-			return nil // what came before it is unknown: GetTask tells
+			return nil // the events before it are unknown: GetTask tells
 		}
 		t.held = nil
 		if a.Whole && a.State.AwaitsCreator() {

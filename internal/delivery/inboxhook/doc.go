@@ -1,5 +1,5 @@
 // Package inboxhook delivers the messages of channels to the endpoints that agents
-// registered: an agent gets by POST what its stream of messages tells
+// registered: an agent gets by POST the messages of its stream
 // (channels.StreamAudience), without keeping one open.
 //
 // Endpoints belong to the registrations of agents (package agents). The package stores only
@@ -18,5 +18,5 @@
 //   - Nothing is delivered to a suspended agent, and no call starts after the commit that
 //     changes the endpoint or deregisters the agent.
 //   - Endpoints do not delay each other, except for the limit of Options.MaxConcurrent calls.
-//   - What waits is read from the store when its turn comes: nothing is queued in memory.
+//   - Messages are read from the store when their turn comes: nothing is queued in memory.
 package inboxhook

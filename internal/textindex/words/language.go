@@ -39,7 +39,7 @@ func LanguageOf(tag string) Language {
 	return Other
 }
 
-// minDetected is the shortest text, in bytes, whose language Detect tells: the detector
+// minDetected is the length in bytes below which Detect tells no language: the detector
 // counts trigrams, and errs on names and headings.
 const minDetected = 40
 
@@ -72,9 +72,9 @@ var stemmers = [languages]func(*snowballstem.Env) bool{English: english.Stem, Ge
 func (l Language) Stem(word string) string {
 	stem := stemmers[l]
 	if stem == nil {
-		return fold(word)
+		return foldText(word)
 	}
 	env := snowballstem.NewEnv(word)
 	stem(env)
-	return fold(env.Current())
+	return foldText(env.Current())
 }

@@ -82,7 +82,7 @@ func splitPairs(text string, at, end int, position *int, yield func(Word) bool) 
 		} else if !first {
 			return true
 		}
-		w := Word{Folded: fold(text[at:stop]), Position: *position, Start: at, End: stop}
+		w := Word{Folded: foldText(text[at:stop]), Position: *position, Start: at, End: stop}
 		*position++
 		if !yield(w) {
 			return false
@@ -102,7 +102,7 @@ func newWord(text string) Word {
 		}
 		return unicode.ToLower(r)
 	}, text)
-	return Word{Lower: text, Folded: fold(text)}
+	return Word{Lower: text, Folded: foldText(text)}
 }
 
 func isWordRune(r rune) bool {
@@ -125,8 +125,8 @@ func letterFollows(text string) bool {
 // unfolded are letters that a decomposition leaves as they are.
 var unfolded = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "đ", "d", "ł", "l", "ı", "i", "ς", "σ")
 
-// fold returns a text in lower case without accents.
-func fold(text string) string {
+// foldText returns a text in lower case without accents.
+func foldText(text string) string {
 	ascii := true
 	for i := range len(text) {
 		if c := text[i]; c >= utf8.RuneSelf || c >= 'A' && c <= 'Z' {
