@@ -42,7 +42,8 @@ func Open(dir string) (x *Index, place string, unusable, err error) {
 	x.dir = dir
 	place, unusable = x.loadSegments()
 	if unusable != nil {
-		x.segments, place = nil, ""
+		x.Clear()
+		place = ""
 	}
 	if errors.Is(unusable, fs.ErrNotExist) && x.isEmptyDir() {
 		unusable = nil
@@ -68,16 +69,15 @@ func (x *Index) loadSegments() (place string, err error) {
 		return "", fmt.Errorf("%s: version %d, and not %d", manifestName, m.Version, manifestVersion)
 	}
 	for _, f := range m.Segments {
-		image, err := os.ReadFile(filepath.Join(x.dir, filepath.Base(f.Name)))
-		if err != nil {
-			return "", err
-		}
-		s, err := openSegment(image)
-		if err == nil && f.Removed != "" {
-			err = s.loadRemoved(filepath.Join(x.dir, filepath.Base(f.Removed)))
-		}
+		s, err := openFile(filepath.Join(x.dir, filepath.Base(f.Name)))
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", f.Name, err)
+		}
+		if f.Removed != "" {
+			if err := s.loadRemoved(filepath.Join(x.dir, filepath.Base(f.Removed))); err != nil {
+				s.release()
+				return "", fmt.Errorf("%s: %w", f.Removed, err)
+			}
 		}
 		s.file = f
 		x.segments = append(x.segments, s)
@@ -107,6 +107,7 @@ func (x *Index) Save(place string) error {
 
 	m := manifest{Version: manifestVersion, Place: place}
 	used := map[string]bool{manifestName: true}
+	var written []*segment
 	for i, s := range list {
 		if s.file.Name == "" {
 			s.file.Name = x.newName("segment")
@@ -114,6 +115,7 @@ func (x *Index) Save(place string) error {
 				s.file.Name = ""
 				return err
 			}
+			written = append(written, s)
 		}
 		if removed[i] != nil {
 			s.file.Removed = x.newName("removed")
@@ -133,6 +135,11 @@ func (x *Index) Save(place string) error {
 	}
 	if err := writeFile(filepath.Join(x.dir, manifestName), text); err != nil {
 		return err
+	}
+	for _, s := range written {
+		if err := x.moveToFile(s); err != nil {
+			return err
+		}
 	}
 	return x.removeUnused(used)
 }

@@ -75,6 +75,9 @@ func (x *Index) Remove(t Text) bool {
 func (x *Index) Clear() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	for _, s := range x.segments {
+		s.release()
+	}
 	x.segments, x.pending, x.recent = nil, map[key]Text{}, nil
 }
 
@@ -125,5 +128,8 @@ func (x *Index) mergeTail() {
 			return
 		}
 		x.segments = append(x.segments[:n-growth:n-growth], mergeSegments(tail))
+		for _, s := range tail {
+			s.release()
+		}
 	}
 }

@@ -91,6 +91,7 @@ type segment struct {
 	withdrawn map[groupTerm]uint32
 	changed   bool        // since removed was written
 	file      segmentFile // no name before the first Save
+	unmap     func()      // nil for an image in memory
 }
 
 func (s *segment) textCount() uint32 { return uint32(s.length.countValues()) }
