@@ -91,11 +91,7 @@ func (x *Index) Save(place string) error {
 	x.saving.Lock()
 	defer x.saving.Unlock()
 	x.mu.Lock()
-	if len(x.pending) > 0 {
-		x.segments = append(x.segments, x.pendingSegment())
-		x.pending, x.recent = map[key]Text{}, nil
-		x.mergeTail()
-	}
+	x.flushPending()
 	list := slices.Clone(x.segments)
 	removed := make([][]byte, len(list))
 	for i, s := range list {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"sync"
 	"testing"
 
 	"koine/kg"
@@ -112,4 +113,69 @@ func TestDamagedIndexIsEmpty(t *testing.T) {
 		t.Errorf("the files are %v", kinds)
 	}
 	open(t, dir, "x")
+}
+
+// Searches, changes and saves at once leave the index that the changes alone leave.
+func TestChangesBesideSearches(t *testing.T) {
+	dir := t.TempDir()
+	x := open(t, dir, "")
+	done := make(chan struct{})
+	var others sync.WaitGroup
+	q, err := ParseQuery("cell water")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		others.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if _, err := x.Search(context.Background(), &Request{Query: q, First: 5, Readable: func(_, _ kg.ID) bool { return true }}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	others.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			if err := x.Save("at"); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	random := rand.New(rand.NewPCG(9, 9))
+	texts := map[key]Text{}
+	for range 3000 {
+		text := randomText(random, 200, 4)
+		k := key{text.Subject, text.Ref}
+		if before, ok := texts[k]; ok {
+			x.Remove(before)
+			delete(texts, k)
+		} else {
+			x.Add(text)
+			texts[k] = text
+		}
+	}
+	close(done)
+	others.Wait()
+	if err := x.Save("end"); err != nil {
+		t.Fatal(err)
+	}
+	plainly := New()
+	for _, text := range texts {
+		plainly.Add(text)
+	}
+	if got, want := answers(t, open(t, dir, "end")), answers(t, plainly); !reflect.DeepEqual(got, want) {
+		t.Errorf("the answers are\n%v\nand not\n%v", got, want)
+	}
 }

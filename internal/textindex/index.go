@@ -2,6 +2,7 @@ package textindex
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"koine/kg"
@@ -14,12 +15,14 @@ const (
 	growth     = 4
 )
 
-// Index is a set of texts. Its methods are safe for concurrent use.
+// Index is a set of texts. Its methods are safe for concurrent use. Searches do not wait for
+// segments that are being merged.
 type Index struct {
-	mu       sync.RWMutex
-	segments []*segment // the older first
-	pending  map[key]Text
-	recent   *segment // of pending, made by the first search that needs it
+	writing sync.Mutex // held by changes of texts and by merges
+
+	mu       sync.RWMutex // guards the rest, and the removed texts of segments
+	segments []*segment   // the older first
+	pending  map[key]Text // in no segment yet
 
 	dir    string // "" for an index in memory
 	saving sync.Mutex
@@ -37,30 +40,37 @@ func New() *Index { return &Index{pending: map[key]Text{}} }
 
 // Add adds a text, unless one with the same subject and Ref is in the index.
 func (x *Index) Add(t Text) {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	if x.addPending(t) {
+		x.mergeTail()
+	}
+}
+
+// addPending adds a text to the pending ones, and reports whether there are segments to merge.
+func (x *Index) addPending(t Text) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, s := range x.segments {
 		if _, ok := s.findText(&t); ok {
-			return
+			return false
 		}
 	}
 	x.pending[key{t.Subject, t.Ref}] = t
-	x.recent = nil
-	if len(x.pending) < maxPending {
-		return
+	if len(x.pending) == maxPending {
+		x.flushPending()
 	}
-	x.segments = append(x.segments, x.pendingSegment())
-	x.pending = map[key]Text{}
-	x.mergeTail()
+	return len(x.segments) >= growth
 }
 
 // Remove takes a text out, as it was added, and reports whether it was there.
 func (x *Index) Remove(t Text) bool {
+	x.writing.Lock()
+	defer x.writing.Unlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if k := (key{t.Subject, t.Ref}); x.pending[k].Subject == t.Subject {
-		delete(x.pending, k)
-		x.recent = nil
+	if _, ok := x.pending[key{t.Subject, t.Ref}]; ok {
+		delete(x.pending, key{t.Subject, t.Ref})
 		return true
 	}
 	for _, s := range x.segments {
@@ -73,22 +83,25 @@ func (x *Index) Remove(t Text) bool {
 
 // Clear takes all texts out.
 func (x *Index) Clear() {
+	x.writing.Lock()
+	defer x.writing.Unlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, s := range x.segments {
 		s.release()
 	}
-	x.segments, x.pending, x.recent = nil, map[key]Text{}, nil
+	x.segments, x.pending = nil, map[key]Text{}
 }
 
 // RemoveGraph takes all texts of a graph out.
 func (x *Index) RemoveGraph(graph kg.ID) {
+	x.writing.Lock()
+	defer x.writing.Unlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for k := range x.pending {
 		if k.ref.Graph == graph {
 			delete(x.pending, k)
-			x.recent = nil
 		}
 	}
 	for _, s := range x.segments {
@@ -98,38 +111,48 @@ func (x *Index) RemoveGraph(graph kg.ID) {
 
 // Search returns the first hits of a request.
 func (x *Index) Search(ctx context.Context, r *Request) ([]Hit, error) {
-	x.mu.Lock()
-	if x.recent == nil && len(x.pending) > 0 {
-		x.recent = x.pendingSegment()
-	}
-	x.mu.Unlock()
 	x.mu.RLock()
-	defer x.mu.RUnlock()
-	list := x.segments
-	if x.recent != nil {
-		list = append(list[:len(list):len(list)], x.recent)
+	if len(x.pending) > 0 {
+		x.mu.RUnlock()
+		x.mu.Lock()
+		x.flushPending()
+		x.mu.Unlock()
+		x.mu.RLock()
 	}
-	return searchSegments(ctx, list, r)
+	defer x.mu.RUnlock()
+	return searchSegments(ctx, x.segments, r)
 }
 
-func (x *Index) pendingSegment() *segment {
+// flushPending makes a segment of the pending texts. x.mu is held.
+func (x *Index) flushPending() {
+	if len(x.pending) == 0 {
+		return
+	}
 	texts := make([]Text, 0, len(x.pending))
 	for _, t := range x.pending {
 		texts = append(texts, t)
 	}
-	return buildSegment(texts)
+	x.segments, x.pending = append(x.segments, buildSegment(texts)), map[key]Text{}
 }
 
-// mergeTail merges the newest segments while several are of about one size.
+// mergeTail merges the newest segments while several are of about one size. x.writing is
+// held: nothing is removed from a segment that is being merged.
 func (x *Index) mergeTail() {
-	for n := len(x.segments); n >= growth; n = len(x.segments) {
-		tail := x.segments[n-growth:]
-		if tail[0].textCount() > growth*tail[growth-1].textCount() {
+	for {
+		x.mu.RLock()
+		list := slices.Clone(x.segments)
+		x.mu.RUnlock()
+		n := len(list) - growth
+		if n < 0 || list[n].textCount() > growth*list[len(list)-1].textCount() {
 			return
 		}
-		x.segments = append(x.segments[:n-growth:n-growth], mergeSegments(tail))
-		for _, s := range tail {
+		merged := mergeSegments(list[n:])
+		x.mu.Lock()
+		// Searches may have added segments behind these, and Save moved some to files.
+		for _, s := range x.segments[n : n+growth] {
 			s.release()
 		}
+		x.segments = slices.Concat(x.segments[:n], []*segment{merged}, x.segments[n+growth:])
+		x.mu.Unlock()
 	}
 }

@@ -75,8 +75,7 @@ func (w *world) change(random *rand.Rand, n int) {
 		w.texts[k] = t
 		w.index.Add(t)
 		if random.IntN(12) == 0 { // as if there were many
-			w.index.segments = append(w.index.segments, w.index.pendingSegment())
-			w.index.pending, w.index.recent = map[key]Text{}, nil
+			w.index.flushPending()
 			if random.IntN(3) == 0 && len(w.index.segments) > 2 {
 				w.index.segments = append(w.index.segments[:1:1], mergeSegments(w.index.segments[1:]))
 			}
