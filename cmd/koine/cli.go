@@ -25,6 +25,7 @@ type commandLine struct {
 	ShowVersion kong.VersionFlag `help:"Print the version and exit." name:"version"`
 
 	Serve  serveCommand         `cmd:"" group:"server" help:"Run the server."`
+	MCP    mcpCommand           `cmd:"" name:"mcp" group:"server" help:"Give a language model tools to read and write, by the Model Context Protocol."`
 	Health online.HealthCommand `cmd:"" group:"server" help:"Check whether a server is ready."`
 	Bench  bench.Command        `cmd:"" group:"server" help:"Benchmark a server."`
 

@@ -203,6 +203,7 @@ ex:note (Note G)
   ex:year 1843, 1844 [0.2]
   (mentions) "Bernoulli numbers"
 https://koine.example/demo/x lab:p true
+(Ada Lovelace) lab:wrote (Note G), ex:note (the note)
 `, lab(t))
 	if err != nil {
 		t.Fatal(err)
@@ -218,6 +219,8 @@ https://koine.example/demo/x lab:p true
 		{Subject: note, Predicate: year, Object: compact.Ref{Term: kg.Integer(1844)}, Certainty: 0.2, HasCertainty: true},
 		{Subject: note, Predicate: ref("mentions"), Object: compact.Ref{Term: kg.String("Bernoulli numbers")}},
 		{Subject: iri("x"), Predicate: iri("p"), Object: compact.Ref{Term: kg.Boolean(true)}},
+		{Subject: ref("Ada Lovelace"), Predicate: iri("wrote"), Object: ref("Note G")},
+		{Subject: ref("Ada Lovelace"), Predicate: iri("wrote"), Object: compact.Ref{Term: note.Term, Label: "the note"}},
 	}
 	for i := range want {
 		want[i].Graph = kg.DefaultGraph

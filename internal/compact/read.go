@@ -134,7 +134,7 @@ func (r *reader) readObjects() error {
 		r.rest = rest
 	} else {
 		var err error
-		if predicate, err = r.readRef(); err != nil {
+		if predicate, err = r.readPredicate(); err != nil {
 			return err
 		}
 		if !predicate.Term.IsZero() && predicate.Term.Kind() != kg.KindIRI {
@@ -168,6 +168,16 @@ func (r *reader) readObjects() error {
 		}
 		r.rest = rest
 	}
+}
+
+// readPredicate reads a term or a label. A label behind the term is the object's.
+func (r *reader) readPredicate() (ref Ref, err error) {
+	if strings.HasPrefix(r.rest, "(") {
+		ref.Label, err = r.readLabel()
+	} else {
+		ref.Term, err = r.readTerm()
+	}
+	return ref, err
 }
 
 // readRef reads a term, a term with a label, or a label alone.

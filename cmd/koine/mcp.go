@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"koine/cmd/koine/internal/buildinfo"
+	"koine/cmd/koine/internal/cli"
+	"koine/internal/dialect/modelcontext"
+)
+
+// mcpCommand serves the tools for language models over standard input and output.
+type mcpCommand struct {
+	cli.ServerFlags
+	ReadOnly bool `help:"Offer only the tools that read."`
+}
+
+// Help is shown by --help.
+func (mcpCommand) Help() string {
+	return `A client of the Model Context Protocol starts this command and talks to it over standard input and output. The tools act with the credentials of the command. search and recall need a server with --search on.
+
+An entry of a client's configuration:
+  {"mcpServers": {"koine": {"command": "koine", "args": ["mcp", "--url", "http://127.0.0.1:8080", "--as", "dora"]}}}`
+}
+
+// Run serves until the client closes standard input.
+func (c *mcpCommand) Run(ctx context.Context, t cli.Terminal) error {
+	server, err := c.OpenClient(ctx)
+	if err != nil {
+		return err
+	}
+	s := modelcontext.NewServer(server, modelcontext.Options{Version: buildinfo.Current().Version, ReadOnly: c.ReadOnly})
+	err = s.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(t.In), Writer: nopWriteCloser{t.Out}})
+	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+type nopWriteCloser struct{ io.Writer }
+
+func (nopWriteCloser) Close() error { return nil }

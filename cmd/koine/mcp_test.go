@@ -1,0 +1,91 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// modelClient is a client of koine mcp.
+type modelClient struct {
+	t *testing.T
+	*mcp.ClientSession
+}
+
+func startMCP(t *testing.T, args ...string) *modelClient {
+	t.Helper()
+	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := c.Connect(t.Context(), &mcp.CommandTransport{Command: exec.Command("koine", append([]string{"mcp"}, args...)...)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &modelClient{t, session}
+}
+
+// call calls a tool, and returns its text and whether it is an error.
+func (c *modelClient) call(tool string, args map[string]any) (text string, failed bool) {
+	c.t.Helper()
+	r, err := c.CallTool(c.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		c.t.Fatal(tool, err)
+	}
+	for _, part := range r.Content {
+		text += part.(*mcp.TextContent).Text
+	}
+	return text, r.IsError
+}
+
+func (c *modelClient) want(tool string, args map[string]any, failed bool, want ...string) {
+	c.t.Helper()
+	text, is := c.call(tool, args)
+	for _, w := range want {
+		if is != failed || !strings.Contains(text, w) {
+			c.t.Errorf("%s(%v) is %q, an error: %v, want %q", tool, args, text, is, w)
+		}
+	}
+}
+
+// A model remembers, recalls and repairs its mistakes by what the tools answer.
+func TestModelContextTools(t *testing.T) {
+	_, url := startServer(t, "--search", "on", "--prefix", "ex=https://example.org/")
+	c := startMCP(t, "--url", url, "--as", "dora")
+	c.want("recall", map[string]any{"topic": "lovelace"}, false, "Nothing is known")
+	c.want("remember", map[string]any{"facts": "Ada wrote Note G"}, true, `line 1: "Ada" is neither prefix:name nor an IRI`)
+	c.want("remember", map[string]any{"facts": ""}, true, "write a subject at the beginning of a line")
+	c.want("remember", map[string]any{"facts": "(Ada Lovelace) ex:wrote ex:note-g"}, true, `no entity has the label "Ada Lovelace"`, "<urn:uuid:")
+	facts := map[string]any{"why": "a book", "facts": "ex:ada (Ada Lovelace)\n  a ex:Person\n  ex:born 1815-12-10\nex:note-g (Note G)\n  ex:about \"Bernoulli numbers\"@en, \"a machine\" [0.5]\n"}
+	c.want("remember", facts, false, "Remembered 6 of 6 facts in revision")
+	c.want("remember", facts, false, "Remembered 6 of 6 facts in revision") // the same answer, and no second update
+	c.want("remember", map[string]any{"facts": "(Ada Lovelace) ex:wrote (Note G)"}, false, "Remembered 1 of 1 facts")
+	c.want("recall", map[string]any{"topic": "bernoulli"}, false, "ex:note-g (Note G)\n  ex:about \"Bernoulli numbers\"@en, \"a machine\" [0.5, by dora]\n", "ex:ada\n  ex:wrote ex:note-g (Note G)")
+	c.want("recall", map[string]any{"topic": "bernoulli", "maxTokens": 3}, true, "it must be from 50 to 50000")
+	c.want("search", map[string]any{"query": "lovelase"}, false, "ex:ada (Ada Lovelace)\n")
+	c.want("search", map[string]any{"query": "machine", "limit": 101}, true, "it must be from 1 to 100")
+	c.want("vocabulary", nil, false, "@prefix ex: <https://example.org/>", "ex:Person 1\n", "ex:about 2\n")
+	c.want("query", map[string]any{"query": "{ stats { statements } }"}, false, `{"stats":{"statements":7}}`)
+	c.want("query", map[string]any{"query": "{ stats { statement } }"}, true, "statements")
+	c.want("query", map[string]any{"query": "mutation { x: createChannel(input: {}) { channel { id } } }"}, true, "the tool only reads")
+	// A label that two entities have is told with both.
+	c.want("remember", map[string]any{"facts": "ex:other (Note G)\n"}, false, "Remembered 1 of 1")
+	c.want("remember", map[string]any{"facts": "(Ada Lovelace) ex:wrote (Note G)"}, true, "ex:note-g", "ex:other")
+
+	tools, err := startMCP(t, "--url", url, "--as", "eve", "--read-only").ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range tools.Tools {
+		if !tool.Annotations.ReadOnlyHint || tool.Description == "" || tool.InputSchema == nil {
+			t.Errorf("%+v", tool)
+		}
+	}
+	if len(tools.Tools) != 4 {
+		t.Errorf("%d tools only read", len(tools.Tools))
+	}
+}
