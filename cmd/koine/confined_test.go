@@ -46,6 +46,7 @@ var doorsThatChange = []door{
 	{"GraphQL", "", `mutation { createGraph(input: {iri: "agent://ann/made"}) { __typename } }`},
 	{"GraphQL", "", `mutation { updateAgent(input: {agentId: "ann", name: "Ann"}) { agent { id } } }`},
 	{"socket", "", `mutation { heartbeat(input: {}) { presence { status } } }`},
+	{"MCP", "remember", `{"facts":"<urn:s> <urn:p> \"m\""}`},
 	{"POST", "/data", "<urn:s> <urn:p> \"data\" .\n"},
 	{"PUT", "/data?graph=agent://ann/g", "<urn:s> <urn:p> \"data\" .\n"},
 	{"POST", "/data?default", "<urn:s> <urn:p> \"data\" .\n"},
@@ -101,6 +102,8 @@ var doorsThatRead = []struct {
 	{door{"GET", "/agents/bot/a2a/http/tasks", ""}, "{task}"},
 	{door{"GET", "/agents/bot/a2a/http/tasks/{task}", ""}, "{task}"},
 	{door{"GET", "/agents/bot/a2a/http/v1/tasks/{task}", ""}, "{task}"},
+	{door{"MCP", "query", `{"query":"{ statements { nodes { predicate } } }"}`}, "urn:known"},
+	{door{"MCP", "vocabulary", `{}`}, "urn:known"},
 	{door{"GraphQL", "", `{ me { id } statements { nodes { predicate } } }`}, "urn:known"},
 	{door{"socket", "", `{ statements { nodes { predicate } } }`}, "urn:known"},
 	{door{"GET", "/data?format=nt", ""}, "urn:known"},
@@ -240,6 +243,9 @@ func (k *knowing) through(credential string, d door) string {
 		if d.over == "hub" {
 			path = "/agents/bot/a2a"
 		}
+	case "MCP":
+		method, path, body = http.MethodPost, "/mcp", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, d.path, d.body)
+		headers = []string{"Accept", "application/json, text/event-stream"}
 	case "GraphQL":
 		return k.graphql(credential, d.body)
 	case "socket":

@@ -24,6 +24,7 @@ var guardedDoors = []struct{ method, path string }{
 	{"GET", "/rest/ws"},
 	{"POST", "/a2a/http/message:send"}, {"GET", "/a2a/http/v1/card"}, {"GET", "/agents/ann/a2a/http/tasks"}, {"POST", "/agents/ann/a2a/http/v1/message:stream"},
 	{"GET", "/api/v1/intents"}, {"POST", "/api/v1/intents/1/state"}, {"GET", "/api/v1/channels/1/messages"}, {"PATCH", "/api/v1/tasks/1"}, {"POST", "/api/v1/agents/register"}, {"GET", "/api/v1/nothing"},
+	{"POST", "/mcp"}, {"GET", "/mcp"}, {"DELETE", "/mcp"},
 	{"POST", "/admin/check"}, {"GET", "/metrics"}, {"POST", "/admin/backup"},
 }
 

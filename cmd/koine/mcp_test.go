@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -16,8 +19,13 @@ type modelClient struct {
 
 func startMCP(t *testing.T, args ...string) *modelClient {
 	t.Helper()
+	return connectMCP(t, &mcp.CommandTransport{Command: exec.Command("koine", append([]string{"mcp"}, args...)...)})
+}
+
+func connectMCP(t *testing.T, over mcp.Transport) *modelClient {
+	t.Helper()
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	session, err := c.Connect(t.Context(), &mcp.CommandTransport{Command: exec.Command("koine", append([]string{"mcp"}, args...)...)}, nil)
+	session, err := c.Connect(t.Context(), over, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,10 +60,65 @@ func (c *modelClient) want(tool string, args map[string]any, failed bool, want .
 	}
 }
 
-// A model remembers, recalls and repairs its mistakes by what the tools answer.
+// A model remembers, recalls and repairs its mistakes by the answers of the tools, over
+// both transports.
 func TestModelContextTools(t *testing.T) {
-	_, url := startServer(t, "--search", "on", "--prefix", "ex=https://example.org/")
-	c := startMCP(t, "--url", url, "--as", "dora")
+	t.Run("standard input and output", func(t *testing.T) {
+		_, url := startServer(t, "--search", "on", "--prefix", "ex=https://example.org/")
+		useTools(t, startMCP(t, "--url", url, "--as", "dora"))
+		tools, err := startMCP(t, "--url", url, "--as", "eve", "--read-only").ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range tools.Tools {
+			if !tool.Annotations.ReadOnlyHint || tool.Description == "" || tool.InputSchema == nil {
+				t.Errorf("%+v", tool)
+			}
+		}
+		if len(tools.Tools) != 4 {
+			t.Errorf("%d tools only read", len(tools.Tools))
+		}
+	})
+	t.Run("HTTP", func(t *testing.T) {
+		_, url := startServer(t, "--search", "on", "--prefix", "ex=https://example.org/")
+		useTools(t, connectMCP(t, overHTTP(url, "X-Agent-ID", "dora")))
+	})
+}
+
+// overHTTP is the transport of a client that sends a header with each request.
+func overHTTP(url, name, value string) mcp.Transport {
+	return &mcp.StreamableClientTransport{Endpoint: url + "/mcp", HTTPClient: &http.Client{Transport: withHeader{name, value}}}
+}
+
+type withHeader struct{ name, value string }
+
+func (h withHeader) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set(h.name, h.value)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// A client goes on after the server was killed between two calls, and a key that was revoked
+// ends its access.
+func TestModelContextAcrossAKill(t *testing.T) {
+	dir := t.TempDir()
+	s, url := startServerOn(t, dir, "--search", "on", "--prefix", "ex=https://example.org/")
+	over := connectMCP(t, overHTTP(url, "X-Agent-ID", "dora"))
+	piped := startMCP(t, "--url", url, "--as", "dora")
+	for i, c := range []*modelClient{over, piped, over, piped} {
+		c.want("remember", map[string]any{"facts": fmt.Sprintf("ex:run%d (Run %d of the cell)", i, i)}, false, "Remembered 1 of 1")
+		if err := s.process.Process.Signal(os.Kill); err != nil {
+			t.Fatal(err)
+		}
+		<-s.ended
+		s, _ = startServerOn(t, dir, "--search", "on", "--listen", strings.TrimPrefix(url, "http://"))
+		for n := range i + 1 {
+			c.want("search", map[string]any{"query": "cell run"}, false, fmt.Sprintf("ex:run%d (Run %d of the cell)", n, n))
+		}
+	}
+}
+
+func useTools(t *testing.T, c *modelClient) {
 	c.want("recall", map[string]any{"topic": "lovelace"}, false, "Nothing is known")
 	c.want("remember", map[string]any{"facts": "Ada wrote Note G"}, true, `line 1: "Ada" is neither prefix:name nor an IRI`)
 	c.want("remember", map[string]any{"facts": ""}, true, "write a subject at the beginning of a line")
@@ -75,17 +138,4 @@ func TestModelContextTools(t *testing.T) {
 	// A label that two entities have is told with both.
 	c.want("remember", map[string]any{"facts": "ex:other (Note G)\n"}, false, "Remembered 1 of 1")
 	c.want("remember", map[string]any{"facts": "(Ada Lovelace) ex:wrote (Note G)"}, true, "ex:note-g", "ex:other")
-
-	tools, err := startMCP(t, "--url", url, "--as", "eve", "--read-only").ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tool := range tools.Tools {
-		if !tool.Annotations.ReadOnlyHint || tool.Description == "" || tool.InputSchema == nil {
-			t.Errorf("%+v", tool)
-		}
-	}
-	if len(tools.Tools) != 4 {
-		t.Errorf("%d tools only read", len(tools.Tools))
-	}
 }

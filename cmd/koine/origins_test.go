@@ -54,7 +54,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		{"GET", "/api/v1/intents", ""}, {"POST", "/api/v1/intents", `{"title":"Q1"}`}, {"GET", "/api/v1/agents/admin/subscribe", ""}, {"GET", "/.well-known/openintent.json", ""},
 		{"GET", "/agentchat/rooms", ""}, {"POST", "/agentchat/agents/register", `{"name":"Page"}`},
 		{"GET", "/a2a/http/tasks", ""}, {"GET", "/a2a/http/v1/card", ""}, {"GET", "/agents/koine/a2a/http/tasks", ""},
-		{"OPTIONS", "/api/v1/intents", ""}, {"OPTIONS", "/agentchat/rooms", ""}, {"OPTIONS", "/a2a/http/message:send", ""},
+		{"OPTIONS", "/mcp", ""}, {"OPTIONS", "/api/v1/intents", ""}, {"OPTIONS", "/agentchat/rooms", ""}, {"OPTIONS", "/a2a/http/message:send", ""},
 		{"OPTIONS", "/stream-token", ""}, {"OPTIONS", "/agents/bot/mailbox/1", ""}, {"OPTIONS", "/rest/tasks/1", ""},
 		{"OPTIONS", "/", ""}, {"OPTIONS", "/graphql", ""}, {"OPTIONS", "/changes", ""}, {"OPTIONS", "/data", ""}, {"OPTIONS", "/data?graph=urn:g", ""}, {"OPTIONS", "/data/g", ""},
 	} {

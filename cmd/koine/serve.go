@@ -24,6 +24,7 @@ import (
 	"koine/internal/demo"
 	"koine/internal/dialect/agentapi"
 	"koine/internal/dialect/agentchat"
+	"koine/internal/dialect/modelcontext"
 	"koine/internal/dialect/openintent"
 	"koine/internal/dialect/rdfdata"
 	follows "koine/internal/following"
@@ -310,6 +311,8 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	}
 	server.Handle(offline.CheckPath, httpd.Plain, requireAdmin(checkHandler(store)))
 	server.HandleAdmin(offline.BackupPath, kg.RoleBackup, httpd.Plain, backupHandler(store, log))
+
+	server.Handle(modelcontext.Path, httpd.Plain, modelcontext.NewHandler(engine, modelcontext.Options{Version: buildinfo.Current().Version}, log))
 
 	page := web.Handler()
 	server.HandlePublic("/playground", httpd.Plain, page)
