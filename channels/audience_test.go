@@ -99,5 +99,6 @@ func TestAudienceTakesPartByPolicy(t *testing.T) {
 	end()
 	s.restart(t)
 	ctx, stop = context.WithCancel(within(t))
+	defer stop()
 	told(hear("bob", &cut), third, mine, fourth)
 }
