@@ -20,15 +20,15 @@ import (
 
 // kinds is a store with every kind of data of intents, rooms and agents, and the ids in it.
 type kinds struct {
-	t                *testing.T
-	dir, hook        string
-	server           *server
-	url              string
-	intent, channel  string
-	portfolio, task  string
-	said, private    string // messages of bob's with an audit copy, the second to ann alone
-	proposal, waits  string // of a held message of bob's
-	refused, erasing string // a message that was held, and is no more
+	t               *testing.T
+	dir, hook       string
+	server          *server
+	url             string
+	intent, channel string
+	portfolio, task string
+	said, private   string // messages of bob's with an audit copy, the second to ann alone
+	proposal, waits string // of a held message of bob's
+	refused         string // a message that was held, and is no more
 }
 
 func (k *kinds) serve(dir string) {

@@ -66,7 +66,6 @@ type writer struct {
 	counted  int // tokens of body[:line] and of the header
 	line     int // where the last, unfinished line begins
 	last     struct{ graph, subject, predicate kg.Term }
-	label    string // of the subject, where the last line is the one that begins it
 	begun    bool
 }
 

@@ -321,8 +321,7 @@ type cursor struct {
 
 	left  uint32 // texts behind the current one
 	skips []byte // entries behind the current block
-	block []byte // the rest of the data, from base on
-	base  uint32
+	block []byte // the rest of the data
 	whole []byte
 	at    []byte // positions of the current text
 	index uint32 // of the current text in its block
