@@ -85,6 +85,35 @@ func TestModelContextTools(t *testing.T) {
 	})
 }
 
+// The examples in the descriptions of tools work as they stand.
+func TestExamplesOfTools(t *testing.T) {
+	_, url := startServer(t, "--search", "on", "--prefix", "lab=https://lab.example/")
+	c := startMCP(t, "--url", url, "--as", "dora")
+	tools, err := c.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range tools.Tools {
+		_, example, ok := strings.Cut(tool.Description, "Example:")
+		switch tool.Name {
+		case "remember":
+			example, _, _ = strings.Cut(example, "\nA label")
+			c.want("remember", map[string]any{"facts": example}, false, "Remembered 4 of 4 facts")
+			c.want("remember", map[string]any{"facts": "lab:run-8 (Run 8)"}, false, "Remembered 1 of 1")
+			_, labelled, _ := strings.Cut(tool.Description, `as in "`)
+			labelled, _, _ = strings.Cut(labelled, `"`)
+			c.want("remember", map[string]any{"facts": labelled}, false, "Remembered 1 of 1")
+		case "query":
+			example, _, _ = strings.Cut(example, " Errors have")
+			c.want("query", map[string]any{"query": strings.TrimSuffix(example, ".")}, false, `"totalCount":`)
+		default:
+			if ok {
+				t.Errorf("the example of %s is not tried", tool.Name)
+			}
+		}
+	}
+}
+
 // overHTTP is the transport of a client that sends a header with each request.
 func overHTTP(url, name, value string) mcp.Transport {
 	return &mcp.StreamableClientTransport{Endpoint: url + "/mcp", HTTPClient: &http.Client{Transport: withHeader{name, value}}}

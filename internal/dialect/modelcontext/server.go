@@ -44,7 +44,7 @@ func NewServer(q Querier, o Options) *mcp.Server {
 	}, t.vocabulary)
 	mcp.AddTool(s, &mcp.Tool{
 		Name: "query", Title: "Query with GraphQL", Annotations: reads,
-		Description: `Runs a GraphQL query, for counts, filters, orders and paths that the other tools do not have. Example: { entities(where: {types: {eq: "lab:Finding"}}, first: 5) { nodes { iri label } totalCount } }. Errors have a hint with the right form.`,
+		Description: `Runs a GraphQL query, for counts, filters, orders and paths that the other tools do not have. Example: { entities(where: {type: {eq: "lab:Finding"}}, first: 5) { nodes { iri label } totalCount } }. Errors have a hint with the right form.`,
 	}, t.query)
 	if !o.ReadOnly {
 		mcp.AddTool(s, &mcp.Tool{
