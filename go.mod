@@ -6,7 +6,6 @@ require (
 	github.com/99designs/gqlgen v0.17.95
 	github.com/KimMachineGun/automemlimit v0.7.5
 	github.com/a2aproject/a2a-go/v2 v2.4.0
-	github.com/abadojack/whatlanggo v1.0.1
 	github.com/alecthomas/kong v1.17.0
 	github.com/alecthomas/kong-yaml v0.2.0
 	github.com/anishathalye/porcupine v1.3.1

@@ -159,7 +159,7 @@ var law = []layer{
 		"a score follows from the graph alone: it is computed from what its reader may see"},
 	{"koine/internal/intents", []string{"koine/kg", "koine/channels", "koine/channels/scope", "koine/channels/channel", "koine/channels/message", "koine/internal/agents", "koine/internal/caller", "koine/internal/jobs", "koine/internal/plainjson", "koine/internal/systemgraph"}, []string{"github.com/google/uuid"},
 		"what an intent has beyond its scope is the same for all protocols, so it knows none"},
-	{"koine/internal/textindex/words", nil, []string{"golang.org/x/text", "github.com/blevesearch/snowballstem", "github.com/abadojack/whatlanggo"},
+	{"koine/internal/textindex/words", nil, []string{"golang.org/x/text", "github.com/blevesearch/snowballstem"},
 		"texts become words in the same way wherever they come from"},
 	{"koine/internal/textindex", []string{"koine/kg", "koine/internal/textindex/words"}, []string{},
 		"an index of texts knows ids and no store, so that it is tested without one"},

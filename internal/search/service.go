@@ -222,7 +222,8 @@ func (s *Service) addMatches(ctx context.Context, snapshot *kg.Snapshot, p kg.ID
 		if err != nil {
 			return err
 		}
-		if t, ok := indexedText(&q, row.IDQuad); ok {
+		if t, ok := newText(&q); ok {
+			identify(&t, q.Subject, row.IDQuad)
 			s.index.Add(t)
 		}
 	}
@@ -252,25 +253,45 @@ func (s *Service) followFrom(ctx context.Context, from kg.Position) error {
 
 // applyCommit changes the index as a commit changed the store.
 func (s *Service) applyCommit(ctx context.Context, events []kg.Event) error {
-	snapshot, err := s.store.View(ctx, systemView)
-	if err != nil {
+	var snapshot *kg.Snapshot // of the ids; most commits have no text
+	defer func() {
+		if snapshot != nil {
+			snapshot.Close()
+		}
+	}()
+	open := func() (err error) {
+		if snapshot == nil {
+			snapshot, err = s.store.View(ctx, systemView)
+		}
 		return err
 	}
-	defer snapshot.Close()
+	change := func(q *kg.Quad, add bool) error {
+		t, ok := newText(q)
+		if !ok {
+			return nil
+		}
+		if err := open(); err != nil {
+			return err
+		}
+		return s.changeText(snapshot, q, &t, add)
+	}
 	for i := range events {
 		e := &events[i]
 		if e.Replaced != nil {
+			if err := open(); err != nil {
+				return err
+			}
 			return s.replaceGraph(ctx, snapshot, e.Replaced.Graph)
 		}
 		for j := range e.Previous {
-			if err := s.changeText(snapshot, &e.Previous[j].Quad, false); err != nil {
+			if err := change(&e.Previous[j].Quad, false); err != nil {
 				return err
 			}
 		}
 		if e.Op == kg.Remove && e.StatementRemains {
 			continue
 		}
-		if err := s.changeText(snapshot, &e.Statement.Quad, e.Op != kg.Remove); err != nil {
+		if err := change(&e.Statement.Quad, e.Op != kg.Remove); err != nil {
 			return err
 		}
 	}
@@ -278,19 +299,16 @@ func (s *Service) applyCommit(ctx context.Context, events []kg.Event) error {
 }
 
 // changeText adds or removes the text of a statement.
-func (s *Service) changeText(snapshot *kg.Snapshot, q *kg.Quad, add bool) error {
-	if _, _, ok := textOf(q); !ok {
-		return nil
-	}
+func (s *Service) changeText(snapshot *kg.Snapshot, q *kg.Quad, t *textindex.Text, add bool) error {
 	ids, known, err := snapshot.PatternIDs(kg.Pattern{Subject: q.Subject, Predicate: q.Predicate, Object: q.Object, Graph: q.Graph})
 	if err != nil || !known { // a term that was erased since is in no index
 		return err
 	}
-	t, _ := indexedText(q, kg.IDQuad(ids))
+	identify(t, q.Subject, kg.IDQuad(ids))
 	if add {
-		s.index.Add(t)
+		s.index.Add(*t)
 	} else {
-		s.index.Remove(t)
+		s.index.Remove(*t)
 	}
 	return nil
 }

@@ -38,7 +38,8 @@ func textOf(q *kg.Quad) (text string, language words.Language, ok bool) {
 	return text, language, strings.TrimSpace(text) != ""
 }
 
-// untaggedLanguage is the language of texts without a tag that are too short to detect one.
+// untaggedLanguage is the language of texts without a tag that are too short to detect one, or unknown to
+// the detector.
 // Their words are found in their own form whatever the language is.
 const untaggedLanguage = words.English
 
@@ -103,13 +104,15 @@ func subjectOf(t kg.Term, id kg.ID) textindex.Subject {
 	return textindex.Subject{Order: uint64(h.Sum32()), ID: id}
 }
 
-// indexedText returns a statement as a text of the index.
-func indexedText(q *kg.Quad, ids kg.IDQuad) (textindex.Text, bool) {
+// newText returns the text of a statement for the index, without its ids, and false if the
+// statement is not searched.
+func newText(q *kg.Quad) (textindex.Text, bool) {
 	text, language, ok := textOf(q)
-	return textindex.Text{
-		Subject:  subjectOf(q.Subject, ids.Subject),
-		Ref:      textindex.Ref{Graph: ids.Graph, Predicate: ids.Predicate, Object: ids.Object},
-		Language: language,
-		Value:    text,
-	}, ok
+	return textindex.Text{Language: language, Value: text}, ok
+}
+
+// identify sets the ids of a text.
+func identify(t *textindex.Text, subject kg.Term, ids kg.IDQuad) {
+	t.Subject = subjectOf(subject, ids.Subject)
+	t.Ref = textindex.Ref{Graph: ids.Graph, Predicate: ids.Predicate, Object: ids.Object}
 }

@@ -3,7 +3,6 @@ package words
 import (
 	"strings"
 
-	"github.com/abadojack/whatlanggo"
 	"github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/english"
 	"github.com/blevesearch/snowballstem/french"
@@ -37,33 +36,6 @@ func LanguageOf(tag string) Language {
 		return Spanish
 	}
 	return Other
-}
-
-// minDetected is the length in bytes below which Detect tells no language: the detector
-// counts trigrams, and errs on names and headings.
-const minDetected = 40
-
-// Detect returns the language of a text without a tag, by whatlanggo. It returns false for
-// a text that is short, or that the detector is not sure of.
-func Detect(text string) (Language, bool) {
-	if len(text) < minDetected {
-		return Other, false
-	}
-	info := whatlanggo.Detect(text)
-	if !info.IsReliable() {
-		return Other, false
-	}
-	switch info.Lang {
-	case whatlanggo.Eng:
-		return English, true
-	case whatlanggo.Deu:
-		return German, true
-	case whatlanggo.Fra:
-		return French, true
-	case whatlanggo.Spa:
-		return Spanish, true
-	}
-	return Other, true
 }
 
 var stemmers = [languages]func(*snowballstem.Env) bool{English: english.Stem, German: german.Stem, French: french.Stem, Spanish: spanish.Stem}

@@ -82,15 +82,27 @@ func TestLanguages(t *testing.T) {
 			t.Errorf("%q is %d, want %d", tag, got, want)
 		}
 	}
-	for text, want := range map[string]words.Language{
-		"The dried cells keep more of their capacity after a hundred cycles than the others.":         words.English,
-		"Die getrockneten Zellen behalten nach hundert Zyklen mehr Kapazität als alle anderen.":       words.German,
-		"Les cellules séchées gardent plus de leur capacité après cent cycles que toutes les autres.": words.French,
-		"Las celdas secas conservan más de su capacidad después de cien ciclos que todas las demás.":  words.Spanish,
-		"Les celles": words.Other,
+	for text, want := range map[string]struct {
+		language words.Language
+		sure     bool
+	}{
+		"The dried cells keep more of their capacity after a hundred cycles than the others.":                   {words.English, true},
+		"Which packages implement an HTTP client that retries?":                                                 {words.English, true},
+		"Package http provides HTTP client and server implementations, and it is used by most.":                 {words.English, true},
+		"Die getrockneten Zellen behalten nach hundert Zyklen mehr Kapazität als alle anderen.":                 {words.German, true},
+		"Das Wasser im Kristall kostet Kapazität, und die Messung ist nicht genau.":                             {words.German, true},
+		"Les cellules séchées gardent plus de leur capacité après cent cycles que toutes les autres.":           {words.French, true},
+		"Las celdas secas conservan más de su capacidad después de cien ciclos que todas las demás.":            {words.Spanish, true},
+		"El agua en el cristal reduce la capacidad y no se sabe por qué.":                                       {words.Spanish, true},
+		"Le celle essiccate mantengono più della loro capacità dopo cento cicli che le altre e non si sa come.": {words.Other, true},
+		"As células secas mantêm mais da sua capacidade depois de cem ciclos do que as outras.":                 {words.Other, true},
+		"De gedroogde cellen houden na honderd cycli meer van hun capaciteit dan de andere, maar niet alle.":    {words.Other, true},
+		"Les celles":        {words.Other, false},
+		"run 7 water 1.5 %": {words.Other, false},
+		"":                  {words.Other, false},
 	} {
-		if got, sure := words.Detect(text); got != want || sure != (want != words.Other) {
-			t.Errorf("%q is %d, want %d", text, got, want)
+		if got, sure := words.Detect(text); got != want.language || sure != want.sure {
+			t.Errorf("%q is %d, sure: %v, want %+v", text, got, sure, want)
 		}
 	}
 }
