@@ -30,24 +30,21 @@ type Executor interface {
 // request (caller.From). It keeps no sessions: any server may answer any request, also after
 // a restart.
 func NewHandler(e Executor, o Options, log *slog.Logger) http.Handler {
-	return mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
-		return NewServer(&executing{e, r.Context()}, o)
-	}, &mcp.StreamableHTTPOptions{
+	// One server for all requests, since to make one costs several times a call. A session has
+	// the values of its request's context, and without sessions each request has its own.
+	s := NewServer(&executing{e}, o)
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, Logger: log, MaxRequestBodyBytes: MaxBodyBytes,
 		DisableLocalhostProtection: true, // package httpd checks Host and Origin
 	})
 }
 
-// executing runs operations for the caller of one HTTP request. Their context is the
-// request's, which the SDK does not pass on.
-type executing struct {
-	executor Executor
-	ctx      context.Context
-}
+// executing runs operations for the caller in their context.
+type executing struct{ executor Executor }
 
 // GraphQL runs an operation and decodes its data.
-func (x *executing) GraphQL(_ context.Context, query string, variables map[string]any, into any) error {
-	by := caller.From(x.ctx)
+func (x *executing) GraphQL(ctx context.Context, query string, variables map[string]any, into any) error {
+	by := caller.From(ctx)
 	request := operation.Request{Query: query, Principal: by.Principal, Actor: by.Actor, Method: "mcp"}
 	if variables != nil {
 		raw, err := json.Marshal(variables)
@@ -60,7 +57,7 @@ func (x *executing) GraphQL(_ context.Context, query string, variables map[strin
 			return err
 		}
 	}
-	result := x.executor.Execute(x.ctx, request)
+	result := x.executor.Execute(ctx, request)
 	if len(result.Errors) > 0 {
 		e := result.Errors[0]
 		text := e.Message

@@ -2,13 +2,17 @@ package modelcontext_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
+	"koine/internal/caller"
 	"koine/internal/dialect/modelcontext"
 	"koine/internal/operation"
+	"koine/kg"
 )
 
 // silent executes nothing.
@@ -16,6 +20,33 @@ type silent struct{}
 
 func (silent) Execute(context.Context, operation.Request) operation.Result {
 	return operation.Result{Data: []byte(`{}`)}
+}
+
+// naming answers with the agent that asks.
+type naming struct{}
+
+func (naming) Execute(_ context.Context, r operation.Request) operation.Result {
+	return operation.Result{Data: []byte(`{"me":"` + string(r.Principal.ID) + `"}`)}
+}
+
+// Calls at once are each made as the caller of their own request.
+func TestCallersAreKeptApart(t *testing.T) {
+	h := modelcontext.NewHandler(naming{}, modelcontext.Options{}, nil)
+	var calls sync.WaitGroup
+	for n := range 100 {
+		calls.Go(func() {
+			agent := kg.AgentID(fmt.Sprintf("agent://a%d", n))
+			r := httptest.NewRequest(http.MethodPost, modelcontext.Path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query","arguments":{"query":"{ me }"}}}`))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Accept", "application/json, text/event-stream")
+			r = r.WithContext(caller.With(r.Context(), caller.Caller{Principal: kg.Principal{ID: agent}}))
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); !strings.Contains(w.Body.String(), `{\"me\":\"`+string(agent)+`\"}`) {
+				t.Errorf("%s gets %s", agent, w.Body)
+			}
+		})
+	}
+	calls.Wait()
 }
 
 // The bound of a request is the bound of its bytes.
