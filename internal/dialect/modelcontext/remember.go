@@ -2,8 +2,6 @@ package modelcontext
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -40,9 +38,7 @@ func (t tools) remember(ctx context.Context, _ *mcp.CallToolRequest, a rememberA
 			return nil, nil, err
 		}
 	}
-	// The same facts for the same reason are one update, however often they are sent.
-	sum := sha256.Sum256([]byte(a.Facts + "\x00" + a.Why))
-	input := map[string]any{"patches": patches, "idempotencyKey": "mcp-" + hex.EncodeToString(sum[:16])}
+	input := map[string]any{"patches": patches}
 	if a.Why != "" {
 		input["justification"] = a.Why
 	}
