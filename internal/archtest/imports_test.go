@@ -246,6 +246,8 @@ var law = []layer{
 		"tests compare all observers that a server has, so it knows them all"},
 	{"koine/internal/wiretest", []string{"koine/internal/slowtest"}, []string{"github.com/rogpeppe/go-internal"},
 		"conversations are run the same way whatever the protocol says"},
+	{"koine/internal/logtest", nil, []string{},
+		"every package's tests read logs"},
 	{"koine/internal/servertest", []string{"koine/internal/observertest"}, []string{},
 		"tests of clients meet the program as everybody does: as a process with an address"},
 	{"koine/cmd/koine/internal/buildinfo", []string{}, []string{},

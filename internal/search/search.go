@@ -44,13 +44,12 @@ type Hit struct {
 // MaxMatches bounds the matches of a hit.
 const MaxMatches = 10
 
-// Match is a statement with words of the query in its text, with its part of the score.
+// Match is a statement with words of the query in its text.
 type Match struct {
 	Graph, Predicate kg.Term
 	// Text is the part of the text with the first words of the query, at most
 	// MaxExcerptBytes.
-	Text  string
-	Score float64
+	Text string
 }
 
 // MaxCatchUp bounds the time that Search waits for an index that is behind the snapshot.
@@ -120,7 +119,7 @@ func readHit(snapshot *kg.Snapshot, query *textindex.Query, f *textindex.Hit) (h
 			return hit, err
 		}
 		text, language, _ := textOf(&q)
-		hit.Matches = append(hit.Matches, Match{Graph: q.Graph, Predicate: q.Predicate, Text: excerptOf(text, language, query), Score: m.Score})
+		hit.Matches = append(hit.Matches, Match{Graph: q.Graph, Predicate: q.Predicate, Text: excerptOf(text, language, query)})
 	}
 	return hit, nil
 }

@@ -114,6 +114,15 @@ func (w *imageWriter) sealImage() []byte {
 	return binary.BigEndian.AppendUint32(w.b, crc32.Checksum(w.b, castagnoli))
 }
 
+// openImage returns the reader of a sealed image, or errDamaged.
+func openImage(image []byte) (*imageReader, error) {
+	n := len(image) - crc32.Size
+	if n < 0 || crc32.Checksum(image[:n], castagnoli) != binary.BigEndian.Uint32(image[n:]) {
+		return nil, errDamaged
+	}
+	return &imageReader{b: image[:n]}, nil
+}
+
 // imageReader reads the image of an imageWriter. Its parts share the memory of the image.
 type imageReader struct {
 	b   []byte

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,7 +12,7 @@ import (
 )
 
 // manifestName is the file that names the others.
-const manifestName = "manifest.json"
+const manifestName = "manifest"
 
 // manifestVersion changes with the meaning of the files.
 const manifestVersion = 1
@@ -57,12 +56,16 @@ func (x *Index) isEmptyDir() bool {
 }
 
 func (x *Index) loadSegments() (place string, err error) {
-	text, err := os.ReadFile(filepath.Join(x.dir, manifestName))
+	image, err := os.ReadFile(filepath.Join(x.dir, manifestName))
 	if err != nil {
 		return "", err
 	}
+	r, err := openImage(image)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", manifestName, err)
+	}
 	var m manifest
-	if err := json.Unmarshal(text, &m); err != nil {
+	if err := json.Unmarshal(r.readBytes(), &m); err != nil {
 		return "", fmt.Errorf("%s: %w", manifestName, err)
 	}
 	if m.Version != manifestVersion {
@@ -129,7 +132,9 @@ func (x *Index) Save(place string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(x.dir, manifestName), text); err != nil {
+	var image imageWriter
+	image.putBytes(text)
+	if err := writeFile(filepath.Join(x.dir, manifestName), image.sealImage()); err != nil {
 		return err
 	}
 	for _, s := range written {
@@ -208,11 +213,10 @@ func (s *segment) loadRemoved(path string) error {
 	if err != nil {
 		return err
 	}
-	n := len(image) - crc32.Size
-	if n < 0 || crc32.Checksum(image[:n], castagnoli) != binary.BigEndian.Uint32(image[n:]) {
-		return errDamaged
+	r, err := openImage(image)
+	if err != nil {
+		return err
 	}
-	r := imageReader{b: image[:n]}
 	if r.readNumber() != uint64(len(s.removed)) || len(r.b) < 8*len(s.removed) {
 		return errDamaged
 	}

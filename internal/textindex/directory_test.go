@@ -98,11 +98,8 @@ func TestDamagedIndexIsEmpty(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if f.Name() != manifestName && (unusable == nil || place != "" || len(answers(t, x)[0]) > 0) {
+			if unusable == nil || place != "" || len(answers(t, x)[0]) > 0 {
 				t.Errorf("%s with %d bytes: opened at %q, %v", f.Name(), len(bad), place, unusable)
-			}
-			if f.Name() == manifestName && unusable == nil && len(bad) < len(content) {
-				t.Errorf("%s with %d bytes: opened at %q", f.Name(), len(bad), place)
 			}
 			if err := os.WriteFile(path, content, 0o600); err != nil {
 				t.Fatal(err)

@@ -284,6 +284,53 @@ func TestSearchIsExact(t *testing.T) {
 	}
 }
 
+// The first hits are those of a walk over all texts also where most subjects are skipped:
+// frequent words cannot make a hit beside rare ones.
+func TestSkippedSubjectsAreNoHits(t *testing.T) {
+	for seed := range uint64(10) {
+		random := rand.New(rand.NewPCG(seed, 4))
+		w := &world{New(), map[key]Text{}}
+		for n := range 600 {
+			value := strings.Repeat("the a of ", 1+random.IntN(3)) + strings.Repeat("filler ", random.IntN(6))
+			if random.IntN(20) == 0 {
+				value += " crystal"
+			}
+			if random.IntN(3) == 0 {
+				value += strings.Repeat(" water", 1+random.IntN(3))
+			}
+			x := randomText(random, 1, 1)
+			x.Subject, x.Ref.Object, x.Value = Subject{Order: uint64(n * 7919 % 1009), ID: id(2, n)}, id(4, n), value
+			w.texts[key{x.Subject, x.Ref}] = x
+			w.index.Add(x)
+		}
+		for _, text := range []string{"the crystal", "the a water", "water crystal of", "the filler"} {
+			q, err := ParseQuery(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for first := 1; first <= 20; first += 3 {
+				r := &Request{Query: q, First: first, Readable: func(_, _ kg.ID) bool { return true }}
+				want := plain(w.texts, r)
+				slices.SortFunc(want, func(a, b Hit) int {
+					if math.Abs(a.Score-b.Score) > 1e-9 {
+						return cmp.Compare(b.Score, a.Score)
+					}
+					return a.Subject.compareTo(b.Subject)
+				})
+				hits, err := w.index.Search(context.Background(), r)
+				if err != nil || len(hits) != first {
+					t.Fatalf("seed %d: %s: %d hits, %v", seed, text, len(hits), err)
+				}
+				for i := range hits {
+					if math.Abs(hits[i].Score-want[i].Score) > 1e-9 {
+						t.Fatalf("seed %d: %s: hit %d of %d is %+v, and a walk finds %+v", seed, text, i, first, hits[i], want[i])
+					}
+				}
+			}
+		}
+	}
+}
+
 // An index with texts that the caller may not read gives the answers of one without them,
 // to the last bit.
 func TestOthersChangeNothing(t *testing.T) {

@@ -1,9 +1,7 @@
 package textindex
 
 import (
-	"encoding/binary"
 	"errors"
-	"hash/crc32"
 
 	"koine/kg"
 )
@@ -94,11 +92,10 @@ const segmentVersion = 1
 
 // openSegment returns the segment of an image, and shares its memory.
 func openSegment(image []byte) (*segment, error) {
-	n := len(image) - crc32.Size
-	if n < 0 || crc32.Checksum(image[:n], castagnoli) != binary.BigEndian.Uint32(image[n:]) {
-		return nil, errDamaged
+	r, err := openImage(image)
+	if err != nil {
+		return nil, err
 	}
-	r := imageReader{b: image[:n]}
 	if r.readNumber() != segmentVersion {
 		return nil, errVersion
 	}
@@ -112,7 +109,7 @@ func openSegment(image []byte) (*segment, error) {
 		copy(g.predicate[:], r.readBytes())
 		g.texts, g.words = r.readNumber(), r.readNumber()
 	}
-	s.terms = readDictionary(&r)
+	s.terms = readDictionary(r)
 	if s.postings = r.readBytes(); r.bad {
 		return nil, errDamaged
 	}

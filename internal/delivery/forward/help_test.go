@@ -24,6 +24,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/delivery"
 	"koine/internal/delivery/forward"
+	"koine/internal/logtest"
 	"koine/internal/observertest"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -42,7 +43,7 @@ var (
 type office struct {
 	t       *testing.T
 	dir     string
-	log     *lockedBuffer
+	log     *logtest.Buffer
 	store   *kg.Store
 	tasks   *tasks.Service
 	agents  *agents.Directory
@@ -50,26 +51,8 @@ type office struct {
 	shut    atomic.Bool // no message may be forwarded
 }
 
-// lockedBuffer is the output of the log.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 func newOffice(t *testing.T, o forward.Options) *office {
-	f := &office{t: t, dir: t.TempDir(), log: new(lockedBuffer)}
+	f := &office{t: t, dir: t.TempDir(), log: new(logtest.Buffer)}
 	observertest.Replay(t, f.dir)
 	f.open(o)
 	t.Cleanup(func() { f.close() })

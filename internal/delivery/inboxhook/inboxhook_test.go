@@ -22,6 +22,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/delivery"
 	"koine/internal/delivery/inboxhook"
+	"koine/internal/logtest"
 	"koine/kg"
 )
 
@@ -36,29 +37,12 @@ type post struct {
 	t        *testing.T
 	dir      string
 	options  inboxhook.Options
-	log      lockedBuffer
+	log      logtest.Buffer
 	store    *kg.Store
 	channels *channels.Service
 	agents   *agents.Directory
 	hooks    *inboxhook.Service
 	shut     atomic.Bool // nothing may be delivered
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func newPost(t *testing.T, o inboxhook.Options) *post {

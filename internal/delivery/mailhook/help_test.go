@@ -18,6 +18,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/delivery"
 	"koine/internal/delivery/mailhook"
+	"koine/internal/logtest"
 	"koine/internal/observertest"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -35,30 +36,12 @@ var (
 type office struct {
 	t        *testing.T
 	dir      string
-	log      *lockedBuffer
+	log      *logtest.Buffer
 	store    *kg.Store
 	tasks    *tasks.Service
 	agents   *agents.Directory
 	mailhook *mailhook.Service
 	shut     atomic.Bool // no caller is admitted
-}
-
-// lockedBuffer is the output of the log.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // open hooks are on this machine.
@@ -67,7 +50,7 @@ func open() mailhook.Options {
 }
 
 func newOffice(t *testing.T, o mailhook.Options) *office {
-	f := &office{t: t, dir: t.TempDir(), log: new(lockedBuffer)}
+	f := &office{t: t, dir: t.TempDir(), log: new(logtest.Buffer)}
 	observertest.Replay(t, f.dir)
 	f.open(o)
 	t.Cleanup(func() { f.close() })

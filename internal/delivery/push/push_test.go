@@ -16,6 +16,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/delivery"
 	"koine/internal/delivery/push"
+	"koine/internal/logtest"
 	"koine/internal/observertest"
 	"koine/internal/slowtest"
 	"koine/internal/tasks"
@@ -36,28 +37,10 @@ var (
 type desk struct {
 	t     *testing.T
 	dir   string
-	log   *lockedBuffer
+	log   *logtest.Buffer
 	store *kg.Store
 	tasks *tasks.Service
 	push  *push.Service
-}
-
-// lockedBuffer is the output of the log.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // body is the state or the artifact.
@@ -77,7 +60,7 @@ func open() push.Options {
 }
 
 func newDesk(t *testing.T, o push.Options) *desk {
-	d := &desk{t: t, dir: t.TempDir(), log: new(lockedBuffer)}
+	d := &desk{t: t, dir: t.TempDir(), log: new(logtest.Buffer)}
 	observertest.Replay(t, d.dir)
 	d.open(o)
 	t.Cleanup(d.close)
