@@ -59,8 +59,8 @@ func (s *Service) readChannelState(snapshot *kg.Snapshot, id channel.ID) (*chann
 
 // List returns the channels that the caller is a member of or invited to and those that
 // everyone can find, or the channels of one scope, in order of creation, one page at a
-// time. It returns no direct channels, except
-// to overseers, who find all channels of others: as outlines until they have read them. next is "" after the last page.
+// time. It returns no direct channels, except to overseers, which find all channels of
+// others: as outlines until they have read them. next is "" after the last page.
 //
 // Errors: CodeCursorForeign for a page token of another query or caller.
 func (s *Service) List(ctx context.Context, by Caller, l channel.ListQuery) (page []*channel.Channel, next string, err error) {

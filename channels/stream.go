@@ -173,7 +173,7 @@ func (st *Stream) readPage() (list []*message.Message, cut bool, err error) {
 	} else if st.last+1 < oldest {
 		return nil, false, message.ErrEvicted(oldest, "sinceSequence")
 	}
-	return journal.ReadRun(snapshot, st.id, st.last+1, streamPage, false, st.viewer())
+	return journal.ReadRun(snapshot, st.id, st.last+1, streamPage, false, st.currentViewer())
 }
 
 // streamLive yields new messages.
@@ -182,7 +182,7 @@ func (st *Stream) streamLive(tell func(*message.Message) bool) (more bool, err e
 		if err != nil {
 			return true, err
 		}
-		m, err := st.service.journal.MessageIn(e.Commit, st.id, st.viewer())
+		m, err := st.service.journal.MessageIn(e.Commit, st.id, st.currentViewer())
 		if err != nil {
 			return false, err
 		}
@@ -199,7 +199,7 @@ func (st *Stream) streamLive(tell func(*message.Message) bool) (more bool, err e
 			return false, err
 		}
 		if st.service.journal.MayDiffer(m) { // retracted, evicted or answered
-			if m, err = st.service.journal.Reread(st.ctx, m, st.viewer()); err != nil {
+			if m, err = st.service.journal.Reread(st.ctx, m, st.currentViewer()); err != nil {
 				return false, err
 			}
 			if m.Withheld == message.Evicted {
@@ -232,8 +232,8 @@ func (st *Stream) openView() (*kg.Snapshot, error) {
 	return st.service.store.View(st.ctx, kg.View{Principal: st.by.ReaderPrincipal(st.agent), AllGraphs: true})
 }
 
-// viewer returns the agent as a viewer of the channel.
-func (st *Stream) viewer() message.Viewer {
+// currentViewer returns the agent as a viewer of the channel.
+func (st *Stream) currentViewer() message.Viewer {
 	return st.service.journal.ViewerIn(st.by, st.agent, st.id)
 }
 

@@ -13,8 +13,8 @@ import (
 	"koine/internal/tasks"
 )
 
-// request returns the request of a call.
-func (t *turn) request(ctx context.Context, op Op) (*http.Request, error) {
+// buildRequest returns the request of a call.
+func (t *turn) buildRequest(ctx context.Context, op Op) (*http.Request, error) {
 	c := &Call{Op: op, Task: t.link.task, Context: t.link.context, Hops: t.letter.Message.Hops + 1}
 	if op == Send || op == SendStream {
 		m := t.letter.Message
@@ -34,7 +34,7 @@ func (t *turn) request(ctx context.Context, op Op) (*http.Request, error) {
 
 // callOnce makes a call that has one answer.
 func (t *turn) callOnce(op Op) (*Answer, error) {
-	r, err := t.request(t.ctx, op)
+	r, err := t.buildRequest(t.ctx, op)
 	if err != nil {
 		return nil, err
 	}
@@ -52,11 +52,11 @@ func (t *turn) callOnce(op Op) (*Answer, error) {
 	case len(body) > limit:
 		return nil, errTooLarge
 	}
-	return t.read(op, resp.StatusCode, body)
+	return t.readAnswer(op, resp.StatusCode, body)
 }
 
-// read decodes an answer or an event.
-func (t *turn) read(op Op, status int, data []byte) (*Answer, error) {
+// readAnswer decodes an answer or an event.
+func (t *turn) readAnswer(op Op, status int, data []byte) (*Answer, error) {
 	a, err := t.service.options.Wire.Read(t.setting.Dialect, op, status, data)
 	var refused *Refusal
 	if err == nil || errors.As(err, &refused) || errors.Is(err, ErrTaskUnknown) || errors.Is(err, ErrUnsupported) || errors.Is(err, ErrNoAnswer) {
@@ -70,7 +70,7 @@ func (t *turn) streamOptions(op Op) sse.ClientOptions {
 	o := &t.service.options
 	return sse.ClientOptions{
 		Request: func(ctx context.Context, _ string) (*http.Request, error) {
-			r, err := t.request(ctx, op)
+			r, err := t.buildRequest(ctx, op)
 			if err == nil {
 				r.Header.Set("Accept", "text/event-stream")
 				r.Header.Set("Accept-Encoding", "identity") // a compressor would hold events back
@@ -81,8 +81,8 @@ func (t *turn) streamOptions(op Op) sse.ClientOptions {
 	}
 }
 
-// apply reports an answer on the task.
-func (t *turn) apply(a *Answer, interrupt context.CancelFunc) error {
+// applyAnswer reports an answer on the task.
+func (t *turn) applyAnswer(a *Answer, interrupt context.CancelFunc) error {
 	if !t.answered {
 		t.answered = true
 		t.noteAnswered(t.item)
@@ -90,7 +90,7 @@ func (t *turn) apply(a *Answer, interrupt context.CancelFunc) error {
 	if !t.service.options.MayForward(t.agent) {
 		return errSuspended
 	}
-	if err := t.follow(a, interrupt); err != nil {
+	if err := t.storeIDs(a, interrupt); err != nil {
 		return err
 	}
 	direct := a.Task == ""
@@ -107,12 +107,12 @@ func (t *turn) apply(a *Answer, interrupt context.CancelFunc) error {
 		return err
 	}
 	for len(chunks) > tasks.MaxReportChunks {
-		if err := t.report(tasks.Report{Artifacts: chunks[:tasks.MaxReportChunks], Letters: []string{}}); err != nil {
+		if err := t.reportOnTask(tasks.Report{Artifacts: chunks[:tasks.MaxReportChunks], Letters: []string{}}); err != nil {
 			return err
 		}
 		chunks = chunks[tasks.MaxReportChunks:]
 	}
-	if len(chunks) == 0 && (state == "" || !settles && t.repeats(a)) {
+	if len(chunks) == 0 && (state == "" || !settles && t.isRepeated(a)) {
 		return nil
 	}
 	t.item.polls = 0
@@ -123,20 +123,20 @@ func (t *turn) apply(a *Answer, interrupt context.CancelFunc) error {
 	if m := a.Message; m != nil && len(m.Parts) > 0 {
 		r.Message = m
 	}
-	if err := t.report(r); err != nil {
+	if err := t.reportOnTask(r); err != nil {
 		return err
 	}
 	if settles {
 		t.settled = true
 		if state.Ended() {
-			t.forget(nil)
+			t.forgetTask(nil)
 		}
 	}
 	return nil
 }
 
-// repeats reports whether an answer is a snapshot with the status of the one before.
-func (t *turn) repeats(a *Answer) bool {
+// isRepeated reports whether an answer is a snapshot with the status of the one before.
+func (t *turn) isRepeated(a *Answer) bool {
 	if !a.Whole {
 		t.item.said = ""
 		return false
@@ -147,8 +147,8 @@ func (t *turn) repeats(a *Answer) bool {
 	return said == before
 }
 
-// follow stores the upstream's ids of the task, before anything of it is reported.
-func (t *turn) follow(a *Answer, interrupt context.CancelFunc) error {
+// storeIDs stores the upstream's ids of the task, before anything of it is reported.
+func (t *turn) storeIDs(a *Answer, interrupt context.CancelFunc) error {
 	now := t.link
 	now.away = time.Time{}
 	if a.Task != "" {

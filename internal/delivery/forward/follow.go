@@ -52,7 +52,7 @@ func (s *Service) load(ctx context.Context) error {
 func (s *Service) restart(agent kg.AgentID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, _, err := s.read(s.job.Context(), agent) // under the lock, so that the last call reads the newest
+	now, _, err := s.readSetting(s.job.Context(), agent) // under the lock, so that the last call reads the newest
 	if err != nil {
 		return err
 	}
@@ -70,13 +70,13 @@ func (s *Service) restart(agent kg.AgentID) error {
 	}
 	u := newUpstream(s, agent, now)
 	s.upstreams[agent] = u
-	return u.scan()
+	return u.scanMailbox()
 }
 
 // rescan queues the letters that arrived while the log was not followed.
 func (s *Service) rescan() error {
 	for _, u := range s.all() {
-		if err := u.scan(); err != nil && u.ctx.Err() == nil {
+		if err := u.scanMailbox(); err != nil && u.ctx.Err() == nil {
 			return err
 		}
 	}

@@ -161,7 +161,7 @@ func (s *Service) State(ctx context.Context, by caller.Caller, agent kg.AgentID)
 	if err := CheckManages(by, agent); err != nil {
 		return nil, err
 	}
-	now, registered, err := s.read(ctx, agent)
+	now, registered, err := s.readSetting(ctx, agent)
 	switch {
 	case err != nil:
 		return nil, err
@@ -201,8 +201,8 @@ func (s *Service) Delete(ctx context.Context, by caller.Caller, agent kg.AgentID
 	return s.restart(agent)
 }
 
-// read reads the setting of an agent, nil if there is none, and whether it is registered.
-func (s *Service) read(ctx context.Context, agent kg.AgentID) (now *storedSetting, registered bool, err error) {
+// readSetting reads the setting of an agent, nil if there is none, and whether it is registered.
+func (s *Service) readSetting(ctx context.Context, agent kg.AgentID) (now *storedSetting, registered bool, err error) {
 	snapshot, err := s.store.View(ctx, systemView)
 	if err != nil {
 		return nil, false, err

@@ -41,24 +41,24 @@ func (u *upstream) takeTurn(it *item) outcome {
 	var interrupt context.CancelFunc
 	t.ctx, interrupt = context.WithTimeout(u.ctx, s.options.CallTimeout)
 	defer interrupt()
-	ready, err := t.prepare()
+	ready, err := t.prepareLetter()
 	switch {
 	case err != nil:
-		return t.put(err)
+		return t.outcomeOf(err)
 	case t.letter == nil:
-		return t.leave()
+		return t.leaveLetter()
 	case !ready:
 		return outcome{again: s.options.Retry.Max}
 	case !t.letter.Canceled() && t.letter.Task.Status.State.Ended():
-		return t.acknowledge() // it came while the upstream finished the task
+		return t.acknowledgeLetter() // it came while the upstream finished the task
 	case t.link.task != "" && u.nameTask(it, interrupt):
 		return outcome{}
 	}
-	return t.put(t.exchange(interrupt))
+	return t.outcomeOf(t.exchangeMessage(interrupt))
 }
 
-// prepare reads the letter, and reports whether the upstream may be called about it.
-func (t *turn) prepare() (ready bool, err error) {
+// prepareLetter reads the letter, and reports whether the upstream may be called about it.
+func (t *turn) prepareLetter() (ready bool, err error) {
 	s := t.service
 	if t.letter, err = s.tasks.ReadLetter(t.ctx, t.item.Notice); err != nil || t.letter == nil {
 		return false, err
@@ -81,8 +81,8 @@ func (t *turn) prepare() (ready bool, err error) {
 	return s.options.MayForward(t.agent), err
 }
 
-// put decides how the letter continues after an exchange.
-func (t *turn) put(err error) outcome {
+// outcomeOf decides how the letter continues after an exchange.
+func (t *turn) outcomeOf(err error) outcome {
 	o := &t.service.options
 	var own *kg.Error
 	var refused *Refusal
@@ -97,23 +97,23 @@ func (t *turn) put(err error) outcome {
 		t.item.polls++
 		return outcome{again: o.Poll.After(t.item.polls-1, 0)}
 	case errors.As(err, &own) && (own.Code == kg.CodeTaskEnded || own.Code == kg.CodeTaskNotFound):
-		return t.leave()
+		return t.leaveLetter()
 	case t.letter != nil && t.letter.Canceled() && (errors.As(err, &refused) || errors.Is(err, ErrTaskUnknown) || errors.Is(err, ErrUnsupported)):
-		return t.acknowledge() // it cannot be canceled any more
+		return t.acknowledgeLetter() // it cannot be canceled any more
 	case errors.As(err, &refused):
-		return t.fail(tasks.FailureRefused, "the agent refused the message: "+refused.Reason)
+		return t.failTask(tasks.FailureRefused, "the agent refused the message: "+refused.Reason)
 	case errors.Is(err, ErrTaskUnknown):
-		return t.fail(tasks.FailureRefused, "the agent does not know its task any more")
+		return t.failTask(tasks.FailureRefused, "the agent does not know its task any more")
 	case errors.Is(err, ErrUnsupported):
-		return t.fail(tasks.FailureRefused, "the agent does not support the operation")
+		return t.failTask(tasks.FailureRefused, "the agent does not support the operation")
 	case errors.Is(err, errTooLarge), errors.As(err, &own) && own.Code == kg.CodeLimitExceeded:
-		return t.fail(tasks.FailureAnswer, "the answer of the agent exceeds a limit of this server")
+		return t.failTask(tasks.FailureAnswer, "the answer of the agent exceeds a limit of this server")
 	case errors.Is(err, ErrMalformed), errors.As(err, &own) && own.Code == kg.CodeInvalid:
-		return t.fail(tasks.FailureAnswer, "the answer of the agent is not one of A2A")
+		return t.failTask(tasks.FailureAnswer, "the answer of the agent is not one of A2A")
 	case errors.Is(err, errSuspended):
 		return outcome{again: o.Retry.Max}
 	case errors.Is(err, errLoop):
-		return t.fail(tasks.FailureLoop, fmt.Sprintf("%d servers forwarded the message, which is the limit: their agents forward to each other", MaxHops))
+		return t.failTask(tasks.FailureLoop, fmt.Sprintf("%d servers forwarded the message, which is the limit: their agents forward to each other", MaxHops))
 	case own != nil: // the store
 		o.Logger.Error("cannot forward a letter", "agent", t.agent, "letter", t.letterID(), "error", err)
 		t.item.tries++
@@ -149,52 +149,52 @@ func (t *turn) putAway(err error) outcome {
 		}
 		if !t.letter.Canceled() {
 			message := &tasks.Message{Parts: []tasks.Part{tasks.TextPart("The agent cannot be reached. The message is sent again until " + now.Add(o.MaxAway).UTC().Format(time.RFC3339) + ".")}}
-			if err := t.report(tasks.Report{State: t.letter.Task.Status.State, Message: message, Letters: []string{}}); err != nil {
+			if err := t.reportOnTask(tasks.Report{State: t.letter.Task.Status.State, Message: message, Letters: []string{}}); err != nil {
 				o.Logger.Debug("cannot report that an upstream is away", "agent", t.agent, "letter", t.letterID(), "error", err)
 			}
 		}
 	case now.Sub(t.link.away) < o.MaxAway:
 	case t.letter.Canceled():
-		return t.acknowledge()
+		return t.acknowledgeLetter()
 	default:
-		return t.fail(tasks.FailureUnreachable, "the agent could not be reached for "+o.MaxAway.String())
+		return t.failTask(tasks.FailureUnreachable, "the agent could not be reached for "+o.MaxAway.String())
 	}
 	return again
 }
 
-// fail ends the task.
-func (t *turn) fail(code, text string) outcome {
-	err := t.report(tasks.Report{State: tasks.Failed, Failure: &tasks.Failure{Code: code, Message: text}, Letters: []string{t.letterID()}})
-	return t.forget(err)
+// failTask ends the task.
+func (t *turn) failTask(code, text string) outcome {
+	err := t.reportOnTask(tasks.Report{State: tasks.Failed, Failure: &tasks.Failure{Code: code, Message: text}, Letters: []string{t.letterID()}})
+	return t.forgetTask(err)
 }
 
-// acknowledge removes the letter from the mailbox.
-func (t *turn) acknowledge() outcome {
-	err := t.service.tasks.Acknowledge(t.upstream.ctx, t.by(), t.letterID())
+// acknowledgeLetter removes the letter from the mailbox.
+func (t *turn) acknowledgeLetter() outcome {
+	err := t.service.tasks.Acknowledge(t.upstream.ctx, t.reporter(), t.letterID())
 	if kg.CodeOf(err) == kg.CodeTaskNotFound {
 		err = nil
 	}
-	return t.forget(err)
+	return t.forgetTask(err)
 }
 
-// leave ends the work on a letter that others have settled. The link stays as long as the task
-// or its cancellation needs it.
-func (t *turn) leave() outcome {
+// leaveLetter ends the work on a letter that others have settled. The link stays as long
+// as the task or its cancellation needs it.
+func (t *turn) leaveLetter() outcome {
 	ctx := t.upstream.ctx
 	canceled, err := t.service.tasks.ReadLetter(ctx, tasks.Notice{Task: t.item.Task})
 	if err != nil {
-		return t.forget(err)
+		return t.forgetTask(err)
 	}
 	now, err := t.service.tasks.Get(ctx, systemCaller, t.item.Task, tasks.ReadOptions{})
 	if canceled == nil && (err != nil || now.Status.State.Ended()) {
-		return t.forget(err)
+		return t.forgetTask(err)
 	}
 	t.settled = err == nil
 	return outcome{settled: t.settled, again: t.service.options.Retry.Min}
 }
 
-// forget removes the link of a task that has ended, unless err tells that it has not.
-func (t *turn) forget(err error) outcome {
+// forgetTask removes the link of a task that has ended, unless err tells that it has not.
+func (t *turn) forgetTask(err error) outcome {
 	if err == nil || kg.CodeOf(err) == kg.CodeTaskEnded || kg.CodeOf(err) == kg.CodeTaskNotFound {
 		err = t.service.update(t.upstream.ctx, systemCaller, "upstream/forget", func(tx *kg.Tx) error { return forgetLink(tx, t.item.Task) })
 		t.settled = true
@@ -207,13 +207,13 @@ func (t *turn) forget(err error) outcome {
 
 var systemCaller = caller.Caller{Principal: kg.SystemPrincipal()}
 
-// by returns koine acting for the agent.
-func (t *turn) by() caller.Caller {
+// reporter returns koine acting for the agent.
+func (t *turn) reporter() caller.Caller {
 	return caller.Caller{Principal: kg.SystemPrincipal(), Actor: t.agent}
 }
 
-func (t *turn) report(r tasks.Report) error {
-	_, err := t.service.tasks.SubmitReport(t.upstream.ctx, t.by(), t.item.Task, r, tasks.ReadOptions{})
+func (t *turn) reportOnTask(r tasks.Report) error {
+	_, err := t.service.tasks.SubmitReport(t.upstream.ctx, t.reporter(), t.item.Task, r, tasks.ReadOptions{})
 	return err
 }
 
@@ -224,8 +224,8 @@ func (t *turn) saveLink(ctx context.Context) error {
 	})
 }
 
-// exchange makes the calls of a turn and applies the answers.
-func (t *turn) exchange(interrupt context.CancelFunc) error {
+// exchangeMessage makes the calls of a turn and applies the answers.
+func (t *turn) exchangeMessage(interrupt context.CancelFunc) error {
 	if t.letter.Canceled() {
 		return t.cancelTask()
 	}
@@ -233,27 +233,27 @@ func (t *turn) exchange(interrupt context.CancelFunc) error {
 		if t.letter.Message.Hops >= MaxHops {
 			return errLoop
 		}
-		return t.send(interrupt)
+		return t.sendLetter(interrupt)
 	}
-	if err := t.call(Get, interrupt); err != nil || t.settled || t.isUnary() {
+	if err := t.makeCall(Get, interrupt); err != nil || t.settled || t.isUnary() {
 		return err
 	}
-	err := t.call(Subscribe, interrupt)
+	err := t.makeCall(Subscribe, interrupt)
 	if errors.Is(err, ErrUnsupported) || errors.Is(err, ErrTaskUnknown) { // it has ended meanwhile
 		return nil
 	}
 	return err
 }
 
-// send sends the message.
-func (t *turn) send(interrupt context.CancelFunc) error {
+// sendLetter sends the message.
+func (t *turn) sendLetter(interrupt context.CancelFunc) error {
 	if !t.isUnary() {
-		if err := t.call(SendStream, interrupt); !errors.Is(err, ErrUnsupported) {
+		if err := t.makeCall(SendStream, interrupt); !errors.Is(err, ErrUnsupported) {
 			return err
 		}
 		t.noteUnary()
 	}
-	return t.call(Send, interrupt)
+	return t.makeCall(Send, interrupt)
 }
 
 // cancelTask forwards the cancellation of a task.
@@ -263,7 +263,7 @@ func (t *turn) cancelTask() error {
 			return err
 		}
 	}
-	t.acknowledge()
+	t.acknowledgeLetter()
 	return nil
 }
 
@@ -285,10 +285,10 @@ func (u *upstream) noteUnary() {
 	u.unary = true
 }
 
-// call makes a call and applies its answers.
-func (t *turn) call(op Op, interrupt context.CancelFunc) error {
+// makeCall makes a call and applies its answers.
+func (t *turn) makeCall(op Op, interrupt context.CancelFunc) error {
 	if op.streams() {
-		return t.stream(op, interrupt)
+		return t.followStream(op, interrupt)
 	}
 	a, err := t.callOnce(op)
 	if err != nil {
@@ -299,11 +299,11 @@ func (t *turn) call(op Op, interrupt context.CancelFunc) error {
 		held.State, held.Message = "", nil
 		a = &held
 	}
-	return t.apply(a, interrupt)
+	return t.applyAnswer(a, interrupt)
 }
 
-// stream reads the events of a call.
-func (t *turn) stream(op Op, interrupt context.CancelFunc) error {
+// followStream reads the events of a call.
+func (t *turn) followStream(op Op, interrupt context.CancelFunc) error {
 	events := 0
 	for e, err := range sse.Subscribe(t.ctx, t.streamOptions(op)) {
 		if err != nil {
@@ -315,7 +315,7 @@ func (t *turn) stream(op Op, interrupt context.CancelFunc) error {
 		if events++; events > t.service.options.MaxEvents {
 			return errTooLarge
 		}
-		a, err := t.read(op, 0, e.Data)
+		a, err := t.readAnswer(op, 0, e.Data)
 		if err != nil {
 			return err
 		}
@@ -328,7 +328,7 @@ func (t *turn) stream(op Op, interrupt context.CancelFunc) error {
 			t.held, held.State, held.Message = a, "", nil
 			a = &held
 		}
-		if err := t.apply(a, interrupt); err != nil || t.settled {
+		if err := t.applyAnswer(a, interrupt); err != nil || t.settled {
 			return err
 		}
 	}
@@ -340,15 +340,15 @@ func (t *turn) endStream(op Op, err error, interrupt context.CancelFunc) error {
 	var other *sse.ResponseError
 	switch {
 	case errors.As(err, &other):
-		a, err := t.read(op, other.Status, other.Body)
+		a, err := t.readAnswer(op, other.Status, other.Body)
 		if err != nil {
 			return err
 		}
-		return t.apply(a, interrupt)
+		return t.applyAnswer(a, interrupt)
 	case errors.Is(err, sse.ErrEventTooLarge):
 		return errTooLarge
 	case errors.Is(err, sse.ErrEnded) && t.held != nil:
-		return t.apply(t.held, interrupt)
+		return t.applyAnswer(t.held, interrupt)
 	case t.answered && (errors.Is(err, sse.ErrEnded) || errors.Is(err, sse.ErrIdle) || t.ctx.Err() != nil):
 		return nil
 	}

@@ -66,9 +66,9 @@ func (u *upstream) stop() {
 	}
 }
 
-// scan queues the letters in the mailbox that were not seen yet. enqueue must not be called
+// scanMailbox queues the letters in the mailbox that were not seen yet. enqueue must not be called
 // concurrently.
-func (u *upstream) scan() error {
+func (u *upstream) scanMailbox() error {
 	list, at, err := u.service.tasks.Notices(u.ctx, u.agent)
 	if err != nil {
 		return err
@@ -101,22 +101,22 @@ func (u *upstream) enqueue(n tasks.Notice) {
 			}
 		}
 	}
-	u.wake()
+	u.startTurns()
 }
 
-// wake starts the lines that have nothing to do. The caller holds u.mu.
-func (u *upstream) wake() {
+// startTurns starts the lines that have nothing to do. The caller holds u.mu.
+func (u *upstream) startTurns() {
 	for _, line := range u.lines {
-		if u.ready(time.Now()) == nil {
+		if u.nextReady(time.Now()) == nil {
 			return
 		}
-		line.Wake(&u.mu, u.next)
+		line.Wake(&u.mu, u.nextTurn)
 	}
 }
 
-// ready returns the oldest letter that is due and behind no other of its task; nil if there
+// nextReady returns the oldest letter that is due and behind no other of its task; nil if there
 // is none. Then it sets the timer for the next. The caller holds u.mu.
-func (u *upstream) ready(now time.Time) *item {
+func (u *upstream) nextReady(now time.Time) *item {
 	behind := map[tasks.TaskID]bool{}
 	var first time.Time
 	for _, it := range u.queue {
@@ -145,17 +145,17 @@ func (u *upstream) wakeAt(wait time.Duration) {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		if u.ctx.Err() == nil {
-			u.wake()
+			u.startTurns()
 		}
 	})
 }
 
-// next returns the next turn, nil if no letter is due. The caller holds u.mu.
-func (u *upstream) next() func() {
+// nextTurn returns the next turn, nil if no letter is due. The caller holds u.mu.
+func (u *upstream) nextTurn() func() {
 	if u.ctx.Err() != nil {
 		return nil
 	}
-	it := u.ready(time.Now())
+	it := u.nextReady(time.Now())
 	if it == nil {
 		return nil
 	}
@@ -163,7 +163,7 @@ func (u *upstream) next() func() {
 	u.running.Add(1)
 	return func() {
 		defer u.running.Done()
-		u.finish(it, u.takeTurn(it))
+		u.finishTurn(it, u.takeTurn(it))
 	}
 }
 
@@ -174,8 +174,8 @@ type outcome struct {
 	failed  error         // why the upstream gave no answer; nil if it gave one
 }
 
-// finish removes a letter that is settled from the queue, or puts off its next turn.
-func (u *upstream) finish(it *item, out outcome) {
+// finishTurn removes a letter that is settled from the queue, or puts off its next turn.
+func (u *upstream) finishTurn(it *item, out outcome) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	it.running, it.interrupt = false, nil
@@ -184,7 +184,7 @@ func (u *upstream) finish(it *item, out outcome) {
 	}
 	it.due = time.Now().Add(out.again)
 	if u.ctx.Err() == nil {
-		u.wake()
+		u.startTurns()
 	}
 }
 

@@ -19,8 +19,8 @@ type rememberArgs struct {
 	Why   string `json:"why,omitempty" jsonschema:"the reason, kept with the facts"`
 }
 
-func (t tools) remember(ctx context.Context, _ *mcp.CallToolRequest, a rememberArgs) (*mcp.CallToolResult, any, error) {
-	prefixes, err := t.prefixes(ctx)
+func (t tools) rememberFacts(ctx context.Context, _ *mcp.CallToolRequest, a rememberArgs) (*mcp.CallToolResult, any, error) {
+	prefixes, err := t.readPrefixes(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

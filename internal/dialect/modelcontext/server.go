@@ -33,19 +33,19 @@ func NewServer(q Querier, o Options) *mcp.Server {
 	mcp.AddTool(s, &mcp.Tool{
 		Name: "recall", Title: "Recall a topic", Annotations: reads,
 		Description: `What is known about a topic, as lines of facts within a budget of tokens. The topic is a few words, or a name that you were shown, such as lab:run-7. The last line says if there is more. Use it before you answer from memory.`,
-	}, t.recall)
+	}, t.recallTopic)
 	mcp.AddTool(s, &mcp.Tool{
 		Name: "search", Title: "Search by words", Annotations: reads,
 		Description: `Finds entities and messages by words, the best first: name, label and the text that was found. "words in this order", begin* and -unwanted are understood; word forms and small misspellings are found too.`,
-	}, t.search)
+	}, t.searchWords)
 	mcp.AddTool(s, &mcp.Tool{
 		Name: "vocabulary", Title: "Show the vocabulary", Annotations: reads,
 		Description: `The prefixes, classes and predicates in use, with their numbers of entities and statements. Use existing predicates when you remember something.`,
-	}, t.vocabulary)
+	}, t.listVocabulary)
 	mcp.AddTool(s, &mcp.Tool{
 		Name: "query", Title: "Query with GraphQL", Annotations: reads,
 		Description: `Runs a GraphQL query, for counts, filters, orders and paths that the other tools do not have. Example: { entities(where: {type: {eq: "lab:Finding"}}, first: 5) { nodes { iri label } totalCount } }. Errors have a hint with the right form.`,
-	}, t.query)
+	}, t.runQuery)
 	if !o.ReadOnly {
 		mcp.AddTool(s, &mcp.Tool{
 			Name: "remember", Title: "Remember facts", Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool), IdempotentHint: true, OpenWorldHint: new(bool)},
@@ -55,7 +55,7 @@ lab:run-9 (Run 9: 50 cycles at 2C)
   lab:used lab:cell-7
   lab:quality "doubtful" [0.4]
 A label in parentheses instead of a name, as in "(Run 8) lab:used lab:cell-7", stands for the entity with that label. [0.4] is your certainty; without it you state a fact. Numbers and dates stand as they are, texts in quotes.`,
-		}, t.remember)
+		}, t.rememberFacts)
 	}
 	return s
 }
@@ -73,7 +73,7 @@ type recallArgs struct {
 	MaxTokens int    `json:"maxTokens,omitempty" jsonschema:"bound of the answer in tokens, 50 to 50000; 1000 if absent"`
 }
 
-func (t tools) recall(ctx context.Context, _ *mcp.CallToolRequest, a recallArgs) (*mcp.CallToolResult, any, error) {
+func (t tools) recallTopic(ctx context.Context, _ *mcp.CallToolRequest, a recallArgs) (*mcp.CallToolResult, any, error) {
 	variables := map[string]any{"topic": a.Topic}
 	if a.MaxTokens != 0 {
 		variables["most"] = a.MaxTokens
@@ -93,7 +93,7 @@ type searchArgs struct {
 	Limit int    `json:"limit,omitempty" jsonschema:"number of hits, 1 to 100; 10 if absent"`
 }
 
-func (t tools) search(ctx context.Context, _ *mcp.CallToolRequest, a searchArgs) (*mcp.CallToolResult, any, error) {
+func (t tools) searchWords(ctx context.Context, _ *mcp.CallToolRequest, a searchArgs) (*mcp.CallToolResult, any, error) {
 	if a.Limit == 0 {
 		a.Limit = 10
 	}
@@ -112,7 +112,7 @@ func (t tools) search(ctx context.Context, _ *mcp.CallToolRequest, a searchArgs)
 	if err := t.GraphQL(ctx, query, map[string]any{"query": a.Query, "first": a.Limit}, &answer); err != nil {
 		return nil, nil, err
 	}
-	prefixes, err := t.prefixes(ctx)
+	prefixes, err := t.readPrefixes(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -133,8 +133,8 @@ func (t tools) search(ctx context.Context, _ *mcp.CallToolRequest, a searchArgs)
 	return textResult(b.String()), nil, nil
 }
 
-// prefixes returns the registered prefixes of the server.
-func (t tools) prefixes(ctx context.Context) (*kg.Prefixes, error) {
+// readPrefixes returns the registered prefixes of the server.
+func (t tools) readPrefixes(ctx context.Context) (*kg.Prefixes, error) {
 	var answer struct {
 		Vocabulary struct {
 			Prefixes []struct{ Name, Namespace string }
@@ -153,7 +153,7 @@ func (t tools) prefixes(ctx context.Context) (*kg.Prefixes, error) {
 // maxListed bounds the classes and predicates of one answer.
 const maxListed = 50
 
-func (t tools) vocabulary(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+func (t tools) listVocabulary(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 	type list struct {
 		Nodes []struct {
 			IRI   string
@@ -168,7 +168,7 @@ func (t tools) vocabulary(ctx context.Context, _ *mcp.CallToolRequest, _ struct{
 	if err := t.GraphQL(ctx, query, nil, &answer); err != nil {
 		return nil, nil, err
 	}
-	prefixes, err := t.prefixes(ctx)
+	prefixes, err := t.readPrefixes(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -196,7 +196,7 @@ type queryArgs struct {
 	Variables map[string]any `json:"variables,omitempty" jsonschema:"its variables"`
 }
 
-func (t tools) query(ctx context.Context, _ *mcp.CallToolRequest, a queryArgs) (*mcp.CallToolResult, any, error) {
+func (t tools) runQuery(ctx context.Context, _ *mcp.CallToolRequest, a queryArgs) (*mcp.CallToolResult, any, error) {
 	if document, err := parser.ParseQuery(&ast.Source{Input: a.Query}); err == nil {
 		for _, o := range document.Operations {
 			if o.Operation != ast.Query {
