@@ -153,4 +153,6 @@ func (*queryRoot) Recall(ctx context.Context, topic string, maxTokens *int, view
 	return &Recall{answer: answer, Revision: int64(s.Revision())}, r.chargeBytes(len(answer.Text))
 }
 
-func errNoSearch() error { return kg.Errorf(kg.CodeInvalid, "search is off on this server") }
+func errNoSearch() error {
+	return kg.Errorf(kg.CodeInvalid, "search is off on this server; koine serve --search on turns it on")
+}

@@ -19,8 +19,8 @@ import (
 	"koine/internal/slowtest"
 )
 
-// sdkDirectory is the environment variable with the directory of the unmodified SDK of
-// OpenIntent, and sdkRequired the one that makes its absence an error, in CI.
+// sdkDirectory is the environment variable with the directory of another copy of the SDK of
+// OpenIntent, and sdkRequired the one that makes the absence of httpx an error, in CI.
 const (
 	sdkDirectory = "KOINE_OPENINTENT_SDK"
 	sdkRequired  = "KOINE_OPENINTENT_REQUIRED"
@@ -34,20 +34,21 @@ func openIntentSDK(t *testing.T) string {
 	}
 	dir := os.Getenv(sdkDirectory)
 	if dir == "" {
-		dir = "../../../shared/third_party/openintent-sdk"
+		dir = "../../internal/third_party/openintent-sdk"
 	}
 	dir, err := filepath.Abs(dir)
 	if err == nil {
 		_, err = os.Stat(filepath.Join(dir, "openintent", "client.py"))
 	}
-	if err == nil {
-		err = exec.Command("/usr/bin/python3", "-c", "import httpx").Run()
+	if err != nil {
+		t.Fatalf("the SDK of OpenIntent is missing: %v", err)
 	}
+	err = exec.Command("/usr/bin/python3", "-c", "import httpx").Run()
 	if err != nil && os.Getenv(sdkRequired) != "" {
-		t.Fatalf("the SDK of OpenIntent, or Debian's python3-httpx, is missing: %v; set %s", err, sdkDirectory)
+		t.Fatalf("Debian's python3-httpx is missing: %v", err)
 	}
 	if err != nil {
-		t.Skipf("SKIPPED: the unmodified SDK of OpenIntent did not run against koine: %v; set %s and install python3-httpx", err, sdkDirectory)
+		t.Skipf("SKIPPED: the unmodified SDK of OpenIntent did not run against koine: %v; install python3-httpx", err)
 	}
 	return dir
 }
