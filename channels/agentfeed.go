@@ -255,25 +255,15 @@ func (f *AgentFeed) meets(other kg.AgentID) bool {
 // numbered before access is checked, so that positions follow from the log alone.
 func (f *AgentFeed) yieldCommit(c *kg.Commit, yield func(AgentEvent, error) bool) (more bool, err error) {
 	last, n := f.position, uint32(0)
-	changed := false
 	touched := f.service.digests.read(c)
+	was, changed := f.applyMembership(touched)
+	if changed {
+		// Whoever is told of a joining may rely on the signals and the presence after it.
+		f.service.signals.move(f.listener, f.joined)
+	}
 	for at := range touched {
 		id, controls := touched[at].channel, touched[at].controls
-		was, is := f.joined[id], f.joined[id]
-		for i := range controls {
-			switch one := &controls[i]; {
-			case one.Kind == ChannelDeleted, one.Kind == MemberLeft && one.Agent == f.agent:
-				is = false
-			case one.Kind == MemberJoined && one.Agent == f.agent:
-				is = true
-			}
-		}
-		if is {
-			f.joined[id] = true
-		} else {
-			delete(f.joined, id)
-		}
-		changed = changed || was != is
+		was, is := was[at], f.joined[id]
 		hasMessage := (was || is) && touched[at].publishes
 		for i := range controls {
 			if !was && !is && controls[i].Kind != ChannelCreated {
@@ -306,12 +296,37 @@ func (f *AgentFeed) yieldCommit(c *kg.Commit, yield func(AgentEvent, error) bool
 		}
 	}
 	if changed {
-		f.service.signals.move(f.listener, f.joined)
 		if err := f.watcher.Refilter(f.watchFilter()); err != nil {
 			return false, err
 		}
 	}
 	return true, nil
+}
+
+// applyMembership updates the joined channels by a commit's effects. It returns for each of
+// them whether the agent was a member before, and whether that changed for any.
+func (f *AgentFeed) applyMembership(touched []channelDigest) (was []bool, changed bool) {
+	was = make([]bool, len(touched))
+	for at := range touched {
+		id, controls := touched[at].channel, touched[at].controls
+		was[at] = f.joined[id]
+		is := was[at]
+		for i := range controls {
+			switch one := &controls[i]; {
+			case one.Kind == ChannelDeleted, one.Kind == MemberLeft && one.Agent == f.agent:
+				is = false
+			case one.Kind == MemberJoined && one.Agent == f.agent:
+				is = true
+			}
+		}
+		if is {
+			f.joined[id] = true
+		} else {
+			delete(f.joined, id)
+		}
+		changed = changed || was[at] != is
+	}
+	return was, changed
 }
 
 // positionOf returns the position after the event with index n of a commit.
