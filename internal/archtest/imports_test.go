@@ -163,7 +163,7 @@ var law = []layer{
 		"texts become words in the same way wherever they come from"},
 	{"koine/internal/textindex", []string{"koine/kg", "koine/internal/textindex/words"}, []string{},
 		"an index of texts knows ids and no store, so that it is tested without one"},
-	{"koine/internal/search", []string{"koine/kg", "koine/internal/textindex/...", "koine/internal/jobs"}, []string{},
+	{"koine/internal/search", []string{"koine/kg", "koine/channels/channel", "koine/internal/query", "koine/internal/query/pattern", "koine/internal/textindex/...", "koine/internal/jobs"}, []string{},
 		"it follows the log, and is the same for all protocols, so it knows none"},
 	{"koine/internal/compact", []string{"koine/kg", "koine/internal/plainjson"}, []string{},
 		"lines of text mean the same wherever they come from, so it knows no store"},

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"koine/internal/textindex"
@@ -23,6 +24,8 @@ type Request struct {
 	First int
 	// After is the place of the last hit of the page before, nil for the first page.
 	After *Place
+	// Filter chooses among the hits.
+	Filter Filter
 }
 
 // Page is a part of the hits of a search.
@@ -66,6 +69,10 @@ func (s *Service) Search(ctx context.Context, snapshot *kg.Snapshot, r Request) 
 	if err != nil {
 		return Page{}, err
 	}
+	filter, err := r.Filter.compile(ctx, snapshot)
+	if err != nil {
+		return Page{}, kg.AsError(err).At("filter")
+	}
 	if _, building := s.Revision(); !building {
 		wait, cancel := context.WithTimeout(ctx, MaxCatchUp)
 		err := s.WaitFor(wait, snapshot.Revision())
@@ -93,6 +100,7 @@ func (s *Service) Search(ctx context.Context, snapshot *kg.Snapshot, r Request) 
 			}
 			return false, nil
 		},
+		Filter: filter.ofTexts(&failed),
 	})
 	if err != nil || failed != nil {
 		return Page{}, cmp.Or(err, failed)
@@ -113,15 +121,48 @@ func readHit(snapshot *kg.Snapshot, query *textindex.Query, f *textindex.Hit) (h
 	if hit.Subject, err = snapshot.Term(f.Place.Subject.ID); err != nil {
 		return hit, err
 	}
-	for _, m := range f.Texts[:min(len(f.Texts), MaxMatches)] {
-		q, err := snapshot.Quad(kg.Row{IDQuad: rowOf(f.Place.Subject.ID, m.Ref)})
-		if err != nil {
-			return hit, err
-		}
-		text, language, _ := textOf(&q)
+	quads, err := bestTexts(snapshot, f)
+	if err != nil {
+		return hit, err
+	}
+	for i := range quads {
+		q := &quads[i]
+		text, language, _ := textOf(q)
 		hit.Matches = append(hit.Matches, Match{Graph: q.Graph, Predicate: q.Predicate, Text: excerptOf(text, language, query)})
 	}
 	return hit, nil
+}
+
+// bestTexts returns the statements of the best texts of a hit, at most MaxMatches. Those with
+// the same score are in the order of their terms: that of ids would tell of other statements,
+// which had terms first.
+func bestTexts(snapshot *kg.Snapshot, f *textindex.Hit) ([]kg.Quad, error) {
+	n := len(f.Texts)
+	if n > MaxMatches {
+		for n = MaxMatches; n < len(f.Texts) && f.Texts[n].Score == f.Texts[n-1].Score; {
+			n++
+		}
+	}
+	type scored struct {
+		kg.Quad
+		score float64
+	}
+	list := make([]scored, n)
+	for i, m := range f.Texts[:n] {
+		q, err := snapshot.Quad(kg.Row{IDQuad: rowOf(f.Place.Subject.ID, m.Ref)})
+		if err != nil {
+			return nil, err
+		}
+		list[i] = scored{q, m.Score}
+	}
+	slices.SortFunc(list, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), a.Predicate.Compare(b.Predicate), a.Object.Compare(b.Object), a.Graph.Compare(b.Graph))
+	})
+	out := make([]kg.Quad, min(n, MaxMatches))
+	for i := range out {
+		out[i] = list[i].Quad
+	}
+	return out, nil
 }
 
 func rowOf(subject kg.ID, text textindex.Ref) kg.IDQuad {

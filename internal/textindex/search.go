@@ -34,9 +34,24 @@ type Request struct {
 	// Shown reports whether a text of a readable statement is shown in the caller's view; nil
 	// shows all. It is called for texts that may be among the hits.
 	Shown func(subject kg.ID, text Ref) (bool, error)
-	First int
+	// Filter chooses among the texts that are shown. It changes no score of a text.
+	Filter Filter
+	First  int
 	// After is the last hit of the page before.
 	After *Place
+}
+
+// Filter chooses among the texts and subjects that a caller sees. A nil function admits all.
+// Unwanted words are looked for in the other texts too.
+type Filter struct {
+	// Group reports whether the texts of a predicate in a graph are searched. It is called
+	// once for each.
+	Group func(graph, predicate kg.ID) bool
+	// Text reports whether a text that is shown is searched.
+	Text func(subject kg.ID, text Ref) (bool, error)
+	// Subject reports whether a subject may be a hit. It is called last, for subjects with
+	// texts that make a hit.
+	Subject func(subject kg.ID) (bool, error)
 }
 
 // Place is the place of a hit in the order of a search.
@@ -70,12 +85,12 @@ func searchSegments(ctx context.Context, list []*segment, r *Request) ([]Hit, er
 	s := &searcher{ctx: ctx, request: r}
 	s.openParts(list)
 	for _, w := range r.Query.words {
-		s.words = append(s.words, s.openWord(w))
+		s.words = append(s.words, s.openWord(w, func(p *part) []bool { return p.searched }))
 	}
 	for _, list := range r.Query.without {
 		var all []*wordCursor
 		for _, w := range list {
-			all = append(all, s.openWord(w))
+			all = append(all, s.openWord(w, func(p *part) []bool { return p.readable }))
 		}
 		s.without = append(s.without, all)
 	}
@@ -97,25 +112,29 @@ type searcher struct {
 	hits    hitHeap
 }
 
-// part is a segment with the groups of it that the caller may read.
+// part is a segment with the groups of it that the caller may read, and those that the filter
+// admits among them.
 type part struct {
 	*segment
-	readable []bool
+	readable, searched []bool
 }
 
 func (s *searcher) openParts(list []*segment) {
-	known := map[[2]kg.ID]bool{}
+	type decision struct{ readable, searched bool }
+	known := map[[2]kg.ID]decision{}
+	filter := s.request.Filter.Group
 	var total uint64
 	for _, from := range list {
-		p := &part{segment: from, readable: make([]bool, len(from.groups))}
+		p := &part{segment: from, readable: make([]bool, len(from.groups)), searched: make([]bool, len(from.groups))}
 		for i, g := range from.groups {
-			readable, ok := known[[2]kg.ID{g.graph, g.predicate}]
+			d, ok := known[[2]kg.ID{g.graph, g.predicate}]
 			if !ok {
-				readable = s.request.Readable(g.graph, g.predicate)
-				known[[2]kg.ID{g.graph, g.predicate}] = readable
+				d.readable = s.request.Readable(g.graph, g.predicate)
+				d.searched = d.readable && (filter == nil || filter(g.graph, g.predicate))
+				known[[2]kg.ID{g.graph, g.predicate}] = d
 			}
-			if readable {
-				p.readable[i] = true
+			p.readable[i], p.searched[i] = d.readable, d.searched
+			if d.readable {
 				s.texts += g.texts
 				total += g.words
 			}
@@ -137,6 +156,12 @@ func (s *searcher) textsWith(term string) (n uint64) {
 		}
 	}
 	return n
+}
+
+// hasTermIn reports whether a text of one of the groups has a term.
+func (p *part) hasTermIn(groups []bool, term uint32) (found bool) {
+	p.textsWith(term, func(group uint32, _ uint64) { found = found || groups[group] })
+	return found
 }
 
 // form is a term that stands for a word of the query.
@@ -246,7 +271,8 @@ func (f *formCursor) locateSubject() {
 	}
 }
 
-func (s *searcher) openWord(w queryWord) *wordCursor {
+// openWord returns a cursor over the subjects with a word in texts of some groups.
+func (s *searcher) openWord(w queryWord, groups func(*part) []bool) *wordCursor {
 	c := &wordCursor{}
 	var exactly, stems, others uint64
 	for _, f := range s.formsOf(w) {
@@ -260,7 +286,7 @@ func (s *searcher) openWord(w queryWord) *wordCursor {
 		}
 		c.most = max(c.most, f.weight)
 		for _, p := range s.parts {
-			if n, ok := p.terms.findTerm(f.term); ok {
+			if n, ok := p.terms.findTerm(f.term); ok && p.hasTermIn(groups(p), n) {
 				c.cursors = append(c.cursors, formCursor{cursor: newCursor(p.segment, n), part: p, weight: f.weight})
 				c.cursors[len(c.cursors)-1].locateSubject()
 			}
@@ -413,9 +439,9 @@ func (s *searcher) evaluateSubject(subject Subject) (*Hit, error) {
 	best := make([]float64, len(s.words))
 	for key, list := range scores {
 		ref := key.part.refAt(key.doc)
-		if shown, err := s.isShown(subject, ref); err != nil {
+		if searched, err := s.isSearched(subject, ref); err != nil {
 			return nil, err
-		} else if !shown {
+		} else if !searched {
 			delete(scores, key)
 			continue
 		}
@@ -431,6 +457,11 @@ func (s *searcher) evaluateSubject(subject Subject) (*Hit, error) {
 	}
 	if len(hit.Texts) == 0 || !s.hasPhrases(scores) || !s.isWanted(hit.Place) || s.request.After != nil && !s.request.After.comesBefore(hit.Place) {
 		return nil, nil
+	}
+	if accepts := s.request.Filter.Subject; accepts != nil {
+		if ok, err := accepts(subject.ID); err != nil || !ok {
+			return nil, err
+		}
 	}
 	slices.SortFunc(hit.Texts, func(a, b Match) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), compareRefs(a.Ref, b.Ref))
@@ -457,7 +488,7 @@ func (s *searcher) eachScore(w *wordCursor, subject Subject, f func(at textAt, s
 		}
 		at := *form.cursor
 		for _, end := at.s.textsOf(form.number); !at.done && at.doc < end; at.nextText() {
-			if at.s.isRemoved(at.doc) || !form.part.readable[at.s.groupOf(at.doc)] {
+			if at.s.isRemoved(at.doc) || !form.part.searched[at.s.groupOf(at.doc)] {
 				continue
 			}
 			tf := float64(at.times)
@@ -471,6 +502,15 @@ func (s *searcher) isShown(subject Subject, text Ref) (bool, error) {
 		return true, nil
 	}
 	return s.request.Shown(subject.ID, text)
+}
+
+// isSearched reports whether a text is shown, and the filter admits it.
+func (s *searcher) isSearched(subject Subject, text Ref) (bool, error) {
+	shown, err := s.isShown(subject, text)
+	if admits := s.request.Filter.Text; shown && err == nil && admits != nil {
+		return admits(subject.ID, text)
+	}
+	return shown, err
 }
 
 // hasUnwanted reports whether a text of a subject that the caller sees has a word, or all
