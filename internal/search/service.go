@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -21,10 +22,19 @@ type Options struct {
 	// SaveEvery is how often the index is written while it changes. After a crash it is
 	// brought up from the last time.
 	SaveEvery time.Duration
+	// FollowEvery is how long commits gather before they are indexed together, while no
+	// search waits for them.
+	FollowEvery time.Duration
 }
 
-// DefaultSaveEvery is Options.SaveEvery if it is zero.
-const DefaultSaveEvery = 30 * time.Second
+// The defaults of Options.
+const (
+	DefaultSaveEvery   = 30 * time.Second
+	DefaultFollowEvery = 100 * time.Millisecond
+)
+
+// MaxGathered bounds the changed texts that are gathered from several commits.
+const MaxGathered = 4096
 
 // retryPause is the wait before following the log is tried again.
 const retryPause = time.Second
@@ -43,7 +53,10 @@ type Service struct {
 	index   *textindex.Index
 	jobs    *jobs.Group
 
+	wanted chan struct{} // capacity 1: a search waits
+
 	mu       sync.Mutex
+	nudge    func()        // makes the watcher tell its position; nil without one
 	position kg.Position   // the index knows everything before
 	moved    chan struct{} // closed when the position moves
 	building bool
@@ -59,9 +72,7 @@ func Open(store *kg.Store, o Options) (*Service, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.SaveEvery <= 0 {
-		o.SaveEvery = DefaultSaveEvery
-	}
+	o.SaveEvery, o.FollowEvery = cmp.Or(max(o.SaveEvery, 0), DefaultSaveEvery), cmp.Or(max(o.FollowEvery, 0), DefaultFollowEvery)
 	index, place, unusable, err := textindex.Open(o.Dir)
 	if err != nil {
 		return nil, err
@@ -69,7 +80,10 @@ func Open(store *kg.Store, o Options) (*Service, error) {
 	if unusable != nil {
 		o.Logger.Warn("text index is not usable; it is built anew", "error", unusable)
 	}
-	return &Service{store: store, options: o, index: index, jobs: jobs.NewGroup(o.Logger), moved: make(chan struct{}), place: place}, nil
+	return &Service{
+		store: store, options: o, index: index, jobs: jobs.NewGroup(o.Logger),
+		wanted: make(chan struct{}, 1), moved: make(chan struct{}), place: place,
+	}, nil
 }
 
 // Start follows the log until Close.
@@ -91,14 +105,21 @@ func (s *Service) Revision() (r kg.Revision, building bool) {
 	return s.position.Revision, s.building
 }
 
-// WaitFor waits until the index knows a revision.
+// WaitFor waits until the index knows a revision. What has gathered is indexed at once.
 func (s *Service) WaitFor(ctx context.Context, r kg.Revision) error {
 	for {
 		s.mu.Lock()
-		known, moved := s.position.Revision, s.moved
+		known, moved, nudge := s.position.Revision, s.moved, s.nudge
 		s.mu.Unlock()
 		if known >= r {
 			return nil
+		}
+		select {
+		case s.wanted <- struct{}{}:
+		default:
+		}
+		if nudge != nil {
+			nudge()
 		}
 		select {
 		case <-moved:
@@ -230,68 +251,101 @@ func (s *Service) addMatches(ctx context.Context, snapshot *kg.Snapshot, p kg.ID
 	return nil
 }
 
-// followFrom keeps the index behind the log from a position on.
+// followFrom keeps the index behind the log from a position on. Commits that are there are
+// indexed together; then more gather, for FollowEvery or until a search waits for them.
 func (s *Service) followFrom(ctx context.Context, from kg.Position) error {
 	w, err := s.store.Watch(ctx, kg.Filter{View: systemView, Replacements: true}, from)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
+	s.setNudge(w.Nudge)
+	defer s.setNudge(nil)
+	late := time.AfterFunc(s.options.FollowEvery, w.Nudge) // the newest commits may have no events
+	defer late.Stop()
+	var gathered []textChange
 	for events, err := range w.Commits() {
 		if err != nil {
 			return err
 		}
-		if err := s.applyCommit(ctx, events); err != nil {
+		at := w.Position()
+		if n := len(events); n > 0 {
+			at = events[n-1].Position
+			gathered = gatherChanges(gathered, events)
+			if events[0].Replaced == nil && len(gathered) < MaxGathered && s.store.Head().Revision > at.Revision {
+				late.Reset(s.options.FollowEvery)
+				continue
+			}
+		}
+		if err := s.changeTexts(ctx, gathered); err != nil {
 			return err
 		}
-		if n := len(events); n > 0 {
-			s.moveTo(events[n-1].Position, false)
+		clear(gathered)
+		gathered = gathered[:0]
+		if len(events) > 0 && events[0].Replaced != nil {
+			if err := s.replaceGraph(ctx, events[0].Replaced.Graph); err != nil {
+				return err
+			}
+		}
+		s.moveTo(at, false)
+		if s.store.Head().Revision == at.Revision {
+			jobs.Wait(ctx, s.options.FollowEvery, s.wanted)
 		}
 	}
 	return ctx.Err()
 }
 
-// applyCommit changes the index as a commit changed the store.
-func (s *Service) applyCommit(ctx context.Context, events []kg.Event) error {
-	var snapshot *kg.Snapshot // of the ids; most commits have no text
-	defer func() {
-		if snapshot != nil {
-			snapshot.Close()
+func (s *Service) setNudge(nudge func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nudge = nudge
+}
+
+// textChange is a text that comes or goes.
+type textChange struct {
+	quad kg.Quad
+	add  bool
+}
+
+// gatherChanges appends the changes of texts in a commit.
+func gatherChanges(out []textChange, events []kg.Event) []textChange {
+	note := func(q *kg.Quad, add bool) {
+		if mayHaveText(q) {
+			out = append(out, textChange{*q, add})
 		}
-	}()
-	open := func() (err error) {
-		if snapshot == nil {
-			snapshot, err = s.store.View(ctx, systemView)
-		}
-		return err
-	}
-	change := func(q *kg.Quad, add bool) error {
-		t, ok := newText(q)
-		if !ok {
-			return nil
-		}
-		if err := open(); err != nil {
-			return err
-		}
-		return s.changeText(snapshot, q, &t, add)
 	}
 	for i := range events {
 		e := &events[i]
 		if e.Replaced != nil {
-			if err := open(); err != nil {
-				return err
-			}
-			return s.replaceGraph(ctx, snapshot, e.Replaced.Graph)
-		}
-		for j := range e.Previous {
-			if err := change(&e.Previous[j].Quad, false); err != nil {
-				return err
-			}
-		}
-		if e.Op == kg.Remove && e.StatementRemains {
 			continue
 		}
-		if err := change(&e.Statement.Quad, e.Op != kg.Remove); err != nil {
+		for j := range e.Previous {
+			note(&e.Previous[j].Quad, false)
+		}
+		if e.Op != kg.Remove || !e.StatementRemains {
+			note(&e.Statement.Quad, e.Op != kg.Remove)
+		}
+	}
+	return out
+}
+
+// changeTexts changes the index as commits changed the store.
+func (s *Service) changeTexts(ctx context.Context, list []textChange) error {
+	if len(list) == 0 {
+		return nil
+	}
+	snapshot, err := s.store.View(ctx, systemView) // of the ids
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	for i := range list {
+		q := &list[i].quad
+		t, ok := newText(q)
+		if !ok {
+			continue
+		}
+		if err := s.changeText(snapshot, q, &t, list[i].add); err != nil {
 			return err
 		}
 	}
@@ -314,7 +368,12 @@ func (s *Service) changeText(snapshot *kg.Snapshot, q *kg.Quad, t *textindex.Tex
 }
 
 // replaceGraph indexes the content of a graph anew.
-func (s *Service) replaceGraph(ctx context.Context, snapshot *kg.Snapshot, graph kg.Term) error {
+func (s *Service) replaceGraph(ctx context.Context, graph kg.Term) error {
+	snapshot, err := s.store.View(ctx, systemView)
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
 	id, known, err := snapshot.ID(graph)
 	if err != nil || !known {
 		return err

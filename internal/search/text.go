@@ -15,24 +15,31 @@ import (
 // MaxTextBytes bounds the indexed part of a text.
 const MaxTextBytes = 256 << 10
 
-// textOf returns the text of a statement, and false for one that is not searched.
-func textOf(q *kg.Quad) (text string, language words.Language, ok bool) {
+// mayHaveText reports whether textOf may find a text in a statement.
+func mayHaveText(q *kg.Quad) bool {
 	switch {
 	case !q.Object.IsLiteral():
-		return "", 0, false
+		return false
 	case kg.IsOwnGraph(q.Graph):
-		if q.Predicate != kg.Parts {
-			return "", 0, false
-		}
+		return q.Predicate == kg.Parts
+	}
+	return q.Object.ExplicitDatatype() == ""
+}
+
+// textOf returns the text of a statement, and false for one that is not searched.
+func textOf(q *kg.Quad) (text string, language words.Language, ok bool) {
+	if !mayHaveText(q) {
+		return "", 0, false
+	}
+	switch {
+	case kg.IsOwnGraph(q.Graph):
 		text = partsText(q.Object.Value())
 		language = detectLanguage(text)
 	case q.Object.Lang() != "":
 		text, language = q.Object.Value(), words.LanguageOf(q.Object.Lang())
-	case q.Object.ExplicitDatatype() == "":
+	default:
 		text = q.Object.Value()
 		language = detectLanguage(text)
-	default:
-		return "", 0, false
 	}
 	text = text[:min(len(text), MaxTextBytes)]
 	return text, language, strings.TrimSpace(text) != ""
