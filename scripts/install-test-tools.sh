@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need beyond Go: Chromium, curl, zsh and fish, rapper (which
 # writes RDF/XML), Python with httpx, and the node packages of the playground, of the GraphQL and A2A
-# clients, of the program in examples/typescript, and of the GraphQL and SPARQL engines that
+# clients, of MCP, of the program in examples/typescript, and of the GraphQL and SPARQL engines that
 # koine is compared with.
 # Says nothing and changes nothing when all of it is there. Needs node >= 20.19 and
 # npm; installs the rest with apt, for which it must be root or may use sudo.
@@ -55,7 +55,7 @@ done
 
 # npm writes node_modules/.package-lock.json last: newer than the lock file, it says
 # that the packages are those of the lock file.
-for directory in web graph/transport/clients graph/sparql graph/reference a2a/clients examples/typescript; do
+for directory in web graph/transport/clients graph/sparql graph/reference a2a/clients internal/dialect/modelcontext/clients examples/typescript; do
   if ! [ "$directory/node_modules/.package-lock.json" -nt "$directory/package-lock.json" ]; then
     echo "installing the node packages of $directory/"
     quietly npm --prefix "$directory" ci --ignore-scripts --no-audit --no-fund

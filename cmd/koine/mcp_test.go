@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -60,6 +62,9 @@ func (c *modelClient) want(tool string, args map[string]any, failed bool, want .
 	}
 }
 
+// readTools is how many tools only read.
+const readTools = 8
+
 // A model remembers, recalls and repairs its mistakes by the answers of the tools, over
 // both transports.
 func TestModelContextTools(t *testing.T) {
@@ -75,7 +80,7 @@ func TestModelContextTools(t *testing.T) {
 				t.Errorf("%+v", tool)
 			}
 		}
-		if len(tools.Tools) != 4 {
+		if len(tools.Tools) != readTools {
 			t.Errorf("%d tools only read", len(tools.Tools))
 		}
 	})
@@ -85,33 +90,51 @@ func TestModelContextTools(t *testing.T) {
 	})
 }
 
-// The examples in the descriptions of tools work as they stand.
+// The examples in the descriptions of tools work as they stand, and a wrong call is answered
+// with what repairs it.
 func TestExamplesOfTools(t *testing.T) {
-	_, url := startServer(t, "--search", "on", "--prefix", "lab=https://lab.example/")
+	dir := t.TempDir()
+	_, url := startServerOn(t, dir, "--search", "on", "--demo")
 	c := startMCP(t, "--url", url, "--as", "dora")
 	tools, err := c.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tool := range tools.Tools {
-		_, example, ok := strings.Cut(tool.Description, "Example:")
-		switch tool.Name {
-		case "remember":
-			example, _, _ = strings.Cut(example, "\nA label")
-			c.want("remember", map[string]any{"facts": example}, false, "Remembered 4 of 4 facts")
-			c.want("remember", map[string]any{"facts": "lab:run-8 (Run 8)"}, false, "Remembered 1 of 1")
-			_, labelled, _ := strings.Cut(tool.Description, `as in "`)
-			labelled, _, _ = strings.Cut(labelled, `"`)
-			c.want("remember", map[string]any{"facts": labelled}, false, "Remembered 1 of 1")
-		case "query":
-			example, _, _ = strings.Cut(example, " Errors have")
-			c.want("query", map[string]any{"query": strings.TrimSuffix(example, ".")}, false, `"totalCount":`)
-		default:
-			if ok {
-				t.Errorf("the example of %s is not tried", tool.Name)
-			}
+		_, example, _ := strings.Cut(tool.Description, "\nExample: ")
+		var arguments map[string]any
+		if err := json.Unmarshal([]byte(example), &arguments); err != nil {
+			t.Errorf("%s has no example: %v", tool.Name, err)
+			continue
+		}
+		if text, failed := c.call(tool.Name, arguments); failed {
+			t.Errorf("%s %s: %s", tool.Name, example, text)
+		}
+		c.want(tool.Name, map[string]any{"unheard": 1}, true, `there is no argument "unheard"`, example)
+		for name := range arguments {
+			wrong := maps.Clone(arguments)
+			wrong[name] = []bool{true}
+			c.want(tool.Name, wrong, true, name+" is [true]; it must be ", example)
+		}
+		if required, _ := tool.InputSchema.(map[string]any)["required"].([]any); len(required) > 0 {
+			c.want(tool.Name, map[string]any{}, true, fmt.Sprintf("the argument %q is missing", required[0]), example)
 		}
 	}
+	c.want("recal", map[string]any{"topic": "x"}, true, `there is no tool "recal"; did you mean "recall"?`)
+	c.want("xyzzy", nil, true, `there is no tool "xyzzy"; the tools are recall, search`)
+	c.want("recall", map[string]any{"topics": "x"}, true, `there is no argument "topics"; did you mean "topic"?`)
+	// What is written is what is read.
+	c.want("recall", map[string]any{"topic": "lab:run-9"}, false, "lab:quality \"doubtful\" [0.4, by dora], \"good\"")
+	c.want("correct", map[string]any{"facts": "lab:run-9 lab:quality \"bad\", \"old\"", "why": "measured again"}, false, "revision")
+	c.want("recall", map[string]any{"topic": "lab:run-9"}, false, "lab:quality \"bad\", \"old\"\n")
+	c.want("retract", map[string]any{"facts": "lab:run-9 lab:quality \"old\""}, false, "Retracted 1 of 1")
+	c.want("why", map[string]any{"fact": "lab:run-9 lab:quality \"bad\""}, false, "Stated by:\ndora, 20", "(measured again)", "replace by dora")
+	c.want("why", map[string]any{"fact": "lab:run-9 lab:quality \"none\""}, true, "nobody states the fact")
+	c.want("history", map[string]any{"name": "lab:run-9", "limit": 1}, false, "dora, 20", ": remove\n  lab:run-9 lab:quality \"old\"", "# more: call again with after")
+	c.want("history", map[string]any{"name": "lab:run-9", "limit": 101}, true, "limit is 101; it must be from 1 to 100")
+	c.want("contradictions", nil, false, "There are no contradictions.")
+	c.want("remember", map[string]any{"facts": "lab:quality a owl:FunctionalProperty\nlab:run-9 lab:quality \"fine\" [0.3]"}, false, "Remembered 2 of 2")
+	c.want("contradictions", nil, false, "lab:run-9 lab:quality \"bad\"", "lab:run-9 lab:quality \"fine\" [0.3, by dora]")
 }
 
 // overHTTP is the transport of a client that sends a header with each request.

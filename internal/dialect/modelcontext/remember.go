@@ -8,62 +8,21 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"koine/internal/compact"
 	"koine/kg"
 )
 
-type rememberArgs struct {
-	Facts string `json:"facts" jsonschema:"lines of facts"`
-	Why   string `json:"why,omitempty" jsonschema:"the reason, kept with the facts"`
-}
-
-func (t tools) rememberFacts(ctx context.Context, _ *mcp.CallToolRequest, a rememberArgs) (*mcp.CallToolResult, any, error) {
-	prefixes, err := t.readPrefixes(ctx)
+func (t tools) rememberFacts(ctx context.Context, a factsArgs) (string, changeAnswer, error) {
+	patches, err := t.patchesOf(ctx, a.Facts)
 	if err != nil {
-		return nil, nil, err
+		return "", changeAnswer{}, err
 	}
-	facts, err := compact.Read(a.Facts, prefixes)
-	if err != nil {
-		return nil, nil, fmt.Errorf("facts: %w", err)
+	text, out, err := t.apply(ctx, "Remembered", patches, a.Why)
+	if err == nil && out.Proposal == "" && out.Changed < len(patches) {
+		text += "; the others were known"
 	}
-	if len(facts) == 0 {
-		return nil, nil, fmt.Errorf("facts has no fact; write a subject at the beginning of a line, then indented lines with a predicate and its objects")
-	}
-	labels := &labelled{t: t, found: map[string]kg.Term{}, prefixes: prefixes}
-	patches := make([]any, len(facts))
-	for i := range facts {
-		if patches[i], err = labels.patchOf(ctx, &facts[i]); err != nil {
-			return nil, nil, err
-		}
-	}
-	input := map[string]any{"patches": patches}
-	if a.Why != "" {
-		input["justification"] = a.Why
-	}
-	var answer struct {
-		ApplyPatches struct {
-			Success              bool
-			StatementsAffected   int
-			VerificationStatus   string
-			VerificationDetails  string
-			Revision             uint64
-			CommitID, ProposalID string
-		}
-	}
-	const mutation = `mutation($input: ApplyPatchesInput!) { applyPatches(input: $input) { success statementsAffected verificationStatus verificationDetails revision commitId proposalId } }`
-	if err := t.GraphQL(ctx, mutation, map[string]any{"input": input}, &answer); err != nil {
-		return nil, nil, err
-	}
-	switch r := &answer.ApplyPatches; {
-	case r.ProposalID != "":
-		return textResult(fmt.Sprintf("Held for review as proposal %s: %s", r.ProposalID, r.VerificationDetails)), nil, nil
-	case !r.Success:
-		return nil, nil, fmt.Errorf("%s: %s", r.VerificationStatus, r.VerificationDetails)
-	default:
-		return textResult(fmt.Sprintf("Remembered %d of %d facts in revision %d; the others were known.", r.StatementsAffected, len(facts), r.Revision)), nil, nil
-	}
+	return text, out, err
 }
 
 // labelled finds the entities that labels stand for.
@@ -74,7 +33,7 @@ type labelled struct {
 }
 
 // patchOf returns a fact as a PatchInput.
-func (l *labelled) patchOf(ctx context.Context, f *compact.Fact) (any, error) {
+func (l *labelled) patchOf(ctx context.Context, f *compact.Fact) (map[string]any, error) {
 	if len(f.Sources) > 0 || !f.Time.IsZero() {
 		return nil, fmt.Errorf("the source and the time of a fact are you and now: leave \"by\" and \"at\" out")
 	}

@@ -2,15 +2,10 @@ package modelcontext
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/parser"
-
-	"koine/kg"
 )
 
 // Options configure a server.
@@ -22,191 +17,93 @@ type Options struct {
 
 // instructions tell a model how the tools belong together.
 const instructions = `koine is a shared memory: a graph of facts that agents and people write with their sources and certainties.
-Look before you write: "recall" a topic, or "search" by words. "remember" facts with the names that you were shown.
-Facts are lines of text: a line that is not indented begins a subject; lines below it, indented, have a predicate and its objects, separated by commas. A text in parentheses behind a name is its label.`
+Look before you write: "recall" a topic, or "search" by words. "remember" facts with the names that you were shown; "correct" or "retract" those that are wrong.
+Facts are lines of text: a line that is not indented begins a subject; lines below it, indented, have a predicate and its objects, separated by commas. A text in parentheses behind a name is its label.
+Other agents work on the same graph: "agents" lists them, "ask" and "say" reach them, "inbox" shows what they want of you.`
 
 // NewServer returns a server whose tools act as the caller of a Querier.
 func NewServer(q Querier, o Options) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "koine", Version: o.Version}, &mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}})
-	t := tools{q}
-	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(bool)}
-	mcp.AddTool(s, &mcp.Tool{
-		Name: "recall", Title: "Recall a topic", Annotations: reads,
-		Description: `What is known about a topic, as lines of facts within a budget of tokens. The topic is a few words, or a name that you were shown, such as lab:run-7. The last line says if there is more. Use it before you answer from memory.`,
-	}, t.recallTopic)
-	mcp.AddTool(s, &mcp.Tool{
-		Name: "search", Title: "Search by words", Annotations: reads,
-		Description: `Finds entities and messages by words, the best first: name, label and the text that was found. "words in this order", begin* and -unwanted are understood; word forms and small misspellings are found too.`,
-	}, t.searchWords)
-	mcp.AddTool(s, &mcp.Tool{
-		Name: "vocabulary", Title: "Show the vocabulary", Annotations: reads,
-		Description: `The prefixes, classes and predicates in use, with their numbers of entities and statements. Use existing predicates when you remember something.`,
-	}, t.listVocabulary)
-	mcp.AddTool(s, &mcp.Tool{
-		Name: "query", Title: "Query with GraphQL", Annotations: reads,
-		Description: `Runs a GraphQL query, for counts, filters, orders and paths that the other tools do not have. Example: { entities(where: {type: {eq: "lab:Finding"}}, first: 5) { nodes { iri label } totalCount } }. Errors have a hint with the right form.`,
-	}, t.runQuery)
-	if !o.ReadOnly {
-		mcp.AddTool(s, &mcp.Tool{
-			Name: "remember", Title: "Remember facts", Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool), IdempotentHint: true, OpenWorldHint: new(bool)},
-			Description: `Adds facts to the graph, all or none. Example:
-lab:run-9 (Run 9: 50 cycles at 2C)
-  a lab:Measurement
-  lab:used lab:cell-7
-  lab:quality "doubtful" [0.4]
-A label in parentheses instead of a name, as in "(Run 8) lab:used lab:cell-7", stands for the entity with that label. [0.4] is your certainty; without it you state a fact. Numbers and dates stand as they are, texts in quotes.`,
-		}, t.rememberFacts)
+	rows := tools{q}.table()
+	for _, r := range rows {
+		if !o.ReadOnly || r.tool.Annotations.ReadOnlyHint {
+			r.addTo(s)
+		}
 	}
+	s.AddReceivingMiddleware(repairing(rows))
 	return s
 }
 
 // tools are the tools of a server.
 type tools struct{ Querier }
 
-// textResult is the result of a tool that answers with text.
-func textResult(text string) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+// table lists the tools. Each has an example, with the names of the demo where it needs names.
+func (t tools) table() []row {
+	return []row{
+		newRow(reads, "recall", "Recall a topic", `What is known about a topic, as lines of facts within a budget of tokens. The topic is a few words, or a name that you were shown, such as lab:run-7. The last line says if there is more. Use it before you answer from memory.`,
+			`{"topic": "water in the crystal", "maxTokens": 500}`, t.recallTopic),
+		newRow(reads, "search", "Search by words", `Finds entities and messages by words, the best first: name, label and the text that was found. "words in this order", begin* and -unwanted are understood; word forms and small misspellings are found too.`,
+			`{"query": "impure salt", "limit": 5}`, t.searchWords),
+		newRow(reads, "vocabulary", "Show the vocabulary", `The prefixes, classes and predicates in use, with their numbers of entities and statements. Use existing predicates when you remember something.`,
+			`{}`, t.listVocabulary),
+		newRow(reads, "query", "Query with GraphQL", `Runs a GraphQL query, for counts, filters, orders and paths that the other tools do not have. Errors have a hint with the right form.`,
+			`{"query": "{ entities(where: {type: {eq: \"lab:Finding\"}}, first: 5) { nodes { iri label } totalCount } }"}`, t.runQuery),
+		newRow(adds, "remember", "Remember facts", `Adds facts to the graph, all or none. A label in parentheses instead of a name, as in "(Run 8) lab:used lab:cell-7", stands for the entity with that label. [0.4] is your certainty; without it you state a fact. Numbers and dates stand as they are, texts in quotes.`,
+			`{"facts": "lab:run-9 (Run 9: 50 cycles at 2C)\n  a lab:Measurement\n  lab:used lab:cell-7\n  lab:quality \"doubtful\" [0.4]", "why": "measured today"}`, t.rememberFacts),
+		newRow(changes, "correct", "Correct facts", `Puts facts in place of those that are wrong: all values of the same subject and predicate give way to the values that you write. To add a value beside others, use remember.`,
+			`{"facts": "lab:run-9 lab:quality \"good\"", "why": "the sensor was checked"}`, t.correctFacts),
+		newRow(changes, "retract", "Retract facts", `Removes facts that do not hold. Write them as they were shown to you. They stay in the history.`,
+			`{"facts": "lab:run-9 lab:used lab:cell-7", "why": "it was cell 8"}`, t.retractFacts),
+		newRow(reads, "why", "Explain a fact", `Who states a fact, when, with which certainty, for which reason and on which evidence, and how it came about.`,
+			`{"fact": "finding:2 lab:contradicts finding:1"}`, t.explainFact),
+		newRow(reads, "history", "Show the history of an entity", `What was added, removed and replaced about an entity, by whom and why, the newest first.`,
+			`{"name": "lab:prussian-white", "limit": 5}`, t.listHistory),
+		newRow(reads, "changes", "List changes", `What changed in the graph since a time or a revision, the oldest first; without since, the newest first.`,
+			`{"since": "2020-01-01T00:00:00Z", "limit": 5}`, t.listChanges),
+		newRow(reads, "contradictions", "List contradictions", `Facts that cannot all hold, such as two values where there can be one, with those who state them.`,
+			`{}`, t.listContradictions),
+	}
 }
 
-type recallArgs struct {
-	Topic     string `json:"topic" jsonschema:"a few words, or a name such as lab:run-7"`
-	MaxTokens int    `json:"maxTokens,omitempty" jsonschema:"bound of the answer in tokens, 50 to 50000; 1000 if absent"`
+// kind is the effect of a tool.
+type kind uint8
+
+const (
+	reads   kind = iota
+	adds         // again without an effect
+	changes      // may remove what was there
+	sends        // each time anew
+)
+
+func (k kind) annotations() *mcp.ToolAnnotations {
+	destructive, open := k == changes, false
+	return &mcp.ToolAnnotations{ReadOnlyHint: k == reads, DestructiveHint: &destructive, IdempotentHint: k != sends, OpenWorldHint: &open}
 }
 
-func (t tools) recallTopic(ctx context.Context, _ *mcp.CallToolRequest, a recallArgs) (*mcp.CallToolResult, any, error) {
-	variables := map[string]any{"topic": a.Topic}
-	if a.MaxTokens != 0 {
-		variables["most"] = a.MaxTokens
-	}
-	var answer struct{ Recall struct{ Text string } }
-	if err := t.GraphQL(ctx, `query($topic: String!, $most: Int) { recall(topic: $topic, maxTokens: $most) { text } }`, variables, &answer); err != nil {
-		return nil, nil, err
-	}
-	if answer.Recall.Text == "" {
-		return textResult(fmt.Sprintf("Nothing is known about %q. Other words may find more.", a.Topic)), nil, nil
-	}
-	return textResult(answer.Recall.Text), nil, nil
+// row is a row of the table of tools.
+type row struct {
+	tool    *mcp.Tool
+	input   *jsonschema.Schema
+	example string // arguments as JSON
+	addTo   func(*mcp.Server)
 }
 
-type searchArgs struct {
-	Query string `json:"query" jsonschema:"words, \"a phrase\", begin*, -unwanted"`
-	Limit int    `json:"limit,omitempty" jsonschema:"number of hits, 1 to 100; 10 if absent"`
-}
-
-func (t tools) searchWords(ctx context.Context, _ *mcp.CallToolRequest, a searchArgs) (*mcp.CallToolResult, any, error) {
-	if a.Limit == 0 {
-		a.Limit = 10
-	}
-	if a.Limit < 1 || a.Limit > 100 {
-		return nil, nil, fmt.Errorf("limit is %d; it must be from 1 to 100", a.Limit)
-	}
-	var answer struct {
-		Search struct {
-			Nodes []struct {
-				Entity  struct{ IRI, Label string }
-				Matches []struct{ Text string }
-			}
-		}
-	}
-	const query = `query($query: String!, $first: Int) { search(query: $query, first: $first) { nodes { entity { iri label } matches { text } } } }`
-	if err := t.GraphQL(ctx, query, map[string]any{"query": a.Query, "first": a.Limit}, &answer); err != nil {
-		return nil, nil, err
-	}
-	prefixes, err := t.readPrefixes(ctx)
+// newRow returns a row. The arguments and the structured answer have the schemas of In and
+// Out; the text has the same for models.
+func newRow[In, Out any](k kind, name, title, description, example string, run func(context.Context, In) (string, Out, error)) row {
+	input, err := jsonschema.For[In](nil)
 	if err != nil {
-		return nil, nil, err
+		panic(fmt.Sprintf("tool %s: %v", name, err)) // a type without a schema
 	}
-	var b strings.Builder
-	for _, hit := range answer.Search.Nodes {
-		b.WriteString(prefixes.Shorten(hit.Entity.IRI))
-		if hit.Entity.Label != "" {
-			fmt.Fprintf(&b, " (%s)", hit.Entity.Label)
-		}
-		if len(hit.Matches) > 0 && hit.Matches[0].Text != hit.Entity.Label {
-			b.WriteString(": " + hit.Matches[0].Text)
-		}
-		b.WriteByte('\n')
-	}
-	if b.Len() == 0 {
-		return textResult(fmt.Sprintf("Nothing has words of %q. Try fewer or other words.", a.Query)), nil, nil
-	}
-	return textResult(b.String()), nil, nil
-}
-
-// readPrefixes returns the registered prefixes of the server.
-func (t tools) readPrefixes(ctx context.Context) (*kg.Prefixes, error) {
-	var answer struct {
-		Vocabulary struct {
-			Prefixes []struct{ Name, Namespace string }
-		}
-	}
-	if err := t.GraphQL(ctx, `{ vocabulary { prefixes { name namespace } } }`, nil, &answer); err != nil {
-		return nil, err
-	}
-	more := map[string]string{}
-	for _, p := range answer.Vocabulary.Prefixes {
-		more[p.Name] = p.Namespace
-	}
-	return kg.NewPrefixes(more)
-}
-
-// maxListed bounds the classes and predicates of one answer.
-const maxListed = 50
-
-func (t tools) listVocabulary(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-	type list struct {
-		Nodes []struct {
-			IRI   string
-			Count int64
-		}
-		PageInfo struct{ HasNextPage bool }
-	}
-	var answer struct {
-		Vocabulary struct{ Classes, Predicates list }
-	}
-	query := fmt.Sprintf(`{ vocabulary { classes(first: %d) { nodes { iri count } pageInfo { hasNextPage } } predicates(first: %d) { nodes { iri count } pageInfo { hasNextPage } } } }`, maxListed, maxListed)
-	if err := t.GraphQL(ctx, query, nil, &answer); err != nil {
-		return nil, nil, err
-	}
-	prefixes, err := t.readPrefixes(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	var b strings.Builder
-	for _, p := range prefixes.All() {
-		fmt.Fprintf(&b, "@prefix %s: <%s>\n", p.Name, p.Namespace)
-	}
-	for _, part := range []struct {
-		title string
-		list
-	}{{"Classes (entities)", answer.Vocabulary.Classes}, {"Predicates (statements)", answer.Vocabulary.Predicates}} {
-		fmt.Fprintf(&b, "\n%s:\n", part.title)
-		for _, n := range part.Nodes {
-			fmt.Fprintf(&b, "%s %d\n", prefixes.Shorten(n.IRI), n.Count)
-		}
-		if part.PageInfo.HasNextPage {
-			b.WriteString("# more: use the tool query\n")
-		}
-	}
-	return textResult(b.String()), nil, nil
-}
-
-type queryArgs struct {
-	Query     string         `json:"query" jsonschema:"a GraphQL query"`
-	Variables map[string]any `json:"variables,omitempty" jsonschema:"its variables"`
-}
-
-func (t tools) runQuery(ctx context.Context, _ *mcp.CallToolRequest, a queryArgs) (*mcp.CallToolResult, any, error) {
-	if document, err := parser.ParseQuery(&ast.Source{Input: a.Query}); err == nil {
-		for _, o := range document.Operations {
-			if o.Operation != ast.Query {
-				return nil, nil, fmt.Errorf("the tool only reads, and the document has a %s", o.Operation)
+	tool := &mcp.Tool{Name: name, Title: title, Description: description + "\nExample: " + example, Annotations: k.annotations(), InputSchema: input}
+	return row{tool, input, example, func(s *mcp.Server) {
+		mcp.AddTool(s, tool, func(ctx context.Context, r *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+			defer reportProgress(ctx, r)()
+			text, out, err := run(ctx, in)
+			if err != nil {
+				return nil, out, err
 			}
-		}
-	}
-	var data json.RawMessage
-	if err := t.GraphQL(ctx, a.Query, a.Variables, &data); err != nil {
-		return nil, nil, err
-	}
-	return textResult(string(data)), nil, nil
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, out, nil
+		})
+	}}
 }

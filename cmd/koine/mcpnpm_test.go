@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// nodeDir has the npm packages of the tests of MCP.
+const nodeDir = "../../internal/dialect/modelcontext/clients"
+
+// needNode skips a test with -short, and fails it where the npm packages are missing.
+func needNode(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a test with node; -short leaves it out")
+	}
+	if _, err := os.Stat(nodeDir + "/node_modules/.package-lock.json"); err != nil {
+		t.Fatalf("%v: run scripts/install-test-tools.sh", err)
+	}
+}
+
+// nodeClients is a process with clients of the TypeScript SDKs.
+type nodeClients struct {
+	t   *testing.T
+	in  *json.Encoder
+	out *bufio.Reader
+	id  int
+}
+
+func startNodeClients(t *testing.T) *nodeClients {
+	t.Helper()
+	needNode(t)
+	command := exec.CommandContext(t.Context(), "node", "drive.mjs")
+	command.Dir, command.Stderr = nodeDir, os.Stderr
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatalf("node: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = command.Wait()
+	})
+	return &nodeClients{t: t, in: json.NewEncoder(stdin), out: bufio.NewReaderSize(stdout, 1<<20)}
+}
+
+// do runs an operation of drive.mjs and decodes its result.
+func (n *nodeClients) do(operation map[string]any, into any) error {
+	n.t.Helper()
+	n.id++
+	operation["id"] = n.id
+	if err := n.in.Encode(operation); err != nil {
+		n.t.Fatalf("node: %v", err)
+	}
+	line, err := n.out.ReadBytes('\n')
+	if err != nil {
+		n.t.Fatalf("node: %v", err)
+	}
+	var answer struct {
+		ID     int
+		Error  string
+		Result json.RawMessage
+	}
+	if err := json.Unmarshal(line, &answer); err != nil || answer.ID != n.id {
+		n.t.Fatalf("node: %v %s", err, line)
+	}
+	if answer.Error != "" {
+		return fmt.Errorf("%s", answer.Error)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal(answer.Result, into)
+}
+
+// npmClient is a client of a TypeScript SDK.
+type npmClient struct {
+	*nodeClients
+	name string
+}
+
+// connect opens a client: over standard input and output if over has a command, over HTTP if it has a url.
+func (n *nodeClients) connect(name string, sdk int, over map[string]any) *npmClient {
+	n.t.Helper()
+	over["name"], over["sdk"] = name, sdk
+	var opened struct{ Server struct{ Name string } }
+	if err := n.do(map[string]any{"connect": over}, &opened); err != nil || opened.Server.Name == "" {
+		n.t.Fatalf("connect %v: %v %+v", over, err, opened)
+	}
+	return &npmClient{n, name}
+}
+
+func (c *npmClient) run(method string, into any, with ...any) error {
+	c.t.Helper()
+	return c.do(map[string]any{"client": c.name, "call": method, "with": with}, into)
+}
+
+// npmTool is a tool as a client lists it.
+type npmTool struct {
+	Name, Description string
+	Annotations       map[string]any
+	OutputSchema      any
+}
+
+func (c *npmClient) tools() []npmTool {
+	c.t.Helper()
+	var listed struct{ Tools []npmTool }
+	if err := c.run("listTools", &listed); err != nil {
+		c.t.Fatal(err)
+	}
+	return listed.Tools
+}
+
+// called is the result of a tool.
+type called struct {
+	Content           []struct{ Type, Text string }
+	StructuredContent any
+	IsError           bool
+}
+
+func (c *called) text() (text string) {
+	for _, part := range c.Content {
+		text += part.Text
+	}
+	return text
+}
+
+func (c *npmClient) use(tool string, arguments any) (r called) {
+	c.t.Helper()
+	if err := c.run("callTool", &r, map[string]any{"name": tool, "arguments": arguments}); err != nil {
+		c.t.Fatalf("%s %v: %v", tool, arguments, err)
+	}
+	return r
+}
+
+// The clients of both generations of the TypeScript SDK use every tool over both transports,
+// with the example in its description, while the server is killed between two calls.
+func TestToolsThroughNPM(t *testing.T) {
+	node := startNodeClients(t)
+	for _, sdk := range []int{1, 2} {
+		for _, transport := range []string{"stdio", "http"} {
+			name := fmt.Sprintf("%s %d", transport, sdk)
+			t.Run(name, func(t *testing.T) {
+				dir := t.TempDir()
+				args := []string{"--search", "on", "--demo", "--data", dir}
+				s, url := startServerOn(t, dir, args...)
+				over := map[string]any{"url": url + "/mcp", "headers": map[string]string{"X-Agent-ID": "dora"}}
+				if transport == "stdio" {
+					over = map[string]any{"command": "koine", "args": []string{"mcp", "--url", url, "--as", "dora"}}
+				}
+				useEveryTool(t, node.connect(name, sdk, over), func() {
+					if err := s.process.Process.Signal(os.Kill); err != nil {
+						t.Fatal(err)
+					}
+					<-s.ended
+					s, _ = startServerOn(t, dir, "--search", "on", "--listen", strings.TrimPrefix(url, "http://"))
+				})
+			})
+		}
+	}
+}
+
+// useEveryTool calls each tool with its example, and has the server killed before every fourth.
+func useEveryTool(t *testing.T, c *npmClient, kill func()) {
+	for i, tool := range c.tools() {
+		if i%4 == 3 {
+			kill()
+		}
+		_, example, ok := strings.Cut(tool.Description, "\nExample: ")
+		var arguments any
+		if err := json.Unmarshal([]byte(example), &arguments); err != nil || !ok {
+			t.Errorf("%s has no example: %v", tool.Name, err)
+		}
+		r := c.use(tool.Name, arguments)
+		t.Logf("%s %s\n%s", tool.Name, example, r.text())
+		if r.IsError || r.StructuredContent == nil || tool.OutputSchema == nil || tool.Annotations["readOnlyHint"] == nil {
+			t.Errorf("%s %s: %+v %+v", tool.Name, example, r, tool)
+		}
+	}
+}
