@@ -139,6 +139,11 @@ const (
 	MaxProvenanceBytes = base.MaxProvenanceBytes
 	MaxAgentIDBytes    = base.MaxAgentIDBytes
 
+	// Bounds of an embedding.
+
+	MaxEmbeddingNumbers    = base.MaxEmbeddingNumbers
+	MaxEmbeddingModelBytes = base.MaxEmbeddingModelBytes
+
 	// The kinds of terms. The zero Kind is no term; in a Pattern it matches any.
 
 	KindNone         = base.KindNone
@@ -452,6 +457,9 @@ type Quad = base.Quad
 // Assertion is the claim of one source that a statement holds. A statement has at most one
 // assertion of each source.
 type Assertion = base.Assertion
+
+// Embedding is a vector that belongs to an assertion.
+type Embedding = base.Embedding
 
 // Statement is a quad with its visible assertions, at least one. The slice is read-only.
 type Statement = base.Statement

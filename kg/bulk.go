@@ -242,7 +242,7 @@ func (b *bulk) indexCommit(c *Commit, after []Assertion) error {
 func assertionBytes(list []Assertion) (n int) {
 	const perAssertion = 64
 	for i := range list {
-		n += perAssertion + len(list[i].Source) + len(list[i].Provenance)
+		n += perAssertion + len(list[i].Source) + list[i].ContentBytes()
 	}
 	return n
 }

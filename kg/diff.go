@@ -395,7 +395,7 @@ type entryHead struct {
 // readHead decodes the beginning of an entry, up to its terms.
 func readHead(r *codec.Reader) (h entryHead) {
 	version := r.Byte()
-	if version < logentry.EntryVersion || version > logentry.EntryVersionGeneration {
+	if version < logentry.EntryVersion || version > logentry.NewestEntryVersion {
 		r.Fail()
 		return h
 	}

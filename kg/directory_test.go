@@ -61,7 +61,7 @@ func TestUnknownFormat(t *testing.T) {
 		spoil func(t *testing.T, dir string)
 		says  string
 	}{
-		{"newer directory", swap("koine.json", `"version":4`, `"version":5`), "format 5"},
+		{"newer directory", swap("koine.json", `"version":5`, `"version":6`), "format 6"},
 		{"not JSON", func(t *testing.T, dir string) { write(t, dir, "koine.json", "\x00\x01") }, "koine.json is damaged"},
 		{"of something else", swap("koine.json", `"koine"`, `"other"`), "not the directory of a koine store"},
 		{"no epoch", swap("koine.json", `"epoch":"`, `"epoch":"xyz`), "epoch"},

@@ -59,6 +59,7 @@ func personal(t *testing.T, s *kg.Store) {
 	w.work(t, s, 4)
 	p := add("agent://gone", "kept by nobody else, long enough")
 	p.Provenance = []byte(`{"said":"` + eraseMarker + `"}`)
+	p.Embedding = &kg.Embedding{Model: eraseMarker, Vector: []float32{0.25, -1}}
 	say("five", p)
 	w.work(t, s, 2)
 }

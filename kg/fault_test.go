@@ -142,6 +142,7 @@ func (w *worker) patch() kg.Patch {
 		}
 		if w.IntN(4) == 0 {
 			p.Provenance = []byte(fmt.Sprintf(`{"page":%d}`, w.IntN(100)))
+			p.Embedding = &kg.Embedding{Model: "small", Vector: []float32{w.Float32() + 1, -w.Float32()}}
 		}
 	case n < 8:
 		p.Op = kg.Replace
@@ -215,6 +216,9 @@ func statements(t testing.TB, s *kg.Store, at kg.Revision) []string {
 func statementLine(st kg.Statement) string {
 	line := fmt.Sprintf("%s %s %s %s .", st.Subject, st.Predicate, st.Object, st.Graph)
 	for _, a := range st.Assertions {
+		if a.Embedding != nil {
+			line += fmt.Sprint(" # ", a.Embedding)
+		}
 		line += fmt.Sprintf(" # %s %g/%t %s r%d %s", a.Source, a.Certainty, a.HasCertainty, a.Time.Format(time.RFC3339Nano), a.Revision, a.Provenance)
 	}
 	return line

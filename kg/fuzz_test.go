@@ -128,6 +128,7 @@ var fuzzAssertions = []Assertion{
 	{Source: "agent://3", Time: time.UnixMilli(1e12).UTC(), Revision: 3, Provenance: []byte{}},
 	{Source: "agent://4", Time: time.UnixMilli(1).UTC(), Revision: 4, Validity: TimeSpan{From: time.UnixMilli(-5).UTC()}},
 	{Source: "agent://5", Time: time.UnixMilli(1).UTC(), Revision: 5, Validity: TimeSpan{From: time.UnixMilli(0).UTC(), Until: time.UnixMilli(1e12).UTC()}, Provenance: []byte(`1`)},
+	{Source: "agent://6", Time: time.UnixMilli(1).UTC(), Revision: 6, Embedding: &Embedding{Model: "m", Vector: []float32{1, -0.5}}},
 }
 
 func FuzzParseState(f *testing.F) {
@@ -167,7 +168,7 @@ func fuzzCommit() *Commit {
 			{Op: Add, Quad: q, Assertion: a[0], After: a[:1], ReplacedBy: -1},
 			{Op: Remove, Quad: q, Assertion: a[1], Before: a, After: base.WithoutSource(a, a[1].Source), Since: 4, ReplacedBy: -1},
 			{Op: Remove, Quad: other, Assertion: a[0], Before: a[:1], Since: 3, ReplacedBy: 3},
-			{Op: Add, Quad: q, Assertion: a[4], Before: a[:4], After: a, Since: 5, Replaces: []uint32{2}, ReplacedBy: -1},
+			{Op: Add, Quad: q, Assertion: a[5], Before: a[:5], After: a, Since: 5, Replaces: []uint32{2}, ReplacedBy: -1},
 		},
 	}
 }

@@ -20,6 +20,8 @@ type Patch struct {
 	// Validity is the time for which the statement is asserted: see Assertion.Validity.
 	Validity   TimeSpan
 	Provenance []byte // JSON, or nil
+	// Embedding belongs to the assertion of an Add or Replace; nil for none.
+	Embedding *Embedding
 	// Time is the time of the assertion of an Add, for one that comes from another store; zero
 	// means the commit's time. Only an administrator may set it, for any source except koine
 	// itself. An update with such a patch cannot be held for review.
@@ -79,7 +81,24 @@ func (p *Patch) Normalise(source AgentID) error {
 	if p.Provenance != nil && !json.Valid(p.Provenance) {
 		return Errorf(CodeInvalid, "provenance is not JSON").At("provenance")
 	}
+	if err := p.validEmbedding(); err != nil {
+		return err
+	}
 	p.normal = true
+	return nil
+}
+
+// validEmbedding returns an error about an embedding that the patch may not have.
+func (p *Patch) validEmbedding() error {
+	if p.Embedding == nil {
+		return nil
+	}
+	if p.Op == Remove {
+		return Errorf(CodeInvalid, "a removed statement is given no embedding").At("embedding")
+	}
+	if err := p.Embedding.Valid(); err != nil {
+		return AsError(err).At("embedding")
+	}
 	return nil
 }
 

@@ -514,7 +514,7 @@ func (w *wholeReplacement) compareContent() (err error) {
 		carry = append(carry, base.WrittenStatement{Subject: q.Subject, Predicate: q.Predicate, Object: q.Object, Since: d.before.Since, Assertions: d.before.Assertions})
 		bytes += q.TextBytes() + 32*len(d.before.Assertions)
 		for i := range d.before.Assertions {
-			bytes += len(d.before.Assertions[i].Provenance)
+			bytes += d.before.Assertions[i].ContentBytes()
 		}
 		if len(carry) < w.s.options.wholeCommit && bytes < wholeBytes {
 			return nil

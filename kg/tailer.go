@@ -260,9 +260,9 @@ func commitSize(c *Commit) int {
 		ch := &c.Changes[i]
 		q := &ch.Quad
 		n += perChange + len(q.Subject.Value()) + len(q.Predicate.Value()) + len(q.Object.Value()) + len(q.Graph.Value())
-		n += perAssertion*(len(ch.Before)+len(ch.After)) + len(ch.Assertion.Provenance)
-		for _, a := range ch.Before { // After shares them
-			n += len(a.Provenance)
+		n += perAssertion*(len(ch.Before)+len(ch.After)) + ch.Assertion.ContentBytes()
+		for i := range ch.Before { // After shares them
+			n += ch.Before[i].ContentBytes()
 		}
 	}
 	return n

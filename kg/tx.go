@@ -238,6 +238,7 @@ func (tx *Tx) addAssertion(p *Patch, replaces []uint32) error {
 	a := Assertion{
 		Source: p.Source, Certainty: p.Certainty, HasCertainty: p.HasCertainty, Validity: p.Validity,
 		Provenance: bytes.Clone(p.Provenance), // the caller may reuse its buffer while watchers read this
+		Embedding:  p.Embedding.Clone(),
 		Time:       tx.time, Revision: tx.revision,
 	}
 	if !p.Time.IsZero() {
@@ -378,9 +379,9 @@ func (tx *Tx) recordChange(c *Change, ids IDQuad) error {
 	if len(tx.changes) >= MaxChanges {
 		return Errorf(CodeLimitExceeded, "an update makes at most %d changes: split it", MaxChanges)
 	}
-	tx.bytes += len(c.Quad.Subject.Value()) + len(c.Quad.Object.Value()) + len(c.Assertion.Provenance) + 32*(1+len(c.Before))
-	for _, a := range c.Before {
-		tx.bytes += len(a.Provenance)
+	tx.bytes += len(c.Quad.Subject.Value()) + len(c.Quad.Object.Value()) + c.Assertion.ContentBytes() + 32*(1+len(c.Before))
+	for i := range c.Before {
+		tx.bytes += c.Before[i].ContentBytes()
 	}
 	if tx.bytes > MaxCommitBytes {
 		return errCommitTooLarge()

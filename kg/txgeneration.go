@@ -86,7 +86,7 @@ func (tx *Tx) writeStatement(q Quad, st base.State, ids IDQuad) error {
 	ids.Graph = keys.Generation(uint64(tx.written.Began))
 	tx.bytes += q.Subject.TextBytes() + q.Predicate.TextBytes() + q.Object.TextBytes() + 32*(1+len(st.Assertions))
 	for i := range st.Assertions {
-		tx.bytes += len(st.Assertions[i].Provenance)
+		tx.bytes += st.Assertions[i].ContentBytes()
 	}
 	if tx.bytes > MaxCommitBytes {
 		return errCommitTooLarge()

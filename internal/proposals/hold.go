@@ -144,7 +144,7 @@ func (w *writer) writePending(graph kg.Term, patches []kg.Patch) {
 		}
 		q := p.Quad
 		q.Graph = graph
-		w.applyPatch(kg.Patch{Op: kg.Add, Quad: q, Source: p.Source, Certainty: p.Certainty, HasCertainty: p.HasCertainty, Validity: p.Validity, Provenance: p.Provenance})
+		w.applyPatch(kg.Patch{Op: kg.Add, Quad: q, Source: p.Source, Certainty: p.Certainty, HasCertainty: p.HasCertainty, Validity: p.Validity, Provenance: p.Provenance, Embedding: p.Embedding})
 	}
 }
 

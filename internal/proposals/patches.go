@@ -40,6 +40,7 @@ type storedPatch struct {
 	ValidFrom  *time.Time      `json:"validFrom,omitempty"`
 	ValidTo    *time.Time      `json:"validTo,omitempty"`
 	Provenance json.RawMessage `json:"provenance,omitempty"`
+	Embedding  *kg.Embedding   `json:"embedding,omitempty"`
 }
 
 func storeTerm(t kg.Term) storedTerm {
@@ -77,7 +78,7 @@ func encodePatches(patches []kg.Patch) ([]string, error) {
 	for i, p := range patches {
 		s := storedPatch{
 			Op: p.Op.String(), Subject: storeTerm(p.Quad.Subject), Predicate: storeTerm(p.Quad.Predicate), Object: storeTerm(p.Quad.Object),
-			Source: p.Source, Provenance: p.Provenance,
+			Source: p.Source, Provenance: p.Provenance, Embedding: p.Embedding,
 		}
 		if p.Quad.Graph != kg.DefaultGraph {
 			g := storeTerm(p.Quad.Graph)
@@ -131,7 +132,7 @@ func decodePatches(pieces []string) ([]kg.Patch, error) {
 	}
 	patches := make([]kg.Patch, len(list))
 	for i, s := range list {
-		p := kg.Patch{Source: s.Source, Quad: kg.Quad{Subject: s.Subject.toTerm(), Predicate: s.Predicate.toTerm(), Object: s.Object.toTerm(), Graph: kg.DefaultGraph}}
+		p := kg.Patch{Source: s.Source, Embedding: s.Embedding, Quad: kg.Quad{Subject: s.Subject.toTerm(), Predicate: s.Predicate.toTerm(), Object: s.Object.toTerm(), Graph: kg.DefaultGraph}}
 		if s.Graph != nil {
 			p.Quad.Graph = s.Graph.toTerm()
 		}

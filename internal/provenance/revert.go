@@ -1,7 +1,6 @@
 package provenance
 
 import (
-	"bytes"
 	"context"
 	"slices"
 
@@ -133,7 +132,7 @@ func (u *netChange) checkSources(by *kg.Principal) error {
 
 // sameAssertion reports whether two assertions are equal apart from the time of recording.
 func sameAssertion(a, b kg.Assertion) bool {
-	return a.Source == b.Source && a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty && a.Validity.Equal(b.Validity) && bytes.Equal(a.Provenance, b.Provenance)
+	return a.Source == b.Source && a.SameContent(b)
 }
 
 func sameAssertions(a, b []kg.Assertion) bool {
@@ -199,7 +198,7 @@ func (u *netChange) restore(tx *kg.Tx, now []kg.Assertion) error {
 		if slices.ContainsFunc(now, func(b kg.Assertion) bool { return sameAssertion(a, b) }) {
 			continue // unchanged
 		}
-		p := kg.Patch{Op: kg.Add, Quad: u.quad, Source: a.Source, Certainty: a.Certainty, HasCertainty: a.HasCertainty, Validity: a.Validity, Provenance: a.Provenance}
+		p := kg.Patch{Op: kg.Add, Quad: u.quad, Source: a.Source, Certainty: a.Certainty, HasCertainty: a.HasCertainty, Validity: a.Validity, Provenance: a.Provenance, Embedding: a.Embedding}
 		apply := tx.Apply
 		if m := tx.Meta(); m.Principal.IsAdmin() && !m.Principal.MayActFor(a.Source) {
 			apply = tx.ApplyOwn // an administrator restores another agent's assertion

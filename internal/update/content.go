@@ -19,6 +19,7 @@ const contentVersion = "koine update 1\n"
 // their hash.
 type content struct {
 	Certainty  *float64        `json:"certainty,omitempty"`
+	Embedding  *kg.Embedding   `json:"embedding,omitempty"`
 	Graph      string          `json:"graph"`
 	Implied    bool            `json:"implied,omitempty"`
 	Object     string          `json:"object"`
@@ -47,7 +48,8 @@ func contentHash(steps []step) (sum [32]byte) {
 	for i := range steps {
 		s := &steps[i]
 		c := content{
-			Graph: s.Quad.Graph.String(), Implied: s.implied, Object: textOf(s.Quad.Object), Op: s.Op.String(),
+			Embedding: s.Embedding,
+			Graph:     s.Quad.Graph.String(), Implied: s.implied, Object: textOf(s.Quad.Object), Op: s.Op.String(),
 			Predicate: s.Quad.Predicate.String(), Provenance: canonicalJSON(s.Provenance), Source: s.Source, Subject: s.Quad.Subject.String(),
 		}
 		if s.HasCertainty {

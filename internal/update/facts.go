@@ -31,7 +31,7 @@ func Expand(ctx context.Context, judge *names.Judge, by kg.Principal, mutations 
 		m := &mutations[i]
 		p := m.Patch
 		if p.Op == kg.Remove { // a removal has no evidence of its own
-			p.Certainty, p.HasCertainty, p.Validity, p.Provenance = 0, false, kg.TimeSpan{}, nil
+			p.Certainty, p.HasCertainty, p.Validity, p.Provenance, p.Embedding = 0, false, kg.TimeSpan{}, nil, nil
 		}
 		if !m.ObjectType.IsZero() && !p.Quad.Object.IsResource() {
 			return Facts{}, kg.Errorf(kg.CodeInvalid, "the object must be a resource to have an rdf:type").At(fmt.Sprintf("[%d].object.type", i))

@@ -40,7 +40,7 @@ func normalise(mutations []Mutation, source kg.AgentID) ([]step, error) {
 	for i, m := range mutations {
 		p := m.Patch
 		if p.Op == kg.Remove { // a removal has no evidence of its own
-			p.Certainty, p.HasCertainty, p.Validity, p.Provenance = 0, false, kg.TimeSpan{}, nil
+			p.Certainty, p.HasCertainty, p.Validity, p.Provenance, p.Embedding = 0, false, kg.TimeSpan{}, nil, nil
 		}
 		if err := p.Normalise(source); err != nil {
 			return nil, atMutation(err, i)

@@ -9,9 +9,10 @@ import (
 )
 
 // SameContent reports whether two assertions of one source have the same certainty,
-// validity and provenance.
+// validity, provenance and embedding.
 func (a Assertion) SameContent(b Assertion) bool {
-	return a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty && a.Validity.Equal(b.Validity) && bytes.Equal(a.Provenance, b.Provenance)
+	return a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty && a.Validity.Equal(b.Validity) && bytes.Equal(a.Provenance, b.Provenance) &&
+		a.Embedding.Equal(b.Embedding)
 }
 
 // EqualAssertions reports whether two lists are equal in all fields.
@@ -29,8 +30,11 @@ func EqualAssertions(a, b []Assertion) bool {
 
 // IsPlain reports whether the assertion has only a source and a time.
 func (a *Assertion) IsPlain() bool {
-	return !a.HasCertainty && a.Provenance == nil && a.Validity.IsZero()
+	return !a.HasCertainty && a.Provenance == nil && a.Validity.IsZero() && a.Embedding == nil
 }
+
+// ContentBytes returns the size of the parts of an assertion that have no fixed size.
+func (a *Assertion) ContentBytes() int { return len(a.Provenance) + a.Embedding.Bytes() }
 
 // WithAssertion returns a copy of the list with a added, or in the place of the previous
 // assertion of its source.
@@ -75,7 +79,8 @@ const (
 	flagProvenance = 1 << 1
 	flagValidFrom  = 1 << 2
 	flagValidTo    = 1 << 3
-	flagsKnown     = flagCertainty | flagProvenance | flagValidFrom | flagValidTo
+	flagEmbedding  = 1 << 4
+	flagsKnown     = flagCertainty | flagProvenance | flagValidFrom | flagValidTo | flagEmbedding
 )
 
 // AppendAssertion appends the encoding of an assertion without its source, which log and
@@ -95,6 +100,9 @@ func AppendAssertion(dst []byte, a Assertion) []byte {
 	if !a.Validity.Until.IsZero() {
 		flags |= flagValidTo
 	}
+	if a.Embedding != nil {
+		flags |= flagEmbedding
+	}
 	dst = append(dst, flags)
 	if a.HasCertainty {
 		dst = codec.AppendFloat(dst, a.Certainty)
@@ -109,6 +117,9 @@ func AppendAssertion(dst []byte, a Assertion) []byte {
 	}
 	if flags&flagValidTo != 0 {
 		dst = binary.AppendVarint(dst, a.Validity.Until.UnixMilli())
+	}
+	if a.Embedding != nil {
+		dst = a.Embedding.append(dst)
 	}
 	return dst
 }
@@ -136,6 +147,9 @@ func ReadAssertion(r *codec.Reader) Assertion {
 	}
 	if flags&flagValidTo != 0 {
 		a.Validity.Until = readEnd(r)
+	}
+	if flags&flagEmbedding != 0 {
+		a.Embedding = readEmbedding(r)
 	}
 	return a
 }

@@ -31,6 +31,8 @@ type Assertion struct {
 	Validity TimeSpan
 	// Provenance is any JSON about the origin, or nil. It is read-only.
 	Provenance []byte
+	// Embedding is a vector that belongs to the assertion, or nil.
+	Embedding *Embedding
 	// Revision is the commit that last changed the assertion.
 	Revision Revision
 }

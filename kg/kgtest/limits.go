@@ -45,6 +45,10 @@ func testLimits(t *testing.T, f Factory) {
 		{"MaxResourceBytes of a blank node", kg.MaxResourceBytes, withPatch(func(p *kg.Patch, n int) { p.Quad.Object = kg.Blank(text(n)) })},
 		{"MaxLiteralKindBytes of a datatype", kg.MaxLiteralKindBytes, withPatch(func(p *kg.Patch, n int) { p.Quad.Object = kg.Typed("x", "urn:"+text(n-4)) })},
 		{"MaxProvenanceBytes", kg.MaxProvenanceBytes, withPatch(func(p *kg.Patch, n int) { p.Provenance = json(n) })},
+		{"MaxEmbeddingNumbers", kg.MaxEmbeddingNumbers, withPatch(func(p *kg.Patch, n int) {
+			p.Embedding = &kg.Embedding{Model: "m", Vector: append(make([]float32, n-1), 1)}
+		})},
+		{"MaxEmbeddingModelBytes", kg.MaxEmbeddingModelBytes, withPatch(func(p *kg.Patch, n int) { p.Embedding = &kg.Embedding{Model: text(n), Vector: []float32{1}} })},
 		{"MaxAgentIDBytes of a source", kg.MaxAgentIDBytes, withPatch(func(p *kg.Patch, n int) { p.Source = kg.AgentID("agent://" + text(n-8)) })},
 		{"MaxAgentIDBytes of the actor", kg.MaxAgentIDBytes, withMeta(func(m *kg.Meta, n int) { m.Actor = kg.AgentID("agent://" + text(n-8)) })},
 		{"MaxJustificationBytes", kg.MaxJustificationBytes, withMeta(func(m *kg.Meta, n int) { m.Justification = text(n) })},

@@ -29,6 +29,14 @@ func testPatches(t *testing.T, f Factory) {
 		{"add again without the certainty", []kg.Patch{addWith(q, a, 0)}, []kg.Patch{add(q, a)}, 1, map[kg.Quad]int{q: 1}},
 		{"add again with the same certainty", []kg.Patch{addWith(q, a, 0.5)}, []kg.Patch{addWith(q, a, 0.5)}, 0, map[kg.Quad]int{q: 1}},
 		{
+			"add again with an embedding", []kg.Patch{add(q, a)},
+			[]kg.Patch{{Op: kg.Add, Quad: q, Source: a, Embedding: embeddings[0]}}, 1, map[kg.Quad]int{q: 1},
+		},
+		{
+			"add again with the same embedding", []kg.Patch{{Op: kg.Add, Quad: q, Source: a, Embedding: embeddings[0]}},
+			[]kg.Patch{{Op: kg.Add, Quad: q, Source: a, Embedding: &kg.Embedding{Model: "m", Vector: []float32{1, 0}}}}, 0, map[kg.Quad]int{q: 1},
+		},
+		{
 			"add again with a provenance", []kg.Patch{add(q, a)},
 			[]kg.Patch{{Op: kg.Add, Quad: q, Source: a, Provenance: []byte(`{"page":1}`)}}, 1, map[kg.Quad]int{q: 1},
 		},
@@ -147,6 +155,9 @@ func testRejectedPatches(t *testing.T, f Factory) {
 		change(&p)
 		return p
 	}
+	embedded := func(model string, vector ...float32) kg.Patch {
+		return with(func(p *kg.Patch) { p.Embedding = &kg.Embedding{Model: model, Vector: vector} })
+	}
 	for _, row := range []struct {
 		name  string
 		patch kg.Patch
@@ -172,6 +183,14 @@ func testRejectedPatches(t *testing.T, f Factory) {
 		{"a certainty below 0", with(func(p *kg.Patch) { p.HasCertainty, p.Certainty = true, -0.1 }), kg.CodeInvalid},
 		{"a certainty that is no number", with(func(p *kg.Patch) { p.HasCertainty, p.Certainty = true, math.NaN() }), kg.CodeInvalid},
 		{"a provenance that is no JSON", with(func(p *kg.Patch) { p.Provenance = []byte(`{"page":`) }), kg.CodeInvalid},
+		{"an embedding without a model", embedded("", 1), kg.CodeInvalid},
+		{"an embedding with a space in its model", embedded("a b", 1), kg.CodeInvalid},
+		{"an embedding whose model is no UTF-8", embedded("a\xff", 1), kg.CodeInvalid},
+		{"an embedding without numbers", embedded("m"), kg.CodeInvalid},
+		{"an embedding of zeros", embedded("m", 0, 0), kg.CodeInvalid},
+		{"an embedding with no number", embedded("m", 1, float32(math.NaN())), kg.CodeInvalid},
+		{"an embedding with an infinite number", embedded("m", 1, float32(math.Inf(-1))), kg.CodeInvalid},
+		{"an embedding of what is removed", with(func(p *kg.Patch) { p.Op, p.Embedding = kg.Remove, embeddings[0] }), kg.CodeInvalid},
 		{"a source that is no UTF-8", with(func(p *kg.Patch) { p.Source = "agent://\xff" }), kg.CodeInvalid},
 	} {
 		t.Run(row.name, func(t *testing.T) {

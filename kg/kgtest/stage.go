@@ -88,7 +88,7 @@ func (s *Stage) hasStatements(graph kg.Term) bool {
 func (s *Stage) addAssertion(p kg.Patch, replaces []uint32) bool {
 	made := kg.Assertion{
 		Source: p.Source, Certainty: p.Certainty, HasCertainty: p.HasCertainty,
-		Validity: p.Validity, Time: s.stamp.Time, Provenance: p.Provenance, Revision: s.stamp.Revision,
+		Validity: p.Validity, Time: s.stamp.Time, Provenance: p.Provenance, Embedding: p.Embedding, Revision: s.stamp.Revision,
 	}
 	if made.Source == "" {
 		made.Source = actor(s.meta)
@@ -195,5 +195,5 @@ func bySource(assertions []kg.Assertion, source kg.AgentID) int {
 
 func sameAssertion(a, b kg.Assertion) bool {
 	return a.Source == b.Source && a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty &&
-		bytes.Equal(a.Provenance, b.Provenance) && a.Validity == b.Validity
+		bytes.Equal(a.Provenance, b.Provenance) && a.Validity == b.Validity && a.Embedding.Equal(b.Embedding)
 }

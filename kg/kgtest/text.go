@@ -23,6 +23,9 @@ func assertionText(a kg.Assertion) string {
 	if v := a.Validity; !v.IsZero() {
 		s += fmt.Sprintf(" %s to %s", v.From.Format(time.RFC3339Nano), v.Until.Format(time.RFC3339Nano))
 	}
+	if e := a.Embedding; e != nil {
+		s += fmt.Sprint(" ", e)
+	}
 	return fmt.Sprintf("%s %s %s r%d", s, a.Time.UTC().Format(timeForm), a.Provenance, a.Revision)
 }
 

@@ -28,6 +28,7 @@ var (
 	sources     = []kg.AgentID{"agent://a", "agent://b", "agent://c"}
 	certainties = []float64{0, 0.25, 0.5, 0.75, 1}
 	provenances = [][]byte{nil, []byte(`{"n":1}`), []byte(`{"n":2}`)}
+	embeddings  = []*kg.Embedding{{Model: "m", Vector: []float32{1, 0}}, {Model: "m", Vector: []float32{0, -1}}, {Model: "n", Vector: []float32{1, 0}}}
 	years       = []time.Time{year(1969), year(1990), year(2031), year(2032)}
 	validities  = []kg.TimeSpan{
 		{From: years[1]}, {Until: years[1]}, {From: years[0], Until: years[2]}, {From: years[1], Until: years[1].Add(time.Millisecond)},
@@ -85,6 +86,9 @@ func (d dice) patch() kg.Patch {
 	p.Provenance = pick(d, provenances)
 	if d.chance(40) {
 		p.Validity = pick(d, validities)
+	}
+	if d.chance(30) {
+		p.Embedding = pick(d, embeddings)
 	}
 	return p
 }

@@ -16,12 +16,13 @@ import (
 //	2  prefixes and schemes in the log
 //	3  generations of graphs in the log and the index (entry version 3)
 //	4  audit copies of messages, which retraction and erasure take; grants with levels
+//	5  embeddings of assertions (entry version 4)
 const (
-	FormatVersion = 4
+	FormatVersion = 5
 	OldestFormat  = 1
 	// FormatRequires is the oldest version that opens FormatVersion. It is written into
 	// the directory, so that the error of an older koine can name it.
-	FormatRequires = "v0.0.0-20261126"
+	FormatRequires = "v0.0.0-20261127"
 )
 
 // ContentFormat returns the format of the contents of the directory.

@@ -36,15 +36,20 @@ import (
 // An assertion is the index of its agent and the bytes of base.AppendAssertion.
 //
 // A commit without a proposal is written in version 1, one without a generation at most in
-// version 2. In version 3 the proposal may be empty.
+// version 2. In version 3 the proposal may be empty. A commit with an embedding in any of its
+// assertions is written in version 4, in which both may be: without a generation its effect
+// is 0, and nothing follows.
 const (
 	EntryVersion           = 1 // base version
 	EntryVersionProposal   = 2 // with a proposal
 	EntryVersionGeneration = 3 // with an effect on a generation
+	EntryVersionEmbedding  = 4 // with an embedding
+	NewestEntryVersion     = EntryVersionEmbedding
 )
 
 // Effects of an entry on a generation.
 const (
+	entryNoEffect = 0 // from version 4 on
 	entryWritten  = 1
 	entryReplaced = 2
 	entryGivenUp  = 3
@@ -67,6 +72,8 @@ type EntryWriter struct {
 	body     []byte
 	record   []byte // buffer for one term
 	entry    []byte
+	// embeds tells that an assertion of the commit has an embedding.
+	embeds bool
 	// subject and graph are those of the previous change. Consecutive changes often have
 	// the same.
 	subject, graph internedTerm
@@ -94,7 +101,7 @@ func (w *EntryWriter) Write(c *base.Commit) []byte {
 	clear(w.terms)
 	clear(w.agents)
 	w.termBuf, w.agentBuf, w.body = w.termBuf[:0], w.agentBuf[:0], w.body[:0]
-	w.subject, w.graph = internedTerm{}, internedTerm{}
+	w.subject, w.graph, w.embeds = internedTerm{}, internedTerm{}, false
 	w.entry = w.appendCommit(w.entry[:0], c)
 	return w.entry
 }
@@ -122,6 +129,7 @@ func (w *EntryWriter) internRepeated(last *internedTerm, t base.Term) uint64 {
 func (w *EntryWriter) appendAssertion(a *base.Assertion) {
 	w.body = binary.AppendUvarint(w.body, w.internAgent(a.Source))
 	w.body = base.AppendAssertion(w.body, *a)
+	w.embeds = w.embeds || a.Embedding != nil
 }
 
 // internAgent returns the number of an agent within the entry.
@@ -191,6 +199,12 @@ func (w *EntryWriter) appendCommit(dst []byte, c *base.Commit) []byte {
 		w.appendGeneration(c)
 	case c.ProposalID != "":
 		version = EntryVersionProposal
+	}
+	if w.embeds {
+		if version != EntryVersionGeneration {
+			w.body = append(w.body, entryNoEffect)
+		}
+		version = EntryVersionEmbedding
 	}
 	dst = append(dst, version)
 	dst = binary.AppendVarint(dst, c.Time.UnixMilli())
@@ -272,7 +286,7 @@ func (w *EntryWriter) appendGenerationHead(kind byte, graph base.Term, began bas
 func ChangesSizeBound(changes []base.Change) (n int) {
 	const perEntry, perChange, perAssertion, perIndex = 64, 256, 128, 8
 	n = perEntry
-	assertion := func(a *base.Assertion) int { return perAssertion + len(a.Source) + len(a.Provenance) }
+	assertion := func(a *base.Assertion) int { return perAssertion + len(a.Source) + a.ContentBytes() }
 	for i := range changes {
 		c := &changes[i]
 		n += perChange + c.Quad.Subject.TextBytes() + c.Quad.Predicate.TextBytes() + c.Quad.Object.TextBytes() + c.Quad.Graph.TextBytes()
@@ -308,7 +322,7 @@ func GenerationSizeBound(c *base.Commit) (n int) {
 			s := &c.Written.Statements[i]
 			n += perStatement + s.Subject.TextBytes() + s.Predicate.TextBytes() + s.Object.TextBytes()
 			for j := range s.Assertions {
-				n += perAssertion + len(s.Assertions[j].Source) + len(s.Assertions[j].Provenance)
+				n += perAssertion + len(s.Assertions[j].Source) + s.Assertions[j].ContentBytes()
 			}
 		}
 	}
@@ -328,8 +342,8 @@ type entryReader struct {
 func ParseEntry(payload []byte, revision base.Revision) (*base.Commit, error) {
 	r := &entryReader{Reader: codec.NewReader(payload), revision: revision}
 	version := r.Byte()
-	if version < EntryVersion || version > EntryVersionGeneration {
-		return nil, base.Errorf(base.CodeFormatUnknown, "log entry %d has version %d: this koine reads versions up to %d", revision, version, EntryVersionGeneration)
+	if version < EntryVersion || version > NewestEntryVersion {
+		return nil, base.Errorf(base.CodeFormatUnknown, "log entry %d has version %d: this koine reads versions up to %d", revision, version, NewestEntryVersion)
 	}
 	c := &base.Commit{Revision: revision, Time: time.UnixMilli(r.Varint()).UTC()}
 	c.Principal, c.Actor = base.AgentID(r.String()), base.AgentID(r.String())
@@ -355,7 +369,7 @@ func ParseEntry(payload []byte, revision base.Revision) (*base.Commit, error) {
 		}
 	}
 	if version >= EntryVersionGeneration {
-		r.readGeneration(c)
+		r.readGeneration(c, version)
 	}
 	if err := r.Close(); err != nil {
 		return nil, base.Errorf(base.CodeLogDamaged, "log entry %d: %w", revision, err)
@@ -445,8 +459,12 @@ func (r *entryReader) readChange(c *base.Change, index, total int) {
 }
 
 // readGeneration decodes the commit's effect on a generation.
-func (r *entryReader) readGeneration(c *base.Commit) {
-	kind, graph, began := r.Byte(), r.readTerm(), base.Revision(r.Uvarint())
+func (r *entryReader) readGeneration(c *base.Commit, version byte) {
+	kind := r.Byte()
+	if kind == entryNoEffect && version >= EntryVersionEmbedding {
+		return
+	}
+	graph, began := r.readTerm(), base.Revision(r.Uvarint())
 	if began == 0 || began > c.Revision {
 		r.Fail()
 		return
