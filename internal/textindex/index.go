@@ -110,7 +110,13 @@ func (x *Index) RemoveGraph(graph kg.ID) {
 }
 
 // Search returns the first hits of a request.
-func (x *Index) Search(ctx context.Context, r *Request) ([]Hit, error) {
+func (x *Index) Search(ctx context.Context, r *Request) (hits []Hit, err error) {
+	x.readSegments(func(list []*segment) { hits, err = searchSegments(ctx, list, r) })
+	return hits, err
+}
+
+// readSegments calls read with all texts in segments. Nothing is added or removed meanwhile.
+func (x *Index) readSegments(read func([]*segment)) {
 	x.mu.RLock()
 	if len(x.pending) > 0 {
 		x.mu.RUnlock()
@@ -120,7 +126,7 @@ func (x *Index) Search(ctx context.Context, r *Request) ([]Hit, error) {
 		x.mu.RLock()
 	}
 	defer x.mu.RUnlock()
-	return searchSegments(ctx, x.segments, r)
+	read(x.segments)
 }
 
 // flushPending makes a segment of the pending texts. x.mu is held.

@@ -84,10 +84,16 @@ type Match struct {
 func searchSegments(ctx context.Context, list []*segment, r *Request) ([]Hit, error) {
 	s := &searcher{ctx: ctx, request: r}
 	s.openParts(list)
-	for _, w := range r.Query.words {
+	s.openQuery()
+	return s.findHits()
+}
+
+// openQuery opens the words of the query.
+func (s *searcher) openQuery() {
+	for _, w := range s.request.Query.words {
 		s.words = append(s.words, s.openWord(w, func(p *part) []bool { return p.searched }))
 	}
-	for _, list := range r.Query.without {
+	for _, list := range s.request.Query.without {
 		var all []*wordCursor
 		for _, w := range list {
 			all = append(all, s.openWord(w, func(p *part) []bool { return p.readable }))
@@ -97,13 +103,13 @@ func searchSegments(ctx context.Context, list []*segment, r *Request) ([]Hit, er
 	// The words that can add most come last, so that a prefix of the list
 	// cannot make a hit alone.
 	slices.SortStableFunc(s.words, func(a, b *wordCursor) int { return cmp.Compare(a.most, b.most) })
-	return s.findHits()
 }
 
 // searcher is a search under way.
 type searcher struct {
 	ctx     context.Context
 	request *Request
+	known   map[queryWord][]form // of a Finding
 	parts   []*part
 	texts   uint64  // that the caller may read
 	average float64 // words of a text
@@ -173,6 +179,9 @@ type form struct {
 
 // formsOf returns the terms of readable texts that a word stands for.
 func (s *searcher) formsOf(w queryWord) (out []form) {
+	if s.known != nil {
+		return s.known[w]
+	}
 	add := func(term string, weight float64) uint64 {
 		n := s.textsWith(term)
 		if n > 0 {
@@ -346,13 +355,7 @@ func (s *searcher) findHits() ([]Hit, error) {
 			return nil, s.ctx.Err()
 		}
 		optional := s.countOptional()
-		var next Subject
-		found := false
-		for _, w := range s.words[optional:] {
-			if at, ok := w.firstSubject(); ok && (!found || at.compareTo(next) < 0) {
-				next, found = at, true
-			}
-		}
+		next, found := s.nextCandidate(s.words[optional:])
 		if !found {
 			break
 		}
@@ -378,6 +381,16 @@ func (s *searcher) findHits() ([]Hit, error) {
 		return 1
 	})
 	return out, nil
+}
+
+// nextCandidate returns the first subject at a cursor of the words.
+func (s *searcher) nextCandidate(list []*wordCursor) (next Subject, found bool) {
+	for _, w := range list {
+		if at, ok := w.firstSubject(); ok && (!found || at.compareTo(next) < 0) {
+			next, found = at, true
+		}
+	}
+	return next, found
 }
 
 // passSubject moves every cursor behind a subject.
