@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -63,7 +64,7 @@ func (c *modelClient) want(tool string, args map[string]any, failed bool, want .
 }
 
 // readTools is how many tools only read.
-const readTools = 8
+const readTools = 13
 
 // A model remembers, recalls and repairs its mistakes by the answers of the tools, over
 // both transports.
@@ -90,12 +91,57 @@ func TestModelContextTools(t *testing.T) {
 	})
 }
 
+// startExamples runs a server for the examples of tools on a data directory: with the demo,
+// and a rule that holds updates.
+func startExamples(t *testing.T, dir string) (s *server, url string) {
+	t.Helper()
+	policy := filepath.Join(dir, "policy.yaml")
+	rules := "rules:\n  - {name: trust, on: update, when: 'patch.predicate.endsWith(\"/trusted\")', effect: review, message: Trust needs a second agent}\n"
+	if err := os.WriteFile(policy, []byte(rules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return startServerOn(t, filepath.Join(dir, "data"), "--search", "on", "--demo", "--policy", policy)
+}
+
+// prepareExamples makes the agent chen ask dora, and propose, and returns a replacer that
+// puts the ids of these into examples of tools.
+func prepareExamples(t *testing.T, url string) *strings.Replacer {
+	t.Helper()
+	chen := startMCP(t, "--url", url, "--as", "chen")
+	var asked, proposed struct{ ID, Channel, Proposal string }
+	chen.structured("ask", map[string]any{"to": "dora", "text": "Which cell did run 8 use?", "seconds": 1}, &asked)
+	chen.structured("remember", map[string]any{"facts": "finding:2 lab:trusted true [0.8]", "why": "two runs"}, &proposed)
+	if asked.ID == "" || asked.Channel == "" || proposed.Proposal == "" {
+		t.Fatal(asked, proposed)
+	}
+	const some = "01a21897-bba5-765f-81bf-c4e6af5fb099"
+	return strings.NewReplacer(`{"proposal": "`+some, `{"proposal": "`+proposed.Proposal, some, asked.ID, "chan:direct:3d0dd91bae166f8dd520d8f4", asked.Channel)
+}
+
+// structured calls a tool and decodes its structured answer.
+func (c *modelClient) structured(tool string, args map[string]any, into any) {
+	c.t.Helper()
+	r, err := c.CallTool(c.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil || r.IsError {
+		c.t.Fatal(tool, args, err, r)
+	}
+	text, err := json.Marshal(r.StructuredContent)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
 // The examples in the descriptions of tools work as they stand, and a wrong call is answered
 // with what repairs it.
 func TestExamplesOfTools(t *testing.T) {
-	dir := t.TempDir()
-	_, url := startServerOn(t, dir, "--search", "on", "--demo")
+	_, url := startExamples(t, t.TempDir())
+	ids := prepareExamples(t, url)
 	c := startMCP(t, "--url", url, "--as", "dora")
+	c.want("inbox", nil, false, "in chan:direct:", " #1 chen to dora, request (id ", "): Which cell did run 8 use?\n")
+	c.want("proposals", nil, false, " by chen, pending, 0 of 1 approvals (two runs); held: trust: ", "Trust needs a second agent\n  add finding:2 lab:trusted true [0.8]\n")
 	tools, err := c.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +149,7 @@ func TestExamplesOfTools(t *testing.T) {
 	for _, tool := range tools.Tools {
 		_, example, _ := strings.Cut(tool.Description, "\nExample: ")
 		var arguments map[string]any
-		if err := json.Unmarshal([]byte(example), &arguments); err != nil {
+		if err := json.Unmarshal([]byte(ids.Replace(example)), &arguments); err != nil {
 			t.Errorf("%s has no example: %v", tool.Name, err)
 			continue
 		}
@@ -113,8 +159,8 @@ func TestExamplesOfTools(t *testing.T) {
 		c.want(tool.Name, map[string]any{"unheard": 1}, true, `there is no argument "unheard"`, example)
 		for name := range arguments {
 			wrong := maps.Clone(arguments)
-			wrong[name] = []bool{true}
-			c.want(tool.Name, wrong, true, name+" is [true]; it must be ", example)
+			wrong[name] = map[string]any{}
+			c.want(tool.Name, wrong, true, name+" is {}; it must be ", example)
 		}
 		if required, _ := tool.InputSchema.(map[string]any)["required"].([]any); len(required) > 0 {
 			c.want(tool.Name, map[string]any{}, true, fmt.Sprintf("the argument %q is missing", required[0]), example)
@@ -135,6 +181,89 @@ func TestExamplesOfTools(t *testing.T) {
 	c.want("contradictions", nil, false, "There are no contradictions.")
 	c.want("remember", map[string]any{"facts": "lab:quality a owl:FunctionalProperty\nlab:run-9 lab:quality \"fine\" [0.3]"}, false, "Remembered 2 of 2")
 	c.want("contradictions", nil, false, "lab:run-9 lab:quality \"bad\"", "lab:run-9 lab:quality \"fine\" [0.3, by dora]")
+}
+
+// Agents ask and answer each other, and what one has answered or acknowledged leaves the inbox.
+func TestConversationTools(t *testing.T) {
+	_, url := startServer(t, "--search", "on", "--prefix", "lab=https://lab.example/")
+	dora, chen := connectMCP(t, overHTTP(url, "X-Agent-ID", "dora")), startMCP(t, "--url", url, "--as", "chen")
+	type message struct{ ID, Channel, Text, Request string }
+	type page struct {
+		Items []message
+		Next  string
+	}
+	type asked struct {
+		Key, ID  string
+		Answered bool
+		Answer   *message
+	}
+	question := map[string]any{"to": "chen", "text": "Which cell?", "seconds": 1}
+	var first, again asked
+	dora.structured("ask", question, &first)
+	if first.Answered || first.Key == "" {
+		t.Fatalf("%+v", first)
+	}
+	answered := make(chan asked, 1)
+	go func() {
+		var a asked
+		dora.structured("ask", map[string]any{"to": "chen", "text": "Which cell?", "seconds": 60, "key": first.Key}, &a)
+		answered <- a
+	}()
+	var inbox page
+	chen.structured("inbox", nil, &inbox)
+	if len(inbox.Items) != 1 || inbox.Items[0].ID != first.ID {
+		t.Fatalf("%+v", inbox)
+	}
+	chen.want("answer", map[string]any{"request": first.ID, "text": "Cell 8.", "facts": "lab:run-8 lab:used lab:cell-8 [0.9]"}, false, "Published as #2 in chan:direct:")
+	if again = <-answered; again.ID != first.ID || again.Answer == nil || again.Answer.Text != "Cell 8." || again.Answer.Request != first.ID {
+		t.Errorf("%+v %+v", again, again.Answer)
+	}
+	chen.want("inbox", nil, false, "Nothing new.")
+	chen.want("inbox", map[string]any{"all": true}, false, "Which cell?")
+	// The fact is in the graph of their channel, and what shows it is taken as it is.
+	var history struct{ Items []struct{ Fact string } }
+	dora.structured("history", map[string]any{"name": "lab:run-8"}, &history)
+	if len(history.Items) != 1 || !strings.HasPrefix(history.Items[0].Fact, "@graph ") {
+		t.Fatalf("%+v", history)
+	}
+	dora.want("why", map[string]any{"fact": history.Items[0].Fact}, false, "chen [0.9]", "in message "+again.Answer.ID)
+	// Pages, with what was acknowledged left out.
+	for n := range 5 {
+		chen.want("say", map[string]any{"to": "dora", "text": fmt.Sprintf("message %d", n)}, false, "Published")
+	}
+	var all, one page
+	dora.structured("inbox", nil, &all)
+	dora.want("acknowledge", map[string]any{"channel": all.Items[2].Channel, "messages": []string{all.Items[2].ID}}, false, "Acknowledged 1")
+	var texts []string
+	for next := ""; ; next = one.Next {
+		one = page{}
+		dora.structured("inbox", map[string]any{"limit": 2, "after": next}, &one)
+		for _, m := range one.Items {
+			texts = append(texts, m.Text)
+		}
+		if len(one.Items) > 2 {
+			t.Errorf("a page of 2 has %d", len(one.Items))
+		}
+		if one.Next == "" {
+			break
+		}
+	}
+	if got, want := strings.Join(texts, "|"), "Cell 8.|message 0|message 2|message 3|message 4"; got != want {
+		t.Errorf("the inbox has %s, want %s", got, want)
+	}
+	channel := all.Items[0].Channel
+	dora.want("read", map[string]any{"channel": channel, "limit": 1}, false, "message 4", "# more")
+	dora.want("read", map[string]any{"channel": channel, "since": 2, "limit": 1}, false, "message 0")
+	dora.want("say", map[string]any{"text": "x"}, true, "to and channel are missing")
+	// Others learn no more of a channel than of one that does not exist.
+	eve := startMCP(t, "--url", url, "--as", "eve")
+	hidden, _ := eve.call("read", map[string]any{"channel": channel})
+	absent, _ := eve.call("read", map[string]any{"channel": channel[:len(channel)-1] + "x"})
+	if strings.ReplaceAll(hidden, channel, "") != strings.ReplaceAll(absent, channel[:len(channel)-1]+"x", "") {
+		t.Errorf("a hidden channel is %q, an absent one %q", hidden, absent)
+	}
+	eve.want("answer", map[string]any{"request": first.ID, "text": "x"}, true, "")
+	eve.want("inbox", map[string]any{"all": true}, false, "Nothing new.")
 }
 
 // overHTTP is the transport of a client that sends a header with each request.

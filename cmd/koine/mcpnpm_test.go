@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -129,13 +130,6 @@ type called struct {
 	IsError           bool
 }
 
-func (c *called) text() (text string) {
-	for _, part := range c.Content {
-		text += part.Text
-	}
-	return text
-}
-
 func (c *npmClient) use(tool string, arguments any) (r called) {
 	c.t.Helper()
 	if err := c.run("callTool", &r, map[string]any{"name": tool, "arguments": arguments}); err != nil {
@@ -153,18 +147,18 @@ func TestToolsThroughNPM(t *testing.T) {
 			name := fmt.Sprintf("%s %d", transport, sdk)
 			t.Run(name, func(t *testing.T) {
 				dir := t.TempDir()
-				args := []string{"--search", "on", "--demo", "--data", dir}
-				s, url := startServerOn(t, dir, args...)
+				s, url := startExamples(t, dir)
+				ids := prepareExamples(t, url)
 				over := map[string]any{"url": url + "/mcp", "headers": map[string]string{"X-Agent-ID": "dora"}}
 				if transport == "stdio" {
 					over = map[string]any{"command": "koine", "args": []string{"mcp", "--url", url, "--as", "dora"}}
 				}
-				useEveryTool(t, node.connect(name, sdk, over), func() {
+				useEveryTool(t, node.connect(name, sdk, over), ids, func() {
 					if err := s.process.Process.Signal(os.Kill); err != nil {
 						t.Fatal(err)
 					}
 					<-s.ended
-					s, _ = startServerOn(t, dir, "--search", "on", "--listen", strings.TrimPrefix(url, "http://"))
+					s, _ = startServerOn(t, filepath.Join(dir, "data"), "--search", "on", "--policy", filepath.Join(dir, "policy.yaml"), "--listen", strings.TrimPrefix(url, "http://"))
 				})
 			})
 		}
@@ -172,18 +166,17 @@ func TestToolsThroughNPM(t *testing.T) {
 }
 
 // useEveryTool calls each tool with its example, and has the server killed before every fourth.
-func useEveryTool(t *testing.T, c *npmClient, kill func()) {
+func useEveryTool(t *testing.T, c *npmClient, ids *strings.Replacer, kill func()) {
 	for i, tool := range c.tools() {
 		if i%4 == 3 {
 			kill()
 		}
 		_, example, ok := strings.Cut(tool.Description, "\nExample: ")
 		var arguments any
-		if err := json.Unmarshal([]byte(example), &arguments); err != nil || !ok {
+		if err := json.Unmarshal([]byte(ids.Replace(example)), &arguments); err != nil || !ok {
 			t.Errorf("%s has no example: %v", tool.Name, err)
 		}
 		r := c.use(tool.Name, arguments)
-		t.Logf("%s %s\n%s", tool.Name, example, r.text())
 		if r.IsError || r.StructuredContent == nil || tool.OutputSchema == nil || tool.Annotations["readOnlyHint"] == nil {
 			t.Errorf("%s %s: %+v %+v", tool.Name, example, r, tool)
 		}

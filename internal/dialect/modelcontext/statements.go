@@ -21,8 +21,17 @@ type changeAnswer struct {
 	Proposal string `json:"proposal,omitempty" jsonschema:"the id of the proposal that it is held as, until others approve"`
 }
 
-// patchesOf returns the facts of a text as inputs of patches.
+// patchesOf returns the facts of a text as inputs of patches that add them.
 func (t tools) patchesOf(ctx context.Context, text string) ([]map[string]any, error) {
+	return t.readPatches(ctx, text, false)
+}
+
+// shownPatchesOf returns facts as they were shown, without the parts of their assertions.
+func (t tools) shownPatchesOf(ctx context.Context, text string) ([]map[string]any, error) {
+	return t.readPatches(ctx, text, true)
+}
+
+func (t tools) readPatches(ctx context.Context, text string, shown bool) ([]map[string]any, error) {
 	prefixes, err := t.readPrefixes(ctx)
 	if err != nil {
 		return nil, err
@@ -37,6 +46,9 @@ func (t tools) patchesOf(ctx context.Context, text string) ([]map[string]any, er
 	labels := &labelled{t: t, found: map[string]kg.Term{}, prefixes: prefixes}
 	patches := make([]map[string]any, len(facts))
 	for i := range facts {
+		if f := &facts[i]; shown {
+			*f = compact.Fact{Graph: f.Graph, Subject: f.Subject, Predicate: f.Predicate, Object: f.Object}
+		}
 		if patches[i], err = labels.patchOf(ctx, &facts[i]); err != nil {
 			return nil, err
 		}
@@ -98,13 +110,12 @@ func (t tools) correctFacts(ctx context.Context, a factsArgs) (string, changeAns
 
 // retractFacts removes facts.
 func (t tools) retractFacts(ctx context.Context, a factsArgs) (string, changeAnswer, error) {
-	patches, err := t.patchesOf(ctx, a.Facts)
+	patches, err := t.shownPatchesOf(ctx, a.Facts)
 	if err != nil {
 		return "", changeAnswer{}, err
 	}
 	for _, p := range patches {
 		p["op"] = "remove"
-		delete(p["statement"].(map[string]any), "certainty")
 	}
 	return t.apply(ctx, "Retracted", patches, a.Why)
 }
@@ -124,7 +135,7 @@ func (c *commit) line() string {
 	if c == nil {
 		return c.reason()
 	}
-	return strings.TrimPrefix(c.By, "agent://") + ", " + c.reason()
+	return shortAgent(c.By) + ", " + c.reason()
 }
 
 // reason returns when a commit was made, and why.
@@ -164,16 +175,12 @@ type whyAnswer struct {
 
 func (t tools) explainFact(ctx context.Context, a whyArgs) (string, whyAnswer, error) {
 	out := whyAnswer{Origins: []origin{}, History: []step{}}
-	patches, err := t.patchesOf(ctx, a.Fact)
+	patches, err := t.shownPatchesOf(ctx, a.Fact)
 	if err != nil {
 		return "", out, err
 	}
 	if len(patches) > 1 {
 		return "", out, fmt.Errorf("fact has %d facts; ask for one", len(patches))
-	}
-	ref := patches[0]["statement"].(map[string]any)
-	for _, name := range []string{"certainty", "validFrom", "validTo"} {
-		delete(ref, name)
 	}
 	type stated struct {
 		assertion
@@ -195,7 +202,7 @@ func (t tools) explainFact(ctx context.Context, a whyArgs) (string, whyAnswer, e
 		}
 	}
 	const query = `query($of: StatementRef!) { why(statement: $of) { statement ` + recordFields + ` origins { assertion { sourceId certainty provenance } commit ` + commitFields + ` message { id } } history { op assertion ` + assertionFields + ` commit ` + commitFields + ` } } }`
-	prefixes, err := t.read(ctx, query, map[string]any{"of": ref}, &answer)
+	prefixes, err := t.read(ctx, query, map[string]any{"of": patches[0]["statement"]}, &answer)
 	if err != nil {
 		return "", out, err
 	}
@@ -207,7 +214,7 @@ func (t tools) explainFact(ctx context.Context, a whyArgs) (string, whyAnswer, e
 	b.WriteString(out.Fact + "\n\nStated by:\n")
 	for _, o := range answer.Why.Origins {
 		by := origin{By: o.Assertion.SourceID, Certainty: o.Assertion.Certainty, Evidence: o.Assertion.Provenance, Commit: o.Commit}
-		b.WriteString(strings.TrimPrefix(by.By, "agent://"))
+		b.WriteString(shortAgent(by.By))
 		if by.Certainty != nil {
 			fmt.Fprintf(&b, " [%v]", *by.Certainty)
 		}
@@ -232,7 +239,7 @@ func (t tools) explainFact(ctx context.Context, a whyArgs) (string, whyAnswer, e
 	b.WriteString("\nHistory, the newest first:\n")
 	for _, h := range answer.Why.History {
 		out.History = append(out.History, step{h.Op, h.Assertion.SourceID, h.Commit})
-		fmt.Fprintf(&b, "%s by %s, %s\n", h.Op, strings.TrimPrefix(h.Assertion.SourceID, "agent://"), h.Commit.reason())
+		fmt.Fprintf(&b, "%s by %s, %s\n", h.Op, shortAgent(h.Assertion.SourceID), h.Commit.reason())
 	}
 	return b.String(), out, nil
 }
