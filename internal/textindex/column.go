@@ -2,9 +2,9 @@ package textindex
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"math/bits"
 
+	"koine/internal/sealed"
 	"koine/kg"
 )
 
@@ -108,19 +108,15 @@ func (w *imageWriter) putIDs(x ids) {
 	w.putColumn(x.values)
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+func (w *imageWriter) sealImage() []byte { return sealed.Seal(w.b) }
 
-func (w *imageWriter) sealImage() []byte {
-	return binary.BigEndian.AppendUint32(w.b, crc32.Checksum(w.b, castagnoli))
-}
-
-// openImage returns the reader of a sealed image, or errDamaged.
+// openImage returns the reader of a sealed image, or sealed.ErrDamaged.
 func openImage(image []byte) (*imageReader, error) {
-	n := len(image) - crc32.Size
-	if n < 0 || crc32.Checksum(image[:n], castagnoli) != binary.BigEndian.Uint32(image[n:]) {
-		return nil, errDamaged
+	content, err := sealed.Open(image)
+	if err != nil {
+		return nil, err
 	}
-	return &imageReader{b: image[:n]}, nil
+	return &imageReader{b: content}, nil
 }
 
 // imageReader reads the image of an imageWriter. Its parts share the memory of the image.

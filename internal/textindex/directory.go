@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"koine/internal/sealed"
 )
 
 // manifestName is the file that names the others.
@@ -44,15 +46,10 @@ func Open(dir string) (x *Index, place string, unusable, err error) {
 		x.Clear()
 		place = ""
 	}
-	if errors.Is(unusable, fs.ErrNotExist) && x.isEmptyDir() {
+	if errors.Is(unusable, fs.ErrNotExist) && sealed.IsEmpty(dir) {
 		unusable = nil
 	}
 	return x, place, unusable, nil
-}
-
-func (x *Index) isEmptyDir() bool {
-	entries, err := os.ReadDir(x.dir)
-	return err == nil && len(entries) == 0
 }
 
 func (x *Index) loadSegments() (place string, err error) {
@@ -110,7 +107,7 @@ func (x *Index) Save(place string) error {
 	for i, s := range list {
 		if s.file.Name == "" {
 			s.file.Name = x.newName("segment")
-			if err := writeFile(filepath.Join(x.dir, s.file.Name), s.image); err != nil {
+			if err := sealed.WriteFile(filepath.Join(x.dir, s.file.Name), s.image); err != nil {
 				s.file.Name = ""
 				return err
 			}
@@ -118,7 +115,7 @@ func (x *Index) Save(place string) error {
 		}
 		if removed[i] != nil {
 			s.file.Removed = x.newName("removed")
-			if err := writeFile(filepath.Join(x.dir, s.file.Removed), removed[i]); err != nil {
+			if err := sealed.WriteFile(filepath.Join(x.dir, s.file.Removed), removed[i]); err != nil {
 				x.mu.Lock()
 				s.changed = true
 				x.mu.Unlock()
@@ -134,7 +131,7 @@ func (x *Index) Save(place string) error {
 	}
 	var image imageWriter
 	image.putBytes(text)
-	if err := writeFile(filepath.Join(x.dir, manifestName), image.sealImage()); err != nil {
+	if err := sealed.WriteFile(filepath.Join(x.dir, manifestName), image.sealImage()); err != nil {
 		return err
 	}
 	for _, s := range written {
@@ -142,7 +139,7 @@ func (x *Index) Save(place string) error {
 			return err
 		}
 	}
-	return x.removeUnused(used)
+	return sealed.RemoveUnused(x.dir, used)
 }
 
 // newName returns the name of a file that is not there.
@@ -154,42 +151,6 @@ func (x *Index) newName(kind string) string {
 			return name
 		}
 	}
-}
-
-func (x *Index) removeUnused(used map[string]bool) error {
-	entries, err := os.ReadDir(x.dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !used[e.Name()] {
-			err = errors.Join(err, os.Remove(filepath.Join(x.dir, e.Name())))
-		}
-	}
-	return err
-}
-
-// writeFile writes a file that is there as a whole or, after a crash, not at all.
-func writeFile(path string, content []byte) error {
-	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // removedImage returns the removed texts of a segment in the form that loadRemoved reads.
@@ -218,7 +179,7 @@ func (s *segment) loadRemoved(path string) error {
 		return err
 	}
 	if r.readNumber() != uint64(len(s.removed)) || len(r.b) < 8*len(s.removed) {
-		return errDamaged
+		return sealed.ErrDamaged
 	}
 	for i := range s.removed {
 		s.removed[i], r.b = binary.BigEndian.Uint64(r.b), r.b[8:]
@@ -226,7 +187,7 @@ func (s *segment) loadRemoved(path string) error {
 	for range r.readNumber() {
 		k := groupTerm{uint32(r.readNumber()), uint32(r.readNumber())}
 		if s.withdrawn[k] = uint32(r.readNumber()); r.bad {
-			return errDamaged
+			return sealed.ErrDamaged
 		}
 	}
 	for doc := range s.textCount() {

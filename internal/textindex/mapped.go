@@ -1,36 +1,14 @@
 package textindex
 
 import (
-	"os"
 	"path/filepath"
-	"syscall"
-)
 
-// mapFile returns the content of a file, which the system reads as it is needed and may
-// forget again. unmap releases it.
-func mapFile(path string) (content []byte, unmap func(), err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	if info.Size() == 0 {
-		return nil, func() {}, nil
-	}
-	content, err = syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
-	if err != nil {
-		return nil, nil, os.NewSyscallError("mmap", err)
-	}
-	return content, func() { _ = syscall.Munmap(content) }, nil
-}
+	"koine/internal/sealed"
+)
 
 // openFile opens the segment in a file.
 func openFile(path string) (*segment, error) {
-	image, unmap, err := mapFile(path)
+	image, unmap, err := sealed.MapFile(path)
 	if err != nil {
 		return nil, err
 	}

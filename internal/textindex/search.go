@@ -60,8 +60,8 @@ type Place struct {
 	Subject Subject
 }
 
-// comesBefore reports whether p comes before o: the higher score first.
-func (p Place) comesBefore(o Place) bool {
+// ComesBefore reports whether p comes before o: the higher score first.
+func (p Place) ComesBefore(o Place) bool {
 	if p.Score != o.Score {
 		return p.Score > o.Score
 	}
@@ -375,7 +375,7 @@ func (s *searcher) findHits() ([]Hit, error) {
 	}
 	out := []Hit(s.hits)
 	slices.SortFunc(out, func(a, b Hit) int {
-		if a.comesBefore(b.Place) {
+		if a.ComesBefore(b.Place) {
 			return -1
 		}
 		return 1
@@ -468,7 +468,7 @@ func (s *searcher) evaluateSubject(subject Subject) (*Hit, error) {
 	for _, score := range best {
 		hit.Score += score
 	}
-	if len(hit.Texts) == 0 || !s.hasPhrases(scores) || !s.isWanted(hit.Place) || s.request.After != nil && !s.request.After.comesBefore(hit.Place) {
+	if len(hit.Texts) == 0 || !s.hasPhrases(scores) || !s.isWanted(hit.Place) || s.request.After != nil && !s.request.After.ComesBefore(hit.Place) {
 		return nil, nil
 	}
 	if accepts := s.request.Filter.Subject; accepts != nil {
@@ -488,7 +488,7 @@ func compareRefs(a, b Ref) int {
 
 // isWanted reports whether a place is before the last of the first hits.
 func (s *searcher) isWanted(p Place) bool {
-	return p.Score > 0 && (len(s.hits) < s.request.First || p.comesBefore(s.hits[0].Place))
+	return p.Score > 0 && (len(s.hits) < s.request.First || p.ComesBefore(s.hits[0].Place))
 }
 
 // eachScore calls f with the scores for the word of the texts of a subject, at which the
@@ -592,7 +592,7 @@ func (at textAt) hasPhrase(phrase []string) bool {
 type hitHeap []Hit
 
 func (h hitHeap) Len() int           { return len(h) }
-func (h hitHeap) Less(i, j int) bool { return h[j].comesBefore(h[i].Place) }
+func (h hitHeap) Less(i, j int) bool { return h[j].ComesBefore(h[i].Place) }
 func (h hitHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 func (h *hitHeap) Push(x any)        { *h = append(*h, x.(Hit)) }
 func (h *hitHeap) Pop() any {

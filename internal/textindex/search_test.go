@@ -223,7 +223,7 @@ func plain(texts map[key]Text, r *Request) (hits []Hit) {
 		for i := range r.Query.phrases {
 			all = all && phrases[subject][i]
 		}
-		if all && !bad[subject] && (r.After == nil || r.After.comesBefore(hit.Place)) {
+		if all && !bad[subject] && (r.After == nil || r.After.ComesBefore(hit.Place)) {
 			hits = append(hits, *hit)
 		}
 	}
@@ -266,7 +266,7 @@ func TestSearchIsExact(t *testing.T) {
 						if !ok || math.Abs(p.Score-h.Score) > 1e-9 || len(p.Texts) != len(h.Texts) {
 							t.Fatalf("seed %d: %s finds\n%+v\nand a walk\n%+v", seed, text, h, p)
 						}
-						if i > 0 && !hits[i-1].comesBefore(h.Place) {
+						if i > 0 && !hits[i-1].ComesBefore(h.Place) {
 							t.Fatalf("seed %d: %s: %+v comes before %+v", seed, text, hits[i-1], h)
 						}
 					}

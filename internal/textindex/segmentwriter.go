@@ -3,6 +3,7 @@ package textindex
 import (
 	"errors"
 
+	"koine/internal/sealed"
 	"koine/kg"
 )
 
@@ -82,10 +83,7 @@ func (w *segmentWriter) finishSegment() *segment {
 	return s
 }
 
-var (
-	errDamaged = errors.New("file is damaged")
-	errVersion = errors.New("file has another version")
-)
+var errVersion = errors.New("file has another version")
 
 // segmentVersion changes with the form of a segment's image.
 const segmentVersion = 1
@@ -111,7 +109,7 @@ func openSegment(image []byte) (*segment, error) {
 	}
 	s.terms = readDictionary(r)
 	if s.postings = r.readBytes(); r.bad {
-		return nil, errDamaged
+		return nil, sealed.ErrDamaged
 	}
 	s.removed = make([]uint64, (s.textCount()+63)/64)
 	return s, nil

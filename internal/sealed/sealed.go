@@ -1,0 +1,97 @@
+// Package sealed reads and writes the files of derived data: each is written as a whole, ends
+// with a checksum, and is never changed. A manifest, written last, names the files in use.
+package sealed
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// ErrDamaged means that a file does not have the content that was written.
+var ErrDamaged = errors.New("file is damaged")
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Seal appends the checksum of a content to it.
+func Seal(content []byte) []byte {
+	return binary.BigEndian.AppendUint32(content, crc32.Checksum(content, castagnoli))
+}
+
+// Open returns the content that was sealed, in the same memory, or ErrDamaged.
+func Open(image []byte) ([]byte, error) {
+	n := len(image) - crc32.Size
+	if n < 0 || crc32.Checksum(image[:n], castagnoli) != binary.BigEndian.Uint32(image[n:]) {
+		return nil, ErrDamaged
+	}
+	return image[:n:n], nil
+}
+
+// WriteFile writes a file that is there as a whole or, after a crash, not at all.
+func WriteFile(path string, content []byte) error {
+	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// MapFile returns the content of a file, which the system reads as it is needed and may
+// forget again. unmap releases it.
+func MapFile(path string) (content []byte, unmap func(), err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	if info.Size() == 0 {
+		return nil, func() {}, nil
+	}
+	content, err = syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("mmap", err)
+	}
+	return content, func() { _ = syscall.Munmap(content) }, nil
+}
+
+// RemoveUnused removes the files of a directory that are not in use.
+func RemoveUnused(dir string, used map[string]bool) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !used[e.Name()] {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
+}
+
+// IsEmpty reports whether a directory has no files.
+func IsEmpty(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && len(entries) == 0 || errors.Is(err, fs.ErrNotExist)
+}

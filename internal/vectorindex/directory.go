@@ -1,0 +1,259 @@
+package vectorindex
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"koine/internal/sealed"
+)
+
+// manifestName is the file that names the others.
+const manifestName = "manifest"
+
+// manifestVersion changes with the meaning of the files.
+const manifestVersion = 1
+
+// manifest names the files of an index, and the place in the log that they stand for.
+type manifest struct {
+	Version int         `json:"version"`
+	Place   string      `json:"place"`
+	Chunks  []chunkFile `json:"chunks"`
+}
+
+// chunkFile is a chunk, with the file of the vectors that were removed since.
+type chunkFile struct {
+	Name    string `json:"name"`
+	Removed string `json:"removed,omitempty"`
+}
+
+// Open opens the index in a directory, which it creates, and returns the place that the last
+// Save named. A directory that is empty, or that has files that are damaged or of another
+// version, gives an empty index and no place; the second error says why.
+func Open(dir string) (x *Index, place string, unusable, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, "", nil, err
+	}
+	x = New()
+	x.dir = dir
+	if sealed.IsEmpty(dir) {
+		return x, "", nil, nil
+	}
+	place, unusable = x.loadChunks()
+	if unusable != nil {
+		x.Clear()
+		place = ""
+	}
+	return x, place, unusable, nil
+}
+
+func (x *Index) loadChunks() (place string, err error) {
+	image, err := os.ReadFile(filepath.Join(x.dir, manifestName))
+	if err != nil {
+		return "", err
+	}
+	content, err := sealed.Open(image)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", manifestName, err)
+	}
+	var m manifest
+	if err := json.Unmarshal(content, &m); err != nil {
+		return "", fmt.Errorf("%s: %w", manifestName, err)
+	}
+	if m.Version != manifestVersion {
+		return "", fmt.Errorf("%s: version %d, and not %d", manifestName, m.Version, manifestVersion)
+	}
+	for _, f := range m.Chunks {
+		c, err := openFile(filepath.Join(x.dir, filepath.Base(f.Name)))
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", f.Name, err)
+		}
+		x.chunks[c.dimension] = append(x.chunks[c.dimension], c)
+		if c.file, c.savedRows = f, c.countRows(); f.Removed != "" {
+			if err := c.loadRemoved(filepath.Join(x.dir, filepath.Base(f.Removed))); err != nil {
+				return "", fmt.Errorf("%s: %w", f.Removed, err)
+			}
+		}
+	}
+	return m.Place, nil
+}
+
+// openFile opens the chunk in a file.
+func openFile(path string) (*chunk, error) {
+	image, unmap, err := sealed.MapFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := openChunk(image)
+	if err != nil {
+		unmap()
+		return nil, err
+	}
+	if c.rows != nil { // it has copied the image
+		unmap()
+	} else {
+		c.unmap = unmap
+	}
+	return c, nil
+}
+
+func (c *chunk) loadRemoved(path string) error {
+	image, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	content, err := sealed.Open(image)
+	if err != nil {
+		return err
+	}
+	if len(content) != 8*len(c.removed) {
+		return sealed.ErrDamaged
+	}
+	for i := range c.removed {
+		c.removed[i] = binary.LittleEndian.Uint64(content[8*i:])
+		c.gone += bits.OnesCount64(c.removed[i])
+	}
+	for row := range c.countRows() {
+		if !c.isRemoved(row) || c.rows == nil {
+			continue
+		}
+		if k := c.keyAt(row); c.rows[k] == uint32(row) {
+			delete(c.rows, k)
+		}
+	}
+	return nil
+}
+
+// saving is a chunk as it is while x.mu is held, and what of it has to be written.
+type saving struct {
+	chunk   *chunk
+	copy    chunk // the arrays only grow behind what it has
+	whole   bool
+	removed []byte
+}
+
+// Save writes the changes since the last Save, and the place in the log that the index stands
+// for. After a crash Open finds the state of the last Save that returned.
+func (x *Index) Save(place string) error {
+	x.saving.Lock()
+	defer x.saving.Unlock()
+	x.mu.Lock()
+	list := x.beginSave()
+	x.mu.Unlock()
+
+	m, used := manifest{Version: manifestVersion, Place: place}, map[string]bool{manifestName: true}
+	err := func() error {
+		for i := range list {
+			f, err := x.writeChunk(&list[i])
+			if err != nil {
+				return err
+			}
+			used[f.Name], used[f.Removed] = true, true
+			m.Chunks = append(m.Chunks, f)
+		}
+		text, err := json.Marshal(m)
+		if err != nil {
+			return err
+		}
+		return sealed.WriteFile(filepath.Join(x.dir, manifestName), sealed.Seal(text))
+	}()
+	x.mu.Lock()
+	if err != nil {
+		for _, s := range list {
+			s.chunk.changed = s.chunk.changed || s.removed != nil
+		}
+	} else {
+		for i, s := range list {
+			s.chunk.file, s.chunk.savedRows = m.Chunks[i], s.copy.countRows()
+		}
+	}
+	x.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if s := &list[i]; s.whole && s.copy.hashes != nil {
+			if err := x.moveToFile(s.chunk); err != nil {
+				return err
+			}
+		}
+	}
+	return sealed.RemoveUnused(x.dir, used)
+}
+
+// beginSave returns what the chunks are. x.mu is held.
+func (x *Index) beginSave() (list []saving) {
+	for _, chunks := range x.chunks {
+		for _, c := range chunks {
+			s := saving{chunk: c, copy: *c, whole: c.unmap == nil}
+			if c.rows != nil && c.file.Name != "" {
+				s.whole = c.countRows() > c.savedRows
+			}
+			s.copy.groups = slices.Clone(c.groups)
+			if s.whole {
+				s.copy.file = chunkFile{}
+			}
+			if c.gone > 0 && (c.changed || s.whole) {
+				for _, bits := range c.removed {
+					s.removed = binary.LittleEndian.AppendUint64(s.removed, bits)
+				}
+				c.changed = false
+			}
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// writeChunk writes what has changed of a chunk, and returns its files.
+func (x *Index) writeChunk(s *saving) (chunkFile, error) {
+	f := s.copy.file
+	if s.whole {
+		f.Name = x.newName("chunk")
+		if err := sealed.WriteFile(filepath.Join(x.dir, f.Name), imageOf(&s.copy)); err != nil {
+			return f, err
+		}
+	}
+	if s.removed != nil {
+		f.Removed = x.newName("removed")
+		if err := sealed.WriteFile(filepath.Join(x.dir, f.Removed), sealed.Seal(s.removed)); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+// moveToFile replaces a full chunk in memory by the same one in its file.
+func (x *Index) moveToFile(c *chunk) error {
+	mapped, err := openFile(filepath.Join(x.dir, c.file.Name))
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	list := x.chunks[c.dimension]
+	i := slices.Index(list, c)
+	if i < 0 { // it was given up meanwhile
+		mapped.release()
+		return nil
+	}
+	mapped.removed, mapped.gone, mapped.changed, mapped.file = c.removed, c.gone, c.changed, c.file
+	list = slices.Clone(list)
+	list[i], x.chunks[c.dimension] = mapped, list
+	return nil
+}
+
+// newName returns the name of a file that is not there.
+func (x *Index) newName(kind string) string {
+	for {
+		x.number++
+		name := fmt.Sprintf("%s-%08d", kind, x.number)
+		if _, err := os.Lstat(filepath.Join(x.dir, name)); err != nil {
+			return name
+		}
+	}
+}
