@@ -93,6 +93,7 @@ func foldedWords(list []queryWord) (out []string) {
 // FirstIn returns where in a text the first word of the query is, in one of its forms;
 // len(text) if there is none.
 func (q *Query) FirstIn(text string, language words.Language) int {
+	language = language.ResolveFor(text)
 	for w := range words.Split(text) {
 		for _, of := range q.words {
 			if w.Folded == of.folded || of.prefix && strings.HasPrefix(w.Folded, of.folded) ||
