@@ -15,7 +15,8 @@ import (
 // mcpCommand serves the tools for language models over standard input and output.
 type mcpCommand struct {
 	cli.ServerFlags
-	ReadOnly bool `help:"Offer only the tools that read."`
+	ReadOnly bool   `help:"Offer only the tools that read."`
+	Tools    string `help:"The tools to offer: koine's, or those of the reference memory server (memory), over the graph." enum:"koine,memory" default:"koine" placeholder:"koine|memory"`
 }
 
 // Help is shown by --help.
@@ -32,7 +33,7 @@ func (c *mcpCommand) Run(ctx context.Context, t cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	s := modelcontext.NewServer(server, modelcontext.Options{Version: buildinfo.Current().Version, ReadOnly: c.ReadOnly})
+	s := modelcontext.NewServer(server, modelcontext.Options{Version: buildinfo.Current().Version, ReadOnly: c.ReadOnly, Memory: c.Tools == "memory"})
 	err = s.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(t.In), Writer: nopWriteCloser{t.Out}})
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		return nil

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // nodeDir has the npm packages of the tests of MCP.
@@ -179,6 +181,71 @@ func useEveryTool(t *testing.T, c *npmClient, ids *strings.Replacer, kill func()
 		r := c.use(tool.Name, arguments)
 		if r.IsError || r.StructuredContent == nil || tool.OutputSchema == nil || tool.Annotations["readOnlyHint"] == nil {
 			t.Errorf("%s %s: %+v %+v", tool.Name, example, r, tool)
+		}
+	}
+}
+
+// koine mcp --tools memory is used like the reference memory server: the tools are the same,
+// and the same calls have the same answers, over a kill of the server.
+func TestMemoryIsTheReference(t *testing.T) {
+	node := startNodeClients(t)
+	dir := t.TempDir()
+	s, url := startServerOn(t, dir)
+	ours := node.connect("koine", 1, map[string]any{"command": "koine", "args": []string{"mcp", "--tools", "memory", "--url", url, "--as", "dora"}})
+	theirs := node.connect("reference", 1, map[string]any{"command": "node", "args": []string{"node_modules/@modelcontextprotocol/server-memory/dist/index.js"}, "env": map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.jsonl")}})
+	listed := func(c *npmClient) map[string]map[string]any {
+		var l struct{ Tools []map[string]any }
+		if err := c.run("listTools", &l); err != nil {
+			t.Fatal(err)
+		}
+		tools := map[string]map[string]any{}
+		for _, tool := range l.Tools {
+			delete(tool, "execution") // it says that tools are no tasks, as without it
+			tools[tool["name"].(string)] = tool
+		}
+		return tools
+	}
+	if diff := cmp.Diff(listed(theirs), listed(ours)); diff != "" {
+		t.Error(diff)
+	}
+	for i, call := range []struct{ tool, arguments string }{
+		{"read_graph", `{}`},
+		{"add_observations", `{"observations":[{"entityName":"Ada","contents":["x"]}]}`},
+		{"create_entities", `{"entities":[{"name":"Ada Lovelace","entityType":"person","observations":["writes programs","zeal & <wit>","born in 1815"]},{"name":"Note G","entityType":"text / note","observations":[]}]}`},
+		{"create_entities", `{"entities":[{"name":"Ada Lovelace","entityType":"other","observations":["not taken"]},{"name":"Köln: 100% #1?","entityType":"","observations":["日本","a"]}]}`},
+		{"create_entities", `{"entities":[]}`},
+		{"create_relations", `{"relations":[{"from":"Note G","to":"Ada Lovelace","relationType":"is by"},{"from":"Ada Lovelace","to":"Note G","relationType":"wrote"},{"from":"Ghost","to":"Note G","relationType":"haunts"}]}`},
+		{"create_relations", `{"relations":[{"from":"Ada Lovelace","to":"Note G","relationType":"wrote"},{"from":"Ada Lovelace","to":"Nobody","relationType":"knows"}]}`},
+		{"read_graph", `{}`},
+		{"add_observations", `{"observations":[{"entityName":"Ada Lovelace","contents":["born in 1815","aunt of nobody"]},{"entityName":"Note G","contents":["Bernoulli numbers"]}]}`},
+		{"add_observations", `{"observations":[{"entityName":"Note G","contents":["lost"]},{"entityName":"Nobody","contents":["x"]}]}`},
+		{"search_nodes", `{"query":"BERNOULLI"}`},
+		{"search_nodes", `{"query":"Person"}`},
+		{"search_nodes", `{"query":"köln"}`},
+		{"search_nodes", `{"query":"no such words"}`},
+		{"open_nodes", `{"names":["Köln: 100% #1?","Nobody"]}`},
+		{"open_nodes", `{"names":["Note G"]}`},
+		{"delete_observations", `{"deletions":[{"entityName":"Ada Lovelace","observations":["zeal & <wit>","never said"]},{"entityName":"Nobody","observations":["x"]}]}`},
+		{"delete_relations", `{"relations":[{"from":"Note G","to":"Ada Lovelace","relationType":"is by"},{"from":"a","to":"b","relationType":"c"}]}`},
+		{"read_graph", `{}`},
+		{"delete_entities", `{"entityNames":["Note G","Nobody at all"]}`},
+		{"read_graph", `{}`},
+		{"create_entities", `{"entities":[{"name":"Note G","entityType":"again","observations":["new"]}]}`},
+		{"read_graph", `{}`},
+	} {
+		if i%8 == 7 {
+			if err := s.process.Process.Signal(os.Kill); err != nil {
+				t.Fatal(err)
+			}
+			<-s.ended
+			s, _ = startServerOn(t, dir, "--listen", strings.TrimPrefix(url, "http://"))
+		}
+		var arguments any
+		if err := json.Unmarshal([]byte(call.arguments), &arguments); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(theirs.use(call.tool, arguments), ours.use(call.tool, arguments)); diff != "" {
+			t.Errorf("%s %s: - reference, + koine\n%s", call.tool, call.arguments, diff)
 		}
 	}
 }

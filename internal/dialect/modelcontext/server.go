@@ -3,6 +3,7 @@ package modelcontext
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -13,6 +14,8 @@ type Options struct {
 	Version string
 	// ReadOnly leaves out the tools that change the graph.
 	ReadOnly bool
+	// Memory offers the tools of the reference memory server instead.
+	Memory bool
 }
 
 // instructions tell a model how the tools belong together.
@@ -23,12 +26,17 @@ Other agents work on the same graph: "agents" lists them, "ask" and "say" reach 
 
 // NewServer returns a server whose tools act as the caller of a Querier.
 func NewServer(q Querier, o Options) *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "koine", Version: o.Version}, &mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}})
+	options := &mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}}
 	rows := tools{q}.table()
+	if o.Memory {
+		options.Instructions, rows = "", memory{tools{q}}.table()
+	}
+	if o.ReadOnly {
+		rows = slices.DeleteFunc(rows, func(r row) bool { return !r.tool.Annotations.ReadOnlyHint })
+	}
+	s := mcp.NewServer(&mcp.Implementation{Name: "koine", Version: o.Version}, options)
 	for _, r := range rows {
-		if !o.ReadOnly || r.tool.Annotations.ReadOnlyHint {
-			r.addTo(s)
-		}
+		r.addTo(s)
 	}
 	s.AddReceivingMiddleware(repairing(rows))
 	return s
