@@ -27,6 +27,7 @@ func (r *reader) readMutation(path string, raw []byte) (m update.Mutation) {
 	if !ok {
 		patch.failAt("statement", "is required")
 	}
+	m.Embedding = patch.readEmbedding()
 	patch.checkAllRead()
 	r.readStatement(&statement, &m)
 	statement.checkAllRead()

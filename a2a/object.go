@@ -173,6 +173,21 @@ func (o *object) readNumber(name string) (text string, ok bool) {
 	return string(raw), true
 }
 
+// readEmbedding reads the embedding of an object, nil if absent.
+func (o *object) readEmbedding() *kg.Embedding {
+	inner, ok := o.readMember("embedding")
+	if !ok {
+		return nil
+	}
+	e := &kg.Embedding{Model: inner.readRequired("model")}
+	var err error
+	if e.Vector, err = kg.ParseVector(inner.takeMember("vector")); err != nil {
+		o.failure.setAt(joinPath(inner.path, "vector"), kg.AsError(err))
+	}
+	inner.checkAllRead()
+	return e
+}
+
 // readFlag reads a boolean.
 func (o *object) readFlag(name string) bool {
 	raw := o.takeMember(name)

@@ -212,6 +212,7 @@ type Assertion struct {
 	Revision   base.Revision `json:"revision"`
 	// As given by the source.
 	Provenance json.RawMessage `json:"provenance"`
+	Embedding  *base.Embedding `json:"embedding"`
 }
 
 // An assertion, the commit that last changed it (null: no longer in the log), its proposal and message.
@@ -802,9 +803,11 @@ type PartInput struct {
 	Metadata  json.RawMessage `json:"metadata"`
 }
 
+// `embedding` belongs to the assertion, which without it has none.
 type PatchInput struct {
 	Op        base.Op         `json:"op"`
 	Statement *StatementInput `json:"statement"`
+	Embedding *base.Embedding `json:"embedding"`
 }
 
 // At most 1000 patches.

@@ -45,6 +45,7 @@ func placeUpdateError(err error) error {
 		return e.At("input")
 	case part == ".source":
 		part = ".statement.provenance.sourceAgentId"
+	case strings.HasPrefix(part, ".embedding"):
 	case part != "" && part != ".op":
 		part = ".statement" + part
 	}
@@ -122,6 +123,7 @@ func (r *run) convertPatch(p *PatchInput) (m update.Mutation, err error) {
 		m.Certainty, m.HasCertainty = *s.Certainty, true
 	}
 	m.Validity = kg.TimeSpan{From: orZero(s.ValidFrom), Until: orZero(s.ValidTo)}
+	m.Embedding = p.Embedding
 	m.Provenance, m.Source, err = parseProvenance(s.Provenance)
 	return m, err
 }

@@ -163,3 +163,50 @@ func TestMutationsInOrder(t *testing.T) {
 		t.Errorf("got %s %v at %d, want %s at 2", r.Data, r.Errors, r.Position.Revision, want)
 	}
 }
+
+// The embedding of a patch is returned with its assertion, to the last digit of 32 bits, and
+// each source has its own. An invalid one is refused at its member.
+func TestApplyPatchesEmbedding(t *testing.T) {
+	b := newBench(t, graph.Options{})
+	patch := func(embedding string) string {
+		return fmt.Sprintf(`{"input": {"patches": [{"op": "add", "statement": {"subject": {"id": "ex:t"}, "predicate": {"id": "ex:p"}, "object": {"value": 1}}}, {"op": "add", "statement": {"subject": {"id": "ex:s"}, "predicate": {"id": "ex:p"}, "object": {"value": "text"}}%s}]}}`, embedding)
+	}
+	numbers := func(n int) string { return "[" + strings.Repeat("0.5,", n-1) + "1]" }
+	for _, tt := range []struct{ embedding, code, field string }{
+		{`, "embedding": {"model": "m"}`, "GRAPHQL_VALIDATION_FAILED", ""},
+		{`, "embedding": {"model": "m m", "vector": [1]}`, "INVALID", "input.patches[1].embedding.model"},
+		{`, "embedding": {"model": "m", "vector": 1}`, "INVALID", "input.patches[1].embedding.vector"},
+		{`, "embedding": {"model": "m", "vector": ["1"]}`, "INVALID", "input.patches[1].embedding.vector"},
+		{`, "embedding": {"model": "m", "vector": [null]}`, "INVALID", "input.patches[1].embedding.vector"},
+		{`, "embedding": {"model": "m", "vector": [1, 1e39]}`, "INVALID", "input.patches[1].embedding.vector"},
+		{`, "embedding": {"model": "m", "vector": [0, 0]}`, "INVALID", "input.patches[1].embedding.vector"},
+		{`, "embedding": {"model": "m", "vector": []}`, "INVALID", "input.patches[1].embedding.vector"},
+		{`, "embedding": {"model": "m", "vector": ` + numbers(kg.MaxEmbeddingNumbers+1) + `}`, "LIMIT_EXCEEDED", "input.patches[1].embedding.vector"},
+		{`, "embedding": {"model": "m", "vector": ` + numbers(kg.MaxEmbeddingNumbers) + `}`, "", ""},
+	} {
+		r := b.execute(applyPatches, patch(tt.embedding))
+		if tt.code == "" && len(r.Errors) == 0 {
+			continue
+		}
+		if len(r.Errors) != 1 {
+			t.Fatalf("%.80s: got %s %v, want one error", tt.embedding, r.Data, r.Errors)
+		}
+		field, _ := r.Errors[0].Extensions["field"].(string)
+		if code := r.Errors[0].Extensions["code"]; code != tt.code || tt.field != "" && field != tt.field {
+			t.Errorf("%.80s: got %v at %q (%s), want %s at %q", tt.embedding, code, field, r.Errors[0].Message, tt.code, tt.field)
+		}
+	}
+	b.execute(applyPatches, patch(`, "embedding": {"model": "m", "vector": [0.1, -3e-5, 2]}`))
+	b.execute(`mutation { applyPatches(input: {sourceAgentId: "b", patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: "text"}}, embedding: {model: "n", vector: [1, 0.25]}}]}) { revision } }`, "")
+	const shown = `assertions { sourceId embedding { __typename model dimension v: vector } }`
+	reader, other := `{"sourceId":"agent://reader","embedding":{"__typename":"Embedding","model":"m","dimension":3,"v":[0.1,-3e-05,2]}}`, `{"sourceId":"agent://b","embedding":{"__typename":"Embedding","model":"n","dimension":2,"v":[1,0.25]}}`
+	for query, want := range map[string]string{
+		`{ statements(where: {subject: {eq: "ex:s"}}) { nodes { ` + shown + ` } } }`:                                                                                                              `{"statements":{"nodes":[{"assertions":[` + reader + `,` + other + `]}]}}`,
+		`{ statements(where: {subject: {eq: "ex:t"}}) { nodes { ` + shown + ` } } }`:                                                                                                              `{"statements":{"nodes":[{"assertions":[{"sourceId":"agent://reader","embedding":null}]}]}}`,
+		`{ why(statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: "text"}}) { origins { assertion { sourceId embedding { __typename model dimension v: vector } } } } }`: `{"why":{"origins":[{"assertion":` + reader + `},{"assertion":` + other + `}]}}`,
+	} {
+		if r := b.execute(query, ""); string(r.Data) != want {
+			t.Errorf("%s:\ngot  %s %v\nwant %s", query, r.Data, r.Errors, want)
+		}
+	}
+}

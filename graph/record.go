@@ -42,7 +42,7 @@ func objectRecordOf(t kg.Term) *ObjectRecord {
 // itself.
 func assertionOf(a kg.Assertion) *Assertion {
 	out := &Assertion{
-		Source: agentOf(a.Source), SourceID: string(a.Source), RecordedAt: a.Time, Revision: a.Revision, Provenance: json.RawMessage(a.Provenance),
+		Source: agentOf(a.Source), SourceID: string(a.Source), RecordedAt: a.Time, Revision: a.Revision, Provenance: json.RawMessage(a.Provenance), Embedding: a.Embedding,
 		ValidFrom: timeOrNil(a.Validity.From), ValidTo: timeOrNil(a.Validity.Until),
 	}
 	if a.HasCertainty {

@@ -69,6 +69,7 @@ var (
 	contradictionEdgeObject            = &executor.Object{Name: "ContradictionEdge", Implementors: contradictionEdgeImplementors}
 	deleteGraphPayloadObject           = &executor.Object{Name: "DeleteGraphPayload", Implementors: deleteGraphPayloadImplementors}
 	deleteTaskPayloadObject            = &executor.Object{Name: "DeleteTaskPayload", Implementors: deleteTaskPayloadImplementors}
+	embeddingObject                    = &executor.Object{Name: "Embedding", Implementors: knowledge.EmbeddingImplementors}
 	graphObject                        = &executor.Object{Name: "Graph", Implementors: graphImplementors}
 	graphConnectionObject              = &executor.Object{Name: "GraphConnection", Implementors: graphConnectionImplementors}
 	graphCountObject                   = &executor.Object{Name: "GraphCount", Implementors: graphCountImplementors}
@@ -395,6 +396,7 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	contradictionEdgeObject.Fields = contradictionEdgeFields()
 	deleteGraphPayloadObject.Fields = deleteGraphPayloadFields()
 	deleteTaskPayloadObject.Fields = deleteTaskPayloadFields()
+	embeddingObject.Fields = embeddingFields()
 	graphObject.Fields = graphFields()
 	graphConnectionObject.Fields = graphConnectionFields()
 	graphCountObject.Fields = graphCountFields()
@@ -928,6 +930,9 @@ func assertionFields() map[string]*executor.Field {
 		}),
 		"provenance": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeJSON(w, s, o.(*Assertion).Provenance)
+		}),
+		"embedding": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeEmbedding(w, s, o.(*Assertion).Embedding)
 		}),
 	}
 }
@@ -1575,6 +1580,20 @@ func deleteTaskPayloadFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"taskId": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeID(w, s, o.(*DeleteTaskPayload).TaskID)
+		}),
+	}
+}
+
+func embeddingFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"model": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*base.Embedding).Model)
+		}),
+		"dimension": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeInt(w, s, o.(*base.Embedding).Dimension())
+		}),
+		"vector": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeVector(w, s, o.(*base.Embedding).Vector)
 		}),
 	}
 }
@@ -6183,10 +6202,22 @@ func coerceStatementInput(c *executor.Coercer, v any) (out StatementInput, err e
 func coerceOptionalStatementInput(c *executor.Coercer, v any) (*StatementInput, error) {
 	return executor.CoerceOptional(c, v, coerceStatementInput)
 }
+func coerceVector(c *executor.Coercer, v any) ([]float32, error) { return scalar.UnmarshalVector(v) }
+func coerceEmbeddingInput(c *executor.Coercer, v any) (out base.Embedding, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "model", &out.Model, knowledge.CoerceString)
+	executor.Member(in, "vector", &out.Vector, coerceVector)
+	return out, in.Err()
+}
+
+func coerceOptionalEmbeddingInput(c *executor.Coercer, v any) (*base.Embedding, error) {
+	return executor.CoerceOptional(c, v, coerceEmbeddingInput)
+}
 func coercePatchInput(c *executor.Coercer, v any) (out PatchInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "op", &out.Op, knowledge.CoerceChangeOp)
 	executor.Member(in, "statement", &out.Statement, coerceOptionalStatementInput)
+	executor.Member(in, "embedding", &out.Embedding, coerceOptionalEmbeddingInput)
 	return out, in.Err()
 }
 
@@ -7025,6 +7056,7 @@ var (
 	writeAssertionList                = executor.ObjectsOf[Assertion](assertionObject)
 	writeFloat                        = executor.Leaf(scalar.AppendFloat)
 	writeOptionalFloat                = executor.Optional(writeFloat)
+	writeEmbedding                    = executor.ObjectOf[base.Embedding](embeddingObject)
 	writeAssertion                    = executor.ObjectOf[Assertion](assertionObject)
 	writeCommit                       = executor.ObjectOf[Commit](commitObject)
 	writeProposal                     = executor.ObjectOf[Proposal](proposalObject)
@@ -7076,6 +7108,7 @@ var (
 	writeContradictionEdgeList        = executor.ObjectsOf[listEdge[Contradiction]](contradictionEdgeObject)
 	writeContradictionList            = executor.ObjectsOf[Contradiction](contradictionObject)
 	writeContradiction                = executor.ObjectOf[Contradiction](contradictionObject)
+	writeVector                       = executor.Leaf(scalar.AppendVector)
 	writeGraphRight                   = executor.Leaf(scalar.AppendText[GraphRight])
 	writeGraphRightList               = executor.ListOf(writeGraphRight)
 	writeGraphPolicy                  = executor.ObjectOf[GraphPolicy](graphPolicyObject)

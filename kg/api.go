@@ -461,6 +461,9 @@ type Assertion = base.Assertion
 // Embedding is a vector that belongs to an assertion.
 type Embedding = base.Embedding
 
+// ParseVector parses the numbers of an embedding from a JSON list.
+func ParseVector(raw []byte) ([]float32, error) { return base.ParseVector(raw) }
+
 // Statement is a quad with its visible assertions, at least one. The slice is read-only.
 type Statement = base.Statement
 

@@ -1,7 +1,9 @@
 package base
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -58,6 +60,18 @@ func (e *Embedding) Valid() error {
 	return nil
 }
 
+// ParseVector parses a JSON list of numbers. Longer ones than an embedding may have are refused
+// before they are parsed.
+func ParseVector(raw []byte) (vector []float32, err error) {
+	if n := bytes.Count(raw, []byte{','}) + 1; n > MaxEmbeddingNumbers {
+		return nil, Errorf(CodeLimitExceeded, "an embedding has at most %d numbers, this one %d", MaxEmbeddingNumbers, n)
+	}
+	if err = json.Unmarshal(raw, &vector); err != nil || vector == nil || bytes.Contains(raw, []byte("null")) {
+		return nil, Errorf(CodeInvalid, "a vector is a list of numbers of 32 bits")
+	}
+	return vector, nil
+}
+
 // Equal reports whether both are nil, or have the same model and the same numbers.
 func (e *Embedding) Equal(f *Embedding) bool {
 	if e == nil || f == nil || e == f {
@@ -76,6 +90,9 @@ func (e *Embedding) Clone() *Embedding {
 
 // String returns the model and the numbers.
 func (e *Embedding) String() string { return fmt.Sprint(e.Model, e.Vector) }
+
+// Dimension returns the number of numbers.
+func (e *Embedding) Dimension() int { return len(e.Vector) }
 
 // Bytes returns the size of the embedding, 0 for nil.
 func (e *Embedding) Bytes() int {

@@ -25,6 +25,7 @@ var (
 	CommitImplementors              = []string{"Commit", "Node"}
 	DiffConnectionImplementors      = []string{"DiffConnection"}
 	DiffEdgeImplementors            = []string{"DiffEdge"}
+	EmbeddingImplementors           = []string{"Embedding"}
 	EntityImplementors              = []string{"Entity", "Node", "Term"}
 	EntityChangeImplementors        = []string{"EntityChange", "EntityEvent"}
 	EntityConnectionImplementors    = []string{"EntityConnection"}
@@ -599,6 +600,28 @@ func (v assertionLeaves) agentNamed(name string) kg.AgentID {
 		return v.agentSource()
 	}
 	return ""
+}
+
+// appendObjectNamed appends a field of Assertion that is an object of scalars.
+func (v assertionLeaves) appendObjectNamed(b []byte, name string, fields []scalarField) []byte {
+	switch name {
+	case "embedding":
+		return v.appendEmbedding(b, fields)
+	}
+	return append(b, "null"...)
+}
+
+// appendNamed appends a field of Embedding that has neither arguments nor a selection.
+func (v embeddingLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "model":
+		return v.appendModel(b)
+	case "dimension":
+		return v.appendDimension(b)
+	case "vector":
+		return v.appendVector(b)
+	}
+	return append(b, "null"...)
 }
 
 // appendNamed appends a field of Commit that has neither arguments nor a selection.

@@ -275,7 +275,7 @@ func eventSize(e *kg.Event) int {
 	size := func(s *kg.Statement) {
 		n += len(s.Subject.Value()) + len(s.Predicate.Value()) + len(s.Object.Value()) + len(s.Graph.Value())
 		for _, a := range s.Assertions {
-			n += len(a.Source) + len(a.Provenance)
+			n += len(a.Source) + a.ContentBytes()
 		}
 	}
 	size(&e.Statement)

@@ -300,7 +300,7 @@ func writePlannedCommit(w *writer, store *kg.Store, c *kg.Commit, fields []Recor
 		return
 	}
 	v := commitLeaves{store, c}
-	writeRecord(w, fields, "Commit", v.appendNamed, v.agentNamed)
+	writeRecord(w, fields, "Commit", v.appendNamed, v.agentNamed, nil)
 }
 
 // commitLeaves appends the fields of a Commit.

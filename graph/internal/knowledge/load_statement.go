@@ -49,7 +49,7 @@ func (l *loader) readStatement(plan *statementPlan, row kg.Row, to *kg.Statement
 	if plan.assertions {
 		to.Assertions, err = l.snapshot.Assertions(row)
 		for _, a := range to.Assertions {
-			size += len(a.Source) + len(a.Provenance)
+			size += len(a.Source) + a.ContentBytes()
 		}
 	}
 	return size, err

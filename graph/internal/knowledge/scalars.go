@@ -37,36 +37,45 @@ func appendObject(b []byte, fields []scalarField, typename string, value func(b 
 	})
 }
 
-// RecordField is a field of an object of scalars and agents.
+// RecordField is a field of an object of scalars, agents, and objects of scalars.
 type RecordField struct {
 	scalarField
 	agent *executor.Selected // of a field that is an agent
 	reads bool               // the agent's record is shown
+	// object has the fields of a field that is an object of scalars; nil for others.
+	object []scalarField
 }
 
-// planRecord plans an object with only scalar fields and agents.
+// planRecord plans an object with only scalar fields, agents, and objects of scalars.
 func (p *Planner) planRecord(set ast.SelectionSet, implementors []string) (fields []RecordField, err error) {
 	err = p.EachField(set, implementors, func(f graphql.CollectedField, key []byte) error {
 		field := RecordField{scalarField: scalarField{key, f.Name}}
-		if f.Name != "__typename" && f.Definition.Type.Name() == "Agent" {
+		var err error
+		switch {
+		case f.Name == "__typename":
+		case f.Definition.Type.Name() == "Agent":
 			field.agent = p.SelectedField(f)
 			field.reads = p.run.Reader.Objects.ReadsRecord(field.agent)
+		case f.Definition.Type.Name() == "Embedding":
+			field.object, err = p.planScalars(f.Selections, EmbeddingImplementors)
 		}
 		fields = append(fields, field)
-		return nil
+		return err
 	})
 	return fields, err
 }
 
-// writeRecord writes an object of scalars and agents. agent returns the agent
-// of a field.
-func writeRecord(w *writer, fields []RecordField, typename string, value func(b []byte, name string) []byte, agent func(name string) kg.AgentID) {
+// writeRecord writes an object of scalars and agents. agent returns the agent of a field,
+// object appends one that is an object.
+func writeRecord(w *writer, fields []RecordField, typename string, value func(b []byte, name string) []byte, agent func(name string) kg.AgentID, object func(b []byte, name string, fields []scalarField) []byte) {
 	scalar.WriteFields(w, fields, func(_ int, f *RecordField) {
 		switch {
 		case f.agent != nil:
 			w.EnterField(f.key)
 			RunOf(w.Ctx).Reader.Objects.WriteAgent(w, f.agent, agent(f.name))
 			w.LeaveField()
+		case f.object != nil:
+			w.B = object(append(w.B, f.key...), f.name, f.object)
 		case f.name == "__typename":
 			w.B = scalar.AppendString(append(w.B, f.key...), typename)
 		default:

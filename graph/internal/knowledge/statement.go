@@ -286,7 +286,7 @@ func (v literalLeaves) appendLanguage(b []byte) []byte { return appendOptional(b
 func writeAssertions(w *writer, list []kg.Assertion, fields []RecordField) {
 	scalar.WriteList(w, len(list), func(i int) {
 		v := assertionLeaves{&list[i]}
-		writeRecord(w, fields, "Assertion", v.appendNamed, v.agentNamed)
+		writeRecord(w, fields, "Assertion", v.appendNamed, v.agentNamed, v.appendObjectNamed)
 	})
 }
 
@@ -332,4 +332,24 @@ func (v assertionLeaves) appendProvenance(b []byte) []byte {
 		return append(b, "null"...)
 	}
 	return append(b, v.of.Provenance...)
+}
+
+func (v assertionLeaves) appendEmbedding(b []byte, fields []scalarField) []byte {
+	if v.of.Embedding == nil {
+		return append(b, "null"...)
+	}
+	return appendObject(b, fields, "Embedding", embeddingLeaves{v.of.Embedding}.appendNamed)
+}
+
+// embeddingLeaves appends the fields of an Embedding.
+type embeddingLeaves struct{ of *kg.Embedding }
+
+func (v embeddingLeaves) appendModel(b []byte) []byte { return scalar.AppendString(b, v.of.Model) }
+
+func (v embeddingLeaves) appendDimension(b []byte) []byte {
+	return scalar.AppendInt(b, v.of.Dimension())
+}
+
+func (v embeddingLeaves) appendVector(b []byte) []byte {
+	return scalar.AppendVector(b, v.of.Vector)
 }

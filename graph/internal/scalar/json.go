@@ -184,6 +184,11 @@ func AppendUint(b []byte, n uint64) []byte { return strconv.AppendUint(b, n, 10)
 // AppendFloat writes a JSON number.
 func AppendFloat(b []byte, f float64) []byte { return strconv.AppendFloat(b, f, 'g', -1, 64) }
 
+// AppendVector writes a list of numbers with as many digits as 32 bits need.
+func AppendVector(b []byte, v []float32) []byte {
+	return AppendList(b, v, func(b []byte, f *float32) []byte { return strconv.AppendFloat(b, float64(*f), 'g', -1, 32) })
+}
+
 // AppendCertainty writes a certainty, null if none is known.
 func AppendCertainty(b []byte, certainty float64, known bool) []byte {
 	if !known {

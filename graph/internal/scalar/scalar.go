@@ -168,6 +168,43 @@ func UnmarshalChangeOp(v any) (kg.Op, error) {
 	return 0, kg.Errorf(kg.CodeInvalid, "a kind of change must be add, remove or replace")
 }
 
+// MarshalVector writes a list of numbers.
+func MarshalVector(v []float32) graphql.Marshaler {
+	return graphql.WriterFunc(func(w io.Writer) { write(w, AppendVector(nil, v)) })
+}
+
+// UnmarshalVector parses a list of numbers. Longer ones than an embedding may have are refused
+// before they are parsed.
+func UnmarshalVector(v any) ([]float32, error) {
+	list, ok := v.([]any)
+	if !ok {
+		return nil, kg.Errorf(kg.CodeInvalid, "a vector must be a list of numbers, not %s", JSONKind(v))
+	}
+	if n := len(list); n > kg.MaxEmbeddingNumbers {
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "an embedding has at most %d numbers, this one %d", kg.MaxEmbeddingNumbers, n)
+	}
+	vector := make([]float32, len(list))
+	for i, number := range list {
+		switch f := number.(type) {
+		case json.Number:
+			parsed, err := strconv.ParseFloat(f.String(), 32)
+			if err != nil {
+				return nil, kg.Errorf(kg.CodeInvalid, "the number at index %d of a vector is not one of 32 bits: %.40s", i, f)
+			}
+			vector[i] = float32(parsed)
+		case float64:
+			vector[i] = float32(f) // one that is too large is infinite, which the store refuses
+		case int64:
+			vector[i] = float32(f)
+		case int:
+			vector[i] = float32(f)
+		default:
+			return nil, kg.Errorf(kg.CodeInvalid, "a vector must be a list of numbers: at index %d is %s", i, JSONKind(number))
+		}
+	}
+	return vector, nil
+}
+
 // DigitText returns the text of a whole number from JSON or from the query.
 func DigitText(v any) (string, bool) {
 	switch v := v.(type) {

@@ -104,6 +104,7 @@ var plannedByField = []plannedType{
 	{leaves: "literal", types: []string{"Literal"}},
 	{leaves: "step", types: []string{"MatchStep"}},
 	{leaves: "assertion", types: []string{"Assertion"}},
+	{leaves: "embedding", types: []string{"Embedding"}},
 	{leaves: "commit", types: []string{"Commit"}},
 	{leaves: "progress", types: []string{"Progress"}},
 	{leaves: "resync", types: []string{"Resync"}},
@@ -144,7 +145,7 @@ func (g *generator) writeDispatches(b *bytes.Buffer) error {
 
 // writeDispatch writes the methods that call the method of a field by its name.
 func (g *generator) writeDispatch(b *bytes.Buffer, t plannedType) error {
-	var plans, leaves, agents strings.Builder
+	var plans, leaves, agents, objects strings.Builder
 	seen := map[string]bool{}
 	for _, name := range t.types {
 		for _, f := range g.objects[name].Fields {
@@ -163,6 +164,8 @@ func (g *generator) writeDispatch(b *bytes.Buffer, t plannedType) error {
 				fmt.Fprintf(&plans, "case %q:\nreturn b.plan%s(f)\n", f.Name, method)
 			case f.Type.Name() == "Agent" && len(f.Args) == 0:
 				fmt.Fprintf(&agents, "case %q:\nreturn v.agent%s()\n", f.Name, method)
+			case len(f.Args) == 0 && hasOnlyLeaves(f.Type.Name()):
+				fmt.Fprintf(&objects, "case %q:\nreturn v.append%s(b, fields)\n", f.Name, method)
 			default:
 				return fmt.Errorf("%s.%s has arguments or a selection: give the type a plan in plannedByField", name, f.Name)
 			}
@@ -178,13 +181,21 @@ func (g *generator) writeDispatch(b *bytes.Buffer, t plannedType) error {
 	if agents.Len() > 0 {
 		fmt.Fprintf(b, "\n// agentNamed returns the agent of a field of %s.\nfunc (v %sLeaves) agentNamed(name string) %s.AgentID {\nswitch name {\n%s}\nreturn \"\"\n}\n", of, t.leaves, g.use("koine/kg"), agents.String())
 	}
+	if objects.Len() > 0 {
+		fmt.Fprintf(b, "\n// appendObjectNamed appends a field of %s that is an object of scalars.\nfunc (v %sLeaves) appendObjectNamed(b []byte, name string, fields []scalarField) []byte {\nswitch name {\n%s}\nreturn append(b, \"null\"...)\n}\n", of, t.leaves, objects.String())
+	}
 	return nil
+}
+
+// hasOnlyLeaves reports whether the fields of a planned type are leaves.
+func hasOnlyLeaves(name string) bool {
+	return slices.ContainsFunc(plannedByField, func(t plannedType) bool { return t.plan == "" && slices.Contains(t.types, name) })
 }
 
 // isPlanned reports whether a type's fields are planned: its values write
 // themselves, or are part of one that does.
 func (g *generator) isPlanned(o *codegen.Object) bool {
-	if g.isValue(o.Type) {
+	if g.isValue(o.Type) || hasOnlyLeaves(o.Name) {
 		return true
 	}
 	for _, of := range g.objects {
