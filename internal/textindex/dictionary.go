@@ -19,15 +19,17 @@ type dictionary struct {
 }
 
 type dictionaryWriter struct {
-	dictionary
-	last []byte
+	last    string
+	blocks  []uint64
+	data    []byte
+	offsets []uint64
 }
 
 // addTerm adds a term behind the last one.
-func (w *dictionaryWriter) addTerm(term []byte, offset uint64) {
+func (w *dictionaryWriter) addTerm(term string, offset uint64) {
 	shared := 0
-	if w.n%dictionaryBlock == 0 {
-		w.blocks.appendValue(uint64(len(w.data)))
+	if len(w.offsets)%dictionaryBlock == 0 {
+		w.blocks = append(w.blocks, uint64(len(w.data)))
 	} else {
 		for shared < len(term) && shared < len(w.last) && term[shared] == w.last[shared] {
 			shared++
@@ -36,50 +38,40 @@ func (w *dictionaryWriter) addTerm(term []byte, offset uint64) {
 	w.data = binary.AppendUvarint(w.data, uint64(shared))
 	w.data = binary.AppendUvarint(w.data, uint64(len(term)-shared))
 	w.data = append(w.data, term[shared:]...)
-	w.offsets.appendValue(offset)
-	w.n++
-	w.last = append(w.last[:0], term...)
+	w.offsets = append(w.offsets, offset)
+	w.last = term
 }
 
 func (w *dictionaryWriter) writeTo(out *imageWriter, end uint64) {
-	w.offsets.appendValue(end)
-	out.putNumber(uint64(w.n))
-	out.putColumn(w.blocks)
+	out.putNumber(uint64(len(w.offsets)))
+	out.putColumn(newColumn(w.blocks))
 	out.putBytes(w.data)
-	out.putColumn(w.offsets)
+	out.putColumn(newColumn(append(w.offsets, end)))
 }
 
 func readDictionary(r *imageReader) dictionary {
 	return dictionary{n: uint32(r.readNumber()), blocks: r.readColumn(), data: r.readBytes(), offsets: r.readColumn()}
 }
 
-// termCursor walks the terms of a dictionary in order.
-type termCursor struct {
-	d      *dictionary
-	number uint32 // of the current term; d.n at the end
-	term   []byte // valid until the next step
-	rest   []byte
-}
-
-// fromBlock returns a cursor at the first term of a block.
-func (d *dictionary) fromBlock(block uint32) *termCursor {
-	c := &termCursor{d: d, number: block*dictionaryBlock - 1}
-	if d.n > 0 {
-		c.rest = d.data[d.blocks.valueAt(block):]
+// fromBlock yields the terms from the first of a block on, with their numbers.
+func (d *dictionary) fromBlock(block uint32) iter.Seq2[uint32, string] {
+	return func(yield func(uint32, string) bool) {
+		if d.n == 0 {
+			return
+		}
+		b := d.data[d.blocks.valueAt(block):]
+		var term []byte
+		for i := block * dictionaryBlock; i < d.n; i++ {
+			var shared, n uint64
+			shared, b = uvarint(b)
+			n, b = uvarint(b)
+			term = append(term[:shared], b[:n]...)
+			b = b[n:]
+			if !yield(i, string(term)) {
+				return
+			}
+		}
 	}
-	c.nextTerm()
-	return c
-}
-
-func (c *termCursor) atEnd() bool { return c.number >= c.d.n }
-
-func (c *termCursor) nextTerm() {
-	if c.number++; c.atEnd() {
-		return
-	}
-	shared, b := uvarint(c.rest)
-	n, b := uvarint(b)
-	c.term, c.rest = append(c.term[:shared], b[:n]...), b[n:]
 }
 
 // blockOf returns the block in which a term is if the dictionary has it.
@@ -95,23 +87,24 @@ func (d *dictionary) blockOf(term string) uint32 {
 
 // findTerm returns the number of a term.
 func (d *dictionary) findTerm(term string) (uint32, bool) {
-	c := d.fromBlock(d.blockOf(term))
-	for !c.atEnd() && string(c.term) < term {
-		c.nextTerm()
+	for i, t := range d.fromBlock(d.blockOf(term)) {
+		if t >= term {
+			return i, t == term
+		}
 	}
-	return c.number, !c.atEnd() && string(c.term) == term
+	return 0, false
 }
 
 // startingWith yields the terms that begin with a prefix, in order.
 func (d *dictionary) startingWith(prefix string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for c := d.fromBlock(d.blockOf(prefix)); !c.atEnd(); c.nextTerm() {
+		for _, t := range d.fromBlock(d.blockOf(prefix)) {
 			switch {
-			case len(c.term) >= len(prefix) && string(c.term[:len(prefix)]) == prefix:
-				if !yield(string(c.term)) {
+			case len(t) >= len(prefix) && t[:len(prefix)] == prefix:
+				if !yield(t) {
 					return
 				}
-			case string(c.term) > prefix:
+			case t > prefix:
 				return
 			}
 		}

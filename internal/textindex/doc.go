@@ -2,7 +2,8 @@
 //
 // An Index holds texts: the literal of a statement, or the text of a message, with the ids of
 // the statement. Search ranks the subjects of the texts by BM25: the score of a subject is
-// the sum, over the words of the query, of the best that one of its texts has for the word.
+// the sum, over the words of the query, of the best that one of its texts has for the word, and
+// a share of the best of another text.
 //
 // # Access
 //

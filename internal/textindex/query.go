@@ -1,6 +1,7 @@
 package textindex
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -25,6 +26,7 @@ type Query struct {
 type queryWord struct {
 	folded, lower string
 	prefix        bool
+	function      bool // a function word of the query's language
 }
 
 // ParseQuery reads a query: words; "words in this order"; begin*, for words that begin so;
@@ -70,7 +72,21 @@ func ParseQuery(text string) (*Query, error) {
 	if len(q.words) == 0 {
 		return nil, kg.Errorf(kg.CodeInvalid, "query %q has no word to search for", kg.Excerpt(text, 40))
 	}
+	q.markFunctionWords(text)
 	return q, nil
+}
+
+// markFunctionWords marks the function words of the query's language. A query that is too short to
+// detect it counts as English, as a text does: "die casting" has none.
+func (q *Query) markFunctionWords(text string) {
+	language, sure := words.Detect(text)
+	if !sure {
+		language = words.English
+	}
+	for i := range q.words {
+		w := &q.words[i]
+		w.function = !w.prefix && language.HasFunctionWord(w.folded)
+	}
 }
 
 func wordsOf(text string, prefix bool) (list []queryWord) {
@@ -91,11 +107,14 @@ func foldedWords(list []queryWord) (out []string) {
 }
 
 // FirstIn returns where in a text the first word of the query is, in one of its forms;
-// len(text) if there is none.
+// len(text) if there is none. Function words count if the query has no others.
 func (q *Query) FirstIn(text string, language words.Language) int {
-	language = language.ResolveFor(text)
+	onlyFunction := !slices.ContainsFunc(q.words, func(w queryWord) bool { return !w.function })
 	for w := range words.Split(text) {
 		for _, of := range q.words {
+			if of.function && !onlyFunction {
+				continue
+			}
 			if w.Folded == of.folded || of.prefix && strings.HasPrefix(w.Folded, of.folded) ||
 				w.Lower != "" && of.lower != "" && language.Stem(w.Lower) == language.Stem(of.lower) {
 				return w.Start

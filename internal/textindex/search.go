@@ -20,6 +20,11 @@ const (
 	stemWeight   = 0.9
 	prefixWeight = 0.8
 	typoWeight   = 0.6 // for each letter that differs
+
+	// functionWeight is the weight of the function words of a query ("the", "how").
+	functionWeight = 0.1
+	// againWeight is the weight of a word in a second text of the subject.
+	againWeight = 0.3
 )
 
 // MaxForms bounds the terms that a prefix or a misspelt word stands for.
@@ -259,7 +264,7 @@ func (s *searcher) eachTerm(prefix string, f func(term string) bool) {
 // wordCursor walks the subjects with a word, in all segments.
 type wordCursor struct {
 	idf     float64
-	most    float64 // no text has more for the word
+	most    float64 // no subject has more for the word
 	cursors []formCursor
 }
 
@@ -303,7 +308,10 @@ func (s *searcher) openWord(w queryWord, groups func(*part) []bool) *wordCursor 
 	}
 	n := float64(min(max(exactly, stems)+others, s.texts))
 	c.idf = math.Log(1 + (float64(s.texts)-n+0.5)/(n+0.5))
-	c.most *= c.idf * (k1 + 1)
+	if w.function {
+		c.idf *= functionWeight
+	}
+	c.most *= c.idf * (k1 + 1) * (1 + againWeight)
 	return c
 }
 
@@ -431,7 +439,7 @@ func (s *searcher) evaluateSubject(subject Subject) (*Hit, error) {
 		w.seekSubject(subject)
 		best := 0.0
 		s.eachScore(w, subject, func(_ textAt, score float64) { best = max(best, score) })
-		possible += best
+		possible += best * (1 + againWeight)
 	}
 	if !s.isWanted(Place{possible, subject}) {
 		return nil, nil
@@ -449,7 +457,7 @@ func (s *searcher) evaluateSubject(subject Subject) (*Hit, error) {
 		return nil, err
 	}
 	hit := &Hit{Place: Place{Subject: subject}}
-	best := make([]float64, len(s.words))
+	sums := make([]wordSum, len(s.words))
 	for key, list := range scores {
 		ref := key.part.refAt(key.doc)
 		if searched, err := s.isSearched(subject, ref); err != nil {
@@ -461,12 +469,12 @@ func (s *searcher) evaluateSubject(subject Subject) (*Hit, error) {
 		sum := 0.0
 		for i, score := range list {
 			sum += score
-			best[i] = max(best[i], score)
+			sums[i].addText(ref.Object, score)
 		}
 		hit.Texts = append(hit.Texts, Match{ref, sum})
 	}
-	for _, score := range best {
-		hit.Score += score
+	for _, sum := range sums {
+		hit.Score += sum.best + againWeight*sum.again
 	}
 	if len(hit.Texts) == 0 || !s.hasPhrases(scores) || !s.isWanted(hit.Place) || s.request.After != nil && !s.request.After.ComesBefore(hit.Place) {
 		return nil, nil
@@ -480,6 +488,24 @@ func (s *searcher) evaluateSubject(subject Subject) (*Hit, error) {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), compareRefs(a.Ref, b.Ref))
 	})
 	return hit, nil
+}
+
+// wordSum adds up the scores of a subject's texts for a word. The same text counts once, however
+// many statements have it.
+type wordSum struct {
+	best, again float64 // again is the best of another text
+	object      kg.ID   // the text with the best score
+}
+
+func (s *wordSum) addText(object kg.ID, score float64) {
+	switch {
+	case object == s.object:
+		s.best = max(s.best, score)
+	case score > s.best:
+		s.again, s.best, s.object = s.best, score, object
+	default:
+		s.again = max(s.again, score)
+	}
 }
 
 func compareRefs(a, b Ref) int {
