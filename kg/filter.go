@@ -14,6 +14,8 @@ type Filter struct {
 	// Patterns selects changes of statements that match any of them; each change comes once.
 	// Nil selects all. At most MaxPatterns.
 	Patterns []Pattern
+	// Literals selects changes of statements whose object is a literal.
+	Literals bool
 	// Ops selects these operations, as the reader sees them. Nil selects all.
 	Ops []Op
 	// View decides the visibility of changes: Principal, Graphs, AllGraphs, MinCertainty,
@@ -126,8 +128,12 @@ func (f Filter) prepare(s *Store) (*watchFilter, error) {
 	return v, nil
 }
 
-// matchesQuad reports whether the quad matches any of the patterns.
+// matchesQuad reports whether the quad matches any of the patterns, and has a literal if the
+// filter selects these.
 func (f *watchFilter) matchesQuad(q Quad) bool {
+	if f.Literals && !q.Object.IsLiteral() {
+		return false
+	}
 	if f.Patterns == nil {
 		return true
 	}

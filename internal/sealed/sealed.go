@@ -17,6 +17,12 @@ var ErrDamaged = errors.New("file is damaged")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// Size is the size of the checksum behind a content.
+const Size = crc32.Size
+
+// Checksum returns the checksum of a content that continues one with a checksum, 0 for none.
+func Checksum(sum uint32, content []byte) uint32 { return crc32.Update(sum, castagnoli, content) }
+
 // Seal appends the checksum of a content to it.
 func Seal(content []byte) []byte {
 	return binary.BigEndian.AppendUint32(content, crc32.Checksum(content, castagnoli))

@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"koine/internal/search"
 	"koine/kg"
@@ -30,23 +32,22 @@ type fixture struct {
 
 func open(t *testing.T, dir string) *fixture {
 	t.Helper()
+	return openWith(t, search.Options{Dir: filepath.Join(dir, "search")})
+}
+
+func openWith(t *testing.T, o search.Options) *fixture {
+	t.Helper()
+	dir := filepath.Dir(o.Dir)
 	store, err := kg.Open(filepath.Join(dir, "data"), kg.Options{Governor: kg.Governor{Access: private{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &fixture{t: t, dir: dir, store: store}
-	f.begin()
-	return f
-}
-
-func (f *fixture) begin() {
-	f.t.Helper()
-	service, err := search.Open(f.store, search.Options{Dir: filepath.Join(f.dir, "search")})
-	if err != nil {
-		f.t.Fatal(err)
+	if f.Service, err = search.Open(store, o); err != nil {
+		t.Fatal(err)
 	}
-	service.Start()
-	f.Service = service
+	f.Start()
+	return f
 }
 
 func (f *fixture) close() {
@@ -177,6 +178,28 @@ func TestOthersChangeNothing(t *testing.T) {
 			if !reflect.DeepEqual(gotNames, wantNames) || !reflect.DeepEqual(gotScores, wantScores) {
 				t.Fatalf("round %d: %s finds %v %v, and without Ann's texts %v %v", round, query, gotNames, gotScores, wantNames, wantScores)
 			}
+		}
+	}
+}
+
+// A search finds what was written before it, however long commits gather otherwise. Commits
+// without texts, also the last ones, do not hold it up.
+func TestSearchDoesNotWaitForMoreCommits(t *testing.T) {
+	f := openWith(t, search.Options{Dir: filepath.Join(t.TempDir(), "search"), FollowEvery: time.Hour})
+	defer f.close()
+	link := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI("urn:a"), Predicate: kg.IRI("urn:p"), Graph: kg.DefaultGraph}}
+	want := ""
+	for n := range 20 {
+		f.apply(text("", fmt.Sprintf("a%02d", n), "label", "client"))
+		want += fmt.Sprintf(" a%02d", n)
+		for range n % 3 {
+			link.Quad.Object = kg.IRI(fmt.Sprint("urn:", f.store.Head().Revision))
+			f.apply(link)
+		}
+		names, _ := f.find("agent://bob", "client")
+		slices.Sort(names)
+		if got := " " + strings.Join(names, " "); got != want {
+			t.Fatalf("after %d texts: %s, want%s", n+1, got, want)
 		}
 	}
 }

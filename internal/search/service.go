@@ -109,7 +109,7 @@ func (s *Service) Revision() (r kg.Revision, building bool) {
 func (s *Service) WaitFor(ctx context.Context, r kg.Revision) error {
 	for {
 		s.mu.Lock()
-		known, moved, nudge := s.position.Revision, s.moved, s.nudge
+		known, moved := s.position.Revision, s.moved
 		s.mu.Unlock()
 		if known >= r {
 			return nil
@@ -118,9 +118,7 @@ func (s *Service) WaitFor(ctx context.Context, r kg.Revision) error {
 		case s.wanted <- struct{}{}:
 		default:
 		}
-		if nudge != nil {
-			nudge()
-		}
+		s.nudgeWatcher()
 		select {
 		case <-moved:
 		case <-ctx.Done():
@@ -143,6 +141,7 @@ func (s *Service) saveAlways(ctx context.Context) error {
 		if err := s.saveIndex(); err != nil {
 			s.options.Logger.Warn("text index is not saved", "error", err)
 		}
+		s.nudgeWatcher() // commits without texts move the place too, before the next time
 	}
 	return nil
 }
@@ -254,14 +253,14 @@ func (s *Service) addMatches(ctx context.Context, snapshot *kg.Snapshot, p kg.ID
 // followFrom keeps the index behind the log from a position on. Commits that are there are
 // indexed together; then more gather, for FollowEvery or until a search waits for them.
 func (s *Service) followFrom(ctx context.Context, from kg.Position) error {
-	w, err := s.store.Watch(ctx, kg.Filter{View: systemView, Replacements: true}, from)
+	w, err := s.store.Watch(ctx, kg.Filter{View: systemView, Literals: true, Replacements: true}, from)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
 	s.setNudge(w.Nudge)
 	defer s.setNudge(nil)
-	late := time.AfterFunc(s.options.FollowEvery, w.Nudge) // the newest commits may have no events
+	late := time.AfterFunc(s.options.FollowEvery, w.Nudge) // the newest commits may have no text
 	defer late.Stop()
 	var gathered []textChange
 	for events, err := range w.Commits() {
@@ -299,6 +298,15 @@ func (s *Service) setNudge(nudge func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.nudge = nudge
+}
+
+func (s *Service) nudgeWatcher() {
+	s.mu.Lock()
+	nudge := s.nudge
+	s.mu.Unlock()
+	if nudge != nil {
+		nudge()
+	}
 }
 
 // textChange is a text that comes or goes.

@@ -33,29 +33,14 @@ func textOf(q *kg.Quad) (text string, language words.Language, ok bool) {
 	}
 	switch {
 	case kg.IsOwnGraph(q.Graph):
-		text = partsText(q.Object.Value())
-		language = detectLanguage(text)
+		text, language = partsText(q.Object.Value()), words.Untagged
 	case q.Object.Lang() != "":
 		text, language = q.Object.Value(), words.LanguageOf(q.Object.Lang())
 	default:
-		text = q.Object.Value()
-		language = detectLanguage(text)
+		text, language = q.Object.Value(), words.Untagged
 	}
 	text = text[:min(len(text), MaxTextBytes)]
 	return text, language, strings.TrimSpace(text) != ""
-}
-
-// untaggedLanguage is the language of texts without a tag that are too short to detect one, or unknown to
-// the detector.
-// Their words are found in their own form whatever the language is.
-const untaggedLanguage = words.English
-
-// detectLanguage returns the language of a text without a tag.
-func detectLanguage(text string) words.Language {
-	if l, ok := words.Detect(text); ok {
-		return l
-	}
-	return untaggedLanguage
 }
 
 // partsText returns the texts of a message's parts and the strings in their data, each on

@@ -19,17 +19,15 @@ type dictionary struct {
 }
 
 type dictionaryWriter struct {
-	last    string
-	blocks  []uint64
-	data    []byte
-	offsets []uint64
+	dictionary
+	last []byte
 }
 
 // addTerm adds a term behind the last one.
-func (w *dictionaryWriter) addTerm(term string, offset uint64) {
+func (w *dictionaryWriter) addTerm(term []byte, offset uint64) {
 	shared := 0
-	if len(w.offsets)%dictionaryBlock == 0 {
-		w.blocks = append(w.blocks, uint64(len(w.data)))
+	if w.n%dictionaryBlock == 0 {
+		w.blocks.appendValue(uint64(len(w.data)))
 	} else {
 		for shared < len(term) && shared < len(w.last) && term[shared] == w.last[shared] {
 			shared++
@@ -38,40 +36,50 @@ func (w *dictionaryWriter) addTerm(term string, offset uint64) {
 	w.data = binary.AppendUvarint(w.data, uint64(shared))
 	w.data = binary.AppendUvarint(w.data, uint64(len(term)-shared))
 	w.data = append(w.data, term[shared:]...)
-	w.offsets = append(w.offsets, offset)
-	w.last = term
+	w.offsets.appendValue(offset)
+	w.n++
+	w.last = append(w.last[:0], term...)
 }
 
 func (w *dictionaryWriter) writeTo(out *imageWriter, end uint64) {
-	out.putNumber(uint64(len(w.offsets)))
-	out.putColumn(newColumn(w.blocks))
+	w.offsets.appendValue(end)
+	out.putNumber(uint64(w.n))
+	out.putColumn(w.blocks)
 	out.putBytes(w.data)
-	out.putColumn(newColumn(append(w.offsets, end)))
+	out.putColumn(w.offsets)
 }
 
 func readDictionary(r *imageReader) dictionary {
 	return dictionary{n: uint32(r.readNumber()), blocks: r.readColumn(), data: r.readBytes(), offsets: r.readColumn()}
 }
 
-// fromBlock yields the terms from the first of a block on, with their numbers.
-func (d *dictionary) fromBlock(block uint32) iter.Seq2[uint32, string] {
-	return func(yield func(uint32, string) bool) {
-		if d.n == 0 {
-			return
-		}
-		b := d.data[d.blocks.valueAt(block):]
-		var term []byte
-		for i := block * dictionaryBlock; i < d.n; i++ {
-			var shared, n uint64
-			shared, b = uvarint(b)
-			n, b = uvarint(b)
-			term = append(term[:shared], b[:n]...)
-			b = b[n:]
-			if !yield(i, string(term)) {
-				return
-			}
-		}
+// termCursor walks the terms of a dictionary in order.
+type termCursor struct {
+	d      *dictionary
+	number uint32 // of the current term; d.n at the end
+	term   []byte // valid until the next step
+	rest   []byte
+}
+
+// fromBlock returns a cursor at the first term of a block.
+func (d *dictionary) fromBlock(block uint32) *termCursor {
+	c := &termCursor{d: d, number: block*dictionaryBlock - 1}
+	if d.n > 0 {
+		c.rest = d.data[d.blocks.valueAt(block):]
 	}
+	c.nextTerm()
+	return c
+}
+
+func (c *termCursor) atEnd() bool { return c.number >= c.d.n }
+
+func (c *termCursor) nextTerm() {
+	if c.number++; c.atEnd() {
+		return
+	}
+	shared, b := uvarint(c.rest)
+	n, b := uvarint(b)
+	c.term, c.rest = append(c.term[:shared], b[:n]...), b[n:]
 }
 
 // blockOf returns the block in which a term is if the dictionary has it.
@@ -87,24 +95,23 @@ func (d *dictionary) blockOf(term string) uint32 {
 
 // findTerm returns the number of a term.
 func (d *dictionary) findTerm(term string) (uint32, bool) {
-	for i, t := range d.fromBlock(d.blockOf(term)) {
-		if t >= term {
-			return i, t == term
-		}
+	c := d.fromBlock(d.blockOf(term))
+	for !c.atEnd() && string(c.term) < term {
+		c.nextTerm()
 	}
-	return 0, false
+	return c.number, !c.atEnd() && string(c.term) == term
 }
 
 // startingWith yields the terms that begin with a prefix, in order.
 func (d *dictionary) startingWith(prefix string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for _, t := range d.fromBlock(d.blockOf(prefix)) {
+		for c := d.fromBlock(d.blockOf(prefix)); !c.atEnd(); c.nextTerm() {
 			switch {
-			case len(t) >= len(prefix) && t[:len(prefix)] == prefix:
-				if !yield(t) {
+			case len(c.term) >= len(prefix) && string(c.term[:len(prefix)]) == prefix:
+				if !yield(string(c.term)) {
 					return
 				}
-			case t > prefix:
+			case string(c.term) > prefix:
 				return
 			}
 		}

@@ -1,7 +1,6 @@
 package textindex
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +16,7 @@ import (
 const manifestName = "manifest"
 
 // manifestVersion changes with the meaning of the files.
-const manifestVersion = 1
+const manifestVersion = 2
 
 // manifest names the files of an index, and the place in the log that they stand for.
 type manifest struct {
@@ -69,7 +68,7 @@ func (x *Index) loadSegments() (place string, err error) {
 		return "", fmt.Errorf("%s: version %d, and not %d", manifestName, m.Version, manifestVersion)
 	}
 	for _, f := range m.Segments {
-		s, err := openFile(filepath.Join(x.dir, filepath.Base(f.Name)))
+		s, err := openFile(filepath.Join(x.dir, filepath.Base(f.Name)), true)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", f.Name, err)
 		}
@@ -129,9 +128,8 @@ func (x *Index) Save(place string) error {
 	if err != nil {
 		return err
 	}
-	var image imageWriter
-	image.putBytes(text)
-	if err := sealed.WriteFile(filepath.Join(x.dir, manifestName), image.sealImage()); err != nil {
+	image := imageOf(func(w *imageWriter) { w.putBytes(text) })
+	if err := sealed.WriteFile(filepath.Join(x.dir, manifestName), image); err != nil {
 		return err
 	}
 	for _, s := range written {
@@ -155,18 +153,19 @@ func (x *Index) newName(kind string) string {
 
 // removedImage returns the removed texts of a segment in the form that loadRemoved reads.
 func (s *segment) removedImage() []byte {
-	var w imageWriter
-	w.putNumber(uint64(len(s.removed)))
-	for _, bits := range s.removed {
-		w.b = binary.BigEndian.AppendUint64(w.b, bits)
-	}
-	w.putNumber(uint64(len(s.withdrawn)))
-	for k, n := range s.withdrawn {
-		w.putNumber(uint64(k.term))
-		w.putNumber(uint64(k.group))
-		w.putNumber(uint64(n))
-	}
-	return w.sealImage()
+	return imageOf(func(w *imageWriter) {
+		var column column
+		for _, bits := range s.removed {
+			column.appendValue(bits)
+		}
+		w.putColumn(column)
+		w.putNumber(uint64(len(s.withdrawn)))
+		for k, n := range s.withdrawn {
+			w.putNumber(uint64(k.term))
+			w.putNumber(uint64(k.group))
+			w.putNumber(uint64(n))
+		}
+	})
 }
 
 func (s *segment) loadRemoved(path string) error {
@@ -178,11 +177,12 @@ func (s *segment) loadRemoved(path string) error {
 	if err != nil {
 		return err
 	}
-	if r.readNumber() != uint64(len(s.removed)) || len(r.b) < 8*len(s.removed) {
+	removed := r.readColumn()
+	if r.bad || removed.countValues() != len(s.removed) {
 		return sealed.ErrDamaged
 	}
 	for i := range s.removed {
-		s.removed[i], r.b = binary.BigEndian.Uint64(r.b), r.b[8:]
+		s.removed[i] = removed.valueAt(uint32(i))
 	}
 	for range r.readNumber() {
 		k := groupTerm{uint32(r.readNumber()), uint32(r.readNumber())}

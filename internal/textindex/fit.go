@@ -44,10 +44,17 @@ func (w queryWord) standsFor(term string) bool {
 type textTerms map[string][]int
 
 func readTerms(t *Text) textTerms {
-	terms := textTerms{}
-	places, _ := placesOf(t)
-	for _, p := range places {
-		terms[p.term] = append(terms[p.term], p.position)
+	terms, n, language := textTerms{}, 0, t.Language.ResolveFor(t.Value)
+	for w := range words.Split(t.Value) {
+		if n++; n > MaxTextWords {
+			break
+		}
+		exact := exactKey(w.Folded)
+		terms[exact] = append(terms[exact], w.Position)
+		if language != words.Other && w.Lower != "" {
+			stem := stemKey(language, language.Stem(w.Lower))
+			terms[stem] = append(terms[stem], w.Position)
+		}
 	}
 	return terms
 }

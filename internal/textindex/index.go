@@ -8,12 +8,8 @@ import (
 	"koine/kg"
 )
 
-// maxPending is how many new texts are gathered before they become a segment, and growth is
-// how many segments of about one size are merged into one.
-const (
-	maxPending = 4096
-	growth     = 4
-)
+// growth is how many segments of about one size are merged into one.
+const growth = 4
 
 // Index is a set of texts. Its methods are safe for concurrent use. Searches do not wait for
 // segments that are being merged.
@@ -22,7 +18,7 @@ type Index struct {
 
 	mu       sync.RWMutex // guards the rest, and the removed texts of segments
 	segments []*segment   // the older first
-	pending  map[key]Text // in no segment yet
+	pending  *builder     // texts in no segment yet
 
 	dir    string // "" for an index in memory
 	saving sync.Mutex
@@ -36,7 +32,7 @@ type key struct {
 }
 
 // New returns an empty index in memory.
-func New() *Index { return &Index{pending: map[key]Text{}} }
+func New() *Index { return &Index{pending: newBuilder()} }
 
 // Add adds a text, unless one with the same subject and Ref is in the index.
 func (x *Index) Add(t Text) {
@@ -56,8 +52,8 @@ func (x *Index) addPending(t Text) bool {
 			return false
 		}
 	}
-	x.pending[key{t.Subject, t.Ref}] = t
-	if len(x.pending) == maxPending {
+	x.pending.addText(&t)
+	if x.pending.isFull() {
 		x.flushPending()
 	}
 	return len(x.segments) >= growth
@@ -69,8 +65,7 @@ func (x *Index) Remove(t Text) bool {
 	defer x.writing.Unlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if _, ok := x.pending[key{t.Subject, t.Ref}]; ok {
-		delete(x.pending, key{t.Subject, t.Ref})
+	if x.pending.dropText(key{t.Subject, t.Ref}) {
 		return true
 	}
 	for _, s := range x.segments {
@@ -90,7 +85,7 @@ func (x *Index) Clear() {
 	for _, s := range x.segments {
 		s.release()
 	}
-	x.segments, x.pending = nil, map[key]Text{}
+	x.segments, x.pending = nil, newBuilder()
 }
 
 // RemoveGraph takes all texts of a graph out.
@@ -99,11 +94,7 @@ func (x *Index) RemoveGraph(graph kg.ID) {
 	defer x.writing.Unlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for k := range x.pending {
-		if k.ref.Graph == graph {
-			delete(x.pending, k)
-		}
-	}
+	x.pending.dropGraph(graph)
 	for _, s := range x.segments {
 		s.removeGraph(graph)
 	}
@@ -118,7 +109,7 @@ func (x *Index) Search(ctx context.Context, r *Request) (hits []Hit, err error) 
 // readSegments calls read with all texts in segments. Nothing is added or removed meanwhile.
 func (x *Index) readSegments(read func([]*segment)) {
 	x.mu.RLock()
-	if len(x.pending) > 0 {
+	if len(x.pending.docs) > 0 {
 		x.mu.RUnlock()
 		x.mu.Lock()
 		x.flushPending()
@@ -131,14 +122,10 @@ func (x *Index) readSegments(read func([]*segment)) {
 
 // flushPending makes a segment of the pending texts. x.mu is held.
 func (x *Index) flushPending() {
-	if len(x.pending) == 0 {
-		return
+	if len(x.pending.docs) > 0 {
+		x.segments = append(x.segments, x.pending.buildSegment())
 	}
-	texts := make([]Text, 0, len(x.pending))
-	for _, t := range x.pending {
-		texts = append(texts, t)
-	}
-	x.segments, x.pending = append(x.segments, buildSegment(texts)), map[key]Text{}
+	x.pending = newBuilder()
 }
 
 // mergeTail merges the newest segments while several are of about one size. x.writing is
@@ -152,7 +139,7 @@ func (x *Index) mergeTail() {
 		if n < 0 || list[n].textCount() > growth*list[len(list)-1].textCount() {
 			return
 		}
-		merged := mergeSegments(list[n:])
+		merged := writeSegment(func(w *segmentWriter) { mergeInto(w, list[n:]) })
 		x.mu.Lock()
 		// Searches may have added segments behind these, and Save moved some to files.
 		for _, s := range x.segments[n : n+growth] {

@@ -6,13 +6,19 @@ import (
 	"koine/internal/sealed"
 )
 
-// openFile opens the segment in a file.
-func openFile(path string) (*segment, error) {
+// openFile opens the segment in a file, whose checksum is compared if checked is set.
+func openFile(path string, checked bool) (*segment, error) {
 	image, unmap, err := sealed.MapFile(path)
 	if err != nil {
 		return nil, err
 	}
-	s, err := openSegment(image)
+	if checked {
+		_, err = sealed.Open(image)
+	}
+	var s *segment
+	if err == nil {
+		s, err = readSegment(image)
+	}
 	if err != nil {
 		unmap()
 		return nil, err
@@ -30,7 +36,7 @@ func (s *segment) release() {
 
 // moveToFile replaces a segment in memory by the same one in its file.
 func (x *Index) moveToFile(s *segment) error {
-	mapped, err := openFile(filepath.Join(x.dir, s.file.Name))
+	mapped, err := openFile(filepath.Join(x.dir, s.file.Name), false)
 	if err != nil {
 		return err
 	}

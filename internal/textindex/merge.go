@@ -1,73 +1,110 @@
 package textindex
 
-import (
-	"cmp"
-	"slices"
-)
+import "bytes"
 
-// mergeSegments makes one segment of several, without their removed texts.
-func mergeSegments(list []*segment) *segment {
-	type from struct {
-		segment int
-		doc     uint32
-		subject Subject
-		ref     Ref
-	}
-	var order []from
+// mergeInto writes one segment of several, without their removed texts.
+func mergeInto(w *segmentWriter, list []*segment) {
+	number := w.mergeTexts(list)
+	cursors := make([]*termCursor, len(list))
 	for i, s := range list {
-		for doc := range s.textCount() {
-			if !s.isRemoved(doc) {
-				order = append(order, from{i, doc, s.subjectAt(s.subjectOf(doc)), s.refAt(doc)})
+		cursors[i] = s.terms.fromBlock(0)
+	}
+	var term []byte
+	for {
+		least := -1
+		for i, c := range cursors {
+			if !c.atEnd() && (least < 0 || bytes.Compare(c.term, cursors[least].term) < 0) {
+				least = i
 			}
 		}
-	}
-	slices.SortFunc(order, func(a, b from) int {
-		return cmp.Or(a.subject.compareTo(b.subject), compareRefs(a.ref, b.ref))
-	})
-	w := newSegmentWriter(len(order))
-	number := make([][]uint32, len(list)) // the new number of each text, plus one
-	for i, s := range list {
-		number[i] = make([]uint32, s.textCount())
-	}
-	for i, f := range order {
-		number[f.segment][f.doc] = uint32(i) + 1
-		w.addText(f.subject, f.ref, uint32(list[f.segment].length.valueAt(f.doc)))
-	}
-	var all []string
-	for _, s := range list {
-		all = slices.AppendSeq(all, s.terms.startingWith(""))
-	}
-	slices.Sort(all)
-	for _, term := range slices.Compact(all) {
-		if l := w.mergePostings(list, number, term); l.texts > 0 {
-			w.addTerm(term, l)
+		if least < 0 {
+			return
 		}
+		term = append(term[:0], cursors[least].term...)
+		var from []*mergeCursor
+		for i, c := range cursors {
+			if !c.atEnd() && bytes.Equal(c.term, term) {
+				m := &mergeCursor{cursor: newCursor(list[i], c.number), number: number[i]}
+				if m.skipRemoved(); !m.done {
+					from = append(from, m)
+				}
+				c.nextTerm()
+			}
+		}
+		w.mergePostings(from)
+		w.addTerm(term)
 	}
-	return w.finishSegment()
 }
 
-// mergePostings gathers the postings of a term with the new numbers of the texts.
-func (w *segmentWriter) mergePostings(list []*segment, number [][]uint32, term string) *postingList {
-	type posting struct {
-		doc       uint32
-		positions []int
-	}
-	var all []posting
-	for i, from := range list {
-		n, ok := from.terms.findTerm(term)
-		if !ok {
-			continue
+// mergeTexts adds the texts of segments, and returns their new numbers, plus one: 0 is for a
+// removed text.
+func (w *segmentWriter) mergeTexts(list []*segment) [][]uint32 {
+	number := make([][]uint32, len(list))
+	at := make([]uint32, len(list))
+	heads := make([]key, len(list))
+	read := func(i int) bool {
+		s := list[i]
+		for at[i] < s.textCount() && s.isRemoved(at[i]) {
+			at[i]++
 		}
-		for c := newCursor(from, n); !c.done; c.nextText() {
-			if doc := number[i][c.doc]; doc > 0 {
-				all = append(all, posting{doc - 1, c.readPositions(nil)})
+		if at[i] == s.textCount() {
+			return false
+		}
+		heads[i] = key{s.subjectAt(s.subjectOf(at[i])), s.refAt(at[i])}
+		return true
+	}
+	var left []int
+	for i, s := range list {
+		number[i] = make([]uint32, s.textCount())
+		if read(i) {
+			left = append(left, i)
+		}
+	}
+	for n := uint32(1); len(left) > 0; n++ {
+		least := 0
+		for j := 1; j < len(left); j++ {
+			if heads[left[j]].compareTo(&heads[left[least]]) < 0 {
+				least = j
 			}
 		}
+		i := left[least]
+		w.addText(heads[i].subject, heads[i].ref, uint32(list[i].length.valueAt(at[i])))
+		number[i][at[i]] = n
+		if at[i]++; !read(i) {
+			left = append(left[:least], left[least+1:]...)
+		}
 	}
-	slices.SortFunc(all, func(a, b posting) int { return cmp.Compare(a.doc, b.doc) })
-	l := &postingList{inGroup: map[uint32]uint32{}}
-	for _, p := range all {
-		l.addPosting(p.doc, w.group[p.doc], p.positions)
+	return number
+}
+
+// mergeCursor walks the postings of a term in one of the merged segments.
+type mergeCursor struct {
+	*cursor
+	number []uint32
+}
+
+// skipRemoved moves to the first text from the current one on that stays.
+func (c *mergeCursor) skipRemoved() {
+	for !c.done && c.number[c.doc] == 0 {
+		c.nextText()
 	}
-	return l
+}
+
+// mergePostings adds the postings of a term with the new numbers of the texts.
+func (w *segmentWriter) mergePostings(from []*mergeCursor) {
+	for len(from) > 0 {
+		least := 0
+		for i := 1; i < len(from); i++ {
+			if from[i].number[from[i].doc] < from[least].number[from[least].doc] {
+				least = i
+			}
+		}
+		c := from[least]
+		w.addPosting(c.number[c.doc]-1, c.times)
+		w.list.data = append(w.list.data, c.positions()...)
+		c.nextText()
+		if c.skipRemoved(); c.done {
+			from = append(from[:least], from[least+1:]...)
+		}
+	}
 }

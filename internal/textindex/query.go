@@ -109,6 +109,7 @@ func foldedWords(list []queryWord) (out []string) {
 // FirstIn returns where in a text the first word of the query is, in one of its forms;
 // len(text) if there is none. Function words count if the query has no others.
 func (q *Query) FirstIn(text string, language words.Language) int {
+	language = language.ResolveFor(text)
 	onlyFunction := !slices.ContainsFunc(q.words, func(w queryWord) bool { return !w.function })
 	for w := range words.Split(text) {
 		for _, of := range q.words {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"slices"
 	"sort"
 
 	"koine/internal/textindex/words"
@@ -28,7 +27,7 @@ func (s Subject) compareTo(t Subject) int {
 // Ref names the statement that a text belongs to.
 type Ref struct{ Graph, Predicate, Object kg.ID }
 
-// Text is a text of the index.
+// Text is a text of the index. Its language may be words.Untagged.
 type Text struct {
 	Subject  Subject
 	Ref      Ref
@@ -48,27 +47,6 @@ const (
 func exactKey(word string) string { return string([]byte{exactTerm}) + word }
 
 func stemKey(l words.Language, stem string) string { return string([]byte{stemTerm + byte(l)}) + stem }
-
-// place is where a term is in a text.
-type place struct {
-	term     string
-	position int
-}
-
-// placesOf returns the terms of a text with their positions, and the number of words.
-func placesOf(t *Text) (out []place, n int) {
-	for w := range words.Split(t.Value) {
-		if n == MaxTextWords {
-			break
-		}
-		n++
-		out = append(out, place{exactKey(w.Folded), w.Position})
-		if t.Language != words.Other && w.Lower != "" {
-			out = append(out, place{stemKey(t.Language, t.Language.Stem(w.Lower)), w.Position})
-		}
-	}
-	return out, n
-}
 
 // segment is a set of texts that does not grow, as it is in its file. Its columns have one
 // element for each text, in the order of subjects.
@@ -124,106 +102,6 @@ type group struct {
 
 type groupTerm struct{ term, group uint32 }
 
-// blockSize is how many texts one entry of a skip list stands for.
-const blockSize = 128
-
-// buildSegment makes a segment of texts. No two have the same subject and Ref.
-func buildSegment(texts []Text) *segment {
-	slices.SortFunc(texts, func(a, b Text) int {
-		return cmp.Or(a.Subject.compareTo(b.Subject), bytes.Compare(a.Ref.Predicate[:], b.Ref.Predicate[:]),
-			bytes.Compare(a.Ref.Object[:], b.Ref.Object[:]), bytes.Compare(a.Ref.Graph[:], b.Ref.Graph[:]))
-	})
-	w := newSegmentWriter(len(texts))
-	lists := map[string]*postingList{}
-	for i := range texts {
-		t, doc := &texts[i], uint32(i)
-		places, n := placesOf(t)
-		g := w.addText(t.Subject, t.Ref, uint32(n))
-		slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.term, b.term) })
-		for len(places) > 0 {
-			var positions []int
-			for len(positions) < len(places) && places[len(positions)].term == places[0].term {
-				positions = append(positions, places[len(positions)].position)
-			}
-			l := lists[places[0].term]
-			if l == nil {
-				l = &postingList{inGroup: map[uint32]uint32{}}
-				lists[places[0].term] = l
-			}
-			l.addPosting(doc, g, positions)
-			places = places[len(positions):]
-		}
-	}
-	terms := make([]string, 0, len(lists))
-	for term := range lists {
-		terms = append(terms, term)
-	}
-	slices.Sort(terms)
-	for _, term := range terms {
-		w.addTerm(term, lists[term])
-	}
-	return w.finishSegment()
-}
-
-// postingList gathers the postings of a term.
-type postingList struct {
-	inGroup map[uint32]uint32 // texts by group
-	texts   uint32
-	last    uint32
-	skips   []skip
-	data    []byte
-}
-
-// skip is an entry of a skip list: the last text of a block, and where the block ends.
-type skip struct{ last, end uint32 }
-
-func (l *postingList) addPosting(doc, group uint32, positions []int) {
-	l.inGroup[group]++
-	delta := doc - l.last
-	if l.texts%blockSize == 0 {
-		delta = doc // a block begins anew
-		if l.texts > 0 {
-			l.skips = append(l.skips, skip{l.last, uint32(len(l.data))})
-		}
-	}
-	l.texts, l.last = l.texts+1, doc
-	if len(positions) == 1 {
-		l.data = binary.AppendUvarint(l.data, uint64(delta)<<1)
-	} else {
-		l.data = binary.AppendUvarint(l.data, uint64(delta)<<1|1)
-		l.data = binary.AppendUvarint(l.data, uint64(len(positions)))
-	}
-	before := 0
-	for _, p := range positions {
-		l.data = binary.AppendUvarint(l.data, uint64(p-before))
-		before = p
-	}
-}
-
-// appendTo appends the counts by group, the skip list and the postings.
-func (l *postingList) appendTo(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(l.texts))
-	b = binary.AppendUvarint(b, uint64(len(l.inGroup)))
-	for _, g := range sortedKeys(l.inGroup) {
-		b = binary.AppendUvarint(b, uint64(g))
-		b = binary.AppendUvarint(b, uint64(l.inGroup[g]))
-	}
-	for _, s := range l.skips {
-		b = binary.BigEndian.AppendUint32(b, s.last)
-		b = binary.BigEndian.AppendUint32(b, s.end)
-	}
-	return append(b, l.data...)
-}
-
-func sortedKeys(m map[uint32]uint32) []uint32 {
-	keys := make([]uint32, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
 // findSubject returns the number of the first subject that is not before t.
 func (s *segment) findSubject(t Subject, from uint32) uint32 {
 	return from + uint32(sort.Search(int(s.subjectCount()-from), func(i int) bool {
@@ -259,11 +137,8 @@ func (s *segment) removeText(t *Text) bool {
 		return false
 	}
 	s.markRemoved(doc)
-	places, _ := placesOf(t)
-	seen := map[string]bool{}
-	for _, p := range places {
-		if term, ok := s.terms.findTerm(p.term); ok && !seen[p.term] {
-			seen[p.term] = true
+	for key := range readTerms(t) {
+		if term, ok := s.terms.findTerm(key); ok {
 			s.withdrawn[groupTerm{term, s.groupOf(doc)}]++
 		}
 	}
@@ -289,10 +164,8 @@ func (s *segment) removeGraph(graph kg.ID) {
 
 // textsWith calls count with the number of texts of each group that have a term.
 func (s *segment) textsWith(term uint32, count func(group uint32, texts uint64)) {
-	b := s.postingsOf(term)
-	_, b = uvarint(b)
-	n, b := uvarint(b)
-	for range n {
+	head, b := uvarint(s.postingsOf(term))
+	for range head >> 1 {
 		var g, texts uint64
 		g, b = uvarint(b)
 		texts, b = uvarint(b)
@@ -319,40 +192,64 @@ type cursor struct {
 	times uint32 // how often the term is in it
 	done  bool
 
-	left  uint32 // texts behind the current one
-	skips []byte // entries behind the current block
-	block []byte // the rest of the data
-	whole []byte
-	at    []byte // positions of the current text
-	index uint32 // of the current text in its block
+	at   []byte // positions of the current text, and what follows
+	rest []byte // postings behind the current text, in its block
+
+	number  uint32 // of the current block
+	blocks  []byte // entries of the blocks; none for a single block
+	impacts []byte
+	data    []byte
 }
 
 func newCursor(s *segment, term uint32) *cursor {
-	b := s.postingsOf(term)
-	texts, b := uvarint(b)
-	groups, b := uvarint(b)
-	for range 2 * groups {
+	head, b := uvarint(s.postingsOf(term))
+	for range head &^ 1 {
 		_, b = uvarint(b)
 	}
-	skips := 8 * ((texts - 1) / blockSize)
-	c := &cursor{s: s, term: term, left: uint32(texts), skips: b[:skips], whole: b[skips:]}
-	c.block = c.whole
+	c := &cursor{s: s, term: term}
+	if head&1 != 0 {
+		var n uint64
+		n, b = uvarint(b)
+		c.blocks, b = b[:n*blockEntry], b[n*blockEntry:]
+		n = uint64(binary.BigEndian.Uint32(c.blocks[len(c.blocks)-4:]))
+		c.impacts, b = b[:n], b[n:]
+	}
+	c.data = b
+	c.openBlock(0)
 	c.nextText()
 	return c
 }
 
+// blockAt returns the entry of a block: its last text, and where its postings and impacts end.
+func (c *cursor) blockAt(n uint32) (last, end, impacts uint32) {
+	e := c.blocks[n*blockEntry:]
+	return binary.BigEndian.Uint32(e), binary.BigEndian.Uint32(e[4:]), binary.BigEndian.Uint32(e[8:])
+}
+
+func (c *cursor) blockCount() uint32 { return max(uint32(len(c.blocks)/blockEntry), 1) }
+
+// openBlock moves in front of the first text of a block.
+func (c *cursor) openBlock(n uint32) {
+	begin, end := uint32(0), uint32(len(c.data))
+	if n > 0 {
+		_, begin, _ = c.blockAt(n - 1)
+	}
+	if len(c.blocks) > 0 {
+		_, end, _ = c.blockAt(n)
+	}
+	c.number, c.doc, c.rest = n, 0, c.data[begin:end]
+}
+
 // nextText moves to the next text.
 func (c *cursor) nextText() {
-	if c.left == 0 {
-		c.done = true
-		return
+	if len(c.rest) == 0 {
+		if c.number+1 >= c.blockCount() {
+			c.done = true
+			return
+		}
+		c.openBlock(c.number + 1)
 	}
-	c.left--
-	if c.index == blockSize {
-		c.index, c.doc, c.skips = 0, 0, c.skips[8:]
-	}
-	c.index++
-	head, b := uvarint(c.block)
+	head, b := uvarint(c.rest)
 	c.doc += uint32(head >> 1)
 	c.times = 1
 	if head&1 != 0 {
@@ -366,21 +263,46 @@ func (c *cursor) nextText() {
 			n--
 		}
 	}
-	c.block = b
+	c.rest = b
 }
 
 // seekText moves to the first text that is not before doc.
 func (c *cursor) seekText(doc uint32) {
-	for !c.done && len(c.skips) >= 8 && binary.BigEndian.Uint32(c.skips) < doc {
-		c.left -= blockSize - c.index
-		c.block = c.whole[binary.BigEndian.Uint32(c.skips[4:]):]
-		c.index, c.doc, c.skips = 0, 0, c.skips[8:]
+	if c.done || c.doc >= doc {
+		return
+	}
+	if n := c.blockOf(doc); n != c.number {
+		if n == c.blockCount() {
+			c.done = true
+			return
+		}
+		c.openBlock(n)
 		c.nextText()
 	}
 	for !c.done && c.doc < doc {
 		c.nextText()
 	}
 }
+
+// blockOf returns the first block from the current one on whose last text is not before doc.
+// A single block is searched to its end.
+func (c *cursor) blockOf(doc uint32) uint32 {
+	if len(c.blocks) == 0 || c.lastOf(c.number) >= doc {
+		return c.number
+	}
+	// By growing steps, then between the last two.
+	low, high, step := c.number, c.number+1, uint32(1)
+	for high < c.blockCount() && c.lastOf(high) < doc {
+		low, high, step = high, high+step, 2*step
+	}
+	low, high = low+1, min(high, c.blockCount())
+	return low + uint32(sort.Search(int(high-low), func(i int) bool { return c.lastOf(low+uint32(i)) >= doc }))
+}
+
+func (c *cursor) lastOf(n uint32) uint32 { return binary.BigEndian.Uint32(c.blocks[n*blockEntry:]) }
+
+// positions returns where the term is in the current text, as in the segment.
+func (c *cursor) positions() []byte { return c.at[:len(c.at)-len(c.rest)] }
 
 // readPositions appends where the term is in the current text.
 func (c *cursor) readPositions(out []int) []int {
@@ -390,6 +312,26 @@ func (c *cursor) readPositions(out []int) []int {
 		delta, b = uvarint(b)
 		position += int(delta)
 		out = append(out, position)
+	}
+	return out
+}
+
+// impactsOf returns the impacts of a block: no text of it has the term more often in fewer
+// words than one of them says. A single block has none.
+func (c *cursor) impactsOf(n uint32) (out []impact) {
+	if len(c.blocks) == 0 {
+		return nil
+	}
+	begin := uint32(0)
+	if n > 0 {
+		_, _, begin = c.blockAt(n - 1)
+	}
+	_, _, end := c.blockAt(n)
+	for b := c.impacts[begin:end]; len(b) > 0; {
+		var times, length uint64
+		times, b = uvarint(b)
+		length, b = uvarint(b)
+		out = append(out, impact{uint32(times), uint32(length)})
 	}
 	return out
 }

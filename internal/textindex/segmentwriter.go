@@ -1,35 +1,42 @@
 package textindex
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
 	"errors"
+	"slices"
 
 	"koine/internal/sealed"
-	"koine/kg"
 )
 
-// segmentWriter gathers the columns of a segment.
+// segmentWriter writes a segment: first all texts are added in their order, then the terms
+// with their postings.
 type segmentWriter struct {
-	subjects                      []Subject
-	first, subject, group, length []uint32
-	objects                       []kg.ID
-	groups                        []group
-	numbers                       map[group]uint32 // of groups, by graph and predicate
-	terms                         dictionaryWriter
-	postings                      []byte
+	out *imageWriter
+
+	orders, first, subject, group, length column
+	named, object                         ids
+	last                                  Subject
+	groups                                []group
+	numbers                               map[group]uint32 // of groups, by graph and predicate
+
+	terms dictionaryWriter
+	list  postingList
 }
 
-func newSegmentWriter(texts int) *segmentWriter {
-	return &segmentWriter{
-		subject: make([]uint32, 0, texts), group: make([]uint32, 0, texts),
-		length: make([]uint32, 0, texts), objects: make([]kg.ID, 0, texts),
-		numbers: map[group]uint32{},
-	}
+func newSegmentWriter(out *imageWriter) *segmentWriter {
+	return &segmentWriter{out: out, numbers: map[group]uint32{}}
 }
 
-// addText adds a text behind the last one, and returns the number of its group.
-func (w *segmentWriter) addText(subject Subject, ref Ref, words uint32) (number uint32) {
-	if n := len(w.subjects); n == 0 || w.subjects[n-1] != subject {
-		w.subjects, w.first = append(w.subjects, subject), append(w.first, uint32(len(w.length)))
+// addText adds a text behind the last one.
+func (w *segmentWriter) addText(subject Subject, ref Ref, words uint32) {
+	doc := uint32(w.length.countValues())
+	if doc == 0 || w.last != subject {
+		w.last = subject
+		w.orders.appendValue(subject.Order)
+		w.named.appendID(subject.ID)
+		w.first.appendValue(uint64(doc))
 	}
 	g := group{graph: ref.Graph, predicate: ref.Predicate}
 	number, ok := w.numbers[g]
@@ -38,35 +45,147 @@ func (w *segmentWriter) addText(subject Subject, ref Ref, words uint32) (number 
 		w.numbers[g] = number
 		w.groups = append(w.groups, g)
 	}
-	w.subject = append(w.subject, uint32(len(w.subjects)-1))
-	w.group = append(w.group, number)
-	w.objects, w.length = append(w.objects, ref.Object), append(w.length, words)
+	w.subject.appendValue(uint64(w.orders.countValues() - 1))
+	w.group.appendValue(uint64(number))
+	w.object.appendID(ref.Object)
+	w.length.appendValue(uint64(words))
 	w.groups[number].texts++
 	w.groups[number].words += uint64(words)
-	return number
 }
 
-// addTerm adds a term behind the last one.
-func (w *segmentWriter) addTerm(term string, l *postingList) {
-	w.terms.addTerm(term, uint64(len(w.postings)))
-	w.postings = l.appendTo(w.postings)
+// orderOf returns the order of a text's subject.
+func (w *segmentWriter) orderOf(doc uint32) uint64 {
+	return w.orders.valueAt(uint32(w.subject.valueAt(doc)))
 }
 
-// finishSegment returns the segment of the added texts and terms.
-func (w *segmentWriter) finishSegment() *segment {
-	orders, named := make([]uint64, len(w.subjects)), make([]kg.ID, len(w.subjects))
-	for i, s := range w.subjects {
-		orders[i], named[i] = s.Order, s.ID
+// blockSize is how many texts a block of postings has. It has more if they are of one
+// subject, so that no two blocks have subjects of the same order.
+const blockSize = 128
+
+// postingList gathers the postings of a term.
+type postingList struct {
+	inGroup []uint32 // texts by group
+	touched []uint32 // groups with texts
+	inBlock uint32   // texts of the last block
+	last    uint32
+	order   uint64 // of the last text's subject
+	blocks  []byte // the entries of full blocks
+	impacts []byte
+	front   []impact // of the last block
+	data    []byte
+	header  []byte
+}
+
+// impact is how often a term is in a text, and how many words the text has.
+type impact struct{ times, length uint32 }
+
+// blockEntry is the size of a block's entry: its last text, and where its postings and its
+// impacts end.
+const blockEntry = 12
+
+// maxImpacts bounds the impacts of a block.
+const maxImpacts = 6
+
+// addPosting adds a text with the term; the caller appends the positions to w.list.data.
+func (w *segmentWriter) addPosting(doc, times uint32) {
+	l := &w.list
+	order := w.orderOf(doc)
+	if l.inBlock >= blockSize && order != l.order {
+		l.endBlock()
 	}
-	var out imageWriter
+	delta := doc - l.last
+	if l.inBlock == 0 {
+		delta = doc // a block begins anew
+	}
+	if times == 1 {
+		l.data = binary.AppendUvarint(l.data, uint64(delta)<<1)
+	} else {
+		l.data = binary.AppendUvarint(l.data, uint64(delta)<<1|1)
+		l.data = binary.AppendUvarint(l.data, uint64(times))
+	}
+	l.inBlock, l.last, l.order = l.inBlock+1, doc, order
+	l.noteImpact(impact{times, uint32(w.length.valueAt(doc))})
+	g := uint32(w.group.valueAt(doc))
+	for len(l.inGroup) <= int(g) {
+		l.inGroup = append(l.inGroup, 0)
+	}
+	if l.inGroup[g] == 0 {
+		l.touched = append(l.touched, g)
+	}
+	l.inGroup[g]++
+}
+
+// noteImpact keeps the impacts that no other of the block exceeds: none has the term more
+// often in a text that is not longer. Past maxImpacts two become one that exceeds both.
+func (l *postingList) noteImpact(x impact) {
+	for _, y := range l.front {
+		if y.times >= x.times && y.length <= x.length {
+			return
+		}
+	}
+	l.front = slices.DeleteFunc(l.front, func(y impact) bool { return x.times >= y.times && x.length <= y.length })
+	at, _ := slices.BinarySearchFunc(l.front, x, func(a, b impact) int { return cmp.Compare(a.times, b.times) })
+	l.front = slices.Insert(l.front, at, x)
+	if len(l.front) > maxImpacts {
+		l.front[1].length = l.front[0].length // a longer text has the term more often
+		l.front = slices.Delete(l.front, 0, 1)
+	}
+}
+
+func (l *postingList) endBlock() {
+	for _, x := range l.front {
+		l.impacts = binary.AppendUvarint(l.impacts, uint64(x.times))
+		l.impacts = binary.AppendUvarint(l.impacts, uint64(x.length))
+	}
+	l.blocks = binary.BigEndian.AppendUint32(l.blocks, l.last)
+	l.blocks = binary.BigEndian.AppendUint32(l.blocks, uint32(len(l.data)))
+	l.blocks = binary.BigEndian.AppendUint32(l.blocks, uint32(len(l.impacts)))
+	l.front, l.inBlock = l.front[:0], 0
+}
+
+// addTerm adds a term behind the last one, with the postings that were added since; none if
+// there are no postings. A list of one block has no entries and no impacts.
+func (w *segmentWriter) addTerm(term []byte) {
+	l := &w.list
+	if len(l.touched) == 0 {
+		return
+	}
+	if len(l.blocks) > 0 {
+		l.endBlock()
+	}
+	blocks := uint64(len(l.blocks) / blockEntry)
+	slices.Sort(l.touched)
+	l.header = binary.AppendUvarint(l.header[:0], uint64(len(l.touched))<<1|min(blocks, 1))
+	for _, g := range l.touched {
+		l.header = binary.AppendUvarint(l.header, uint64(g))
+		l.header = binary.AppendUvarint(l.header, uint64(l.inGroup[g]))
+		l.inGroup[g] = 0
+	}
+	if blocks > 0 {
+		l.header = binary.AppendUvarint(l.header, blocks)
+	}
+	w.terms.addTerm(term, w.out.size)
+	for _, part := range [][]byte{l.header, l.blocks, l.impacts, l.data} {
+		w.out.appendPart(part)
+	}
+	l.touched, l.inBlock, l.last = l.touched[:0], 0, 0
+	l.blocks, l.impacts, l.front, l.data = l.blocks[:0], l.impacts[:0], l.front[:0], l.data[:0]
+}
+
+// finishSegment ends the segment's file.
+func (w *segmentWriter) finishSegment() error {
+	out := w.out
+	w.first.appendValue(uint64(w.length.countValues()))
 	out.putNumber(segmentVersion)
-	out.putColumn(newColumn(orders))
-	out.putIDs(newIDs(named))
-	out.putColumn(newColumn(append(w.first, uint32(len(w.length)))))
-	out.putColumn(newColumn(w.subject))
-	out.putColumn(newColumn(w.group))
-	out.putIDs(newIDs(w.objects))
-	out.putColumn(newColumn(w.length))
+	out.putNumber(out.size) // of the postings
+	w.terms.writeTo(out, out.size)
+	out.putColumn(w.orders)
+	out.putIDs(w.named)
+	for _, c := range []column{w.first, w.subject, w.group} {
+		out.putColumn(c)
+	}
+	out.putIDs(w.object)
+	out.putColumn(w.length)
 	out.putNumber(uint64(len(w.groups)))
 	for _, g := range w.groups {
 		out.putBytes(g.graph[:])
@@ -74,11 +193,18 @@ func (w *segmentWriter) finishSegment() *segment {
 		out.putNumber(g.texts)
 		out.putNumber(g.words)
 	}
-	w.terms.writeTo(&out, uint64(len(w.postings)))
-	out.putBytes(w.postings)
-	s, err := openSegment(out.sealImage())
-	if err != nil {
-		panic(err) // it was written a moment ago
+	return out.sealImage()
+}
+
+// writeSegment returns a segment in memory.
+func writeSegment(write func(w *segmentWriter)) *segment {
+	var b bytes.Buffer
+	w := newSegmentWriter(&imageWriter{out: &b})
+	write(w)
+	err := w.finishSegment()
+	s, err2 := readSegment(b.Bytes())
+	if err := errors.Join(err, err2); err != nil {
+		panic(err) // it was written to memory a moment ago
 	}
 	return s
 }
@@ -86,11 +212,12 @@ func (w *segmentWriter) finishSegment() *segment {
 var errVersion = errors.New("file has another version")
 
 // segmentVersion changes with the form of a segment's image.
-const segmentVersion = 1
+const segmentVersion = 2
 
-// openSegment returns the segment of an image, and shares its memory.
-func openSegment(image []byte) (*segment, error) {
-	r, err := openImage(image)
+// readSegment returns the segment of an image, and shares its memory. The checksum is not
+// compared.
+func readSegment(image []byte) (*segment, error) {
+	r, err := readImage(image)
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +225,8 @@ func openSegment(image []byte) (*segment, error) {
 		return nil, errVersion
 	}
 	s := &segment{image: image, withdrawn: map[groupTerm]uint32{}}
+	s.postings = r.readBytes()
+	s.terms = readDictionary(r)
 	s.orders, s.named, s.first, s.subject = r.readColumn(), r.readIDs(), r.readColumn(), r.readColumn()
 	s.group, s.object, s.length = r.readColumn(), r.readIDs(), r.readColumn()
 	s.groups = make([]group, min(r.readNumber(), uint64(len(image))))
@@ -107,8 +236,7 @@ func openSegment(image []byte) (*segment, error) {
 		copy(g.predicate[:], r.readBytes())
 		g.texts, g.words = r.readNumber(), r.readNumber()
 	}
-	s.terms = readDictionary(r)
-	if s.postings = r.readBytes(); r.bad {
+	if r.bad {
 		return nil, sealed.ErrDamaged
 	}
 	s.removed = make([]uint64, (s.textCount()+63)/64)

@@ -54,7 +54,7 @@ type filterView struct {
 
 // visibleAssertions returns the assertions of a statement that the filter's view shows.
 func (w filterView) visibleAssertions(q kg.Quad, backing []kg.Assertion) []kg.Assertion {
-	if !matchesAny(w.filter.Patterns, q) || !w.model.isVisible(w.filter.View, q.Graph) {
+	if !matchesAny(w.filter.Patterns, q) || w.filter.Literals && !q.Object.IsLiteral() || !w.model.isVisible(w.filter.View, q.Graph) {
 		return nil
 	}
 	var out []kg.Assertion

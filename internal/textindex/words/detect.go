@@ -23,14 +23,17 @@ var functionWords = makeFunctionWords(map[string]string{
 	"da": "og i at det som en pa er af for med til den har de ikke om et men sa var efter ved kan havde man",
 })
 
-// marks are the languages of a word, one bit each.
-type marks uint16
+// Marks are the languages that a word is a function word of, one bit each.
+type Marks uint16
+
+// MarksOf returns the languages that a word is a function word of, as it is folded.
+func MarksOf(folded string) Marks { return functionWords[folded] }
 
 // functionLanguages are the languages of functionWords, in the order of their bits.
 var functionLanguages = []string{"en", "de", "fr", "es", "it", "pt", "nl", "sv", "da"}
 
-func makeFunctionWords(lists map[string]string) map[string]marks {
-	out := map[string]marks{}
+func makeFunctionWords(lists map[string]string) map[string]Marks {
+	out := map[string]Marks{}
 	for bit, tag := range functionLanguages {
 		for word := range strings.FieldsSeq(lists[tag]) {
 			out[word] |= 1 << bit
@@ -44,28 +47,53 @@ func makeFunctionWords(lists map[string]string) map[string]marks {
 // for a text that has too few, such as a name or a heading, and Other for a language that it
 // knows and that has no stemmer.
 func Detect(text string) (Language, bool) {
-	var counts [16]int
-	all := 0
+	var d Detector
 	for w := range Split(text) {
-		if all++; all > maxDetectedWords {
+		if !d.AddWord(MarksOf(w.Folded)) {
 			break
 		}
-		of := functionWords[w.Folded]
-		for bit := 0; of != 0; bit, of = bit+1, of>>1 {
-			counts[bit] += int(of & 1)
-		}
 	}
+	return d.Language()
+}
+
+// Detector detects a language as Detect does, from the marks of words in their order.
+type Detector struct {
+	counts [16]int
+	all    int
+}
+
+// AddWord adds the next word. It returns false when enough words are known.
+func (d *Detector) AddWord(of Marks) bool {
+	if d.all++; d.all > maxDetectedWords {
+		return false
+	}
+	for bit := 0; of != 0; bit, of = bit+1, of>>1 {
+		d.counts[bit] += int(of & 1)
+	}
+	return true
+}
+
+// Language returns the language of the words, as Detect does.
+func (d *Detector) Language() (Language, bool) {
 	best, second := 0, -1
 	for bit := 1; bit < len(functionLanguages); bit++ {
 		switch {
-		case counts[bit] > counts[best]:
+		case d.counts[bit] > d.counts[best]:
 			best, second = bit, best
-		case second < 0 || counts[bit] > counts[second]:
+		case second < 0 || d.counts[bit] > d.counts[second]:
 			second = bit
 		}
 	}
-	if n := counts[best]; n < minFunctionWords || functionShare*n < min(all, maxDetectedWords) || 4*counts[second] >= 3*n {
+	if n := d.counts[best]; n < minFunctionWords || functionShare*n < min(d.all, maxDetectedWords) || 4*d.counts[second] >= 3*n {
 		return Other, false
 	}
-	return LanguageOf(functionLanguages[best]), true
+	return stemmed[best], true
 }
+
+// stemmed are the languages of functionLanguages.
+var stemmed = func() (out []Language) {
+	for _, tag := range functionLanguages {
+		out = append(out, LanguageOf(tag))
+	}
+	return out
+}()

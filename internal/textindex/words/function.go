@@ -9,7 +9,7 @@ func (l Language) HasFunctionWord(folded string) bool {
 }
 
 // functionBits are the marks of the languages with a stemmer.
-var functionBits = func() (bits [languages]marks) {
+var functionBits = func() (bits [Languages]Marks) {
 	for l, tag := range map[Language]string{English: "en", German: "de", French: "fr", Spanish: "es"} {
 		bits[l] = 1 << slices.Index(functionLanguages, tag)
 	}

@@ -19,8 +19,32 @@ const (
 	German
 	French
 	Spanish
-	languages
+	Languages // how many there are
 )
+
+// Untagged stands for the language of a text without a tag: see ResolveFor.
+const Untagged Language = 0xff
+
+// ResolveFor returns the language of a text: l, and for Untagged the one that is detected.
+func (l Language) ResolveFor(text string) Language {
+	if l != Untagged {
+		return l
+	}
+	return untaggedLanguage(Detect(text))
+}
+
+// untaggedLanguage returns a detected language, or English: the words of texts that are too
+// short to detect one are found in their own form whatever the language is.
+func untaggedLanguage(detected Language, sure bool) Language {
+	if sure {
+		return detected
+	}
+	return English
+}
+
+// UntaggedLanguage returns the language that Untagged stands for in a text with the words of a
+// detector.
+func (d *Detector) UntaggedLanguage() Language { return untaggedLanguage(d.Language()) }
 
 // LanguageOf returns the language of a tag (BCP 47), by its first subtag.
 func LanguageOf(tag string) Language {
@@ -38,7 +62,7 @@ func LanguageOf(tag string) Language {
 	return Other
 }
 
-var stemmers = [languages]func(*snowballstem.Env) bool{English: english.Stem, German: german.Stem, French: french.Stem, Spanish: spanish.Stem}
+var stemmers = [Languages]func(*snowballstem.Env) bool{English: english.Stem, German: german.Stem, French: french.Stem, Spanish: spanish.Stem}
 
 // Stem returns the stem of a word in lower case, folded.
 func (l Language) Stem(word string) string {

@@ -26,11 +26,42 @@ type Word struct {
 	Start, End int
 }
 
+// Span is where a word is in a text: from Start to End in bytes, and its Position.
+type Span struct{ Start, End, Position int }
+
+// WordIn returns the word of the text that the span is of. Folded is empty if nothing is left
+// of the word; then it is none.
+func (s Span) WordIn(text string) Word {
+	part := text[s.Start:s.End]
+	w := Word{Position: s.Position, Start: s.Start, End: s.End}
+	if r, _ := utf8.DecodeRuneInString(part); isIdeograph(r) {
+		w.Folded = foldText(part)
+		return w
+	}
+	w.Lower, w.Folded = foldWord(part)
+	return w
+}
+
 // Split yields the words of a text in order.
 func Split(text string) iter.Seq[Word] {
 	return func(yield func(Word) bool) {
+		for s := range Spans(text) {
+			if w := s.WordIn(text); w.Folded != "" && !yield(w) {
+				return
+			}
+		}
+	}
+}
+
+// Spans yields where the words of a text are.
+func Spans(text string) iter.Seq[Span] {
+	return func(yield func(Span) bool) {
 		position := 0
 		for at := 0; at < len(text); {
+			if c := text[at]; c < utf8.RuneSelf && !asciiWord[c] {
+				at++
+				continue
+			}
 			r, size := utf8.DecodeRuneInString(text[at:])
 			switch {
 			case isIdeograph(r):
@@ -47,22 +78,11 @@ func Split(text string) iter.Seq[Word] {
 				}
 				at = end
 			case isWordRune(r):
-				end := at
-				for end < len(text) {
-					r, size := utf8.DecodeRuneInString(text[end:])
-					if !isWordRune(r) || isIdeograph(r) {
-						if !isApostrophe(r) || !letterFollows(text[end+size:]) {
-							break
-						}
-					}
-					end += size
-				}
-				w := newWord(text[at:end])
-				w.Position, w.Start, w.End = position, at, end
-				position++
-				if w.Folded != "" && !yield(w) {
+				end := endOfWord(text, at)
+				if !yield(Span{at, end, position}) {
 					return
 				}
+				position++
 				at = end
 			default:
 				at += size
@@ -71,8 +91,32 @@ func Split(text string) iter.Seq[Word] {
 	}
 }
 
+// asciiWord has the ASCII characters of words.
+var asciiWord = func() (out [utf8.RuneSelf]bool) {
+	for c := range out {
+		out[c] = isWordRune(rune(c))
+	}
+	return out
+}()
+
+// endOfWord returns where the word ends that begins at a place.
+func endOfWord(text string, at int) int {
+	for at < len(text) {
+		if c := text[at]; c < utf8.RuneSelf && asciiWord[c] {
+			at++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if (!isWordRune(r) || isIdeograph(r)) && (!isApostrophe(r) || !letterFollows(text[at+size:])) {
+			break
+		}
+		at += size
+	}
+	return at
+}
+
 // splitPairs yields each character of a run with its next one; a character alone is a word.
-func splitPairs(text string, at, end int, position *int, yield func(Word) bool) bool {
+func splitPairs(text string, at, end int, position *int, yield func(Span) bool) bool {
 	for first := true; at < end; first = false {
 		_, one := utf8.DecodeRuneInString(text[at:])
 		stop := at + one
@@ -82,17 +126,17 @@ func splitPairs(text string, at, end int, position *int, yield func(Word) bool) 
 		} else if !first {
 			return true
 		}
-		w := Word{Folded: foldText(text[at:stop]), Position: *position, Start: at, End: stop}
-		*position++
-		if !yield(w) {
+		if !yield(Span{at, stop, *position}) {
 			return false
 		}
+		*position++
 		at += one
 	}
 	return true
 }
 
-func newWord(text string) Word {
+// foldWord returns a word in lower case, and as it is compared.
+func foldWord(text string) (lower, folded string) {
 	if len(text) > MaxWordBytes {
 		text = strings.ToValidUTF8(text[:MaxWordBytes], "")
 	}
@@ -102,7 +146,7 @@ func newWord(text string) Word {
 		}
 		return unicode.ToLower(r)
 	}, text)
-	return Word{Lower: text, Folded: foldText(text)}
+	return text, foldText(text)
 }
 
 func isWordRune(r rune) bool {
