@@ -79,6 +79,9 @@ type Options struct {
 	// CachedDocuments bounds the cache of parsed queries; 0 means
 	// DefaultCachedDocuments.
 	CachedDocuments int
+	// NewNames is the beginning of the IRIs of entities that remember makes, ""
+	// for urn:uuid:.
+	NewNames string
 	// NoMutations refuses all mutations.
 	NoMutations bool
 	// Trusted are documents that requests may name by id or hash; nil for

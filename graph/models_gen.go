@@ -1015,6 +1015,32 @@ type ReleaseLeaseInput struct {
 	LeaseID  string `json:"leaseId"`
 }
 
+type RememberInput struct {
+	// In lines, as recall writes them. A label alone in parentheses is the entity with that label, and with the class that the facts give it.
+	Facts string `json:"facts"`
+	// Of facts that name none.
+	Graph *string `json:"graph"`
+	// Of facts that give none.
+	Certainty      *float64 `json:"certainty"`
+	Justification  *string  `json:"justification"`
+	IdempotencyKey *string  `json:"idempotencyKey"`
+	DryRun         *bool    `json:"dryRun"`
+}
+
+// `entities` are the labels of the request in their order, `known` the facts that there were before.
+type RememberPayload struct {
+	Entities []RememberedEntity   `json:"entities"`
+	Known    []StatementRecord    `json:"known"`
+	Update   *ApplyPatchesPayload `json:"update"`
+}
+
+// `made` if no entity had the label.
+type RememberedEntity struct {
+	Label string    `json:"label"`
+	Iri   base.Term `json:"iri"`
+	Made  bool      `json:"made"`
+}
+
 type RemoveAgentInput struct {
 	AgentID string `json:"agentId"`
 }

@@ -127,6 +127,8 @@ var (
 	quarantinePayloadObject            = &executor.Object{Name: "QuarantinePayload", Implementors: quarantinePayloadImplementors}
 	queryObject                        = &executor.Object{Name: "Query", Implementors: queryImplementors}
 	recallObject                       = &executor.Object{Name: "Recall", Implementors: recallImplementors}
+	rememberPayloadObject              = &executor.Object{Name: "RememberPayload", Implementors: rememberPayloadImplementors}
+	rememberedEntityObject             = &executor.Object{Name: "RememberedEntity", Implementors: rememberedEntityImplementors}
 	removeAgentPayloadObject           = &executor.Object{Name: "RemoveAgentPayload", Implementors: removeAgentPayloadImplementors}
 	replaceGraphPayloadObject          = &executor.Object{Name: "ReplaceGraphPayload", Implementors: replaceGraphPayloadImplementors}
 	resolveContradictionPayloadObject  = &executor.Object{Name: "ResolveContradictionPayload", Implementors: resolveContradictionPayloadImplementors}
@@ -288,6 +290,8 @@ var (
 	quarantinePayloadImplementors            = []string{"QuarantinePayload"}
 	queryImplementors                        = []string{"Query"}
 	recallImplementors                       = []string{"Recall"}
+	rememberPayloadImplementors              = []string{"RememberPayload"}
+	rememberedEntityImplementors             = []string{"RememberedEntity"}
 	removeAgentPayloadImplementors           = []string{"RemoveAgentPayload"}
 	replaceGraphPayloadImplementors          = []string{"ReplaceGraphPayload"}
 	resolveContradictionPayloadImplementors  = []string{"ResolveContradictionPayload"}
@@ -454,6 +458,8 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	quarantinePayloadObject.Fields = quarantinePayloadFields()
 	queryObject.Fields = queryFields()
 	recallObject.Fields = recallFields()
+	rememberPayloadObject.Fields = rememberPayloadFields()
+	rememberedEntityObject.Fields = rememberedEntityFields()
 	removeAgentPayloadObject.Fields = removeAgentPayloadFields()
 	replaceGraphPayloadObject.Fields = replaceGraphPayloadFields()
 	resolveContradictionPayloadObject.Fields = resolveContradictionPayloadFields()
@@ -2287,6 +2293,9 @@ func mutationFields() map[string]*executor.Field {
 		"applyPatches": executor.ReadArgs(coerceMutationApplyPatchesArgs, func(o *mutationRoot, ctx context.Context, a *mutationApplyPatchesArgs) (*ApplyPatchesPayload, error) {
 			return o.ApplyPatches(ctx, a.Input)
 		}, writeApplyPatchesPayload),
+		"remember": executor.ReadArgs(coerceMutationRememberArgs, func(o *mutationRoot, ctx context.Context, a *mutationRememberArgs) (*RememberPayload, error) {
+			return o.Remember(ctx, a.Input)
+		}, writeRememberPayload),
 		"createGraph": executor.ReadArgs(coerceMutationCreateGraphArgs, func(o *mutationRoot, ctx context.Context, a *mutationCreateGraphArgs) (*GraphPayload, error) {
 			return o.CreateGraph(ctx, a.Input)
 		}, writeGraphPayload),
@@ -3053,6 +3062,34 @@ func recallFields() map[string]*executor.Field {
 		"left": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error { return writeInt(w, s, o.(*Recall).Left()) }),
 		"revision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeLong(w, s, o.(*Recall).Revision)
+		}),
+	}
+}
+
+func rememberPayloadFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"entities": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeRememberedEntityList(w, s, o.(*RememberPayload).Entities)
+		}),
+		"known": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStatementRecordList(w, s, o.(*RememberPayload).Known)
+		}),
+		"update": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeApplyPatchesPayload(w, s, o.(*RememberPayload).Update)
+		}),
+	}
+}
+
+func rememberedEntityFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"label": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeString(w, s, o.(*RememberedEntity).Label)
+		}),
+		"iri": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeIRI(w, s, o.(*RememberedEntity).Iri)
+		}),
+		"made": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*RememberedEntity).Made)
 		}),
 	}
 }
@@ -4623,6 +4660,17 @@ type mutationApplyPatchesArgs struct {
 func coerceMutationApplyPatchesArgs(c *executor.Coercer, raw map[string]any) (*mutationApplyPatchesArgs, error) {
 	a, in := &mutationApplyPatchesArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "input", &a.Input, coerceApplyPatchesInput)
+	return a, in.Err()
+}
+
+// mutationRememberArgs are the arguments of Mutation.remember.
+type mutationRememberArgs struct {
+	Input RememberInput
+}
+
+func coerceMutationRememberArgs(c *executor.Coercer, raw map[string]any) (*mutationRememberArgs, error) {
+	a, in := &mutationRememberArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceRememberInput)
 	return a, in.Err()
 }
 
@@ -6237,6 +6285,17 @@ func coerceApplyPatchesInput(c *executor.Coercer, v any) (out ApplyPatchesInput,
 	return out, in.Err()
 }
 
+func coerceRememberInput(c *executor.Coercer, v any) (out RememberInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "facts", &out.Facts, knowledge.CoerceString)
+	executor.Member(in, "graph", &out.Graph, knowledge.CoerceOptionalString)
+	executor.Member(in, "certainty", &out.Certainty, knowledge.CoerceOptionalFloat)
+	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
+	executor.Member(in, "dryRun", &out.DryRun, knowledge.CoerceOptionalBoolean)
+	return out, in.Err()
+}
+
 func coerceGraphVisibility(c *executor.Coercer, v any) (out GraphVisibility, err error) {
 	err = (&out).UnmarshalGQL(v)
 	return out, err
@@ -7163,6 +7222,7 @@ var (
 	writeAgentPayload                 = executor.ObjectOf[AgentPayload](agentPayloadObject)
 	writePresencePayload              = executor.ObjectOf[PresencePayload](presencePayloadObject)
 	writeApplyPatchesPayload          = executor.ObjectOf[ApplyPatchesPayload](applyPatchesPayloadObject)
+	writeRememberPayload              = executor.ObjectOf[RememberPayload](rememberPayloadObject)
 	writeGraphPayload                 = executor.ObjectOf[GraphPayload](graphPayloadObject)
 	writeReplaceGraphPayload          = executor.ObjectOf[ReplaceGraphPayload](replaceGraphPayloadObject)
 	writeDeleteGraphPayload           = executor.ObjectOf[DeleteGraphPayload](deleteGraphPayloadObject)
@@ -7226,6 +7286,7 @@ var (
 	writeTaskConnection               = executor.ObjectOf[listPage[Task]](taskConnectionObject)
 	writeMetaType                     = executor.ObjectOf[introspection.Type](typeArgMetaObject)
 	writeMetaSchema                   = executor.ObjectOf[introspection.Schema](schemaMetaObject)
+	writeRememberedEntityList         = executor.ObjectsOf[RememberedEntity](rememberedEntityObject)
 	writeScopeKind                    = executor.Leaf(scalar.AppendText[ScopeKind])
 	writeScopeStatus                  = executor.Leaf(scalar.AppendText[ScopeStatus])
 	writeScopeAccess                  = executor.ObjectOf[ScopeAccess](scopeAccessObject)

@@ -1,0 +1,293 @@
+package remember
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/google/uuid"
+
+	"koine/internal/compact"
+	"koine/kg"
+)
+
+const (
+	maxCandidates = 100 // entities with one label that are read
+	maxListed     = 5   // of them, the entities that an error lists
+	maxClasses    = 100 // of an entity that are read
+	maxSlugBytes  = 64
+	maxNumbered   = 100 // numbers that are tried behind a slug before a UUID
+)
+
+var rdfType = kg.IRI(kg.RDFType)
+
+// matcher reads statements: kg.Tx.Match or kg.Snapshot.Match.
+type matcher func(kg.Pattern) iter.Seq2[kg.Statement, error]
+
+// resolver finds the entities that the labels of a request stand for. It belongs to one
+// request.
+type resolver struct {
+	*Rememberer
+	labels  []*label
+	byText  map[string]*label
+	current map[kg.Term]kg.Term // the entity of each placeholder, by the last resolve
+}
+
+// label is a label of a request.
+type label struct {
+	text    string
+	classes []kg.Term // that the request gives to the entity
+	stated  []kg.Term // entities to which the request gives the label
+	forms   []kg.Term // the literals with the text
+	// placeholder stands for the entity in patches. It names the entity if one is made
+	// without NewNames.
+	placeholder kg.Term
+	predicate   bool // never made
+}
+
+func (r *Rememberer) newResolver(facts []compact.Fact) (*resolver, error) {
+	z := &resolver{Rememberer: r, byText: map[string]*label{}}
+	for i := range facts {
+		f := &facts[i]
+		for part, ref := range [...]compact.Ref{f.Subject, f.Predicate, f.Object} {
+			if !ref.Term.IsZero() {
+				continue
+			}
+			l, err := z.addLabel(ref.Label)
+			if err != nil {
+				return nil, atFact(err, i)
+			}
+			l.predicate = l.predicate || part == 1 || part == 2 && f.Predicate.Term == rdfType
+		}
+	}
+	for i := range facts {
+		f := &facts[i]
+		if l := z.byText[f.Subject.Label]; l != nil && f.Subject.Term.IsZero() && f.Predicate.Term == rdfType && !f.Object.Term.IsZero() {
+			l.classes = append(l.classes, f.Object.Term)
+		}
+		if l := z.byText[f.Object.Term.Value()]; l != nil && f.Object.Term.IsLiteral() && !f.Subject.Term.IsZero() && slices.Contains(r.LabelPredicates, f.Predicate.Term.Value()) {
+			l.stated = append(l.stated, f.Subject.Term)
+		}
+	}
+	return z, nil
+}
+
+func (z *resolver) addLabel(text string) (*label, error) {
+	if l := z.byText[text]; l != nil {
+		return l, nil
+	}
+	if len(z.labels) == MaxLabels {
+		return nil, kg.Errorf(kg.CodeLimitExceeded, "the request has more than %d labels; send the rest in another request", MaxLabels)
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, err
+	}
+	l := &label{text: text, forms: []kg.Term{kg.String(text)}, placeholder: kg.IRI("urn:uuid:" + id.String())}
+	z.labels, z.byText[text] = append(z.labels, l), l
+	return l, nil
+}
+
+// termOf returns the term of a Ref, or the placeholder of its label.
+func (z *resolver) termOf(ref compact.Ref) kg.Term {
+	if ref.Term.IsZero() {
+		return z.byText[ref.Label].placeholder
+	}
+	return ref.Term
+}
+
+// replaceNames returns a statement with the entities of the last resolve in place of
+// placeholders.
+func (z *resolver) replaceNames(q kg.Quad) kg.Quad {
+	for _, t := range [...]*kg.Term{&q.Subject, &q.Predicate, &q.Object} {
+		if now, ok := z.current[*t]; ok {
+			*t = now
+		}
+	}
+	return q
+}
+
+// check looks the labels up in a snapshot, so that most errors cost the committer nothing,
+// and learns in which languages there are literals with their texts.
+func (z *resolver) check(ctx context.Context, by kg.Principal) error {
+	if len(z.labels) == 0 {
+		return nil
+	}
+	s, err := z.Store.View(ctx, kg.View{Principal: by, AllGraphs: true, Now: time.Now()})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for _, l := range z.labels {
+		known, _, err := s.Literals(l.text)
+		if err != nil {
+			return err
+		}
+		for _, t := range known {
+			if t.Lang() != "" {
+				l.forms = append(l.forms, t)
+			}
+		}
+		if _, err := z.find(s.Match, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resolve looks the labels up in an update, and makes the entities that are not found.
+func (z *resolver) resolve(tx *kg.Tx, patches []kg.Patch) ([]Entity, error) {
+	z.current = make(map[kg.Term]kg.Term, len(z.labels))
+	out := make([]Entity, len(z.labels))
+	for i, l := range z.labels {
+		t, err := z.find(tx.Match, l)
+		if err != nil {
+			return nil, err
+		}
+		made := t.IsZero()
+		if made {
+			if t, err = z.newName(tx.Match, l); err != nil {
+				return nil, err
+			}
+			first := slices.IndexFunc(patches, func(p kg.Patch) bool { return p.Quad.Subject == l.placeholder || p.Quad.Object == l.placeholder })
+			named := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: t, Predicate: kg.IRI(kg.RDFSLabel), Object: kg.String(l.text), Graph: patches[first].Quad.Graph}}
+			if err := tx.Apply(named); err != nil {
+				return nil, atFact(err, first)
+			}
+		}
+		z.current[l.placeholder] = t
+		out[i] = Entity{Label: l.text, Term: t, Made: made}
+	}
+	return out, nil
+}
+
+// find returns the entity that a label stands for, or the zero Term if none is made yet.
+func (z *resolver) find(match matcher, l *label) (kg.Term, error) {
+	found, err := z.candidates(match, l)
+	if err != nil {
+		return kg.Term{}, err
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return kg.Term{}, z.ambiguous(match, l, found)
+	case l.predicate:
+		return kg.Term{}, kg.Errorf(kg.CodeInvalid, "no predicate or class has the label %q; write its name, such as rdfs:label", l.text)
+	}
+	return kg.Term{}, nil
+}
+
+// candidates returns the entities to which the request gives the label, or else those that
+// have it and a class of the request, or else those that have it and no class at all.
+func (z *resolver) candidates(match matcher, l *label) ([]kg.Term, error) {
+	if len(l.stated) > 0 {
+		found := slices.SortedFunc(slices.Values(l.stated), kg.Term.Compare)
+		return slices.Compact(found), nil
+	}
+	var found []kg.Term
+	for _, predicate := range z.LabelPredicates {
+		for _, form := range l.forms {
+			for st, err := range match(kg.Pattern{Predicate: kg.IRI(predicate), Object: form}) {
+				if err != nil {
+					return nil, err
+				}
+				if !kg.IsOwnGraph(st.Graph) && !slices.Contains(found, st.Subject) {
+					found = append(found, st.Subject)
+				}
+				if len(found) > maxCandidates {
+					return nil, kg.Errorf(kg.CodeInvalid, "more than %d entities have the label %q; write the name of the one that you mean", maxCandidates, l.text)
+				}
+			}
+		}
+	}
+	slices.SortFunc(found, kg.Term.Compare)
+	if len(l.classes) == 0 {
+		return found, nil
+	}
+	var fit, unclassed []kg.Term
+	for _, t := range found {
+		classes, err := classesOf(match, t)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case len(classes) == 0:
+			unclassed = append(unclassed, t)
+		case slices.ContainsFunc(classes, func(c kg.Term) bool { return slices.Contains(l.classes, c) }):
+			fit = append(fit, t)
+		}
+	}
+	if len(fit) > 0 {
+		return fit, nil
+	}
+	return unclassed, nil
+}
+
+// classesOf returns up to maxClasses classes of an entity.
+func classesOf(match matcher, t kg.Term) (list []kg.Term, err error) {
+	for st, err := range match(kg.Pattern{Subject: t, Predicate: rdfType}) {
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, st.Object); len(list) == maxClasses {
+			break
+		}
+	}
+	slices.SortFunc(list, kg.Term.Compare)
+	return slices.Compact(list), nil
+}
+
+// ambiguous returns the error for a label that several entities have.
+func (z *resolver) ambiguous(match matcher, l *label, found []kg.Term) error {
+	var list []string
+	for _, t := range found[:min(len(found), maxListed)] {
+		classes, err := classesOf(match, t)
+		if err != nil {
+			return err
+		}
+		name := z.Prefixes.Shorten(t.Name())
+		for _, class := range classes[:min(len(classes), maxListed)] {
+			name += " a " + z.Prefixes.Shorten(class.Name())
+		}
+		list = append(list, name)
+	}
+	return kg.Errorf(kg.CodeInvalid, "%d entities have the label %q; write the name of the one that you mean, or its class: %s", len(found), l.text, strings.Join(list, "; "))
+}
+
+// newName returns the name of a new entity. Only what the caller may read makes a slug taken.
+func (z *resolver) newName(match matcher, l *label) (kg.Term, error) {
+	slug := slugOf(l.text)
+	if z.NewNames == "" || slug == "" {
+		return l.placeholder, nil
+	}
+	for n := 1; n <= maxNumbered; n++ {
+		name := z.NewNames + slug
+		if n > 1 {
+			name += fmt.Sprintf("-%d", n)
+		}
+		t, err := kg.ParseIRI(name)
+		if err != nil {
+			return t, err
+		}
+		if taken, err := isUsed(match, t); !taken || err != nil {
+			return t, err
+		}
+	}
+	return kg.ParseIRI(z.NewNames + slug + "-" + strings.TrimPrefix(l.placeholder.Value(), "urn:uuid:"))
+}
+
+func isUsed(match matcher, t kg.Term) (bool, error) {
+	for _, p := range [...]kg.Pattern{{Subject: t}, {Object: t}} {
+		for _, err := range match(p) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+func isSeparator(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
