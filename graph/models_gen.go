@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"koine/graph/internal/scalar"
+	"koine/internal/query"
 	"koine/kg/base"
 	"strconv"
 	"time"
@@ -1262,6 +1263,31 @@ type ScopeEventCheck struct {
 
 type ScopePayload struct {
 	Scope *Scope `json:"scope"`
+}
+
+// Lists: one of at most 100. A filter changes no score.
+type SearchFilter struct {
+	// Of the entity.
+	Classes []base.Term `json:"classes"`
+	// Of the statement with the text, as are those below.
+	Predicates []base.Term `json:"predicates"`
+	// Null is the default graph.
+	Graphs []*base.Term `json:"graphs"`
+	// Of a message.
+	ChannelIds []string `json:"channelIds"`
+	// Who asserted the statement, or sent the message; at `since` or later, before `until`. One assertion must match.
+	AuthorIds []string   `json:"authorIds"`
+	Since     *time.Time `json:"since"`
+	Until     *time.Time `json:"until"`
+	// 0 to 1. An assertion without one counts as 1.
+	MinCertainty *float64       `json:"minCertainty"`
+	Match        *SearchPattern `json:"match"`
+}
+
+// The entity must be a value of `var` (without "?").
+type SearchPattern struct {
+	Var     string              `json:"var"`
+	Pattern *query.PatternInput `json:"pattern"`
 }
 
 type SendMessageInput struct {
@@ -2962,6 +2988,95 @@ func (e *ScopeStatus) UnmarshalGQL(v any) error {
 }
 
 func (e ScopeStatus) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+// CLASS is of entities, CHANNEL of messages, AUTHOR of assertions; PREDICATE and GRAPH (not of messages) of matching texts.
+type SearchFacetKey string
+
+const (
+	SearchFacetKeyClass     SearchFacetKey = "CLASS"
+	SearchFacetKeyPredicate SearchFacetKey = "PREDICATE"
+	SearchFacetKeyGraph     SearchFacetKey = "GRAPH"
+	SearchFacetKeyChannel   SearchFacetKey = "CHANNEL"
+	SearchFacetKeyAuthor    SearchFacetKey = "AUTHOR"
+)
+
+var AllSearchFacetKey = []SearchFacetKey{
+	SearchFacetKeyClass,
+	SearchFacetKeyPredicate,
+	SearchFacetKeyGraph,
+	SearchFacetKeyChannel,
+	SearchFacetKeyAuthor,
+}
+
+func (e SearchFacetKey) IsValid() bool {
+	switch e {
+	case SearchFacetKeyClass, SearchFacetKeyPredicate, SearchFacetKeyGraph, SearchFacetKeyChannel, SearchFacetKeyAuthor:
+		return true
+	}
+	return false
+}
+
+func (e SearchFacetKey) String() string {
+	return string(e)
+}
+
+func (e *SearchFacetKey) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = SearchFacetKey(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid SearchFacetKey", str)
+	}
+	return nil
+}
+
+func (e SearchFacetKey) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+type SearchOrder string
+
+const (
+	SearchOrderScore SearchOrder = "SCORE"
+	SearchOrderTime  SearchOrder = "TIME"
+)
+
+var AllSearchOrder = []SearchOrder{
+	SearchOrderScore,
+	SearchOrderTime,
+}
+
+func (e SearchOrder) IsValid() bool {
+	switch e {
+	case SearchOrderScore, SearchOrderTime:
+		return true
+	}
+	return false
+}
+
+func (e SearchOrder) String() string {
+	return string(e)
+}
+
+func (e *SearchOrder) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = SearchOrder(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid SearchOrder", str)
+	}
+	return nil
+}
+
+func (e SearchOrder) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 

@@ -3,10 +3,14 @@ package graph
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"time"
 
+	"koine/channels/channel"
 	"koine/graph/executor"
 	"koine/graph/internal/knowledge"
 	"koine/graph/internal/views"
+	"koine/internal/query"
 	"koine/internal/recall"
 	"koine/internal/search"
 	"koine/kg"
@@ -15,11 +19,73 @@ import (
 // SearchConnection is a page of the hits of a search.
 type SearchConnection struct {
 	listPage[SearchHit]
-	indexed kg.Revision
+	indexed  kg.Revision
+	service  *search.Service
+	snapshot *kg.Snapshot
+	request  search.Request
 }
 
 // IndexedRevision is the newest revision that the index of texts knows.
 func (c *SearchConnection) IndexedRevision() int64 { return int64(c.indexed) }
+
+// Facets counts all hits by properties.
+func (c *SearchConnection) Facets(ctx context.Context, by []SearchFacetKey, first int) ([]SearchFacet, error) {
+	keys := make([]search.FacetKey, len(by))
+	for i, k := range by {
+		keys[i] = search.FacetKey(slices.Index(AllSearchFacetKey, k))
+	}
+	counts, err := c.service.Count(ctx, c.snapshot, c.request, keys, first)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]SearchFacet, len(by))
+	for i := range out {
+		out[i] = SearchFacet{by[i], counts.Exact, &counts.Facets[i]}
+	}
+	return out, nil
+}
+
+// countHits counts all hits.
+func (c *SearchConnection) countHits(ctx context.Context) (int64, bool, error) {
+	counts, err := c.service.Count(ctx, c.snapshot, c.request, nil, 1)
+	return int64(counts.Hits), counts.Exact, err
+}
+
+// SearchFacet has the numbers of hits by one property.
+type SearchFacet struct {
+	By    SearchFacetKey
+	Exact bool
+	facet *search.Facet
+}
+
+// Distinct is the number of values.
+func (f *SearchFacet) Distinct() int { return f.facet.Distinct }
+
+// Values are the most frequent values.
+func (f *SearchFacet) Values() []SearchFacetValue {
+	out := make([]SearchFacetValue, len(f.facet.Values))
+	for i := range out {
+		out[i] = SearchFacetValue{&f.facet.Values[i]}
+	}
+	return out
+}
+
+// SearchFacetValue is a value with its number of hits.
+type SearchFacetValue struct{ value *search.FacetValue }
+
+// Iri is a class, a predicate, or a graph that is not the default graph.
+func (v *SearchFacetValue) Iri() *kg.Term {
+	if v.value.Name != "" || v.value.Term == kg.DefaultGraph {
+		return nil
+	}
+	return &v.value.Term
+}
+
+// ID is that of a channel or an agent.
+func (v *SearchFacetValue) ID() *string { return nilIfEmpty(v.value.Name) }
+
+// Count is the number of hits.
+func (v *SearchFacetValue) Count() int { return v.value.Count }
 
 // SearchHit is an entity or a message with words of the query.
 type SearchHit struct {
@@ -29,6 +95,9 @@ type SearchHit struct {
 
 // Score compares the hits of one answer.
 func (h *SearchHit) Score() float64 { return h.hit.Score }
+
+// Time is that of the newest matching assertion.
+func (h *SearchHit) Time() time.Time { return h.hit.Time }
 
 // Entity is the subject of the texts. Those of all hits are loaded together.
 func (h *SearchHit) Entity(ctx context.Context, f *executor.Selected) (executor.Value, error) {
@@ -59,10 +128,13 @@ func (m *SearchMatch) Graph() *kg.Term {
 }
 
 // Text is the text around the first words of the query.
-func (m *SearchMatch) Text() string { return m.match.Text }
+func (m *SearchMatch) Text() string { return m.match.Text() }
+
+// Pieces make up the text. Every second one is a word of the query.
+func (m *SearchMatch) Pieces() []string { return m.match.Pieces }
 
 // Search answers Query.search.
-func (*queryRoot) Search(ctx context.Context, query string, first *int, after *Cursor, view *views.ViewInput) (*SearchConnection, error) {
+func (*queryRoot) Search(ctx context.Context, query string, filter *SearchFilter, order SearchOrder, first *int, after *Cursor, view *views.ViewInput) (*SearchConnection, error) {
 	r := runOf(ctx)
 	service := r.engine.deps.Search
 	if service == nil {
@@ -72,7 +144,7 @@ func (*queryRoot) Search(ctx context.Context, query string, first *int, after *C
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.openDomainRange("search", knowledge.PageArgs{First: first, After: after}, search.MaxFirst, query, view)
+	p, err := r.openDomainRange("search", knowledge.PageArgs{First: first, After: after}, search.MaxFirst, query, filter, order, view)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +155,13 @@ func (*queryRoot) Search(ctx context.Context, query string, first *int, after *C
 	if err != nil {
 		return nil, err
 	}
-	request := search.Request{Query: query, First: p.size + 1}
+	request := search.Request{Query: query, Filter: r.searchFilter(filter), First: p.size + 1}
+	if order == SearchOrderTime {
+		request.Order = search.ByTime
+	}
+	if view != nil && view.MinRevision != nil {
+		request.MinRevision = *view.MinRevision
+	}
 	if p.begun {
 		request.After = new(search.Place)
 		if err := json.Unmarshal([]byte(p.key), request.After); err != nil {
@@ -92,7 +170,7 @@ func (*queryRoot) Search(ctx context.Context, query string, first *int, after *C
 	}
 	found, err := service.Search(ctx, s, request)
 	if err != nil {
-		return nil, kgErrorAt(err, "query")
+		return nil, r.searchError(ctx, err)
 	}
 	hits := found.Hits[:min(len(found.Hits), p.size)]
 	terms := &knowledge.TermList{Terms: make([]kg.TermCount, len(hits)), Snapshot: s, View: v}
@@ -102,8 +180,55 @@ func (*queryRoot) Search(ctx context.Context, query string, first *int, after *C
 		terms.Terms[i].Term = h.Subject
 		return SearchHit{term: knowledge.TermCount{Iri: h.Subject, List: terms, Index: i}, hit: h}
 	})
-	page.count = func(context.Context) (int64, bool, error) { return int64(len(hits)), !page.more && !page.begun, nil }
-	return &SearchConnection{listPage: *page, indexed: found.Revision}, nil
+	c := &SearchConnection{listPage: *page, indexed: found.Revision, service: service, snapshot: s, request: request}
+	c.count = c.countHits
+	return c, nil
+}
+
+// searchFilter returns a filter of the domain.
+func (r *run) searchFilter(in *SearchFilter) (out search.Filter) {
+	if in == nil {
+		return out
+	}
+	out = search.Filter{Classes: in.Classes, Predicates: in.Predicates, AssertionFilter: search.AssertionFilter{
+		Recorded: kg.TimeSpan{From: deref(in.Since), Until: deref(in.Until)}, MinCertainty: deref(in.MinCertainty),
+	}}
+	if in.Graphs != nil {
+		out.Graphs = make([]kg.Term, len(in.Graphs))
+		for i, g := range in.Graphs {
+			if out.Graphs[i] = kg.DefaultGraph; g != nil {
+				out.Graphs[i] = *g
+			}
+		}
+	}
+	if in.ChannelIds != nil {
+		out.Channels = make([]channel.ID, len(in.ChannelIds))
+		for i, id := range in.ChannelIds {
+			out.Channels[i] = channel.ID(id)
+		}
+	}
+	if in.AuthorIds != nil {
+		out.Authors = make([]kg.AgentID, len(in.AuthorIds))
+		for i, id := range in.AuthorIds {
+			out.Authors[i] = kg.CanonicalAgent(id)
+		}
+	}
+	if in.Match != nil {
+		out.Match = &search.MatchFilter{
+			Var: in.Match.Var, Pattern: in.Match.Pattern,
+			Compiler: query.Compiler{Labels: r.Reader.Labels, Prefixes: r.Reader.Prefixes}, Limits: r.engine.limits.PatternLimits(),
+		}
+	}
+	return out
+}
+
+// searchError places an error of a search at its argument.
+func (r *run) searchError(ctx context.Context, err error) error {
+	err = r.TellPrefixed(ctx, err)
+	if e := kg.AsError(err); e.Field == "" && e.Code != kg.CodeTimeout {
+		return e.At("query")
+	}
+	return err
 }
 
 // placeKey is the key of a hit in cursors.

@@ -148,6 +148,8 @@ var (
 	scopePayloadObject                 = &executor.Object{Name: "ScopePayload", Implementors: scopePayloadImplementors}
 	searchConnectionObject             = &executor.Object{Name: "SearchConnection", Implementors: searchConnectionImplementors}
 	searchEdgeObject                   = &executor.Object{Name: "SearchEdge", Implementors: searchEdgeImplementors}
+	searchFacetObject                  = &executor.Object{Name: "SearchFacet", Implementors: searchFacetImplementors}
+	searchFacetValueObject             = &executor.Object{Name: "SearchFacetValue", Implementors: searchFacetValueImplementors}
 	searchHitObject                    = &executor.Object{Name: "SearchHit", Implementors: searchHitImplementors}
 	searchMatchObject                  = &executor.Object{Name: "SearchMatch", Implementors: searchMatchImplementors}
 	sendMessagePayloadObject           = &executor.Object{Name: "SendMessagePayload", Implementors: sendMessagePayloadImplementors}
@@ -311,6 +313,8 @@ var (
 	scopePayloadImplementors                 = []string{"ScopePayload"}
 	searchConnectionImplementors             = []string{"SearchConnection"}
 	searchEdgeImplementors                   = []string{"SearchEdge"}
+	searchFacetImplementors                  = []string{"SearchFacet"}
+	searchFacetValueImplementors             = []string{"SearchFacetValue"}
 	searchHitImplementors                    = []string{"SearchHit"}
 	searchMatchImplementors                  = []string{"SearchMatch"}
 	sendMessagePayloadImplementors           = []string{"SendMessagePayload"}
@@ -479,6 +483,8 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	scopePayloadObject.Fields = scopePayloadFields()
 	searchConnectionObject.Fields = searchConnectionFields()
 	searchEdgeObject.Fields = searchEdgeFields()
+	searchFacetObject.Fields = searchFacetFields()
+	searchFacetValueObject.Fields = searchFacetValueFields()
 	searchHitObject.Fields = searchHitFields()
 	searchMatchObject.Fields = searchMatchFields()
 	sendMessagePayloadObject.Fields = sendMessagePayloadFields()
@@ -2951,7 +2957,7 @@ func queryFields() map[string]*executor.Field {
 		"statements": executor.PlanArgs(knowledge.CoerceQueryStatementsArgs, (*queryRoot).Statements, executor.WriteValue),
 		"match":      executor.PlanArgs(knowledge.CoerceQueryMatchArgs, (*queryRoot).Match, executor.WriteValue),
 		"search": executor.ReadArgs(coerceQuerySearchArgs, func(o *queryRoot, ctx context.Context, a *querySearchArgs) (*SearchConnection, error) {
-			return o.Search(ctx, a.Query, a.First, a.After, a.View)
+			return o.Search(ctx, a.Query, a.Filter, a.Order, a.First, a.After, a.View)
 		}, writeSearchConnection),
 		"recall": executor.ReadArgs(coerceQueryRecallArgs, func(o *queryRoot, ctx context.Context, a *queryRecallArgs) (*Recall, error) {
 			return o.Recall(ctx, a.Topic, a.MaxTokens, a.View)
@@ -3459,6 +3465,9 @@ func searchConnectionFields() map[string]*executor.Field {
 			return writePageInfo(w, s, o.(*SearchConnection).PageInfo())
 		}),
 		"totalCount": executor.Read((*SearchConnection).TotalCount, writeOptionalLong),
+		"facets": executor.ReadArgs(coerceSearchConnectionFacetsArgs, func(o *SearchConnection, ctx context.Context, a *searchConnectionFacetsArgs) ([]SearchFacet, error) {
+			return o.Facets(ctx, a.By, a.First)
+		}, writeSearchFacetList),
 		"indexedRevision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeLong(w, s, o.(*SearchConnection).IndexedRevision())
 		}),
@@ -3476,10 +3485,44 @@ func searchEdgeFields() map[string]*executor.Field {
 	}
 }
 
+func searchFacetFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"by": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeSearchFacetKey(w, s, o.(*SearchFacet).By)
+		}),
+		"values": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeSearchFacetValueList(w, s, o.(*SearchFacet).Values())
+		}),
+		"distinct": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeInt(w, s, o.(*SearchFacet).Distinct())
+		}),
+		"exact": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*SearchFacet).Exact)
+		}),
+	}
+}
+
+func searchFacetValueFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"iri": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalIRI(w, s, o.(*SearchFacetValue).Iri())
+		}),
+		"id": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalID(w, s, o.(*SearchFacetValue).ID())
+		}),
+		"count": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeInt(w, s, o.(*SearchFacetValue).Count())
+		}),
+	}
+}
+
 func searchHitFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"score": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeFloat(w, s, o.(*SearchHit).Score())
+		}),
+		"time": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeDateTime(w, s, o.(*SearchHit).Time())
 		}),
 		"entity": executor.Plan((*SearchHit).Entity, executor.WriteValue),
 		"matches": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
@@ -3498,6 +3541,9 @@ func searchMatchFields() map[string]*executor.Field {
 		}),
 		"text": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeString(w, s, o.(*SearchMatch).Text())
+		}),
+		"pieces": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeStringList(w, s, o.(*SearchMatch).Pieces())
 		}),
 	}
 }
@@ -5248,15 +5294,19 @@ func coerceQueryNodeArgs(c *executor.Coercer, raw map[string]any) (*queryNodeArg
 
 // querySearchArgs are the arguments of Query.search.
 type querySearchArgs struct {
-	Query string
-	First *int
-	After *scalar.Cursor
-	View  *views.ViewInput
+	Query  string
+	Filter *SearchFilter
+	Order  SearchOrder
+	First  *int
+	After  *scalar.Cursor
+	View   *views.ViewInput
 }
 
 func coerceQuerySearchArgs(c *executor.Coercer, raw map[string]any) (*querySearchArgs, error) {
 	a, in := &querySearchArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "query", &a.Query, knowledge.CoerceString)
+	executor.Member(in, "filter", &a.Filter, coerceOptionalSearchFilter)
+	executor.Member(in, "order", &a.Order, coerceSearchOrder)
 	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
 	executor.Member(in, "after", &a.After, knowledge.CoerceOptionalCursor)
 	executor.Member(in, "view", &a.View, knowledge.CoerceOptionalViewInput)
@@ -5775,6 +5825,19 @@ type scopeVerifyEventsArgs struct {
 func coerceScopeVerifyEventsArgs(c *executor.Coercer, raw map[string]any) (*scopeVerifyEventsArgs, error) {
 	a, in := &scopeVerifyEventsArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "fromSequence", &a.FromSequence, knowledge.CoerceLong)
+	return a, in.Err()
+}
+
+// searchConnectionFacetsArgs are the arguments of SearchConnection.facets.
+type searchConnectionFacetsArgs struct {
+	By    []SearchFacetKey
+	First int
+}
+
+func coerceSearchConnectionFacetsArgs(c *executor.Coercer, raw map[string]any) (*searchConnectionFacetsArgs, error) {
+	a, in := &searchConnectionFacetsArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "by", &a.By, coerceSearchFacetKeyList)
+	executor.Member(in, "first", &a.First, knowledge.CoerceInt)
 	return a, in.Err()
 }
 
@@ -7021,6 +7084,41 @@ func coerceDeleteTaskInput(c *executor.Coercer, v any) (out DeleteTaskInput, err
 	return out, in.Err()
 }
 
+func coerceOptionalPatternInput(c *executor.Coercer, v any) (*query.PatternInput, error) {
+	return executor.CoerceOptional(c, v, knowledge.CoercePatternInput)
+}
+func coerceSearchPattern(c *executor.Coercer, v any) (out SearchPattern, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "var", &out.Var, knowledge.CoerceString)
+	executor.Member(in, "pattern", &out.Pattern, coerceOptionalPatternInput)
+	return out, in.Err()
+}
+
+func coerceOptionalSearchPattern(c *executor.Coercer, v any) (*SearchPattern, error) {
+	return executor.CoerceOptional(c, v, coerceSearchPattern)
+}
+func coerceSearchFilter(c *executor.Coercer, v any) (out SearchFilter, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "classes", &out.Classes, knowledge.CoerceNullableIRIList)
+	executor.Member(in, "predicates", &out.Predicates, knowledge.CoerceNullableIRIList)
+	executor.Member(in, "graphs", &out.Graphs, knowledge.CoerceNullableIRIList2)
+	executor.Member(in, "channelIds", &out.ChannelIds, coerceNullableIDList)
+	executor.Member(in, "authorIds", &out.AuthorIds, coerceNullableIDList)
+	executor.Member(in, "since", &out.Since, knowledge.CoerceOptionalDateTime)
+	executor.Member(in, "until", &out.Until, knowledge.CoerceOptionalDateTime)
+	executor.Member(in, "minCertainty", &out.MinCertainty, knowledge.CoerceOptionalFloat)
+	executor.Member(in, "match", &out.Match, coerceOptionalSearchPattern)
+	return out, in.Err()
+}
+
+func coerceOptionalSearchFilter(c *executor.Coercer, v any) (*SearchFilter, error) {
+	return executor.CoerceOptional(c, v, coerceSearchFilter)
+}
+func coerceSearchOrder(c *executor.Coercer, v any) (out SearchOrder, err error) {
+	err = (&out).UnmarshalGQL(v)
+	return out, err
+}
+
 func coerceAuditKind(c *executor.Coercer, v any) (out AuditKind, err error) {
 	text, err := graphql.UnmarshalString(v)
 	return AuditKind(text), err
@@ -7054,6 +7152,14 @@ func coerceNullableTaskStateList(c *executor.Coercer, v any) (out []TaskState, e
 	return executor.CoerceList(c, v, coerceTaskState)
 }
 
+func coerceSearchFacetKey(c *executor.Coercer, v any) (out SearchFacetKey, err error) {
+	err = (&out).UnmarshalGQL(v)
+	return out, err
+}
+
+func coerceSearchFacetKeyList(c *executor.Coercer, v any) ([]SearchFacetKey, error) {
+	return executor.CoerceList(c, v, coerceSearchFacetKey)
+}
 func coerceMessageSourceInput(c *executor.Coercer, v any) (out MessageSourceInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "channelId", &out.ChannelID, knowledge.CoerceOptionalID)
@@ -7298,7 +7404,10 @@ var (
 	writeScopeEventList               = executor.ObjectsOf[ScopeEvent](scopeEventObject)
 	writeSearchEdgeList               = executor.ObjectsOf[listEdge[SearchHit]](searchEdgeObject)
 	writeSearchHitList                = executor.ObjectsOf[SearchHit](searchHitObject)
+	writeSearchFacetList              = executor.ObjectsOf[SearchFacet](searchFacetObject)
 	writeSearchHit                    = executor.ObjectOf[SearchHit](searchHitObject)
+	writeSearchFacetKey               = executor.Leaf(scalar.AppendText[SearchFacetKey])
+	writeSearchFacetValueList         = executor.ObjectsOf[SearchFacetValue](searchFacetValueObject)
 	writeSearchMatchList              = executor.ObjectsOf[SearchMatch](searchMatchObject)
 	writeIRIList                      = executor.ListOf(writeIRI)
 	writeAssertionOriginList          = executor.ObjectsOf[AssertionOrigin](assertionOriginObject)

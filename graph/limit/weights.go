@@ -29,6 +29,7 @@ const (
 	costReceipts       = 1000 // receipts, unread, messageCounts: read many members, messages or days
 	costTasks          = 1000 // tasks, subtasks: read all tasks of the caller
 	costRoute          = 100  // each step of the maximal path length
+	costFacets         = 200  // facets, and a search in the order of time: read many hits
 	costVerify         = 1000 // verifyEvents: reads and hashes thousands of events
 )
 
@@ -57,7 +58,7 @@ var unindexed = map[string]bool{
 }
 
 // costlyArguments are the arguments with conditions, orders, paths and patterns.
-var costlyArguments = map[string]bool{"where": true, "orderBy": true, "pattern": true, "path": true, "by": true, "compute": true}
+var costlyArguments = map[string]bool{"where": true, "orderBy": true, "pattern": true, "path": true, "by": true, "compute": true, "filter": true}
 
 // fieldWeight is the cost of a field without its selection set.
 func (c *costEstimator) fieldWeight(f *ast.Field) int {
@@ -91,6 +92,14 @@ func (c *costEstimator) fieldWeight(f *ast.Field) int {
 		}
 	case "receipts", "unread", "messageCounts":
 		n = costReceipts
+	case "facets":
+		n = costFacets
+	case "search":
+		if order := f.Arguments.ForName("order"); order != nil {
+			if v, err := order.Value.Value(c.variables); err == nil && v == "TIME" {
+				n += costFacets
+			}
+		}
 	case "verifyEvents":
 		n = costVerify
 	case "shortestPaths":

@@ -15,13 +15,20 @@ const (
 	lead            = 60
 )
 
-// excerptOf returns the part of a text around the first word of a query, on one line. "…"
-// stands for the rest.
-func excerptOf(text string, language words.Language, q *textindex.Query) string {
+// excerptOf returns the part of a text around the first word of a query, on one line and in
+// pieces. "…" stands for the rest. Every second piece, from the second on, is a word of the
+// query; the others may be empty.
+func excerptOf(text string, language words.Language, q *textindex.Query, st *textindex.Statistics) (pieces []string) {
+	language = language.ResolveFor(text)
+	first := len(text)
+	for start := range q.WordsIn(text, language, st) {
+		first = start
+		break
+	}
 	from := 0
-	if at := q.FirstIn(text, language); at < len(text) && at > lead && len(text) > MaxExcerptBytes {
-		from = at - lead
-		if i := strings.IndexByte(text[from:at], ' '); i >= 0 {
+	if first < len(text) && first > lead && len(text) > MaxExcerptBytes {
+		from = first - lead
+		if i := strings.IndexByte(text[from:first], ' '); i >= 0 {
 			from += i + 1
 		}
 	}
@@ -42,5 +49,28 @@ func excerptOf(text string, language words.Language, q *textindex.Query) string 
 		}
 		out += rest[:end] + mark
 	}
-	return strings.Join(strings.Fields(out), " ")
+	return markWords(strings.Join(strings.Fields(out), " "), language, q, st)
+}
+
+// markWords divides a text at the words of a query. Words that overlap are one piece.
+func markWords(text string, language words.Language, q *textindex.Query, st *textindex.Statistics) (pieces []string) {
+	behind, start, end := 0, 0, 0
+	marked := func() {
+		if end > start {
+			pieces = append(pieces, text[behind:start], text[start:end])
+			behind = end
+		}
+	}
+	for from, to := range q.WordsIn(text, language, st) {
+		if from >= end {
+			marked()
+			start = from
+		}
+		end = to
+	}
+	marked()
+	if behind < len(text) || pieces == nil {
+		pieces = append(pieces, text[behind:])
+	}
+	return pieces
 }

@@ -64,10 +64,10 @@ func (f *Filter) check() error {
 		name string
 		n    int
 	}{
-		{"class", len(f.Classes)}, {"predicate", len(f.Predicates)}, {"graph", len(f.Graphs)}, {"channel", len(f.Channels)}, {"author", len(f.Authors)},
+		{"classes", len(f.Classes)}, {"predicates", len(f.Predicates)}, {"graphs", len(f.Graphs)}, {"channelIds", len(f.Channels)}, {"authorIds", len(f.Authors)},
 	} {
 		if list.n > MaxFilterValues {
-			e := kg.Errorf(kg.CodeLimitExceeded, "%s lists %d values; a filter has at most %d of each kind", list.name, list.n, MaxFilterValues)
+			e := kg.Errorf(kg.CodeLimitExceeded, "%s lists %d values; a filter has at most %d", list.name, list.n, MaxFilterValues)
 			e.Hint = "Search several times, or use match for conditions on entities."
 			return e.At(list.name)
 		}
@@ -90,7 +90,7 @@ type compiledFilter struct {
 
 	classes, predicates, graphs idSet
 	inChannel                   map[kg.ID]bool // whether a graph belongs to one of the channels
-	typeID                      kg.ID
+	typeID                      kg.ID          // of rdf:type; zero if no statement has it
 	match                       *compiledMatch
 }
 
@@ -176,19 +176,35 @@ func (c *compiledFilter) admitsText(q kg.IDQuad) (bool, error) {
 	if c.AssertionFilter.isZero() {
 		return true, nil
 	}
+	list, err := c.assertionsOf(q)
+	return len(list) > 0, err
+}
+
+// assertionsOf returns the assertions of a statement that the filter admits.
+func (c *compiledFilter) assertionsOf(q kg.IDQuad) (list []kg.Assertion, err error) {
 	for row, err := range c.snapshot.MatchAsserted(kg.IDPattern(q), nil) {
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		list, err := c.snapshot.Assertions(row)
-		return slices.ContainsFunc(list, func(a kg.Assertion) bool { return c.AssertionFilter.admits(&a) }), err
+		all, err := c.snapshot.Assertions(row)
+		if err != nil || c.AssertionFilter.isZero() {
+			return all, err
+		}
+		for i := range all {
+			if c.AssertionFilter.admits(&all[i]) {
+				list = append(list, all[i])
+			}
+		}
 	}
-	return false, nil
+	return list, nil
 }
 
 // admitsSubject reports whether an entity or a message may be a hit, apart from its texts.
 func (c *compiledFilter) admitsSubject(subject kg.ID) (bool, error) {
 	if c.classes != nil {
+		if c.typeID.IsZero() {
+			return false, nil
+		}
 		some := false
 		for class := range c.classes {
 			shown, err := query.Shows(c.snapshot, kg.IDPattern{Subject: subject, Predicate: c.typeID, Object: class})

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
+	"koine/internal/query"
 	"koine/internal/textindex"
 	"koine/kg"
 )
@@ -13,19 +15,41 @@ import (
 // MaxFirst bounds the hits of one page.
 const MaxFirst = 1000
 
-// Place is the place of a hit in the order of a search.
-type Place = textindex.Place
+// Order is an order of hits.
+type Order uint8
+
+// The orders of hits. Equal hits are in an order that follows from their names.
+const (
+	ByScore Order = iota // the best first
+	ByTime               // the newest first
+)
+
+// MaxOrdered bounds the hits of a search by time.
+const MaxOrdered = 100_000
+
+// Place is the place of a hit in the order of a search. It has what the next page needs to
+// go on without a gap and without a duplicate, as long as the texts do not change.
+type Place struct {
+	textindex.Place
+	// Time is that of the newest assertion of a text of the hit that the filter admits: a
+	// message was sent then.
+	Time       time.Time
+	Statistics *textindex.Statistics
+}
 
 // Request is a search.
 type Request struct {
 	// Query has words, "phrases", beginnings* and -unwanted words: see textindex.ParseQuery.
 	Query string
+	// Filter chooses among the hits.
+	Filter Filter
+	Order  Order
 	// First is how many hits are wanted, 1 to MaxFirst.
 	First int
 	// After is the place of the last hit of the page before, nil for the first page.
 	After *Place
-	// Filter chooses among the hits.
-	Filter Filter
+	// MinRevision is a revision that the index must know; the search waits for it.
+	MinRevision kg.Revision
 }
 
 // Page is a part of the hits of a search.
@@ -50,85 +74,229 @@ const MaxMatches = 10
 // Match is a statement with words of the query in its text.
 type Match struct {
 	Graph, Predicate kg.Term
-	// Text is the part of the text with the first words of the query, at most
-	// MaxExcerptBytes.
-	Text string
+	// Pieces make up the part of the text with the first words of the query, at most
+	// MaxExcerptBytes. Every second piece, from the second on, is a word of the query; the
+	// others may be empty.
+	Pieces []string
 }
 
-// MaxCatchUp bounds the time that Search waits for an index that is behind the snapshot.
-const MaxCatchUp = time.Second
+// Text is the text of the pieces.
+func (m *Match) Text() string { return strings.Join(m.Pieces, "") }
+
+// MaxCatchUp bounds the time that a search waits for an index that is behind the snapshot, and
+// MaxWait the time that it waits for Request.MinRevision.
+const (
+	MaxCatchUp = time.Second
+	MaxWait    = 5 * time.Second
+)
 
 // Search returns hits that the snapshot shows. Messages are among them if its view has
 // AllGraphs. It waits a short time for the index, so that a caller finds its own
 // writes; Page.Revision tells if that was not enough.
-func (s *Service) Search(ctx context.Context, snapshot *kg.Snapshot, r Request) (Page, error) {
+//
+// Errors: CodeInvalid for a request that is not valid, CodeLimitExceeded for one beyond a
+// bound and for more than MaxOrdered hits in the order of time, CodeTimeout if the index does
+// not reach MinRevision.
+func (s *Service) Search(ctx context.Context, snapshot *kg.Snapshot, r Request) (page Page, err error) {
 	if r.First < 1 || r.First > MaxFirst {
 		return Page{}, kg.Errorf(kg.CodeInvalid, "first is %d; it must be from 1 to %d", r.First, MaxFirst)
 	}
-	query, err := textindex.ParseQuery(r.Query)
+	f, err := s.openFinder(ctx, snapshot, &r)
 	if err != nil {
 		return Page{}, err
 	}
+	page.Revision, page.Building = s.Revision()
+	if r.Order == ByTime {
+		page.Hits, err = f.findNewest(&r)
+	} else {
+		page.Hits, err = f.findBest()
+	}
+	return page, err
+}
+
+// finder finds hits for one request.
+type finder struct {
+	ctx      context.Context
+	snapshot *kg.Snapshot
+	index    *textindex.Index
+	filter   *compiledFilter
+	request  textindex.Request
+	failed   error // of a decision about a group
+}
+
+// openFinder checks a request, and waits for the index.
+func (s *Service) openFinder(ctx context.Context, snapshot *kg.Snapshot, r *Request) (*finder, error) {
+	parsed, err := textindex.ParseQuery(r.Query)
+	if err != nil {
+		return nil, err
+	}
 	filter, err := r.Filter.compile(ctx, snapshot)
 	if err != nil {
-		return Page{}, kg.AsError(err).At("filter")
+		return nil, kg.AsError(err).At("filter")
 	}
-	if _, building := s.Revision(); !building {
-		wait, cancel := context.WithTimeout(ctx, MaxCatchUp)
-		err := s.WaitFor(wait, snapshot.Revision())
-		cancel()
-		if err != nil && ctx.Err() != nil {
-			return Page{}, ctx.Err()
-		}
+	if err := s.awaitIndex(ctx, snapshot.Revision(), r.MinRevision); err != nil {
+		return nil, err
 	}
-	var page Page
-	page.Revision, page.Building = s.Revision()
+	f := &finder{ctx: ctx, snapshot: snapshot, index: s.index, filter: filter}
 	admitted := kg.Admitted(snapshot)
-	var failed error
-	found, err := s.index.Search(ctx, &textindex.Request{
-		Query: query, First: r.First, After: r.After,
+	f.request = textindex.Request{
+		Query: parsed, First: r.First, Statistics: &textindex.Statistics{},
 		Readable: func(graph, predicate kg.ID) bool {
 			may, err := admitted(predicate, graph)
-			if err != nil {
-				failed = err
-			}
+			f.failed = cmp.Or(f.failed, err)
 			return may
 		},
 		Shown: func(subject kg.ID, text textindex.Ref) (bool, error) {
-			for _, err := range snapshot.MatchIDs(kg.IDPattern(rowOf(subject, text)), nil) {
-				return err == nil, err
-			}
-			return false, nil
+			return query.Shows(snapshot, kg.IDPattern(rowOf(subject, text)))
 		},
-		Filter: filter.ofTexts(&failed),
-	})
-	if err != nil || failed != nil {
-		return Page{}, cmp.Or(err, failed)
+		Filter: filter.ofTexts(&f.failed),
 	}
-	for _, f := range found {
-		hit, err := readHit(snapshot, query, &f)
-		if err != nil {
-			return Page{}, err
+	if r.After != nil {
+		f.request.After = &r.After.Place
+		if r.After.Statistics != nil {
+			f.request.Statistics = r.After.Statistics
 		}
-		page.Hits = append(page.Hits, hit)
 	}
-	return page, nil
+	return f, nil
+}
+
+// awaitIndex waits for a revision that the index must know, and a short time for one that it
+// should know.
+func (s *Service) awaitIndex(ctx context.Context, should, must kg.Revision) error {
+	if must > 0 {
+		wait, cancel := context.WithTimeout(ctx, MaxWait)
+		defer cancel()
+		if err := s.WaitFor(wait, must); err != nil {
+			known, _ := s.Revision()
+			e := kg.Errorf(kg.CodeTimeout, "the index of texts knows revision %d, and not yet revision %d: %w", known, must, err)
+			e.Hint = "Search again later, or without minRevision."
+			return e
+		}
+	}
+	if _, building := s.Revision(); building {
+		return nil
+	}
+	wait, cancel := context.WithTimeout(ctx, MaxCatchUp)
+	defer cancel()
+	if err := s.WaitFor(wait, should); err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// findBest returns the hits with the best scores.
+func (f *finder) findBest() ([]Hit, error) {
+	found, err := f.index.Search(f.ctx, &f.request)
+	if err = cmp.Or(err, f.failed); err != nil {
+		return nil, err
+	}
+	hits := make([]Hit, len(found))
+	for i := range found {
+		at, err := f.timeOf(&found[i])
+		if err != nil {
+			return nil, err
+		}
+		if hits[i], err = f.readHit(&found[i], at); err != nil {
+			return nil, err
+		}
+	}
+	return hits, nil
+}
+
+// findNewest returns the newest hits.
+func (f *finder) findNewest(r *Request) ([]Hit, error) {
+	type timed struct {
+		textindex.Hit
+		time time.Time
+	}
+	compare := func(a time.Time, of textindex.Subject, b time.Time, than textindex.Subject) int {
+		return cmp.Or(b.Compare(a), cmp.Compare(of.Order, than.Order), of.ID.Compare(than.ID))
+	}
+	var list []timed
+	seen := 0
+	err := f.visitHits(func(h *textindex.Hit) error {
+		if seen++; seen > MaxOrdered {
+			e := kg.Errorf(kg.CodeLimitExceeded, "query has more than %d hits, too many to order by time", MaxOrdered)
+			e.Hint = "Add words or a filter, or order by score."
+			return e
+		}
+		at, err := f.timeOf(h)
+		if err != nil {
+			return err
+		}
+		if r.After == nil || compare(r.After.Time, r.After.Place.Subject, at, h.Subject) < 0 {
+			list = append(list, timed{*h, at})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, func(a, b timed) int { return compare(a.time, a.Subject, b.time, b.Subject) })
+	list = list[:min(len(list), r.First)]
+	hits := make([]Hit, len(list))
+	for i := range list {
+		if hits[i], err = f.readHit(&list[i].Hit, list[i].time); err != nil {
+			return nil, err
+		}
+	}
+	return hits, nil
+}
+
+// visitedAtOnce is how many candidates are tested between two moments at which texts may change.
+const visitedAtOnce = 2048
+
+// visitHits calls visit with all hits in the order of their subjects, until visit returns an
+// error.
+func (f *finder) visitHits(visit func(*textindex.Hit) error) error {
+	finding := f.index.NewFinding(f.request)
+	var from textindex.Subject
+	for more := true; more; {
+		var hits []textindex.Hit
+		var err error
+		hits, from, more, err = finding.Scan(f.ctx, from, visitedAtOnce)
+		if err = cmp.Or(err, f.failed, f.ctx.Err()); err != nil {
+			return err
+		}
+		for i := range hits {
+			if err := visit(&hits[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// timeOf returns the time of the newest assertion of a hit's texts that the filter admits.
+func (f *finder) timeOf(h *textindex.Hit) (newest time.Time, err error) {
+	for _, m := range h.Texts {
+		list, err := f.filter.assertionsOf(rowOf(h.Place.Subject.ID, m.Ref))
+		if err != nil {
+			return newest, err
+		}
+		for i := range list {
+			if list[i].Time.After(newest) {
+				newest = list[i].Time
+			}
+		}
+	}
+	return newest, nil
 }
 
 // readHit reads the terms of a hit.
-func readHit(snapshot *kg.Snapshot, query *textindex.Query, f *textindex.Hit) (hit Hit, err error) {
-	hit.Place = f.Place
-	if hit.Subject, err = snapshot.Term(f.Place.Subject.ID); err != nil {
+func (f *finder) readHit(h *textindex.Hit, at time.Time) (hit Hit, err error) {
+	hit.Place = Place{Place: h.Place, Time: at, Statistics: f.request.Statistics}
+	if hit.Subject, err = f.snapshot.Term(h.Place.Subject.ID); err != nil {
 		return hit, err
 	}
-	quads, err := bestTexts(snapshot, f)
+	quads, err := bestTexts(f.snapshot, h)
 	if err != nil {
 		return hit, err
 	}
 	for i := range quads {
 		q := &quads[i]
 		text, language, _ := textOf(q)
-		hit.Matches = append(hit.Matches, Match{Graph: q.Graph, Predicate: q.Predicate, Text: excerptOf(text, language, query)})
+		hit.Matches = append(hit.Matches, Match{q.Graph, q.Predicate, excerptOf(text, language, f.request.Query, f.request.Statistics)})
 	}
 	return hit, nil
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,16 @@ type fixture struct {
 	t     *testing.T
 	dir   string
 	store *kg.Store
+	now   atomic.Pointer[time.Time] // of commits; nil for the clock's
 	*search.Service
+}
+
+// clock is the time of commits.
+func (f *fixture) clock() time.Time {
+	if now := f.now.Load(); now != nil {
+		return *now
+	}
+	return time.Now()
 }
 
 func open(t *testing.T, dir string) *fixture {
@@ -37,13 +47,12 @@ func open(t *testing.T, dir string) *fixture {
 
 func openWith(t *testing.T, o search.Options) *fixture {
 	t.Helper()
-	dir := filepath.Dir(o.Dir)
-	store, err := kg.Open(filepath.Join(dir, "data"), kg.Options{Governor: kg.Governor{Access: private{}}})
-	if err != nil {
+	f := &fixture{t: t, dir: filepath.Dir(o.Dir)}
+	var err error
+	if f.store, err = kg.Open(filepath.Join(f.dir, "data"), kg.Options{Clock: f.clock, Governor: kg.Governor{Access: private{}}}); err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, dir: dir, store: store}
-	if f.Service, err = search.Open(store, o); err != nil {
+	if f.Service, err = search.Open(f.store, o); err != nil {
 		t.Fatal(err)
 	}
 	f.Start()

@@ -1,6 +1,7 @@
 package textindex
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -106,21 +107,40 @@ func foldedWords(list []queryWord) (out []string) {
 	return out
 }
 
-// FirstIn returns where in a text the first word of the query is, in one of its forms;
-// len(text) if there is none. Function words count if the query has no others.
-func (q *Query) FirstIn(text string, language words.Language) int {
+// WordsIn yields where the words of a text are that the query asks for, in one of their forms:
+// those that st has counted. Function words count if the query has no others.
+func (q *Query) WordsIn(text string, language words.Language, st *Statistics) iter.Seq2[int, int] {
 	language = language.ResolveFor(text)
-	onlyFunction := !slices.ContainsFunc(q.words, func(w queryWord) bool { return !w.function })
-	for w := range words.Split(text) {
-		for _, of := range q.words {
-			if of.function && !onlyFunction {
-				continue
-			}
-			if w.Folded == of.folded || of.prefix && strings.HasPrefix(w.Folded, of.folded) ||
-				w.Lower != "" && of.lower != "" && language.Stem(w.Lower) == language.Stem(of.lower) {
-				return w.Start
+	return func(yield func(start, end int) bool) {
+		for w := range words.Split(text) {
+			if q.asksFor(w, language, st) && !yield(w.Start, w.End) {
+				return
 			}
 		}
 	}
-	return len(text)
+}
+
+// asksFor reports whether a word of a text is a form of a word of the query.
+func (q *Query) asksFor(w words.Word, language words.Language, st *Statistics) bool {
+	onlyFunction := !slices.ContainsFunc(q.words, func(w queryWord) bool { return !w.function })
+	for i, of := range q.words {
+		if of.function && !onlyFunction {
+			continue
+		}
+		if of.standsFor(exactKey(w.Folded)) {
+			return true
+		}
+		if w.Lower == "" || of.lower == "" {
+			continue
+		}
+		stem := language.Stem(w.Lower)
+		if language != words.Other && of.standsFor(stemKey(language, stem)) {
+			return true
+		}
+		if most := maxTypos(of.folded); most > 0 && st.Words[i].Misspelt &&
+			(editDistance(of.folded, w.Folded, most) <= most || editDistance(language.Stem(of.lower), stem, most) <= most) {
+			return true
+		}
+	}
+	return false
 }

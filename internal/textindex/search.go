@@ -44,6 +44,23 @@ type Request struct {
 	First  int
 	// After is the last hit of the page before.
 	After *Place
+	// Statistics, if it is set, has the statistics of an earlier page, or none: then it gets
+	// those of this search.
+	Statistics *Statistics
+}
+
+// Statistics is what scores follow from besides the texts of a hit. With the statistics of an
+// earlier page, texts that are the same score the same although others came and went.
+type Statistics struct {
+	Average float64          // words of a text
+	Words   []WordStatistics // in the order of the query
+}
+
+// WordStatistics are those of a word of a query.
+type WordStatistics struct {
+	IDF float64
+	// Misspelt means that no text has the word, and that it stands for similar ones.
+	Misspelt bool
 }
 
 // Filter chooses among the texts and subjects that a caller sees. A nil function admits all.
@@ -95,8 +112,16 @@ func searchSegments(ctx context.Context, list []*segment, r *Request) ([]Hit, er
 
 // openQuery opens the words of the query.
 func (s *searcher) openQuery() {
+	st := s.request.Statistics
+	fill := st != nil && st.Words == nil
+	if fill {
+		st.Average = s.average
+	}
 	for _, w := range s.request.Query.words {
-		s.words = append(s.words, s.openWord(w, func(p *part) []bool { return p.searched }))
+		c := s.openWord(w, func(p *part) []bool { return p.searched })
+		if s.words = append(s.words, c); fill {
+			st.Words = append(st.Words, WordStatistics{c.idf, c.misspelt})
+		}
 	}
 	for _, list := range s.request.Query.without {
 		var all []*wordCursor
@@ -115,6 +140,7 @@ type searcher struct {
 	ctx     context.Context
 	request *Request
 	known   map[queryWord][]form // of a Finding
+	pinned  map[queryWord]WordStatistics
 	parts   []*part
 	texts   uint64  // that the caller may read
 	average float64 // words of a text
@@ -153,6 +179,12 @@ func (s *searcher) openParts(list []*segment) {
 		s.parts = append(s.parts, p)
 	}
 	s.average = max(float64(total)/max(float64(s.texts), 1), 1)
+	if st := s.request.Statistics; st != nil && st.Words != nil {
+		s.average, s.pinned = st.Average, map[queryWord]WordStatistics{}
+		for i, w := range s.request.Query.words {
+			s.pinned[w] = st.Words[i]
+		}
+	}
 }
 
 // textsWith returns how many readable texts have a term.
@@ -208,7 +240,11 @@ func (s *searcher) formsOf(w queryWord) (out []form) {
 			return len(out) < MaxForms
 		})
 	}
-	if most := maxTypos(w.folded); len(out) == 0 && most > 0 && w.lower != "" {
+	misspelt := len(out) == 0
+	if st, ok := s.pinned[w]; ok {
+		misspelt = st.Misspelt
+	}
+	if most := maxTypos(w.folded); misspelt && most > 0 && w.lower != "" {
 		misspelt := func(prefix, word string, weight float64) {
 			s.eachTerm(prefix, func(term string) bool {
 				if n := editDistance(word, term[len(prefix):], most); n <= most {
@@ -266,6 +302,8 @@ type wordCursor struct {
 	idf     float64
 	most    float64 // no subject has more for the word
 	cursors []formCursor
+
+	misspelt bool // the terms are of similar words
 }
 
 type formCursor struct {
@@ -290,6 +328,7 @@ func (s *searcher) openWord(w queryWord, groups func(*part) []bool) *wordCursor 
 	c := &wordCursor{}
 	var exactly, stems, others uint64
 	for _, f := range s.formsOf(w) {
+		c.misspelt = c.misspelt || !w.standsFor(f.term)
 		switch {
 		case f.term == exactKey(w.folded):
 			exactly = f.texts
@@ -307,9 +346,13 @@ func (s *searcher) openWord(w queryWord, groups func(*part) []bool) *wordCursor 
 		}
 	}
 	n := float64(min(max(exactly, stems)+others, s.texts))
-	c.idf = math.Log(1 + (float64(s.texts)-n+0.5)/(n+0.5))
-	if w.function {
-		c.idf *= functionWeight
+	if st, ok := s.pinned[w]; ok {
+		c.idf, c.misspelt = st.IDF, st.Misspelt
+	} else {
+		c.idf = math.Log(1 + (float64(s.texts)-n+0.5)/(n+0.5))
+		if w.function {
+			c.idf *= functionWeight
+		}
 	}
 	c.most *= c.idf * (k1 + 1) * (1 + againWeight)
 	return c

@@ -1,0 +1,196 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"koine/graph"
+	"koine/graph/limit"
+	"koine/internal/search"
+	"koine/kg"
+)
+
+// ownerReads lets agents read the graphs with their name, and everybody all others.
+type ownerReads struct{}
+
+func (ownerReads) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
+	owner, ok := strings.CutPrefix(graph.Value(), ex+"private/")
+	return !ok || string(p.ID) == "agent://"+owner || p.ID == kg.SystemPrincipal().ID || p.ID == "agent://writer"
+}
+
+// newSearching is a bench with search, over two lakes and a river.
+func newSearching(t *testing.T) *bench {
+	t.Helper()
+	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Governor = kg.Governor{Access: ownerReads{}} })
+	texts, err := search.Open(b.store, search.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts.Start()
+	t.Cleanup(func() {
+		if err := texts.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	prefixes, err := kg.NewPrefixes(map[string]string{"ex": ex})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.engine = graph.NewEngine(graph.Deps{Store: b.store, Prefixes: prefixes, Search: texts, Logger: slog.New(slog.NewTextHandler(b.log, nil))},
+		graph.Options{Limits: limit.Limits{Wait: 50 * time.Millisecond}})
+	b.clock.stop()
+	label, rdfType := kg.IRI(kg.RDFSLabel), kg.IRI(kg.RDFType)
+	for i, p := range []kg.Patch{
+		add(iri("como"), label, kg.String("Lake of deep water")), add(iri("como"), rdfType, iri("Lake")), by("agent://scout", 0.5, in(iri("g"), add(iri("como"), iri("note"), kg.String("cold water")))),
+		add(iri("garda"), label, kg.String("Lake of warm water")), add(iri("garda"), rdfType, iri("Lake")),
+		add(iri("po"), label, kg.String("River of water")), add(iri("po"), rdfType, iri("River")), add(iri("po"), iri("from"), iri("garda")),
+	} {
+		b.updateAt(i, p)
+	}
+	return b
+}
+
+// updateAt makes one commit at a second of the first day.
+func (b *bench) updateAt(second int, patches ...kg.Patch) {
+	b.t.Helper()
+	b.clock.mu.Lock()
+	b.clock.now = time.Date(2026, 1, 2, 0, 0, second, 0, time.UTC)
+	b.clock.mu.Unlock()
+	b.update(patches...)
+}
+
+// ask returns the data of a query that must have no errors.
+func (b *bench) ask(query string) string {
+	b.t.Helper()
+	var data json.RawMessage
+	b.data(query, "", &data)
+	return string(data)
+}
+
+func TestSearch(t *testing.T) {
+	b := newSearching(t)
+	for _, tt := range []struct{ arguments, selection, want string }{
+		{`query: "waters"`, `totalCount nodes { entity { iri } }`, `{"totalCount":3,"nodes":[{"entity":{"iri":"ex:como"}},{"entity":{"iri":"ex:po"}},{"entity":{"iri":"ex:garda"}}]}`},
+		{`query: "water", order: TIME`, `nodes { time entity { iri } }`, `{"nodes":[{"time":"2026-01-02T00:00:05.000Z","entity":{"iri":"ex:po"}},{"time":"2026-01-02T00:00:03.000Z","entity":{"iri":"ex:garda"}},{"time":"2026-01-02T00:00:02.000Z","entity":{"iri":"ex:como"}}]}`},
+		{`query: "lake water", filter: {graphs: ["ex:g"]}`, `nodes { matches { predicate graph text pieces } }`, `{"nodes":[{"matches":[{"predicate":"ex:note","graph":"ex:g","text":"cold water","pieces":["cold ","water"]}]}]}`},
+		{`query: "water", filter: {graphs: [null], classes: ["ex:Lake"]}, order: TIME`, `nodes { entity { iri } }`, `{"nodes":[{"entity":{"iri":"ex:garda"}},{"entity":{"iri":"ex:como"}}]}`},
+		{`query: "water", filter: {authorIds: ["scout"], minCertainty: 0.5}`, `nodes { entity { iri } }`, `{"nodes":[{"entity":{"iri":"ex:como"}}]}`},
+		{`query: "water", filter: {authorIds: ["scout"], minCertainty: 0.6}`, `totalCount`, `{"totalCount":0}`},
+		{`query: "water", filter: {since: "2026-01-02T00:00:03Z", until: "2026-01-02T00:00:05Z"}`, `nodes { entity { iri } }`, `{"nodes":[{"entity":{"iri":"ex:garda"}}]}`},
+		{`query: "water", filter: {match: {var: "lake", pattern: {triples: [{s: "?river", p: "ex:from", o: "?lake"}]}}}`, `nodes { entity { iri } }`, `{"nodes":[{"entity":{"iri":"ex:garda"}}]}`},
+		{`query: "water"`, `facets(by: [CLASS, GRAPH, AUTHOR], first: 1) { by distinct exact values { iri id count } }`, `{"facets":[` +
+			`{"by":"CLASS","distinct":2,"exact":true,"values":[{"iri":"ex:Lake","id":null,"count":2}]},` +
+			`{"by":"GRAPH","distinct":2,"exact":true,"values":[{"iri":null,"id":null,"count":3}]},` +
+			`{"by":"AUTHOR","distinct":2,"exact":true,"values":[{"iri":null,"id":"agent://writer","count":3}]}]}`},
+	} {
+		if got := strings.ReplaceAll(b.ask("{ search("+tt.arguments+") { "+tt.selection+" } }"), ex, "ex:"); got != `{"search":`+tt.want+`}` {
+			t.Errorf("search(%s) answers\n%s, want\n%s", tt.arguments, got, tt.want)
+		}
+	}
+}
+
+// Pages of one view have no gap and no duplicate, in either order, while texts come.
+func TestSearchPages(t *testing.T) {
+	b := newSearching(t)
+	for i := range 40 {
+		b.updateAt(100+i/3, add(iri(fmt.Sprint("e", i)), kg.IRI(kg.RDFSLabel), kg.String(strings.Repeat("water ", 1+i%4)+strings.Repeat("stone ", i%3))))
+	}
+	at := b.store.Head().Revision
+	for _, order := range []string{"SCORE", "TIME"} {
+		type page struct {
+			Search struct {
+				Nodes    []struct{ Entity struct{ IRI string } }
+				PageInfo struct {
+					HasNextPage bool
+					EndCursor   string
+				}
+			}
+		}
+		ask := func(first int, after string) (p page) {
+			b.data(fmt.Sprintf(`{ search(query: "water stone", order: %s, first: %d, after: %s, view: {at: %d}) { nodes { entity { iri } } pageInfo { hasNextPage endCursor } } }`, order, first, after, at), "", &p)
+			return p
+		}
+		want := fmt.Sprint(ask(100, "null").Search.Nodes)
+		var got []struct{ Entity struct{ IRI string } }
+		for after := "null"; ; {
+			p := ask(7, after)
+			got = append(got, p.Search.Nodes...)
+			if !p.Search.PageInfo.HasNextPage {
+				break
+			}
+			after = fmt.Sprintf("%q", p.Search.PageInfo.EndCursor)
+			b.updateAt(1000, add(iri(fmt.Sprint("later", len(got), order)), kg.IRI(kg.RDFSLabel), kg.String("water water water")))
+		}
+		if fmt.Sprint(got) != want || len(got) != 43 {
+			t.Errorf("order %s: pages have\n%v, and the whole\n%s", order, got, want)
+		}
+	}
+	// A cursor is for the filter and the order that it is of.
+	var p struct {
+		Search struct{ PageInfo struct{ EndCursor string } }
+	}
+	b.data(`{ search(query: "water", first: 1) { pageInfo { endCursor } } }`, "", &p)
+	for _, other := range []string{"order: TIME", `filter: {minCertainty: 0.1}`} {
+		if r := b.execute(fmt.Sprintf(`{ search(query: "water", %s, first: 1, after: %q) { totalCount } }`, other, p.Search.PageInfo.EndCursor), ""); len(r.Errors) != 1 || r.Errors[0].Extensions["field"] != "after" {
+			t.Errorf("the cursor of another search with %s: %v", other, r.Errors)
+		}
+	}
+}
+
+// A graph that the reader may not read changes no byte of an answer.
+func TestSearchHidesOthers(t *testing.T) {
+	both, own := newSearching(t), newSearching(t)
+	secret := iri("private/ann")
+	label := kg.IRI(kg.RDFSLabel)
+	both.updateAt(20, in(secret, add(iri("hidden"), label, kg.String(strings.Repeat("water lake cold river ", 1000)))), in(secret, add(iri("po"), kg.IRI(kg.RDFType), iri("Lake"))),
+		in(secret, add(iri("po"), iri("note"), kg.String("cold water"))), by("agent://ann", 1, in(secret, add(iri("garda"), label, kg.String("Lake of warm water")))), in(secret, add(iri("po"), iri("from"), iri("como"))))
+	both.updateAt(21, in(secret, add(iri("wather"), label, kg.String("wather"))))
+	for _, arguments := range []string{
+		`query: "water"`, `query: "wather lake"`, `query: "wat*", order: TIME`, `query: "cold -deep"`, `query: "water", filter: {classes: ["ex:Lake"]}`, `query: "water", filter: {graphs: ["ex:private/ann", null]}`,
+		`query: "water", filter: {authorIds: ["ann"]}`, `query: "water", filter: {since: "2026-01-02T00:00:04Z"}`, `query: "water", filter: {predicates: ["ex:note"]}, order: TIME`,
+		`query: "water", filter: {match: {var: "x", pattern: {triples: [{s: "?river", p: "ex:from", o: "?x"}]}}}`, `query: "water", filter: {match: {var: "y", pattern: {triples: [{s: "?river", p: "ex:from", o: "?x"}]}}}`,
+	} {
+		query := `{ search(` + arguments + `) { totalCount nodes { score time entity { iri } matches { predicate graph text pieces } } pageInfo { hasNextPage } facets(by: [CLASS, PREDICATE, GRAPH, CHANNEL, AUTHOR]) { by exact distinct values { iri id count } } } }`
+		answer := func(b *bench) string {
+			r := b.execute(query, "")
+			text, err := json.Marshal([]any{r.Data, r.Errors})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+		if got, want := answer(both), answer(own); got != want {
+			t.Errorf("%s answers\n%s\nand without Ann's graph\n%s", arguments, got, want)
+		}
+	}
+	ann := kg.Principal{ID: "agent://ann", Method: "test"}
+	both.reading = &ann
+	if got := both.ask(`{ search(query: "water", filter: {authorIds: ["ann"]}) { totalCount } }`); got != `{"search":{"totalCount":1}}` {
+		t.Errorf("Ann finds %s", got)
+	}
+}
+
+func TestSearchRefuses(t *testing.T) {
+	b := newSearching(t)
+	for _, tt := range []struct{ arguments, selection, code, field string }{
+		{`query: "` + strings.Repeat("water ", 1707) + `"`, `totalCount`, "LIMIT_EXCEEDED", "query"},
+		{`query: "-water"`, `totalCount`, "INVALID", "query"},
+		{`query: "water", filter: {classes: [` + strings.Repeat(`"ex:Lake",`, 101) + `]}`, `totalCount`, "LIMIT_EXCEEDED", "filter.classes"},
+		{`query: "water", filter: {minCertainty: 2}`, `totalCount`, "INVALID", "filter.minCertainty"},
+		{`query: "water", filter: {since: "2026-01-02T00:00:04Z", until: "2026-01-01T00:00:04Z"}`, `totalCount`, "INVALID", "filter.until"},
+		{`query: "water", filter: {match: {var: "x", pattern: {triples: [{s: "?y", p: "ex:from", o: "?z"}]}}}`, `totalCount`, "INVALID", "filter.match.var"},
+		{`query: "water"`, `facets(by: [` + strings.Repeat("CLASS ", 10_000) + `]) { exact }`, "LIMIT_EXCEEDED", ""},
+		{`query: "water"`, `facets(by: [CLASS CLASS]) { exact }`, "INVALID", "by"},
+		{`query: "water"`, `facets(by: [CLASS], first: 101) { exact }`, "INVALID", "first"},
+		{`query: "water", view: {minRevision: 9999}`, `totalCount`, "TIMEOUT", "view.minRevision"},
+	} {
+		r := b.execute("{ search("+tt.arguments+") { "+tt.selection+" } }", "")
+		if len(r.Errors) != 1 || r.Errors[0].Extensions["code"] != tt.code || tt.field != "" && r.Errors[0].Extensions["field"] != tt.field {
+			t.Errorf("search(%.80s) { %.40s } has errors %+v, want %s at %s", tt.arguments, tt.selection, r.Errors, tt.code, tt.field)
+		}
+	}
+}
