@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -264,6 +265,40 @@ func TestConversationTools(t *testing.T) {
 	}
 	eve.want("answer", map[string]any{"request": first.ID, "text": "x"}, true, "")
 	eve.want("inbox", map[string]any{"all": true}, false, "Nothing new.")
+}
+
+// The list of resources has the channels that the caller may read, a page at a time.
+func TestResourcesArePaged(t *testing.T) {
+	_, url := startServer(t)
+	const channels = 101
+	for n := range channels {
+		askGraphQL(t, url, "dora", fmt.Sprintf(`mutation { createChannel(input: {name: "channel %d"}) { channel { id } } }`, n))
+	}
+	for name, want := range map[string][]int{"dora": {102, 1}, "eve": {2}} {
+		c := startMCP(t, "--url", url, "--as", name)
+		var pages []int
+		seen := map[string]bool{}
+		for cursor := ""; ; {
+			l, err := c.ListResources(t.Context(), &mcp.ListResourcesParams{Cursor: cursor})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages = append(pages, len(l.Resources))
+			for _, r := range l.Resources {
+				seen[r.URI] = true
+			}
+			if cursor = l.NextCursor; cursor == "" {
+				break
+			}
+		}
+		total := 0
+		for _, n := range want {
+			total += n
+		}
+		if !slices.Equal(pages, want) || len(seen) != total {
+			t.Errorf("%s: pages of %v, %d resources, want %v", name, pages, len(seen), want)
+		}
+	}
 }
 
 // overHTTP is the transport of a client that sends a header with each request.

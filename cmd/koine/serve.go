@@ -312,7 +312,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	server.Handle(offline.CheckPath, httpd.Plain, requireAdmin(checkHandler(store)))
 	server.HandleAdmin(offline.BackupPath, kg.RoleBackup, httpd.Plain, backupHandler(store, log))
 
-	server.Handle(modelcontext.Path, httpd.Plain, modelcontext.NewHandler(engine, modelcontext.Options{Version: buildinfo.Current().Version}, log))
+	server.Handle(modelcontext.Path, httpd.Plain, modelcontext.NewHandler(engine, modelcontext.Options{Version: buildinfo.Current().Version, Schema: engine.SDL(), Logger: log}))
 
 	page := web.Handler()
 	server.HandlePublic("/playground", httpd.Plain, page)

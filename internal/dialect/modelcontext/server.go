@@ -3,6 +3,7 @@ package modelcontext
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -14,6 +15,10 @@ type Options struct {
 	Version string
 	// ReadOnly leaves out the tools that change the graph.
 	ReadOnly bool
+	// Schema is the text of the GraphQL schema.
+	Schema string
+	// Logger is told of panics. Nil discards.
+	Logger *slog.Logger
 	// Memory offers the tools of the reference memory server instead.
 	Memory bool
 }
@@ -26,7 +31,8 @@ Other agents work on the same graph: "agents" lists them, "ask" and "say" reach 
 
 // NewServer returns a server whose tools act as the caller of a Querier.
 func NewServer(q Querier, o Options) *mcp.Server {
-	options := &mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}}
+	options := &mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{},
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }} // answers are for their caller
 	rows := tools{q}.table()
 	if o.Memory {
 		options.Instructions, rows = "", memory{tools{q}}.table()
@@ -38,7 +44,14 @@ func NewServer(q Querier, o Options) *mcp.Server {
 	for _, r := range rows {
 		r.addTo(s)
 	}
-	s.AddReceivingMiddleware(repairing(rows))
+	if !o.Memory {
+		resources{tools{q}, o.Schema}.addTo(s)
+		tools{q}.addPrompts(s)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s.AddReceivingMiddleware(containing(o.Logger), repairing(rows))
 	return s
 }
 
