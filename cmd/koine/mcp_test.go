@@ -136,7 +136,7 @@ func (c *modelClient) structured(tool string, args map[string]any, into any) {
 }
 
 // The examples in the descriptions of tools work as they stand, and a wrong call is answered
-// with what repairs it.
+// with its repair.
 func TestExamplesOfTools(t *testing.T) {
 	_, url := startExamples(t, t.TempDir())
 	ids := prepareExamples(t, url)
@@ -170,7 +170,7 @@ func TestExamplesOfTools(t *testing.T) {
 	c.want("recal", map[string]any{"topic": "x"}, true, `there is no tool "recal"; did you mean "recall"?`)
 	c.want("xyzzy", nil, true, `there is no tool "xyzzy"; the tools are recall, search`)
 	c.want("recall", map[string]any{"topics": "x"}, true, `there is no argument "topics"; did you mean "topic"?`)
-	// What is written is what is read.
+	// The facts that are read are those that were written.
 	c.want("recall", map[string]any{"topic": "lab:run-9"}, false, "lab:quality \"doubtful\" [0.4, by dora], \"good\"")
 	c.want("correct", map[string]any{"facts": "lab:run-9 lab:quality \"bad\", \"old\"", "why": "measured again"}, false, "revision")
 	c.want("recall", map[string]any{"topic": "lab:run-9"}, false, "lab:quality \"bad\", \"old\"\n")
@@ -184,7 +184,7 @@ func TestExamplesOfTools(t *testing.T) {
 	c.want("contradictions", nil, false, "lab:run-9 lab:quality \"bad\"", "lab:run-9 lab:quality \"fine\" [0.3, by dora]")
 }
 
-// Agents ask and answer each other, and what one has answered or acknowledged leaves the inbox.
+// Agents ask and answer each other, and messages leave the inbox when they are answered or acknowledged.
 func TestConversationTools(t *testing.T) {
 	_, url := startServer(t, "--search", "on", "--prefix", "lab=https://lab.example/")
 	dora, chen := connectMCP(t, overHTTP(url, "X-Agent-ID", "dora")), startMCP(t, "--url", url, "--as", "chen")
@@ -221,14 +221,14 @@ func TestConversationTools(t *testing.T) {
 	}
 	chen.want("inbox", nil, false, "Nothing new.")
 	chen.want("inbox", map[string]any{"all": true}, false, "Which cell?")
-	// The fact is in the graph of their channel, and what shows it is taken as it is.
+	// The fact is in the graph of their channel, and its shown form is taken as it is.
 	var history struct{ Items []struct{ Fact string } }
 	dora.structured("history", map[string]any{"name": "lab:run-8"}, &history)
 	if len(history.Items) != 1 || !strings.HasPrefix(history.Items[0].Fact, "@graph ") {
 		t.Fatalf("%+v", history)
 	}
 	dora.want("why", map[string]any{"fact": history.Items[0].Fact}, false, "chen [0.9]", "in message "+again.Answer.ID)
-	// Pages, with what was acknowledged left out.
+	// Pages, without acknowledged messages.
 	for n := range 5 {
 		chen.want("say", map[string]any{"to": "dora", "text": fmt.Sprintf("message %d", n)}, false, "Published")
 	}

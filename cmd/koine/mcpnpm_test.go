@@ -2,13 +2,16 @@ package main
 
 import (
 	"bufio"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -166,6 +169,59 @@ func TestToolsThroughNPM(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// With tokens, a client that is refused is told where it gets one.
+func TestMCPTellsTheIssuer(t *testing.T) {
+	secret := []byte("a-secret-of-at-least-thirty-two-bytes")
+	jwks := filepath.Join(t.TempDir(), "jwks.json")
+	set := `{"keys":[{"kty":"oct","kid":"s","k":"` + base64.RawURLEncoding.EncodeToString(secret) + `"}]}`
+	if err := os.WriteFile(jwks, []byte(set), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	node := startNodeClients(t)
+	const issuer = "https://id.example/realm"
+	for _, public := range []string{"", "https://koine.example/"} {
+		_, url := startServer(t, "--auth", "jwt", "--jwks", jwks, "--jwt-issuer", issuer, "--jwt-audience", "a", "--jwt-algorithm", "HS256", "--public-url", public)
+		base := url
+		if public != "" {
+			base = "https://koine.example"
+		}
+		for _, path := range []string{"/mcp", "/graphql"} {
+			response, err := http.Post(url+path, "application/json", strings.NewReader(`{}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			want := `Bearer realm="koine"`
+			if path == "/mcp" {
+				want += `, resource_metadata="` + base + `/.well-known/oauth-protected-resource/mcp"`
+			}
+			if got := response.Header.Get("WWW-Authenticate"); response.StatusCode != http.StatusUnauthorized || got != want {
+				t.Errorf("%s: %d %s, want %s", path, response.StatusCode, got, want)
+			}
+		}
+		for path, resource := range map[string]string{"/mcp": base + "/mcp", "": base} {
+			var found struct {
+				Resource string   `json:"resource"`
+				Servers  []string `json:"authorization_servers"`
+			}
+			if err := node.do(map[string]any{"discover": url + path}, &found); err != nil || found.Resource != resource || len(found.Servers) != 1 || found.Servers[0] != issuer {
+				t.Errorf("%s: %+v %v", path, found, err)
+			}
+		}
+		token := signHS256(secret, map[string]any{"iss": issuer, "aud": "a", "sub": "ann", "exp": time.Now().Add(time.Hour).Unix()})
+		for sdk := 1; sdk <= 2; sdk++ {
+			c := node.connect(fmt.Sprint(sdk, public), sdk, map[string]any{"url": url + "/mcp", "headers": map[string]string{"Authorization": "Bearer " + token}})
+			if r := c.use("query", map[string]any{"query": "{ me { id } }"}); r.Content[0].Text != `{"me":{"id":"agent://ann"}}` {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+	_, url := startServer(t, "--auth", "keys")
+	if response, err := http.Get(url + "/.well-known/oauth-protected-resource"); err != nil || response.StatusCode != http.StatusNotFound {
+		t.Errorf("without tokens: %+v %v", response, err)
 	}
 }
 

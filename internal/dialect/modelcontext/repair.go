@@ -34,7 +34,7 @@ func containing(log *slog.Logger) mcp.Middleware {
 	}
 }
 
-// repairing returns the middleware that answers wrong calls with what repairs them.
+// repairing returns the middleware that answers wrong calls with their repair.
 func repairing(rows []row) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {

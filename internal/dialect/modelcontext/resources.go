@@ -24,7 +24,7 @@ const (
 	channelMessages = 50
 )
 
-// resources serve what a client puts into a model's context by itself.
+// resources are texts that a client puts into a model's context by itself.
 type resources struct {
 	tools
 	schema string
@@ -84,7 +84,7 @@ func (s resources) list(ctx context.Context, cursor string, l *mcp.ListResources
 	return nil
 }
 
-// read returns a resource. What the caller may not read is like what does not exist.
+// read returns a resource. A hidden one is like one that does not exist.
 func (s resources) read(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
 	text, err := s.text(ctx, uri)
 	switch {

@@ -29,7 +29,7 @@ Look before you write: "recall" a topic, or "search" by words. "remember" facts 
 Facts are lines of text: a line that is not indented begins a subject; lines below it, indented, have a predicate and its objects, separated by commas. A text in parentheses behind a name is its label.
 Other agents work on the same graph: "agents" lists them, "ask" and "say" reach them, "inbox" shows what they want of you.`
 
-// NewServer returns a server whose tools act as the caller of a Querier.
+// NewServer returns a server with tools that act as the caller of a Querier.
 func NewServer(q Querier, o Options) *mcp.Server {
 	options := &mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{},
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }} // answers are for their caller
@@ -112,7 +112,7 @@ type kind uint8
 const (
 	reads   kind = iota
 	adds         // again without an effect
-	changes      // may remove what was there
+	changes      // may remove facts
 	sends        // each time anew
 )
 
