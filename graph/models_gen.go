@@ -919,6 +919,7 @@ type PublishMessageInput struct {
 	Parts          []json.RawMessage   `json:"parts"`
 	ArtifactRefs   []string            `json:"artifactRefs"`
 	Metadata       json.RawMessage     `json:"metadata"`
+	Embedding      *base.Embedding     `json:"embedding"`
 	IdempotencyKey *string             `json:"idempotencyKey"`
 	MessageType    *MessageType        `json:"messageType"`
 	ContentType    *MessageContentType `json:"contentType"`

@@ -2085,6 +2085,7 @@ func messageFields() map[string]*executor.Field {
 		"metadata": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeJSON(w, s, o.(*Message).Metadata())
 		}),
+		"embedding": executor.Read((*Message).Embedding, writeEmbedding),
 		"artifactRefs": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeStringList(w, s, o.(*Message).ArtifactRefs())
 		}),
@@ -6920,6 +6921,7 @@ func coercePublishMessageInput(c *executor.Coercer, v any) (out PublishMessageIn
 	executor.Member(in, "parts", &out.Parts, coerceJSONList)
 	executor.Member(in, "artifactRefs", &out.ArtifactRefs, knowledge.CoerceNullableStringList)
 	executor.Member(in, "metadata", &out.Metadata, knowledge.CoerceNullableJSON)
+	executor.Member(in, "embedding", &out.Embedding, coerceOptionalEmbeddingInput)
 	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
 	executor.Member(in, "messageType", &out.MessageType, coerceOptionalMessageType)
 	executor.Member(in, "contentType", &out.ContentType, coerceOptionalMessageContentType)
