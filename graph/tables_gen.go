@@ -3472,6 +3472,9 @@ func searchConnectionFields() map[string]*executor.Field {
 		"indexedRevision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeLong(w, s, o.(*SearchConnection).IndexedRevision())
 		}),
+		"building": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*SearchConnection).Building())
+		}),
 	}
 }
 

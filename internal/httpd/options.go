@@ -63,6 +63,8 @@ type Options struct {
 	Counters *Counters
 	// Build labels the metric koine_build_info; nil omits it.
 	Build map[string]string
+	// TextIndex returns how far the index of texts is; nil for none.
+	TextIndex func() TextIndex
 	// Trail records refusals; nil for none.
 	Trail *audit.Trail
 	// Tracing creates spans for requests; nil for none.

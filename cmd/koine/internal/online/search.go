@@ -83,12 +83,18 @@ func (c *SearchCommand) Run(ctx context.Context, t cli.Terminal) error {
 		return c.printFacets(ctx, t, server, variables)
 	}
 	variables["order"] = strings.ToUpper(c.Order)
-	const query = `query($query: String!, $filter: SearchFilter, $order: SearchOrder!, $first: Int) { search(query: $query, filter: $filter, order: $order, first: $first) { nodes { score time entity { iri label } matches { predicate graph text pieces } } } }`
+	const query = `query($query: String!, $filter: SearchFilter, $order: SearchOrder!, $first: Int) { search(query: $query, filter: $filter, order: $order, first: $first) { nodes { score time entity { iri label } matches { predicate graph text pieces } } building } }`
 	var answer struct {
-		Search struct{ Nodes []json.RawMessage }
+		Search struct {
+			Nodes    []json.RawMessage
+			Building bool
+		}
 	}
 	if err := server.GraphQL(ctx, query, variables, &answer); err != nil {
 		return err
+	}
+	if answer.Search.Building {
+		t.Notef("The index of texts is being built: hits may be missing.")
 	}
 	return searchObjects(c.Order).print(ctx, t, server, c.OutputFlags, answer.Search.Nodes...)
 }
