@@ -245,7 +245,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 
 	deps := a2a.Deps{Store: store, Querier: engine, Channels: trust.channels, Tasks: work, Push: hooks, Streams: streams, Prefixes: registry, Names: judge}
 	about := c.cardOptions(who)
-	rpc := a2a.Options{Card: &about, Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, AdmitHistory: limiter.AdmitHistory, Refused: trail.RecordDenied, Span: traces.Begin(), Narrow: who.narrowFunc()}
+	rpc := a2a.Options{Card: &about, Recall: texts != nil, Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, AdmitHistory: limiter.AdmitHistory, Refused: trail.RecordDenied, Span: traces.Begin(), Narrow: who.narrowFunc()}
 	endpoint := a2a.NewHandler(deps, rpc)
 	server.HandleRPC(endpoint)
 	server.Handle(a2a.RPCPath+a2a.HTTPPath+"/", httpd.A2AHTTP, endpoint.HTTP(a2a.RPCPath+a2a.HTTPPath))
