@@ -180,7 +180,7 @@ func TestExamplesOfTools(t *testing.T) {
 	c.want("history", map[string]any{"name": "lab:run-9", "limit": 1}, false, "dora, 20", ": remove\n  lab:run-9 lab:quality \"old\"", "# more: call again with after")
 	c.want("history", map[string]any{"name": "lab:run-9", "limit": 101}, true, "limit is 101; it must be from 1 to 100")
 	c.want("contradictions", nil, false, "There are no contradictions.")
-	c.want("remember", map[string]any{"facts": "lab:quality a owl:FunctionalProperty\nlab:run-9 lab:quality \"fine\" [0.3]"}, false, "Remembered 2 of 2")
+	c.want("remember", map[string]any{"facts": "lab:quality a owl:FunctionalProperty\nlab:run-9 lab:quality \"fine\" [0.3]"}, false, "Remembered with 2 new statements")
 	c.want("contradictions", nil, false, "lab:run-9 lab:quality \"bad\"", "lab:run-9 lab:quality \"fine\" [0.3, by dora]")
 }
 
@@ -322,7 +322,7 @@ func TestModelContextAcrossAKill(t *testing.T) {
 	over := connectMCP(t, overHTTP(url, "X-Agent-ID", "dora"))
 	piped := startMCP(t, "--url", url, "--as", "dora")
 	for i, c := range []*modelClient{over, piped, over, piped} {
-		c.want("remember", map[string]any{"facts": fmt.Sprintf("ex:run%d (Run %d of the cell)", i, i)}, false, "Remembered 1 of 1")
+		c.want("remember", map[string]any{"facts": fmt.Sprintf("ex:run%d (Run %d of the cell)", i, i)}, false, "Remembered with 1 new statements")
 		if err := s.process.Process.Signal(os.Kill); err != nil {
 			t.Fatal(err)
 		}
@@ -338,11 +338,12 @@ func useTools(t *testing.T, url string, c *modelClient) {
 	c.want("recall", map[string]any{"topic": "lovelace"}, false, "Nothing is known")
 	c.want("remember", map[string]any{"facts": "Ada wrote Note G"}, true, `line 1: "Ada" is neither prefix:name nor an IRI`)
 	c.want("remember", map[string]any{"facts": ""}, true, "write a subject at the beginning of a line")
-	c.want("remember", map[string]any{"facts": "(Ada Lovelace) ex:wrote ex:note-g"}, true, `no entity has the label "Ada Lovelace"`, "<urn:uuid:")
+	c.want("remember", map[string]any{"facts": "(Ada Lovelace) ex:wrote ex:note-g"}, false, "Remembered with 2 new statements in revision", "(Ada Lovelace) is new: urn:uuid:")
+	c.want("retract", map[string]any{"facts": "(Ada Lovelace) ex:wrote ex:note-g\n(Ada Lovelace) rdfs:label \"Ada Lovelace\""}, false, "Retracted 2 of 2")
 	facts := map[string]any{"why": "a book", "facts": "ex:ada (Ada Lovelace)\n  a ex:Person\n  ex:born 1815-12-10\nex:note-g (Note G)\n  ex:about \"Bernoulli numbers\"@en, \"a machine\" [0.5]\n"}
-	c.want("remember", facts, false, "Remembered 6 of 6 facts in revision")
-	c.want("remember", facts, false, "Remembered 0 of 6 facts")
-	c.want("remember", map[string]any{"facts": "(Ada Lovelace) ex:wrote (Note G)"}, false, "Remembered 1 of 1 facts")
+	c.want("remember", facts, false, "Remembered with 6 new statements in revision")
+	c.want("remember", facts, false, "Remembered with 0 new statements in revision", "; 6 of the facts were known")
+	c.want("remember", map[string]any{"facts": "(Ada Lovelace) ex:wrote (Note G)"}, false, "Remembered with 1 new statements", "(Note G) is ex:note-g")
 	c.want("recall", map[string]any{"topic": "bernoulli"}, false, "ex:note-g (Note G)\n  ex:about \"Bernoulli numbers\"@en, \"a machine\" [0.5, by dora]\n", "ex:ada\n  ex:wrote ex:note-g (Note G)")
 	c.want("recall", map[string]any{"topic": "bernoulli", "maxTokens": 3}, true, "it must be from 50 to 50000")
 	c.want("search", map[string]any{"query": "lovelase"}, false, "ex:ada (Ada Lovelace)\n")
@@ -355,9 +356,15 @@ func useTools(t *testing.T, url string, c *modelClient) {
 	if out, err := exec.Command("koine", "update", "remove", "ex:ada", "rdf:type", "ex:Person", "--as", "dora", "--url", url).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
-	c.want("remember", facts, false, "Remembered 1 of 6 facts")
+	c.want("remember", facts, false, "Remembered with 1 new statements", "; 5 of the facts were known")
 	c.want("query", map[string]any{"query": `{ entity(iri: "ex:ada") { types } }`}, false, "https://example.org/Person")
+	// A new word is defined, and used in triples.
+	triples := map[string]any{"triples": []any{[]any{"Ada Lovelace", "corresponded with", "Mary Somerville"}}}
+	c.want("remember", triples, true, `no predicate is called "corresponded with"`, `define "corresponded with" as a new predicate`)
+	c.want("define", map[string]any{"label": "corresponded with"}, false, "(corresponded with) is new: urn:uuid:")
+	c.want("remember", triples, false, "(Ada Lovelace) is ex:ada\n(Mary Somerville) is new: urn:uuid:")
+	c.want("remember", map[string]any{"facts": "ex:born a owl:FunctionalProperty\nex:ada ex:born 1816-12-10"}, false, "Contradiction: https://example.org/born may have at most one value", "1816-12-10")
 	// A label that two entities have is told with both.
-	c.want("remember", map[string]any{"facts": "ex:other (Note G)\n"}, false, "Remembered 1 of 1")
+	c.want("remember", map[string]any{"facts": "ex:other (Note G)\n"}, false, "Remembered with 1 new statements")
 	c.want("remember", map[string]any{"facts": "(Ada Lovelace) ex:wrote (Note G)"}, true, "ex:note-g", "ex:other")
 }

@@ -114,7 +114,7 @@ func placeError(err error, facts int) error {
 func (r *Rememberer) remember(ctx context.Context, q Request) (Answer, error) {
 	switch n := len(q.Facts) + len(q.Triples); {
 	case n == 0:
-		return Answer{}, kg.Errorf(kg.CodeInvalid, "there is no fact to remember")
+		return Answer{}, kg.Errorf(kg.CodeInvalid, "there is no fact to remember; write a subject at the beginning of a line, then indented lines with a predicate and its objects")
 	case n > compact.MaxFacts:
 		return Answer{}, kg.Errorf(kg.CodeLimitExceeded, "the request has %d facts, more than the limit of %d", n, compact.MaxFacts)
 	}
