@@ -79,12 +79,12 @@ func TestBlocks(t *testing.T) {
 		n++
 		subject := s.subjectOf(c.doc)
 		length := uint32(s.length.valueAt(c.doc))
-		exceeded := true
-		for _, x := range c.impactsOf(c.number) {
-			exceeded = exceeded && (x.times < c.times || x.length > length)
-		}
-		if exceeded {
-			t.Fatalf("text %d has the term %d times in %d words; its block has %v", c.doc, c.times, length, c.impactsOf(c.number))
+		for _, list := range [][]byte{c.impactsOf(c.number), c.whole} {
+			exceeded := true
+			eachImpact(list, func(x impact) { exceeded = exceeded && (x.times < c.times || x.length > length) })
+			if exceeded {
+				t.Fatalf("text %d has the term %d times in %d words, which exceeds the impacts %v", c.doc, c.times, length, list)
+			}
 		}
 		if before, ok := blockOf[subject]; ok && before != c.number {
 			t.Fatalf("subject %d is in the blocks %d and %d", subject, before, c.number)

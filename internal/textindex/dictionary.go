@@ -11,11 +11,10 @@ const dictionaryBlock = 16
 
 // dictionary has the terms of a segment in order, with where their postings begin.
 type dictionary struct {
-	n      uint32
-	blocks column // where each block begins in data
-	data   []byte
-	// offsets has where the postings of each term begin, and where the last ones end.
-	offsets column
+	n       uint32
+	blocks  column // where each block begins in data
+	data    []byte
+	offsets column // where the postings of each term begin
 }
 
 type dictionaryWriter struct {
@@ -41,8 +40,7 @@ func (w *dictionaryWriter) addTerm(term []byte, offset uint64) {
 	w.last = append(w.last[:0], term...)
 }
 
-func (w *dictionaryWriter) writeTo(out *imageWriter, end uint64) {
-	w.offsets.appendValue(end)
+func (w *dictionaryWriter) writeTo(out *imageWriter) {
 	out.putNumber(uint64(w.n))
 	out.putColumn(w.blocks)
 	out.putBytes(w.data)
@@ -118,7 +116,7 @@ func (d *dictionary) startingWith(prefix string) iter.Seq[string] {
 	}
 }
 
-// postingsOf returns the postings of a term.
+// postingsOf returns the postings of a term, and what follows.
 func (s *segment) postingsOf(term uint32) []byte {
-	return s.postings[s.terms.offsets.valueAt(term):s.terms.offsets.valueAt(term+1)]
+	return s.postings[s.terms.offsets.valueAt(term):]
 }

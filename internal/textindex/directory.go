@@ -195,6 +195,7 @@ func (s *segment) loadRemoved(path string) error {
 			g := &s.groups[s.groupOf(doc)]
 			g.texts--
 			g.words -= s.length.valueAt(doc)
+			s.gone++
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func (x *Index) moveToFile(s *segment) error {
 	defer x.mu.Unlock()
 	for i := range x.segments {
 		if x.segments[i] == s {
-			mapped.groups, mapped.removed, mapped.withdrawn = s.groups, s.removed, s.withdrawn
+			mapped.groups, mapped.removed, mapped.gone, mapped.withdrawn = s.groups, s.removed, s.gone, s.withdrawn
 			mapped.changed, mapped.file = s.changed, s.file
 			x.segments[i] = mapped
 			return nil

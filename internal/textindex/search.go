@@ -3,7 +3,6 @@ package textindex
 import (
 	"bytes"
 	"cmp"
-	"container/heap"
 	"context"
 	"math"
 	"slices"
@@ -130,8 +129,6 @@ func (s *searcher) openQuery() {
 		}
 		s.without = append(s.without, all)
 	}
-	// The words that can add most come last, so that a prefix of the list
-	// cannot make a hit alone.
 	slices.SortStableFunc(s.words, func(a, b *wordCursor) int { return cmp.Compare(a.most, b.most) })
 }
 
@@ -147,6 +144,8 @@ type searcher struct {
 	words   []*wordCursor
 	without [][]*wordCursor
 	hits    hitHeap
+	// byBound and byWindow are the words in the order of their bounds, the least first.
+	byBound, byWindow []*wordCursor
 }
 
 // part is a segment with the groups of it that the caller may read, and those that the filter
@@ -154,6 +153,7 @@ type searcher struct {
 type part struct {
 	*segment
 	readable, searched []bool
+	all                bool // all texts are searched, and none was removed
 }
 
 func (s *searcher) openParts(list []*segment) {
@@ -176,6 +176,7 @@ func (s *searcher) openParts(list []*segment) {
 				total += g.words
 			}
 		}
+		p.all = !slices.Contains(p.searched, false) && from.gone == 0
 		s.parts = append(s.parts, p)
 	}
 	s.average = max(float64(total)/max(float64(s.texts), 1), 1)
@@ -297,32 +298,6 @@ func (s *searcher) eachTerm(prefix string, f func(term string) bool) {
 	}
 }
 
-// wordCursor walks the subjects with a word, in all segments.
-type wordCursor struct {
-	idf     float64
-	most    float64 // no subject has more for the word
-	cursors []formCursor
-
-	misspelt bool // the terms are of similar words
-}
-
-type formCursor struct {
-	*cursor
-	part   *part
-	weight float64
-	at     Subject // of the current text
-	number uint32  // of the subject
-}
-
-// locateSubject notes the subject of the current text.
-func (f *formCursor) locateSubject() {
-	if !f.done {
-		if n := f.s.subjectOf(f.doc); n != f.number || f.at.ID == (kg.ID{}) {
-			f.number, f.at = n, f.s.subjectAt(n)
-		}
-	}
-}
-
 // openWord returns a cursor over the subjects with a word in texts of some groups.
 func (s *searcher) openWord(w queryWord, groups func(*part) []bool) *wordCursor {
 	c := &wordCursor{}
@@ -340,8 +315,11 @@ func (s *searcher) openWord(w queryWord, groups func(*part) []bool) *wordCursor 
 		c.most = max(c.most, f.weight)
 		for _, p := range s.parts {
 			if n, ok := p.terms.findTerm(f.term); ok && p.hasTermIn(groups(p), n) {
-				c.cursors = append(c.cursors, formCursor{cursor: newCursor(p.segment, n), part: p, weight: f.weight})
-				c.cursors[len(c.cursors)-1].locateSubject()
+				if slices.ContainsFunc(c.cursors, func(o formCursor) bool { return o.part == p && o.weight >= f.weight && o.isList(p.segment, n) }) {
+					continue // of a word that is its stem
+				}
+				c.cursors = append(c.cursors, formCursor{postings: p.openPostings(n), part: p, weight: f.weight})
+				c.cursors[len(c.cursors)-1].loadBlock(0)
 			}
 		}
 	}
@@ -358,117 +336,6 @@ func (s *searcher) openWord(w queryWord, groups func(*part) []bool) *wordCursor 
 	return c
 }
 
-// firstSubject returns the first subject at a cursor of the word.
-func (c *wordCursor) firstSubject() (first Subject, ok bool) {
-	for i := range c.cursors {
-		if f := &c.cursors[i]; !f.done {
-			if !ok || f.at.compareTo(first) < 0 {
-				first, ok = f.at, true
-			}
-		}
-	}
-	return first, ok
-}
-
-// seekSubject moves every cursor to the first subject that is not before t.
-func (c *wordCursor) seekSubject(t Subject) {
-	for i := range c.cursors {
-		if f := &c.cursors[i]; !f.done && f.at.compareTo(t) < 0 {
-			f.seekSubject(t)
-		}
-	}
-}
-
-// seekSubject moves to the first subject that is not before t. Subjects that are near are
-// found by steps.
-func (f *formCursor) seekSubject(t Subject) {
-	for range 4 {
-		_, end := f.s.textsOf(f.number)
-		f.seekText(end)
-		if f.locateSubject(); f.done || f.at.compareTo(t) >= 0 {
-			return
-		}
-	}
-	n := f.s.findSubject(t, f.number+1)
-	if n == f.s.subjectCount() {
-		f.done = true
-		return
-	}
-	first, _ := f.s.textsOf(n)
-	f.seekText(first)
-	f.locateSubject()
-}
-
-// findHits walks the subjects and returns the best.
-func (s *searcher) findHits() ([]Hit, error) {
-	for step := 0; ; step++ {
-		if step%1024 == 0 && s.ctx.Err() != nil {
-			return nil, s.ctx.Err()
-		}
-		optional := s.countOptional()
-		next, found := s.nextCandidate(s.words[optional:])
-		if !found {
-			break
-		}
-		hit, err := s.evaluateSubject(next)
-		if err != nil {
-			return nil, err
-		}
-		if hit != nil {
-			heap.Push(&s.hits, *hit)
-			if len(s.hits) > s.request.First {
-				heap.Pop(&s.hits)
-			}
-		}
-		for _, w := range s.words[optional:] {
-			w.passSubject(next)
-		}
-	}
-	out := []Hit(s.hits)
-	slices.SortFunc(out, func(a, b Hit) int {
-		if a.ComesBefore(b.Place) {
-			return -1
-		}
-		return 1
-	})
-	return out, nil
-}
-
-// nextCandidate returns the first subject at a cursor of the words.
-func (s *searcher) nextCandidate(list []*wordCursor) (next Subject, found bool) {
-	for _, w := range list {
-		if at, ok := w.firstSubject(); ok && (!found || at.compareTo(next) < 0) {
-			next, found = at, true
-		}
-	}
-	return next, found
-}
-
-// passSubject moves every cursor behind a subject.
-func (c *wordCursor) passSubject(t Subject) {
-	for i := range c.cursors {
-		if f := &c.cursors[i]; !f.done && f.at == t {
-			_, end := f.s.textsOf(f.number)
-			f.seekText(end)
-			f.locateSubject()
-		}
-	}
-}
-
-// countOptional returns how many of the first words cannot make a hit together.
-func (s *searcher) countOptional() int {
-	if len(s.hits) < s.request.First {
-		return 0
-	}
-	sum := 0.0
-	for i, w := range s.words {
-		if sum += w.most; sum >= s.hits[0].Score {
-			return i
-		}
-	}
-	return len(s.words)
-}
-
 // textAt is a text of a subject under evaluation.
 type textAt struct {
 	part *part
@@ -477,14 +344,11 @@ type textAt struct {
 
 // evaluateSubject returns the hit of a subject, or nil if it is none of the first.
 func (s *searcher) evaluateSubject(subject Subject) (*Hit, error) {
-	possible := 0.0
 	for _, w := range s.words {
 		w.seekSubject(subject)
-		best := 0.0
-		s.eachScore(w, subject, func(_ textAt, score float64) { best = max(best, score) })
-		possible += best * (1 + againWeight)
+		w.best = s.bestOf(w, subject)
 	}
-	if !s.isWanted(Place{possible, subject}) {
+	if !s.isWanted(Place{s.sumOfBest(), subject}) {
 		return nil, nil
 	}
 	scores := map[textAt][]float64{} // for each word
@@ -565,16 +429,13 @@ func (s *searcher) isWanted(p Place) bool {
 func (s *searcher) eachScore(w *wordCursor, subject Subject, f func(at textAt, score float64)) {
 	for j := range w.cursors {
 		form := &w.cursors[j]
-		if form.done || form.at != subject {
+		if !form.isAt(subject) {
 			continue
 		}
-		at := *form.cursor
-		for _, end := at.s.textsOf(form.number); !at.done && at.doc < end; at.nextText() {
-			if at.s.isRemoved(at.doc) || !form.part.searched[at.s.groupOf(at.doc)] {
-				continue
+		for i, end := form.i, form.textsEnd(); i < end; i++ {
+			if doc := form.docs[i]; form.isSearchedAt(doc) {
+				f(textAt{form.part, doc}, s.scoreOf(w, form.weight, form.times[i], uint32(form.s.length.valueAt(doc))))
 			}
-			tf := float64(at.times)
-			f(textAt{form.part, at.doc}, form.weight*w.idf*tf*(k1+1)/(tf+k1*(1-b+b*float64(at.s.length.valueAt(at.doc))/s.average)))
 		}
 	}
 }
@@ -602,18 +463,17 @@ func (s *searcher) hasUnwanted(subject Subject) (bool, error) {
 		list[0].seekSubject(subject)
 		for j := range list[0].cursors {
 			f := &list[0].cursors[j]
-			if f.done || f.at != subject {
+			if !f.isAt(subject) {
 				continue
 			}
-			at := *f.cursor
-			for _, end := at.s.textsOf(f.number); !at.done && at.doc < end; at.nextText() {
-				if at.s.isRemoved(at.doc) || !f.part.readable[at.s.groupOf(at.doc)] {
+			for _, doc := range f.docs[f.i:f.textsEnd()] {
+				if f.s.isRemoved(doc) || !f.part.readable[f.s.groupOf(doc)] {
 					continue
 				}
-				if phrase := foldedWords(s.request.Query.without[i]); len(phrase) > 1 && !(textAt{f.part, at.doc}).hasPhrase(phrase) {
+				if phrase := foldedWords(s.request.Query.without[i]); len(phrase) > 1 && !(textAt{f.part, doc}).hasPhrase(phrase) {
 					continue
 				}
-				if shown, err := s.isShown(subject, at.s.refAt(at.doc)); err != nil || shown {
+				if shown, err := s.isShown(subject, f.s.refAt(doc)); err != nil || shown {
 					return shown, err
 				}
 			}

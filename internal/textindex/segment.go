@@ -65,6 +65,7 @@ type segment struct {
 	image    []byte
 
 	removed []uint64 // a bit for each text
+	gone    uint32   // how many texts were removed
 	// withdrawn has how many removed texts of a group still count in the postings of a term.
 	withdrawn map[groupTerm]uint32
 	changed   bool        // since removed was written
@@ -102,22 +103,37 @@ type group struct {
 
 type groupTerm struct{ term, group uint32 }
 
-// findSubject returns the number of the first subject that is not before t.
-func (s *segment) findSubject(t Subject, from uint32) uint32 {
-	return from + uint32(sort.Search(int(s.subjectCount()-from), func(i int) bool {
-		n := from + uint32(i)
-		if order := s.orders.valueAt(n); order != t.Order {
-			return order > t.Order
+// findSubject returns the number of the first subject that is not before t, of those from low
+// to high; high if there is none. Orders are spread evenly, so that a few guesses come near.
+func (s *segment) findSubject(t Subject, low, high uint32) uint32 {
+	for guesses := 0; guesses < 4 && high-low > 16; guesses++ {
+		first, last := s.orders.valueAt(low), s.orders.valueAt(high-1)
+		if t.Order <= first || t.Order > last {
+			break
 		}
-		return s.subjectAt(n).compareTo(t) >= 0
-	}))
+		n := low + uint32(float64(t.Order-first)/float64(last-first)*float64(high-1-low))
+		if s.isBefore(n, t) {
+			low = n + 1
+		} else {
+			high = n
+		}
+	}
+	return low + uint32(sort.Search(int(high-low), func(i int) bool { return !s.isBefore(low+uint32(i), t) }))
+}
+
+// isBefore reports whether a subject is before t.
+func (s *segment) isBefore(n uint32, t Subject) bool {
+	if order := s.orders.valueAt(n); order != t.Order {
+		return order < t.Order
+	}
+	return s.subjectAt(n).compareTo(t) < 0
 }
 
 func (s *segment) isRemoved(doc uint32) bool { return s.removed[doc/64]&(1<<(doc%64)) != 0 }
 
 // findText returns the number of a text that was not removed.
 func (s *segment) findText(t *Text) (doc uint32, ok bool) {
-	n := s.findSubject(t.Subject, 0)
+	n := s.findSubject(t.Subject, 0, s.subjectCount())
 	if n == s.subjectCount() || s.subjectAt(n) != t.Subject {
 		return 0, false
 	}
@@ -147,6 +163,7 @@ func (s *segment) removeText(t *Text) bool {
 
 func (s *segment) markRemoved(doc uint32) {
 	s.removed[doc/64] |= 1 << (doc % 64)
+	s.gone++
 	s.changed = true
 	g := &s.groups[s.groupOf(doc)]
 	g.texts--
@@ -184,49 +201,75 @@ func uvarint(b []byte) (uint64, []byte) {
 	return v, b[n:]
 }
 
-// cursor walks the postings of a term.
-type cursor struct {
-	s     *segment
-	term  uint32
-	doc   uint32 // the current text
-	times uint32 // how often the term is in it
-	done  bool
-
-	at   []byte // positions of the current text, and what follows
-	rest []byte // postings behind the current text, in its block
-
-	number  uint32 // of the current block
+// postings are the texts with a term, in blocks.
+type postings struct {
+	s       *segment
 	blocks  []byte // entries of the blocks; none for a single block
+	flags   blockFlags
+	whole   []byte // impacts of all blocks together
 	impacts []byte
 	data    []byte
 }
 
-func newCursor(s *segment, term uint32) *cursor {
+// openPostings returns the postings of a term.
+func (s *segment) openPostings(term uint32) postings {
 	head, b := uvarint(s.postingsOf(term))
 	for range head &^ 1 {
 		_, b = uvarint(b)
 	}
-	c := &cursor{s: s, term: term}
+	p := postings{s: s}
+	n, b := uvarint(b)
 	if head&1 != 0 {
-		var n uint64
+		p.flags, n = blockFlags{n&1 != 0, n&2 != 0}, n>>2
+		p.blocks, b = b[:n*blockEntry], b[n*blockEntry:]
 		n, b = uvarint(b)
-		c.blocks, b = b[:n*blockEntry], b[n*blockEntry:]
-		n = uint64(binary.BigEndian.Uint32(c.blocks[len(c.blocks)-4:]))
-		c.impacts, b = b[:n], b[n:]
+		p.whole, b = b[:n], b[n:]
+		_, end, impacts := p.blockAt(p.blockCount() - 1)
+		p.impacts, b = b[:impacts], b[impacts:]
+		n = uint64(end)
 	}
-	c.data = b
+	p.data = b[:n]
+	return p
+}
+
+// isList reports whether the postings are the list of a term, of which there is one for a word
+// and its stem.
+func (c *postings) isList(s *segment, term uint32) bool {
+	of := s.openPostings(term)
+	return &of.data[0] == &c.data[0]
+}
+
+// blockAt returns the entry of a block: its last text, and where its postings and impacts end.
+func (c *postings) blockAt(n uint32) (last, end, impacts uint32) {
+	e := c.blocks[n*blockEntry:]
+	return binary.BigEndian.Uint32(e), binary.BigEndian.Uint32(e[4:]), binary.BigEndian.Uint32(e[8:]) >> 2
+}
+
+func (c *postings) flagsOf(n uint32) blockFlags {
+	b := c.blocks[n*blockEntry+blockEntry-1]
+	return blockFlags{b&1 != 0, b&2 != 0}
+}
+
+func (c *postings) blockCount() uint32 { return max(uint32(len(c.blocks)/blockEntry), 1) }
+
+// cursor walks the postings of a term.
+type cursor struct {
+	postings
+	doc    uint32 // the current text
+	times  uint32 // how often the term is in it
+	done   bool
+	number uint32 // of the current block
+
+	at   []byte // positions of the current text, and what follows
+	rest []byte // postings behind the current text, in its block
+}
+
+func newCursor(s *segment, term uint32) *cursor {
+	c := &cursor{postings: s.openPostings(term)}
 	c.openBlock(0)
 	c.nextText()
 	return c
 }
-
-// blockAt returns the entry of a block: its last text, and where its postings and impacts end.
-func (c *cursor) blockAt(n uint32) (last, end, impacts uint32) {
-	e := c.blocks[n*blockEntry:]
-	return binary.BigEndian.Uint32(e), binary.BigEndian.Uint32(e[4:]), binary.BigEndian.Uint32(e[8:])
-}
-
-func (c *cursor) blockCount() uint32 { return max(uint32(len(c.blocks)/blockEntry), 1) }
 
 // openBlock moves in front of the first text of a block.
 func (c *cursor) openBlock(n uint32) {
@@ -299,7 +342,7 @@ func (c *cursor) blockOf(doc uint32) uint32 {
 	return low + uint32(sort.Search(int(high-low), func(i int) bool { return c.lastOf(low+uint32(i)) >= doc }))
 }
 
-func (c *cursor) lastOf(n uint32) uint32 { return binary.BigEndian.Uint32(c.blocks[n*blockEntry:]) }
+func (c *postings) lastOf(n uint32) uint32 { return binary.BigEndian.Uint32(c.blocks[n*blockEntry:]) }
 
 // positions returns where the term is in the current text, as in the segment.
 func (c *cursor) positions() []byte { return c.at[:len(c.at)-len(c.rest)] }
@@ -318,20 +361,21 @@ func (c *cursor) readPositions(out []int) []int {
 
 // impactsOf returns the impacts of a block: no text of it has the term more often in fewer
 // words than one of them says. A single block has none.
-func (c *cursor) impactsOf(n uint32) (out []impact) {
-	if len(c.blocks) == 0 {
-		return nil
-	}
+func (c *postings) impactsOf(n uint32) []byte {
 	begin := uint32(0)
 	if n > 0 {
 		_, _, begin = c.blockAt(n - 1)
 	}
 	_, _, end := c.blockAt(n)
-	for b := c.impacts[begin:end]; len(b) > 0; {
+	return c.impacts[begin:end]
+}
+
+// eachImpact calls f with the impacts of a block, or of a list.
+func eachImpact(b []byte, f func(impact)) {
+	for len(b) > 0 {
 		var times, length uint64
 		times, b = uvarint(b)
 		length, b = uvarint(b)
-		out = append(out, impact{uint32(times), uint32(length)})
+		f(impact{uint32(times), uint32(length)})
 	}
-	return out
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"hash/maphash"
 	"slices"
 
 	"koine/internal/sealed"
@@ -21,12 +22,14 @@ type segmentWriter struct {
 	groups                                []group
 	numbers                               map[group]uint32 // of groups, by graph and predicate
 
-	terms dictionaryWriter
-	list  postingList
+	terms  dictionaryWriter
+	list   postingList
+	lists  map[listHash]uint64 // where those of words are
+	hashes [2]maphash.Hash     // of random seeds: nobody can make two lists with one hash
 }
 
 func newSegmentWriter(out *imageWriter) *segmentWriter {
-	return &segmentWriter{out: out, numbers: map[group]uint32{}}
+	return &segmentWriter{out: out, numbers: map[group]uint32{}, lists: map[listHash]uint64{}}
 }
 
 // addText adds a text behind the last one.
@@ -58,9 +61,18 @@ func (w *segmentWriter) orderOf(doc uint32) uint64 {
 	return w.orders.valueAt(uint32(w.subject.valueAt(doc)))
 }
 
+// textsOf returns how many texts a subject has.
+func (w *segmentWriter) textsOf(subject uint32) uint32 {
+	end := w.length.countValues()
+	if int(subject)+1 < w.first.countValues() {
+		end = int(w.first.valueAt(subject + 1))
+	}
+	return uint32(end) - uint32(w.first.valueAt(subject))
+}
+
 // blockSize is how many texts a block of postings has. It has more if they are of one
 // subject, so that no two blocks have subjects of the same order.
-const blockSize = 128
+const blockSize = 64
 
 // postingList gathers the postings of a term.
 type postingList struct {
@@ -68,10 +80,13 @@ type postingList struct {
 	touched []uint32 // groups with texts
 	inBlock uint32   // texts of the last block
 	last    uint32
-	order   uint64 // of the last text's subject
+	subject uint32 // of the last text
 	blocks  []byte // the entries of full blocks
 	impacts []byte
-	front   []impact // of the last block
+	front   frontier // of the last block
+	flags   blockFlags
+	whole   frontier // of all blocks
+	any     blockFlags
 	data    []byte
 	header  []byte
 }
@@ -79,9 +94,23 @@ type postingList struct {
 // impact is how often a term is in a text, and how many words the text has.
 type impact struct{ times, length uint32 }
 
-// blockEntry is the size of a block's entry: its last text, and where its postings and its
-// impacts end.
+// blockEntry is the size of a block's entry: its last text, where its postings end, and where
+// its impacts end, with its flags.
 const blockEntry = 12
+
+// blockFlags tell of the subjects in a block: repeats means that one has the term in several
+// texts, several that one has several texts, with the term or not.
+type blockFlags struct{ repeats, several bool }
+
+func (f blockFlags) bits() (n uint32) {
+	if f.repeats {
+		n |= 1
+	}
+	if f.several {
+		n |= 2
+	}
+	return n
+}
 
 // maxImpacts bounds the impacts of a block.
 const maxImpacts = 6
@@ -89,8 +118,7 @@ const maxImpacts = 6
 // addPosting adds a text with the term; the caller appends the positions to w.list.data.
 func (w *segmentWriter) addPosting(doc, times uint32) {
 	l := &w.list
-	order := w.orderOf(doc)
-	if l.inBlock >= blockSize && order != l.order {
+	if l.inBlock >= blockSize && w.orderOf(doc) != w.orders.valueAt(l.subject) {
 		l.endBlock()
 	}
 	delta := doc - l.last
@@ -103,9 +131,15 @@ func (w *segmentWriter) addPosting(doc, times uint32) {
 		l.data = binary.AppendUvarint(l.data, uint64(delta)<<1|1)
 		l.data = binary.AppendUvarint(l.data, uint64(times))
 	}
-	l.inBlock, l.last, l.order = l.inBlock+1, doc, order
-	l.noteImpact(impact{times, uint32(w.length.valueAt(doc))})
-	g := uint32(w.group.valueAt(doc))
+	subject := uint32(w.subject.valueAt(doc))
+	l.flags.repeats = l.flags.repeats || l.inBlock > 0 && subject == l.subject
+	l.flags.several = l.flags.several || w.textsOf(subject) > 1
+	l.inBlock, l.last, l.subject = l.inBlock+1, doc, subject
+	l.front.addImpact(impact{times, uint32(w.length.valueAt(doc))})
+	g := uint32(0)
+	if len(w.groups) > 1 {
+		g = uint32(w.group.valueAt(doc))
+	}
 	for len(l.inGroup) <= int(g) {
 		l.inGroup = append(l.inGroup, 0)
 	}
@@ -115,32 +149,44 @@ func (w *segmentWriter) addPosting(doc, times uint32) {
 	l.inGroup[g]++
 }
 
-// noteImpact keeps the impacts that no other of the block exceeds: none has the term more
-// often in a text that is not longer. Past maxImpacts two become one that exceeds both.
-func (l *postingList) noteImpact(x impact) {
-	for _, y := range l.front {
+// frontier has the impacts that no other of some texts exceeds: none has the term more often in
+// a text that is not longer. Past maxImpacts two become one that exceeds both.
+type frontier []impact
+
+func (f *frontier) addImpact(x impact) {
+	for _, y := range *f {
 		if y.times >= x.times && y.length <= x.length {
 			return
 		}
 	}
-	l.front = slices.DeleteFunc(l.front, func(y impact) bool { return x.times >= y.times && x.length <= y.length })
-	at, _ := slices.BinarySearchFunc(l.front, x, func(a, b impact) int { return cmp.Compare(a.times, b.times) })
-	l.front = slices.Insert(l.front, at, x)
-	if len(l.front) > maxImpacts {
-		l.front[1].length = l.front[0].length // a longer text has the term more often
-		l.front = slices.Delete(l.front, 0, 1)
+	list := slices.DeleteFunc(*f, func(y impact) bool { return x.times >= y.times && x.length <= y.length })
+	at, _ := slices.BinarySearchFunc(list, x, func(a, b impact) int { return cmp.Compare(a.times, b.times) })
+	list = slices.Insert(list, at, x)
+	if len(list) > maxImpacts {
+		list[1].length = list[0].length // a longer text has the term more often
+		list = slices.Delete(list, 0, 1)
 	}
+	*f = list
+}
+
+func (f frontier) appendTo(b []byte) []byte {
+	for _, x := range f {
+		b = binary.AppendUvarint(b, uint64(x.times))
+		b = binary.AppendUvarint(b, uint64(x.length))
+	}
+	return b
 }
 
 func (l *postingList) endBlock() {
 	for _, x := range l.front {
-		l.impacts = binary.AppendUvarint(l.impacts, uint64(x.times))
-		l.impacts = binary.AppendUvarint(l.impacts, uint64(x.length))
+		l.whole.addImpact(x)
 	}
+	l.impacts = l.front.appendTo(l.impacts)
 	l.blocks = binary.BigEndian.AppendUint32(l.blocks, l.last)
 	l.blocks = binary.BigEndian.AppendUint32(l.blocks, uint32(len(l.data)))
-	l.blocks = binary.BigEndian.AppendUint32(l.blocks, uint32(len(l.impacts)))
-	l.front, l.inBlock = l.front[:0], 0
+	l.blocks = binary.BigEndian.AppendUint32(l.blocks, uint32(len(l.impacts))<<2|l.flags.bits())
+	l.any = blockFlags{l.any.repeats || l.flags.repeats, l.any.several || l.flags.several}
+	l.front, l.inBlock, l.flags = l.front[:0], 0, blockFlags{}
 }
 
 // addTerm adds a term behind the last one, with the postings that were added since; none if
@@ -161,15 +207,45 @@ func (w *segmentWriter) addTerm(term []byte) {
 		l.header = binary.AppendUvarint(l.header, uint64(l.inGroup[g]))
 		l.inGroup[g] = 0
 	}
-	if blocks > 0 {
-		l.header = binary.AppendUvarint(l.header, blocks)
+	if blocks == 0 {
+		l.header = binary.AppendUvarint(l.header, uint64(len(l.data)))
+	} else {
+		l.header = binary.AppendUvarint(l.header, blocks<<2|uint64(l.any.bits()))
+		whole := l.whole.appendTo(nil)
+		l.blocks = append(binary.AppendUvarint(l.blocks, uint64(len(whole))), whole...)
 	}
-	w.terms.addTerm(term, w.out.size)
-	for _, part := range [][]byte{l.header, l.blocks, l.impacts, l.data} {
-		w.out.appendPart(part)
-	}
+	w.terms.addTerm(term, w.writePostings(term[0] != exactTerm, l.header, l.blocks, l.impacts, l.data))
+	l.whole, l.any, l.flags = l.whole[:0], blockFlags{}, blockFlags{}
 	l.touched, l.inBlock, l.last = l.touched[:0], 0, 0
 	l.blocks, l.impacts, l.front, l.data = l.blocks[:0], l.impacts[:0], l.front[:0], l.data[:0]
+}
+
+// listHash names a list of postings by its content.
+type listHash [2]uint64
+
+// writePostings writes a list of postings and returns where it is. Most words are their stems:
+// a list of a stem that is that of a word is not written again.
+func (w *segmentWriter) writePostings(isStem bool, parts ...[]byte) (at uint64) {
+	var hash listHash
+	for i := range hash {
+		h := &w.hashes[i]
+		h.Reset()
+		for _, part := range parts {
+			_, _ = h.Write(part)
+		}
+		hash[i] = h.Sum64()
+	}
+	if at, ok := w.lists[hash]; ok && isStem {
+		return at
+	}
+	at = w.out.size
+	if !isStem {
+		w.lists[hash] = at
+	}
+	for _, part := range parts {
+		w.out.appendPart(part)
+	}
+	return at
 }
 
 // finishSegment ends the segment's file.
@@ -178,7 +254,7 @@ func (w *segmentWriter) finishSegment() error {
 	w.first.appendValue(uint64(w.length.countValues()))
 	out.putNumber(segmentVersion)
 	out.putNumber(out.size) // of the postings
-	w.terms.writeTo(out, out.size)
+	w.terms.writeTo(out)
 	out.putColumn(w.orders)
 	out.putIDs(w.named)
 	for _, c := range []column{w.first, w.subject, w.group} {
@@ -212,7 +288,7 @@ func writeSegment(write func(w *segmentWriter)) *segment {
 var errVersion = errors.New("file has another version")
 
 // segmentVersion changes with the form of a segment's image.
-const segmentVersion = 2
+const segmentVersion = 5
 
 // readSegment returns the segment of an image, and shares its memory. The checksum is not
 // compared.
