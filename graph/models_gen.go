@@ -535,14 +535,6 @@ type DecideAccessRequestInput struct {
 	Reason    *string      `json:"reason"`
 }
 
-type DefineInput struct {
-	Label         string  `json:"label"`
-	Class         *bool   `json:"class"`
-	Comment       *string `json:"comment"`
-	Graph         *string `json:"graph"`
-	Justification *string `json:"justification"`
-}
-
 type DeleteChannelInput struct {
 	ChannelID string `json:"channelId"`
 }
@@ -784,6 +776,15 @@ type NamespacesPayload struct {
 	Position scalar.Position `json:"position"`
 }
 
+// A `vector`, or `like`: a text of which the server's embeddings endpoint makes one. `model` is that of the vectors that are
+// compared (the endpoint's).
+type NearInput struct {
+	Model  *string    `json:"model"`
+	Vector []float32  `json:"vector"`
+	Like   *string    `json:"like"`
+	Metric NearMetric `json:"metric"`
+}
+
 // An entity by `id`, or a literal by `value`: string, number or boolean.
 type ObjectInput struct {
 	ID    *string         `json:"id"`
@@ -869,11 +870,6 @@ type Principal struct {
 	Tier          *ChannelTier `json:"tier"`
 }
 
-type PropertyInput struct {
-	Predicate string        `json:"predicate"`
-	Objects   []ObjectInput `json:"objects"`
-}
-
 // An update or a message held for review, with `approvalCount` of `requiredApprovals`.
 type Proposal struct {
 	ID       string         `json:"id"`
@@ -932,7 +928,6 @@ type PublishMessageInput struct {
 	Parts          []json.RawMessage   `json:"parts"`
 	ArtifactRefs   []string            `json:"artifactRefs"`
 	Metadata       json.RawMessage     `json:"metadata"`
-	Embedding      *base.Embedding     `json:"embedding"`
 	IdempotencyKey *string             `json:"idempotencyKey"`
 	MessageType    *MessageType        `json:"messageType"`
 	ContentType    *MessageContentType `json:"contentType"`
@@ -964,20 +959,6 @@ type PublishMessagePayload struct {
 	VerificationStatus  string  `json:"verificationStatus"`
 	VerificationDetails *string `json:"verificationDetails"`
 	ProposalID          *string `json:"proposalId"`
-}
-
-// `key`: a property that only one entity has, with one value; `certainty`: 0 to 1, absent: facts.
-type PutInput struct {
-	ID             *string         `json:"id"`
-	Key            *PropertyInput  `json:"key"`
-	Label          *string         `json:"label"`
-	Type           *string         `json:"type"`
-	Properties     []PropertyInput `json:"properties"`
-	Graph          *string         `json:"graph"`
-	Certainty      *float64        `json:"certainty"`
-	Justification  *string         `json:"justification"`
-	IdempotencyKey *string         `json:"idempotencyKey"`
-	DryRun         *bool           `json:"dryRun"`
 }
 
 // Of assertions recorded from `since` on; null: of all.
@@ -1044,14 +1025,9 @@ type ReleaseLeaseInput struct {
 	LeaseID  string `json:"leaseId"`
 }
 
-// Facts in one form or several.
 type RememberInput struct {
 	// In lines, as recall writes them. A label alone in parentheses is the entity with that label, and with the class that the facts give it.
-	Facts *string `json:"facts"`
-	// In words: [["Ada Lovelace", "wrote", "Note G"]]. A text in quotes is no label.
-	Triples [][]json.RawMessage `json:"triples"`
-	// A node without an id is named by its label and class.
-	JSONLd json.RawMessage `json:"jsonLd"`
+	Facts string `json:"facts"`
 	// Of facts that name none.
 	Graph *string `json:"graph"`
 	// Of facts that give none.
@@ -1061,12 +1037,11 @@ type RememberInput struct {
 	DryRun         *bool    `json:"dryRun"`
 }
 
-// `entities` are the labels of the request in their order, `known` the facts that there were before, `contradictions` those of which the facts are part.
+// `entities` are the labels of the request in their order, `known` the facts that there were before.
 type RememberPayload struct {
-	Entities       []RememberedEntity   `json:"entities"`
-	Known          []StatementRecord    `json:"known"`
-	Contradictions []Contradiction      `json:"contradictions"`
-	Update         *ApplyPatchesPayload `json:"update"`
+	Entities []RememberedEntity   `json:"entities"`
+	Known    []StatementRecord    `json:"known"`
+	Update   *ApplyPatchesPayload `json:"update"`
 }
 
 // `made` if no entity had the label.
@@ -2666,6 +2641,47 @@ func (e *MessageType) UnmarshalGQL(v any) error {
 }
 
 func (e MessageType) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+type NearMetric string
+
+const (
+	NearMetricCosine NearMetric = "COSINE"
+	NearMetricDot    NearMetric = "DOT"
+)
+
+var AllNearMetric = []NearMetric{
+	NearMetricCosine,
+	NearMetricDot,
+}
+
+func (e NearMetric) IsValid() bool {
+	switch e {
+	case NearMetricCosine, NearMetricDot:
+		return true
+	}
+	return false
+}
+
+func (e NearMetric) String() string {
+	return string(e)
+}
+
+func (e *NearMetric) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = NearMetric(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid NearMetric", str)
+	}
+	return nil
+}
+
+func (e NearMetric) MarshalGQL(w io.Writer) {
 	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
 }
 

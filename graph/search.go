@@ -20,7 +20,6 @@ import (
 type SearchConnection struct {
 	listPage[SearchHit]
 	indexed  kg.Revision
-	building bool
 	service  *search.Service
 	snapshot *kg.Snapshot
 	request  search.Request
@@ -88,9 +87,6 @@ func (v *SearchFacetValue) ID() *string { return nilIfEmpty(v.value.Name) }
 // Count is the number of hits.
 func (v *SearchFacetValue) Count() int { return v.value.Count }
 
-// Building reports whether the index of texts is being built anew.
-func (c *SearchConnection) Building() bool { return c.building }
-
 // SearchHit is an entity or a message with words of the query.
 type SearchHit struct {
 	term knowledge.TermCount
@@ -99,6 +95,12 @@ type SearchHit struct {
 
 // Score compares the hits of one answer.
 func (h *SearchHit) Score() float64 { return h.hit.Score }
+
+// WordScore is the score by words, if vectors have scores too.
+func (h *SearchHit) WordScore() *float64 { return h.hit.WordScore }
+
+// Similarity is that of the nearest vector.
+func (h *SearchHit) Similarity() *float64 { return h.hit.Similarity }
 
 // Time is that of the newest matching assertion.
 func (h *SearchHit) Time() time.Time { return h.hit.Time }
@@ -138,7 +140,7 @@ func (m *SearchMatch) Text() string { return m.match.Text() }
 func (m *SearchMatch) Pieces() []string { return m.match.Pieces }
 
 // Search answers Query.search.
-func (*queryRoot) Search(ctx context.Context, query string, filter *SearchFilter, order SearchOrder, first *int, after *Cursor, view *views.ViewInput) (*SearchConnection, error) {
+func (*queryRoot) Search(ctx context.Context, query string, near *NearInput, filter *SearchFilter, order SearchOrder, first *int, after *Cursor, view *views.ViewInput) (*SearchConnection, error) {
 	r := runOf(ctx)
 	service := r.engine.deps.Search
 	if service == nil {
@@ -148,7 +150,7 @@ func (*queryRoot) Search(ctx context.Context, query string, filter *SearchFilter
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.openDomainRange("search", knowledge.PageArgs{First: first, After: after}, search.MaxFirst, query, filter, order, view)
+	p, err := r.openDomainRange("search", knowledge.PageArgs{First: first, After: after}, search.MaxFirst, query, near, filter, order, view)
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +162,12 @@ func (*queryRoot) Search(ctx context.Context, query string, filter *SearchFilter
 		return nil, err
 	}
 	request := search.Request{Query: query, Filter: r.searchFilter(filter), First: p.size + 1}
+	if near != nil {
+		request.Near = &search.Near{Model: deref(near.Model), Vector: near.Vector, Like: deref(near.Like)}
+		if near.Metric == NearMetricDot {
+			request.Near.Metric = search.Dot
+		}
+	}
 	if order == SearchOrderTime {
 		request.Order = search.ByTime
 	}
@@ -184,8 +192,11 @@ func (*queryRoot) Search(ctx context.Context, query string, filter *SearchFilter
 		terms.Terms[i].Term = h.Subject
 		return SearchHit{term: knowledge.TermCount{Iri: h.Subject, List: terms, Index: i}, hit: h}
 	})
-	c := &SearchConnection{listPage: *page, indexed: found.Revision, building: found.Building, service: service, snapshot: s, request: request}
+	c := &SearchConnection{listPage: *page, indexed: found.Revision, service: service, snapshot: s, request: request}
 	c.count = c.countHits
+	if near != nil { // everything with a vector is a hit
+		c.count = func(context.Context) (int64, bool, error) { return int64(len(hits)), !page.more && !page.begun, nil }
+	}
 	return c, nil
 }
 

@@ -73,7 +73,17 @@ func (b *bench) ask(query string) string {
 
 func TestSearch(t *testing.T) {
 	b := newSearching(t)
+	for text, of := range map[string]struct {
+		name   string
+		vector []float32
+	}{"stream": {"po", []float32{2, 0}}, "basin": {"garda", []float32{0, 3}}} {
+		p := add(iri(of.name), iri("kind"), kg.String(text))
+		p.Embedding = &kg.Embedding{Model: "m", Vector: of.vector}
+		b.updateAt(1, p)
+	}
 	for _, tt := range []struct{ arguments, selection, want string }{
+		{`query: "", near: {model: "m", vector: [1, 0]}`, `totalCount nodes { score similarity wordScore entity { iri } matches { predicate text } }`, `{"totalCount":2,"nodes":[{"score":1,"similarity":1,"wordScore":null,"entity":{"iri":"ex:po"},"matches":[{"predicate":"ex:kind","text":"stream"}]},{"score":0,"similarity":0,"wordScore":null,"entity":{"iri":"ex:garda"},"matches":[{"predicate":"ex:kind","text":"basin"}]}]}`},
+		{`query: "river", first: 1, near: {model: "m", vector: [0, 1], metric: DOT}`, `nodes { similarity entity { iri } } pageInfo { hasNextPage }`, `{"nodes":[{"similarity":0,"entity":{"iri":"ex:po"}}],"pageInfo":{"hasNextPage":true}}`},
 		{`query: "waters"`, `totalCount nodes { entity { iri } }`, `{"totalCount":3,"nodes":[{"entity":{"iri":"ex:como"}},{"entity":{"iri":"ex:po"}},{"entity":{"iri":"ex:garda"}}]}`},
 		{`query: "water", order: TIME`, `nodes { time entity { iri } }`, `{"nodes":[{"time":"2026-01-02T00:00:05.000Z","entity":{"iri":"ex:po"}},{"time":"2026-01-02T00:00:03.000Z","entity":{"iri":"ex:garda"}},{"time":"2026-01-02T00:00:02.000Z","entity":{"iri":"ex:como"}}]}`},
 		{`query: "lake water", filter: {graphs: ["ex:g"]}`, `nodes { matches { predicate graph text pieces } }`, `{"nodes":[{"matches":[{"predicate":"ex:note","graph":"ex:g","text":"cold water","pieces":["cold ","water"]}]}]}`},

@@ -2085,7 +2085,6 @@ func messageFields() map[string]*executor.Field {
 		"metadata": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeJSON(w, s, o.(*Message).Metadata())
 		}),
-		"embedding": executor.Read((*Message).Embedding, writeEmbedding),
 		"artifactRefs": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeStringList(w, s, o.(*Message).ArtifactRefs())
 		}),
@@ -2302,12 +2301,6 @@ func mutationFields() map[string]*executor.Field {
 		}, writeApplyPatchesPayload),
 		"remember": executor.ReadArgs(coerceMutationRememberArgs, func(o *mutationRoot, ctx context.Context, a *mutationRememberArgs) (*RememberPayload, error) {
 			return o.Remember(ctx, a.Input)
-		}, writeRememberPayload),
-		"put": executor.ReadArgs(coerceMutationPutArgs, func(o *mutationRoot, ctx context.Context, a *mutationPutArgs) (*RememberPayload, error) {
-			return o.Put(ctx, a.Input)
-		}, writeRememberPayload),
-		"define": executor.ReadArgs(coerceMutationDefineArgs, func(o *mutationRoot, ctx context.Context, a *mutationDefineArgs) (*RememberPayload, error) {
-			return o.Define(ctx, a.Input)
 		}, writeRememberPayload),
 		"createGraph": executor.ReadArgs(coerceMutationCreateGraphArgs, func(o *mutationRoot, ctx context.Context, a *mutationCreateGraphArgs) (*GraphPayload, error) {
 			return o.CreateGraph(ctx, a.Input)
@@ -2964,7 +2957,7 @@ func queryFields() map[string]*executor.Field {
 		"statements": executor.PlanArgs(knowledge.CoerceQueryStatementsArgs, (*queryRoot).Statements, executor.WriteValue),
 		"match":      executor.PlanArgs(knowledge.CoerceQueryMatchArgs, (*queryRoot).Match, executor.WriteValue),
 		"search": executor.ReadArgs(coerceQuerySearchArgs, func(o *queryRoot, ctx context.Context, a *querySearchArgs) (*SearchConnection, error) {
-			return o.Search(ctx, a.Query, a.Filter, a.Order, a.First, a.After, a.View)
+			return o.Search(ctx, a.Query, a.Near, a.Filter, a.Order, a.First, a.After, a.View)
 		}, writeSearchConnection),
 		"recall": executor.ReadArgs(coerceQueryRecallArgs, func(o *queryRoot, ctx context.Context, a *queryRecallArgs) (*Recall, error) {
 			return o.Recall(ctx, a.Topic, a.MaxTokens, a.View)
@@ -3086,9 +3079,6 @@ func rememberPayloadFields() map[string]*executor.Field {
 		}),
 		"known": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeStatementRecordList(w, s, o.(*RememberPayload).Known)
-		}),
-		"contradictions": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeContradictionList(w, s, o.(*RememberPayload).Contradictions)
 		}),
 		"update": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeApplyPatchesPayload(w, s, o.(*RememberPayload).Update)
@@ -3481,9 +3471,6 @@ func searchConnectionFields() map[string]*executor.Field {
 		"indexedRevision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeLong(w, s, o.(*SearchConnection).IndexedRevision())
 		}),
-		"building": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
-			return writeBoolean(w, s, o.(*SearchConnection).Building())
-		}),
 	}
 }
 
@@ -3533,6 +3520,12 @@ func searchHitFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"score": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeFloat(w, s, o.(*SearchHit).Score())
+		}),
+		"wordScore": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalFloat(w, s, o.(*SearchHit).WordScore())
+		}),
+		"similarity": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeOptionalFloat(w, s, o.(*SearchHit).Similarity())
 		}),
 		"time": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeDateTime(w, s, o.(*SearchHit).Time())
@@ -4733,28 +4726,6 @@ func coerceMutationRememberArgs(c *executor.Coercer, raw map[string]any) (*mutat
 	return a, in.Err()
 }
 
-// mutationPutArgs are the arguments of Mutation.put.
-type mutationPutArgs struct {
-	Input PutInput
-}
-
-func coerceMutationPutArgs(c *executor.Coercer, raw map[string]any) (*mutationPutArgs, error) {
-	a, in := &mutationPutArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "input", &a.Input, coercePutInput)
-	return a, in.Err()
-}
-
-// mutationDefineArgs are the arguments of Mutation.define.
-type mutationDefineArgs struct {
-	Input DefineInput
-}
-
-func coerceMutationDefineArgs(c *executor.Coercer, raw map[string]any) (*mutationDefineArgs, error) {
-	a, in := &mutationDefineArgs{}, executor.Arguments(c, raw)
-	executor.Member(in, "input", &a.Input, coerceDefineInput)
-	return a, in.Err()
-}
-
 // mutationCreateGraphArgs are the arguments of Mutation.createGraph.
 type mutationCreateGraphArgs struct {
 	Input CreateGraphInput
@@ -5330,6 +5301,7 @@ func coerceQueryNodeArgs(c *executor.Coercer, raw map[string]any) (*queryNodeArg
 // querySearchArgs are the arguments of Query.search.
 type querySearchArgs struct {
 	Query  string
+	Near   *NearInput
 	Filter *SearchFilter
 	Order  SearchOrder
 	First  *int
@@ -5340,6 +5312,7 @@ type querySearchArgs struct {
 func coerceQuerySearchArgs(c *executor.Coercer, raw map[string]any) (*querySearchArgs, error) {
 	a, in := &querySearchArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "query", &a.Query, knowledge.CoerceString)
+	executor.Member(in, "near", &a.Near, coerceOptionalNearInput)
 	executor.Member(in, "filter", &a.Filter, coerceOptionalSearchFilter)
 	executor.Member(in, "order", &a.Order, coerceSearchOrder)
 	executor.Member(in, "first", &a.First, knowledge.CoerceOptionalInt)
@@ -6383,67 +6356,14 @@ func coerceApplyPatchesInput(c *executor.Coercer, v any) (out ApplyPatchesInput,
 	return out, in.Err()
 }
 
-func coerceJSONList(c *executor.Coercer, v any) ([]json.RawMessage, error) {
-	return executor.CoerceList(c, v, knowledge.CoerceJSON)
-}
-func coerceNullableJSONListList(c *executor.Coercer, v any) (out [][]json.RawMessage, err error) {
-	if v == nil {
-		return nil, nil
-	}
-	return executor.CoerceList(c, v, coerceJSONList)
-}
-
 func coerceRememberInput(c *executor.Coercer, v any) (out RememberInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "facts", &out.Facts, knowledge.CoerceOptionalString)
-	executor.Member(in, "triples", &out.Triples, coerceNullableJSONListList)
-	executor.Member(in, "jsonLd", &out.JSONLd, knowledge.CoerceNullableJSON)
+	executor.Member(in, "facts", &out.Facts, knowledge.CoerceString)
 	executor.Member(in, "graph", &out.Graph, knowledge.CoerceOptionalString)
 	executor.Member(in, "certainty", &out.Certainty, knowledge.CoerceOptionalFloat)
 	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
 	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
 	executor.Member(in, "dryRun", &out.DryRun, knowledge.CoerceOptionalBoolean)
-	return out, in.Err()
-}
-
-func coerceObjectInputList(c *executor.Coercer, v any) ([]ObjectInput, error) {
-	return executor.CoerceList(c, v, coerceObjectInput)
-}
-func coercePropertyInput(c *executor.Coercer, v any) (out PropertyInput, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "predicate", &out.Predicate, knowledge.CoerceString)
-	executor.Member(in, "objects", &out.Objects, coerceObjectInputList)
-	return out, in.Err()
-}
-
-func coerceOptionalPropertyInput(c *executor.Coercer, v any) (*PropertyInput, error) {
-	return executor.CoerceOptional(c, v, coercePropertyInput)
-}
-func coercePropertyInputList(c *executor.Coercer, v any) ([]PropertyInput, error) {
-	return executor.CoerceList(c, v, coercePropertyInput)
-}
-func coercePutInput(c *executor.Coercer, v any) (out PutInput, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "id", &out.ID, knowledge.CoerceOptionalString)
-	executor.Member(in, "key", &out.Key, coerceOptionalPropertyInput)
-	executor.Member(in, "label", &out.Label, knowledge.CoerceOptionalString)
-	executor.Member(in, "type", &out.Type, knowledge.CoerceOptionalString)
-	executor.Member(in, "properties", &out.Properties, coercePropertyInputList)
-	executor.Member(in, "graph", &out.Graph, knowledge.CoerceOptionalString)
-	executor.Member(in, "certainty", &out.Certainty, knowledge.CoerceOptionalFloat)
-	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
-	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
-	executor.Member(in, "dryRun", &out.DryRun, knowledge.CoerceOptionalBoolean)
-	return out, in.Err()
-}
-
-func coerceDefineInput(c *executor.Coercer, v any) (out DefineInput, err error) {
-	in := executor.InputObject(c, v)
-	executor.Member(in, "label", &out.Label, knowledge.CoerceString)
-	executor.Member(in, "class", &out.Class, knowledge.CoerceOptionalBoolean)
-	executor.Member(in, "comment", &out.Comment, knowledge.CoerceOptionalString)
-	executor.Member(in, "graph", &out.Graph, knowledge.CoerceOptionalString)
-	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
@@ -6989,6 +6909,9 @@ func coerceRemoveFromPortfolioInput(c *executor.Coercer, v any) (out RemoveFromP
 	return out, in.Err()
 }
 
+func coerceJSONList(c *executor.Coercer, v any) ([]json.RawMessage, error) {
+	return executor.CoerceList(c, v, knowledge.CoerceJSON)
+}
 func coerceNullablePatchInputList(c *executor.Coercer, v any) (out []PatchInput, err error) {
 	if v == nil {
 		return nil, nil
@@ -7005,7 +6928,6 @@ func coercePublishMessageInput(c *executor.Coercer, v any) (out PublishMessageIn
 	executor.Member(in, "parts", &out.Parts, coerceJSONList)
 	executor.Member(in, "artifactRefs", &out.ArtifactRefs, knowledge.CoerceNullableStringList)
 	executor.Member(in, "metadata", &out.Metadata, knowledge.CoerceNullableJSON)
-	executor.Member(in, "embedding", &out.Embedding, coerceOptionalEmbeddingInput)
 	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
 	executor.Member(in, "messageType", &out.MessageType, coerceOptionalMessageType)
 	executor.Member(in, "contentType", &out.ContentType, coerceOptionalMessageContentType)
@@ -7170,6 +7092,30 @@ func coerceDeleteTaskInput(c *executor.Coercer, v any) (out DeleteTaskInput, err
 	return out, in.Err()
 }
 
+func coerceNullableVector(c *executor.Coercer, v any) (out []float32, err error) {
+	if v == nil {
+		return nil, nil
+	}
+	return scalar.UnmarshalVector(v)
+}
+
+func coerceNearMetric(c *executor.Coercer, v any) (out NearMetric, err error) {
+	err = (&out).UnmarshalGQL(v)
+	return out, err
+}
+
+func coerceNearInput(c *executor.Coercer, v any) (out NearInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "model", &out.Model, knowledge.CoerceOptionalString)
+	executor.Member(in, "vector", &out.Vector, coerceNullableVector)
+	executor.Member(in, "like", &out.Like, knowledge.CoerceOptionalString)
+	executor.MemberOr(in, "metric", "COSINE", &out.Metric, coerceNearMetric)
+	return out, in.Err()
+}
+
+func coerceOptionalNearInput(c *executor.Coercer, v any) (*NearInput, error) {
+	return executor.CoerceOptional(c, v, coerceNearInput)
+}
 func coerceOptionalPatternInput(c *executor.Coercer, v any) (*query.PatternInput, error) {
 	return executor.CoerceOptional(c, v, knowledge.CoercePatternInput)
 }

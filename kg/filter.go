@@ -14,7 +14,8 @@ type Filter struct {
 	// Patterns selects changes of statements that match any of them; each change comes once.
 	// Nil selects all. At most MaxPatterns.
 	Patterns []Pattern
-	// Literals selects changes of statements whose object is a literal.
+	// Literals selects changes of statements whose object is a literal, or of which an
+	// assertion has or had an embedding.
 	Literals bool
 	// Ops selects these operations, as the reader sees them. Nil selects all.
 	Ops []Op
@@ -128,12 +129,18 @@ func (f Filter) prepare(s *Store) (*watchFilter, error) {
 	return v, nil
 }
 
-// matchesQuad reports whether the quad matches any of the patterns, and has a literal if the
-// filter selects these.
+// matchesChange reports whether the change is of a statement that matches any of the patterns, and
+// has a literal or an embedding if the filter selects these.
+func (f *watchFilter) matchesChange(ch *Change) bool {
+	return f.matchesQuad(ch.Quad) && (!f.Literals || ch.Quad.Object.IsLiteral() || hasEmbedding(ch.Before) || hasEmbedding(ch.After))
+}
+
+func hasEmbedding(list []Assertion) bool {
+	return slices.ContainsFunc(list, func(a Assertion) bool { return a.Embedding != nil })
+}
+
+// matchesQuad reports whether the quad matches any of the patterns.
 func (f *watchFilter) matchesQuad(q Quad) bool {
-	if f.Literals && !q.Object.IsLiteral() {
-		return false
-	}
 	if f.Patterns == nil {
 		return true
 	}
@@ -173,7 +180,7 @@ func maskedPattern(q Quad, mask uint8) (p Pattern) {
 // eventOf returns the event for the change, nil if the filter excludes it.
 func (f *watchFilter) eventOf(epoch Epoch, c *Commit, i int) *Event {
 	ch := &c.Changes[i]
-	if !f.matchesQuad(ch.Quad) || !f.View.Shows(ch.Quad.Graph) || !f.mayRead(&ch.Quad) || f.isDeletedAt(ch.Quad.Graph, c.Revision) {
+	if !f.matchesChange(ch) || !f.View.Shows(ch.Quad.Graph) || !f.mayRead(&ch.Quad) || f.isDeletedAt(ch.Quad.Graph, c.Revision) {
 		return nil
 	}
 	e := &Event{Commit: c, Position: Position{Epoch: epoch, Revision: c.Revision, Index: uint32(i)}}
@@ -279,7 +286,7 @@ func (f *watchFilter) addEvent(e *Event, c *Commit, ch *Change) bool {
 	}
 	for _, i := range ch.Replaces {
 		gone := &c.Changes[i]
-		if list := f.withdrawnAssertions(gone); f.matchesQuad(gone.Quad) && len(list) > 0 {
+		if list := f.withdrawnAssertions(gone); f.matchesChange(gone) && len(list) > 0 {
 			if forgotten { // same graph
 				f.noteUnreported(gone.Since)
 				continue
@@ -302,7 +309,7 @@ func (f *watchFilter) removeEvent(e *Event, c *Commit, ch *Change) bool {
 	}
 	if ch.ReplacedBy >= 0 {
 		by := &c.Changes[ch.ReplacedBy]
-		if f.matchesQuad(by.Quad) && f.isVisible(by.Quad, by.Assertion) {
+		if f.matchesChange(by) && f.isVisible(by.Quad, by.Assertion) {
 			return false
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -82,15 +81,12 @@ func MapFile(path string) (content []byte, unmap func(), err error) {
 	return content, func() { _ = syscall.Munmap(content) }, nil
 }
 
-// RemoveUnused removes the files of a directory that are not in use.
+// RemoveUnused removes the files of a directory that are not in use, and leaves directories.
 func RemoveUnused(dir string, used map[string]bool) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !used[e.Name()] {
-			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
+	files, err := listFiles(dir)
+	for _, name := range files {
+		if !used[name] {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, name)))
 		}
 	}
 	return err
@@ -98,6 +94,16 @@ func RemoveUnused(dir string, used map[string]bool) error {
 
 // IsEmpty reports whether a directory has no files.
 func IsEmpty(dir string) bool {
+	files, err := listFiles(dir)
+	return err == nil && len(files) == 0
+}
+
+func listFiles(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
-	return err == nil && len(entries) == 0 || errors.Is(err, fs.ErrNotExist)
+	for _, e := range entries {
+		if !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
 }

@@ -75,6 +75,9 @@ func (s *Service) Count(ctx context.Context, snapshot *kg.Snapshot, r Request, b
 			return c, kg.Errorf(kg.CodeInvalid, "by lists a facet twice").At("by")
 		}
 	}
+	if r.Near != nil {
+		return c, kg.Errorf(kg.CodeInvalid, "hits by nearness are not counted: everything with a vector is one")
+	}
 	r.After = nil
 	f, err := s.openFinder(ctx, snapshot, &r)
 	if err != nil {

@@ -39,8 +39,11 @@ type Place struct {
 
 // Request is a search.
 type Request struct {
-	// Query has words, "phrases", beginnings* and -unwanted words: see textindex.ParseQuery.
+	// Query has words, "phrases", beginnings* and -unwanted words: see textindex.ParseQuery. It
+	// may be empty with Near.
 	Query string
+	// Near asks for hits by vectors, instead of words or beside them; nil for words alone.
+	Near *Near
 	// Filter chooses among the hits.
 	Filter Filter
 	Order  Order
@@ -61,11 +64,14 @@ type Page struct {
 	Building bool
 }
 
-// Hit is an entity or a message with words of the query.
+// Hit is an entity or a message with words of the query, or with a near vector.
 type Hit struct {
 	Place
 	Subject kg.Term
-	Matches []Match // the best first, at most MaxMatches
+	// WordScore is the score by words, nil if it has none of the query or Near was not given;
+	// Similarity is that of the nearest vector, nil if there is none.
+	WordScore, Similarity *float64
+	Matches               []Match // the best first, at most MaxMatches
 }
 
 // MaxMatches bounds the matches of a hit.
@@ -106,9 +112,15 @@ func (s *Service) Search(ctx context.Context, snapshot *kg.Snapshot, r Request) 
 		return Page{}, err
 	}
 	page.Revision, page.Building = s.Revision()
-	if r.Order == ByTime {
+	switch {
+	case r.Near != nil:
+		var near Near
+		if near, err = s.resolveNear(ctx, *r.Near); err == nil {
+			page.Hits, err = f.findNear(s.vectors, &r, &near)
+		}
+	case r.Order == ByTime:
 		page.Hits, err = f.findNewest(&r)
-	} else {
+	default:
 		page.Hits, err = f.findBest()
 	}
 	return page, err
@@ -126,9 +138,16 @@ type finder struct {
 
 // openFinder checks a request, and waits for the index.
 func (s *Service) openFinder(ctx context.Context, snapshot *kg.Snapshot, r *Request) (*finder, error) {
-	parsed, err := textindex.ParseQuery(r.Query)
-	if err != nil {
-		return nil, err
+	parsed, err := &textindex.Query{}, error(nil)
+	if r.Near == nil || strings.TrimSpace(r.Query) != "" {
+		if parsed, err = textindex.ParseQuery(r.Query); err != nil {
+			return nil, err
+		}
+	}
+	if r.Near != nil {
+		if err := checkNear(r, parsed); err != nil {
+			return nil, err
+		}
 	}
 	filter, err := r.Filter.compile(ctx, snapshot)
 	if err != nil {

@@ -3,14 +3,17 @@ package search
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"koine/internal/jobs"
 	"koine/internal/textindex"
+	"koine/internal/vectorindex"
 	"koine/kg"
 )
 
@@ -19,6 +22,8 @@ type Options struct {
 	// Dir is the directory of the index.
 	Dir    string
 	Logger *slog.Logger
+	// Embedder makes the vectors of Near.Like; nil for none.
+	Embedder Embedder
 	// SaveEvery is how often the index is written while it changes. After a crash it is
 	// brought up from the last time.
 	SaveEvery time.Duration
@@ -51,6 +56,7 @@ type Service struct {
 	store   *kg.Store
 	options Options
 	index   *textindex.Index
+	vectors *vectorindex.Index
 	jobs    *jobs.Group
 
 	wanted chan struct{} // capacity 1: a search waits
@@ -61,10 +67,7 @@ type Service struct {
 	moved    chan struct{} // closed when the position moves
 	building bool
 	saved    kg.Position
-	// done of total statements are read while the index is built.
-	done, total uint64
-	// opened is the revision that the index knew when it was opened, and until the head then.
-	opened, until kg.Revision
+	place    string // where the index was saved, before the first watch
 }
 
 // systemView reads everything: the rights of a caller are checked when it searches.
@@ -83,16 +86,17 @@ func Open(store *kg.Store, o Options) (*Service, error) {
 	if unusable != nil {
 		o.Logger.Warn("text index is not usable; it is built anew", "error", unusable)
 	}
-	s := &Service{
-		store: store, options: o, index: index, jobs: jobs.NewGroup(o.Logger),
-		wanted: make(chan struct{}, 1), moved: make(chan struct{}),
+	vectors, vectorPlace, unusable, err := openVectors(o.Dir)
+	if err != nil {
+		return nil, err
 	}
-	if from, err := store.ParsePosition(place); err == nil && place != "" && from.Revision <= store.Head().Revision {
-		s.position, s.saved, s.opened, s.until = from, from, from.Revision, store.Head().Revision
-	} else {
-		s.beginBuilding()
+	if unusable != nil {
+		o.Logger.Warn("vector index is not usable; it is built anew", "error", unusable)
 	}
-	return s, nil
+	return &Service{
+		store: store, options: o, index: index, vectors: vectors, jobs: jobs.NewGroup(o.Logger),
+		wanted: make(chan struct{}, 1), moved: make(chan struct{}), place: olderPlace(store, place, vectorPlace),
+	}, nil
 }
 
 // Start follows the log until Close.
@@ -137,10 +141,10 @@ func (s *Service) WaitFor(ctx context.Context, r kg.Revision) error {
 }
 
 // moveTo notes how far the index is.
-func (s *Service) moveTo(p kg.Position) {
+func (s *Service) moveTo(p kg.Position, building bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.position, s.building = p, false
+	s.position, s.building = p, building
 	close(s.moved)
 	s.moved = make(chan struct{})
 }
@@ -164,7 +168,8 @@ func (s *Service) saveIndex() error {
 	if skip {
 		return nil
 	}
-	if err := s.index.Save(s.store.FormatPosition(at)); err != nil {
+	place := s.store.FormatPosition(at)
+	if err := errors.Join(s.index.Save(place), s.vectors.Save(place)); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -175,12 +180,13 @@ func (s *Service) saveIndex() error {
 
 // followLog follows the log, and begins anew after an error.
 func (s *Service) followLog(ctx context.Context) error {
+	from, err := s.store.ParsePosition(s.place)
+	known := err == nil && s.place != ""
+	if known {
+		s.moveTo(from, false)
+	}
 	for ctx.Err() == nil {
-		s.mu.Lock()
-		from, building := s.position, s.building
-		s.mu.Unlock()
-		if building {
-			var err error
+		if !known {
 			if from, err = s.buildIndex(ctx); err != nil {
 				if kg.CodeOf(err) == kg.CodeClosed || ctx.Err() != nil {
 					return nil
@@ -189,14 +195,17 @@ func (s *Service) followLog(ctx context.Context) error {
 				jobs.Wait(ctx, retryPause, nil)
 				continue
 			}
+			known = true
 		}
 		err := s.followFrom(ctx, from)
+		s.mu.Lock()
+		from = s.position
+		s.mu.Unlock()
 		switch kg.CodeOf(err) {
 		case kg.CodeClosed:
 			return nil
 		case kg.CodePositionGone: // the log does not have the next commit
-			s.options.Logger.Warn("text index is built anew", "error", err)
-			s.beginBuilding()
+			known = false
 		case kg.CodeResync: // a graph was replaced, and is in the index already
 		default:
 			if ctx.Err() == nil {
@@ -210,36 +219,32 @@ func (s *Service) followLog(ctx context.Context) error {
 
 // buildIndex makes the index anew from the store, and returns the position that it stands for.
 func (s *Service) buildIndex(ctx context.Context) (kg.Position, error) {
+	s.mu.Lock()
+	s.building = true
+	s.mu.Unlock()
 	snapshot, err := s.store.View(ctx, systemView)
 	if err != nil {
 		return kg.Position{}, err
 	}
 	defer snapshot.Close()
-	s.beginBuilding()
 	s.index.Clear()
-	if err := s.addMatches(ctx, snapshot, kg.IDPattern{}, s.noteRead); err != nil {
+	s.vectors.Clear()
+	if err := s.addMatches(ctx, snapshot, kg.IDPattern{}); err != nil {
 		return kg.Position{}, err
 	}
-	s.moveTo(snapshot.Position())
-	s.options.Logger.Info("text index is built", "revision", snapshot.Revision(), "texts", s.index.Size().Texts)
+	s.moveTo(snapshot.Position(), false)
 	return snapshot.Position(), nil
 }
 
-// readStep is how many statements are read between two notes of it.
-const readStep = 1024
-
-// addMatches adds the texts of the statements that match. It notes how many it has read.
-func (s *Service) addMatches(ctx context.Context, snapshot *kg.Snapshot, p kg.IDPattern, note func(uint64)) error {
-	n := uint64(0)
+// addMatches adds the texts and the vectors of the statements that match.
+func (s *Service) addMatches(ctx context.Context, snapshot *kg.Snapshot, p kg.IDPattern) error {
+	n := 0
 	for row, err := range snapshot.MatchIDs(p, nil) {
 		if err != nil {
 			return err
 		}
-		if n++; n%readStep == 0 {
-			note(n)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
+		if n++; n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
 		object, err := snapshot.Term(row.Object)
 		if err != nil {
@@ -257,8 +262,7 @@ func (s *Service) addMatches(ctx context.Context, snapshot *kg.Snapshot, p kg.ID
 			s.index.Add(t)
 		}
 	}
-	note(n)
-	return nil
+	return s.addVectors(ctx, snapshot, p)
 }
 
 // followFrom keeps the index behind the log from a position on. Commits that are there are
@@ -297,7 +301,7 @@ func (s *Service) followFrom(ctx context.Context, from kg.Position) error {
 				return err
 			}
 		}
-		s.moveTo(at)
+		s.moveTo(at, false)
 		if s.store.Head().Revision == at.Revision {
 			jobs.Wait(ctx, s.options.FollowEvery, s.wanted)
 		}
@@ -320,17 +324,23 @@ func (s *Service) nudgeWatcher() {
 	}
 }
 
-// textChange is a text that comes or goes.
+// textChange is a text, or vectors, that come or go.
 type textChange struct {
-	quad kg.Quad
-	add  bool
+	quad       kg.Quad
+	text       bool
+	assertions []kg.Assertion // whose vectors change
+	add        bool
 }
 
-// gatherChanges appends the changes of texts in a commit.
+// gatherChanges appends the changes of texts and vectors in a commit.
 func gatherChanges(out []textChange, events []kg.Event) []textChange {
-	note := func(q *kg.Quad, add bool) {
-		if mayHaveText(q) {
-			out = append(out, textChange{*q, add})
+	note := func(st *kg.Statement, add, remains bool) {
+		c := textChange{quad: st.Quad, text: !remains && mayHaveText(&st.Quad), add: add}
+		if slices.ContainsFunc(st.Assertions, func(a kg.Assertion) bool { return a.Embedding != nil }) {
+			c.assertions = st.Assertions
+		}
+		if c.text || c.assertions != nil {
+			out = append(out, c)
 		}
 	}
 	for i := range events {
@@ -339,11 +349,9 @@ func gatherChanges(out []textChange, events []kg.Event) []textChange {
 			continue
 		}
 		for j := range e.Previous {
-			note(&e.Previous[j].Quad, false)
+			note(&e.Previous[j], false, false)
 		}
-		if e.Op != kg.Remove || !e.StatementRemains {
-			note(&e.Statement.Quad, e.Op != kg.Remove)
-		}
+		note(&e.Statement, e.Op != kg.Remove, e.StatementRemains)
 	}
 	return out
 }
@@ -359,29 +367,36 @@ func (s *Service) changeTexts(ctx context.Context, list []textChange) error {
 	}
 	defer snapshot.Close()
 	for i := range list {
-		q := &list[i].quad
-		t, ok := newText(q)
-		if !ok {
-			continue
-		}
-		if err := s.changeText(snapshot, q, &t, list[i].add); err != nil {
+		if err := s.changeText(snapshot, &list[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// changeText adds or removes the text of a statement.
-func (s *Service) changeText(snapshot *kg.Snapshot, q *kg.Quad, t *textindex.Text, add bool) error {
+// changeText adds or removes the text and the vectors of a statement.
+func (s *Service) changeText(snapshot *kg.Snapshot, c *textChange) error {
+	q := &c.quad
+	var t textindex.Text
+	if c.text {
+		t, c.text = newText(q)
+	}
+	if !c.text && c.assertions == nil {
+		return nil
+	}
 	ids, known, err := snapshot.PatternIDs(kg.Pattern{Subject: q.Subject, Predicate: q.Predicate, Object: q.Object, Graph: q.Graph})
 	if err != nil || !known { // a term that was erased since is in no index
 		return err
 	}
-	identify(t, q.Subject, kg.IDQuad(ids))
-	if add {
-		s.index.Add(*t)
+	s.changeVectors(q, kg.IDQuad(ids), c.assertions, c.add)
+	if !c.text {
+		return nil
+	}
+	identify(&t, q.Subject, kg.IDQuad(ids))
+	if c.add {
+		s.index.Add(t)
 	} else {
-		s.index.Remove(*t)
+		s.index.Remove(t)
 	}
 	return nil
 }
@@ -398,5 +413,6 @@ func (s *Service) replaceGraph(ctx context.Context, graph kg.Term) error {
 		return err
 	}
 	s.index.RemoveGraph(id)
-	return s.addMatches(ctx, snapshot, kg.IDPattern{Graph: id}, func(uint64) {})
+	s.vectors.RemoveIf(func(k *vectorindex.Key) bool { return k.Ref.Graph == id })
+	return s.addMatches(ctx, snapshot, kg.IDPattern{Graph: id})
 }

@@ -77,6 +77,9 @@ func ParseQuery(text string) (*Query, error) {
 	return q, nil
 }
 
+// HasUnwanted reports whether the query has -words.
+func (q *Query) HasUnwanted() bool { return len(q.without) > 0 }
+
 // markFunctionWords marks the function words of the query's language. A query that is too short to
 // detect it counts as English, as a text does: "die casting" has none.
 func (q *Query) markFunctionWords(text string) {

@@ -55,7 +55,7 @@ func newBenchSet(b *testing.B, kind string) *benchSet {
 	for i := range benchRows {
 		v := next()
 		s.vectors = append(s.vectors, v)
-		s.index.Put(Key{Subject: Subject{Order: uint64(i)}, Owner: uint64(i), Model: "m"}, v)
+		s.index.Put(Key{Subject: Subject{Order: uint64(i)}, Owner: uint64(i)}, "m", v)
 	}
 	for range 200 {
 		s.queries = append(s.queries, next())

@@ -32,8 +32,6 @@ type group struct {
 	model            string
 }
 
-func groupOf(k *Key) group { return group{k.Ref.Graph, k.Ref.Predicate, k.Model} }
-
 // chunk has vectors of one dimension. The arrays have a row for each vector, and may be those
 // of a mapped file.
 type chunk struct {
@@ -86,13 +84,13 @@ func (c *chunk) keyAt(row int) (k Key) {
 	copy(k.Ref.Object[:], r[17:])
 	k.Owner = binary.LittleEndian.Uint64(r[26:])
 	g := c.groups[c.groupNumber(row)]
-	k.Ref.Graph, k.Ref.Predicate, k.Model = g.graph, g.predicate, g.model
+	k.Ref.Graph, k.Ref.Predicate = g.graph, g.predicate
 	return k
 }
 
 // addVector appends a vector to a chunk that grows.
-func (c *chunk) addVector(k Key, vector []float32) {
-	g := groupOf(&k)
+func (c *chunk) addVector(k Key, model string, vector []float32) {
+	g := group{k.Ref.Graph, k.Ref.Predicate, model}
 	number, ok := c.numbers[g]
 	if !ok {
 		number = uint32(len(c.groups))
@@ -120,8 +118,22 @@ func appendFloats(to []byte, list []float32) []byte {
 	return to
 }
 
-// isVector reports whether a row has exactly these numbers.
-func (c *chunk) isVector(row int, vector []float32) bool {
+func (c *chunk) modelAt(row int) string { return c.groups[c.groupNumber(row)].model }
+
+// readVector returns the numbers of a row.
+func (c *chunk) readVector(row int) []float32 {
+	from, out := c.vectorAt(row), make([]float32, c.dimension)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(from[4*i:]))
+	}
+	return out
+}
+
+// isVector reports whether a row has exactly this model and these numbers.
+func (c *chunk) isVector(row int, model string, vector []float32) bool {
+	if c.dimension != len(vector) || c.modelAt(row) != model {
+		return false
+	}
 	at := c.vectorAt(row)
 	for i, f := range vector {
 		if binary.LittleEndian.Uint32(at[4*i:]) != math.Float32bits(f) {
@@ -162,7 +174,7 @@ func hashOf(k *Key) uint32 {
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:], k.Subject.Order)
 	binary.LittleEndian.PutUint64(b[8:], k.Owner)
-	for _, part := range [][]byte{b[:], k.Subject.ID[:], k.Ref.Graph[:], k.Ref.Predicate[:], k.Ref.Object[:], []byte(k.Model)} {
+	for _, part := range [][]byte{b[:], k.Subject.ID[:], k.Ref.Graph[:], k.Ref.Predicate[:], k.Ref.Object[:]} {
 		_, _ = h.Write(part)
 	}
 	return h.Sum32()
@@ -234,7 +246,7 @@ func openChunk(image []byte) (*chunk, error) {
 	for _, w := range width {
 		total += w
 	}
-	if total != len(rest) || c.dimension < 1 || c.dimension > MaxDimension || rows > maxChunkRows {
+	if total != len(rest) || c.dimension < 1 || c.dimension > kg.MaxEmbeddingNumbers || rows > maxChunkRows {
 		return nil, sealed.ErrDamaged
 	}
 	var groups []byte

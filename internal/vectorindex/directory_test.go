@@ -21,8 +21,8 @@ func TestDamage(t *testing.T) {
 	x := mustOpen(t, dir, "")
 	r := rand.New(rand.NewPCG(6, 6))
 	k := randomKey(r, 9)
-	x.Put(k, randomVector(r, 5, "uniform"))
-	x.Put(randomKey(r, 9), randomVector(r, 5, "uniform"))
+	x.Put(k, "a", randomVector(r, 5, "uniform"))
+	x.Put(randomKey(r, 9), "a", randomVector(r, 5, "uniform"))
 	x.Remove(k)
 	if err := x.Save("x"); err != nil {
 		t.Fatal(err)
@@ -77,8 +77,8 @@ func TestConcurrentUse(t *testing.T) {
 		writers.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(w), 7))
 			for i := range each {
-				k := Key{Owner: uint64(w*each + i), Subject: Subject{Order: uint64(w*each + i)}, Model: "a"}
-				x.Put(k, randomVector(r, dimension, "few"))
+				k := Key{Owner: uint64(w*each + i), Subject: Subject{Order: uint64(w*each + i)}}
+				x.Put(k, "a", randomVector(r, dimension, "few"))
 				if i%3 == 0 {
 					x.Remove(k)
 				}

@@ -2,9 +2,7 @@ package vectorindex
 
 import (
 	"cmp"
-	"encoding/binary"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 
@@ -24,18 +22,18 @@ type Index struct {
 // New returns an empty index in memory.
 func New() *Index { return &Index{chunks: map[int][]*chunk{}} }
 
-// Put adds a vector, or replaces that of the same key, which may have another dimension. The
-// vector passes CheckVector.
-func (x *Index) Put(k Key, vector []float32) {
+// Put adds a vector, or replaces that of the same key, which may be of another model. Its
+// numbers are finite, 1 to kg.MaxEmbeddingNumbers.
+func (x *Index) Put(k Key, model string, vector []float32) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if c, row := x.findKey(&k); c != nil {
-		if c.dimension == len(vector) && c.isVector(row, vector) {
+		if c.isVector(row, model, vector) {
 			return
 		}
 		x.removeRow(c, row)
 	}
-	x.addVector(k, vector)
+	x.addVector(k, model, vector)
 }
 
 // Remove takes a vector out, and reports whether it was there.
@@ -81,6 +79,17 @@ func (x *Index) Clear() {
 	clear(x.chunks)
 }
 
+// Vector returns the vector of a key and its model, nil if there is none.
+func (x *Index) Vector(k Key) (model string, vector []float32) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	c, row := x.findKey(&k)
+	if c == nil {
+		return "", nil
+	}
+	return c.modelAt(row), c.readVector(row)
+}
+
 // Len returns the number of vectors.
 func (x *Index) Len() (n int) {
 	x.mu.RLock()
@@ -105,14 +114,14 @@ func (x *Index) findKey(k *Key) (*chunk, int) {
 	return nil, 0
 }
 
-func (x *Index) addVector(k Key, vector []float32) {
+func (x *Index) addVector(k Key, model string, vector []float32) {
 	list := x.chunks[len(vector)]
 	if len(list) == 0 || list[len(list)-1].rows == nil {
 		list = append(list, newChunk(len(vector)))
 		x.chunks[len(vector)] = list
 	}
 	c := list[len(list)-1]
-	c.addVector(k, vector)
+	c.addVector(k, model, vector)
 	if c.countRows() >= c.capacity() {
 		c.sealKeys()
 	}
@@ -133,13 +142,9 @@ func (x *Index) dropSparse(c *chunk) {
 	list := x.chunks[c.dimension]
 	i := slices.Index(list, c)
 	x.chunks[c.dimension] = slices.Delete(slices.Clone(list), i, i+1)
-	vector := make([]float32, c.dimension)
 	for row := range rows {
 		if !c.isRemoved(row) {
-			for i := range vector {
-				vector[i] = math.Float32frombits(binary.LittleEndian.Uint32(c.vectorAt(row)[4*i:]))
-			}
-			x.addVector(c.keyAt(row), vector)
+			x.addVector(c.keyAt(row), c.modelAt(row), c.readVector(row))
 		}
 	}
 	if len(x.chunks[c.dimension]) == 0 {
@@ -171,8 +176,12 @@ func (x *Index) Models(may Rights) ([]Model, error) {
 			open := readable(c)
 			for row := range c.countRows() {
 				n := c.groupNumber(row)
+				if !open[n] || c.isRemoved(row) {
+					continue
+				}
 				m := Model{c.groups[n].model, dimension}
-				if !open[n] || c.isRemoved(row) || found[m] {
+				if found[m] {
+					open[n] = false
 					continue
 				}
 				k := c.keyAt(row)

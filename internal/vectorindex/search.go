@@ -19,7 +19,7 @@ const (
 type Request struct {
 	Rights
 	Model  string
-	Vector []float32 // passes CheckVector
+	Vector []float32 // finite numbers
 	Metric Metric
 	First  int
 	// After is the last hit of the page before.
@@ -148,20 +148,28 @@ func (s *searcher) scanChunks(list []*chunk, mayCount func(highest float64) bool
 	return nil
 }
 
-// tinyNorm is the length below which a vector's codes say nothing about its angle.
-const tinyNorm = 1e-30
+// tinyNorm and hugeNorm are the lengths beyond which the codes of a vector say nothing, because
+// 32 bits do not hold their scale and bound with enough digits.
+const (
+	tinyNorm = 1e-30
+	hugeNorm = 1e30
+)
 
 // highestScore returns the most that the score of a vector can be.
 func (s *searcher) highestScore(dot int32, b bound) float64 {
-	highest := s.query.highestDot(dot, b)
-	if s.request.Metric == Dot {
-		return highest
-	}
 	norms := s.query.norm * float64(b.norm)
-	if b.norm < tinyNorm || norms == 0 {
-		return 1
+	switch s.request.Metric {
+	case Dot:
+		if b.norm > hugeNorm {
+			return math.Inf(1)
+		}
+		return s.query.highestDot(dot, b)
+	default:
+		if b.norm < tinyNorm || b.norm > hugeNorm || norms == 0 {
+			return 1
+		}
+		return s.query.highestDot(dot, b) / norms
 	}
-	return highest / norms
 }
 
 // isNotAfter reports whether a score may be that of a page before.

@@ -5,15 +5,6 @@ import (
 	"math"
 
 	"koine/internal/textindex"
-	"koine/kg"
-)
-
-// MaxDimension bounds the numbers of a vector, MaxNorm its length, and MaxModelBytes the name
-// of its model.
-const (
-	MaxDimension  = 4096
-	MaxNorm       = 1e18
-	MaxModelBytes = 256
 )
 
 // Subject, Ref and Place are those of the index of texts.
@@ -29,25 +20,6 @@ type Key struct {
 	Subject Subject
 	Ref     Ref
 	Owner   uint64
-	Model   string
-}
-
-// CheckVector reports why a vector cannot be in an index.
-func CheckVector(vector []float32) error {
-	if len(vector) == 0 || len(vector) > MaxDimension {
-		return kg.Errorf(kg.CodeInvalid, "vector has %d numbers; it must have from 1 to %d", len(vector), MaxDimension)
-	}
-	var squares float64
-	for i, v := range vector {
-		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
-			return kg.Errorf(kg.CodeInvalid, "vector has %v at %d; its numbers must be finite", v, i)
-		}
-		squares += float64(v) * float64(v)
-	}
-	if squares > MaxNorm*MaxNorm {
-		return kg.Errorf(kg.CodeInvalid, "vector has the length %.3g; at most %.3g is allowed", math.Sqrt(squares), MaxNorm)
-	}
-	return nil
 }
 
 // codeUnit is what the width of a row of codes is a multiple of.
@@ -70,7 +42,7 @@ func appendCodes(codes []byte, vector []float32) ([]byte, bound) {
 		most = max(most, max(v, -v))
 		squares += float64(v) * float64(v)
 	}
-	b := bound{scale: most / maxCode, norm: float32(math.Sqrt(squares))}
+	b := bound{scale: most / maxCode, norm: float32(min(math.Sqrt(squares), math.MaxFloat32))}
 	var errors float64
 	for _, v := range vector {
 		var code float64
@@ -81,7 +53,7 @@ func appendCodes(codes []byte, vector []float32) ([]byte, bound) {
 		errors += d * d
 		codes = append(codes, byte(int8(code)))
 	}
-	b.error = math.Nextafter32(float32(math.Sqrt(errors)*(1+1e-6)), math.MaxFloat32)
+	b.error = math.Nextafter32(float32(min(math.Sqrt(errors)*(1+1e-6), math.MaxFloat32)), math.MaxFloat32)
 	return append(codes, make([]byte, strideOf(len(vector))-len(vector))...), b
 }
 

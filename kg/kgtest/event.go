@@ -54,7 +54,7 @@ type filterView struct {
 
 // visibleAssertions returns the assertions of a statement that the filter's view shows.
 func (w filterView) visibleAssertions(q kg.Quad, backing []kg.Assertion) []kg.Assertion {
-	if !matchesAny(w.filter.Patterns, q) || w.filter.Literals && !q.Object.IsLiteral() || !w.model.isVisible(w.filter.View, q.Graph) {
+	if !matchesAny(w.filter.Patterns, q) || !w.model.isVisible(w.filter.View, q.Graph) {
 		return nil
 	}
 	var out []kg.Assertion
@@ -66,12 +66,22 @@ func (w filterView) visibleAssertions(q kg.Quad, backing []kg.Assertion) []kg.As
 	return out
 }
 
+// selects reports whether the change is one of those with a literal or an embedding, if the
+// filter selects these.
+func (w filterView) selects(c *kg.Change) bool {
+	embedded := func(a kg.Assertion) bool { return a.Embedding != nil }
+	return !w.filter.Literals || c.Quad.Object.IsLiteral() || slices.ContainsFunc(c.Before, embedded) || slices.ContainsFunc(c.After, embedded)
+}
+
 func (w filterView) eventOf(commit *kg.Commit, i int) (kg.Event, bool) {
 	c := commit.Changes[i]
+	if !w.selects(&c) {
+		return kg.Event{}, false
+	}
 	if c.Op == kg.Remove {
 		if c.ReplacedBy >= 0 {
 			by := commit.Changes[c.ReplacedBy]
-			if w.visibleAssertions(by.Quad, []kg.Assertion{by.Assertion}) != nil {
+			if w.selects(&by) && w.visibleAssertions(by.Quad, []kg.Assertion{by.Assertion}) != nil {
 				return kg.Event{}, false // part of the event of the replacement
 			}
 		}
@@ -102,7 +112,7 @@ func (w filterView) additionEvent(commit *kg.Commit, c kg.Change) (kg.Event, boo
 	var went []kg.Statement
 	for _, r := range c.Replaces {
 		other := commit.Changes[r]
-		if gone := w.visibleAssertions(other.Quad, other.Before); gone != nil {
+		if gone := w.visibleAssertions(other.Quad, other.Before); gone != nil && w.selects(&other) {
 			went = append(went, kg.Statement{Quad: other.Quad, Assertions: gone})
 		}
 	}
