@@ -90,7 +90,6 @@ func readPublication(params *object) (p channels.Publication) {
 	}
 	p.ArtifactRefs = params.readTexts("artifactRefs")
 	p.Metadata = params.readContent("metadata")
-	p.Embedding = params.readEmbedding()
 	p.IdempotencyKey, _ = params.readText("idempotencyKey")
 	p.Envelope = readEnvelope(params)
 	p.Justification, _ = params.readText("justification")

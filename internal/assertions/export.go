@@ -1,7 +1,6 @@
 package assertions
 
 import (
-	"encoding/json"
 	"iter"
 	"slices"
 	"strconv"
@@ -21,7 +20,7 @@ const (
 // nothing.
 func Export(s *kg.Snapshot) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {
-		some, version := false, VersionWithoutEmbedding
+		some := false
 		for st, err := range viewStatements(s) {
 			if err != nil {
 				yield(kg.Quad{}, err)
@@ -30,11 +29,8 @@ func Export(s *kg.Snapshot) iter.Seq2[kg.Quad, error] {
 			if some = true; !yield(relabelBlank(st.Quad), nil) {
 				return
 			}
-			if slices.ContainsFunc(st.Assertions, func(a kg.Assertion) bool { return a.Embedding != nil }) {
-				version = Version
-			}
 		}
-		if !some || !yield(kg.Quad{Subject: namespace, Predicate: versionInfo, Object: kg.String(version), Graph: Graph}, nil) {
+		if !some || !yield(kg.Quad{Subject: namespace, Predicate: versionInfo, Object: kg.String(Version), Graph: Graph}, nil) {
 			return
 		}
 		number := 0
@@ -46,12 +42,7 @@ func Export(s *kg.Snapshot) iter.Seq2[kg.Quad, error] {
 			for i := range st.Assertions {
 				number++
 				node := kg.Blank(descriptionLabel + strconv.Itoa(number))
-				description, err := descriptionOf(node, &st.Quad, &st.Assertions[i])
-				if err != nil {
-					yield(kg.Quad{}, err)
-					return
-				}
-				for _, q := range description {
+				for _, q := range descriptionOf(node, &st.Quad, &st.Assertions[i]) {
 					if !yield(q, nil) {
 						return
 					}
@@ -145,8 +136,8 @@ func (r *reasonCache) reasonOf(revision kg.Revision) (string, error) {
 	return why, nil
 }
 
-func descriptionOf(node kg.Term, q *kg.Quad, a *Assertion) ([]kg.Quad, error) {
-	out := make([]kg.Quad, 0, 15)
+func descriptionOf(node kg.Term, q *kg.Quad, a *Assertion) []kg.Quad {
+	out := make([]kg.Quad, 0, 14)
 	say := func(p, o kg.Term) {
 		out = append(out, kg.Quad{Subject: node, Predicate: p, Object: o, Graph: Graph})
 	}
@@ -177,14 +168,7 @@ func descriptionOf(node kg.Term, q *kg.Quad, a *Assertion) ([]kg.Quad, error) {
 	if a.Justification != "" {
 		say(justification, kg.String(a.Justification))
 	}
-	if a.Embedding != nil {
-		text, err := json.Marshal(a.Embedding)
-		if err != nil {
-			return nil, err
-		}
-		say(embedding, kg.String(string(text)))
-	}
-	return out, nil
+	return out
 }
 
 // relabelBlank returns the quad with blank nodes labelled as in a document with descriptions.

@@ -28,18 +28,15 @@ func EvictOldest(tx *kg.Tx, e *access.Entry, newest int64) (changes int, err err
 }
 
 // evict removes the content of the messages from the sequence first to last, which must be
-// the oldest that have content. It stops behind most changes, or MaxExpiryBytes of content; 0
-// means no limit of changes.
+// the oldest that have content. It stops behind most changes; 0 means no limit.
 func evict(tx *kg.Tx, id channel.ID, first, last int64, most int) (changes int, err error) {
 	graph := id.MessagesGraph()
-	bytes := 0
-	for i := first; i <= last && (most == 0 || changes < most) && bytes < MaxExpiryBytes; i++ {
+	for i := first; i <= last && (most == 0 || changes < most); i++ {
 		m, err := journal.MessageAt(tx, id, i)
 		if err != nil {
 			return changes, err
 		}
-		n, size, err := message.RemoveContent(tx, id, m)
-		bytes += size
+		n, err := message.RemoveContent(tx, id, m)
 		if changes += n + 1; err != nil {
 			return changes, err
 		}

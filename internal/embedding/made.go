@@ -1,0 +1,130 @@
+package embedding
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"koine/internal/sealed"
+	"koine/internal/vectorindex"
+	"koine/kg"
+)
+
+// Directory returns the directory of the made vectors in a data directory.
+func Directory(data string) string { return filepath.Join(data, "embeddings") }
+
+// vectorsDirectory and spentFile are the names in it.
+const (
+	vectorsDirectory = "vectors"
+	spentFile        = "spent"
+)
+
+// state is saved with the made vectors.
+type state struct {
+	Model  string `json:"model"`
+	Graphs string `json:"graphs"`
+	// Position is the place up to which all texts have vectors; "" while those that were
+	// there at the first start have not.
+	Position string `json:"position"`
+}
+
+// keyOf returns the key of a text in a graph: two numbers of its hash. The graph is part of it,
+// so that nobody learns from a vector that the text is in another graph too.
+func keyOf(graph kg.Term, text string) vectorindex.Key {
+	name := graph.Value()
+	h := sha256.New()
+	_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(name))))
+	_, _ = h.Write([]byte(name))
+	_, _ = h.Write([]byte(text))
+	sum := h.Sum(nil)
+	return vectorindex.Key{Subject: vectorindex.Subject{Order: binary.BigEndian.Uint64(sum)}, Owner: binary.BigEndian.Uint64(sum[8:])}
+}
+
+// budget counts the texts that were sent today. What is counted is on disk before the texts are
+// sent.
+type budget struct {
+	path  string
+	daily int
+	clock func() time.Time
+
+	mu    sync.Mutex
+	spent spent
+}
+
+// spent is how many texts were sent on a day, in UTC.
+type spent struct {
+	Day   string `json:"day"`
+	Texts int    `json:"texts"`
+}
+
+// openBudget reads what was spent. A file that is damaged counts as a day whose budget is spent.
+func openBudget(path string, daily int, clock func() time.Time) (*budget, error) {
+	b := &budget{path: path, daily: daily, clock: clock}
+	image, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return b, nil
+	} else if err != nil {
+		return nil, err
+	}
+	content, err := sealed.Open(image)
+	if err == nil {
+		err = json.Unmarshal(content, &b.spent)
+	}
+	if err != nil {
+		b.spent = spent{b.today(), daily}
+	}
+	return b, nil
+}
+
+func (b *budget) today() string { return b.clock().UTC().Format(time.DateOnly) }
+
+// take returns how many of n texts may be sent now, and notes them as sent.
+func (b *budget) take(n int) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	next := b.spent
+	if today := b.today(); next.Day != today {
+		next = spent{Day: today}
+	}
+	n = max(min(n, b.daily-next.Texts), 0)
+	if n == 0 {
+		return 0, nil
+	}
+	next.Texts += n
+	content, err := json.Marshal(next)
+	if err != nil {
+		return 0, err
+	}
+	if err := sealed.WriteFile(b.path, sealed.Seal(content)); err != nil {
+		return 0, err
+	}
+	b.spent = next
+	return n, nil
+}
+
+// giveBack notes that texts were not sent after all.
+func (b *budget) giveBack(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spent.Texts = max(b.spent.Texts-n, 0) // written with the next batch
+}
+
+// sentToday returns how many texts were sent today.
+func (b *budget) sentToday() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.spent.Day != b.today() {
+		return 0
+	}
+	return b.spent.Texts
+}
+
+// untilTomorrow returns the time until the next day in UTC.
+func (b *budget) untilTomorrow() time.Duration {
+	now := b.clock().UTC()
+	return now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now)
+}
