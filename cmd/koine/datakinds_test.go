@@ -26,6 +26,7 @@ type kinds struct {
 	url             string
 	intent, channel string
 	portfolio, task string
+	embedded        string // a message of bob's with an embedding; the fact urn:embedded of his has one too
 	said, private   string // messages of bob's with an audit copy, the second to ann alone
 	proposal, waits string // of a held message of bob's
 	refused         string // a message that was held, and is no more
@@ -93,14 +94,32 @@ func (k *kinds) begin() {
 	k.task = idIn(k.t, k.call("ann", "POST", "/api/v1/tasks", fmt.Sprintf(`{"intent_id":%q,"name":"Collect","input":{"n":1}}`, k.intent)))
 	k.channel = idIn(k.t, k.call("ann", "POST", at+"/channels", `{"name":"counting","members":["ann","bob","rob"],"member_policy":"explicit","options":{"audit":true}}`))
 	k.said = k.send("bob", `{"sender":"bob","payload":{"note":"said canary"},"metadata":{"trace_id":"t1"}}`)
+	answer := askGraphQL(k.t, k.url, "bob", fmt.Sprintf(`mutation { publishMessage(input: {channelId: %q, parts: [{text: "embedded canary"}], embedding: {model: "message-canary", vector: [0.1, -2]}}) { message { id } } }`, k.channel))
+	var made struct {
+		Data struct {
+			PublishMessage struct{ Message struct{ ID string } }
+		}
+	}
+	if err := json.Unmarshal([]byte(answer), &made); err != nil || made.Data.PublishMessage.Message.ID == "" {
+		k.t.Fatalf("the embedded message: %s, %v", answer, err)
+	}
+	k.embedded = made.Data.PublishMessage.Message.ID
+	k.embed("fact-canary-of-the-history", 1)
 	k.proposal, k.waits = k.hold("odd waiting canary")
 	k.call("bob", "PUT", "/agentchat/agents/ann/follow", "")
+}
+
+// embed asserts a fact of bob's with an embedding.
+func (k *kinds) embed(model string, number int) {
+	k.t.Helper()
+	contains(k.t, "a fact with an embedding", askGraphQL(k.t, k.url, "bob", fmt.Sprintf(`mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "urn:embedded"}, predicate: {id: "urn:p"}, object: {value: "a fact"}}, embedding: {model: %q, vector: [%d, 0.1]}}]}) { success } }`, model, number)), `"success":true`)
 }
 
 // goOn makes the second half.
 func (k *kinds) goOn() {
 	k.t.Helper()
 	at := "/api/v1/intents/" + k.intent
+	k.embed("fact-canary", 2) // instead of the first one, which is in the history
 	k.private = k.send("bob", `{"sender":"bob","to":"ann","payload":{"note":"private canary"}}`)
 	k.send("ann", `{"sender":"ann","payload":{"note":"last canary"}}`)
 	k.call("dan", "POST", at+"/access-requests", `{"principal_id":"dan","requested_permission":"admin","reason":"to watch"}`)
@@ -146,6 +165,8 @@ func (k *kinds) answers() (out []string) {
 		for _, document := range []string{
 			`{ proposal(id: "` + k.proposal + `") { status authorId reason heldMessage { messageId authorId parts } } }`,
 			`{ agents { nodes { id presence { status } } } }`,
+			`{ message(id: "` + k.embedded + `") { text embedding { model dimension vector } } }`,
+			`{ statements(where: {subject: {eq: "urn:embedded"}}) { nodes { object { ... on Literal { value } } assertions { sourceId embedding { model dimension vector } } } } }`,
 			`{ intent(id: "` + k.intent + `") { title state version leases { nodes { scope agentId expiresAt } } grants { grantId agentId level expiresAt } accessRequests { nodes { status agentId } } scope { events { nodes { sequence type actorId hash copy } } verifyEvents { verifiedCount lastHash } } } }`,
 		} {
 			text, _, _ := strings.Cut(askGraphQL(k.t, k.url, who, document), `,"extensions":{"revision":`) // and a position of this log
@@ -192,7 +213,7 @@ func TestEveryKindOfData(t *testing.T) {
 	runKoine(t, "backup", "--url", k.url, "-o", full)
 	k.goOn()
 	want := k.answers()
-	for _, part := range []string{"said canary", "private canary", "odd waiting canary", `"valid":true`, `"scope":"counting"`, `"BUSY"`, `"score":`} {
+	for _, part := range []string{"said canary", "private canary", "odd waiting canary", `"valid":true`, `"scope":"counting"`, `"BUSY"`, `"score":`, `{"model":"message-canary","dimension":2,"vector":[0.1,-2]}`, `{"model":"fact-canary","dimension":2,"vector":[2,0.1]}`} {
 		if !slices.ContainsFunc(want, func(text string) bool { return strings.Contains(text, part) }) {
 			t.Errorf("no answer has %s", part)
 		}
@@ -251,6 +272,8 @@ func (k *kinds) erase(dir, full, more string) {
 		text string
 		args []string
 	}{
+		{"message-canary", []string{"--subject", "urn:koine:message:" + k.embedded}},
+		{"fact-canary", []string{"--source", "bob", "--graph", "default"}},
 		{"said canary", []string{"--subject", "urn:koine:message:" + k.said}},           // with an audit copy
 		{"odd waiting canary", []string{"--subject", "urn:koine:message:" + k.waits}},   // held
 		{"odd refused canary", []string{"--subject", "urn:koine:message:" + k.refused}}, // in the history
