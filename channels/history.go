@@ -55,6 +55,9 @@ type HistoryQuery struct {
 	// Status excludes messages that are not for the caller, and those with another
 	// receipt state.
 	Status receipts.State
+	// Among, if set, returns messages of the channel that the snapshot shows, of which only
+	// those with visible content are read: those that have words, for example.
+	Among func(context.Context, *kg.Snapshot) ([]message.ID, error)
 	// Descending returns the newest messages first.
 	Descending bool
 	// Behind is the sequence of the message behind which the page of HistoryPage begins,
@@ -193,6 +196,11 @@ func (s *Service) openHistory(ctx context.Context, by Caller, agent kg.AgentID, 
 	if h.window, err = q.resolveWindow(snapshot, id); err != nil {
 		return h, err
 	}
+	if q.Among != nil {
+		if h.window.among, err = sequencesOf(ctx, snapshot, id, q.Among); err != nil {
+			return h, err
+		}
+	}
 	if q.Status != "" {
 		k, err := receipts.MarkersOf(snapshot.Match, id, agent)
 		if err != nil {
@@ -212,9 +220,27 @@ func (s *Service) openHistory(ctx context.Context, by Caller, agent kg.AgentID, 
 	return h, nil
 }
 
+// sequencesOf returns the sequences of messages of a channel, in order.
+func sequencesOf(ctx context.Context, snapshot *kg.Snapshot, id channel.ID, find func(context.Context, *kg.Snapshot) ([]message.ID, error)) ([]int64, error) {
+	found, err := find(ctx, snapshot)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]int64, 0, len(found))
+	for _, m := range found {
+		n, err := journal.SequenceOf(snapshot, id, m, "messageId")
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, n)
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
 // selectsAll reports whether no filter excludes messages within the bounds.
 func (q *HistoryQuery) selectsAll() bool {
-	return len(q.Authors) == 0 && q.Recipient == "" && q.Interaction == "" && q.ContentType == "" && q.Tag == "" && q.Thread == "" && q.Correlation == "" && q.Status == ""
+	return len(q.Authors) == 0 && q.Recipient == "" && q.Interaction == "" && q.ContentType == "" && q.Tag == "" && q.Thread == "" && q.Correlation == "" && q.Status == "" && q.Among == nil
 }
 
 // normalize validates the query and brings the authors into canonical form.
@@ -262,7 +288,8 @@ func (q HistoryQuery) Filter() (func(*message.Message) bool, error) {
 
 // matches reports whether the message passes the filters of the query.
 func (q *HistoryQuery) matches(m *message.Message) (bool, error) {
-	return (len(q.Authors) == 0 || slices.Contains(q.Authors, m.Author)) &&
+	return (q.Among == nil || m.Withheld == "") &&
+		(len(q.Authors) == 0 || slices.Contains(q.Authors, m.Author)) &&
 		(q.Recipient == "" || m.IsFor(q.Recipient)) &&
 		(q.Interaction == "" || q.Interaction == m.Interaction) &&
 		(q.ContentType == "" || q.ContentType == m.ContentType) &&
@@ -276,6 +303,8 @@ type historyWindow struct {
 	low, high  int64
 	descending bool
 	at         int64 // the last sequence read
+	// among, if not nil, has the sequences that are read, in order.
+	among []int64
 }
 
 // resolveWindow returns the range that the query selects, behind Behind.
@@ -405,6 +434,9 @@ func (w *historyWindow) moveTo(sequence int64) {
 
 // nextRun returns the next run of sequences to read, at most n.
 func (w *historyWindow) nextRun(n int) (from int64, count int) {
+	if w.among != nil {
+		return w.nextAmong(n)
+	}
 	if w.descending {
 		high := w.at - 1
 		from = max(w.low, high-int64(n)+1)
@@ -412,4 +444,23 @@ func (w *historyWindow) nextRun(n int) (from int64, count int) {
 	}
 	from = w.at + 1
 	return from, int(max(0, min(int64(n), w.high-from+1)))
+}
+
+// nextAmong is nextRun for a window that has the sequences to read.
+func (w *historyWindow) nextAmong(n int) (from int64, count int) {
+	if w.descending {
+		i, _ := slices.BinarySearch(w.among, w.at)
+		for ; i > 0 && count < n && w.among[i-1] >= w.low && (count == 0 || w.among[i-1] == from-1); i-- {
+			from, count = w.among[i-1], count+1
+		}
+		return from, count
+	}
+	i, _ := slices.BinarySearch(w.among, w.at+1)
+	for ; i < len(w.among) && count < n && w.among[i] <= w.high && (count == 0 || w.among[i] == from+int64(count)); i++ {
+		if count == 0 {
+			from = w.among[i]
+		}
+		count++
+	}
+	return from, count
 }

@@ -291,7 +291,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	handleREST(server, rest, agentapi.NewHandler(agentapi.Deps{Agents: directory, Tasks: work, Streams: streams, Positions: store},
 		agentapi.Options{Intake: intake, Logger: log, OriginAllowed: server.OriginAllowed, Connect: server.Connect, Refused: recordRefusals(trail)}))
 
-	rooms := agentchat.NewHandler(agentchat.Deps{Channels: trust.channels, Agents: directory, Presence: trust.presence, Keys: auth.NewKeys(store), Following: follows.New(store, trust.channels), Reputation: reputation.New(store), Store: store, Streams: streams},
+	rooms := agentchat.NewHandler(agentchat.Deps{Channels: trust.channels, Agents: directory, Presence: trust.presence, Keys: auth.NewKeys(store), Following: follows.New(store, trust.channels), Reputation: reputation.New(store), Store: store, Streams: streams, Search: texts},
 		agentchat.Options{Intake: intake, Logger: log, Registration: registering, PublicURL: chatURL(c.PublicURL, chat), Prefix: chat, PublicDirectory: c.AgentchatPublicDirectory, OriginAllowed: server.OriginAllowed,
 			Admit: who.chatAdmit(), Connect: server.Connect, QueryToken: httpd.QueryToken, Refused: recordRefusals(trail)})
 	handleChat(server, chat, c.AgentchatPublicDirectory, rooms)

@@ -126,6 +126,34 @@ func (s *Service) Search(ctx context.Context, snapshot *kg.Snapshot, r Request) 
 	return page, err
 }
 
+// Subjects returns the subjects of all hits of a request, in no order that matters. First,
+// After and Order have no effect.
+//
+// Errors: those of Search; CodeLimitExceeded for more than MaxOrdered hits.
+func (s *Service) Subjects(ctx context.Context, snapshot *kg.Snapshot, r Request) (subjects []kg.Term, err error) {
+	r.After = nil
+	f, err := s.openFinder(ctx, snapshot, &r)
+	if err != nil {
+		return nil, err
+	}
+	err = f.visitHits(func(h *textindex.Hit) error {
+		if len(subjects) == MaxOrdered {
+			return tooMany("list")
+		}
+		t, err := snapshot.Term(h.Place.Subject.ID)
+		subjects = append(subjects, t)
+		return err
+	})
+	return subjects, err
+}
+
+// tooMany is the error of a query with more than MaxOrdered hits, too many to do something.
+func tooMany(do string) error {
+	e := kg.Errorf(kg.CodeLimitExceeded, "query has more than %d hits, too many to %s", MaxOrdered, do)
+	e.Hint = "Add words or a filter, or order by score."
+	return e
+}
+
 // finder finds hits for one request.
 type finder struct {
 	ctx      context.Context
@@ -235,9 +263,7 @@ func (f *finder) findNewest(r *Request) ([]Hit, error) {
 	seen := 0
 	err := f.visitHits(func(h *textindex.Hit) error {
 		if seen++; seen > MaxOrdered {
-			e := kg.Errorf(kg.CodeLimitExceeded, "query has more than %d hits, too many to order by time", MaxOrdered)
-			e.Hint = "Add words or a filter, or order by score."
-			return e
+			return tooMany("order by time")
 		}
 		at, err := f.timeOf(h)
 		if err != nil {

@@ -91,11 +91,11 @@ type wireError struct {
 	status int
 }
 
-// errorNotImplemented is the error of a parameter that a later version implements.
+// errorNotImplemented is the error of a parameter that the server does not have.
 type errorNotImplemented struct{ field string }
 
 func (e *errorNotImplemented) Error() string {
-	return "the search of messages by text (q) is not implemented yet"
+	return "search is off on this server; koine serve --search on turns it on"
 }
 
 func errUnauthorized() *kg.Error {

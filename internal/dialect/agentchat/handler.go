@@ -16,6 +16,7 @@ import (
 	"koine/internal/caller"
 	"koine/internal/presence"
 	"koine/internal/rest"
+	"koine/internal/search"
 	"koine/internal/sse"
 	"koine/internal/throttle"
 	"koine/internal/ws"
@@ -40,6 +41,7 @@ type Deps struct {
 	Reputation Reputation
 	Store      Store
 	Streams    *sse.Server
+	Search     *search.Service // nil: messages are not found by words
 }
 
 // Registration is the rule for registering agents.

@@ -24,6 +24,7 @@ import (
 	"koine/internal/following"
 	"koine/internal/presence"
 	"koine/internal/reputation"
+	"koine/internal/search"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -32,6 +33,7 @@ import (
 // server serves the protocol over its own store, in open mode: callers name themselves
 // in X-Agent-ID, or have a key.
 type server struct {
+	deps agentchat.Deps
 	*httptest.Server
 	t        testing.TB
 	store    *kg.Store
@@ -109,7 +111,13 @@ func startWith(t testing.TB, o agentchat.Options, co channels.Options) *server {
 	if o.QueryToken == nil {
 		o.QueryToken = func(r *http.Request) string { return r.URL.Query().Get("token") }
 	}
-	h := agentchat.NewHandler(agentchat.Deps{Channels: rooms, Agents: directory, Presence: tracker, Keys: s.keys, Following: following.New(store, rooms), Reputation: reputation.New(store), Store: store, Streams: s.streams}, o)
+	texts, err := search.Open(store, search.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts.Start()
+	s.deps = agentchat.Deps{Channels: rooms, Agents: directory, Presence: tracker, Keys: s.keys, Following: following.New(store, rooms), Reputation: reputation.New(store), Store: store, Streams: s.streams, Search: texts}
+	h := agentchat.NewHandler(s.deps, o)
 	s.handler = h
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := kg.Principal{ID: kg.Anonymous, Roles: []string{kg.RoleAdmin}, ActFor: []kg.AgentID{kg.Anybody}, Method: kg.MethodOpen}
@@ -127,6 +135,9 @@ func startWith(t testing.TB, o agentchat.Options, co channels.Options) *server {
 			t.Error(err)
 		}
 		s.Close()
+		if err := texts.Close(); err != nil {
+			t.Error(err)
+		}
 		work.Close()
 		rooms.Close()
 		tracker.Close()

@@ -13,6 +13,7 @@ import (
 	"koine/channels/message"
 	"koine/internal/plainjson"
 	"koine/internal/rest"
+	"koine/internal/search"
 	"koine/kg"
 )
 
@@ -149,12 +150,15 @@ type messagePage struct {
 // after a place. next_cursor is the place of the next page: to be sent as before, or as
 // after with after or since.
 func (h *Handler) listMessages(_ http.ResponseWriter, r *http.Request, who *requester) (int, any, error) {
-	if r.URL.Query().Has("q") {
-		return 0, nil, &errorNotImplemented{"q"}
-	}
 	q, err := historyOf(r)
 	if err != nil {
 		return 0, nil, err
+	}
+	if r.URL.Query().Has("q") {
+		if h.deps.Search == nil {
+			return 0, nil, &errorNotImplemented{"q"}
+		}
+		q.Among = h.messagesWith(r.URL.Query().Get("q"), pathRoom(r))
 	}
 	page, end, more, err := h.deps.Channels.HistoryPage(r.Context(), who.onChannels(), pathRoom(r), q)
 	if err != nil {
@@ -172,6 +176,21 @@ func (h *Handler) listMessages(_ http.ResponseWriter, r *http.Request, who *requ
 		out.Next = &next
 	}
 	return http.StatusOK, out, nil
+}
+
+// messagesWith returns a function that finds the messages of a room with words of a query.
+func (h *Handler) messagesWith(words string, room channel.ID) func(context.Context, *kg.Snapshot) ([]message.ID, error) {
+	return func(ctx context.Context, s *kg.Snapshot) ([]message.ID, error) {
+		found, err := h.deps.Search.Subjects(ctx, s, search.Request{Query: words, Filter: search.Filter{Channels: []channel.ID{room}}})
+		if err != nil {
+			return nil, kg.AsError(err).At("q")
+		}
+		list := make([]message.ID, 0, len(found))
+		for _, t := range found {
+			list = append(list, message.IDOf(t))
+		}
+		return list, nil
+	}
 }
 
 // historyOf reads the query of a list of messages.
