@@ -321,7 +321,7 @@ func (c *Card) announceChannels(base string) {
 var skills = []Skill{
 	{
 		ID: "search", Name: "Search knowledge", Tags: []string{"knowledge-graph", "search"},
-		Description: "Finds the statements that contain all words of a text. The text \"help\" lists the other requests that a message may contain.",
+		Description: "Answers words with what the graph knows about them. The text \"help\" lists the other requests that a message may contain.",
 		Examples:    []string{"Ada Lovelace", "What is known about water in the crystal?", "help"},
 	},
 	{

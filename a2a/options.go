@@ -61,6 +61,9 @@ type Options struct {
 	// Card configures the extended agent card of koine; nil for none. Other agents have
 	// none.
 	Card *CardOptions
+	// Recall makes koine answer plain words by the query recall of the Querier, which finds
+	// by words; otherwise it reads all statements.
+	Recall bool
 	// RefuseQueryMutations makes knowledge/query refuse mutations.
 	RefuseQueryMutations bool
 	Logger               *slog.Logger

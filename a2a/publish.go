@@ -90,6 +90,7 @@ func readPublication(params *object) (p channels.Publication) {
 	}
 	p.ArtifactRefs = params.readTexts("artifactRefs")
 	p.Metadata = params.readContent("metadata")
+	p.Embedding = params.readEmbedding()
 	p.IdempotencyKey, _ = params.readText("idempotencyKey")
 	p.Envelope = readEnvelope(params)
 	p.Justification, _ = params.readText("justification")

@@ -45,7 +45,7 @@ func (s self) Work(ctx context.Context, j *tasks.Job) error {
 	out := &outcome{job: j}
 	ctx = caller.With(ctx, j.By)
 	for i := range j.Message.Parts {
-		o, err := orderOf(&j.Message.Parts[i])
+		o, err := s.orderOf(&j.Message.Parts[i])
 		if err != nil {
 			return kg.AsError(err).At(elementPath("parts", i))
 		}
@@ -63,7 +63,7 @@ func (s self) Work(ctx context.Context, j *tasks.Job) error {
 			out.addText(words.text)
 			out.refused = words.refused
 		}
-		if err := out.reportResult(ctx, i, o.method, result); err != nil || out.refused {
+		if err := out.reportResult(ctx, i, o, result); err != nil || out.refused {
 			return err
 		}
 	}

@@ -35,7 +35,7 @@ func (h *Handler) subscriptionIn(m *tasks.Message) (self, *order) {
 	if !ok || len(m.Parts) != 1 {
 		return s, nil
 	}
-	o, err := orderOf(&m.Parts[0])
+	o, err := s.orderOf(&m.Parts[0])
 	if err != nil || o.method != subscribeMethod {
 		return s, nil
 	}

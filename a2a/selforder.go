@@ -17,6 +17,8 @@ type order struct {
 	params  map[string]json.RawMessage
 	say     string
 	summary func(result []byte) summary // nil for no summary
+	// parts returns the parts of the artifact; nil for the result as data.
+	parts func(result []byte) []tasks.Part
 }
 
 // summary is a result in words, for people.
@@ -27,7 +29,7 @@ type summary struct {
 
 // help is the answer to "help".
 const help = `I keep a knowledge graph. Send me
-- words to find statements that have all of them: lovelace mathematician
+- words, to be told what is known about them: lovelace mathematician
 - a GraphQL document to execute: { entities(first: 5) { nodes { iri label types } } }
 - data with a query: {"query": "query($i: IRI!) { entity(iri: $i) { label } }", "variables": {"i": "urn:x:ada"}}
 - a GraphQL subscription, as a streaming message, to receive changes: subscription { statementChanged(where: {predicate: {eq: "rdfs:label"}}) { __typename } }
@@ -39,17 +41,17 @@ Data may come as text too. What there is to ask for: { vocabulary { classes { no
 const askHelp = `Send "help" for what can be asked.`
 
 // orderOf parses a part.
-func orderOf(p *tasks.Part) (*order, error) {
+func (s self) orderOf(p *tasks.Part) (*order, error) {
 	switch {
 	case p.Text != nil:
-		return orderInText(*p.Text)
+		return s.orderInText(*p.Text)
 	case p.Data != nil:
 		return orderInData(p.Data)
 	}
 	return nil, errNoFiles()
 }
 
-func orderInText(text string) (*order, error) {
+func (s self) orderInText(text string) (*order, error) {
 	text = strings.TrimSpace(text)
 	switch {
 	case strings.EqualFold(strings.TrimRight(text, "?!. "), "help"):
@@ -61,6 +63,9 @@ func orderInText(text string) (*order, error) {
 		return o.inWords(), nil
 	case document.MatchString(text):
 		return &order{method: "knowledge/query", params: map[string]json.RawMessage{"query": quoteJSON(text)}}, nil
+	}
+	if s.h.options.Recall {
+		return recallOf(text)
 	}
 	return searchFor(text)
 }

@@ -30,9 +30,13 @@ const pieceBytes = tasks.MaxMessageBytes / 4 * 3 / 3 * 3
 
 // reportResult reports the result of a part as an artifact: one part of data, or if that is
 // too large, pieces of the JSON as a file, chunk by chunk.
-func (o *outcome) reportResult(ctx context.Context, n int, name string, result json.RawMessage) error {
-	a := tasks.Artifact{ID: "result-" + strconv.Itoa(n+1), Name: name, Complete: true}
+func (o *outcome) reportResult(ctx context.Context, n int, of *order, result json.RawMessage) error {
+	a := tasks.Artifact{ID: "result-" + strconv.Itoa(n+1), Name: of.method, Complete: true}
 	last := n == len(o.job.Message.Parts)-1 || o.refused
+	if of.parts != nil {
+		a.Parts = of.parts(result)
+		return o.reportChunk(ctx, tasks.Chunk{Artifact: a}, last)
+	}
 	if len(result) <= tasks.MaxMessageBytes {
 		a.Parts = []tasks.Part{tasks.DataPart(result)}
 		return o.reportChunk(ctx, tasks.Chunk{Artifact: a}, last)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"koine/internal/tasks"
 	"koine/kg"
 )
 
@@ -17,6 +18,57 @@ const (
 	searchResults  = 25
 	searchReads    = 200_000 // statements
 )
+
+// recallQuery finds what is known about words.
+const recallQuery = `query Recall($topic: String!) { recall(topic: $topic) { text facts left revision } }`
+
+// recalled is the answer to recallQuery.
+type recalled struct {
+	Data struct {
+		Recall struct {
+			Text        string
+			Facts, Left int
+			Revision    int64
+		}
+	}
+}
+
+// recallOf returns an order for what is known about the words of a text. Filler words are left
+// out of a text without "words in this order".
+func recallOf(text string) (*order, error) {
+	if !strings.Contains(text, `"`) {
+		text = strings.TrimRight(strings.Join(tellingWords(strings.Fields(text)), " "), "?!., ")
+	}
+	variables, err := appendJSON(nil, map[string]any{"topic": text})
+	if err != nil {
+		return nil, err
+	}
+	return &order{
+		method: "knowledge/query", params: map[string]json.RawMessage{"query": quoteJSON(recallQuery), "variables": variables},
+		summary: func(result []byte) summary {
+			var r recalled
+			if json.Unmarshal(result, &r) != nil {
+				return summary{}
+			}
+			found := r.Data.Recall
+			if found.Facts == 0 {
+				return summary{text: fmt.Sprintf("Nothing is known about: %s (revision %d). %s", clipText(text), found.Revision, askHelp)}
+			}
+			words := fmt.Sprintf("%s about: %s (revision %d).", countOf(found.Facts, "fact"), clipText(text), found.Revision)
+			if found.Left > 0 {
+				words += fmt.Sprintf(" %s more; ask with more words, or call recall in GraphQL with a larger maxTokens.", countOf(found.Left, "fact"))
+			}
+			return summary{text: words}
+		},
+		parts: func(result []byte) []tasks.Part {
+			var r recalled
+			if json.Unmarshal(result, &r) != nil || r.Data.Recall.Text == "" {
+				return []tasks.Part{tasks.DataPart(result)}
+			}
+			return []tasks.Part{tasks.TextPart(r.Data.Recall.Text), tasks.DataPart(result)}
+		},
+	}, nil
+}
 
 // searchQuery finds the statements with all of the words in their object.
 const searchQuery = `query Search($where: StatementFilter!, $first: Int!, $budget: BudgetInput!) {
@@ -64,16 +116,22 @@ func wholeWord(word string) string {
 	return `(?i)(?:^|[^\pL\pM\pN])` + regexp.QuoteMeta(word) + `(?:$|[^\pL\pM\pN])`
 }
 
-// searchWords returns the words of a text to search for: it drops the filler words of a
-// question or an order, unless there are no others.
-func searchWords(text string) []string {
-	var all, telling []string
+// searchWords returns the words of a text to search for.
+func searchWords(text string) (list []string) {
 	for _, word := range strings.Fields(text) {
-		if word = strings.Trim(word, "?!.,;:…\"'()“”‘’«»"); word == "" {
-			continue
+		if word = trimPunctuation(word); word != "" {
+			list = append(list, word)
 		}
-		all = append(all, word)
-		if !slices.Contains(fillers, strings.ToLower(word)) {
+	}
+	return tellingWords(list)
+}
+
+func trimPunctuation(word string) string { return strings.Trim(word, "?!.,;:…\"'()“”‘’«»") }
+
+// tellingWords drops the filler words of a question or an order, unless there are no others.
+func tellingWords(all []string) (telling []string) {
+	for _, word := range all {
+		if !slices.Contains(fillers, strings.ToLower(trimPunctuation(word))) {
 			telling = append(telling, word)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"koine/internal/delivery/push"
 	"koine/internal/observertest"
 	"koine/internal/operation"
+	"koine/internal/search"
 	"koine/internal/sse"
 	"koine/internal/tasks"
 	"koine/kg"
@@ -101,7 +102,19 @@ func newTestServerWith(t testing.TB, store kg.Options, streams sse.Options, opti
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine := graph.NewEngine(graph.Deps{Store: s.store, Prefixes: prefixes, Channels: rooms}, graph.Options{})
+	var texts *search.Service
+	if options.Recall {
+		if texts, err = search.Open(s.store, search.Options{Dir: t.TempDir()}); err != nil {
+			t.Fatal(err)
+		}
+		texts.Start()
+		t.Cleanup(func() {
+			if err := texts.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	engine := graph.NewEngine(graph.Deps{Store: s.store, Prefixes: prefixes, Channels: rooms, Search: texts}, graph.Options{})
 	s.querier = &notingQuerier{engine, make(chan context.Context, 1)}
 	deps := a2a.Deps{Store: s.store, Querier: s.querier, Channels: rooms, Tasks: s.tasks, Push: s.push, Streams: s.streams, Prefixes: prefixes}
 	mux := http.NewServeMux()

@@ -33,6 +33,29 @@ func (s *Service) Message(ctx context.Context, by Caller, id message.ID) (*messa
 	return list[0], nil
 }
 
+// ReadEmbedding returns the embedding of a message that was read for a caller, nil if it has
+// none or its content is withheld.
+func ReadEmbedding(ctx context.Context, s *Service, m *message.Message) (*kg.Embedding, error) {
+	if m.Withheld != "" {
+		return nil, nil
+	}
+	if m.Embedding != nil {
+		return m.Embedding, nil
+	}
+	snapshot, err := s.journal.SystemView(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	for st, err := range snapshot.Match(kg.Pattern{Subject: m.ID.Entity(), Predicate: vocab.Parts, Graph: m.ContentGraph()}) {
+		if err != nil {
+			return nil, err
+		}
+		return st.Assertions[0].Embedding, nil
+	}
+	return nil, nil
+}
+
 // messageLocation is the location of a message and the agent that requests it.
 type messageLocation struct {
 	channel  channel.ID

@@ -41,6 +41,7 @@ type heldPublication struct {
 	Peer         kg.AgentID          `json:"peer,omitempty"` // of a direct channel
 	Parts        []string            `json:"parts"`          // byte for byte
 	Metadata     *string             `json:"metadata,omitempty"`
+	Embedding    *kg.Embedding       `json:"embedding,omitempty"`
 	ArtifactRefs []string            `json:"artifactRefs,omitempty"`
 	Interaction  message.Interaction `json:"messageType,omitempty"`
 	ContentType  message.ContentType `json:"contentType,omitempty"`
@@ -157,7 +158,7 @@ func (p *publishOp) authorizeHold(tx *kg.Tx) (*access.Entry, error) {
 func (p *publishOp) heldPieces() (pieces []string, err error) {
 	m := p.message
 	h := heldPublication{
-		Author: p.author, Peer: p.peer, ArtifactRefs: m.ArtifactRefs, Interaction: m.Interaction, ContentType: m.ContentType, Format: m.Format, Tags: m.Tags,
+		Author: p.author, Peer: p.peer, Embedding: m.Embedding, ArtifactRefs: m.ArtifactRefs, Interaction: m.Interaction, ContentType: m.ContentType, Format: m.Format, Tags: m.Tags,
 		To: m.To, Correlation: m.Correlation, ReplyTo: m.ReplyTo, Thread: m.Thread, Key: m.IdempotencyKey, Hash: p.hash, Implied: p.implied, FactCount: m.FactCount,
 	}
 	for _, part := range m.Parts {
@@ -190,7 +191,7 @@ func (p *publishOp) heldPieces() (pieces []string, err error) {
 // message returns the message of a held publication.
 func (h *heldPublication) message(id message.ID, of channel.ID) *message.Message {
 	m := &message.Message{
-		ID: id, Channel: of, Author: h.Author, ArtifactRefs: h.ArtifactRefs, IdempotencyKey: h.Key, FactCount: h.FactCount,
+		ID: id, Channel: of, Author: h.Author, Embedding: h.Embedding, ArtifactRefs: h.ArtifactRefs, IdempotencyKey: h.Key, FactCount: h.FactCount,
 		Envelope: message.Envelope{Interaction: h.Interaction, ContentType: h.ContentType, Format: h.Format, Tags: h.Tags, To: h.To, Correlation: h.Correlation, ReplyTo: h.ReplyTo, Thread: h.Thread},
 	}
 	for _, part := range h.Parts {

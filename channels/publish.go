@@ -22,6 +22,7 @@ type Publication struct {
 	Parts        []json.RawMessage
 	ArtifactRefs []string
 	Metadata     []byte // a JSON object, or nil
+	Embedding    *kg.Embedding
 	// Envelope is the header of the message. Recipients is ignored: it is resolved from
 	// To.
 	message.Envelope
@@ -176,6 +177,11 @@ func (p *Publication) newMessage(author kg.AgentID) (*message.Message, error) {
 	}
 	if size > channel.MaxMessageBytes {
 		return nil, check.TooMuch("parts", "message has %d bytes; the limit is %d", size, channel.MaxMessageBytes)
+	}
+	if m.Embedding = p.Embedding; m.Embedding != nil {
+		if err := m.Embedding.Valid(); err != nil {
+			return nil, kg.AsError(err).At("embedding")
+		}
 	}
 	if !utf8.ValidString(p.IdempotencyKey) {
 		return nil, kg.Errorf(kg.CodeInvalid, "idempotencyKey must be valid UTF-8").At("idempotencyKey")

@@ -169,7 +169,11 @@ func (p *publishOp) addStatement(st vocab.Statement) error {
 	} else {
 		q.Subject, q.Graph = p.message.ID.Entity(), p.message.Channel.MessagesGraph()
 	}
-	p.statements = append(p.statements, kg.Patch{Op: kg.Add, Quad: q})
+	patch := kg.Patch{Op: kg.Add, Quad: q}
+	if st.Property == vocab.Parts {
+		patch.Embedding = p.message.Embedding
+	}
+	p.statements = append(p.statements, patch)
 	return p.prefetch.Prefetch(&p.statements[len(p.statements)-1])
 }
 
@@ -186,6 +190,9 @@ func canonicalPatches(patches []kg.Patch) string {
 		p := &patches[i]
 		fmt.Fprintf(&b, "%s %s %s %s %s %s %t %v %v %v %s\n", p.Op, p.Quad.Subject, p.Quad.Predicate, p.Quad.Object, p.Quad.Graph, p.Source,
 			p.HasCertainty, p.Certainty, p.Validity.From.UnixMilli(), p.Validity.Until.UnixMilli(), p.Provenance)
+		if p.Embedding != nil {
+			fmt.Fprintf(&b, "%s\n", p.Embedding)
+		}
 	}
 	return strconv.Quote(hex.EncodeToString([]byte(b.String())))
 }

@@ -376,3 +376,44 @@ func TestPublishMessage(t *testing.T) {
 	}
 	c.want("once it is applied", c.told("bob", `{ message(id: "%s") { facts { nodes { predicate graph } } } }`, data.PublishMessage.Message.ID), `{"message":{"facts":{"nodes":[{"predicate":"https://example.org/pay","graph":"https://example.org/g"}]}}}`)
 }
+
+// The embedding of a message is shown to those who may read its content, as long as it has
+// some, and it is part of what an idempotency key stands for.
+func TestMessageEmbedding(t *testing.T) {
+	c := newConversing(t, limit.Limits{})
+	id := c.lab("PUBLIC")
+	open := c.say("ann", id, "to all", `, embedding: {model: "m", vector: [0.1, -2]}, idempotencyKey: "k"`)
+	addressed := c.say("ann", id, "to bob", `, recipient: "bob", embedding: {model: "n", vector: [3]}`)
+	plain := c.say("ann", id, "without", "")
+	const shown = `{ message(id: "%s") { withheldReason embedding { __typename model dimension vector } } }`
+	embedding := func(fields string) string {
+		return `{"message":{"withheldReason":null,"embedding":{"__typename":"Embedding",` + fields + `}}}`
+	}
+	c.want("to all", c.told("eve", shown, open), embedding(`"model":"m","dimension":2,"vector":[0.1,-2]`))
+	for _, name := range []string{"ann", "bob"} {
+		c.want("to one, by "+name, c.told(name, shown, addressed), embedding(`"model":"n","dimension":1,"vector":[3]`))
+	}
+	c.want("to another", c.told("eve", shown, addressed), `{"message":{"withheldReason":"ADDRESSED","embedding":null}}`)
+	c.want("none", c.told("eve", shown, plain), `{"message":{"withheldReason":null,"embedding":null}}`)
+	c.want("a page", c.told("eve", `{ channel(id: "%s") { messages { nodes { embedding { model } } } } }`, id),
+		`{"channel":{"messages":{"nodes":[{"embedding":{"model":"m"}},{"embedding":null},{"embedding":null}]}}}`)
+
+	c.want("the same again", c.say("ann", id, "to all", `, embedding: {model: "m", vector: [0.1, -2]}, idempotencyKey: "k"`), open)
+	again := `mutation { publishMessage(input: {channelId: "` + id + `", parts: [{type: "text", text: "to all"}], idempotencyKey: "k" %s}) { success } }`
+	c.want("without the embedding", c.refused("ann", again, ""), "IDEMPOTENCY_CONFLICT input.idempotencyKey")
+	c.want("with another", c.refused("ann", again, `, embedding: {model: "m", vector: [0.1, -3]}`), "IDEMPOTENCY_CONFLICT input.idempotencyKey")
+	c.want("one of zeros", c.refused("ann", `mutation { publishMessage(input: {channelId: "%s", parts: [{text: "x"}], embedding: {model: "m", vector: [0]}}) { success } }`, id), "INVALID input.embedding.vector")
+	c.want("a fact's of zeros", c.refused("ann", `mutation { publishMessage(input: {channelId: "%s", parts: [{text: "x"}], patches: [{op: add, statement: {subject: {id: "ex:s"}, predicate: {id: "ex:p"}, object: {value: 1}}, embedding: {model: "m", vector: [0]}}]}) { success } }`, id), "INVALID input.patches[0].embedding.vector")
+
+	c.told("ann", `mutation { retractMessage(input: {channelId: "%s", messageId: "%s"}) { success } }`, id, open)
+	c.want("retracted", c.told("ann", shown, open), `{"message":{"withheldReason":"RETRACTED","embedding":null}}`)
+	const stored = `{ statements(where: {subject: {eq: "urn:koine:message:%s"}}, view: {allGraphs: true}, first: 100) { nodes { assertions { embedding { model } } } } }`
+	if left := c.told("ann", stored, open); strings.Contains(left, "model") || !strings.Contains(left, "embedding") {
+		t.Errorf("after the retraction its statements are %s", left)
+	}
+	for name, shows := range map[string]bool{"bob": true, "eve": false} {
+		if seen := c.told(name, stored, addressed); strings.Contains(seen, `"model":"n"`) != shows {
+			t.Errorf("%s reads the statements %s", name, seen)
+		}
+	}
+}

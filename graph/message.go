@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"koine/channels"
 	"koine/channels/message"
 	"koine/graph/executor"
 	"koine/graph/internal/knowledge"
@@ -111,6 +112,16 @@ func (m *Message) AnsweredBy(ctx context.Context) (*Message, error) {
 
 // Metadata is a JSON object, nil for none.
 func (m *Message) Metadata() json.RawMessage { return m.record.Metadata }
+
+// Embedding is the embedding of the message, nil for none.
+func (m *Message) Embedding(ctx context.Context) (*kg.Embedding, error) {
+	r := runOf(ctx)
+	e, err := channels.ReadEmbedding(ctx, r.engine.deps.Channels, m.record)
+	if err != nil {
+		return nil, err
+	}
+	return e, r.chargeBytes(e.Bytes())
+}
 
 // ArtifactRefs are the references to artifacts.
 func (m *Message) ArtifactRefs() []string { return notNil(m.record.ArtifactRefs) }

@@ -535,6 +535,14 @@ type DecideAccessRequestInput struct {
 	Reason    *string      `json:"reason"`
 }
 
+type DefineInput struct {
+	Label         string  `json:"label"`
+	Class         *bool   `json:"class"`
+	Comment       *string `json:"comment"`
+	Graph         *string `json:"graph"`
+	Justification *string `json:"justification"`
+}
+
 type DeleteChannelInput struct {
 	ChannelID string `json:"channelId"`
 }
@@ -870,6 +878,11 @@ type Principal struct {
 	Tier          *ChannelTier `json:"tier"`
 }
 
+type PropertyInput struct {
+	Predicate string        `json:"predicate"`
+	Objects   []ObjectInput `json:"objects"`
+}
+
 // An update or a message held for review, with `approvalCount` of `requiredApprovals`.
 type Proposal struct {
 	ID       string         `json:"id"`
@@ -928,6 +941,7 @@ type PublishMessageInput struct {
 	Parts          []json.RawMessage   `json:"parts"`
 	ArtifactRefs   []string            `json:"artifactRefs"`
 	Metadata       json.RawMessage     `json:"metadata"`
+	Embedding      *base.Embedding     `json:"embedding"`
 	IdempotencyKey *string             `json:"idempotencyKey"`
 	MessageType    *MessageType        `json:"messageType"`
 	ContentType    *MessageContentType `json:"contentType"`
@@ -959,6 +973,20 @@ type PublishMessagePayload struct {
 	VerificationStatus  string  `json:"verificationStatus"`
 	VerificationDetails *string `json:"verificationDetails"`
 	ProposalID          *string `json:"proposalId"`
+}
+
+// `key`: a property that only one entity has, with one value; `certainty`: 0 to 1, absent: facts.
+type PutInput struct {
+	ID             *string         `json:"id"`
+	Key            *PropertyInput  `json:"key"`
+	Label          *string         `json:"label"`
+	Type           *string         `json:"type"`
+	Properties     []PropertyInput `json:"properties"`
+	Graph          *string         `json:"graph"`
+	Certainty      *float64        `json:"certainty"`
+	Justification  *string         `json:"justification"`
+	IdempotencyKey *string         `json:"idempotencyKey"`
+	DryRun         *bool           `json:"dryRun"`
 }
 
 // Of assertions recorded from `since` on; null: of all.
@@ -1025,9 +1053,14 @@ type ReleaseLeaseInput struct {
 	LeaseID  string `json:"leaseId"`
 }
 
+// Facts in one form or several.
 type RememberInput struct {
 	// In lines, as recall writes them. A label alone in parentheses is the entity with that label, and with the class that the facts give it.
-	Facts string `json:"facts"`
+	Facts *string `json:"facts"`
+	// In words: [["Ada Lovelace", "wrote", "Note G"]]. A text in quotes is no label.
+	Triples [][]json.RawMessage `json:"triples"`
+	// A node without an id is named by its label and class.
+	JSONLd json.RawMessage `json:"jsonLd"`
 	// Of facts that name none.
 	Graph *string `json:"graph"`
 	// Of facts that give none.
@@ -1037,11 +1070,12 @@ type RememberInput struct {
 	DryRun         *bool    `json:"dryRun"`
 }
 
-// `entities` are the labels of the request in their order, `known` the facts that there were before.
+// `entities` are the labels of the request in their order, `known` the facts that there were before, `contradictions` those of which the facts are part.
 type RememberPayload struct {
-	Entities []RememberedEntity   `json:"entities"`
-	Known    []StatementRecord    `json:"known"`
-	Update   *ApplyPatchesPayload `json:"update"`
+	Entities       []RememberedEntity   `json:"entities"`
+	Known          []StatementRecord    `json:"known"`
+	Contradictions []Contradiction      `json:"contradictions"`
+	Update         *ApplyPatchesPayload `json:"update"`
 }
 
 // `made` if no entity had the label.

@@ -75,7 +75,7 @@ func (r *run) convertPublication(ctx context.Context, input *PublishMessageInput
 	return channels.Publication{
 		Patches: facts.Patches, Implied: facts.Implied,
 		Channel: channel.ID(deref(input.ChannelID)), To: kg.AgentID(deref(input.To)), Parts: input.Parts, ArtifactRefs: input.ArtifactRefs,
-		Metadata: input.Metadata, IdempotencyKey: deref(input.IdempotencyKey), Justification: deref(input.Justification),
+		Metadata: input.Metadata, Embedding: input.Embedding, IdempotencyKey: deref(input.IdempotencyKey), Justification: deref(input.Justification),
 		TaskID: cmp.Or(deref(input.TaskID), r.request.TaskID), SessionID: cmp.Or(deref(input.SessionID), r.request.SessionID),
 		Envelope: message.Envelope{
 			Interaction: message.Interaction(inDomain(deref(input.MessageType))), ContentType: message.ContentType(inDomain(deref(input.ContentType))),
@@ -99,7 +99,9 @@ func (r *run) convertFacts(ctx context.Context, patches []PatchInput) (update.Fa
 	facts, err := update.Expand(ctx, r.engine.deps.Names, r.request.Principal, mutations)
 	if err != nil {
 		e := *kg.AsError(err)
-		e.Field = strings.Replace(e.Field, "].", "].statement.", 1)
+		if !strings.Contains(e.Field, "].embedding") {
+			e.Field = strings.Replace(e.Field, "].", "].statement.", 1)
+		}
 		return facts, e.At("patches")
 	}
 	return facts, nil

@@ -67,3 +67,52 @@ func TestRememberAtTheSameTime(t *testing.T) {
 		t.Errorf("got %s, want one entity", got)
 	}
 }
+
+// put replaces the values of an entity by IRI, by key, and by label and class.
+func TestPutReplaces(t *testing.T) {
+	c := newConversing(t, limit.Limits{})
+	put := func(input string) string {
+		return c.told("ann", "%s", `mutation { put(input: {`+input+`}) { entities { label made } update { statementsAffected } } }`)
+	}
+	answer := func(entity string, affected int) string {
+		return fmt.Sprintf(`{"put":{"entities":[%s],"update":{"statementsAffected":%d}}}`, entity, affected)
+	}
+	values := `properties: [{predicate: "ex:size", objects: [{value: 1}, {value: %d}]}]`
+	for _, row := range []struct{ input, entity string }{
+		{`id: "ex:a", type: "ex:Thing", `, ""},
+		{`key: {predicate: "ex:isbn", objects: [{value: "978"}]}, type: "ex:Book", `, `{"label":"978","made":%v}`},
+		{`label: "Ada", type: "ex:Person", `, `{"label":"Ada","made":%v}`},
+	} {
+		entity := func(made bool) string {
+			if row.entity == "" {
+				return ""
+			}
+			return fmt.Sprintf(row.entity, made)
+		}
+		first := row.input + fmt.Sprintf(values, 2)
+		made := 3
+		if row.entity != "" {
+			made++
+		}
+		c.want("first "+row.input, put(first), answer(entity(true), made))
+		c.want("again "+row.input, put(first), answer(entity(false), 0))
+		c.want("other values "+row.input, put(row.input+fmt.Sprintf(values, 3)), answer(entity(false), 2))
+	}
+	c.want("by nothing", c.refused("ann", "%s", `mutation { put(input: {properties: []}) { update { revision } } }`), "INVALID")
+	c.want("a key of two", c.refused("ann", "%s", `mutation { put(input: {key: {predicate: "ex:isbn", objects: []}, properties: []}) { update { revision } } }`), "INVALID input.key.objects")
+	c.want("a wrong value", c.refused("ann", "%s", `mutation { put(input: {id: "ex:a", properties: [{predicate: "ex:p", objects: [{}]}]}) { update { revision } } }`), "INVALID input.properties[0].objects[0]")
+}
+
+func TestDefineAndWords(t *testing.T) {
+	c := newConversing(t, limit.Limits{})
+	triples := `mutation { remember(input: {triples: [["Ada", "wrote", "Note G"], ["Ada", "wrote", "Note A"]]}) { contradictions { kind statementCount } } }`
+	c.want("a new word", c.refused("ann", "%s", triples), "INVALID input.triples[0]")
+	define := `mutation { define(input: {label: "wrote", comment: "is the author of"}) { entities { label made } } }`
+	c.want("define", c.told("ann", "%s", define), `{"define":{"entities":[{"label":"wrote","made":true}]}}`)
+	c.want("define again", c.told("ann", "%s", define), `{"define":{"entities":[{"label":"wrote","made":false}]}}`)
+	found := c.told("ann", "%s", `{ entities(where: {label: {eq: "wrote"}}) { nodes { iri } } }`)
+	_, found, _ = strings.Cut(found, `"iri":"`)
+	iri, _, _ := strings.Cut(found, `"`)
+	c.told("ann", "%s", rememberIn("<"+iri+"> a owl:FunctionalProperty", ""))
+	c.want("the word", c.told("ann", "%s", triples), `{"remember":{"contradictions":[{"kind":"FUNCTIONAL","statementCount":2}]}}`)
+}

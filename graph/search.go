@@ -20,6 +20,7 @@ import (
 type SearchConnection struct {
 	listPage[SearchHit]
 	indexed  kg.Revision
+	building bool
 	service  *search.Service
 	snapshot *kg.Snapshot
 	request  search.Request
@@ -86,6 +87,9 @@ func (v *SearchFacetValue) ID() *string { return nilIfEmpty(v.value.Name) }
 
 // Count is the number of hits.
 func (v *SearchFacetValue) Count() int { return v.value.Count }
+
+// Building reports whether the index of texts is being built anew.
+func (c *SearchConnection) Building() bool { return c.building }
 
 // SearchHit is an entity or a message with words of the query.
 type SearchHit struct {
@@ -192,7 +196,7 @@ func (*queryRoot) Search(ctx context.Context, query string, near *NearInput, fil
 		terms.Terms[i].Term = h.Subject
 		return SearchHit{term: knowledge.TermCount{Iri: h.Subject, List: terms, Index: i}, hit: h}
 	})
-	c := &SearchConnection{listPage: *page, indexed: found.Revision, service: service, snapshot: s, request: request}
+	c := &SearchConnection{listPage: *page, indexed: found.Revision, building: found.Building, service: service, snapshot: s, request: request}
 	c.count = c.countHits
 	if near != nil { // everything with a vector is a hit
 		c.count = func(context.Context) (int64, bool, error) { return int64(len(hits)), !page.more && !page.begun, nil }

@@ -2085,6 +2085,7 @@ func messageFields() map[string]*executor.Field {
 		"metadata": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeJSON(w, s, o.(*Message).Metadata())
 		}),
+		"embedding": executor.Read((*Message).Embedding, writeEmbedding),
 		"artifactRefs": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeStringList(w, s, o.(*Message).ArtifactRefs())
 		}),
@@ -2301,6 +2302,12 @@ func mutationFields() map[string]*executor.Field {
 		}, writeApplyPatchesPayload),
 		"remember": executor.ReadArgs(coerceMutationRememberArgs, func(o *mutationRoot, ctx context.Context, a *mutationRememberArgs) (*RememberPayload, error) {
 			return o.Remember(ctx, a.Input)
+		}, writeRememberPayload),
+		"put": executor.ReadArgs(coerceMutationPutArgs, func(o *mutationRoot, ctx context.Context, a *mutationPutArgs) (*RememberPayload, error) {
+			return o.Put(ctx, a.Input)
+		}, writeRememberPayload),
+		"define": executor.ReadArgs(coerceMutationDefineArgs, func(o *mutationRoot, ctx context.Context, a *mutationDefineArgs) (*RememberPayload, error) {
+			return o.Define(ctx, a.Input)
 		}, writeRememberPayload),
 		"createGraph": executor.ReadArgs(coerceMutationCreateGraphArgs, func(o *mutationRoot, ctx context.Context, a *mutationCreateGraphArgs) (*GraphPayload, error) {
 			return o.CreateGraph(ctx, a.Input)
@@ -3080,6 +3087,9 @@ func rememberPayloadFields() map[string]*executor.Field {
 		"known": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeStatementRecordList(w, s, o.(*RememberPayload).Known)
 		}),
+		"contradictions": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeContradictionList(w, s, o.(*RememberPayload).Contradictions)
+		}),
 		"update": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeApplyPatchesPayload(w, s, o.(*RememberPayload).Update)
 		}),
@@ -3470,6 +3480,9 @@ func searchConnectionFields() map[string]*executor.Field {
 		}, writeSearchFacetList),
 		"indexedRevision": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeLong(w, s, o.(*SearchConnection).IndexedRevision())
+		}),
+		"building": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeBoolean(w, s, o.(*SearchConnection).Building())
 		}),
 	}
 }
@@ -4723,6 +4736,28 @@ type mutationRememberArgs struct {
 func coerceMutationRememberArgs(c *executor.Coercer, raw map[string]any) (*mutationRememberArgs, error) {
 	a, in := &mutationRememberArgs{}, executor.Arguments(c, raw)
 	executor.Member(in, "input", &a.Input, coerceRememberInput)
+	return a, in.Err()
+}
+
+// mutationPutArgs are the arguments of Mutation.put.
+type mutationPutArgs struct {
+	Input PutInput
+}
+
+func coerceMutationPutArgs(c *executor.Coercer, raw map[string]any) (*mutationPutArgs, error) {
+	a, in := &mutationPutArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coercePutInput)
+	return a, in.Err()
+}
+
+// mutationDefineArgs are the arguments of Mutation.define.
+type mutationDefineArgs struct {
+	Input DefineInput
+}
+
+func coerceMutationDefineArgs(c *executor.Coercer, raw map[string]any) (*mutationDefineArgs, error) {
+	a, in := &mutationDefineArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "input", &a.Input, coerceDefineInput)
 	return a, in.Err()
 }
 
@@ -6356,14 +6391,67 @@ func coerceApplyPatchesInput(c *executor.Coercer, v any) (out ApplyPatchesInput,
 	return out, in.Err()
 }
 
+func coerceJSONList(c *executor.Coercer, v any) ([]json.RawMessage, error) {
+	return executor.CoerceList(c, v, knowledge.CoerceJSON)
+}
+func coerceNullableJSONListList(c *executor.Coercer, v any) (out [][]json.RawMessage, err error) {
+	if v == nil {
+		return nil, nil
+	}
+	return executor.CoerceList(c, v, coerceJSONList)
+}
+
 func coerceRememberInput(c *executor.Coercer, v any) (out RememberInput, err error) {
 	in := executor.InputObject(c, v)
-	executor.Member(in, "facts", &out.Facts, knowledge.CoerceString)
+	executor.Member(in, "facts", &out.Facts, knowledge.CoerceOptionalString)
+	executor.Member(in, "triples", &out.Triples, coerceNullableJSONListList)
+	executor.Member(in, "jsonLd", &out.JSONLd, knowledge.CoerceNullableJSON)
 	executor.Member(in, "graph", &out.Graph, knowledge.CoerceOptionalString)
 	executor.Member(in, "certainty", &out.Certainty, knowledge.CoerceOptionalFloat)
 	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
 	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
 	executor.Member(in, "dryRun", &out.DryRun, knowledge.CoerceOptionalBoolean)
+	return out, in.Err()
+}
+
+func coerceObjectInputList(c *executor.Coercer, v any) ([]ObjectInput, error) {
+	return executor.CoerceList(c, v, coerceObjectInput)
+}
+func coercePropertyInput(c *executor.Coercer, v any) (out PropertyInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "predicate", &out.Predicate, knowledge.CoerceString)
+	executor.Member(in, "objects", &out.Objects, coerceObjectInputList)
+	return out, in.Err()
+}
+
+func coerceOptionalPropertyInput(c *executor.Coercer, v any) (*PropertyInput, error) {
+	return executor.CoerceOptional(c, v, coercePropertyInput)
+}
+func coercePropertyInputList(c *executor.Coercer, v any) ([]PropertyInput, error) {
+	return executor.CoerceList(c, v, coercePropertyInput)
+}
+func coercePutInput(c *executor.Coercer, v any) (out PutInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "id", &out.ID, knowledge.CoerceOptionalString)
+	executor.Member(in, "key", &out.Key, coerceOptionalPropertyInput)
+	executor.Member(in, "label", &out.Label, knowledge.CoerceOptionalString)
+	executor.Member(in, "type", &out.Type, knowledge.CoerceOptionalString)
+	executor.Member(in, "properties", &out.Properties, coercePropertyInputList)
+	executor.Member(in, "graph", &out.Graph, knowledge.CoerceOptionalString)
+	executor.Member(in, "certainty", &out.Certainty, knowledge.CoerceOptionalFloat)
+	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
+	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
+	executor.Member(in, "dryRun", &out.DryRun, knowledge.CoerceOptionalBoolean)
+	return out, in.Err()
+}
+
+func coerceDefineInput(c *executor.Coercer, v any) (out DefineInput, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "label", &out.Label, knowledge.CoerceString)
+	executor.Member(in, "class", &out.Class, knowledge.CoerceOptionalBoolean)
+	executor.Member(in, "comment", &out.Comment, knowledge.CoerceOptionalString)
+	executor.Member(in, "graph", &out.Graph, knowledge.CoerceOptionalString)
+	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)
 	return out, in.Err()
 }
 
@@ -6909,9 +6997,6 @@ func coerceRemoveFromPortfolioInput(c *executor.Coercer, v any) (out RemoveFromP
 	return out, in.Err()
 }
 
-func coerceJSONList(c *executor.Coercer, v any) ([]json.RawMessage, error) {
-	return executor.CoerceList(c, v, knowledge.CoerceJSON)
-}
 func coerceNullablePatchInputList(c *executor.Coercer, v any) (out []PatchInput, err error) {
 	if v == nil {
 		return nil, nil
@@ -6928,6 +7013,7 @@ func coercePublishMessageInput(c *executor.Coercer, v any) (out PublishMessageIn
 	executor.Member(in, "parts", &out.Parts, coerceJSONList)
 	executor.Member(in, "artifactRefs", &out.ArtifactRefs, knowledge.CoerceNullableStringList)
 	executor.Member(in, "metadata", &out.Metadata, knowledge.CoerceNullableJSON)
+	executor.Member(in, "embedding", &out.Embedding, coerceOptionalEmbeddingInput)
 	executor.Member(in, "idempotencyKey", &out.IdempotencyKey, knowledge.CoerceOptionalString)
 	executor.Member(in, "messageType", &out.MessageType, coerceOptionalMessageType)
 	executor.Member(in, "contentType", &out.ContentType, coerceOptionalMessageContentType)

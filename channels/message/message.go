@@ -33,6 +33,8 @@ type Message struct {
 	Parts        []json.RawMessage
 	ArtifactRefs []string
 	Metadata     []byte // a JSON object, nil for none
+	// Embedding is that of the assertion of the parts. Pages of messages are read without it.
+	Embedding *kg.Embedding
 	Envelope
 	// IdempotencyKey is the key that the author gave.
 	IdempotencyKey string
@@ -139,7 +141,7 @@ func (m *Message) ApplyStatement(property, object kg.Term) error {
 
 // Size returns the size of the content in bytes.
 func (m *Message) Size() int {
-	n := len(m.Metadata)
+	n := len(m.Metadata) + m.Embedding.Bytes()
 	for _, part := range m.Parts {
 		n += len(part)
 	}
@@ -237,7 +239,11 @@ func (m *Message) CanonicalContent(patches []byte) ([]byte, error) {
 	if refs == nil {
 		refs = []string{}
 	}
-	return json.Marshal(append(list, refs, m.Envelope.canonicalFields()))
+	list = append(list, refs, m.Envelope.canonicalFields())
+	if m.Embedding != nil {
+		list = append(list, m.Embedding)
+	}
+	return json.Marshal(list)
 }
 
 // setParts splits the stored array of parts. The parts were validated before they were
@@ -318,6 +324,9 @@ func (m *Message) applyStored(st *kg.Statement) error {
 			m.Time = st.Assertions[0].Time
 		}
 	}
+	if st.Predicate == vocab.Parts {
+		m.Embedding = st.Assertions[0].Embedding
+	}
 	return m.ApplyStatement(st.Predicate, st.Object)
 }
 
@@ -375,6 +384,9 @@ func (m *Message) ApplyCommit(c *kg.Commit, graph kg.Term) error {
 	subject := m.ID.Entity()
 	for i := range c.Changes {
 		if q := &c.Changes[i].Quad; c.Changes[i].Op == kg.Add && q.Graph == graph && q.Subject == subject {
+			if q.Predicate == vocab.Parts {
+				m.Embedding = c.Changes[i].Assertion.Embedding
+			}
 			if err := m.ApplyStatement(q.Predicate, q.Object); err != nil {
 				return err
 			}

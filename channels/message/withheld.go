@@ -30,35 +30,39 @@ var ContentProperties = []kg.Term{vocab.Parts, vocab.Data, vocab.Artifact, vocab
 // RemovePayload removes the content of a message from all graphs of the channel, its audit
 // copy included.
 func RemovePayload(tx *kg.Tx, id channel.ID, m ID) error {
-	_, err := removeContent(tx, id, m, channel.JournalPart, channel.PartitionPart, channel.CopyPart)
+	_, _, err := removeContent(tx, id, m, channel.JournalPart, channel.PartitionPart, channel.CopyPart)
 	return err
 }
 
 // RemoveContent removes the content of a message, but not its audit copy. It returns the
-// number of removed statements.
-func RemoveContent(tx *kg.Tx, id channel.ID, m ID) (int, error) {
+// number of removed statements and about their size in the log.
+func RemoveContent(tx *kg.Tx, id channel.ID, m ID) (n, bytes int, err error) {
 	return removeContent(tx, id, m, channel.JournalPart, channel.PartitionPart)
 }
 
 // removeContent removes the content of a message from some parts of the channel.
-func removeContent(tx *kg.Tx, id channel.ID, m ID, parts ...channel.Part) (int, error) {
+func removeContent(tx *kg.Tx, id channel.ID, m ID, parts ...channel.Part) (n, bytes int, err error) {
 	var gone []kg.Quad
 	for _, property := range ContentProperties {
 		for st, err := range tx.MatchOwn(kg.Pattern{Subject: m.Entity(), Predicate: property}) {
 			if err != nil {
-				return 0, err
+				return 0, 0, err
 			}
 			if of, part := channel.OfGraph(st.Graph); of == id && slices.Contains(parts, part) {
 				gone = append(gone, st.Quad)
+				bytes += st.Quad.TextBytes()
+				for i := range st.Assertions {
+					bytes += st.Assertions[i].ContentBytes()
+				}
 			}
 		}
 	}
 	for _, q := range gone {
 		if err := tx.ApplyOwn(kg.Patch{Op: kg.Remove, Quad: q}); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
-	return len(gone), nil
+	return len(gone), bytes, nil
 }
 
 // RedactFor removes the content that the viewer may not see, and the expiry time of an

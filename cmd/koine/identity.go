@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"koine/internal/auth/jwt"
 	"koine/internal/caller"
 	"koine/internal/dialect/agentchat"
+	"koine/internal/dialect/modelcontext"
 	"koine/internal/httpd"
 	"koine/kg"
 )
@@ -291,3 +293,13 @@ No administrator has a key. This is the first one, for %s; it is printed only on
 
   %s
 `
+
+// protectedResource returns the OAuth metadata of the server and the function that finds its
+// address; both are nil if it accepts no tokens.
+func (w *identity) protectedResource(publicURL string) (*modelcontext.ProtectedResource, func(*http.Request) string) {
+	if !w.acceptsTokens() {
+		return nil, nil
+	}
+	p := &modelcontext.ProtectedResource{Issuer: w.flags.JWTIssuer, PublicURL: publicURL}
+	return p, p.URL
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"koine"
 	"koine/cmd/koine/internal/buildinfo"
 	"koine/cmd/koine/internal/cli"
 	"koine/internal/dialect/modelcontext"
@@ -33,7 +34,7 @@ func (c *mcpCommand) Run(ctx context.Context, t cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	s := modelcontext.NewServer(server, modelcontext.Options{Version: buildinfo.Current().Version, ReadOnly: c.ReadOnly, Memory: c.Tools == "memory"})
+	s := modelcontext.NewServer(server, modelcontext.Options{Version: buildinfo.Current().Version, Schema: koine.Schema, ReadOnly: c.ReadOnly, Memory: c.Tools == "memory"})
 	err = s.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(t.In), Writer: nopWriteCloser{t.Out}})
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		return nil

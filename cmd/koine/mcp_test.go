@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,7 +136,7 @@ func (c *modelClient) structured(tool string, args map[string]any, into any) {
 }
 
 // The examples in the descriptions of tools work as they stand, and a wrong call is answered
-// with what repairs it.
+// with its repair.
 func TestExamplesOfTools(t *testing.T) {
 	_, url := startExamples(t, t.TempDir())
 	ids := prepareExamples(t, url)
@@ -169,7 +170,7 @@ func TestExamplesOfTools(t *testing.T) {
 	c.want("recal", map[string]any{"topic": "x"}, true, `there is no tool "recal"; did you mean "recall"?`)
 	c.want("xyzzy", nil, true, `there is no tool "xyzzy"; the tools are recall, search`)
 	c.want("recall", map[string]any{"topics": "x"}, true, `there is no argument "topics"; did you mean "topic"?`)
-	// What is written is what is read.
+	// The facts that are read are those that were written.
 	c.want("recall", map[string]any{"topic": "lab:run-9"}, false, "lab:quality \"doubtful\" [0.4, by dora], \"good\"")
 	c.want("correct", map[string]any{"facts": "lab:run-9 lab:quality \"bad\", \"old\"", "why": "measured again"}, false, "revision")
 	c.want("recall", map[string]any{"topic": "lab:run-9"}, false, "lab:quality \"bad\", \"old\"\n")
@@ -179,11 +180,11 @@ func TestExamplesOfTools(t *testing.T) {
 	c.want("history", map[string]any{"name": "lab:run-9", "limit": 1}, false, "dora, 20", ": remove\n  lab:run-9 lab:quality \"old\"", "# more: call again with after")
 	c.want("history", map[string]any{"name": "lab:run-9", "limit": 101}, true, "limit is 101; it must be from 1 to 100")
 	c.want("contradictions", nil, false, "There are no contradictions.")
-	c.want("remember", map[string]any{"facts": "lab:quality a owl:FunctionalProperty\nlab:run-9 lab:quality \"fine\" [0.3]"}, false, "Remembered 2 of 2")
+	c.want("remember", map[string]any{"facts": "lab:quality a owl:FunctionalProperty\nlab:run-9 lab:quality \"fine\" [0.3]"}, false, "Remembered with 2 new statements")
 	c.want("contradictions", nil, false, "lab:run-9 lab:quality \"bad\"", "lab:run-9 lab:quality \"fine\" [0.3, by dora]")
 }
 
-// Agents ask and answer each other, and what one has answered or acknowledged leaves the inbox.
+// Agents ask and answer each other, and messages leave the inbox when they are answered or acknowledged.
 func TestConversationTools(t *testing.T) {
 	_, url := startServer(t, "--search", "on", "--prefix", "lab=https://lab.example/")
 	dora, chen := connectMCP(t, overHTTP(url, "X-Agent-ID", "dora")), startMCP(t, "--url", url, "--as", "chen")
@@ -220,14 +221,14 @@ func TestConversationTools(t *testing.T) {
 	}
 	chen.want("inbox", nil, false, "Nothing new.")
 	chen.want("inbox", map[string]any{"all": true}, false, "Which cell?")
-	// The fact is in the graph of their channel, and what shows it is taken as it is.
+	// The fact is in the graph of their channel, and its shown form is taken as it is.
 	var history struct{ Items []struct{ Fact string } }
 	dora.structured("history", map[string]any{"name": "lab:run-8"}, &history)
 	if len(history.Items) != 1 || !strings.HasPrefix(history.Items[0].Fact, "@graph ") {
 		t.Fatalf("%+v", history)
 	}
 	dora.want("why", map[string]any{"fact": history.Items[0].Fact}, false, "chen [0.9]", "in message "+again.Answer.ID)
-	// Pages, with what was acknowledged left out.
+	// Pages, without acknowledged messages.
 	for n := range 5 {
 		chen.want("say", map[string]any{"to": "dora", "text": fmt.Sprintf("message %d", n)}, false, "Published")
 	}
@@ -266,6 +267,40 @@ func TestConversationTools(t *testing.T) {
 	eve.want("inbox", map[string]any{"all": true}, false, "Nothing new.")
 }
 
+// The list of resources has the channels that the caller may read, a page at a time.
+func TestResourcesArePaged(t *testing.T) {
+	_, url := startServer(t)
+	const channels = 101
+	for n := range channels {
+		askGraphQL(t, url, "dora", fmt.Sprintf(`mutation { createChannel(input: {name: "channel %d"}) { channel { id } } }`, n))
+	}
+	for name, want := range map[string][]int{"dora": {102, 1}, "eve": {2}} {
+		c := startMCP(t, "--url", url, "--as", name)
+		var pages []int
+		seen := map[string]bool{}
+		for cursor := ""; ; {
+			l, err := c.ListResources(t.Context(), &mcp.ListResourcesParams{Cursor: cursor})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages = append(pages, len(l.Resources))
+			for _, r := range l.Resources {
+				seen[r.URI] = true
+			}
+			if cursor = l.NextCursor; cursor == "" {
+				break
+			}
+		}
+		total := 0
+		for _, n := range want {
+			total += n
+		}
+		if !slices.Equal(pages, want) || len(seen) != total {
+			t.Errorf("%s: pages of %v, %d resources, want %v", name, pages, len(seen), want)
+		}
+	}
+}
+
 // overHTTP is the transport of a client that sends a header with each request.
 func overHTTP(url, name, value string) mcp.Transport {
 	return &mcp.StreamableClientTransport{Endpoint: url + "/mcp", HTTPClient: &http.Client{Transport: withHeader{name, value}}}
@@ -287,7 +322,7 @@ func TestModelContextAcrossAKill(t *testing.T) {
 	over := connectMCP(t, overHTTP(url, "X-Agent-ID", "dora"))
 	piped := startMCP(t, "--url", url, "--as", "dora")
 	for i, c := range []*modelClient{over, piped, over, piped} {
-		c.want("remember", map[string]any{"facts": fmt.Sprintf("ex:run%d (Run %d of the cell)", i, i)}, false, "Remembered 1 of 1")
+		c.want("remember", map[string]any{"facts": fmt.Sprintf("ex:run%d (Run %d of the cell)", i, i)}, false, "Remembered with 1 new statements")
 		if err := s.process.Process.Signal(os.Kill); err != nil {
 			t.Fatal(err)
 		}
@@ -303,11 +338,12 @@ func useTools(t *testing.T, url string, c *modelClient) {
 	c.want("recall", map[string]any{"topic": "lovelace"}, false, "Nothing is known")
 	c.want("remember", map[string]any{"facts": "Ada wrote Note G"}, true, `line 1: "Ada" is neither prefix:name nor an IRI`)
 	c.want("remember", map[string]any{"facts": ""}, true, "write a subject at the beginning of a line")
-	c.want("remember", map[string]any{"facts": "(Ada Lovelace) ex:wrote ex:note-g"}, true, `no entity has the label "Ada Lovelace"`, "<urn:uuid:")
+	c.want("remember", map[string]any{"facts": "(Ada Lovelace) ex:wrote ex:note-g"}, false, "Remembered with 2 new statements in revision", "(Ada Lovelace) is new: urn:uuid:")
+	c.want("retract", map[string]any{"facts": "(Ada Lovelace) ex:wrote ex:note-g\n(Ada Lovelace) rdfs:label \"Ada Lovelace\""}, false, "Retracted 2 of 2")
 	facts := map[string]any{"why": "a book", "facts": "ex:ada (Ada Lovelace)\n  a ex:Person\n  ex:born 1815-12-10\nex:note-g (Note G)\n  ex:about \"Bernoulli numbers\"@en, \"a machine\" [0.5]\n"}
-	c.want("remember", facts, false, "Remembered 6 of 6 facts in revision")
-	c.want("remember", facts, false, "Remembered 0 of 6 facts")
-	c.want("remember", map[string]any{"facts": "(Ada Lovelace) ex:wrote (Note G)"}, false, "Remembered 1 of 1 facts")
+	c.want("remember", facts, false, "Remembered with 6 new statements in revision")
+	c.want("remember", facts, false, "Remembered with 0 new statements in revision", "; 6 of the facts were known")
+	c.want("remember", map[string]any{"facts": "(Ada Lovelace) ex:wrote (Note G)"}, false, "Remembered with 1 new statements", "(Note G) is ex:note-g")
 	c.want("recall", map[string]any{"topic": "bernoulli"}, false, "ex:note-g (Note G)\n  ex:about \"Bernoulli numbers\"@en, \"a machine\" [0.5, by dora]\n", "ex:ada\n  ex:wrote ex:note-g (Note G)")
 	c.want("recall", map[string]any{"topic": "bernoulli", "maxTokens": 3}, true, "it must be from 50 to 50000")
 	c.want("search", map[string]any{"query": "lovelase"}, false, "ex:ada (Ada Lovelace)\n")
@@ -320,9 +356,15 @@ func useTools(t *testing.T, url string, c *modelClient) {
 	if out, err := exec.Command("koine", "update", "remove", "ex:ada", "rdf:type", "ex:Person", "--as", "dora", "--url", url).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
-	c.want("remember", facts, false, "Remembered 1 of 6 facts")
+	c.want("remember", facts, false, "Remembered with 1 new statements", "; 5 of the facts were known")
 	c.want("query", map[string]any{"query": `{ entity(iri: "ex:ada") { types } }`}, false, "https://example.org/Person")
+	// A new word is defined, and used in triples.
+	triples := map[string]any{"triples": []any{[]any{"Ada Lovelace", "corresponded with", "Mary Somerville"}}}
+	c.want("remember", triples, true, `no predicate is called "corresponded with"`, `define "corresponded with" as a new predicate`)
+	c.want("define", map[string]any{"label": "corresponded with"}, false, "(corresponded with) is new: urn:uuid:")
+	c.want("remember", triples, false, "(Ada Lovelace) is ex:ada\n(Mary Somerville) is new: urn:uuid:")
+	c.want("remember", map[string]any{"facts": "ex:born a owl:FunctionalProperty\nex:ada ex:born 1816-12-10"}, false, "Contradiction: https://example.org/born may have at most one value", "1816-12-10")
 	// A label that two entities have is told with both.
-	c.want("remember", map[string]any{"facts": "ex:other (Note G)\n"}, false, "Remembered 1 of 1")
+	c.want("remember", map[string]any{"facts": "ex:other (Note G)\n"}, false, "Remembered with 1 new statements")
 	c.want("remember", map[string]any{"facts": "(Ada Lovelace) ex:wrote (Note G)"}, true, "ex:note-g", "ex:other")
 }

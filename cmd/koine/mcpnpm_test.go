@@ -2,13 +2,16 @@ package main
 
 import (
 	"bufio"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -155,7 +158,9 @@ func TestToolsThroughNPM(t *testing.T) {
 				if transport == "stdio" {
 					over = map[string]any{"command": "koine", "args": []string{"mcp", "--url", url, "--as", "dora"}}
 				}
-				useEveryTool(t, node.connect(name, sdk, over), ids, func() {
+				c := node.connect(name, sdk, over)
+				useResources(t, c)
+				useEveryTool(t, c, ids, func() {
 					if err := s.process.Process.Signal(os.Kill); err != nil {
 						t.Fatal(err)
 					}
@@ -164,6 +169,59 @@ func TestToolsThroughNPM(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// With tokens, a client that is refused is told where it gets one.
+func TestMCPTellsTheIssuer(t *testing.T) {
+	secret := []byte("a-secret-of-at-least-thirty-two-bytes")
+	jwks := filepath.Join(t.TempDir(), "jwks.json")
+	set := `{"keys":[{"kty":"oct","kid":"s","k":"` + base64.RawURLEncoding.EncodeToString(secret) + `"}]}`
+	if err := os.WriteFile(jwks, []byte(set), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	node := startNodeClients(t)
+	const issuer = "https://id.example/realm"
+	for _, public := range []string{"", "https://koine.example/"} {
+		_, url := startServer(t, "--auth", "jwt", "--jwks", jwks, "--jwt-issuer", issuer, "--jwt-audience", "a", "--jwt-algorithm", "HS256", "--public-url", public)
+		base := url
+		if public != "" {
+			base = "https://koine.example"
+		}
+		for _, path := range []string{"/mcp", "/graphql"} {
+			response, err := http.Post(url+path, "application/json", strings.NewReader(`{}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			want := `Bearer realm="koine"`
+			if path == "/mcp" {
+				want += `, resource_metadata="` + base + `/.well-known/oauth-protected-resource/mcp"`
+			}
+			if got := response.Header.Get("WWW-Authenticate"); response.StatusCode != http.StatusUnauthorized || got != want {
+				t.Errorf("%s: %d %s, want %s", path, response.StatusCode, got, want)
+			}
+		}
+		for path, resource := range map[string]string{"/mcp": base + "/mcp", "": base} {
+			var found struct {
+				Resource string   `json:"resource"`
+				Servers  []string `json:"authorization_servers"`
+			}
+			if err := node.do(map[string]any{"discover": url + path}, &found); err != nil || found.Resource != resource || len(found.Servers) != 1 || found.Servers[0] != issuer {
+				t.Errorf("%s: %+v %v", path, found, err)
+			}
+		}
+		token := signHS256(secret, map[string]any{"iss": issuer, "aud": "a", "sub": "ann", "exp": time.Now().Add(time.Hour).Unix()})
+		for sdk := 1; sdk <= 2; sdk++ {
+			c := node.connect(fmt.Sprint(sdk, public), sdk, map[string]any{"url": url + "/mcp", "headers": map[string]string{"Authorization": "Bearer " + token}})
+			if r := c.use("query", map[string]any{"query": "{ me { id } }"}); r.Content[0].Text != `{"me":{"id":"agent://ann"}}` {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+	_, url := startServer(t, "--auth", "keys")
+	if response, err := http.Get(url + "/.well-known/oauth-protected-resource"); err != nil || response.StatusCode != http.StatusNotFound {
+		t.Errorf("without tokens: %+v %v", response, err)
 	}
 }
 
@@ -183,6 +241,64 @@ func useEveryTool(t *testing.T, c *npmClient, ids *strings.Replacer, kill func()
 			t.Errorf("%s %s: %+v %+v", tool.Name, example, r, tool)
 		}
 	}
+}
+
+// useResources reads each kind of resource and each prompt.
+func useResources(t *testing.T, c *npmClient) {
+	t.Helper()
+	var templates struct {
+		ResourceTemplates []struct{ URITemplate string }
+	}
+	if err := c.run("listResourceTemplates", &templates); err != nil || len(templates.ResourceTemplates) != 2 {
+		t.Errorf("%+v %v", templates, err)
+	}
+	type resource struct{ URI, Text string }
+	var listed struct{ Resources []resource }
+	if err := c.run("listResources", &listed); err != nil || len(listed.Resources) != 2 {
+		t.Errorf("%+v %v", listed, err)
+	}
+	for uri, want := range map[string]string{
+		"koine://vocabulary":           "lab:supportedBy ",
+		"koine://schema":               "type Query {",
+		"koine://entity/lab:batch-3":   "lab:madeFrom lab:salt-12",
+		"koine://entity/lab%3Abatch-3": "lab:madeFrom lab:salt-12",
+		"koine://entity/https%3A%2F%2Fkoine.example%2Fdemo%2Fbatch-3": "lab:madeFrom lab:salt-12",
+		"koine://channel/" + c.directChannel():                        "Which cell did run 8 use?",
+	} {
+		var read struct{ Contents []resource }
+		if err := c.run("readResource", &read, map[string]any{"uri": uri}); err != nil || len(read.Contents) != 1 || read.Contents[0].URI != uri || !strings.Contains(read.Contents[0].Text, want) {
+			t.Errorf("%s: %+v %v, want %s", uri, read, err, want)
+		}
+	}
+	for _, uri := range []string{"koine://entity/lab:none", "koine://entity/batch", "koine://channel/chan:direct:3d0dd91bae166f8dd520d8f4", "koine://other", "file:///etc/passwd"} {
+		if err := c.run("readResource", nil, map[string]any{"uri": uri}); err == nil || !strings.Contains(err.Error(), "not found") && !strings.Contains(err.Error(), "batch") {
+			t.Errorf("%s: %v", uri, err)
+		}
+	}
+	var prompts struct{ Prompts []struct{ Name string } }
+	if err := c.run("listPrompts", &prompts); err != nil || len(prompts.Prompts) != 2 {
+		t.Errorf("%+v %v", prompts, err)
+	}
+	for name, want := range map[string]string{"brief": "finding:1", "record": "lab:supportedBy "} {
+		var got struct {
+			Messages []struct{ Content struct{ Text string } }
+		}
+		if err := c.run("getPrompt", &got, map[string]any{"name": name, "arguments": map[string]any{"topic": "water in the crystal"}}); err != nil || len(got.Messages) != 1 || !strings.Contains(got.Messages[0].Content.Text, want) {
+			t.Errorf("%s: %+v %v", name, got, err)
+		}
+	}
+}
+
+// directChannel returns the channel of the first message in the inbox.
+func (c *npmClient) directChannel() string {
+	c.t.Helper()
+	inbox := c.use("inbox", map[string]any{})
+	items, _ := inbox.StructuredContent.(map[string]any)["items"].([]any)
+	if len(items) == 0 {
+		c.t.Fatalf("%+v", inbox)
+	}
+	channel, _ := items[0].(map[string]any)["channel"].(string)
+	return channel
 }
 
 // koine mcp --tools memory is used like the reference memory server: the tools are the same,

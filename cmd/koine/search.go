@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"koine/internal/httpd"
 	"koine/internal/search"
 	"koine/kg"
 )
@@ -28,4 +29,18 @@ func (f searchFlags) openSearch(ctx context.Context, log *slog.Logger, store *kg
 			log.WarnContext(ctx, "text index is not saved; it is brought up at the next start", "error", err)
 		}
 	}, nil
+}
+
+// textIndexState returns the state of a search for the server's metrics, nil if it is off.
+func textIndexState(s *search.Service) func() httpd.TextIndex {
+	if s == nil {
+		return nil
+	}
+	return func() httpd.TextIndex {
+		p := s.Progress()
+		return httpd.TextIndex{
+			Building: p.Building, CatchingUp: p.CatchingUp, Done: p.Done, Total: p.Total,
+			Revision: p.Revision, Behind: p.Behind, Texts: p.Texts, Segments: p.Segments, Bytes: p.Bytes,
+		}
+	}
 }

@@ -239,12 +239,13 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 		Graphs: graphs, Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Intents: plans, Agents: directory, Presence: trust.presence, Tasks: work, Search: texts,
 	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
 	reportDocuments(log, engine, documents)
-	server := httpd.New(httpd.Options{MaxConnections: c.maxConnections(), Intake: intake, Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
-		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.httpAdmit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL), Build: buildinfo.Current().MetricLabels(), CheckAgent: who.checkAgent})
+	resource, metadata := who.protectedResource(c.PublicURL)
+	server := httpd.New(httpd.Options{ResourceMetadata: metadata, MaxConnections: c.maxConnections(), Intake: intake, Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
+		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.httpAdmit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL), Build: buildinfo.Current().MetricLabels(), TextIndex: textIndexState(texts), CheckAgent: who.checkAgent})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Channels: trust.channels, Tasks: work, Push: hooks, Streams: streams, Prefixes: registry, Names: judge}
 	about := c.cardOptions(who)
-	rpc := a2a.Options{Card: &about, Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, AdmitHistory: limiter.AdmitHistory, Refused: trail.RecordDenied, Span: traces.Begin(), Narrow: who.narrowFunc()}
+	rpc := a2a.Options{Card: &about, Recall: texts != nil, Logger: log, Observe: server.Call, RefuseQueryMutations: !c.QueryMutations, Admit: limiter.AdmitCall, AdmitHistory: limiter.AdmitHistory, Refused: trail.RecordDenied, Span: traces.Begin(), Narrow: who.narrowFunc()}
 	endpoint := a2a.NewHandler(deps, rpc)
 	server.HandleRPC(endpoint)
 	server.Handle(a2a.RPCPath+a2a.HTTPPath+"/", httpd.A2AHTTP, endpoint.HTTP(a2a.RPCPath+a2a.HTTPPath))
@@ -312,7 +313,12 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	server.Handle(offline.CheckPath, httpd.Plain, requireAdmin(checkHandler(store)))
 	server.HandleAdmin(offline.BackupPath, kg.RoleBackup, httpd.Plain, backupHandler(store, log))
 
-	server.Handle(modelcontext.Path, httpd.Plain, modelcontext.NewHandler(engine, modelcontext.Options{Version: buildinfo.Current().Version}, log))
+	server.Handle(modelcontext.Path, httpd.Plain, modelcontext.NewHandler(engine, modelcontext.Options{Version: buildinfo.Current().Version, Schema: engine.SDL(), Logger: log}))
+
+	if resource != nil {
+		server.HandlePublic("GET "+modelcontext.MetadataPath, httpd.Plain, resource)
+		server.HandlePublic("GET "+modelcontext.MetadataPath+modelcontext.Path, httpd.Plain, resource)
+	}
 
 	page := web.Handler()
 	server.HandlePublic("/playground", httpd.Plain, page)

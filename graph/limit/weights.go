@@ -42,7 +42,7 @@ var recordTypes = map[string]bool{"Channel": true, "Message": true, "Scope": tru
 // scanFields are the fields that read an index without being a connection.
 var scanFields = map[string]bool{
 	"Entity.values": true, "Entity.degree": true, "Entity.predicates": true, "Entity.history": true,
-	"Query.stats": true, "Query.why": true, "Query.violations": true, "Message.artifacts": true, "Task.artifacts": true, "Message.receiptStatus": true,
+	"Query.stats": true, "Query.why": true, "Query.violations": true, "Message.artifacts": true, "Task.artifacts": true, "Message.receiptStatus": true, "Message.embedding": true,
 	"Channel.readMarker": true, "TaskCommit.message": true,
 }
 

@@ -175,7 +175,7 @@ var law = []layer{
 		"lines of text mean the same wherever they come from, so it knows no store"},
 	{"koine/internal/recall", []string{"koine/kg", "koine/internal/compact", "koine/internal/query", "koine/internal/search"}, []string{},
 		"what is known about a topic is the same for all protocols, so it knows none"},
-	{"koine/internal/remember", []string{"koine/kg", "koine/internal/compact", "koine/internal/names", "koine/internal/update"}, []string{"github.com/google/uuid"},
+	{"koine/internal/remember", []string{"koine/kg", "koine/internal/compact", "koine/internal/names", "koine/internal/plainjson", "koine/internal/provenance", "koine/internal/rdf", "koine/internal/shapes", "koine/internal/suggest", "koine/internal/update"}, []string{"github.com/google/uuid"},
 		"an entity is found or made the same way for all protocols, so it knows none"},
 	{"koine/internal/conformance", []string{"koine/internal/caller", "koine/internal/tasks"}, []string{},
 		"it stands in for an agent, and knows no more than one"},

@@ -182,6 +182,7 @@ func TestCompareAssertions(t *testing.T) {
 		"valid from":    {func(a *assertions.Assertion) { a.Validity.From = time.UnixMilli(5).UTC() }, 1},
 		"valid to":      {func(a *assertions.Assertion) { a.Validity.Until = time.UnixMilli(5).UTC() }, 1},
 		"provenance":    {func(a *assertions.Assertion) { a.Provenance = []byte("{}") }, 1},
+		"embedding":     {func(a *assertions.Assertion) { a.Embedding = &kg.Embedding{Model: "m", Vector: []float32{1}} }, 1},
 		"justification": {func(a *assertions.Assertion) { a.Justification = "why" }, 1},
 		"source":        {func(a *assertions.Assertion) { a.Source = "agent://eve" }, 1},
 	} {

@@ -232,8 +232,7 @@ type Assertion struct {
 // Equal reports whether two assertions are equal except for the revision, which is specific
 // to a store.
 func (a *Assertion) Equal(b *Assertion) bool {
-	return a.Source == b.Source && a.HasCertainty == b.HasCertainty && a.Certainty == b.Certainty && a.Time.Equal(b.Time) &&
-		a.Validity.Equal(b.Validity) && bytes.Equal(a.Provenance, b.Provenance) && a.Justification == b.Justification
+	return a.Source == b.Source && a.Time.Equal(b.Time) && a.SameContent(b.Assertion) && a.Justification == b.Justification
 }
 
 // Statement is a quad with its assertions. A document may have a statement without

@@ -69,7 +69,7 @@ func TestDocument(t *testing.T) {
 			`<urn:x:x> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://www.w3.org/1999/02/22-rdf-syntax-ns#Statement> DEFAULT`,
 			`<urn:x:x> <http://www.w3.org/ns/prov#wasAttributedTo> <agent://ann> DEFAULT`}, false, 0},
 		{"a known version", `ka: owl:versionInfo "1" . :s :p "o" .`, rdf.Turtle, []string{`<urn:x:s> <urn:x:p> "o" DEFAULT`}, false, 0},
-		{"a newer version", `ka: owl:versionInfo "2" . :s :p "o" .`, rdf.Turtle, []string{"version 2 of the assertion vocabulary; this version of koine supports version 1"}, true, 0},
+		{"a newer version", `ka: owl:versionInfo "3" . :s :p "o" .`, rdf.Turtle, []string{"version 3 of the assertion vocabulary; this version of koine supports version 2"}, true, 0},
 		{"two subjects", `:x a ka:Assertion ; rdf:subject :t ; ` + about + by + `.`, rdf.Turtle, []string{`<urn:x:x> of an assertion: more than one <http://www.w3.org/1999/02/22-rdf-syntax-ns#subject>`}, true, 0},
 		{"no source", `:x a ka:Assertion ; ` + about + `.`, rdf.Turtle, []string{`<http://www.w3.org/ns/prov#wasAttributedTo> is missing`}, true, 0},
 		{"a certainty of 2", `:x a ka:Assertion ; ` + about + by + `; ka:certainty 2 .`, rdf.Turtle, []string{"a certainty must be a number between 0 and 1"}, true, 0},
@@ -77,6 +77,9 @@ func TestDocument(t *testing.T) {
 		{"an agent that is a text", `:x a ka:Assertion ; ` + about + `prov:wasAttributedTo "ann" .`, rdf.Turtle, []string{"an agent must be an IRI"}, true, 0},
 		{"a graph that is a text", `:x a ka:Assertion ; ` + about + by + `; ka:graph "g" .`, rdf.Turtle, []string{"a graph must be a resource"}, true, 0},
 		{"a revision that is none", `:x a ka:Assertion ; ` + about + by + `; ka:revision -1 .`, rdf.Turtle, []string{"a revision must be a number"}, true, 0},
+		{"an embedding that is none", `:x a ka:Assertion ; ` + about + by + `; ka:embedding "[1]" .`, rdf.Turtle, []string{"expected an embedding in JSON, with model and vector"}, true, 0},
+		{"an embedding of zeros", `:x a ka:Assertion ; ` + about + by + `; ka:embedding "{\"model\":\"m\",\"vector\":[0]}" .`, rdf.Turtle, []string{"the numbers of an embedding are all 0: it has no direction"}, true, 0},
+		{"an embedding that is a resource", `:x a ka:Assertion ; ` + about + by + `; ka:embedding :m .`, rdf.Turtle, []string{"expected an embedding in JSON, with model and vector"}, true, 0},
 		{"a source that says two things", `:s :p "o" . [] a ka:Assertion ; ` + about + by + `. [] a ka:Assertion ; ` + about + by + `; ka:certainty 0.5 .`, rdf.Turtle,
 			[]string{`two descriptions of the assertion by agent://ann of <urn:x:s> <urn:x:p> "o" differ`}, true, 0},
 	} {

@@ -124,12 +124,13 @@ const (
 	hasFrom
 	hasUntil
 	hasProvenance
+	hasEmbedding
 )
 
 func appendAssertion(dst []byte, a *Assertion) []byte {
 	dst = appendText(dst, string(a.Source))
 	flags := byte(0)
-	for i, has := range [...]bool{a.HasCertainty, !a.Validity.From.IsZero(), !a.Validity.Until.IsZero(), a.Provenance != nil} {
+	for i, has := range [...]bool{a.HasCertainty, !a.Validity.From.IsZero(), !a.Validity.Until.IsZero(), a.Provenance != nil, a.Embedding != nil} {
 		if has {
 			flags |= 1 << i
 		}
@@ -150,7 +151,28 @@ func appendAssertion(dst []byte, a *Assertion) []byte {
 	if flags&hasProvenance != 0 {
 		dst = appendText(dst, string(a.Provenance))
 	}
+	if e := a.Embedding; e != nil {
+		dst = binary.AppendUvarint(appendText(dst, e.Model), uint64(len(e.Vector)))
+		for _, f := range e.Vector {
+			dst = binary.BigEndian.AppendUint32(dst, math.Float32bits(f))
+		}
+	}
 	return dst
+}
+
+func (r *record) readEmbedding() *kg.Embedding {
+	e := &kg.Embedding{Model: r.readText()}
+	n := r.readUvarint()
+	if n > kg.MaxEmbeddingNumbers || 4*int(n) > len(r.rest) {
+		r.fail()
+		return nil
+	}
+	e.Vector = make([]float32, n)
+	for i := range e.Vector {
+		e.Vector[i] = math.Float32frombits(binary.BigEndian.Uint32(r.rest[4*i:]))
+	}
+	r.rest = r.rest[4*n:]
+	return e
 }
 
 func (r *record) readAssertion() (a Assertion) {
@@ -175,6 +197,9 @@ func (r *record) readAssertion() (a Assertion) {
 	}
 	if flags&hasProvenance != 0 {
 		a.Provenance = []byte(r.readText())
+	}
+	if flags&hasEmbedding != 0 {
+		a.Embedding = r.readEmbedding()
 	}
 	return a
 }

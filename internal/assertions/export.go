@@ -1,6 +1,7 @@
 package assertions
 
 import (
+	"encoding/json"
 	"iter"
 	"slices"
 	"strconv"
@@ -20,7 +21,7 @@ const (
 // nothing.
 func Export(s *kg.Snapshot) iter.Seq2[kg.Quad, error] {
 	return func(yield func(kg.Quad, error) bool) {
-		some := false
+		some, version := false, VersionWithoutEmbedding
 		for st, err := range viewStatements(s) {
 			if err != nil {
 				yield(kg.Quad{}, err)
@@ -29,8 +30,11 @@ func Export(s *kg.Snapshot) iter.Seq2[kg.Quad, error] {
 			if some = true; !yield(relabelBlank(st.Quad), nil) {
 				return
 			}
+			if slices.ContainsFunc(st.Assertions, func(a kg.Assertion) bool { return a.Embedding != nil }) {
+				version = Version
+			}
 		}
-		if !some || !yield(kg.Quad{Subject: namespace, Predicate: versionInfo, Object: kg.String(Version), Graph: Graph}, nil) {
+		if !some || !yield(kg.Quad{Subject: namespace, Predicate: versionInfo, Object: kg.String(version), Graph: Graph}, nil) {
 			return
 		}
 		number := 0
@@ -42,7 +46,12 @@ func Export(s *kg.Snapshot) iter.Seq2[kg.Quad, error] {
 			for i := range st.Assertions {
 				number++
 				node := kg.Blank(descriptionLabel + strconv.Itoa(number))
-				for _, q := range descriptionOf(node, &st.Quad, &st.Assertions[i]) {
+				description, err := descriptionOf(node, &st.Quad, &st.Assertions[i])
+				if err != nil {
+					yield(kg.Quad{}, err)
+					return
+				}
+				for _, q := range description {
 					if !yield(q, nil) {
 						return
 					}
@@ -136,8 +145,8 @@ func (r *reasonCache) reasonOf(revision kg.Revision) (string, error) {
 	return why, nil
 }
 
-func descriptionOf(node kg.Term, q *kg.Quad, a *Assertion) []kg.Quad {
-	out := make([]kg.Quad, 0, 14)
+func descriptionOf(node kg.Term, q *kg.Quad, a *Assertion) ([]kg.Quad, error) {
+	out := make([]kg.Quad, 0, 15)
 	say := func(p, o kg.Term) {
 		out = append(out, kg.Quad{Subject: node, Predicate: p, Object: o, Graph: Graph})
 	}
@@ -168,7 +177,14 @@ func descriptionOf(node kg.Term, q *kg.Quad, a *Assertion) []kg.Quad {
 	if a.Justification != "" {
 		say(justification, kg.String(a.Justification))
 	}
-	return out
+	if a.Embedding != nil {
+		text, err := json.Marshal(a.Embedding)
+		if err != nil {
+			return nil, err
+		}
+		say(embedding, kg.String(string(text)))
+	}
+	return out, nil
 }
 
 // relabelBlank returns the quad with blank nodes labelled as in a document with descriptions.

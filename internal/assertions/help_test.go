@@ -98,6 +98,9 @@ func generated(t testing.TB, seed uint64, commits int, blankGraphs bool) *kgtest
 			if random.IntN(4) == 0 {
 				p.Provenance = []byte(fmt.Sprintf(`{ "page":%d, "text":"\u00e9\n" }`, random.IntN(9)))
 			}
+			if random.IntN(4) == 0 {
+				p.Embedding = &kg.Embedding{Model: pick(2, "model-%d"), Vector: []float32{random.Float32(), 1, -1e-30, 16777216}}
+			}
 			patches, quads = append(patches, p), append(quads, p.Quad)
 		}
 		update(t, s, m, patches...)

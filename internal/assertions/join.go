@@ -84,6 +84,7 @@ func (j *joinState) endStatement() {
 		return
 	}
 	switch loose := sameTriple(&j.at.Quad, &j.graphless); {
+	case len(j.at.Assertions) == 0 && statesVersion(&j.at.Quad): // the document's own, beside one that is data
 	case loose || j.present:
 		j.hasGraph = j.hasGraph || loose
 		j.ended = !j.yield(j.at, nil)
@@ -96,7 +97,7 @@ func (j *joinState) endStatement() {
 // endLoose yields the statement of a format without graphs if no assertion determines its
 // graph: it then has the graph that the reader assigned.
 func (j *joinState) endLoose() {
-	if !j.graphless.Subject.IsZero() && !j.hasGraph && !j.ended {
+	if !j.graphless.Subject.IsZero() && !j.hasGraph && !j.ended && !statesVersion(&j.graphless) {
 		j.ended = !j.yield(Statement{Quad: j.graphless}, nil)
 	}
 	j.graphless, j.hasGraph = kg.Quad{}, false

@@ -1,6 +1,7 @@
 package assertions
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"time"
@@ -31,7 +32,7 @@ func (n *node) statesVersion() bool {
 
 func (n *node) checkVersion() error {
 	for i := range n.quads {
-		if v := n.quads[i].Object.Value(); v != Version {
+		if v := n.quads[i].Object.Value(); v != Version && v != VersionWithoutEmbedding {
 			e := kg.Errorf(kg.CodeInvalid, "the document uses version %s of the assertion vocabulary; this version of koine supports version %s", clipText(v), Version)
 			e.Hint = "Load it without assertions, or with a newer version of koine."
 			return e
@@ -107,8 +108,19 @@ func setProperty(q *kg.Quad, a *Assertion, property, o kg.Term) (err error) {
 		a.Provenance, err = []byte(o.Value()), requireLiteral(o)
 	case justification:
 		a.Justification, err = o.Value(), requireLiteral(o)
+	case embedding:
+		a.Embedding, err = parseEmbedding(o.Value())
 	}
 	return err
+}
+
+// parseEmbedding parses an embedding in JSON.
+func parseEmbedding(text string) (*kg.Embedding, error) {
+	e := new(kg.Embedding)
+	if err := json.Unmarshal([]byte(text), e); err != nil {
+		return nil, kg.Errorf(kg.CodeInvalid, "expected an embedding in JSON, with model and vector")
+	}
+	return e, e.Valid()
 }
 
 func requireLiteral(o kg.Term) error {

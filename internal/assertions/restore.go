@@ -128,7 +128,7 @@ func (r *restorer) addRow(row []byte) error {
 	p := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: in.readTerm(), Predicate: in.readTerm(), Object: in.readTerm(), Graph: in.readTerm()}}
 	if in.readByte() == 1 {
 		a := in.readAssertion()
-		p.Source, p.Certainty, p.HasCertainty, p.Validity, p.Provenance, p.Time = a.Source, a.Certainty, a.HasCertainty, a.Validity, a.Provenance, a.Time
+		p.Source, p.Certainty, p.HasCertainty, p.Validity, p.Provenance, p.Embedding, p.Time = a.Source, a.Certainty, a.HasCertainty, a.Validity, a.Provenance, a.Embedding, a.Time
 	}
 	if in.err != nil {
 		return in.err

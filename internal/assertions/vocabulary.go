@@ -6,8 +6,12 @@ import "koine/kg"
 const Namespace = "https://koine.example/ns/assertion#"
 
 // Version is the version of the vocabulary, which a document states as owl:versionInfo of
-// the namespace. It is incremented if a reader of the previous version could misread.
-const Version = "1"
+// the namespace. It is incremented if a reader of the previous version could misread. A
+// document without embeddings is written in version 1.
+const (
+	Version                 = "2" // with embeddings
+	VersionWithoutEmbedding = "1"
+)
 
 const (
 	prov = "http://www.w3.org/ns/prov#"
@@ -50,12 +54,13 @@ var (
 	validTo         = kg.IRI(Namespace + "validTo")
 	provenance      = kg.IRI(Namespace + "provenance")
 	justification   = kg.IRI(Namespace + "justification")
+	embedding       = kg.IRI(Namespace + "embedding")
 )
 
 // properties are the properties of a description besides rdf:type.
 var properties = map[kg.Term]bool{
 	subject: true, predicate: true, object: true, graph: true, wasAttributedTo: true, generatedAtTime: true, revision: true,
-	certainty: true, validFrom: true, validTo: true, provenance: true, justification: true,
+	certainty: true, validFrom: true, validTo: true, provenance: true, justification: true, embedding: true,
 }
 
 // isDescriptive reports whether a statement may be part of a description or state the version
@@ -65,7 +70,10 @@ func isDescriptive(q *kg.Quad) bool {
 	case rdfType:
 		return q.Object == rdfStatement || q.Object == assertion
 	case versionInfo:
-		return q.Subject == namespace
+		return statesVersion(q)
 	}
 	return properties[q.Predicate]
 }
+
+// statesVersion reports whether a statement states the version of the vocabulary.
+func statesVersion(q *kg.Quad) bool { return q.Subject == namespace && q.Predicate == versionInfo }

@@ -195,6 +195,16 @@ func (r *reader) readRef() (ref Ref, err error) {
 	return ref, err
 }
 
+// ReadRef returns the term or the label in parentheses that a text is.
+func ReadRef(text string, p *kg.Prefixes) (Ref, error) {
+	r := reader{prefixes: p, line: 1, rest: text}
+	ref, err := r.readRef()
+	if err == nil && r.rest != "" {
+		err = r.errorf("expected the end of the text before %q", kg.Excerpt(r.rest, 40))
+	}
+	return ref, err
+}
+
 // readLabel reads a label in parentheses.
 func (r *reader) readLabel() (string, error) {
 	var b strings.Builder

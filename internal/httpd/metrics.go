@@ -53,6 +53,9 @@ func newMetrics(s *Server) *metrics {
 		info.Set(1)
 		m.registry.MustRegister(info)
 	}
+	if state := s.options.TextIndex; state != nil {
+		m.registry.MustRegister(textIndexCollector{state})
+	}
 	if c := s.options.Certificate; c != nil {
 		m.registry.MustRegister(newGauge("koine_tls_certificate_not_after_seconds", "Until when the certificate in use is valid, as Unix time.",
 			func() float64 { return float64(c.NotAfter().Unix()) }))

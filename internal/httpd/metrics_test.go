@@ -136,3 +136,40 @@ func TestNumbers(t *testing.T) {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
 }
+
+// An index of texts that is not complete does not keep the server from being ready. /readyz says
+// how far it is, without numbers of statements, and /metrics has the numbers.
+func TestTextIndex(t *testing.T) {
+	var state httpd.TextIndex
+	r := run(t, newServer(httpd.Options{TextIndex: func() httpd.TextIndex { return state }}))
+	for _, row := range []struct {
+		state httpd.TextIndex
+		ready string
+		lines []string
+	}{
+		{httpd.TextIndex{Building: true, Total: 5000, Behind: 9}, `{"status":"ready","search":"building, 0 %"}`,
+			[]string{"koine_search_building 1", "koine_search_progress_read 0", "koine_search_progress_expected 5000", "koine_search_revision 0", "koine_search_lag_revisions 9"}},
+		{httpd.TextIndex{Building: true, Done: 2100, Total: 5000, Texts: 1900, Segments: 2, Bytes: 77}, `{"status":"ready","search":"building, 42 %"}`,
+			[]string{"koine_search_progress_read 2100", "koine_search_texts 1900", "koine_search_segments 2", "koine_search_index_bytes 77"}},
+		{httpd.TextIndex{CatchingUp: true, Done: 1, Total: 3, Revision: 8}, `{"status":"ready","search":"catching up, 33 %"}`,
+			[]string{"koine_search_building 0", "koine_search_catching_up 1", "koine_search_revision 8"}},
+		{httpd.TextIndex{Done: 3, Total: 3, Revision: 10}, `{"status":"ready"}`, []string{"koine_search_building 0", "koine_search_catching_up 0"}},
+	} {
+		state = row.state
+		if _, body := do(t, r, "GET", "/readyz", ""); strings.TrimSpace(body) != row.ready {
+			t.Errorf("/readyz is %s, want %s", body, row.ready)
+		}
+		_, text := do(t, r, "GET", "/metrics", "")
+		for _, line := range row.lines {
+			if !strings.Contains(text, line+"\n") {
+				t.Errorf("%+v: no line %s", row.state, line)
+			}
+		}
+		if problems, err := promlint.New(strings.NewReader(text)).Lint(); err != nil || len(problems) > 0 {
+			t.Error(problems, err)
+		}
+	}
+	if _, text := do(t, run(t, newServer(httpd.Options{})), "GET", "/metrics", ""); strings.Contains(text, "koine_search") {
+		t.Error("a server without search has its metrics")
+	}
+}

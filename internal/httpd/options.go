@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -62,6 +63,8 @@ type Options struct {
 	Counters *Counters
 	// Build labels the metric koine_build_info; nil omits it.
 	Build map[string]string
+	// TextIndex returns how far the index of texts is; nil for none.
+	TextIndex func() TextIndex
 	// Trail records refusals; nil for none.
 	Trail *audit.Trail
 	// Tracing creates spans for requests; nil for none.
@@ -79,6 +82,9 @@ type Options struct {
 	// Admit authenticates callers by their credential. Nil is open mode: callers name
 	// themselves and are administrators.
 	Admit Admit
+	// ResourceMetadata returns the URL of the OAuth metadata that a 401 answer to the request
+	// names, "" for none; nil names none.
+	ResourceMetadata func(*http.Request) string
 	// CheckAgent returns an error for an id in X-Agent-ID that is not a permitted agent
 	// (kg.Store.CheckAgent); nil permits all valid ids.
 	CheckAgent func(context.Context, kg.AgentID) error

@@ -3,6 +3,7 @@ package httpd
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -294,9 +295,21 @@ func (s *Server) writeRefusal(w http.ResponseWriter, r *http.Request, by caller.
 		w.Header().Set("Retry-After", strconv.Itoa(f.retry))
 	}
 	if f.challenge != "" {
-		w.Header().Set("WWW-Authenticate", f.challenge)
+		w.Header().Set("WWW-Authenticate", f.challenge+s.resourceMetadata(r))
 	}
 	writeJSON(w, f.status, f.bodyIn(s.routeOf(pattern).form))
+}
+
+// resourceMetadata returns the parameter of a challenge that names the metadata (RFC 9728,
+// section 5.1), "" for a path without.
+func (s *Server) resourceMetadata(r *http.Request) string {
+	if s.options.ResourceMetadata == nil {
+		return ""
+	}
+	if url := s.options.ResourceMetadata(r); url != "" {
+		return fmt.Sprintf(", resource_metadata=%q", url)
+	}
+	return ""
 }
 
 // noteRefusal counts a refusal and adds it to the audit trail.

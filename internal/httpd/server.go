@@ -235,12 +235,17 @@ func (s *Server) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusServiceUnavailable, health{Status: "not ready", Reason: err.Error()})
 		return
 	}
-	writeJSON(w, http.StatusOK, health{Status: "ready"})
+	h := health{Status: "ready"}
+	if state := s.options.TextIndex; state != nil {
+		h.Search = state().describeState()
+	}
+	writeJSON(w, http.StatusOK, h)
 }
 
 type health struct {
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
+	Search string `json:"search,omitempty"` // while the index of texts is not complete
 }
 
 // serveHome redirects a browser to the home page, and lists the endpoints for other clients.

@@ -55,14 +55,38 @@ func inShort(list []provenance.Contradiction) (out []string) {
 	return out
 }
 
+// expect compares the contradictions of a view, found at once and by its statements.
 func (w *world) expect(v kg.View, want ...string) {
 	w.Helper()
-	got := w.contradictions(v)
-	slices.Sort(got)
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		w.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	for how, got := range map[string][]string{"at once": w.contradictions(v), "by statements": w.contradictionsOfStatements(v)} {
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			w.Errorf("%s: got\n%s\nwant\n%s", how, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
 	}
+}
+
+// contradictionsOfStatements lists those that the statements of the view are part of.
+func (w *world) contradictionsOfStatements(v kg.View) []string {
+	w.Helper()
+	s := w.view(v)
+	var statements []kg.Quad
+	for st, err := range s.Match(kg.Pattern{}) {
+		if err != nil {
+			w.Fatal(err)
+		}
+		statements = append(statements, st.Quad)
+	}
+	limits, err := w.shapes.Limits(slowtest.Context(w), w.view(kg.View{Principal: v.Principal, At: s.Revision(), Graphs: []kg.Term{kg.ShapesGraph}}))
+	if err != nil {
+		w.Fatal(err)
+	}
+	found, complete, err := provenance.ContradictionsOf(s, limits, statements)
+	if err != nil || !complete {
+		w.Fatal(err, complete)
+	}
+	return inShort(found)
 }
 
 func TestFunctionalProperties(t *testing.T) {

@@ -85,27 +85,32 @@ func (f *finder) checkDisjoint() error {
 		if !known {
 			continue
 		}
-		reason := fmt.Sprintf("no node may have both classes %s and %s: they are owl:disjointWith each other", a.Name(), b.Name())
 		err = f.scanInstances(class, func(id kg.ID) error {
 			about, err := f.s.Term(id)
 			if err != nil {
 				return err
 			}
-			c := Contradiction{Kind: Disjoint, About: about, Property: rdfType, Reason: reason}
-			statements, err := f.addStatements(&c, kg.Pattern{Subject: about, Predicate: rdfType, Object: b})
-			if !statements || err != nil {
-				return err
-			}
-			if _, err := f.addStatements(&c, kg.Pattern{Subject: about, Predicate: rdfType, Object: a}); err != nil || !conflictInTime(c.Statements, 1, objectOf) {
-				return err
-			}
-			return f.addResult(c)
+			return f.checkClasses(about, a, b)
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkClasses checks a node that has the first of two disjoint classes.
+func (f *finder) checkClasses(about, a, b kg.Term) error {
+	c := Contradiction{Kind: Disjoint, About: about, Property: rdfType,
+		Reason: fmt.Sprintf("no node may have both classes %s and %s: they are owl:disjointWith each other", a.Name(), b.Name())}
+	statements, err := f.addStatements(&c, kg.Pattern{Subject: about, Predicate: rdfType, Object: b})
+	if !statements || err != nil {
+		return err
+	}
+	if _, err := f.addStatements(&c, kg.Pattern{Subject: about, Predicate: rdfType, Object: a}); err != nil || !conflictInTime(c.Statements, 1, objectOf) {
+		return err
+	}
+	return f.addResult(c)
 }
 
 func subjectOf(q kg.Quad) kg.Term   { return q.Subject }

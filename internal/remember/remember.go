@@ -6,11 +6,18 @@ package remember
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"koine/internal/compact"
 	"koine/internal/names"
+	"koine/internal/provenance"
+	"koine/internal/shapes"
 	"koine/internal/update"
 	"koine/kg"
 )
@@ -25,17 +32,34 @@ type Rememberer struct {
 	Prefixes *kg.Prefixes
 	// LabelPredicates are the properties that give an entity its label.
 	LabelPredicates []string
+	// Shapes has the shapes that limit how many values there may be.
+	Shapes *shapes.Set
 	// NewNames is the beginning of the IRIs of new entities, which a slug of the label
 	// ends. "" stands for urn:uuid: and a UUID of version 7.
 	NewNames string
 }
 
-// Request is facts to write in one commit, all or none.
+// Request is facts to write in one commit, all or none. A Ref with a label stands for the
+// entity with that label, and with the class that the facts give it; in the place of a
+// predicate or a class it is a word of the vocabulary.
 type Request struct {
 	// Meta is the metadata for the store. Remember sets its ContentHash.
 	Meta  kg.Meta
 	Facts []compact.Fact
+	// Triples are more facts, each of three parts in JSON: labels, names, words of the
+	// vocabulary and values.
+	Triples [][]json.RawMessage
+	// Graph and Certainty are those of facts without; nil states facts.
+	Graph     kg.Term
+	Certainty *float64
+	// Key is the entity that facts with an empty subject are about; nil for none.
+	Key *Key
+	// Replace removes the other values of the subjects and predicates, except classes.
+	Replace bool
 }
+
+// Key is a property that only one entity has, with its value.
+type Key struct{ Predicate, Value kg.Term }
 
 // Entity is the meaning of a label in a request.
 type Entity struct {
@@ -53,41 +77,75 @@ type Answer struct {
 	// Facts are the statements of the request, with the names of their entities. Known are
 	// those that the caller could read before.
 	Facts, Known []kg.Quad
+	// Contradictions are those that the facts are part of after the commit.
+	Contradictions []provenance.Contradiction
 }
 
 // Remember writes the facts of a request. Facts without effect are no error, so that a
 // request may be repeated.
 //
-// Errors: those of Store.Update, with the index of the fact as Field; CodeInvalid without a
+// Errors: those of Store.Update, with the place of the fact as Field, facts[2] or triples[2]; CodeInvalid without a
 // fact and for a label that several entities have, which the message lists;
 // CodeLimitExceeded past compact.MaxFacts and MaxLabels; CodeUnknownPrefix.
 func (r *Rememberer) Remember(ctx context.Context, q Request) (Answer, error) {
-	switch n := len(q.Facts); {
+	answer, err := r.remember(ctx, q)
+	if err != nil {
+		err = placeError(err, len(q.Facts))
+	}
+	return answer, err
+}
+
+// placeError names the fact or the triple of an error whose place is an index among both.
+func placeError(err error, facts int) error {
+	e := *kg.AsError(err)
+	number, part, _ := strings.Cut(strings.TrimPrefix(e.Field, "["), "]")
+	index, failed := strconv.Atoi(number)
+	switch {
+	case failed != nil:
+		return err
+	case index < facts:
+		e.Field = fmt.Sprintf("facts[%d]%s", index, part)
+	default:
+		e.Field = fmt.Sprintf("triples[%d]%s", index-facts, part)
+	}
+	return &e
+}
+
+func (r *Rememberer) remember(ctx context.Context, q Request) (Answer, error) {
+	switch n := len(q.Facts) + len(q.Triples); {
 	case n == 0:
-		return Answer{}, kg.Errorf(kg.CodeInvalid, "there is no fact to remember")
+		return Answer{}, kg.Errorf(kg.CodeInvalid, "there is no fact to remember; write a subject at the beginning of a line, then indented lines with a predicate and its objects")
 	case n > compact.MaxFacts:
 		return Answer{}, kg.Errorf(kg.CodeLimitExceeded, "the request has %d facts, more than the limit of %d", n, compact.MaxFacts)
 	}
-	resolver, err := r.newResolver(q.Facts)
+	q.Meta.ContentHash = hashRequest(&q)
+	q.Facts = slices.Clone(q.Facts)
+	resolver, err := r.prepare(ctx, &q)
 	if err != nil {
-		return Answer{}, err
-	}
-	if err := resolver.check(ctx, q.Meta.Principal); err != nil {
 		return Answer{}, err
 	}
 	patches, err := r.patchesOf(ctx, &q, resolver)
 	if err != nil {
 		return Answer{}, err
 	}
-	q.Meta.ContentHash = hashFacts(q.Facts)
 	var answer Answer
 	receipt, err := r.Store.Update(ctx, q.Meta, func(tx *kg.Tx) (err error) {
 		answer = Answer{Facts: make([]kg.Quad, 0, len(patches))}
 		if answer.Entities, err = resolver.resolve(tx, patches); err != nil {
 			return err
 		}
-		for i, p := range patches {
+		for i := range patches {
+			p := patches[i]
 			p.Quad = resolver.replaceNames(p.Quad)
+			answer.Facts = append(answer.Facts, p.Quad)
+		}
+		if q.Replace {
+			if err := removeOthers(tx, answer.Facts); err != nil {
+				return err
+			}
+		}
+		for i, p := range patches {
+			p.Quad = answer.Facts[i]
 			known, err := isKnown(tx, p.Quad)
 			if err == nil {
 				err = tx.Apply(p)
@@ -95,14 +153,144 @@ func (r *Rememberer) Remember(ctx context.Context, q Request) (Answer, error) {
 			if err != nil {
 				return atFact(err, i)
 			}
-			if answer.Facts = append(answer.Facts, p.Quad); known {
+			if known {
 				answer.Known = append(answer.Known, p.Quad)
 			}
 		}
 		return nil
 	})
+	if err != nil {
+		return Answer{}, err
+	}
 	answer.Receipt = receipt
+	if receipt.Committed && !receipt.Replayed || receipt.Affected == 0 && !receipt.DryRun {
+		err = r.findContradictions(ctx, q.Meta.Principal, &answer)
+	}
 	return answer, err
+}
+
+// Definition is a predicate or a class to find or to make.
+type Definition struct {
+	Meta  kg.Meta
+	Label string
+	Class bool // not a predicate
+	// Comment explains a new one; "" for none.
+	Comment string
+	Graph   kg.Term
+}
+
+// Define returns the predicate or class that a word names, and makes it if there is none.
+func (r *Rememberer) Define(ctx context.Context, d Definition) (Answer, error) {
+	s, err := r.Store.View(ctx, kg.View{Principal: d.Meta.Principal, AllGraphs: true, WithoutPending: true, Now: time.Now()})
+	if err != nil {
+		return Answer{}, err
+	}
+	defer s.Close()
+	v := &vocabulary{Rememberer: r, kind: predicates}
+	if d.Class {
+		v.kind = classes
+	}
+	switch found, err := v.find(s, d.Label); {
+	case err == nil:
+		return Answer{Entities: []Entity{{Label: d.Label, Term: found}}, Receipt: kg.Receipt{Revision: s.Revision(), Position: s.Position()}}, nil
+	case !errors.Is(err, errNoWord):
+		return Answer{}, err
+	}
+	fact := compact.Fact{Graph: d.Graph, Subject: compact.Ref{Label: d.Label}, Predicate: compact.Ref{Term: rdfType}, Object: compact.Ref{Term: kg.IRI(v.kind.declared[0])}}
+	facts := []compact.Fact{fact}
+	if d.Comment != "" {
+		fact.Predicate.Term, fact.Object.Term = kg.IRI(rdfs+"comment"), kg.String(d.Comment)
+		facts = append(facts, fact)
+	}
+	return r.Remember(ctx, Request{Meta: d.Meta, Facts: facts})
+}
+
+// prepare finds the words of the vocabulary, and looks the labels up.
+func (r *Rememberer) prepare(ctx context.Context, q *Request) (*resolver, error) {
+	s, err := r.Store.View(ctx, kg.View{Principal: q.Meta.Principal, AllGraphs: true, WithoutPending: true, Now: time.Now()})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	triples, loose, err := r.readTriples(q.Triples)
+	if err == nil {
+		err = r.replaceWords(s, triples)
+	}
+	if err == nil {
+		err = r.replaceTexts(s, triples, loose)
+	}
+	if err != nil {
+		return nil, kg.AsError(err).At("triples")
+	}
+	if err := r.replaceWords(s, q.Facts); err != nil {
+		return nil, err
+	}
+	q.Facts = append(q.Facts, triples...)
+	for i := range q.Facts {
+		f := &q.Facts[i]
+		if f.Graph == kg.DefaultGraph && !q.Graph.IsZero() {
+			f.Graph = q.Graph
+		}
+		if !f.HasCertainty && q.Certainty != nil {
+			f.Certainty, f.HasCertainty = *q.Certainty, true
+		}
+	}
+	resolver, err := r.newResolver(q.Facts, q.Key)
+	if err != nil {
+		return nil, err
+	}
+	return resolver, resolver.check(s)
+}
+
+// removeOthers removes the values of the subjects and predicates of facts that are not among
+// the facts, so that a repetition changes nothing.
+func removeOthers(tx *kg.Tx, facts []kg.Quad) error {
+	stay := make(map[kg.Quad]bool, len(facts))
+	for _, q := range facts {
+		stay[q] = true
+	}
+	for i, q := range facts {
+		if q.Predicate == rdfType {
+			continue
+		}
+		var others []kg.Quad
+		for st, err := range tx.Match(kg.Pattern{Subject: q.Subject, Predicate: q.Predicate, Graph: q.Graph}) {
+			if err != nil {
+				return err
+			}
+			if !stay[st.Quad] {
+				others = append(others, st.Quad)
+			}
+		}
+		for _, other := range others {
+			if err := tx.Apply(kg.Patch{Op: kg.Remove, Quad: other}); err != nil {
+				return atFact(err, i)
+			}
+		}
+	}
+	return nil
+}
+
+// findContradictions adds the contradictions that the facts are part of.
+func (r *Rememberer) findContradictions(ctx context.Context, by kg.Principal, a *Answer) error {
+	view := kg.View{Principal: by, Now: time.Now()}
+	s, err := r.Store.View(ctx, view)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	view.Graphs, view.At = []kg.Term{kg.ShapesGraph}, s.Revision()
+	constraints, err := r.Store.View(ctx, view)
+	if err != nil {
+		return err
+	}
+	defer constraints.Close()
+	limits, err := r.Shapes.Limits(ctx, constraints)
+	if err != nil {
+		return err
+	}
+	a.Contradictions, _, err = provenance.ContradictionsOf(s, limits, a.Facts)
+	return err
 }
 
 func atFact(err error, i int) error { return kg.AsError(err).At(fmt.Sprintf("[%d]", i)) }
@@ -134,7 +322,7 @@ func (r *Rememberer) patchesOf(ctx context.Context, q *Request, resolver *resolv
 			return nil, atFact(kg.Errorf(kg.CodeInvalid, `the source and the time of a fact are you and now: leave "by" and "at" out`), i)
 		}
 		p := kg.Patch{Op: kg.Add, Certainty: f.Certainty, HasCertainty: f.HasCertainty, Validity: f.Validity, Quad: kg.Quad{
-			Subject: resolver.termOf(f.Subject), Predicate: resolver.termOf(f.Predicate), Object: resolver.termOf(f.Object), Graph: f.Graph,
+			Subject: resolver.termOf(f.Subject), Predicate: f.Predicate.Term, Object: resolver.termOf(f.Object), Graph: f.Graph,
 		}}
 		if err := p.Normalise(source); err != nil {
 			return nil, atFact(err, i)
@@ -145,12 +333,18 @@ func (r *Rememberer) patchesOf(ctx context.Context, q *Request, resolver *resolv
 	return facts.Patches, err
 }
 
-// hashFacts returns the hash of a request for its idempotency key.
-func hashFacts(facts []compact.Fact) (sum [32]byte) {
+// hashRequest returns the hash of a request for its idempotency key.
+func hashRequest(q *Request) (sum [32]byte) {
 	h := sha256.New()
-	fmt.Fprintln(h, "koine remember 1")
-	for i := range facts {
-		f := &facts[i]
+	fmt.Fprintln(h, "koine remember 1", q.Replace, q.Graph)
+	if q.Certainty != nil {
+		fmt.Fprintln(h, *q.Certainty)
+	}
+	if q.Key != nil {
+		fmt.Fprintln(h, q.Key.Predicate, q.Key.Value)
+	}
+	for i := range q.Facts {
+		f := &q.Facts[i]
 		for _, ref := range [...]compact.Ref{f.Subject, f.Predicate, f.Object} {
 			if ref.Term.IsZero() {
 				fmt.Fprintf(h, "(%q) ", ref.Label)
@@ -159,6 +353,9 @@ func hashFacts(facts []compact.Fact) (sum [32]byte) {
 			}
 		}
 		fmt.Fprintln(h, f.Graph, f.HasCertainty, f.Certainty, f.Validity.From.UnixMilli(), f.Validity.Until.UnixMilli())
+	}
+	for _, parts := range q.Triples {
+		fmt.Fprintf(h, "%q\n", parts)
 	}
 	h.Sum(sum[:0])
 	return sum

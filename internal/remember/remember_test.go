@@ -1,6 +1,7 @@
 package remember_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"koine/internal/compact"
 	"koine/internal/names"
 	"koine/internal/remember"
+	"koine/internal/shapes"
 	"koine/kg"
 )
 
@@ -48,7 +50,7 @@ func newFixture(t *testing.T) fixture {
 	}
 	return fixture{t, &remember.Rememberer{
 		Store: store, Names: names.NewJudge(store, names.Strict), Prefixes: prefixes,
-		LabelPredicates: []string{kg.RDFSLabel, "https://schema.org/name"},
+		LabelPredicates: []string{kg.RDFSLabel, "https://schema.org/name"}, Shapes: &shapes.Set{},
 	}}
 }
 
@@ -152,7 +154,7 @@ func TestOthersLabelsDoNotCount(t *testing.T) {
 		t.Errorf("got %s beside a private graph, and %s without", got, want)
 	}
 	f := newFixture(t)
-	f.want(f.refused(ann, "@graph ex:private\n(Ada) ex:knows ex:bob"), "GRAPH_NOT_FOUND [0].graph: there is no graph <https://example.org/private>")
+	f.want(f.refused(ann, "@graph ex:private\n(Ada) ex:knows ex:bob"), "GRAPH_NOT_FOUND facts[0].graph: there is no graph <https://example.org/private>")
 }
 
 // Writers at the same time make one entity: the label is looked up within the commit.
@@ -203,7 +205,7 @@ func TestBoundsOfARequest(t *testing.T) {
 		fmt.Fprintf(&most, "(L%d) ex:p 1\n", n)
 	}
 	f.must(ann, most.String())
-	f.want(f.refused(ann, most.String()+"(one more) ex:p 1"), "LIMIT_EXCEEDED [1000]: the request has more than 1000 labels; send the rest in another request")
+	f.want(f.refused(ann, most.String()+"(one more) ex:p 1"), "LIMIT_EXCEEDED facts[1000]: the request has more than 1000 labels; send the rest in another request")
 	if _, err := f.Remember(t.Context(), remember.Request{Meta: kg.Meta{Principal: ann}}); kg.CodeOf(err) != kg.CodeInvalid {
 		t.Errorf("without facts: got %v", err)
 	}
@@ -211,6 +213,150 @@ func TestBoundsOfARequest(t *testing.T) {
 	if kg.CodeOf(err) != kg.CodeLimitExceeded {
 		t.Errorf("past the limit of facts: got %v", err)
 	}
-	f.want(f.refused(ann, "ex:a ex:p ex:b\nex:a ex:p ex:c [by bob]"), `INVALID [1]: the source and the time of a fact are you and now: leave "by" and "at" out`)
-	f.want(f.refused(ann, "(Ada) (wrote) ex:b"), `INVALID : no predicate or class has the label "wrote"; write its name, such as rdfs:label`)
+	f.want(f.refused(ann, "ex:a ex:p ex:b\nex:a ex:p ex:c [by bob]"), `INVALID facts[1]: the source and the time of a fact are you and now: leave "by" and "at" out`)
+}
+
+func TestWordsOfTheVocabulary(t *testing.T) {
+	f := newFixture(t)
+	f.must(ann, "ex:acme ex:worksAt ex:x\nex:p1 (has author)@en\n  a rdf:Property\nex:ada ex:wrote ex:note\n  a ex:BookAuthor")
+	for word, want := range map[string]string{"works at": "ex:worksAt", "Works_At": "ex:worksAt", "Has Author": "ex:p1", "wrote": "ex:wrote"} {
+		a, err := f.try(ann, fmt.Sprintf("ex:ada\n  (%s) ex:new\n  (is a) (book author)", word))
+		if err != nil || f.Prefixes.Shorten(a.Facts[0].Predicate.Value()) != want || a.Facts[1].Object.Value() != ex+"BookAuthor" {
+			t.Errorf("%s: got %+v and %v, want %s", word, a.Facts, err, want)
+		}
+	}
+	f.want(f.refused(ann, "ex:ada\n  (wrotte) ex:b"), `INVALID facts[0]: no predicate is called "wrotte"; the nearest are ex:wrote. Use an existing one, or define "wrotte" as a new predicate`)
+	f.want(f.refused(ann, "ex:ada ex:wrote ex:b\n  a (Xylophone)"), `INVALID facts[1]: no class is called "Xylophone"; the nearest are rdf:Property, ex:BookAuthor. Use an existing one, or define "Xylophone" as a new class`)
+	f.must(ann, "ex:ada <https://other.example/wrote> 1")
+	f.want(f.refused(ann, "ex:ada\n  (wrote) ex:b"), `INVALID facts[0]: several of the vocabulary are called "wrote"; write the name of the predicate that you mean: ex:wrote; https://other.example/wrote`)
+}
+
+func TestContradictionsOfNewFacts(t *testing.T) {
+	f := newFixture(t)
+	f.must(ann, "ex:born a owl:FunctionalProperty\nex:bob ex:born 1, 2\nex:ada ex:born 1815")
+	a, err := f.try(ann, "ex:ada ex:born 1816\n  ex:knows ex:bob")
+	if err != nil || len(a.Contradictions) != 1 || a.Contradictions[0].About.Value() != ex+"ada" || a.Contradictions[0].Total != 2 {
+		t.Errorf("got %+v and %v, want the two births of ada", a.Contradictions, err)
+	}
+}
+
+// put writes the facts about the entity with a key in place of the others.
+func (f fixture) put(facts string, key *remember.Key) string {
+	f.Helper()
+	list, err := compact.Read(facts, f.Prefixes)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if key != nil {
+		for i := range list {
+			list[i].Subject = compact.Ref{}
+		}
+	}
+	a, err := f.Remember(f.Context(), remember.Request{Meta: kg.Meta{Principal: ann}, Facts: list, Replace: true, Key: key})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return fmt.Sprint(a.Affected, " ", len(a.Known), " ", a.Entities)
+}
+
+func TestReplacingByKey(t *testing.T) {
+	f := newFixture(t)
+	f.NewNames = ex + "id/"
+	key := &remember.Key{Predicate: kg.IRI(ex + "isbn"), Value: kg.String("978 1")}
+	const facts = "ex:any ex:title \"A\", \"B\"\n  a ex:Book"
+	f.want(f.put(facts, key), "4 0 [{978 1 <https://example.org/id/978-1> true}]")
+	f.want(f.put(facts, key), "0 3 [{978 1 <https://example.org/id/978-1> false}]")
+	f.want(f.put("ex:any ex:title \"B\", \"C\"\n  a ex:Novel", key), "3 1 [{978 1 <https://example.org/id/978-1> false}]")
+	f.want(f.put("(978 1) ex:title \"D\"", nil), "2 0 [{978 1 <https://example.org/id/978-1-2> true}]")
+}
+
+// triples remembers triples of JSON and describes the facts, or the error.
+func (f fixture) triples(text string) string {
+	f.Helper()
+	var triples [][]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &triples); err != nil {
+		f.Fatal(err)
+	}
+	return f.described(remember.Request{Meta: kg.Meta{Principal: ann}, Triples: triples})
+}
+
+func (f fixture) described(q remember.Request) string {
+	f.Helper()
+	a, err := f.Remember(f.Context(), q)
+	if err != nil {
+		e := kg.AsError(err)
+		return fmt.Sprintf("%s %s: %s", e.Code, e.Field, e.Message)
+	}
+	var out []string
+	for _, q := range a.Facts {
+		var terms []string
+		for _, t := range []kg.Term{q.Subject, q.Predicate, q.Object} {
+			text := t.String()
+			if t.Kind() == kg.KindIRI {
+				text = f.Prefixes.Shorten(t.Value())
+			}
+			terms = append(terms, strings.ReplaceAll(text, ex+"id/", "id/"))
+		}
+		out = append(out, strings.Join(terms, " "))
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestTriplesInWords(t *testing.T) {
+	f := newFixture(t)
+	f.NewNames = ex + "id/"
+	f.want(f.triples(`[["Ada Lovelace", "wrote", "Note G"]]`), `INVALID triples[0]: no predicate is called "wrote". Use an existing one, or define "wrote" as a new predicate`)
+	for _, made := range []bool{true, false} {
+		a, err := f.Define(t.Context(), remember.Definition{Meta: kg.Meta{Principal: ann}, Label: "wrote", Comment: "is the author of", Graph: kg.DefaultGraph})
+		if err != nil || a.Entities[0].Term.Value() != ex+"id/wrote" || a.Entities[0].Made != made {
+			t.Fatalf("got %+v and %v, want id/wrote, made: %v", a.Entities, err, made)
+		}
+	}
+	if _, err := f.Define(t.Context(), remember.Definition{Meta: kg.Meta{Principal: ann}, Label: "Person", Class: true, Graph: kg.DefaultGraph}); err != nil {
+		t.Fatal(err)
+	}
+	f.must(ann, "ex:x ex:motto \"all is well\"")
+	const facts = `[["Ada Lovelace", "is a", "Person"], ["Ada Lovelace", "wrote", "Note G"], ["(Note G)", "motto", "It weaves"], ["ex:ada", "ex:born", 1815],
+		["Note G", "ex:seen", "1843-09-01"], ["Note G", "ex:about", "\"Bernoulli\"@en"], ["Note G", "ex:by", "ex:ada"], ["Note G", "ex:good", true]]`
+	want := `id/ada-lovelace rdf:type id/person; id/ada-lovelace id/wrote id/note-g; id/note-g ex:motto "It weaves"; ex:ada ex:born "1815"^^<http://www.w3.org/2001/XMLSchema#integer>; ` +
+		`id/note-g ex:seen "1843-09-01"^^<http://www.w3.org/2001/XMLSchema#date>; id/note-g ex:about "Bernoulli"@en; id/note-g ex:by ex:ada; id/note-g ex:good "true"^^<http://www.w3.org/2001/XMLSchema#boolean>`
+	f.want(f.triples(facts), want)
+	head := f.Store.Head().Revision
+	f.want(f.triples(facts), want)
+	if now := f.Store.Head().Revision; now != head {
+		t.Errorf("the repetition made revision %d", now)
+	}
+	f.want(f.triples(`[["a", "b"]]`), `INVALID triples[0]: a triple has 2 parts; write three: ["Ada Lovelace", "wrote", "Note G"]`)
+	f.want(f.triples(`[["a", "motto", ""]]`), `INVALID triples[0]: part 3 of the triple is empty`)
+	f.want(f.triples(`[[1, "motto", "x"]]`), `INVALID triples[0]: part 1 of the triple is "1"^^<http://www.w3.org/2001/XMLSchema#integer>, and not a label or a name`)
+	f.want(f.triples(`[["ex:a", "ex:p", "ex:b"], ["ex:a", "foo:p", "ex:b"]]`), `UNKNOWN_PREFIX triples[1].predicate: foo:p: foo is neither a registered prefix nor a known URI scheme`)
+}
+
+func TestJSONLD(t *testing.T) {
+	f := newFixture(t)
+	f.NewNames = ex + "id/"
+	try := func(document string) string {
+		facts, err := f.ReadJSONLD([]byte(document), kg.DefaultGraph)
+		if err != nil {
+			return kg.AsError(err).Message
+		}
+		return f.described(remember.Request{Meta: kg.Meta{Principal: ann}, Facts: facts})
+	}
+	const document = `[{"@id": "ex:ada", "label": "Ada", "ex:wrote": {"label": "Note G", "@type": "ex:Note"}}, {"schema:name": "Note G", "@type": "ex:Note", "ex:year": 1843}]`
+	for range 2 {
+		f.want(try(document), `ex:ada rdfs:label "Ada"; ex:ada ex:wrote id/note-g; id/note-g rdf:type ex:Note; id/note-g rdf:type ex:Note; id/note-g ex:year "1843"^^<http://www.w3.org/2001/XMLSchema#integer>`)
+	}
+	f.want(try(`{"@id": "ex:ada", "ex:knows": {"ex:age": 3}}`), `JSON-LD: a node has neither an @id nor a label; give it a label, such as "label": "Note G", so that it can be found again`)
+	if got := try(`{"@id": "ex:ada", "wrote": 3}`); !strings.Contains(got, "wrote") {
+		t.Errorf("a key without a meaning: %s", got)
+	}
+	if got := try(`{"@context": "https://schema.org/", "name": "x"}`); !strings.HasPrefix(got, "JSON-LD: ") {
+		t.Errorf("a remote context: %s", got)
+	}
+	if got := try("{"); !strings.HasPrefix(got, "JSON-LD: ") {
+		t.Errorf("not JSON: %s", got)
+	}
+	if got := try("{" + strings.Repeat(" ", remember.MaxDocumentBytes) + "}"); !strings.Contains(got, "more than the limit") {
+		t.Errorf("past the limit: %s", got)
+	}
 }

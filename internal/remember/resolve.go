@@ -1,12 +1,10 @@
 package remember
 
 import (
-	"context"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/google/uuid"
@@ -42,26 +40,23 @@ type label struct {
 	text    string
 	classes []kg.Term // that the request gives to the entity
 	stated  []kg.Term // entities to which the request gives the label
-	forms   []kg.Term // the literals with the text
+	key     *Key      // instead of a label
+	lookups []kg.Pattern
 	// placeholder stands for the entity in patches. It names the entity if one is made
 	// without NewNames.
 	placeholder kg.Term
-	predicate   bool // never made
 }
 
-func (r *Rememberer) newResolver(facts []compact.Fact) (*resolver, error) {
+func (r *Rememberer) newResolver(facts []compact.Fact, key *Key) (*resolver, error) {
 	z := &resolver{Rememberer: r, byText: map[string]*label{}}
 	for i := range facts {
-		f := &facts[i]
-		for part, ref := range [...]compact.Ref{f.Subject, f.Predicate, f.Object} {
+		for _, ref := range [...]compact.Ref{facts[i].Subject, facts[i].Object} {
 			if !ref.Term.IsZero() {
 				continue
 			}
-			l, err := z.addLabel(ref.Label)
-			if err != nil {
+			if err := z.addLabel(ref.Label, key); err != nil {
 				return nil, atFact(err, i)
 			}
-			l.predicate = l.predicate || part == 1 || part == 2 && f.Predicate.Term == rdfType
 		}
 	}
 	for i := range facts {
@@ -76,20 +71,43 @@ func (r *Rememberer) newResolver(facts []compact.Fact) (*resolver, error) {
 	return z, nil
 }
 
-func (z *resolver) addLabel(text string) (*label, error) {
-	if l := z.byText[text]; l != nil {
-		return l, nil
+// addLabel adds a label. The empty one stands for the entity with the key.
+func (z *resolver) addLabel(text string, key *Key) error {
+	if z.byText[text] != nil {
+		return nil
 	}
 	if len(z.labels) == MaxLabels {
-		return nil, kg.Errorf(kg.CodeLimitExceeded, "the request has more than %d labels; send the rest in another request", MaxLabels)
+		return kg.Errorf(kg.CodeLimitExceeded, "the request has more than %d labels; send the rest in another request", MaxLabels)
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	l := &label{text: text, forms: []kg.Term{kg.String(text)}, placeholder: kg.IRI("urn:uuid:" + id.String())}
+	l := &label{text: text, placeholder: kg.IRI("urn:uuid:" + id.String())}
+	if text != "" {
+		z.addLookups(l, kg.String(text))
+	} else if l.key = key; key == nil {
+		return kg.Errorf(kg.CodeInvalid, "the fact has no subject")
+	} else {
+		l.text, l.lookups = key.Value.Value(), []kg.Pattern{{Predicate: key.Predicate, Object: key.Value}}
+	}
 	z.labels, z.byText[text] = append(z.labels, l), l
-	return l, nil
+	return nil
+}
+
+// addLookups looks the literal up as a label.
+func (z *resolver) addLookups(l *label, form kg.Term) {
+	for _, predicate := range z.LabelPredicates {
+		l.lookups = append(l.lookups, kg.Pattern{Predicate: kg.IRI(predicate), Object: form})
+	}
+}
+
+// naming is the predicate and the object of the statement that names a new entity.
+func (l *label) naming() (predicate, object kg.Term) {
+	if l.key != nil {
+		return l.key.Predicate, l.key.Value
+	}
+	return kg.IRI(kg.RDFSLabel), kg.String(l.text)
 }
 
 // termOf returns the term of a Ref, or the placeholder of its label.
@@ -113,23 +131,17 @@ func (z *resolver) replaceNames(q kg.Quad) kg.Quad {
 
 // check looks the labels up in a snapshot, so that most errors cost the committer nothing,
 // and learns in which languages there are literals with their texts.
-func (z *resolver) check(ctx context.Context, by kg.Principal) error {
-	if len(z.labels) == 0 {
-		return nil
-	}
-	s, err := z.Store.View(ctx, kg.View{Principal: by, AllGraphs: true, Now: time.Now()})
-	if err != nil {
-		return err
-	}
-	defer s.Close()
+func (z *resolver) check(s *kg.Snapshot) error {
 	for _, l := range z.labels {
-		known, _, err := s.Literals(l.text)
-		if err != nil {
-			return err
-		}
-		for _, t := range known {
-			if t.Lang() != "" {
-				l.forms = append(l.forms, t)
+		if l.key == nil {
+			known, _, err := s.Literals(l.text)
+			if err != nil {
+				return err
+			}
+			for _, t := range known {
+				if t.Lang() != "" {
+					z.addLookups(l, t)
+				}
 			}
 		}
 		if _, err := z.find(s.Match, l); err != nil {
@@ -154,8 +166,9 @@ func (z *resolver) resolve(tx *kg.Tx, patches []kg.Patch) ([]Entity, error) {
 				return nil, err
 			}
 			first := slices.IndexFunc(patches, func(p kg.Patch) bool { return p.Quad.Subject == l.placeholder || p.Quad.Object == l.placeholder })
-			named := kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: t, Predicate: kg.IRI(kg.RDFSLabel), Object: kg.String(l.text), Graph: patches[first].Quad.Graph}}
-			if err := tx.Apply(named); err != nil {
+			named := kg.Quad{Subject: t, Graph: patches[first].Quad.Graph}
+			named.Predicate, named.Object = l.naming()
+			if err := tx.Apply(kg.Patch{Op: kg.Add, Quad: named}); err != nil {
 				return nil, atFact(err, first)
 			}
 		}
@@ -176,8 +189,6 @@ func (z *resolver) find(match matcher, l *label) (kg.Term, error) {
 		return found[0], nil
 	case len(found) > 1:
 		return kg.Term{}, z.ambiguous(match, l, found)
-	case l.predicate:
-		return kg.Term{}, kg.Errorf(kg.CodeInvalid, "no predicate or class has the label %q; write its name, such as rdfs:label", l.text)
 	}
 	return kg.Term{}, nil
 }
@@ -190,23 +201,21 @@ func (z *resolver) candidates(match matcher, l *label) ([]kg.Term, error) {
 		return slices.Compact(found), nil
 	}
 	var found []kg.Term
-	for _, predicate := range z.LabelPredicates {
-		for _, form := range l.forms {
-			for st, err := range match(kg.Pattern{Predicate: kg.IRI(predicate), Object: form}) {
-				if err != nil {
-					return nil, err
-				}
-				if !kg.IsOwnGraph(st.Graph) && !slices.Contains(found, st.Subject) {
-					found = append(found, st.Subject)
-				}
-				if len(found) > maxCandidates {
-					return nil, kg.Errorf(kg.CodeInvalid, "more than %d entities have the label %q; write the name of the one that you mean", maxCandidates, l.text)
-				}
+	for _, p := range l.lookups {
+		for st, err := range match(p) {
+			if err != nil {
+				return nil, err
+			}
+			if !kg.IsOwnGraph(st.Graph) && !slices.Contains(found, st.Subject) {
+				found = append(found, st.Subject)
+			}
+			if len(found) > maxCandidates {
+				return nil, kg.Errorf(kg.CodeInvalid, "more than %d entities have the label %q; write the name of the one that you mean", maxCandidates, l.text)
 			}
 		}
 	}
 	slices.SortFunc(found, kg.Term.Compare)
-	if len(l.classes) == 0 {
+	if len(l.classes) == 0 || l.key != nil {
 		return found, nil
 	}
 	var fit, unclassed []kg.Term

@@ -117,7 +117,8 @@ func TestApprovalPublishesOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	fact := kg.Quad{Subject: kg.IRI("urn:s"), Predicate: kg.IRI("urn:p"), Object: kg.String("o")}
-	odd := channels.Publication{Channel: of, Parts: text("odd!  two"), IdempotencyKey: "k", Patches: []kg.Patch{{Op: kg.Add, Quad: fact, Source: "agent://bob"}}}
+	ofMessage, ofFact := &kg.Embedding{Model: "m", Vector: []float32{0.1, -1}}, &kg.Embedding{Model: "m", Vector: []float32{2}}
+	odd := channels.Publication{Channel: of, Parts: text("odd!  two"), Embedding: ofMessage, IdempotencyKey: "k", Patches: []kg.Patch{{Op: kg.Add, Quad: fact, Source: "agent://bob", Embedding: ofFact}}}
 	_, err = s.Publish(within(t), as("bob"), odd)
 	wantCode(t, "odd", err, kg.CodeContentHeld)
 	id := kg.AsError(err).ProposalID
@@ -160,6 +161,9 @@ func TestApprovalPublishesOnce(t *testing.T) {
 			if fmt.Sprint(m.Tags) != "[loud]" || m.FactCount != 1 {
 				t.Errorf("%+v", m)
 			}
+			if e, err := channels.ReadEmbedding(within(t), s.Service, m); err != nil || !e.Equal(ofMessage) {
+				t.Errorf("the embedding is %v, %v, want %v", e, err, ofMessage)
+			}
 			break
 		}
 	}
@@ -175,7 +179,7 @@ func TestApprovalPublishesOnce(t *testing.T) {
 	fact.Graph = of.FactsGraph()
 	found := 0
 	for st, err := range view.Match(kg.Pattern(fact)) {
-		if err != nil || len(st.Assertions) != 1 || st.Assertions[0].Source != "agent://bob" {
+		if err != nil || len(st.Assertions) != 1 || st.Assertions[0].Source != "agent://bob" || !st.Assertions[0].Embedding.Equal(ofFact) {
 			t.Errorf("the fact: %+v, %v", st, err)
 		}
 		found++

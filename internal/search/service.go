@@ -67,7 +67,10 @@ type Service struct {
 	moved    chan struct{} // closed when the position moves
 	building bool
 	saved    kg.Position
-	place    string // where the index was saved, before the first watch
+	// done of total statements are read while the index is built.
+	done, total uint64
+	// opened is the revision that the index knew when it was opened, and until the head then.
+	opened, until kg.Revision
 }
 
 // systemView reads everything: the rights of a caller are checked when it searches.
@@ -93,10 +96,17 @@ func Open(store *kg.Store, o Options) (*Service, error) {
 	if unusable != nil {
 		o.Logger.Warn("vector index is not usable; it is built anew", "error", unusable)
 	}
-	return &Service{
+	s := &Service{
 		store: store, options: o, index: index, vectors: vectors, jobs: jobs.NewGroup(o.Logger),
-		wanted: make(chan struct{}, 1), moved: make(chan struct{}), place: olderPlace(store, place, vectorPlace),
-	}, nil
+		wanted: make(chan struct{}, 1), moved: make(chan struct{}),
+	}
+	place = olderPlace(store, place, vectorPlace)
+	if from, err := store.ParsePosition(place); err == nil && place != "" && from.Revision <= store.Head().Revision {
+		s.position, s.saved, s.opened, s.until = from, from, from.Revision, store.Head().Revision
+	} else {
+		s.beginBuilding()
+	}
+	return s, nil
 }
 
 // Start follows the log until Close.
@@ -141,10 +151,10 @@ func (s *Service) WaitFor(ctx context.Context, r kg.Revision) error {
 }
 
 // moveTo notes how far the index is.
-func (s *Service) moveTo(p kg.Position, building bool) {
+func (s *Service) moveTo(p kg.Position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.position, s.building = p, building
+	s.position, s.building = p, false
 	close(s.moved)
 	s.moved = make(chan struct{})
 }
@@ -180,13 +190,12 @@ func (s *Service) saveIndex() error {
 
 // followLog follows the log, and begins anew after an error.
 func (s *Service) followLog(ctx context.Context) error {
-	from, err := s.store.ParsePosition(s.place)
-	known := err == nil && s.place != ""
-	if known {
-		s.moveTo(from, false)
-	}
 	for ctx.Err() == nil {
-		if !known {
+		s.mu.Lock()
+		from, building := s.position, s.building
+		s.mu.Unlock()
+		if building {
+			var err error
 			if from, err = s.buildIndex(ctx); err != nil {
 				if kg.CodeOf(err) == kg.CodeClosed || ctx.Err() != nil {
 					return nil
@@ -195,17 +204,14 @@ func (s *Service) followLog(ctx context.Context) error {
 				jobs.Wait(ctx, retryPause, nil)
 				continue
 			}
-			known = true
 		}
 		err := s.followFrom(ctx, from)
-		s.mu.Lock()
-		from = s.position
-		s.mu.Unlock()
 		switch kg.CodeOf(err) {
 		case kg.CodeClosed:
 			return nil
 		case kg.CodePositionGone: // the log does not have the next commit
-			known = false
+			s.options.Logger.Warn("text index is built anew", "error", err)
+			s.beginBuilding()
 		case kg.CodeResync: // a graph was replaced, and is in the index already
 		default:
 			if ctx.Err() == nil {
@@ -219,32 +225,38 @@ func (s *Service) followLog(ctx context.Context) error {
 
 // buildIndex makes the index anew from the store, and returns the position that it stands for.
 func (s *Service) buildIndex(ctx context.Context) (kg.Position, error) {
-	s.mu.Lock()
-	s.building = true
-	s.mu.Unlock()
 	snapshot, err := s.store.View(ctx, systemView)
 	if err != nil {
 		return kg.Position{}, err
 	}
 	defer snapshot.Close()
+	s.beginBuilding()
 	s.index.Clear()
 	s.vectors.Clear()
-	if err := s.addMatches(ctx, snapshot, kg.IDPattern{}); err != nil {
+	if err := s.addMatches(ctx, snapshot, kg.IDPattern{}, s.noteRead); err != nil {
 		return kg.Position{}, err
 	}
-	s.moveTo(snapshot.Position(), false)
+	s.moveTo(snapshot.Position())
+	s.options.Logger.Info("text index is built", "revision", snapshot.Revision(), "texts", s.index.Size().Texts)
 	return snapshot.Position(), nil
 }
 
-// addMatches adds the texts and the vectors of the statements that match.
-func (s *Service) addMatches(ctx context.Context, snapshot *kg.Snapshot, p kg.IDPattern) error {
-	n := 0
+// readStep is how many statements are read between two notes of it.
+const readStep = 1024
+
+// addMatches adds the texts and the vectors of the statements that match. It notes how many it
+// has read.
+func (s *Service) addMatches(ctx context.Context, snapshot *kg.Snapshot, p kg.IDPattern, note func(uint64)) error {
+	n := uint64(0)
 	for row, err := range snapshot.MatchIDs(p, nil) {
 		if err != nil {
 			return err
 		}
-		if n++; n%1024 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if n++; n%readStep == 0 {
+			note(n)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 		}
 		object, err := snapshot.Term(row.Object)
 		if err != nil {
@@ -262,6 +274,7 @@ func (s *Service) addMatches(ctx context.Context, snapshot *kg.Snapshot, p kg.ID
 			s.index.Add(t)
 		}
 	}
+	note(n)
 	return s.addVectors(ctx, snapshot, p)
 }
 
@@ -301,7 +314,7 @@ func (s *Service) followFrom(ctx context.Context, from kg.Position) error {
 				return err
 			}
 		}
-		s.moveTo(at, false)
+		s.moveTo(at)
 		if s.store.Head().Revision == at.Revision {
 			jobs.Wait(ctx, s.options.FollowEvery, s.wanted)
 		}
@@ -414,5 +427,5 @@ func (s *Service) replaceGraph(ctx context.Context, graph kg.Term) error {
 	}
 	s.index.RemoveGraph(id)
 	s.vectors.RemoveIf(func(k *vectorindex.Key) bool { return k.Ref.Graph == id })
-	return s.addMatches(ctx, snapshot, kg.IDPattern{Graph: id})
+	return s.addMatches(ctx, snapshot, kg.IDPattern{Graph: id}, func(uint64) {})
 }

@@ -28,15 +28,18 @@ func EvictOldest(tx *kg.Tx, e *access.Entry, newest int64) (changes int, err err
 }
 
 // evict removes the content of the messages from the sequence first to last, which must be
-// the oldest that have content. It stops behind most changes; 0 means no limit.
+// the oldest that have content. It stops behind most changes, or MaxExpiryBytes of content; 0
+// means no limit of changes.
 func evict(tx *kg.Tx, id channel.ID, first, last int64, most int) (changes int, err error) {
 	graph := id.MessagesGraph()
-	for i := first; i <= last && (most == 0 || changes < most); i++ {
+	bytes := 0
+	for i := first; i <= last && (most == 0 || changes < most) && bytes < MaxExpiryBytes; i++ {
 		m, err := journal.MessageAt(tx, id, i)
 		if err != nil {
 			return changes, err
 		}
-		n, err := message.RemoveContent(tx, id, m)
+		n, size, err := message.RemoveContent(tx, id, m)
+		bytes += size
 		if changes += n + 1; err != nil {
 			return changes, err
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,12 +28,12 @@ type Executor interface {
 // NewHandler returns a handler of the protocol's streamable HTTP for the caller of each
 // request (caller.From). It keeps no sessions: any server may answer any request, also after
 // a restart.
-func NewHandler(e Executor, o Options, log *slog.Logger) http.Handler {
+func NewHandler(e Executor, o Options) http.Handler {
 	// One server for all requests, since to make one costs several times a call. A session has
 	// the values of its request's context, and without sessions each request has its own.
 	s := NewServer(&executing{e}, o)
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, Logger: log, MaxRequestBodyBytes: MaxBodyBytes,
+		Stateless: true, JSONResponse: true, Logger: o.Logger, MaxRequestBodyBytes: MaxBodyBytes,
 		DisableLocalhostProtection: true, // package httpd checks Host and Origin
 	})
 }

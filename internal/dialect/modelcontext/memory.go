@@ -20,9 +20,9 @@ import (
 //go:embed memory.json
 var memoryTools []byte
 
-// The names of the memory in the graph. What a user names is behind them, percent-encoded.
+// The names of the memory in the graph. Names that users give are behind them, percent-encoded.
 const (
-	memoryNode     = "urn:memory:Node" // the class of what has statements
+	memoryNode     = "urn:memory:Node" // the class of subjects
 	memoryEntity   = "urn:memory:entity:"
 	memoryType     = "urn:memory:type:"
 	memoryRelation = "urn:memory:relation:"
@@ -258,7 +258,7 @@ func (e *edit) observe(name, text string) {
 	e.patch("add", memoryEntity+url.PathEscape(name), observation, map[string]any{"value": text})
 }
 
-// relate adds a relation. What is not an entity yet becomes a node, so that load finds it.
+// relate adds a relation. An IRI that is no entity yet becomes a node, so that load finds it.
 func (e *edit) relate(r relation) {
 	from := memoryEntity + url.PathEscape(r.From)
 	e.patch("add", from, rdfType, map[string]any{"id": memoryNode})

@@ -7,22 +7,114 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"koine/internal/compact"
 	"koine/kg"
 )
 
-func (t tools) rememberFacts(ctx context.Context, a factsArgs) (string, changeAnswer, error) {
-	patches, err := t.patchesOf(ctx, a.Facts)
+type rememberArgs struct {
+	Facts     string   `json:"facts,omitempty" jsonschema:"lines of facts"`
+	Triples   [][]any  `json:"triples,omitempty" jsonschema:"facts in words: subject, predicate and object; a text that is no label stands in quotes of its own"`
+	Why       string   `json:"why,omitempty" jsonschema:"the reason, kept with the facts"`
+	Certainty *float64 `json:"certainty,omitempty" jsonschema:"of facts that give none, 0 to 1; without it they are facts"`
+}
+
+type defineArgs struct {
+	Label   string `json:"label" jsonschema:"the word, such as wrote"`
+	Class   bool   `json:"class,omitempty" jsonschema:"true for a class of things, such as Person"`
+	Comment string `json:"comment,omitempty" jsonschema:"what it means"`
+	Why     string `json:"why,omitempty" jsonschema:"the reason, kept with it"`
+}
+
+type rememberAnswer struct {
+	changeAnswer
+	Known          int             `json:"known" jsonschema:"how many of the facts there were before"`
+	Entities       []namedEntity   `json:"entities" jsonschema:"what the labels stand for"`
+	Contradictions []contradiction `json:"contradictions" jsonschema:"of which the facts are part"`
+}
+
+type namedEntity struct {
+	Label string `json:"label"`
+	Name  string `json:"name"`
+	Made  bool   `json:"made" jsonschema:"true if there was none"`
+}
+
+// remembered is a RememberPayload.
+type remembered struct {
+	Entities []struct {
+		Label, IRI string
+		Made       bool
+	}
+	Known          []struct{ Predicate struct{ ID string } }
+	Contradictions []contradictionNode
+	Update         updateNode
+}
+
+const rememberedFields = ` { entities { label iri made } known { predicate { id } } contradictions ` + contradictionFields + ` update ` + updateFields + ` }`
+
+func (t tools) rememberFacts(ctx context.Context, a rememberArgs) (string, rememberAnswer, error) {
+	input := map[string]any{}
+	if a.Facts != "" {
+		input["facts"] = a.Facts
+	}
+	if a.Triples != nil {
+		input["triples"] = a.Triples
+	}
+	if a.Why != "" {
+		input["justification"] = a.Why
+	}
+	if a.Certainty != nil {
+		input["certainty"] = *a.Certainty
+	}
+	var answer struct{ Remember remembered }
+	if err := t.GraphQL(ctx, `mutation($input: RememberInput!) { remember(input: $input)`+rememberedFields+` }`, map[string]any{"input": input}, &answer); err != nil {
+		return "", rememberAnswer{}, err
+	}
+	return t.rememberAnswer(ctx, "Remembered", &answer.Remember)
+}
+
+func (t tools) defineWord(ctx context.Context, a defineArgs) (string, rememberAnswer, error) {
+	input := map[string]any{"label": a.Label, "class": a.Class}
+	if a.Comment != "" {
+		input["comment"] = a.Comment
+	}
+	if a.Why != "" {
+		input["justification"] = a.Why
+	}
+	var answer struct{ Define remembered }
+	if err := t.GraphQL(ctx, `mutation($input: DefineInput!) { define(input: $input)`+rememberedFields+` }`, map[string]any{"input": input}, &answer); err != nil {
+		return "", rememberAnswer{}, err
+	}
+	return t.rememberAnswer(ctx, "Defined", &answer.Define)
+}
+
+// rememberAnswer returns the answer for a payload, and a text that begins with a verb.
+func (t tools) rememberAnswer(ctx context.Context, verb string, r *remembered) (string, rememberAnswer, error) {
+	text, change, err := r.Update.answer(fmt.Sprintf("%s with %d new statements", verb, r.Update.StatementsAffected))
+	out := rememberAnswer{changeAnswer: change, Known: len(r.Known), Entities: []namedEntity{}, Contradictions: []contradiction{}}
 	if err != nil {
-		return "", changeAnswer{}, err
+		return "", out, err
 	}
-	text, out, err := t.apply(ctx, "Remembered", patches, a.Why)
-	if err == nil && out.Proposal == "" && out.Changed < len(patches) {
-		text += "; the others were known"
+	prefixes, err := t.readPrefixes(ctx)
+	if err != nil {
+		return "", out, err
 	}
-	return text, out, err
+	if out.Known > 0 {
+		text += fmt.Sprintf("; %d of the facts were known", out.Known)
+	}
+	for _, e := range r.Entities {
+		out.Entities = append(out.Entities, namedEntity{e.Label, prefixes.Shorten(e.IRI), e.Made})
+		how := "is"
+		if e.Made {
+			how = "is new:"
+		}
+		text += fmt.Sprintf("\n(%s) %s %s", e.Label, how, prefixes.Shorten(e.IRI))
+	}
+	for i := range r.Contradictions {
+		c := r.Contradictions[i].answer(prefixes)
+		out.Contradictions = append(out.Contradictions, c)
+		text += "\nContradiction: " + c.text()
+	}
+	return text, out, nil
 }
 
 // labelled finds the entities that labels stand for.
@@ -101,11 +193,7 @@ func (l *labelled) termOf(ctx context.Context, r compact.Ref) (kg.Term, error) {
 	}
 	switch nodes := answer.Entities.Nodes; len(nodes) {
 	case 0:
-		id, err := uuid.NewV7()
-		if err != nil {
-			return kg.Term{}, err
-		}
-		return kg.Term{}, fmt.Errorf("no entity has the label %q; search for it under other words, or create it with the line: <urn:uuid:%s> (%s)", r.Label, id, r.Label)
+		return kg.Term{}, fmt.Errorf("no entity has the label %q; search for it under other words, or remember it", r.Label)
 	case 1:
 		t, err := l.prefixes.Resource(nodes[0].IRI)
 		l.found[r.Label] = t

@@ -3,8 +3,11 @@ package modelcontext
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +18,23 @@ import (
 	"koine/internal/suggest"
 )
 
-// repairing returns the middleware that answers wrong calls with what repairs them.
+// containing turns a panic of a handler into an error of its request: the SDK runs handlers
+// in goroutines of its own, where a panic ends the process.
+func containing(log *slog.Logger) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (result mcp.Result, err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					log.Error("panic", "method", method, "panic", p, "stack", string(debug.Stack()))
+					result, err = nil, errors.New("internal error; the server's log has the cause")
+				}
+			}()
+			return next(ctx, method, r)
+		}
+	}
+}
+
+// repairing returns the middleware that answers wrong calls with their repair.
 func repairing(rows []row) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {

@@ -3,6 +3,7 @@ package modelcontext
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -14,6 +15,10 @@ type Options struct {
 	Version string
 	// ReadOnly leaves out the tools that change the graph.
 	ReadOnly bool
+	// Schema is the text of the GraphQL schema.
+	Schema string
+	// Logger is told of panics. Nil discards.
+	Logger *slog.Logger
 	// Memory offers the tools of the reference memory server instead.
 	Memory bool
 }
@@ -24,9 +29,10 @@ Look before you write: "recall" a topic, or "search" by words. "remember" facts 
 Facts are lines of text: a line that is not indented begins a subject; lines below it, indented, have a predicate and its objects, separated by commas. A text in parentheses behind a name is its label.
 Other agents work on the same graph: "agents" lists them, "ask" and "say" reach them, "inbox" shows what they want of you.`
 
-// NewServer returns a server whose tools act as the caller of a Querier.
+// NewServer returns a server with tools that act as the caller of a Querier.
 func NewServer(q Querier, o Options) *mcp.Server {
-	options := &mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}}
+	options := &mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{},
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }} // answers are for their caller
 	rows := tools{q}.table()
 	if o.Memory {
 		options.Instructions, rows = "", memory{tools{q}}.table()
@@ -38,7 +44,14 @@ func NewServer(q Querier, o Options) *mcp.Server {
 	for _, r := range rows {
 		r.addTo(s)
 	}
-	s.AddReceivingMiddleware(repairing(rows))
+	if !o.Memory {
+		resources{tools{q}, o.Schema}.addTo(s)
+		tools{q}.addPrompts(s)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s.AddReceivingMiddleware(containing(o.Logger), repairing(rows))
 	return s
 }
 
@@ -56,8 +69,10 @@ func (t tools) table() []row {
 			`{}`, t.listVocabulary),
 		newRow(reads, "query", "Query with GraphQL", `Runs a GraphQL query, for counts, filters, orders and paths that the other tools do not have. Errors have a hint with the right form.`,
 			`{"query": "{ entities(where: {type: {eq: \"lab:Finding\"}}, first: 5) { nodes { iri label } totalCount } }"}`, t.runQuery),
-		newRow(adds, "remember", "Remember facts", `Adds facts to the graph, all or none. A label in parentheses instead of a name, as in "(Run 8) lab:used lab:cell-7", stands for the entity with that label. [0.4] is your certainty; without it you state a fact. Numbers and dates stand as they are, texts in quotes.`,
-			`{"facts": "lab:run-9 (Run 9: 50 cycles at 2C)\n  a lab:Measurement\n  lab:used lab:cell-7\n  lab:quality \"doubtful\" [0.4]", "why": "measured today"}`, t.rememberFacts),
+		newRow(adds, "remember", "Remember facts", `Adds facts to the graph, all or none, in lines or as triples in words. A label in parentheses instead of a name, as in "(Run 8) lab:used lab:cell-7", stands for the entity with that label and class, which is made if there is none; in triples labels need no parentheses. [0.4] is your certainty; without it you state a fact. Numbers and dates stand as they are, texts in quotes. The answer names the entities and tells contradictions.`,
+			`{"facts": "lab:run-9 (Run 9: 50 cycles at 2C)\n  a lab:Measurement\n  lab:used lab:cell-7\n  lab:quality \"doubtful\" [0.4]", "triples": [["Run 9: 50 cycles at 2C", "lab:cycles", 50]], "why": "measured today"}`, t.rememberFacts),
+		newRow(adds, "define", "Define a word", `Makes a predicate or a class for a word that the vocabulary does not have, so that triples can use it. Use an existing one where it means the same.`,
+			`{"label": "was stored at", "comment": "the temperature in which a cell was kept"}`, t.defineWord),
 		newRow(changes, "correct", "Correct facts", `Puts facts in place of those that are wrong: all values of the same subject and predicate give way to the values that you write. To add a value beside others, use remember.`,
 			`{"facts": "lab:run-9 lab:quality \"good\"", "why": "the sensor was checked"}`, t.correctFacts),
 		newRow(changes, "retract", "Retract facts", `Removes facts that do not hold. Write them as they were shown to you. They stay in the history.`,
@@ -99,7 +114,7 @@ type kind uint8
 const (
 	reads   kind = iota
 	adds         // again without an effect
-	changes      // may remove what was there
+	changes      // may remove facts
 	sends        // each time anew
 )
 

@@ -62,29 +62,36 @@ func (t tools) apply(ctx context.Context, verb string, patches []map[string]any,
 	if why != "" {
 		input["justification"] = why
 	}
-	var answer struct {
-		ApplyPatches struct {
-			Success             bool
-			StatementsAffected  int
-			VerificationStatus  string
-			VerificationDetails string
-			Revision            int64
-			ProposalID          string
-		}
-	}
-	const mutation = `mutation($input: ApplyPatchesInput!) { applyPatches(input: $input) { success statementsAffected verificationStatus verificationDetails revision proposalId } }`
-	if err := t.GraphQL(ctx, mutation, map[string]any{"input": input}, &answer); err != nil {
+	var answer struct{ ApplyPatches updateNode }
+	if err := t.GraphQL(ctx, `mutation($input: ApplyPatchesInput!) { applyPatches(input: $input) `+updateFields+` }`, map[string]any{"input": input}, &answer); err != nil {
 		return "", changeAnswer{}, err
 	}
-	r := &answer.ApplyPatches
-	out := changeAnswer{Changed: r.StatementsAffected, Revision: r.Revision, Proposal: r.ProposalID}
+	u := &answer.ApplyPatches
+	return u.answer(fmt.Sprintf("%s %d of %d facts", verb, u.StatementsAffected, len(patches)))
+}
+
+// updateNode is an ApplyPatchesPayload.
+type updateNode struct {
+	Success             bool
+	StatementsAffected  int
+	VerificationStatus  string
+	VerificationDetails string
+	Revision            int64
+	ProposalID          string
+}
+
+const updateFields = `{ success statementsAffected verificationStatus verificationDetails revision proposalId }`
+
+// answer returns the answer for an update, and done with its revision if it is not held.
+func (u *updateNode) answer(done string) (string, changeAnswer, error) {
+	out := changeAnswer{Changed: u.StatementsAffected, Revision: u.Revision, Proposal: u.ProposalID}
 	switch {
-	case r.ProposalID != "":
-		return fmt.Sprintf("Held for review as proposal %s: %s", r.ProposalID, r.VerificationDetails), out, nil
-	case !r.Success:
-		return "", out, fmt.Errorf("%s: %s", r.VerificationStatus, r.VerificationDetails)
+	case u.ProposalID != "":
+		return fmt.Sprintf("Held for review as proposal %s: %s", u.ProposalID, u.VerificationDetails), out, nil
+	case !u.Success:
+		return "", out, fmt.Errorf("%s: %s", u.VerificationStatus, u.VerificationDetails)
 	}
-	return fmt.Sprintf("%s %d of %d facts in revision %d", verb, r.StatementsAffected, len(patches), r.Revision), out, nil
+	return fmt.Sprintf("%s in revision %d", done, u.Revision), out, nil
 }
 
 // correctFacts replaces the values of each subject and predicate by those of the facts.
@@ -325,33 +332,44 @@ type contradiction struct {
 	Facts  []string `json:"facts"`
 }
 
+// contradictionNode is a contradiction in an answer of GraphQL.
+type contradictionNode struct {
+	Kind, Reason string
+	Statements   []struct {
+		Statement  record
+		Assertions []assertion
+	}
+}
+
+const contradictionFields = `{ kind reason statements { statement ` + recordFields + ` assertions ` + assertionFields + ` } }`
+
+func (n *contradictionNode) answer(p *kg.Prefixes) contradiction {
+	c := contradiction{Kind: n.Kind, Reason: n.Reason}
+	for i := range n.Statements {
+		c.Facts = append(c.Facts, writeFact(&n.Statements[i].Statement, p, n.Statements[i].Assertions...))
+	}
+	return c
+}
+
+func (c *contradiction) text() string {
+	return c.Reason + "\n  " + strings.ReplaceAll(strings.Join(c.Facts, "\n"), "\n", "\n  ")
+}
+
 func (t tools) listContradictions(ctx context.Context, a pageArgs) (string, list[contradiction], error) {
 	variables, err := a.variables()
 	if err != nil {
 		return "", list[contradiction]{}, err
 	}
 	var answer struct {
-		Contradictions connection[struct {
-			Kind, Reason string
-			Statements   []struct {
-				Statement  record
-				Assertions []assertion
-			}
-		}]
+		Contradictions connection[contradictionNode]
 	}
-	prefixes, err := t.read(ctx, `query($first: Int, $after: Cursor) { contradictions(first: $first, after: $after) { nodes { kind reason statements { statement `+recordFields+` assertions `+assertionFields+` } }`+pageInfo+` } }`, variables, &answer)
+	prefixes, err := t.read(ctx, `query($first: Int, $after: Cursor) { contradictions(first: $first, after: $after) { nodes `+contradictionFields+pageInfo+` } }`, variables, &answer)
 	if err != nil {
 		return "", list[contradiction]{}, err
 	}
 	out := connection[contradiction]{PageInfo: answer.Contradictions.PageInfo}
-	for _, n := range answer.Contradictions.Nodes {
-		c := contradiction{Kind: n.Kind, Reason: n.Reason}
-		for i := range n.Statements {
-			c.Facts = append(c.Facts, writeFact(&n.Statements[i].Statement, prefixes, n.Statements[i].Assertions...))
-		}
-		out.Nodes = append(out.Nodes, c)
+	for i := range answer.Contradictions.Nodes {
+		out.Nodes = append(out.Nodes, answer.Contradictions.Nodes[i].answer(prefixes))
 	}
-	return listOf(out, "There are no contradictions.", func(c *contradiction) string {
-		return c.Reason + "\n  " + strings.ReplaceAll(strings.Join(c.Facts, "\n"), "\n", "\n  ")
-	})
+	return listOf(out, "There are no contradictions.", (*contradiction).text)
 }

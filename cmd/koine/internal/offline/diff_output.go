@@ -108,6 +108,9 @@ func statementText(q *kg.Quad) string {
 	return text + " ."
 }
 
+// maxEmbeddingText bounds the text of an embedding in a line.
+const maxEmbeddingText = 80
+
 func assertionText(a *assertions.Assertion) string {
 	parts := []string{string(a.Source)}
 	if a.HasCertainty {
@@ -123,6 +126,9 @@ func assertionText(a *assertions.Assertion) string {
 	if a.Provenance != nil {
 		parts = append(parts, "provenance "+string(a.Provenance))
 	}
+	if a.Embedding != nil {
+		parts = append(parts, "embedding "+kg.Excerpt(a.Embedding.String(), maxEmbeddingText))
+	}
 	if a.Justification != "" {
 		parts = append(parts, strconv.Quote(a.Justification))
 	}
@@ -134,6 +140,15 @@ func certaintyText(a *assertions.Assertion) string {
 		return ""
 	}
 	return strconv.FormatFloat(a.Certainty, 'g', -1, 64)
+}
+
+// embeddingText returns the embedding of an assertion in JSON, "" for none.
+func embeddingText(a *assertions.Assertion) string {
+	if a.Embedding == nil {
+		return ""
+	}
+	text, _ := json.Marshal(a.Embedding) // its numbers are finite
+	return string(text)
 }
 
 // timeText formats a time as xsd:dateTime, "" for the zero time.
@@ -163,6 +178,7 @@ type assertionJSON struct {
 	ValidTo       string          `json:"validTo,omitempty"`
 	Provenance    json.RawMessage `json:"provenance,omitempty"`
 	Justification string          `json:"justification,omitempty"`
+	Embedding     *kg.Embedding   `json:"embedding,omitempty"`
 }
 
 func (p *diffPrinter) printJSON(d *assertions.Difference) error {
@@ -197,7 +213,7 @@ func assertionsJSON(list []assertions.Assertion) []assertionJSON {
 		a := &list[i]
 		out[i] = assertionJSON{
 			Source: string(a.Source), Time: timeText(a.Time), ValidFrom: timeText(a.Validity.From), ValidTo: timeText(a.Validity.Until),
-			Provenance: a.Provenance, Justification: a.Justification,
+			Provenance: a.Provenance, Justification: a.Justification, Embedding: a.Embedding,
 		}
 		if a.HasCertainty {
 			out[i].Certainty = &a.Certainty
@@ -206,7 +222,7 @@ func assertionsJSON(list []assertions.Assertion) []assertionJSON {
 	return out
 }
 
-var diffColumns = []string{"change", "subject", "predicate", "object", "graph", "side", "source", "certainty", "time", "validFrom", "validTo", "provenance", "justification"}
+var diffColumns = []string{"change", "subject", "predicate", "object", "graph", "side", "source", "certainty", "time", "validFrom", "validTo", "provenance", "justification", "embedding"}
 
 // printRows prints a row for each assertion that differs, and one row for a statement
 // without assertions.
@@ -226,7 +242,7 @@ func (p *diffPrinter) printRows(d *assertions.Difference) error {
 		for i := range side.list {
 			a := &side.list[i]
 			row := append(statement[:len(statement):len(statement)], side.name, string(a.Source), certaintyText(a), timeText(a.Time),
-				timeText(a.Validity.From), timeText(a.Validity.Until), string(a.Provenance), a.Justification)
+				timeText(a.Validity.From), timeText(a.Validity.Until), string(a.Provenance), a.Justification, embeddingText(a))
 			if err := p.csv.Write(row); err != nil {
 				return err
 			}

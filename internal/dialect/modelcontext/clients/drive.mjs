@@ -1,11 +1,13 @@
 // Reads operations as lines of JSON and writes a line for each: {id, result} or {id, error}.
 // {id, connect: {name, sdk: 1 | 2, command, args, env} | {name, sdk, url, headers}} opens a
-// client, {id, client: name, call: method, with: [arguments]} calls one of its methods, and
+// client, {id, discover: url} reads its OAuth metadata as clients do that were refused,
+// {id, client: name, call: method, with: [arguments]} calls one of its methods, and
 // {id, client: name, notified: method, uri} waits for a notification of the server.
 import { createInterface } from 'node:readline'
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as HTTP1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { discoverOAuthProtectedResourceMetadata } from '@modelcontextprotocol/sdk/client/auth.js'
 import { Client as Client2, StreamableHTTPClientTransport as HTTP2 } from '@modelcontextprotocol/client'
 import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio'
 
@@ -25,6 +27,7 @@ async function connect({ name, sdk, command, args, env, url, headers }) {
 
 async function run(o) {
   if (o.connect) return connect(o.connect)
+  if (o.discover) return discoverOAuthProtectedResourceMetadata(o.discover)
   const { client } = clients.get(o.client)
   if (o.call === 'close') return client.close()
   return client[o.call](...(o.with ?? []))
