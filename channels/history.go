@@ -56,7 +56,8 @@ type HistoryQuery struct {
 	// receipt state.
 	Status receipts.State
 	// Among, if set, returns messages of the channel that the snapshot shows, of which only
-	// those with visible content are read: those that have words, for example.
+	// those with visible content are read: those that have words, for example. It is for
+	// HistoryPage: the tokens of History do not know it.
 	Among func(context.Context, *kg.Snapshot) ([]message.ID, error)
 	// Descending returns the newest messages first.
 	Descending bool

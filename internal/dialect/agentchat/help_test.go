@@ -33,7 +33,8 @@ import (
 // server serves the protocol over its own store, in open mode: callers name themselves
 // in X-Agent-ID, or have a key.
 type server struct {
-	deps agentchat.Deps
+	deps    agentchat.Deps
+	options agentchat.Options
 	*httptest.Server
 	t        testing.TB
 	store    *kg.Store
@@ -117,14 +118,13 @@ func startWith(t testing.TB, o agentchat.Options, co channels.Options) *server {
 	}
 	texts.Start()
 	s.deps = agentchat.Deps{Channels: rooms, Agents: directory, Presence: tracker, Keys: s.keys, Following: following.New(store, rooms), Reputation: reputation.New(store), Store: store, Streams: s.streams, Search: texts}
-	h := agentchat.NewHandler(s.deps, o)
-	s.handler = h
+	s.options, s.handler = o, agentchat.NewHandler(s.deps, o)
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := kg.Principal{ID: kg.Anonymous, Roles: []string{kg.RoleAdmin}, ActFor: []kg.AgentID{kg.Anybody}, Method: kg.MethodOpen}
 		if name := r.Header.Get("X-Agent-ID"); name != "" {
 			p.ID = kg.CanonicalAgent(name)
 		}
-		h.ServeHTTP(w, r.WithContext(caller.With(r.Context(), caller.Caller{Principal: p, RequestID: "r1"})))
+		s.handler.ServeHTTP(w, r.WithContext(caller.With(r.Context(), caller.Caller{Principal: p, RequestID: "r1"})))
 	}))
 	s.Config.ConnContext = sse.ConnContext
 	s.Start()
@@ -192,6 +192,12 @@ func (s *server) must(into any, key, method, path, body string) {
 			s.t.Fatal(err)
 		}
 	}
+}
+
+// stopSearch makes the server one without search.
+func (s *server) stopSearch() {
+	s.deps.Search = nil
+	s.handler = agentchat.NewHandler(s.deps, s.options)
 }
 
 // register makes an agent and returns its id and key.

@@ -1,11 +1,9 @@
 package agentchat_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -13,9 +11,6 @@ import (
 	"koine/channels"
 	"koine/channels/channel"
 	"koine/channels/message"
-	"koine/internal/caller"
-	"koine/internal/dialect/agentchat"
-	"koine/kg"
 )
 
 // Pages of the messages with words have all of them once, in both directions, and none beside.
@@ -107,20 +102,5 @@ func TestWordsOfHiddenMessages(t *testing.T) {
 	}
 	if got := ask(cal, "unheardof"); strings.Count(got, `"sequence"`) != 20 {
 		t.Errorf("Cal finds %s", got)
-	}
-}
-
-// Without the index, the parameter says how to get it.
-func TestWithoutSearch(t *testing.T) {
-	s := start(t)
-	_, ann := s.register("ann")
-	room := s.room(ann, `{"name":"lab"}`)
-	s.deps.Search = nil
-	h := agentchat.NewHandler(s.deps, agentchat.Options{})
-	r := httptest.NewRequest(http.MethodGet, "/rooms/"+room+"/messages?q=apple", nil)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r.WithContext(caller.With(context.Background(), caller.Caller{Principal: kg.Principal{ID: "agent://ann", Method: kg.MethodOpen}})))
-	if w.Code != http.StatusNotImplemented || !strings.Contains(w.Body.String(), "--search on") {
-		t.Errorf("answered by %d %s", w.Code, w.Body)
 	}
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // TestWire runs the conversations of testdata/wire (package wiretest). The first word of a
-// comment may be the options of the server: "public", "keys", "off" or "oversee", in which
-// ${ova} is a key with the role of overseers.
+// comment may be the options of the server: "public", "keys", "off", "unsearched" or "oversee",
+// in which ${ova} is a key with the role of overseers.
 //
 // A step may be "SOCKET name", and lines that begin with "open PATH" (and headers), "> frame"
 // or "read N" (N frames, sorted, because answers and events are not ordered among each
@@ -37,6 +37,9 @@ func TestWire(t *testing.T) {
 			co.OverseerRole = "auditor"
 		}
 		s := &conversation{startWith(c.T, o, co), map[string]*peer{}}
+		if strings.HasPrefix(c.Comment, "unsearched:") {
+			s.stopSearch()
+		}
 		if co.OverseerRole != "" {
 			c.Known["ova"] = s.keyWith("ova", co.OverseerRole)
 		}
