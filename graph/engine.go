@@ -140,7 +140,7 @@ func NewEngine(deps Deps, options Options) *Engine {
 		labels = append(labels, kg.IRI(p))
 	}
 	e.reader = knowledge.NewReader(knowledge.Reader{
-		Store: deps.Store, Prefixes: deps.Prefixes, Names: deps.Names, Limits: e.limits, Labels: labels, Faults: e.faults, Objects: tableObjects{},
+		Store: deps.Store, Prefixes: deps.Prefixes, Names: deps.Names, Limits: e.limits, Labels: labels, Faults: e.faults, Objects: tableObjects{}, Texts: e.textsIn,
 		NewRun: func(req *operation.Request) *knowledge.Run { return newRun(e, req).Run },
 	})
 	persisted := documents.NewPersisted(options.PersistedQueries, options.PersistedBytes)

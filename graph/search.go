@@ -11,6 +11,7 @@ import (
 	"koine/graph/internal/knowledge"
 	"koine/graph/internal/views"
 	"koine/internal/query"
+	"koine/internal/query/pattern"
 	"koine/internal/recall"
 	"koine/internal/search"
 	"koine/kg"
@@ -165,7 +166,7 @@ func (*queryRoot) Search(ctx context.Context, query string, near *NearInput, fil
 	if err != nil {
 		return nil, err
 	}
-	request := search.Request{Query: query, Filter: r.searchFilter(filter), First: p.size + 1}
+	request := search.Request{Query: query, Filter: r.searchFilter(filter, v), First: p.size + 1}
 	if near != nil {
 		request.Near = &search.Near{Model: deref(near.Model), Vector: near.Vector, Like: deref(near.Like)}
 		if near.Metric == NearMetricDot {
@@ -205,7 +206,7 @@ func (*queryRoot) Search(ctx context.Context, query string, near *NearInput, fil
 }
 
 // searchFilter returns a filter of the domain.
-func (r *run) searchFilter(in *SearchFilter) (out search.Filter) {
+func (r *run) searchFilter(in *SearchFilter, v kg.View) (out search.Filter) {
 	if in == nil {
 		return out
 	}
@@ -235,7 +236,7 @@ func (r *run) searchFilter(in *SearchFilter) (out search.Filter) {
 	if in.Match != nil {
 		out.Match = &search.MatchFilter{
 			Var: in.Match.Var, Pattern: in.Match.Pattern,
-			Compiler: query.Compiler{Labels: r.Reader.Labels, Prefixes: r.Reader.Prefixes}, Limits: r.engine.limits.PatternLimits(),
+			Compiler: query.Compiler{Labels: r.Reader.Labels, Prefixes: r.Reader.Prefixes, Texts: r.engine.textsIn(v)}, Limits: r.engine.limits.PatternLimits(),
 		}
 	}
 	return out
@@ -248,6 +249,17 @@ func (r *run) searchError(ctx context.Context, err error) error {
 		return e.At("query")
 	}
 	return err
+}
+
+// textsIn returns a function for the sources of texts in patterns. The view has a revision if it is one
+// of the past.
+func (e *Engine) textsIn(v kg.View) query.TextSources {
+	return func(text string, predicates []kg.Term) (pattern.TextSource, error) {
+		if e.deps.Search == nil {
+			return nil, errNoSearch()
+		}
+		return e.deps.Search.Source(text, search.Filter{Predicates: predicates}, v.At != 0)
+	}
 }
 
 // placeKey is the key of a hit in cursors.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"koine/internal/query/pattern"
 	"koine/internal/query/valuespace"
 	"koine/kg"
 )
@@ -15,7 +16,11 @@ type Compiler struct {
 	Ctx      context.Context // cancels long regular expression matches
 	Labels   []kg.Term       // the predicates of labels, the best first
 	Prefixes *kg.Prefixes    // of names in paths and patterns
+	Texts    TextSources     // nil for patterns without texts
 }
+
+// TextSources returns the source of a text in a pattern.
+type TextSources func(query string, predicates []kg.Term) (pattern.TextSource, error)
 
 // EntityMatch is a compiled EntityFilter: its test, the predicates that the
 // test reads, and the lookups that an index can do.

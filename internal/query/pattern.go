@@ -17,6 +17,7 @@ import (
 // PatternInput is a graph pattern as clients write it: a variable is "?name".
 type PatternInput struct {
 	Triples                    []TriplePattern
+	Text                       []TextPattern
 	Filter                     []VariableFilter
 	Optional, Union, NotExists []PatternInput
 }
@@ -29,6 +30,14 @@ type TriplePattern struct {
 	Language *string
 	Datatype *base.Term
 	G        *string
+}
+
+// TextPattern binds a variable to the entities and messages that a search finds.
+type TextPattern struct {
+	Var        string // without "?"
+	Query      string
+	Predicates []base.Term // of the texts; nil for all
+	Score      *string     // variable of the score
 }
 
 // VariableFilter is a condition on a variable.
@@ -104,6 +113,13 @@ func (r *patternReader) collectVariables(in *PatternInput) {
 			}
 		}
 	}
+	for i := range in.Text {
+		for _, name := range []*string{&in.Text[i].Var, in.Text[i].Score} {
+			if name != nil && !slices.Contains(r.names, *name) {
+				r.names = append(r.names, *name)
+			}
+		}
+	}
 	for _, list := range [][]PatternInput{in.Optional, in.Union, in.NotExists} {
 		for i := range list {
 			r.collectVariables(&list[i])
@@ -115,6 +131,11 @@ func (r *patternReader) readGroup(in *PatternInput) (g pattern.Group, err error)
 	for i := range in.Triples {
 		if err := r.readTriple(&g, &in.Triples[i]); err != nil {
 			return g, kg.AsError(err).At(fmt.Sprintf("triples[%d]", i))
+		}
+	}
+	for i := range in.Text {
+		if err := r.readText(&g, &in.Text[i]); err != nil {
+			return g, kg.AsError(err).At(fmt.Sprintf("text[%d]", i))
 		}
 	}
 	for i := range in.Filter {
@@ -177,6 +198,29 @@ func (r *patternReader) readTriple(g *pattern.Group, in *TriplePattern) (err err
 	}
 	g.Triples = append(g.Triples, t)
 	return err
+}
+
+func (r *patternReader) readText(g *pattern.Group, in *TextPattern) (err error) {
+	t := pattern.Text{Var: in.Var}
+	if _, err := parseVariable(in.Var); err != nil {
+		return kg.AsError(err).At("var")
+	}
+	if in.Score != nil {
+		if t.Score = *in.Score; t.Score != "" {
+			_, err = parseVariable(t.Score)
+		}
+		if err != nil {
+			return kg.AsError(err).At("score")
+		}
+	}
+	if r.Texts == nil {
+		return kg.Errorf(kg.CodeInvalid, "text cannot be followed, because misspelt words depend on all texts; searchChanged follows a search")
+	}
+	if t.Source, err = r.Texts(in.Query, in.Predicates); err != nil {
+		return kg.AsError(err).At("query")
+	}
+	g.Texts = append(g.Texts, t)
+	return nil
 }
 
 func atField(err error, field string) error {

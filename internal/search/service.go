@@ -59,6 +59,8 @@ type Service struct {
 	vectors *vectorindex.Index
 	jobs    *jobs.Group
 
+	departed departures
+
 	wanted chan struct{} // capacity 1: a search waits
 
 	mu       sync.Mutex
@@ -102,6 +104,7 @@ func Open(store *kg.Store, o Options) (*Service, error) {
 	}
 	place = olderPlace(store, place, vectorPlace)
 	if from, err := store.ParsePosition(place); err == nil && place != "" && from.Revision <= store.Head().Revision {
+		s.departed.forget(from.Revision)
 		s.position, s.saved, s.opened, s.until = from, from, from.Revision, store.Head().Revision
 	} else {
 		s.beginBuilding()
@@ -231,6 +234,7 @@ func (s *Service) buildIndex(ctx context.Context) (kg.Position, error) {
 	}
 	defer snapshot.Close()
 	s.beginBuilding()
+	s.departed.forget(snapshot.Revision())
 	s.index.Clear()
 	s.vectors.Clear()
 	if err := s.addMatches(ctx, snapshot, kg.IDPattern{}, s.noteRead); err != nil {
@@ -310,9 +314,10 @@ func (s *Service) followFrom(ctx context.Context, from kg.Position) error {
 		clear(gathered)
 		gathered = gathered[:0]
 		if len(events) > 0 && events[0].Replaced != nil {
-			if err := s.replaceGraph(ctx, events[0].Replaced.Graph); err != nil {
+			if err := s.replaceGraph(ctx, events[0].Replaced.Graph, at.Revision); err != nil {
 				return err
 			}
+			at.Index = kg.EndOfCommit // a watcher from before it ends at once
 		}
 		s.moveTo(at)
 		if s.store.Head().Revision == at.Revision {
@@ -343,12 +348,14 @@ type textChange struct {
 	text       bool
 	assertions []kg.Assertion // whose vectors change
 	add        bool
+	revision   kg.Revision
 }
 
 // gatherChanges appends the changes of texts and vectors in a commit.
 func gatherChanges(out []textChange, events []kg.Event) []textChange {
+	var at kg.Revision
 	note := func(st *kg.Statement, add, remains bool) {
-		c := textChange{quad: st.Quad, text: !remains && mayHaveText(&st.Quad), add: add}
+		c := textChange{quad: st.Quad, text: !remains && mayHaveText(&st.Quad), add: add, revision: at}
 		if slices.ContainsFunc(st.Assertions, func(a kg.Assertion) bool { return a.Embedding != nil }) {
 			c.assertions = st.Assertions
 		}
@@ -358,7 +365,7 @@ func gatherChanges(out []textChange, events []kg.Event) []textChange {
 	}
 	for i := range events {
 		e := &events[i]
-		if e.Replaced != nil {
+		if at = e.Position.Revision; e.Replaced != nil {
 			continue
 		}
 		for j := range e.Previous {
@@ -409,13 +416,14 @@ func (s *Service) changeText(snapshot *kg.Snapshot, c *textChange) error {
 	if c.add {
 		s.index.Add(t)
 	} else {
+		s.departed.add(c.revision, t.Subject) // first, so that a search misses none
 		s.index.Remove(t)
 	}
 	return nil
 }
 
 // replaceGraph indexes the content of a graph anew.
-func (s *Service) replaceGraph(ctx context.Context, graph kg.Term) error {
+func (s *Service) replaceGraph(ctx context.Context, graph kg.Term, at kg.Revision) error {
 	snapshot, err := s.store.View(ctx, systemView)
 	if err != nil {
 		return err
@@ -425,6 +433,7 @@ func (s *Service) replaceGraph(ctx context.Context, graph kg.Term) error {
 	if err != nil || !known {
 		return err
 	}
+	s.departed.forget(at)
 	s.index.RemoveGraph(id)
 	s.vectors.RemoveIf(func(k *vectorindex.Key) bool { return k.Ref.Graph == id })
 	return s.addMatches(ctx, snapshot, kg.IDPattern{Graph: id}, func(uint64) {})

@@ -5,17 +5,23 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"math"
+
+	"koine/kg"
 )
 
 // Finding finds all hits of a query. The terms that its words stand for, and the statistics, stay
-// those of when it was made.
+// those of when it was made. It is for one goroutine.
 type Finding struct {
 	index   *Index
 	request Request
 	known   map[queryWord][]form
+	parts   map[*segment]*part
 	texts   uint64
 	average float64
 }
+
+// Compare compares in the order of a Finding.
+func (s Subject) Compare(t Subject) int { return s.compareTo(t) }
 
 // NewFinding returns a finding of a request, whose First and After do not matter.
 func (x *Index) NewFinding(r Request) *Finding {
@@ -95,7 +101,19 @@ func (f *Finding) State(scores bool) uint64 {
 // openFinding returns a searcher with the words of the finding.
 func (f *Finding) openFinding(ctx context.Context, list []*segment) *searcher {
 	s := &searcher{ctx: ctx, request: &f.request, known: f.known}
-	s.openParts(list)
+	for _, from := range list {
+		if p := f.parts[from]; p != nil {
+			s.parts = append(s.parts, p)
+		}
+	}
+	if len(s.parts) < len(list) || len(f.parts) > len(list) {
+		s.parts = nil
+		s.openParts(list)
+		f.parts = make(map[*segment]*part, len(list))
+		for _, p := range s.parts {
+			f.parts[p.segment] = p
+		}
+	}
 	s.texts, s.average = f.texts, f.average
 	s.openQuery()
 	return s
@@ -136,8 +154,23 @@ func (f *Finding) HitOf(ctx context.Context, subject Subject) (hit *Hit, err err
 	return hit, err
 }
 
-// Fits reports whether texts of a subject, in the index or not, make it a hit.
-func (f *Finding) Fits(texts []Text) bool {
-	_, fits := f.request.Query.fit(texts, f.known)
-	return fits
+// Fits reports whether a subject is a hit if it has these texts, which need not be in the index.
+func (f *Finding) Fits(subject kg.ID, texts []Text) (bool, error) {
+	filter := &f.request.Filter
+	searched := make([]bool, len(texts))
+	for i := range texts {
+		ref := texts[i].Ref
+		searched[i] = filter.Group == nil || filter.Group(ref.Graph, ref.Predicate)
+		if searched[i] && filter.Text != nil {
+			var err error
+			if searched[i], err = filter.Text(subject, ref); err != nil {
+				return false, err
+			}
+		}
+	}
+	_, fits := f.request.Query.fit(texts, searched, f.known)
+	if fits && filter.Subject != nil {
+		return filter.Subject(subject)
+	}
+	return fits, nil
 }

@@ -66,7 +66,7 @@ func TestFindingHasAllHits(t *testing.T) {
 				if err != nil || (hit != nil) != (i >= 0) || hit != nil && !reflect.DeepEqual(*hit, hits[i]) {
 					t.Fatalf("seed %d: %s: hit %+v, want number %d, %v", seed, text, hit, i, err)
 				}
-				if got := finding.Fits(list); got != (hit != nil) {
+				if got, err := finding.Fits(subject.ID, list); got != (hit != nil) || err != nil {
 					t.Fatalf("seed %d: %s: %+v fit: %t", seed, text, list, got)
 				}
 				matched, ok := q.Fit(list)

@@ -9,10 +9,11 @@ import (
 
 // Fit returns the texts of one subject that have words of the query, and reports whether they make
 // it a hit. Beginnings stand for all words that begin so, and misspelt words for none.
-func (q *Query) Fit(texts []Text) (with []Text, fits bool) { return q.fit(texts, nil) }
+func (q *Query) Fit(texts []Text) (with []Text, fits bool) { return q.fit(texts, nil, nil) }
 
-// fit is Fit with more terms that words stand for.
-func (q *Query) fit(texts []Text, known map[queryWord][]form) (with []Text, fits bool) {
+// fit is Fit with more terms that words stand for. Wanted words are looked for in the texts that are
+// searched; nil stands for all.
+func (q *Query) fit(texts []Text, searched []bool, known map[queryWord][]form) (with []Text, fits bool) {
 	found := make([]bool, len(q.phrases))
 	for i := range texts {
 		terms := readTerms(&texts[i])
@@ -21,7 +22,7 @@ func (q *Query) fit(texts []Text, known map[queryWord][]form) (with []Text, fits
 				return nil, false
 			}
 		}
-		if !slices.ContainsFunc(q.words, func(w queryWord) bool { return terms.haveWord(w, known[w]) }) {
+		if searched != nil && !searched[i] || !slices.ContainsFunc(q.words, func(w queryWord) bool { return terms.haveWord(w, known[w]) }) {
 			continue
 		}
 		with = append(with, texts[i])

@@ -1998,6 +1998,24 @@ func CoerceNullableTriplePatternList(c *executor.Coercer, v any) (out []query.Tr
 	return executor.CoerceList(c, v, CoerceTriplePattern)
 }
 
+// CoerceTextPattern coerces a value to TextPattern!.
+func CoerceTextPattern(c *executor.Coercer, v any) (out query.TextPattern, err error) {
+	in := executor.InputObject(c, v)
+	executor.Member(in, "var", &out.Var, CoerceString)
+	executor.Member(in, "query", &out.Query, CoerceString)
+	executor.Member(in, "predicates", &out.Predicates, CoerceNullableIRIList)
+	executor.Member(in, "score", &out.Score, CoerceOptionalString)
+	return out, in.Err()
+}
+
+// CoerceNullableTextPatternList coerces a value to [TextPattern!].
+func CoerceNullableTextPatternList(c *executor.Coercer, v any) (out []query.TextPattern, err error) {
+	if v == nil {
+		return nil, nil
+	}
+	return executor.CoerceList(c, v, CoerceTextPattern)
+}
+
 // CoerceOptionalVariableFilter coerces a value to VariableFilter.
 func CoerceOptionalVariableFilter(c *executor.Coercer, v any) (*query.VariableFilter, error) {
 	return executor.CoerceOptional(c, v, CoerceVariableFilter)
@@ -2040,6 +2058,7 @@ func CoerceNullablePatternInputList(c *executor.Coercer, v any) (out []query.Pat
 func CoercePatternInput(c *executor.Coercer, v any) (out query.PatternInput, err error) {
 	in := executor.InputObject(c, v)
 	executor.Member(in, "triples", &out.Triples, CoerceNullableTriplePatternList)
+	executor.Member(in, "text", &out.Text, CoerceNullableTextPatternList)
 	executor.Member(in, "filter", &out.Filter, CoerceNullableVariableFilterList)
 	executor.Member(in, "optional", &out.Optional, CoerceNullablePatternInputList)
 	executor.Member(in, "union", &out.Union, CoerceNullablePatternInputList)

@@ -59,6 +59,7 @@ func (p *Planner) planMatchEvent(input *query.PatternInput, selected []string) (
 	c := &matchEvent{view: p.View, maxRows: limits.SnapshotRows}
 	c.list = &matchList{connection: &connection{}, input: input, compiler: p.compiler()}
 	c.list.compiler.Ctx = context.WithoutCancel(p.ctx)
+	c.list.compiler.Texts = nil // of the index as it is now
 	compiled, err := c.list.compile(nil)
 	if err = p.run.TellPrefixed(p.ctx, err); err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func newPlanner(ctx context.Context, f *executor.Selected, view kg.View) *Planne
 }
 
 func (p *Planner) compiler() query.Compiler {
-	return query.Compiler{Ctx: p.ctx, Labels: p.run.Reader.Labels, Prefixes: p.run.Reader.Prefixes}
+	return query.Compiler{Ctx: p.ctx, Labels: p.run.Reader.Labels, Prefixes: p.run.Reader.Prefixes, Texts: p.run.Reader.Texts(p.View)}
 }
 
 // EachField plans the fields of a selection set that apply to an object type

@@ -15,6 +15,7 @@ import (
 	"koine/graph/limit"
 	kgnames "koine/internal/names"
 	"koine/internal/operation"
+	"koine/internal/query"
 	"koine/kg"
 )
 
@@ -32,6 +33,9 @@ type Reader struct {
 	missingLabels missCache
 	Faults        *fault.Presenter
 	Objects       Objects
+	// Texts returns the sources of texts in patterns for a view, whose revision is set if it is of
+	// the past.
+	Texts func(kg.View) query.TextSources
 	// NewRun begins the run in which one event of a subscription is written.
 	NewRun func(req *operation.Request) *Run
 }

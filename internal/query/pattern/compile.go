@@ -47,6 +47,7 @@ func (p *Pattern) Column(name string) int { return slices.Index(p.names, name) }
 type checker struct {
 	*Pattern
 	triples, groups int
+	texts           int
 	variables       []string
 }
 
@@ -60,6 +61,11 @@ func (c *checker) checkGroup(g *Group, depth int) error {
 	for i := range g.Triples {
 		if err := c.checkTriple(&g.Triples[i]); err != nil {
 			return kg.AsError(err).At(fmt.Sprintf("triples[%d]", i))
+		}
+	}
+	for i := range g.Texts {
+		if err := c.checkText(&g.Texts[i]); err != nil {
+			return kg.AsError(err).At(fmt.Sprintf("text[%d]", i))
 		}
 	}
 	for i := range g.Filters {
@@ -154,6 +160,9 @@ func scopeOf(g *Group) (names []string) {
 	for i := range g.Triples {
 		add(g.Triples[i].variableNames())
 	}
+	for i := range g.Texts {
+		add(g.Texts[i].variableNames())
+	}
 	for _, union := range g.Unions {
 		for k := range union {
 			add(scopeOf(&union[k]))
@@ -169,6 +178,9 @@ func scopeOf(g *Group) (names []string) {
 func certainOf(g *Group) (names []string) {
 	for i := range g.Triples {
 		names = append(names, g.Triples[i].variableNames()...)
+	}
+	for i := range g.Texts {
+		names = append(names, g.Texts[i].variableNames()...)
 	}
 	for _, union := range g.Unions {
 		names = append(names, certainOfUnion(union)...)

@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"koine/kg"
 )
@@ -10,11 +11,14 @@ import (
 // same pattern, options and view at the same revision only. It is not sealed: the
 // caller that exposes it must ensure this. Layout:
 //
-//	layout  1 byte: 3 if the cursor counts rows, 4 if it has an outermost row
+//	layout  1 byte: 3 if the cursor counts rows, 4 if it has an outermost row;
+//	        2 more if the pattern has texts
+//	state   8 bytes, layouts 5 and 6 only: the state of the texts' hits
 //	orders  uvarint length, then one byte for each element of each group, in the
 //	        order in which groups are planned: the element's index
 //	count   uvarint: rows returned since the outermost one, or in all
-//	quad    36 bytes, layout 4 only: the outermost row
+//	quad    36 bytes, layouts 4 and 6 only: the outermost row; of a text the
+//	        resource four times
 //
 // The join orders determine the order of rows. They are part of the cursor
 // because the planner may choose others the next time. Layouts 1 and 2 belong to
@@ -22,6 +26,9 @@ import (
 const (
 	countLayout = 3
 	outerLayout = 4
+	withTexts   = 2 // added to either
+
+	stateBytes = 8
 )
 
 // maxCursorOrders is the largest number of elements in all groups of a cursor.
@@ -29,6 +36,7 @@ const maxCursorOrders = 1 << 10
 
 // cursor is a decoded cursor.
 type cursor struct {
+	state  []byte // nil without texts
 	orders []byte
 	count  uint64
 	outer  *kg.IDQuad
@@ -39,7 +47,10 @@ func (p cursor) appendTo(b []byte) []byte {
 	if p.outer != nil {
 		layout = outerLayout
 	}
-	b = append(b, layout)
+	if p.state != nil {
+		layout += withTexts
+	}
+	b = append(append(b, layout), p.state...)
 	b = binary.AppendUvarint(b, uint64(len(p.orders)))
 	b = append(b, p.orders...)
 	b = binary.AppendUvarint(b, p.count)
@@ -53,10 +64,16 @@ func (p cursor) appendTo(b []byte) []byte {
 
 // parseCursor decodes a cursor. It accepts only the output of append.
 func parseCursor(b []byte) (p cursor, err error) {
-	if len(b) == 0 || b[0] != countLayout && b[0] != outerLayout {
+	if len(b) == 0 || b[0] < countLayout || b[0] > outerLayout+withTexts {
 		return p, errForeign
 	}
 	layout, b := b[0], b[1:]
+	if layout > outerLayout {
+		if len(b) < stateBytes {
+			return p, errForeign
+		}
+		layout, p.state, b = layout-withTexts, slices.Clone(b[:stateBytes]), b[stateBytes:]
+	}
 	n, b, ok := readUvarint(b)
 	if !ok || n > maxCursorOrders || n > uint64(len(b)) {
 		return p, errForeign
@@ -90,6 +107,14 @@ func readUvarint(b []byte) (n uint64, rest []byte, ok bool) {
 		return 0, nil, false
 	}
 	return n, b[size:], true
+}
+
+// errTextsChanged reports a cursor of a text whose hits have changed, so that rows would be
+// repeated or missed.
+func errTextsChanged() *kg.Error {
+	e := kg.Errorf(kg.CodeCursorGone, "the texts have changed since the cursor was given")
+	e.Hint = "Begin again with the first page; a larger first needs fewer pages."
+	return e
 }
 
 var errForeign = kg.Errorf(kg.CodeCursorForeign, "the cursor does not belong to this pattern")

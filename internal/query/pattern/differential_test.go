@@ -70,15 +70,17 @@ type generator struct {
 	text   strings.Builder // description of the generated data, printed on failure
 	shown  []kg.Quad       // quads in view
 	merges int             // merge steps that had rows
+	texts  int             // text steps that had rows, and tests
 }
 
-func merges(steps []pattern.Step) (n int) {
+// countRows counts the steps of a kind that had rows.
+func countRows(steps []pattern.Step, kind string) (n int) {
 	for _, s := range steps {
-		if s.Kind == "merge" && s.Rows > 0 {
+		if s.Kind == kind && s.Rows > 0 {
 			n++
 		}
 		for _, g := range s.Groups {
-			n += merges(g)
+			n += countRows(g, kind)
 		}
 	}
 	return n
@@ -185,6 +187,17 @@ func (r *generator) group(depth, most int) (g pattern.Group) {
 		r.text.WriteString(t.String() + " . ")
 		g.Triples = append(g.Triples, t)
 	}
+	if r.IntN(5) == 0 {
+		text := pattern.Text{Var: names[r.IntN(len(names))], Source: r.found()}
+		if r.IntN(3) == 0 {
+			text.Score = names[r.IntN(len(names))]
+			if text.Score == text.Var {
+				text.Score = "score"
+			}
+		}
+		fmt.Fprintf(&r.text, "%s score ?%s . ", text.String(), text.Score)
+		g.Texts = append(g.Texts, text)
+	}
 	if depth > 0 {
 		if r.IntN(4) == 0 {
 			var union []pattern.Group
@@ -243,8 +256,8 @@ func TestAgainstNaive(t *testing.T) {
 		}
 		w.snapshot.Close()
 	}
-	t.Logf("%d patterns compared, with %d solutions and %d merge joins, gone on from %d places", compared, rows, r.merges, paged)
-	if r.merges < rounds/100 || compared < rounds/2 || rows < compared || paged < compared/2 {
+	t.Logf("%d patterns compared, with %d solutions, %d merge joins and %d texts, gone on from %d places", compared, rows, r.merges, r.texts, paged)
+	if r.merges < rounds/200 || r.texts < rounds/20 || compared < rounds/2 || rows < compared || paged < compared/2 {
 		t.Error("too little was compared")
 	}
 }
@@ -302,7 +315,7 @@ func (w *world) compare(t *testing.T) (rows, paged int) {
 	t.Helper()
 	w.text.Reset()
 	g := w.group(2, 3)
-	p, err := pattern.Compile(g, pattern.Limits{})
+	p, err := pattern.Compile(g, pattern.Limits{Texts: 64})
 	if err != nil {
 		t.Fatalf("%s: %v", &w.text, err)
 	}
@@ -326,7 +339,8 @@ func (w *world) compare(t *testing.T) (rows, paged int) {
 		return -1, 0
 	}
 	all, places, e := w.evaluate(t, p, q)
-	w.merges += merges(e.Explain())
+	w.merges += countRows(e.Explain(), "merge")
+	w.texts += min(countRows(e.Explain(), "text"), 1) + min(countRows(e.Explain(), "text test"), 1)
 	got := slices.Clone(all)
 	slices.Sort(got)
 	if texts := written(p, want); !slices.Equal(got, texts) {

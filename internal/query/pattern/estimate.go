@@ -216,10 +216,14 @@ func (e *estimator) estimateGroup(s *scope, bound slots) (rows, cost float64, er
 	return rows, cost, nil
 }
 
-// estimateElement estimates one triple or union.
+// estimateElement estimates one triple, text or union.
 func (e *estimator) estimateElement(x element, bound *slots) (rows, cost float64, err error) {
 	if x.triple != nil {
 		return e.estimateTriple(x.triple, bound)
+	}
+	if x.text != nil {
+		rows, cost = e.estimateText(x.text, bound)
+		return rows, cost, nil
 	}
 	for _, alternative := range x.union {
 		r, c, err := e.estimateGroup(alternative, *bound)

@@ -1,6 +1,7 @@
 package pattern
 
 import (
+	"bytes"
 	"context"
 	"iter"
 	"math"
@@ -51,6 +52,7 @@ type Evaluation struct {
 	skip     uint64
 	returned uint64 // rows returned, with Distinct or Order
 	outer    bool   // cursors have an outermost row
+	state    []byte // of the texts' hits; nil without texts
 }
 
 // Evaluate plans the query; planning reads a few statements.
@@ -65,6 +67,10 @@ func (p *Pattern) slotCount() int { return len(p.names) + len(p.hidden) }
 func (p *Pattern) planQuery(ctx context.Context, q Query, by *planner) (*Evaluation, error) {
 	defer by.estimator.close()
 	e := &Evaluation{pattern: p, query: q, planner: by, machine: &execution{ctx: ctx, snapshot: by.builder.snapshot, limits: p.limits}}
+	var err error
+	if e.state, err = by.builder.openTexts(ctx, &p.root, q.After != nil); err != nil {
+		return nil, err
+	}
 	if err := e.applyCursor(); err != nil {
 		return nil, err
 	}
@@ -107,13 +113,22 @@ func (p *plan) outerStep() *step {
 	for _, s := range p.steps {
 		switch s.kind {
 		case filterStep, absentStep:
-		case scanStep:
+		case scanStep, textStep:
 			return s
 		default:
 			return nil
 		}
 	}
 	return nil
+}
+
+// markOutermost makes the rows of a linked step those of cursors.
+func (s *step) markOutermost() {
+	if s.kind == textStep {
+		s.find.outermost = true
+	} else {
+		s.scan.outermost = true
+	}
 }
 
 // isSorted reports whether cursors count rows only.
@@ -126,6 +141,12 @@ func (e *Evaluation) applyCursor() error {
 	at, err := parseCursor(e.query.After)
 	if err != nil {
 		return err
+	}
+	if len(at.state) != len(e.state) {
+		return errForeign
+	}
+	if !bytes.Equal(at.state, e.state) {
+		return errTextsChanged()
 	}
 	e.planner.forced = at.orders
 	e.returned = at.count
@@ -206,14 +227,14 @@ func (e *Evaluation) Rows() iter.Seq2[Row, error] {
 func (e *Evaluation) run(end op) {
 	first := e.machine.linkPlan(e.plan, end, e.planner)
 	if e.outer {
-		e.plan.outerStep().scan.outermost = true
+		e.plan.outerStep().markOutermost()
 	}
 	first.processRow()
 }
 
 // Cursor returns the cursor behind the row that was returned last.
 func (e *Evaluation) Cursor() []byte {
-	at := cursor{orders: e.planner.orders, count: e.returned}
+	at := cursor{orders: e.planner.orders, count: e.returned, state: e.state}
 	switch {
 	case e.isSorted():
 	case e.outer && e.machine.outer.any:
@@ -226,7 +247,7 @@ func (e *Evaluation) Cursor() []byte {
 
 // MaxCursorBytes returns the largest length of a cursor of this evaluation.
 func (e *Evaluation) MaxCursorBytes() int {
-	at := cursor{orders: e.planner.orders, count: math.MaxUint64}
+	at := cursor{orders: e.planner.orders, count: math.MaxUint64, state: e.state}
 	if e.outer {
 		at.outer = &kg.IDQuad{}
 	}

@@ -83,6 +83,9 @@ func (m *execution) linkPlan(p *plan, last op, planner *planner) op {
 		case scanStep:
 			s.scan = newScan(m, s, last)
 			last = s.scan
+		case textStep:
+			s.find = &textOp{m: m, step: s, next: last}
+			last = s.find
 		case pathStep:
 			last = &pathOp{m: m, step: s, next: last, builder: planner.builder}
 		case filterStep:

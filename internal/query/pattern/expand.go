@@ -25,7 +25,10 @@ const hiddenPrefix = " path"
 
 // expandGroup returns a copy of g with its paths expanded.
 func (x *expander) expandGroup(g *Group) (Group, error) {
-	out := Group{Filters: g.Filters}
+	out := Group{Filters: g.Filters, Texts: g.Texts}
+	if x.steps += len(g.Texts); len(g.Texts) > maxElements {
+		return out, tooMany("texts in one group", maxElements)
+	}
 	for i := range g.Triples {
 		if err := x.expandTriple(&out, g.Triples[i]); err != nil {
 			return out, kg.AsError(err).At(fmt.Sprintf("triples[%d]", i))
@@ -137,7 +140,7 @@ func (x *expander) countElement(g *Group) error {
 	if x.steps++; x.steps > x.maxSteps {
 		return tooMany("triples after its paths are expanded", x.maxSteps)
 	}
-	if len(g.Triples)+len(g.Unions) > maxElements {
+	if len(g.Triples)+len(g.Unions)+len(g.Texts) > maxElements {
 		return tooMany("triples in one group after its paths are expanded", maxElements)
 	}
 	return nil

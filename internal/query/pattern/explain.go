@@ -5,7 +5,7 @@ import "fmt"
 // Step describes one step of a plan. Steps run in order, each once for every row
 // of the step before it.
 type Step struct {
-	// Kind is scan (the first of a group), join (a scan for each row), merge
+	// Kind is text (finds all hits), text test (tests whether a row is one), scan (the first of a group), join (a scan for each row), merge
 	// (a scan or join that walks other triples beside it), path, filter, union,
 	// optional, notExists or compare.
 	Kind string
@@ -52,6 +52,12 @@ func (e *Evaluation) explainPlan(p *plan) []Step {
 			for _, c := range s.merged {
 				step.Kind = "merge"
 				step.Merged = append(step.Merged, c.triple.source.String())
+			}
+			joined = true
+		case textStep:
+			step.Pattern, step.Kind = s.text.source.String(), "text"
+			if s.tests {
+				step.Kind = "text test"
 			}
 			joined = true
 		case filterStep:

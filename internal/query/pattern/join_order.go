@@ -2,9 +2,10 @@ package pattern
 
 import "math"
 
-// element is an operand of a group's join: a triple or a union.
+// element is an operand of a group's join: a triple, a text or a union.
 type element struct {
 	triple *boundTriple
+	text   *boundText
 	union  []*scope
 	binds  slots // slots that are certainly bound afterwards
 	uses   slots // all slots that occur
@@ -26,6 +27,9 @@ func (s *scope) joinElements() []element {
 			}
 		}
 		out = append(out, x)
+	}
+	for _, t := range s.texts {
+		out = append(out, element{text: t, binds: t.variables, uses: t.variables})
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import "koine/kg"
 // Limits bounds a pattern and one evaluation. A zero field means its default.
 type Limits struct {
 	Triples   int // in all groups
+	Texts     int // in all groups
 	Steps     int // triples in all groups after path expansion
 	Variables int
 	Groups    int
@@ -20,6 +21,7 @@ type Limits struct {
 // The default limits.
 const (
 	DefaultTriples   = 64
+	DefaultTexts     = 4
 	DefaultSteps     = 500
 	DefaultVariables = 64
 	DefaultGroups    = 64
@@ -36,7 +38,7 @@ func (l Limits) withDefaults() Limits {
 		to    *int
 		value int
 	}{
-		{&l.Triples, DefaultTriples}, {&l.Steps, DefaultSteps}, {&l.Variables, DefaultVariables}, {&l.Groups, DefaultGroups},
+		{&l.Triples, DefaultTriples}, {&l.Texts, DefaultTexts}, {&l.Steps, DefaultSteps}, {&l.Variables, DefaultVariables}, {&l.Groups, DefaultGroups},
 		{&l.Depth, DefaultDepth}, {&l.Terms, DefaultTerms}, {&l.BufferedRows, DefaultBufferedRows},
 	} {
 		if *m.to <= 0 {

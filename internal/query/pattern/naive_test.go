@@ -49,6 +49,9 @@ func (n *naive) unfiltered(g pattern.Group) []solution {
 	for _, t := range g.Triples {
 		all = join(all, n.triple(t))
 	}
+	for _, t := range g.Texts {
+		all = join(all, n.text(t))
+	}
 	for _, union := range g.Unions {
 		var any []solution
 		for _, alternative := range union {
@@ -149,6 +152,16 @@ func (n *naive) triple(t pattern.Triple) (out []solution) {
 		s := solution{}
 		if n.fits(spotOf(t.Subject), q.Subject, s) && n.fits(spotOf(t.Predicate), q.Predicate, s) && n.fits(spotOf(t.Object), q.Object, s) &&
 			(q.Graph.IsZero() || n.fits(graph, q.Graph, s)) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (n *naive) text(t pattern.Text) (out []solution) {
+	for term, score := range t.Source.(found) {
+		s := solution{}
+		if n.fits(spot{name: t.Var}, term, s) && (t.Score == "" || n.fits(spot{name: t.Score}, kg.Double(score), s)) {
 			out = append(out, s)
 		}
 	}

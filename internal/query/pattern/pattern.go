@@ -46,12 +46,14 @@ type Filter struct {
 	Holds func([]kg.Term) bool
 }
 
-// Group is a group graph pattern: the join of all triples and unions, left
+// Group is a group graph pattern: the join of all triples, texts and unions, left
 // joined with each of Optional in turn, minus the solutions that a filter or one
 // of NotExists rejects (SPARQL 1.1, section 18.2.2). An empty group has one
 // solution, without bindings.
 type Group struct {
 	Triples []Triple
+	// Texts are joined with the triples.
+	Texts []Text
 	// Unions are joined with the rest. The solutions of a union are those of all
 	// its alternatives.
 	Unions   [][]Group

@@ -12,6 +12,7 @@ type stepKind uint8
 const (
 	scanStep     stepKind = iota // scans a triple and merges others with it
 	pathStep                     // follows a property path
+	textStep                     // finds by a text, or tests
 	filterStep                   // evaluates a filter
 	unionStep                    // runs each alternative
 	optionalStep                 // runs a group, and passes the row on if the group has no solution
@@ -28,6 +29,9 @@ type step struct {
 	filter *boundFilter
 	absent *notExists
 	merge  merge
+	text   *boundText
+	tests  bool    // a textStep that is planned to test a bound variable
+	find   *textOp // set when the plan is linked
 	scan   *scanOp // set when the plan is linked
 	groups []*plan // of a union or an optional group, and those that an absentStep planned
 
@@ -69,7 +73,9 @@ func (p *planner) planGroup(s *scope, bound slots) (*plan, error) {
 	g := &groupPlanner{planner: p, scope: s, bound: bound, rows: 1, plan: &plan{}, filterDone: make([]bool, len(s.filters)), absentDone: make([]bool, len(s.absent))}
 	g.addConditions(false)
 	for k, i := range order {
-		if elements[i].triple == nil {
+		if t := elements[i].text; t != nil {
+			g.addText(t)
+		} else if elements[i].triple == nil {
 			err = g.addUnion(elements[i])
 		} else if !g.isMerged(elements[i].triple) {
 			err = g.addTriple(elements, order[k:])

@@ -19,6 +19,7 @@ type scope struct {
 	own       map[string]int
 	triples   []*boundTriple
 	unions    [][]*scope
+	texts     []*boundText
 	certain   []slots // the variables that each union certainly binds
 	optionals []*scope
 	filters   []*boundFilter
@@ -53,6 +54,7 @@ type builder struct {
 	snapshot *kg.Snapshot
 	limits   Limits
 	next     int
+	hits     map[*Text]TextHits
 }
 
 func (b *builder) newSlot() (int, error) {
@@ -99,6 +101,9 @@ func (b *builder) bindGroup(g *Group, at bindContext) (*scope, error) {
 		}
 		s.triples = append(s.triples, t)
 	}
+	for i := range g.Texts {
+		s.texts = append(s.texts, b.bindText(&g.Texts[i], s.own))
+	}
 	if err := b.bindNested(s, g, at); err != nil {
 		return nil, err
 	}
@@ -111,6 +116,9 @@ func (b *builder) bindNested(s *scope, g *Group, at bindContext) error {
 	used := map[string]int{} // number of elements by variable
 	for i := range g.Triples {
 		countNames(used, g.Triples[i].variableNames())
+	}
+	for i := range g.Texts {
+		countNames(used, g.Texts[i].variableNames())
 	}
 	for _, union := range g.Unions {
 		countNames(used, scopeOf(&Group{Unions: [][]Group{union}}))
