@@ -1061,6 +1061,10 @@ type RememberInput struct {
 	Triples [][]json.RawMessage `json:"triples"`
 	// A node without an id is named by its label and class.
 	JSONLd json.RawMessage `json:"jsonLd"`
+	// Words for predicates and classes that are made if there are none.
+	Define []string `json:"define"`
+	// The beginning of the names of new entities: an IRI.
+	NewNames *string `json:"newNames"`
 	// Of facts that name none.
 	Graph *string `json:"graph"`
 	// Of facts that give none.

@@ -17,7 +17,7 @@ func (*mutationRoot) Remember(ctx context.Context, input RememberInput) (*Rememb
 	if err != nil {
 		return nil, inInput(err)
 	}
-	q := remember.Request{Meta: r.rememberMeta("remember", input.Justification, input.IdempotencyKey, input.DryRun), Triples: input.Triples}
+	q := remember.Request{Meta: r.rememberMeta("remember", input.Justification, input.IdempotencyKey, input.DryRun), Triples: input.Triples, Define: input.Define, NewNames: deref(input.NewNames)}
 	if input.Facts != nil {
 		if q.Facts, err = compact.Read(*input.Facts, r.engine.deps.Prefixes); err != nil {
 			return nil, inInput(kg.Errorf(kg.CodeInvalid, "%s", err.Error()).At("facts"))

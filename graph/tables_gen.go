@@ -6406,6 +6406,8 @@ func coerceRememberInput(c *executor.Coercer, v any) (out RememberInput, err err
 	executor.Member(in, "facts", &out.Facts, knowledge.CoerceOptionalString)
 	executor.Member(in, "triples", &out.Triples, coerceNullableJSONListList)
 	executor.Member(in, "jsonLd", &out.JSONLd, knowledge.CoerceNullableJSON)
+	executor.Member(in, "define", &out.Define, knowledge.CoerceNullableStringList)
+	executor.Member(in, "newNames", &out.NewNames, knowledge.CoerceOptionalString)
 	executor.Member(in, "graph", &out.Graph, knowledge.CoerceOptionalString)
 	executor.Member(in, "certainty", &out.Certainty, knowledge.CoerceOptionalFloat)
 	executor.Member(in, "justification", &out.Justification, knowledge.CoerceOptionalString)

@@ -29,14 +29,15 @@ type commandLine struct {
 	Health online.HealthCommand `cmd:"" group:"server" help:"Check whether a server is ready."`
 	Bench  bench.Command        `cmd:"" group:"server" help:"Benchmark a server."`
 
-	Query  online.QueryCommand   `cmd:"" group:"data" help:"Run a GraphQL query."`
-	Search online.SearchCommand  `cmd:"" group:"data" help:"Find entities and messages by words."`
-	Recall online.RecallCommand  `cmd:"" group:"data" help:"Print what is known about a topic, for a language model."`
-	Update online.UpdateCommand  `cmd:"" group:"data" help:"Add, remove or replace statements."`
-	Watch  online.WatchCommand   `cmd:"" group:"data" help:"Print changes as they happen."`
-	Load   offline.LoadCommand   `cmd:"" group:"data" help:"Load RDF files."`
-	Export offline.ExportCommand `cmd:"" group:"data" help:"Export statements as RDF."`
-	Diff   offline.DiffCommand   `cmd:"" group:"data" help:"Compare two stores, or two revisions of a store."`
+	Query    online.QueryCommand    `cmd:"" group:"data" help:"Run a GraphQL query."`
+	Search   online.SearchCommand   `cmd:"" group:"data" help:"Find entities and messages by words."`
+	Recall   online.RecallCommand   `cmd:"" group:"data" help:"Print what is known about a topic, for a language model."`
+	Remember online.RememberCommand `cmd:"" group:"data" help:"Add facts whose entities are named by labels."`
+	Update   online.UpdateCommand   `cmd:"" group:"data" help:"Add, remove or replace statements."`
+	Watch    online.WatchCommand    `cmd:"" group:"data" help:"Print changes as they happen."`
+	Load     offline.LoadCommand    `cmd:"" group:"data" help:"Load RDF files."`
+	Export   offline.ExportCommand  `cmd:"" group:"data" help:"Export statements as RDF."`
+	Diff     offline.DiffCommand    `cmd:"" group:"data" help:"Compare two stores, or two revisions of a store."`
 
 	Channel online.ChannelCommand `cmd:"" group:"channels" help:"Manage channels, and publish and read messages."`
 	Intent  online.IntentCommand  `cmd:"" group:"channels" help:"Manage intents: goals that agents work on."`

@@ -212,6 +212,10 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 		return err
 	}
 	judge := names.NewJudge(store, c.checkMode())
+	newNames, err := c.newNamesOf(ctx, registry, judge)
+	if err != nil {
+		return err
+	}
 	trust.reviews.SetPatchCheck(judge.CheckPatches)
 
 	intake := c.newIntake()
@@ -237,7 +241,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	engine := graph.NewEngine(graph.Deps{
 		Store: store, Prefixes: registry, Names: judge, Logger: log, Span: traces.Begin(), Trail: trail,
 		Graphs: graphs, Shapes: trust.shapes, Rules: trust, Reviews: trust.reviews, Quarantines: trust.quarantines, Channels: trust.channels, Intents: plans, Agents: directory, Presence: trust.presence, Tasks: work, Search: texts,
-	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments})
+	}, graph.Options{Limits: limits, Trusted: documents, OnlyTrusted: c.OnlyTrustedDocuments, NewNames: newNames})
 	reportDocuments(log, engine, documents)
 	resource, metadata := who.protectedResource(c.PublicURL)
 	server := httpd.New(httpd.Options{ResourceMetadata: metadata, MaxConnections: c.maxConnections(), Intake: intake, Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,

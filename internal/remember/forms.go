@@ -18,7 +18,7 @@ const MaxDocumentBytes = 1 << 20
 
 // readTriples returns triples in words as facts. A string that is a name, a number, a date or
 // a text in quotes is that; another one is a label, or a word of the vocabulary. loose are the
-// facts whose object may be a text.
+// facts with an object that may be a text.
 func (r *Rememberer) readTriples(triples [][]json.RawMessage) (facts []compact.Fact, loose []int, err error) {
 	for i, parts := range triples {
 		if len(parts) != 3 {

@@ -1,4 +1,4 @@
-// Package remember writes facts whose entities are named by their labels and classes. An
+// Package remember writes facts about entities that are named by their labels and classes. An
 // entity that exists is used, otherwise one is made. Labels are looked up within the
 // commit, so that updates at the same time make one entity.
 package remember
@@ -49,6 +49,10 @@ type Request struct {
 	// Triples are more facts, each of three parts in JSON: labels, names, words of the
 	// vocabulary and values.
 	Triples [][]json.RawMessage
+	// Define are words for predicates and classes that are made if there are none.
+	Define []string
+	// NewNames is instead of that of the Rememberer; "" for that.
+	NewNames string
 	// Graph and Certainty are those of facts without; nil states facts.
 	Graph     kg.Term
 	Certainty *float64
@@ -95,7 +99,7 @@ func (r *Rememberer) Remember(ctx context.Context, q Request) (Answer, error) {
 	return answer, err
 }
 
-// placeError names the fact or the triple of an error whose place is an index among both.
+// placeError names the fact or the triple of an error at an index among both.
 func placeError(err error, facts int) error {
 	e := *kg.AsError(err)
 	number, part, _ := strings.Cut(strings.TrimPrefix(e.Field, "["), "]")
@@ -119,6 +123,17 @@ func (r *Rememberer) remember(ctx context.Context, q Request) (Answer, error) {
 		return Answer{}, kg.Errorf(kg.CodeLimitExceeded, "the request has %d facts, more than the limit of %d", n, compact.MaxFacts)
 	}
 	q.Meta.ContentHash = hashRequest(&q)
+	if q.NewNames != "" {
+		t, err := r.Prefixes.Resource(q.NewNames)
+		if err == nil {
+			err = r.Names.CheckTerm(ctx, q.Meta.Principal, t, "")
+		}
+		if err != nil {
+			return Answer{}, kg.AsError(err).At("newNames")
+		}
+		with := *r
+		with.NewNames, r = t.Value(), &with
+	}
 	q.Facts = slices.Clone(q.Facts)
 	resolver, err := r.prepare(ctx, &q)
 	if err != nil {
@@ -214,7 +229,7 @@ func (r *Rememberer) prepare(ctx context.Context, q *Request) (*resolver, error)
 	defer s.Close()
 	triples, loose, err := r.readTriples(q.Triples)
 	if err == nil {
-		err = r.replaceWords(s, triples)
+		triples, err = r.replaceWords(s, triples, q.Define)
 	}
 	if err == nil {
 		err = r.replaceTexts(s, triples, loose)
@@ -222,10 +237,12 @@ func (r *Rememberer) prepare(ctx context.Context, q *Request) (*resolver, error)
 	if err != nil {
 		return nil, kg.AsError(err).At("triples")
 	}
-	if err := r.replaceWords(s, q.Facts); err != nil {
+	facts, err := r.replaceWords(s, q.Facts, q.Define)
+	if err != nil {
 		return nil, err
 	}
-	q.Facts = append(q.Facts, triples...)
+	lines := len(q.Facts)
+	q.Facts = slices.Concat(facts[:lines], triples, facts[lines:]) // the defined words come last
 	for i := range q.Facts {
 		f := &q.Facts[i]
 		if f.Graph == kg.DefaultGraph && !q.Graph.IsZero() {
@@ -322,7 +339,7 @@ func (r *Rememberer) patchesOf(ctx context.Context, q *Request, resolver *resolv
 			return nil, atFact(kg.Errorf(kg.CodeInvalid, `the source and the time of a fact are you and now: leave "by" and "at" out`), i)
 		}
 		p := kg.Patch{Op: kg.Add, Certainty: f.Certainty, HasCertainty: f.HasCertainty, Validity: f.Validity, Quad: kg.Quad{
-			Subject: resolver.termOf(f.Subject), Predicate: f.Predicate.Term, Object: resolver.termOf(f.Object), Graph: f.Graph,
+			Subject: resolver.termOf(f.Subject), Predicate: resolver.termOf(f.Predicate), Object: resolver.termOf(f.Object), Graph: f.Graph,
 		}}
 		if err := p.Normalise(source); err != nil {
 			return nil, atFact(err, i)
@@ -336,7 +353,7 @@ func (r *Rememberer) patchesOf(ctx context.Context, q *Request, resolver *resolv
 // hashRequest returns the hash of a request for its idempotency key.
 func hashRequest(q *Request) (sum [32]byte) {
 	h := sha256.New()
-	fmt.Fprintln(h, "koine remember 1", q.Replace, q.Graph)
+	fmt.Fprintf(h, "koine remember 1 %v %v %q %q\n", q.Replace, q.Graph, q.Define, q.NewNames)
 	if q.Certainty != nil {
 		fmt.Fprintln(h, *q.Certainty)
 	}

@@ -139,7 +139,7 @@ func TestANewNameIsAUUIDByDefault(t *testing.T) {
 	}
 }
 
-// What a caller may not read is no candidate, takes no name and changes no answer.
+// An entity that a caller may not read is no candidate, takes no name and changes no answer.
 func TestOthersLabelsDoNotCount(t *testing.T) {
 	answer := func(lines string) string {
 		f := newFixture(t)
@@ -330,6 +330,18 @@ func TestTriplesInWords(t *testing.T) {
 	f.want(f.triples(`[["a", "motto", ""]]`), `INVALID triples[0]: part 3 of the triple is empty`)
 	f.want(f.triples(`[[1, "motto", "x"]]`), `INVALID triples[0]: part 1 of the triple is "1"^^<http://www.w3.org/2001/XMLSchema#integer>, and not a label or a name`)
 	f.want(f.triples(`[["ex:a", "ex:p", "ex:b"], ["ex:a", "foo:p", "ex:b"]]`), `UNKNOWN_PREFIX triples[1].predicate: foo:p: foo is neither a registered prefix nor a known URI scheme`)
+}
+
+func TestWordsDefinedInTheRequest(t *testing.T) {
+	f := newFixture(t)
+	q := remember.Request{Meta: kg.Meta{Principal: ann}, Define: []string{"wrote", "Person", "not used"}, NewNames: "ex:id/", Triples: [][]json.RawMessage{
+		{[]byte(`"Ada"`), []byte(`"wrote"`), []byte(`"Note G"`)}, {[]byte(`"Ada"`), []byte(`"is a"`), []byte(`"Person"`)}, {[]byte(`"Ada"`), []byte(`"wrote"`), []byte(`"Note A"`)},
+	}}
+	for _, more := range []string{"; id/wrote rdf:type rdf:Property; id/person rdf:type rdfs:Class", ""} {
+		f.want(f.described(q), "id/ada id/wrote id/note-g; id/ada rdf:type id/person; id/ada id/wrote id/note-a"+more)
+	}
+	q.NewNames = "nowhere:x/"
+	f.want(f.described(q), "UNKNOWN_PREFIX newNames: nowhere:x/: nowhere is neither a registered prefix nor a known URI scheme")
 }
 
 func TestJSONLD(t *testing.T) {

@@ -50,7 +50,7 @@ type label struct {
 func (r *Rememberer) newResolver(facts []compact.Fact, key *Key) (*resolver, error) {
 	z := &resolver{Rememberer: r, byText: map[string]*label{}}
 	for i := range facts {
-		for _, ref := range [...]compact.Ref{facts[i].Subject, facts[i].Object} {
+		for _, ref := range [...]compact.Ref{facts[i].Subject, facts[i].Predicate, facts[i].Object} {
 			if !ref.Term.IsZero() {
 				continue
 			}
@@ -165,7 +165,9 @@ func (z *resolver) resolve(tx *kg.Tx, patches []kg.Patch) ([]Entity, error) {
 			if t, err = z.newName(tx.Match, l); err != nil {
 				return nil, err
 			}
-			first := slices.IndexFunc(patches, func(p kg.Patch) bool { return p.Quad.Subject == l.placeholder || p.Quad.Object == l.placeholder })
+			first := slices.IndexFunc(patches, func(p kg.Patch) bool {
+				return p.Quad.Subject == l.placeholder || p.Quad.Predicate == l.placeholder || p.Quad.Object == l.placeholder
+			})
 			named := kg.Quad{Subject: t, Graph: patches[first].Quad.Graph}
 			named.Predicate, named.Object = l.naming()
 			if err := tx.Apply(kg.Patch{Op: kg.Add, Quad: named}); err != nil {
@@ -268,7 +270,7 @@ func (z *resolver) ambiguous(match matcher, l *label, found []kg.Term) error {
 	return kg.Errorf(kg.CodeInvalid, "%d entities have the label %q; write the name of the one that you mean, or its class: %s", len(found), l.text, strings.Join(list, "; "))
 }
 
-// newName returns the name of a new entity. Only what the caller may read makes a slug taken.
+// newName returns the name of a new entity. Only statements that the caller may read make a slug taken.
 func (z *resolver) newName(match matcher, l *label) (kg.Term, error) {
 	slug := slugOf(l.text)
 	if z.NewNames == "" || slug == "" {

@@ -18,7 +18,7 @@ const (
 	maxNearest    = 3     // that an error lists
 )
 
-// vocabularyKind is what a word of the vocabulary names.
+// vocabularyKind is predicates or classes.
 type vocabularyKind struct {
 	name     string
 	declared []string // the classes of terms that may not be in use yet
@@ -193,22 +193,34 @@ func localName(iri string) string {
 	return iri[strings.LastIndexAny(iri, "/#:")+1:]
 }
 
-// replaceWords puts terms in place of the words for predicates and classes.
-func (r *Rememberer) replaceWords(s *kg.Snapshot, facts []compact.Fact) error {
+// replaceWords puts terms in place of the words for predicates and classes. Those that are
+// defined in the request stay labels, and get a fact with their class.
+func (r *Rememberer) replaceWords(s *kg.Snapshot, facts []compact.Fact, defined []string) ([]compact.Fact, error) {
 	p, c := &vocabulary{Rememberer: r, kind: predicates}, &vocabulary{Rememberer: r, kind: classes}
+	made := map[string]bool{}
 	for i := range facts {
-		f := &facts[i]
-		var err error
-		if f.Predicate.Term.IsZero() {
-			if f.Predicate.Term, err = p.find(s, f.Predicate.Label); err != nil {
-				return atFact(err, i)
+		f := facts[i]
+		for _, word := range [...]struct {
+			of  *compact.Ref
+			in  *vocabulary
+			use bool
+		}{{&facts[i].Predicate, p, true}, {&facts[i].Object, c, f.Predicate.Term == rdfType || slices.Contains(typeWords, foldWord(f.Predicate.Label))}} {
+			if !word.use || !word.of.Term.IsZero() {
+				continue
 			}
-		}
-		if f.Predicate.Term == rdfType && f.Object.Term.IsZero() {
-			if f.Object.Term, err = c.find(s, f.Object.Label); err != nil {
-				return atFact(err, i)
+			t, err := word.in.find(s, word.of.Label)
+			if errors.Is(err, errNoWord) && slices.Contains(defined, word.of.Label) {
+				if !made[word.of.Label] {
+					made[word.of.Label] = true
+					facts = append(facts, compact.Fact{Graph: f.Graph, Subject: *word.of, Predicate: compact.Ref{Term: rdfType}, Object: compact.Ref{Term: kg.IRI(word.in.kind.declared[0])}})
+				}
+				continue
 			}
+			if err != nil {
+				return nil, atFact(err, i)
+			}
+			word.of.Term, word.of.Label = t, ""
 		}
 	}
-	return nil
+	return facts, nil
 }

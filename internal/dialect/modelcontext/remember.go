@@ -14,6 +14,7 @@ import (
 type rememberArgs struct {
 	Facts     string   `json:"facts,omitempty" jsonschema:"lines of facts"`
 	Triples   [][]any  `json:"triples,omitempty" jsonschema:"facts in words: subject, predicate and object; a text that is no label stands in quotes of its own"`
+	Define    []string `json:"define,omitempty" jsonschema:"words in the triples that are made predicates or classes if there are none; use existing ones where they mean the same"`
 	Why       string   `json:"why,omitempty" jsonschema:"the reason, kept with the facts"`
 	Certainty *float64 `json:"certainty,omitempty" jsonschema:"of facts that give none, 0 to 1; without it they are facts"`
 }
@@ -58,6 +59,9 @@ func (t tools) rememberFacts(ctx context.Context, a rememberArgs) (string, remem
 	}
 	if a.Triples != nil {
 		input["triples"] = a.Triples
+	}
+	if a.Define != nil {
+		input["define"] = a.Define
 	}
 	if a.Why != "" {
 		input["justification"] = a.Why
