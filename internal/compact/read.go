@@ -1,6 +1,8 @@
 package compact
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -26,7 +28,7 @@ const MaxFacts = kg.MaxPatches
 // those of p. An indented line needs a subject above it; a line that is not indented may
 // have a whole fact. The error is a *SyntaxError.
 func Read(text string, p *kg.Prefixes) ([]Fact, error) {
-	r := reader{prefixes: p, own: map[string]string{}, graph: kg.DefaultGraph}
+	r := reader{prefixes: p, own: map[string]string{}, graph: kg.DefaultGraph, text: text}
 	for line := range strings.Lines(text) {
 		r.line++
 		r.rest = strings.TrimRight(line, " \t\r\n")
@@ -47,7 +49,11 @@ type reader struct {
 	rest     string // of the line
 	graph    kg.Term
 	subject  Ref
+	shared   Fact // has the brackets behind the subject
 	facts    []Fact
+	text     string // of which the names of new blank nodes are made
+	tag      string
+	blanks   int
 }
 
 func (r *reader) errorf(format string, args ...any) error {
@@ -92,7 +98,7 @@ func (r *reader) readPrefix() error {
 
 func (r *reader) readGraph() error {
 	r.rest = strings.TrimSpace(strings.TrimPrefix(r.rest, "@graph "))
-	r.subject = Ref{}
+	r.subject, r.shared = Ref{}, Fact{}
 	if r.rest == "default" {
 		r.graph = kg.DefaultGraph
 		return nil
@@ -108,6 +114,8 @@ func (r *reader) readGraph() error {
 // readSubject reads the beginning of a line that is not indented, and reports whether more
 // follows.
 func (r *reader) readSubject() (more bool, err error) {
+	r.shared = Fact{}
+	labels := len(r.facts)
 	if r.subject, err = r.readRef(); err != nil {
 		return false, err
 	}
@@ -123,42 +131,48 @@ func (r *reader) readSubject() (more bool, err error) {
 		r.subject.Label = ""
 		r.facts = append(r.facts, Fact{Graph: r.graph, Subject: r.subject, Predicate: Ref{Term: kg.IRI(kg.RDFSLabel)}, Object: Ref{Term: label}})
 	}
-	r.skipSpace()
+	if r.skipSpace(); strings.HasPrefix(r.rest, "[") {
+		if err := r.readBrackets(&r.shared); err != nil {
+			return false, err
+		}
+		for i := range r.facts[labels:] {
+			r.facts[labels+i].copyBrackets(&r.shared)
+		}
+		r.skipSpace()
+	}
 	return r.rest != "", nil
 }
 
-// readObjects reads a predicate and its objects.
+// readObjects reads a predicate, or two with a blank node between them, and objects.
 func (r *reader) readObjects() error {
-	predicate := Ref{Term: kg.IRI(kg.RDFType)}
-	if rest, ok := strings.CutPrefix(r.rest, "a "); ok {
-		r.rest = rest
-	} else {
-		var err error
-		if predicate, err = r.readPredicate(); err != nil {
+	predicate, err := r.readPredicate()
+	if err != nil {
+		return err
+	}
+	var inner Ref
+	r.skipSpace()
+	if rest, ok := strings.CutPrefix(r.rest, "/ "); ok {
+		r.rest = strings.TrimLeft(rest, " \t")
+		if inner, err = r.readPredicate(); err != nil {
 			return err
-		}
-		if !predicate.Term.IsZero() && predicate.Term.Kind() != kg.KindIRI {
-			return r.errorf("a predicate is an IRI or a label in parentheses, and not %s", predicate.Term)
 		}
 	}
 	for {
-		r.skipSpace()
-		if r.rest == "" {
-			return r.errorf("expected an object behind the predicate")
-		}
-		f := Fact{Graph: r.graph, Subject: r.subject, Predicate: predicate}
-		var err error
-		if f.Object, err = r.readRef(); err != nil {
+		begin := len(r.facts)
+		if err := r.readObject(predicate, inner); err != nil {
 			return err
 		}
-		r.skipSpace()
-		if strings.HasPrefix(r.rest, "[") {
-			if err := r.readBrackets(&f); err != nil {
+		brackets := r.shared
+		if r.skipSpace(); strings.HasPrefix(r.rest, "[") {
+			brackets = Fact{}
+			if err := r.readBrackets(&brackets); err != nil {
 				return err
 			}
 			r.skipSpace()
 		}
-		r.facts = append(r.facts, f)
+		for i := range r.facts[begin:] {
+			r.facts[begin+i].copyBrackets(&brackets)
+		}
 		rest, more := strings.CutPrefix(r.rest, ",")
 		if !more {
 			if rest != "" && rest != "." && rest != ";" {
@@ -170,14 +184,86 @@ func (r *reader) readObjects() error {
 	}
 }
 
+// readObject reads an object and adds its fact. An object in square brackets is a new blank
+// node with the predicates and objects inside, and so is one behind a second predicate.
+func (r *reader) readObject(predicate, inner Ref) (err error) {
+	f := Fact{Graph: r.graph, Subject: r.subject, Predicate: predicate}
+	if r.skipSpace(); r.rest == "" {
+		return r.errorf("expected an object behind the predicate")
+	}
+	if rest, ok := strings.CutPrefix(r.rest, "["); ok && inner == (Ref{}) {
+		r.rest = rest
+		f.Object.Term = r.newBlank()
+		r.facts = append(r.facts, f)
+		return r.readInside(f.Object)
+	}
+	if inner != (Ref{}) {
+		f.Object.Term = r.newBlank()
+		r.facts = append(r.facts, f)
+		f.Subject, f.Predicate, f.Object = f.Object, inner, Ref{}
+	}
+	if f.Object, err = r.readRef(); err == nil {
+		r.facts = append(r.facts, f)
+	}
+	return err
+}
+
+// readInside reads the predicates and objects of a blank node up to the closing bracket.
+func (r *reader) readInside(node Ref) error {
+	for {
+		r.skipSpace()
+		predicate, err := r.readPredicate()
+		if err != nil {
+			return err
+		}
+		f := Fact{Graph: r.graph, Subject: node, Predicate: predicate}
+		if f.Object, err = r.readRef(); err != nil {
+			return err
+		}
+		r.facts = append(r.facts, f)
+		r.skipSpace()
+		if rest, ok := strings.CutPrefix(r.rest, "]"); ok {
+			r.rest = rest
+			return nil
+		}
+		rest, ok := strings.CutPrefix(r.rest, ";")
+		if !ok {
+			return r.errorf("expected a semicolon or the closing bracket before %q", kg.Excerpt(r.rest, 40))
+		}
+		r.rest = rest
+	}
+}
+
+// newBlank returns a blank node. The same text has the same ones each time.
+func (r *reader) newBlank() kg.Term {
+	if r.tag == "" {
+		sum := sha256.Sum256([]byte(r.text))
+		r.tag = "t" + hex.EncodeToString(sum[:8])
+	}
+	r.blanks++
+	return kg.Blank(fmt.Sprintf("%s-%d", r.tag, r.blanks))
+}
+
 // readPredicate reads a term or a label. A label behind the term is the object's.
 func (r *reader) readPredicate() (ref Ref, err error) {
+	if rest, ok := strings.CutPrefix(r.rest, "a "); ok {
+		r.rest = rest
+		return Ref{Term: kg.IRI(kg.RDFType)}, nil
+	}
 	if strings.HasPrefix(r.rest, "(") {
 		ref.Label, err = r.readLabel()
 	} else {
 		ref.Term, err = r.readTerm()
 	}
+	if err == nil && !ref.Term.IsZero() && ref.Term.Kind() != kg.KindIRI {
+		err = r.errorf("a predicate is an IRI or a label in parentheses, and not %s", ref.Term)
+	}
 	return ref, err
+}
+
+// copyBrackets gives a fact the parts that brackets hold.
+func (f *Fact) copyBrackets(from *Fact) {
+	f.Certainty, f.HasCertainty, f.Sources, f.Time, f.Validity = from.Certainty, from.HasCertainty, from.Sources, from.Time, from.Validity
 }
 
 // readRef reads a term, a term with a label, or a label alone.
@@ -348,6 +434,9 @@ func (r *reader) readBrackets(f *Fact) error {
 		return r.errorf("the bracket is not closed")
 	}
 	r.rest = rest
+	if strings.TrimSpace(inside) == "" { // none, in place of those of the subject
+		return nil
+	}
 	for part := range strings.SplitSeq(inside, ",") {
 		if err := r.readBracket(f, strings.TrimSpace(part)); err != nil {
 			return err

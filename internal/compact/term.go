@@ -21,6 +21,9 @@ func (w *writer) appendTerm(b []byte, t kg.Term) []byte {
 	if short := w.prefixes.Shorten(iri); short != iri && isBare(short) {
 		return append(b, short...)
 	}
+	if namespace, local := splitNamespace(iri); local != "" && w.own[namespace] != "" {
+		return append(append(append(b, w.own[namespace]...), ':'), local...)
+	}
 	return append(append(append(b, '<'), iri...), '>')
 }
 

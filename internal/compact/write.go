@@ -32,26 +32,35 @@ type Written struct {
 }
 
 // Write writes facts in their order, so that facts with the same graph, subject and
-// predicate share a line if they follow each other. Past MaxTokens it ends between two
+// predicate share a line if they follow each other. A blank node that is the object of one
+// fact is written with the facts about it in its place. Past MaxTokens it ends between two
 // facts.
 func Write(facts []Fact, o Options) Written {
 	w := &writer{prefixes: o.Prefixes.Fixed(), used: map[string]bool{}}
+	w.nameNamespaces(facts)
+	units := unitsOf(facts)
 	rest := func(left int) string {
 		if left == 0 || o.More == nil {
 			return ""
 		}
 		return "# " + o.More(left) + "\n"
 	}
-	written := 0
-	for i := range facts {
+	written, shared := 0, 0
+	for i := range units {
+		u := &units[i]
+		if i == 0 || !u.follows(&units[i-1]) {
+			if shared = i; !sharedBrackets(units[i:]) {
+				shared = -1
+			}
+		}
 		before := w.saveMark()
-		w.writeFact(&facts[i])
-		left := len(facts) - i - 1
+		w.writeUnit(u, shared == i, shared >= 0)
+		left := len(facts) - written - u.size()
 		if o.MaxTokens > 0 && i > 0 && w.countTokens()+Tokens(rest(left)) > o.MaxTokens {
 			w.resetTo(before)
 			break
 		}
-		written++
+		written += u.size()
 	}
 	w.endLine()
 	return Written{Text: w.prefixLines() + string(w.body) + rest(len(facts)-written), Facts: written}
@@ -65,7 +74,8 @@ type writer struct {
 	used     map[string]bool
 	counted  int // tokens of body[:line] and of the header
 	line     int // where the last, unfinished line begins
-	last     struct{ graph, subject, predicate kg.Term }
+	last     struct{ graph, subject, predicate, inner kg.Term }
+	own      map[string]string // the prefixes that the text declares for namespaces without one
 	begun    bool
 }
 
@@ -97,9 +107,11 @@ func (w *writer) endLine() {
 	w.line = len(w.body)
 }
 
-// writeFact writes a fact behind the last one.
-func (w *writer) writeFact(f *Fact) {
-	sameSubject := w.begun && f.Graph == w.last.graph && f.Subject.Term == w.last.subject
+// writeUnit writes a unit behind the last one. The brackets of all units of a subject stand
+// behind the subject, if they are shared: begins is set for the first one.
+func (w *writer) writeUnit(u *unit, begins, shared bool) {
+	f := u.fact
+	sameSubject := w.begun && f.Graph == w.last.graph && f.Subject.Term == w.last.subject && !begins
 	if w.begun && f.Graph != w.last.graph || !w.begun && f.Graph != kg.DefaultGraph {
 		w.endLine()
 		w.body = append(w.body, "@graph "...)
@@ -109,50 +121,94 @@ func (w *writer) writeFact(f *Fact) {
 			w.body = append(w.body, "default"...)
 		}
 	}
+	var brackets []byte
+	if !shared {
+		brackets = f.appendBrackets(nil)
+	}
 	if !sameSubject {
 		w.endLine()
 		w.appendName(f.Subject.Term)
-		w.last.predicate = kg.Term{}
-		if f.isPlainLabel() {
+		w.last.predicate, w.last.inner = kg.Term{}, kg.Term{}
+		label := f.isPlainLabel() && len(brackets) == 0
+		if label {
 			w.body = appendLabel(append(w.body, ' '), f.Object.Term.Value())
 			if lang := f.Object.Term.Lang(); lang != "" {
 				w.body = append(append(w.body, '@'), lang...)
 			}
-			w.notePlace(f, kg.Term{})
+		}
+		if shared {
+			w.body = f.appendBrackets(w.body)
+		}
+		if label {
+			w.notePlace(f, kg.Term{}, kg.Term{})
 			return
 		}
 	}
-	if !sameSubject || f.Predicate.Term != w.last.predicate {
+	inner := kg.Term{}
+	if len(u.inner) == 1 {
+		inner = u.inner[0].Predicate.Term
+	}
+	if !sameSubject || f.Predicate.Term != w.last.predicate || inner != w.last.inner {
 		w.endLine()
 		w.body = append(w.body, "  "...)
-		if f.Predicate.Term == kg.IRI(kg.RDFType) {
-			w.body = append(w.body, 'a')
-		} else {
-			w.appendName(f.Predicate.Term)
+		w.appendPredicate(f.Predicate.Term)
+		if !inner.IsZero() {
+			w.body = append(w.body, " / "...)
+			w.appendPredicate(inner)
 		}
 	} else {
 		w.body = append(w.body, ',')
 	}
 	w.body = append(w.body, ' ')
+	switch {
+	case len(u.inner) == 0:
+		w.appendObject(f)
+	case !inner.IsZero():
+		w.appendObject(u.inner[0])
+	default:
+		for i, in := range u.inner {
+			if i == 0 {
+				w.body = append(w.body, '[')
+			} else {
+				w.body = append(w.body, "; "...)
+			}
+			w.appendPredicate(in.Predicate.Term)
+			w.body = append(w.body, ' ')
+			w.appendObject(in)
+		}
+		w.body = append(w.body, ']')
+	}
+	w.body = append(w.body, brackets...)
+	w.notePlace(f, f.Predicate.Term, inner)
+}
+
+func (w *writer) appendPredicate(t kg.Term) {
+	if t == kg.IRI(kg.RDFType) {
+		w.body = append(w.body, 'a')
+	} else {
+		w.appendName(t)
+	}
+}
+
+// appendObject appends the object of a fact with its label.
+func (w *writer) appendObject(f *Fact) {
 	w.appendName(f.Object.Term)
 	if f.Object.Label != "" {
 		w.body = appendLabel(append(w.body, ' '), kg.Excerpt(f.Object.Label, MaxLabelBytes))
 	}
-	w.body = f.appendBrackets(w.body)
-	w.notePlace(f, f.Predicate.Term)
 }
 
 // notePlace remembers the place of a fact that was written.
-func (w *writer) notePlace(f *Fact, predicate kg.Term) {
+func (w *writer) notePlace(f *Fact, predicate, inner kg.Term) {
 	w.begun = true
-	w.last.graph, w.last.subject, w.last.predicate = f.Graph, f.Subject.Term, predicate
+	w.last.graph, w.last.subject, w.last.predicate, w.last.inner = f.Graph, f.Subject.Term, predicate, inner
 }
 
 // isPlainLabel reports whether the fact can stand in parentheses behind its subject.
 func (f *Fact) isPlainLabel() bool {
 	t := f.Object.Term
 	return f.Predicate.Term == kg.IRI(kg.RDFSLabel) && t.IsLiteral() && (t.ExplicitDatatype() == "" || t.Lang() != "") &&
-		t.Value() != "" && t.Value() == strings.TrimSpace(t.Value()) && len(f.appendBrackets(nil)) == 0
+		t.Value() != "" && t.Value() == strings.TrimSpace(t.Value())
 }
 
 // appendBrackets appends the certainty, sources and times of a fact.
@@ -210,7 +266,7 @@ func (w *writer) appendName(t kg.Term) {
 	if !short || strings.HasPrefix(name, "<") || name == "_" || w.used[name] {
 		return
 	}
-	if namespace, ok := w.prefixes.Namespace(name); ok {
+	if namespace, ok := w.namespaceOf(name); ok {
 		w.used[name] = true
 		w.names = append(w.names, name)
 		w.counted += Tokens(prefixLine(name, namespace))
@@ -225,7 +281,7 @@ func prefixLine(name, namespace string) string {
 func (w *writer) prefixLines() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(slices.Values(w.names)) {
-		namespace, _ := w.prefixes.Namespace(name)
+		namespace, _ := w.namespaceOf(name)
 		b.WriteString(prefixLine(name, namespace))
 	}
 	return b.String()
