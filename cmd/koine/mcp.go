@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"koine"
+	"koine/client"
 	"koine/cmd/koine/internal/buildinfo"
 	"koine/cmd/koine/internal/cli"
 	"koine/internal/dialect/modelcontext"
@@ -34,7 +36,7 @@ func (c *mcpCommand) Run(ctx context.Context, t cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	s := modelcontext.NewServer(server, modelcontext.Options{Version: buildinfo.Current().Version, Schema: koine.Schema, ReadOnly: c.ReadOnly, Memory: c.Tools == "memory"})
+	s := modelcontext.NewServer(ctx, watchedClient{server}, watchedClient{server}, modelcontext.Options{Version: buildinfo.Current().Version, Schema: koine.Schema, ReadOnly: c.ReadOnly, Memory: c.Tools == "memory"})
 	err = s.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(t.In), Writer: nopWriteCloser{t.Out}})
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		return nil
@@ -45,3 +47,17 @@ func (c *mcpCommand) Run(ctx context.Context, t cli.Terminal) error {
 type nopWriteCloser struct{ io.Writer }
 
 func (nopWriteCloser) Close() error { return nil }
+
+// watchedClient follows subscriptions for the tools.
+type watchedClient struct{ *client.Client }
+
+// Watch yields nil for each change.
+func (c watchedClient) Watch(ctx context.Context, subscription string, variables map[string]any) iter.Seq[error] {
+	return func(yield func(error) bool) {
+		for _, err := range c.Subscribe(ctx, client.Subscription{Query: subscription, Variables: variables}) {
+			if !yield(err) {
+				return
+			}
+		}
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -298,6 +299,60 @@ func TestResourcesArePaged(t *testing.T) {
 		if !slices.Equal(pages, want) || len(seen) != total {
 			t.Errorf("%s: pages of %v, %d resources, want %v", name, pages, len(seen), want)
 		}
+	}
+}
+
+// The streams of MCP end with their credential, those of sessions with the session.
+func TestModelContextStreamsEndWithTheirCredential(t *testing.T) {
+	k := startKnowing(t, "--auth", "keys")
+	post := func(key, body string, headers ...string) *http.Response {
+		t.Helper()
+		method := http.MethodPost
+		if body == "" {
+			method = http.MethodGet
+		}
+		r, err := http.NewRequestWithContext(t.Context(), method, k.url+"/mcp", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, more := 0, append(headers, "Authorization", "Bearer "+key, "Content-Type", "application/json", "Accept", "application/json, text/event-stream"); i < len(more); i += 2 {
+			r.Header.Set(more[i], more[i+1])
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = response.Body.Close() })
+		return response
+	}
+	first, id := k.create(`{agentId: "dora"}`)
+	second, _ := k.create(`{agentId: "dora"}`)
+	begun := post(first, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+	session := begun.Header.Get("Mcp-Session-Id")
+	if session == "" {
+		t.Fatal(begun.Status)
+	}
+	listening := `{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["koine://vocabulary"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	streams := map[string]*http.Response{
+		"of a session": post(first, "", "Mcp-Session-Id", session),
+		"listening":    post(first, listening, "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen"),
+	}
+	for name, stream := range streams {
+		if stream.StatusCode != http.StatusOK || stream.Header.Get("Content-Type") != "text/event-stream" {
+			t.Fatal(name, stream.Status)
+		}
+	}
+	k.graphql(k.admin, `mutation { revokeApiKey(input: {keyId: "`+id+`"}) { key { state } } }`)
+	for name, stream := range streams {
+		if _, err := io.ReadAll(stream.Body); err != nil {
+			t.Errorf("%s ends with %v", name, err)
+		}
+	}
+	eventually(t, "the session has ended", func() bool {
+		return post(second, `{"jsonrpc":"2.0","id":3,"method":"ping"}`, "Mcp-Session-Id", session).StatusCode == http.StatusNotFound
+	})
+	if line := `msg="stream ended" transport=mcp reason=UNAUTHENTICATED`; strings.Count(k.s.log.String(), line) != 2 {
+		t.Errorf("the log does not have %q twice", line)
 	}
 }
 

@@ -225,6 +225,141 @@ func TestMCPTellsTheIssuer(t *testing.T) {
 	}
 }
 
+// Clients of both generations are told that a resource has changed, over both transports: by
+// a subscription of their session, or by a stream. Others' changes that they may not see
+// tell them nothing.
+func TestResourcesAreWatched(t *testing.T) {
+	node := startNodeClients(t)
+	_, url := startServer(t, "--prefix", "ex=https://example.org/")
+	writer := connectMCP(t, overHTTP(url, "X-Agent-ID", "chen"))
+	var said struct{ Channel string }
+	writer.structured("say", map[string]any{"to": "dora", "text": "hello"}, &said)
+	for _, sdk := range []int{1, 2} {
+		for _, transport := range []string{"stdio", "http"} {
+			name := fmt.Sprintf("%s %d", transport, sdk)
+			over := map[string]any{"url": url + "/mcp", "headers": map[string]string{"X-Agent-ID": "dora"}}
+			if transport == "stdio" {
+				over = map[string]any{"command": "koine", "args": []string{"mcp", "--url", url, "--as", "dora"}}
+			}
+			c := node.connect(name, sdk, over)
+			entity, channel := "koine://entity/ex:watched", "koine://channel/"+said.Channel
+			if sdk == 1 {
+				for _, uri := range []string{entity, channel, "koine://vocabulary"} {
+					if err := c.run("subscribeResource", nil, map[string]any{"uri": uri}); err != nil {
+						t.Fatal(name, err)
+					}
+				}
+				if err := c.run("subscribeResource", nil, map[string]any{"uri": "koine://channel/none"}); err == nil || !strings.Contains(err.Error(), "not found") {
+					t.Error(name, err)
+				}
+			} else if err := c.run("listen", nil, map[string]any{"resourceSubscriptions": []string{entity, channel, "koine://vocabulary"}}); err != nil {
+				t.Fatal(name, err)
+			}
+			writer.want("say", map[string]any{"to": "eve", "text": "a secret of " + name}, false, "Published")
+			writer.want("remember", map[string]any{"facts": fmt.Sprintf("ex:watched ex:by %q", name)}, false, "Remembered with 1 new")
+			writer.want("say", map[string]any{"to": "dora", "text": "news for " + name}, false, "Published")
+			for _, uri := range []string{entity, "koine://vocabulary", channel} {
+				if err := c.do(map[string]any{"client": name, "updated": uri}, nil); err != nil {
+					t.Error(name, err)
+				}
+			}
+		}
+	}
+}
+
+// An agent that loses access to a channel is told of no more messages in it.
+func TestWatchedResourceEndsWithItsAccess(t *testing.T) {
+	node := startNodeClients(t)
+	_, url := startServer(t, "--prefix", "ex=https://example.org/")
+	var made struct {
+		Data struct {
+			CreateChannel struct{ Channel struct{ ID string } }
+		}
+	}
+	if err := json.Unmarshal([]byte(askGraphQL(t, url, "chen", `mutation { createChannel(input: {members: [{agentId: "dora"}]}) { channel { id } } }`)), &made); err != nil {
+		t.Fatal(err)
+	}
+	id := made.Data.CreateChannel.Channel.ID
+	writer := connectMCP(t, overHTTP(url, "X-Agent-ID", "chen"))
+	for _, sdk := range []int{1, 2} {
+		name := fmt.Sprint("client ", sdk)
+		c := node.connect(name, sdk, map[string]any{"url": url + "/mcp", "headers": map[string]string{"X-Agent-ID": "dora"}})
+		entity, channel := "koine://entity/ex:watched", "koine://channel/"+id
+		if sdk == 2 {
+			if err := c.run("listen", nil, map[string]any{"resourceSubscriptions": []string{entity, channel}}); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			for _, uri := range []string{entity, channel} {
+				if err := c.run("subscribeResource", nil, map[string]any{"uri": uri}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		writer.want("say", map[string]any{"channel": id, "text": "before"}, false, "Published")
+		if err := c.do(map[string]any{"client": name, "updated": channel}, nil); err != nil {
+			t.Fatal(err)
+		}
+		askGraphQL(t, url, "chen", `mutation { removeChannelMember(input: {channelId: "`+id+`", agentId: "dora"}) { channel { id } } }`)
+		var rest []string
+		for n := range 4 {
+			writer.want("say", map[string]any{"channel": id, "text": "a secret"}, false, "Published")
+			writer.want("remember", map[string]any{"facts": fmt.Sprintf("ex:watched ex:by \"%s %d\"", name, n)}, false, "Remembered with 1 new")
+			if err := c.do(map[string]any{"client": name, "updated": entity}, &rest); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(rest) > 1 { // the end of the access may be one
+			t.Errorf("%s is told of %q", name, rest)
+		}
+		if err := c.run("readResource", nil, map[string]any{"uri": channel}); err == nil || !strings.Contains(err.Error(), "not found") {
+			t.Error(err)
+		}
+		askGraphQL(t, url, "chen", `mutation { addChannelMember(input: {channelId: "`+id+`", agentId: "dora"}) { channel { id } } }`)
+	}
+}
+
+// A long call reports its progress, and ends when it is cancelled, in both generations and
+// over both transports.
+func TestLongCallsThroughNPM(t *testing.T) {
+	node := startNodeClients(t)
+	_, url := startServer(t)
+	_, metrics := ask(t, http.MethodGet, url+"/metrics", "dora", "")
+	_, idle, _ := strings.Cut(metrics, "\nkoine_store_watchers ")
+	idle, _, _ = strings.Cut(idle, "\n")
+	for _, sdk := range []int{1, 2} {
+		for _, transport := range []string{"stdio", "http"} {
+			name := fmt.Sprintf("%s %d", transport, sdk)
+			over := map[string]any{"url": url + "/mcp", "headers": map[string]string{"X-Agent-ID": "dora"}}
+			if transport == "stdio" {
+				over = map[string]any{"command": "koine", "args": []string{"mcp", "--url", url, "--as", "dora"}}
+			}
+			c := node.connect(name, sdk, over)
+			var long struct {
+				Progress int
+				Result   *called
+				Stopped  string
+			}
+			if err := c.do(map[string]any{"client": name, "tool": "ask", "arguments": map[string]any{"to": "chen", "text": "?", "seconds": 3}}, &long); err != nil || long.Result == nil || long.Result.IsError || long.Progress < 2 {
+				t.Errorf("%s: %+v %v", name, long, err)
+			}
+			began := time.Now()
+			long.Result = nil
+			if err := c.do(map[string]any{"client": name, "tool": "ask", "arguments": map[string]any{"to": "chen", "text": "?", "seconds": 60}, "stopAfter": 1500}, &long); err != nil || long.Stopped == "" {
+				t.Errorf("%s: %+v %v", name, long, err)
+			}
+			// The server waits for the answer no longer, long before the 60 seconds.
+			eventually(t, name+": the call has ended", func() bool {
+				_, text := ask(t, http.MethodGet, url+"/metrics", "dora", "")
+				return strings.Contains(text, fmt.Sprintf("\nkoine_store_watchers %s\n", idle))
+			})
+			if took := time.Since(began); took > 50*time.Second {
+				t.Errorf("%s: it ended after %v", name, took)
+			}
+		}
+	}
+}
+
 // useEveryTool calls each tool with its example, and has the server killed before every fourth.
 func useEveryTool(t *testing.T, c *npmClient, ids *strings.Replacer, kill func()) {
 	for i, tool := range c.tools() {
@@ -324,6 +459,34 @@ func TestMemoryIsTheReference(t *testing.T) {
 	if diff := cmp.Diff(listed(theirs), listed(ours)); diff != "" {
 		t.Error(diff)
 	}
+	// The resource is the same, and its changes are told.
+	sameResource := func() {
+		t.Helper()
+		type resource struct{ URI, Name, Title, Description, MimeType, Text string }
+		var lists, texts [2]struct{ Resources, Contents []resource }
+		for i, c := range []*npmClient{theirs, ours} {
+			if err := c.run("listResources", &lists[i]); err != nil {
+				t.Error(err)
+			}
+			if err := c.run("readResource", &texts[i], map[string]any{"uri": "memory://knowledge-graph"}); err != nil {
+				t.Error(err)
+			}
+		}
+		if diff := cmp.Diff([]any{lists[0], texts[0]}, []any{lists[1], texts[1]}); diff != "" || len(texts[0].Contents) != 1 {
+			t.Error(diff)
+		}
+	}
+	sameResource()
+	for _, c := range []*npmClient{theirs, ours} {
+		if err := c.run("subscribeResource", nil, map[string]any{"uri": "memory://knowledge-graph"}); err != nil {
+			t.Error(err)
+		}
+		c.use("create_entities", map[string]any{"entities": []any{map[string]any{"name": "first", "entityType": "x", "observations": []string{"y"}}}})
+		if err := c.do(map[string]any{"client": c.name, "updated": "memory://knowledge-graph"}, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	defer sameResource()
 	for i, call := range []struct{ tool, arguments string }{
 		{"read_graph", `{}`},
 		{"add_observations", `{"observations":[{"entityName":"Ada","contents":["x"]}]}`},

@@ -317,7 +317,9 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	server.Handle(offline.CheckPath, httpd.Plain, requireAdmin(checkHandler(store)))
 	server.HandleAdmin(offline.BackupPath, kg.RoleBackup, httpd.Plain, backupHandler(store, log))
 
-	server.Handle(modelcontext.Path, httpd.Plain, modelcontext.NewHandler(engine, modelcontext.Options{Version: buildinfo.Current().Version, Schema: engine.SDL(), Logger: log}))
+	models := modelcontext.NewHandler(engine, streams, modelcontext.Options{Version: buildinfo.Current().Version, Schema: engine.SDL(), Logger: log})
+	defer models.Close()
+	server.Handle(modelcontext.Path, httpd.Plain, models)
 
 	if resource != nil {
 		server.HandlePublic("GET "+modelcontext.MetadataPath, httpd.Plain, resource)

@@ -11,7 +11,7 @@ import (
 
 // BenchmarkCall is a call of a tool over HTTP, without the work of the operation.
 func BenchmarkCall(b *testing.B) {
-	h := modelcontext.NewHandler(silent{}, modelcontext.Options{})
+	h := newHandler(b, silent{}, modelcontext.Options{})
 	for b.Loop() {
 		r := httptest.NewRequest(http.MethodPost, modelcontext.Path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query","arguments":{"query":"{ x }"}}}`))
 		r.Header.Set("Content-Type", "application/json")

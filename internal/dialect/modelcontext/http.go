@@ -3,15 +3,19 @@ package modelcontext
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"koine/internal/caller"
 	"koine/internal/operation"
+	"koine/internal/sse"
 )
 
 // Path is the path of the protocol over HTTP.
@@ -20,41 +24,147 @@ const Path = "/mcp"
 // MaxBodyBytes bounds a request.
 const MaxBodyBytes = 1 << 20
 
+// newestProtocol is the first version of the protocol without sessions.
+const newestProtocol = "2026-07-28"
+
 // Executor executes GraphQL operations.
 type Executor interface {
 	Execute(context.Context, operation.Request) operation.Result
+	Subscribe(context.Context, operation.Request) (operation.Subscription, error)
 }
 
-// NewHandler returns a handler of the protocol's streamable HTTP for the caller of each
-// request (caller.From). It keeps no sessions: any server may answer any request, also after
-// a restart.
-func NewHandler(e Executor, o Options) http.Handler {
-	// One server for all requests, since to make one costs several times a call. A session has
-	// the values of its request's context, and without sessions each request has its own.
-	s := NewServer(&executing{e}, o)
-	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, Logger: o.Logger, MaxRequestBodyBytes: MaxBodyBytes,
-		DisableLocalhostProtection: true, // package httpd checks Host and Origin
-	})
+// Handler serves the protocol's streamable HTTP for the caller of each request (caller.From).
+//
+// It keeps no state of clients of the newest protocol, and of others that send no initialize.
+// Those that do have a session, which is needed to be notified and to cancel calls; tools
+// keep nothing in it. Requests of a session of an earlier process are answered without one,
+// so that clients go on after a restart.
+type Handler struct {
+	executing *executing
+	options   Options
+	streams   *sse.Server
+	sessions  *sessions
+	shared    *mcp.Server // of all requests without a session, since to make one costs several times a call
+
+	plain, streaming, stateful http.Handler
+}
+
+// NewHandler returns a handler. Close ends its sessions.
+func NewHandler(e Executor, streams *sse.Server, o Options) *Handler {
+	x := &executing{e}
+	o.rows, o.schemas = o.table(x), mcp.NewSchemaCache()
+	h := &Handler{executing: x, options: o, streams: streams, sessions: newSessions(rand.Text()[:8] + "-")}
+	h.shared = newServer(h.executing, o, nil, nil)
+	serve := func(o mcp.StreamableHTTPOptions) http.Handler {
+		o.Logger, o.MaxRequestBodyBytes = h.options.Logger, MaxBodyBytes
+		o.DisableLocalhostProtection = true   // package httpd checks Host and Origin
+		o.PropagateRequestCancellation = true // nobody reads the answer
+		return mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
+			if own, ok := r.Context().Value(serverKey{}).(*mcp.Server); ok {
+				return own
+			}
+			return h.shared
+		}, &o)
+	}
+	h.plain = serve(mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+	h.streaming = serve(mcp.StreamableHTTPOptions{Stateless: true})
+	h.stateful = asCaller(serve(mcp.StreamableHTTPOptions{}))
+	return h
+}
+
+// Close ends all sessions.
+func (h *Handler) Close() { h.sessions.close() }
+
+// serverKey is the key of the server of a request's own in its context.
+type serverKey struct{}
+
+// ServeHTTP answers a request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBodyBytes))
+	if err != nil {
+		status := http.StatusBadRequest
+		if errors.As(err, new(*http.MaxBytesError)) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		http.Error(w, fmt.Sprintf("the request has a body of more than %d bytes, or it did not arrive: %v", MaxBodyBytes, err), status)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	id := r.Header.Get("Mcp-Session-Id")
+	switch {
+	case r.Header.Get("Mcp-Protocol-Version") >= newestProtocol:
+		h.serveStateless(w, r, body)
+	case id != "" && (h.sessions.isOwn(id) || r.Method != http.MethodPost):
+		h.serveSession(w, r, id)
+	case r.Method == http.MethodPost && isInitialize(body):
+		h.beginSession(w, r)
+	default:
+		h.serveStateless(w, r, body)
+	}
+}
+
+// isInitialize reports whether a request begins a session.
+func isInitialize(body []byte) bool {
+	var call struct {
+		Method string `json:"method"`
+	}
+	return bytes.Contains(body, []byte(`"initialize"`)) && json.Unmarshal(body, &call) == nil && call.Method == "initialize"
+}
+
+// serveStateless answers with a JSON object, or with a stream where a call reports progress
+// or listens.
+func (h *Handler) serveStateless(w http.ResponseWriter, r *http.Request, body []byte) {
+	switch {
+	case r.Header.Get("Mcp-Method") == "subscriptions/listen":
+		h.stream(w, r, func(r *http.Request) {
+			server := newServer(h.executing, h.options, &watching{life: r.Context(), watcher: h.executing}, nil)
+			h.streaming.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), serverKey{}, server)))
+		})
+	case bytes.Contains(body, []byte(`"progressToken"`)):
+		h.streaming.ServeHTTP(w, r)
+	default:
+		h.plain.ServeHTTP(w, r)
+	}
+}
+
+// stream serves a request that lasts: it has a place among the streams, and ends with its
+// credential and with the server.
+func (h *Handler) stream(w http.ResponseWriter, r *http.Request, serve func(*http.Request)) {
+	st, err := h.streams.Open(r.Context(), sse.StreamOptions{})
+	if err != nil {
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer st.Close()
+	serve(r.WithContext(st.Context()))
+	h.streams.ReportEnd(r.Context(), sse.End{Transport: "mcp", Reason: endReason(st.Context()), Method: r.Header.Get("Mcp-Method")})
 }
 
 // executing runs operations for the caller in their context.
 type executing struct{ executor Executor }
 
-// GraphQL runs an operation and decodes its data.
-func (x *executing) GraphQL(ctx context.Context, query string, variables map[string]any, into any) error {
+// request returns a request of the caller in the context.
+func (x *executing) request(ctx context.Context, query string, variables map[string]any) (operation.Request, error) {
 	by := caller.From(ctx)
 	request := operation.Request{Query: query, Principal: by.Principal, Actor: by.Actor, Method: "mcp"}
-	if variables != nil {
-		raw, err := json.Marshal(variables)
-		if err != nil {
-			return err
-		}
-		d := json.NewDecoder(bytes.NewReader(raw))
-		d.UseNumber()
-		if err := d.Decode(&request.Variables); err != nil {
-			return err
-		}
+	if variables == nil {
+		return request, nil
+	}
+	raw, err := json.Marshal(variables)
+	if err != nil {
+		return request, err
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	return request, d.Decode(&request.Variables)
+}
+
+// GraphQL runs an operation and decodes its data.
+func (x *executing) GraphQL(ctx context.Context, query string, variables map[string]any, into any) error {
+	request, err := x.request(ctx, query, variables)
+	if err != nil {
+		return err
 	}
 	result := x.executor.Execute(ctx, request)
 	if len(result.Errors) > 0 {
@@ -72,4 +182,27 @@ func (x *executing) GraphQL(ctx context.Context, query string, variables map[str
 		return fmt.Errorf("answer is not readable: %w", err)
 	}
 	return nil
+}
+
+// Watch follows a subscription.
+func (x *executing) Watch(ctx context.Context, subscription string, variables map[string]any) iter.Seq[error] {
+	return func(yield func(error) bool) {
+		request, err := x.request(ctx, subscription, variables)
+		if err != nil {
+			yield(err)
+			return
+		}
+		for {
+			s, err := x.executor.Subscribe(ctx, request)
+			if err != nil {
+				yield(err)
+				return
+			}
+			goOn := yieldChanges(s, yield)
+			s.Close()
+			if !goOn || ctx.Err() != nil {
+				return
+			}
+		}
+	}
 }

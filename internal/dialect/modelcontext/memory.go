@@ -29,6 +29,9 @@ const (
 	observation    = "urn:memory:observation"
 )
 
+// memoryURI is the resource with the whole memory.
+const memoryURI = "memory://knowledge-graph"
+
 // MaxMemoryStatements bounds the statements of the memory that a call reads.
 const MaxMemoryStatements = 50_000
 
@@ -90,6 +93,18 @@ func (m memory) table() []row {
 		}}
 	}
 	return rows
+}
+
+// addResource registers the resource with the whole memory.
+func (m memory) addResource(s *mcp.Server) {
+	resource := &mcp.Resource{URI: memoryURI, Name: "knowledge-graph", Title: "Knowledge Graph", Description: "The full knowledge graph with all entities and relations", MIMEType: "application/json"}
+	s.AddResource(resource, func(ctx context.Context, _ *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		g, _, err := m.readGraph(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: memoryURI, MIMEType: "application/json", Text: indented(g)}}}, nil
+	})
 }
 
 // indented returns a text as it is, and other values as JSON.stringify(value, null, 2) does.

@@ -96,6 +96,15 @@ func (s resources) read(ctx context.Context, uri string) (*mcp.ReadResourceResul
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: "text/plain", Text: text}}}, nil
 }
 
+// exists reports whether a client may subscribe to a resource. An entity may come to be.
+func (s resources) exists(ctx context.Context, uri string) (bool, error) {
+	if _, ok := nameIn(uri, entityURI); ok {
+		return true, nil
+	}
+	text, err := s.text(ctx, uri)
+	return text != "", err
+}
+
 // text returns the text of a resource, "" for none.
 func (s resources) text(ctx context.Context, uri string) (text string, err error) {
 	switch uri {

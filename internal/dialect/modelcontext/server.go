@@ -21,6 +21,22 @@ type Options struct {
 	Logger *slog.Logger
 	// Memory offers the tools of the reference memory server instead.
 	Memory bool
+
+	// Shared by the servers of a handler, since to make them costs more than all else.
+	rows    []row
+	schemas *mcp.SchemaCache
+}
+
+// table returns the tools to offer.
+func (o *Options) table(q Querier) []row {
+	rows := tools{q}.table()
+	if o.Memory {
+		rows = memory{tools{q}}.table()
+	}
+	if o.ReadOnly {
+		rows = slices.DeleteFunc(rows, func(r row) bool { return !r.tool.Annotations.ReadOnlyHint })
+	}
+	return rows
 }
 
 // instructions tell a model how the tools belong together.
@@ -29,27 +45,42 @@ Look before you write: "recall" a topic, or "search" by words. "remember" facts 
 Facts are lines of text: a line that is not indented begins a subject; lines below it, indented, have a predicate and its objects, separated by commas. A text in parentheses behind a name is its label.
 Other agents work on the same graph: "agents" lists them, "ask" and "say" reach them, "inbox" shows what they want of you.`
 
-// NewServer returns a server with tools that act as the caller of a Querier.
-func NewServer(q Querier, o Options) *mcp.Server {
-	options := &mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{},
-		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }} // answers are for their caller
-	rows := tools{q}.table()
-	if o.Memory {
-		options.Instructions, rows = "", memory{tools{q}}.table()
+// NewServer returns a server with tools that act as the caller of a Querier. A Watcher makes
+// its resources be watched during life.
+func NewServer(life context.Context, q Querier, w Watcher, o Options) *mcp.Server {
+	return newServer(q, o, &watching{life: life, watcher: w}, nil)
+}
+
+// newServer returns a server. A nil watching refuses subscriptions.
+func newServer(q Querier, o Options, w *watching, sessionID func() string) *mcp.Server {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.ReadOnly {
-		rows = slices.DeleteFunc(rows, func(r row) bool { return !r.tool.Annotations.ReadOnlyHint })
+	options := &mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}, SchemaCache: o.schemas, GetSessionID: sessionID,
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }} // answers are for their caller
+	options.SubscribeHandler, options.UnsubscribeHandler = w.subscribe, w.unsubscribe
+	if o.Memory {
+		options.Instructions = ""
+	}
+	rows := o.rows
+	if rows == nil {
+		rows = o.table(q)
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "koine", Version: o.Version}, options)
 	for _, r := range rows {
 		r.addTo(s)
 	}
-	if !o.Memory {
-		resources{tools{q}, o.Schema}.addTo(s)
+	exists := func(_ context.Context, uri string) (bool, error) { return uri == memoryURI, nil }
+	if o.Memory {
+		memory{tools{q}}.addResource(s)
+	} else {
+		texts := resources{tools{q}, o.Schema}
+		exists = texts.exists
+		texts.addTo(s)
 		tools{q}.addPrompts(s)
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+	if w != nil {
+		w.exists, w.log, w.server = exists, o.Logger, s
 	}
 	s.AddReceivingMiddleware(containing(o.Logger), repairing(rows))
 	return s

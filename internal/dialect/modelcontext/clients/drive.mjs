@@ -1,8 +1,10 @@
 // Reads operations as lines of JSON and writes a line for each: {id, result} or {id, error}.
 // {id, connect: {name, sdk: 1 | 2, command, args, env} | {name, sdk, url, headers}} opens a
-// client, {id, discover: url} reads its OAuth metadata as clients do that were refused,
-// {id, client: name, call: method, with: [arguments]} calls one of its methods, and
-// {id, client: name, notified: method, uri} waits for a notification of the server.
+// client, {id, client: name, call: method, with: [arguments]} calls one of its methods,
+// {id, client: name, updated: uri} waits for a notification about a resource,
+// {id, client: name, tool, arguments, stopAfter: ms} calls a tool, counts the reports of its
+// progress and, with stopAfter, cancels it, and {id, discover: url} reads the OAuth metadata as
+// clients do that were refused.
 import { createInterface } from 'node:readline'
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js'
@@ -20,16 +22,36 @@ async function connect({ name, sdk, command, args, env, url, headers }) {
   const transport = command
     ? new Stdio({ command, args, env: { ...process.env, ...env }, stderr: 'inherit' })
     : new HTTP(new URL(url), { requestInit: { headers } })
+  const updated = [], waiting = []
+  client.fallbackNotificationHandler = async ({ method, params }) => {
+    if (method !== 'notifications/resources/updated') return
+    updated.push(params.uri)
+    waiting.splice(0).forEach((look) => look())
+  }
   await client.connect(transport)
-  clients.set(name, { client, transport })
+  clients.set(name, { client, updated, waiting })
   return { server: client.getServerVersion(), capabilities: client.getServerCapabilities(), session: transport.sessionId ?? null }
 }
 
 async function run(o) {
   if (o.connect) return connect(o.connect)
   if (o.discover) return discoverOAuthProtectedResourceMetadata(o.discover)
-  const { client } = clients.get(o.client)
-  if (o.call === 'close') return client.close()
+  const { client, updated, waiting } = clients.get(o.client)
+  if (o.updated) {
+    while (!updated.includes(o.updated)) await new Promise((look) => waiting.push(look))
+    updated.splice(updated.indexOf(o.updated), 1)
+    return updated
+  }
+  if (o.tool) {
+    let progress = 0
+    const stop = new AbortController()
+    if (o.stopAfter) setTimeout(() => stop.abort('enough'), o.stopAfter)
+    const options = { onprogress: () => progress++, signal: stop.signal }
+    const call = { name: o.tool, arguments: o.arguments }
+    return client.callTool(...(client instanceof Client1 ? [call, undefined, options] : [call, options])).then(
+      (result) => ({ result, progress }), (error) => ({ stopped: String(error?.message ?? error), progress }))
+  }
+  if (o.call === 'listen') return void (await client.listen(...o.with))
   return client[o.call](...(o.with ?? []))
 }
 

@@ -1,0 +1,258 @@
+package modelcontext
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"koine/internal/caller"
+	"koine/internal/operation"
+	"koine/internal/sse"
+	"koine/kg"
+)
+
+// The bounds of sessions. Past them initialize is answered without a session.
+const (
+	MaxSessions          = 1_000
+	MaxSessionsPerCaller = 32
+	// SessionIdle is how long a session stays without a request or a stream.
+	SessionIdle = 10 * time.Minute
+)
+
+// sessions are the sessions of this process. Their ids begin with its prefix.
+type sessions struct {
+	prefix string
+
+	mu   sync.Mutex
+	byID map[string]*session
+	of   map[string]int // by caller
+}
+
+// session is a session of one caller, with a server of its own: notifications of the SDK go
+// to all subscribers of a server.
+type session struct {
+	id, caller string
+	server     *mcp.Server
+	cancel     context.CancelFunc // ends its watchers
+
+	// Guarded by sessions.mu.
+	open int // requests in progress
+	idle *time.Timer
+}
+
+func newSessions(prefix string) *sessions {
+	return &sessions{prefix: prefix, byID: map[string]*session{}, of: map[string]int{}}
+}
+
+// isOwn reports whether an id was given by this process.
+func (all *sessions) isOwn(id string) bool { return strings.HasPrefix(id, all.prefix) }
+
+// callerKey tells callers apart. A session is of one agent, whichever credential it has.
+func callerKey(ctx context.Context) string {
+	by := caller.From(ctx)
+	return string(by.Principal.ID) + " " + string(by.Acting())
+}
+
+// begin returns a new session with a request in progress, nil past the bounds. serve makes
+// its server; life is that of its watchers, with the values of ctx.
+func (all *sessions) begin(ctx context.Context, serve func(life context.Context, id string) *mcp.Server) *session {
+	s := &session{id: all.prefix + rand.Text(), caller: callerKey(ctx), open: 1}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if len(all.byID) >= MaxSessions || all.of[s.caller] >= MaxSessionsPerCaller {
+		return nil
+	}
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.cancel, s.server = cancel, serve(life, s.id)
+	all.byID[s.id] = s
+	all.of[s.caller]++
+	return s
+}
+
+// enter returns a session of the caller for a request, nil for none.
+func (all *sessions) enter(ctx context.Context, id string) *session {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	s := all.byID[id]
+	if s == nil || s.caller != callerKey(ctx) {
+		return nil
+	}
+	s.open++
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+	return s
+}
+
+// leave ends a request. After the last one the session waits for SessionIdle.
+func (all *sessions) leave(s *session) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if s.open--; s.open == 0 && all.byID[s.id] == s {
+		s.idle = time.AfterFunc(SessionIdle, func() { all.expire(s) })
+	}
+}
+
+// expire ends a session, unless a request has come meanwhile.
+func (all *sessions) expire(s *session) {
+	all.mu.Lock()
+	busy := s.open > 0
+	all.mu.Unlock()
+	if !busy {
+		all.end(s)
+	}
+}
+
+// end ends a session with its watchers and streams.
+func (all *sessions) end(s *session) {
+	all.mu.Lock()
+	if all.byID[s.id] != s {
+		all.mu.Unlock()
+		return
+	}
+	delete(all.byID, s.id)
+	if all.of[s.caller]--; all.of[s.caller] == 0 {
+		delete(all.of, s.caller)
+	}
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+	all.mu.Unlock()
+	s.cancel()
+	for one := range s.server.Sessions() {
+		_ = one.Close() // its client may be gone
+	}
+}
+
+func (all *sessions) close() {
+	all.mu.Lock()
+	list := make([]*session, 0, len(all.byID))
+	for _, s := range all.byID {
+		list = append(list, s)
+	}
+	all.mu.Unlock()
+	for _, s := range list {
+		all.end(s)
+	}
+}
+
+// beginSession answers initialize with a session.
+func (h *Handler) beginSession(w http.ResponseWriter, r *http.Request) {
+	s := h.sessions.begin(r.Context(), func(life context.Context, id string) *mcp.Server {
+		server := newServer(h.executing, h.options, &watching{life: life, watcher: h.executing}, func() string { return id })
+		server.AddReceivingMiddleware(withCaller)
+		return server
+	})
+	if s == nil {
+		h.plain.ServeHTTP(w, r)
+		return
+	}
+	defer h.sessions.leave(s)
+	h.stateful.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), serverKey{}, s.server)))
+	for range s.server.Sessions() {
+		return
+	}
+	h.sessions.end(s) // it was refused
+}
+
+// serveSession answers a request of a session.
+func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, id string) {
+	s := h.sessions.enter(r.Context(), id)
+	if s == nil {
+		http.Error(w, "session not found", http.StatusNotFound) // as the SDK says it
+		return
+	}
+	defer h.sessions.leave(s)
+	r = r.WithContext(context.WithValue(r.Context(), serverKey{}, s.server))
+	if r.Method == http.MethodGet {
+		h.stream(w, r, func(r *http.Request) { h.stateful.ServeHTTP(w, r) })
+	} else {
+		h.stateful.ServeHTTP(w, r)
+	}
+	if r.Method == http.MethodDelete || isCredentialEnd(r.Context()) {
+		h.sessions.end(s)
+	}
+}
+
+// isCredentialEnd reports whether a request ended because its credential did.
+func isCredentialEnd(ctx context.Context) bool {
+	var cause *kg.Error
+	return errors.As(context.Cause(ctx), &cause)
+}
+
+// endReason returns the code of a stream's end.
+func endReason(ctx context.Context) string {
+	var cause *kg.Error
+	switch err := context.Cause(ctx); {
+	case errors.As(err, &cause):
+		return string(cause.Code)
+	case errors.Is(err, sse.ErrShutdown):
+		return "SERVER_SHUTDOWN"
+	case err != nil:
+		return "CLIENT_GONE"
+	}
+	return "ENDED"
+}
+
+// request is what a call of a session needs of its HTTP request.
+type request struct {
+	by  caller.Caller
+	ctx context.Context
+}
+
+// asCaller puts the caller of each request where the SDK hands it to the handlers of a
+// session, whose context is that of its first request.
+func asCaller(next http.Handler) http.Handler {
+	verify := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+		return &auth.TokenInfo{UserID: callerKey(ctx), Extra: map[string]any{"request": request{caller.From(ctx), ctx}}}, nil
+	}
+	handler := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer checked") // package httpd has checked the credential
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// withCaller runs each call of a session as the caller of its request, until that ends.
+func withCaller(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+		extra := r.GetExtra()
+		if extra == nil || extra.TokenInfo == nil {
+			return nil, errors.New("the request has no caller")
+		}
+		of := extra.TokenInfo.Extra["request"].(request)
+		ctx, cancel := context.WithCancel(caller.With(ctx, of.by))
+		defer cancel()
+		if method != "notifications/initialized" && method != "notifications/cancelled" {
+			defer context.AfterFunc(of.ctx, cancel)()
+		}
+		return next(ctx, method, r)
+	}
+}
+
+// yieldChanges yields the changes of a subscription, and reports whether to follow it anew,
+// because it ended where it cannot go on.
+func yieldChanges(s operation.Subscription, yield func(error) bool) (goOn bool) {
+	for e, err := range s.Events() {
+		switch {
+		case err != nil:
+			if code := kg.AsError(err).Code; code == kg.CodeResync || code == kg.CodeAccessChanged {
+				return yield(nil) // something may have changed
+			}
+			yield(err)
+			return false
+		case e.UpToDate:
+		case !yield(nil):
+			return false
+		}
+	}
+	return false
+}
