@@ -29,6 +29,9 @@ type Filter struct {
 	// Replacements also selects the replacement of a whole graph that the patterns and the
 	// view admit: see Event.Replaced. Ops and Keep do not apply to it.
 	Replacements bool
+	// Deletions, with Replacements, also selects the deletion of a graph: Event.Replaced is then
+	// Deleted. It is for data that is derived from the store and must not keep its content.
+	Deletions bool
 }
 
 // MaxPatterns bounds the patterns of one filter.
@@ -206,10 +209,11 @@ func (f *watchFilter) mayRead(q *Quad) bool {
 }
 
 // matchesReplacement reports whether the commit replaced a graph of the filter. The deletion
-// of a graph is not reported, nor its earlier content.
+// of a graph is reported to those who ask for Deletions, its earlier content to nobody.
 func (f *watchFilter) matchesReplacement(c *Commit) bool {
 	r := c.Replaced
-	if r == nil || r.Deleted || !f.View.Shows(r.Graph) || !f.lastAnswer.mayRead(f.access, &f.View.Principal, r.Graph) || f.isDeletedAt(r.Graph, c.Revision) {
+	if r == nil || r.Deleted && !f.Deletions || !f.View.Shows(r.Graph) || !f.lastAnswer.mayRead(f.access, &f.View.Principal, r.Graph) ||
+		!r.Deleted && f.isDeletedAt(r.Graph, c.Revision) {
 		return false
 	}
 	return f.Patterns == nil || slices.ContainsFunc(f.Patterns, func(p Pattern) bool { return p.MayBeIn(r.Graph) })

@@ -152,13 +152,52 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	f.want("agent://bob", "client", "d two b")
+	// A large content replaces a graph as a whole.
+	large := func(yield func(kg.Quad, error) bool) {
+		for i := range kg.MaxPatches + 1 {
+			yield(kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:two", i)), Predicate: kg.IRI("urn:label"), Object: kg.LangString(fmt.Sprint("two clients ", i), "en"), Graph: graph}, nil)
+		}
+	}
+	if r, err := f.store.ReplaceGraph(t.Context(), kg.Meta{Principal: kg.Principal{ID: "agent://ann"}}, graph, large, kg.ReplaceOptions{}); err != nil || !r.Whole {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	f.want("agent://bob", `"clients 7"`, "two7")
+	f.apply(text("", "e", "label", "salt"))
+	f.want("agent://bob", "salt", "e")
 	// Without its directory the index is built anew.
 	f.close()
 	if err := os.RemoveAll(filepath.Join(dir, "search")); err != nil {
 		t.Fatal(err)
 	}
 	f = open(t, dir)
-	f.want("agent://bob", "client", "d two b")
+	f.want("agent://bob", `"clients 7"`, "two7")
+}
+
+// The texts of a graph that was deleted are gone from the index, for the statistics too, also where the
+// name is used again.
+func TestDeletedGraphsAreForgotten(t *testing.T) {
+	f, own := open(t, t.TempDir()), open(t, t.TempDir())
+	defer f.close()
+	defer own.close()
+	f.apply(text("", "a", "label", "crystal"), text("", "b", "label", "crystal water"))
+	own.apply(text("", "a", "label", "crystal"), text("", "b", "label", "crystal water"))
+	f.apply(text("g", "c", "label", "crystal crystal"), text("g", "d", "label", "crystal"))
+	f.want("agent://ann", "crystal", "c d a b")
+	if _, err := f.store.DropGraph(t.Context(), kg.Meta{Principal: kg.SystemPrincipal()}, kg.IRI("urn:g"), kg.DropOptions{Anew: true}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		names, scores := f.find("agent://ann", "crystal")
+		wantNames, wantScores := own.find("agent://ann", "crystal")
+		if !reflect.DeepEqual(names, wantNames) || !reflect.DeepEqual(scores, wantScores) {
+			t.Errorf("%v %v are found, and %v %v without the graph", names, scores, wantNames, wantScores)
+		}
+		f.apply(text("g", "e", "label", "salt"))
+		own.apply(text("g", "e", "label", "salt"))
+	}
+	if n := f.Progress().Texts; n != 3 {
+		t.Errorf("the index has %d texts", n)
+	}
 }
 
 // Texts that an agent may not read change no score of its answers, while texts come and go.

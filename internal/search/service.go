@@ -216,6 +216,7 @@ func (s *Service) followLog(ctx context.Context) error {
 			s.options.Logger.Warn("text index is built anew", "error", err)
 			s.beginBuilding()
 		case kg.CodeResync: // a graph was replaced, and is in the index already
+			s.moveTo(*kg.AsError(err).Oldest)
 		default:
 			if ctx.Err() == nil {
 				s.options.Logger.Warn("following the log for search is interrupted", "error", err)
@@ -285,7 +286,7 @@ func (s *Service) addMatches(ctx context.Context, snapshot *kg.Snapshot, p kg.ID
 // followFrom keeps the index behind the log from a position on. Commits that are there are
 // indexed together; then more gather, for FollowEvery or until a search waits for them.
 func (s *Service) followFrom(ctx context.Context, from kg.Position) error {
-	w, err := s.store.Watch(ctx, kg.Filter{View: systemView, Literals: true, Replacements: true}, from)
+	w, err := s.store.Watch(ctx, kg.Filter{View: systemView, Literals: true, Replacements: true, Deletions: true}, from)
 	if err != nil {
 		return err
 	}
