@@ -14,9 +14,6 @@ type Filter struct {
 	// Patterns selects changes of statements that match any of them; each change comes once.
 	// Nil selects all. At most MaxPatterns.
 	Patterns []Pattern
-	// Literals selects changes of statements whose object is a literal, or of which an
-	// assertion has or had an embedding.
-	Literals bool
 	// Ops selects these operations, as the reader sees them. Nil selects all.
 	Ops []Op
 	// View decides the visibility of changes: Principal, Graphs, AllGraphs, MinCertainty,
@@ -29,9 +26,6 @@ type Filter struct {
 	// Replacements also selects the replacement of a whole graph that the patterns and the
 	// view admit: see Event.Replaced. Ops and Keep do not apply to it.
 	Replacements bool
-	// Deletions, with Replacements, also selects the deletion of a graph: Event.Replaced is then
-	// Deleted. It is for data that is derived from the store and must not keep its content.
-	Deletions bool
 }
 
 // MaxPatterns bounds the patterns of one filter.
@@ -132,16 +126,6 @@ func (f Filter) prepare(s *Store) (*watchFilter, error) {
 	return v, nil
 }
 
-// matchesChange reports whether the change is of a statement that matches any of the patterns, and
-// has a literal or an embedding if the filter selects these.
-func (f *watchFilter) matchesChange(ch *Change) bool {
-	return f.matchesQuad(ch.Quad) && (!f.Literals || ch.Quad.Object.IsLiteral() || hasEmbedding(ch.Before) || hasEmbedding(ch.After))
-}
-
-func hasEmbedding(list []Assertion) bool {
-	return slices.ContainsFunc(list, func(a Assertion) bool { return a.Embedding != nil })
-}
-
 // matchesQuad reports whether the quad matches any of the patterns.
 func (f *watchFilter) matchesQuad(q Quad) bool {
 	if f.Patterns == nil {
@@ -183,7 +167,7 @@ func maskedPattern(q Quad, mask uint8) (p Pattern) {
 // eventOf returns the event for the change, nil if the filter excludes it.
 func (f *watchFilter) eventOf(epoch Epoch, c *Commit, i int) *Event {
 	ch := &c.Changes[i]
-	if !f.matchesChange(ch) || !f.View.Shows(ch.Quad.Graph) || !f.mayRead(&ch.Quad) || f.isDeletedAt(ch.Quad.Graph, c.Revision) {
+	if !f.matchesQuad(ch.Quad) || !f.View.Shows(ch.Quad.Graph) || !f.mayRead(&ch.Quad) || f.isDeletedAt(ch.Quad.Graph, c.Revision) {
 		return nil
 	}
 	e := &Event{Commit: c, Position: Position{Epoch: epoch, Revision: c.Revision, Index: uint32(i)}}
@@ -209,11 +193,10 @@ func (f *watchFilter) mayRead(q *Quad) bool {
 }
 
 // matchesReplacement reports whether the commit replaced a graph of the filter. The deletion
-// of a graph is reported to those who ask for Deletions, its earlier content to nobody.
+// of a graph is not reported, nor its earlier content.
 func (f *watchFilter) matchesReplacement(c *Commit) bool {
 	r := c.Replaced
-	if r == nil || r.Deleted && !f.Deletions || !f.View.Shows(r.Graph) || !f.lastAnswer.mayRead(f.access, &f.View.Principal, r.Graph) ||
-		!r.Deleted && f.isDeletedAt(r.Graph, c.Revision) {
+	if r == nil || r.Deleted || !f.View.Shows(r.Graph) || !f.lastAnswer.mayRead(f.access, &f.View.Principal, r.Graph) || f.isDeletedAt(r.Graph, c.Revision) {
 		return false
 	}
 	return f.Patterns == nil || slices.ContainsFunc(f.Patterns, func(p Pattern) bool { return p.MayBeIn(r.Graph) })
@@ -290,7 +273,7 @@ func (f *watchFilter) addEvent(e *Event, c *Commit, ch *Change) bool {
 	}
 	for _, i := range ch.Replaces {
 		gone := &c.Changes[i]
-		if list := f.withdrawnAssertions(gone); f.matchesChange(gone) && len(list) > 0 {
+		if list := f.withdrawnAssertions(gone); f.matchesQuad(gone.Quad) && len(list) > 0 {
 			if forgotten { // same graph
 				f.noteUnreported(gone.Since)
 				continue
@@ -313,7 +296,7 @@ func (f *watchFilter) removeEvent(e *Event, c *Commit, ch *Change) bool {
 	}
 	if ch.ReplacedBy >= 0 {
 		by := &c.Changes[ch.ReplacedBy]
-		if f.matchesChange(by) && f.isVisible(by.Quad, by.Assertion) {
+		if f.matchesQuad(by.Quad) && f.isVisible(by.Quad, by.Assertion) {
 			return false
 		}
 	}

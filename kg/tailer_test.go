@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 )
 
@@ -192,5 +193,52 @@ func TestPositionInsideACommitThatIsNotMatchedYet(t *testing.T) {
 			t.Errorf("the first event is %v, %v, want the change with index 1", e.Position, err)
 		}
 		break
+	}
+}
+
+// TestWholeCommits proves that koine itself follows commits as they are in the log, also past
+// the replacement of a graph, and that nobody else does.
+func TestWholeCommits(t *testing.T) {
+	s := openStore(t, t.TempDir(), tenthWhole())
+	from := s.Head()
+	commitOf(t, s, numbered(1), numbered(2))
+	replaceWith(t, s, Meta{}, wholeQuads(0, 2*wholeBeyond))
+	commitOf(t, s, numbered(4))
+	w, err := s.Watch(t.Context(), Filter{View: View{Principal: SystemPrincipal()}}, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	var got []string
+	for c, err := range w.WholeCommits() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c == nil {
+			got = append(got, "nudged")
+			break
+		}
+		if c.Replaced != nil {
+			got = append(got, "replaced "+c.Replaced.Graph.Value())
+		}
+		for _, ch := range c.Changes {
+			got = append(got, ch.Quad.Object.Value())
+		}
+		if c.Revision == s.Head().Revision {
+			w.Nudge()
+		}
+	}
+	if want := []string{"object 1", "object 2", "replaced urn:g:whole", "object 4", "nudged"}; !slices.Equal(got, want) {
+		t.Errorf("the commits have %q, want %q", got, want)
+	}
+	other, err := s.Watch(t.Context(), Filter{View: View{Principal: Principal{ID: "agent://ann"}}}, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for c, err := range other.WholeCommits() {
+		if c != nil || CodeOf(err) != CodeInvalid {
+			t.Errorf("an agent follows %v, %v", c, err)
+		}
 	}
 }

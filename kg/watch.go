@@ -385,6 +385,29 @@ func (w *Watcher) Commits() iter.Seq2[[]Event, error] {
 	}
 }
 
+// WholeCommits is Commits for koine itself, whose filter it ignores: it yields the commits as
+// they are in the log, and nil after Nudge. A commit that replaced a graph does not end it.
+func (w *Watcher) WholeCommits() iter.Seq2[*Commit, error] {
+	return func(yield func(*Commit, error) bool) {
+		var err error
+		if p := &w.filter.View.Principal; p.ID != System || !p.Trusted() {
+			err = Errorf(CodeInvalid, "%s cannot follow whole commits; watch events", p.ID)
+		} else {
+			err = w.readCommits(func() bool { return yield(nil, nil) }, func(r Revision) (more bool, err error) {
+				c, _, err := w.loadCommit(r)
+				if err != nil || !yield(c, nil) {
+					return false, err
+				}
+				w.moveTo(Position{Epoch: w.s.dir.Epoch, Revision: r, Index: EndOfCommit})
+				return true, nil
+			})
+		}
+		if err != nil {
+			yieldEnd(yield, err)
+		}
+	}
+}
+
 // Refilter replaces the filter from the next commit on. Call it only within the loop over
 // Commits. No match of the new filter is missed. It fails as Watch does, and the old filter
 // then stays.

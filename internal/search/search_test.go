@@ -251,3 +251,37 @@ func TestSearchDoesNotWaitForMoreCommits(t *testing.T) {
 		}
 	}
 }
+
+// A graph that is replaced as a whole, and one that is dropped, take their texts with them.
+func TestGraphsAreReplacedAndDropped(t *testing.T) {
+	f := open(t, t.TempDir())
+	defer f.close()
+	graph, meta := kg.IRI("urn:g"), kg.Meta{Principal: kg.Principal{ID: "agent://ann"}}
+	f.apply(text("g", "old", "label", "client"), text("", "other", "label", "client"))
+	f.want("agent://bob", "client", "old other")
+	many := func(yield func(kg.Quad, error) bool) {
+		for n := range kg.MaxPatches + 1 {
+			value := "server"
+			if n == 77 {
+				value = "a client"
+			}
+			if !yield(kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:s", n)), Predicate: kg.IRI("urn:label"), Object: kg.String(value), Graph: graph}, nil) {
+				return
+			}
+		}
+	}
+	r, err := f.store.ReplaceGraph(t.Context(), meta, graph, many, kg.ReplaceOptions{})
+	if err != nil || !r.Whole {
+		t.Fatalf("replaced %+v, %v", r, err)
+	}
+	f.want("agent://bob", "client", "other s77")
+	f.apply(text("", "after", "label", "client"))
+	f.want("agent://bob", "client", "other after s77")
+	if _, err := f.store.DropGraph(t.Context(), meta, graph, kg.DropOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.want("agent://bob", "client", "other after")
+	if size := f.Progress().Size; size.Texts != 2 {
+		t.Errorf("the index has %d texts, want 2", size.Texts)
+	}
+}

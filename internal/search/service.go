@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"koine/internal/jobs"
@@ -38,8 +39,16 @@ const (
 	DefaultFollowEvery = 100 * time.Millisecond
 )
 
-// MaxGathered bounds the changed texts that are gathered from several commits.
-const MaxGathered = 4096
+// MaxGathered and MaxGatheredBytes bound the texts of commits that are gathered before they are
+// indexed.
+const (
+	MaxGathered      = 1 << 16
+	MaxGatheredBytes = 16 << 20
+)
+
+// restShare is how long indexing rests after a time of work, while commits come, no search
+// waits and not too many texts have gathered: updates go before it.
+const restShare = 9
 
 // retryPause is the wait before following the log is tried again.
 const retryPause = time.Second
@@ -61,7 +70,8 @@ type Service struct {
 
 	departed departures
 
-	wanted chan struct{} // capacity 1: a search waits
+	wanted  chan struct{} // capacity 1: a search begins to wait
+	waiting atomic.Int32  // searches that wait
 
 	mu       sync.Mutex
 	nudge    func()        // makes the watcher tell its position; nil without one
@@ -107,6 +117,7 @@ func Open(store *kg.Store, o Options) (*Service, error) {
 		s.departed.forget(from.Revision)
 		s.position, s.saved, s.opened, s.until = from, from, from.Revision, store.Head().Revision
 	} else {
+		s.index.Clear() // the files may be of another store
 		s.beginBuilding()
 	}
 	return s, nil
@@ -133,6 +144,8 @@ func (s *Service) Revision() (r kg.Revision, building bool) {
 
 // WaitFor waits until the index knows a revision. What has gathered is indexed at once.
 func (s *Service) WaitFor(ctx context.Context, r kg.Revision) error {
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
 	for {
 		s.mu.Lock()
 		known, moved := s.position.Revision, s.moved
@@ -212,11 +225,9 @@ func (s *Service) followLog(ctx context.Context) error {
 		switch kg.CodeOf(err) {
 		case kg.CodeClosed:
 			return nil
-		case kg.CodePositionGone: // the log does not have the next commit
+		case kg.CodePositionGone, kg.CodeResync: // the log does not have the next commit
 			s.options.Logger.Warn("text index is built anew", "error", err)
 			s.beginBuilding()
-		case kg.CodeResync: // a graph was replaced, and is in the index already
-			s.moveTo(*kg.AsError(err).Oldest)
 		default:
 			if ctx.Err() == nil {
 				s.options.Logger.Warn("following the log for search is interrupted", "error", err)
@@ -283,44 +294,47 @@ func (s *Service) addMatches(ctx context.Context, snapshot *kg.Snapshot, p kg.ID
 	return s.addVectors(ctx, snapshot, p)
 }
 
-// followFrom keeps the index behind the log from a position on. Commits that are there are
-// indexed together; then more gather, for FollowEvery or until a search waits for them.
+// followFrom keeps the index behind the log from a position on.
 func (s *Service) followFrom(ctx context.Context, from kg.Position) error {
-	w, err := s.store.Watch(ctx, kg.Filter{View: systemView, Literals: true, Replacements: true, Deletions: true}, from)
+	w, err := s.store.Watch(ctx, kg.Filter{View: systemView}, from)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
 	s.setNudge(w.Nudge)
 	defer s.setNudge(nil)
-	late := time.AfterFunc(s.options.FollowEvery, w.Nudge) // the newest commits may have no text
-	defer late.Stop()
-	var gathered []textChange
-	for events, err := range w.Commits() {
+	var list gathered
+	var rested time.Time // until when indexing rests
+	for c, err := range w.WholeCommits() {
 		if err != nil {
 			return err
 		}
 		at := w.Position()
-		if n := len(events); n > 0 {
-			at = events[n-1].Position
-			gathered = gatherChanges(gathered, events)
-			if events[0].Replaced == nil && len(gathered) < MaxGathered && s.store.Head().Revision > at.Revision {
-				late.Reset(s.options.FollowEvery)
+		if c != nil {
+			at = kg.Position{Epoch: at.Epoch, Revision: c.Revision, Index: kg.EndOfCommit}
+			list.addCommit(c)
+		}
+		switch {
+		case c != nil && c.Replaced != nil, list.isFull(), list.isEmpty(), s.waiting.Load() > 0:
+		case s.store.Head().Revision > at.Revision:
+			continue
+		case time.Now().Before(rested):
+			jobs.Wait(ctx, s.options.FollowEvery, s.wanted)
+			if s.store.Head().Revision > at.Revision && s.waiting.Load() == 0 {
 				continue
 			}
 		}
-		if err := s.changeTexts(ctx, gathered); err != nil {
+		begun := time.Now()
+		if err := s.changeTexts(ctx, &list); err != nil {
 			return err
 		}
-		clear(gathered)
-		gathered = gathered[:0]
-		if len(events) > 0 && events[0].Replaced != nil {
-			if err := s.replaceGraph(ctx, events[0].Replaced.Graph, at.Revision); err != nil {
+		if c != nil && c.Replaced != nil {
+			if err := s.replaceGraph(ctx, c.Replaced.Graph, at.Revision); err != nil {
 				return err
 			}
-			at.Index = kg.EndOfCommit // a watcher from before it ends at once
 		}
 		s.moveTo(at)
+		rested = time.Now().Add(restShare * time.Since(begun))
 		if s.store.Head().Revision == at.Revision {
 			jobs.Wait(ctx, s.options.FollowEvery, s.wanted)
 		}
@@ -352,34 +366,52 @@ type textChange struct {
 	revision   kg.Revision
 }
 
-// gatherChanges appends the changes of texts and vectors in a commit.
-func gatherChanges(out []textChange, events []kg.Event) []textChange {
-	var at kg.Revision
-	note := func(st *kg.Statement, add, remains bool) {
-		c := textChange{quad: st.Quad, text: !remains && mayHaveText(&st.Quad), add: add, revision: at}
-		if slices.ContainsFunc(st.Assertions, func(a kg.Assertion) bool { return a.Embedding != nil }) {
-			c.assertions = st.Assertions
-		}
-		if c.text || c.assertions != nil {
-			out = append(out, c)
-		}
-	}
-	for i := range events {
-		e := &events[i]
-		if at = e.Position.Revision; e.Replaced != nil {
-			continue
-		}
-		for j := range e.Previous {
-			note(&e.Previous[j], false, false)
-		}
-		note(&e.Statement, e.Op != kg.Remove, e.StatementRemains)
-	}
-	return out
+// gathered are changes of texts and vectors that are not indexed yet.
+type gathered struct {
+	list  []textChange
+	bytes int
 }
 
-// changeTexts changes the index as commits changed the store.
-func (s *Service) changeTexts(ctx context.Context, list []textChange) error {
-	if len(list) == 0 {
+func (g *gathered) isFull() bool  { return len(g.list) >= MaxGathered || g.bytes >= MaxGatheredBytes }
+func (g *gathered) isEmpty() bool { return len(g.list) == 0 }
+
+// addCommit adds the texts of statements that a commit made or removed, and the vectors of
+// assertions.
+func (g *gathered) addCommit(c *kg.Commit) {
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		going, coming := textChange{}, textChange{add: true}
+		for _, a := range ch.Before {
+			if a.Embedding == nil {
+				continue
+			}
+			if !slices.ContainsFunc(ch.After, func(b kg.Assertion) bool { return b.Source == a.Source && b.Embedding != nil }) {
+				going.assertions = append(going.assertions, a)
+			}
+		}
+		if ch.Op != kg.Remove && ch.Assertion.Embedding != nil {
+			coming.assertions = []kg.Assertion{ch.Assertion}
+		}
+		if (len(ch.Before) == 0) != (len(ch.After) == 0) && mayHaveText(&ch.Quad) {
+			going.text, coming.text = len(ch.After) == 0, len(ch.After) > 0
+		}
+		for _, change := range [...]textChange{going, coming} {
+			if !change.text && change.assertions == nil {
+				continue
+			}
+			change.quad, change.revision = ch.Quad, c.Revision
+			g.list = append(g.list, change)
+			g.bytes += len(ch.Quad.Object.Value())
+			for j := range change.assertions {
+				g.bytes += change.assertions[j].ContentBytes()
+			}
+		}
+	}
+}
+
+// changeTexts changes the index as commits changed the store, and empties the list.
+func (s *Service) changeTexts(ctx context.Context, g *gathered) error {
+	if g.isEmpty() {
 		return nil
 	}
 	snapshot, err := s.store.View(ctx, systemView) // of the ids
@@ -387,11 +419,12 @@ func (s *Service) changeTexts(ctx context.Context, list []textChange) error {
 		return err
 	}
 	defer snapshot.Close()
-	for i := range list {
-		if err := s.changeText(snapshot, &list[i]); err != nil {
+	for i := range g.list {
+		if err := s.changeText(snapshot, &g.list[i]); err != nil {
 			return err
 		}
 	}
+	*g = gathered{}
 	return nil
 }
 

@@ -66,22 +66,12 @@ func (w filterView) visibleAssertions(q kg.Quad, backing []kg.Assertion) []kg.As
 	return out
 }
 
-// selects reports whether the change is one of those with a literal or an embedding, if the
-// filter selects these.
-func (w filterView) selects(c *kg.Change) bool {
-	embedded := func(a kg.Assertion) bool { return a.Embedding != nil }
-	return !w.filter.Literals || c.Quad.Object.IsLiteral() || slices.ContainsFunc(c.Before, embedded) || slices.ContainsFunc(c.After, embedded)
-}
-
 func (w filterView) eventOf(commit *kg.Commit, i int) (kg.Event, bool) {
 	c := commit.Changes[i]
-	if !w.selects(&c) {
-		return kg.Event{}, false
-	}
 	if c.Op == kg.Remove {
 		if c.ReplacedBy >= 0 {
 			by := commit.Changes[c.ReplacedBy]
-			if w.selects(&by) && w.visibleAssertions(by.Quad, []kg.Assertion{by.Assertion}) != nil {
+			if w.visibleAssertions(by.Quad, []kg.Assertion{by.Assertion}) != nil {
 				return kg.Event{}, false // part of the event of the replacement
 			}
 		}
@@ -112,7 +102,7 @@ func (w filterView) additionEvent(commit *kg.Commit, c kg.Change) (kg.Event, boo
 	var went []kg.Statement
 	for _, r := range c.Replaces {
 		other := commit.Changes[r]
-		if gone := w.visibleAssertions(other.Quad, other.Before); gone != nil && w.selects(&other) {
+		if gone := w.visibleAssertions(other.Quad, other.Before); gone != nil {
 			went = append(went, kg.Statement{Quad: other.Quad, Assertions: gone})
 		}
 	}

@@ -191,7 +191,6 @@ func (d dice) filter() kg.Filter {
 	if d.chance(30) {
 		f.Keep = func(s kg.Statement) bool { return !s.Object.IsLiteral() }
 	}
-	f.Literals = f.Keep == nil && d.chance(20)
 	return f
 }
 

@@ -163,7 +163,6 @@ func testEventKinds(t *testing.T, f Factory) {
 	then := kg.Filter{View: kg.View{Recorded: kg.TimeSpan{Until: time.Now().Add(time.Hour)}}}
 	later := kg.Filter{View: kg.View{Recorded: kg.TimeSpan{From: time.Now().Add(time.Hour)}}}
 	keepOther := kg.Filter{Keep: func(s kg.Statement) bool { return s.Object == other.Object }}
-	literals := kg.Filter{Literals: true}
 	removals := kg.Filter{Ops: []kg.Op{kg.Remove}}
 	for _, row := range []struct {
 		name   string
@@ -185,10 +184,6 @@ func testEventKinds(t *testing.T, f Factory) {
 		{"replace, seen from what came", []kg.Patch{add(other, a)}, onlyQ, []kg.Patch{replace(q, a)}, []string{"add o"}},
 		{"replace, seen under several patterns", []kg.Patch{add(other, a)}, twice, []kg.Patch{replace(q, a)}, []string{"replace o [o2]"}},
 		{"several patterns", nil, twice, []kg.Patch{add(q, a), add(quad("s2", "p", "o3"), a), add(other, a)}, []string{"add o", "add o2"}},
-		{"literals", nil, literals, []kg.Patch{add(q, a), add(quad("s", "p", `"urn:text`), a)}, []string{"add text"}},
-		{"an embedding", nil, literals, []kg.Patch{{Op: kg.Add, Quad: q, Source: a, Embedding: embeddings[0]}, add(q, a)}, []string{"add o", "replace o [o]"}},
-		{"replace of a literal", []kg.Patch{add(quad("s", "p", `"urn:text`), a)}, literals, []kg.Patch{replace(q, a)}, []string{"remove text"}},
-		{"replace by a literal", []kg.Patch{add(q, a)}, literals, []kg.Patch{replace(quad("s", "p", `"urn:text`), a)}, []string{"add text"}},
 		{"no pattern at all", nil, nothing, []kg.Patch{add(q, a)}, nil},
 		{"recorded in time", nil, then, []kg.Patch{add(q, a)}, []string{"add o"}},
 		{"recorded too early", nil, later, []kg.Patch{add(q, a)}, nil},

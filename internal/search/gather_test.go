@@ -1,0 +1,48 @@
+package search
+
+import (
+	"strings"
+	"testing"
+
+	"koine/kg"
+)
+
+// What gathers is bounded by the number of texts and by their size; statements without
+// texts, and assertions beside others, are no changes of texts.
+func TestGatheredTextsAreBounded(t *testing.T) {
+	change := func(object kg.Term, before, after int) kg.Change {
+		return kg.Change{Quad: kg.Quad{Object: object, Graph: kg.DefaultGraph}, Before: make([]kg.Assertion, before), After: make([]kg.Assertion, after)}
+	}
+	commit := func(n int, c kg.Change) *kg.Commit {
+		out := &kg.Commit{}
+		for range n {
+			out.Changes = append(out.Changes, c)
+		}
+		return out
+	}
+	var g gathered
+	for _, c := range []kg.Change{
+		change(kg.IRI("urn:a"), 0, 1), change(kg.Integer(1), 0, 1), change(kg.String("x"), 1, 2), change(kg.String("x"), 2, 1),
+	} {
+		if g.addCommit(commit(1, c)); !g.isEmpty() {
+			t.Fatalf("%+v changes a text", c)
+		}
+	}
+	g.addCommit(commit(MaxGathered-2, change(kg.String("x"), 0, 1)))
+	g.addCommit(commit(1, change(kg.String("x"), 1, 0)))
+	if n := len(g.list); g.isFull() || n != MaxGathered-1 || g.list[n-1].add || !g.list[n-2].add {
+		t.Errorf("%d texts are gathered, full: %v", n, g.isFull())
+	}
+	if g.addCommit(commit(1, change(kg.String("x"), 0, 1))); !g.isFull() {
+		t.Errorf("%d texts are not enough", MaxGathered)
+	}
+	g = gathered{}
+	g.addCommit(commit(15, change(kg.String(strings.Repeat("x", MaxGatheredBytes/16)), 0, 1)))
+	g.addCommit(commit(1, change(kg.String(strings.Repeat("x", MaxGatheredBytes/16-1)), 0, 1)))
+	if g.isFull() {
+		t.Errorf("%d bytes are full", g.bytes)
+	}
+	if g.addCommit(commit(1, change(kg.String("x"), 0, 1))); !g.isFull() {
+		t.Errorf("%d bytes are not enough", g.bytes)
+	}
+}
