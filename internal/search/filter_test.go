@@ -273,6 +273,14 @@ func TestOthersChangeNoAnswer(t *testing.T) {
 		case 1:
 			p = related(graph, fmt.Sprint(random.IntN(12)), "near", subject)
 		}
+		if channel := pick("lab", "urn:private:ann", "urn:private:bob", "", "", ""); channel != "" {
+			m := message(channel, fmt.Sprintf("m%d-%d", now.Unix(), random.IntN(9)), p.Quad.Object.Value())
+			for _, f := range []*fixture{both, own} {
+				if f == both || channel != "urn:private:ann" {
+					f.applyOwn(m)
+				}
+			}
+		}
 		p = asserted(p, kg.AgentID("agent://"+pick("ann", "cid", "dan")), float64(random.IntN(10))/10)
 		both.apply(p)
 		if graph != "private:ann" {
@@ -283,7 +291,8 @@ func TestOthersChangeNoAnswer(t *testing.T) {
 	filters := map[string]search.Filter{
 		"none": {}, "class": {Classes: terms("A")}, "predicate": {Predicates: terms("p0")}, "graph": {Graphs: terms("g", "private:ann")},
 		"author": {AssertionFilter: search.AssertionFilter{Authors: []kg.AgentID{"agent://ann"}}}, "certainty": {AssertionFilter: search.AssertionFilter{MinCertainty: 0.5}},
-		"time": {AssertionFilter: search.AssertionFilter{Recorded: kg.TimeSpan{From: now.Add(-60 * time.Second)}}}, "match": {Match: nextTo("near")},
+		"channel": {Channels: []channel.ID{"lab", "urn:private:ann"}},
+		"time":    {AssertionFilter: search.AssertionFilter{Recorded: kg.TimeSpan{From: now.Add(-60 * time.Second)}}}, "match": {Match: nextTo("near")},
 	}
 	answer := func(f *fixture, r search.Request) string {
 		hits := f.mustSearch("agent://bob", r).Hits

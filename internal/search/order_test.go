@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -51,6 +52,26 @@ func TestOrderByTime(t *testing.T) {
 				t.Errorf("hit %d is newer than the one before", i)
 			}
 		}
+	}
+}
+
+// The order of time has a bound, which the hits that a caller may not read do not reach.
+func TestOrderBound(t *testing.T) {
+	f := openWith(t, search.Options{Dir: filepath.Join(t.TempDir(), "search"), MaxOrdered: 20})
+	defer f.close()
+	for i := range 20 {
+		f.apply(text("", fmt.Sprint(i), "label", "water"), text("private:ann", fmt.Sprint("own", i), "label", "water"))
+	}
+	r := search.Request{Query: "water", Order: search.ByTime}
+	if page := f.mustSearch("agent://bob", r); len(page.Hits) != 20 {
+		t.Errorf("found %d", len(page.Hits))
+	}
+	if _, err := f.search("agent://ann", r); kg.CodeOf(err) != kg.CodeLimitExceeded || kg.AsError(err).Hint == "" {
+		t.Errorf("40 hits are ordered: %v", err)
+	}
+	f.apply(text("", "more", "label", "water"))
+	if _, err := f.search("agent://bob", r); kg.CodeOf(err) != kg.CodeLimitExceeded {
+		t.Errorf("21 hits are ordered: %v", err)
 	}
 }
 

@@ -24,8 +24,8 @@ const (
 	ByTime               // the newest first
 )
 
-// MaxOrdered bounds the hits of a search by time.
-const MaxOrdered = 100_000
+// DefaultMaxOrdered is Options.MaxOrdered if it is zero.
+const DefaultMaxOrdered = 100_000
 
 // Place is the place of a hit in the order of a search. It has what the next page needs to
 // go on without a gap and without a duplicate, as long as the texts do not change.
@@ -101,7 +101,7 @@ const (
 // writes; Page.Revision tells if that was not enough.
 //
 // Errors: CodeInvalid for a request that is not valid, CodeLimitExceeded for one beyond a
-// bound and for more than MaxOrdered hits in the order of time, CodeTimeout if the index does
+// bound and for more than Options.MaxOrdered hits in the order of time, CodeTimeout if the index does
 // not reach MinRevision.
 func (s *Service) Search(ctx context.Context, snapshot *kg.Snapshot, r Request) (page Page, err error) {
 	if r.First < 1 || r.First > MaxFirst {
@@ -119,7 +119,7 @@ func (s *Service) Search(ctx context.Context, snapshot *kg.Snapshot, r Request) 
 			page.Hits, err = f.findNear(s.vectors, &r, &near)
 		}
 	case r.Order == ByTime:
-		page.Hits, err = f.findNewest(&r)
+		page.Hits, err = f.findNewest(&r, s.options.MaxOrdered)
 	default:
 		page.Hits, err = f.findBest()
 	}
@@ -129,7 +129,7 @@ func (s *Service) Search(ctx context.Context, snapshot *kg.Snapshot, r Request) 
 // Subjects returns the subjects of all hits of a request, in no order that matters. First,
 // After and Order have no effect.
 //
-// Errors: those of Search; CodeLimitExceeded for more than MaxOrdered hits.
+// Errors: those of Search; CodeLimitExceeded for more than Options.MaxOrdered hits.
 func (s *Service) Subjects(ctx context.Context, snapshot *kg.Snapshot, r Request) (subjects []kg.Term, err error) {
 	r.After = nil
 	f, err := s.openFinder(ctx, snapshot, &r)
@@ -137,8 +137,8 @@ func (s *Service) Subjects(ctx context.Context, snapshot *kg.Snapshot, r Request
 		return nil, err
 	}
 	err = f.visitHits(func(h *textindex.Hit) error {
-		if len(subjects) == MaxOrdered {
-			return tooMany("list")
+		if len(subjects) == s.options.MaxOrdered {
+			return tooMany("list", len(subjects))
 		}
 		t, err := snapshot.Term(h.Place.Subject.ID)
 		subjects = append(subjects, t)
@@ -147,9 +147,9 @@ func (s *Service) Subjects(ctx context.Context, snapshot *kg.Snapshot, r Request
 	return subjects, err
 }
 
-// tooMany is the error of a query with more than MaxOrdered hits, too many to do something.
-func tooMany(do string) error {
-	e := kg.Errorf(kg.CodeLimitExceeded, "query has more than %d hits, too many to %s", MaxOrdered, do)
+// tooMany is the error of a query with too many hits to do something.
+func tooMany(do string, most int) error {
+	e := kg.Errorf(kg.CodeLimitExceeded, "query has more than %d hits, too many to %s", most, do)
 	e.Hint = "Add words or a filter, or order by score."
 	return e
 }
@@ -250,8 +250,8 @@ func (f *finder) findBest() ([]Hit, error) {
 	return hits, nil
 }
 
-// findNewest returns the newest hits.
-func (f *finder) findNewest(r *Request) ([]Hit, error) {
+// findNewest returns the newest of at most most hits.
+func (f *finder) findNewest(r *Request, most int) ([]Hit, error) {
 	type timed struct {
 		textindex.Hit
 		time time.Time
@@ -262,8 +262,8 @@ func (f *finder) findNewest(r *Request) ([]Hit, error) {
 	var list []timed
 	seen := 0
 	err := f.visitHits(func(h *textindex.Hit) error {
-		if seen++; seen > MaxOrdered {
-			return tooMany("order by time")
+		if seen++; seen > most {
+			return tooMany("order by time", most)
 		}
 		at, err := f.timeOf(h)
 		if err != nil {

@@ -16,11 +16,12 @@ import (
 	"koine/kg"
 )
 
-// private lets agents read the graphs with their name, and everybody all other graphs.
+// private lets agents read the graphs and the messages of channels with their name, and
+// everybody all other graphs.
 type private struct{}
 
 func (private) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
-	owner, ok := strings.CutPrefix(graph.Value(), "urn:private:")
+	owner, ok := strings.CutPrefix(strings.TrimPrefix(graph.Value(), kg.JournalGraphPrefix+"messages:"), "urn:private:")
 	return !ok || string(p.ID) == "agent://"+owner || p.ID == kg.SystemPrincipal().ID
 }
 

@@ -31,6 +31,8 @@ type Options struct {
 	// FollowEvery is how long commits gather before they are indexed together, while no
 	// search waits for them.
 	FollowEvery time.Duration
+	// MaxOrdered bounds the hits of a search by time; DefaultMaxOrdered if it is 0.
+	MaxOrdered int
 }
 
 // The defaults of Options.
@@ -94,6 +96,7 @@ func Open(store *kg.Store, o Options) (*Service, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.SaveEvery, o.FollowEvery = cmp.Or(max(o.SaveEvery, 0), DefaultSaveEvery), cmp.Or(max(o.FollowEvery, 0), DefaultFollowEvery)
+	o.MaxOrdered = cmp.Or(max(o.MaxOrdered, 0), DefaultMaxOrdered)
 	index, place, unusable, err := textindex.Open(o.Dir)
 	if err != nil {
 		return nil, err
