@@ -110,8 +110,8 @@ type message struct {
 
 const messageFields = `{ id channel: channelId sequence time from: authorId to: recipient type: messageType text withheld: withheldReason request: correlationId replyTo: replyToId facts: factCount }`
 
-// line returns a message as text.
-func (m *message) line() string {
+// formatLine returns a message as text.
+func (m *message) formatLine() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s #%d %s", m.Time, m.Sequence, shortAgent(m.From))
 	if m.To != "" {
@@ -151,7 +151,7 @@ func (t tools) readChannel(ctx context.Context, a readArgs) (string, list[messag
 	if err := t.GraphQL(ctx, query, variables, &answer); err != nil {
 		return "", list[message]{}, err
 	}
-	return listOf(answer.Channel.Messages, "There are no messages.", (*message).line)
+	return listOf(answer.Channel.Messages, "There are no messages.", (*message).formatLine)
 }
 
 // maxInboxScan bounds the messages that are read for one answer of inbox.
@@ -203,7 +203,7 @@ func (t tools) listInbox(ctx context.Context, a inboxArgs) (string, list[message
 			break
 		}
 	}
-	return listOf(out, "Nothing new.", func(m *message) string { return "in " + m.Channel + ", " + m.line() })
+	return listOf(out, "Nothing new.", func(m *message) string { return "in " + m.Channel + ", " + m.formatLine() })
 }
 
 type acknowledgeArgs struct {
@@ -215,7 +215,7 @@ type done struct {
 	Done int `json:"done" jsonschema:"how many"`
 }
 
-func (t tools) acknowledge(ctx context.Context, a acknowledgeArgs) (string, done, error) {
+func (t tools) acknowledgeMessages(ctx context.Context, a acknowledgeArgs) (string, done, error) {
 	input := map[string]any{"channelId": a.Channel, "messageIds": a.Messages}
 	if err := t.GraphQL(ctx, `mutation($input: AcknowledgeMessagesInput!) { acknowledgeMessages(input: $input) { channel { id } } }`, map[string]any{"input": input}, &struct{}{}); err != nil {
 		return "", done{}, err
@@ -232,8 +232,8 @@ type addressArgs struct {
 	Why     string `json:"why,omitempty" jsonschema:"the reason of the facts"`
 }
 
-// input returns a message as an input of GraphQL.
-func (t tools) input(ctx context.Context, a addressArgs) (map[string]any, error) {
+// messageInput returns a message as an input of GraphQL.
+func (t tools) messageInput(ctx context.Context, a addressArgs) (map[string]any, error) {
 	in := map[string]any{"parts": []any{map[string]any{"type": "text", "text": a.Text}}}
 	switch {
 	case a.Channel == "" && a.To == "":
@@ -275,7 +275,7 @@ type sent struct {
 	Proposal string `json:"proposal,omitempty" jsonschema:"the id of the proposal that it is held as, until others approve"`
 }
 
-func (p *published) answer() (string, sent, error) {
+func (p *published) describeSent() (string, sent, error) {
 	switch {
 	case p.ProposalID != "":
 		return fmt.Sprintf("Held for review as proposal %s: %s", p.ProposalID, p.VerificationDetails), sent{Proposal: p.ProposalID}, nil
@@ -291,23 +291,23 @@ type sayArgs struct {
 	ReplyTo string `json:"replyTo,omitempty" jsonschema:"id of a message"`
 }
 
-func (t tools) say(ctx context.Context, a sayArgs) (string, sent, error) {
-	in, err := t.input(ctx, a.addressArgs)
+func (t tools) sayText(ctx context.Context, a sayArgs) (string, sent, error) {
+	in, err := t.messageInput(ctx, a.addressArgs)
 	if err != nil {
 		return "", sent{}, err
 	}
 	if a.ReplyTo != "" {
 		in["replyToId"] = a.ReplyTo
 	}
-	return t.publish(ctx, in)
+	return t.publishMessage(ctx, in)
 }
 
-func (t tools) publish(ctx context.Context, in map[string]any) (string, sent, error) {
+func (t tools) publishMessage(ctx context.Context, in map[string]any) (string, sent, error) {
 	var answer struct{ PublishMessage published }
 	if err := t.GraphQL(ctx, `mutation($input: PublishMessageInput!) { publishMessage(input: $input) `+publishedFields+` }`, map[string]any{"input": in}, &answer); err != nil {
 		return "", sent{}, err
 	}
-	return answer.PublishMessage.answer()
+	return answer.PublishMessage.describeSent()
 }
 
 type askArgs struct {
@@ -323,9 +323,9 @@ type askAnswer struct {
 	Answer   *message `json:"answer,omitempty"`
 }
 
-// ask publishes a request and waits. Its key makes the request stand after the wait.
-func (t tools) ask(ctx context.Context, a askArgs) (string, askAnswer, error) {
-	in, err := t.input(ctx, a.addressArgs)
+// askAgent publishes a request and waits. Its key makes the request stand after the wait.
+func (t tools) askAgent(ctx context.Context, a askArgs) (string, askAnswer, error) {
+	in, err := t.messageInput(ctx, a.addressArgs)
 	if err != nil {
 		return "", askAnswer{}, err
 	}
@@ -350,13 +350,13 @@ func (t tools) ask(ctx context.Context, a askArgs) (string, askAnswer, error) {
 	if err := t.GraphQL(ctx, `mutation($input: AskInput!) { ask(input: $input) { publication `+publishedFields+` response `+messageFields+` } }`, map[string]any{"input": input}, &answer); err != nil {
 		return "", out, err
 	}
-	text, publication, err := answer.Ask.Publication.answer()
+	text, publication, err := answer.Ask.Publication.describeSent()
 	if err != nil {
 		return "", out, err
 	}
 	out.sent, out.Answer, out.Answered = publication, answer.Ask.Response, answer.Ask.Response != nil
 	if out.Answered {
-		return out.Answer.line(), out, nil
+		return out.Answer.formatLine(), out, nil
 	}
 	return fmt.Sprintf("%s. There is no answer yet: it comes to your inbox, or call again with key %q to go on waiting.", text, out.Key), out, nil
 }
@@ -368,21 +368,21 @@ type answerArgs struct {
 	Why     string `json:"why,omitempty" jsonschema:"the reason of the facts"`
 }
 
-// answer publishes a response to the author of a request, and acknowledges the request.
-func (t tools) answer(ctx context.Context, a answerArgs) (string, sent, error) {
+// answerRequest publishes a response to the author of a request, and acknowledges the request.
+func (t tools) answerRequest(ctx context.Context, a answerArgs) (string, sent, error) {
 	var request struct{ Message message }
 	if err := t.GraphQL(ctx, `query($id: ID!) { message(id: $id) `+messageFields+` }`, map[string]any{"id": a.Request}, &request); err != nil {
 		return "", sent{}, err
 	}
-	in, err := t.input(ctx, addressArgs{To: request.Message.From, Channel: request.Message.Channel, Text: a.Text, Facts: a.Facts, Why: a.Why})
+	in, err := t.messageInput(ctx, addressArgs{To: request.Message.From, Channel: request.Message.Channel, Text: a.Text, Facts: a.Facts, Why: a.Why})
 	if err != nil {
 		return "", sent{}, err
 	}
 	in["messageType"], in["correlationId"] = "RESPONSE", a.Request
-	text, out, err := t.publish(ctx, in)
+	text, out, err := t.publishMessage(ctx, in)
 	if err != nil {
 		return "", out, err
 	}
-	_, _, err = t.acknowledge(ctx, acknowledgeArgs{request.Message.Channel, []string{a.Request}})
+	_, _, err = t.acknowledgeMessages(ctx, acknowledgeArgs{request.Message.Channel, []string{a.Request}})
 	return text, out, err
 }

@@ -12,6 +12,6 @@ func (h *Handler) ExpireSessions() {
 	}
 	h.sessions.mu.Unlock()
 	for _, s := range list {
-		h.sessions.expire(s)
+		h.sessions.expireSession(s)
 	}
 }

@@ -79,8 +79,8 @@ func listOf[T any](c connection[T], none string, line func(*T) string) (string, 
 	return b.String(), l, nil
 }
 
-// read runs a query, decodes its data, and returns the registered prefixes.
-func (t tools) read(ctx context.Context, query string, variables map[string]any, into any) (*kg.Prefixes, error) {
+// runRead runs a query, decodes its data, and returns the registered prefixes.
+func (t tools) runRead(ctx context.Context, query string, variables map[string]any, into any) (*kg.Prefixes, error) {
 	var data json.RawMessage
 	query = query[:strings.LastIndexByte(query, '}')] + ` names: vocabulary { prefixes { name namespace } } }`
 	if err := t.GraphQL(ctx, query, variables, &data); err != nil {
@@ -105,7 +105,7 @@ func (t tools) read(ctx context.Context, query string, variables map[string]any,
 
 // readPrefixes returns the registered prefixes of the server.
 func (t tools) readPrefixes(ctx context.Context) (*kg.Prefixes, error) {
-	return t.read(ctx, `{ __typename }`, nil, &struct{}{})
+	return t.runRead(ctx, `{ __typename }`, nil, &struct{}{})
 }
 
 type recallArgs struct {
@@ -158,7 +158,7 @@ func (t tools) searchWords(ctx context.Context, a searchArgs) (string, list[hit]
 		}]
 	}
 	const query = `query($query: String!, $first: Int, $after: Cursor) { search(query: $query, first: $first, after: $after) { nodes { entity { iri label } matches { text } }` + pageInfo + ` } }`
-	prefixes, err := t.read(ctx, query, variables, &answer)
+	prefixes, err := t.runRead(ctx, query, variables, &answer)
 	if err != nil {
 		return "", list[hit]{}, err
 	}
@@ -232,8 +232,8 @@ type assertion struct {
 
 const assertionFields = `{ sourceId certainty }`
 
-// fact returns a record with its assertions as a fact.
-func (r *record) fact(assertions ...assertion) (f compact.Fact, err error) {
+// asFact returns a record with its assertions as a fact.
+func (r *record) asFact(assertions ...assertion) (f compact.Fact, err error) {
 	terms := map[*compact.Ref]string{&f.Subject: r.Subject.ID, &f.Predicate: r.Predicate.ID, &f.Object: r.Object.ID}
 	for ref, id := range terms {
 		if id == "" {
@@ -263,7 +263,7 @@ func (r *record) fact(assertions ...assertion) (f compact.Fact, err error) {
 // writeFact returns a record as one line of text, after one with its graph if that is not the
 // default graph.
 func writeFact(r *record, p *kg.Prefixes, assertions ...assertion) string {
-	f, err := r.fact(assertions...)
+	f, err := r.asFact(assertions...)
 	if err != nil {
 		return err.Error()
 	}

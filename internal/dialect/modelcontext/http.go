@@ -52,7 +52,7 @@ type Handler struct {
 // NewHandler returns a handler. Close ends its sessions.
 func NewHandler(e Executor, streams *sse.Server, o Options) *Handler {
 	x := &executing{e}
-	o.rows, o.schemas = o.table(x), mcp.NewSchemaCache()
+	o.rows, o.schemas = o.chooseTools(x), mcp.NewSchemaCache()
 	h := &Handler{executing: x, options: o, streams: streams, sessions: newSessions(rand.Text()[:8] + "-")}
 	h.shared = newServer(h.executing, o, nil, nil)
 	serve := func(o mcp.StreamableHTTPOptions) http.Handler {
@@ -73,7 +73,7 @@ func NewHandler(e Executor, streams *sse.Server, o Options) *Handler {
 }
 
 // Close ends all sessions.
-func (h *Handler) Close() { h.sessions.close() }
+func (h *Handler) Close() { h.sessions.endAll() }
 
 // serverKey is the key of the server of a request's own in its context.
 type serverKey struct{}
@@ -116,7 +116,7 @@ func isInitialize(body []byte) bool {
 func (h *Handler) serveStateless(w http.ResponseWriter, r *http.Request, body []byte) {
 	switch {
 	case r.Header.Get("Mcp-Method") == "subscriptions/listen":
-		h.stream(w, r, func(r *http.Request) {
+		h.serveStream(w, r, func(r *http.Request) {
 			server := newServer(h.executing, h.options, &watching{life: r.Context(), watcher: h.executing}, nil)
 			h.streaming.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), serverKey{}, server)))
 		})
@@ -127,9 +127,9 @@ func (h *Handler) serveStateless(w http.ResponseWriter, r *http.Request, body []
 	}
 }
 
-// stream serves a request that lasts: it has a place among the streams, and ends with its
+// serveStream serves a request that lasts: it has a place among the streams, and ends with its
 // credential and with the server.
-func (h *Handler) stream(w http.ResponseWriter, r *http.Request, serve func(*http.Request)) {
+func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, serve func(*http.Request)) {
 	st, err := h.streams.Open(r.Context(), sse.StreamOptions{})
 	if err != nil {
 		w.Header().Set("Retry-After", "5")
@@ -144,8 +144,8 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, serve func(*htt
 // executing runs operations for the caller in their context.
 type executing struct{ executor Executor }
 
-// request returns a request of the caller in the context.
-func (x *executing) request(ctx context.Context, query string, variables map[string]any) (operation.Request, error) {
+// newRequest returns a request of the caller in the context.
+func (x *executing) newRequest(ctx context.Context, query string, variables map[string]any) (operation.Request, error) {
 	by := caller.From(ctx)
 	request := operation.Request{Query: query, Principal: by.Principal, Actor: by.Actor, Method: "mcp"}
 	if variables == nil {
@@ -162,7 +162,7 @@ func (x *executing) request(ctx context.Context, query string, variables map[str
 
 // GraphQL runs an operation and decodes its data.
 func (x *executing) GraphQL(ctx context.Context, query string, variables map[string]any, into any) error {
-	request, err := x.request(ctx, query, variables)
+	request, err := x.newRequest(ctx, query, variables)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (x *executing) GraphQL(ctx context.Context, query string, variables map[str
 // Watch follows a subscription.
 func (x *executing) Watch(ctx context.Context, subscription string, variables map[string]any) iter.Seq[error] {
 	return func(yield func(error) bool) {
-		request, err := x.request(ctx, subscription, variables)
+		request, err := x.newRequest(ctx, subscription, variables)
 		if err != nil {
 			yield(err)
 			return

@@ -55,8 +55,8 @@ type memoryGraph struct {
 	Relations []relation   `json:"relations"`
 }
 
-// table lists the tools of the memory.
-func (m memory) table() []row {
+// listTools lists the tools of the memory.
+func (m memory) listTools() []row {
 	examples := map[string]struct {
 		example string
 		run     func(context.Context, json.RawMessage) (text, structured any, err error)
@@ -88,7 +88,7 @@ func (m memory) table() []row {
 				if err != nil {
 					return failedResult(err), nil
 				}
-				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: indented(text)}}, StructuredContent: structured}, nil
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: indentJSON(text)}}, StructuredContent: structured}, nil
 			})
 		}}
 	}
@@ -103,12 +103,12 @@ func (m memory) addResource(s *mcp.Server) {
 		if err != nil {
 			return nil, err
 		}
-		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: memoryURI, MIMEType: "application/json", Text: indented(g)}}}, nil
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: memoryURI, MIMEType: "application/json", Text: indentJSON(g)}}}, nil
 	})
 }
 
-// indented returns a text as it is, and other values as JSON.stringify(value, null, 2) does.
-func indented(v any) string {
+// indentJSON returns a text as it is, and other values as JSON.stringify(value, null, 2) does.
+func indentJSON(v any) string {
 	if text, ok := v.(string); ok {
 		return text
 	}
@@ -125,7 +125,7 @@ func indented(v any) string {
 // place orders statements as they were made: by revision, then as in the call.
 type place struct{ revision, position int64 }
 
-func (p place) compare(q place) int {
+func (p place) comparePlace(q place) int {
 	return cmp.Or(cmp.Compare(p.revision, q.revision), cmp.Compare(p.position, q.position))
 }
 
@@ -146,8 +146,8 @@ func nameIn(iri, prefix string) (string, bool) {
 	return name, err == nil
 }
 
-// load reads the statements of the named entities, of all without names.
-func (m memory) load(ctx context.Context, names ...string) (list []kept, err error) {
+// loadStatements reads the statements of the named entities, of all without names.
+func (m memory) loadStatements(ctx context.Context, names ...string) (list []kept, err error) {
 	type statement struct {
 		Predicate  string
 		Object     struct{ ID, Value any }
@@ -166,7 +166,7 @@ func (m memory) load(ctx context.Context, names ...string) (list []kept, err err
 			for i, a := range st.Assertions {
 				var of struct{ Position int64 }
 				_ = json.Unmarshal(a.Provenance, &of) // of others it may be anything
-				if p := (place{a.Revision, of.Position}); i == 0 || p.compare(k.place) < 0 {
+				if p := (place{a.Revision, of.Position}); i == 0 || p.comparePlace(k.place) < 0 {
 					k.place = p
 				}
 			}
@@ -217,7 +217,7 @@ func (m memory) load(ctx context.Context, names ...string) (list []kept, err err
 		}
 		variables["after"] = answer.Entities.PageInfo.EndCursor
 	}
-	slices.SortStableFunc(list, func(a, b kept) int { return a.place.compare(b.place) })
+	slices.SortStableFunc(list, func(a, b kept) int { return a.place.comparePlace(b.place) })
 	return list, nil
 }
 
@@ -259,7 +259,7 @@ const (
 // edit collects patches.
 type edit struct{ patches []map[string]any }
 
-func (e *edit) patch(op, subject, predicate string, object map[string]any) {
+func (e *edit) addPatch(op, subject, predicate string, object map[string]any) {
 	st := map[string]any{"subject": map[string]any{"id": subject}, "predicate": map[string]any{"id": predicate}, "object": object}
 	if op == "add" {
 		st["provenance"] = map[string]any{"position": len(e.patches)}
@@ -267,25 +267,25 @@ func (e *edit) patch(op, subject, predicate string, object map[string]any) {
 	e.patches = append(e.patches, map[string]any{"op": op, "statement": st})
 }
 
-func (e *edit) remove(k *kept) { e.patch("remove", k.subject, k.predicate, k.object) }
+func (e *edit) removeStatement(k *kept) { e.addPatch("remove", k.subject, k.predicate, k.object) }
 
-func (e *edit) observe(name, text string) {
-	e.patch("add", memoryEntity+url.PathEscape(name), observation, map[string]any{"value": text})
+func (e *edit) addObservation(name, text string) {
+	e.addPatch("add", memoryEntity+url.PathEscape(name), observation, map[string]any{"value": text})
 }
 
-// relate adds a relation. An IRI that is no entity yet becomes a node, so that load finds it.
-func (e *edit) relate(r relation) {
+// addRelation adds a relation. An IRI that is no entity yet becomes a node, so that loadStatements finds it.
+func (e *edit) addRelation(r relation) {
 	from := memoryEntity + url.PathEscape(r.From)
-	e.patch("add", from, rdfType, map[string]any{"id": memoryNode})
-	e.patch("add", from, memoryRelation+url.PathEscape(r.RelationType), map[string]any{"id": memoryEntity + url.PathEscape(r.To)})
+	e.addPatch("add", from, rdfType, map[string]any{"id": memoryNode})
+	e.addPatch("add", from, memoryRelation+url.PathEscape(r.RelationType), map[string]any{"id": memoryEntity + url.PathEscape(r.To)})
 }
 
-// commit applies the patches, if there are any.
-func (m memory) commit(ctx context.Context, e *edit) error {
+// applyEdit applies the patches, if there are any.
+func (m memory) applyEdit(ctx context.Context, e *edit) error {
 	if len(e.patches) == 0 {
 		return nil
 	}
-	text, out, err := m.apply(ctx, "Changed", e.patches, "")
+	text, out, err := m.applyPatches(ctx, "Changed", e.patches, "")
 	if err == nil && out.Proposal != "" {
 		err = fmt.Errorf("%s", text)
 	}
@@ -301,7 +301,7 @@ func (m memory) createEntities(ctx context.Context, raw json.RawMessage) (any, a
 	for _, o := range a.Entities {
 		names = append(names, o.Name)
 	}
-	known, err := m.find(ctx, names)
+	known, err := m.findEntities(ctx, names)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -313,22 +313,22 @@ func (m memory) createEntities(ctx context.Context, raw json.RawMessage) (any, a
 		}
 		created = append(created, o)
 		iri := memoryEntity + url.PathEscape(o.Name)
-		e.patch("add", iri, rdfType, map[string]any{"id": memoryNode})
-		e.patch("add", iri, rdfType, map[string]any{"id": memoryType + url.PathEscape(o.EntityType)})
-		e.patch("add", iri, rdfsLabel, map[string]any{"value": o.Name})
+		e.addPatch("add", iri, rdfType, map[string]any{"id": memoryNode})
+		e.addPatch("add", iri, rdfType, map[string]any{"id": memoryType + url.PathEscape(o.EntityType)})
+		e.addPatch("add", iri, rdfsLabel, map[string]any{"value": o.Name})
 		for _, text := range o.Observations {
-			e.observe(o.Name, text)
+			e.addObservation(o.Name, text)
 		}
 	}
-	return created, map[string]any{"entities": created}, m.commit(ctx, &e)
+	return created, map[string]any{"entities": created}, m.applyEdit(ctx, &e)
 }
 
-// find loads named entities.
-func (m memory) find(ctx context.Context, names []string) (memoryGraph, error) {
+// findEntities loads named entities.
+func (m memory) findEntities(ctx context.Context, names []string) (memoryGraph, error) {
 	if len(names) == 0 {
 		return graphOf(nil), nil
 	}
-	list, err := m.load(ctx, names...)
+	list, err := m.loadStatements(ctx, names...)
 	return graphOf(list), err
 }
 
@@ -341,7 +341,7 @@ func (m memory) createRelations(ctx context.Context, raw json.RawMessage) (any, 
 	for _, r := range a.Relations {
 		names = append(names, r.From)
 	}
-	known, err := m.find(ctx, names)
+	known, err := m.findEntities(ctx, names)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -350,16 +350,22 @@ func (m memory) createRelations(ctx context.Context, raw json.RawMessage) (any, 
 	for _, r := range a.Relations {
 		if !slices.Contains(known.Relations, r) {
 			created = append(created, r)
-			e.relate(r)
+			e.addRelation(r)
 		}
 	}
-	return created, map[string]any{"relations": created}, m.commit(ctx, &e)
+	return created, map[string]any{"relations": created}, m.applyEdit(ctx, &e)
 }
 
 type added struct {
 	EntityName        string   `json:"entityName"`
 	AddedObservations []string `json:"addedObservations"`
 }
+
+// noEntity is the name of an entity that does not exist, as an error in the words of the
+// reference.
+type noEntity string
+
+func (n noEntity) Error() string { return "Entity with name " + string(n) + " not found" }
 
 func (m memory) addObservations(ctx context.Context, raw json.RawMessage) (any, any, error) {
 	var a struct {
@@ -375,7 +381,7 @@ func (m memory) addObservations(ctx context.Context, raw json.RawMessage) (any, 
 	for _, o := range a.Observations {
 		names = append(names, o.EntityName)
 	}
-	known, err := m.find(ctx, names)
+	known, err := m.findEntities(ctx, names)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -384,35 +390,35 @@ func (m memory) addObservations(ctx context.Context, raw json.RawMessage) (any, 
 	for _, o := range a.Observations {
 		i := slices.IndexFunc(known.Entities, func(k memoryItem) bool { return k.Name == o.EntityName })
 		if i < 0 {
-			return nil, nil, fmt.Errorf("Entity with name %s not found", o.EntityName) //nolint:staticcheck // the words of the reference
+			return nil, nil, noEntity(o.EntityName)
 		}
 		had := known.Entities[i].Observations
 		r := added{o.EntityName, []string{}}
 		for _, text := range o.Contents {
 			if !slices.Contains(had, text) {
 				r.AddedObservations = append(r.AddedObservations, text)
-				e.observe(o.EntityName, text)
+				e.addObservation(o.EntityName, text)
 			}
 		}
 		known.Entities[i].Observations = append(had, r.AddedObservations...)
 		results = append(results, r)
 	}
-	return results, map[string]any{"results": results}, m.commit(ctx, &e)
+	return results, map[string]any{"results": results}, m.applyEdit(ctx, &e)
 }
 
 // removeWhere removes the statements of the memory that a function selects.
 func (m memory) removeWhere(ctx context.Context, message string, selected func(*kept) bool) (any, any, error) {
-	list, err := m.load(ctx)
+	list, err := m.loadStatements(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	var e edit
 	for i := range list {
 		if selected(&list[i]) {
-			e.remove(&list[i])
+			e.removeStatement(&list[i])
 		}
 	}
-	return message, map[string]any{"success": true, "message": message}, m.commit(ctx, &e)
+	return message, map[string]any{"success": true, "message": message}, m.applyEdit(ctx, &e)
 }
 
 func (m memory) deleteEntities(ctx context.Context, raw json.RawMessage) (any, any, error) {
@@ -461,9 +467,9 @@ func (m memory) deleteRelations(ctx context.Context, raw json.RawMessage) (any, 
 	})
 }
 
-// selected returns the entities that a function selects, and the relations from or to them.
-func (m memory) selected(ctx context.Context, is func(*memoryItem) bool) (any, any, error) {
-	list, err := m.load(ctx)
+// selectEntities returns the entities that a function selects, and the relations from or to them.
+func (m memory) selectEntities(ctx context.Context, is func(*memoryItem) bool) (any, any, error) {
+	list, err := m.loadStatements(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -478,7 +484,7 @@ func (m memory) selected(ctx context.Context, is func(*memoryItem) bool) (any, a
 }
 
 func (m memory) readGraph(ctx context.Context, _ json.RawMessage) (any, any, error) {
-	list, err := m.load(ctx)
+	list, err := m.loadStatements(ctx)
 	g := graphOf(list)
 	return g, g, err
 }
@@ -489,7 +495,7 @@ func (m memory) searchNodes(ctx context.Context, raw json.RawMessage) (any, any,
 		return nil, nil, err
 	}
 	has := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(a.Query)) }
-	return m.selected(ctx, func(o *memoryItem) bool {
+	return m.selectEntities(ctx, func(o *memoryItem) bool {
 		return has(o.Name) || has(o.EntityType) || slices.ContainsFunc(o.Observations, has)
 	})
 }
@@ -499,5 +505,5 @@ func (m memory) openNodes(ctx context.Context, raw json.RawMessage) (any, any, e
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, nil, err
 	}
-	return m.selected(ctx, func(o *memoryItem) bool { return slices.Contains(a.Names, o.Name) })
+	return m.selectEntities(ctx, func(o *memoryItem) bool { return slices.Contains(a.Names, o.Name) })
 }

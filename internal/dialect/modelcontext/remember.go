@@ -116,7 +116,7 @@ func (t tools) rememberAnswer(ctx context.Context, verb string, r *remembered) (
 	for i := range r.Contradictions {
 		c := r.Contradictions[i].answer(prefixes)
 		out.Contradictions = append(out.Contradictions, c)
-		text += "\nContradiction: " + c.text()
+		text += "\nContradiction: " + c.formatText()
 	}
 	return text, out, nil
 }

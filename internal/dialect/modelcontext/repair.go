@@ -18,9 +18,9 @@ import (
 	"koine/internal/suggest"
 )
 
-// containing turns a panic of a handler into an error of its request: the SDK runs handlers
+// containPanics turns a panic of a handler into an error of its request: the SDK runs handlers
 // in goroutines of its own, where a panic ends the process.
-func containing(log *slog.Logger) mcp.Middleware {
+func containPanics(log *slog.Logger) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, r mcp.Request) (result mcp.Result, err error) {
 			defer func() {
@@ -34,8 +34,8 @@ func containing(log *slog.Logger) mcp.Middleware {
 	}
 }
 
-// repairing returns the middleware that answers wrong calls with their repair.
-func repairing(rows []row) mcp.Middleware {
+// repairCalls returns the middleware that answers wrong calls with their repair.
+func repairCalls(rows []row) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 			call, ok := r.(*mcp.CallToolRequest)

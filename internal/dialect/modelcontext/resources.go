@@ -33,9 +33,9 @@ type resources struct {
 // addTo registers the resources. The middleware adds channels to their list.
 func (s resources) addTo(server *mcp.Server) {
 	read := func(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		return s.read(ctx, r.Params.URI)
+		return s.readResource(ctx, r.Params.URI)
 	}
-	for _, r := range s.fixed() {
+	for _, r := range s.listFixed() {
 		server.AddResource(r, read)
 	}
 	server.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: entityURI + "{+iri}", Name: "entity", Title: "An entity", Description: "What is known about an entity, such as koine://entity/lab:run-7", MIMEType: "text/plain"}, read)
@@ -52,23 +52,23 @@ func (s resources) addTo(server *mcp.Server) {
 			}
 			result, err := next(ctx, method, r)
 			if list, ok := result.(*mcp.ListResourcesResult); ok && err == nil {
-				err = s.list(ctx, cursor, list)
+				err = s.addChannels(ctx, cursor, list)
 			}
 			return result, err
 		}
 	})
 }
 
-func (s resources) fixed() []*mcp.Resource {
+func (s resources) listFixed() []*mcp.Resource {
 	return []*mcp.Resource{
 		{URI: vocabularyURI, Name: "vocabulary", Title: "Vocabulary", Description: "Prefixes, classes and predicates in use", MIMEType: "text/plain"},
 		{URI: schemaURI, Name: "schema", Title: "GraphQL schema", Description: "What the tool query understands", MIMEType: "text/plain"},
 	}
 }
 
-// list puts a page of channels behind the fixed resources, which are on the first page alone.
+// addChannels puts a page of channels behind the fixed resources, which are on the first page alone.
 // Entities are found by search.
-func (s resources) list(ctx context.Context, cursor string, l *mcp.ListResourcesResult) error {
+func (s resources) addChannels(ctx context.Context, cursor string, l *mcp.ListResourcesResult) error {
 	_, page, err := s.listChannels(ctx, pageArgs{Limit: MaxListed, After: cursor})
 	if err != nil {
 		return err
@@ -84,9 +84,9 @@ func (s resources) list(ctx context.Context, cursor string, l *mcp.ListResources
 	return nil
 }
 
-// read returns a resource. A hidden one is like one that does not exist.
-func (s resources) read(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
-	text, err := s.text(ctx, uri)
+// readResource returns a resource. A hidden one is like one that does not exist.
+func (s resources) readResource(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
+	text, err := s.readText(ctx, uri)
 	switch {
 	case err != nil:
 		return nil, err
@@ -96,17 +96,17 @@ func (s resources) read(ctx context.Context, uri string) (*mcp.ReadResourceResul
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: "text/plain", Text: text}}}, nil
 }
 
-// exists reports whether a client may subscribe to a resource. An entity may come to be.
-func (s resources) exists(ctx context.Context, uri string) (bool, error) {
+// hasResource reports whether a client may subscribe to a resource. An entity may come to be.
+func (s resources) hasResource(ctx context.Context, uri string) (bool, error) {
 	if _, ok := nameIn(uri, entityURI); ok {
 		return true, nil
 	}
-	text, err := s.text(ctx, uri)
+	text, err := s.readText(ctx, uri)
 	return text != "", err
 }
 
-// text returns the text of a resource, "" for none.
-func (s resources) text(ctx context.Context, uri string) (text string, err error) {
+// readText returns the text of a resource, "" for none.
+func (s resources) readText(ctx context.Context, uri string) (text string, err error) {
 	switch uri {
 	case vocabularyURI:
 		text, _, err = s.listVocabulary(ctx, vocabularyArgs{})

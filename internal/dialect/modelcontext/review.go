@@ -56,7 +56,7 @@ func (t tools) listProposals(ctx context.Context, a proposalsArgs) (string, list
 	}
 	var answer struct{ Proposals connection[proposal] }
 	const query = `query($status: ProposalStatus, $first: Int, $after: Cursor) { proposals(status: $status, first: $first, after: $after) { nodes { id status author: authorId why: justification held: reason changes: patches message: heldMessage { channel: channelId parts } approved: approvalCount required: requiredApprovals }` + pageInfo + ` } }`
-	prefixes, err := t.read(ctx, query, variables, &answer)
+	prefixes, err := t.runRead(ctx, query, variables, &answer)
 	if err != nil {
 		return "", list[proposal]{}, err
 	}

@@ -27,11 +27,11 @@ type Options struct {
 	schemas *mcp.SchemaCache
 }
 
-// table returns the tools to offer.
-func (o *Options) table(q Querier) []row {
-	rows := tools{q}.table()
+// chooseTools returns the tools to offer.
+func (o *Options) chooseTools(q Querier) []row {
+	rows := tools{q}.listTools()
 	if o.Memory {
-		rows = memory{tools{q}}.table()
+		rows = memory{tools{q}}.listTools()
 	}
 	if o.ReadOnly {
 		rows = slices.DeleteFunc(rows, func(r row) bool { return !r.tool.Annotations.ReadOnlyHint })
@@ -58,13 +58,13 @@ func newServer(q Querier, o Options, w *watching, sessionID func() string) *mcp.
 	}
 	options := &mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}, SchemaCache: o.schemas, GetSessionID: sessionID,
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }} // answers are for their caller
-	options.SubscribeHandler, options.UnsubscribeHandler = w.subscribe, w.unsubscribe
+	options.SubscribeHandler, options.UnsubscribeHandler = w.watchResource, w.leaveResource
 	if o.Memory {
 		options.Instructions = ""
 	}
 	rows := o.rows
 	if rows == nil {
-		rows = o.table(q)
+		rows = o.chooseTools(q)
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "koine", Version: o.Version}, options)
 	for _, r := range rows {
@@ -75,22 +75,22 @@ func newServer(q Querier, o Options, w *watching, sessionID func() string) *mcp.
 		memory{tools{q}}.addResource(s)
 	} else {
 		texts := resources{tools{q}, o.Schema}
-		exists = texts.exists
+		exists = texts.hasResource
 		texts.addTo(s)
 		tools{q}.addPrompts(s)
 	}
 	if w != nil {
 		w.exists, w.log, w.server = exists, o.Logger, s
 	}
-	s.AddReceivingMiddleware(containing(o.Logger), repairing(rows))
+	s.AddReceivingMiddleware(containPanics(o.Logger), repairCalls(rows))
 	return s
 }
 
 // tools are the tools of a server.
 type tools struct{ Querier }
 
-// table lists the tools. Each has an example, with the names of the demo where it needs names.
-func (t tools) table() []row {
+// listTools lists the tools. Each has an example, with the names of the demo where it needs names.
+func (t tools) listTools() []row {
 	return []row{
 		newRow(reads, "recall", "Recall a topic", `What is known about a topic, as lines of facts within a budget of tokens. The topic is a few words, or a name that you were shown, such as lab:run-7. The last line says if there is more. Use it before you answer from memory.`,
 			`{"topic": "water in the crystal", "maxTokens": 500}`, t.recallTopic),
@@ -121,17 +121,17 @@ func (t tools) table() []row {
 		newRow(reads, "channels", "List channels", `The conversations that you may read. Two agents always have one of their own: say something to an agent, and you are told its id.`,
 			`{}`, t.listChannels),
 		newRow(sends, "say", "Say something", `Publishes a message to an agent or in a channel, if you wish with facts that are added to the graph with it.`,
-			`{"to": "chen", "text": "Run 9 is done.", "facts": "lab:run-9 lab:cycles 50"}`, t.say),
+			`{"to": "chen", "text": "Run 9 is done.", "facts": "lab:run-9 lab:cycles 50"}`, t.sayText),
 		newRow(reads, "read", "Read a channel", `The messages of a channel, the newest first; after a sequence that you know, the oldest first.`,
 			`{"channel": "chan:direct:3d0dd91bae166f8dd520d8f4", "limit": 5}`, t.readChannel),
 		newRow(sends, "ask", "Ask an agent", `Asks an agent and waits for the answer. Without one in time the request stands, and the answer comes to your inbox.`,
-			`{"to": "chen", "text": "Which cell did run 8 use?", "seconds": 1}`, t.ask),
+			`{"to": "chen", "text": "Which cell did run 8 use?", "seconds": 1}`, t.askAgent),
 		newRow(reads, "inbox", "Read your inbox", `Messages to you, the oldest first, except those that you answered or acknowledged. Requests wait for answer.`,
 			`{}`, t.listInbox),
 		newRow(sends, "answer", "Answer a request", `Answers a request in your inbox, if you wish with facts that are added to the graph with the answer.`,
-			`{"request": "01a21897-bba5-765f-81bf-c4e6af5fb099", "text": "Cell 8."}`, t.answer),
+			`{"request": "01a21897-bba5-765f-81bf-c4e6af5fb099", "text": "Cell 8."}`, t.answerRequest),
 		newRow(adds, "acknowledge", "Acknowledge messages", `Takes messages out of your inbox. They stay in their channels.`,
-			`{"channel": "chan:direct:3d0dd91bae166f8dd520d8f4", "messages": ["01a21897-bba5-765f-81bf-c4e6af5fb099"]}`, t.acknowledge),
+			`{"channel": "chan:direct:3d0dd91bae166f8dd520d8f4", "messages": ["01a21897-bba5-765f-81bf-c4e6af5fb099"]}`, t.acknowledgeMessages),
 		newRow(reads, "proposals", "List proposals", `Changes that are held until others approve them: yours, and those that you may review.`,
 			`{}`, t.listProposals),
 		newRow(changes, "review", "Review a proposal", `Approves or rejects a proposal of another agent. The last approval that it needs applies it.`,
@@ -149,7 +149,7 @@ const (
 	sends        // each time anew
 )
 
-func (k kind) annotations() *mcp.ToolAnnotations {
+func (k kind) toolAnnotations() *mcp.ToolAnnotations {
 	destructive, open := k == changes, false
 	return &mcp.ToolAnnotations{ReadOnlyHint: k == reads, DestructiveHint: &destructive, IdempotentHint: k != sends, OpenWorldHint: &open}
 }
@@ -169,7 +169,7 @@ func newRow[In, Out any](k kind, name, title, description, example string, run f
 	if err != nil {
 		panic(fmt.Sprintf("tool %s: %v", name, err)) // a type without a schema
 	}
-	tool := &mcp.Tool{Name: name, Title: title, Description: description + "\nExample: " + example, Annotations: k.annotations(), InputSchema: input}
+	tool := &mcp.Tool{Name: name, Title: title, Description: description + "\nExample: " + example, Annotations: k.toolAnnotations(), InputSchema: input}
 	return row{tool, input, example, func(s *mcp.Server) {
 		mcp.AddTool(s, tool, func(ctx context.Context, r *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 			defer reportProgress(ctx, r)()

@@ -60,9 +60,9 @@ func callerKey(ctx context.Context) string {
 	return string(by.Principal.ID) + " " + string(by.Acting())
 }
 
-// begin returns a new session with a request in progress, nil past the bounds. serve makes
+// openSession returns a new session with a request in progress, nil past the bounds. serve makes
 // its server; life is that of its watchers, with the values of ctx.
-func (all *sessions) begin(ctx context.Context, serve func(life context.Context, id string) *mcp.Server) *session {
+func (all *sessions) openSession(ctx context.Context, serve func(life context.Context, id string) *mcp.Server) *session {
 	s := &session{id: all.prefix + rand.Text(), caller: callerKey(ctx), open: 1}
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -76,8 +76,8 @@ func (all *sessions) begin(ctx context.Context, serve func(life context.Context,
 	return s
 }
 
-// enter returns a session of the caller for a request, nil for none.
-func (all *sessions) enter(ctx context.Context, id string) *session {
+// enterSession returns a session of the caller for a request, nil for none.
+func (all *sessions) enterSession(ctx context.Context, id string) *session {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	s := all.byID[id]
@@ -91,27 +91,27 @@ func (all *sessions) enter(ctx context.Context, id string) *session {
 	return s
 }
 
-// leave ends a request. After the last one the session waits for SessionIdle.
-func (all *sessions) leave(s *session) {
+// leaveSession ends a request. After the last one the session waits for SessionIdle.
+func (all *sessions) leaveSession(s *session) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if s.open--; s.open == 0 && all.byID[s.id] == s {
-		s.idle = time.AfterFunc(SessionIdle, func() { all.expire(s) })
+		s.idle = time.AfterFunc(SessionIdle, func() { all.expireSession(s) })
 	}
 }
 
-// expire ends a session, unless a request has come meanwhile.
-func (all *sessions) expire(s *session) {
+// expireSession ends a session, unless a request has come meanwhile.
+func (all *sessions) expireSession(s *session) {
 	all.mu.Lock()
 	busy := s.open > 0
 	all.mu.Unlock()
 	if !busy {
-		all.end(s)
+		all.endSession(s)
 	}
 }
 
-// end ends a session with its watchers and streams.
-func (all *sessions) end(s *session) {
+// endSession ends a session with its watchers and streams.
+func (all *sessions) endSession(s *session) {
 	all.mu.Lock()
 	if all.byID[s.id] != s {
 		all.mu.Unlock()
@@ -131,7 +131,7 @@ func (all *sessions) end(s *session) {
 	}
 }
 
-func (all *sessions) close() {
+func (all *sessions) endAll() {
 	all.mu.Lock()
 	list := make([]*session, 0, len(all.byID))
 	for _, s := range all.byID {
@@ -139,13 +139,13 @@ func (all *sessions) close() {
 	}
 	all.mu.Unlock()
 	for _, s := range list {
-		all.end(s)
+		all.endSession(s)
 	}
 }
 
 // beginSession answers initialize with a session.
 func (h *Handler) beginSession(w http.ResponseWriter, r *http.Request) {
-	s := h.sessions.begin(r.Context(), func(life context.Context, id string) *mcp.Server {
+	s := h.sessions.openSession(r.Context(), func(life context.Context, id string) *mcp.Server {
 		server := newServer(h.executing, h.options, &watching{life: life, watcher: h.executing}, func() string { return id })
 		server.AddReceivingMiddleware(withCaller)
 		return server
@@ -154,30 +154,30 @@ func (h *Handler) beginSession(w http.ResponseWriter, r *http.Request) {
 		h.plain.ServeHTTP(w, r)
 		return
 	}
-	defer h.sessions.leave(s)
+	defer h.sessions.leaveSession(s)
 	h.stateful.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), serverKey{}, s.server)))
 	for range s.server.Sessions() {
 		return
 	}
-	h.sessions.end(s) // it was refused
+	h.sessions.endSession(s) // it was refused
 }
 
 // serveSession answers a request of a session.
 func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, id string) {
-	s := h.sessions.enter(r.Context(), id)
+	s := h.sessions.enterSession(r.Context(), id)
 	if s == nil {
 		http.Error(w, "session not found", http.StatusNotFound) // as the SDK says it
 		return
 	}
-	defer h.sessions.leave(s)
+	defer h.sessions.leaveSession(s)
 	r = r.WithContext(context.WithValue(r.Context(), serverKey{}, s.server))
 	if r.Method == http.MethodGet {
-		h.stream(w, r, func(r *http.Request) { h.stateful.ServeHTTP(w, r) })
+		h.serveStream(w, r, func(r *http.Request) { h.stateful.ServeHTTP(w, r) })
 	} else {
 		h.stateful.ServeHTTP(w, r)
 	}
 	if r.Method == http.MethodDelete || isCredentialEnd(r.Context()) {
-		h.sessions.end(s)
+		h.sessions.endSession(s)
 	}
 }
 
@@ -201,7 +201,7 @@ func endReason(ctx context.Context) string {
 	return "ENDED"
 }
 
-// request is what a call of a session needs of its HTTP request.
+// request is the part of an HTTP request that a call of a session needs.
 type request struct {
 	by  caller.Caller
 	ctx context.Context

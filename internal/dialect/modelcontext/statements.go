@@ -56,8 +56,8 @@ func (t tools) readPatches(ctx context.Context, text string, shown bool) ([]map[
 	return patches, nil
 }
 
-// apply applies patches, and returns the answer and a text that begins with a verb.
-func (t tools) apply(ctx context.Context, verb string, patches []map[string]any, why string) (string, changeAnswer, error) {
+// applyPatches applies patches, and returns the answer and a text that begins with a verb.
+func (t tools) applyPatches(ctx context.Context, verb string, patches []map[string]any, why string) (string, changeAnswer, error) {
 	input := map[string]any{"patches": patches}
 	if why != "" {
 		input["justification"] = why
@@ -112,7 +112,7 @@ func (t tools) correctFacts(ctx context.Context, a factsArgs) (string, changeAns
 		}
 		replaced[string(key)] = true
 	}
-	return t.apply(ctx, "Corrected: changed", patches, a.Why)
+	return t.applyPatches(ctx, "Corrected: changed", patches, a.Why)
 }
 
 // retractFacts removes facts.
@@ -124,7 +124,7 @@ func (t tools) retractFacts(ctx context.Context, a factsArgs) (string, changeAns
 	for _, p := range patches {
 		p["op"] = "remove"
 	}
-	return t.apply(ctx, "Retracted", patches, a.Why)
+	return t.applyPatches(ctx, "Retracted", patches, a.Why)
 }
 
 // commit is a commit in an answer of GraphQL.
@@ -137,16 +137,16 @@ type commit struct {
 
 const commitFields = `{ time by: actorId why: justification revision }`
 
-// line returns when a commit was made, by whom and why.
-func (c *commit) line() string {
+// formatLine returns when a commit was made, by whom and why.
+func (c *commit) formatLine() string {
 	if c == nil {
-		return c.reason()
+		return c.formatReason()
 	}
-	return shortAgent(c.By) + ", " + c.reason()
+	return shortAgent(c.By) + ", " + c.formatReason()
 }
 
-// reason returns when a commit was made, and why.
-func (c *commit) reason() string {
+// formatReason returns when a commit was made, and why.
+func (c *commit) formatReason() string {
 	switch {
 	case c == nil:
 		return "no longer in the log"
@@ -209,7 +209,7 @@ func (t tools) explainFact(ctx context.Context, a whyArgs) (string, whyAnswer, e
 		}
 	}
 	const query = `query($of: StatementRef!) { why(statement: $of) { statement ` + recordFields + ` origins { assertion { sourceId certainty provenance } commit ` + commitFields + ` message { id } } history { op assertion ` + assertionFields + ` commit ` + commitFields + ` } } }`
-	prefixes, err := t.read(ctx, query, map[string]any{"of": patches[0]["statement"]}, &answer)
+	prefixes, err := t.runRead(ctx, query, map[string]any{"of": patches[0]["statement"]}, &answer)
 	if err != nil {
 		return "", out, err
 	}
@@ -225,7 +225,7 @@ func (t tools) explainFact(ctx context.Context, a whyArgs) (string, whyAnswer, e
 		if by.Certainty != nil {
 			fmt.Fprintf(&b, " [%v]", *by.Certainty)
 		}
-		b.WriteString(", " + by.Commit.reason())
+		b.WriteString(", " + by.Commit.formatReason())
 		if by.Evidence != nil {
 			evidence, err := json.Marshal(by.Evidence)
 			if err != nil {
@@ -246,7 +246,7 @@ func (t tools) explainFact(ctx context.Context, a whyArgs) (string, whyAnswer, e
 	b.WriteString("\nHistory, the newest first:\n")
 	for _, h := range answer.Why.History {
 		out.History = append(out.History, step{h.Op, h.Assertion.SourceID, h.Commit})
-		fmt.Fprintf(&b, "%s by %s, %s\n", h.Op, shortAgent(h.Assertion.SourceID), h.Commit.reason())
+		fmt.Fprintf(&b, "%s by %s, %s\n", h.Op, shortAgent(h.Assertion.SourceID), h.Commit.formatReason())
 	}
 	return b.String(), out, nil
 }
@@ -277,7 +277,7 @@ func listChangesOf(c connection[changeOf], p *kg.Prefixes, none string) (string,
 		out.Nodes = append(out.Nodes, change{n.Op, writeFact(&n.Statement.record, p, n.Statement.Assertions...), n.Commit})
 	}
 	return listOf(out, none, func(c *change) string {
-		return fmt.Sprintf("%s: %s\n  %s", c.Commit.line(), c.Op, strings.ReplaceAll(c.Fact, "\n", "\n  "))
+		return fmt.Sprintf("%s: %s\n  %s", c.Commit.formatLine(), c.Op, strings.ReplaceAll(c.Fact, "\n", "\n  "))
 	})
 }
 
@@ -294,7 +294,7 @@ func (t tools) listHistory(ctx context.Context, a historyArgs) (string, list[cha
 	var answer struct {
 		Entity *struct{ History connection[changeOf] }
 	}
-	prefixes, err := t.read(ctx, `query($iri: IRI!, $first: Int, $after: Cursor) { entity(iri: $iri) { history(direction: BOTH, first: $first, after: $after) { nodes `+changeFields+pageInfo+` } } }`, variables, &answer)
+	prefixes, err := t.runRead(ctx, `query($iri: IRI!, $first: Int, $after: Cursor) { entity(iri: $iri) { history(direction: BOTH, first: $first, after: $after) { nodes `+changeFields+pageInfo+` } } }`, variables, &answer)
 	if err != nil {
 		return "", list[change]{}, err
 	}
@@ -319,7 +319,7 @@ func (t tools) listChanges(ctx context.Context, a changesArgs) (string, list[cha
 		return "", list[change]{}, err
 	}
 	var answer struct{ Changes connection[changeOf] }
-	prefixes, err := t.read(ctx, `query($since: Moment, $order: SortDirection!, $first: Int, $after: Cursor) { changes(since: $since, order: $order, first: $first, after: $after) { nodes `+changeFields+pageInfo+` } }`, variables, &answer)
+	prefixes, err := t.runRead(ctx, `query($since: Moment, $order: SortDirection!, $first: Int, $after: Cursor) { changes(since: $since, order: $order, first: $first, after: $after) { nodes `+changeFields+pageInfo+` } }`, variables, &answer)
 	if err != nil {
 		return "", list[change]{}, err
 	}
@@ -351,7 +351,7 @@ func (n *contradictionNode) answer(p *kg.Prefixes) contradiction {
 	return c
 }
 
-func (c *contradiction) text() string {
+func (c *contradiction) formatText() string {
 	return c.Reason + "\n  " + strings.ReplaceAll(strings.Join(c.Facts, "\n"), "\n", "\n  ")
 }
 
@@ -363,7 +363,7 @@ func (t tools) listContradictions(ctx context.Context, a pageArgs) (string, list
 	var answer struct {
 		Contradictions connection[contradictionNode]
 	}
-	prefixes, err := t.read(ctx, `query($first: Int, $after: Cursor) { contradictions(first: $first, after: $after) { nodes `+contradictionFields+pageInfo+` } }`, variables, &answer)
+	prefixes, err := t.runRead(ctx, `query($first: Int, $after: Cursor) { contradictions(first: $first, after: $after) { nodes `+contradictionFields+pageInfo+` } }`, variables, &answer)
 	if err != nil {
 		return "", list[contradiction]{}, err
 	}
@@ -371,5 +371,5 @@ func (t tools) listContradictions(ctx context.Context, a pageArgs) (string, list
 	for i := range answer.Contradictions.Nodes {
 		out.Nodes = append(out.Nodes, answer.Contradictions.Nodes[i].answer(prefixes))
 	}
-	return listOf(out, "There are no contradictions.", (*contradiction).text)
+	return listOf(out, "There are no contradictions.", (*contradiction).formatText)
 }

@@ -43,7 +43,7 @@ func (t tools) listVocabulary(ctx context.Context, a vocabularyArgs) (string, vo
 		Vocabulary struct{ Classes, Predicates connection[counted] }
 	}
 	const query = `query($first: Int, $classes: Cursor, $predicates: Cursor) { vocabulary { classes(first: $first, after: $classes) { nodes { iri count }` + pageInfo + ` } predicates(first: $first, after: $predicates) { nodes { iri count }` + pageInfo + ` } } }`
-	prefixes, err := t.read(ctx, query, variables, &answer)
+	prefixes, err := t.runRead(ctx, query, variables, &answer)
 	if err != nil {
 		return "", vocabularyAnswer{}, err
 	}

@@ -47,8 +47,8 @@ type watched struct {
 // errNoSession refuses subscriptions of clients that nobody could notify.
 var errNoSession = errors.New("a subscription needs a session: send initialize first, or subscriptions/listen with the header Mcp-Method")
 
-// subscribe begins to watch a resource. A hidden one is refused like one that does not exist.
-func (w *watching) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
+// watchResource begins to watch a resource. A hidden one is refused like one that does not exist.
+func (w *watching) watchResource(ctx context.Context, r *mcp.SubscribeRequest) error {
 	if w == nil {
 		return errNoSession
 	}
@@ -74,13 +74,13 @@ func (w *watching) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error
 	life, cancel := context.WithCancel(w.life)
 	w.running[uri] = &watched{1, cancel}
 	if query, variables := subscriptionOf(uri); query != "" {
-		go w.follow(life, uri, query, variables)
+		go w.followResource(life, uri, query, variables)
 	}
 	return nil
 }
 
-// unsubscribe ends the watching of a resource when its last subscriber leaves.
-func (w *watching) unsubscribe(_ context.Context, r *mcp.UnsubscribeRequest) error {
+// leaveResource ends the watching of a resource when its last subscriber leaves.
+func (w *watching) leaveResource(_ context.Context, r *mcp.UnsubscribeRequest) error {
 	if w == nil {
 		return errNoSession
 	}
@@ -114,8 +114,8 @@ func subscriptionOf(uri string) (query string, variables map[string]any) {
 	return "", nil
 }
 
-// follow notifies the client of changes, at most one in UpdateInterval, until life ends.
-func (w *watching) follow(life context.Context, uri, query string, variables map[string]any) {
+// followResource notifies the client of changes, at most one in UpdateInterval, until life ends.
+func (w *watching) followResource(life context.Context, uri, query string, variables map[string]any) {
 	changed := make(chan struct{}, 1)
 	go func() {
 		defer close(changed)
