@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 
+	"koine/cmd/koine/internal/cli"
+	"koine/internal/embedding"
 	"koine/internal/httpd"
 	"koine/internal/search"
 	"koine/kg"
@@ -14,17 +16,36 @@ type searchFlags struct {
 	Search string `help:"Keep an index of texts for search by words: on or off. The index is in the data directory and is built again if it is missing." enum:"on,off" default:"off" placeholder:"on|off"`
 }
 
-// openSearch opens the search of a store, nil if it is off. stop ends it.
-func (f searchFlags) openSearch(ctx context.Context, log *slog.Logger, store *kg.Store, data string) (s *search.Service, stop func(), err error) {
-	if f.Search == "off" {
-		return nil, func() {}, nil
+// openSearch opens the search of a store, nil if it is off, and the maker of its vectors, nil
+// without one. stop ends both.
+func (c *serveCommand) openSearch(ctx context.Context, log *slog.Logger, store *kg.Store) (s *search.Service, m *embedding.Maker, stop func(), err error) {
+	if c.Search == "off" {
+		if c.EmbeddingsURL != "" {
+			return nil, nil, nil, cli.Usagef("--embeddings-url requires --search on")
+		}
+		return nil, nil, func() {}, nil
 	}
-	s, err = search.Open(store, search.Options{Dir: search.Directory(data), Logger: log})
+	m, err = c.openMaker(log, store, c.Data, func(ctx context.Context, list []kg.Quad) error { return s.AddMade(ctx, list) })
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	o := search.Options{Dir: search.Directory(c.Data), Logger: log}
+	if m != nil {
+		o.Embedder = m
+	}
+	if s, err = search.Open(store, o); err != nil {
+		return nil, nil, nil, err
 	}
 	s.Start()
-	return s, func() {
+	if m != nil {
+		m.Start()
+	}
+	return s, m, func() {
+		if m != nil {
+			if err := m.Close(); err != nil {
+				log.WarnContext(ctx, "made vectors are not saved; they are made again at the next start", "error", err)
+			}
+		}
 		if err := s.Close(); err != nil {
 			log.WarnContext(ctx, "text index is not saved; it is brought up at the next start", "error", err)
 		}

@@ -72,6 +72,7 @@ type serveCommand struct {
 	History         historyTime `group:"storage" help:"How long to keep history: all, or a duration such as 30d or 36h. Older history is deleted and cannot be read anymore." default:"all" placeholder:"all|TIME"`
 	cli.ReserveFlag `group:"storage"`
 	searchFlags     `group:"storage"`
+	embeddingFlags  `group:"storage"`
 
 	cli.PrefixFlags `group:"names"`
 	nameFlags       `group:"names"`
@@ -233,7 +234,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	}
 	defer plans.Close()
 	graphs := policy.NewGraphs(store, trust.policies)
-	texts, stopSearch, err := c.openSearch(ctx, log, store, c.Data)
+	texts, maker, stopSearch, err := c.openSearch(ctx, log, store)
 	if err != nil {
 		return err
 	}
@@ -245,7 +246,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	reportDocuments(log, engine, documents)
 	resource, metadata := who.protectedResource(c.PublicURL)
 	server := httpd.New(httpd.Options{ResourceMetadata: metadata, MaxConnections: c.maxConnections(), Intake: intake, Store: store, Streams: streams, Logger: log, Insecure: c.Insecure, ShutdownTimeout: c.ShutdownTime,
-		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.httpAdmit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL), Build: buildinfo.Current().MetricLabels(), TextIndex: textIndexState(texts), CheckAgent: who.checkAgent})
+		Throttle: limiter, TrustedProxies: c.TrustedProxy, Certificate: certificate, Counters: counters, Trail: trail, Admit: who.httpAdmit(), Tracing: traces, AllowOrigins: origins, PublicOrigin: httpd.OriginOf(c.PublicURL), Build: buildinfo.Current().MetricLabels(), TextIndex: textIndexState(texts), Embeddings: embeddingsState(maker), CheckAgent: who.checkAgent})
 
 	deps := a2a.Deps{Store: store, Querier: engine, Channels: trust.channels, Tasks: work, Push: hooks, Streams: streams, Prefixes: registry, Names: judge}
 	about := c.cardOptions(who)

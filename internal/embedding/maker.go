@@ -138,14 +138,19 @@ func (m *Maker) textOf(q *kg.Quad) (string, bool) {
 		return "", false
 	}
 	text, ok := m.options.TextOf(q)
-	if len(text) > MaxTextBytes {
-		n := MaxTextBytes
-		for n > 0 && !utf8.RuneStart(text[n]) {
-			n--
-		}
-		text = text[:n]
+	return clipText(text), ok
+}
+
+// clipText returns the part of a text that is sent.
+func clipText(text string) string {
+	if len(text) <= MaxTextBytes {
+		return text
 	}
-	return text, ok
+	n := MaxTextBytes
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
 }
 
 // QueryTimeout bounds the call for the text of a query.

@@ -3,12 +3,16 @@ package embedding_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"io/fs"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -441,6 +445,43 @@ func TestChangedOptions(t *testing.T) {
 	f.start()
 	f.awaitDone()
 	if got := e.texts(); got != "one two" {
+		t.Errorf("sent %q", got)
+	}
+}
+
+// Pruning leaves the vectors of the texts that are in the store, and nothing of others in the files.
+func TestPrune(t *testing.T) {
+	e := newEndpoint(t)
+	f := newFixture(t, e, "default")
+	kept, gone := statement(kg.DefaultGraph, "a", "kept"), statement(kg.DefaultGraph, "b", "gone")
+	f.apply(kg.Add, kept, gone)
+	f.start()
+	f.awaitDone()
+	f.stop()
+	f.apply(kg.Remove, gone)
+	if err := embedding.Prune(t.Context(), f.store, f.options.Dir, f.options.TextOf); err != nil {
+		t.Fatal(err)
+	}
+	number := binary.LittleEndian.AppendUint32(nil, math.Float32bits(vectorOf("gone")[0]))
+	err := filepath.WalkDir(f.options.Dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if bytes.Contains(content, number) {
+			t.Errorf("%s has the vector of a text that is gone", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.start()
+	if f.Vector(&gone) != nil || !slices.Equal(f.Vector(&kept), vectorOf("kept")) {
+		t.Errorf("vectors after pruning: %v, %v", f.Vector(&gone), f.Vector(&kept))
+	}
+	f.awaitDone()
+	if got := e.texts(); got != "gone kept" {
 		t.Errorf("sent %q", got)
 	}
 }

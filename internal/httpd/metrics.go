@@ -54,7 +54,10 @@ func newMetrics(s *Server) *metrics {
 		m.registry.MustRegister(info)
 	}
 	if state := s.options.TextIndex; state != nil {
-		m.registry.MustRegister(textIndexCollector{state})
+		m.registry.MustRegister(stateCollector[TextIndex]{state, textIndexNumbers})
+	}
+	if state := s.options.Embeddings; state != nil {
+		m.registry.MustRegister(stateCollector[Embeddings]{state, embeddingNumbers})
 	}
 	if c := s.options.Certificate; c != nil {
 		m.registry.MustRegister(newGauge("koine_tls_certificate_not_after_seconds", "Until when the certificate in use is valid, as Unix time.",

@@ -65,6 +65,8 @@ type Options struct {
 	Build map[string]string
 	// TextIndex returns how far the index of texts is; nil for none.
 	TextIndex func() TextIndex
+	// Embeddings returns how many texts have vectors and how many wait; nil for none.
+	Embeddings func() Embeddings
 	// Trail records refusals; nil for none.
 	Trail *audit.Trail
 	// Tracing creates spans for requests; nil for none.

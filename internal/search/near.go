@@ -31,9 +31,14 @@ type Near struct {
 	Metric Metric
 }
 
-// Embedder makes the vectors of texts that are searched for.
+// Embedder makes vectors of texts.
 type Embedder interface {
+	// Model is the name of its model, and Identity changes if another one, or another policy
+	// which texts have vectors, would give others.
 	Model() string
+	Identity() string
+	// Vector returns the vector of a statement's text, nil if there is none yet.
+	Vector(q *kg.Quad) []float32
 	EmbedQuery(ctx context.Context, text string) ([]float32, error)
 }
 
@@ -197,20 +202,29 @@ func (n *nearSearch) isHit(k *vectorindex.Key) (bool, error) {
 	return n.isShown(k, n.filter.AssertionFilter.admits)
 }
 
-// isShown reports whether the snapshot shows the assertion of a vector, and it meets a
-// condition.
+// isShown reports whether the snapshot shows what a vector was made of, and it meets a
+// condition: the assertion that it was given with, or one of those of a text.
 func (n *nearSearch) isShown(k *vectorindex.Key, admits func(a *kg.Assertion) bool) (bool, error) {
 	row := rowOf(k.Subject.ID, k.Ref)
-	for e, err := range kg.Embeddings(n.snapshot, kg.IDPattern(row), nil) {
+	for shown, err := range n.snapshot.MatchAsserted(kg.IDPattern(row), nil) {
 		if err != nil {
 			return false, err
+		}
+		list, err := n.snapshot.Assertions(shown)
+		if err != nil {
+			return false, err
+		}
+		if k.Owner&1 == madeVector {
+			return slices.ContainsFunc(list, func(a kg.Assertion) bool { return admits(&a) }), nil
 		}
 		q, err := n.snapshot.Quad(kg.Row{IDQuad: row})
 		if err != nil {
 			return false, err
 		}
-		if ownerOf(&q, e.Assertion.Source) == k.Owner {
-			return admits(&e.Assertion), nil
+		for i := range list {
+			if a := &list[i]; a.Embedding != nil && ownerOf(&q, a.Source) == k.Owner {
+				return admits(a), nil
+			}
 		}
 	}
 	return false, nil

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"koine/internal/search"
@@ -202,12 +203,33 @@ func TestOthersChangeNothingNear(t *testing.T) {
 	}
 }
 
-// embedder makes vectors of what texts begin with.
-type embedder struct{}
+// embedder makes vectors of the length of texts, of those that it was told to.
+type embedder struct {
+	mu    sync.Mutex
+	texts map[string]bool
+	name  string
+}
 
-func (embedder) Model() string { return "m" }
+func (e *embedder) Model() string { return "m" }
 
-func (embedder) EmbedQuery(_ context.Context, text string) ([]float32, error) {
+func (e *embedder) Identity() string { return e.name }
+
+func (e *embedder) Vector(q *kg.Quad) []float32 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.texts[q.Object.Value()] {
+		return nil
+	}
+	return []float32{float32(len(q.Object.Value())), 1}
+}
+
+func (e *embedder) make(text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.texts[text] = true
+}
+
+func (*embedder) EmbedQuery(_ context.Context, text string) ([]float32, error) {
 	if text == "fail" {
 		return nil, kg.Errorf(kg.CodeOverloaded, "the embeddings endpoint does not answer")
 	}
@@ -215,7 +237,7 @@ func (embedder) EmbedQuery(_ context.Context, text string) ([]float32, error) {
 }
 
 func TestNearText(t *testing.T) {
-	f := openWith(t, search.Options{Dir: filepath.Join(t.TempDir(), "search"), Embedder: embedder{}})
+	f := openWith(t, search.Options{Dir: filepath.Join(t.TempDir(), "search"), Embedder: &embedder{}})
 	defer f.close()
 	f.apply(embedded(text("", "a", "label", "a"), "m", 1, 1), embedded(text("", "b", "label", "b"), "m", 9, 1))
 	const bob = kg.AgentID("agent://bob")
@@ -224,6 +246,48 @@ func TestNearText(t *testing.T) {
 	f.wantNear(bob, "", search.Near{Vector: []float32{1, 1}}, "a:1.00 b:0.78")
 	f.wantNear(bob, "", search.Near{Model: "n", Like: "x"}, "near.model: this server makes vectors of model m: give a vector for another one ()")
 	f.wantNear(bob, "", search.Near{Like: "fail"}, "near.like: the embeddings endpoint does not answer ()")
+}
+
+// Vectors that are made of texts are found as those that are given, by the same rights, whether
+// they are made before or after the text is indexed, and go with the text.
+func TestMadeVectors(t *testing.T) {
+	dir := t.TempDir()
+	e := &embedder{texts: map[string]bool{"early": true, "Ann's": true}, name: "one"}
+	o := search.Options{Dir: filepath.Join(dir, "search"), Embedder: e}
+	f := openWith(t, o)
+	defer func() { f.close() }()
+	const ann, bob = kg.AgentID("agent://ann"), kg.AgentID("agent://bob")
+	near := search.Near{Vector: []float32{1, 1}}
+	late := text("", "b", "label", "late")
+	f.apply(text("", "a", "label", "early"), late, text("private:ann", "c", "label", "Ann's"), text("", "d", "label", "never"))
+	f.wantNear(bob, "", near, "a:0.83")
+	f.wantNear(ann, "", near, "c:0.83 a:0.83")
+	e.make("late")
+	if err := f.AddMade(t.Context(), []kg.Quad{late.Quad, text("", "x", "label", "late").Quad}); err != nil {
+		t.Fatal(err)
+	}
+	f.wantNear(bob, "", near, "b:0.86 a:0.83")
+	f.close()
+	f = openWith(t, o)
+	f.wantNear(bob, "", near, "b:0.86 a:0.83")
+	// Beside a given vector of the same statement.
+	f.apply(embedded(text("", "a", "label", "early"), "m", 1, 1))
+	f.wantNear(bob, "", near, "a:1.00 b:0.86")
+	late.Op = kg.Remove
+	f.apply(late)
+	f.wantNear(bob, "", near, "a:1.00")
+	if err := f.AddMade(t.Context(), []kg.Quad{late.Quad}); err != nil {
+		t.Fatal(err)
+	}
+	f.wantNear(bob, "", near, "a:1.00")
+	// Without the embedder, and with another one, the index has none of its vectors.
+	f.close()
+	f = openWith(t, search.Options{Dir: o.Dir})
+	f.wantNear(ann, "", search.Near{Model: "m", Vector: near.Vector}, "a:1.00")
+	f.close()
+	o.Embedder = &embedder{texts: map[string]bool{"never": true}, name: "two"}
+	f = openWith(t, o)
+	f.wantNear(ann, "", near, "a:1.00 d:0.83")
 }
 
 // Beside words the ranks count, and equal scores are in the order of hashed names.

@@ -23,7 +23,7 @@ type Options struct {
 	// Dir is the directory of the index.
 	Dir    string
 	Logger *slog.Logger
-	// Embedder makes the vectors of Near.Like; nil for none.
+	// Embedder makes vectors of texts; nil for none.
 	Embedder Embedder
 	// SaveEvery is how often the index is written while it changes. After a crash it is
 	// brought up from the last time.
@@ -72,8 +72,9 @@ type Service struct {
 
 	departed departures
 
-	wanted  chan struct{} // capacity 1: a search begins to wait
-	waiting atomic.Int32  // searches that wait
+	wanted   chan struct{} // capacity 1: a search begins to wait
+	waiting  atomic.Int32  // searches that wait
+	changing sync.Mutex    // held while changes of the log are indexed
 
 	mu       sync.Mutex
 	nudge    func()        // makes the watcher tell its position; nil without one
@@ -115,7 +116,7 @@ func Open(store *kg.Store, o Options) (*Service, error) {
 		store: store, options: o, index: index, vectors: vectors, jobs: jobs.NewGroup(o.Logger),
 		wanted: make(chan struct{}, 1), moved: make(chan struct{}),
 	}
-	place = olderPlace(store, place, vectorPlace)
+	place = s.olderPlace(place, vectorPlace)
 	if from, err := store.ParsePosition(place); err == nil && place != "" && from.Revision <= store.Head().Revision {
 		s.departed.forget(from.Revision)
 		s.position, s.saved, s.opened, s.until = from, from, from.Revision, store.Head().Revision
@@ -198,7 +199,7 @@ func (s *Service) saveIndex() error {
 		return nil
 	}
 	place := s.store.FormatPosition(at)
-	if err := errors.Join(s.index.Save(place), s.vectors.Save(place)); err != nil {
+	if err := errors.Join(s.index.Save(place), s.vectors.Save(place+"\n"+s.identity())); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -291,6 +292,7 @@ func (s *Service) addMatches(ctx context.Context, snapshot *kg.Snapshot, p kg.ID
 		if t, ok := newText(&q); ok {
 			identify(&t, q.Subject, row.IDQuad)
 			s.index.Add(t)
+			s.putMade(&q, row.IDQuad)
 		}
 	}
 	note(n)
@@ -417,6 +419,8 @@ func (s *Service) changeTexts(ctx context.Context, g *gathered) error {
 	if g.isEmpty() {
 		return nil
 	}
+	s.changing.Lock()
+	defer s.changing.Unlock()
 	snapshot, err := s.store.View(ctx, systemView) // of the ids
 	if err != nil {
 		return err
@@ -452,15 +456,19 @@ func (s *Service) changeText(snapshot *kg.Snapshot, c *textChange) error {
 	identify(&t, q.Subject, kg.IDQuad(ids))
 	if c.add {
 		s.index.Add(t)
+		s.putMade(q, kg.IDQuad(ids))
 	} else {
 		s.departed.add(c.revision, t.Subject) // first, so that a search misses none
 		s.index.Remove(t)
+		s.removeMade(q, kg.IDQuad(ids))
 	}
 	return nil
 }
 
 // replaceGraph indexes the content of a graph anew.
 func (s *Service) replaceGraph(ctx context.Context, graph kg.Term, at kg.Revision) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
 	snapshot, err := s.store.View(ctx, systemView)
 	if err != nil {
 		return err

@@ -26,6 +26,12 @@ func mayHaveText(q *kg.Quad) bool {
 	return q.Object.ExplicitDatatype() == ""
 }
 
+// TextOf returns the text of a statement that is searched, and false if there is none.
+func TextOf(q *kg.Quad) (string, bool) {
+	text, _, ok := textOf(q)
+	return text, ok
+}
+
 // textOf returns the text of a statement, and false for one that is not searched.
 func textOf(q *kg.Quad) (text string, language words.Language, ok bool) {
 	if !mayHaveText(q) {

@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"path/filepath"
+	"strings"
 
+	"koine/internal/query"
 	"koine/internal/textindex"
 	"koine/internal/vectorindex"
 	"koine/kg"
@@ -16,33 +18,52 @@ func openVectors(dir string) (x *vectorindex.Index, place string, unusable, err 
 	return vectorindex.Open(filepath.Join(dir, "vectors"))
 }
 
-// olderPlace returns the older of the two places that the indexes were saved at, and none if
-// one of them is not known: then both are built anew.
-func olderPlace(store *kg.Store, a, b string) string {
-	p, errA := store.ParsePosition(a)
-	q, errB := store.ParsePosition(b)
+// olderPlace returns the older of the places that the indexes of texts and of vectors were saved
+// at, and none if one of them is not known, or the vectors were made by another embedder: then
+// both are built anew.
+func (s *Service) olderPlace(texts, vectors string) string {
+	vectors, embedder, _ := strings.Cut(vectors, "\n")
+	p, errP := s.store.ParsePosition(texts)
+	q, errQ := s.store.ParsePosition(vectors)
 	switch {
-	case errA != nil || errB != nil:
+	case errP != nil || errQ != nil || embedder != s.identity():
 		return ""
 	case p.Compare(q) < 0:
-		return a
+		return texts
 	}
-	return b
+	return vectors
 }
 
-// ownerOf returns the Owner of the vector of an assertion. It depends on names alone.
+// identity names the embedder in the place of the vectors.
+func (s *Service) identity() string {
+	if s.options.Embedder == nil {
+		return ""
+	}
+	return s.options.Embedder.Identity()
+}
+
+// The lowest bit of an Owner tells who made the vector: the source of an assertion, or the
+// embedder.
+const (
+	givenVector = 0
+	madeVector  = 1
+)
+
+// ownerOf returns the Owner of the vector of an assertion, or of the embedder if source is "". It
+// depends on names alone.
 func ownerOf(q *kg.Quad, source kg.AgentID) uint64 {
 	h := fnv.New64a()
 	for _, part := range []string{q.Predicate.String(), q.Object.String(), q.Graph.String(), string(source)} {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
-		_, _ = h.Write(n[:])
+		_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		_, _ = h.Write([]byte(part))
 	}
-	return h.Sum64()
+	if source == "" {
+		return h.Sum64()<<1 | madeVector
+	}
+	return h.Sum64()<<1 | givenVector
 }
 
-// vectorKey returns the key of the vector of an assertion.
+// vectorKey returns the key of the vector of an assertion, or of the embedder.
 func vectorKey(q *kg.Quad, ids kg.IDQuad, source kg.AgentID) vectorindex.Key {
 	return vectorindex.Key{
 		Subject: subjectOf(q.Subject, ids.Subject), Owner: ownerOf(q, source),
@@ -84,4 +105,50 @@ func (s *Service) changeVectors(q *kg.Quad, ids kg.IDQuad, list []kg.Assertion, 
 			s.vectors.Remove(vectorKey(q, ids, a.Source))
 		}
 	}
+}
+
+// putMade adds the vector that the embedder has made of a statement's text.
+func (s *Service) putMade(q *kg.Quad, ids kg.IDQuad) {
+	if s.options.Embedder == nil {
+		return
+	}
+	if v := s.options.Embedder.Vector(q); v != nil {
+		s.vectors.Put(vectorKey(q, ids, ""), s.options.Embedder.Model(), v)
+	}
+}
+
+func (s *Service) removeMade(q *kg.Quad, ids kg.IDQuad) {
+	if s.options.Embedder != nil {
+		s.vectors.Remove(vectorKey(q, ids, ""))
+	}
+}
+
+// AddMade adds the vectors that the embedder has made of statements that are still there.
+func (s *Service) AddMade(ctx context.Context, list []kg.Quad) error {
+	// A removal after this snapshot is indexed after this.
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	snapshot, err := s.store.View(ctx, systemView)
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	for i := range list {
+		q := &list[i]
+		ids, known, err := snapshot.PatternIDs(kg.Pattern{Subject: q.Subject, Predicate: q.Predicate, Object: q.Object, Graph: q.Graph})
+		if err != nil {
+			return err
+		}
+		if !known {
+			continue
+		}
+		shown, err := query.Shows(snapshot, ids)
+		if err != nil {
+			return err
+		}
+		if shown {
+			s.putMade(q, kg.IDQuad(ids))
+		}
+	}
+	return nil
 }

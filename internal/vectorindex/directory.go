@@ -1,6 +1,7 @@
 package vectorindex
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -183,6 +184,27 @@ func (x *Index) Save(place string) error {
 		}
 	}
 	return sealed.RemoveUnused(x.dir, used)
+}
+
+// CopyTo writes the vectors into a new directory, without those that were removed.
+func (x *Index) CopyTo(dir, place string) error {
+	to, _, unusable, err := Open(dir)
+	if err = cmp.Or(err, unusable); err != nil {
+		return err
+	}
+	defer to.Clear()
+	x.mu.RLock()
+	for _, list := range x.chunks {
+		for _, c := range list {
+			for row := range c.countRows() {
+				if !c.isRemoved(row) {
+					to.addVector(c.keyAt(row), c.modelAt(row), c.readVector(row))
+				}
+			}
+		}
+	}
+	x.mu.RUnlock()
+	return to.Save(place)
 }
 
 // beginSave returns what the chunks are. x.mu is held.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"koine/channels/channel"
 	"koine/channels/message"
 	"koine/cmd/koine/internal/cli"
+	"koine/internal/embedding"
 	"koine/internal/search"
 	"koine/kg"
 )
@@ -35,7 +38,7 @@ func (EraseCommand) Help() string {
 
 Commits with erased statements also lose their justification, and their idempotency keys are refused from then on. Their authors, times and task references remain. The store is a new one for its clients: positions and cursors are refused.
 
-Koine's own graphs (such as proposals) are erased only if --graph names them. A message (urn:koine:message:ID) is erased by its --subject alone, and what an agent said by --source with --messages: with it go its audit copy and its content in a review. Backups are not changed: take a new one and delete the old ones. The command needs as much free disk space as the store uses.
+Koine's own graphs (such as proposals) are erased only if --graph names them. A message (urn:koine:message:ID) is erased by its --subject alone, and what an agent said by --source with --messages: with it go its audit copy and its content in a review. The vectors that an embeddings endpoint made of erased texts go too. Backups are not changed: take a new one and delete the old ones. The command needs as much free disk space as the store uses.
 
 Examples:
   koine erase --data ./koine-data --subject https://example.org/person/7 --dry-run
@@ -59,6 +62,11 @@ func (c *EraseCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	if err := search.RemoveIndex(c.Data); err != nil {
 		return err
 	}
+	if !c.DryRun {
+		if err := c.pruneEmbeddings(ctx, log); err != nil {
+			return err
+		}
+	}
 	if r.Changes+r.Rows == 0 {
 		t.Notef("No statement matches; nothing changed.")
 		return nil
@@ -77,6 +85,20 @@ func (c *EraseCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	}
 	t.Notef("Earlier backups still contain the erased data.")
 	return nil
+}
+
+// pruneEmbeddings removes the made vectors of texts that were erased.
+func (c *EraseCommand) pruneEmbeddings(ctx context.Context, log *slog.Logger) error {
+	dir := embedding.Directory(c.Data)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	target := cli.Target{Data: c.Data}
+	store, err := target.OpenStore(log, false, kg.Options{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(embedding.Prune(ctx, store, dir, search.TextOf), store.Close())
 }
 
 // eraseOptions converts the flags to options. It reads the prefixes of the store to expand

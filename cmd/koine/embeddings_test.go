@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// serveVectors is an embeddings endpoint with vectors of the lengths of texts.
+func serveVectors(t *testing.T, key string) (e *httptest.Server, sent func() string) {
+	var mu sync.Mutex
+	var texts []string
+	e = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ Input []string }
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || r.Header.Get("Authorization") != "Bearer "+key {
+			t.Errorf("a call with %q: %v", r.Header.Get("Authorization"), err)
+		}
+		var out struct {
+			Data []map[string]any `json:"data"`
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for i, text := range in.Input {
+			texts = append(texts, text)
+			out.Data = append(out.Data, map[string]any{"index": i, "embedding": []int{len(text), 10}})
+		}
+		_ = json.NewEncoder(w).Encode(out)
+	}))
+	t.Cleanup(e.Close)
+	return e, func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Join(texts, "|")
+	}
+}
+
+// Texts of the graphs that the operator names get vectors from the endpoint and are found by them,
+// also after a restart and without the index; erased ones are not. Nothing else is sent, and the
+// key is in no log.
+func TestEmbeddingsEndpoint(t *testing.T) {
+	const key = "sk-not-to-be-seen"
+	endpoint, sent := serveVectors(t, key)
+	dir := t.TempDir()
+	keyFile := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(keyFile, []byte(key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var s *server
+	var url string
+	begin := func() {
+		s, url = startServerOn(t, dir, "--search", "on", "--log-level", "debug", "--embeddings-url", endpoint.URL+"/v1/embeddings", "--embeddings-model", "length",
+			"--embeddings-key-file", keyFile, "--embeddings-graphs", "urn:ex:open,messages")
+	}
+	end := func() {
+		t.Helper()
+		if err := s.process.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-s.ended; err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(s.log.String(), key) {
+			t.Error("the log has the key")
+		}
+	}
+	run := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command("koine", args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v %s", args, err, out)
+		}
+	}
+	near := func(want string) {
+		t.Helper()
+		got := ""
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			_, got = ask(t, http.MethodPost, url+"/graphql", "bot", `{"query":"{ search(query: \"\", near: {like: \"twelve chars\"}) { nodes { similarity entity { iri } } } }"}`)
+			if strings.Contains(got, want) {
+				return
+			}
+		}
+		t.Fatalf("got %s, want %s\n%s", got, want, s.log)
+	}
+	begin()
+	run("update", "add", "urn:ex:a", "rdfs:label", "twelve signs", "--graph", "urn:ex:open", "--url", url)
+	run("update", "add", "urn:ex:b", "rdfs:label", "two", "--graph", "urn:ex:open", "--url", url)
+	run("update", "add", "urn:ex:c", "rdfs:label", "not sent", "--url", url)
+	const both = `{"nodes":[{"similarity":1,"entity":{"iri":"urn:ex:a"}},{"similarity":0.`
+	near(both)
+	end()
+	run("erase", "--data", dir, "--text", "two")
+	begin()
+	near(`{"nodes":[{"similarity":1,"entity":{"iri":"urn:ex:a"}}]}`)
+	end()
+	if err := os.RemoveAll(filepath.Join(dir, "search")); err != nil {
+		t.Fatal(err)
+	}
+	begin()
+	near(`{"nodes":[{"similarity":1,"entity":{"iri":"urn:ex:a"}}]}`)
+	if _, text := ask(t, http.MethodGet, url+"/metrics", "bot", ""); !strings.Contains(text, "koine_embeddings_stored 1\n") || strings.Contains(text, key) {
+		t.Errorf("the metrics do not count one vector:\n%s", text)
+	}
+	if got := strings.ReplaceAll(sent(), "|twelve chars", ""); got != "twelve signs|two" && got != "two|twelve signs" {
+		t.Errorf("sent: %s", got)
+	}
+	end()
+}
+
+// Flags that do not go together, or name no graph, are usage errors.
+func TestEmbeddingFlags(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const url = "--embeddings-url=http://127.0.0.1:1/v1/embeddings"
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{url}, "--search on"},
+		{[]string{"--search=on", "--embeddings-model=m"}, "--embeddings-url"},
+		{[]string{"--search=on", url, "--embeddings-model=m"}, "--embeddings-graphs"},
+		{[]string{"--search=on", url, "--embeddings-graphs=default"}, "model"},
+		{[]string{"--search=on", url, "--embeddings-graphs=default", "--embeddings-model=m", "--embeddings-daily=0"}, "--embeddings-daily"},
+		{[]string{"--search=on", url, "--embeddings-graphs=default", "--embeddings-model=m", "--embeddings-key-file=" + empty}, "no key"},
+		{[]string{"--search=on", "--embeddings-url=http://me:sk-secret@localhost/", "--embeddings-graphs=default", "--embeddings-model=m"}, "credentials"},
+	} {
+		out, err := exec.Command("koine", append([]string{"serve", "--listen=127.0.0.1:0", "--reserve-mib=0", "--data", t.TempDir()}, c.args...)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), c.want) || strings.Contains(string(out), "sk-secret") {
+			t.Errorf("%v: %v %s", c.args, err, out)
+		}
+	}
+}
