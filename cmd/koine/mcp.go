@@ -24,7 +24,7 @@ type mcpCommand struct {
 
 // Help is shown by --help.
 func (mcpCommand) Help() string {
-	return `A client of the Model Context Protocol starts this command and talks to it over standard input and output. The tools act with the credentials of the command. search and recall need a server with --search on.
+	return `A client of the Model Context Protocol starts this command and talks to it over standard input and output. The tools act with the credentials of the command. A server with --search off has neither search nor recall.
 
 An entry of a client's configuration:
   {"mcpServers": {"koine": {"command": "koine", "args": ["mcp", "--url", "http://127.0.0.1:8080", "--as", "dora"]}}}`

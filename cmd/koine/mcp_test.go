@@ -72,7 +72,7 @@ const readTools = 13
 // both transports.
 func TestModelContextTools(t *testing.T) {
 	t.Run("standard input and output", func(t *testing.T) {
-		_, url := startServer(t, "--search", "on", "--prefix", "ex=https://example.org/")
+		_, url := startServer(t, "--prefix", "ex=https://example.org/")
 		useTools(t, url, startMCP(t, "--url", url, "--as", "dora"))
 		tools, err := startMCP(t, "--url", url, "--as", "eve", "--read-only").ListTools(t.Context(), nil)
 		if err != nil {
@@ -88,7 +88,7 @@ func TestModelContextTools(t *testing.T) {
 		}
 	})
 	t.Run("HTTP", func(t *testing.T) {
-		_, url := startServer(t, "--search", "on", "--prefix", "ex=https://example.org/")
+		_, url := startServer(t, "--prefix", "ex=https://example.org/")
 		useTools(t, url, connectMCP(t, overHTTP(url, "X-Agent-ID", "dora")))
 	})
 }
@@ -102,7 +102,7 @@ func startExamples(t *testing.T, dir string) (s *server, url string) {
 	if err := os.WriteFile(policy, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return startServerOn(t, filepath.Join(dir, "data"), "--search", "on", "--demo", "--policy", policy)
+	return startServerOn(t, filepath.Join(dir, "data"), "--demo", "--policy", policy)
 }
 
 // prepareExamples makes the agent chen ask dora, and propose, and returns a replacer that
@@ -187,7 +187,7 @@ func TestExamplesOfTools(t *testing.T) {
 
 // Agents ask and answer each other, and messages leave the inbox when they are answered or acknowledged.
 func TestConversationTools(t *testing.T) {
-	_, url := startServer(t, "--search", "on", "--prefix", "lab=https://lab.example/")
+	_, url := startServer(t, "--prefix", "lab=https://lab.example/")
 	dora, chen := connectMCP(t, overHTTP(url, "X-Agent-ID", "dora")), startMCP(t, "--url", url, "--as", "chen")
 	type message struct{ ID, Channel, Text, Request string }
 	type page struct {
@@ -373,7 +373,7 @@ func (h withHeader) RoundTrip(r *http.Request) (*http.Response, error) {
 // ends its access.
 func TestModelContextAcrossAKill(t *testing.T) {
 	dir := t.TempDir()
-	s, url := startServerOn(t, dir, "--search", "on", "--prefix", "ex=https://example.org/")
+	s, url := startServerOn(t, dir, "--prefix", "ex=https://example.org/")
 	over := connectMCP(t, overHTTP(url, "X-Agent-ID", "dora"))
 	piped := startMCP(t, "--url", url, "--as", "dora")
 	for i, c := range []*modelClient{over, piped, over, piped} {
@@ -382,7 +382,7 @@ func TestModelContextAcrossAKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-s.ended
-		s, _ = startServerOn(t, dir, "--search", "on", "--listen", strings.TrimPrefix(url, "http://"))
+		s, _ = startServerOn(t, dir, "--listen", strings.TrimPrefix(url, "http://"))
 		for n := range i + 1 {
 			c.want("search", map[string]any{"query": "cell run"}, false, fmt.Sprintf("ex:run%d (Run %d of the cell)", n, n))
 		}

@@ -165,7 +165,7 @@ func TestToolsThroughNPM(t *testing.T) {
 						t.Fatal(err)
 					}
 					<-s.ended
-					s, _ = startServerOn(t, filepath.Join(dir, "data"), "--search", "on", "--policy", filepath.Join(dir, "policy.yaml"), "--listen", strings.TrimPrefix(url, "http://"))
+					s, _ = startServerOn(t, filepath.Join(dir, "data"), "--policy", filepath.Join(dir, "policy.yaml"), "--listen", strings.TrimPrefix(url, "http://"))
 				})
 			})
 		}

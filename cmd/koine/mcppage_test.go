@@ -28,8 +28,8 @@ func TestMCPPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, open := startServer(t, "--search", "on")
-	guarded := startKnowing(t, "--auth", "keys", "--search", "on")
+	_, open := startServer(t)
+	guarded := startKnowing(t, "--auth", "keys")
 	key, _ := guarded.create(`{agentId: "dora"}`)
 	clients, commands := 0, 0
 	connect := func(block string, s pageServer) {

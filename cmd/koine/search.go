@@ -13,7 +13,7 @@ import (
 
 // searchFlags configure search by words.
 type searchFlags struct {
-	Search string `help:"Keep an index of texts for search by words: on or off. The index is in the data directory and is built again if it is missing." enum:"on,off" default:"off" placeholder:"on|off"`
+	Search string `help:"Keep an index of texts for search by words: on or off. The index is in the data directory and is built again if it is missing." enum:"on,off" default:"on" placeholder:"on|off"`
 }
 
 // openSearch opens the search of a store, nil if it is off, and the maker of its vectors, nil

@@ -32,7 +32,7 @@ type SearchCommand struct {
 
 // Help is shown by --help.
 func (SearchCommand) Help() string {
-	return `The server keeps an index of texts if it runs with --search on. Put -- before a query that begins with "-". Filters add up; times are as in 2026-11-27T08:00:00Z.
+	return `The server keeps an index of texts, unless it runs with --search off. Put -- before a query that begins with "-". Filters add up; times are as in 2026-11-27T08:00:00Z.
 
 Examples:
   koine search water capacity
@@ -171,7 +171,7 @@ type RecallCommand struct {
 
 // Help is shown by --help.
 func (RecallCommand) Help() string {
-	return `The text has the form in which facts are written: prefixes, subjects at the beginning of lines, and below them predicates with their objects. The server runs with --search on.
+	return `The text has the form in which facts are written: prefixes, subjects at the beginning of lines, and below them predicates with their objects.
 
 Examples:
   koine recall water capacity
