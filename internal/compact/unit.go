@@ -28,19 +28,32 @@ func (u *unit) follows(before *unit) bool {
 	return u.fact.Graph == before.fact.Graph && u.fact.Subject.Term == before.fact.Subject.Term
 }
 
-// sharedBrackets reports whether the units of the first subject, two at least, have the same
-// brackets.
-func sharedBrackets(units []unit) bool {
-	first := string(units[0].fact.appendBrackets(nil))
-	n := 1
-	for n < len(units) && units[n].follows(&units[0]) {
-		if string(units[n].fact.appendBrackets(nil)) != first {
-			return false
+// sharedBrackets returns the brackets that most units of the first subject have, if it is
+// shorter to write them once, or else "".
+func sharedBrackets(units []unit) string {
+	count, none := map[string]int{}, 0
+	best := ""
+	for i := range units {
+		if i > 0 && !units[i].follows(&units[0]) {
+			break
 		}
-		n++
+		text := string(units[i].fact.appendBrackets(nil))
+		if text == "" {
+			none++
+			continue
+		}
+		if count[text]++; best == "" || count[text] > count[best] {
+			best = text
+		}
 	}
-	return n > 1 && first != ""
+	if count[best] < 2 || (count[best]-1)*Tokens(best) <= none*Tokens(noBrackets) {
+		return ""
+	}
+	return best
 }
+
+// noBrackets stand behind a fact that has none, below a subject with brackets.
+const noBrackets = " []"
 
 // unitsOf returns the units of facts in their order.
 func unitsOf(facts []Fact) []unit {

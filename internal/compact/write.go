@@ -45,16 +45,15 @@ func Write(facts []Fact, o Options) Written {
 		}
 		return "# " + o.More(left) + "\n"
 	}
-	written, shared := 0, 0
+	written, shared := 0, ""
 	for i := range units {
 		u := &units[i]
-		if i == 0 || !u.follows(&units[i-1]) {
-			if shared = i; !sharedBrackets(units[i:]) {
-				shared = -1
-			}
+		begins := i == 0 || !u.follows(&units[i-1])
+		if begins {
+			shared = sharedBrackets(units[i:])
 		}
 		before := w.saveMark()
-		w.writeUnit(u, shared == i, shared >= 0)
+		w.writeUnit(u, begins, shared)
 		left := len(facts) - written - u.size()
 		if o.MaxTokens > 0 && i > 0 && w.countTokens()+Tokens(rest(left)) > o.MaxTokens {
 			w.resetTo(before)
@@ -107,11 +106,10 @@ func (w *writer) endLine() {
 	w.line = len(w.body)
 }
 
-// writeUnit writes a unit behind the last one. The brackets of all units of a subject stand
-// behind the subject, if they are shared: begins is set for the first one.
-func (w *writer) writeUnit(u *unit, begins, shared bool) {
+// writeUnit writes a unit behind the last one. The first one of a subject begins it, with the
+// brackets that most of its units share.
+func (w *writer) writeUnit(u *unit, begins bool, shared string) {
 	f := u.fact
-	sameSubject := w.begun && f.Graph == w.last.graph && f.Subject.Term == w.last.subject && !begins
 	if w.begun && f.Graph != w.last.graph || !w.begun && f.Graph != kg.DefaultGraph {
 		w.endLine()
 		w.body = append(w.body, "@graph "...)
@@ -121,24 +119,25 @@ func (w *writer) writeUnit(u *unit, begins, shared bool) {
 			w.body = append(w.body, "default"...)
 		}
 	}
-	var brackets []byte
-	if !shared {
-		brackets = f.appendBrackets(nil)
+	brackets := string(f.appendBrackets(nil))
+	switch brackets {
+	case shared:
+		brackets = ""
+	case "":
+		brackets = noBrackets
 	}
-	if !sameSubject {
+	if begins {
 		w.endLine()
 		w.appendName(f.Subject.Term)
 		w.last.predicate, w.last.inner = kg.Term{}, kg.Term{}
-		label := f.isPlainLabel() && len(brackets) == 0
+		label := f.isPlainLabel() && brackets == ""
 		if label {
 			w.body = appendLabel(append(w.body, ' '), f.Object.Term.Value())
 			if lang := f.Object.Term.Lang(); lang != "" {
 				w.body = append(append(w.body, '@'), lang...)
 			}
 		}
-		if shared {
-			w.body = f.appendBrackets(w.body)
-		}
+		w.body = append(w.body, shared...)
 		if label {
 			w.notePlace(f, kg.Term{}, kg.Term{})
 			return
@@ -148,7 +147,7 @@ func (w *writer) writeUnit(u *unit, begins, shared bool) {
 	if len(u.inner) == 1 {
 		inner = u.inner[0].Predicate.Term
 	}
-	if !sameSubject || f.Predicate.Term != w.last.predicate || inner != w.last.inner {
+	if begins || f.Predicate.Term != w.last.predicate || inner != w.last.inner {
 		w.endLine()
 		w.body = append(w.body, "  "...)
 		w.appendPredicate(f.Predicate.Term)

@@ -104,8 +104,10 @@ ex:film (The Third Man)@en
   a ex:Film
   ex:director ex:reed (Carol Reed)
   ex:year 1949
+ex:reed (Carol Reed)
+  ex:born 1906 [0.9, by ann]
 `
-	if a.Text != want || a.Facts != 4 || a.Left != 0 {
+	if a.Text != want || a.Facts != 6 || a.Left != 0 {
 		t.Errorf("%d facts and %d left:\n%s", a.Facts, a.Left, a.Text)
 	}
 	// By name, with the statements that point to it.
