@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"koine/channels/channel"
+	"koine/channels/message"
 	"koine/graph/executor"
 	"koine/graph/internal/knowledge"
 	"koine/graph/internal/views"
@@ -115,6 +116,11 @@ func (h *SearchHit) Entity(ctx context.Context, f *executor.Selected) (executor.
 	return h.term.Entity(ctx, f)
 }
 
+// Message is the message that the subject is, nil if it is none.
+func (h *SearchHit) Message(ctx context.Context) (*Message, error) {
+	return messageIfAny(ctx, message.IDOf(h.hit.Subject))
+}
+
 // Matches are the texts with words of the query.
 func (h *SearchHit) Matches() []SearchMatch {
 	out := make([]SearchMatch, len(h.hit.Matches))
@@ -160,7 +166,7 @@ func (*queryRoot) Search(ctx context.Context, query string, near *NearInput, fil
 		return nil, err
 	}
 	if v.Graphs == nil {
-		v.AllGraphs = true // messages are in koine's own
+		v.AllGraphs, v.WithoutPending = true, !v.IncludePending // messages are in koine's own
 	}
 	s, err := r.openSnapshot(ctx, v)
 	if err != nil {

@@ -204,3 +204,57 @@ func TestSearchRefuses(t *testing.T) {
 		}
 	}
 }
+
+// withSearch gives channels a search.
+func (c *conversing) withSearch(t *testing.T) {
+	t.Helper()
+	texts, err := search.Open(c.store, search.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts.Start()
+	t.Cleanup(func() {
+		if err := texts.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	prefixes, err := kg.NewPrefixes(map[string]string{"ex": ex})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.engine = graph.NewEngine(graph.Deps{Store: c.store, Prefixes: prefixes, Search: texts, Channels: c.service, Logger: slog.New(slog.NewTextHandler(c.log, nil))}, graph.Options{})
+}
+
+// Messages are found by who reads their channel, with their channel and author. Others learn
+// nothing of them.
+func TestSearchMessages(t *testing.T) {
+	c := newConversing(t, limit.Limits{})
+	c.withSearch(t)
+	c.update(add(iri("po"), kg.IRI(kg.RDFSLabel), kg.String("water of the river")))
+	hall := c.lab("PUBLIC")
+	c.say("ann", hall, "water for all", "")
+	const everything = `{ search(query: "water", order: TIME%s) { totalCount nodes { score time entity { iri } message { id text } matches { pieces } } facets(by: [CHANNEL, AUTHOR, CLASS, GRAPH]) { values { iri id count } distinct } } }`
+	before := c.told("eve", everything, "") + c.told("eve", everything, `, filter: {authorIds: ["ann"]}`)
+	secret := c.lab("PRIVATE")
+	for range 5 {
+		c.say("ann", secret, strings.Repeat("water and waters ", 50), "")
+	}
+	if after := c.told("eve", everything, "") + c.told("eve", everything, `, filter: {authorIds: ["ann"]}`); after != before {
+		t.Errorf("Eve finds\n%s\nand before\n%s", after, before)
+	}
+	c.want("what Eve finds in the private channel", c.told("eve", `{ search(query: "water", filter: {channelIds: [%q]}) { totalCount } }`, secret), c.told("eve", `{ search(query: "water", filter: {channelIds: ["unknown"]}) { totalCount } }`))
+	c.want("what Ann finds", c.told("ann", `{ search(query: "water", filter: {channelIds: [%q], authorIds: ["ann"]}) { totalCount facets(by: [CHANNEL]) { values { id count } } } }`, secret),
+		fmt.Sprintf(`{"search":{"totalCount":5,"facets":[{"values":[{"id":%q,"count":5}]}]}}`, secret))
+	c.want("messages and entities", c.told("ann", `{ search(query: "water for all rivers", first: 2) { nodes { message { text } } } }`), `{"search":{"nodes":[{"message":{"text":"water for all"}},{"message":null}]}}`)
+}
+
+// What a proposal would state is in no filter and no facet, unless the view includes it.
+func TestSearchWithoutProposals(t *testing.T) {
+	c := newConversing(t, limit.Limits{})
+	c.withSearch(t)
+	c.update(add(iri("po"), kg.IRI(kg.RDFSLabel), kg.String("water of the river")))
+	c.told("ann", `mutation { applyPatches(input: {patches: [{op: add, statement: {subject: {id: "ex:po"}, predicate: {id: "rdf:type"}, object: {id: "ex:Lake"}}}, {op: add, statement: {subject: {id: "ex:po"}, predicate: {id: "ex:pay"}, object: {value: 1}}}]}) { proposalId } }`)
+	c.want("the class that is proposed", c.told("ann", `{ search(query: "water", filter: {classes: ["ex:Lake"]}) { totalCount } }`), `{"search":{"totalCount":0}}`)
+	c.want("the class in a view with proposals", c.told("ann", `{ search(query: "water", filter: {classes: ["ex:Lake"]}, view: {includePending: true}) { totalCount } }`), `{"search":{"totalCount":1}}`)
+	c.want("facets", c.told("ann", `{ search(query: "water") { totalCount facets(by: [CLASS]) { distinct } } }`), `{"search":{"totalCount":1,"facets":[{"distinct":0}]}}`)
+}

@@ -3543,7 +3543,8 @@ func searchHitFields() map[string]*executor.Field {
 		"time": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeDateTime(w, s, o.(*SearchHit).Time())
 		}),
-		"entity": executor.Plan((*SearchHit).Entity, executor.WriteValue),
+		"entity":  executor.Plan((*SearchHit).Entity, executor.WriteValue),
+		"message": executor.Read((*SearchHit).Message, writeMessage),
 		"matches": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
 			return writeSearchMatchList(w, s, o.(*SearchHit).Matches())
 		}),
