@@ -159,6 +159,54 @@ type nearSearch struct {
 	*finder
 	vectors  *vectorindex.Index
 	subjects map[kg.ID]bool // whether the filter admits a subject
+	admitted int            // how many of them
+	read     bool           // members was read
+	members  idSet          // of the filter's classes; nil if it was not read, or has too many
+}
+
+// A class is rare if of the first rareAfter subjects and later at most one in rareShare has it. Then
+// its members are read at once, up to maxMembers.
+const (
+	rareAfter  = 50
+	rareShare  = 10
+	maxMembers = 20_000
+)
+
+// readMembers reads the members of the filter's classes.
+func (n *nearSearch) readMembers() error {
+	set := idSet{}
+	for class := range n.filter.classes {
+		for row, err := range n.snapshot.MatchIDs(kg.IDPattern{Predicate: n.filter.typeID, Object: class}, nil) {
+			if err != nil {
+				return err
+			}
+			if set[row.Subject] = struct{}{}; len(set) > maxMembers {
+				return nil
+			}
+		}
+	}
+	n.members = set
+	return nil
+}
+
+// admitsSubject reports whether the filter admits a subject.
+func (n *nearSearch) admitsSubject(id kg.ID) (bool, error) {
+	fits, known := n.subjects[id]
+	if known || n.members != nil && !n.members.has(id) {
+		return fits, nil
+	}
+	fits, err := n.filter.admitsSubject(id)
+	if err != nil {
+		return false, err
+	}
+	if n.subjects[id] = fits; fits {
+		n.admitted++
+	}
+	if !n.read && n.filter.classes != nil && !n.filter.typeID.IsZero() && len(n.subjects) >= rareAfter && n.admitted*rareShare <= len(n.subjects) {
+		n.read = true
+		return fits, n.readMembers()
+	}
+	return fits, nil
 }
 
 // findNearest returns the first hits behind a place.
@@ -188,16 +236,8 @@ func (n *nearSearch) findNearest(near *Near, first int, after *textindex.Place) 
 
 // isHit reports whether a vector is shown, and admitted by the filter.
 func (n *nearSearch) isHit(k *vectorindex.Key) (bool, error) {
-	fits, known := n.subjects[k.Subject.ID]
-	if !known {
-		var err error
-		if fits, err = n.filter.admitsSubject(k.Subject.ID); err != nil {
-			return false, err
-		}
-		n.subjects[k.Subject.ID] = fits
-	}
-	if !fits {
-		return false, nil
+	if fits, err := n.admitsSubject(k.Subject.ID); err != nil || !fits {
+		return false, err
 	}
 	return n.isShown(k, n.filter.AssertionFilter.admits)
 }

@@ -309,6 +309,25 @@ func TestFusion(t *testing.T) {
 			seen++
 		}
 	}
+	// A rare class, and one that most have, among so many.
+	for _, class := range []struct {
+		name  string
+		every int
+	}{{"Rare", 50}, {"Common", 2}} {
+		var want []string
+		list = nil
+		for i := range search.FusedHits + 50 {
+			if i%class.every == 1 {
+				list = append(list, kg.Patch{Op: kg.Add, Quad: kg.Quad{Subject: kg.IRI(fmt.Sprint("urn:s", i)), Predicate: kg.IRI(kg.RDFType), Object: kg.IRI("urn:" + class.name)}})
+				want = append(want, fmt.Sprint("s", i))
+			}
+		}
+		f.apply(list...)
+		page := f.mustSearch("agent://bob", search.Request{Near: &search.Near{Model: "m", Vector: []float32{0, 1}}, Filter: search.Filter{Classes: []kg.Term{kg.IRI("urn:" + class.name)}}, First: search.MaxFirst})
+		if slices.Sort(want); namesOf(page) != strings.Join(want, " ") {
+			t.Errorf("of class %s: %s, want %v", class.name, namesOf(page), want)
+		}
+	}
 	if seen != search.FusedHits {
 		t.Errorf("%d hits of the vectors, want %d", seen, search.FusedHits)
 	}
