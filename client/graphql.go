@@ -12,9 +12,15 @@ import (
 // error in the response is returned as an *Error. Operations without a mutation are
 // retried.
 func (c *Client) GraphQL(ctx context.Context, query string, variables map[string]any, into any) error {
+	_, err := c.GraphQLHints(ctx, query, variables, into)
+	return err
+}
+
+// GraphQLHints is GraphQL, and returns the hints about names that do not occur in the graph.
+func (c *Client) GraphQLHints(ctx context.Context, query string, variables map[string]any, into any) (hints []Hint, err error) {
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	run := func() error {
 		text, err := c.exchangeJSON(ctx, http.MethodPost, c.base+"/graphql", body, nil)
@@ -22,12 +28,17 @@ func (c *Client) GraphQL(ctx context.Context, query string, variables map[string
 			return err
 		}
 		var answer struct {
-			Data   json.RawMessage `json:"data"`
-			Errors []GraphQLError  `json:"errors"`
+			Data       json.RawMessage `json:"data"`
+			Errors     []GraphQLError  `json:"errors"`
+			Extensions struct {
+				Hints []Hint `json:"hints"`
+			} `json:"extensions"`
 		}
-		switch err := decodeAnswer(text, &answer); {
-		case err != nil:
+		if err := decodeAnswer(text, &answer); err != nil {
 			return err
+		}
+		hints = answer.Extensions.Hints
+		switch {
 		case len(answer.Errors) > 0:
 			return graphqlError(answer.Errors)
 		case into == nil:
@@ -36,9 +47,11 @@ func (c *Client) GraphQL(ctx context.Context, query string, variables map[string
 		return decodeAnswer(answer.Data, into)
 	}
 	if isReadOnly(query) {
-		return c.retry.runAttempts(ctx, run)
+		err = c.retry.runAttempts(ctx, run)
+	} else {
+		err = run()
 	}
-	return run()
+	return hints, err
 }
 
 // isReadOnly reports whether a GraphQL document has no mutation. It may report false for a

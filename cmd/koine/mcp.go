@@ -36,7 +36,7 @@ func (c *mcpCommand) Run(ctx context.Context, t cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	s := modelcontext.NewServer(ctx, watchedClient{server}, watchedClient{server}, modelcontext.Options{Version: buildinfo.Current().Version, Schema: koine.Schema, ReadOnly: c.ReadOnly, Memory: c.Tools == "memory"})
+	s := modelcontext.NewServer(ctx, toolClient{server}, toolClient{server}, modelcontext.Options{Version: buildinfo.Current().Version, Schema: koine.Schema, ReadOnly: c.ReadOnly, Memory: c.Tools == "memory"})
 	err = s.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(t.In), Writer: nopWriteCloser{t.Out}})
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		return nil
@@ -48,11 +48,20 @@ type nopWriteCloser struct{ io.Writer }
 
 func (nopWriteCloser) Close() error { return nil }
 
-// watchedClient follows subscriptions for the tools.
-type watchedClient struct{ *client.Client }
+// toolClient is a client as the tools need it.
+type toolClient struct{ *client.Client }
+
+// Hinted runs a GraphQL operation and returns its hints.
+func (c toolClient) Hinted(ctx context.Context, query string, variables map[string]any, into any) (hints []string, err error) {
+	list, err := c.GraphQLHints(ctx, query, variables, into)
+	for _, h := range list {
+		hints = append(hints, modelcontext.FormatHint(h.Message, h.Nearest))
+	}
+	return hints, err
+}
 
 // Watch yields nil for each change.
-func (c watchedClient) Watch(ctx context.Context, subscription string, variables map[string]any) iter.Seq[error] {
+func (c toolClient) Watch(ctx context.Context, subscription string, variables map[string]any) iter.Seq[error] {
 	return func(yield func(error) bool) {
 		for _, err := range c.Subscribe(ctx, client.Subscription{Query: subscription, Variables: variables}) {
 			if !yield(err) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -171,6 +172,10 @@ func TestExamplesOfTools(t *testing.T) {
 	c.want("recal", map[string]any{"topic": "x"}, true, `there is no tool "recal"; did you mean "recall"?`)
 	c.want("xyzzy", nil, true, `there is no tool "xyzzy"; the tools are recall, search`)
 	c.want("recall", map[string]any{"topics": "x"}, true, `there is no argument "topics"; did you mean "topic"?`)
+	// A name that does not occur is answered with the nearest.
+	c.want("query", map[string]any{"query": `{ statements(where: {predicate: {eq: "lab:suportedBy"}}) { totalCount } }`}, false, `{"statements":{"totalCount":0}}`, "\n# ", "demo/supportedBy")
+	c.want("history", map[string]any{"name": "lab:prussian-wite"}, false, "Did you mean one of these?\n", "lab:prussian-white (Prussian white)")
+	c.want("history", map[string]any{"name": "lab:xyzzy"}, false, "Search for its name.")
 	// The facts that are read are those that were written.
 	c.want("recall", map[string]any{"topic": "lab:run-9"}, false, "lab:quality \"doubtful\" [0.4, by dora], \"good\"")
 	c.want("correct", map[string]any{"facts": "lab:run-9 lab:quality \"bad\", \"old\"", "why": "measured again"}, false, "revision")
@@ -422,4 +427,69 @@ func useTools(t *testing.T, url string, c *modelClient) {
 	// A label that two entities have is told with both.
 	c.want("remember", map[string]any{"facts": "ex:other (Note G)\n"}, false, "Remembered with 1 new statements")
 	c.want("remember", map[string]any{"facts": "(Ada Lovelace) ex:wrote (Note G)"}, true, "ex:note-g", "ex:other")
+}
+
+// An agent's private graph and messages change no byte of the answers of others, by any tool,
+// resource or prompt: they are those of a store without.
+func TestOutsidersReadTheSameByTools(t *testing.T) {
+	answers := func(secret bool) map[string]string {
+		k := startKnowing(t, "--auth", "keys", "--demo", "--search", "on")
+		key, _ := k.create(`{agentId: "eve"}`)
+		eve := connectMCP(t, overHTTP(k.url, "Authorization", "Bearer "+key))
+		k.graphql(key, `mutation { createGraph(input: {iri: "agent://eve/private", visibility: PRIVATE}) { graph { iri } } }`)
+		if secret {
+			eve.want("remember", map[string]any{"facts": "@graph <agent://eve/private>\nlab:batch-3 lab:secretly lab:hidden\nlab:hidden (Water in the crystal)\n  a lab:Hidden\n  lab:about \"water in the crystal, impure salt, batch, prussian\""}, false, "Remembered")
+			eve.want("say", map[string]any{"to": "mallory", "text": "water in the crystal, impure salt"}, false, "Published")
+		}
+		eve.want("recall", map[string]any{"topic": "lab:hidden"}, false, map[bool]string{true: "lab:hidden (Water in the crystal)", false: "Nothing is known"}[secret])
+		key, _ = k.create(`{agentId: "outsider"}`)
+		c := connectMCP(t, overHTTP(k.url, "Authorization", "Bearer "+key))
+		out := map[string]string{}
+		tools, err := c.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range tools.Tools {
+			if !tool.Annotations.ReadOnlyHint {
+				continue
+			}
+			_, example, _ := strings.Cut(tool.Description, "\nExample: ")
+			var arguments map[string]any
+			if err := json.Unmarshal([]byte(example), &arguments); err != nil {
+				t.Fatal(err)
+			}
+			text, failed := c.call(tool.Name, arguments)
+			out[tool.Name] = fmt.Sprint(failed, text)
+		}
+		for _, words := range []string{"hidden", "secretly", "water", "prussian crystal"} {
+			out["search "+words], _ = c.call("search", map[string]any{"query": words})
+			out["recall "+words], _ = c.call("recall", map[string]any{"topic": words})
+			out["history "+words], _ = c.call("history", map[string]any{"name": "lab:" + words[:4] + "-x"})
+		}
+		out["history"], _ = c.call("history", map[string]any{"name": "lab:batch-3"})
+		for _, uri := range []string{"koine://vocabulary", "koine://entity/lab:batch-3", "koine://entity/lab:hidden"} {
+			r, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+			if out[uri] = fmt.Sprint(err); err == nil {
+				out[uri] = r.Contents[0].Text
+			}
+		}
+		for _, name := range []string{"brief", "record"} {
+			r, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: name, Arguments: map[string]string{"topic": "water in the crystal"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out["prompt "+name] = r.Messages[0].Content.(*mcp.TextContent).Text
+		}
+		return out
+	}
+	with, without := answers(true), answers(false)
+	varies := regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z|after "[^"]+"|[0-9a-f-]{36}|online|idle|offline`)
+	for name, text := range without {
+		if a, b := varies.ReplaceAllString(with[name], "…"), varies.ReplaceAllString(text, "…"); a != b {
+			t.Errorf("%s: with others' data\n%s\nwithout\n%s", name, a, b)
+		}
+	}
+	if len(without) < 25 {
+		t.Errorf("%d answers", len(without))
+	}
 }

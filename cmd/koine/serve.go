@@ -318,7 +318,7 @@ func (c *serveCommand) Run(ctx context.Context, t cli.Terminal, log *slog.Logger
 	server.Handle(offline.CheckPath, httpd.Plain, requireAdmin(checkHandler(store)))
 	server.HandleAdmin(offline.BackupPath, kg.RoleBackup, httpd.Plain, backupHandler(store, log))
 
-	models := modelcontext.NewHandler(engine, streams, modelcontext.Options{Version: buildinfo.Current().Version, Schema: engine.SDL(), Logger: log})
+	models := modelcontext.NewHandler(engine, streams, modelcontext.Options{Version: buildinfo.Current().Version, Schema: engine.SDL(), Logger: log, Heartbeat: c.Heartbeat})
 	defer models.Close()
 	server.Handle(modelcontext.Path, httpd.Plain, models)
 

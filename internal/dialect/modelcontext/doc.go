@@ -8,7 +8,9 @@ package modelcontext
 
 import "context"
 
-// Querier runs GraphQL operations as one caller. An error says how to go on.
+// Querier runs GraphQL operations as one caller. An error says how to go on, and hints name
+// those that are near to a name that does not occur.
 type Querier interface {
 	GraphQL(ctx context.Context, query string, variables map[string]any, into any) error
+	Hinted(ctx context.Context, query string, variables map[string]any, into any) (hints []string, err error)
 }

@@ -188,7 +188,8 @@ type queryArgs struct {
 }
 
 type queryAnswer struct {
-	Data map[string]any `json:"data"`
+	Data  map[string]any `json:"data"`
+	Hints []string       `json:"hints,omitempty" jsonschema:"names of the query that do not occur, with the nearest"`
 }
 
 func (t tools) runQuery(ctx context.Context, a queryArgs) (string, queryAnswer, error) {
@@ -200,14 +201,15 @@ func (t tools) runQuery(ctx context.Context, a queryArgs) (string, queryAnswer, 
 		}
 	}
 	var data json.RawMessage
-	if err := t.GraphQL(ctx, a.Query, a.Variables, &data); err != nil {
+	hints, err := t.Hinted(ctx, a.Query, a.Variables, &data)
+	if err != nil {
 		return "", queryAnswer{}, err
 	}
-	var answer queryAnswer
+	answer := queryAnswer{Hints: hints}
 	d := json.NewDecoder(strings.NewReader(string(data)))
 	d.UseNumber()
-	err := d.Decode(&answer.Data)
-	return string(data), answer, err
+	err = d.Decode(&answer.Data)
+	return withHints(string(data), hints), answer, err
 }
 
 // record is a statement in an answer of GraphQL.

@@ -116,7 +116,7 @@ func isInitialize(body []byte) bool {
 func (h *Handler) serveStateless(w http.ResponseWriter, r *http.Request, body []byte) {
 	switch {
 	case r.Header.Get("Mcp-Method") == "subscriptions/listen":
-		h.serveStream(w, r, func(r *http.Request) {
+		h.serveStream(w, r, func(w http.ResponseWriter, r *http.Request) {
 			server := newServer(h.executing, h.options, &watching{life: r.Context(), watcher: h.executing}, nil)
 			h.streaming.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), serverKey{}, server)))
 		})
@@ -129,7 +129,7 @@ func (h *Handler) serveStateless(w http.ResponseWriter, r *http.Request, body []
 
 // serveStream serves a request that lasts: it has a place among the streams, and ends with its
 // credential and with the server.
-func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, serve func(*http.Request)) {
+func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter, *http.Request)) {
 	st, err := h.streams.Open(r.Context(), sse.StreamOptions{})
 	if err != nil {
 		w.Header().Set("Retry-After", "5")
@@ -137,7 +137,9 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, serve func
 		return
 	}
 	defer st.Close()
-	serve(r.WithContext(st.Context()))
+	beats := newBeating(w, h.options.Heartbeat)
+	defer beats.stopBeats()
+	serve(beats, r.WithContext(st.Context()))
 	h.streams.ReportEnd(r.Context(), sse.End{Transport: "mcp", Reason: endReason(st.Context()), Method: r.Header.Get("Mcp-Method")})
 }
 
@@ -162,9 +164,15 @@ func (x *executing) newRequest(ctx context.Context, query string, variables map[
 
 // GraphQL runs an operation and decodes its data.
 func (x *executing) GraphQL(ctx context.Context, query string, variables map[string]any, into any) error {
+	_, err := x.Hinted(ctx, query, variables, into)
+	return err
+}
+
+// Hinted runs an operation, decodes its data, and returns its hints.
+func (x *executing) Hinted(ctx context.Context, query string, variables map[string]any, into any) (hints []string, err error) {
 	request, err := x.newRequest(ctx, query, variables)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	result := x.executor.Execute(ctx, request)
 	if len(result.Errors) > 0 {
@@ -176,12 +184,15 @@ func (x *executing) GraphQL(ctx context.Context, query string, variables map[str
 		if hint, ok := e.Extensions["hint"].(string); ok {
 			text += ". " + hint
 		}
-		return errors.New(text)
+		return nil, errors.New(text)
 	}
 	if err := json.Unmarshal(result.Data, into); err != nil {
-		return fmt.Errorf("answer is not readable: %w", err)
+		return nil, fmt.Errorf("answer is not readable: %w", err)
 	}
-	return nil
+	for _, h := range result.Hints {
+		hints = append(hints, FormatHint(h.Message, h.Nearest))
+	}
+	return hints, nil
 }
 
 // Watch follows a subscription.

@@ -1,6 +1,7 @@
 package modelcontext_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"koine/internal/caller"
 	"koine/internal/dialect/modelcontext"
@@ -222,5 +224,45 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	send(h, http.MethodPost, "agent://ann", session, `{"jsonrpc":"2.0","id":900,"method":"resources/unsubscribe","params":{"uri":"koine://entity/urn:x:1"}}`)
 	if w := send(h, http.MethodPost, "agent://ann", session, `{"jsonrpc":"2.0","id":901,"method":"resources/subscribe","params":{"uri":"koine://entity/urn:x:new"}}`); !strings.Contains(w.Body.String(), `"result":{}`) {
 		t.Error(w.Body)
+	}
+}
+
+// A silent stream has signs of life, of sessions and of the newest protocol.
+func TestStreamsBeat(t *testing.T) {
+	h := newHandler(t, silent{}, modelcontext.Options{Schema: "type Query", Heartbeat: time.Millisecond})
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	open := func(method, body string, headers ...string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+modelcontext.Path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, more := 0, append(headers, "Content-Type", "application/json", "Accept", "application/json, text/event-stream"); i < len(more); i += 2 {
+			r.Header.Set(more[i], more[i+1])
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = response.Body.Close() })
+		return response
+	}
+	session := open(http.MethodPost, initialize).Header.Get("Mcp-Session-Id")
+	for name, stream := range map[string]*http.Response{
+		"of a session": open(http.MethodGet, "", "Mcp-Session-Id", session),
+		"listening": open(http.MethodPost, `{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["koine://schema"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+			"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen"),
+	} {
+		lines := bufio.NewScanner(stream.Body)
+		for beats := 0; beats < 3; {
+			if !lines.Scan() {
+				t.Fatalf("%s ends after %d beats: %v", name, beats, lines.Err())
+			}
+			if lines.Text() == ": " {
+				beats++
+			}
+		}
+		_ = stream.Body.Close()
 	}
 }

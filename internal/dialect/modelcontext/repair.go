@@ -109,6 +109,24 @@ func checkArguments(raw json.RawMessage, r *row) error {
 	return nil
 }
 
+// FormatHint returns a hint as text, with the nearest names unless it has them.
+func FormatHint(message string, nearest []string) string {
+	for _, name := range nearest {
+		if !strings.Contains(message, name) {
+			message += "; nearest: " + name
+		}
+	}
+	return message
+}
+
+// withHints puts hints below a text, as comments.
+func withHints(text string, hints []string) string {
+	for _, h := range hints {
+		text = strings.TrimSuffix(text, "\n") + "\n# " + h
+	}
+	return text
+}
+
 // expectedForm describes the values of a property.
 func expectedForm(p *jsonschema.Schema) string {
 	form := p.Type

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,6 +20,9 @@ type Options struct {
 	Schema string
 	// Logger is told of panics. Nil discards.
 	Logger *slog.Logger
+	// Heartbeat is the silence of a stream before a sign of life. 0 stands for
+	// sse.DefaultHeartbeat.
+	Heartbeat time.Duration
 	// Memory offers the tools of the reference memory server instead.
 	Memory bool
 

@@ -172,7 +172,7 @@ func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, id string
 	defer h.sessions.leaveSession(s)
 	r = r.WithContext(context.WithValue(r.Context(), serverKey{}, s.server))
 	if r.Method == http.MethodGet {
-		h.serveStream(w, r, func(r *http.Request) { h.stateful.ServeHTTP(w, r) })
+		h.serveStream(w, r, h.stateful.ServeHTTP)
 	} else {
 		h.stateful.ServeHTTP(w, r)
 	}

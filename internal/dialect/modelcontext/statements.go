@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"koine/internal/compact"
 	"koine/kg"
@@ -299,9 +300,23 @@ func (t tools) listHistory(ctx context.Context, a historyArgs) (string, list[cha
 		return "", list[change]{}, err
 	}
 	if answer.Entity == nil {
-		answer.Entity = &struct{ History connection[changeOf] }{}
+		return listChangesOf(connection[changeOf]{}, prefixes, fmt.Sprintf("Nothing is known about %s, and nothing was. %s", a.Name, t.nearNames(ctx, a.Name)))
 	}
-	return listChangesOf(answer.Entity.History, prefixes, fmt.Sprintf("Nothing is known about %s, and nothing was. Search for its name.", a.Name))
+	return listChangesOf(answer.Entity.History, prefixes, "")
+}
+
+// maxNear bounds the entities that are listed for a name that is none.
+const maxNear = 3
+
+// nearNames tells the entities with the words of a name, as far as the server searches.
+func (t tools) nearNames(ctx context.Context, name string) string {
+	words := strings.Join(strings.FieldsFunc(name[strings.LastIndexAny(name, ":/#")+1:], func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), " ")
+	text, near, err := t.searchWords(ctx, searchArgs{Query: words, pageArgs: pageArgs{Limit: maxNear}})
+	if err != nil || len(near.Items) == 0 {
+		return "Search for its name."
+	}
+	text, _, _ = strings.Cut(text, "# more")
+	return "Did you mean one of these?\n" + text
 }
 
 type changesArgs struct {
