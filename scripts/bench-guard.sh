@@ -5,7 +5,7 @@
 #
 #   scripts/bench-guard.sh             this tree beside the base
 #   BENCH_ROUNDS=3 scripts/bench-guard.sh
-#   BENCH_ALLOW="UpdateMany=12" …      a row that pays for something: at most 12 % worse
+#   BENCH_ALLOW="UpdateManyIndexed=12" …      a row that pays for something: at most 12 % worse
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // row is a fixed number of requests by a fixed number of clients.
@@ -22,6 +23,8 @@ type row struct {
 	prepare func(context.Context, *server) error
 	// request returns the n-th request.
 	request func(n int) request
+	// indexed means that the row ends when the index of texts has what it wrote.
+	indexed bool
 	// listeners is the number of streams of the channel that receive each request.
 	listeners int
 }
@@ -46,15 +49,15 @@ var rows = []row{
 	{name: "KnowledgeQuery", clients: 16, requests: 12_000, request: func(n int) request {
 		return rpcRequest("knowledge/query", map[string]any{"query": fmt.Sprintf(`{ entity(iri: "%sfilm/%d") { iri label } }`, namespace, n*17%films)}, `"label":"The film`)
 	}},
-	{name: "UpdateOne", clients: 1, requests: 1_500, request: func(n int) request { return updateRequest("one", n) }},
-	{name: "UpdateMany", clients: 64, requests: 8_000, request: func(n int) request { return updateRequest("many", n) }},
+	{name: "UpdateOneIndexed", clients: 1, requests: 1_500, indexed: true, request: func(n int) request { return updateRequest("one", n) }},
+	{name: "UpdateManyIndexed", clients: 64, requests: 8_000, indexed: true, request: func(n int) request { return updateRequest("many", n) }},
 	{name: "Message", clients: 16, requests: 3_000, request: func(n int) request {
 		return rpcRequest("SendMessage", map[string]any{"message": map[string]any{
 			"messageId": fmt.Sprintf("m%d", n), "role": "ROLE_USER",
 			"parts": []any{map[string]any{"data": map[string]any{"query": fmt.Sprintf(`{ entity(iri: "%sfilm/%d") { label } }`, namespace, n%films)}}},
 		}}, `TASK_STATE_COMPLETED`)
 	}},
-	{name: "Publish", clients: 32, requests: 8_000, prepare: createChannel("publish"), request: func(n int) request { return publishRequest("publish", n) }},
+	{name: "PublishIndexed", clients: 32, requests: 8_000, indexed: true, prepare: createChannel("publish"), request: func(n int) request { return publishRequest("publish", n) }},
 	{name: "History", clients: 8, requests: 3_000, request: func(n int) request {
 		return rpcRequest("channels/history", map[string]any{"channelId": channelID("publish"), "pageSize": 50, "sinceSequence": n % 2_000}, `"sequence":`)
 	}},
@@ -141,6 +144,9 @@ func (v *server) runRow(ctx context.Context, s *side, r row, scale float64) erro
 	if err == nil {
 		err = wait()
 	}
+	if err == nil && r.indexed {
+		err = v.awaitIndex(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -169,6 +175,39 @@ func (v *server) sendAll(ctx context.Context, r row, from, to int) error {
 	}
 	clients.Wait()
 	return context.Cause(ctx)
+}
+
+// awaitIndex waits until the index of texts knows the newest revision. A build without an index
+// answers with an error, and has nothing to wait for.
+func (v *server) awaitIndex(ctx context.Context) error {
+	for {
+		raw, err := v.sendRequest(ctx, graphQLRequest(`{ revision search(query: "indexed", first: 1) { indexedRevision building } }`, `{`))
+		if err != nil {
+			return err
+		}
+		var answer struct {
+			Errors []json.RawMessage
+			Data   struct {
+				Revision uint64
+				Search   struct {
+					IndexedRevision uint64
+					Building        bool
+				}
+			}
+		}
+		if err := json.Unmarshal(raw, &answer); err != nil {
+			return err
+		}
+		of := &answer.Data
+		if answer.Errors != nil || !of.Search.Building && of.Search.IndexedRevision >= of.Revision {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 // maxResponseBytes is the largest response body that is read.
