@@ -106,7 +106,7 @@ func (x *Index) Save(place string) error {
 	for i, s := range list {
 		if s.file.Name == "" {
 			s.file.Name = x.newName("segment")
-			if err := sealed.WriteFile(filepath.Join(x.dir, s.file.Name), s.image); err != nil {
+			if err := x.writeFile(s.file.Name, s.image); err != nil {
 				s.file.Name = ""
 				return err
 			}
@@ -114,7 +114,7 @@ func (x *Index) Save(place string) error {
 		}
 		if removed[i] != nil {
 			s.file.Removed = x.newName("removed")
-			if err := sealed.WriteFile(filepath.Join(x.dir, s.file.Removed), removed[i]); err != nil {
+			if err := x.writeFile(s.file.Removed, removed[i]); err != nil {
 				x.mu.Lock()
 				s.changed = true
 				x.mu.Unlock()
@@ -129,7 +129,7 @@ func (x *Index) Save(place string) error {
 		return err
 	}
 	image := imageOf(func(w *imageWriter) { w.putBytes(text) })
-	if err := sealed.WriteFile(filepath.Join(x.dir, manifestName), image); err != nil {
+	if err := x.writeFile(manifestName, image); err != nil {
 		return err
 	}
 	for _, s := range written {
@@ -138,6 +138,14 @@ func (x *Index) Save(place string) error {
 		}
 	}
 	return sealed.RemoveUnused(x.dir, used)
+}
+
+func (x *Index) writeFile(name string, content []byte) error {
+	err := sealed.WriteFile(filepath.Join(x.dir, name), content)
+	if err == nil && x.wrote != nil {
+		err = x.wrote(name)
+	}
+	return err
 }
 
 // newName returns the name of a file that is not there.

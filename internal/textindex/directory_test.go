@@ -2,6 +2,7 @@ package textindex
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"koine/internal/textindex/words"
 	"koine/kg"
 )
 
@@ -174,5 +176,68 @@ func TestChangesBesideSearches(t *testing.T) {
 	}
 	if got, want := answers(t, open(t, dir, "end")), answers(t, plainly); !reflect.DeepEqual(got, want) {
 		t.Errorf("the answers are\n%v\nand not\n%v", got, want)
+	}
+}
+
+// A kill between two files of a Save, or within one, leaves the state of this Save or of the one
+// before, and files that the next Save removes.
+func TestKilledSave(t *testing.T) {
+	killed := errors.New("killed")
+	written := map[string]bool{} // kinds of files after which a Save ended
+	for step := 1; ; step++ {
+		dir := t.TempDir()
+		random := rand.New(rand.NewPCG(8, 8))
+		w := &world{open(t, dir, ""), map[key]Text{}}
+		w.change(random, 200)
+		if err := w.index.Save("before"); err != nil {
+			t.Fatal(err)
+		}
+		before := answers(t, w.index)
+		w.change(random, 100)
+		after := answers(t, w.index)
+		if reflect.DeepEqual(before, after) {
+			t.Fatal("the changes change no answer")
+		}
+		files, want, place := 0, before, "before"
+		w.index.wrote = func(name string) error {
+			if files++; files < step {
+				return nil
+			}
+			if name == manifestName {
+				want, place = after, "after"
+			}
+			written[name[:7]] = true
+			return killed
+		}
+		err := w.index.Save("after")
+		if err == nil { // it has fewer files
+			break
+		}
+		if !errors.Is(err, killed) {
+			t.Fatal(err)
+		}
+		for _, name := range []string{manifestName, "segment-00000099", "removed-00000099"} {
+			if err := os.WriteFile(filepath.Join(dir, name+".new"), []byte("a part of"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x := open(t, dir, place)
+		if got := answers(t, x); !reflect.DeepEqual(got, want) {
+			t.Fatalf("killed after %d files, the answers are\n%v\nand not\n%v", step, got, want)
+		}
+		x.Add(Text{Subject: Subject{1, id(2, 999)}, Ref: Ref{id(2, 1000), id(2, 2000), id(4, 1)}, Language: words.Other, Value: "another"})
+		want = answers(t, x)
+		if err := x.Save("again"); err != nil {
+			t.Fatal(err)
+		}
+		if got := answers(t, open(t, dir, "again")); !reflect.DeepEqual(got, want) {
+			t.Fatalf("killed after %d files, and saved again, the answers are\n%v\nand not\n%v", step, got, want)
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 1+2*len(x.segments) {
+			t.Errorf("%d files for %d segments are left, %v", len(entries), len(x.segments), err)
+		}
+	}
+	if !written["segment"] || !written["removed"] || !written["manifes"] {
+		t.Errorf("a Save ended after %v", written)
 	}
 }

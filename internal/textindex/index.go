@@ -23,6 +23,9 @@ type Index struct {
 	dir    string // "" for an index in memory
 	saving sync.Mutex
 	number int // of the last file
+	// wrote, if it is set, is called after each file of a Save. An error ends the Save there,
+	// as a kill does.
+	wrote func(name string) error
 }
 
 // key names a text.
