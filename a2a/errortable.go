@@ -153,6 +153,9 @@ func (h *Handler) errorOf(ctx context.Context, f family, stream bool, err error)
 	if stream {
 		out.status = row.stream
 	}
+	if e.Limit == kg.LimitCommitBytes {
+		out.status = http.StatusRequestEntityTooLarge
+	}
 	return f.convert(out.withDetails(func(d *details) {
 		if name, ok := rename[e.Code]; ok {
 			d.Reason = name

@@ -102,3 +102,74 @@ func TestEmbeddings(t *testing.T) {
 		check(fmt.Sprintf("after a restart with rebuild %t", rebuild))
 	}
 }
+
+// TestEmbeddingsOfACommit proves that embeddings count toward the size of a commit: as many as
+// fit are stored, and one more is refused by the name of the limit.
+func TestEmbeddingsOfACommit(t *testing.T) {
+	s := kgtest.Disk(t, kg.Options{})
+	vector := slices.Repeat([]float32{0.1}, kg.MaxEmbeddingNumbers)
+	give := func(n, from int) error {
+		_, err := s.Update(within(t), kg.Meta{Principal: tester}, func(tx *kg.Tx) error {
+			for i := range n {
+				if err := tx.Apply(embedded(integer(from+i), "agent://a", "m", vector...)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return err
+	}
+	const fit = kg.MaxCommitBytes / (4*kg.MaxEmbeddingNumbers + 64)
+	if err := give(fit, 0); err != nil {
+		t.Fatalf("%d embeddings: %v", fit, err)
+	}
+	const past = kg.MaxCommitBytes/(4*kg.MaxEmbeddingNumbers) + 1
+	err := give(past, fit)
+	if e := kg.AsError(err); err == nil || e.Code != kg.CodeLimitExceeded || e.Limit != kg.LimitCommitBytes {
+		t.Errorf("%d embeddings: %v, want LIMIT_EXCEEDED by %s", past, err, kg.LimitCommitBytes)
+	}
+	if head := s.Head().Revision; head != 1 {
+		t.Errorf("the head is %d, want 1", head)
+	}
+	if n := len(embeddingsIn(t, s.Store, kg.View{Principal: tester}, kg.Pattern{})); n != fit {
+		t.Errorf("%d embeddings are stored, want %d", n, fit)
+	}
+}
+
+// TestEmbeddingsOfOthers proves that a view, and a watcher, has the embeddings of the assertions
+// that it shows and no others.
+func TestEmbeddingsOfOthers(t *testing.T) {
+	hidden := kg.IRI("urn:hidden")
+	distrust := kgtest.NewDistrust(nil)
+	s := kgtest.Disk(t, kg.Options{Governor: kg.Governor{Access: unreadable{hidden}, Distrust: distrust}})
+	secret := integer(9)
+	secret.Graph = hidden
+	if _, err := s.Update(within(t), kg.Meta{}, func(tx *kg.Tx) error {
+		for _, p := range []kg.Patch{embedded(integer(1), "agent://a", "m", 1), embedded(integer(1), "agent://b", "m", 2), embedded(secret, "agent://a", "m", 3)} {
+			if err := tx.ApplyOwn(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string, want ...string) {
+		t.Helper()
+		if got := embeddingsIn(t, s.Store, kg.View{Principal: tester}, kg.Pattern{}); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", what, got, want)
+		}
+		events, err := kgtest.Watched(within(t), s, kg.Filter{View: kg.View{Principal: tester}}, s.Oldest(), len(want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, e := range events {
+			if got := fmt.Sprint("1 ", e.Statement.Assertions[0].Source, " ", e.Statement.Assertions[0].Embedding); got != want[i] {
+				t.Errorf("%s: a watcher is told %q, want %q", what, got, want[i])
+			}
+		}
+	}
+	check("without the hidden graph", "1 agent://a m[1]", "1 agent://b m[2]")
+	distrust.Set(kg.Doubts{"agent://a": {}}, 1)
+	check("under quarantine", "1 agent://b m[2]")
+}

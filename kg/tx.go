@@ -379,7 +379,10 @@ func (tx *Tx) recordChange(c *Change, ids IDQuad) error {
 	if len(tx.changes) >= MaxChanges {
 		return Errorf(CodeLimitExceeded, "an update makes at most %d changes: split it", MaxChanges)
 	}
-	tx.bytes += len(c.Quad.Subject.Value()) + len(c.Quad.Object.Value()) + c.Assertion.ContentBytes() + 32*(1+len(c.Before))
+	tx.bytes += len(c.Quad.Subject.Value()) + len(c.Quad.Object.Value()) + 32*(1+len(c.Before))
+	if c.Op == Add { // that of a removal is one of Before
+		tx.bytes += c.Assertion.ContentBytes()
+	}
 	for i := range c.Before {
 		tx.bytes += c.Before[i].ContentBytes()
 	}
@@ -396,12 +399,15 @@ func (tx *Tx) recordChange(c *Change, ids IDQuad) error {
 	return nil
 }
 
+// LimitCommitBytes is Error.Limit of an update that is larger than a commit may be.
+const LimitCommitBytes = "commitBytes"
+
 // errTooLarge is wrapped by errCommitTooLarge.
 var errTooLarge = errors.New("more than a commit may have")
 
 func errCommitTooLarge() error {
 	e := Errorf(CodeLimitExceeded, "an update is at most %d MiB in the log: split it", MaxCommitBytes>>20)
-	e.Err = errTooLarge
+	e.Err, e.Limit = errTooLarge, LimitCommitBytes
 	return e
 }
 

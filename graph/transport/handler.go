@@ -171,10 +171,14 @@ func (h *Handler) isCurrent(r *http.Request) bool {
 // statusOf returns the HTTP status of a result (GraphQL over HTTP, section
 // 6.4). Under application/json a GraphQL response always has status 200,
 // because clients of that media type drop the body of any other status. An
-// overload without any data is 429 in both forms.
+// overload without any data is 429 in both forms, and an update that is larger
+// than a commit may be is 413.
 func statusOf(form responseForm, result *operation.Result) int {
 	if isOverload(result) && gaveNothing(result.Data) {
 		return http.StatusTooManyRequests
+	}
+	if len(result.Errors) > 0 && result.Errors[0].Extensions["limit"] == kg.LimitCommitBytes && gaveNothing(result.Data) {
+		return http.StatusRequestEntityTooLarge
 	}
 	if result.Data != nil || len(result.Errors) == 0 {
 		return http.StatusOK

@@ -50,7 +50,7 @@ var errorTable = kg.Answers[answer]{
 }
 
 // sizeLimits are the names of bounds on sizes, which answer with status 413.
-var sizeLimits = map[string]bool{"": true, "bytes": true, "messageBytes": true, "metadata": true, "literal": true}
+var sizeLimits = map[string]bool{"": true, "bytes": true, "messageBytes": true, "metadata": true, "literal": true, kg.LimitCommitBytes: true}
 
 // fieldNames are the names of the domain's fields in this protocol.
 var fieldNames = map[string]string{
