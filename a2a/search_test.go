@@ -45,6 +45,31 @@ func newSearching(t *testing.T) *testServer {
 	return s
 }
 
+// A search is followed over knowledge/subscribe: events tell the statements about what newly fits.
+func TestSubscribeToSearch(t *testing.T) {
+	s := newSearching(t)
+	sub := s.subscribeTo(t, `subscription { searchChanged(query: "walls -wet") { ... on SearchChange { hits { entity { iri } matches { text } } } } }`, `{"koine":{"resume":"earliest"}}`)
+	if _, data, _ := selected(t, sub.block()); data != `{"searchChanged":{"hits":[{"entity":{"iri":"urn:wall"},"matches":[{"text":"a white wall of dry stones"}]}]}}` {
+		t.Errorf("the first hit is %s", data)
+	}
+	if _, err := s.store.Update(t.Context(), kg.Meta{Principal: kg.Principal{ID: "agent://eve"}}, func(tx *kg.Tx) error {
+		for subject, text := range map[string]string{"urn:a": "nothing", "urn:b": "two walls", "urn:wall": "two walls"} {
+			if err := tx.Apply(patch(kg.Add, subject, kg.String(text), "")); err != nil {
+				return err
+			}
+		}
+		p := patch(kg.Add, "urn:c", kg.String("the walls of Eve"), "")
+		p.Quad.Graph = kg.IRI("urn:eve")
+		return tx.Apply(p)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	block := sub.block()
+	if _, data, _ := selected(t, block); data != `{"searchChanged":{"hits":[{"entity":{"iri":"urn:b"},"matches":[{"text":"two walls"}]}]}}` || !strings.Contains(block, `"subject":{"id":"urn:b"}`) {
+		t.Errorf("the next hit is %s", block)
+	}
+}
+
 // tell sends koine a text as Ann, and returns the texts of the answer.
 func (s *testServer) tell(t *testing.T, text string) (status string, parts []string) {
 	t.Helper()

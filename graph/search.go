@@ -1,16 +1,25 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"iter"
 	"slices"
 	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"koine/channels/channel"
 	"koine/channels/message"
 	"koine/graph/executor"
 	"koine/graph/internal/knowledge"
+	"koine/graph/internal/scalar"
 	"koine/graph/internal/views"
+	"koine/internal/changefeed"
+	"koine/internal/operation"
 	"koine/internal/query"
 	"koine/internal/query/pattern"
 	"koine/internal/recall"
@@ -275,6 +284,185 @@ func placeKey(h *search.Hit) string {
 		panic(err) // numbers and an id
 	}
 	return string(key)
+}
+
+// NewSearchHit is an entity or a message that came to have words of the query.
+type NewSearchHit struct{ SearchHit }
+
+// searchEvent is the content and the subject of Subscription.searchChanged.
+type searchEvent struct {
+	follower *search.Follower
+	view     kg.View
+	maxHits  int // of an event of the snapshot
+	fields   []searchEventField
+	// current are the hits of the snapshot's part being sent.
+	current []search.Hit
+}
+
+// searchEventField is a field of a SearchChange.
+type searchEventField struct {
+	key    []byte
+	name   string
+	hits   *executor.Selected
+	commit []knowledge.RecordField
+}
+
+// SearchChanged establishes Subscription.searchChanged.
+func (*subscriptionRoot) SearchChanged(ctx context.Context, f *executor.Selected, args *subscriptionSearchChangedArgs) (*Stream, error) {
+	return knowledge.SubscribeTo(ctx, f, args.Resume, args.View, func(p *knowledge.Planner, field ast.SelectionSet) (knowledge.EventContent, changefeed.Subject, error) {
+		r := runOf(ctx)
+		if r.engine.deps.Search == nil {
+			return nil, nil, errNoSearch()
+		}
+		follower, err := r.engine.deps.Search.NewFollower(args.Query, r.searchFilter(args.Filter, p.View))
+		if err != nil {
+			return nil, nil, err
+		}
+		c := &searchEvent{follower: follower, view: p.View, maxHits: r.engine.limits.SnapshotRows}
+		if c.view.Graphs == nil {
+			c.view.AllGraphs = true // messages are in koine's own
+		}
+		err = p.EachField(field, knowledge.SearchChangeImplementors, func(f graphql.CollectedField, key []byte) error {
+			c.fields = append(c.fields, searchEventField{key: key, name: f.Name})
+			return searchChangeFieldPlan{p, &c.fields[len(c.fields)-1]}.planNamed(f)
+		})
+		return c, c, err
+	})
+}
+
+// searchChangeFieldPlan plans a field of a SearchChange.
+type searchChangeFieldPlan struct {
+	planner *knowledge.Planner
+	field   *searchEventField
+}
+
+func (b searchChangeFieldPlan) planHits(f graphql.CollectedField) error {
+	b.field.hits = b.planner.SelectedField(f)
+	return nil
+}
+
+func (b searchChangeFieldPlan) planCommit(f graphql.CollectedField) (err error) {
+	b.field.commit, err = b.planner.PlanCommit(f.Selections)
+	return err
+}
+
+// searchChangeLeaves appends the scalars of a SearchChange.
+type searchChangeLeaves struct{ proposalChangeLeaves }
+
+// View is the view of the hits.
+func (c *searchEvent) View() kg.View { return c.view }
+
+// Begin returns the filter.
+func (c *searchEvent) Begin(context.Context, *kg.Store, kg.Position) (kg.Filter, error) {
+	return kg.Filter{View: c.view, Replacements: true}, nil
+}
+
+// Changes yields the commits. Most of them make no hit.
+func (c *searchEvent) Changes(_ context.Context, _ *kg.Store, w *kg.Watcher) iter.Seq2[operation.Event, error] {
+	return changefeed.Commits(w)
+}
+
+// Current yields an event for each part of the hits.
+func (c *searchEvent) Current(ctx context.Context, s *kg.Snapshot) iter.Seq2[operation.Event, error] {
+	return func(yield func(operation.Event, error) bool) {
+		var example *kg.Statement // for protocols with events about statements
+		var failed error
+		err := changefeed.MarkLast(c.snapshotParts(ctx, s), func(part []search.Hit, last bool) bool {
+			if c.current == nil {
+				if example, failed = changefeed.FirstStatement(s, kg.Pattern{Subject: part[0].Subject}); failed != nil {
+					return false
+				}
+			}
+			c.current = part
+			return yield(operation.Event{Snapshot: true, SnapshotEnd: last, Statement: example}, nil)
+		})
+		if err = cmp.Or(err, failed); err != nil {
+			yield(operation.Event{}, err)
+		}
+	}
+}
+
+func (c *searchEvent) snapshotParts(ctx context.Context, s *kg.Snapshot) iter.Seq2[[]search.Hit, error] {
+	return func(yield func([]search.Hit, error) bool) {
+		var part []search.Hit
+		for hit, err := range c.follower.Hits(ctx, s) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if part = append(part, hit); len(part) == c.maxHits {
+				if !yield(part, nil) {
+					return
+				}
+				part = nil
+			}
+		}
+		if len(part) > 0 {
+			yield(part, nil)
+		}
+	}
+}
+
+// Write writes the new hits, nothing for none.
+func (c *searchEvent) Write(w *writer, t *knowledge.EventWriter, e *operation.Event) error {
+	if e.Snapshot {
+		return c.writeHits(w, t, e, t.Snapshot(), c.current)
+	}
+	if !c.follower.MayMakeHits(e.Changes[0].Commit) {
+		return nil
+	}
+	view := c.view
+	view.At = e.Position.Revision
+	after, err := t.Run.OpenSnapshot(t.Ctx, view)
+	if err != nil {
+		return err
+	}
+	var before *kg.Snapshot
+	if view.At--; view.At > 0 {
+		if before, err = t.Run.OpenSnapshot(t.Ctx, view); err != nil {
+			return err
+		}
+	}
+	list, err := c.follower.NewHits(t.Ctx, before, after, e.Changes[0].Commit)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return knowledge.ResyncError(e, "it takes too long")
+	}
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	// Protocols with events about statements tell those of the hits.
+	of := func(change kg.Event) bool {
+		return slices.ContainsFunc(list, func(h search.Hit) bool { return h.Subject == change.Statement.Quad.Subject })
+	}
+	if slices.ContainsFunc(e.Changes, of) {
+		e.Changes = slices.DeleteFunc(slices.Clone(e.Changes), func(change kg.Event) bool { return !of(change) })
+	}
+	return c.writeHits(w, t, e, after, list)
+}
+
+func (c *searchEvent) writeHits(w *writer, t *knowledge.EventWriter, e *operation.Event, s *kg.Snapshot, list []search.Hit) (err error) {
+	terms := &knowledge.TermList{Terms: make([]kg.TermCount, len(list)), Snapshot: s, View: s.View()}
+	for i := range list {
+		terms.Terms[i].Term = list[i].Subject
+	}
+	scalar.WriteFields(w, c.fields, func(_ int, f *searchEventField) {
+		w.EnterField(f.key)
+		switch f.name {
+		case "__typename":
+			w.B = append(w.B, `"SearchChange"`...)
+		case "hits":
+			selected := f.hits.On(newSearchHitObject)
+			scalar.WriteList(w, len(list), func(i int) {
+				err = cmp.Or(err, w.Object(selected, &NewSearchHit{SearchHit{knowledge.TermCount{Iri: list[i].Subject, List: terms, Index: i}, &list[i]}}))
+			})
+		case "commit":
+			err = cmp.Or(err, t.Run.WriteCommitOf(w, e, f.commit))
+		default:
+			w.B = searchChangeLeaves{proposalChangeLeaves{t.Run.Reader.Store, e}}.appendNamed(w.B, f.name)
+		}
+		w.LeaveField()
+	})
+	return err
 }
 
 // Recall has the facts about a topic.

@@ -102,6 +102,7 @@ var (
 	messageReceiptEdgeObject           = &executor.Object{Name: "MessageReceiptEdge", Implementors: messageReceiptEdgeImplementors}
 	mutationObject                     = &executor.Object{Name: "Mutation", Implementors: mutationImplementors}
 	namespacesPayloadObject            = &executor.Object{Name: "NamespacesPayload", Implementors: namespacesPayloadImplementors}
+	newSearchHitObject                 = &executor.Object{Name: "NewSearchHit", Implementors: knowledge.NewSearchHitImplementors}
 	objectRecordObject                 = &executor.Object{Name: "ObjectRecord", Implementors: objectRecordImplementors}
 	pageInfoObject                     = &executor.Object{Name: "PageInfo", Implementors: knowledge.PageInfoImplementors}
 	partObject                         = &executor.Object{Name: "Part", Implementors: partImplementors}
@@ -437,6 +438,7 @@ func newSchema(schema *ast.Schema) *executor.Schema {
 	messageReceiptEdgeObject.Fields = messageReceiptEdgeFields()
 	mutationObject.Fields = mutationFields()
 	namespacesPayloadObject.Fields = namespacesPayloadFields()
+	newSearchHitObject.Fields = newSearchHitFields()
 	objectRecordObject.Fields = objectRecordFields()
 	pageInfoObject.Fields = pageInfoFields()
 	partObject.Fields = partFields()
@@ -2482,6 +2484,15 @@ func namespacesPayloadFields() map[string]*executor.Field {
 	}
 }
 
+func newSearchHitFields() map[string]*executor.Field {
+	return map[string]*executor.Field{
+		"entity": executor.Plan((*NewSearchHit).Entity, executor.WriteValue),
+		"matches": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
+			return writeSearchMatchList(w, s, o.(*NewSearchHit).Matches())
+		}),
+	}
+}
+
 func objectRecordFields() map[string]*executor.Field {
 	return map[string]*executor.Field{
 		"id": executor.WrittenBy(func(w *executor.Writer, s *executor.Selected, o any) error {
@@ -3739,6 +3750,7 @@ func subscriptionFields() map[string]*executor.Field {
 		"statementChanged": executor.Subscribe(knowledge.CoerceSubscriptionStatementChangedArgs, (*subscriptionRoot).StatementChanged),
 		"entityChanged":    executor.Subscribe(knowledge.CoerceSubscriptionEntityChangedArgs, (*subscriptionRoot).EntityChanged),
 		"matchChanged":     executor.Subscribe(knowledge.CoerceSubscriptionMatchChangedArgs, (*subscriptionRoot).MatchChanged),
+		"searchChanged":    executor.Subscribe(coerceSubscriptionSearchChangedArgs, (*subscriptionRoot).SearchChanged),
 		"proposalChanged":  executor.Subscribe(knowledge.CoerceSubscriptionProposalChangedArgs, (*subscriptionRoot).ProposalChanged),
 		"messagePublished": executor.Subscribe(coerceSubscriptionMessagePublishedArgs, (*subscriptionRoot).MessagePublished),
 		"channelChanged":   executor.Subscribe(coerceSubscriptionChannelChangedArgs, (*subscriptionRoot).ChannelChanged),
@@ -4294,6 +4306,38 @@ func (b proposalChangeFieldPlan) planNamed(f graphql.CollectedField) error {
 
 // appendNamed appends a field of ProposalChange that has neither arguments nor a selection.
 func (v proposalChangeLeaves) appendNamed(b []byte, name string) []byte {
+	switch name {
+	case "snapshot":
+		return v.appendSnapshot(b)
+	case "snapshotEnd":
+		return v.appendSnapshotEnd(b)
+	case "position":
+		return v.appendPosition(b)
+	}
+	return append(b, "null"...)
+}
+
+// planNamed plans a field of SearchChange.
+func (b searchChangeFieldPlan) planNamed(f graphql.CollectedField) error {
+	switch f.Name {
+	case "__typename":
+		return nil
+	case "hits":
+		return b.planHits(f)
+	case "snapshot":
+		return nil
+	case "snapshotEnd":
+		return nil
+	case "commit":
+		return b.planCommit(f)
+	case "position":
+		return nil
+	}
+	return knowledge.UnplannedField(f)
+}
+
+// appendNamed appends a field of SearchChange that has neither arguments nor a selection.
+func (v searchChangeLeaves) appendNamed(b []byte, name string) []byte {
 	switch name {
 	case "snapshot":
 		return v.appendSnapshot(b)
@@ -5885,6 +5929,23 @@ func coerceSearchConnectionFacetsArgs(c *executor.Coercer, raw map[string]any) (
 	return a, in.Err()
 }
 
+// subscriptionSearchChangedArgs are the arguments of Subscription.searchChanged.
+type subscriptionSearchChangedArgs struct {
+	Query  string
+	Filter *SearchFilter
+	Resume *scalar.Position
+	View   *views.ViewInput
+}
+
+func coerceSubscriptionSearchChangedArgs(c *executor.Coercer, raw map[string]any) (*subscriptionSearchChangedArgs, error) {
+	a, in := &subscriptionSearchChangedArgs{}, executor.Arguments(c, raw)
+	executor.Member(in, "query", &a.Query, knowledge.CoerceString)
+	executor.Member(in, "filter", &a.Filter, coerceOptionalSearchFilter)
+	executor.Member(in, "resume", &a.Resume, knowledge.CoerceOptionalPosition)
+	executor.Member(in, "view", &a.View, knowledge.CoerceOptionalViewInput)
+	return a, in.Err()
+}
+
 // subscriptionMessagePublishedArgs are the arguments of Subscription.messagePublished.
 type subscriptionMessagePublishedArgs struct {
 	Where         MessageSourceInput
@@ -7472,6 +7533,7 @@ var (
 	writeTaskPayload                  = executor.ObjectOf[TaskPayload](taskPayloadObject)
 	writeDeleteTaskPayload            = executor.ObjectOf[DeleteTaskPayload](deleteTaskPayloadObject)
 	writePrefixList                   = executor.ObjectsOf[base.Prefix](prefixObject)
+	writeSearchMatchList              = executor.ObjectsOf[SearchMatch](searchMatchObject)
 	writeOptionalCursor               = executor.Optional(writeCursor)
 	writePartKind                     = executor.Leaf(scalar.AppendText[PartKind])
 	writePortfolioStatus              = executor.Leaf(scalar.AppendText[PortfolioStatus])
@@ -7529,7 +7591,6 @@ var (
 	writeSearchHit                    = executor.ObjectOf[SearchHit](searchHitObject)
 	writeSearchFacetKey               = executor.Leaf(scalar.AppendText[SearchFacetKey])
 	writeSearchFacetValueList         = executor.ObjectsOf[SearchFacetValue](searchFacetValueObject)
-	writeSearchMatchList              = executor.ObjectsOf[SearchMatch](searchMatchObject)
 	writeIRIList                      = executor.ListOf(writeIRI)
 	writeAssertionOriginList          = executor.ObjectsOf[AssertionOrigin](assertionOriginObject)
 	writeStatementHistoryEntryList    = executor.ObjectsOf[StatementHistoryEntry](statementHistoryEntryObject)

@@ -29,6 +29,7 @@ type source struct {
 	text    string
 	filter  Filter
 	past    bool
+	asSpelt bool
 }
 
 // Source returns a source of all hits of a query, for a graph pattern. In views of the past it
@@ -37,7 +38,7 @@ func (s *Service) Source(query string, filter Filter, past bool) (pattern.TextSo
 	if _, err := textindex.ParseQuery(query); err != nil {
 		return nil, err
 	}
-	return &source{s, query, filter, past}, filter.check()
+	return &source{service: s, text: query, filter: filter, past: past}, filter.check()
 }
 
 func (s *source) String() string { return strconv.Quote(s.text) }
@@ -55,6 +56,7 @@ func (s *source) Find(ctx context.Context, snapshot *kg.Snapshot, u pattern.Text
 	if _, h.known = s.service.departed.after(snapshot.Revision()); !h.known && !s.past && !u.Resumed {
 		return nil, errBehind("texts went while the match began")
 	}
+	f.request.AsSpelt = s.asSpelt
 	h.finding = s.service.index.NewFinding(f.request)
 	_, known := s.service.departed.after(snapshot.Revision())
 	return h, cmp.Or(h.failed, h.checkKnown(known))
@@ -218,7 +220,7 @@ func (h *hits) subjectOf(id kg.ID) (textindex.Subject, error) {
 
 // fits reports whether a subject is a hit by the texts that the snapshot shows.
 func (h *hits) fits(subject textindex.Subject) (bool, error) {
-	texts, err := textsIn(h.snapshot, subject.ID)
+	texts, err := textsIn(h.ctx, h.snapshot, subject.ID)
 	if err != nil {
 		return false, err
 	}
@@ -226,9 +228,12 @@ func (h *hits) fits(subject textindex.Subject) (bool, error) {
 }
 
 // textsIn returns the texts of a subject that a snapshot shows.
-func textsIn(snapshot *kg.Snapshot, subject kg.ID) (texts []textindex.Text, err error) {
+func textsIn(ctx context.Context, snapshot *kg.Snapshot, subject kg.ID) (texts []textindex.Text, err error) {
 	for row, err := range snapshot.MatchIDs(kg.IDPattern{Subject: subject}, nil) {
 		if err != nil {
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		if row.Object.IsResource() {

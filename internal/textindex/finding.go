@@ -154,23 +154,18 @@ func (f *Finding) HitOf(ctx context.Context, subject Subject) (hit *Hit, err err
 	return hit, err
 }
 
-// Fits reports whether a subject is a hit if it has these texts, which need not be in the index.
-func (f *Finding) Fits(subject kg.ID, texts []Text) (bool, error) {
-	filter := &f.request.Filter
-	searched := make([]bool, len(texts))
-	for i := range texts {
-		ref := texts[i].Ref
-		searched[i] = filter.Group == nil || filter.Group(ref.Graph, ref.Predicate)
-		if searched[i] && filter.Text != nil {
-			var err error
-			if searched[i], err = filter.Text(subject, ref); err != nil {
-				return false, err
-			}
+// Overflows reports whether a beginning stands for more than MaxBeginnings words.
+func (f *Finding) Overflows() bool {
+	for _, forms := range f.known {
+		if len(forms) > MaxBeginnings {
+			return true
 		}
 	}
-	_, fits := f.request.Query.fit(texts, searched, f.known)
-	if fits && filter.Subject != nil {
-		return filter.Subject(subject)
-	}
-	return fits, nil
+	return false
+}
+
+// Fits reports whether a subject is a hit if it has these texts, which need not be in the index.
+func (f *Finding) Fits(subject kg.ID, texts []Text) (bool, error) {
+	with, err := f.request.Query.fit(subject, texts, &f.request.Filter, f.known)
+	return len(with) > 0, err
 }

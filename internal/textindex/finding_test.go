@@ -69,7 +69,11 @@ func TestFindingHasAllHits(t *testing.T) {
 				if got, err := finding.Fits(subject.ID, list); got != (hit != nil) || err != nil {
 					t.Fatalf("seed %d: %s: %+v fit: %t", seed, text, list, got)
 				}
-				matched, ok := q.Fit(list)
+				matched, err := q.Fit(subject.ID, list, &Filter{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ok := len(matched) > 0
 				if finding.request.Query.isSpelt(finding.known) {
 					spelt++
 					if ok != (hit != nil) || hit != nil && len(matched) != len(hit.Texts) {

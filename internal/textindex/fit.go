@@ -5,32 +5,66 @@ import (
 	"strings"
 
 	"koine/internal/textindex/words"
+	"koine/kg"
 )
 
-// Fit returns the texts of one subject that have words of the query, and reports whether they make
-// it a hit. Beginnings stand for all words that begin so, and misspelt words for none.
-func (q *Query) Fit(texts []Text) (with []Text, fits bool) { return q.fit(texts, nil, nil) }
+// Fit returns the texts with words of the query of a subject that has all of these texts, or nothing
+// if they do not make it a hit. The query is taken as it is spelt: see Request.AsSpelt.
+func (q *Query) Fit(subject kg.ID, texts []Text, filter *Filter) ([]Ref, error) {
+	return q.fit(subject, texts, filter, nil)
+}
 
-// fit is Fit with more terms that words stand for. Wanted words are looked for in the texts that are
-// searched; nil stands for all.
-func (q *Query) fit(texts []Text, searched []bool, known map[queryWord][]form) (with []Text, fits bool) {
+// fit is Fit with more terms that words stand for.
+func (q *Query) fit(subject kg.ID, texts []Text, filter *Filter, known map[queryWord][]form) (with []Ref, err error) {
 	found := make([]bool, len(q.phrases))
 	for i := range texts {
-		terms := readTerms(&texts[i])
-		for _, list := range q.without {
-			if len(list) == 1 && terms.haveWord(list[0], known[list[0]]) || len(list) > 1 && terms.havePhrase(foldedWords(list)) {
-				return nil, false
-			}
+		t := &texts[i]
+		terms := readTerms(t)
+		if q.hasUnwanted(terms, known) {
+			return nil, nil
 		}
-		if searched != nil && !searched[i] || !slices.ContainsFunc(q.words, func(w queryWord) bool { return terms.haveWord(w, known[w]) }) {
+		if !slices.ContainsFunc(q.words, func(w queryWord) bool { return terms.haveWord(w, known[w]) }) ||
+			filter.Group != nil && !filter.Group(t.Ref.Graph, t.Ref.Predicate) {
 			continue
 		}
-		with = append(with, texts[i])
+		if filter.Text != nil {
+			if admitted, err := filter.Text(subject, t.Ref); err != nil {
+				return nil, err
+			} else if !admitted {
+				continue
+			}
+		}
+		with = append(with, t.Ref)
 		for k, phrase := range q.phrases {
 			found[k] = found[k] || terms.havePhrase(phrase)
 		}
 	}
-	return with, len(with) > 0 && !slices.Contains(found, false)
+	if len(with) == 0 || slices.Contains(found, false) {
+		return nil, nil
+	}
+	if filter.Subject != nil {
+		if admitted, err := filter.Subject(subject); err != nil || !admitted {
+			return nil, err
+		}
+	}
+	return with, nil
+}
+
+// hasUnwanted reports whether a text has a word, or all words of a phrase in order, that is not
+// wanted.
+func (q *Query) hasUnwanted(terms textTerms, known map[queryWord][]form) bool {
+	return slices.ContainsFunc(q.without, func(list []queryWord) bool {
+		if len(list) == 1 {
+			return terms.haveWord(list[0], known[list[0]])
+		}
+		return terms.havePhrase(foldedWords(list))
+	})
+}
+
+// Concerns reports whether a text has a word that is wanted, or one that is not.
+func (q *Query) Concerns(t *Text) bool {
+	terms := readTerms(t)
+	return q.hasUnwanted(terms, nil) || slices.ContainsFunc(q.words, func(w queryWord) bool { return terms.haveWord(w, nil) })
 }
 
 // standsFor reports whether a word, as it is written, stands for a term.

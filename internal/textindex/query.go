@@ -111,7 +111,7 @@ func foldedWords(list []queryWord) (out []string) {
 }
 
 // WordsIn yields where the words of a text are that the query asks for, in one of their forms:
-// those that st has counted. Function words count if the query has no others.
+// those that st has counted; nil has none for misspelt words. Function words count if the query has no others.
 func (q *Query) WordsIn(text string, language words.Language, st *Statistics) iter.Seq2[int, int] {
 	language = language.ResolveFor(text)
 	return func(yield func(start, end int) bool) {
@@ -140,7 +140,7 @@ func (q *Query) asksFor(w words.Word, language words.Language, st *Statistics) b
 		if language != words.Other && of.standsFor(stemKey(language, stem)) {
 			return true
 		}
-		if most := maxTypos(of.folded); most > 0 && st.Words[i].Misspelt &&
+		if most := maxTypos(of.folded); most > 0 && st != nil && st.Words[i].Misspelt &&
 			(editDistance(of.folded, w.Folded, most) <= most || editDistance(language.Stem(of.lower), stem, most) <= most) {
 			return true
 		}

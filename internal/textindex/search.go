@@ -29,6 +29,9 @@ const (
 // MaxForms bounds the terms that a prefix or a misspelt word stands for.
 const MaxForms = 64
 
+// MaxBeginnings bounds the words that a beginning stands for in a request that is AsSpelt.
+const MaxBeginnings = 4096
+
 // Request is a search under the rights of a caller.
 type Request struct {
 	Query *Query
@@ -43,6 +46,9 @@ type Request struct {
 	First  int
 	// After is the last hit of the page before.
 	After *Place
+	// AsSpelt means that misspelt words stand for none, and beginnings for up to MaxBeginnings
+	// words.
+	AsSpelt bool
 	// Statistics, if it is set, has the statistics of an earlier page, or none: then it gets
 	// those of this search.
 	Statistics *Statistics
@@ -238,10 +244,10 @@ func (s *searcher) formsOf(w queryWord) (out []form) {
 			if term != exactKey(w.folded) {
 				add(term, prefixWeight)
 			}
-			return len(out) < MaxForms
+			return len(out) < MaxForms || s.request.AsSpelt && len(out) <= MaxBeginnings
 		})
 	}
-	misspelt := len(out) == 0
+	misspelt := len(out) == 0 && !s.request.AsSpelt
 	if st, ok := s.pinned[w]; ok {
 		misspelt = st.Misspelt
 	}

@@ -33,7 +33,7 @@ var (
 	FactConnectionImplementors      = []string{"FactConnection"}
 	FactEdgeImplementors            = []string{"FactEdge"}
 	GraphPathImplementors           = []string{"GraphPath"}
-	GraphReplacedImplementors       = []string{"GraphReplaced", "ChangeEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
+	GraphReplacedImplementors       = []string{"GraphReplaced", "ChangeEvent", "StatementEvent", "EntityEvent", "MatchEvent", "SearchEvent"}
 	GroupImplementors               = []string{"Group"}
 	LiteralImplementors             = []string{"Literal", "Term"}
 	MatchChangeImplementors         = []string{"MatchChange", "MatchEvent"}
@@ -45,11 +45,13 @@ var (
 	MessageImplementors             = []string{"Message", "Node"}
 	MessageConnectionImplementors   = []string{"MessageConnection"}
 	NeighborhoodImplementors        = []string{"Neighborhood"}
+	NewSearchHitImplementors        = []string{"NewSearchHit"}
 	PageInfoImplementors            = []string{"PageInfo"}
-	ProgressImplementors            = []string{"Progress", "ProposalEvent", "MessageEvent", "ChannelEvent", "IntentEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
+	ProgressImplementors            = []string{"Progress", "ProposalEvent", "MessageEvent", "ChannelEvent", "IntentEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent", "SearchEvent"}
 	ProposalImplementors            = []string{"Proposal", "Node"}
 	ProposalChangeImplementors      = []string{"ProposalChange", "ProposalEvent"}
-	ResyncImplementors              = []string{"Resync", "ProposalEvent", "MessageEvent", "ChannelEvent", "IntentEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent"}
+	ResyncImplementors              = []string{"Resync", "ProposalEvent", "MessageEvent", "ChannelEvent", "IntentEvent", "TaskEvent", "StatementEvent", "EntityEvent", "MatchEvent", "SearchEvent"}
+	SearchChangeImplementors        = []string{"SearchChange", "SearchEvent"}
 	StatementImplementors           = []string{"Statement", "Node"}
 	StatementChangeImplementors     = []string{"StatementChange", "ChangeEvent", "StatementEvent"}
 	StatementConnectionImplementors = []string{"StatementConnection"}

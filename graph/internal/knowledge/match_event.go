@@ -185,15 +185,16 @@ func (c *matchEvent) Write(w *writer, t *EventWriter, e *operation.Event) error 
 	var limit *limit.Error
 	switch {
 	case errors.As(err, &limit):
-		return resyncError(e, limit.Message)
+		return ResyncError(e, limit.Message)
 	case errors.Is(err, context.DeadlineExceeded):
-		return resyncError(e, "it takes too long")
+		return ResyncError(e, "it takes too long")
 	}
 	return err
 }
 
-func resyncError(e *operation.Event, why string) error {
-	err := kg.Errorf(kg.CodeResync, "the row changes of revision %d cannot be reported: %s", e.Position.Revision, why)
+// ResyncError is the error of an event that cannot be written; clients must not miss any.
+func ResyncError(e *operation.Event, why string) error {
+	err := kg.Errorf(kg.CodeResync, "the changes of revision %d cannot be reported: %s", e.Position.Revision, why)
 	err.Hint = "Start from a snapshot."
 	return err
 }

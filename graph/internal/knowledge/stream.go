@@ -229,6 +229,9 @@ func (t *EventWriter) write(w *writer, e *operation.Event) error {
 	return nil
 }
 
+// Snapshot returns the snapshot whose events are being written, nil for none.
+func (t *EventWriter) Snapshot() *kg.Snapshot { return t.stream.Snapshot() }
+
 // FormatPosition returns the token of a place in the log.
 func (t *EventWriter) FormatPosition(p kg.Position) scalar.Position {
 	return scalar.Position(t.stream.reader.Store.FormatPosition(p))

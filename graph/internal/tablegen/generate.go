@@ -18,6 +18,7 @@ import (
 )
 
 const (
+	tablesPath   = "koine/graph"
 	executorPath = "koine/graph/executor"
 	scalarPath   = "koine/graph/internal/scalar"
 )
@@ -99,6 +100,7 @@ var plannedByField = []plannedType{
 	{plan: "entityChange", leaves: "entityChange", types: []string{"EntityChange"}},
 	{plan: "matchChange", leaves: "matchChange", types: []string{"MatchChange"}},
 	{plan: "proposalChange", leaves: "proposalChange", types: []string{"ProposalChange"}, inTables: true},
+	{plan: "searchChange", leaves: "searchChange", types: []string{"SearchChange"}, inTables: true},
 	{plan: "replaced", leaves: "replaced", types: []string{"GraphReplaced"}},
 	{leaves: "pageInfo", types: []string{"PageInfo"}},
 	{leaves: "literal", types: []string{"Literal"}},
@@ -212,9 +214,12 @@ func (g *generator) isPlanned(o *codegen.Object) bool {
 }
 
 // hasValueArgs reports whether the arguments of a field are among those of the
-// planned types.
+// planned types. Those with a type of the package of tables are not.
 func (g *generator) hasValueArgs(o *codegen.Object, f *codegen.Field) bool {
-	return g.isValue(o.Type) || o.Root && (g.isValue(f.TypeReference.GO) || g.isValueList(f))
+	ofTables := func(a *codegen.FieldArgument) bool {
+		return strings.Contains(types.TypeString(a.TypeReference.GO, nil), tablesPath+".")
+	}
+	return g.isValue(o.Type) || o.Root && (g.isValue(f.TypeReference.GO) || g.isValueList(f)) && !slices.ContainsFunc(f.Args, ofTables)
 }
 
 func (g *generator) implementorsName(object string) string {
