@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"koine/internal/dialect/modelcontext"
 )
 
 // modelClient is a client of koine mcp.
@@ -262,6 +264,25 @@ func TestConversationTools(t *testing.T) {
 	dora.want("read", map[string]any{"channel": channel, "limit": 1}, false, "message 4", "# more")
 	dora.want("read", map[string]any{"channel": channel, "since": 2, "limit": 1}, false, "message 0")
 	dora.want("say", map[string]any{"text": "x"}, true, "to and channel are missing")
+	// A long text is cut between two characters, and a list of changes and sources ends.
+	for text, want := range map[string]string{
+		strings.Repeat("x", modelcontext.MaxTextBytes):         strings.Repeat("x", modelcontext.MaxTextBytes) + "\n",
+		strings.Repeat("x", modelcontext.MaxTextBytes-1) + "é": strings.Repeat("x", modelcontext.MaxTextBytes-1) + "…\n# cut; query { message(id: ",
+	} {
+		chen.want("say", map[string]any{"to": "dora", "text": text}, false, "Published")
+		dora.want("read", map[string]any{"channel": channel, "limit": 1}, false, "): "+want)
+	}
+	for n := range modelcontext.MaxParts + 1 {
+		source := connectMCP(t, overHTTP(url, "X-Agent-ID", fmt.Sprintf("source%d", n)))
+		source.want("remember", map[string]any{"facts": "lab:shared a lab:Thing"}, false, "Remembered")
+		if n < modelcontext.MaxParts-1 {
+			continue
+		}
+		text, _ := dora.call("why", map[string]any{"fact": "lab:shared a lab:Thing"})
+		if left := strings.Contains(text, "\n# 1 more sources\n"); left != (n == modelcontext.MaxParts) {
+			t.Errorf("with %d sources: %s", n+1, text)
+		}
+	}
 	// Others learn no more of a channel than of one that does not exist.
 	eve := startMCP(t, "--url", url, "--as", "eve")
 	hidden, _ := eve.call("read", map[string]any{"channel": channel})

@@ -102,6 +102,7 @@ type message struct {
 	To        string `json:"to,omitempty" jsonschema:"an agent, a role, or everybody if absent"`
 	Type      string `json:"type,omitempty" jsonschema:"REQUEST, RESPONSE, NOTIFY or BROADCAST"`
 	Text      string `json:"text"`
+	Cut       bool   `json:"cut,omitempty" jsonschema:"the text is longer; the tool query reads all of it"`
 	Withheld  string `json:"withheld,omitempty" jsonschema:"why there is no text"`
 	Request   string `json:"request,omitempty" jsonschema:"id of the message that it answers"`
 	ReplyTo   string `json:"replyTo,omitempty" jsonschema:"id of the message that it replies to"`
@@ -127,7 +128,19 @@ func (m *message) formatLine() string {
 		}
 	}
 	b.WriteString("): " + m.Text)
+	if m.Cut {
+		fmt.Fprintf(&b, "…\n# cut; query { message(id: %q) { text } } has all", m.ID)
+	}
 	return b.String()
+}
+
+// listMessages returns the answer for a page of messages, whose long texts are cut.
+func listMessages(c connection[message], none string, line func(*message) string) (string, list[message], error) {
+	for i := range c.Nodes {
+		m := &c.Nodes[i]
+		m.Text, m.Cut = cutText(m.Text)
+	}
+	return listOf(c, none, line)
 }
 
 type readArgs struct {
@@ -151,7 +164,7 @@ func (t tools) readChannel(ctx context.Context, a readArgs) (string, list[messag
 	if err := t.GraphQL(ctx, query, variables, &answer); err != nil {
 		return "", list[message]{}, err
 	}
-	return listOf(answer.Channel.Messages, "There are no messages.", (*message).formatLine)
+	return listMessages(answer.Channel.Messages, "There are no messages.", (*message).formatLine)
 }
 
 // maxInboxScan bounds the messages that are read for one answer of inbox.
@@ -203,7 +216,7 @@ func (t tools) listInbox(ctx context.Context, a inboxArgs) (string, list[message
 			break
 		}
 	}
-	return listOf(out, "Nothing new.", func(m *message) string { return "in " + m.Channel + ", " + m.formatLine() })
+	return listMessages(out, "Nothing new.", func(m *message) string { return "in " + m.Channel + ", " + m.formatLine() })
 }
 
 type acknowledgeArgs struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
@@ -17,7 +18,31 @@ import (
 const (
 	MaxListed     = 100
 	defaultListed = 10
+	// MaxParts bounds the parts of one item: the sources of a fact, the changes of a proposal.
+	MaxParts = 50
+	// MaxTextBytes bounds the text of a message in a list. The tool query reads all of it.
+	MaxTextBytes = 8 << 10
 )
+
+// cutText shortens a text to MaxTextBytes, between two characters, and reports whether it did.
+func cutText(text string) (string, bool) {
+	if len(text) <= MaxTextBytes {
+		return text, false
+	}
+	end := MaxTextBytes
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end], true
+}
+
+// cutParts returns at most MaxParts elements of a list, and how many it leaves out.
+func cutParts[T any](list []T) (kept []T, left int) {
+	if len(list) <= MaxParts {
+		return list, 0
+	}
+	return list[:MaxParts], len(list) - MaxParts
+}
 
 // pageArgs are the arguments of lists.
 type pageArgs struct {

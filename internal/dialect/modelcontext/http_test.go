@@ -52,7 +52,7 @@ func (silent) Execute(context.Context, operation.Request) operation.Result {
 type naming struct{ unwatched }
 
 func (naming) Execute(_ context.Context, r operation.Request) operation.Result {
-	return operation.Result{Data: []byte(`{"me":"` + string(r.Principal.ID) + `"}`)}
+	return operation.Result{Data: []byte(`{"me":"` + string(r.Principal.ID) + strings.Join(r.Principal.Roles, " ") + `"}`)}
 }
 
 // Calls at once are each made as the caller of their own request.
@@ -111,14 +111,14 @@ func TestPanicIsContained(t *testing.T) {
 }
 
 // send sends a request as an agent, in a session if it has an id.
-func send(h http.Handler, method, agent, session, body string) *httptest.ResponseRecorder {
+func send(h http.Handler, method, agent, session, body string, roles ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, modelcontext.Path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	if session != "" {
 		r.Header.Set("Mcp-Session-Id", session)
 	}
-	r = r.WithContext(caller.With(r.Context(), caller.Caller{Principal: kg.Principal{ID: kg.AgentID(agent)}}))
+	r = r.WithContext(caller.With(r.Context(), caller.Caller{Principal: kg.Principal{ID: kg.AgentID(agent), Roles: roles}}))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w
@@ -152,6 +152,9 @@ func TestSessionIsOfItsCaller(t *testing.T) {
 	session := begin(t, h, "agent://ann")
 	if w := send(h, http.MethodPost, "agent://ann", session, callMe); !strings.Contains(w.Body.String(), `agent://ann`) {
 		t.Error(w.Code, w.Body)
+	}
+	if w := send(h, http.MethodPost, "agent://ann", session, callMe, "now a reviewer"); !strings.Contains(w.Body.String(), `agent://annnow a reviewer`) {
+		t.Error("the call has not the rights of its own credential:", w.Code, w.Body)
 	}
 	if w := send(h, http.MethodPost, "agent://ann", session, subscribe); !strings.Contains(w.Body.String(), `"result":{}`) {
 		t.Error(w.Code, w.Body)

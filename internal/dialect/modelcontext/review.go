@@ -19,6 +19,7 @@ type proposal struct {
 	Why      string   `json:"why,omitempty" jsonschema:"its author's reason"`
 	Held     string   `json:"held,omitempty" jsonschema:"why it is held"`
 	Patches  []patch  `json:"changes"`
+	Left     int      `json:"left,omitempty" jsonschema:"how many more changes it has"`
 	Message  *heldOne `json:"message,omitempty" jsonschema:"that it holds"`
 	Approved int      `json:"approved" jsonschema:"how many approved it"`
 	Required int      `json:"required" jsonschema:"how many must"`
@@ -61,7 +62,9 @@ func (t tools) listProposals(ctx context.Context, a proposalsArgs) (string, list
 		return "", list[proposal]{}, err
 	}
 	for i := range answer.Proposals.Nodes {
-		changes := answer.Proposals.Nodes[i].Patches
+		of := &answer.Proposals.Nodes[i]
+		of.Patches, of.Left = cutParts(of.Patches)
+		changes := of.Patches
 		for n := range changes {
 			var st struct {
 				record
@@ -87,6 +90,9 @@ func (t tools) listProposals(ctx context.Context, a proposalsArgs) (string, list
 		}
 		for _, c := range p.Patches {
 			fmt.Fprintf(&b, "\n  %s %s", c.Op, strings.ReplaceAll(c.Fact, "\n", "\n  "))
+		}
+		if p.Left > 0 {
+			fmt.Fprintf(&b, "\n  # %d more changes", p.Left)
 		}
 		if p.Message != nil {
 			parts, err := json.Marshal(p.Message.Parts)

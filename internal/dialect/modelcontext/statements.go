@@ -178,6 +178,7 @@ type step struct {
 type whyAnswer struct {
 	Fact    string   `json:"fact"`
 	Origins []origin `json:"origins" jsonschema:"who states it"`
+	Left    int      `json:"left,omitempty" jsonschema:"how many more state it"`
 	History []step   `json:"history" jsonschema:"the newest first"`
 }
 
@@ -220,7 +221,8 @@ func (t tools) explainFact(ctx context.Context, a whyArgs) (string, whyAnswer, e
 	out.Fact = writeFact(&answer.Why.Statement, prefixes)
 	var b strings.Builder
 	b.WriteString(out.Fact + "\n\nStated by:\n")
-	for _, o := range answer.Why.Origins {
+	origins, left := cutParts(answer.Why.Origins)
+	for _, o := range origins {
 		by := origin{By: o.Assertion.SourceID, Certainty: o.Assertion.Certainty, Evidence: o.Assertion.Provenance, Commit: o.Commit}
 		b.WriteString(shortAgent(by.By))
 		if by.Certainty != nil {
@@ -243,6 +245,9 @@ func (t tools) explainFact(ctx context.Context, a whyArgs) (string, whyAnswer, e
 	}
 	if len(out.Origins) == 0 {
 		b.WriteString("nobody any more\n")
+	}
+	if out.Left = left; left > 0 {
+		fmt.Fprintf(&b, "# %d more sources\n", left)
 	}
 	b.WriteString("\nHistory, the newest first:\n")
 	for _, h := range answer.Why.History {
