@@ -3,8 +3,10 @@ package a2a
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
 
+	"koine/internal/compact"
 	"koine/internal/operation"
 	"koine/kg"
 )
@@ -15,6 +17,7 @@ func (h *Handler) queryKnowledge(ctx context.Context, c *call) (any, error) {
 	params := readParams(f, c.params)
 	p := c.readOperation(&params, "query", "at", "minRevision", "recordedAt", "validAt", "believedBy", "budget")
 	p.View.MaxAge = params.readAge("maxAgeSeconds")
+	text, maxTokens := params.readTextFormat()
 	params.checkAllRead()
 	if err := f.firstError(); err != nil {
 		return nil, err
@@ -36,7 +39,37 @@ func (h *Handler) queryKnowledge(ctx context.Context, c *call) (any, error) {
 	if hasNoData(&result) {
 		return nil, queryError(result.Errors)
 	}
-	return h.queryResult(result)
+	return h.queryResult(result, text, maxTokens)
+}
+
+// The values of format, and the bounds of maxTokens.
+const (
+	formatJSON, formatText       = "JSON", "TEXT"
+	minTextTokens, maxTextTokens = 50, 50_000
+)
+
+// readTextFormat reports whether the answer is asked for as text, and its bound in tokens, 0
+// for none.
+func (o *object) readTextFormat() (text bool, maxTokens int) {
+	format, _ := o.readText("format")
+	if format != "" && format != formatJSON && format != formatText {
+		o.failAt("format", "must be %s or %s, not %s", formatJSON, formatText, quoteOrNothing(clipText(format)))
+	}
+	n, ok := o.readNatural("maxTokens")
+	if ok && (n < minTextTokens || n > maxTextTokens) {
+		o.failAt("maxTokens", "must be from %d to %d", minTextTokens, maxTextTokens)
+	} else if ok && format != formatText {
+		o.failAt("maxTokens", "bounds a text: add format %s, or use metadata.koine.budget", formatText)
+	}
+	return format == formatText, int(n)
+}
+
+// textOf returns the data of an answer as text for a language model.
+func (h *Handler) textOf(data []byte, maxTokens int) (string, error) {
+	w, err := compact.WriteAnswer(data, compact.Options{Prefixes: h.prefixes, MaxTokens: maxTokens, More: func(left int) string {
+		return fmt.Sprintf("%s more; ask with a larger maxTokens, or for fewer of them", countOf(left, "fact"))
+	}})
+	return w.Text, err
 }
 
 // awaitRevision waits until reads see the revision, up to Options.MaxWait.
@@ -79,8 +112,8 @@ type queryMetadata struct {
 }
 
 // queryResult returns a KnowledgeQueryResponseResult: data is the content of GraphQL's
-// data, which is passed on without decoding.
-func (h *Handler) queryResult(r operation.Result) (any, error) {
+// data, which is passed on without decoding, or is text in its place.
+func (h *Handler) queryResult(r operation.Result, text bool, maxTokens int) (any, error) {
 	meta := queryMetadata{
 		Revision: r.Position.Revision, Position: h.store.FormatPosition(r.Position),
 		DurationMs:     json.Number(strconv.FormatFloat(float64(r.Duration.Microseconds())/1000, 'f', -1, 64)),
@@ -97,7 +130,16 @@ func (h *Handler) queryResult(r operation.Result) (any, error) {
 		meta.Errors = raw
 	}
 	out := make([]byte, 0, len(r.Data)+512)
-	out = append(append(append(out, `{"data":`...), r.Data...), `,"queryMetadata":`...)
+	if text {
+		written, err := h.textOf(r.Data, maxTokens)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, `{"text":`...), quoteJSON(written)...)
+	} else {
+		out = append(append(out, `{"data":`...), r.Data...)
+	}
+	out = append(out, `,"queryMetadata":`...)
 	out, err := appendJSON(out, meta)
 	return json.RawMessage(append(out, '}')), err
 }

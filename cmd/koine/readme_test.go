@@ -31,7 +31,7 @@ func TestTours(t *testing.T) {
 		{"doors", "../../docs/doors.md", 3},
 		{"first agent", "../../docs/first-agent.md", 5},
 		{"HTTP", "../../docs/reference/http.md", 1},
-		{"knowledge", "../../docs/reference/knowledge.md", 8},
+		{"knowledge", "../../docs/reference/knowledge.md", 9},
 		{"changes", "../../docs/reference/changes.md", 2},
 		{"GraphQL", "../../docs/reference/graphql.md", 8},
 		{"channels", "../../docs/reference/channels.md", 4},

@@ -230,7 +230,7 @@ var law = []layer{
 		"a transport knows the engine through the interface that it declares: it must serve any other as well"},
 	{"koine/a2a/internal/...", []string{"koine/a2a/internal/...", "koine/internal/plainjson", "koine/kg", "koine/internal/tasks", "koine/internal/delivery/forward", "koine/internal/delivery/push"}, []string{},
 		"how a version of A2A is written knows no server"},
-	{"koine/a2a", []string{"koine/a2a/internal/...", "koine/kg", "koine/channels", "koine/channels/channel", "koine/channels/message", "koine/channels/scope", "koine/internal/tasks", "koine/internal/delivery/push", "koine/internal/names", "koine/internal/suggest", "koine/internal/operation", "koine/internal/caller", "koine/internal/update", "koine/internal/changefeed", "koine/internal/sse"}, nil,
+	{"koine/a2a", []string{"koine/a2a/internal/...", "koine/kg", "koine/channels", "koine/channels/channel", "koine/channels/message", "koine/channels/scope", "koine/internal/tasks", "koine/internal/delivery/push", "koine/internal/compact", "koine/internal/names", "koine/internal/suggest", "koine/internal/operation", "koine/internal/caller", "koine/internal/update", "koine/internal/changefeed", "koine/internal/sse"}, nil,
 		"adapters never import each other: what one needs of another it declares, and cmd hands it in"},
 	{"koine/a2a/hub", []string{"koine/a2a", "koine/internal/plainjson", "koine/a2a/internal/...", "koine/kg", "koine/internal/agents", "koine/internal/tasks", "koine/internal/delivery/mailhook", "koine/internal/delivery/forward", "koine/internal/delivery", "koine/internal/caller", "koine/internal/rest", "koine/internal/sse"}, []string{},
 		"other agents are asked as koine is: it is the same adapter, for those who have no address of their own"},
