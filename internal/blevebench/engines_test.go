@@ -58,7 +58,11 @@ func (k *koine) add(t text) error {
 	return nil
 }
 
-func (k *koine) finish() error { return k.Save("end") }
+// finish does what search does when it has built the index.
+func (k *koine) finish() error {
+	k.Settle()
+	return k.Save("end")
+}
 
 func (k *koine) search(query string) (int, error) {
 	q, err := textindex.ParseQuery(query)

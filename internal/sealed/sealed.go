@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -38,12 +39,19 @@ func Open(image []byte) ([]byte, error) {
 
 // WriteFile writes a file that is there as a whole or, after a crash, not at all.
 func WriteFile(path string, content []byte) error {
+	return WriteFileFrom(path, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// WriteFileFrom is WriteFile for a content that a function writes by parts.
+func WriteFileFrom(path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
-	if err == nil {
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {

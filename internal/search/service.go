@@ -179,8 +179,20 @@ func (s *Service) moveTo(p kg.Position) {
 	s.moved = make(chan struct{})
 }
 
+// saveAlways saves the index from time to time, and settles it when nothing has come since the
+// last time.
 func (s *Service) saveAlways(ctx context.Context) error {
+	var last kg.Position
 	for jobs.Wait(ctx, s.options.SaveEvery, nil) {
+		s.mu.Lock()
+		at, building := s.position, s.building
+		s.mu.Unlock()
+		if at == last && !building && s.index.Settle() {
+			s.mu.Lock()
+			s.saved = kg.Position{}
+			s.mu.Unlock()
+		}
+		last = at
 		if err := s.saveIndex(); err != nil {
 			s.options.Logger.Warn("text index is not saved", "error", err)
 		}
@@ -256,6 +268,7 @@ func (s *Service) buildIndex(ctx context.Context) (kg.Position, error) {
 	if err := s.addMatches(ctx, snapshot, kg.IDPattern{}, s.noteRead); err != nil {
 		return kg.Position{}, err
 	}
+	s.index.Settle()
 	s.moveTo(snapshot.Position())
 	s.options.Logger.Info("text index is built", "revision", snapshot.Revision(), "texts", s.index.Size().Texts)
 	return snapshot.Position(), nil

@@ -1,13 +1,17 @@
 package textindex
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"koine/internal/sealed"
 )
@@ -105,16 +109,20 @@ func (x *Index) Save(place string) error {
 	var written []*segment
 	for i, s := range list {
 		if s.file.Name == "" {
-			s.file.Name = x.newName("segment")
-			if err := x.writeFile(s.file.Name, s.image); err != nil {
-				s.file.Name = ""
+			name := x.names.take(x.dir, "segment")
+			if err := x.writeFile(name, s.image); err != nil {
+				x.names.release(name)
 				return err
 			}
+			x.mu.Lock()
+			s.file.Name = name
+			x.mu.Unlock()
 			written = append(written, s)
 		}
 		if removed[i] != nil {
-			s.file.Removed = x.newName("removed")
+			s.file.Removed = x.names.take(x.dir, "removed")
 			if err := x.writeFile(s.file.Removed, removed[i]); err != nil {
+				x.names.release(s.file.Removed)
 				x.mu.Lock()
 				s.changed = true
 				x.mu.Unlock()
@@ -137,7 +145,7 @@ func (x *Index) Save(place string) error {
 			return err
 		}
 	}
-	return sealed.RemoveUnused(x.dir, used)
+	return x.names.removeUnused(x.dir, used)
 }
 
 func (x *Index) writeFile(name string, content []byte) error {
@@ -148,15 +156,73 @@ func (x *Index) writeFile(name string, content []byte) error {
 	return err
 }
 
-// newName returns the name of a file that is not there.
-func (x *Index) newName(kind string) string {
+// mergeInFile merges segments in a file.
+func (x *Index) mergeInFile(list []*segment) (*segment, error) {
+	name := x.names.take(x.dir, "segment")
+	path := filepath.Join(x.dir, name)
+	err := sealed.WriteFileFrom(path, func(to io.Writer) error {
+		out := bufio.NewWriterSize(to, 1<<20)
+		w := newSegmentWriter(&imageWriter{out: out})
+		mergeInto(w, list)
+		return errors.Join(w.finishSegment(), out.Flush())
+	})
+	var s *segment
+	if err == nil {
+		s, err = openFile(path, false)
+	}
+	if err != nil {
+		x.names.release(name)
+		return nil, err
+	}
+	s.file.Name = name
+	return s, nil
+}
+
+// names gives names to files, and knows those that no manifest names yet. Its methods are safe
+// for concurrent use.
+type names struct {
+	mu     sync.Mutex
+	number int // of the last file
+	taken  map[string]bool
+}
+
+// take returns the name of a file that is not there. It is not removed until a manifest has
+// named it, or release.
+func (n *names) take(dir, kind string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for {
-		x.number++
-		name := fmt.Sprintf("%s-%08d", kind, x.number)
-		if _, err := os.Lstat(filepath.Join(x.dir, name)); err != nil {
+		n.number++
+		name := fmt.Sprintf("%s-%08d", kind, n.number)
+		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
+			if n.taken == nil {
+				n.taken = map[string]bool{}
+			}
+			n.taken[name] = true
 			return name
 		}
 	}
+}
+
+// release notes that a file is not needed.
+func (n *names) release(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.taken, name)
+}
+
+// removeUnused removes the files that neither the manifest names nor anybody makes.
+func (n *names) removeUnused(dir string, inManifest map[string]bool) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	used := maps.Clone(inManifest)
+	for name := range n.taken {
+		if inManifest[name] {
+			delete(n.taken, name)
+		}
+		used[name], used[name+".new"] = true, true
+	}
+	return sealed.RemoveUnused(dir, used)
 }
 
 // removedImage returns the removed texts of a segment in the form that loadRemoved reads.

@@ -241,3 +241,55 @@ func TestKilledSave(t *testing.T) {
 		t.Errorf("a Save ended after %v", written)
 	}
 }
+
+// A settled index has the same answers in one segment. A merge that is made in a file at once is
+// kept by the Saves beside it, and its file goes when it is merged again.
+func TestSettledIndex(t *testing.T) {
+	dir := t.TempDir()
+	random := rand.New(rand.NewPCG(11, 11))
+	w := &world{open(t, dir, ""), map[key]Text{}}
+	w.change(random, 300)
+	if err := w.index.Save("a"); err != nil {
+		t.Fatal(err)
+	}
+	w.change(random, 300)
+	want := answers(t, w.index)
+	if len(w.index.segments) < 3 || !w.index.Settle() || len(w.index.segments) != 1 {
+		t.Fatalf("%d segments are settled", len(w.index.segments))
+	}
+	if w.index.Settle() {
+		t.Error("a settled index is settled again")
+	}
+	if got := answers(t, w.index); !reflect.DeepEqual(got, want) {
+		t.Fatalf("settled, the answers are\n%v\nand not\n%v", got, want)
+	}
+	merged, err := w.index.mergeInFile(w.index.segments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	}
+	if err := w.index.Save("b"); err != nil || !has(merged.file.Name) {
+		t.Errorf("the file of a merge is there beside a Save: %v, %v", has(merged.file.Name), err)
+	}
+	w.index.segments[0] = merged
+	if got := answers(t, w.index); !reflect.DeepEqual(got, want) {
+		t.Fatalf("merged in a file, the answers are\n%v\nand not\n%v", got, want)
+	}
+	if err := w.index.Save("c"); err != nil {
+		t.Fatal(err)
+	}
+	if got := answers(t, open(t, dir, "c")); !reflect.DeepEqual(got, want) {
+		t.Fatalf("saved, the answers are\n%v\nand not\n%v", got, want)
+	}
+	again, err := w.index.mergeInFile(w.index.segments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.index.names.release(again.file.Name)
+	if err := w.index.Save("d"); err != nil || has(again.file.Name) {
+		t.Errorf("the file of a merge that is not used is there: %v, %v", has(again.file.Name), err)
+	}
+}

@@ -22,7 +22,7 @@ type Index struct {
 
 	dir    string // "" for an index in memory
 	saving sync.Mutex
-	number int // of the last file
+	names  names
 	// wrote, if it is set, is called after each file of a Save. An error ends the Save there,
 	// as a kill does.
 	wrote func(name string) error
@@ -142,13 +142,60 @@ func (x *Index) mergeTail() {
 		if n < 0 || list[n].textCount() > growth*list[len(list)-1].textCount() {
 			return
 		}
-		merged := writeSegment(func(w *segmentWriter) { mergeInto(w, list[n:]) })
-		x.mu.Lock()
-		// Searches may have added segments behind these, and Save moved some to files.
-		for _, s := range x.segments[n : n+growth] {
-			s.release()
-		}
-		x.segments = slices.Concat(x.segments[:n], []*segment{merged}, x.segments[n+growth:])
-		x.mu.Unlock()
+		x.mergeRange(list[n:], n)
 	}
+}
+
+// settledShare is the part of the texts that may be outside the largest segment of a settled
+// index.
+const settledShare = 8
+
+// Settle merges the segments into one, unless nearly all texts are in one. It is worth while when
+// no texts come: a search in one segment is faster. It reports whether it changed the segments.
+func (x *Index) Settle() bool {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	x.mu.Lock()
+	x.flushPending()
+	list := slices.Clone(x.segments)
+	x.mu.Unlock()
+	var all, largest uint32
+	for _, s := range list {
+		all, largest = all+s.textCount(), max(largest, s.textCount())
+	}
+	if len(list) < 2 || all-largest <= largest/settledShare {
+		return false
+	}
+	x.mergeRange(list, 0)
+	return true
+}
+
+// mergeRange replaces segments, of which the first is the given one, by one. x.writing is held.
+func (x *Index) mergeRange(list []*segment, first int) {
+	merged := x.mergeSegments(list)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	// Searches may have added segments behind these, and Save moved some to files.
+	for _, s := range x.segments[first : first+len(list)] {
+		s.release()
+		x.names.release(s.file.Name)
+	}
+	x.segments = slices.Concat(x.segments[:first], []*segment{merged}, x.segments[first+len(list):])
+}
+
+// largeMerge is how many texts are merged in a file rather than in memory.
+const largeMerge = 1 << 18
+
+// mergeSegments returns one segment of several. A large one is in a file at once.
+func (x *Index) mergeSegments(list []*segment) *segment {
+	texts := uint32(0)
+	for _, s := range list {
+		texts += s.textCount()
+	}
+	if x.dir != "" && texts >= largeMerge {
+		if s, err := x.mergeInFile(list); err == nil {
+			return s
+		} // the next Save tells of a disk that is full
+	}
+	return writeSegment(func(w *segmentWriter) { mergeInto(w, list) })
 }
