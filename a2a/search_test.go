@@ -37,7 +37,7 @@ func (secretOfEve) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
 	return graph != kg.IRI("urn:eve") || p.ID == "agent://eve" || p.ID == kg.SystemPrincipal().ID
 }
 
-// newSearching is a server that finds by words, with what everybody may read.
+// newSearching is a server that finds by words, with statements for everybody.
 func newSearching(t *testing.T) *testServer {
 	s := newTestServerWith(t, kg.Options{Governor: kg.Governor{Access: secretOfEve{}}}, sse.Options{}, a2a.Options{Recall: true})
 	s.set(t, kg.Add, "urn:wall", kg.String("a white wall of dry stones"), "agent://ann")
@@ -113,8 +113,8 @@ func TestPlainWords(t *testing.T) {
 	}
 }
 
-// A graph that the caller may not read changes no byte of what plain words, and search in
-// knowledge/query, answer.
+// A graph that the caller may not read changes no byte of the answers to plain words, and to
+// search in knowledge/query.
 func TestSearchesHideOthers(t *testing.T) {
 	both, own := newSearching(t), newSearching(t)
 	for i := range 20 {

@@ -19,7 +19,7 @@ const (
 	searchReads    = 200_000 // statements
 )
 
-// recallQuery finds what is known about words.
+// recallQuery asks for the facts about words.
 const recallQuery = `query Recall($topic: String!) { recall(topic: $topic) { text facts left revision } }`
 
 // recalled is the answer to recallQuery.
@@ -33,7 +33,7 @@ type recalled struct {
 	}
 }
 
-// recallOf returns an order for what is known about the words of a text. Filler words are left
+// recallOf returns an order for the facts about the words of a text. Filler words are left
 // out of a text without "words in this order".
 func recallOf(text string) (*order, error) {
 	if !strings.Contains(text, `"`) {

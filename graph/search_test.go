@@ -225,7 +225,7 @@ func (c *conversing) withSearch(t *testing.T) {
 	c.engine = graph.NewEngine(graph.Deps{Store: c.store, Prefixes: prefixes, Search: texts, Channels: c.service, Logger: slog.New(slog.NewTextHandler(c.log, nil))}, graph.Options{})
 }
 
-// Messages are found by who reads their channel, with their channel and author. Others learn
+// Readers of a channel find its messages, with channel and author. Others learn
 // nothing of them.
 func TestSearchMessages(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
@@ -248,7 +248,7 @@ func TestSearchMessages(t *testing.T) {
 	c.want("messages and entities", c.told("ann", `{ search(query: "water for all rivers", first: 2) { nodes { message { text } } } }`), `{"search":{"nodes":[{"message":{"text":"water for all"}},{"message":null}]}}`)
 }
 
-// What a proposal would state is in no filter and no facet, unless the view includes it.
+// The statements of a proposal are in no filter and no facet, unless the view includes it.
 func TestSearchWithoutProposals(t *testing.T) {
 	c := newConversing(t, limit.Limits{})
 	c.withSearch(t)

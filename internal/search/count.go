@@ -185,7 +185,7 @@ func (c *counter) addValues(key FacetKey, h *textindex.Hit) error {
 	return nil
 }
 
-// channelOf returns the channel whose messages are in a graph, "" for other graphs.
+// channelOf returns the channel with its messages in a graph, "" for other graphs.
 func (c *counter) channelOf(graph kg.ID) (channel.ID, error) {
 	id, known := c.names[graph]
 	if known {

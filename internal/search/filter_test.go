@@ -66,7 +66,7 @@ func (f *fixture) applyOwn(quads ...kg.Quad) {
 	}
 }
 
-// asserted is a text with who asserts it and how certainly.
+// asserted is a text with its source and certainty.
 func asserted(p kg.Patch, by kg.AgentID, certainty float64) kg.Patch {
 	p.Source, p.Certainty, p.HasCertainty = by, certainty, true
 	return p
@@ -251,8 +251,8 @@ func TestMatchOfManyHits(t *testing.T) {
 	}
 }
 
-// What an agent may not read changes no byte of its answers: with filters, in either order, in
-// facets and counts.
+// Statements that an agent may not read change no byte of its answers: with filters, in either
+// order, in facets and counts.
 func TestOthersChangeNoAnswer(t *testing.T) {
 	both, own := open(t, t.TempDir()), open(t, t.TempDir())
 	defer both.close()

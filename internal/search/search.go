@@ -27,8 +27,8 @@ const (
 // DefaultMaxOrdered is Options.MaxOrdered if it is zero.
 const DefaultMaxOrdered = 100_000
 
-// Place is the place of a hit in the order of a search. It has what the next page needs to
-// go on without a gap and without a duplicate, as long as the texts do not change.
+// Place is the place of a hit in the order of a search. The next page goes on there without a
+// gap and without a duplicate, as long as the texts of the hits do not change.
 type Place struct {
 	textindex.Place
 	// Time is that of the newest assertion of a text of the hit that the filter admits: a

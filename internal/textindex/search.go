@@ -54,8 +54,8 @@ type Request struct {
 	Statistics *Statistics
 }
 
-// Statistics is what scores follow from besides the texts of a hit. With the statistics of an
-// earlier page, texts that are the same score the same although others came and went.
+// Statistics are the numbers that scores follow from, besides the texts of a hit. With the
+// statistics of an earlier page, a text scores the same although others came and went.
 type Statistics struct {
 	Average float64          // words of a text
 	Words   []WordStatistics // in the order of the query

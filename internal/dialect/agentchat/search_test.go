@@ -57,7 +57,7 @@ func TestPagesOfMessagesWithWords(t *testing.T) {
 	}
 }
 
-// Messages that a member may not read, and other rooms, change no byte of what it finds.
+// Messages that a member may not read, and other rooms, change no byte of its answers.
 func TestWordsOfHiddenMessages(t *testing.T) {
 	s := start(t)
 	annID, ann := s.register("ann")
