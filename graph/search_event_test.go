@@ -53,8 +53,7 @@ func TestSearchChanged(t *testing.T) {
 	}
 }
 
-// The events are what search finds after each commit and did not find before it, whatever the commit
-// does; a stream that is cut anywhere resumes without a gap or a duplicate.
+// The events are the hits of a search after each commit that were none before it; a stream that is cut anywhere resumes without a gap or a duplicate.
 func TestSearchChangedAgreesWithSearch(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 12))
 	b := newSearching(t)

@@ -14,7 +14,7 @@ import (
 )
 
 // Follower tells which entities and messages come to be hits of a query, commit by commit. The
-// query is taken as it is spelt: what misspelt words stand for would depend on all texts.
+// query is taken as it is spelt: the meaning of misspelt words depends on all texts.
 type Follower struct {
 	service *Service
 	text    string

@@ -33,7 +33,7 @@ type source struct {
 }
 
 // Source returns a source of all hits of a query, for a graph pattern. In views of the past it
-// finds what is shown of the texts of now.
+// finds the texts of now that they show.
 func (s *Service) Source(query string, filter Filter, past bool) (pattern.TextSource, error) {
 	if _, err := textindex.ParseQuery(query); err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func (f *fixture) foundBy(s *kg.Snapshot, query string, scores, resumed bool) (p
 	return hits, list
 }
 
-// A source finds in a snapshot what a search found when the snapshot was taken, with the same
+// A source finds in a snapshot the hits of a search when the snapshot was taken, with the same
 // scores at that time, whatever was added and removed since; as a scan, from any hit on, and one
 // by one. Its state stays the same.
 func TestSourceFindsWhatTheSnapshotShows(t *testing.T) {
@@ -143,7 +143,7 @@ func TestSourceFindsWhatTheSnapshotShows(t *testing.T) {
 	}
 }
 
-// Past the bound of what is remembered, and while the index does not know the snapshot, a source
+// Past the bound of departures that are remembered, and while the index does not know the snapshot, a source
 // says that it cannot answer.
 func TestSourceKnowsItsBounds(t *testing.T) {
 	f := open(t, t.TempDir())

@@ -23,7 +23,7 @@ type Finding struct {
 // Compare compares in the order of a Finding.
 func (s Subject) Compare(t Subject) int { return s.compareTo(t) }
 
-// NewFinding returns a finding of a request, whose First and After do not matter.
+// NewFinding returns a finding of a request without its First and After.
 func (x *Index) NewFinding(r Request) *Finding {
 	r.First, r.After = math.MaxInt, nil
 	f := &Finding{index: x, request: r, known: map[queryWord][]form{}}

@@ -20,13 +20,13 @@ type Text struct {
 // TextSource finds resources by other means than the index of statements, such as by the words
 // of their texts.
 type TextSource interface {
-	// Find returns what is found in a snapshot.
+	// Find returns the hits in a snapshot.
 	Find(ctx context.Context, s *kg.Snapshot, u TextUse) (TextHits, error)
 	// String describes the source in explanations.
 	String() string
 }
 
-// TextUse says what hits are for.
+// TextUse is a use of hits.
 type TextUse struct {
 	Scores  bool // scores are read
 	Resumed bool // the hits continue those of an earlier evaluation if they have the same state
@@ -35,7 +35,7 @@ type TextUse struct {
 // TextHits are the resources that a source finds in a snapshot.
 type TextHits interface {
 	// Estimate returns about how many there are, and among how many texts. Both follow from
-	// what the snapshot may show.
+	// the texts that the snapshot may show.
 	Estimate() (hits, texts uint64)
 	// Scan yields all in a stable order, from one on; the zero ID is before all.
 	Scan(from kg.ID) iter.Seq2[TextHit, error]
