@@ -3,8 +3,11 @@ package graph_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 
 	"koine/graph"
@@ -244,4 +247,62 @@ func (w *filmWorld) sharedBy(b *testing.B, s *kg.Snapshot, q [2]kg.Term) (n int)
 		}
 	}
 	return n
+}
+
+// textEntities is how many entities BenchmarkMatchText has.
+const textEntities = 200_000
+
+// BenchmarkMatchText measures a match with a text, in turns with the same question without the
+// index of texts: a condition on the labels.
+//
+//   - rare: a word of about twenty labels; the plan begins with the hits.
+//   - common: a word of a quarter of the labels, with a triple of ten rows; the plan tests them.
+func BenchmarkMatchText(b *testing.B) {
+	t := newBench(b, graph.Options{}, func(o *kg.Options) { o.TermCache = 1 << 19 })
+	random := rand.New(rand.NewPCG(3, 9))
+	quads := func(yield func(kg.Quad, error) bool) {
+		for i := range textEntities {
+			words := make([]string, 8)
+			for k := range words {
+				words[k] = fmt.Sprintf("r%dx", random.IntN(textEntities*len(words)/20))
+			}
+			if random.IntN(4) == 0 {
+				words[0] = "common"
+			}
+			s, at := iri(fmt.Sprintf("e%d", i)), iri(fmt.Sprintf("group%d", i/10))
+			if !yield(kg.Quad{Subject: s, Predicate: kg.IRI(kg.RDFSLabel), Object: kg.LangString(strings.Join(words, " "), "en"), Graph: kg.DefaultGraph}, nil) ||
+				!yield(kg.Quad{Subject: s, Predicate: iri("in"), Object: at, Graph: kg.DefaultGraph}, nil) {
+				return
+			}
+		}
+	}
+	if _, err := t.store.Load(b.Context(), kg.Meta{}, quads, kg.LoadOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	t.search(b)
+	for _, row := range []struct{ name, word, triples string }{
+		{"rare", "r%dx", `{s: "?e", p: "ex:in", o: "?group"}`},
+		{"common", "common", `{s: "?e", p: "ex:in", o: "ex:group%d"}`},
+	} {
+		write := func(n int, pattern string) string {
+			word, triples := row.word, row.triples
+			if strings.Contains(word, "%d") {
+				word = fmt.Sprintf(word, n*7)
+			} else {
+				triples = fmt.Sprintf(triples, n*7)
+			}
+			return fmt.Sprintf(`{ match(first: 1000, pattern: {`+pattern+`}) { totalCount } }`, word, triples)
+		}
+		const texts, labels = `text: {var: "e", query: %q}, triples: [%s]`, `triples: [{s: "?e", p: "rdfs:label", o: "?l"}, %[2]s], filter: [{var: "l", value: {contains: %[1]q}}]`
+		if got, want := t.ask(write(11, texts)), t.ask(write(11, labels)); got != want || strings.Contains(got, `"totalCount":0`) {
+			b.Fatalf("%s: got %s, want %s", row.name, got, want)
+		}
+		for name, pattern := range map[string]string{"text": texts, "labels": labels} {
+			b.Run(row.name+"/"+name, func(b *testing.B) {
+				for n := 0; b.Loop(); n++ {
+					t.ask(write(n%1000, pattern))
+				}
+			})
+		}
+	}
 }

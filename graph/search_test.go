@@ -26,6 +26,22 @@ func (ownerReads) Allowed(p kg.Principal, graph kg.Term, _ kg.Right) bool {
 func newSearching(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t, graph.Options{}, func(o *kg.Options) { o.Governor = kg.Governor{Access: ownerReads{}} })
+	b.search(t)
+	b.clock.stop()
+	label, rdfType := kg.IRI(kg.RDFSLabel), kg.IRI(kg.RDFType)
+	for i, p := range []kg.Patch{
+		add(iri("como"), label, kg.String("Lake of deep water")), add(iri("como"), rdfType, iri("Lake")), by("agent://scout", 0.5, in(iri("g"), add(iri("como"), iri("note"), kg.String("cold water")))),
+		add(iri("garda"), label, kg.String("Lake of warm water")), add(iri("garda"), rdfType, iri("Lake")),
+		add(iri("po"), label, kg.String("River of water")), add(iri("po"), rdfType, iri("River")), add(iri("po"), iri("from"), iri("garda")),
+	} {
+		b.updateAt(i, p)
+	}
+	return b
+}
+
+// search makes the bench find texts, and waits for those that are there.
+func (b *bench) search(t testing.TB) {
+	t.Helper()
 	texts, err := search.Open(b.store, search.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -42,16 +58,9 @@ func newSearching(t *testing.T) *bench {
 	}
 	b.engine = graph.NewEngine(graph.Deps{Store: b.store, Prefixes: prefixes, Search: texts, Logger: slog.New(slog.NewTextHandler(b.log, nil))},
 		graph.Options{Limits: limit.Limits{Wait: 50 * time.Millisecond}})
-	b.clock.stop()
-	label, rdfType := kg.IRI(kg.RDFSLabel), kg.IRI(kg.RDFType)
-	for i, p := range []kg.Patch{
-		add(iri("como"), label, kg.String("Lake of deep water")), add(iri("como"), rdfType, iri("Lake")), by("agent://scout", 0.5, in(iri("g"), add(iri("como"), iri("note"), kg.String("cold water")))),
-		add(iri("garda"), label, kg.String("Lake of warm water")), add(iri("garda"), rdfType, iri("Lake")),
-		add(iri("po"), label, kg.String("River of water")), add(iri("po"), rdfType, iri("River")), add(iri("po"), iri("from"), iri("garda")),
-	} {
-		b.updateAt(i, p)
+	if err := texts.WaitFor(t.Context(), b.store.Head().Revision); err != nil {
+		t.Fatal(err)
 	}
-	return b
 }
 
 // updateAt makes one commit at a second of the first day.
